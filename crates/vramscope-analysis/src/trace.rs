@@ -83,6 +83,8 @@ pub struct Trace {
     pub clock: Option<Clock>,
     /// Inconsistencies found in this trace.
     pub warnings: Vec<Warning>,
+    /// Whether reading dropped or changed a value of the file.
+    is_changed: bool,
     /// Which blocks have call stacks.
     pub(crate) stack_coverage: StackCoverage,
     /// Blocks that enter and leave at each slot.
@@ -128,7 +130,8 @@ impl Trace {
             0 => Coverage::Whole,
             _ => Coverage::Partial,
         };
-        let estimate = report.affects(AffectedCurve::RequestedBytes);
+        let is_changed = snapshot.report.changes_values();
+        let estimate = is_changed || report.affects(AffectedCurve::RequestedBytes);
         Self {
             device: device.clone(),
             requested,
@@ -144,6 +147,7 @@ impl Trace {
             actions,
             clock: Clock::new(snapshot, device),
             warnings: report.warnings().to_vec(),
+            is_changed,
             stack_coverage: StackCoverage::of(&blocks),
             blocks,
             changes,
@@ -185,7 +189,11 @@ impl Trace {
     /// Whether `reserved_bytes` is exact.
     pub fn reserved_exactness(&self) -> Exactness {
         let is_affected = |w: &Warning| w.kind.affects() == Some(AffectedCurve::ReservedBytes);
-        if self.warnings.iter().any(is_affected) { Exactness::Estimate } else { Exactness::Exact }
+        if self.is_changed || self.warnings.iter().any(is_affected) {
+            Exactness::Estimate
+        } else {
+            Exactness::Exact
+        }
     }
 
     /// Whether the lives of the blocks are exact, as far as the file shows. Their requested sizes
@@ -195,7 +203,7 @@ impl Trace {
             w.kind != WarningKind::HostRequests
                 && w.kind.affects() == Some(AffectedCurve::RequestedBytes)
         };
-        if self.warnings.iter().any(is_about_lives) {
+        if self.is_changed || self.warnings.iter().any(is_about_lives) {
             Exactness::Estimate
         } else {
             Exactness::Exact

@@ -3,8 +3,8 @@
 use crate::{load, parse, test_data};
 use serde_json::Value;
 use std::path::PathBuf;
-use vramscope_analysis::{LiveSet, Trace};
-use vramscope_snapshot::Snapshot;
+use vramscope_analysis::{Exactness, LiveSet, Trace};
+use vramscope_snapshot::{Snapshot, WarningKind};
 
 fn expected() -> Value {
     let text = std::fs::read_to_string(test_data().join("scenarios/expected.json"))
@@ -174,10 +174,15 @@ fn find_returns_the_block_with_a_stable_name() {
 }
 
 #[test]
-fn impossibly_large_sizes_are_kept() {
+fn impossibly_large_sizes_saturate() {
     let json =
         br#"{"device_traces": [[{"action": "alloc", "addr": 4096, "size": 9223372036854775808}]],
             "segments": []}"#;
     let snapshot = parse(json);
-    assert_eq!(Trace::all(&snapshot)[0].requested.to_vec(), [0, 1 << 63]);
+    let trace = &Trace::all(&snapshot)[0];
+    assert_eq!(trace.requested.to_vec(), [0, 1 << 62]);
+    let warning = &snapshot.report.warnings()[0];
+    assert_eq!((warning.kind, warning.count), (WarningKind::SizesTooLarge, 1));
+    let exactness = [trace.exactness, trace.reserved_exactness()];
+    assert_eq!(exactness, [Exactness::Estimate; 2]);
 }

@@ -113,6 +113,10 @@ pub(crate) struct Common {
     /// range. Other events take no memory
     #[arg(long, value_name = "A..B", value_parser = event_range)]
     pub(crate) events: Option<Range<u32>>,
+    /// Memory that reading files may take, such as 12GiB (default: 80 % of the machine's memory). A
+    /// file that would take more is an error
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
+    pub(crate) max_memory: Option<u64>,
 }
 
 /// Parses `A..B`, `A..` or `..B`.
@@ -165,6 +169,10 @@ pub(crate) struct Findings {
     /// range. Other events take no memory
     #[arg(long, value_name = "A..B", value_parser = event_range)]
     pub(crate) events: Option<Range<u32>>,
+    /// Memory that reading files may take, such as 12GiB (default: 80 % of the machine's memory). A
+    /// file that would take more is an error
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
+    pub(crate) max_memory: Option<u64>,
 }
 
 /// One device of one file.
@@ -348,6 +356,10 @@ pub(crate) struct Diff {
     /// function`
     #[arg(long, value_name = "FILE")]
     pub(crate) rules: Option<PathBuf>,
+    /// Memory that reading files may take, such as 12GiB (default: 80 % of the machine's memory). A
+    /// file that would take more is an error
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
+    pub(crate) max_memory: Option<u64>,
 }
 
 /// Parses `start`, `peak`, `end`, an event or a time.

@@ -7,8 +7,10 @@
 
 mod arguments;
 mod commands;
+mod memory;
 mod output;
 mod paths;
+mod printable;
 mod read;
 mod row_per_line;
 mod serve;
@@ -76,13 +78,13 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(Failure::Io(error)) => {
-            eprintln!("vramscope: {error}");
+            output::complain(error);
             ExitCode::from(2)
         }
         Err(Failure::Input) => ExitCode::from(2),
         Err(Failure::Check) => ExitCode::from(1),
         Err(Failure::Usage(message)) => {
-            eprintln!("vramscope: {message}");
+            output::complain(message);
             ExitCode::from(64)
         }
     }

@@ -2,10 +2,12 @@
 
 use crate::Failure;
 use crate::arguments::Format;
+use crate::printable::{Shield, printable};
 use crate::row_per_line::RowPerLine;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use serde_json::Serializer;
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
 use vramscope_report::FrameRecord;
@@ -24,12 +26,21 @@ pub(crate) const WARNING: Style =
 /// Style of findings of high severity.
 pub(crate) const ERROR: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
 
+/// All styles.
+pub(crate) const STYLES: [Style; 4] = [STRONG, FAINT, WARNING, ERROR];
+
 /// The wording for the state before the first event.
 pub(crate) const BEFORE_WINDOW: &str = "before the window";
 
-/// Text in a style. The output stream removes the escape codes where it has no colors.
+/// Writes a line on standard error: what went wrong. Text of files in it is shown, not sent.
+pub(crate) fn complain(what: impl fmt::Display) {
+    eprintln!("vramscope: {}", printable(&what.to_string()));
+}
+
+/// Text in a style, with characters that act on a terminal shown. The output stream removes the
+/// escape codes where it has no colors.
 pub(crate) fn styled(style: Style, text: impl fmt::Display) -> String {
-    format!("{style}{text}{style:#}")
+    format!("{style}{}{style:#}", printable(&text.to_string()))
 }
 
 /// Rows of a text table when `--limit` is absent.
@@ -62,7 +73,7 @@ pub(crate) fn print<T: Serialize>(
             out.flush()?;
         }
         Format::Text => {
-            let mut out = io::BufWriter::new(anstream::stdout().lock());
+            let mut out = Shield::new(io::BufWriter::new(anstream::stdout().lock()));
             text(&mut out, report)?;
             out.flush()?;
         }
@@ -85,7 +96,13 @@ impl Table {
         Self { rows: vec![head], right_aligned }
     }
 
-    pub(crate) fn row(&mut self, cells: Vec<String>) {
+    /// Adds a row. Characters of its cells that act on a terminal are shown.
+    pub(crate) fn row(&mut self, mut cells: Vec<String>) {
+        for cell in &mut cells {
+            if let Cow::Owned(shown) = printable(cell) {
+                *cell = shown;
+            }
+        }
         self.rows.push(cells);
     }
 
@@ -124,6 +141,7 @@ pub(crate) fn warnings(
         let device = device
             .filter(|_| several_devices)
             .map_or_else(String::new, |d| format!("{}: ", device_name(d)));
+        let message = printable(message);
         let times = if *count > 1 {
             format!(" ({} times)", grouped(u64::from(*count)))
         } else {

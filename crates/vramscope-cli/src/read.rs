@@ -2,6 +2,8 @@
 
 use crate::Failure;
 use crate::arguments::{Common, DeviceInput};
+use crate::memory;
+use crate::output;
 use crate::paths::{self, Found};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Read as _;
@@ -62,8 +64,9 @@ pub(crate) fn each_found<T: Send>(
 ) -> Result<FilesRead<T>, Failure> {
     let rules = load_rules(common)?;
     let bar = progress_bar(files.iter().map(|found| found.path.as_path()));
+    let max_memory = memory::limit(common, threads(files.len()));
     let results = parallel_map(files, |Found { path, is_named }: &Found| {
-        let (bytes, result) = load(path, common, &rules, &bar);
+        let (bytes, result) = load(path, (common, max_memory), &rules, &bar);
         if let Err(failure) = &result {
             if !is_named && failure.kind == ErrorKind::NoSnapshot {
                 return None;
@@ -77,14 +80,14 @@ pub(crate) fn each_found<T: Send>(
     let skipped_files = results.iter().filter(|result| result.is_none()).count();
     match skipped_files {
         0 => {}
-        1 => eprintln!("vramscope: 1 other file skipped"),
-        n => eprintln!("vramscope: {} other files skipped", grouped(n as u64)),
+        1 => output::complain("1 other file skipped"),
+        n => output::complain(format_args!("{} other files skipped", grouped(n as u64))),
     }
     let found_none = skipped_files == files.len();
     if found_none {
-        eprintln!(
-            "vramscope: no snapshots found. Folders are searched for .pickle, .pkl, .pt, .gz, \
-             .html and .json files."
+        output::complain(
+            "no snapshots found. Folders are searched for .pickle, .pkl, .pt, .gz, \
+             .html and .json files.",
         );
     }
     let failed = found_none || results.iter().flatten().any(|&(_, failed)| failed);
@@ -95,12 +98,17 @@ pub(crate) fn each_found<T: Send>(
     })
 }
 
+/// The number of threads that read these files.
+fn threads(files: usize) -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get).min(files)
+}
+
 /// Maps items on one thread per core. Results keep the order of the items.
 ///
 /// The threads are not those of the rayon pool that analyses share. A pool thread that waits for a
 /// part of one file's analysis would start to read another file.
 fn parallel_map<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> T + Sync) -> Vec<T> {
-    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(items.len());
+    let threads = threads(items.len());
     let queue = Mutex::new(items.iter().enumerate());
     let next = || queue.lock().ok()?.next();
     let take =
@@ -133,7 +141,8 @@ pub(crate) fn with_device(
 fn read_file(input: &DeviceInput) -> Result<LoadedFile, Failure> {
     let rules = load_rules(&input.common)?;
     let bar = progress_bar(std::iter::once(input.path.as_path()));
-    let (_, result) = load(&input.path, &input.common, &rules, &bar);
+    let max_memory = memory::limit(&input.common, 1);
+    let (_, result) = load(&input.path, (&input.common, max_memory), &rules, &bar);
     bar.finish_and_clear();
     result.map_err(|failure| {
         print_failure(&input.path, &failure);
@@ -190,7 +199,7 @@ pub(crate) fn select_device<'a>(
 
 /// Prints why a file could not be read, and the hint if the failure has one.
 fn print_failure(path: &Path, failure: &ErrorSummary) {
-    eprintln!("vramscope: {}: {}", path.display(), failure.message);
+    output::complain(format_args!("{}: {}", path.display(), failure.message));
     if let Some(hint) = &failure.hint {
         eprintln!("  {hint}");
     }
@@ -216,15 +225,15 @@ fn progress_bar<'a>(files: impl Iterator<Item = &'a Path>) -> ProgressBar {
     bar
 }
 
-/// Reads a file and applies the rules. Also returns the file's size in bytes.
+/// Reads a file within this memory, and applies the rules. Also returns the file's size in bytes.
 fn load(
     path: &Path,
-    common: &Common,
+    (common, max_memory): (&Common, u64),
     rules: &Rules,
     bar: &ProgressBar,
 ) -> (u64, Result<LoadedFile, ErrorSummary>) {
     let mut bytes = 0;
-    let mut result = read_chunks(path, common, &mut bytes, bar);
+    let mut result = read_chunks(path, (common, max_memory), &mut bytes, bar);
     if let Ok(file) = &mut result
         && !rules.user().is_empty()
     {
@@ -238,7 +247,7 @@ fn load(
 /// Reads a file in chunks and sets `bytes` to its size.
 fn read_chunks(
     path: &Path,
-    common: &Common,
+    (common, max_memory): (&Common, u64),
     bytes: &mut u64,
     bar: &ProgressBar,
 ) -> Result<LoadedFile, ErrorSummary> {
@@ -253,6 +262,7 @@ fn read_chunks(
     if let Some(events) = &common.events {
         loader = loader.of_events(events.clone());
     }
+    loader = loader.within(max_memory);
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
         match file.read(&mut chunk).map_err(failure)? {

@@ -1,5 +1,6 @@
 //! JSON with one row of a list per line, for tools that read lines and for eyes.
 
+use crate::printable::acts;
 use serde_json::ser::Formatter;
 use std::io::{self, Write};
 
@@ -74,6 +75,20 @@ impl Formatter for RowPerLine {
     fn begin_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
         out.write_all(if self.depth <= LINE_DEPTH { b": " } else { b":" })
     }
+
+    /// Escapes what acts on a terminal, which JSON allows to. The value stays the same.
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        out: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some((at, c)) = rest.char_indices().find(|&(_, c)| acts(c)) {
+            write!(out, "{}\\u{:04x}", &rest[..at], u32::from(c))?;
+            rest = &rest[at + c.len_utf8()..];
+        }
+        out.write_all(rest.as_bytes())
+    }
 }
 
 #[cfg(test)]
@@ -81,6 +96,18 @@ mod tests {
     use super::*;
     use serde::Serialize as _;
     use serde_json::json;
+
+    #[test]
+    fn characters_that_act_are_escaped() {
+        let report = json!(["a\u{9b}31m\u{202e}b\u{7f}\n\u{1b}", "plain"]);
+        let mut out = Vec::new();
+        let mut serializer =
+            serde_json::Serializer::with_formatter(&mut out, RowPerLine::default());
+        report.serialize(&mut serializer).expect("writing to memory");
+        let text = String::from_utf8(out).expect("text");
+        assert!(text.contains(r#""a\u009b31m\u202eb\u007f\n\u001b""#), "{text}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).expect("JSON"), report);
+    }
 
     #[test]
     fn rows_are_on_one_line_each() {

@@ -10,14 +10,22 @@ fn test_data(name: &str) -> PathBuf {
 }
 
 fn vramscope(arguments: &[&str]) -> Output {
+    run(arguments, false)
+}
+
+/// Runs the program. `colors` are those of a terminal.
+fn run(arguments: &[&str], colors: bool) -> Output {
     // An argument that is a path inside test_data becomes that file.
     let resolve = |a: &&str| {
         let path = test_data(a);
         if a.contains('/') && path.exists() { path.into_os_string() } else { (*a).into() }
     };
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_vramscope")).args(arguments.iter().map(resolve)).output();
-    output.expect("the program runs")
+    let mut command = Command::new(env!("CARGO_BIN_EXE_vramscope"));
+    command.args(arguments.iter().map(resolve));
+    if colors {
+        command.env("CLICOLOR_FORCE", "1");
+    }
+    command.output().expect("the program runs")
 }
 
 fn text(arguments: &[&str]) -> String {
@@ -423,4 +431,89 @@ fn phases_have_the_peaks_of_the_other_commands() {
         assert_eq!(cut["omitted"], list(&report["steps"]).len() - 1, "{file}");
         assert_eq!((&cut["limiting"], &report["omitted"]), (&report["limiting"], &Value::Null));
     }
+}
+
+/// A recording whose names would act on a terminal.
+fn hostile_names() -> String {
+    let name =
+        "f\\u001b]52;c;QQ==\\u0007\\u001b[2J\\u001b[35mX\\r\\n 9.9 GiB fake\\u009b31m\\u202e";
+    let frames = format!(r#"[{{"name": "{name}", "filename": "{name}.py", "line": 1}}]"#);
+    let event = |action: &str, addr: u32, time: u32| {
+        format!(
+            r#"{{"action": "{action}", "addr": {addr}, "size": 2097152, "stream": 0,
+                 "time_us": {time}, "frames": {frames}, "user_metadata": "{name}",
+                 "compile_context": "{name}"}}"#
+        )
+    };
+    format!(
+        r#"{{"segments": [{{"device": 0, "address": 4096, "total_size": 4194304,
+              "stream": 0, "segment_type": "{name}", "frames": {frames}, "blocks": [
+              {{"address": 4096, "size": 2097152, "requested_size": 2097152,
+                "state": "active_allocated", "frames": {frames}}},
+              {{"address": 2101248, "size": 2097152, "requested_size": 0, "state": "{name}"}}]}}],
+            "device_traces": [[{}, {}, {}]],
+            "external_annotations": [{{"name": "{name}", "stage": "START", "device": 0,
+              "time_us": 1}}, {{"name": "{name}", "stage": "END", "device": 0, "time_us": 9}}],
+            "allocator_settings": {{"{name}": "{name}"}}}}"#,
+        event("segment_alloc", 4096, 2),
+        event("alloc", 4096, 3),
+        event("\\u001b[31munknown", 4096, 4),
+    )
+}
+
+#[test]
+fn names_never_act_on_the_terminal() {
+    let folder = std::env::temp_dir().join(format!("vramscope-names-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    // The file's own name acts too, where the system allows that.
+    let path = folder.join("rank0\u{1b}[35m\u{202e}.json");
+    std::fs::write(&path, hostile_names()).expect("a file");
+    let damaged = folder.join("rank1\u{1b}[35m\u{202e}.json");
+    std::fs::write(&damaged, "{").expect("a file");
+    let path = path.to_str().expect("a path");
+    let damaged = damaged.to_str().expect("a path");
+    let acts = |c: char| (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c);
+    // What a terminal would get, without the program's own styles.
+    let shown = |arguments: &[&str]| {
+        let output = run(arguments, true);
+        let all = String::from_utf8([output.stdout, output.stderr].concat()).expect("UTF-8");
+        ["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[2m", "\u{1b}[31m", "\u{1b}[33m"]
+            .iter()
+            .fold(all, |text, style| text.replace(style, ""))
+    };
+    for command in [
+        "summary",
+        "peak",
+        "phases",
+        "state",
+        "flame",
+        "blocks",
+        "segments",
+        "events",
+        "anomalies",
+        "diagnose",
+        "what-if",
+        "info",
+    ] {
+        for arguments in [vec![command, path], vec![command, path, "--format", "json"]] {
+            let shown = shown(&arguments);
+            assert!(!shown.contains(acts), "{arguments:?}: {shown:?}");
+            let fake = shown.lines().find(|line| line.starts_with(" 9.9 GiB fake"));
+            assert_eq!(fake, None, "{arguments:?}: {shown}");
+        }
+    }
+    for arguments in [vec!["diff", path, path], vec!["summary", damaged], vec!["peak", damaged]] {
+        let shown = shown(&arguments);
+        assert!(shown.contains("[35m") && !shown.contains(acts), "{arguments:?}: {shown:?}");
+    }
+    std::fs::remove_dir_all(&folder).expect("the folder is there");
+}
+
+#[test]
+fn memory_limit_is_an_error_with_a_remedy() {
+    let output = vramscope(&["summary", "--max-memory", "100KiB", GPT]);
+    let message = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("limit of") && message.contains("--max-memory"), "{message}");
+    assert!(vramscope(&["summary", "--max-memory", "1GiB", GPT]).status.success());
 }

@@ -35,16 +35,18 @@ fn pickle_corpus_holds_invariants() {
 #[test]
 fn load_corpus_holds_invariants() {
     replay("fuzz/load", vramscope_fuzz::load);
+    replay("fuzz/load", vramscope_fuzz::reader);
 }
 
 #[test]
 fn hand_made_files_hold_invariants() {
-    for folder in ["edge", "scenarios", "damaged", "protocols"] {
+    for folder in ["edge", "scenarios", "damaged", "protocols", "hostile", "odd"] {
         for path in files(folder) {
             let mut bytes = fs::read(&path).expect("a file");
             // The first byte is the size of the pieces.
             bytes.insert(0, 61);
             vramscope_fuzz::pickle(&bytes);
+            vramscope_fuzz::reader(&bytes);
             vramscope_fuzz::load(&bytes);
         }
     }

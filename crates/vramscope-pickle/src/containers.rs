@@ -13,6 +13,7 @@ impl<S: Sink> Machine<S> {
         let from = from.ok_or(stack("TUPLE", "as many values as the tuple has", at))?;
         self.offer_pending(from, at);
         let items = &self.stack[from..];
+        self.heap.hold(items);
         let value = self.sink.tuple(&mut self.heap, items, at);
         let value = value.unwrap_or_else(|| self.heap.make_tuple(items));
         self.stack.truncate(from);
@@ -68,6 +69,15 @@ impl<S: Sink> Machine<S> {
         self.offer_pending(from, end);
         let container = self.stack[from - 1];
         let items = &self.stack[from..];
+        if items.is_empty() {
+            return Ok(());
+        }
+        if let Kind::List(id) | Kind::Dict(id) = container.kind()
+            && self.heap.is_held(id)
+        {
+            return Err(PickleError::LateItems { op, at });
+        }
+        self.heap.hold(items);
         let (id, slot) = match (container.kind(), fill.is_dict) {
             (Kind::Dict(id), true) | (Kind::List(id), false) => (Some(id), self.heap.slot(id)),
             // A taken container that the memo returned as the sink's value, or a value that takes
@@ -82,16 +92,13 @@ impl<S: Sink> Machine<S> {
             not_offered => {
                 match not_offered {
                     Slot::Taken(_) => self.heap.note(Oddity::StrayItems, at),
-                    Slot::Stored(_) if fill.is_batch => self.heap.extend(container, items),
                     Slot::Stored(_) | Slot::Empty(_) => self.heap.extend_pending(container, items),
                 }
                 self.stack.truncate(from);
                 return Ok(());
             }
         };
-        let taken = if items.is_empty() {
-            so_far
-        } else if fill.is_dict {
+        let taken = if fill.is_dict {
             self.sink.dict(&mut self.heap, so_far, items, end)
         } else {
             self.sink.list(&mut self.heap, so_far, items, end)
@@ -107,7 +114,7 @@ impl<S: Sink> Machine<S> {
                 self.stack[from - 1] = replacement;
             }
             (None, None) => self.heap.extend(container, items),
-            (None, Some(_)) => self.heap.note(Oddity::StrayItems, at),
+            (None, Some(_)) => return Err(PickleError::LateItems { op, at }),
         }
         self.stack.truncate(from);
         Ok(())
@@ -132,10 +139,11 @@ impl<S: Sink> Machine<S> {
         }
         match (container.as_open(), container.kind()) {
             (Some((is_dict, _)), _) if is_dict == dict => {}
-            (None, Kind::Dict(id)) if dict && matches!(self.heap.slot(id), Slot::Empty(_)) => {}
-            (None, Kind::List(id)) if !dict && matches!(self.heap.slot(id), Slot::Empty(_)) => {}
+            (None, Kind::Dict(id)) if dict && self.heap.is_new(id) => {}
+            (None, Kind::List(id)) if !dict && self.heap.is_new(id) => {}
             _ => return false,
         }
+        self.heap.hold(items);
         let taken = if dict {
             self.sink.dict(&mut self.heap, None, items, end)
         } else {

@@ -64,6 +64,39 @@ pub enum PickleError {
         /// The offset of PROTO.
         at: ByteOffset,
     },
+    /// Items for a container whose content was used before.
+    #[error(
+        "opcode {op} at offset {at} changes a list or dict after it was used: such pickles are not \
+         read"
+    )]
+    LateItems {
+        /// The opcode's name.
+        op: &'static str,
+        /// The opcode's offset.
+        at: ByteOffset,
+    },
+    /// The pickle takes more memory than its length explains.
+    #[error(
+        "the first {at} bytes of this file ask for {asked} bytes of memory, {} times their \
+         size: it is damaged or malicious",
+        asked / at.max(&1)
+    )]
+    Memory {
+        /// Bytes of memory held or asked for.
+        asked: u64,
+        /// The offset reached.
+        at: ByteOffset,
+    },
+    /// The pickle takes more memory than it may.
+    #[error(
+        "after {at} unpacked bytes this file takes more than the limit of {max} bytes of memory"
+    )]
+    MaxMemory {
+        /// The limit in bytes.
+        max: u64,
+        /// The offset reached.
+        at: ByteOffset,
+    },
     /// A declared size above the limit, rejected before any allocation.
     #[error(
         "{what} at offset {at} declares {found}, above the limit of {limit}: the file is damaged"

@@ -7,11 +7,11 @@
 
 use crate::error::ByteOffset;
 use crate::list_cache;
-use crate::machine::{MAX_DEPTH, Machine};
+use crate::machine::{MAX_DEPTH, Machine, SEARCHED_VALUES};
 use crate::memo::Memo;
 use crate::opcode as op;
 use crate::sink::Sink;
-use crate::value::{Kind, Slot, Value};
+use crate::value::{Kind, Value};
 
 /// Bytes of the longest operation with an operand of fixed size: LONG1 with eight bytes.
 const WINDOW_BYTES: usize = 10;
@@ -235,6 +235,7 @@ impl<S: Sink> Machine<S> {
                 op::SETITEMS if n > 0 && n % 2 == 0 && !self.heap.has_pending() => {
                     let used = bytes.len() - rest.len() + 1;
                     let items = &self.dict_items[..n];
+                    self.heap.hold(items);
                     if let Some(replacement) =
                         self.sink.dict(&mut self.heap, None, items, at + used as u64)
                     {
@@ -262,11 +263,17 @@ impl<S: Sink> Machine<S> {
                     let at = at + (bytes.len() - rest.len()) as u64;
                     n -= 2;
                     let pair = &self.dict_items[n..n + 2];
+                    self.heap.hold(pair);
                     let value = self.sink.tuple(&mut self.heap, pair, at);
                     (value.unwrap_or_else(|| self.heap.make_tuple(pair)), 1)
                 }
                 _ => {
-                    let Some(simple) = simple_value(&self.memo, window) else { break };
+                    let Some(simple) = simple_value(&self.memo, window) else {
+                        let Some(len) = self.container_reference(window, n) else { break };
+                        n += 1;
+                        rest = &rest[len..];
+                        continue;
+                    };
                     simple
                 }
             };
@@ -278,6 +285,25 @@ impl<S: Sink> Machine<S> {
         self.marks.push(self.stack.len() as u32);
         self.stack.extend_from_slice(&self.dict_items[..n]);
         (bytes.len() - rest.len(), false)
+    }
+
+    /// Reads a reference to a list or dict in the heap, as item `n` of a dict. Returns its length
+    /// in bytes. Events without a call stack share their empty lists of frames.
+    #[inline(never)]
+    fn container_reference(&mut self, window: &[u8; WINDOW_BYTES], n: usize) -> Option<usize> {
+        let (index, len) = match *window {
+            [op::BINGET, index, ..] => (u32::from(index), 2),
+            [op::LONG_BINGET, a, b, c, d, ..] => (u32::from_le_bytes([a, b, c, d]), 5),
+            _ => return None,
+        };
+        let value = self.memo.get(index).filter(|value| value.is_value())?;
+        // On the stack, the dict would be below its items.
+        let items = &self.dict_items[n.saturating_sub(SEARCHED_VALUES)..n];
+        let more = SEARCHED_VALUES.saturating_sub(n + 1).min(self.stack.len());
+        let below = &self.stack[self.stack.len() - more..];
+        self.heap.share(value, || items.contains(&value) || below.contains(&value));
+        self.dict_items[n] = value;
+        Some(len)
     }
 
     /// Stores the top of the stack under memo index `index`, if that is the next index. Returns
@@ -306,7 +332,7 @@ impl<S: Sink> Machine<S> {
         let list = *self.stack.last().filter(|_| from > floor)?;
         match (list.as_open(), list.kind()) {
             (Some((false, _)), _) => {}
-            (None, Kind::List(id)) if matches!(self.heap.slot(id), Slot::Empty(_)) => {}
+            (None, Kind::List(id)) if self.heap.is_new(id) => {}
             _ => return None,
         }
         if let Some((value, len)) = self.lists.lookup(rest) {
@@ -315,14 +341,12 @@ impl<S: Sink> Machine<S> {
         }
         let len = list_cache::references_len(rest)?;
         let run = &rest[..len];
-        // The meaning of a container may change while the container is filled.
-        let mut is_final = true;
         for index in list_cache::memo_indices(run) {
-            let Some(value) = self.memo.get(index).filter(|value| value.is_value()) else {
+            // The meaning of a container may change.
+            let Some(value) = self.memo.get(index).filter(|value| value.is_final()) else {
                 self.stack.truncate(from);
                 return None;
             };
-            is_final &= !value.is_container();
             self.stack.push(value);
         }
         self.marks.push(from as u32);
@@ -332,7 +356,7 @@ impl<S: Sink> Machine<S> {
             return None;
         }
         let value = self.stack[from - 1];
-        if is_final && matches!(value.kind(), Kind::Ext(..)) && self.sink.is_cacheable(value) {
+        if matches!(value.kind(), Kind::Ext(..)) && self.sink.is_cacheable(value) {
             self.lists.insert(run, value);
         }
         Some(len)

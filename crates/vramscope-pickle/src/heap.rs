@@ -1,5 +1,6 @@
 //! The machine's memory: strings, long integers, floats, and containers that no sink took.
 
+use crate::budget::Budget;
 use crate::capacity::reserve_for;
 use crate::error::ByteOffset;
 use crate::strings::Strings;
@@ -27,6 +28,10 @@ pub enum Oddity {
     StrayItems,
 }
 
+/// With this number of notes, the first of a kind also counts further classes. So searching them
+/// takes no time.
+const MAX_NOTES: usize = 64;
+
 #[derive(Default)]
 struct ItemStore {
     items: Vec<Value>,
@@ -39,15 +44,22 @@ struct ItemStore {
 pub struct Heap {
     /// Every string of the pickle, interned.
     pub strings: Strings,
+    /// The limit of the memory that the stream may ask for.
+    pub budget: Budget,
     /// One eight-byte slot per object. Most containers are taken when they close and never get a
     /// slot.
     objects: Vec<Value>,
     stores: Vec<ItemStore>,
+    /// The capacity of all stores, in items.
+    stored_items: usize,
     free_stores: Vec<u32>,
     longs: Vec<i128>,
     floats: Vec<f64>,
     notes: Vec<Note>,
     pending: u32,
+    /// The number of lists and dicts that several places refer to, but no container, and that no
+    /// sink took. Discarded ones stay in the count.
+    shared: usize,
     /// The number of objects at the last [`Heap::reserve_ahead`].
     len_at_reserve: usize,
 }
@@ -121,19 +133,19 @@ impl Heap {
         }
     }
 
-    /// All oddities, each kind once.
+    /// All oddities, each kind once. About 64 classes have notes of their own.
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
 
     /// Bytes of memory held, strings included.
     pub fn memory(&self) -> usize {
-        let stores: usize =
-            self.stores.iter().map(|s| s.items.capacity() * size_of::<Value>()).sum();
         self.strings.memory()
             + self.objects.capacity() * size_of::<Value>()
             + self.stores.capacity() * size_of::<ItemStore>()
-            + stores
+            + self.stored_items * size_of::<Value>()
+            + self.free_stores.capacity() * size_of::<u32>()
+            + self.notes.capacity() * size_of::<Note>()
             + self.longs.capacity() * size_of::<i128>()
             + self.floats.capacity() * size_of::<f64>()
     }
@@ -199,6 +211,55 @@ impl Heap {
         if dict { Value::dict(id) } else { Value::list(id) }
     }
 
+    /// Notes that a second place refers to a list or dict, at which it may change. `is_free` is
+    /// whether no container holds it, if it had one place only.
+    pub(crate) fn share(&mut self, value: Value, is_free: impl FnOnce() -> bool) {
+        let (Kind::List(id) | Kind::Dict(id)) = value.kind() else { return };
+        let slot = self.objects[id.0 as usize];
+        if slot.is_shared() || slot.is_held() {
+            return;
+        }
+        let marked = if is_free() { slot.shared() } else { slot.held() };
+        self.shared += usize::from(marked.is_shared());
+        self.objects[id.0 as usize] = marked;
+    }
+
+    /// Marks the lists and dicts among `items`: another container holds them from now on. Nothing
+    /// to do for containers that have one place only: they leave it.
+    #[inline]
+    pub(crate) fn hold(&mut self, items: &[Value]) {
+        if self.shared > 0 {
+            self.hold_each(items);
+        }
+    }
+
+    #[inline(never)]
+    fn hold_each(&mut self, items: &[Value]) {
+        for &item in items {
+            if item.is_container() {
+                self.hold_one(item);
+            }
+        }
+    }
+
+    fn hold_one(&mut self, value: Value) {
+        let (Kind::List(id) | Kind::Dict(id)) = value.kind() else { return };
+        let slot = self.objects[id.0 as usize];
+        self.shared -= usize::from(slot.is_shared());
+        self.objects[id.0 as usize] = slot.held();
+    }
+
+    /// Whether another container holds this one, so that it must not change.
+    pub(crate) fn is_held(&self, id: ObjectId) -> bool {
+        self.objects[id.0 as usize].is_held()
+    }
+
+    /// Whether a list or dict is empty, and no container holds it.
+    pub(crate) fn is_new(&self, id: ObjectId) -> bool {
+        let slot = self.objects[id.0 as usize];
+        matches!(slot.slot(), Slot::Empty(_)) && !slot.is_held()
+    }
+
     pub(crate) fn make_tuple(&mut self, items: &[Value]) -> Value {
         let value = Value::tuple(self.new_object(None));
         self.extend(value, items);
@@ -206,8 +267,14 @@ impl Heap {
     }
 
     pub(crate) fn note(&mut self, what: Oddity, at: ByteOffset) {
-        match self.notes.iter_mut().find(|n| n.what == what) {
-            Some(note) => note.count += 1,
+        let is_same_kind =
+            |n: &Note| std::mem::discriminant(&n.what) == std::mem::discriminant(&what);
+        let known = self.notes.iter().position(|n| n.what == what).or_else(|| {
+            let is_full = self.notes.len() >= MAX_NOTES;
+            is_full.then(|| self.notes.iter().position(is_same_kind)).flatten()
+        });
+        match known.map(|known| &mut self.notes[known]) {
+            Some(note) => note.count = note.count.saturating_add(1),
             None => self.notes.push(Note { what, at, count: 1 }),
         }
     }
@@ -218,7 +285,8 @@ impl Heap {
         if let Kind::List(id) | Kind::Dict(id) = value.kind()
             && self.slot(id) == Slot::Empty(None)
         {
-            self.objects[id.0 as usize] = Value::empty_slot(Some(index));
+            let slot = &mut self.objects[id.0 as usize];
+            *slot = Value::empty_slot(Some(index)).with_marks(*slot);
         }
     }
 
@@ -229,6 +297,7 @@ impl Heap {
     /// Replaces an object by the sink's value.
     pub(crate) fn replace(&mut self, id: ObjectId, replacement: Value) {
         let before = self.slot(id);
+        self.shared -= usize::from(self.objects[id.0 as usize].is_shared());
         self.objects[id.0 as usize] = replacement;
         if let Slot::Stored(store) = before {
             self.clear_pending(store);
@@ -239,16 +308,26 @@ impl Heap {
 
     /// Appends to an object that no sink took.
     pub(crate) fn extend(&mut self, value: Value, items: &[Value]) {
+        if items.is_empty() {
+            return;
+        }
         let store = self.store_of(value);
-        self.stores[store].items.extend_from_slice(items);
+        self.extend_store(store, items);
+    }
+
+    fn extend_store(&mut self, store: usize, to_add: &[Value]) {
+        let items = &mut self.stores[store].items;
+        self.stored_items -= items.capacity();
+        items.extend_from_slice(to_add);
+        self.stored_items += items.capacity();
     }
 
     /// Appends to an object that is filled one item at a time. The sink gets it when the object is
     /// used.
     pub(crate) fn extend_pending(&mut self, value: Value, items: &[Value]) {
         let index = self.store_of(value);
+        self.extend_store(index, items);
         let store = &mut self.stores[index];
-        store.items.extend_from_slice(items);
         if !store.is_pending {
             store.is_pending = true;
             self.pending += 1;
@@ -266,7 +345,8 @@ impl Heap {
             self.stores.push(ItemStore::default());
             self.stores.len() as u32 - 1
         });
-        self.objects[id.0 as usize] = Value::stored_slot(store);
+        let slot = &mut self.objects[id.0 as usize];
+        *slot = Value::stored_slot(store).with_marks(*slot);
         store as usize
     }
 
@@ -283,12 +363,17 @@ impl Heap {
             return None;
         }
         self.clear_pending(store);
-        Some((id, std::mem::take(&mut self.stores[store as usize].items)))
+        let items = std::mem::take(&mut self.stores[store as usize].items);
+        self.stored_items -= items.capacity();
+        Some((id, items))
     }
 
     pub(crate) fn restore_items(&mut self, id: ObjectId, items: Vec<Value>) {
         if let Slot::Stored(store) = self.slot(id) {
-            self.stores[store as usize].items = items;
+            let store = &mut self.stores[store as usize];
+            self.stored_items += items.capacity();
+            self.stored_items -= store.items.capacity();
+            store.items = items;
         }
     }
 

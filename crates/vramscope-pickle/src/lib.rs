@@ -8,7 +8,11 @@
 //!
 //! Parsing executes nothing. Classes (`GLOBAL`, `REDUCE`, `BUILD` and so on) are never looked up or
 //! called: such objects stay closed and are reported as [`Note`]s. Declared lengths, memo indices
-//! and nesting are checked against limits before anything is allocated for them. Nothing recurses.
+//! and nesting are checked against limits before anything is allocated for them. A [`Budget`]
+//! bounds the memory by the length of the stream. Nothing recurses.
+//!
+//! The result is what Python's `pickle.load` gives, or an error. One legal form is an error: a
+//! container that changes after another one holds it ([`PickleError::LateItems`]).
 //! This crate knows nothing about the content of the pickles.
 //!
 //! ```
@@ -47,6 +51,7 @@
 //! The sink is not offered a root that was filled item by item, as here: such a container is
 //! offered when it is put into another one.
 
+mod budget;
 mod capacity;
 mod containers;
 mod error;
@@ -64,6 +69,7 @@ mod strings;
 mod text;
 mod value;
 
+pub use budget::{Budget, FREE_MEMORY, MEMORY_PER_BYTE, held_limit};
 pub use capacity::reserve_for;
 pub use error::{ByteOffset, PickleError};
 pub use heap::{Heap, Note, Oddity};

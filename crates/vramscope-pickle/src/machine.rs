@@ -1,5 +1,6 @@
 //! The stack machine. [`Machine::run`] executes one opcode after the other.
 
+use crate::budget::held_limit;
 use crate::error::{ByteOffset, PickleError};
 use crate::fast_path::MAX_DICT_ITEMS;
 use crate::heap::{Heap, Oddity};
@@ -16,6 +17,13 @@ use crate::value::Value;
 const MAX_OPERAND_BYTES: u64 = 1 << 30;
 /// Limit of nested marks, four bytes each. No recorder nests as deeply.
 pub(crate) const MAX_DEPTH: u64 = 1 << 20;
+
+/// Values on top of the stack among which a container is searched that may still change. No pickler
+/// changes a container through a reference, so few will do. It bounds the time of a reference.
+pub(crate) const SEARCHED_VALUES: usize = 8;
+
+/// [`reserve_for`](crate::reserve_for) grows nothing by more than this factor.
+const MAX_PROJECTED: f64 = 17.0;
 
 pub(crate) struct Machine<S> {
     pub(crate) sink: S,
@@ -74,6 +82,24 @@ impl<S: Sink> Machine<S> {
         }
     }
 
+    fn held(&self) -> usize {
+        let MemoryUse { memo, objects, strings, other, .. } = self.memory_use();
+        memo + objects + strings + other + self.sink.memory()
+    }
+
+    /// Checks the memory of machine and sink, and `more` bytes, against the budget after `read`
+    /// bytes of the stream.
+    #[inline(never)]
+    pub(crate) fn check_memory(&mut self, read: u64, more: usize) -> Result<(), PickleError> {
+        let held = self.held() + more;
+        self.heap.budget.check(read, held)
+    }
+
+    /// Whether the memory held after `read` bytes may grow by this factor.
+    pub(crate) fn may_hold_times(&self, factor: f64, read: u64) -> bool {
+        self.held() as f64 * factor.min(MAX_PROJECTED) <= held_limit(read) as f64
+    }
+
     /// Runs all complete operations in `bytes`, which start at offset `base` of the stream.
     pub(crate) fn run(
         &mut self,
@@ -84,10 +110,14 @@ impl<S: Sink> Machine<S> {
         while self.root.is_none() {
             operands.pos = self.fast_path(bytes, operands.pos, base);
             let start = operands.pos;
+            let at = base + start as u64;
+            if self.heap.budget.is_due(at) {
+                self.check_memory(at, 0)?;
+            }
             let Ok(code) = operands.byte() else {
                 return Ok(RunOutcome::NeedsMore { used: start, missing: 1 });
             };
-            match self.execute(code, &mut operands, base + start as u64, base) {
+            match self.execute(code, &mut operands, at, base) {
                 Ok(()) => {}
                 Err(Halt::Missing(MissingBytes(missing))) => {
                     return Ok(RunOutcome::NeedsMore { used: start, missing });
@@ -95,6 +125,7 @@ impl<S: Sink> Machine<S> {
                 Err(Halt::Error(error)) => return Err(error),
             }
         }
+        self.check_memory(base + operands.pos as u64, 0)?;
         Ok(RunOutcome::Stopped { used: operands.pos })
     }
 
@@ -235,6 +266,7 @@ impl<S: Sink> Machine<S> {
             }
             op::DUP => {
                 let top = self.top("DUP", at)?;
+                self.heap.share(top, || true);
                 self.stack.push(top);
             }
             _ => self.slow_opcode(code, operands, at)?,
@@ -245,7 +277,14 @@ impl<S: Sink> Machine<S> {
     /// The value of a memo entry. An open container becomes an object first.
     pub(crate) fn recall(&mut self, index: u32, at: ByteOffset) -> Result<Value, PickleError> {
         let value = self.memo.recall(index, at)?;
-        Ok(value.as_open().map_or(value, |(_, place)| self.materialize(place as usize)))
+        if value.is_final() {
+            return Ok(value);
+        }
+        let value = value.as_open().map_or(value, |(_, place)| self.materialize(place as usize));
+        // A container that left the stack is in another one, or only in the memo.
+        let newest = &self.stack[self.stack.len().saturating_sub(SEARCHED_VALUES)..];
+        self.heap.share(value, || newest.contains(&value));
+        Ok(value)
     }
 
     /// Creates the object of the open container at stack index `place`. Needed before something

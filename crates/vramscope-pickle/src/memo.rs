@@ -8,15 +8,15 @@ use rustc_hash::FxHashMap;
 const DIRECT_ENTRIES: usize = 256;
 /// Entries per page.
 const PAGE_ENTRIES: usize = 1 << 14;
-/// Maximum distance of an index from the last one for the entry to go into a page.
+/// Entries in pages that may be unwritten, besides one per written entry.
 const MAX_GAP_ENTRIES: usize = 4096;
 
 type Page = Box<[CompactValue; PAGE_ENTRIES]>;
 
 /// Picklers number memo entries without gaps, so entries are in pages of four bytes each, which are
 /// never copied: a file of 10 GB has 150 million entries. Values that do not fit into four bytes,
-/// and entries with an index far ahead, go into a map. So no index, however large, allocates memory
-/// for the indices before it.
+/// and entries with an index far ahead, go into a map. So at least half of the entries in pages are
+/// written, whatever the indices are.
 pub(crate) struct Memo {
     /// A copy of the first entries as full values: every second operation refers to one of them.
     direct: [Value; DIRECT_ENTRIES],
@@ -70,16 +70,16 @@ impl Memo {
         self.get(index).ok_or(PickleError::Memo { index: u64::from(index), at })
     }
 
-    /// The value of an entry in a page. `None` also for entries in the map and for open containers.
+    /// The value of an entry in a page. `None` also for entries in the map and for lists and dicts.
     #[inline]
     pub(crate) fn get_paged(&self, index: u32) -> Option<Value> {
-        self.compact(index).value().filter(|value| value.is_value())
+        self.compact(index).value().filter(|value| value.is_final())
     }
 
-    /// The value of one of the first 256 entries. `None` also for open containers.
+    /// The value of one of the first 256 entries. `None` also for lists and dicts.
     #[inline]
     pub(crate) fn get_direct(&self, index: u8) -> Option<Value> {
-        Some(self.direct[usize::from(index)]).filter(|value| value.is_value())
+        Some(self.direct[usize::from(index)]).filter(|value| value.is_final())
     }
 
     /// Whether the indices have had no gap, so that the next one can be appended.
@@ -115,7 +115,9 @@ impl Memo {
     pub(crate) fn put(&mut self, index: u32, value: Value) -> bool {
         let again = self.get(index).is_some();
         self.written += u32::from(!again);
-        if index as usize >= self.len + MAX_GAP_ENTRIES {
+        let is_far = index as usize >= self.len
+            && index as usize >= 2 * self.written as usize + MAX_GAP_ENTRIES;
+        if is_far {
             self.has_gap = true;
             self.overflow.insert(index, value);
             return again;
@@ -202,6 +204,20 @@ mod tests {
         assert_eq!(memo.get(1), None);
         assert!(memo.memory() < 1 << 17);
         assert!(!memo.is_dense() && !memo.append(1, Value::NONE));
+    }
+
+    #[test]
+    fn sparse_indices_take_memory_per_entry() {
+        for step in [2, 3, 100, 4095, 4097, 100_000] {
+            let mut memo = Memo::default();
+            let count = 40_000;
+            for i in 0..count {
+                memo.put(i * step, Value::int(1));
+            }
+            assert!(memo.memory() < 50 * count as usize, "step {step}: {}", memo.memory());
+            assert!((0..count).all(|i| memo.get(i * step) == Some(Value::int(1))), "step {step}");
+            assert_eq!(memo.get(1), None);
+        }
     }
 
     #[test]

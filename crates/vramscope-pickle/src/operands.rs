@@ -7,8 +7,11 @@ pub(crate) struct Operands<'a> {
     pub(crate) pos: usize,
 }
 
-/// The chunk ends inside the operand: a lower bound of the missing bytes.
+/// The chunk ends inside the operand: a lower bound of the missing bytes, or [`UNTIL_NEWLINE`].
 pub(crate) struct MissingBytes(pub(crate) usize);
+
+/// The operand ends with the next newline, however far away.
+pub(crate) const UNTIL_NEWLINE: usize = 0;
 
 impl<'a> Operands<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
@@ -42,7 +45,7 @@ impl<'a> Operands<'a> {
     /// The text up to the next newline, without a carriage return before it.
     pub(crate) fn line(&mut self) -> Result<&'a [u8], MissingBytes> {
         let rest = self.bytes.get(self.pos..).unwrap_or_default();
-        let end = memchr::memchr(b'\n', rest).ok_or(MissingBytes(1))?;
+        let end = memchr::memchr(b'\n', rest).ok_or(MissingBytes(UNTIL_NEWLINE))?;
         self.pos += end + 1;
         let line = &rest[..end];
         Ok(line.strip_suffix(b"\r").unwrap_or(line))

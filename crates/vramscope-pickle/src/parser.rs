@@ -3,6 +3,7 @@
 use crate::error::{ByteOffset, PickleError};
 use crate::heap::Heap;
 use crate::machine::Machine;
+use crate::operands::UNTIL_NEWLINE;
 use crate::sink::Sink;
 use crate::strings::Strings;
 use crate::value::Value;
@@ -10,12 +11,13 @@ use crate::value::Value;
 /// Reads one pickle from chunks of any size and pushes its content into a [`Sink`].
 ///
 /// Memory: four bytes per memo entry, eight bytes per container that the sink does not take, and at
-/// most one operand that the end of a chunk cuts. The parser never holds the file.
+/// most one operand that the end of a chunk cuts. The parser never holds the file. A
+/// [`Budget`](crate::Budget) bounds the memory of parser and sink by the length of the stream.
 pub struct Parser<S> {
     machine: Machine<S>,
     /// The start of an operation that the end of the last chunk cut off.
     carry: Vec<u8>,
-    /// A lower bound of the bytes that complete the operation in `carry`.
+    /// A lower bound of the bytes that complete the operation in `carry`, or [`UNTIL_NEWLINE`].
     missing: usize,
     /// The stream offset of the next unread byte (the first byte of `carry`, if any).
     at: ByteOffset,
@@ -35,6 +37,9 @@ pub struct Parsed<S> {
     /// The offset after STOP.
     pub end: ByteOffset,
 }
+
+/// A cut operation of at most this many bytes is not measured.
+const MAX_SMALL_CARRY: usize = 1 << 16;
 
 /// Memory held by a [`Parser`], by purpose.
 #[derive(Clone, Copy, Debug, Default)]
@@ -88,14 +93,22 @@ impl<S: Sink> Parser<S> {
                 let used = self.run(chunk)?;
                 chunk = &chunk[used..];
                 if self.machine.root.is_none() {
-                    self.carry.extend_from_slice(chunk);
-                    return Ok(());
+                    return self.carry_on(chunk);
                 }
             } else {
                 // Complete the cut operation from the start of the chunk, then continue in the
                 // chunk itself.
-                let (head, rest) = chunk.split_at(self.missing.clamp(1, chunk.len()));
-                self.carry.extend_from_slice(head);
+                let end = match self.missing {
+                    UNTIL_NEWLINE => memchr::memchr(b'\n', chunk).map(|at| at + 1),
+                    missing => (missing <= chunk.len()).then_some(missing),
+                };
+                // The operation stays cut. Nothing is searched twice.
+                let Some(end) = end else {
+                    self.missing = self.missing.saturating_sub(chunk.len());
+                    return self.carry_on(chunk);
+                };
+                let (head, rest) = chunk.split_at(end);
+                self.carry_on(head)?;
                 chunk = rest;
                 let carry = std::mem::take(&mut self.carry);
                 let used = self.run(&carry)?;
@@ -105,6 +118,16 @@ impl<S: Sink> Parser<S> {
                     self.trailing += self.carry.len() as u64;
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Keeps a part of a cut operation.
+    fn carry_on(&mut self, bytes: &[u8]) -> Result<(), PickleError> {
+        self.carry.extend_from_slice(bytes);
+        let read = self.at + self.carry.len() as u64;
+        if self.carry.len() > MAX_SMALL_CARRY {
+            self.machine.check_memory(read, self.carry.capacity())?;
         }
         Ok(())
     }
@@ -134,8 +157,17 @@ impl<S: Sink> Parser<S> {
     /// Reserves capacity for the rest of the stream. `rest` is its length, in multiples of the
     /// bytes read since the last call. A hint only: it affects allocation, never the result.
     pub fn reserve_ahead(&mut self, rest: f64) {
+        // What is reserved counts as held. A misleading start must not use up the budget.
+        if !self.machine.may_hold_times(rest + 1.0, self.at) {
+            return;
+        }
         self.machine.heap.reserve_ahead(rest);
         self.machine.sink.reserve_ahead(rest);
+    }
+
+    /// Limits the bytes of memory that the parser and its sink hold, whatever the stream's length.
+    pub fn set_max_memory(&mut self, bytes: u64) {
+        self.machine.heap.budget.set_max(bytes);
     }
 
     /// The sink, mutable.

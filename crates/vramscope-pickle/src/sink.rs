@@ -12,8 +12,14 @@ use crate::value::Value;
 /// items, and [`Heap::items`] returns them.
 ///
 /// CPython writes long containers in batches of 1000. Each further batch of a taken container is
-/// offered again, with the sink's value in `so_far`. A container that is filled one item at a time
-/// (as in protocol 0) is offered once, whole, when it is first put into another one.
+/// offered again, with the sink's value in `so_far`. The sink has to change what that value means,
+/// wherever the value is, and return it. If it cannot, it returns `None`, and reading ends with
+/// [`LateItems`](crate::PickleError::LateItems). A container that is filled one item at a time (as
+/// in protocol 0), or that the sink did not take at its first batch, is offered whole when it is
+/// first put into another one. After that it does not change any more.
+///
+/// A sink whose memory may grow by more than a small multiple of the stream's bytes has to
+/// [`ask`](crate::Budget::ask) the heap's budget first.
 pub trait Sink {
     /// A batch of a dict. `pairs` alternates keys and values. `at` is the offset after the batch.
     fn dict(
@@ -47,6 +53,11 @@ pub trait Sink {
     /// Reserves capacity for the rest of the stream, with [`reserve_for`](crate::reserve_for).
     /// `rest` is its length, in multiples of the bytes read since the last call.
     fn reserve_ahead(&mut self, _rest: f64) {}
+
+    /// Bytes of memory that the sink holds. Called often, so it must be cheap.
+    fn memory(&self) -> usize {
+        0
+    }
 
     /// A tuple, always whole.
     fn tuple(&mut self, heap: &mut Heap, items: &[Value], at: ByteOffset) -> Option<Value>;

@@ -70,11 +70,14 @@ impl<S: Sink> Machine<S> {
             }
             op::STACK_GLOBAL => {
                 let [module, name] = self.pop_strings("STACK_GLOBAL", at)?;
-                let (module, name) = (
-                    self.heap.strings.bytes(module).to_vec(),
-                    self.heap.strings.bytes(name).to_vec(),
-                );
-                self.push_class(&module, &name);
+                let [module, name] = [module, name].map(|id| self.heap.strings.bytes(id));
+                if !self.heap.budget.ask(module.len() + name.len()) {
+                    // The next check of the budget ends the read.
+                    return Ok(());
+                }
+                let dotted = [module, b".", name].concat();
+                let id = self.heap.strings.intern(&dotted);
+                self.stack.push(Value::class(id));
             }
             op::REDUCE | op::NEWOBJ => {
                 let args = self.pop("REDUCE", at)?;
@@ -167,21 +170,36 @@ impl<S: Sink> Machine<S> {
         self.stack.push(Value::opaque(name));
     }
 
-    /// Pushes the result of calling `class`. Nothing is called: known dict and list types become
-    /// empty dicts and lists, TorchScript's type tags are unwrapped, and everything else stays
-    /// closed.
+    /// Pushes the result of calling `class`. Nothing is called: known dict and list types without
+    /// content become empty dicts and lists, TorchScript's type tags are unwrapped, and everything
+    /// else stays closed.
     fn call(&mut self, class: Value, args: Value, at: ByteOffset) {
         let name = match class.kind() {
             Kind::Class(name) | Kind::Opaque(name) => name,
             _ => self.heap.strings.intern(b"a call of something other than a class"),
         };
         let args = self.heap.items(args);
+        // A default factory, no limit of length, or an empty container.
+        let is_empty = args.iter().all(|&arg| match arg.kind() {
+            Kind::None | Kind::Class(_) => true,
+            Kind::List(_) | Kind::Dict(_) | Kind::Tuple(_) => {
+                arg == self.heap.resolve(arg) && self.heap.items(arg).is_empty()
+            }
+            _ => false,
+        });
         let value = match self.heap.strings.bytes(name) {
-            b"collections.OrderedDict" | b"collections.defaultdict" | b"builtins.dict" => {
+            b"collections.OrderedDict" | b"collections.defaultdict" | b"builtins.dict"
+                if is_empty =>
+            {
                 self.heap.new_dict()
             }
-            b"collections.deque" | b"builtins.list" => self.heap.new_list(),
-            b"torch.jit._pickle.restore_type_tag" if !args.is_empty() => args[0],
+            b"collections.deque" | b"builtins.list" if is_empty => self.heap.new_list(),
+            b"torch.jit._pickle.restore_type_tag" if !args.is_empty() => {
+                let inner = args[0];
+                // The arguments still hold it.
+                self.heap.share(inner, || false);
+                inner
+            }
             _ => {
                 self.heap.note(Oddity::Opaque(name), at);
                 Value::opaque(name)

@@ -9,8 +9,9 @@ pub struct Value(u64);
 pub(crate) struct CompactValue(u32);
 
 const CODE_BITS: u32 = 5;
-/// Code 0 is none. Then come the tags plus 1, open lists and dicts, and the kinds of a sink's
+/// Code 0 is none. Then come the tags plus 1, lists and dicts, open ones, and the kinds of a sink's
 /// values.
+const CODE_OBJECT: u32 = 12;
 const CODE_LIST: u32 = 14;
 const CODE_DICT: u32 = 15;
 const CODE_EXT: u32 = 16;
@@ -23,6 +24,7 @@ const HEADS: [u64; 32] = {
         heads[code as usize] = match code {
             CODE_LIST => OPEN_LIST << TAG_BITS | UNSET,
             CODE_DICT => OPEN_DICT << TAG_BITS | UNSET,
+            CODE_OBJECT..CODE_LIST => (code - CODE_OBJECT) as u64 + LIST,
             CODE_EXT.. => ((code - CODE_EXT) as u64) << (32 + TAG_BITS) | EXT,
             _ => code as u64 - 1,
         };
@@ -86,7 +88,8 @@ pub enum Kind {
     Opaque(StrId),
 }
 
-/// The state of a container's object slot.
+/// The state of a container's object slot. While it is empty or stored, the slot also has a mark
+/// once another container holds this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slot {
     /// No items yet. Holds the index of the memo entry that refers to it, if any.
@@ -107,21 +110,26 @@ const LONG: u64 = 3;
 const FLOAT: u64 = 4;
 const STR: u64 = 5;
 const BYTES: u64 = 6;
-const LIST: u64 = 7;
-const DICT: u64 = 8;
-const TUPLE: u64 = 9;
-const EXT: u64 = 10;
-const CLASS: u64 = 11;
-const OPAQUE: u64 = 12;
-// Internal tags: an empty container's slot, a filled container's slot, and no value.
-const EMPTY: u64 = 13;
-const STORED: u64 = 14;
+const TUPLE: u64 = 7;
+const EXT: u64 = 8;
+const CLASS: u64 = 9;
+const OPAQUE: u64 = 10;
+// Internal tags of slots: an empty container's, and a filled container's.
+const EMPTY: u64 = 11;
+const STORED: u64 = 12;
+// What may change, or is no value, is last, so that one comparison finds it.
+const LIST: u64 = 13;
+const DICT: u64 = 14;
 const UNSET: u64 = 15;
 /// The bits that a sink's value may use to fit into a [`CompactValue`].
 const COMPACT_EXT: u64 = (0xf << 32 | u32::MAX as u64 >> CODE_BITS) << TAG_BITS;
 /// Payload bits above the number of an open container.
 const OPEN_LIST: u64 = 1 << 32;
 const OPEN_DICT: u64 = 2 << 32;
+/// The marks of a slot: another container holds this one, or several places on the stack or in
+/// variables of the pickle refer to it.
+const HELD: u64 = 1 << 63;
+const SHARED: u64 = 1 << 62;
 
 impl Value {
     /// `None`.
@@ -215,6 +223,13 @@ impl Value {
         self.0 & TAG_MASK != UNSET
     }
 
+    /// Whether this is a value that cannot change: no list or dict in the heap, and no open
+    /// container.
+    #[inline]
+    pub(crate) const fn is_final(self) -> bool {
+        self.0 & TAG_MASK < LIST
+    }
+
     /// The value in four bytes, or [`CompactValue::NONE`] if it does not fit.
     #[inline]
     pub(crate) const fn compact(self) -> CompactValue {
@@ -229,6 +244,7 @@ impl Value {
         let (code, payload) = match tag {
             EXT => (CODE_EXT as u64 + (payload >> 32), payload as u32 as u64),
             UNSET => (CODE_LIST as u64 - 1 + (payload >> 32), payload as u32 as u64),
+            LIST | DICT => (tag - LIST + CODE_OBJECT as u64, payload),
             _ => (tag + 1, payload),
         };
         let fits = code < 32 && payload >> (32 - CODE_BITS) == 0 && self.0 != Self::UNSET.0;
@@ -255,9 +271,42 @@ impl Value {
         Self::new(STORED, store as u64)
     }
 
+    /// The slot with the mark that another container holds this one. Unchanged if a sink took the
+    /// container.
+    pub(crate) const fn held(self) -> Self {
+        match self.0 & TAG_MASK {
+            EMPTY | STORED => Self(self.0 & !SHARED | HELD),
+            _ => self,
+        }
+    }
+
+    /// The slot with the mark that a second place refers to this container, unless another
+    /// container holds it or a sink took it.
+    pub(crate) const fn shared(self) -> Self {
+        match self.0 & TAG_MASK {
+            EMPTY | STORED if self.0 & HELD == 0 => Self(self.0 | SHARED),
+            _ => self,
+        }
+    }
+
+    /// Whether the slot has the mark of [`Value::shared`].
+    pub(crate) const fn is_shared(self) -> bool {
+        matches!(self.0 & TAG_MASK, EMPTY | STORED) && self.0 & SHARED != 0
+    }
+
+    /// This slot with the marks of another one.
+    pub(crate) const fn with_marks(self, of: Self) -> Self {
+        Self(self.0 | of.0 & (HELD | SHARED))
+    }
+
+    /// Whether the slot has the mark of [`Value::held`].
+    pub(crate) const fn is_held(self) -> bool {
+        matches!(self.0 & TAG_MASK, EMPTY | STORED) && self.0 & HELD != 0
+    }
+
     /// Decodes a container's slot.
     pub(crate) const fn slot(self) -> Slot {
-        let payload = self.0 >> TAG_BITS;
+        let payload = (self.0 & !(HELD | SHARED)) >> TAG_BITS;
         match self.0 & TAG_MASK {
             EMPTY if payload == 0 => Slot::Empty(None),
             EMPTY => Slot::Empty(Some((payload - 1) as u32)),
@@ -358,6 +407,19 @@ mod tests {
         assert_eq!(Value::ext(3, 7).as_ext(3), Some(7));
         assert_eq!(Value::ext(3, 7).as_ext(2), None);
         assert_eq!(Value::list(7).as_ext(0), None);
+        let slots =
+            [Value::empty_slot(None), Value::empty_slot(Some(u32::MAX)), Value::stored_slot(9)];
+        assert_eq!(slots.map(|slot| slot.held().slot()), slots.map(Value::slot));
+        assert_eq!(slots.map(Value::is_held), [false; 3]);
+        assert_eq!(slots.map(|slot| slot.held().is_held()), [true; 3]);
+        assert!(!Value::ext(1, 7).held().is_held() && !Value::ext(1, 7).shared().is_shared());
+        let shared = Value::stored_slot(9).shared();
+        assert!(shared.is_shared() && !shared.is_held() && shared.slot() == Slot::Stored(9));
+        assert!(!shared.held().is_shared() && !shared.held().shared().is_shared());
+        assert!(Value::stored_slot(8).with_marks(shared).is_shared());
+        assert!(Value::ext(9, 0).is_final() && Value::tuple(1).is_final());
+        let may_change = [Value::list(0), Value::dict(1), Value::open(true, 0), Value::UNSET];
+        assert_eq!(may_change.map(Value::is_final), [false; 4]);
         assert_eq!(Value::bool(true).kind(), Kind::Bool(true));
         assert_eq!(Value::open(true, u32::MAX).as_open(), Some((true, u32::MAX)));
         assert_eq!(Value::open(false, 0).as_open(), Some((false, 0)));

@@ -106,16 +106,78 @@ fn references_to_open_containers_are_redirected() {
         both(b"(]\x94(K\x07h\x00eh\x00t").expect("a tuple"),
         "(< Int(7) []> < Int(7) []>) []"
     );
-    // A reference from inside another open container.
-    assert_eq!(
-        both(b"}\x94(N]\x94(h\x00eh\x01Nu").expect("a dict"),
-        both(b"}\x94(N]\x94(h\x00eh\x01Nu0h\x00").expect("it")
-    );
     // The memo entry is overwritten before the container closes.
     assert_eq!(both(b"(]\x94(K\x05q\x00eh\x00t").expect("a tuple"), "(< Int(5)> Int(5)) []");
     // POP_MARK leaves the container empty. It is filled later.
     assert_eq!(both(b"]\x94(NN1h\x00(K\x02e0h\x00").expect("a list"), "< Int(2)> []");
     assert_eq!(both(b"]\x94(0(Ne").expect("a list"), "[None] []");
+}
+
+#[test]
+fn container_changes_only_until_another_one_holds_it() {
+    let late = |program: &[u8]| match both(program) {
+        Err(PickleError::LateItems { op, .. }) => op,
+        other => panic!("{}: {other:?}", program.escape_ascii()),
+    };
+    // An open dict inside a list inside itself.
+    assert_eq!(late(b"}\x94(N]\x94(h\x00eh\x01Nu"), "SETITEMS");
+    // In a list, a dict, a tuple; whether it was empty, stored or pending.
+    assert_eq!(late(b"]\x94]\x94h\x00a0h\x00(NNe"), "APPENDS");
+    assert_eq!(late(b"]\x94(Ne}\x94(Nh\x00u0h\x00Na"), "APPEND");
+    assert_eq!(late(b"}\x94NNsh\x00\x850h\x00NNs"), "SETITEM");
+    // On the stack alone it may.
+    assert_eq!(both(b"]\x94(NNe(NNeh\x00Na").expect("a list"), "[None None None None None] []");
+    // Once it has left the stack, nothing tells whether another container holds it.
+    assert_eq!(late(b"]\x94(NNe0h\x00Na"), "APPEND");
+    assert_eq!(both(b"]\x94(e(NeNa").expect("a list"), "[None None] []");
+}
+
+#[test]
+fn container_of_several_batches_is_offered_whole_if_not_taken_at_first() {
+    /// The numbers of items that were offered. Takes nothing.
+    #[derive(Default)]
+    struct Offers(Vec<usize>);
+
+    impl Sink for Offers {
+        fn dict(
+            &mut self,
+            _: &mut Heap,
+            _: Option<Value>,
+            pairs: &[Value],
+            _: ByteOffset,
+        ) -> Option<Value> {
+            self.0.push(pairs.len());
+            None
+        }
+        fn list(
+            &mut self,
+            _: &mut Heap,
+            _: Option<Value>,
+            items: &[Value],
+            _: ByteOffset,
+        ) -> Option<Value> {
+            self.0.push(items.len());
+            None
+        }
+        fn tuple(&mut self, _: &mut Heap, _: &[Value], _: ByteOffset) -> Option<Value> {
+            None
+        }
+    }
+
+    for (program, offers) in [
+        (&b"(](Ne(K\x01K\x02et"[..], vec![1, 3]),
+        (b"(}(NNu(K\x01Nut", vec![2, 4]),
+        (b"(}NNs(K\x01NuNNst", vec![6]),
+        (b"(](Net", vec![1]),
+    ] {
+        for chunk in [1, usize::MAX] {
+            let mut parser = Parser::new(Offers::default(), &[]);
+            for piece in [program, END].concat().chunks(chunk) {
+                parser.feed(piece).expect("a pickle");
+            }
+            assert_eq!(parser.finish().expect("a pickle").sink.0, offers);
+        }
+    }
 }
 
 #[test]

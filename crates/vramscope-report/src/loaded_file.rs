@@ -71,7 +71,7 @@ impl SnapshotEntry {
     }
 }
 
-/// Reads a file from chunks of bytes, without a memory limit.
+/// Reads a file from chunks of bytes.
 pub struct FileReader {
     path: String,
     total: u64,
@@ -100,6 +100,14 @@ impl FileReader {
     #[must_use]
     pub fn of_events(mut self, events: Range<u32>) -> Self {
         self.reader = Reader::for_event_range(events);
+        self
+    }
+
+    /// Limits the bytes of memory that reading takes. Call it before the first byte, after
+    /// [`FileReader::of_events`].
+    #[must_use]
+    pub fn within(mut self, memory: u64) -> Self {
+        self.reader = self.reader.with_max_memory(memory);
         self
     }
 

@@ -43,7 +43,8 @@ impl At {
             Self::End => Ok(events),
             Self::Peak => Ok(slot_of(trace.requested_band.peak_event)),
             Self::Event(event) => {
-                let slot = u32::try_from(event + 1).ok().filter(|&slot| slot <= events);
+                let slot =
+                    u32::try_from(event.saturating_add(1)).ok().filter(|&slot| slot <= events);
                 slot.ok_or_else(|| {
                     format!(
                         "there is no event {event}: {} has {events} events, numbered from \
@@ -56,7 +57,7 @@ impl At {
                 let clock = trace.clock.as_ref().ok_or(
                     "this file has no times (recorded before PyTorch 2.2). Use --event instead.",
                 )?;
-                let offset = u64::try_from(time - clock.start.0);
+                let offset = u64::try_from(time.saturating_sub(clock.start.0));
                 // Events at exactly this time are included.
                 Ok(offset.map_or(0, |offset| clock.events_before(offset + 1)))
             }

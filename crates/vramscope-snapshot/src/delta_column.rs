@@ -156,6 +156,13 @@ impl DeltaColumn {
         }
     }
 
+    /// An upper bound of the sum of a column of sizes. Reads only exceptions and 64-bit numbers.
+    pub(crate) fn at_most(&self) -> u128 {
+        let near = self.offsets.len() as u128 * u128::from(EXCEPTION);
+        let far = self.exceptions.iter().map(|far| far.1).chain(self.full.iter().copied());
+        near + far.map(u128::from).sum::<u128>()
+    }
+
     /// Replaces the number in a row.
     pub(crate) fn set(&mut self, row: usize, value: u64) {
         if self.full.is_empty() {

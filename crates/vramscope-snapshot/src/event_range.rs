@@ -41,14 +41,15 @@ impl RowRemap {
 #[derive(Default)]
 pub(crate) struct FilterState {
     range: Range<u32>,
-    /// One window per list of events, with the list's index in `Tables::row_ranges`.
+    /// One window per list of events, sorted by the list's index in `Tables::row_ranges`.
     windows: Vec<(usize, LiveWindow)>,
     /// Address keys of the final segments' active blocks. PyTorch writes them before their trace;
     /// `None` if they have not been read yet.
     active: Option<FxHashSet<u64>>,
     /// Whether to keep no rows and only count events.
     pub(crate) only_counts: bool,
-    /// Per list of events, the events since the last [`FilterState::forget_recent`].
+    /// Per list of events, sorted by list, the events since the last
+    /// [`FilterState::forget_recent`].
     recent: Vec<Recent>,
     /// The numbers of events and of segment events at the last call of
     /// [`FilterState::expected_rows`].
@@ -65,21 +66,23 @@ struct Recent {
 
 impl FilterState {
     fn window(&mut self, list: usize) -> &mut LiveWindow {
-        let at = self.windows.iter().rposition(|(of, _)| *of == list).unwrap_or_else(|| {
-            self.windows.push((list, LiveWindow::default()));
-            self.windows.len() - 1
+        let at = self.windows.binary_search_by_key(&list, |w| w.0).unwrap_or_else(|at| {
+            self.windows.insert(at, (list, LiveWindow::default()));
+            at
         });
         &mut self.windows[at].1
     }
 
     fn seen(&self, list: usize) -> Option<&LiveWindow> {
-        self.windows.iter().find(|(of, _)| *of == list).map(|(_, window)| window)
+        let at = self.windows.binary_search_by_key(&list, |w| w.0).ok()?;
+        Some(&self.windows[at].1)
     }
 
     fn remember(&mut self, list: usize, events: &Events, rows: Range<u32>) {
-        let at = self.recent.iter().position(|recent| recent.list == list).unwrap_or_else(|| {
-            self.recent.push(Recent { list, actions: Vec::new(), sizes: DeltaColumn::new(SIZES) });
-            self.recent.len() - 1
+        let at = self.recent.binary_search_by_key(&list, |r| r.list).unwrap_or_else(|at| {
+            let new = Recent { list, actions: Vec::new(), sizes: DeltaColumn::new(SIZES) };
+            self.recent.insert(at, new);
+            at
         });
         let recent = &mut self.recent[at];
         for row in rows {
@@ -101,7 +104,7 @@ impl FilterState {
     /// The recent events of a list. `None` if the list ended before them.
     pub(crate) fn progress(&self, list: usize) -> Option<TraceProgress<'_>> {
         let Recent { actions, sizes, .. } =
-            self.recent.iter().find(|recent| recent.list == list)?;
+            &self.recent[self.recent.binary_search_by_key(&list, |r| r.list).ok()?];
         let skipped = self.seen(list)?.seen as usize - actions.len();
         Some(TraceProgress { trace: list as u32, skipped, actions, sizes: (sizes, 0) })
     }
@@ -224,7 +227,12 @@ impl Tables {
 
     /// Removes rows of events from the table. Later rows and their lists move up.
     fn drop_rows(&mut self, rows: Range<u32>, keep: impl Fn(u32) -> bool) {
+        let is_at_end = rows.end as usize == self.events.len();
         let dropped = self.events.retain_rows(rows.clone(), keep);
+        self.remap.removed += dropped;
+        if is_at_end {
+            return;
+        }
         for list in self
             .row_ranges
             .iter_mut()
@@ -233,7 +241,6 @@ impl Tables {
             list.start -= dropped;
             list.end -= dropped;
         }
-        self.remap.removed += dropped;
     }
 
     /// Drops the remaining unneeded rows after the whole file has been read.

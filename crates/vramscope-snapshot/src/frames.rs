@@ -5,17 +5,22 @@
 
 use crate::ids::{FrameId, StackId};
 use hashbrown::HashTable;
-use rustc_hash::FxHasher;
+use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::Hasher as _;
 use vramscope_pickle::{StrId, insert_new};
+
+/// Limit of the notes of a frame. PyTorch writes four keys.
+const MAX_FRAME_NOTES: usize = 64;
+/// Bytes of a frame's notes, with PyTorch's four keys.
+const NOTES_BYTES: usize = 80;
 
 /// Distinct frames, by name, file and line.
 #[derive(Clone, Debug, Default)]
 pub struct Frames {
     rows: Vec<Frame>,
     table: HashTable<u32>,
-    /// Notes that `augment_with_fx_traces` added: frame, key and text.
-    notes: Vec<(FrameId, StrId, StrId)>,
+    /// Notes that `augment_with_fx_traces` added: keys and texts.
+    notes: FxHashMap<FrameId, Vec<(StrId, StrId)>>,
 }
 
 /// A frame of a call stack.
@@ -50,8 +55,10 @@ impl Frames {
     }
 
     pub(crate) fn note(&mut self, frame: FrameId, key: StrId, text: StrId) {
-        if !self.notes.contains(&(frame, key, text)) {
-            self.notes.push((frame, key, text));
+        let notes = self.notes.entry(frame).or_default();
+        if notes.len() < MAX_FRAME_NOTES && !notes.contains(&(key, text)) {
+            // In PyTorch's order of keys, however the file orders frames that differ in notes only.
+            notes.insert(notes.partition_point(|note| note.0 <= key), (key, text));
         }
     }
 
@@ -74,12 +81,12 @@ impl Frames {
     pub fn memory(&self) -> usize {
         self.rows.capacity() * size_of::<Frame>()
             + self.table.allocation_size()
-            + self.notes.capacity() * 12
+            + self.notes.capacity() * NOTES_BYTES
     }
 
     /// The notes that `augment_with_fx_traces` added to a frame: keys (`fx_node_op` ...) and texts.
     pub fn notes(&self, id: FrameId) -> impl Iterator<Item = (StrId, StrId)> {
-        self.notes.iter().filter(move |n| n.0 == id).map(|n| (n.1, n.2))
+        self.notes.get(&id).into_iter().flatten().copied()
     }
 }
 

@@ -14,7 +14,7 @@ use vramscope_units::Bytes;
 /// Appends the host's segments to `segments`. Returns the host as a device, if the file has data of
 /// it.
 pub(crate) fn device(
-    heap: &Heap,
+    heap: &mut Heap,
     tables: &mut Tables,
     [listed, trace]: [Option<Value>; 2],
     segments: &mut Vec<Segment>,

@@ -104,7 +104,19 @@ impl JsonWriter<'_> {
     }
 }
 
+/// Limit of a text of the file in a message.
+pub(crate) const MAX_SHOWN_BYTES: usize = 80;
+
+/// The start of a text, at most `max` bytes, with `...` for the rest.
+pub(crate) fn cut(text: &str, max: usize) -> String {
+    let shown = &text[..text.floor_char_boundary(max)];
+    if shown.len() < text.len() { format!("{shown}...") } else { shown.to_owned() }
+}
+
+/// Writes a string, cut to the limit of the whole text.
 fn quote(text: &str, out: &mut String) {
+    let cut_off = (text.len() > MAX_TEXT_BYTES).then(|| cut(text, MAX_TEXT_BYTES));
+    let text = cut_off.as_deref().unwrap_or(text);
     out.push_str(&serde_json::to_string(text).expect("a str is always valid JSON"));
 }
 

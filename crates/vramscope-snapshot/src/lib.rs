@@ -37,6 +37,7 @@ mod ids;
 mod json;
 mod json_text;
 mod keys;
+mod limits;
 mod live_window;
 mod load;
 mod report;

@@ -1,16 +1,16 @@
 //! Builds a [`Snapshot`] from the bytes of a pickle.
 
 use crate::delta_column::DeltaColumn;
-use crate::event_range::EventFilter;
 use crate::events::Action;
 use crate::host;
 use crate::ids::StackId;
-use crate::json_text::json_text;
+use crate::json_text::{MAX_SHOWN_BYTES, cut, json_text};
 use crate::keys;
+use crate::limits;
 use crate::report::{LoadError, WarningKind};
 use crate::segments::Segment;
 use crate::snapshot::{Device, DeviceKind, Excerpt, Snapshot, UsedCounts};
-use crate::source::has_snapshot_key;
+use crate::source::{Options, has_snapshot_key};
 use crate::tables::{Tables, ext};
 use std::ops::Range;
 use std::sync::Arc;
@@ -72,13 +72,14 @@ pub const CAPACITY_CHECKS_PER_FILE: u64 = 64;
 
 impl Default for PickleLoader {
     fn default() -> Self {
-        Self::new(&EventFilter::default())
+        Self::new(&Options::default())
     }
 }
 
 impl PickleLoader {
-    pub(crate) fn new(filter: &EventFilter) -> Self {
-        let parser = Parser::new(Tables::with_filter(filter), keys::KNOWN);
+    pub(crate) fn new(options: &Options) -> Self {
+        let mut parser = Parser::new(Tables::with_filter(&options.filter), keys::KNOWN);
+        parser.set_max_memory(options.max_memory);
         Self { parser, reserved_at: 0, start: Vec::new() }
     }
 
@@ -151,8 +152,7 @@ impl PickleLoader {
     /// Bytes of memory held now: tables, memo and machine.
     pub(crate) fn memory(&self) -> usize {
         let tables = self.parser.sink();
-        let filter_memory = tables.filter.as_ref().map_or(0, |filter| filter.memory());
-        self.parser.memory() + tables.memory() + filter_memory
+        self.parser.memory() + tables.memory()
     }
 
     /// Whether the bytes so far show a part of a snapshot, or are too few to tell.
@@ -189,7 +189,7 @@ impl PickleLoader {
                     WarningKind::OpaqueObject,
                     format!(
                         "an object of {} at byte {at} was not built: files are never executed",
-                        parsed.heap.strings.text(name)
+                        cut(&parsed.heap.strings.text(name), MAX_SHOWN_BYTES)
                     ),
                 ),
                 Oddity::HugeInteger => (
@@ -212,7 +212,7 @@ impl PickleLoader {
 const TORCH_SAVE_MAGIC: i128 = 0x1950_a86a_20f9_469c_fc6c;
 
 pub(crate) fn build(
-    heap: Heap,
+    mut heap: Heap,
     mut tables: Tables,
     root: Value,
     bytes: u64,
@@ -228,7 +228,7 @@ pub(crate) fn build(
     if heap.int(root) == Some(TORCH_SAVE_MAGIC) {
         return Err(LoadError::Refused { what: crate::source::TORCH_SAVE });
     }
-    let segments = roots.segments.map_or(0..0, |v| tables.rows(&heap, v, ext::SEGMENT));
+    let segments = roots.segments.map_or(0..0, |v| tables.rows(&mut heap, v, ext::SEGMENT));
     // Other files have a key `segments` too, such as transcripts.
     let is_empty_list = roots
         .segments
@@ -237,10 +237,12 @@ pub(crate) fn build(
         return Err(LoadError::NotASnapshot { found: describe(&heap, root) });
     }
     let mut traces: Vec<(Range<u32>, Option<Excerpt>)> = Vec::new();
-    for &value in roots.traces.map_or(&[][..], |v| heap.items(v)) {
-        traces.push((tables.rows(&heap, value, ext::EVENT), tables.excerpt(heap.resolve(value))));
+    for value in roots.traces.map_or(Vec::new(), |v| heap.items(v).to_vec()) {
+        let rows = tables.rows(&mut heap, value, ext::EVENT);
+        traces.push((rows, tables.excerpt(heap.resolve(value))));
     }
-    let annotations = roots.annotations.map_or(0..0, |v| tables.rows(&heap, v, ext::ANNOTATION));
+    let annotations =
+        roots.annotations.map_or(0..0, |v| tables.rows(&mut heap, v, ext::ANNOTATION));
     let host = [roots.host_segments, roots.host_traces];
     let mut settings = Vec::new();
     for (prefix, value) in roots.settings {
@@ -251,7 +253,10 @@ pub(crate) fn build(
         tables.segments[segments.start as usize..segments.end as usize].to_vec();
     crate::segments::sort(&mut of_devices);
     let mut devices = devices(&of_devices, &traces);
-    devices.extend(host::device(&heap, &mut tables, host, &mut of_devices));
+    devices.extend(host::device(&mut heap, &mut tables, host, &mut of_devices));
+    let held = heap.memory() + tables.memory();
+    heap.budget.check(bytes, held)?;
+    limits::check_sharing(&devices, &of_devices, bytes)?;
     let annotations =
         tables.annotations[annotations.start as usize..annotations.end as usize].to_vec();
     let mut snapshot = Snapshot {
@@ -271,6 +276,7 @@ pub(crate) fn build(
         used: UsedCounts::default(),
         bytes,
     };
+    limits::saturate_sizes(&mut snapshot);
     snapshot.used = count_used(&snapshot);
     check_invariants(&mut snapshot);
     Ok(snapshot)
@@ -299,7 +305,11 @@ impl Roots {
                 keys::HOST_TRACES => self.host_traces = Some(value),
                 keys::ALLOCATOR_SETTINGS => self.settings.push((String::new(), value)),
                 // Hints that some builds add, such as `trace_alloc_max_entries`.
-                _ => self.settings.push((heap.strings.text(key).into_owned(), value)),
+                _ if self.settings.len() < MAX_SETTINGS => {
+                    let key = cut(&heap.strings.text(key), MAX_SETTING_KEY_BYTES);
+                    self.settings.push((key, value));
+                }
+                _ => {}
             }
         }
     }
@@ -308,6 +318,8 @@ impl Roots {
 /// Limit of settings. PyTorch has some dozens. Without a limit, dicts that hold each other many
 /// times would exhaust memory.
 const MAX_SETTINGS: usize = 1024;
+/// Limit of a setting's key, at each level.
+const MAX_SETTING_KEY_BYTES: usize = 256;
 
 /// Flattens nested settings into dotted keys. After [`MAX_SETTINGS`] the last key is `...`.
 fn flatten(heap: &Heap, prefix: &str, value: Value, out: &mut Vec<(String, String)>, depth: usize) {
@@ -323,8 +335,8 @@ fn flatten(heap: &Heap, prefix: &str, value: Value, out: &mut Vec<(String, Strin
             return;
         }
         let name = match pair[0].kind() {
-            Kind::Str(text) => heap.strings.text(text).into_owned(),
-            _ => json_text(heap, pair[0]),
+            Kind::Str(text) => cut(&heap.strings.text(text), MAX_SETTING_KEY_BYTES),
+            _ => cut(&json_text(heap, pair[0]), MAX_SETTING_KEY_BYTES),
         };
         let key = if prefix.is_empty() { name } else { format!("{prefix}.{name}") };
         flatten(heap, &key, heap.resolve(pair[1]), out, depth + 1);
@@ -403,7 +415,9 @@ fn check_invariants(snapshot: &mut Snapshot) {
 
 /// Describes a root that is not a snapshot.
 fn describe(heap: &Heap, value: Value) -> String {
-    let named = |what: &str, name: StrId| format!("{what} {}", heap.strings.text(name));
+    let named = |what: &str, name: StrId| {
+        format!("{what} {}", cut(&heap.strings.text(name), MAX_SHOWN_BYTES))
+    };
     match value.kind() {
         Kind::None => "None".into(),
         Kind::Bool(_) => "a bool".into(),
@@ -414,7 +428,7 @@ fn describe(heap: &Heap, value: Value) -> String {
         Kind::List(_) => "a list of other objects".into(),
         Kind::Dict(_) => {
             let keys = heap.items(value).chunks_exact(2).filter_map(|pair| match pair[0].kind() {
-                Kind::Str(key) => Some(heap.strings.text(key).into_owned()),
+                Kind::Str(key) => Some(cut(&heap.strings.text(key), MAX_SHOWN_BYTES)),
                 _ => None,
             });
             let keys: Vec<String> = keys.take(5).collect();

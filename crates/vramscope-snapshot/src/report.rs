@@ -31,6 +31,8 @@ pub enum WarningKind {
     SegmentSum,
     /// Two final segments overlap.
     SegmentsOverlap,
+    /// The sizes add up to more than 2^62 bytes.
+    SizesTooLarge,
     /// Final segments follow the traces, so some blocks in an event range may begin too early.
     PartSegments,
     /// Only a range of the events was read.
@@ -83,6 +85,7 @@ impl WarningKind {
             Self::TooManyPools => "too_many_pools",
             Self::SegmentSum => "segment_sum",
             Self::SegmentsOverlap => "segments_overlap",
+            Self::SizesTooLarge => "sizes_too_large",
             Self::PartSegments => "part_segments",
             Self::Part => "part",
             Self::LostFree => "lost_free",
@@ -98,7 +101,20 @@ impl WarningKind {
         }
     }
 
-    /// The curve that is no longer exact after a warning of this kind.
+    /// Whether reading dropped or changed a value, so that no number of the file is exact.
+    pub fn changes_values(self) -> bool {
+        matches!(
+            self,
+            Self::OpaqueObject
+                | Self::HugeInteger
+                | Self::StrayItems
+                | Self::NotANumber
+                | Self::StrayItem
+                | Self::SizesTooLarge
+        )
+    }
+
+    /// The curve that is no longer exact after a warning of this kind about a trace.
     pub fn affects(self) -> Option<AffectedCurve> {
         match self {
             Self::LostFree | Self::LostAlloc | Self::EndsRequested | Self::HostRequests => {
@@ -118,6 +134,7 @@ impl WarningKind {
             | Self::TooManyPools
             | Self::SegmentSum
             | Self::SegmentsOverlap
+            | Self::SizesTooLarge
             | Self::PartSegments
             | Self::Part
             | Self::FreeSize
@@ -168,7 +185,7 @@ impl Report {
         message: impl FnOnce() -> String,
     ) {
         match self.warnings.iter_mut().find(|w| w.kind == kind) {
-            Some(warning) => warning.count += count,
+            Some(warning) => warning.count = warning.count.saturating_add(count),
             None => self.warnings.push(Warning { kind, message: message(), byte_offset, count }),
         }
     }
@@ -176,6 +193,11 @@ impl Report {
     /// All warnings, in the order of their first occurrence.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
+    }
+
+    /// Whether reading dropped or changed a value, so that no number of the file is exact.
+    pub fn changes_values(&self) -> bool {
+        self.warnings.iter().any(|w| w.kind.changes_values())
     }
 
     /// Whether some warning makes `curve` an estimate.
@@ -255,6 +277,20 @@ pub enum LoadError {
         /// The format, and the remedy if any.
         what: &'static str,
     },
+    /// More rows than the file's length explains, or than PyTorch can write.
+    #[error("{found} {what} are more than a snapshot of this size can have: it is malicious")]
+    TooMany {
+        /// What there are too many of.
+        what: &'static str,
+        /// Their number.
+        found: u64,
+    },
+    /// Containers inside each other: gzip in gzip, or a page in gzip.
+    #[error("this file is packed more than {limit} times")]
+    Nested {
+        /// The limit.
+        limit: u32,
+    },
     /// The first bytes match no supported format.
     #[error(
         "this is not a snapshot: it starts with {found}, \
@@ -275,9 +311,12 @@ impl LoadError {
             | Self::Html { .. }
             | Self::MemoryTimeline
             | Self::Refused { .. }
+            | Self::Nested { .. }
             | Self::Unknown { .. } => FileFault::NoSnapshot,
             // Only a page with a snapshot has base64 data under that key.
-            Self::Base64 { .. } | Self::Pickle(PickleError::Empty) => FileFault::Damaged,
+            Self::Base64 { .. } | Self::TooMany { .. } | Self::Pickle(PickleError::Empty) => {
+                FileFault::Damaged
+            }
             Self::Pickle(_) | Self::Json { .. } | Self::Gzip { .. } => {
                 if may_be_snapshot {
                     FileFault::Damaged
@@ -295,17 +334,24 @@ impl LoadError {
                 "The process may have ended while it wrote the file, or a copy was interrupted. \
                  Copy the file again or take a new snapshot.",
             ),
+            Self::Pickle(PickleError::MaxMemory { .. }) => {
+                Some("The option --max-memory of the program sets another limit.")
+            }
+            // A copy would be the same.
+            Self::Pickle(PickleError::Memory { .. } | PickleError::LateItems { .. })
+            | Self::Json { .. }
+            | Self::Gzip { .. }
+            | Self::Html { .. }
+            | Self::Base64 { .. }
+            | Self::TooMany { .. }
+            | Self::Nested { .. }
+            | Self::Refused { .. } => None,
             Self::Pickle(_) => {
                 Some("Copy the file again. If that does not help, take a new snapshot.")
             }
             Self::NotASnapshot { .. } | Self::MemoryTimeline | Self::Unknown { .. } => {
                 Some("Write a snapshot with torch.cuda.memory._dump_snapshot(\"rank0.pickle\").")
             }
-            Self::Json { .. }
-            | Self::Gzip { .. }
-            | Self::Html { .. }
-            | Self::Base64 { .. }
-            | Self::Refused { .. } => None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::ids::StackId;
 use crate::keys::{self, bit};
-use crate::tables::{Tables, ext};
+use crate::tables::{LongStack, Tables, ext};
 use vramscope_pickle::{ByteOffset, Heap, Kind, Sink, StrId, Value};
 
 impl Sink for Tables {
@@ -14,10 +14,7 @@ impl Sink for Tables {
         at: ByteOffset,
     ) -> Option<Value> {
         if let Some(value) = so_far {
-            if let Some(row) = value.as_ext(ext::EVENT).and_then(|number| self.remap.row(number)) {
-                let event = self.event(heap, row, self.events.get(row), pairs, at);
-                self.events.set(row, event);
-            }
+            self.more_of_dict(heap, value, pairs, at)?;
             return Some(value);
         }
         // PyTorch writes an event's action first, and most dicts are events.
@@ -34,19 +31,17 @@ impl Sink for Tables {
         items: &[Value],
         at: ByteOffset,
     ) -> Option<Value> {
-        if let Some(stack) = so_far.and_then(|v| v.as_ext(ext::STACK)) {
-            return Some(Value::ext(ext::STACK, self.stack_of(heap, StackId(stack), items, at).0));
-        }
-        if let Some(index) = so_far.and_then(|v| v.as_ext(ext::ROW_RANGE)) {
-            let list = self.row_ranges[index as usize];
-            self.row_ranges[index as usize] =
-                self.row_range_of(heap, Some(list), list.kind, items, at);
-            self.filter_list(index as usize);
-            return so_far;
+        if let Some(value) = so_far {
+            return self.more_of_list(heap, value, items, at);
         }
         match heap.resolve(items[0]).kind() {
+            Kind::Ext(ext::FRAME, _) if items.len() >= BATCH_ITEMS => {
+                let frames = self.frames_of(heap, items, at);
+                self.long_stacks.push(LongStack::Open(frames));
+                Some(Value::ext(ext::LONG_STACK, self.long_stacks.len() as u32 - 1))
+            }
             Kind::Ext(ext::FRAME, _) => {
-                Some(Value::ext(ext::STACK, self.stack_of(heap, StackId::EMPTY, items, at).0))
+                Some(Value::ext(ext::STACK, self.stack_of(heap, items, at).0))
             }
             Kind::Ext(
                 kind @ (ext::EVENT | ext::BLOCK | ext::SEGMENT | ext::ANNOTATION | ext::HISTORY),
@@ -57,13 +52,9 @@ impl Sink for Tables {
                 self.filter_list(self.row_ranges.len() - 1);
                 Some(Value::ext(ext::ROW_RANGE, self.row_ranges.len() as u32 - 1))
             }
-            Kind::Str(_) => {
-                let mut text = Vec::new();
-                for item in items {
-                    let Kind::Str(line) = item.kind() else { return None };
-                    text.extend_from_slice(heap.strings.bytes(line));
-                }
-                Some(Value::ext(ext::TEXT, heap.strings.intern(&text).0))
+            // A longer list may continue. The heap keeps it.
+            Kind::Str(_) if items.len() < BATCH_ITEMS => {
+                Some(Value::ext(ext::TEXT, joined(heap, items)?.0))
             }
             _ => None,
         }
@@ -73,6 +64,10 @@ impl Sink for Tables {
     /// one has to add to a warning's count.
     fn is_cacheable(&self, value: Value) -> bool {
         matches!(value.kind(), Kind::Ext(ext::STACK, _)) && self.only_frames
+    }
+
+    fn memory(&self) -> usize {
+        self.memory()
     }
 
     fn reserve_ahead(&mut self, rest: f64) {
@@ -88,7 +83,61 @@ impl Sink for Tables {
     }
 }
 
+/// CPython writes longer lists in batches of this many items.
+const BATCH_ITEMS: usize = 1000;
+
+/// The lines of a traceback as one text. `None` if there is something else, or if the text is too
+/// long for the heap's budget.
+pub(crate) fn joined(heap: &mut Heap, lines: &[Value]) -> Option<StrId> {
+    let ids = || {
+        lines.iter().map(|line| match line.kind() {
+            Kind::Str(id) => Some(id),
+            _ => None,
+        })
+    };
+    if lines.len() == 1 {
+        return ids().next().flatten();
+    }
+    let bytes = ids().try_fold(0usize, |sum, id| Some(sum + heap.strings.bytes(id?).len()))?;
+    // The lines may be references to one long string.
+    if !heap.budget.ask(bytes) {
+        return None;
+    }
+    let mut text = Vec::with_capacity(bytes);
+    for id in ids().flatten() {
+        text.extend_from_slice(heap.strings.bytes(id));
+    }
+    Some(heap.strings.intern(&text))
+}
+
 impl Tables {
+    /// A further batch of a list that was taken. `None` if something has used the list.
+    #[inline(never)]
+    fn more_of_list(
+        &mut self,
+        heap: &mut Heap,
+        list: Value,
+        items: &[Value],
+        at: ByteOffset,
+    ) -> Option<Value> {
+        if let Some(index) = list.as_ext(ext::LONG_STACK) {
+            let more = self.frames_of(heap, items, at);
+            let LongStack::Open(frames) = &mut self.long_stacks[index as usize] else {
+                return None;
+            };
+            frames.extend_from_slice(&more);
+            return Some(list);
+        }
+        let index = list.as_ext(ext::ROW_RANGE)? as usize;
+        let rows = self.row_ranges[index];
+        if rows.is_used {
+            return None;
+        }
+        self.row_ranges[index] = self.row_range_of(heap, Some(rows), rows.kind, items, at);
+        self.filter_list(index);
+        Some(list)
+    }
+
     /// Routes a dict that is not a common event. Out of line: JavaScript engines optimize a small
     /// function sooner.
     #[inline(never)]
@@ -113,7 +162,7 @@ impl Tables {
             for pair in pairs.chunks_exact(2) {
                 match pair[0].kind() {
                     Kind::Str(StrId(keys::REAL_SIZE)) => row.0 = self.bytes(heap, pair[1], at),
-                    Kind::Str(StrId(keys::FRAMES)) => row.1 = Self::stack(heap, pair[1]),
+                    Kind::Str(StrId(keys::FRAMES)) => row.1 = self.stack(heap, pair[1]),
                     _ => {}
                 }
             }

@@ -115,6 +115,23 @@ pub struct UsedCounts {
 }
 
 impl Snapshot {
+    /// About the bytes of memory that the tables hold.
+    pub(crate) fn memory(&self) -> usize {
+        let settings: usize =
+            self.settings.iter().map(|(key, value)| key.len() + value.len()).sum();
+        self.strings.memory()
+            + self.frames.memory()
+            + self.stacks.memory()
+            + self.events.memory()
+            + size_of_val(&*self.segments)
+            + size_of_val(&*self.blocks)
+            + size_of_val(&*self.annotations)
+            + size_of_val(&*self.streams)
+            + size_of_val(&*self.pools)
+            + size_of_val(&*self.settings)
+            + settings
+    }
+
     /// A string as text. Invalid UTF-8 becomes U+FFFD.
     pub fn text(&self, id: StrId) -> Cow<'_, str> {
         self.strings.text(id)

@@ -2,20 +2,21 @@
 
 mod event;
 mod key_order;
+mod segment;
 
-use crate::annotations::{Annotation, Stage};
+use crate::annotations::Annotation;
 use crate::event_range::RowRemap;
 use crate::events::{Event, Events};
 use crate::frames::{Frame, Frames, Stacks};
 use crate::ids::{FrameId, PoolId, PoolIndex, StackId, StreamId};
-use crate::json_text::json_text;
+use crate::json_text::{MAX_SHOWN_BYTES, cut, json_text};
 use crate::keys;
 use crate::report::{Report, WarningKind};
-use crate::segments::{Block, BlockState, Segment, SegmentType};
+use crate::segments::{Block, Segment};
 use key_order::KeyOrder;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
-use vramscope_pickle::{ByteOffset, Heap, Kind, StrId, Value};
-use vramscope_units::{Addr, Bytes, Micros};
+use vramscope_pickle::{Budget, ByteOffset, Heap, Kind, StrId, Value};
 
 /// Kinds of a [`Value::ext`]: the table that a taken container went to.
 pub(crate) mod ext {
@@ -30,6 +31,16 @@ pub(crate) mod ext {
     pub(crate) const HISTORY: u8 = 8;
     /// A list of rows: an index into `Tables::row_ranges`.
     pub(crate) const ROW_RANGE: u8 = 9;
+    /// A stack that may have further batches: an index into `Tables::long_stacks`.
+    pub(crate) const LONG_STACK: u8 = 10;
+}
+
+/// A stack of at least one batch of frames.
+pub(crate) enum LongStack {
+    /// Nothing refers to it yet, and it may grow.
+    Open(Vec<FrameId>),
+    /// Something refers to it.
+    Used(StackId),
 }
 
 /// A list whose items became consecutive rows of one table.
@@ -38,6 +49,8 @@ pub(crate) struct RowRange {
     pub(crate) kind: u8,
     pub(crate) start: u32,
     pub(crate) end: u32,
+    /// Whether a row refers to these rows, so that the list must not change.
+    pub(crate) is_used: bool,
 }
 
 impl RowRange {
@@ -59,6 +72,14 @@ pub(crate) struct Tables {
     /// Action names. PyTorch's come first, in [`Action`](crate::Action)'s order.
     pub(crate) actions: Vec<StrId>,
     pub(crate) row_ranges: Vec<RowRange>,
+    pub(crate) long_stacks: Vec<LongStack>,
+    /// Frames in `long_stacks`.
+    long_frames: usize,
+    /// Stream and pool indices by handle and id.
+    stream_index: FxHashMap<i64, StreamId>,
+    pool_index: FxHashMap<PoolId, PoolIndex>,
+    /// The rows of lists that no sink took, by kind, so that each list is copied once.
+    untaken: FxHashMap<(Value, u8), Range<u32>>,
     pub(crate) history: Vec<(u64, StackId)>,
     pub(crate) report: Report,
     scratch: Vec<FrameId>,
@@ -72,7 +93,7 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// Bytes of memory that the tables hold, without the parser and `filter`.
+    /// Bytes of memory that the tables hold, without the parser.
     pub(crate) fn memory(&self) -> usize {
         self.events.memory()
             + self.frames.memory()
@@ -81,6 +102,13 @@ impl Tables {
             + self.blocks.capacity() * size_of::<Block>()
             + self.annotations.capacity() * size_of::<Annotation>()
             + self.history.capacity() * size_of::<(u64, StackId)>()
+            + self.row_ranges.capacity() * size_of::<RowRange>()
+            + self.long_stacks.capacity() * size_of::<LongStack>()
+            + self.long_frames * 2 * size_of::<FrameId>()
+            + (self.streams.capacity() + self.stream_index.capacity()) * 16
+            + (self.pools.capacity() + self.pool_index.capacity() * 2) * size_of::<PoolId>()
+            + self.untaken.capacity() * 32
+            + self.filter.as_ref().map_or(0, |filter| filter.memory())
     }
 
     /// Whether an event, a block or a segment was read.
@@ -100,6 +128,11 @@ impl Tables {
             pools: vec![PoolId::DEFAULT],
             actions: (keys::ALLOC..=keys::FREE).map(StrId).collect(),
             row_ranges: Vec::new(),
+            long_stacks: Vec::new(),
+            long_frames: 0,
+            stream_index: FxHashMap::default(),
+            pool_index: FxHashMap::from_iter([(PoolId::DEFAULT, PoolIndex(0))]),
+            untaken: FxHashMap::default(),
             history: Vec::new(),
             report: Report::default(),
             scratch: Vec::new(),
@@ -169,22 +202,19 @@ impl Tables {
         if handle == 0 {
             return StreamId(0);
         }
-        if self.streams.last() == Some(&handle) {
-            return StreamId(self.streams.len() as u16 - 1);
+        if let Some(&known) = self.stream_index.get(&handle) {
+            return known;
         }
-        let index = self.streams.iter().position(|&s| s == handle).or_else(|| {
-            let free = self.streams.len() < usize::from(u16::MAX);
-            free.then(|| {
-                self.streams.push(handle);
-                self.streams.len() - 1
-            })
+        let index = self.streams.len();
+        if index < usize::from(u16::MAX) {
+            self.streams.push(handle);
+            self.stream_index.insert(handle, StreamId(index as u16));
+            return StreamId(index as u16);
+        }
+        self.report.warn(WarningKind::TooManyStreams, Some(at), || {
+            "more than 65,534 streams: further ones are shown as the default stream".into()
         });
-        if index.is_none() {
-            self.report.warn(WarningKind::TooManyStreams, Some(at), || {
-                "more than 65,534 streams: further ones are shown as the default stream".into()
-            });
-        }
-        StreamId(index.unwrap_or(0) as u16)
+        StreamId(0)
     }
 
     fn pool(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> PoolIndex {
@@ -208,28 +238,44 @@ impl Tables {
         let is_int = |v: Value| matches!(v.kind(), Kind::Int(_) | Kind::Long(_));
         let whole = |v| heap.int(v).filter(|_| is_int(v)).and_then(|i| u64::try_from(i).ok());
         let id = PoolId(whole(a)?, whole(b)?);
-        let index = self.pools.iter().position(|&p| p == id).or_else(|| {
-            let free = self.pools.len() < usize::from(u16::MAX);
-            free.then(|| {
-                self.pools.push(id);
-                self.pools.len() - 1
-            })
-        });
-        if index.is_none() {
-            self.report.warn(WarningKind::TooManyPools, Some(at), || {
-                "more than 65,534 memory pools: further ones are shown as unknown".into()
-            });
+        if let Some(&known) = self.pool_index.get(&id) {
+            return Some(known);
         }
-        Some(index.map_or(PoolIndex::UNKNOWN, |i| PoolIndex(i as u16)))
+        let index = self.pools.len();
+        if index < usize::from(u16::MAX) {
+            self.pools.push(id);
+            self.pool_index.insert(id, PoolIndex(index as u16));
+            return Some(PoolIndex(index as u16));
+        }
+        self.report.warn(WarningKind::TooManyPools, Some(at), || {
+            "more than 65,534 memory pools: further ones are shown as unknown".into()
+        });
+        Some(PoolIndex::UNKNOWN)
     }
 
-    pub(crate) fn stack(heap: &Heap, value: Value) -> StackId {
+    #[inline]
+    pub(crate) fn stack(&mut self, heap: &Heap, value: Value) -> StackId {
         let value = heap.resolve(value);
         match value.as_ext(ext::STACK) {
             Some(id) => StackId(id),
-            // The list is empty, or holds no frames.
-            None => StackId::EMPTY,
+            None => self.long_stack(value),
         }
+    }
+
+    /// A stack of several batches. The empty stack for a list that is empty or holds no frames.
+    #[inline(never)]
+    fn long_stack(&mut self, value: Value) -> StackId {
+        let Some(index) = value.as_ext(ext::LONG_STACK) else { return StackId::EMPTY };
+        let stack = &mut self.long_stacks[index as usize];
+        let id = match stack {
+            LongStack::Open(frames) => {
+                self.long_frames -= frames.len();
+                self.stacks.intern(frames)
+            }
+            LongStack::Used(id) => *id,
+        };
+        *stack = LongStack::Used(id);
+        id
     }
 
     pub(crate) fn frame(&mut self, heap: &mut Heap, pairs: &[Value]) -> FrameId {
@@ -251,9 +297,11 @@ impl Tables {
         }
         let id = self.frames.intern(Frame { name, file, line });
         if has_notes {
-            for pair in pairs.chunks_exact(2) {
+            for (i, pair) in pairs.chunks_exact(2).enumerate() {
+                let is_again = || pairs[2 * i + 2..].iter().step_by(2).any(|key| *key == pair[0]);
                 if let (Kind::Str(key), Kind::Str(text)) = (pair[0].kind(), pair[1].kind())
                     && (keys::FX_NODE_OP..=keys::FX_ORIGINAL_TRACE).contains(&key.0)
+                    && !is_again()
                 {
                     self.frames.note(id, key, text);
                 }
@@ -262,148 +310,24 @@ impl Tables {
         id
     }
 
-    pub(crate) fn block(&mut self, heap: &Heap, pairs: &[Value], at: ByteOffset) -> u32 {
-        let mut block = Block {
-            address: Addr(UNKNOWN_ADDRESS),
-            size: Bytes(0),
-            requested_size: Bytes(0),
-            state: BlockState::Inactive,
-            stack: StackId::EMPTY,
-        };
-        let mut requested = None;
-        let mut history = None;
-        for pair in pairs.chunks_exact(2) {
-            let (Kind::Str(key), value) = (pair[0].kind(), heap.resolve(pair[1])) else { continue };
-            match key.0 {
-                keys::ADDRESS => block.address = Addr(self.address(heap, value, at)),
-                keys::SIZE => block.size = Bytes(self.bytes(heap, value, at)),
-                keys::REQUESTED_SIZE => requested = Some(Bytes(self.bytes(heap, value, at))),
-                keys::FRAMES => block.stack = Self::stack(heap, value),
-                keys::STATE => block.state = self.state(heap, value, at),
-                // Before PyTorch 2.1: one entry per former block, the live one first.
-                keys::HISTORY => {
-                    let list =
-                        value.as_ext(ext::ROW_RANGE).map(|list| self.row_ranges[list as usize]);
-                    history = list
-                        .filter(|r| r.kind == ext::HISTORY)
-                        .map(|r| self.history[r.start as usize]);
-                }
-                _ => {}
-            }
-        }
-        if let Some((real_size, stack)) = history {
-            block.stack = stack;
-            requested = requested.filter(|r| r.0 > 0).or(Some(Bytes(real_size)));
-        }
-        // The file lacks requested sizes, so the block's size is the best estimate.
-        block.requested_size = requested.unwrap_or(block.size);
-        self.blocks.push(block);
-        self.blocks.len() as u32 - 1
-    }
-
-    fn state(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> BlockState {
-        match value.kind() {
-            Kind::Str(StrId(keys::ACTIVE_ALLOCATED)) => BlockState::Allocated,
-            // The second name occurs in PyTorch's docstrings, but in no build.
-            Kind::Str(StrId(keys::ACTIVE_PENDING_FREE | keys::ACTIVE_AWAITING_FREE)) => {
-                BlockState::PendingFree
-            }
-            Kind::Str(StrId(keys::INACTIVE)) => BlockState::Inactive,
-            _ => {
-                let found = json_text(heap, value);
-                self.report.warn(WarningKind::UnknownState, Some(at), || {
-                    format!("blocks in unknown state {found} count as inactive")
-                });
-                BlockState::Inactive
-            }
-        }
-    }
-
-    pub(crate) fn segment(&mut self, heap: &Heap, pairs: &[Value], at: ByteOffset) -> u32 {
-        let mut segment = Segment {
-            device: 0,
-            address: Addr(0),
-            total_size: Bytes(0),
-            allocated_size: Bytes(0),
-            active_size: Bytes(0),
-            requested_size: Bytes(0),
-            stream: StreamId(0),
-            segment_type: SegmentType::Unknown,
-            pool: PoolIndex::UNKNOWN,
-            is_expandable: false,
-            stack: StackId::EMPTY,
-            blocks: 0..0,
-        };
-        for pair in pairs.chunks_exact(2) {
-            let (Kind::Str(key), value) = (pair[0].kind(), heap.resolve(pair[1])) else { continue };
-            match key.0 {
-                keys::DEVICE => {
-                    segment.device =
-                        heap.int(value).and_then(|d| u32::try_from(d).ok()).unwrap_or(0);
-                }
-                keys::ADDRESS => segment.address = Addr(self.address(heap, value, at)),
-                keys::TOTAL_SIZE => segment.total_size = Bytes(self.bytes(heap, value, at)),
-                keys::ALLOCATED_SIZE => segment.allocated_size = Bytes(self.bytes(heap, value, at)),
-                keys::ACTIVE_SIZE => segment.active_size = Bytes(self.bytes(heap, value, at)),
-                keys::REQUESTED_SIZE => segment.requested_size = Bytes(self.bytes(heap, value, at)),
-                keys::STREAM => segment.stream = self.stream(heap, value, at),
-                keys::SEGMENT_POOL_ID => segment.pool = self.pool(heap, value, at),
-                keys::IS_EXPANDABLE => segment.is_expandable = heap.int(value) == Some(1),
-                keys::FRAMES => segment.stack = Self::stack(heap, value),
-                keys::SEGMENT_TYPE => {
-                    segment.segment_type = match value.kind() {
-                        Kind::Str(StrId(keys::SMALL)) => SegmentType::Small,
-                        Kind::Str(StrId(keys::LARGE)) => SegmentType::Large,
-                        _ => SegmentType::Unknown,
-                    };
-                }
-                keys::BLOCKS => segment.blocks = self.rows(heap, value, ext::BLOCK),
-                _ => {}
-            }
-        }
-        self.place_blocks(&segment);
-        self.segments.push(segment);
-        self.segments.len() as u32 - 1
-    }
-
-    /// Assigns consecutive addresses to blocks that have none in the file.
-    fn place_blocks(&mut self, segment: &Segment) {
-        let mut at = segment.address.0;
-        for block in &mut self.blocks[segment.blocks.start as usize..segment.blocks.end as usize] {
-            if block.address.0 == UNKNOWN_ADDRESS {
-                block.address = Addr(at);
-            }
-            at = block.address.0.wrapping_add(block.size.0);
-        }
-    }
-
-    pub(crate) fn annotation(&mut self, heap: &Heap, pairs: &[Value]) -> u32 {
-        let mut row =
-            Annotation { name: StrId(keys::EMPTY), stage: Stage::Start, device: -1, time: None };
-        for pair in pairs.chunks_exact(2) {
-            let (Kind::Str(key), value) = (pair[0].kind(), pair[1]) else { continue };
-            match (key.0, value.kind()) {
-                (keys::NAME, Kind::Str(name)) => row.name = name,
-                (keys::STAGE, Kind::Str(StrId(keys::END))) => row.stage = Stage::End,
-                (keys::DEVICE, _) => row.device = heap.small_int(value).unwrap_or(-1),
-                (keys::TIME_US, _) => row.time = heap.small_int(value).map(Micros),
-                _ => {}
-            }
-        }
-        self.annotations.push(row);
-        self.annotations.len() as u32 - 1
-    }
-
     /// The rows of a list: of a taken one, or of one that stayed in the heap because it also holds
     /// other items.
-    pub(crate) fn rows(&mut self, heap: &Heap, value: Value, kind: u8) -> Range<u32> {
+    pub(crate) fn rows(&mut self, heap: &mut Heap, value: Value, kind: u8) -> Range<u32> {
         let value = heap.resolve(value);
-        if let Some(list) = value.as_ext(ext::ROW_RANGE).map(|list| self.row_ranges[list as usize])
-        {
+        if let Some(list) = value.as_ext(ext::ROW_RANGE) {
+            let list = &mut self.row_ranges[list as usize];
+            list.is_used = true;
             return if list.kind == kind { list.range() } else { 0..0 };
         }
+        if let Some(known) = self.untaken.get(&(value, kind)) {
+            return known.clone();
+        }
         let rows = self.rows_of(heap, kind, heap.items(value), None);
-        self.contiguous(kind, &rows)
+        let range = self.contiguous(&mut heap.budget, kind, &rows);
+        if !rows.is_empty() {
+            self.untaken.insert((value, kind), range.clone());
+        }
+        range
     }
 
     /// The rows of a list's items. In a trace, any other item gets a row without data, so that
@@ -428,8 +352,7 @@ impl Tables {
                 rows.push(self.events.push_outlined(Event::UNKNOWN));
             }
             self.report.warn(WarningKind::StrayItem, at, || {
-                let what = json_text(heap, item);
-                let shown: String = what.chars().take(80).collect();
+                let shown = cut(&json_text(heap, item), MAX_SHOWN_BYTES);
                 format!("a list of events, blocks, segments or annotations holds {shown}")
             });
         }
@@ -444,11 +367,15 @@ impl Tables {
         all.then(|| start..start + items.len() as u32)
     }
 
-    /// The rows as one range. Rows that are not consecutive are copied to the end of the table.
-    fn contiguous(&mut self, kind: u8, rows: &[u32]) -> Range<u32> {
+    /// The rows as one range. Rows that are not consecutive are copied to the end of the table, if
+    /// the budget allows it.
+    fn contiguous(&mut self, budget: &mut Budget, kind: u8, rows: &[u32]) -> Range<u32> {
         let Some(&first) = rows.first() else { return 0..0 };
         if rows.iter().zip(first..).all(|(&row, next)| row == next) {
             return first..first + rows.len() as u32;
+        }
+        if !budget.ask(rows.len() * COPIED_BYTES) {
+            return 0..0;
         }
         let start = self.len_of(kind);
         for &row in rows {
@@ -479,17 +406,36 @@ impl Tables {
         }
     }
 
-    /// Interns the stack of `before`, the earlier batches of a long list, followed by `items`.
-    pub(crate) fn stack_of(
-        &mut self,
-        heap: &Heap,
-        before: StackId,
-        items: &[Value],
-        at: ByteOffset,
-    ) -> StackId {
+    /// Interns a stack.
+    pub(crate) fn stack_of(&mut self, heap: &Heap, items: &[Value], at: ByteOffset) -> StackId {
         let mut frames = std::mem::take(&mut self.scratch);
         frames.clear();
-        frames.extend_from_slice(self.stacks.frames(before));
+        self.add_frames(heap, items, &mut frames, at);
+        let id = self.stacks.intern(&frames);
+        self.scratch = frames;
+        id
+    }
+
+    /// The frames of a batch of a long stack.
+    pub(crate) fn frames_of(
+        &mut self,
+        heap: &Heap,
+        items: &[Value],
+        at: ByteOffset,
+    ) -> Vec<FrameId> {
+        let mut frames = Vec::new();
+        self.add_frames(heap, items, &mut frames, at);
+        self.long_frames += frames.len();
+        frames
+    }
+
+    fn add_frames(
+        &mut self,
+        heap: &Heap,
+        items: &[Value],
+        frames: &mut Vec<FrameId>,
+        at: ByteOffset,
+    ) {
         self.only_frames = true;
         frames.reserve(items.len());
         for &item in items {
@@ -506,14 +452,11 @@ impl Tables {
                 }
             }
         }
-        let id = self.stacks.intern(&frames);
-        self.scratch = frames;
-        id
     }
 
     pub(crate) fn row_range_of(
         &mut self,
-        heap: &Heap,
+        heap: &mut Heap,
         so_far: Option<RowRange>,
         kind: u8,
         items: &[Value],
@@ -526,21 +469,29 @@ impl Tables {
                 kind,
                 start: so_far.map_or(rows.start, |list| list.start),
                 end: rows.end,
+                is_used: false,
             };
         }
         let rows = self.rows_of(heap, kind, items, Some(at));
+        let whole = |range: Range<u32>| RowRange {
+            kind,
+            start: range.start,
+            end: range.end,
+            is_used: false,
+        };
         let Some(list) = so_far else {
-            let range = self.contiguous(kind, &rows);
-            return RowRange { kind, start: range.start, end: range.end };
+            return whole(self.contiguous(&mut heap.budget, kind, &rows));
         };
         if rows.iter().zip(list.end..).all(|(&row, next)| row == next) {
             return RowRange { end: list.end + rows.len() as u32, ..list };
         }
+        if !heap.budget.ask(list.range().len() * size_of::<u32>()) {
+            return list;
+        }
         let all: Vec<u32> = list.range().chain(rows).collect();
-        let range = self.contiguous(kind, &all);
-        RowRange { kind, start: range.start, end: range.end }
+        whole(self.contiguous(&mut heap.budget, kind, &all))
     }
 }
 
-/// Placeholder for the address of a block that has none in the file.
-const UNKNOWN_ADDRESS: u64 = u64::MAX;
+/// Bytes of a copied row, at most: an event with all sparse columns.
+const COPIED_BYTES: usize = 96;

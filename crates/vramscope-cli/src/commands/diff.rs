@@ -30,7 +30,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .map_err(Failure::Usage)?;
     let band = super::band(arguments.band);
     let (a, b) = (files(&arguments.a)?, files(&arguments.b)?);
-    let common = Common { format: Format::Text, rules: arguments.rules.clone(), events: None };
+    let common = Common {
+        format: Format::Text,
+        rules: arguments.rules.clone(),
+        events: None,
+        max_memory: arguments.max_memory,
+    };
     let read = read::each_found(&[a.as_slice(), &b].concat(), &common, |_, _, result| {
         let Ok(file) = result else { return Ok(None) };
         let entry = &file.entries[0];
@@ -55,11 +60,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     diff.skipped_files = read.skipped_files;
     if diff.pairs.is_empty() {
         if outcome.is_ok() {
-            eprintln!(
-                "vramscope: nothing to compare: no file in {} has the name or rank of a file in {}",
+            output::complain(format_args!(
+                "nothing to compare: no file in {} has the name or rank of a file in {}",
                 arguments.a.display(),
                 arguments.b.display()
-            );
+            ));
         }
         return Err(Failure::Input);
     }
@@ -73,13 +78,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     }
     for check in diff.checks.iter().filter(|c| c.matching_stacks == Some(0)) {
-        eprintln!("vramscope: {}: no call stack contains this text", check.expression);
+        output::complain(format_args!("{}: no call stack contains this text", check.expression));
     }
     let mut failed = false;
     for check in diff.checks.iter().filter(|c| c.holds) {
         failed = true;
         for text in &check.texts {
-            eprintln!("vramscope: {} holds: {text}", check.expression);
+            output::complain(format_args!("{} holds: {text}", check.expression));
         }
     }
     outcome?;
@@ -90,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn files(given: &PathBuf) -> Result<Vec<Found>, Failure> {
     let files = paths::expand(std::slice::from_ref(given))?;
     if files.is_empty() {
-        eprintln!("vramscope: no snapshots found in {}", given.display());
+        output::complain(format_args!("no snapshots found in {}", given.display()));
         return Err(Failure::Input);
     }
     Ok(files)

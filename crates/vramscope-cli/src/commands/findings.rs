@@ -4,6 +4,7 @@ use super::diff::markdown::{escape, inline_code};
 use crate::Failure;
 use crate::arguments::{Common, DiffFormat, Findings as Arguments, Format};
 use crate::output::{self, ERROR, FAINT, STRONG, WARNING, styled};
+use crate::printable::printable;
 use crate::read;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -33,6 +34,7 @@ pub(super) fn each_device<T: Send>(
         format: Format::Text,
         rules: arguments.rules.clone(),
         events: arguments.events.clone(),
+        max_memory: arguments.max_memory,
     };
     let read = read::each_file(&arguments.paths, &common, |_, _, result| {
         let mut devices: Vec<T> = Vec::new();
@@ -89,12 +91,13 @@ pub(super) fn text(
             styled(STRONG, &a.path)
         )?;
         writeln!(out, "             {}", styled(STRONG, &a.title))?;
-        writeln!(out, "             {}", a.text)?;
+        writeln!(out, "             {}", printable(&a.text))?;
         if !a.action.is_empty() {
-            writeln!(out, "             {}", a.action)?;
+            writeln!(out, "             {}", printable(&a.action))?;
         }
         if !a.called_from.is_empty() {
-            writeln!(out, "             called from {}", a.called_from.join(", "))?;
+            let callers = a.called_from.join(", ");
+            writeln!(out, "             called from {}", printable(&callers))?;
         }
     }
     if omitted > 0 {
@@ -119,7 +122,7 @@ pub(super) fn blind_text(
         (true, true) => return Ok(()),
         (true, false) => writeln!(out, "\nNot looked for:")?,
     }
-    blind_spots.iter().try_for_each(|spot| writeln!(out, "  - {}", spot.text))
+    blind_spots.iter().try_for_each(|spot| writeln!(out, "  - {}", printable(&spot.text)))
 }
 
 /// Writes findings as a list in Markdown, and the number of omitted findings.

@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::arguments::Flame as Arguments;
 use crate::output::{self, FAINT, STRONG, percent, styled};
+use crate::printable::printable;
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::FrameRecord;
@@ -47,8 +48,11 @@ fn text(out: &mut dyn Write, flame: &Flame<'_>, min_percent: f64) -> io::Result<
         let frame =
             FrameRecord { name: node.name.clone(), file: node.file.clone(), line: node.line };
         let label = frame.label();
-        let label =
-            if frame.is_framework() && node.depth > 0 { styled(FAINT, label) } else { label };
+        let label = if frame.is_framework() && node.depth > 0 {
+            styled(FAINT, label)
+        } else {
+            printable(&label).into_owned()
+        };
         writeln!(
             out,
             "{:>12} {:>7}  {}{label}{}",

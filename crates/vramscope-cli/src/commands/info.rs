@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::arguments::Files;
 use crate::output::{self, FAINT, STRONG, signed_bytes, styled};
+use crate::printable::printable;
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::device_name;
@@ -77,7 +78,7 @@ fn file_text(out: &mut dyn Write, file: &FileInfo) -> io::Result<()> {
         writeln!(out, "  memory pools: {}", pools.join(", "))?;
     }
     for (key, value) in &file.settings {
-        writeln!(out, "  {key} = {value}")?;
+        writeln!(out, "  {} = {}", printable(key), printable(value))?;
     }
     if !file.annotations.is_empty() {
         let names: Vec<String> =

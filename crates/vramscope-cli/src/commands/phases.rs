@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::arguments::{Format, Phases as Arguments};
 use crate::output::{self, STRONG, Table, signed_bytes, styled};
+use crate::printable::printable;
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::phases::{PhaseRecord, Phases, SumRecord, phases};
@@ -43,7 +44,7 @@ fn text(out: &mut dyn Write, report: &Phases<'_>) -> io::Result<()> {
     writeln!(out)?;
     write_sum(out, &report.sum)?;
     writeln!(out)?;
-    report.text.iter().try_for_each(|sentence| writeln!(out, "{sentence}"))
+    report.text.iter().try_for_each(|sentence| writeln!(out, "{}", printable(sentence)))
 }
 
 /// `1 step`, `12 steps`.

@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::arguments::WhatIf as Arguments;
 use crate::output::{self, STRONG, Table, styled};
+use crate::printable::printable;
 use crate::{paths, read};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -144,7 +145,7 @@ fn text(out: &mut dyn Write, report: &WhatIfReport) -> io::Result<()> {
     let device = vramscope_report::device_name(report.device);
     writeln!(out, "{}  {device}", styled(STRONG, &report.path))?;
     if let Some(why) = &report.declined {
-        return writeln!(out, "{why}");
+        return writeln!(out, "{}", printable(why));
     }
     writeln!(out, "The model reproduces this recording to the byte.")?;
     if let Some(limit) = report.calibration.as_ref().and_then(|c| limit_text(&c.capacity)) {

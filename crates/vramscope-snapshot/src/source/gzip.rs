@@ -1,7 +1,6 @@
 //! Gzipped files: a push decompressor in front of another [`Reader`].
 
-use super::{NamedSnapshot, Reader};
-use crate::event_range::EventFilter;
+use super::{NamedSnapshot, Options, Reader};
 use crate::report::LoadError;
 use flate2::write::MultiGzDecoder;
 use std::io::{self, Write};
@@ -35,8 +34,8 @@ impl Write for Inner {
 }
 
 impl Gzip {
-    pub(crate) fn new(filter: EventFilter) -> Self {
-        let inner = Inner { reader: Reader::with_filter(filter), error: None, bytes: 0 };
+    pub(crate) fn new(options: Options) -> Self {
+        let inner = Inner { reader: Reader::with_options(options), error: None, bytes: 0 };
         Self { decoder: MultiGzDecoder::new(inner) }
     }
 

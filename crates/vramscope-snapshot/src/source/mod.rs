@@ -9,7 +9,7 @@ use crate::json;
 use crate::load::{PickleLoader, RowCounts, TraceProgress};
 use crate::report::LoadError;
 use crate::snapshot::Snapshot;
-use vramscope_pickle::MemoryUse;
+use vramscope_pickle::{MemoryUse, PickleError};
 
 /// A snapshot, and its name inside the file.
 #[derive(Debug)]
@@ -43,8 +43,41 @@ const ZIP: &str = "this is a zip archive, as torch.save writes, not a memory sna
 #[derive(Default)]
 pub struct Reader {
     format: Format,
-    filter: EventFilter,
+    options: Options,
 }
+
+/// How to read a file, and the files inside it.
+#[derive(Clone)]
+pub(crate) struct Options {
+    pub(crate) filter: EventFilter,
+    /// Limit of the bytes held, whatever the file's length.
+    pub(crate) max_memory: u64,
+    /// Containers around this file.
+    depth: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { filter: EventFilter::default(), max_memory: u64::MAX, depth: 0 }
+    }
+}
+
+impl Options {
+    /// The options for what this file contains.
+    ///
+    /// # Errors
+    /// The file is inside too many others.
+    fn inside(&self) -> Result<Self, LoadError> {
+        if self.depth >= MAX_NESTED_FILES {
+            return Err(LoadError::Nested { limit: MAX_NESTED_FILES });
+        }
+        Ok(Self { depth: self.depth + 1, ..self.clone() })
+    }
+}
+
+/// Limit of containers around a snapshot: a gzipped page of gzipped pickles has two. Some gzip
+/// files contain themselves.
+const MAX_NESTED_FILES: u32 = 4;
 
 #[derive(Default)]
 enum Format {
@@ -60,17 +93,28 @@ enum Format {
 
 /// Bytes that distinguish all formats, without leading white space.
 const SNIFF_BYTES: usize = 9;
+/// Limit of white space before a text format.
+const MAX_LEADING_SPACE: usize = 1 << 16;
 
 impl Reader {
     /// Creates a reader that keeps, of every trace, the events of this range and those of blocks
     /// live in it. Every state in the range equals that of the whole file. All segment events are
     /// kept.
     pub fn for_event_range(events: std::ops::Range<u32>) -> Self {
-        Self::with_filter(EventFilter(Some(events)))
+        Self::with_options(Options { filter: EventFilter(Some(events)), ..Options::default() })
     }
 
-    fn with_filter(filter: EventFilter) -> Self {
-        Self { filter, ..Self::default() }
+    /// Limits the bytes of memory that reading holds, whatever the file's length. In any case they
+    /// are limited to 64 bytes per byte of the unpacked file, above 64 MiB. Must be called before
+    /// the first byte.
+    #[must_use]
+    pub fn with_max_memory(mut self, bytes: u64) -> Self {
+        self.options.max_memory = bytes;
+        self
+    }
+
+    fn with_options(options: Options) -> Self {
+        Self { options, ..Self::default() }
     }
 
     /// Drops the rows of all events, read and to come, to save memory. Only
@@ -100,6 +144,11 @@ impl Reader {
             Format::Gzip(gzip) => gzip.feed(chunk),
             Format::Html(html) => html.feed(chunk),
             Format::Json(text) => {
+                let bytes = (text.len() + chunk.len()) as u64;
+                if bytes > self.options.max_memory {
+                    let max = self.options.max_memory;
+                    return Err(PickleError::MaxMemory { max, at: bytes }.into());
+                }
                 text.extend_from_slice(chunk);
                 Ok(())
             }
@@ -112,6 +161,7 @@ impl Reader {
                 };
                 head.extend_from_slice(chunk);
                 if trimmed(&head).len() < SNIFF_BYTES {
+                    check_leading_space(&head)?;
                     self.format = Format::Sniffing(head);
                     return Ok(());
                 }
@@ -121,26 +171,27 @@ impl Reader {
     }
 
     fn detect(&mut self, head: &[u8]) -> Result<(), LoadError> {
+        check_leading_space(head)?;
         // A fixed number of bytes, so that chunking does not change the result.
         let start = trimmed(head);
         let start = &start[..start.len().min(SNIFF_BYTES)];
         self.format = match start {
             _ if head.starts_with(b"\x1f\x8b") => {
-                Format::Gzip(Box::new(gzip::Gzip::new(self.filter.clone())))
+                Format::Gzip(Box::new(gzip::Gzip::new(self.options.inside()?)))
             }
             _ if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") => {
                 return Err(LoadError::Refused { what: ZIP });
             }
             // Protocols 2 to 5 start with PROTO.
             _ if head.first() == Some(&0x80) => {
-                Format::Pickle(Box::new(PickleLoader::new(&self.filter)))
+                Format::Pickle(Box::new(PickleLoader::new(&self.options)))
             }
             [b'<', b'!' | b'h' | b'H' | b'?' | b's' | b'S' | b'\n', ..] => {
-                Format::Html(Box::new(html::Html::new(self.filter.clone())))
+                Format::Html(Box::new(html::Html::new(self.options.inside()?)))
             }
             [b'{' | b'[', ..] => Format::Json(Vec::new()),
             // Protocols 0 and 1 have no header, but do not start like text.
-            _ if is_old_pickle(start) => Format::Pickle(Box::new(PickleLoader::new(&self.filter))),
+            _ if is_old_pickle(start) => Format::Pickle(Box::new(PickleLoader::new(&self.options))),
             _ => return Err(LoadError::Unknown { found: start_of(start) }),
         };
         self.feed(head)
@@ -213,7 +264,7 @@ impl Reader {
             Format::Empty => PickleLoader::default().finish().map(one),
             Format::Sniffing(head) => Err(LoadError::Unknown { found: start_of(&head) }),
             Format::Pickle(pickle) => pickle.finish().map(one),
-            Format::Json(text) => json::load(&text, &self.filter).map(one),
+            Format::Json(text) => json::load(&text, &self.options).map(one),
             Format::Gzip(gzip) => gzip.finish(),
             Format::Html(html) => html.finish(),
         }
@@ -232,12 +283,19 @@ fn trimmed(head: &[u8]) -> &[u8] {
     head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start()
 }
 
+fn check_leading_space(head: &[u8]) -> Result<(), LoadError> {
+    if head.len() - trimmed(head).len() > MAX_LEADING_SPACE {
+        return Err(LoadError::Unknown { found: "white space".to_owned() });
+    }
+    Ok(())
+}
+
 /// Whether a pickle of protocol 0 or 1 may start so. It starts with a mark (followed by DICT, LIST,
 /// PUT or values), an empty container, a class, or a number.
 fn is_old_pickle(head: &[u8]) -> bool {
     match head {
         [b'(', b'd' | b'l', b'p' | b'q' | b'r', ..]
-        | [b']' | b'}', b'q' | b'r' | b'(' | b'.', ..] => true,
+        | [b']' | b'}', b'p' | b'q' | b'r' | b'(' | b'.' | 0x94, ..] => true,
         [b'(', rest @ ..] => {
             matches!(rest.first(), Some(b'd' | b'l' | b'(' | b'K' | b'M' | b'J' | b'N'))
                 && !is_text(rest)

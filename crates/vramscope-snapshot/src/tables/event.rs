@@ -1,11 +1,12 @@
 //! Turns the dict of an event into a row.
 
 use super::{Tables, ext};
-use crate::events::{Action, Event, NO_TIME};
+use crate::events::{Action, Event, NO_TIME, SparseColumn};
 use crate::ids::PoolIndex;
-use crate::json_text::json_text;
+use crate::json_text::{MAX_SHOWN_BYTES, cut, json_text};
 use crate::keys;
 use crate::report::WarningKind;
+use crate::sink::joined;
 use vramscope_pickle::{ByteOffset, Heap, Kind, StrId, Value};
 use vramscope_units::Bytes;
 
@@ -40,31 +41,30 @@ impl Tables {
             keys::ACTION => event.action = self.action(heap, value, at),
             keys::ADDR => event.addr = self.address(heap, value, at),
             keys::SIZE => event.size = self.bytes(heap, value, at),
-            keys::TIME_US => event.time = heap.small_int(value).unwrap_or(event.time),
+            keys::TIME_US => event.time = heap.small_int(value).unwrap_or(NO_TIME),
             keys::STREAM => event.stream = self.stream(heap, value, at),
-            keys::FRAMES => event.stack = Self::stack(heap, value),
+            keys::FRAMES => event.stack = self.stack(heap, value),
             keys::POOL_ID | keys::SEGMENT_POOL_ID => event.pool = self.pool(heap, value, at),
             keys::DEVICE_FREE => {
                 let free = Bytes(self.bytes(heap, value, at));
-                self.events.device_free.push((row, free));
+                set_sparse(&mut self.events.device_free, row, Some(free));
             }
             keys::COMPILE_CONTEXT
             | keys::USER_METADATA
             | keys::INTERNAL_METADATA
             | keys::CATEGORY => {
-                let Some(text) = metadata_text(heap, value) else { return };
+                let text = metadata_text(heap, value);
                 let column = match key.0 {
                     keys::COMPILE_CONTEXT => &mut self.events.compile_context,
                     keys::USER_METADATA => &mut self.events.user_metadata,
                     keys::INTERNAL_METADATA => &mut self.events.internal_metadata,
                     _ => &mut self.events.category,
                 };
-                column.push((row, text));
+                set_sparse(column, row, text);
             }
             keys::FORWARD_FRAMES => {
-                if let Some(text) = Self::forward_traceback(heap, value) {
-                    self.events.forward_frames.push((row, text));
-                }
+                let text = forward_traceback(heap, value);
+                set_sparse(&mut self.events.forward_frames, row, text);
             }
             _ => {}
         }
@@ -94,7 +94,7 @@ impl Tables {
             size: self.bytes(heap, size, at),
             stream: self.stream(heap, stream, at),
             time: heap.small_int(time).unwrap_or(NO_TIME),
-            stack: Self::stack(heap, frames),
+            stack: self.stack(heap, frames),
             pool: PoolIndex::UNKNOWN,
         };
         let row = self.events.len() as u32;
@@ -121,26 +121,41 @@ impl Tables {
     #[cold]
     fn other_action(&mut self, heap: &Heap, name: StrId, at: ByteOffset) -> Action {
         let known = self.actions.iter().position(|&a| a == name);
-        let index = known.unwrap_or_else(|| {
+        let index = known.unwrap_or(self.actions.len());
+        if known.is_none() && u8::try_from(index).is_ok() {
             self.actions.push(name);
-            self.actions.len() - 1
-        });
-        let text = heap.strings.text(name).into_owned();
+        }
         self.report.warn(WarningKind::UnknownAction, Some(at), || {
+            let text = cut(&heap.strings.text(name), MAX_SHOWN_BYTES);
             format!("events with the unknown action {text:?} are listed, but have no effect")
         });
         // The first 256 names have an index of their own. All later names share one.
         Action(u8::try_from(index).unwrap_or(u8::MAX - 1))
     }
+}
 
-    /// `forward_frames`: a list of lines, joined as PyTorch's viewer does, or one string.
-    fn forward_traceback(heap: &Heap, value: Value) -> Option<StrId> {
-        let value = heap.resolve(value);
-        value.as_ext(ext::TEXT).map(StrId).or(match value.kind() {
-            Kind::Str(text) if !heap.strings.bytes(text).is_empty() => Some(text),
-            _ => None,
-        })
+/// `forward_frames`: a list of lines, joined as PyTorch's viewer does, or one string.
+fn forward_traceback(heap: &mut Heap, value: Value) -> Option<StrId> {
+    let value = heap.resolve(value);
+    match value.kind() {
+        Kind::Ext(ext::TEXT, text) => Some(StrId(text)),
+        Kind::Str(text) if !heap.strings.bytes(text).is_empty() => Some(text),
+        // A list of several batches.
+        Kind::List(_) if !heap.items(value).is_empty() => {
+            let lines = heap.items(value).to_vec();
+            joined(heap, &lines)
+        }
+        _ => None,
     }
+}
+
+/// Sets the value of the newest row. A key that is in a dict twice has its last value.
+#[inline]
+fn set_sparse<T>(column: &mut SparseColumn<T>, row: u32, value: Option<T>) {
+    if column.last().is_some_and(|last| last.0 == row) {
+        column.pop();
+    }
+    column.extend(value.map(|value| (row, value)));
 }
 
 /// A metadata string. `None` if it says nothing: None, empty, or PyTorch's "N/A". A dict becomes
@@ -151,6 +166,9 @@ fn metadata_text(heap: &mut Heap, value: Value) -> Option<StrId> {
         Kind::Str(text) => Some(text),
         _ => {
             let text = json_text(heap, value);
+            if !heap.budget.ask(text.len()) {
+                return None;
+            }
             Some(heap.strings.intern(text.as_bytes()))
         }
     }

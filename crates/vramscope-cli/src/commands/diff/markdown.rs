@@ -1,6 +1,7 @@
 //! A comparison as GitHub Markdown, for a pull request comment.
 
 use crate::output::{self, signed_bytes};
+use crate::printable::acts;
 use std::io::{self, Write};
 use vramscope_report::Quantity;
 use vramscope_report::diff::{Diff, Pair};
@@ -130,7 +131,7 @@ fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
 /// Text as inline code. Names come from files, so they must not end the code span, open an HTML tag
 /// or mention a user.
 pub(in crate::commands) fn inline_code(text: &str) -> String {
-    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line: String = text.chars().map(|c| if acts(c) { ' ' } else { c }).collect();
     let longest = line.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
     let gap = if line.starts_with('`') || line.ends_with('`') { " " } else { "" };
@@ -153,7 +154,7 @@ pub(in crate::commands) fn escape(text: &str) -> String {
             '&' => out.push_str("&amp;"),
             // A zero-width space prevents a mention.
             '@' => out.push_str("@\u{200b}"),
-            c if c.is_control() => out.push(' '),
+            c if acts(c) => out.push(' '),
             c => out.push(c),
         }
     }

@@ -1,6 +1,7 @@
 //! A comparison as text.
 
 use crate::output::{self, FAINT, STRONG, Table, WARNING, signed_bytes, styled};
+use crate::printable::printable;
 use std::io::{self, Write};
 use vramscope_report::Quantity;
 use vramscope_report::device_name;
@@ -12,8 +13,8 @@ use vramscope_units::grouped;
 pub(super) fn write(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
     for check in &diff.checks {
         let word = if check.holds { styled(WARNING, "FAIL") } else { styled(FAINT, "ok  ") };
-        writeln!(out, "{word} {}", check.expression)?;
-        check.texts.iter().try_for_each(|text| writeln!(out, "     {text}"))?;
+        writeln!(out, "{word} {}", printable(&check.expression))?;
+        check.texts.iter().try_for_each(|text| writeln!(out, "     {}", printable(text)))?;
     }
     if !diff.checks.is_empty() {
         writeln!(out)?;
@@ -26,6 +27,7 @@ pub(super) fn write(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
     }
     for (paths, which) in [(&diff.only_a, &diff.a), (&diff.only_b, &diff.b)] {
         for path in paths {
+            let (path, which) = (printable(path), printable(which));
             writeln!(out, "{} {path} is only in {which}", styled(WARNING, "warning:"))?;
         }
     }
@@ -92,7 +94,7 @@ fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
         writeln!(out)?;
     }
     for cause in &pair.causes {
-        writeln!(out, "  {} {cause}\n", styled(WARNING, "cause:"))?;
+        writeln!(out, "  {} {}\n", styled(WARNING, "cause:"), printable(cause))?;
     }
     let mut table =
         Table::new(&["", "before", "after", "change", ""], &[false, true, true, true, true]);
@@ -107,7 +109,7 @@ fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
                 "  {} {}: {}",
                 styled(WARNING, format_args!("{word}:")),
                 finding.kind.name(),
-                finding.text
+                printable(&finding.text)
             )?;
         }
     }

@@ -1,0 +1,134 @@
+//! Text of files on a terminal. Names come from files that people send each other, so they must not
+//! move the cursor, write the clipboard, look like another row, or reverse the line.
+
+use crate::output::STYLES;
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+/// Whether a character acts on the terminal instead of being shown: controls, line separators, and
+/// marks that change the direction of text.
+pub(crate) fn acts(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}')
+}
+
+/// Text in which characters that act are shown as escapes: `\n`, `\x1b`, `\u{202e}`.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    text.chars().for_each(|c| push(c, &mut out));
+    Cow::Owned(out)
+}
+
+fn push(c: char, out: &mut String) {
+    match c {
+        '\n' | '\r' | '\t' => out.extend(c.escape_default()),
+        c if c.is_ascii_control() => {
+            let digits = [u32::from(c) >> 4, u32::from(c) % 16];
+            out.push_str("\\x");
+            out.extend(digits.into_iter().filter_map(|digit| char::from_digit(digit, 16)));
+        }
+        c if acts(c) => out.extend(c.escape_unicode()),
+        c => out.push(c),
+    }
+}
+
+/// A writer of text lines that lets no character act, except line breaks and the program's own
+/// styles. It catches names that were written without [`printable`].
+pub(crate) struct Shield<W: Write> {
+    out: W,
+    /// The current line.
+    line: Vec<u8>,
+}
+
+impl<W: Write> Shield<W> {
+    pub(crate) fn new(out: W) -> Self {
+        Self { out, line: Vec::new() }
+    }
+
+    fn write_line(&mut self) -> io::Result<()> {
+        let text = String::from_utf8_lossy(&self.line);
+        let is_plain = !text.trim_end_matches('\n').contains(acts);
+        let shown = if is_plain { text } else { Cow::Owned(shielded(&text)) };
+        self.out.write_all(shown.as_bytes())?;
+        self.line.clear();
+        Ok(())
+    }
+}
+
+/// One line, its break included.
+fn shielded(line: &str) -> String {
+    let styles = STYLES.map(|style| style.render().to_string());
+    let is_style = |text: &&str| styles.iter().any(|s| !s.is_empty() && s == text);
+    let (mut out, mut rest) = (String::new(), line);
+    while let Some(c) = rest.chars().next() {
+        // A style ends with `m`.
+        let style = rest
+            .find('m')
+            .map(|end| &rest[..=end])
+            .filter(|text| is_style(text) || *text == "\x1b[0m");
+        if let Some(style) = style.filter(|_| c == '\x1b') {
+            out.push_str(style);
+            rest = &rest[style.len()..];
+            continue;
+        }
+        if rest == "\n" {
+            out.push('\n');
+        } else {
+            push(c, &mut out);
+        }
+        rest = &rest[c.len_utf8()..];
+    }
+    out
+}
+
+impl<W: Write> Write for Shield<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for part in bytes.split_inclusive(|&b| b == b'\n') {
+            self.line.extend_from_slice(part);
+            if part.ends_with(b"\n") {
+                self.write_line()?;
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    /// Writes the current line too, although it may continue.
+    fn flush(&mut self) -> io::Result<()> {
+        self.write_line()?;
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::{STRONG, styled};
+
+    const HOSTILE: &str = "a\x1b]52;c;AAAA\x07\x1b[2J\x1b[1mb\rc\nd\u{9b}31m\u{202e}e\u{2066}\x7f";
+
+    #[test]
+    fn controls_are_shown() {
+        assert_eq!(
+            printable(HOSTILE),
+            "a\\x1b]52;c;AAAA\\x07\\x1b[2J\\x1b[1mb\\rc\\nd\\u{9b}31m\\u{202e}e\\u{2066}\\x7f"
+        );
+        for plain in ["", "model.py:59 forward", "größe 模型 é", r"C:\x"] {
+            assert!(matches!(printable(plain), Cow::Borrowed(text) if text == plain));
+        }
+    }
+
+    #[test]
+    fn shield_passes_only_lines_and_own_styles() {
+        let mut shield = Shield::new(Vec::new());
+        let text = format!("{}: {HOSTILE}\nnext\n", styled(STRONG, "title"));
+        // In pieces that cut characters.
+        text.as_bytes().chunks(3).try_for_each(|piece| shield.write_all(piece)).expect("memory");
+        let seen = String::from_utf8(shield.out).expect("text");
+        assert!(seen.starts_with("\x1b[1mtitle\x1b[0m: a\\x1b]52;c;AAAA\\x07\\x1b[2J"), "{seen:?}");
+        assert!(seen.ends_with("\nd\\u{9b}31m\\u{202e}e\\u{2066}\\x7f\nnext\n"), "{seen:?}");
+    }
+}
