@@ -82,6 +82,11 @@ impl WhatIf {
         Self { program, settings, calibration, calibrated }
     }
 
+    /// The bytes of memory that the model itself takes, without what a replay takes meanwhile.
+    pub fn heap_bytes(&self) -> usize {
+        self.program.heap_bytes()
+    }
+
     /// Whether the program calls `empty_cache`.
     pub fn calls_empty_cache(&self) -> bool {
         self.program.steps.iter().any(|step| matches!(step.call, Call::EmptyCache))
