@@ -13,8 +13,12 @@ use vramscope_snapshot::{Reader, RowCounts};
 use vramscope_units::Bytes;
 
 /// Bytes for each event of the data derived from the tables: blocks, their lives, and what views
-/// need. `vramscope-bench memory` measures at most 42 with block sizes. The rest is a reserve.
-const DERIVED_BYTES_PER_EVENT: u64 = 54;
+/// need. `vramscope-bench memory` measures at most 42 with block sizes. The rest is a reserve. The
+/// model of the allocator comes on top, because it is kept once a prediction was asked for.
+const DERIVED_BYTES_PER_EVENT: u64 = 54 + MODEL_BYTES_PER_EVENT;
+/// Bytes for each event of `WhatIf::heap_bytes`: a call of 12 bytes for each event, and a request
+/// of 16 bytes for each block, which has three events on average.
+const MODEL_BYTES_PER_EVENT: u64 = 18;
 /// The total is extrapolated after this fraction of the events' bytes, or after
 /// [`EXTRAPOLATE_AFTER_BYTES`].
 const EXTRAPOLATE_AFTER_FRACTION: f64 = 0.1;
@@ -189,7 +193,27 @@ fn centered_range(center: u32, count: u32, events: u32) -> (u32, u32) {
 
 #[cfg(test)]
 mod tests {
-    use super::{centered_range, round_down};
+    use super::{MODEL_BYTES_PER_EVENT, centered_range, round_down};
+    use crate::loader::Loader;
+    use std::path::Path;
+
+    #[test]
+    fn the_model_takes_the_bytes_that_the_limit_counts() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data/recorded");
+        for name in ["t26/gpt_small.pickle.gz", "t26/expandable_gpt.pickle.gz"] {
+            let mut loader = Loader::new(name, 0);
+            loader.feed(&std::fs::read(folder.join(name)).expect("a file")).expect("a snapshot");
+            let file = loader.finish().expect("a snapshot");
+            let entry = &file.entries[0];
+            let bytes = entry.what_if(0).expect("a model").heap_bytes() as u64;
+            let events = entry.traces[0].device.events.len() as u64;
+            let per_event = bytes / events;
+            assert!(
+                events > 1000 && (12..MODEL_BYTES_PER_EVENT).contains(&per_event),
+                "{name}: {per_event}"
+            );
+        }
+    }
 
     #[test]
     fn centered_range_stays_within_the_trace() {

@@ -1,5 +1,6 @@
 // Predictions: those of the program, as a table, a verdict and a line over the timeline.
 
+import { readFile } from "node:fs/promises";
 import type { Locator } from "@playwright/test";
 import { expectNoBarrier, THEMES } from "../lib/barriers.js";
 import { cli, type ScenarioRecord } from "../lib/cli.js";
@@ -9,6 +10,22 @@ import { Views } from "../lib/views.js";
 
 const SMALL = "recorded/t26/gpt_small.pickle.gz";
 const NO_HISTORY = "recorded/misc/norecord.pickle";
+
+/** The table of the usual scenarios is that of the program with these arguments. */
+async function expectUsual(view: Locator, ...more: string[]): Promise<void> {
+  const { scenarios } = cli("what-if", SMALL, ...more);
+  expect(scenarios.length).toBeGreaterThan(2);
+  await expect(view.locator("tr[data-asked=false]")).toHaveCount(scenarios.length);
+  for (const scenario of scenarios) {
+    const row = view.locator(`tr[data-change="${scenario.change}"]`);
+    await expectScenario(row, scenario);
+    const needs = row.locator("[data-column=needs]");
+    const least = scenario.least_device_memory;
+    // Only some rows search for the least memory.
+    if (least === null) await expect(needs).toBeEmpty();
+    else await expect(needs).toHaveAttribute("data-value", String(least));
+  }
+}
 
 /** A row states the numbers of a scenario. */
 async function expectScenario(row: Locator, expected: ScenarioRecord): Promise<void> {
@@ -36,18 +53,7 @@ test("states the program's numbers, and draws what a scenario reserves", async (
     await expect(page.getByTestId("what-if-calibration")).toHaveText(
       "The model reproduces this recording to the byte.",
     );
-    const { scenarios } = cli("what-if", SMALL);
-    expect(scenarios.length).toBeGreaterThan(2);
-    await expect(view.locator("tr[data-asked=false]")).toHaveCount(scenarios.length);
-    for (const scenario of scenarios) {
-      const row = view.locator(`tr[data-change="${scenario.change}"]`);
-      await expectScenario(row, scenario);
-      const needs = row.locator("[data-column=needs]");
-      const least = scenario.least_device_memory;
-      // Only some rows search for the least memory.
-      if (least === null) await expect(needs).toBeEmpty();
-      else await expect(needs).toHaveAttribute("data-value", String(least));
-    }
+    await expectUsual(view);
     await expect(asked).toHaveCount(0);
   });
   const first = (...more: string[]) => {
@@ -83,6 +89,7 @@ test("states the program's numbers, and draws what a scenario reserves", async (
     await memory.press("Enter");
     await expectScenario(asked, first("--tokens", "2", "--device-memory", "H100"));
     await expect(page.getByTestId("what-if-verdict")).toContainText("Fits in ");
+    await expectUsual(view, "--tokens", "2", "--device-memory", "H100");
     await memory.fill("560MiB");
     await memory.press("Enter");
     await expectScenario(asked, first("--tokens", "2", "--device-memory", "560MiB"));
@@ -90,6 +97,8 @@ test("states the program's numbers, and draws what a scenario reserves", async (
     await memory.fill("many");
     await memory.press("Enter");
     await expect(view.getByRole("alert")).toContainText("`many` is no size");
+    await expect(memory).toHaveAttribute("aria-invalid", "true");
+    await expect(view.locator("table")).toHaveCount(0);
     await expect(line).toHaveCount(0);
   });
   await test.step("a closed view draws no line", async () => {
@@ -112,4 +121,85 @@ test("the palette opens it, and without a history it says why there is no predic
   await page.keyboard.press("Enter");
   const { declined } = cli("what-if", NO_HISTORY);
   await expect(page.getByTestId("what-if-declined")).toHaveText(declined ?? "a reason");
+});
+
+test("scales and leaves out parts as the program does, and keeps the question in the link", async ({
+  viewer,
+  page,
+}) => {
+  const views = new Views(viewer);
+  await views.show(testData(SMALL));
+  await views.drawer("What if");
+  const view = page.getByTestId("what-if");
+  const asked = view.locator("tr[data-asked=true]");
+  const add = page.getByTestId("what-if-add");
+  const part = (what: string) => view.locator(`[data-part="${what}"]`);
+  const parts = ["--scale", "optimizer_state:0.25", "--without", "temporary"];
+  const withSite = [...parts, "--without", "gpt.py:44"];
+  await test.step("categories and a call site", async () => {
+    await add.selectOption("optimizer_state");
+    await part("optimizer_state").getByRole("combobox").selectOption("0.25");
+    await add.selectOption("temporary");
+    await expect(add).toHaveValue("");
+    await expectUsual(view, ...parts);
+    await add.selectOption("call site");
+    const site = page.getByTestId("what-if-site");
+    await expect(site).toBeFocused();
+    await site.fill("gpt.py:44");
+    await site.press("Enter");
+    await page.getByTestId("what-if-expandable").click();
+    const [expected] = cli(
+      "what-if",
+      SMALL,
+      ...withSite,
+      "--change",
+      "expandable_segments:True",
+    ).scenarios;
+    if (!expected) throw new Error("no scenario");
+    await expectScenario(asked, expected);
+    await expectUsual(view, ...withSite);
+  });
+  await test.step("no serious barrier", async () => {
+    await expectNoBarrier(page, "light", "what-if", "serious");
+  });
+  const question = "expandable_segments:True,optimizer_state:0.25,temporary:0,gpt.py:44:0" as const;
+  const state = () => page.evaluate(() => window.vramscope.getState().whatIf);
+  await test.step("the link has the question", async () => {
+    expect(await state()).toBe(question);
+    await expect(page).toHaveURL(/whatIf=expandable_segments:True,optimizer_state:0\.25/);
+  });
+  await test.step("a call site that does not exist is named, and can be removed", async () => {
+    await add.selectOption("call site");
+    await page.getByTestId("what-if-site").fill("no.py:1");
+    await page.getByTestId("what-if-site").press("Enter");
+    await expect(view.getByRole("alert")).toContainText("`no.py:1` is no category, and no block");
+    await expect(part("no.py:1")).toHaveAttribute("data-wrong", "true");
+    await part("no.py:1").getByRole("button").click();
+    await expect(part("no.py:1")).toHaveCount(0);
+    await expect(asked).toBeVisible();
+  });
+  await test.step("the history goes back to the recording, and forward again", async () => {
+    await expect.poll(state).toBe(question);
+    await page.getByRole("button", { name: "Back to the recording" }).click();
+    await expect(asked).toHaveCount(0);
+    expect(await state()).toBeUndefined();
+    await page.getByTestId("timeline-canvas").focus();
+    await page.keyboard.press("z");
+    await expect.poll(state).toBe(question);
+    await expect(part("gpt.py:44")).toBeVisible();
+    await page.keyboard.press("Shift+Z");
+    await expect.poll(state).toBeUndefined();
+  });
+  await test.step("pictures have the line and its label", async () => {
+    await page.evaluate((whatIf) => window.vramscope.setState({ whatIf }), question);
+    await expect(page.getByTestId("simulated-line")).toBeAttached();
+    const download = page.waitForEvent("download");
+    await page.getByTitle("Save the picture as SVG").first().click();
+    const svg = await readFile(await (await download).path(), "utf8");
+    expect(svg).toContain('class="simulated"');
+    expect(svg).toContain(">reserved, simulated: optimizer_state x0.25, without temporary");
+    const png = page.waitForEvent("download");
+    await page.getByTitle("Save the picture as PNG").first().click();
+    expect((await png).suggestedFilename()).toMatch(/\.png$/);
+  });
 });

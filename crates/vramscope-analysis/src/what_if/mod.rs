@@ -100,6 +100,11 @@ impl WhatIf {
         !self.program.start.is_empty()
     }
 
+    /// The bytes of memory that the model itself takes, without what a replay takes meanwhile.
+    pub fn heap_bytes(&self) -> usize {
+        self.program.heap_bytes()
+    }
+
     /// Whether the program calls `empty_cache`.
     pub fn calls_empty_cache(&self) -> bool {
         self.program.steps.iter().any(|step| matches!(step.call, Call::EmptyCache))

@@ -177,6 +177,25 @@ impl Program {
         }
     }
 
+    /// The bytes of memory that the columns take.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        fn bytes<T>(column: &Vec<T>) -> usize {
+            column.capacity() * size_of::<T>()
+        }
+        let start: usize = self.start.iter().map(|segment| bytes(&segment.blocks)).sum();
+        let pools: usize = self.own.all.iter().map(|burst| bytes(&burst.pools)).sum();
+        start
+            + pools
+            + bytes(&self.steps)
+            + bytes(&self.asked)
+            + bytes(&self.failed)
+            + bytes(&self.start)
+            + bytes(&self.start_blocks)
+            + bytes(&self.own.all)
+            + bytes(&self.reserved)
+            + bytes(&self.segment_addresses)
+    }
+
     /// The bytes that a call asks for.
     pub(crate) fn asked_by(&self, step: &Step) -> Option<u64> {
         match step.call {

@@ -111,7 +111,9 @@ export const whatIf = `
   transition: opacity 80ms linear 120ms;
 }
 .what-if-table { overflow: auto hidden; border-top: 1px solid var(--line); }
-.what-if-table .grid th, .what-if-table .grid td { white-space: nowrap; }
+.what-if-table .grid td, .what-if-table .grid thead th { white-space: nowrap; }
+/* The words of all changes can be long. */
+.what-if-table .grid tbody th { min-width: 180px; padding-block: 5px; white-space: normal; }
 .what-if-table [data-asked="true"] { background: var(--tint); }
 .what-if-table [data-asked="true"] > th { font-weight: 500; }
 .what-if-table [data-column="outcome"] .link { margin-left: -2px; color: var(--error); }
