@@ -19,16 +19,17 @@ async function expectFindings(viewer: Viewer, file: string): Promise<Views> {
   const pane = await views.main("Anomalies");
   const list = pane.getByTestId("finding");
   await expect(list).toHaveCount(anomalies.length);
-  const shownFindings = () => list.evaluateAll((all) =>
-    all.map((finding) => ({
-      id: finding.getAttribute("data-id"),
-      kind: finding.getAttribute("data-kind"),
-      bytes: Number(finding.getAttribute("data-value")),
-      title: finding.querySelector(".finding-title")?.textContent,
-      text: finding.querySelector(".finding-text")?.textContent,
-      action: finding.querySelector("[data-action]")?.textContent ?? "",
-    })),
-  );
+  const shownFindings = () =>
+    list.evaluateAll((all) =>
+      all.map((finding) => ({
+        id: finding.getAttribute("data-id"),
+        kind: finding.getAttribute("data-kind"),
+        bytes: Number(finding.getAttribute("data-value")),
+        title: finding.querySelector(".finding-title")?.textContent,
+        text: finding.querySelector(".finding-text")?.textContent,
+        action: finding.querySelector("[data-action]")?.textContent ?? "",
+      })),
+    );
   const byId = (a: { id: string | null }, b: { id: string | null }) =>
     String(a.id).localeCompare(String(b.id));
   const told = anomalies.map(({ id, kind, bytes, title, text, action }) => {

@@ -187,6 +187,7 @@ function Scenarios({ whatIfs, steps }: ViewUses<"whatIfs" | "steps">) {
   // The verdict says what is wrong with the question.
   if (usual?.rows.length === 0) return null;
   return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it
     <section class="what-if-table" aria-label="Scenarios" tabIndex={0}>
       <table class="grid">
         <thead>
