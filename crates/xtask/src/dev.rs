@@ -1,7 +1,8 @@
 //! The development server: Vite serves the page, the TypeScript compiler watches the viewer, and
 //! wasm is rebuilt when a crate changes.
 
-use crate::{cmd, files, install, repo::Repo, wasm};
+use crate::wasm::{self, Mode};
+use crate::{cmd, files, install, repo::Repo};
 use anyhow::{Context, Result, bail};
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -14,7 +15,7 @@ const POLL: Duration = Duration::from_millis(400);
 /// Serves until a child process ends. With `once`, serves the page once, and checks its headers.
 pub(crate) fn run(repo: &Repo, first_port: u16, once: bool) -> Result<()> {
     install::npm(repo)?;
-    wasm::build(repo)?;
+    wasm::build(repo, Mode::Release)?;
     let web = repo.web();
     let port = free_port(first_port)?;
     cmd::run(&mut cmd::command(
@@ -50,7 +51,7 @@ pub(crate) fn run(repo: &Repo, first_port: u16, once: bool) -> Result<()> {
             continue;
         }
         built = newest;
-        match wasm::build(repo) {
+        match wasm::build(repo, Mode::Release) {
             Ok(()) => println!("wasm was rebuilt"),
             Err(error) => eprintln!("{error:#}\nserving the last good build"),
         }

@@ -24,6 +24,7 @@ use clap::{Parser, Subcommand};
 use repo::Repo;
 use std::process::ExitCode;
 use test::Selection;
+use wasm::Mode;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Tasks of the vramscope repository")]
@@ -44,7 +45,11 @@ enum Task {
         once: bool,
     },
     /// Build the site into web/site/dist
-    Build,
+    Build {
+        /// Compile in a fraction of the time, to larger and slower modules, without threads
+        #[arg(long)]
+        fast: bool,
+    },
     /// Pack the npm package and build the apps of web/examples with it, into target/
     Examples,
     /// Generate the TypeScript types of the worker protocol
@@ -87,7 +92,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let result = Repo::find().and_then(|repo| match args.task {
         Task::Dev { port, once } => dev::run(&repo, port, once),
-        Task::Build => site::build(&repo),
+        Task::Build { fast } => site::build(&repo, if fast { Mode::Fast } else { Mode::Release }),
         Task::Examples => examples::run(&repo),
         Task::Types => site::types(&repo),
         Task::Gen(options) => generate::run(&repo, &options),

@@ -1,12 +1,16 @@
 //! Builds the site, and generates files for it.
 
-use crate::{cmd, repo::Repo, threads, wasm};
+use crate::wasm::{self, Mode};
+use crate::{cmd, repo::Repo, threads};
 use anyhow::Result;
 
-/// Builds wasm, TypeScript and the site with Vite, into `web/site/dist`.
-pub(crate) fn build(repo: &Repo) -> Result<()> {
-    wasm::build(repo)?;
-    threads::build(repo)?;
+/// Builds wasm, TypeScript and the site with Vite, into `web/site/dist`. The fast build leaves an
+/// older build with threads as it is.
+pub(crate) fn build(repo: &Repo, mode: Mode) -> Result<()> {
+    wasm::build(repo, mode)?;
+    if mode == Mode::Release {
+        threads::build(repo)?;
+    }
     cmd::run(&mut cmd::command("npm", &["run", "--silent", "build", "-w", "site"], &repo.web()))
 }
 

@@ -14,6 +14,7 @@
 //! target feature `atomics`, which is unstable and so has no `cfg` on a stable compiler. The build
 //! step compiles it with `RUSTC_BOOTSTRAP`.
 
+use crate::wasm::Mode;
 use crate::{cmd, cost, dev, examples, install, repo::Repo, site, size, threads, tidy};
 use anyhow::{Context, Result, anyhow, bail};
 use std::net::{Ipv4Addr, TcpListener};
@@ -52,7 +53,7 @@ const STEPS: [Step; 19] = [
     step("serial", "native tests without threads", false, test_serial),
     step("doc", "documentation without warnings", false, doc),
     step("32-bit", "tests with 32-bit pointers", false, test_32bit),
-    step("build", "wasm, TypeScript, the site", false, site::build),
+    step("build", "wasm, TypeScript, the site", false, |repo| site::build(repo, Mode::Release)),
     step("web", "types of all TypeScript, Biome", false, web),
     step("size", "download size against its budget", false, size::run),
     step("cost", "instructions and memory against bench/cost.json", false, |repo| {

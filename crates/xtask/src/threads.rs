@@ -8,7 +8,7 @@
 //! So the files are placed beside the site as they are. Their folder is named after a hash of their
 //! content, so that no cache can mix two builds.
 
-use crate::wasm::{self, OPTIMIZE, PROFILE, TARGET, UNSTRIPPED};
+use crate::wasm::{self, Mode, OPTIMIZE, PROFILE, TARGET, UNSTRIPPED};
 use crate::{cmd, files, install, repo::Repo};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ pub(crate) fn build(repo: &Repo) -> Result<()> {
         return Ok(());
     }
     clear(&public)?;
-    let scratch = wasm::generate(repo, NAME, &bytes)?;
+    let scratch = wasm::generate(repo, NAME, Mode::Release, &bytes)?;
     patch(&scratch)?;
     for path in files::below(&scratch)? {
         if files::has_extension(&path, &["js", "wasm"]) && !path.ends_with(format!("{NAME}.js")) {

@@ -13,6 +13,24 @@ use std::path::{Path, PathBuf};
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 pub(crate) const PROFILE: &str = "wasm";
 
+/// How the modules are built.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// What a visitor downloads.
+    Release,
+    /// Compiled in a fraction of the time: larger and slower modules, without wasm-opt.
+    Fast,
+}
+
+impl Mode {
+    fn profile(self) -> &'static str {
+        match self {
+            Self::Release => PROFILE,
+            Self::Fast => "wasm-fast",
+        }
+    }
+}
+
 /// A crate that is built as a wasm module.
 #[derive(Clone, Copy)]
 struct Module {
@@ -34,15 +52,15 @@ const RUSTFLAGS: &str = "-Ctarget-feature=+simd128";
 pub(crate) const UNSTRIPPED: &str = "profile.wasm.strip=\"none\"";
 
 /// Builds all modules into web/viewer/wasm.
-pub(crate) fn build(repo: &Repo) -> Result<()> {
+pub(crate) fn build(repo: &Repo, mode: Mode) -> Result<()> {
     crate::install::target(repo, TARGET)?;
     crate::install::npm(repo)?;
     std::thread::scope(|scope| {
         let mut workers = Vec::new();
         for module in MODULES {
             // wasm-opt of one module runs while the next one compiles.
-            let compiled = compile(repo, module)?;
-            workers.push(scope.spawn(move || bind(repo, module, &compiled)));
+            let compiled = compile(repo, module, mode)?;
+            workers.push(scope.spawn(move || bind(repo, module, mode, &compiled)));
         }
         workers
             .into_iter()
@@ -50,31 +68,33 @@ pub(crate) fn build(repo: &Repo) -> Result<()> {
     })
 }
 
-fn compile(repo: &Repo, module: Module) -> Result<Vec<u8>> {
-    let mut args =
-        vec!["build", "--quiet", "--target", TARGET, "--profile", PROFILE, "--config", UNSTRIPPED];
-    args.extend(["--package", module.package]);
+fn compile(repo: &Repo, module: Module, mode: Mode) -> Result<Vec<u8>> {
+    let profile = mode.profile();
+    let unstripped = format!("profile.{profile}.strip=\"none\"");
+    let mut args = vec!["build", "--quiet", "--target", TARGET, "--profile", profile];
+    args.extend(["--config", &unstripped, "--package", module.package]);
     let mut cargo = cmd::cargo(&args, &repo.root);
     // Flags for native builds, such as a linker, sanitizers or coverage, would break this build.
     cargo.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", RUSTFLAGS);
     cmd::run(&mut cargo)?;
-    let compiled = repo.target.join(TARGET).join(PROFILE).join(format!("{}.wasm", module.name));
+    let compiled = repo.target.join(TARGET).join(profile).join(format!("{}.wasm", module.name));
     std::fs::read(&compiled).with_context(|| format!("reading {}", compiled.display()))
 }
 
 /// Runs wasm-bindgen and wasm-opt for one module, unless its bytes are those of the last run.
-fn bind(repo: &Repo, module: Module, bytes: &[u8]) -> Result<()> {
+fn bind(repo: &Repo, module: Module, mode: Mode, bytes: &[u8]) -> Result<()> {
     let module = module.name;
     let out = repo.path("web/viewer/wasm");
     let stamp = out.join(format!("{module}.stamp"));
-    let mark = format!("{} {}\n", fingerprint(bytes), OPTIMIZE.join(" "));
+    let options = if mode == Mode::Release { OPTIMIZE.join(" ") } else { String::new() };
+    let mark = format!("{} {options}\n", fingerprint(bytes));
     let products = [format!("{module}_bg.wasm"), format!("{module}.d.ts"), format!("{module}.js")];
     if products.iter().all(|p| out.join(p).is_file())
         && std::fs::read_to_string(&stamp).is_ok_and(|old| old == mark)
     {
         return Ok(());
     }
-    let scratch = generate(repo, module, bytes)?;
+    let scratch = generate(repo, module, mode, bytes)?;
     std::fs::create_dir_all(&out)?;
     // The JavaScript comes last: a server that watches it reloads the page, which needs the wasm.
     for name in
@@ -90,7 +110,7 @@ fn bind(repo: &Repo, module: Module, bytes: &[u8]) -> Result<()> {
 }
 
 /// Runs wasm-bindgen and wasm-opt, and returns the folder with their output only.
-pub(crate) fn generate(repo: &Repo, module: &str, bytes: &[u8]) -> Result<PathBuf> {
+pub(crate) fn generate(repo: &Repo, module: &str, mode: Mode, bytes: &[u8]) -> Result<PathBuf> {
     let scratch = repo.target.join("xtask").join(module);
     if scratch.is_dir() {
         std::fs::remove_dir_all(&scratch)
@@ -104,7 +124,9 @@ pub(crate) fn generate(repo: &Repo, module: &str, bytes: &[u8]) -> Result<PathBu
         .omit_default_module_path(false);
     bindgen.remove_name_section(true).remove_producers_section(true);
     bindgen.generate(&scratch).with_context(|| format!("wasm-bindgen of {module}"))?;
-    optimize(repo, &scratch.join(format!("{module}_bg.wasm")))?;
+    if mode == Mode::Release {
+        optimize(repo, &scratch.join(format!("{module}_bg.wasm")))?;
+    }
     Ok(scratch)
 }
 

@@ -175,7 +175,8 @@ export class RunLoader {
 
   #start(run: Run): void {
     const { runs, selection, viewSelection, status } = this.#owners;
-    const focused = selection.focus.peek()?.file;
+    // A run that is opened again has new objects for its files.
+    const focused = selection.focus.peek()?.file.path;
     runs.pool.clear();
     batch(() => {
       status.notice.value = null;
@@ -185,7 +186,7 @@ export class RunLoader {
     });
     runs.pool.open(run.files);
     const first = run.files.length === 1 ? run.files[0] : undefined;
-    this.#arrive(run.files, run.files.find((file) => file === focused) ?? first);
+    this.#arrive(run.files, run.files.find(({ path }) => path === focused) ?? first);
   }
 
   /** Focuses the file that the pending state names, else `otherwise`. */
