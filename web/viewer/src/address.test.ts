@@ -3,6 +3,7 @@ import { beforeEach, expect, test, vi } from "vitest";
 import { Address, type AddressOwners } from "./address.js";
 import type { Range } from "./client/rank-client.js";
 import type { RankFile } from "./client/rank-file.js";
+import { Filters } from "./filters.js";
 import { Navigation } from "./navigation.js";
 import type { DrawableTrace } from "./plot/timeline-plot.js";
 import type { Focus } from "./run.js";
@@ -32,6 +33,7 @@ class FakePlot {
 /** The owners of one viewer, without workers and canvases. */
 function fakeOwners() {
   const plot = new FakePlot();
+  const viewSelection = new ViewSelection();
   const focus = signal<Focus | null>(null);
   const visibleTrace = signal<DrawableTrace | null>(null);
   const selection = {
@@ -51,7 +53,8 @@ function fakeOwners() {
     runs: {
       run: signal({ title: "", countText: "", files: [A, B], skipped: [], skippedText: null }),
     },
-    viewSelection: new ViewSelection(),
+    viewSelection,
+    filters: new Filters(viewSelection.search),
     navigation: new Navigation(new Status(() => undefined)),
     plots: { timeline: signal<FakePlot | null>(plot) },
     appearance: { theme: signal<Theme>("auto") },
@@ -84,6 +87,7 @@ const FULL: ViewState = {
   rulers: "x:event:1:2:3:4",
   capacity: 80,
   find: "forward",
+  filter: '"site:gpt.py:43 forward" step:3',
   color: "category",
   a: "a.pickle",
   theme: "dark",
@@ -158,7 +162,7 @@ test("restore clears what the place lacks and keeps markers, rulers and GPU memo
   address.restore({ v: 1, view: "timeline", path: "b.pickle" });
   const { markers, rulers, capacity } = FULL;
   expect(address.state()).toMatchObject({ view: "timeline", markers, rulers, capacity });
-  for (const field of ["at", "range", "find", "color", "a"])
+  for (const field of ["at", "range", "find", "filter", "color", "a"])
     expect(address.state()).not.toHaveProperty(field);
 });
 

@@ -1,6 +1,7 @@
 // The view state of a viewer as a value. Links, scripts and undo read it and restore it.
 
 import type { RankFile } from "./client/rank-file.js";
+import { termsOf, termsText } from "./filters.js";
 import { AS_RECORDED, scenarioOf, scenarioText } from "./scenario-state.js";
 import type { Uses } from "./stores.js";
 import { GIB } from "./view-selection.js";
@@ -14,7 +15,7 @@ import {
 } from "./view-state.js";
 
 export type AddressOwners = Uses<
-  "runs" | "selection" | "viewSelection" | "navigation" | "plots" | "appearance"
+  "runs" | "selection" | "viewSelection" | "filters" | "navigation" | "plots" | "appearance"
 >;
 
 export class Address {
@@ -46,7 +47,8 @@ export class Address {
 
   /** The view state without markers, rulers and GPU memory, which undo leaves as they are. */
   place(): ViewState {
-    const { runs, selection, navigation, viewSelection, plots, appearance } = this.#owners;
+    const { runs, selection, navigation, viewSelection, filters, plots, appearance } = this.#owners;
+    const terms = termsText(filters.terms.value);
     const { cursor, search, color, pinned, range: marked } = viewSelection;
     const whatIf = scenarioText(viewSelection.scenario.value);
     const trace = selection.visibleTrace.value;
@@ -64,6 +66,7 @@ export class Address {
       ...(marked.value && { range: rangeText(marked.value) }),
       ...(whatIf !== "" && { whatIf }),
       ...(search.value !== "" && { find: search.value }),
+      ...(terms !== "" && { filter: terms }),
       ...(color.value !== "stack" && { color: color.value }),
       ...(focus && { path: focus.file.path }),
       ...(focus?.part && { part: focus.part }),
@@ -81,6 +84,7 @@ export class Address {
     range.value = null;
     pinned.value = null;
     search.value = "";
+    this.#owners.filters.clear();
     scenario.value = AS_RECORDED;
     color.value = "stack";
     cursor.value = null;
@@ -125,12 +129,13 @@ export class Address {
 
   /** Applies the fields that do not depend on a file. */
   #choose(state: ViewState): void {
-    const { selection, viewSelection, navigation, appearance } = this.#owners;
+    const { selection, viewSelection, filters, navigation, appearance } = this.#owners;
     if (state.theme) appearance.theme.value = state.theme;
     if (state.axis) selection.axis.value = state.axis;
     if (state.view) navigation.view.value = state.view;
     if (state.drawer) navigation.drawer.value = state.drawer === "none" ? null : state.drawer;
     if (state.find !== undefined) viewSelection.search.value = state.find;
+    if (state.filter !== undefined) filters.set(termsOf(state.filter));
     const scenario = state.whatIf === undefined ? undefined : scenarioOf(state.whatIf);
     if (scenario) viewSelection.scenario.value = scenario;
     if (state.color) viewSelection.color.value = state.color;

@@ -3,6 +3,7 @@
 import { computed, type Signal, signal } from "@preact/signals";
 import type { RankClient } from "./client/rank-client.js";
 import type { RankFile } from "./client/rank-file.js";
+import type { Filters } from "./filters.js";
 import type {
   AxisKind,
   BlockDetail,
@@ -29,6 +30,7 @@ export interface Target {
 export interface SelectionOwners {
   runs: RunStore;
   viewSelection: ViewSelection;
+  filters: Filters;
   plots: Plots;
   status: Status;
 }
@@ -54,17 +56,19 @@ export class Selection {
   #centered: BlockDetail | null = null;
   readonly #runs: RunStore;
   readonly #viewSelection: ViewSelection;
+  readonly #filters: Filters;
   readonly #plots: Plots;
   readonly #status: Status;
   readonly #selected: (detail: BlockDetail | null) => void;
 
   /** `selected` is called when another block is selected. */
   constructor(
-    { runs, viewSelection, plots, status }: SelectionOwners,
+    { runs, viewSelection, filters, plots, status }: SelectionOwners,
     selected: (detail: BlockDetail | null) => void,
   ) {
     this.#runs = runs;
     this.#viewSelection = viewSelection;
+    this.#filters = filters;
     this.#plots = plots;
     this.#status = status;
     this.#selected = selected;
@@ -181,13 +185,14 @@ export class Selection {
     if (state) this.#viewSelection.cursor.value = state.event;
   }
 
-  /** Cancels or clears one thing: a drag, the search, the card, the block or the range. */
+  /** Cancels or clears one thing: a drag, the search, the card, the block, filters, the range. */
   escape(): void {
     const { search, range } = this.#viewSelection;
     if (this.#plots.timeline.peek()?.cancelDrag()) return;
     if (search.peek() !== "") search.value = "";
     else if (this.card.peek() !== null) this.card.value = null;
     else if (this.block.peek() !== null) this.select(null);
+    else if (this.#filters.terms.peek().length > 0) this.#filters.clear();
     else range.value = null;
   }
 

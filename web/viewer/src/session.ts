@@ -6,6 +6,7 @@ import { Address } from "./address.js";
 import { Appearance } from "./appearance.js";
 import type { RankFile } from "./client/rank-file.js";
 import { Modules } from "./client/wasm.js";
+import { Filters } from "./filters.js";
 import { Navigation } from "./navigation.js";
 import { Plots } from "./plots.js";
 import { failureOf, type Host, type SessionEvents } from "./run.js";
@@ -30,6 +31,7 @@ export class Session {
     const status = new Status((failure) => events.failed(null, failure));
     const navigation = new Navigation(status);
     const viewSelection = new ViewSelection();
+    const filters = new Filters(viewSelection.search);
     const appearance = new Appearance(modules);
     const runs = new RunStore(modules, {
       progress: (file) => events.progress(file),
@@ -45,9 +47,13 @@ export class Session {
       failed: (failure) => events.failed(null, failure),
       redrawing: () => address.savePending(),
     });
-    const selection = new Selection({ runs, viewSelection, plots, status }, events.selected);
+    const selection = new Selection(
+      { runs, viewSelection, filters, plots, status },
+      events.selected,
+    );
     const workspace = signal<Workspace | null>(null);
-    const owners = { runs, selection, viewSelection, navigation, plots, appearance, status };
+    const shown = { selection, viewSelection, filters, navigation };
+    const owners = { runs, ...shown, plots, appearance, status };
     const address = new Address(owners, () => void workspace.peek()?.stores.cards.showRange());
     const loader = new RunLoader({ ...owners, address });
     this.stores = { ...owners, address, loader, host, workspace };

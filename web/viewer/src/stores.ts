@@ -3,6 +3,7 @@
 import type { Signal } from "@preact/signals";
 import type { Address } from "./address.js";
 import type { Appearance } from "./appearance.js";
+import type { Filters } from "./filters.js";
 import type { Navigation } from "./navigation.js";
 import type { Plots } from "./plots.js";
 import type { Host } from "./run.js";
@@ -22,6 +23,8 @@ export interface Stores {
   readonly selection: Selection;
   /** Cursor, range, search and display options. */
   readonly viewSelection: ViewSelection;
+  /** The terms that choose a group of blocks in all views. */
+  readonly filters: Filters;
   /** Open views, panels and dialogs. */
   readonly navigation: Navigation;
   readonly plots: Plots;

@@ -28,6 +28,7 @@ const FULL: ViewState = {
   capacity: 79.1,
   whatIf: "expandable_segments:True,device_memory:80 GiB,tokens:2,train.py:12:0",
   find: "a=b&c >512MiB",
+  filter: 'category:activation "site:(no call stack)" >512MiB',
   color: "category",
   theme: "dark",
 };
@@ -84,6 +85,7 @@ test("a state without a version, null fields and unknown fields are accepted", (
 
 test("a search text is cut at 500 characters", () => {
   expect(validState({ find: "x".repeat(600) }).find).toHaveLength(500);
+  expect(validState({ filter: "x".repeat(2100) }).filter).toHaveLength(2000);
 });
 
 test("ranges, markers and rulers are read as numbers", () => {

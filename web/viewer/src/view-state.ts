@@ -44,6 +44,8 @@ export interface ViewState {
   whatIf?: string;
   /** The search text. */
   find?: string;
+  /** The filters, separated by spaces; those with spaces are in quotes: `category:activation`. */
+  filter?: string;
   color?: ColorBy;
   theme?: Theme;
 }
@@ -124,6 +126,7 @@ const FIELDS = {
     Number(text) > 0 && Number(text) < MAX_CAPACITY_GIB ? Number(text) : undefined,
   whatIf: validText(scenarioOf),
   find: (text: string) => text.slice(0, 500),
+  filter: (text: string) => text.slice(0, 2000),
   color: oneOf(...(Object.keys(COLORS) as ColorBy[])),
   theme: oneOf("auto", "light", "dark"),
 };

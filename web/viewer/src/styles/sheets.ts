@@ -1,5 +1,6 @@
 // The element's styles as constructable sheets, which a content security policy allows.
 
+import { chips } from "./chips.js";
 import { controls } from "./controls.js";
 import { details } from "./details.js";
 import { landing } from "./landing.js";
@@ -17,5 +18,5 @@ export function sheetOf(text: string): CSSStyleSheet {
 
 /** New sheets in cascade order. */
 export function styleSheets(): CSSStyleSheet[] {
-  return [tokens, layout, panes, controls, landing, rail, plot, details].map(sheetOf);
+  return [tokens, layout, panes, controls, chips, landing, rail, plot, details].map(sheetOf);
 }

@@ -3,6 +3,7 @@
 import type { Signal } from "@preact/signals";
 import type { RunWatch } from "../client/run-index.js";
 import type { Stores, Uses } from "../stores.js";
+import { Chips } from "./chips.js";
 import { Details } from "./details.js";
 import { Header } from "./header.js";
 import { Landing } from "./landing.js";
@@ -55,6 +56,7 @@ export function App({ stores, opening }: { stores: Stores; opening: Opening }) {
             <Busy selection={selection} />
             <Notice status={status} />
             <OfferNotice offer={opening.offer} open={opening.openOffer} />
+            <Chips {...stores} />
             <Panes {...stores} />
           </main>
           <Details {...stores} />

@@ -20,7 +20,7 @@ const follow = (..._values: unknown[]): void => undefined;
 
 const REST_MS = 160;
 
-type BlockNamesOwners = Uses<"selection" | "viewSelection" | "plots">;
+type BlockNamesOwners = Uses<"selection" | "viewSelection" | "filters" | "plots">;
 
 export class BlockNames {
   readonly shown: Signal<readonly BlockName[]> = signal([]);
@@ -30,13 +30,13 @@ export class BlockNames {
 
   constructor(owners: BlockNamesOwners) {
     this.#owners = owners;
-    const { selection, viewSelection, plots } = owners;
+    const { selection, viewSelection, filters, plots } = owners;
     this.#stop = effect(() => {
       const plot = plots.timeline.value;
-      const { color, search } = viewSelection;
+      const { color } = viewSelection;
       // Any of these may change the size of blocks.
       follow(plot?.range.value, plot?.labels.value, selection.visibleTrace.value);
-      follow(color.value, search.value);
+      follow(color.value, filters.text.value);
       untracked(() => this.#later());
     });
   }

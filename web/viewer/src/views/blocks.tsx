@@ -16,7 +16,11 @@ import { type Column, Table } from "./table.js";
 import type { ViewUses } from "./workspace.js";
 
 /** The table's own choices. Search, cursor and flame graph node are shared with other views. */
-function open({ selection, viewSelection }: Uses<"selection" | "viewSelection">) {
+function open({
+  selection,
+  viewSelection,
+  filters,
+}: Uses<"selection" | "viewSelection" | "filters">) {
   const sort = signal<BlockSort>("size");
   const descending = signal(true);
   const category = signal("");
@@ -25,7 +29,7 @@ function open({ selection, viewSelection }: Uses<"selection" | "viewSelection">)
   const table = (): BlockTable => {
     const node = viewSelection.node.value;
     return {
-      text: viewSelection.search.value,
+      text: filters.text.value,
       category: category.value,
       liveAt: atCursor.value ? (viewSelection.cursor.value ?? -1) : null,
       node: node && [node.flame, node.node],
@@ -44,11 +48,16 @@ function open({ selection, viewSelection }: Uses<"selection" | "viewSelection">)
   return { sort, descending, category, atCursor, table, page, ask };
 }
 
-type BlocksProperties = ViewUses<"selection" | "viewSelection" | "appearance" | "status" | "cards">;
+type BlocksProperties = ViewUses<
+  "selection" | "viewSelection" | "filters" | "appearance" | "status" | "cards"
+>;
 
 export function Blocks(properties: BlocksProperties) {
-  const { selection, viewSelection, appearance, status, cards } = properties;
-  const state = useMemo(() => open({ selection, viewSelection }), [selection, viewSelection]);
+  const { selection, viewSelection, filters, appearance, status, cards } = properties;
+  const state = useMemo(
+    () => open({ selection, viewSelection, filters }),
+    [selection, viewSelection, filters],
+  );
   useEffect(() => () => state.page.stop(), [state]);
   const { sort, descending, category, atCursor, table, page, ask } = state;
   const shown = page.value.value;

@@ -10,12 +10,16 @@ import { saveTable } from "./save.js";
 import { type Column, Table } from "./table.js";
 import type { ViewUses } from "./workspace.js";
 
-function open({ selection, viewSelection }: Uses<"selection" | "viewSelection">) {
+function open({
+  selection,
+  viewSelection,
+  filters,
+}: Uses<"selection" | "viewSelection" | "filters">) {
   const action = signal("");
   const visible = signal({ from: 0, count: 60 });
   const filter = (): EventFilter => ({
     actions: action.value === "" ? [] : [action.value],
-    text: viewSelection.search.value,
+    text: filters.text.value,
   });
   const page = resource(selection, "events", () => {
     const cursor = viewSelection.cursor.value;
@@ -29,10 +33,15 @@ function open({ selection, viewSelection }: Uses<"selection" | "viewSelection">)
   return { action, filter, page, ask };
 }
 
-type EventsProperties = ViewUses<"selection" | "viewSelection" | "appearance" | "steps">;
+type EventsProperties = ViewUses<
+  "selection" | "viewSelection" | "filters" | "appearance" | "steps"
+>;
 
-export function Events({ selection, viewSelection, appearance, steps }: EventsProperties) {
-  const state = useMemo(() => open({ selection, viewSelection }), [selection, viewSelection]);
+export function Events({ selection, viewSelection, filters, appearance, steps }: EventsProperties) {
+  const state = useMemo(
+    () => open({ selection, viewSelection, filters }),
+    [selection, viewSelection, filters],
+  );
   useEffect(() => () => state.page.stop(), [state]);
   const { action, filter, page, ask } = state;
   const { cursor } = viewSelection;

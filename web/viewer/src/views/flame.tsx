@@ -18,10 +18,12 @@ import type { ViewUses } from "./workspace.js";
 /** Narrower nodes have no name, in CSS pixels. */
 const MIN_NAME_WIDTH = 28;
 
-type FlameOwners = ViewUses<"selection" | "viewSelection" | "navigation" | "plots" | "status">;
+type FlameOwners = ViewUses<
+  "selection" | "viewSelection" | "filters" | "navigation" | "plots" | "status"
+>;
 
 /** Queries of the flame graph and moves through it. */
-function open({ selection, viewSelection, navigation, plots, status }: FlameOwners) {
+function open({ selection, viewSelection, filters, navigation, plots, status }: FlameOwners) {
   const plot = plots.flame;
   const choice = viewSelection.flame;
   const spec = (): FlameSpec => {
@@ -29,7 +31,7 @@ function open({ selection, viewSelection, navigation, plots, status }: FlameOwne
     const hideFramework = viewSelection.hideFramework.value;
     const event = weight === "cursor" ? (viewSelection.cursor.value ?? -1) : -1;
     const range = ranged && weight !== "cursor" ? viewSelection.range.value : null;
-    const search = viewSelection.search.value;
+    const search = filters.text.value;
     return { weight, event, range, inverted, hideFramework, root, search };
   };
   /** The spec of the newest query. */

@@ -26,7 +26,7 @@ export class Queries {
   readonly phases;
   /** The allocator's settings. */
   readonly settings;
-  /** The number of blocks that the search finds. */
+  /** The number and bytes of the blocks that filters and search choose. */
   readonly found;
   /** Findings of all loaded ranks, by severity. */
   readonly allFindings;
@@ -36,9 +36,10 @@ export class Queries {
     {
       selection,
       viewSelection,
+      filters,
       navigation,
       plots,
-    }: Uses<"selection" | "viewSelection" | "navigation" | "plots">,
+    }: Uses<"selection" | "viewSelection" | "filters" | "navigation" | "plots">,
     ranks: Ranks,
   ) {
     // Annotations and phases are laid out for a stretch that is wider than the view.
@@ -72,7 +73,7 @@ export class Queries {
       return stretch && { phases: { axis: axis(), ...stretch } };
     });
     this.found = resource(selection, "search", () => {
-      const text = viewSelection.search.value;
+      const text = filters.text.value;
       return text === "" ? null : { search: { text } };
     });
     this.allFindings = computed(() => {

@@ -47,10 +47,10 @@ function stretch({ y0, y1 }: Heights): Heights {
   return { y0: middle - 1.5 * page, y1: middle + 1.5 * page };
 }
 
-type SegmentsOwners = ViewUses<"selection" | "viewSelection" | "plots" | "cards">;
+type SegmentsOwners = ViewUses<"selection" | "viewSelection" | "filters" | "plots" | "cards">;
 
 /** Queries of the view, and the effects that lock it to the timeline. */
-function open({ selection, viewSelection, plots, cards }: SegmentsOwners) {
+function open({ selection, viewSelection, filters, plots, cards }: SegmentsOwners) {
   const plot = plots.segments;
   /** The segment of the selected block, whose row is enlarged. */
   const grown = signal<number | null>(null);
@@ -79,7 +79,7 @@ function open({ selection, viewSelection, plots, cards }: SegmentsOwners) {
       const all = info.value.value;
       const look = all && {
         color: viewSelection.color.value,
-        search: viewSelection.search.value,
+        search: filters.text.value,
         spec: untracked(spec),
         info: all,
       };

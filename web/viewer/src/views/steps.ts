@@ -5,7 +5,15 @@ import type { FindingRow, Mark, Span } from "../generated/protocol.js";
 import type { ViewUses } from "./workspace.js";
 
 type StepsOwners = ViewUses<
-  "runs" | "selection" | "viewSelection" | "navigation" | "plots" | "status" | "queries" | "cards"
+  | "runs"
+  | "selection"
+  | "viewSelection"
+  | "filters"
+  | "navigation"
+  | "plots"
+  | "status"
+  | "queries"
+  | "cards"
 >;
 
 export class Steps {
@@ -45,9 +53,9 @@ export class Steps {
 
   /** Selects the next block that the search finds. Without a search, opens the next finding. */
   async nextHit(backwards: boolean): Promise<void> {
-    const { selection, viewSelection, cards } = this.#owners;
+    const { selection, viewSelection, filters, cards } = this.#owners;
     const { target } = selection;
-    const text = viewSelection.search.peek();
+    const text = filters.text.peek();
     if (text === "" || !target) {
       this.#nextMark(["oom", "finding"], backwards);
       return;

@@ -50,7 +50,7 @@ export class Workspace {
   readonly #stop: (() => void)[];
 
   constructor(stores: Stores) {
-    const { selection, viewSelection, plots, status } = stores;
+    const { selection, viewSelection, filters, plots, status } = stores;
     const ranks = new Ranks(stores);
     const queries = new Queries(stores, ranks);
     const cards = new Cards(stores);
@@ -69,7 +69,7 @@ export class Workspace {
         plots.timeline.value?.setLook({
           color: viewSelection.color.value,
           bands: viewSelection.bands.value,
-          search: viewSelection.search.value,
+          search: filters.text.value,
           capacity: viewSelection.capacity.value,
           fromBaseline: viewSelection.fromBaseline.value,
           simulatedTop: whatIfs.top.value,
