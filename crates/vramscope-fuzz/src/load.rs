@@ -2,8 +2,8 @@
 
 use crate::pieces;
 use vramscope_protocol::views::{
-    At as Moment, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight, Layer,
-    Looked, MarkedRange, Query, ScaledPart, ScenarioSpec, SegmentSort, SegmentSpec, Table,
+    At as Moment, Bands, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight,
+    Layer, Looked, MarkedRange, Query, ScaledPart, ScenarioSpec, SegmentSort, SegmentSpec, Table,
     TextForm,
 };
 use vramscope_protocol::{AxisKind, DeviceRef, Failure, Loaded, Request, Response, TileKey};
@@ -145,8 +145,8 @@ fn answer(session: &mut FileSession, request: Request) {
 fn pictures(target: DeviceRef, axis: AxisKind) -> Vec<Request> {
     let rows = SegmentSpec::default();
     let layers = [
-        Layer::Timeline { color: ColorBy::Stack, bands: false, search: String::new() },
-        Layer::Timeline { color: ColorBy::Category, bands: true, search: ">1KiB".to_owned() },
+        Layer::Timeline { color: ColorBy::Stack, bands: Bands::NONE, search: String::new() },
+        Layer::Timeline { color: ColorBy::Category, bands: Bands::ALL, search: ">1KiB".to_owned() },
         Layer::Segments { color: ColorBy::Age, rows, search: "py".to_owned() },
         Layer::Flame { flame: FlameSpec::default() },
     ];

@@ -5,16 +5,23 @@ use crate::tile::{Cell, States, shown_state};
 use vramscope_analysis::Series;
 use vramscope_render::{Color, NO_BLOCK, Strips};
 
-/// Adds a line for each series, in its color. A series has one value per state.
+/// Distance in rows from a cell at which lines are added to it. Half a line with its casing is less
+/// high, at any resolution of the screen.
+const MARGIN_ROWS: f64 = 16.0;
+
+/// Adds a stepped line for each series, in its color.
 ///
-/// A column's value is that of the state in `states`, which must have been found. Lines are two
-/// rows high. At a jump a strip one column wide joins the two heights.
+/// A column's value is that of the state in `states`, which must have been found. A level stretch
+/// is a strip without height. At a jump, a strip without width joins the two heights at the left
+/// edge of the later column. The casing of a line lies below all of its strips.
 pub fn lines(axis: Axis<'_>, states: &States, series: &[(&Series, Color)], strips: &mut Strips) {
     let cell = states.cell();
     let before =
         cell.slot.checked_sub(1 << cell.kx).and_then(|from| shown_state(axis, from, cell.kx));
     for &(series, color) in series {
-        push_line(cell, before, states.found(), series, color, strips);
+        for color in [Color::CASING, color] {
+            push_line(cell, before, states.found(), series, color, strips);
+        }
     }
 }
 
@@ -27,38 +34,31 @@ fn push_line(
     color: Color,
     strips: &mut Strips,
 ) {
-    let rows = i64::from(cell.rows);
-    let bottom = (cell.low >> cell.ky) as i64;
-    // The middle of the line in rows of the cell. At least 1 above the ground, so that the line's
-    // lower half is not cut off.
-    let row_at = |state: Option<u32>| {
-        let value = series.at(state?);
-        Some(((value >> cell.ky) as i64).max(1) - bottom)
-    };
-    let mut push_strip = |x0: u32, x1: u32, y0: i64, y1: i64| {
-        let [y0, y1] = [y0, y1].map(|y| y.clamp(0, rows));
-        if x0 < x1 && y0 < y1 {
-            strips.push([x0 as f32, y0 as f32, x1 as f32, y1 as f32], color, NO_BLOCK);
+    let (low, row) = (cell.low as f64, (1u64 << cell.ky) as f64);
+    let height_of = |state: u32| (series.at(state) as f64 - low) / row;
+    let [bottom, top] = [-MARGIN_ROWS, f64::from(cell.rows) + MARGIN_ROWS];
+    let mut push = |x: [u32; 2], from: f64, to: f64| {
+        let [y0, y1] = [from, to].map(|y| y.clamp(bottom, top) as f32);
+        let is_near = from.max(to) > bottom && from.min(to) < top;
+        if is_near && (x[0] < x[1] || y0 < y1) {
+            strips.push([x[0] as f32, y0, x[1] as f32, y1], color, NO_BLOCK);
         }
     };
-    let mut last = row_at(before);
+    let mut last = before.map(height_of);
     let mut since = 0;
-    for column in 0..=cell.columns {
-        let row = row_at(states.get(column as usize).copied());
-        if row == last && column < cell.columns {
+    for column in 0..=states.len() as u32 {
+        let height = states.get(column as usize).map(|&state| height_of(state));
+        if height == last && height.is_some() {
             continue;
         }
         if let Some(old) = last {
-            push_strip(since, column, old - 1, old + 1);
-            match row {
-                Some(new) if new > old + 2 => push_strip(column, column + 1, old - 1, new - 1),
-                Some(new) if new + 2 < old => push_strip(column, column + 1, new + 1, old + 1),
-                _ => {}
+            if since < column {
+                push([since, column], old, old);
+            }
+            if let Some(new) = height {
+                push([column, column], old.min(new), old.max(new));
             }
         }
-        if row.is_none() {
-            return;
-        }
-        (last, since) = (row, column);
+        (last, since) = (height, column);
     }
 }

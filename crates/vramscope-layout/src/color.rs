@@ -1,12 +1,13 @@
 //! The color of each block: by call site, or by another property.
 //!
-//! A call site has one color in all ranks and after every reload.
+//! In lists a call site has one color in all ranks and after every reload. In plots the largest
+//! call sites of a trace have distinct colors, and other sites are gray.
 
 use crate::segments::SegmentTiles;
 use vramscope_analysis::slicing::{Budget, STRIDE, filled, run_to_completion, strides};
-use vramscope_analysis::{Block, Categories, Sites, Trace, lifetime, name_hash};
+use vramscope_analysis::{Block, Categories, Sites, SmallSort as _, Trace, lifetime, name_hash};
 use vramscope_render::Color;
-use vramscope_snapshot::{Snapshot, StackId};
+use vramscope_snapshot::{Snapshot, StackId, StreamId};
 
 /// The colors of all blocks of a trace.
 pub struct Colors {
@@ -20,15 +21,21 @@ const COLOR_COST: u64 = 4;
 const MIN_BLOCK_BYTES: u64 = 512;
 
 impl Colors {
-    /// Colors by call site. The site gives the hue, and the whole stack gives one of four lightness
-    /// steps.
+    /// Colors by call site. The largest sites have distinct colors, other sites are gray.
     pub fn by_site(trace: &Trace, sites: &Sites) -> Self {
-        run_to_completion(Self::by_site_sliced(trace, sites, &mut Budget::unlimited()))
+        let budget = &mut Budget::unlimited();
+        let largest = run_to_completion(LargestSites::sliced(trace, sites, budget));
+        run_to_completion(Self::by_site_sliced(trace, sites, &largest, budget))
     }
 
     /// Sliced version of [`Colors::by_site`].
-    pub async fn by_site_sliced(trace: &Trace, sites: &Sites, budget: &mut Budget) -> Self {
-        Self::map_blocks(trace, |_, block| site_color(sites, block.stack), budget).await
+    pub async fn by_site_sliced(
+        trace: &Trace,
+        sites: &Sites,
+        largest: &LargestSites,
+        budget: &mut Budget,
+    ) -> Self {
+        Self::map_blocks(trace, |_, block| largest.color(sites, block.stack), budget).await
     }
 
     /// Colors by category, in slices.
@@ -60,11 +67,7 @@ impl Colors {
 
     /// Colors by stream, in slices.
     pub async fn by_stream(trace: &Trace, snapshot: &Snapshot, budget: &mut Budget) -> Self {
-        let word = |_, block: &Block| match snapshot.stream(block.stream) {
-            0 => Color::new(DEFAULT_STREAM, 1),
-            _ => distinct_color(u32::from(block.stream.0)),
-        };
-        Self::map_blocks(trace, word, budget).await
+        Self::map_blocks(trace, |_, block| stream_color(snapshot, block.stream), budget).await
     }
 
     /// Colors by the segment of each block, in slices. Blocks without a known segment are gray.
@@ -76,7 +79,7 @@ impl Colors {
             for blocks in segments.blocks_in(span).chunks(STRIDE) {
                 budget.charge(1 + blocks.len() as u64).await;
                 for &block in blocks {
-                    words[block as usize] = distinct_color(span);
+                    words[block as usize] = segment_color(span);
                 }
             }
         }
@@ -132,6 +135,90 @@ async fn max_over_blocks(
     max
 }
 
+/// The call sites that hold the most memory at once, with distinct colors.
+#[derive(Clone, Debug, Default)]
+pub struct LargestSites {
+    /// The hash of each site, a stack of it, and its color. The largest first.
+    pub sites: Vec<(u64, StackId, Color)>,
+}
+
+impl LargestSites {
+    /// Finds the sites, in slices.
+    pub async fn sliced(trace: &Trace, sites: &Sites, budget: &mut Budget) -> Self {
+        // The site of each stack that has blocks, as an index into the sorted hashes.
+        let mut stacks: Vec<(u64, StackId)> = Vec::new();
+        let mut is_seen: Vec<bool> = Vec::new();
+        for blocks in trace.blocks.chunks(STRIDE) {
+            budget.charge(blocks.len() as u64).await;
+            for block in blocks {
+                let index = block.stack.0 as usize;
+                if index >= is_seen.len() {
+                    is_seen.resize(index + 1, false);
+                }
+                let site = sites.get(block.stack);
+                if !std::mem::replace(&mut is_seen[index], true) && site.frame.is_some() {
+                    stacks.push((site.site_hash, block.stack));
+                }
+            }
+        }
+        budget.charge(16 * stacks.len() as u64).await;
+        stacks.sort_unstable();
+        let mut heads = stacks.clone();
+        heads.dedup_by_key(|(hash, _)| *hash);
+        let mut site_of = vec![u32::MAX; is_seen.len()];
+        let mut next = 0;
+        for &(hash, stack) in &stacks {
+            while heads[next].0 != hash {
+                next += 1;
+            }
+            site_of[stack.0 as usize] = next as u32;
+        }
+        // The most bytes of each site that are live at once.
+        let (mut live, mut most) = (vec![0u64; heads.len()], vec![0u64; heads.len()]);
+        for slots in strides(trace.slots() as usize) {
+            budget.charge(2 * slots.len() as u64).await;
+            for change in trace.changes_in(slots.start as u32..slots.end as u32) {
+                let block = &trace.blocks[change.block() as usize];
+                let site = site_of[block.stack.0 as usize] as usize;
+                let Some(bytes) = live.get_mut(site) else { continue };
+                *bytes = if change.enters() {
+                    *bytes + block.bytes.0
+                } else {
+                    bytes.saturating_sub(block.bytes.0)
+                };
+                most[site] = most[site].max(*bytes);
+            }
+        }
+        let mut order: Vec<usize> = (0..heads.len()).filter(|&site| most[site] > 0).collect();
+        order.sort_small_by(|&a, &b| most[b].cmp(&most[a]).then(heads[a].0.cmp(&heads[b].0)));
+        order.truncate(Color::SITES as usize);
+        // The hash decides the color where it is free, so that a site mostly has one color in all
+        // ranks.
+        let mut is_taken = [false; Color::SITES as usize];
+        let found = order.iter().map(|&site| {
+            let (hash, stack) = heads[site];
+            let from = (hash % u64::from(Color::SITES)) as usize;
+            let color = (from..from + is_taken.len())
+                .map(|i| i % is_taken.len())
+                .find(|&color| !is_taken[color])
+                .unwrap_or(from);
+            is_taken[color] = true;
+            (hash, stack, Color::site(color as u8))
+        });
+        Self { sites: found.collect() }
+    }
+
+    /// The index of a stack's site.
+    pub fn index(&self, sites: &Sites, stack: StackId) -> Option<usize> {
+        let site = sites.get(stack);
+        site.frame.and_then(|_| self.sites.iter().position(|&(hash, ..)| hash == site.site_hash))
+    }
+
+    fn color(&self, sites: &Sites, stack: StackId) -> Color {
+        self.index(sites, stack).map_or(Color::OTHER, |index| self.sites[index].2)
+    }
+}
+
 /// The color of a stack's call site. Gray for an empty stack.
 pub fn site_color(sites: &Sites, stack: StackId) -> Color {
     let site = sites.get(stack);
@@ -139,6 +226,19 @@ pub fn site_color(sites: &Sites, stack: StackId) -> Color {
         Some(_) => Color::new((site.site_hash >> 32) as u8, (site.stack_hash & 3) as u8),
         None => Color::NO_STACK,
     }
+}
+
+/// The color of a stream.
+pub fn stream_color(snapshot: &Snapshot, stream: StreamId) -> Color {
+    match snapshot.stream(stream) {
+        0 => Color::new(DEFAULT_STREAM, 1),
+        _ => distinct_color(u32::from(stream.0)),
+    }
+}
+
+/// The color of a segment by its index.
+pub fn segment_color(span: u32) -> Color {
+    distinct_color(span)
 }
 
 /// The color of an annotated range, derived from its name.

@@ -43,10 +43,12 @@ mod tile;
 
 pub use axis::{Axis, AxisKind};
 pub use bands::lines;
-pub use color::{Colors, frame_color, name_color, site_color};
+pub use color::{
+    Colors, LargestSites, frame_color, name_color, segment_color, site_color, stream_color,
+};
 pub use flame::FlameRows;
 pub use pick::{PickPoint, Picked};
 pub use segments::{RowOrder, SegmentDrawing, SegmentRows, SegmentTiles};
 pub use tile::{Cell, Cost, Drawing, STRIP_BUDGET, States, Timeline};
 pub use vramscope_render::{Color, MERGED, NO_BLOCK, Strips, TILE_COLUMNS, TILE_ROWS};
-pub use vramscope_render::{PALETTE_LEN, Palette, Surfaces, Theme};
+pub use vramscope_render::{HATCH_GAP, PALETTE_LEN, Palette, Surfaces, Theme};

@@ -44,3 +44,47 @@ fn colors_show_stream_size_and_age() {
     );
     assert_eq!((dimmed.of(2), dimmed.of(3)), (Color::DIMMED, Colors::by_site(trace, &sites).of(3)));
 }
+
+#[test]
+fn the_largest_sites_have_distinct_colors() {
+    let snapshot = test_data("recorded/t26/gpt_small.pickle.gz");
+    let trace = &Trace::all(&snapshot)[0];
+    let sites = Sites::new(&snapshot);
+    let colors = Colors::by_site(trace, &sites);
+    // The most bytes of each site that are live at once, state by state.
+    let mut most: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::new();
+    let is_known = |b: usize| sites.get(trace.blocks[b].stack).frame.is_some();
+    let hash = |b: usize| sites.get(trace.blocks[b].stack).site_hash;
+    for state in 0..trace.slots() {
+        let mut live: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::new();
+        for (b, block) in trace.blocks.iter().enumerate() {
+            if is_known(b) && block.enters <= state && state < block.leaves {
+                *live.entry(hash(b)).or_default() += block.bytes.0;
+            }
+        }
+        for (site, bytes) in live {
+            let known = most.entry(site).or_default();
+            *known = (*known).max(bytes);
+        }
+    }
+    let mut order: Vec<(u64, u64)> = most.into_iter().map(|(site, bytes)| (bytes, site)).collect();
+    order.sort_unstable();
+    let large: Vec<u64> =
+        order.iter().rev().take(Color::SITES as usize).map(|&(_, site)| site).collect();
+    let color_of = |site: u64| {
+        let mut all: Vec<u32> = (0..trace.blocks.len())
+            .filter(|&b| is_known(b) && hash(b) == site)
+            .map(|b| colors.of(b as u32).word())
+            .collect();
+        all.dedup();
+        assert_eq!(all.len(), 1, "one color per site");
+        all[0]
+    };
+    let mut words: Vec<u32> = large.iter().map(|&site| color_of(site)).collect();
+    words.sort_unstable();
+    let every: Vec<u32> = (0..Color::SITES as u8).map(|i| Color::site(i).word()).collect();
+    assert_eq!(words, every);
+    for &(_, site) in order.iter().rev().skip(Color::SITES as usize) {
+        assert_eq!(color_of(site), Color::OTHER.word());
+    }
+}

@@ -231,7 +231,9 @@ fn segments_show_the_blocks_of_the_shown_state() {
                         let mut found: Vec<(u32, bool)> = (0..strips.len())
                             .filter(there)
                             .filter(|&i| strips.blocks[i] != NO_BLOCK)
-                            .map(|i| (strips.blocks[i], strips.colors[i] == Color::PENDING.word()))
+                            .map(|i| {
+                                (strips.blocks[i], Color::from_word(strips.colors[i]).is_hatched())
+                            })
                             .collect();
                         found.sort_unstable();
                         found.dedup();
@@ -457,37 +459,36 @@ fn lines_are_at_the_value_of_the_shown_state() {
                     let mut states = States::new(cell);
                     assert!(states.find(axis, &mut 0, u64::MAX));
                     lines(axis, &states, &[(series, Color::ACTIVE)], &mut strips);
-                    assert!(strips.len() <= 128, "{name}");
+                    assert!(strips.len() <= 2 * 128, "{name}");
+                    // The casing is the same line, below it.
+                    let casing = strips.len() / 2;
+                    let is_casing = |&c: &u32| c == Color::CASING.word();
+                    assert!(strips.colors[..casing].iter().all(is_casing), "{name}");
+                    assert!(!strips.colors[casing..].iter().any(is_casing), "{name}");
+                    assert_eq!(strips.positions[..casing], strips.positions[casing..], "{name}");
+                    let line = &strips.positions[casing..];
+                    let mut before: Option<f32> = None;
                     for column in 0..64u32 {
                         let from = u64::from(column) << kx;
                         let Some(state) = shown(axis, trace, from, from + (1 << kx)) else {
                             continue;
                         };
-                        let value = series.at(state) as f64 / (1u64 << ky) as f64;
-                        let at = |p: &&[f32; 4]| p[0] <= column as f32 && (column as f32) < p[2];
-                        let flat: Vec<_> = strips
-                            .positions
-                            .iter()
-                            .filter(at)
-                            .filter(|p| p[3] - p[1] == 2.0)
-                            .collect();
-                        let shows = |p: &&[f32; 4]| {
-                            (f64::from(p[1]) - 1.0..=f64::from(p[3])).contains(&value)
-                        };
-                        assert!(
-                            flat.iter().any(shows),
-                            "{name}: {value} in column {column}: {flat:?}"
-                        );
-                        // A second strip in the column joins the line to that of the previous
-                        // column.
-                        let all: Vec<_> = strips.positions.iter().filter(at).collect();
-                        assert!(all.len() <= 2, "{name}: {all:?}");
-                        if let [a, b] = all[..] {
-                            assert!(
-                                a[1] == b[3] || b[1] == a[3],
-                                "{name}: {a:?} and {b:?} do not touch"
-                            );
+                        let value = (series.at(state) as f64 / (1u64 << ky) as f64) as f32;
+                        let x = column as f32;
+                        let level: Vec<_> = line.iter().filter(|p| p[0] <= x && x < p[2]).collect();
+                        assert_eq!(level.len(), 1, "{name}: column {column}");
+                        assert_eq!([level[0][1], level[0][3]], [value; 2], "{name}: {column}");
+                        let jumps: Vec<_> =
+                            line.iter().filter(|p| p[0] == x && p[2] == x).collect();
+                        match before.filter(|&last| last != value) {
+                            Some(last) => {
+                                let ends = [last.min(value), last.max(value)];
+                                assert_eq!(jumps.len(), 1, "{name}: column {column}");
+                                assert_eq!([jumps[0][1], jumps[0][3]], ends, "{name}");
+                            }
+                            None => assert!(jumps.is_empty(), "{name}: column {column}"),
                         }
+                        before = Some(value);
                     }
                     assert!(strips.blocks.iter().all(|&b| b == NO_BLOCK));
                 }

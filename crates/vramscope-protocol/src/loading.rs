@@ -128,6 +128,9 @@ pub struct DeviceSummary {
     pub peak_text: String,
     /// Peak of `reserved_bytes`.
     pub reserved_peak: Quantity,
+    /// Whether reserved bytes are so much higher than the stack that they have a strip of their
+    /// own.
+    pub reserved_apart: bool,
     /// Requested bytes before the window.
     pub start: Quantity,
     /// Requested bytes after the last event.

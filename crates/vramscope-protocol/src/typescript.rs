@@ -25,6 +25,7 @@ fn declarations() -> String {
         ("NO_BLOCK", NO_BLOCK),
         ("ROW_UNITS", ROW_UNITS),
         ("SIMULATED_HEIGHT", SIMULATED_HEIGHT),
+        ("RESERVED_HEIGHT", RESERVED_HEIGHT),
     ] {
         writeln!(out, "export const {name} = {value};").expect("writing to a string");
     }
@@ -76,6 +77,7 @@ fn declarations() -> String {
         RunResponse,
         PlannedRow,
         ColorBy,
+        Bands,
         FlameWeight,
         MarkedRange,
         FlameSpec,
@@ -108,7 +110,14 @@ fn declarations() -> String {
         Tracks,
         TrackItem,
         Phases,
+        StepItem,
         PhaseItem,
+        Legend,
+        LegendEntry,
+        Ramp,
+        ReservedLine,
+        Limit,
+        FailedRequest,
         StateAt,
         Marker,
         StackShareRow,

@@ -5,6 +5,7 @@
 mod answers;
 mod compare;
 mod layers;
+mod legend;
 mod minimap;
 mod plots;
 mod ranks;
@@ -15,6 +16,7 @@ mod what_if;
 pub use answers::*;
 pub use compare::*;
 pub use layers::*;
+pub use legend::*;
 pub use minimap::*;
 pub use plots::*;
 pub use ranks::*;
@@ -64,6 +66,37 @@ pub enum Query {
         x1: f64,
         /// The number of columns.
         columns: u32,
+    },
+    /// The colors of the plots with their bytes.
+    Legend {
+        /// What colors show.
+        color: ColorBy,
+        /// The event after which the bytes are counted, -1 for the state before the window; null
+        /// for the peak of requested bytes.
+        #[cfg_attr(test, ts(type = "number | null"))]
+        event: Option<i64>,
+        /// The axis.
+        axis: AxisKind,
+        /// Left edge of the view in slots. Only colors of blocks in view are listed.
+        x0: f64,
+        /// Right edge of the view in slots.
+        x1: f64,
+    },
+    /// Reserved bytes between two slots, for a strip of its own.
+    ReservedLine {
+        /// The axis.
+        axis: AxisKind,
+        /// Left edge in slots.
+        x0: f64,
+        /// Right edge in slots.
+        x1: f64,
+        /// The number of columns.
+        columns: u32,
+    },
+    /// What PyTorch could have on the device, and the allocations that failed.
+    Limit {
+        /// The axis.
+        axis: AxisKind,
     },
     /// The state at the peak of requested bytes. Unlike `StateAt`, it is not canceled by later
     /// queries.

@@ -45,6 +45,6 @@ mod strips;
 pub mod gl;
 
 pub use color::Color;
-pub use palette::{PALETTE_LEN, Palette, Rgba, Surfaces, Theme};
+pub use palette::{HATCH_GAP, PALETTE_LEN, Palette, Rgba, Surfaces, Theme};
 pub use placement::{PixelRect, Placement};
 pub use strips::{MERGED, NO_BLOCK, StripColumns, Strips, TILE_COLUMNS, TILE_ROWS};

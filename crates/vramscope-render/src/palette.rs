@@ -24,6 +24,9 @@ pub type Rgba = [u8; 4];
 /// row of 256 is the gray of [`Color::NO_STACK`].
 pub const PALETTE_LEN: usize = 1280;
 
+/// Share of the background in the gaps of a hatch. Must match `HATCH_GAP` of `strips.frag`.
+pub const HATCH_GAP: f32 = 0.5;
+
 /// Mean lightness of the steps, chroma, and lightness difference between two steps.
 const fn wheel(theme: Theme) -> (f64, f64, f64) {
     match theme {
@@ -47,10 +50,10 @@ const fn categories(theme: Theme) -> [[f64; 3]; Color::CATEGORIES as usize] {
     match theme {
         Theme::Dark => [
             [0.64, 0.15, 258.0],
-            [0.78, 0.14, 70.0],
+            [0.79, 0.14, 82.0],
             [0.72, 0.12, 168.0],
             [0.80, 0.05, 235.0],
-            [0.90, 0.14, 102.0],
+            [0.92, 0.15, 112.0],
             [0.66, 0.16, 330.0],
             [0.61, 0.07, 50.0],
             [0.84, 0.09, 205.0],
@@ -60,10 +63,10 @@ const fn categories(theme: Theme) -> [[f64; 3]; Color::CATEGORIES as usize] {
         ],
         Theme::Light => [
             [0.58, 0.15, 258.0],
-            [0.76, 0.15, 66.0],
+            [0.74, 0.145, 80.0],
             [0.66, 0.12, 168.0],
             [0.72, 0.05, 235.0],
-            [0.77, 0.15, 98.0],
+            [0.78, 0.16, 110.0],
             [0.63, 0.17, 330.0],
             [0.52, 0.08, 50.0],
             [0.76, 0.10, 205.0],
@@ -85,14 +88,45 @@ fn ramp(theme: Theme, position: f64) -> Rgba {
     srgb(at(0), at(1), at(2))
 }
 
-/// Lightness, chroma and hue of the other fixed colors: dimmed, segment, pending, and the lines of
-/// allocated, active and reserved bytes and of private pools.
+/// Lightness, chroma and hue of the largest call sites. Neighbors are far apart in hue, and differ
+/// in lightness.
+const fn sites(theme: Theme) -> [[f64; 3]; Color::SITES as usize] {
+    match theme {
+        Theme::Dark => [
+            [0.66, 0.15, 258.0],
+            [0.79, 0.14, 75.0],
+            [0.72, 0.15, 155.0],
+            [0.66, 0.18, 25.0],
+            [0.72, 0.15, 312.0],
+            [0.82, 0.10, 205.0],
+            [0.90, 0.15, 108.0],
+            [0.78, 0.12, 352.0],
+            [0.62, 0.08, 50.0],
+            [0.80, 0.16, 132.0],
+        ],
+        Theme::Light => [
+            [0.58, 0.15, 258.0],
+            [0.74, 0.14, 72.0],
+            [0.62, 0.14, 155.0],
+            [0.60, 0.19, 25.0],
+            [0.60, 0.17, 312.0],
+            [0.74, 0.10, 205.0],
+            [0.80, 0.15, 105.0],
+            [0.70, 0.15, 352.0],
+            [0.52, 0.08, 50.0],
+            [0.70, 0.16, 132.0],
+        ],
+    }
+}
+
+/// Lightness, chroma and hue of the other fixed colors: dimmed, segment, other call sites, and the
+/// lines of allocated, active and reserved bytes and of private pools.
 const fn states_and_lines(theme: Theme) -> [[f64; 3]; 7] {
     match theme {
         Theme::Dark => [
             [0.34, 0.012, 255.0],
-            [0.24, 0.012, 255.0],
-            [0.80, 0.15, 75.0],
+            [0.41, 0.015, 255.0],
+            [0.55, 0.012, 255.0],
             [0.86, 0.10, 200.0],
             [0.80, 0.13, 150.0],
             [0.97, 0.01, 255.0],
@@ -100,8 +134,8 @@ const fn states_and_lines(theme: Theme) -> [[f64; 3]; 7] {
         ],
         Theme::Light => [
             [0.88, 0.008, 255.0],
-            [0.935, 0.006, 255.0],
-            [0.70, 0.16, 65.0],
+            [0.765, 0.010, 255.0],
+            [0.80, 0.010, 255.0],
             [0.52, 0.12, 220.0],
             [0.50, 0.13, 150.0],
             [0.30, 0.01, 255.0],
@@ -135,7 +169,9 @@ impl Palette {
         entries.extend(
             (0..Color::RAMP).map(|step| ramp(theme, f64::from(step) / f64::from(Color::RAMP - 1))),
         );
+        entries.extend(sites(theme).map(|[l, c, h]| srgb(l, c, h)));
         entries.extend(states_and_lines(theme).map(|[l, c, h]| srgb(l, c, h)));
+        entries.push(Surfaces::new(theme).ground);
         let (lightness, chroma, hue) = gray(theme);
         entries.resize(PALETTE_LEN, srgb(lightness, chroma, hue));
         Self { entries }
@@ -146,9 +182,9 @@ impl Palette {
         &self.entries
     }
 
-    /// The color of a word.
+    /// The color of a word. That of a hatched color is the color of its stripes.
     pub fn rgba(&self, color: Color) -> Rgba {
-        self.entries[(color.word() as usize).min(PALETTE_LEN - 1)]
+        self.entries[(color.plain().word() as usize).min(PALETTE_LEN - 1)]
     }
 
     /// The color of a word in CSS notation, such as `#8a9097`.
@@ -163,6 +199,8 @@ impl Palette {
 pub struct Surfaces {
     /// The background of the plot.
     pub ground: Rgba,
+    /// The background of every second step.
+    pub shade: Rgba,
     /// Grid lines at round values, behind the data.
     pub grid: Rgba,
     /// The line under the stack.
@@ -185,22 +223,24 @@ impl Surfaces {
         match theme {
             Theme::Dark => Self {
                 ground: [0x0a, 0x0c, 0x0f, 255],
-                grid: [0x18, 0x1c, 0x22, 255],
+                shade: [0x10, 0x13, 0x18, 255],
+                grid: [0x1c, 0x21, 0x28, 255],
                 baseline: [0x36, 0x3d, 0x47, 255],
                 mark: [0x9a, 0xa4, 0xb0, 255],
                 accent: [0x8a, 0xca, 0xff, 255],
                 lift: [0xff, 0xff, 0xff, 255],
-                warn: [0xf0, 0xb0, 0x4a, 255],
+                warn: [0xff, 0x8f, 0x5e, 255],
                 simulated: [0xff, 0x8f, 0xc7, 255],
             },
             Theme::Light => Self {
                 ground: [0xfb, 0xfc, 0xfd, 255],
-                grid: [0xeb, 0xef, 0xf1, 255],
+                shade: [0xf3, 0xf5, 0xf7, 255],
+                grid: [0xe6, 0xea, 0xed, 255],
                 baseline: [0xc3, 0xca, 0xd1, 255],
                 mark: [0x5a, 0x64, 0x70, 255],
                 accent: [0x05, 0x50, 0xae, 255],
                 lift: [0xff, 0xff, 0xff, 255],
-                warn: [0x8f, 0x56, 0x00, 255],
+                warn: [0xb0, 0x41, 0x10, 255],
                 simulated: [0xb8, 0x18, 0x6f, 255],
             },
         }
@@ -273,7 +313,7 @@ fn encode(linear: f64) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::{PALETTE_LEN, Palette, Rgba, Surfaces, Theme, direction, srgb};
+    use super::{HATCH_GAP, PALETTE_LEN, Palette, Rgba, Surfaces, Theme, direction, srgb};
     use crate::Color;
 
     /// Relative luminance (WCAG).
@@ -314,13 +354,59 @@ mod tests {
         for (theme, minimum) in [(Theme::Dark, 4.5), (Theme::Light, 1.7)] {
             let palette = Palette::new(theme);
             assert_eq!(palette.entries().len(), PALETTE_LEN);
-            let quiet = [Color::DIMMED, Color::SEGMENT].map(|color| palette.rgba(color));
+            let quiet = [Color::DIMMED, Color::SEGMENT, Color::OTHER, Color::CASING]
+                .map(|color| palette.rgba(color));
             let blocks =
                 palette.entries().iter().enumerate().filter(|(_, entry)| !quiet.contains(entry));
             for (i, entry) in blocks {
                 let seen = contrast(*entry, Surfaces::new(theme).ground);
                 assert!(seen > minimum, "{theme:?} entry {i}: {seen}");
             }
+        }
+    }
+
+    /// Hue in OKLCH, in degrees.
+    fn hue([r, g, b, _]: Rgba) -> f64 {
+        let decode = |v: u8| {
+            let v = f64::from(v) / 255.0;
+            if v <= 0.04045 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) }
+        };
+        let [r, g, b] = [r, g, b].map(decode);
+        let l = (0.412_221 * r + 0.536_333 * g + 0.051_446 * b).cbrt();
+        let m = (0.211_903 * r + 0.680_700 * g + 0.107_397 * b).cbrt();
+        let s = (0.088_302 * r + 0.281_719 * g + 0.629_979 * b).cbrt();
+        let (a, b) = (
+            1.977_998 * l - 2.428_592 * m + 0.450_594 * s,
+            0.025_904 * l + 0.782_772 * m - 0.808_676 * s,
+        );
+        b.atan2(a).to_degrees().rem_euclid(360.0)
+    }
+
+    #[test]
+    fn free_memory_stands_out_from_the_background() {
+        for theme in [Theme::Dark, Theme::Light] {
+            let ground = Surfaces::new(theme).ground;
+            let stripe = Palette::new(theme).rgba(Color::SEGMENT);
+            let gap: Rgba = std::array::from_fn(|i| {
+                let part = f32::from(ground[i]) - f32::from(stripe[i]);
+                (f32::from(stripe[i]) + part * HATCH_GAP) as u8
+            });
+            // The eye sees the mean of stripes and gaps from afar.
+            let mean = f64::midpoint(luminance(stripe), luminance(gap));
+            let (low, high) = (mean.min(luminance(ground)), mean.max(luminance(ground)));
+            let seen = (high + 0.05) / (low + 0.05);
+            assert!(seen >= 1.6, "{theme:?}: {seen}");
+            let stripes = contrast(stripe, gap);
+            assert!(stripes >= 1.25, "{theme:?}: stripes of {stripes}");
+        }
+    }
+
+    #[test]
+    fn gradients_and_warnings_have_different_hues() {
+        for theme in [Theme::Dark, Theme::Light] {
+            let gradient = hue(Palette::new(theme).rgba(Color::category(1)));
+            let warning = hue(Surfaces::new(theme).warn);
+            assert!((gradient - warning).abs() >= 30.0, "{theme:?}: {gradient} {warning}");
         }
     }
 

@@ -16,6 +16,9 @@ const _: () = assert!(size_of::<[f32; 4]>() == 16);
 const _: () = assert!(size_of::<u32>() == 4);
 
 /// The strips of a tile: rectangles in any order. Strips of blocks do not overlap.
+///
+/// A strip in the color of a line ([`Color::is_line`]) has no height, or no width. It is drawn with
+/// a fixed width in pixels, and may lie a few rows beyond the tile, whose edge then cuts it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Strips {
     /// `x0, y0, x1, y1` of each strip, in columns and rows of the tile. `y` grows upward.

@@ -10,8 +10,8 @@ use vramscope_render::gl::{
     Counters, Rect, RectRenderer, StripRenderer, StripStyle, clear, scissor,
 };
 use vramscope_render::{
-    Color, MERGED, Palette, PixelRect, Placement, Rgba, Strips, Surfaces, TILE_COLUMNS, TILE_ROWS,
-    Theme,
+    Color, HATCH_GAP, MERGED, NO_BLOCK, Palette, PixelRect, Placement, Rgba, Strips, Surfaces,
+    TILE_COLUMNS, TILE_ROWS, Theme,
 };
 
 const SIZE: [u32; 2] = [640, 400];
@@ -199,6 +199,76 @@ fn only_the_selected_block_is_outlined_and_only_the_hovered_block_is_lightened()
     assert_eq!(picture.at(60, 20), plain_color);
     assert_eq!(picture.at(60, 60), plain_color, "merged strips are not outlined");
     assert!(close(picture.at(60, 80), mixed(plain_color, surfaces.lift, 0.25)));
+}
+
+#[test]
+fn lines_have_a_fixed_width_and_a_casing_at_every_scale() {
+    let canvas = Canvas::new(SIZE[0], SIZE[1]);
+    for theme in [Theme::Dark, Theme::Light] {
+        let (palette, ground) = (Palette::new(theme), Surfaces::new(theme).ground);
+        let (block, line) = (palette.rgba(Color::new(40, 2)), palette.rgba(Color::RESERVED));
+        // Level in columns 0 to 60, a jump from row 50.5 to row 90.5, level to column 100.
+        for scale in [1.0, 2.5] {
+            let mut strips = one([0.0, 0.0, 120.0, 120.0], Color::new(40, 2), 1);
+            for color in [Color::CASING, Color::RESERVED] {
+                strips.push([0.0, 50.5, 60.0, 50.5], color, NO_BLOCK);
+                strips.push([60.0, 50.5, 60.0, 90.5], color, NO_BLOCK);
+                strips.push([60.0, 90.5, 100.0, 90.5], color, NO_BLOCK);
+            }
+            let placement = Placement::new([0.0, 0.0], [scale, scale], ALL);
+            let (picture, _) = draw(&canvas, theme, &style(theme), &[(&strips, placement)]);
+            let drawn = |at: &mut dyn Iterator<Item = Rgba>| {
+                at.filter(|&color| !close(color, block)).collect::<Vec<_>>()
+            };
+            let x = (30.0 * scale) as u32;
+            let across = drawn(&mut (1..(70.0 * scale) as u32).map(|y| picture.at(x, y)));
+            // The casing is at most one pixel on both sides of the stroke and its soft edge.
+            assert!((3..=5).contains(&across.len()), "{theme:?} {scale}: {across:?}");
+            assert!(across.iter().any(|&color| close(color, line)), "{across:?}");
+            assert!(close(across[0], ground) && across.last().is_some_and(|&c| close(c, ground)));
+            let y = (70.0 * scale) as u32;
+            let jump = drawn(&mut (1..(90.0 * scale) as u32).map(|x| picture.at(x, y)));
+            assert_eq!(jump.iter().filter(|&&color| close(color, line)).count(), 1, "{jump:?}");
+            assert_eq!(jump.len(), 3, "{theme:?} {scale}: {jump:?}");
+            // The corner is closed.
+            let corner = picture.at((60.0 * scale) as u32, (50.5 * scale) as u32);
+            assert!(close(corner, line), "{corner:?}");
+        }
+    }
+}
+
+#[test]
+fn lines_outside_the_clip_are_not_drawn() {
+    let canvas = Canvas::new(SIZE[0], SIZE[1]);
+    let ground = Surfaces::new(Theme::Dark).ground;
+    let mut strips = Strips::default();
+    strips.push([3.0, 10.0, 3.0, 90.0], Color::RESERVED, NO_BLOCK);
+    strips.push([0.0, 10.0, 0.0, 90.0], Color::RESERVED, NO_BLOCK);
+    strips.push([0.0, -9.0, 500.0, -9.0], Color::RESERVED, NO_BLOCK);
+    let placement = Placement::new([-50.0, 0.0], [1.0, 1.0], ALL);
+    let (picture, _) = draw(&canvas, Theme::Dark, &style(Theme::Dark), &[(&strips, placement)]);
+    for x in 0..SIZE[0] {
+        assert_eq!(count_column(&picture, x, ground), 0, "column {x}");
+    }
+}
+
+#[test]
+fn a_hatch_has_stripes_of_the_color_and_of_the_background() {
+    let canvas = Canvas::new(SIZE[0], SIZE[1]);
+    let theme = Theme::Dark;
+    let color = Palette::new(theme).rgba(Color::SEGMENT);
+    let gap = mixed(color, Surfaces::new(theme).ground, HATCH_GAP);
+    let strips = one([10.0, 10.0, 130.0, 130.0], Color::SEGMENT.hatched(), NO_BLOCK);
+    let (picture, _) = draw(&canvas, theme, &style(theme), &[(&strips, plain(0.0, 0.0))]);
+    let mut counts = [0; 2];
+    for y in 10..128 {
+        for x in 10..130 {
+            let seen = picture.at(x, y);
+            assert!(close(seen, color) || close(seen, gap), "pixel {x},{y}: {seen:?}");
+            counts[usize::from(close(seen, gap))] += 1;
+        }
+    }
+    assert!(counts.iter().all(|&n| n > 6000), "{counts:?}");
 }
 
 #[test]

@@ -59,6 +59,7 @@ fn device(trace: &Trace) -> DeviceSummary {
         peak,
         peak_event,
         reserved_peak: Quantity::signed_bytes(trace.reserved_band.peak),
+        reserved_apart: is_apart(band.peak, trace.reserved_band.peak),
         start: Quantity::signed_bytes(band.start),
         end: Quantity::signed_bytes(band.end),
         axes: [AxisKind::Event, AxisKind::Time]
@@ -67,6 +68,11 @@ fn device(trace: &Trace) -> DeviceSummary {
             .collect(),
         note: note(trace),
     }
+}
+
+/// Whether reserved bytes would leave the stack less than five eighths of the height.
+pub(crate) fn is_apart(requested: i64, reserved: i64) -> bool {
+    requested > 0 && i128::from(reserved) * 5 > i128::from(requested) * 8
 }
 
 fn axis(trace: &Trace, kind: AxisKind) -> Option<Axis> {

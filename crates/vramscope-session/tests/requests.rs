@@ -4,7 +4,7 @@
 mod harness;
 
 use harness::{GPT, TARGET, load_file_as, open_session, report_target};
-use vramscope_protocol::views::{ColorBy, Layer};
+use vramscope_protocol::views::{Bands, ColorBy, Layer};
 use vramscope_protocol::{
     AxisKind, BlockDetail, DeviceRef, Hit, MERGED, Request, Response, TileKey,
 };
@@ -93,7 +93,8 @@ fn pick_finds_a_block_or_a_merged_strip() {
 fn newer_requests_cancel_older_ones_and_picks_come_first() {
     let (mut session, _) = open_session("scenarios/f01.pickle");
     let tile = |ix| TileKey { kx: 0, ky: 4, ix, iy: 0 };
-    let layer = Layer::Timeline { color: ColorBy::Stack, bands: false, search: String::new() };
+    let layer =
+        Layer::Timeline { color: ColorBy::Stack, bands: Bands::NONE, search: String::new() };
     let tiles = |id, tiles| Request::Tiles {
         id,
         target: TARGET,

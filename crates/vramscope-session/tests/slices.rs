@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 use vramscope_protocol::views::{
-    Answer, At, BlockSort, BlockTable, ColorBy, FlameSpec, FlameWeight, GROWN, Layer, MarkedRange,
-    Query, ROW_UNITS, SegmentSort, SegmentSpec, Table, TextForm,
+    Answer, At, Bands, BlockSort, BlockTable, ColorBy, FlameSpec, FlameWeight, GROWN, Layer,
+    MarkedRange, Query, ROW_UNITS, SegmentSort, SegmentSpec, Table, TextForm,
 };
 use vramscope_protocol::{AxisKind, DeviceRef, Request, Response, TileKey};
 use vramscope_session::{Column, FileSession, Slice};
@@ -49,7 +49,7 @@ fn open_json(json: &str) -> FileSession {
 }
 
 fn tiles(id: u32, color: ColorBy, tiles: &[TileKey]) -> Request {
-    let layer = Layer::Timeline { color, bands: false, search: String::new() };
+    let layer = Layer::Timeline { color, bands: Bands::NONE, search: String::new() };
     Request::Tiles { id, target: TARGET, axis: AxisKind::Event, layer, tiles: tiles.to_vec() }
 }
 
@@ -195,7 +195,8 @@ fn partial_tile_continues_when_requested_again() {
 
 /// Requests, each with the minimum number of slices for the cached data that it needs.
 fn requests_with_cached_data() -> [(Request, u32); 5] {
-    let lines = Layer::Timeline { color: ColorBy::Category, bands: true, search: String::new() };
+    let lines =
+        Layer::Timeline { color: ColorBy::Category, bands: Bands::ALL, search: String::new() };
     let segments = Layer::Segments {
         color: ColorBy::Segment,
         rows: SegmentSpec::default(),

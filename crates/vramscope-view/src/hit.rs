@@ -12,6 +12,8 @@ pub(crate) struct StripHit {
     pub block: u32,
     /// Whether the strip merges several blocks.
     pub merged: bool,
+    /// The color word.
+    pub color: u32,
 }
 
 /// The strip of a tile that fills a device pixel. `pixel` is the pixel's lower left corner.
@@ -40,6 +42,7 @@ pub(crate) fn strip_at(
         position: strips.positions()[found],
         block: block & !MERGED,
         merged: block & MERGED != 0,
+        color: strips.colors()[found],
     })
 }
 
@@ -81,9 +84,9 @@ mod tests {
     #[test]
     fn lines_and_backgrounds_hide_no_block() {
         let mut strips = Strips::default();
-        strips.push([0.0, 0.0, 8.0, 8.0], Color::SEGMENT, NO_BLOCK);
+        strips.push([0.0, 0.0, 8.0, 8.0], Color::SEGMENT.hatched(), NO_BLOCK);
         strips.push([0.0, 0.0, 4.0, 8.0], Color::NO_STACK, 5);
-        strips.push([0.0, 2.0, 8.0, 3.0], Color::RESERVED, NO_BLOCK);
+        strips.push([0.0, 2.5, 8.0, 2.5], Color::RESERVED, NO_BLOCK);
         let placement = Placement::new([0.0, 0.0], [1.0, 1.0], [0.0, 0.0, 100.0, 100.0]);
         let at = |x: f32, y: f32| strip_at(strips.columns(), &placement, [x, y]).map(|s| s.block);
         assert_eq!([at(1.0, 2.0), at(1.0, 5.0)], [Some(5); 2]);

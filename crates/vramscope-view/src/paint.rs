@@ -91,6 +91,9 @@ impl Painter {
             return;
         }
         self.line_rects.clear();
+        for [x0, x1] in scene.shaded_pixels() {
+            self.line_rects.push(solid(PixelRect { x0, x1, ..plot }, surfaces.shade));
+        }
         for &y in self.lines.positions(screen, scene.view()) {
             self.line_rects.push(solid(PixelRect { y0: y, y1: y + line, ..plot }, surfaces.grid));
         }

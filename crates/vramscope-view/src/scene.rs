@@ -35,6 +35,8 @@ pub struct Hit {
     pub block: u32,
     /// Whether the strip merges several blocks.
     pub merged: bool,
+    /// The strip's color word.
+    pub color: u32,
     /// The slot under the pointer, clamped to the strip.
     pub slot: f64,
     /// The height under the pointer in bytes (or units of rows), clamped to the strip.
@@ -90,6 +92,8 @@ pub struct Scene<G> {
     hovered: Option<u32>,
     selected: Option<Selection>,
     capacity: Option<f64>,
+    /// Ranges of slots with another ground, in order.
+    shaded: Vec<[f64; 2]>,
     boxes: Vec<f64>,
     /// The tiles.
     pub cache: Cache<G>,
@@ -119,6 +123,7 @@ impl<G> Default for Scene<G> {
             hovered: None,
             selected: None,
             capacity: None,
+            shaded: Vec::new(),
             boxes: Vec::new(),
             cache: Cache::default(),
             planner: Planner::default(),
@@ -178,6 +183,7 @@ impl<G> Scene<G> {
         self.hovered = None;
         self.selected = None;
         self.capacity = None;
+        self.shaded.clear();
         self.boxes.clear();
         self.dirty = true;
     }
@@ -290,6 +296,7 @@ impl<G> Scene<G> {
         Some(Hit {
             block: strip.block,
             merged: strip.merged,
+            color: strip.color,
             slot: column * width,
             bytes: row * height,
             kx: key.kx,

@@ -80,7 +80,10 @@ interface Reports {
   };
   "what-if": {
     declined: string | null;
-    calibration: { recorded_reserved_peak: number } | null;
+    calibration: {
+      recorded_reserved_peak: number;
+      capacity: { bytes: number | null };
+    } | null;
     scenarios: ScenarioRecord[];
   };
   blocks: { total: number; blocks: BlockRow[] };

@@ -6,6 +6,9 @@ import { PNG } from "pngjs";
 /** Minimum difference of two colors, summed over the channels: at most 3 x 255. */
 const DISTINCT = 24;
 
+/** Width of a stripe and a gap of a hatch, in pixels. */
+const HATCH = 6;
+
 const UNITS: Record<string, number> = {
   B: 1,
   KiB: 2 ** 10,
@@ -49,6 +52,12 @@ export class Picture {
     return colors.every(
       (c) => Math.abs(c[0] - r) + Math.abs(c[1] - g) + Math.abs(c[2] - b) > DISTINCT,
     );
+  }
+
+  /** The colors in a row of pixels, as wide as a stripe and a gap of a hatch. */
+  run(x: number, y: number): Set<string> {
+    const from = Math.round(x) - HATCH / 2;
+    return new Set(Array.from({ length: HATCH }, (_, by) => String(this.color(from + by, y))));
   }
 
   /** Topmost drawn row of a column. Three rows in a run are needed, so grid lines do not count. */

@@ -36,6 +36,13 @@ export class Views {
     return this.page.getByTestId(`view-${tab.toLowerCase().replace(" ", "-")}`);
   }
 
+  /** The switch of a line over the timeline. */
+  line(name: "reserved" | "active" | "allocated"): Locator {
+    return this.page
+      .getByRole("group", { name: "Lines" })
+      .getByRole("button", { name, exact: true });
+  }
+
   /** Opens files and waits until the views are loaded, with or without a picture. */
   async open(...[files]: Parameters<Viewer["open"]>): Promise<void> {
     await this.viewer.open(files);

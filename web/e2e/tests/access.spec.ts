@@ -132,7 +132,7 @@ test("Tab reaches every control, and the focus is visible", async ({ viewer, pag
     /^tab Timeline/,
     /^canvas Memory timeline/,
     /^select/,
-    /^button Lines/,
+    /^button reserved/,
     /^button SVG/,
     /^separator Height of the drawer/,
     /^tab Blocks/,

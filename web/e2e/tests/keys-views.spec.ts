@@ -50,7 +50,7 @@ test("Z restores the previous view, Shift+Z the next one, and both keep markers"
     await page.keyboard.press("2");
     await rest();
     const before = await viewer.state();
-    await page.getByTestId("color-by").selectOption("category");
+    await page.getByTestId("color-by").selectOption("stack");
     await page.getByTestId("search").fill("optimizer");
     await expect(page.locator(".found")).toHaveAttribute("data-value", /^\d+$/);
     await page.getByTestId("search").blur();

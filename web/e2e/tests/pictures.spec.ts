@@ -8,7 +8,7 @@ import { expectPlace, pane, restedRange, still, work } from "../lib/work.js";
 
 // Canvases of about 900 x 300. Fonts differ between machines, so lib/canvas-only.css hides texts.
 // The page's policy would refuse that style.
-test.use({ viewport: { width: 1240, height: 420 }, bypassCSP: true });
+test.use({ viewport: { width: 1240, height: 520 }, bypassCSP: true });
 const MATCH = {
   maxDiffPixelRatio: 0.02,
   stylePath: fileURLToPath(new URL("../lib/canvas-only.css", import.meta.url)),

@@ -4,6 +4,7 @@ import { blocksOf, cli, deviceOf, referenceOf, stateOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { life, type Made, made, onDisk } from "../lib/made.js";
 import { expect, test } from "../lib/test.js";
+import { Views } from "../lib/views.js";
 import { bandOf, inside, marks, select, under, work } from "../lib/work.js";
 
 const LATE = testData("recorded/gpt_ring10000.pickle.gz");
@@ -211,7 +212,7 @@ test("another file with as many blocks is drawn again", async ({ viewer, page })
       ],
     );
   const between: number[] = [];
-  const bands = page.getByRole("button", { name: "Lines" });
+  const bands = new Views(viewer).line("reserved");
   for (const sizes of [
     [3000, 1000],
     [1000, 3000],

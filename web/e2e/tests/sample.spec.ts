@@ -2,6 +2,7 @@
 
 import { sample } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
+import { Views } from "../lib/views.js";
 
 test("the sample run has the oracle's peaks, in order of rank and in its pictures", async ({
   viewer,
@@ -60,7 +61,7 @@ test("the sample run has the oracle's peaks, in order of rank and in its picture
   });
   await test.step("the picture is as high as the peak", async () => {
     // The lines of the bands would cover the top of the stack.
-    await page.getByRole("button", { name: "Lines" }).click();
+    await new Views(viewer).line("reserved").click();
     for (const [path, expected] of Object.entries(sample).slice(0, 3)) {
       await viewer.row(path).click();
       await expect.poll(async () => (await viewer.state()).path).toBe(path);

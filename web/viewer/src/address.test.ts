@@ -88,7 +88,7 @@ const FULL: ViewState = {
   capacity: 80,
   find: "forward",
   filter: '"site:gpt.py:43 forward" step:3',
-  color: "category",
+  color: "stack",
   a: "a.pickle",
   theme: "dark",
 };
@@ -120,7 +120,7 @@ test("a state of a file that is not open stays pending until its trace is visibl
   owners.selection.look({ file: A, part: 0 }, null);
   address.go(FULL);
   expect(owners.plot.setRange).not.toHaveBeenCalled();
-  expect(owners.viewSelection.color.value).toBe("category");
+  expect(owners.viewSelection.color.value).toBe("stack");
   expect(address.pendingState.path).toBe("b.pickle");
   owners.selection.visibleTrace.value = traceOf(B);
   address.applyPending();

@@ -4,7 +4,7 @@ import type { RankFile } from "./client/rank-file.js";
 import { termsOf, termsText } from "./filters.js";
 import { AS_RECORDED, scenarioOf, scenarioText } from "./scenario-state.js";
 import type { Uses } from "./stores.js";
-import { GIB } from "./view-selection.js";
+import { DEFAULT_COLOR, GIB } from "./view-selection.js";
 import {
   markersOf,
   rangeOf,
@@ -67,7 +67,7 @@ export class Address {
       ...(whatIf !== "" && { whatIf }),
       ...(search.value !== "" && { find: search.value }),
       ...(terms !== "" && { filter: terms }),
-      ...(color.value !== "stack" && { color: color.value }),
+      ...(color.value !== DEFAULT_COLOR && { color: color.value }),
       ...(focus && { path: focus.file.path }),
       ...(focus?.part && { part: focus.part }),
       ...(a && { a: a.path, ...(a.part !== 0 && { aPart: a.part }) }),
@@ -86,7 +86,7 @@ export class Address {
     search.value = "";
     this.#owners.filters.clear();
     scenario.value = AS_RECORDED;
-    color.value = "stack";
+    color.value = DEFAULT_COLOR;
     cursor.value = null;
     this.go(place);
   }

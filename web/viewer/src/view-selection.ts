@@ -4,6 +4,7 @@
 import { type Signal, signal } from "@preact/signals";
 import type {
   AxisKind,
+  Bands,
   ColorBy,
   FlameSpec,
   MarkedRange,
@@ -18,13 +19,16 @@ export const MAX_CAPACITY_GIB = 2 ** 20;
 
 /** What blocks can be colored by, with the labels. The type makes the list complete. */
 export const COLORS: Readonly<Record<ColorBy, string>> = {
-  stack: "call stack",
   category: "category",
+  stack: "call stack",
   size: "size",
   age: "age",
   stream: "stream",
   segment: "segment",
 };
+
+/** The coloring that a link does not name. */
+export const DEFAULT_COLOR: ColorBy = "category";
 
 /** Delay between a keystroke in the search box and the search. */
 const TYPING_MS = 120;
@@ -64,9 +68,14 @@ export class ViewSelection {
   readonly search: Signal<string> = signal("");
   /** Side A of a comparison; null until one is chosen. */
   readonly pinned: Signal<Pin | null> = signal(null);
-  readonly color: Signal<ColorBy> = signal("stack");
-  /** Whether lines of reserved, active and allocated bytes are drawn. */
-  readonly bands: Signal<boolean> = signal(true);
+  readonly color: Signal<ColorBy> = signal(DEFAULT_COLOR);
+  /** The bytes that are drawn as lines. Active and allocated bytes mostly follow the stack. */
+  readonly bands: Signal<Bands> = signal({
+    reserved: true,
+    active: false,
+    allocated: false,
+    pools: false,
+  });
   /** The GPU's memory in bytes; null while unknown. */
   readonly capacity: Signal<number | null> = signal(null);
   /** Whether the y axis starts at the initial memory instead of zero. */

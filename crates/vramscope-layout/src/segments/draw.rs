@@ -424,7 +424,7 @@ impl Painter<'_> {
     /// The color of a block that waits for its free to complete.
     fn pending_color(&self, block: u32) -> Color {
         let color = self.colors.of(block);
-        if color == Color::DIMMED { color } else { Color::PENDING }
+        if color == Color::DIMMED { color } else { color.hatched() }
     }
 
     /// Merges and draws the collected low blocks. Returns false when it has to pause first.
@@ -436,7 +436,7 @@ impl Painter<'_> {
             let block = small[run.largest as usize].block;
             let y = [lowest.low, highest.high.max(lowest.high)];
             let (color, word) = match block {
-                NO_BLOCK => (Color::SEGMENT, NO_BLOCK),
+                NO_BLOCK => (Color::SEGMENT.hatched(), NO_BLOCK),
                 _ if run.pending => (self.pending_color(block), block),
                 _ => (self.colors.of(block), block),
             };

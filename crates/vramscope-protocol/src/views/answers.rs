@@ -1,9 +1,9 @@
 //! Answers to queries of the views: rows with display texts and exact values.
 
 use super::{
-    BlockPage, CategoryRow, EventPage, FlameBox, FlameInfo, FlameNode, Minimap, Phases, RankCard,
-    ScenarioCard, SearchResult, SegmentRow, SegmentsInfo, SimulatedCurve, Tracks, UsualScenarios,
-    WhatIfCard,
+    BlockPage, CategoryRow, EventPage, FlameBox, FlameInfo, FlameNode, Legend, Limit, Minimap,
+    Phases, RankCard, ReservedLine, ScenarioCard, SearchResult, SegmentRow, SegmentsInfo,
+    SimulatedCurve, Tracks, UsualScenarios, WhatIfCard,
 };
 use crate::{BlockDetail, DetailRow, Hit, Quantity, Span, StackDetail};
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,12 @@ pub enum Answer {
     Phases(Phases),
     /// The answer to `Tracks`.
     Tracks(Tracks),
+    /// The answer to `Legend`.
+    Legend(Legend),
+    /// The answer to `ReservedLine`.
+    ReservedLine(ReservedLine),
+    /// The answer to `Limit`.
+    Limit(Limit),
     /// The answer to `StateAt` and `Peak`.
     StateAt(Box<StateAt>),
     /// The answer to `Markers`, in the order of the events.

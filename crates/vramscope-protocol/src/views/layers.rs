@@ -23,6 +23,29 @@ pub enum ColorBy {
     Segment,
 }
 
+/// The bytes that are drawn as lines over the timeline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "one independent switch for each line")]
+pub struct Bands {
+    /// `reserved_bytes`.
+    pub reserved: bool,
+    /// `active_bytes`.
+    pub active: bool,
+    /// `allocated_bytes`.
+    pub allocated: bool,
+    /// Requested bytes with private pools counted as a whole, if there are any.
+    pub pools: bool,
+}
+
+impl Bands {
+    /// No lines.
+    pub const NONE: Self = Self { reserved: false, active: false, allocated: false, pools: false };
+    /// All lines.
+    pub const ALL: Self = Self { reserved: true, active: true, allocated: true, pools: true };
+}
+
 /// The weight in a flame graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -124,8 +147,8 @@ pub enum Layer {
     Timeline {
         /// The property that colors show.
         color: ColorBy,
-        /// True to draw allocated, active and reserved bytes as lines.
-        bands: bool,
+        /// The bytes that are drawn as lines.
+        bands: Bands,
         /// Blocks that match this search keep their color, other blocks are gray. Empty for no
         /// search.
         search: String,

@@ -102,6 +102,28 @@ pub struct Phases {
     pub columns: u32,
     /// The items by position; empty if nothing shows steps or phases.
     pub items: Vec<PhaseItem>,
+    /// The steps by position, several of them in one item where they are narrow; empty if nothing
+    /// shows steps.
+    pub steps: Vec<StepItem>,
+}
+
+/// A step, or several narrow steps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct StepItem {
+    /// The last slot of the state before its first event.
+    pub x0: f64,
+    /// The last slot of the state after its last event.
+    pub x1: f64,
+    /// The name where it fits: `step 3`.
+    pub name: String,
+    /// The number of the first step: `3`.
+    pub number: String,
+    /// True for every second item, whose ground in the plot differs from that of its neighbors.
+    pub shaded: bool,
+    /// The tooltip: steps, events and peak.
+    pub title: String,
 }
 
 /// A phase of a step, or several neighbors merged in one column.

@@ -60,6 +60,9 @@ specs! {
     Minimap:        Long,  queues,   [Carving, Categories, Pools, Findings];
     Tracks:         Short, replaces, [];
     Phases:         Long,  replaces, [Categories, Steps];
+    Legend:         Short, replaces, [Carving, Categories];
+    ReservedLine:   Short, replaces, [];
+    Limit:          Short, replaces, [];
     Peak:           Long,  queues,   [Carving, Categories, Pools];
     StateAt:        Short, replaces, [Carving, Categories, Pools];
     Markers:        Short, replaces, [];

@@ -15,6 +15,7 @@ mod findings;
 mod flame;
 mod frame;
 mod hover;
+mod legend;
 mod lru_cache;
 mod minimap;
 mod next;
@@ -47,7 +48,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use vramscope_analysis::slicing::Budget;
 use vramscope_protocol::DeviceRef;
-use vramscope_protocol::views::{Answer, At, Query};
+use vramscope_protocol::views::{Answer, At, ColorBy, Query};
 use vramscope_report::{LoadedFile, Target};
 
 /// The caches that queries share.
@@ -217,6 +218,26 @@ impl Queries {
             Query::Tracks { axis, x0, x1, columns } => task!(on, |at, _budget| {
                 Answer::Tracks(tracks::tracks(at, axis, x0, x1, columns))
             }),
+            Query::Legend { color, .. } => {
+                let sites = match color {
+                    ColorBy::Stack => match self.tiles.sites(file, device) {
+                        Some(sites) => sites,
+                        None => return Work::Filling,
+                    },
+                    _ => Arc::default(),
+                };
+                task!(on, |at, budget| Answer::Legend(
+                    legend::legend(at, &query, &sites, budget).await
+                ))
+            }
+            Query::ReservedLine { axis, x0, x1, columns } => {
+                task!(on, |at, budget| Answer::ReservedLine(
+                    legend::reserved_line(at, axis, [x0, x1], columns, budget).await
+                ))
+            }
+            Query::Limit { axis } => {
+                task!(on, |at, budget| Answer::Limit(legend::limit(at, axis, budget).await))
+            }
             Query::StateAt { at: moment } => task!(on, |at, budget| Answer::StateAt(Box::new(
                 state_at::state_at(at, moment, budget).await
             ))),

@@ -6,7 +6,7 @@ use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{Phase, PhaseSpan, Steps};
 use vramscope_layout::Axis;
 use vramscope_protocol::AxisKind;
-use vramscope_protocol::views::{PhaseItem, Phases};
+use vramscope_protocol::views::{PhaseItem, Phases, StepItem};
 use vramscope_report::Target;
 use vramscope_units::{Bytes, EventIndex, grouped};
 
@@ -86,7 +86,8 @@ pub(crate) async fn phases(
 ) -> Phases {
     let (steps, spans) = (at.entry.steps(at.index), at.entry.categories(at.index).phases());
     let label = if steps.is_some() { words(steps)[1] } else { "phases" };
-    let mut all = Phases { label: label.to_owned(), x0, x1, columns, items: Vec::new() };
+    let mut all =
+        Phases { label: label.to_owned(), x0, x1, columns, items: Vec::new(), steps: Vec::new() };
     let shows_phases = spans.iter().any(|span| span.phase != spans[0].phase);
     let Some(axis) = layout_axis(at.trace(), kind) else { return all };
     let column = (x1 - x0) / f64::from(columns.max(1));
@@ -95,7 +96,8 @@ pub(crate) async fn phases(
     }
     let end = at.trace().slots() - 1;
     let first = if x0 > 0.0 { axis.state_at(x0 as u64) } else { 0 };
-    let begins = steps.map_or(&[][..], |steps| &steps.begins);
+    let begins = edges(steps, spans, end);
+    let begins = begins.as_slice();
     let mut parts: Vec<Part> = Vec::new();
     // Parts that are merged begin in one column, and each is narrower than a column.
     let mut open: Option<f64> = None;
@@ -123,6 +125,8 @@ pub(crate) async fn phases(
             }
         }
     }
+    let items = StepItems { axis, begins, first, end, column, right: x1 };
+    all.steps = items.find(at, words(steps), budget).await;
     for part in parts {
         let state = peak_of(at.trace(), (part.begin, part.end), budget).await;
         let peak = Bytes(at.trace().requested.at(state));
@@ -135,6 +139,98 @@ pub(crate) async fn phases(
         });
     }
     all
+}
+
+/// The states at which steps begin, and the end of the last one. A last step that is cut off, such
+/// as by an allocation that failed, counts when it has a forward or a backward pass.
+fn edges(steps: Option<&Steps>, spans: &[PhaseSpan], end: u32) -> Vec<u32> {
+    let mut edges = steps.map(|steps| steps.begins.clone()).unwrap_or_default();
+    let Some(&last) = edges.last() else { return edges };
+    let is_pass = |span: &PhaseSpan| matches!(span.phase, Phase::Forward | Phase::Backward);
+    if last < end && spans.iter().any(|span| span.begin >= last && is_pass(span)) {
+        edges.push(end);
+    }
+    edges
+}
+
+/// The least mean width of an item of steps, in columns.
+const STEP_COLUMNS: f64 = 5.0;
+
+/// The steps between two slots.
+struct StepItems<'a> {
+    axis: Axis<'a>,
+    begins: &'a [u32],
+    /// The state at the left edge.
+    first: u32,
+    /// The last state.
+    end: u32,
+    /// The width of a column in slots.
+    column: f64,
+    /// The right edge.
+    right: f64,
+}
+
+impl StepItems<'_> {
+    async fn find(
+        &self,
+        at: Target<'_>,
+        words: [&'static str; 2],
+        budget: &mut Budget,
+    ) -> Vec<StepItem> {
+        let slot = |step: usize| slot(self.axis, self.begins[step], self.end);
+        let whole = self.begins.len().saturating_sub(1);
+        let from = self.begins.partition_point(|&begin| begin <= self.first).saturating_sub(1);
+        let to = self
+            .begins
+            .partition_point(|&begin| self::slot(self.axis, begin, self.end) <= self.right);
+        let to = to.min(whole);
+        if from >= to {
+            return Vec::new();
+        }
+        let mean = (slot(to) - slot(from)) / (to - from) as f64;
+        let every = interval(STEP_COLUMNS * self.column / mean);
+        let mut items = Vec::new();
+        let mut step = from - from % every;
+        while step < to {
+            budget.charge(COST_PER_PART).await;
+            let next = (step + every).min(whole);
+            let numbers = (step as u32, next as u32 - 1);
+            let part = Part {
+                begin: self.begins[step],
+                end: self.begins[next],
+                phase: None,
+                steps: Some(numbers),
+                begun: None,
+                count: 1,
+            };
+            let state = peak_of(at.trace(), (part.begin, part.end), budget).await;
+            let peak = Bytes(at.trace().requested.at(state));
+            let number = grouped(numbers.0.into());
+            items.push(StepItem {
+                x0: slot(step),
+                x1: slot(next),
+                name: format!("{} {number}", words[0]),
+                number,
+                shaded: (step / every) % 2 == 1,
+                title: format!("{}: {}, peak {peak}", name(&part, words), events(&part)),
+            });
+            step = next;
+        }
+        items
+    }
+}
+
+/// The least of 1, 2, 5, 10, 20 and so on that is not below a number.
+fn interval(least: f64) -> usize {
+    let mut power = 1;
+    loop {
+        for factor in [1, 2, 5] {
+            if (factor * power) as f64 >= least || power >= 1_000_000_000 {
+                return factor * power;
+            }
+        }
+        power *= 10;
+    }
 }
 
 fn merge(last: &mut Part, part: &Part) {
@@ -177,4 +273,16 @@ fn name(part: &Part, [one, several]: [&str; 2]) -> String {
 fn events(part: &Part) -> String {
     let (first, last) = (EventIndex(part.begin), EventIndex(part.end - 1));
     if first == last { format!("event {first}") } else { format!("events {first} to {last}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::interval;
+
+    #[test]
+    fn intervals_are_round() {
+        let of = [0.0, 1.0, 1.1, 2.1, 5.0, 5.1, 11.0, 51.0].map(interval);
+        assert_eq!(of, [1, 1, 2, 5, 5, 10, 20, 100]);
+        assert!(interval(f64::INFINITY) >= 1_000_000_000 && interval(f64::NAN) >= 1);
+    }
 }

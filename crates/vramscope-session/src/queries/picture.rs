@@ -16,9 +16,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::Budget;
-use vramscope_layout::{Color, PALETTE_LEN, Palette, Strips, Surfaces, Theme};
+use vramscope_layout::{Color, HATCH_GAP, PALETTE_LEN, Palette, Strips, Surfaces, Theme};
 use vramscope_protocol::views::{Layer, Query, ROW_UNITS};
-use vramscope_protocol::{AxisKind, DeviceRef, NO_BLOCK, TILE_COLUMNS, TILE_ROWS, TileKey};
+use vramscope_protocol::{AxisKind, DeviceRef, TILE_COLUMNS, TILE_ROWS, TileKey};
 use vramscope_report::LoadedFile;
 use vramscope_report::device_name;
 use vramscope_units::{byte_ticks, event_ticks, time_ticks};
@@ -120,17 +120,25 @@ fn query_axis(query: &Query) -> AxisKind {
     }
 }
 
-fn caption(layer: &Layer, has_pools: bool) -> &'static str {
+fn caption(layer: &Layer, has_pools: bool) -> String {
     match layer {
-        Layer::Timeline { bands: true, .. } if has_pools => {
-            "requested bytes by block; lines: reserved, active and allocated bytes, private pools"
+        Layer::Timeline { bands, .. } => {
+            let lines = [
+                ("reserved bytes", bands.reserved),
+                ("active bytes", bands.active),
+                ("allocated bytes", bands.allocated),
+                ("private pools", bands.pools && has_pools),
+            ];
+            let drawn: Vec<_> =
+                lines.into_iter().filter_map(|(name, is_drawn)| is_drawn.then_some(name)).collect();
+            if drawn.is_empty() {
+                "requested bytes by block".to_owned()
+            } else {
+                format!("requested bytes by block; lines: {}", drawn.join(", "))
+            }
         }
-        Layer::Timeline { bands: true, .. } => {
-            "requested bytes by block; lines: reserved, active and allocated bytes"
-        }
-        Layer::Timeline { .. } => "requested bytes by block",
-        Layer::Segments { .. } => "segments and their blocks",
-        Layer::Flame { .. } => "call stacks",
+        Layer::Segments { .. } => "segments and their blocks".to_owned(),
+        Layer::Flame { .. } => "call stacks".to_owned(),
     }
 }
 
@@ -153,8 +161,8 @@ async fn strips(
     let kx = (0..48).find(|&k| exact(k) >= per_pixel[0]).unwrap_or(48);
     let ky = (0..48).take_while(|&k| exact(k) <= per_pixel[1]).last().unwrap_or(0);
     let (w, h) = (f64::from(TILE_COLUMNS) * exact(kx), f64::from(TILE_ROWS) * exact(ky));
-    let mut paths: Vec<(Color, bool, String)> = Vec::new();
-    // The index in `paths` for each color word, once for blocks and once for lines.
+    let mut paths: Vec<(Color, String)> = Vec::new();
+    // The index in `paths` for each color word, once plain and once hatched.
     let mut path_of: Vec<Option<usize>> = vec![None; 2 * PALETTE_LEN];
     for iy in (y0 / h) as u32..(y1 / h).ceil() as u32 {
         for ix in (x0 / w) as u32..(x1 / w).ceil() as u32 {
@@ -162,38 +170,67 @@ async fn strips(
             let Some(tile) = tile(queries, file, target, axis, layer, key, budget).await else {
                 continue;
             };
-            for ((position, &word), &block) in
-                tile.positions.iter().zip(&tile.colors).zip(&tile.blocks)
-            {
+            for (position, &word) in tile.positions.iter().zip(&tile.colors) {
+                let color = Color::from_word(word);
+                if color == Color::CASING {
+                    continue;
+                }
                 let [a, b, c, d] = position.map(f64::from);
                 let at =
                     |column: f64| (f64::from(ix) * f64::from(TILE_COLUMNS) + column) * exact(kx);
                 let up = |row: f64| (f64::from(iy) * f64::from(TILE_ROWS) + row) * exact(ky);
                 let (left, right) = (sheet.px_x(at(a)), sheet.px_x(at(c)));
                 let (top, bottom) = (sheet.px_y(up(d)), sheet.px_y(up(b)));
-                if right - left < 0.05 || bottom - top < 0.05 {
+                let (is_wide, is_high) = (right - left >= 0.05, bottom - top >= 0.05);
+                // A line outside the view was moved to its edge.
+                let is_cut = color.is_line() && (up(d) < sheet.y[0] || up(b) > sheet.y[1]);
+                if if color.is_line() { is_cut || is_wide == is_high } else { !is_wide || !is_high }
+                {
                     continue;
                 }
-                // A segment's background has no block either, but lies below the blocks.
-                let is_line = block == NO_BLOCK && Color::from_word(word) != Color::SEGMENT;
-                let entry =
-                    &mut path_of[2 * (word as usize).min(PALETTE_LEN - 1) + usize::from(is_line)];
+                let plain = (color.plain().word() as usize).min(PALETTE_LEN - 1);
+                let entry = &mut path_of[2 * plain + usize::from(color.is_hatched())];
                 let index = *entry.get_or_insert_with(|| {
-                    paths.push((Color::from_word(word), is_line, String::new()));
+                    paths.push((color, String::new()));
                     paths.len() - 1
                 });
-                write!(paths[index].2, "M{left:.1} {top:.1}H{right:.1}V{bottom:.1}H{left:.1}z")
-                    .expect("writing to a String cannot fail");
+                let path = &mut paths[index].1;
+                match color.is_line() {
+                    true if is_wide => write!(path, "M{left:.1} {top:.1}H{right:.1}"),
+                    true => write!(path, "M{left:.1} {top:.1}V{bottom:.1}"),
+                    false => write!(path, "M{left:.1} {top:.1}H{right:.1}V{bottom:.1}H{left:.1}z"),
+                }
+                .expect("writing to a String cannot fail");
             }
         }
     }
     // Drawn in this order, as on the page: reserved, active, allocated bytes.
-    paths.sort_small_by_key(|&(color, is_line, _)| {
-        (is_line, color != Color::SEGMENT, Reverse(color))
+    paths.sort_small_by_key(|&(color, _)| {
+        (color.is_line(), color.plain() != Color::SEGMENT, Reverse(color))
     });
-    for (color, _, path) in paths {
-        let fill = sheet.palette.css(color);
-        sheet.put(format_args!("<path fill=\"{fill}\" d=\"{path}\"/>"));
+    let ground = sheet.palette.css(Color::CASING);
+    if paths.iter().any(|(color, _)| color.is_hatched()) {
+        sheet.put(format_args!(
+            "<pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" \
+             patternTransform=\"rotate(45)\"><path stroke=\"{ground}\" \
+             stroke-opacity=\"{HATCH_GAP}\" stroke-width=\"3\" d=\"M1.5 0V6\"/></pattern>"
+        ));
+    }
+    for (color, path) in paths {
+        let css = sheet.palette.css(color);
+        if color.is_line() {
+            for (stroke, width) in [(&ground, 3.5), (&css, 1.5)] {
+                sheet.put(format_args!(
+                    "<path fill=\"none\" stroke=\"{stroke}\" stroke-width=\"{width}\" \
+                     stroke-linecap=\"square\" d=\"{path}\"/>"
+                ));
+            }
+            continue;
+        }
+        sheet.put(format_args!("<path fill=\"{css}\" d=\"{path}\"/>"));
+        if color.is_hatched() {
+            sheet.put(format_args!("<path fill=\"url(#hatch)\" d=\"{path}\"/>"));
+        }
     }
 }
 

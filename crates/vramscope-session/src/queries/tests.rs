@@ -7,10 +7,11 @@ use crate::loader::Loader;
 use std::path::Path;
 use std::sync::Arc;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_layout::LargestSites;
 use vramscope_protocol::views::{
-    Answer, At, BlockSort, BlockTable, ColorBy, EventFilter, ExportFormat, FlameSpec, FlameWeight,
-    Layer, Looked, MarkedRange, Query, ScaledPart, ScenarioSpec, SegmentSort, SegmentSpec, Table,
-    TextForm,
+    Answer, At, Bands, BlockSort, BlockTable, ColorBy, EventFilter, ExportFormat, FlameSpec,
+    FlameWeight, Layer, Looked, MarkedRange, Query, ScaledPart, ScenarioSpec, SegmentSort,
+    SegmentSpec, Table, TextForm,
 };
 use vramscope_protocol::{AxisKind, DeviceRef};
 use vramscope_report::LoadedFile;
@@ -100,7 +101,7 @@ fn uncached_queries(slots: f64) -> Vec<Query> {
         Query::Picture {
             layer: Layer::Timeline {
                 color: ColorBy::default(),
-                bands: true,
+                bands: Bands::ALL,
                 search: String::new(),
             },
             axis,
@@ -115,6 +116,17 @@ fn uncached_queries(slots: f64) -> Vec<Query> {
         },
         Query::UsualScenarios { spec: scenario },
     ];
+    let colors =
+        [ColorBy::Category, ColorBy::Size, ColorBy::Age, ColorBy::Stream, ColorBy::Segment];
+    all.extend(colors.map(|color| Query::Legend {
+        color,
+        event: Some(event.into()),
+        axis,
+        x0: 1.0,
+        x1: slots,
+    }));
+    all.push(Query::ReservedLine { axis, x0: 0.0, x1: slots, columns: 40 });
+    all.push(Query::Limit { axis });
     all.extend(BandKind::ALL.map(|band| Query::Side { band }));
     let exported = [
         Table::Blocks { table: table("", BlockSort::Site) },
@@ -221,6 +233,11 @@ fn cached_values_in_the_smallest_slices_equal_those_in_one_slice() {
             };
             assert_eq!(rows(Budget::of(1)), rows(Budget::unlimited()), "{name}: {sort:?}");
         }
+        let sites = |mut budget: Budget| {
+            let sites = &at.entry.sites;
+            run_to_completion(LargestSites::sliced(at.trace(), sites, &mut budget)).sites
+        };
+        assert_eq!(sites(Budget::of(1)), sites(Budget::unlimited()), "{name}");
         for weight in
             [FlameWeight::Peak, FlameWeight::Cursor, FlameWeight::ByteSeconds, FlameWeight::Count]
         {

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use vramscope_analysis::slicing::{Budget, SlicedTask};
 use vramscope_analysis::{Series, Trace, parallel};
 use vramscope_layout::{
-    Axis, Cell, Color, Colors, Drawing, SegmentDrawing, SegmentTiles, States, Strips, TILE_COLUMNS,
-    TILE_ROWS, Timeline, lines,
+    Axis, Cell, Color, Colors, Drawing, LargestSites, SegmentDrawing, SegmentTiles, States, Strips,
+    TILE_COLUMNS, TILE_ROWS, Timeline, lines,
 };
-use vramscope_protocol::views::{ColorBy, Layer};
+use vramscope_protocol::views::{Bands, ColorBy, Layer};
 use vramscope_protocol::{AxisKind, DeviceRef, TileKey};
 use vramscope_report::{Derived, LoadedFile, Target};
 
@@ -46,6 +46,8 @@ struct DeviceTiles {
     segments: SlicedTask<Option<Arc<SegmentTiles>>>,
     /// `reserved_bytes` in every slot.
     reserved: SlicedTask<Series>,
+    /// The call sites with distinct colors.
+    sites: SlicedTask<Arc<LargestSites>>,
 }
 
 /// A tile that is being drawn.
@@ -160,15 +162,17 @@ impl Queries {
 fn needs(layer: &Layer) -> Vec<Derived> {
     let (color, bands) = match layer {
         Layer::Timeline { color, bands, .. } => (Some(*color), *bands),
-        Layer::Segments { color, .. } => (Some(*color), false),
-        Layer::Flame { .. } => (None, false),
+        Layer::Segments { color, .. } => (Some(*color), Bands::NONE),
+        Layer::Flame { .. } => (None, Bands::NONE),
     };
-    let is_carved =
-        bands || color == Some(ColorBy::Segment) || !matches!(layer, Layer::Timeline { .. });
+    let is_carved = bands.active
+        || bands.allocated
+        || color == Some(ColorBy::Segment)
+        || !matches!(layer, Layer::Timeline { .. });
     let wanted = [
         (Derived::Carving, is_carved),
         (Derived::Categories, color == Some(ColorBy::Category)),
-        (Derived::Pools, bands),
+        (Derived::Pools, bands.pools),
     ];
     wanted.into_iter().filter_map(|(what, is_wanted)| is_wanted.then_some(what)).collect()
 }
@@ -200,19 +204,24 @@ impl Tiles {
             Layer::Timeline { color, bands, search } => {
                 let coloring = self.color(file, device, *color, search)?;
                 let made = entry_of(&mut self.devices, device);
-                if *bands {
+                if bands.reserved {
                     made.reserved.advance(|| reserved(file.clone(), device)).then_some(())?;
                 }
                 made.timelines.advance(|| timelines(file.clone(), device)).then_some(())?;
                 let colors = self.colors.peek(&coloring)?;
                 let mut series: Vec<(&Series, Color)> = Vec::new();
-                if *bands {
-                    let carving = at.entry.carving(at.index);
-                    let pools = at.entry.pools(at.index);
+                if bands.reserved {
                     series.push((made.reserved.done()?, Color::RESERVED));
+                }
+                if bands.pools {
+                    let pools = at.entry.pools(at.index);
                     series.extend(pools.map(|pools| (&pools.height, Color::POOLS)));
-                    series.push((&carving.active, Color::ACTIVE));
-                    series.push((&carving.allocated, Color::ALLOCATED));
+                }
+                if bands.active {
+                    series.push((&at.entry.carving(at.index).active, Color::ACTIVE));
+                }
+                if bands.allocated {
+                    series.push((&at.entry.carving(at.index).allocated, Color::ALLOCATED));
                 }
                 let timelines = made.timelines.done_mut()?;
                 while timelines.len() < partial.len() {
@@ -252,6 +261,17 @@ impl Tiles {
         made.done()?.clone()
     }
 
+    /// The call sites with distinct colors; `None` while they are searched for.
+    pub(super) fn sites(
+        &mut self,
+        file: &Arc<LoadedFile>,
+        device: DeviceRef,
+    ) -> Option<Arc<LargestSites>> {
+        let made = &mut entry_of(&mut self.devices, device).sites;
+        made.advance(|| largest_sites(file.clone(), device)).then_some(())?;
+        made.done().cloned()
+    }
+
     /// The key of a cached coloring; `None` while it is computed.
     fn color(
         &mut self,
@@ -262,8 +282,9 @@ impl Tiles {
     ) -> Option<Coloring> {
         let segments =
             if by == ColorBy::Segment { Some(self.segments(file, device)?) } else { None };
+        let sites = if by == ColorBy::Stack { Some(self.sites(file, device)?) } else { None };
         let wanted: Coloring = (device, by, text.to_owned());
-        let made = || colors(file.clone(), wanted.clone(), segments);
+        let made = || colors(file.clone(), wanted.clone(), segments, sites);
         self.colors.is_ready(&wanted, made).then_some(wanted)
     }
 }
@@ -285,16 +306,23 @@ async fn segment_tiles(file: Arc<LoadedFile>, device: DeviceRef) -> Option<Arc<S
     ))
 }
 
+async fn largest_sites(file: Arc<LoadedFile>, device: DeviceRef) -> Arc<LargestSites> {
+    let Some(at) = target(&file, device) else { return Arc::default() };
+    let budget = &mut Budget::of(SLICE);
+    Arc::new(LargestSites::sliced(at.trace(), &at.entry.sites, budget).await)
+}
+
 async fn colors(
     file: Arc<LoadedFile>,
     (device, by, text): Coloring,
     segments: Option<Arc<SegmentTiles>>,
+    sites: Option<Arc<LargestSites>>,
 ) -> Option<Colors> {
     let budget = &mut Budget::of(SLICE);
     let at = target(&file, device)?;
     let trace = at.trace();
     let colors = match by {
-        ColorBy::Stack => Colors::by_site_sliced(trace, &at.entry.sites, budget).await,
+        ColorBy::Stack => Colors::by_site_sliced(trace, &at.entry.sites, &*sites?, budget).await,
         ColorBy::Category => {
             Colors::by_category(trace, at.entry.categories(at.index), budget).await
         }
@@ -352,7 +380,7 @@ mod tests {
         TileKey { kx: fit(u64::from(slots), TILE_COLUMNS), ky: fit(high, TILE_ROWS), ix: 0, iy: 0 }
     }
 
-    fn timeline(color: ColorBy, bands: bool) -> Layer {
+    fn timeline(color: ColorBy, bands: Bands) -> Layer {
         Layer::Timeline { color, bands, search: String::new() }
     }
 
@@ -371,7 +399,7 @@ mod tests {
             ColorBy::Stream,
             ColorBy::Segment,
         ];
-        let drawn = kinds.map(|by| draw(&timeline(by, false)).expect("a tile"));
+        let drawn = kinds.map(|by| draw(&timeline(by, Bands::NONE)).expect("a tile"));
         for one in &drawn {
             assert!(
                 !one.is_empty()
@@ -380,10 +408,10 @@ mod tests {
             );
         }
         assert_ne!(drawn[0].colors, drawn[1].colors);
-        let again = draw(&timeline(ColorBy::Category, false)).expect("a tile");
+        let again = draw(&timeline(ColorBy::Category, Bands::NONE)).expect("a tile");
         assert_eq!(again, drawn[1], "an evicted coloring is computed again");
         // Lines are drawn after the stack, which does not change.
-        let lines = draw(&timeline(ColorBy::Category, true)).expect("a tile");
+        let lines = draw(&timeline(ColorBy::Category, Bands::ALL)).expect("a tile");
         let stack = drawn[0].len();
         assert_eq!(&lines.positions[..stack], &drawn[0].positions[..]);
         assert!(lines.len() > stack + 3 && lines.blocks[stack..].iter().all(|&b| b == NO_BLOCK));
@@ -391,6 +419,13 @@ mod tests {
             assert!(lines.colors[stack..].contains(&color.word()));
         }
         assert!(!lines.colors.contains(&Color::POOLS.word()), "no private pools");
+        let reserved = Bands { reserved: true, ..Bands::NONE };
+        let lines = draw(&timeline(ColorBy::Category, reserved)).expect("a tile");
+        for (color, is_drawn) in
+            [(Color::RESERVED, true), (Color::ACTIVE, false), (Color::ALLOCATED, false)]
+        {
+            assert_eq!(lines.colors.contains(&color.word()), is_drawn, "{color:?}");
+        }
     }
 
     #[test]
@@ -402,16 +437,19 @@ mod tests {
             let layer = timeline(ColorBy::Size, bands);
             tile(&mut queries, &file, DEVICE, AxisKind::Event, &layer, key).expect("a tile")
         };
-        let (plain, lines) = (draw(false), draw(true));
+        let (plain, lines) = (draw(Bands::NONE), draw(Bands::ALL));
         assert!(!plain.colors.contains(&Color::POOLS.word()));
-        // At the last state, the line is at the height of the envelope, within its two rows.
+        // At the last state, the line is at the height of the envelope.
         let pools = file.entries[0].pools(0).expect("private pools");
-        let of_line =
-            lines.colors.iter().zip(&lines.positions).filter(|(c, _)| **c == Color::POOLS.word());
+        let of_line = lines
+            .colors
+            .iter()
+            .zip(&lines.positions)
+            .filter(|(c, p)| **c == Color::POOLS.word() && p[0] < p[2]);
         let [_, low, _, high] =
             of_line.map(|(_, p)| *p).max_by(|a, b| a[2].total_cmp(&b[2])).expect("a line");
-        let end = (pools.height.at(pools.height.len() as u32 - 1) >> key.ky) as f32;
-        assert!(low <= end && end <= high, "{low} {end} {high}");
+        let end = pools.height.at(pools.height.len() as u32 - 1) as f64 / f64::from(key.ky).exp2();
+        assert_eq!([low, high], [end as f32; 2]);
     }
 
     #[test]
@@ -433,7 +471,7 @@ mod tests {
         let beyond = DeviceRef { part: 0, device: 9 };
         let key = TileKey { kx: 255, ky: 255, ix: u32::MAX, iy: u32::MAX };
         assert_eq!(tile(&mut queries, &file, beyond, AxisKind::Event, &segments, key), None);
-        for layer in [&segments, &flame, &timeline(ColorBy::Size, true)] {
+        for layer in [&segments, &flame, &timeline(ColorBy::Size, Bands::ALL)] {
             let strips = tile(&mut queries, &file, DEVICE, AxisKind::Event, layer, key);
             assert!(strips.is_some_and(|s| s.is_empty()), "no strips beyond the file: {layer:?}");
         }

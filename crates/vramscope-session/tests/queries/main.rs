@@ -19,6 +19,7 @@ mod events;
 mod exports;
 #[path = "../harness/mod.rs"]
 mod harness;
+mod legend;
 mod overview;
 mod phases;
 mod pools;

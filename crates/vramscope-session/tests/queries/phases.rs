@@ -45,6 +45,52 @@ fn items_cover_the_window_on_each_axis_and_name_steps_phases_events_and_peaks() 
 }
 
 #[test]
+fn steps_are_one_item_each_or_share_items_where_they_are_narrow() {
+    let (mut session, loaded) = open_session(LEAK);
+    let file = load_file(LEAK);
+    let steps = report_target(&file).entry.steps(0).expect("steps").clone();
+    let extent = loaded.parts[0].devices[0].axes[0].extent;
+    let mut ask_for = |x0: f64, x1: f64, columns: u32| {
+        answer!(session, Query::Phases { axis: AxisKind::Event, x0, x1, columns }, Phases).steps
+    };
+    let all = ask_for(0.0, extent, 1_000_000);
+    // After the last whole step, the trace has no further pass.
+    assert_eq!(all.len(), steps.whole());
+    for (number, item) in all.iter().enumerate() {
+        assert_eq!(item.name, format!("step {number}"));
+        assert_eq!(item.x0, f64::from(steps.begins[number]));
+        assert_eq!(item.x1, f64::from(steps.begins[number + 1]).min(extent - 1.0));
+        assert_eq!(item.shaded, number % 2 == 1);
+        assert!(item.title.starts_with(&format!("step {number}: events #")), "{}", item.title);
+    }
+    // Of twelve steps in 12 columns, five share an item of 5 columns.
+    let few = ask_for(0.0, extent, 12);
+    assert!(few.len() < all.len(), "{few:?}");
+    assert_eq!((few[0].x0, few.last().map(|i| i.x1)), (all[0].x0, all.last().map(|i| i.x1)));
+    assert!(few.windows(2).all(|pair| pair[0].x1 == pair[1].x0), "{few:?}");
+    assert!(few[0].title.starts_with("steps 0 to "), "{}", few[0].title);
+    // A part of the window has the same items.
+    let part = ask_for(all[3].x0 + 1.0, all[4].x0 + 1.0, 1_000_000);
+    assert_eq!(part, all[3..5]);
+}
+
+#[test]
+fn a_step_that_ran_out_of_memory_counts() {
+    let name = "recorded/t26/oom_observer.pickle.gz";
+    let (mut session, loaded) = open_session(name);
+    let file = load_file(name);
+    let whole = report_target(&file).entry.steps(0).expect("steps").whole();
+    let extent = loaded.parts[0].devices[0].axes[0].extent;
+    let query = Query::Phases { axis: AxisKind::Event, x0: 0.0, x1: extent, columns: 1000 };
+    let phases = answer!(session, query, Phases);
+    assert_eq!(phases.steps.len(), whole + 1);
+    let last = phases.steps.last().expect("steps");
+    assert_eq!((last.name.as_str(), last.x1), ("step 2", extent - 1.0));
+    let title = &phases.items.last().expect("items").title;
+    assert!(title.starts_with("step 2, "), "{title}");
+}
+
+#[test]
 fn narrow_neighbors_are_merged_and_items_are_bounded() {
     let (mut session, loaded) = open_session(LEAK);
     let extent = loaded.parts[0].devices[0].axes[0].extent;

@@ -2,14 +2,14 @@
 
 use super::harness::{GPT, TARGET, ask, load_file, open_session, report_target};
 use vramscope_protocol::AxisKind;
-use vramscope_protocol::views::{Answer, At, ColorBy, Layer, Query};
+use vramscope_protocol::views::{Answer, At, Bands, ColorBy, Layer, Query};
 use vramscope_report::state::state;
 use vramscope_session::FileSession;
 
 /// A recording with private pools.
 const POOLS: &str = "recorded/t26/pools.pickle";
 
-fn picture(session: &mut FileSession, bands: bool) -> String {
+fn picture(session: &mut FileSession, bands: Bands) -> String {
     let layer = Layer::Timeline { color: ColorBy::Stack, bands, search: String::new() };
     let [x0, y0] = [0.0, 0.0];
     let [x1, y1] = [300.0, 4e8];
@@ -45,8 +45,9 @@ fn minimap_and_pictures_know_private_pools() {
         assert_eq!(answer!(without, Query::Minimap { axis }, Minimap).pools, 0);
     }
     let label = "private pools";
-    assert!(picture(&mut with, true).contains(label));
+    assert!(picture(&mut with, Bands::ALL).contains(label));
     assert!(
-        !picture(&mut with, false).contains(label) && !picture(&mut without, true).contains(label)
+        !picture(&mut with, Bands::NONE).contains(label)
+            && !picture(&mut without, Bands::ALL).contains(label)
     );
 }

@@ -72,6 +72,26 @@ impl<G> Scene<G> {
         self.capacity = bytes;
     }
 
+    /// Sets the ranges of slots that have another ground, such as every second step. `ranges` has
+    /// two numbers for each.
+    pub fn set_shaded(&mut self, ranges: &[f64]) {
+        self.shaded.clear();
+        self.shaded.extend(ranges.chunks_exact(2).map(|range| [range[0], range[1]]));
+        self.dirty = true;
+    }
+
+    /// The device pixels of the shaded ranges in view, from left to right.
+    pub fn shaded_pixels(&self) -> impl Iterator<Item = [f32; 2]> {
+        let [left, right] = [self.screen.plot.x0, self.screen.plot.x1];
+        self.shaded.iter().filter_map(move |range| {
+            let [from, to] = range.map(|slot| {
+                let pixel = (self.screen.x_of(&self.view, slot) + 0.5).floor() as f32;
+                pixel.max(left).min(right)
+            });
+            (from < to).then_some([from, to])
+        })
+    }
+
     /// The device pixel (from the bottom) of the capacity line, if it is in view.
     pub fn capacity_pixel(&self) -> Option<f64> {
         let bytes = self.capacity.filter(|_| !self.has_rows())?;

@@ -87,7 +87,7 @@ fn hit_returns_the_strip_of_the_last_frame() {
     assert_eq!(placed(&mut scene), 2);
     // The tile's lower half has 512 rows of 2 MiB, which is higher than the view.
     let hit = scene.hit(564.0, 300.0);
-    let Some(Hit { block: 7, merged: false, slot, bytes, kx: 7, ky: 21 }) = hit else {
+    let Some(Hit { block: 7, merged: false, slot, bytes, kx: 7, ky: 21, .. }) = hit else {
         panic!("{hit:?}")
     };
     assert!((slot - 50_000.0).abs() < 1e-6 && (bytes - 0.27 * PEAK * 1.08).abs() < 1e6);

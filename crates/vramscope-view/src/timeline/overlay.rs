@@ -28,6 +28,12 @@ impl TimelineView {
         self.scene.set_capacity(bytes);
     }
 
+    /// Sets the ranges of slots that have another ground: one array with the two edges of each.
+    #[wasm_bindgen(js_name = setShaded)]
+    pub fn set_shaded(&mut self, ranges: &[f64]) {
+        self.scene.set_shaded(ranges);
+    }
+
     /// Replaces the rows by rows of `units` in total. The view keeps its distance from the first
     /// row. If the row from `low` to `high` is then completely out of view, it is moved to the
     /// center.

@@ -35,6 +35,8 @@ export interface Labels {
 export interface Hit {
   block: number;
   merged: boolean;
+  /** The strip's color word. */
+  color: number;
   slot: number;
   bytes: number;
   kx: number;

@@ -7,11 +7,12 @@ export const MERGED = 2147483648;
 export const NO_BLOCK = 2147483647;
 export const ROW_UNITS = 4096;
 export const SIMULATED_HEIGHT = 100000;
+export const RESERVED_HEIGHT = 1000;
 export const SPARK = [200, 32] as const;
 export const MINIMAP = [1000, 100] as const;
 export const COMPARED = [1200, 200] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
-export const REPLACED = ["tracks", "phases", "stateAt", "markers", "range", "events", "blocks", "hit", "names", "search", "segments", "segmentRows", "flameBoxes", "flameNode", "usualScenarios", "scenario", "simulatedCurve"] as const;
+export const REPLACED = ["tracks", "phases", "legend", "reservedLine", "limit", "stateAt", "markers", "range", "events", "blocks", "hit", "names", "search", "segments", "segmentRows", "flameBoxes", "flameNode", "usualScenarios", "scenario", "simulatedCurve"] as const;
 
 export type Quantity = { 
 /**
@@ -395,6 +396,11 @@ peakText: string,
  */
 reservedPeak: Quantity, 
 /**
+ * Whether reserved bytes are so much higher than the stack that they have a strip of their
+ * own.
+ */
+reservedApart: boolean, 
+/**
  * Requested bytes before the window.
  */
 start: Quantity, 
@@ -676,6 +682,24 @@ size: string, };
 
 export type ColorBy = "stack" | "category" | "size" | "age" | "stream" | "segment";
 
+export type Bands = { 
+/**
+ * `reserved_bytes`.
+ */
+reserved: boolean, 
+/**
+ * `active_bytes`.
+ */
+active: boolean, 
+/**
+ * `allocated_bytes`.
+ */
+allocated: boolean, 
+/**
+ * Requested bytes with private pools counted as a whole, if there are any.
+ */
+pools: boolean, };
+
 export type FlameWeight = "peak" | "cursor" | "byteSeconds" | "count" | "churn";
 
 export type MarkedRange = { 
@@ -747,9 +771,9 @@ export type Layer = { "timeline": {
  */
 color: ColorBy, 
 /**
- * True to draw allocated, active and reserved bytes as lines.
+ * The bytes that are drawn as lines.
  */
-bands: boolean, 
+bands: Bands, 
 /**
  * Blocks that match this search keep their color, other blocks are gray. Empty for no
  * search.
@@ -808,7 +832,48 @@ x1: number,
 /**
  * The number of columns.
  */
-columns: number, } } | { "peak": Record<symbol, never> } | { "stateAt": { 
+columns: number, } } | { "legend": { 
+/**
+ * What colors show.
+ */
+color: ColorBy, 
+/**
+ * The event after which the bytes are counted, -1 for the state before the window; null
+ * for the peak of requested bytes.
+ */
+event: number | null, 
+/**
+ * The axis.
+ */
+axis: AxisKind, 
+/**
+ * Left edge of the view in slots. Only colors of blocks in view are listed.
+ */
+x0: number, 
+/**
+ * Right edge of the view in slots.
+ */
+x1: number, } } | { "reservedLine": { 
+/**
+ * The axis.
+ */
+axis: AxisKind, 
+/**
+ * Left edge in slots.
+ */
+x0: number, 
+/**
+ * Right edge in slots.
+ */
+x1: number, 
+/**
+ * The number of columns.
+ */
+columns: number, } } | { "limit": { 
+/**
+ * The axis.
+ */
+axis: AxisKind, } } | { "peak": Record<symbol, never> } | { "stateAt": { 
 /**
  * The position.
  */
@@ -1127,7 +1192,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": FindingList } | { "minimap": Minimap } | { "phases": Phases } | { "tracks": Tracks } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": BlockDetail | null } | { "hit": Hit | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": RankCard } | { "findings": FindingList } | { "minimap": Minimap } | { "phases": Phases } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": ReservedLine } | { "limit": Limit } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": BlockDetail | null } | { "hit": Hit | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
 
 export type RankCard = { 
 /**
@@ -1445,7 +1510,38 @@ columns: number,
 /**
  * The items by position; empty if nothing shows steps or phases.
  */
-items: Array<PhaseItem>, };
+items: Array<PhaseItem>, 
+/**
+ * The steps by position, several of them in one item where they are narrow; empty if nothing
+ * shows steps.
+ */
+steps: Array<StepItem>, };
+
+export type StepItem = { 
+/**
+ * The last slot of the state before its first event.
+ */
+x0: number, 
+/**
+ * The last slot of the state after its last event.
+ */
+x1: number, 
+/**
+ * The name where it fits: `step 3`.
+ */
+name: string, 
+/**
+ * The number of the first step: `3`.
+ */
+number: string, 
+/**
+ * True for every second item, whose ground in the plot differs from that of its neighbors.
+ */
+shaded: boolean, 
+/**
+ * The tooltip: steps, events and peak.
+ */
+title: string, };
 
 export type PhaseItem = { 
 /**
@@ -1470,6 +1566,128 @@ step: string,
  * The tooltip: step, phase, events and peak.
  */
 title: string, };
+
+export type Legend = { 
+/**
+ * When the bytes are counted: `at the peak, #7,382`.
+ */
+at: string, 
+/**
+ * The colors of blocks in view, those with the most bytes at the peak first. Empty for a ramp.
+ */
+entries: Array<LegendEntry>, 
+/**
+ * The ramp of a quantity; null for a list.
+ */
+ramp: Ramp | null, };
+
+export type LegendEntry = { 
+/**
+ * What has the color: `activations` or `model.py:212`.
+ */
+label: string, 
+/**
+ * The color word.
+ */
+color: number, 
+/**
+ * Requested bytes of its live blocks.
+ */
+bytes: Quantity, 
+/**
+ * The tooltip.
+ */
+title: string, 
+/**
+ * The search term that finds its blocks: `category:activation`. Empty if there is none.
+ */
+term: string, };
+
+export type Ramp = { 
+/**
+ * The color words from low to high.
+ */
+colors: Array<number>, 
+/**
+ * The lowest value.
+ */
+low: string, 
+/**
+ * The highest value.
+ */
+high: string, };
+
+export type ReservedLine = { 
+/**
+ * Left edge in slots.
+ */
+x0: number, 
+/**
+ * Right edge in slots.
+ */
+x1: number, 
+/**
+ * Width of the box of `path`.
+ */
+columns: number, 
+/**
+ * The line in a box of [`RESERVED_HEIGHT`], y down. The full height is `top`. Empty where the
+ * trace has no states.
+ */
+path: string, 
+/**
+ * The peak of reserved bytes.
+ */
+top: Quantity, 
+/**
+ * The strip in words: `reserved_bytes, peak 9.15 GiB`.
+ */
+title: string, };
+
+export type Limit = { 
+/**
+ * Reserved bytes and free bytes of the device when an allocation failed; null if the file does
+ * not show them.
+ */
+capacity: Quantity | null, 
+/**
+ * The capacity in words: `5.51 GiB available to PyTorch at #7,396`; empty if it is not known.
+ */
+text: string, 
+/**
+ * Whether the capacity is so much higher than the stack that it need not be in view.
+ */
+far: boolean, 
+/**
+ * The allocations that failed, by event.
+ */
+requests: Array<FailedRequest>, };
+
+export type FailedRequest = { 
+/**
+ * The event.
+ */
+event: number, 
+/**
+ * Its slot.
+ */
+slot: number, 
+/**
+ * Requested bytes that were live.
+ */
+low: number, 
+/**
+ * The same with the request.
+ */
+high: number, 
+/**
+ * The size of the request.
+ */
+bytes: Quantity, 
+/**
+ * The request in words: `asked for 393.0 MiB`.
+ */
+text: string, };
 
 export type StateAt = { 
 /**

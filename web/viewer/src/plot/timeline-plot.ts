@@ -5,6 +5,7 @@ import type { Range, RankClient } from "../client/rank-client.js";
 import type { RankFile } from "../client/rank-file.js";
 import type {
   Axis,
+  Bands,
   BlockDetail,
   ColorBy,
   DeviceRef,
@@ -12,6 +13,7 @@ import type {
   Hit,
   Layer,
 } from "../generated/protocol.js";
+import { DEFAULT_COLOR } from "../view-selection.js";
 import { CanvasPlot, type GestureOptions, type PlotEvents } from "./canvas-plot.js";
 import type { Surface } from "./surface.js";
 
@@ -31,9 +33,12 @@ export interface DrawableTrace {
 /** Display options of the timeline. */
 export interface Look {
   color: ColorBy;
-  bands: boolean;
+  bands: Bands;
   search: string;
+  /** Bytes of the line of the GPU's memory; null without one. */
   capacity: number | null;
+  /** The most bytes of marks that must be in view; 0 without any. */
+  marksTop: number;
   fromBaseline: boolean;
   /** The most bytes of a simulated line; 0 without one. */
   simulatedTop: number;
@@ -45,11 +50,20 @@ export type Outlined = Pick<BlockDetail, "block"> & Partial<Pick<BlockDetail, "s
 const isSameTrace = (a: DrawableTrace, b: DrawableTrace) =>
   a.file === b.file && a.target.part === b.target.part && a.target.device === b.target.device;
 
+const NO_BANDS: Bands = { reserved: false, active: false, allocated: false, pools: false };
+
+const isSameBands = (a: Bands, b: Bands) =>
+  a.reserved === b.reserved &&
+  a.active === b.active &&
+  a.allocated === b.allocated &&
+  a.pools === b.pools;
+
 const PLAIN: Look = {
-  color: "stack",
-  bands: false,
+  color: DEFAULT_COLOR,
+  bands: NO_BANDS,
   search: "",
   capacity: null,
+  marksTop: 0,
   fromBaseline: false,
   simulatedTop: 0,
 };
@@ -99,7 +113,9 @@ export class TimelinePlot extends CanvasPlot<Hit> {
     this.#look = look;
     if (this.#drawn === null) return;
     const sameTiles =
-      before.color === look.color && before.bands === look.bands && before.search === look.search;
+      before.color === look.color &&
+      isSameBands(before.bands, look.bands) &&
+      before.search === look.search;
     this.#fitHeights(this.#drawn);
     if (!sameTiles) this.#redraw();
     this.draw();
@@ -127,10 +143,13 @@ export class TimelinePlot extends CanvasPlot<Hit> {
     return this.#drawn.client.block(this.#drawn.target, hit.block);
   }
 
-  protected override async confirm({ kx, ky, slot, bytes }: ViewHit): Promise<Hit | null> {
+  /** The tooltip, in the color that is drawn. */
+  protected override async confirm(strip: ViewHit): Promise<Hit | null> {
+    const { kx, ky, slot, bytes, color } = strip;
     const trace = this.#drawn;
     const point = trace && { target: trace.target, axis: trace.axis.kind, kx, ky, slot, bytes };
-    return point === null ? null : ((await trace?.client?.pick(point)) ?? null);
+    const hit = point === null ? null : ((await trace?.client?.pick(point)) ?? null);
+    return hit && { ...hit, color };
   }
 
   #open(): void {
@@ -144,19 +163,20 @@ export class TimelinePlot extends CanvasPlot<Hit> {
     this.setSelected(this.#outlined);
   }
 
-  #attach({ client, target, axis }: DrawableTrace): void {
-    this.setSource({ client, target, axis: axis.kind, layer: this.#layer() });
+  #attach({ client, target, axis, device }: DrawableTrace): void {
+    this.setSource({ client, target, axis: axis.kind, layer: this.#layer(device) });
   }
 
-  #layer(): Layer {
+  #layer({ reservedApart }: DeviceSummary): Layer {
     const { color, bands, search } = this.#look;
-    return { timeline: { color, bands: bands && !this.#plain, search } };
+    const reserved = bands.reserved && !reservedApart;
+    return { timeline: { color, bands: this.#plain ? NO_BANDS : { ...bands, reserved }, search } };
   }
 
   protected override tilesCame(): void {
     if (!this.#plain) return;
     this.#plain = false;
-    if (this.#look.bands) this.#redraw();
+    if (!isSameBands(this.#look.bands, NO_BANDS)) this.#redraw();
   }
 
   /** Requests other tiles for the same view. */
@@ -171,9 +191,11 @@ export class TimelinePlot extends CanvasPlot<Hit> {
 
   /** Sets the upper and lower end of the y axis. */
   #fitHeights({ device }: DrawableTrace): void {
-    const { bands, capacity, fromBaseline, simulatedTop } = this.#look;
-    const tops = [bands ? Number(device.reservedPeak.raw) : 0, capacity ?? 0, simulatedTop];
-    this.view.setTop(Math.max(...tops));
+    const { bands, capacity, marksTop, fromBaseline, simulatedTop } = this.#look;
+    // Reserved bytes that dwarf the stack have a strip of their own.
+    const hasLines = !device.reservedApart && !isSameBands(bands, NO_BANDS);
+    const lines = hasLines ? Number(device.reservedPeak.raw) : 0;
+    this.view.setTop(Math.max(lines, marksTop, simulatedTop));
     this.view.setCapacity(capacity ?? undefined);
     this.view.setBase(fromBaseline ? Number(device.start.raw) : 0);
   }

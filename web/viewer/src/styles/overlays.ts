@@ -66,7 +66,24 @@ button.mark::after { pointer-events: auto; }
 .mark[data-kind="finding"]::before { border-left-style: none; }
 .mark[data-kind="finding"]::after { border-radius: 50%; }
 .mark[data-kind="marker"] { --mark: var(--accent); z-index: 2; }
-.mark[data-kind="capacity"] .mark-text { right: 4px; bottom: 3px; color: var(--warn); }
+.mark[data-kind="capacity"] .mark-text { left: 4px; bottom: 3px; color: var(--warn); }
+/* A failed request has no duration, so it is drawn before its event with a fixed width. */
+.mark[data-kind="request"] {
+  width: 26px !important;
+  margin-left: -26px;
+  border: 1px solid var(--error);
+  background: repeating-linear-gradient(
+    135deg,
+    var(--error) 0 2px,
+    color-mix(in srgb, var(--error), var(--sunk) 82%) 2px 7px
+  );
+  z-index: 1;
+}
+.mark[data-kind="request"] .mark-text {
+  right: -1px;
+  bottom: calc(100% + 4px);
+  color: var(--error);
+}
 .mark[data-kind="name"] { display: flex; align-items: center; overflow: hidden; }
 .mark[data-kind="name"] .mark-text {
   position: static;
@@ -169,7 +186,7 @@ button.mark::after { pointer-events: auto; }
   text-overflow: ellipsis;
   white-space: nowrap;
 }
-.phases { margin-top: 3px; overflow: visible; contain: none; }
+.phases { padding-bottom: 2px; overflow: visible; contain: none; }
 .phases .tracks-inner { margin: 0; }
 .lane-label {
   position: absolute;
@@ -191,36 +208,26 @@ button.mark::after { pointer-events: auto; }
 .phases .track[data-phase="forward"] { background: var(--phase-forward); }
 .phases .track[data-phase="backward"] { background: var(--phase-backward); }
 .phases .track[data-phase="optimizer"] { background: var(--phase-optimizer); }
-.phases .track[data-step] { box-shadow: inset 1px 0 var(--text); }
-/* The number may cover the items behind a narrow first one. */
-.phases .track[data-number] { z-index: 1; overflow: visible; }
-.phases .track[data-number]::before {
-  content: attr(data-number);
-  position: absolute;
-  top: 0;
-  left: 4px;
-  font-weight: 600;
-  pointer-events: none;
-}
+.phases .track[data-phase="step"] { background: var(--phase-step); color: var(--dim); }
+.phases .track[data-shaded] { background: var(--phase-shaded); }
 /* A word that does not fit into the first line wraps into a line that is cut off. */
 .phases .track > span {
   height: 14px;
-  padding: 0 4px 0 max(4px, calc(20px - var(--lead) * 6px));
+  padding: 0 4px;
   text-overflow: clip;
   white-space: normal;
 }
 .phases .track > span::before { content: "\\200b"; }
 .phases .track > span > span { display: inline-block; padding: 0; overflow: visible; }
 .lane-tip {
-  top: auto;
-  bottom: 100%;
+  top: 100%;
+  bottom: auto;
   max-width: none;
   white-space: nowrap;
   transform: translateX(clamp(0px, var(--x) - 50%, 100cqw - 100%));
 }
 .minimap { contain: content; height: 61px; padding: 3px 0 5px var(--left); }
 .tracks + .minimap { height: 40px; }
-.phases + .tracks + .minimap { height: 32px; }
 .minimap svg {
   display: block;
   width: var(--width);

@@ -1,7 +1,13 @@
 // The timeline: toolbar, canvas, labels, tooltip, warnings.
 
 export const plot = `
-.timeline { display: flex; flex-direction: column; flex: 1; min-height: 0; }
+.timeline {
+  display: flex;
+  flex-direction: column;
+  flex: 1;
+  min-height: 0;
+  container: timeline / size;
+}
 .view-header {
   display: flex;
   align-items: baseline;

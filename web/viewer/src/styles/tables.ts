@@ -64,8 +64,15 @@ export const tables = `
 .legend .line[data-band="pools"] { border-color: var(--band-pools); }
 .legend .line[data-band="simulated"] { border-color: var(--band-simulated); }
 .legend .key { width: 10px; height: 10px; border-radius: 2px; margin-right: -5px; }
-.legend .key[data-key="free"] { background: var(--segment); }
-.legend .key[data-key="pending"] { background: var(--pending); }
+.legend .key {
+  background: repeating-linear-gradient(
+    135deg,
+    var(--of) 0 2px,
+    color-mix(in srgb, var(--of), var(--sunk) 50%) 2px 4px
+  );
+}
+.legend .key[data-key="free"] { --of: var(--segment); }
+.legend .key[data-key="pending"] { --of: var(--dim); }
 .quiet { max-width: 62ch; margin: auto; padding: 24px; color: var(--dim); text-align: center; }
 .quiet h3 { margin-bottom: 4px; color: var(--text); font-size: 15px; }
 .num { font-family: var(--mono); font-size: 12px; text-align: right; white-space: nowrap; }

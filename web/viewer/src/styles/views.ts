@@ -4,7 +4,8 @@ import { compare } from "./compare.js";
 import { findings } from "./findings.js";
 import { lists } from "./lists.js";
 import { overlays } from "./overlays.js";
+import { plotHead } from "./plot-head.js";
 import { tables } from "./tables.js";
 import { whatIf } from "./what-if.js";
 
-export const style = [tables, overlays, lists, findings, compare, whatIf];
+export const style = [tables, overlays, plotHead, lists, findings, compare, whatIf];

@@ -30,6 +30,7 @@ export function Timeline(stores: PlotStateProperties & Uses<"appearance">) {
     <div class="timeline">
       <div class="toolbar">{views && <views.ui.TimelineTools />}</div>
       {views && <views.ui.PartLine />}
+      {views && <views.ui.PlotHead />}
       <div
         class="plot"
         role="application"

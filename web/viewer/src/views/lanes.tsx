@@ -42,6 +42,22 @@ export function visibleStretch(plots: Plots): ReadonlySignal<Stretch | null> {
   });
 }
 
+/** The visible range, rounded outwards so that it changes seldom while the view moves. */
+export function visibleRange(plots: Plots): ReadonlySignal<Range | null> {
+  let last: Range | null = null;
+  return computed(() => {
+    const range = plots.timeline.value?.range.value;
+    const next = range ? rounded(range) : null;
+    if (next?.x0 !== last?.x0 || next?.x1 !== last?.x1) last = next;
+    return last;
+  });
+}
+
+function rounded({ x0, x1 }: Range): Range {
+  const step = 2 ** Math.floor(Math.log2((x1 - x0) / 32));
+  return { x0: Math.floor(x0 / step) * step, x1: Math.ceil(x1 / step) * step };
+}
+
 type LanesProperties<I extends LaneItem> = Uses<"plots"> & {
   laid: Laid<I>;
   /** The number of lanes. */

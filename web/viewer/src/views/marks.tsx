@@ -2,11 +2,12 @@
 // GPU's memory, block labels, and the box of a drag.
 
 import { useMemo } from "preact/hooks";
-import type { Axis, AxisKind, Mark, Marker, StateAt } from "../generated/protocol.js";
+import type { Axis, AxisKind, Limit, Mark, Marker, StateAt } from "../generated/protocol.js";
 import type { Draft } from "../plot/gestures.js";
 import type { TimelinePlot } from "../plot/timeline-plot.js";
 import type { Ruler } from "../view-selection.js";
 import type { BlockName } from "./block-names.js";
+import { capacityOf } from "./limits.js";
 import { type Box, Overlay, placed } from "./overlay.js";
 import { SimulatedLine } from "./simulated-line.js";
 import type { ViewUses } from "./workspace.js";
@@ -22,6 +23,7 @@ interface Item extends Box {
     | "oom"
     | "finding"
     | "capacity"
+    | "request"
     | "name";
   text: string;
   open?: () => void;
@@ -72,12 +74,31 @@ function markersOf({ steps }: MarksOwners, axis: AxisKind, markers: readonly Mar
   });
 }
 
-function capacityOf(plot: TimelinePlot | null, axis: Axis, capacity: number | null): Item[] {
+function capacityItem(
+  plot: TimelinePlot | null,
+  axis: Axis,
+  given: number | null,
+  limit: Limit | null,
+): Item[] {
+  const capacity = capacityOf(given, limit);
   if (capacity === null) return [];
-  const text = `GPU memory ${plot?.measured("y", { x: 0, y: 0 }, { x: 0, y: capacity }) ?? ""}`;
+  const measured = plot?.measured("y", { x: 0, y: 0 }, { x: 0, y: capacity }) ?? "";
+  const text = given === null && limit ? limit.text : `GPU memory ${measured}`;
   return [
     { key: "capacity", kind: "capacity", text, x0: 0, x1: axis.extent, y: [capacity, capacity] },
   ];
+}
+
+/** Allocations that failed, on top of the stack. */
+function requestsOf(limit: Limit | null): Item[] {
+  return (limit?.requests ?? []).map(({ event, slot, low, high, text }) => ({
+    key: `request ${event}`,
+    kind: "request",
+    text,
+    x0: slot,
+    x1: slot,
+    y: [low, high],
+  }));
 }
 
 function namesOf(names: readonly BlockName[]): Item[] {
@@ -101,6 +122,7 @@ export function TimelineMarks(owners: MarksOwners) {
   const rulers = viewSelection.rulers.value;
   const markers = queries.markers.value.value;
   const capacity = viewSelection.capacity.value;
+  const limit = queries.limit.value.value;
   const cursor = viewSelection.cursor.value;
   const names = owners.names.shown.value;
   // biome-ignore lint/correctness/useExhaustiveDependencies: the owners never change
@@ -114,11 +136,12 @@ export function TimelineMarks(owners: MarksOwners) {
       ...marksOf(owners, marks ?? []),
       ...rulersOf(plot.peek(), kind, rulers),
       ...markersOf(owners, kind, markers ?? []),
-      ...capacityOf(plot.peek(), axis, capacity),
+      ...capacityItem(plot.peek(), axis, capacity, limit),
+      ...requestsOf(limit),
       ...namesOf(names),
       ...(cursor === null ? [] : cursorOf(kind, state)),
     ];
-  }, [axis, state, marks, range, rulers, markers, capacity, cursor, names]);
+  }, [axis, state, marks, range, rulers, markers, capacity, limit, cursor, names]);
   return (
     <>
       <SimulatedLine plots={plots} whatIfs={owners.whatIfs} />

@@ -1,11 +1,10 @@
-// Below the timeline: phases, annotated ranges, and the minimap of the whole trace with a brush
+// Below the timeline: annotated ranges, and the minimap of the whole trace with a brush
 // over the visible range.
 
 import { useComputed } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
 import { MINIMAP } from "../generated/protocol.js";
 import type { Uses } from "../stores.js";
-import { PhaseLane } from "./phase-lane.js";
 import { Tracks } from "./tracks.js";
 import type { ViewUses } from "./workspace.js";
 
@@ -16,7 +15,6 @@ type MinimapProperties = ViewUses<
 export function Minimap(owners: MinimapProperties) {
   return (
     <>
-      <PhaseLane {...owners} />
       <Tracks {...owners} />
       <Curve {...owners} />
     </>

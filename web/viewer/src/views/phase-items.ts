@@ -1,61 +1,60 @@
-// Places the numbers of steps in the lane of phases.
+// The items of the lanes of steps and phases.
 
-import type { PhaseItem, Phases } from "../generated/protocol.js";
+import type { PhaseItem, Phases, StepItem } from "../generated/protocol.js";
 import type { Laid, LaneItem } from "./track-items.js";
 
-/** The least distance between numbers, in columns. */
-const NUMBER_COLUMNS = 3;
+/** A step's full name needs this width, in columns. */
+const NAME_COLUMNS = 9;
 
-/** An item further behind the start of its step is not covered by the number, in columns. */
-const FAR = 9;
-
-/** A phase with the number that it shows. */
-export interface NumberedPhase extends PhaseItem, LaneItem {
-  /** The step's number, if it has room. */
-  number: string;
-  /** Columns between the start of the step and the item, which the number may cover. */
-  lead: number;
+/** A step or a phase with its word. */
+export interface LaneEntry extends LaneItem {
+  /** The phase, `step`, or empty for several phases. */
+  kind: string;
+  /** The word that is shown where it fits. */
+  word: string;
+  /** Whether a step has the other ground. */
+  shaded: boolean;
 }
 
-/** The items as those of one lane. */
-export function laidOf(phases: Phases | null): Laid<NumberedPhase> | null {
-  if (phases === null || phases.items.length === 0) return null;
-  const { items, ...stretch } = phases;
-  const column = (stretch.x1 - stretch.x0) / stretch.columns;
-  const numbers = numbersOf(items, column);
-  let start = Number.NEGATIVE_INFINITY;
-  const laid = items.map((item, index) => {
-    const number = numbers[index] ?? "";
-    if (number !== "") start = item.x0;
-    const lead = Math.min(FAR, (item.x0 - start) / column);
-    return { ...item, lane: 0, text: item.title, number, lead };
-  });
-  return { ...stretch, items: laid };
+/** The steps in one lane, and below it their phases. Null without either. */
+export function laidOf(phases: Phases | null): Laid<LaneEntry> | null {
+  if (phases === null || phases.items.length + phases.steps.length === 0) return null;
+  const { x0, x1, columns, steps } = phases;
+  const column = (x1 - x0) / columns;
+  const below = steps.length > 0 ? 1 : 0;
+  // Where only steps are known, the items of phases repeat them.
+  const items = hasPhases(phases) ? phases.items : [];
+  return {
+    x0,
+    x1,
+    columns,
+    items: [
+      ...steps.map((step) => stepEntry(step, column)),
+      ...items.map((item) => phaseEntry(item, below)),
+    ],
+  };
 }
 
-/** The number that each item shows. */
-function numbersOf(items: readonly PhaseItem[], column: number): string[] {
-  const every = intervalOf(items, column);
-  let next = Number.POSITIVE_INFINITY;
-  const numbers = items.toReversed().map((item) => {
-    if (item.step === "" || stepOf(item) % every !== 0) return "";
-    const hasRoom = next - item.x0 >= NUMBER_COLUMNS * column;
-    next = item.x0;
-    return hasRoom ? item.step : "";
-  });
-  return numbers.reverse();
+/** The number of lanes. */
+export const lanesOf = (phases: Phases) =>
+  (phases.steps.length > 0 ? 1 : 0) + (hasPhases(phases) ? 1 : 0);
+
+/** Several phases in one item have no phase, so any item of the stretch may tell. */
+const hasPhases = ({ items, steps }: Phases) =>
+  steps.length === 0 || items.some(({ phase }) => phase !== "") || items.length > steps.length;
+
+function stepEntry({ x0, x1, name, number, shaded, title }: StepItem, column: number): LaneEntry {
+  const word = x1 - x0 >= NAME_COLUMNS * column ? name : number;
+  return { lane: 0, x0, x1, text: title, kind: "step", word, shaded };
 }
 
-const stepOf = ({ step }: PhaseItem) => Number(step.replaceAll(",", ""));
-
-/** The interval of steps with a number: 1, 2, 5, 10, 20 and so on. */
-function intervalOf(items: readonly PhaseItem[], column: number): number {
-  const begun = items.filter(({ step }) => step !== "");
-  const [first, last] = [begun[0], begun.at(-1)];
-  if (!first || !last || first === last) return 1;
-  const width = (last.x0 - first.x0) / (stepOf(last) - stepOf(first));
-  const least = (NUMBER_COLUMNS * column) / width;
-  if (least <= 1) return 1;
-  const power = 10 ** Math.floor(Math.log10(least));
-  return power * ([1, 2, 5].find((every) => every * power >= least) ?? 10);
+function phaseEntry({ x0, x1, phase, title }: PhaseItem, lane: number): LaneEntry {
+  const word = phase === "other" ? "" : phase;
+  return { lane, x0, x1, text: title, kind: phase, word, shaded: false };
 }
+
+/** The edges of steps with the other ground, for the plot. */
+export const shadedOf = (phases: Phases | null) =>
+  new Float64Array(
+    (phases?.steps ?? []).filter(({ shaded }) => shaded).flatMap(({ x0, x1 }) => [x0, x1]),
+  );

@@ -1,24 +1,21 @@
-// The steps and their phases below the timeline, in one lane.
+// The steps and their phases above the timeline, one lane each.
 
 import { useMemo, useState } from "preact/hooks";
 import { Lanes } from "./lanes.js";
-import { laidOf, type NumberedPhase } from "./phase-items.js";
+import { type LaneEntry, laidOf, lanesOf } from "./phase-items.js";
 import type { Dress } from "./track-items.js";
 import type { ViewUses } from "./workspace.js";
 
-const DRESS: Dress<NumberedPhase> = {
-  button(button, { phase, step, number, lead, text }) {
+const DRESS: Dress<LaneEntry> = {
+  button(button, { kind, shaded, text }) {
     Object.assign(button, { ariaLabel: text });
-    button.setAttribute("data-phase", phase);
-    button.toggleAttribute("data-step", step !== "");
-    if (number === "") button.removeAttribute("data-number");
-    else button.setAttribute("data-number", number);
-    button.style.setProperty("--lead", lead.toFixed(1));
+    button.setAttribute("data-phase", kind);
+    button.toggleAttribute("data-shaded", shaded);
   },
   // The word is shown where it fits whole: what does not fit wraps.
-  name(name, { phase }) {
-    const word = name.appendChild(document.createElement("span"));
-    word.textContent = phase === "other" ? "" : phase;
+  name(name, { word }) {
+    const inside = name.appendChild(document.createElement("span"));
+    inside.textContent = word;
   },
 };
 
@@ -31,18 +28,19 @@ export function PhaseLane({ plots, queries, cards }: PhaseLaneProperties) {
   const phases = queries.phases.value.value;
   const laid = useMemo(() => laidOf(phases), [phases]);
   if (phases === null || laid === null) return null;
+  const lanes = lanesOf(phases);
   return (
     <Lanes
       plots={plots}
       laid={laid}
-      lanes={1}
+      lanes={lanes}
       dress={DRESS}
       class="tracks phases"
       label={`Phases of ${phases.label}`}
       items={phases.label}
       // A range ends where its last slot ends.
       mark={({ x0, x1 }) => void cards.selectRange(x0, x1 + 1)}
-      point={(item, left) => setTip(item ? { text: item.title, left } : null)}
+      point={(item, left) => setTip(item ? { text: item.text, left } : null)}
     >
       <span class="lane-label" aria-hidden="true">
         {phases.label}

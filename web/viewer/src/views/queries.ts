@@ -4,8 +4,11 @@ import { computed } from "@preact/signals";
 import { type Resource, resource, stopAll } from "../client/resource.js";
 import type { FindingRow } from "../generated/protocol.js";
 import type { Uses } from "../stores.js";
-import { visibleStretch } from "./lanes.js";
+import { visibleRange, visibleStretch } from "./lanes.js";
 import type { Ranks } from "./ranks.js";
+
+/** Columns of the reserved bytes per column of a lane. */
+const FINER = 3;
 
 export class Queries {
   /** The state at the time cursor; null without a cursor. */
@@ -18,6 +21,12 @@ export class Queries {
   readonly findings;
   /** The same findings with what the model of the allocator says, when it says something. */
   readonly simulated;
+  /** The colors of the plots with their bytes at the cursor, or at the peak. */
+  readonly legend;
+  /** Reserved bytes near the visible range; null unless they have a strip of their own. */
+  readonly reserved;
+  /** What PyTorch could have on the device, and the allocations that failed. */
+  readonly limit;
   /** The curve and the marks of the minimap. */
   readonly minimap;
   /** Annotated ranges near the visible range. */
@@ -62,6 +71,22 @@ export class Queries {
       const isModelled = rows.some(({ kind }) => kind === "oom" || kind === "reserved");
       return isModelled ? { simulatedFindings: {} } : null;
     });
+    const inView = visibleRange(plots);
+    this.legend = resource(selection, "legend", () => {
+      const range = inView.value;
+      const { color, cursor } = viewSelection;
+      return (
+        range && { legend: { color: color.value, event: cursor.value, axis: axis(), ...range } }
+      );
+    });
+    this.reserved = resource(selection, "reservedLine", () => {
+      const stretch = around.value;
+      const isApart = selection.visibleTrace.value?.device.reservedApart ?? false;
+      if (!stretch || !isApart || !viewSelection.bands.value.reserved) return null;
+      const { x0, x1, columns } = stretch;
+      return { reservedLine: { axis: axis(), x0, x1, columns: columns * FINER } };
+    });
+    this.limit = resource(selection, "limit", () => ({ limit: { axis: axis() } }));
     this.minimap = resource(selection, "minimap", () => ({ minimap: { axis: axis() } }));
     this.settings = resource(selection, "settings", () => ({ settings: {} }));
     this.annotations = resource(selection, "tracks", () => {
@@ -87,6 +112,9 @@ export class Queries {
       this.markers,
       this.findings,
       this.simulated,
+      this.legend,
+      this.reserved,
+      this.limit,
       this.minimap,
       this.settings,
       this.annotations,

@@ -61,9 +61,11 @@ export class SegmentsPlot extends CanvasPlot<Hit> {
     this.act((view) => view.setSelected(block ?? undefined, x0, x1));
   }
 
-  protected override async confirm({ block }: ViewHit): Promise<Hit | null> {
+  /** The tooltip, in the color that is drawn. */
+  protected override async confirm({ block, color }: ViewHit): Promise<Hit | null> {
     const drawn = this.#drawn;
-    return (await drawn?.client?.view(drawn.target, "hit", { hit: { block } })) ?? null;
+    const hit = (await drawn?.client?.view(drawn.target, "hit", { hit: { block } })) ?? null;
+    return hit && { ...hit, color };
   }
 
   #open(): void {

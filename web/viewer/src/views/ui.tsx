@@ -14,6 +14,7 @@ import { Minimap } from "./minimap.js";
 import { Overview } from "./overview.js";
 import { Palette } from "./palette.js";
 import { PartForm, PartLine } from "./part.js";
+import { PlotHead } from "./plot-head.js";
 import { RailBar } from "./rail-bar.js";
 import { Segments } from "./segments.js";
 import { Settings } from "./settings.js";
@@ -57,6 +58,7 @@ export function bindUi(all: All) {
     views,
     TimelineTools: bind(TimelineTools, all),
     TimelineMarks: bind(TimelineMarks, all),
+    PlotHead: bind(PlotHead, all),
     Minimap: bind(Minimap, all),
     State: bind(State, all),
     Card: bind(Card, all),

@@ -9,6 +9,8 @@ import { BlockNames } from "./block-names.js";
 import { Cards } from "./cards.js";
 import { Comparing } from "./comparing.js";
 import { ViewHistory } from "./history.js";
+import { capacityOf, marksTop } from "./limits.js";
+import { shadedOf } from "./phase-items.js";
 import { Player } from "./player.js";
 import { Queries } from "./queries.js";
 import { Ranks } from "./ranks.js";
@@ -70,11 +72,16 @@ export class Workspace {
           color: viewSelection.color.value,
           bands: viewSelection.bands.value,
           search: filters.text.value,
-          capacity: viewSelection.capacity.value,
+          capacity: capacityOf(viewSelection.capacity.value, queries.limit.value.value),
+          marksTop: marksTop(viewSelection.capacity.value, queries.limit.value.value),
           fromBaseline: viewSelection.fromBaseline.value,
           simulatedTop: whatIfs.top.value,
         }),
       ),
+      effect(() => {
+        const shaded = shadedOf(queries.phases.value.value);
+        plots.timeline.value?.act((view) => view.setShaded(shaded));
+      }),
       effect(() => {
         const state = queries.stateAt.value.value;
         if (state) untracked(() => status.announce(state.spoken));

@@ -25,8 +25,15 @@ layout(location = 3) in uvec2 a_chunk;     // the chunk's row in the textures, a
 
 flat out vec4 v_look;    // color, and the pixel row above which the hairline begins
 flat out vec4 v_inner;   // the strip without its outline, in device pixels
+// Of a line: its middle, half its width, and 1 (along x) or 2 (along y). Of a block: 0, or -1 for
+// a hatch, in the last component.
+flat out vec4 v_stroke;
 
 const float FAR = 1.0e9;
+// Color words of lines. Must match Color::is_line in Rust.
+const uint FIRST_LINE = 1064u;
+const uint CASING = 1068u;
+const uint HATCH = 65536u;
 
 // Must match Placement::snap in Rust.
 vec2 snap(vec2 p) {
@@ -39,6 +46,7 @@ void main() {
     int index = gl_VertexID >> 2;
     v_look = vec4(0.0);
     v_inner = vec4(-FAR, -FAR, FAR, FAR);
+    v_stroke = vec4(0.0);
     if (index >= int(a_chunk.y)) {
         gl_Position = vec4(-2.0, -2.0, 0.0, 1.0);  // all four corners, so the quad has no area
         return;
@@ -51,8 +59,39 @@ void main() {
     vec2 low = mix(snap(strip.xy), a_clip.xy, near_edge);
     vec2 high = mix(snap(strip.zw), a_clip.zw, far_edge);
 
-    uint word = texelFetch(u_colors, texel, 0).r;
+    uint words = texelFetch(u_colors, texel, 0).r;
+    uint word = words & 65535u;
     vec3 color = texelFetch(u_palette, ivec2(int(word & 255u), int(min(word >> 8, 4u))), 0).rgb;
+    if (word >= FIRST_LINE && word <= CASING) {
+        // 1.5 pixels along x, so that a level line is distinct, and 1 pixel where it jumps, so that
+        // the jump hides little of the blocks.
+        bool is_jump = strip.x >= strip.z;
+        vec2 middle = (strip.xy - a_reference.xy) * a_scale + a_reference.zw;
+        float half_width = (is_jump ? 0.5 : 0.75) * u_line;
+        // Not clamped, so that a jump outside the clip has no area.
+        if (is_jump) middle.x = floor(middle.x + 0.5) + half_width;
+        // The stroke fades over another half pixel.
+        float cover = half_width + (word == CASING ? u_line : 0.0);
+        v_look = vec4(color, FAR);
+        v_stroke = vec4(middle, cover, is_jump ? 2.0 : 1.0);
+        vec2 end = (strip.zw - a_reference.xy) * a_scale + a_reference.zw;
+        float reach = cover + 1.0;
+        if (is_jump) {
+            // Up to the outer edges of the level lines at both ends.
+            float overlap = 0.75 * u_line;
+            low = vec2(middle.x - reach, middle.y - overlap);
+            high = vec2(middle.x + reach, end.y + overlap);
+        } else {
+            low.y = middle.y - reach;
+            high.y = middle.y + reach;
+        }
+        low = clamp(floor(low), a_clip.xy, a_clip.zw);
+        high = clamp(ceil(high), a_clip.xy, a_clip.zw);
+        vec2 at = vec2((corner & 1) == 0 ? low.x : high.x, (corner & 2) == 0 ? low.y : high.y);
+        gl_Position = vec4(at / u_canvas * 2.0 - 1.0, 0.0, 1.0);
+        return;
+    }
+    if ((words & HATCH) != 0u) v_stroke.w = -1.0;
     uint block = texelFetch(u_blocks, texel, 0).r;
     // The hairline separates a block from the one above it. Merged strips have none.
     bool is_merged = block >> 31 == 1u;
