@@ -10,9 +10,8 @@ use serde_json::Serializer;
 use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
-use vramscope_report::FrameRecord;
 use vramscope_report::device_name;
-use vramscope_report::disambiguate::distinguishing_frames;
+pub(crate) use vramscope_report::disambiguate::{site_label, site_labels};
 use vramscope_report::summary::WarningSummary;
 use vramscope_units::{Bytes, grouped};
 
@@ -160,27 +159,6 @@ pub(crate) fn signed_bytes(bytes: i64) -> String {
 /// A share in percent; `-` of a total of 0.
 pub(crate) fn percent(part: u128, whole: u128) -> String {
     if whole == 0 { "-".to_owned() } else { format!("{:.1} %", part as f64 * 100.0 / whole as f64) }
-}
-
-/// A call site, marked where it is the call site of the block's free.
-pub(crate) fn site_label(site: &str, of_free: bool) -> String {
-    if of_free { format!("{site} (of its free)") } else { site.to_owned() }
-}
-
-/// The labels of a table's call stacks. Each stack is given by its call site, its frames, and
-/// whether it is the stack of a free.
-///
-/// Where several rows have one site, each label adds a distinguishing frame:
-/// `model.py:59 forward > linear.py:125 forward`.
-pub(crate) fn site_labels(stacks: &[(&str, &[FrameRecord<'_>], bool)]) -> Vec<String> {
-    let named: Vec<_> = stacks.iter().map(|&(site, frames, _)| (site, frames)).collect();
-    let labels = stacks.iter().zip(distinguishing_frames(&named)).map(
-        |(&(site, _, of_free), via)| match via {
-            Some(via) => site_label(&format!("{site} > {}", via.label()), of_free),
-            None => site_label(site, of_free),
-        },
-    );
-    labels.collect()
 }
 
 /// An event: `#17`. Event -1 is the state before the window.

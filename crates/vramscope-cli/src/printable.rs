@@ -4,14 +4,7 @@
 use crate::output::STYLES;
 use std::borrow::Cow;
 use std::io::{self, Write};
-
-/// Whether a character acts on the terminal instead of being shown: controls, line separators, and
-/// marks that change the direction of text.
-pub(crate) fn acts(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2066}'..='\u{2069}')
-}
+use vramscope_report::markdown::acts;
 
 /// Text in which characters that act are shown as escapes: `\n`, `\x1b`, `\u{202e}`.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {

@@ -1,8 +1,8 @@
 //! JSON with one row of a list per line, for tools that read lines and for eyes.
 
-use crate::printable::acts;
 use serde_json::ser::Formatter;
 use std::io::{self, Write};
+use vramscope_report::markdown::acts;
 
 /// Values at this depth and above are on lines of their own: the report's fields, and the rows of
 /// its lists.

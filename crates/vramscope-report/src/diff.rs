@@ -3,6 +3,8 @@
 //! Fields named `a` are before the change, fields named `b` after it.
 
 mod cause;
+pub mod markdown;
+mod rows;
 mod stacks;
 
 pub use cause::{SettingDiff, TokensDiff};

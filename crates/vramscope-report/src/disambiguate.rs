@@ -23,6 +23,27 @@ pub fn distinguishing_frames<'a, 'b>(
     indices.into_iter().zip(keys).map(|(at, frames)| at.map(|at| frames[at])).collect()
 }
 
+/// A call site, marked where it is the call site of the block's free.
+pub fn site_label(site: &str, of_free: bool) -> String {
+    if of_free { format!("{site} (of its free)") } else { site.to_owned() }
+}
+
+/// The labels of a table's call stacks. Each stack is given by its call site, its frames, and
+/// whether it is the stack of a free.
+///
+/// Where several rows have one site, each label adds a distinguishing frame:
+/// `model.py:59 forward > linear.py:125 forward`.
+pub fn site_labels(stacks: &[(&str, &[FrameRecord<'_>], bool)]) -> Vec<String> {
+    let named: Vec<_> = stacks.iter().map(|&(site, frames, _)| (site, frames)).collect();
+    let labels = stacks.iter().zip(distinguishing_frames(&named)).map(
+        |(&(site, _, of_free), via)| match via {
+            Some(via) => site_label(&format!("{site} > {}", via.label()), of_free),
+            None => site_label(site, of_free),
+        },
+    );
+    labels.collect()
+}
+
 /// For each call stack, outermost frame first, the index of a frame by which it differs from all
 /// other stacks of its call site.
 ///

@@ -34,6 +34,7 @@ pub mod flame;
 mod frames;
 pub mod info;
 mod loaded_file;
+pub mod markdown;
 mod notes;
 pub mod peak;
 pub mod phases;

@@ -1,7 +1,9 @@
 // Two snapshots compared, against the report of `vramscope diff`.
 
+import { execFileSync } from "node:child_process";
+import { copyFileSync } from "node:fs";
 import type { Locator, Page } from "@playwright/test";
-import { print } from "../lib/cli.js";
+import { deviceOf, print, program } from "../lib/cli.js";
 import { renamed, testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
 import type { Viewer } from "../lib/viewer.js";
@@ -25,7 +27,11 @@ interface Diff {
       ooms: Change;
       findings: Change;
       categories: (Change & { category: string })[];
-      stacks: (Change & { site: string; frames: { name: string; line: number }[] })[];
+      stacks: (Change & {
+        site: string;
+        matched: string;
+        frames: { name: string; line: number }[];
+      })[];
     },
   ];
 }
@@ -33,8 +39,27 @@ interface Diff {
 const diffOf = (a: string, b: string, ...more: string[]) =>
   (print(testData(""), ["diff", a, b, ...more]) as Diff).pairs[0];
 
+/** The call stacks that changed; the others are folded. */
+const changed = ({ stacks }: Diff["pairs"][0]) =>
+  stacks.filter(({ change, matched }) => change !== 0 || matched.startsWith("only"));
+
+const groupOf = ({ change, matched }: Diff["pairs"][0]["stacks"][0]) => {
+  if (matched === "only_a") return "gone";
+  if (matched === "only_b") return "new";
+  if (change === 0) return "unchanged";
+  return change > 0 ? "grown" : "shrunk";
+};
+
 const values = (cells: Locator) =>
   cells.evaluateAll((all) => all.map((cell) => Number(cell.getAttribute("data-value"))));
+
+const peakOf = (file: string) => deviceOf(file).requested_bytes.peak;
+
+/** The index of the file with the median peak. */
+function medianOf(files: string[]): number {
+  const sorted = files.toSorted((x, y) => peakOf(x) - peakOf(y));
+  return files.indexOf(sorted[Math.floor((sorted.length - 1) / 2)] ?? "");
+}
 
 /** Opens these files and waits until all views show the last of them. */
 async function open(viewer: Viewer, ...files: [name: string, from: string][]): Promise<void> {
@@ -80,7 +105,7 @@ test("totals and call stacks are the command line's, and fit beside the details"
       await expect(total(page, category, "change")).toHaveAttribute("data-value", String(change));
     }
     const stacks = page.getByTestId("compare-stacks");
-    await expect(stacks).toHaveAttribute("data-total", String(diff.stacks.length));
+    await expect(stacks).toHaveAttribute("data-total", String(changed(diff).length));
     for (const column of ["a", "b", "change"] as const) {
       const shown = await values(stacks.locator(`.table-row [data-column=${column}]`));
       expect(shown.length).toBeGreaterThan(5);
@@ -92,7 +117,7 @@ test("totals and call stacks are the command line's, and fit beside the details"
 
     await page.getByTestId("compare-band").selectOption("reserved_bytes");
     const reserved = diffOf(SMALL, LEAK, "--band", "reserved_bytes");
-    await expect(stacks).toHaveAttribute("data-total", String(reserved.stacks.length));
+    await expect(stacks).toHaveAttribute("data-total", String(changed(reserved).length));
     await expect(stacks.locator(".table-row [data-column=change]").first()).toHaveAttribute(
       "data-value",
       String(reserved.stacks[0]?.change),
@@ -158,8 +183,9 @@ test("a link and a reload restore both sides", async ({ viewer, page }) => {
   const chosen = (select: Locator) => select.locator("option:checked");
   await open(viewer, ...three);
   await page.keyboard.press("6");
-  // The state does not keep a default neighbor.
-  await expect(chosen(a)).toHaveText("rank 1");
+  // The state does not keep the usual baseline.
+  const usual = `rank ${medianOf(three.map(([, from]) => from))}`;
+  await expect(chosen(a)).toHaveText(usual);
   expect((await viewer.state()).a).toBeUndefined();
   await b.selectOption({ label: "rank 1" });
   await a.selectOption({ label: "rank 2" });
@@ -177,9 +203,9 @@ test("a link and a reload restore both sides", async ({ viewer, page }) => {
 
   await page.evaluate(() => window.vramscope.setState({ path: "rank2.gz", a: "rank0.gz" }));
   await expectTotals(page, diffOf(SMALL, OLD));
-  // A side that is not open is replaced by the default neighbor.
+  // A side that is not open is replaced by the usual baseline.
   await page.evaluate(() => window.vramscope.setState({ a: "rank7.gz" }));
-  await expect(chosen(a)).toHaveText("rank 1");
+  await expect(chosen(a)).toHaveText(usual);
   expect((await viewer.state()).a).toBeUndefined();
 });
 
@@ -211,7 +237,10 @@ test("the backslash pins and swaps the sides, and curves align by event, time an
     const plot = page.getByTestId("compare-curves");
     const by = (name: string) =>
       page.getByRole("group", { name: "Aligned by" }).getByRole("button", { name });
-    await expect(plot).toHaveAttribute("data-align", "event");
+    await page.getByTestId("compare-a").selectOption({ label: "rank 0" });
+    await page.getByTestId("compare-b").selectOption({ label: "rank 2" });
+    // By step, because both recordings have steps and nothing else was chosen.
+    await expect(plot).toHaveAttribute("data-align", "step");
     await expect(by("time")).toBeDisabled();
     await expect(by("time")).toHaveAttribute("title", "B was recorded without times");
     await viewer.row("rank1.gz").click();
@@ -281,4 +310,115 @@ test("a rank that was unloaded is read again for the comparison", async ({ viewe
   await page.keyboard.press("6");
   await page.getByTestId("compare-a").selectOption({ label: "rank 0" });
   await expectTotals(page, diffOf(LEAK, SMALL));
+});
+
+test("the first file is the baseline, and what changed comes first", async ({ viewer, page }) => {
+  await viewer.open([renamed(SMALL, "a.gz"), renamed(LEAK, "b.gz")]);
+  for (const name of ["a.gz", "b.gz"]) await viewer.expectRow(name, "ready");
+  await answering(page);
+  await page.keyboard.press("6");
+  const chosen = (side: string) => page.getByTestId(`compare-${side}`).locator("option:checked");
+  await test.step("whichever file is in focus", async () => {
+    for (const name of ["a.gz", "b.gz", "a.gz"]) {
+      await viewer.row(name).click();
+      await expect(chosen("a")).toHaveText("a.gz");
+      await expect(chosen("b")).toHaveText("b.gz");
+    }
+  });
+  const diff = diffOf(SMALL, LEAK);
+  await test.step("groups of call stacks", async () => {
+    const groups = page.getByRole("group", { name: "Groups of call stacks" });
+    const of = (key: string) => diff.stacks.filter((stack) => groupOf(stack) === key);
+    const table = page.getByTestId("compare-stacks");
+    for (const key of ["new", "gone", "grown", "shrunk", "unchanged"]) {
+      const stacks = of(key);
+      const button = groups.locator(`[data-group=${key}]`);
+      await expect(button).toHaveCount(stacks.length > 0 ? 1 : 0);
+      if (stacks.length === 0) continue;
+      await expect(button).toHaveAttribute("data-value", String(stacks.length));
+      await button.click();
+      await expect(table).toHaveAttribute("data-total", String(stacks.length));
+      await button.click();
+      await expect(table).toHaveAttribute("data-total", String(changed(diff).length));
+    }
+  });
+  await test.step("equal rows are folded behind their number", async () => {
+    const same = diff.categories.filter(({ change }) => change === 0);
+    expect(same.length).toBeGreaterThan(0);
+    const row = page.getByTestId("compare-totals").locator(`[data-key=${same[0]?.category}]`);
+    await expect(row).toBeHidden();
+    await page
+      .getByRole("button", { name: `${same.length} unchanged` })
+      .first()
+      .click();
+    await expect(row).toBeVisible();
+  });
+  await test.step("the difference is an area with its sign", async () => {
+    const area = page.getByTestId("compare-difference");
+    await expect(area.locator("[data-at=most]")).toHaveText(/^\+[\d.]+ [KMG]iB$/);
+    await expect(area.locator("path[data-side=B]")).toHaveAttribute("d", /^M0 [\d.]+H.*Z$/);
+  });
+});
+
+test("settings, steps and inputs that differ come first", async ({ viewer, page }) => {
+  const SPLIT = "recorded/gpt_max_split.pickle.gz";
+  await open(viewer, ["a.gz", SMALL], ["b.gz", SPLIT]);
+  await page.keyboard.press("6");
+  const rows = page.getByTestId("compare-recording").locator("tbody tr");
+  const { pairs } = print(testData(""), ["diff", SMALL, SPLIT]) as {
+    pairs: { settings: { key: string; a: string | null; b: string | null }[] }[];
+  };
+  const settings = pairs[0]?.settings.filter(({ a, b }) => a !== null && b !== null) ?? [];
+  expect(settings.length).toBeGreaterThan(0);
+  for (const { key, a, b } of settings) {
+    await expect(rows.and(page.locator(`[data-key="${key}"]`)).locator("td")).toHaveText([
+      a ?? "",
+      b ?? "",
+    ]);
+  }
+});
+
+test("the comparison is copied as the Markdown that the program prints", async ({
+  viewer,
+  page,
+  context,
+}, info) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await open(viewer, ["a.pickle.gz", SMALL], ["b.pickle.gz", LEAK]);
+  await page.keyboard.press("6");
+  await page.getByTestId("compare-markdown").click();
+  await expect(page.getByTestId("compare-markdown")).toHaveText("Copied");
+  const folder = info.outputPath();
+  copyFileSync(testData(SMALL), info.outputPath("a.pickle.gz"));
+  copyFileSync(testData(LEAK), info.outputPath("b.pickle.gz"));
+  const printed = execFileSync(
+    program,
+    ["diff", "a.pickle.gz", "b.pickle.gz", "--format", "markdown"],
+    { cwd: folder, encoding: "utf8" },
+  );
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(printed);
+});
+
+test("among ranks the median is compared with the one that differs most", async ({
+  viewer,
+  page,
+}) => {
+  const files = ["recorded/t26/gpt_small.pickle.gz", OLD, "recorded/gpt_amp.pickle.gz", LEAK];
+  await viewer.open(files.map((from, rank) => renamed(from, `rank${rank}.pickle.gz`)));
+  for (const rank of files.keys()) await viewer.expectRow(`rank${rank}.pickle.gz`, "ready");
+  await answering(page);
+  await page.keyboard.press("6");
+  const median = medianOf(files);
+  const usual = peakOf(files[median] ?? "");
+  const far = files
+    .map((file, rank) => ({ rank, by: Math.abs(peakOf(file) - usual) }))
+    .toSorted((x, y) => y.by - x.by)[0];
+  const chosen = (side: string) => page.getByTestId(`compare-${side}`).locator("option:checked");
+  await expect(chosen("a")).toHaveText(`rank ${median}`);
+  await expect(chosen("b")).toHaveText(`rank ${far?.rank}`);
+  // A rank that is chosen is compared with the median.
+  const other = [...files.keys()].find((rank) => rank !== median && rank !== far?.rank) ?? 0;
+  await viewer.row(`rank${other}.pickle.gz`).click();
+  await expect(chosen("a")).toHaveText(`rank ${median}`);
+  await expect(chosen("b")).toHaveText(`rank ${other}`);
 });

@@ -61,6 +61,9 @@ export class Selection {
   readonly #status: Status;
   readonly #selected: (detail: BlockDetail | null) => void;
 
+  /** Whether the row in focus was chosen. */
+  readonly chosen: Signal<boolean> = signal(false);
+
   /** `selected` is called when another block is selected. */
   constructor(
     { runs, viewSelection, filters, plots, status }: SelectionOwners,
@@ -82,6 +85,12 @@ export class Selection {
     return { client, target: { part: trace.partIndex, device: trace.device.device } };
   }
 
+  /** Puts a row in focus that nobody chose: the first one that is ready. */
+  begin(row: { file: RankFile; part: number }, device: number | null): void {
+    this.look(row, device);
+    this.chosen.value = false;
+  }
+
   /** Puts a row in focus. */
   look(row: { file: RankFile; part: number }, device: number | null = null): void {
     this.select(null);
@@ -93,6 +102,7 @@ export class Selection {
       before.partIndex === row.part &&
       before.device?.device === wanted;
     if (!same) this.#viewSelection.reset();
+    this.chosen.value = true;
     this.focus.value = { file: row.file, part: row.part, device };
     this.#runs.pool.focus(row.file);
   }

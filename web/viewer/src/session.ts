@@ -110,7 +110,7 @@ export class Session {
     const { selection, address } = this.stores;
     // The first file that is ready is shown while the others load.
     if (selection.focus.peek() === null)
-      selection.look({ file, part: 0 }, address.pendingState.device ?? null);
+      selection.begin({ file, part: 0 }, address.pendingState.device ?? null);
     void this.loadViews();
     this.#events.loaded(file);
   }

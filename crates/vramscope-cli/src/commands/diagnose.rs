@@ -1,12 +1,12 @@
 //! `vramscope diagnose`.
 
-use super::diff::markdown::escape;
 use super::findings;
 use crate::Failure;
 use crate::arguments::Findings as Arguments;
 use crate::output::{STRONG, styled};
 use std::io::{self, Write};
 use vramscope_report::diagnose::{Diagnosis, MAX_FINDINGS, at_peak, diagnose};
+use vramscope_report::markdown::escape;
 
 /// Prints the verdict about files, the main findings and what could not be looked for.
 ///

@@ -1,19 +1,17 @@
 //! `vramscope diff`.
 
-pub(super) mod markdown;
+mod markdown;
 mod text;
 
 use crate::Failure;
 use crate::arguments::{Common, Diff as Arguments, DiffFormat, Format};
-use crate::output::{self, signed_bytes};
+use crate::output;
 use crate::paths::{self, Found};
 use crate::read;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use vramscope_report::Quantity;
 use vramscope_report::check::Expression;
-use vramscope_report::diff::{Change, Diff, NamedSide, Pair, SettingDiff};
-use vramscope_report::peak::BandKind;
+use vramscope_report::diff::{Diff, NamedSide};
 use vramscope_report::side::Side;
 
 /// Compares two snapshots, or the ranks of two runs.
@@ -99,48 +97,4 @@ fn files(given: &PathBuf) -> Result<Vec<Found>, Failure> {
         return Err(Failure::Input);
     }
     Ok(files)
-}
-
-/// The rows of the table of settings, steps and inputs: name, before, after. Equal steps and inputs
-/// have a row only beside others that differ.
-fn recording_rows(pair: &Pair) -> Vec<[String; 3]> {
-    // A key that is in one file only belongs to another release of PyTorch.
-    let setting = |s: &SettingDiff| Some([s.key.clone(), s.a.clone()?, s.b.clone()?]);
-    let mut rows: Vec<[String; 3]> = pair.settings.iter().filter_map(setting).collect();
-    let number = vramscope_units::signed_grouped;
-    let row = |name: &str, c: Change| [name.to_owned(), number(c.a), number(c.b)];
-    let inputs = pair.tokens.map(|tokens| tokens.input_bytes_per_step);
-    let counts = [("whole training steps", Some(pair.steps)), ("input bytes per step", inputs)];
-    let counts = counts.into_iter().filter_map(|(name, change)| Some((name, change?)));
-    if !rows.is_empty() || counts.clone().any(|(_, change)| change.change != 0) {
-        rows.extend(counts.filter(|(_, c)| (c.a, c.b) != (0, 0)).map(|(name, c)| row(name, c)));
-    }
-    rows
-}
-
-/// The rows of a pair's main table: name, before, after, change, change in percent.
-fn total_rows(pair: &Pair) -> Vec<[String; 5]> {
-    let row = |name: &str, change: Change| {
-        let by = Quantity::change_of_bytes(change.change).text;
-        [name.to_owned(), signed_bytes(change.a), signed_bytes(change.b), by, change.percent()]
-    };
-    let mut rows = Vec::new();
-    for kind in BandKind::ALL {
-        let band = pair.band(kind);
-        let estimate = output::estimate_note(band.exactness);
-        rows.push(row(&format!("{} peak{estimate}", kind.name()), band.peak));
-        if band.start.a != 0 || band.start.b != 0 {
-            rows.push(row(&format!("{} start", kind.name()), band.start));
-        }
-        rows.push(row(&format!("{} end", kind.name()), band.end));
-    }
-    let count = |name: &str, change: Change| {
-        let number = vramscope_units::signed_grouped;
-        let by = vramscope_report::text::signed_count(change.change);
-        [name.to_owned(), number(change.a), number(change.b), by, change.percent()]
-    };
-    rows.push(count("blocks at the peak", pair.blocks));
-    rows.push(count("out-of-memory events", pair.ooms));
-    rows.push(count("findings", pair.findings.count));
-    rows
 }

@@ -1,6 +1,5 @@
 //! Findings and blind spots as text and Markdown, for `anomalies` and `diagnose`.
 
-use super::diff::markdown::{escape, inline_code};
 use crate::Failure;
 use crate::arguments::{Common, DiffFormat, Findings as Arguments, Format};
 use crate::output::{self, ERROR, FAINT, STRONG, WARNING, styled};
@@ -9,6 +8,7 @@ use crate::read;
 use serde::Serialize;
 use std::io::{self, Write};
 use vramscope_report::findings::{BlindSpotRecord, FindingRecord};
+use vramscope_report::markdown::{escape, inline_code};
 use vramscope_report::{Severity, Target};
 use vramscope_units::{Bytes, grouped};
 

@@ -24,6 +24,8 @@ pub enum CompareQuery {
     Stacks {
         /// A filter: a word in a function, a file or the category; empty for no filter.
         text: String,
+        /// The rows of one group, by [`ComparedGroup::key`]; empty for all that changed.
+        group: String,
         /// The first row.
         from: u32,
         /// The maximum number of rows.
@@ -34,6 +36,8 @@ pub enum CompareQuery {
         /// [`ComparedStack::row`].
         row: u32,
     },
+    /// The comparison as Markdown, for a pull request.
+    Markdown,
 }
 
 /// The answer to a [`CompareQuery`].
@@ -47,6 +51,9 @@ pub enum CompareAnswer {
     Stacks(ComparedStacks),
     /// The answer to `Stack`; null if the row does not exist.
     Detail(Option<Box<DetailCard>>),
+    /// The answer to `Markdown`: what `vramscope diff --format markdown` prints; null before a
+    /// comparison.
+    Markdown(Option<String>),
 }
 
 /// The difference between two devices.
@@ -57,20 +64,38 @@ pub struct Comparison {
     /// The headline:
     /// `requested bytes peak at 2.17 GiB in A, at 2.60 GiB in B: +445.1 MiB, +20.1 %`.
     pub text: String,
-    /// The cause of the difference where it is known, then the allocator settings that differ, in
-    /// sentences.
-    pub recording: Vec<String>,
+    /// The cause of the difference where it is known, in sentences.
+    pub causes: Vec<String>,
+    /// The allocator settings that differ, then steps and inputs if they differ.
+    pub recording: Vec<ComparedSetting>,
     /// The event of the band's peak in A and in B: `#1,234`.
     pub peaks: [String; 2],
     /// Each band at its start (if not zero), peak and end, then blocks, OOMs, findings, steps and
     /// input.
     pub totals: Vec<ComparedRow>,
+    /// The number of totals that are equal: `5 unchanged`; empty if there are none.
+    pub totals_unchanged: String,
     /// Live bytes at the peaks by category, the largest change first.
     pub categories: Vec<ComparedRow>,
+    /// The number of categories that are equal: `2 unchanged`; empty if there are none.
+    pub categories_unchanged: String,
     /// The band over both windows by event, by time and by step.
     pub curves: Vec<ComparedCurves>,
     /// Findings that are in one side only.
     pub findings: Vec<ComparedFinding>,
+}
+
+/// A setting or a property of the recording in A and in B.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ComparedSetting {
+    /// The setting's key, or what is counted.
+    pub name: String,
+    /// The value in A.
+    pub a: String,
+    /// The value in B.
+    pub b: String,
 }
 
 /// A number in A and in B.
@@ -109,6 +134,25 @@ pub struct ComparedCurves {
     pub x: Vec<PlaceMark>,
     /// Labels of the y axis, relative to the box from its bottom edge.
     pub y: Vec<PlaceMark>,
+    /// What B has more or less than A.
+    pub difference: Difference,
+}
+
+/// The difference of two curves as areas above and below a line of zero.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Difference {
+    /// Where B has more, as an SVG path in a box of [`COMPARED`], y down.
+    pub more: String,
+    /// Where B has less.
+    pub less: String,
+    /// The height of the line of zero from the top, from 0 to 1.
+    pub zero: f64,
+    /// The largest surplus of B: `+445.1 MiB`; empty if there is none.
+    pub most: String,
+    /// The largest deficit of B: `-540.4 MiB`; empty if there is none.
+    pub least: String,
 }
 
 /// Width and height of the box of [`ComparedCurves`]' paths.
@@ -155,6 +199,23 @@ pub struct ComparedStacks {
     pub from: u32,
     /// The rows.
     pub rows: Vec<ComparedStack>,
+    /// All groups with rows that match the text.
+    pub groups: Vec<ComparedGroup>,
+}
+
+/// Call stacks that changed in one way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ComparedGroup {
+    /// `new`, `gone`, `grown`, `shrunk` or `unchanged`.
+    pub key: String,
+    /// The number of rows in words: `3 new`.
+    pub text: String,
+    /// The number of rows.
+    pub count: u32,
+    /// The change of all of them.
+    pub change: Quantity,
 }
 
 /// A call stack in A and in B.

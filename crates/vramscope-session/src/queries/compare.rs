@@ -10,14 +10,18 @@ pub(crate) use side::side;
 use super::card::category_label;
 use stacks::count_change;
 use vramscope_protocol::views::{
-    CompareAnswer, CompareQuery, ComparedFinding, ComparedRow, ComparedStacks, Comparison,
+    CompareAnswer, CompareQuery, ComparedFinding, ComparedRow, ComparedSetting, ComparedStacks,
+    Comparison,
 };
 use vramscope_report::Quantity;
-use vramscope_report::diff::{Change, Pair, SettingDiff, StackDiff};
+use vramscope_report::diff::{CategoryDiff, Change, Pair, StackDiff, markdown};
 use vramscope_report::finding_text;
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::{Align, Side, SideFinding};
-use vramscope_units::{Bytes, EventIndex};
+use vramscope_units::{Bytes, EventIndex, grouped};
+
+/// Call stacks in the Markdown.
+const MARKDOWN_STACKS: usize = 20;
 
 /// The two sides that were compared last.
 #[derive(Debug)]
@@ -38,11 +42,19 @@ impl Compared {
                 *compared = Self::new(a, b).map(Box::new);
                 CompareAnswer::Comparison(compared.as_ref().map(|c| Box::new(c.comparison())))
             }
-            CompareQuery::Stacks { text, from, count } => {
-                let none =
-                    ComparedStacks { total: 0, text: String::new(), from: 0, rows: Vec::new() };
-                let page = compared.as_ref().map_or(none, |c| c.page(text, *from, *count));
+            CompareQuery::Stacks { text, group, from, count } => {
+                let none = ComparedStacks {
+                    total: 0,
+                    text: String::new(),
+                    from: 0,
+                    rows: Vec::new(),
+                    groups: Vec::new(),
+                };
+                let page = compared.as_ref().map_or(none, |c| c.page(text, group, *from, *count));
                 CompareAnswer::Stacks(page)
+            }
+            CompareQuery::Markdown => {
+                CompareAnswer::Markdown(compared.as_ref().map(|c| c.markdown()))
             }
             &CompareQuery::Stack { row } => {
                 CompareAnswer::Detail(compared.as_ref().and_then(|c| c.detail(row)).map(Box::new))
@@ -56,6 +68,15 @@ impl Compared {
         let stacks = vramscope_report::diff::stacks(&a, &b);
         let names = stacks::names(&stacks);
         Some(Self { a, b, stacks, names })
+    }
+
+    /// The comparison for a pull request, with as many call stacks as the program prints.
+    fn markdown(&self) -> String {
+        let mut pair = Pair::new(&self.a, &self.b);
+        let shown = self.stacks.len().min(MARKDOWN_STACKS);
+        pair.stacks = Some(self.stacks[..shown].to_vec());
+        pair.stacks_left_out = self.stacks.len() - shown;
+        markdown::of_pair(self.b.band, &pair)
     }
 
     fn comparison(&self) -> Comparison {
@@ -83,20 +104,26 @@ impl Compared {
             text: f.text.clone(),
             bytes: Quantity::bytes(Bytes(f.bytes)),
         };
+        let totals = totals(&pair);
+        let category = |c: &CategoryDiff| {
+            let label = category_label(c.category).to_owned();
+            bytes_row(c.category.name().to_owned(), label, c.bytes)
+        };
+        let categories: Vec<ComparedRow> = pair.categories.iter().map(category).collect();
         let new = pair.findings.new.iter().map(|f| finding(true, f));
         Comparison {
             text,
-            recording: recording(&pair),
-            peaks: [place(self.a.event), place(self.b.event)],
-            totals: totals(&pair),
-            categories: pair
-                .categories
-                .iter()
-                .map(|c| {
-                    let label = category_label(c.category).to_owned();
-                    bytes_row(c.category.name().to_owned(), label, c.bytes)
-                })
+            recording: pair
+                .recording_rows()
+                .into_iter()
+                .map(|[name, a, b]| ComparedSetting { name, a, b })
                 .collect(),
+            causes: pair.causes.clone(),
+            peaks: [place(self.a.event), place(self.b.event)],
+            totals_unchanged: unchanged(&totals),
+            totals,
+            categories_unchanged: unchanged(&categories),
+            categories,
             curves: [Align::Event, Align::Time, Align::Step]
                 .map(|align| curves::curves(&self.a, &self.b, align))
                 .into(),
@@ -105,12 +132,12 @@ impl Compared {
     }
 }
 
-/// The cause of the difference where it is known, then the allocator settings that differ.
-fn recording(pair: &Pair) -> Vec<String> {
-    let setting = |s: &SettingDiff| {
-        Some(format!("{}: {} in A, {} in B.", s.key, s.a.as_ref()?, s.b.as_ref()?))
-    };
-    pair.causes.iter().cloned().chain(pair.settings.iter().filter_map(setting)).collect()
+/// The number of rows without a change in words.
+fn unchanged(rows: &[ComparedRow]) -> String {
+    match rows.iter().filter(|row| row.change.value == 0).count() {
+        0 => String::new(),
+        count => format!("{} unchanged", grouped(count as u64)),
+    }
 }
 
 /// The totals of all bands, then counts.

@@ -40,8 +40,18 @@ fn compare(coordinator: &mut Coordinator, a: &str, b: &str, band: BandKind) -> B
 }
 
 fn stacks(coordinator: &mut Coordinator, text: &str, from: u32, count: u32) -> ComparedStacks {
-    match ask_coordinator(coordinator, CompareQuery::Stacks { text: text.to_owned(), from, count })
-    {
+    group(coordinator, text, "", from, count)
+}
+
+fn group(
+    coordinator: &mut Coordinator,
+    text: &str,
+    group: &str,
+    from: u32,
+    count: u32,
+) -> ComparedStacks {
+    let (text, group) = (text.to_owned(), group.to_owned());
+    match ask_coordinator(coordinator, CompareQuery::Stacks { text, group, from, count }) {
         CompareAnswer::Stacks(page) => page,
         other => panic!("{other:?}"),
     }
@@ -83,7 +93,17 @@ fn totals_and_stacks_equal_the_report() {
 
         let all = pair.stacks.as_ref().expect("the stacks of the only pair");
         let page = stacks(&mut coordinator, "", 0, u32::MAX);
-        assert_eq!(page.total as usize, all.len());
+        // Unchanged stacks are last, and folded.
+        let same = group(&mut coordinator, "", "unchanged", 0, u32::MAX);
+        assert_eq!((page.total + same.total) as usize, all.len());
+        let of_groups: u32 = page.groups.iter().map(|g| g.count).sum();
+        assert_eq!(of_groups as usize, all.len());
+        for group_row in &page.groups {
+            let listed = group(&mut coordinator, "", &group_row.key, 0, u32::MAX);
+            assert_eq!(listed.total, group_row.count, "{}", group_row.key);
+            let change: i128 = listed.rows.iter().map(|row| row.change.value).sum();
+            assert_eq!(change, group_row.change.value, "{}", group_row.key);
+        }
         for (row, stack) in page.rows.iter().zip(all) {
             let values = [&row.a, &row.b, &row.change].map(|quantity| quantity.value);
             let bytes = [stack.bytes.a, stack.bytes.b, stack.bytes.change];
@@ -100,12 +120,11 @@ fn comparison_names_settings_steps_and_input() {
     let (band, split) = (BandKind::Requested, "recorded/gpt_max_split.pickle.gz");
     let shown = compare(&mut coordinator, GPT, split, band);
     let pair = Pair::new(&report_side(GPT, band), &report_side(split, band));
-    assert_eq!(shown.recording[..1], pair.causes);
-    assert!(
-        shown.recording.contains(&"max_split_size: -1 in A, 134217728 in B.".to_owned()),
-        "{:?}",
-        shown.recording
-    );
+    assert_eq!(shown.causes, pair.causes);
+    let rows: Vec<[&str; 3]> =
+        shown.recording.iter().map(|row| [&*row.name, &*row.a, &*row.b]).collect();
+    assert!(rows.contains(&["max_split_size", "-1", "134217728"]), "{rows:?}");
+    assert!(rows.contains(&["whole training steps", "4", "6"]), "{rows:?}");
     let total = |key: &str| {
         let row = shown.totals.iter().find(|t| t.key == key).expect(key);
         [row.a.value, row.b.value]
@@ -118,7 +137,8 @@ fn comparison_names_settings_steps_and_input() {
 fn stacks_of_one_site_name_the_frame_that_distinguishes_them() {
     let mut coordinator = Coordinator::default();
     compare(&mut coordinator, GPT, LEAK, BandKind::Requested);
-    let rows = stacks(&mut coordinator, "", 0, u32::MAX).rows;
+    let mut rows = stacks(&mut coordinator, "", 0, u32::MAX).rows;
+    rows.extend(group(&mut coordinator, "", "unchanged", 0, u32::MAX).rows);
     let with_via = rows.iter().filter(|row| !row.via.is_empty()).count();
     assert!(with_via > 10 && with_via < rows.len(), "{with_via} of {}", rows.len());
     for row in &rows {
@@ -163,7 +183,8 @@ fn stacks_have_pages_a_filter_and_details() {
     let frames = card.stack.expect("its stack").frames;
     assert_eq!((frames[0].name.as_str(), frames[0].line), ("train_step", 31));
     assert!(card.copy.contains("p_gpt.py:31"), "{}", card.copy);
-    assert!(detail(&mut coordinator, all.total).is_none());
+    let unchanged = group(&mut coordinator, "", "unchanged", 0, 0).total;
+    assert!(detail(&mut coordinator, all.total + unchanged).is_none());
     // An invalid side gives no comparison, and drops the previous one.
     let nothing = CompareQuery::Sides { a: "{}".to_owned(), b: String::new() };
     assert!(matches!(ask_coordinator(&mut coordinator, nothing), CompareAnswer::Comparison(None)));

@@ -488,7 +488,7 @@ event: number,
  */
 bytes: Quantity, 
 /**
- * The address, followed by the number of earlier blocks at it: `0x7600_2a00_0000_3`.
+ * The address, and which block at it this is: `0x76002a000000 (4th block here)`.
  */
 address: string, 
 /**
@@ -559,6 +559,11 @@ export type FrameRow = {
  * The function.
  */
 name: string, 
+/**
+ * A short name: `aten::mul` for an operator's C++ function, else the function without its
+ * arguments.
+ */
+function: string, 
 /**
  * The file's path as recorded.
  */
@@ -1936,7 +1941,7 @@ freed: string,
  */
 lifetime: Quantity, 
 /**
- * The address, followed by the number of earlier blocks at it: `0x7600_2a00_0000_3`.
+ * The address, and which block at it this is: `0x76002a000000 (4th)`.
  */
 address: string, 
 /**
@@ -2419,6 +2424,10 @@ b: string, } } | { "stacks": {
  */
 text: string, 
 /**
+ * The rows of one group, by [`ComparedGroup::key`]; empty for all that changed.
+ */
+group: string, 
+/**
  * The first row.
  */
 from: number, 
@@ -2429,9 +2438,9 @@ count: number, } } | { "stack": {
 /**
  * [`ComparedStack::row`].
  */
-row: number, } };
+row: number, } } | "markdown";
 
-export type CompareAnswer = { "comparison": Comparison | null } | { "stacks": ComparedStacks } | { "detail": DetailCard | null };
+export type CompareAnswer = { "comparison": Comparison | null } | { "stacks": ComparedStacks } | { "detail": DetailCard | null } | { "markdown": string | null };
 
 export type Comparison = { 
 /**
@@ -2440,10 +2449,13 @@ export type Comparison = {
  */
 text: string, 
 /**
- * The cause of the difference where it is known, then the allocator settings that differ, in
- * sentences.
+ * The cause of the difference where it is known, in sentences.
  */
-recording: Array<string>, 
+causes: Array<string>, 
+/**
+ * The allocator settings that differ, then steps and inputs if they differ.
+ */
+recording: Array<ComparedSetting>, 
 /**
  * The event of the band's peak in A and in B: `#1,234`.
  */
@@ -2454,9 +2466,17 @@ peaks: [string, string],
  */
 totals: Array<ComparedRow>, 
 /**
+ * The number of totals that are equal: `5 unchanged`; empty if there are none.
+ */
+totalsUnchanged: string, 
+/**
  * Live bytes at the peaks by category, the largest change first.
  */
 categories: Array<ComparedRow>, 
+/**
+ * The number of categories that are equal: `2 unchanged`; empty if there are none.
+ */
+categoriesUnchanged: string, 
 /**
  * The band over both windows by event, by time and by step.
  */
@@ -2492,6 +2512,60 @@ change: Quantity,
  */
 percent: string, };
 
+export type ComparedSetting = { 
+/**
+ * The setting's key, or what is counted.
+ */
+name: string, 
+/**
+ * The value in A.
+ */
+a: string, 
+/**
+ * The value in B.
+ */
+b: string, };
+
+export type ComparedGroup = { 
+/**
+ * `new`, `gone`, `grown`, `shrunk` or `unchanged`.
+ */
+key: string, 
+/**
+ * The number of rows in words: `3 new`.
+ */
+text: string, 
+/**
+ * The number of rows.
+ */
+count: number, 
+/**
+ * The change of all of them.
+ */
+change: Quantity, };
+
+export type Difference = { 
+/**
+ * Where B has more, as an SVG path in a box of [`COMPARED`], y down.
+ */
+more: string, 
+/**
+ * Where B has less.
+ */
+less: string, 
+/**
+ * The height of the line of zero from the top, from 0 to 1.
+ */
+zero: number, 
+/**
+ * The largest surplus of B: `+445.1 MiB`; empty if there is none.
+ */
+most: string, 
+/**
+ * The largest deficit of B: `-540.4 MiB`; empty if there is none.
+ */
+least: string, };
+
 export type ComparedCurves = { 
 /**
  * The axis by which the curves are aligned.
@@ -2516,7 +2590,11 @@ x: Array<PlaceMark>,
 /**
  * Labels of the y axis, relative to the box from its bottom edge.
  */
-y: Array<PlaceMark>, };
+y: Array<PlaceMark>, 
+/**
+ * What B has more or less than A.
+ */
+difference: Difference, };
 
 export type PlaceMark = { 
 /**
@@ -2566,7 +2644,11 @@ from: number,
 /**
  * The rows.
  */
-rows: Array<ComparedStack>, };
+rows: Array<ComparedStack>, 
+/**
+ * All groups with rows that match the text.
+ */
+groups: Array<ComparedGroup>, };
 
 export type ComparedStack = { 
 /**

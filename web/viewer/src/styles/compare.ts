@@ -24,7 +24,7 @@ export const compare = `
   display: grid;
   flex: 1;
   min-height: 0;
-  grid-template: minmax(120px, 38%) minmax(0, 1fr) / fit-content(492px) minmax(0, 1fr);
+  grid-template: minmax(170px, 38%) minmax(0, 1fr) / fit-content(492px) minmax(0, 1fr);
 }
 .compare-curves {
   grid-column: 1 / -1;
@@ -33,7 +33,7 @@ export const compare = `
   min-height: 0;
   min-width: 0;
   margin: 0;
-  padding: 8px 14px 22px;
+  padding: 8px 14px 10px;
   border-bottom: 1px solid var(--line);
 }
 .compare-curves figcaption {
@@ -50,9 +50,29 @@ export const compare = `
   position: relative;
   flex: 1;
   min-height: 0;
-  margin-left: 58px;
+  margin: 0 0 20px 58px;
   border-bottom: 1px solid var(--line-strong);
 }
+.compare-difference { position: relative; flex: none; height: 42px; margin: 4px 0 0 58px; }
+.compare-difference svg { display: block; width: 100%; height: 100%; }
+.compare-difference path { fill: var(--side); opacity: 0.75; }
+.compare-difference > span {
+  position: absolute;
+  color: var(--dim);
+  font: 400 var(--small) / 14px var(--mono);
+  white-space: nowrap;
+}
+.compare-difference-name { top: 50%; right: 100%; padding-right: 8px; translate: 0 -50%; }
+.compare-difference > .compare-zero { right: 0; left: 0; border-top: 1px solid var(--line-strong); }
+.compare-difference > [data-at] {
+  right: 2px;
+  padding: 0 3px;
+  border-radius: 3px;
+  background: color-mix(in srgb, var(--surface) 78%, transparent);
+  color: var(--text);
+}
+.compare-difference > [data-at="most"] { top: 0; }
+.compare-difference > [data-at="least"] { bottom: 0; }
 .compare-plot svg {
   position: absolute;
   inset: 0;
@@ -122,7 +142,22 @@ export const compare = `
   color: var(--dim);
   font-size: var(--small);
 }
-.compare-findings { padding: 8px 14px 14px; border-top: 1px solid var(--line); color: var(--dim); }
+.compare-totals tr[hidden] { display: none; }
+.compare-totals .compare-fold td { padding-left: 12px; }
+.compare-recording { border-bottom: 1px solid var(--line); }
+.compare-totals .compare-recording :is(td, tbody th) {
+  height: auto;
+  padding-block: 3px;
+  overflow-wrap: anywhere;
+  white-space: normal;
+  vertical-align: top;
+}
+.compare-recording td { font: 400 12px / 1.45 var(--mono); }
+.compare-groups { display: flex; flex: 1 0 100%; flex-wrap: wrap; gap: 5px; }
+.compare-groups:empty { display: none; }
+.compare-stacks .toolbar > .compare-groups { flex: 1 0 100%; }
+.compare-findings { padding: 8px 14px 14px; color: var(--dim); }
+.grid + .compare-findings { border-top: 1px solid var(--line); }
 .compare-findings li { padding: 5px 0; overflow-wrap: anywhere; }
 .compare-side { font-size: var(--small); }
 .compare-findings strong { color: var(--text); font-weight: 500; }
@@ -162,7 +197,11 @@ export const compare = `
 }
 @container (width < 1120px) {
   .compare-x[data-last="true"] { display: none; }
-  .compare-body { grid-template: 190px max-content 340px / minmax(0, 1fr); overflow: auto; }
+  .compare-body { grid-template: 240px max-content 340px / minmax(0, 1fr); overflow: auto; }
   .compare-totals { border-right: 0; border-bottom: 1px solid var(--line); overflow: auto hidden; }
+}
+@container (width < 560px) {
+  .compare-totals [data-column="percent"] { display: none; }
+  .compare-totals :is(td, th)[data-column="change"] { padding-right: 14px; }
 }
 `;

@@ -78,6 +78,24 @@ export function Stacks({ selection, comparing }: ViewUses<"selection" | "compari
             }}
           />
         </label>
+        <fieldset class="compare-groups" aria-label="Groups of call stacks">
+          {(page?.groups ?? []).map(({ key, text, count, change }) => (
+            <button
+              key={key}
+              type="button"
+              class="toggle"
+              aria-pressed={comparing.group.value === key}
+              data-group={key}
+              data-value={count}
+              title={change.exact}
+              onClick={() => {
+                comparing.group.value = comparing.group.peek() === key ? "" : key;
+              }}
+            >
+              {text} {key !== "unchanged" && <span class="dim">{change.text}</span>}
+            </button>
+          ))}
+        </fieldset>
       </div>
       <Table
         label="Call stacks by change at the peak"

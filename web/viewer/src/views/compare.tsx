@@ -1,14 +1,14 @@
 // Compares two snapshots or ranks: both curves on one axis, totals, and the call stacks that
 // differ.
 
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { fromInput } from "../client/files.js";
-import type { BandKind, ComparedCurves, ComparedRow, Comparison } from "../generated/protocol.js";
-import { COMPARED } from "../generated/protocol.js";
+import type { BandKind, ComparedCurves, Comparison } from "../generated/protocol.js";
 import { type Row, rowName } from "../run.js";
 import type { Uses } from "../stores.js";
 import { Icon } from "../ui/icons.js";
 import { OpenButton } from "../ui/open-button.js";
+import { Curves, Group, Recording } from "./compare-parts.js";
 import { Stacks } from "./compare-stacks.js";
 import type { Comparing } from "./comparing.js";
 import { Choice } from "./controls.js";
@@ -36,6 +36,7 @@ export function Compare({ runs, loader, selection, comparing, shown }: ComparePr
       <div class="toolbar">
         <Side
           name="A"
+          use="baseline"
           rows={rows}
           chosen={comparing.a.value}
           choose={(row) => comparing.choose(row)}
@@ -53,7 +54,7 @@ export function Compare({ runs, loader, selection, comparing, shown }: ComparePr
           name="B"
           rows={rows}
           chosen={comparing.b.value}
-          choose={(row) => selection.look(row)}
+          choose={(row) => comparing.chooseOther(row)}
         />
         <Choice
           label="At the peak of"
@@ -62,6 +63,7 @@ export function Compare({ runs, loader, selection, comparing, shown }: ComparePr
           testid="compare-band"
         />
         <AlignSwitch comparing={comparing} comparison={comparison} />
+        {comparison && <CopyMarkdown comparing={comparing} />}
       </div>
       {comparison ? (
         <Both selection={selection} comparing={comparing} comparison={comparison} />
@@ -117,15 +119,18 @@ function Waiting({ comparing }: { comparing: Comparing }) {
 
 interface SideProperties {
   name: "A" | "B";
+  /** What the side is for. */
+  use?: string;
   rows: readonly Row[];
   chosen: Row | null;
   choose: (row: Row) => void;
 }
 
-function Side({ name, rows, chosen, choose }: SideProperties) {
+function Side({ name, use, rows, chosen, choose }: SideProperties) {
   return (
     <label class="field compare-side" data-side={name}>
       <span class="compare-key">{name}</span>
+      {use}
       <span class="select small">
         <select
           data-testid={`compare-${name.toLowerCase()}`}
@@ -178,34 +183,56 @@ function AlignSwitch({
   );
 }
 
-/** The curves of the chosen alignment; by event if the recordings do not allow it. */
+/** The curves of the chosen alignment; by step, else by event, unless one was chosen. */
 function shownCurves(comparing: Comparing, { curves }: Comparison): ComparedCurves {
-  const wanted = curves.find(
-    ({ align, missing }) => align === comparing.align.value && missing === "",
+  const wanted = comparing.align.value ?? "step";
+  const found = curves.find(({ align, missing }) => align === wanted && missing === "");
+  return (found ?? curves[0]) as ComparedCurves;
+}
+
+function CopyMarkdown({ comparing }: { comparing: Comparing }) {
+  const [copied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!copied) return;
+    const waiting = setTimeout(() => setCopied(false), 1500);
+    return () => clearTimeout(waiting);
+  }, [copied]);
+  return (
+    <span class="toolbar-end">
+      <button
+        type="button"
+        class="button plain"
+        title="Copy the comparison for a pull request"
+        data-testid="compare-markdown"
+        onClick={() => void comparing.copyMarkdown().then(setCopied)}
+      >
+        {copied ? "Copied" : "Copy as Markdown"}
+      </button>
+    </span>
   );
-  return (wanted ?? curves[0]) as ComparedCurves;
 }
 
 type BothProperties = ViewUses<"selection" | "comparing"> & { comparison: Comparison };
 
 function Both({ selection, comparing, comparison }: BothProperties) {
-  const { text, recording, totals, categories, findings } = comparison;
+  const { text, causes, recording, totals, categories, findings } = comparison;
   return (
     <div class="compare-body">
       <Curves curves={shownCurves(comparing, comparison)} text={text} peaks={comparison.peaks} />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
       <section class="compare-totals" aria-label="Totals" tabIndex={0}>
-        {recording.length > 0 && (
-          <ul class="compare-findings" aria-label="Settings and cause" data-testid="compare-cause">
-            {recording.map((sentence) => (
+        {causes.length > 0 && (
+          <ul class="compare-findings" aria-label="Cause" data-testid="compare-cause">
+            {causes.map((sentence) => (
               <li key={sentence}>{sentence}</li>
             ))}
           </ul>
         )}
+        {recording.length > 0 && <Recording rows={recording} />}
         <table class="grid" data-testid="compare-totals">
           <thead>
             <tr>
-              <th scope="col">totals</th>
+              <th scope="col">by category, at the peak</th>
               <th scope="col" data-number="true">
                 A
               </th>
@@ -220,23 +247,15 @@ function Both({ selection, comparing, comparison }: BothProperties) {
               </th>
             </tr>
           </thead>
+          <Group rows={categories} unchanged={comparison.categoriesUnchanged} />
           <tbody>
-            {totals.map((row) => (
-              <Total key={row.key} row={row} />
-            ))}
+            <tr class="compare-heading">
+              <th scope="colgroup" colSpan={5}>
+                totals
+              </th>
+            </tr>
           </tbody>
-          {categories.length > 0 && (
-            <tbody>
-              <tr class="compare-heading">
-                <th scope="colgroup" colSpan={5}>
-                  at the peak, by category
-                </th>
-              </tr>
-              {categories.map((row) => (
-                <Total key={row.key} row={row} />
-              ))}
-            </tbody>
-          )}
+          <Group rows={totals} unchanged={comparison.totalsUnchanged} />
         </table>
         {findings.length > 0 && (
           <ul class="compare-findings" aria-label="Findings of one side only">
@@ -254,82 +273,5 @@ function Both({ selection, comparing, comparison }: BothProperties) {
       </section>
       <Stacks selection={selection} comparing={comparing} />
     </div>
-  );
-}
-
-function Total({ row: { key, label, a, b, change, percent } }: { row: ComparedRow }) {
-  const none = change.raw === "0";
-  return (
-    <tr data-key={key} data-strong={key.endsWith(".peak")} data-none={none}>
-      <th scope="row">{label}</th>
-      <td class="num" data-column="a" data-value={a.raw} title={a.exact}>
-        {a.text}
-      </td>
-      <td class="num" data-column="b" data-value={b.raw} title={b.exact}>
-        {b.text}
-      </td>
-      <td
-        class="num"
-        data-column="change"
-        data-value={change.raw}
-        title={`${change.exact}, ${percent}`}
-      >
-        {change.text}
-      </td>
-      <td class="num" data-column="percent">
-        {percent}
-      </td>
-    </tr>
-  );
-}
-
-function Curves({
-  curves,
-  text,
-  peaks,
-}: {
-  curves: ComparedCurves;
-  text: string;
-  peaks: [string, string];
-}) {
-  return (
-    <figure class="compare-curves">
-      <figcaption>
-        <span data-testid="compare-text">{text}</span>
-        <span class="legend">
-          {(["A", "B"] as const).map((side, index) => (
-            <span key={side} data-side={side}>
-              <span class="line" /> {side}, peak {peaks[index]}
-            </span>
-          ))}
-        </span>
-      </figcaption>
-      <div class="compare-plot" data-testid="compare-curves" data-align={curves.align}>
-        {curves.y.map(({ at, text: label }) => (
-          <span key={label} class="compare-y" style={{ bottom: `${at * 100}%` }}>
-            <span>{label}</span>
-          </span>
-        ))}
-        <svg
-          viewBox={`0 0 ${COMPARED[0]} ${COMPARED[1]}`}
-          preserveAspectRatio="none"
-          role="img"
-          aria-label={text}
-        >
-          <path data-side="A" d={curves.a} />
-          <path data-side="B" d={curves.b} />
-        </svg>
-        {curves.x.map(({ at, text: label }) => (
-          <span
-            key={label}
-            class="compare-x"
-            data-last={at > 0.93}
-            style={{ left: `${at * 100}%` }}
-          >
-            {label}
-          </span>
-        ))}
-      </div>
-    </figure>
   );
 }

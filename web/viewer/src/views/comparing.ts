@@ -1,5 +1,6 @@
-// A comparison of two rows. B is the row in focus. A is the pinned row, else a neighbor of B. Each
-// worker writes its side as text, and the coordinator compares both sides.
+// A comparison of two rows. A is the pinned row, else the baseline of the run. B is the row in
+// focus, unless that is the baseline. Each worker writes its side as text, and the coordinator
+// compares both sides.
 
 import { computed, effect, type Signal, signal, untracked } from "@preact/signals";
 import type { RankFile } from "../client/rank-file.js";
@@ -13,9 +14,12 @@ import type {
   Comparison,
   DetailCard,
 } from "../generated/protocol.js";
+import { copyText } from "../host/clipboard.js";
 import { failureOf, type Row, rowName } from "../run.js";
+import { CLIPBOARD_DENIED } from "../selection.js";
 import type { Uses } from "../stores.js";
 import type { Pin } from "../view-selection.js";
+import { counterpart, pairOf } from "./compare-pair.js";
 
 type ComparingOwners = Uses<"runs" | "selection" | "viewSelection" | "status">;
 
@@ -24,7 +28,10 @@ const pinOf = ({ file: { path }, part }: Row): Pin => ({ path, part });
 
 export class Comparing {
   readonly band: Signal<BandKind> = signal("requested_bytes");
-  readonly align: Signal<Align> = signal("event");
+  /** The chosen alignment; null for the best one that both recordings have. */
+  readonly align: Signal<Align | null> = signal(null);
+  /** The group of the shown call stacks; empty for all that changed. */
+  readonly group: Signal<string> = signal("");
   /** Filter of the call stacks. */
   readonly text: Signal<string> = signal("");
   readonly comparison: Signal<Comparison | null> = signal(null);
@@ -33,11 +40,19 @@ export class Comparing {
   readonly chosen: Signal<number | null> = signal(null);
   /** Why there is no comparison. */
   readonly failure: Signal<string | null> = signal(null);
-  readonly b = computed(
-    () => this.#owners.runs.rows.value.find((row) => this.#owners.selection.isFocused(row)) ?? null,
-  );
+  readonly b = computed(() => this.#b());
   readonly a = computed(() => this.#a());
   readonly #owners: ComparingOwners;
+  /** The baseline and the row that is compared with it, unless the user chooses. */
+  readonly #usual = computed(() =>
+    pairOf(
+      this.#owners.runs.rows.value.map((row) => {
+        const load = row.file.load.value;
+        const peak = load.state === "ready" ? load.loaded.parts[row.part]?.peak : null;
+        return { row, peak: peak ? BigInt(peak.raw) : null };
+      }),
+    ),
+  );
   readonly #open = signal(false);
   /** The visible rows of the table of call stacks. */
   readonly #visible = signal({ from: 0, count: 60 });
@@ -66,14 +81,22 @@ export class Comparing {
     this.#owners.viewSelection.pinned.value = pinOf(row);
   }
 
+  /** Makes a row side B. */
+  chooseOther(row: Row): void {
+    const [a, b] = [this.a.peek(), this.b.peek()];
+    // The sides are never the same row: the other side takes the place.
+    if (b !== null && isSame(row, a)) this.choose(b);
+    this.#owners.selection.look(row);
+  }
+
   /** Makes the row in focus side A and the other row B. A second call swaps them. */
   pin(): void {
-    const [a, b] = [this.a.peek(), this.b.peek()];
-    if (b === null) return;
+    const [a, focused] = [this.a.peek(), this.#focused()];
+    if (focused === null) return;
     const pinned = a !== null && this.#isPinned(a);
-    const other = a !== null && !isSame(a, b) ? a : this.#neighbor(b);
-    const swaps = pinned && !isSame(a, b);
-    this.choose(b);
+    const other = a !== null && !isSame(a, focused) ? a : this.#neighbor(focused);
+    const swaps = pinned && !isSame(a, focused);
+    this.choose(focused);
     // The formerly pinned row gets the focus. With two rows, the other row is always B.
     const { runs, selection } = this.#owners;
     if (other && (swaps || runs.rows.peek().length === 2)) selection.look(other);
@@ -92,6 +115,14 @@ export class Comparing {
     if (now.from !== from || now.count !== count) this.#visible.value = { from, count };
   };
 
+  /** Copies the comparison for a pull request. */
+  async copyMarkdown(): Promise<boolean> {
+    const text = await this.#answer<string>("markdown", "markdown");
+    const done = text !== null && (await copyText(text));
+    this.#owners.status.announce(done ? "Comparison copied as Markdown" : CLIPBOARD_DENIED);
+    return done;
+  }
+
   /** Shows a call stack in the details. */
   async openStack({ row }: ComparedStack): Promise<void> {
     this.chosen.value = row;
@@ -104,7 +135,25 @@ export class Comparing {
   #a(): Row | null {
     const rows = this.#owners.runs.rows.value;
     const pinned = rows.find((row) => this.#isPinned(row));
-    return pinned ?? (this.b.value && this.#neighbor(this.b.value));
+    if (pinned) return pinned;
+    const [baseline] = this.#usual.value ?? [];
+    const b = this.b.value;
+    return baseline && b ? counterpart(rows, baseline, b) : null;
+  }
+
+  #b(): Row | null {
+    const rows = this.#owners.runs.rows.value;
+    const focused = this.#focused();
+    if (rows.some((row) => this.#isPinned(row))) return focused;
+    const [baseline, other] = this.#usual.value ?? [];
+    const isChosen =
+      this.#owners.selection.chosen.value && focused && !isSame(focused, baseline ?? null);
+    return isChosen ? focused : (other ?? focused);
+  }
+
+  #focused(): Row | null {
+    const { runs, selection } = this.#owners;
+    return runs.rows.value.find((row) => selection.isFocused(row)) ?? null;
   }
 
   #isPinned({ file, part }: Row): boolean {
@@ -121,13 +170,16 @@ export class Comparing {
 
   #follow(): void {
     const [a, b, band] = [this.a.value, this.b.value, this.band.value];
-    const device = this.#owners.selection.focus.value?.device ?? null;
+    const focus = this.#owners.selection.focus.value;
+    const device =
+      focus?.file === b?.file && focus?.part === b?.part ? (focus?.device ?? null) : null;
     const ready = this.#open.value && a !== null && b !== null && !isSame(a, b);
     this.#comparisons += 1;
     const latest = this.#comparisons;
     untracked(() => {
       this.failure.value = null;
       this.chosen.value = null;
+      this.group.value = "";
       if (!ready) {
         this.comparison.value = null;
         this.stacks.value = null;
@@ -199,7 +251,7 @@ export class Comparing {
 
   #page(): void {
     const { from, count } = this.#visible.value;
-    const query = { stacks: { text: this.text.value, from, count } };
+    const query = { stacks: { text: this.text.value, group: this.group.value, from, count } };
     if (this.comparison.value === null) return;
     this.#pages += 1;
     const latest = this.#pages;

@@ -84,7 +84,7 @@ fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
             String::new()
         },
     )?;
-    let recording = super::recording_rows(pair);
+    let recording = pair.recording_rows();
     if !recording.is_empty() {
         let mut table = Table::new(&["recording", "before", "after"], &[false; 3]);
         for row in recording {
@@ -98,7 +98,7 @@ fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
     }
     let mut table =
         Table::new(&["", "before", "after", "change", ""], &[false, true, true, true, true]);
-    for row in super::total_rows(pair) {
+    for row in pair.total_rows() {
         table.row(row.into());
     }
     table.write(out)?;

@@ -1,7 +1,9 @@
 //! The curves of two sides in one plot.
 
 use crate::queries::minimap::outline;
-use vramscope_protocol::views::{COMPARED, ComparedCurves, PlaceMark};
+use std::fmt::Write as _;
+use vramscope_protocol::views::{COMPARED, ComparedCurves, Difference, PlaceMark};
+use vramscope_report::Quantity;
 use vramscope_report::side::{Align, Side, SideCurve};
 use vramscope_units::{Tick, byte_ticks, event_ticks, time_ticks};
 
@@ -29,6 +31,7 @@ pub(super) fn curves(side_a: &Side, side_b: &Side, align: Align) -> ComparedCurv
             b: String::new(),
             x: Vec::new(),
             y: Vec::new(),
+            difference: Difference::default(),
         };
     };
     let (from, to) = (a.from.min(b.from), a.to.max(b.to));
@@ -60,5 +63,84 @@ pub(super) fn curves(side_a: &Side, side_b: &Side, align: Align) -> ComparedCurv
         b: path(&b),
         x: marks(x, from, length),
         y: marks(byte_ticks(0.0, scale as f64, 4), 0.0, scale as f64),
+        difference: difference(&a, &b, from, to),
+    }
+}
+
+/// Columns of the difference.
+const COLUMNS: usize = 400;
+
+/// The difference of two curves in `from..to`. Where only one recording has data, there is none.
+fn difference(a: &SideCurve, b: &SideCurve, from: f64, to: f64) -> Difference {
+    let step = (to - from) / COLUMNS as f64;
+    let at = |column: usize| {
+        let x = from + (column as f64 + 0.5) * step;
+        Some(value(b, x)?.saturating_sub(value(a, x)?))
+    };
+    let values: Vec<i64> = (0..COLUMNS).map(|column| at(column).unwrap_or(0)).collect();
+    let most = values.iter().copied().max().unwrap_or(0).max(0);
+    let least = values.iter().copied().min().unwrap_or(0).min(0);
+    let span = (most as f64 - least as f64).max(1.0);
+    let [width, height] = COMPARED.map(f64::from);
+    let zero = most as f64 / span;
+    let path = |of: &dyn Fn(i64) -> i64| {
+        let mut out = String::new();
+        let y = |value: i64| (most - value) as f64 / span * height;
+        let x = |column: usize| column as f64 * width / COLUMNS as f64;
+        let _ = write!(out, "M0 {:.1}", y(0));
+        let mut last = 0;
+        for (column, value) in values.iter().map(|&v| of(v)).enumerate() {
+            if value != last {
+                let _ = write!(out, "H{:.1}V{:.1}", x(column), y(value));
+            }
+            last = value;
+        }
+        let _ = write!(out, "H{width}V{:.1}Z", y(0));
+        out
+    };
+    let text = |bytes: i64| match bytes {
+        0 => String::new(),
+        bytes => Quantity::change_of_bytes(bytes).text,
+    };
+    Difference {
+        more: path(&|v| v.max(0)),
+        less: path(&|v| v.min(0)),
+        zero,
+        most: text(most),
+        least: text(least),
+    }
+}
+
+/// The curve at a position; `None` outside of the recording.
+fn value(curve: &SideCurve, x: f64) -> Option<i64> {
+    let share = (x - curve.from) / (curve.to - curve.from).max(f64::MIN_POSITIVE);
+    if !(0.0..1.0).contains(&share) {
+        return None;
+    }
+    let top = curve.tops.get((share * curve.tops.len() as f64) as usize)?;
+    Some(i64::try_from(*top).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn difference_is_signed_and_ends_with_the_shorter_recording() {
+        let curve = |to: f64, tops: &[u64]| SideCurve {
+            align: Align::Event,
+            from: 0.0,
+            to,
+            tops: tops.to_vec(),
+        };
+        let (a, b) = (curve(4.0, &[100, 100, 300, 300]), curve(2.0, &[400, 100]));
+        let found = difference(&a, &b, 0.0, 4.0);
+        assert_eq!((found.most.as_str(), found.least.as_str(), found.zero), ("+300 B", "", 1.0));
+        // A quarter of the width has 300 bytes more, the next one nothing, and the rest no data.
+        assert_eq!(found.more, "M0 200.0H0.0V0.0H300.0V200.0H1200V200.0Z");
+        assert_eq!(found.less, "M0 200.0H1200V200.0Z");
+        let back = difference(&b, &a, 0.0, 4.0);
+        assert_eq!((back.most.as_str(), back.least.as_str(), back.zero), ("", "-300 B", 0.0));
+        assert_eq!(back.less, "M0 0.0H0.0V200.0H300.0V0.0H1200V0.0Z");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Compared;
 use crate::queries::detail_card::detail_card;
-use vramscope_protocol::views::{ComparedStack, ComparedStacks, DetailCard};
+use vramscope_protocol::views::{ComparedGroup, ComparedStack, ComparedStacks, DetailCard};
 use vramscope_protocol::{DetailRow, FrameRow, StackDetail};
 use vramscope_report::diff::StackDiff;
 use vramscope_report::disambiguate::distinguishing_frames;
@@ -10,8 +10,8 @@ use vramscope_report::{FrameRecord, Quantity, text};
 use vramscope_units::grouped;
 
 impl Compared {
-    /// The rows whose site, frames or category contain a text, case-insensitively.
-    pub(super) fn page(&self, text: &str, from: u32, count: u32) -> ComparedStacks {
+    /// The rows of a group whose site, frames or category contain a text, case-insensitively.
+    pub(super) fn page(&self, text: &str, group: &str, from: u32, count: u32) -> ComparedStacks {
         let wanted = text.trim().to_lowercase();
         let has = |text: &str| text.to_lowercase().contains(&wanted);
         let is_wanted = |i: &usize| {
@@ -20,11 +20,17 @@ impl Compared {
             let in_labels = category || has(&s.site) || has(site) || has(via);
             wanted.is_empty() || in_labels || s.frames.iter().any(|f| has(&f.name) || has(&f.file))
         };
-        let found: Vec<usize> = (0..self.stacks.len()).filter(is_wanted).collect();
+        let mut found: Vec<usize> = (0..self.stacks.len()).filter(is_wanted).collect();
+        let groups = self.groups(&found);
+        // Unchanged rows are shown on request only.
+        found.retain(|&i| match group_of(&self.stacks[i]) {
+            of if group.is_empty() => of != "unchanged",
+            of => of == group,
+        });
         let change =
             found.iter().fold(0i64, |sum, &i| sum.saturating_add(self.stacks[i].bytes.change));
         let all = Quantity::count(self.stacks.len() as u64, "call stack", "call stacks").exact;
-        let count_text = if wanted.is_empty() {
+        let count_text = if found.len() == self.stacks.len() {
             all
         } else {
             format!("{} of {all}", grouped(found.len() as u64))
@@ -50,7 +56,26 @@ impl Compared {
             text: format!("{count_text}, {}", Quantity::change_of_bytes(change).text),
             from,
             rows: found.iter().skip(from as usize).take(count as usize).map(row).collect(),
+            groups,
         }
+    }
+
+    /// The groups of some stacks.
+    fn groups(&self, stacks: &[usize]) -> Vec<ComparedGroup> {
+        let group = |key: &&str| {
+            let rows = stacks.iter().filter(|&&i| group_of(&self.stacks[i]) == *key);
+            let sum = |(count, sum): (u32, i64), &i: &usize| {
+                (count + 1, sum.saturating_add(self.stacks[i].bytes.change))
+            };
+            let (count, change) = rows.fold((0, 0), sum);
+            (count > 0).then(|| ComparedGroup {
+                key: (*key).to_owned(),
+                text: format!("{} {key}", grouped(count.into())),
+                count,
+                change: Quantity::change_of_bytes(change),
+            })
+        };
+        ["new", "gone", "grown", "shrunk", "unchanged"].iter().filter_map(group).collect()
     }
 
     /// The details of a row of the unfiltered table.
@@ -81,6 +106,7 @@ impl Compared {
         }));
         let frame = |f: &FrameRecord<'_>| FrameRow {
             name: f.name.to_string(),
+            function: text::short_name(&f.name),
             file: f.file.to_string(),
             line: f.line,
             place: text::place(&f.file, f.line),
@@ -99,6 +125,17 @@ impl Compared {
         card.copy.extend(stack.frames.iter().map(line));
         card.stack = Some(StackDetail { frames: stack.frames.iter().map(frame).collect(), note });
         Some(card)
+    }
+}
+
+/// How a call stack changed, in a word.
+fn group_of(stack: &StackDiff) -> &'static str {
+    match stack.matched {
+        "only_a" => "gone",
+        "only_b" => "new",
+        _ if stack.bytes.change > 0 => "grown",
+        _ if stack.bytes.change < 0 => "shrunk",
+        _ => "unchanged",
     }
 }
 
