@@ -45,7 +45,7 @@ export function offline(): Plugin {
       const page = readFileSync(join(out, "index.html"), "utf8");
       const isolated = page
         .replace("<html ", "<html data-isolate ")
-        .replace("./sample/", "../sample/");
+        .replaceAll("./sample/", "../sample/");
       if (isolated === page)
         throw new Error("index.html has no <html> tag or sample address to replace");
       writeFileSync(join(copy, "index.html"), isolated);

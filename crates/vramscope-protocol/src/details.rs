@@ -43,7 +43,7 @@ pub struct BlockDetail {
     pub event: i64,
     /// Requested bytes.
     pub bytes: Quantity,
-    /// The address, followed by the number of earlier blocks at it: `0x7600_2a00_0000_3`.
+    /// The address, and which block at it this is: `0x76002a000000 (4th block here)`.
     pub address: String,
     /// The block's properties in display order.
     pub rows: Vec<DetailRow>,
@@ -103,6 +103,9 @@ pub struct StackDetail {
 pub struct FrameRow {
     /// The function.
     pub name: String,
+    /// A short name: `aten::mul` for an operator's C++ function, else the function without its
+    /// arguments.
+    pub function: String,
     /// The file's path as recorded.
     pub file: String,
     /// The line; 0 if unknown.

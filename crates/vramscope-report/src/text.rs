@@ -7,7 +7,7 @@ use vramscope_analysis::{
     Block, NoStack, Origin, SMALL_SIZE, Trace, is_framework_frame, is_library, short_operation,
 };
 use vramscope_snapshot::{Frame, PoolIndex, SegmentType, Snapshot, StreamId};
-use vramscope_units::{Addr, Bytes, EventIndex, Micros, signed_grouped};
+use vramscope_units::{Addr, Bytes, EventIndex, Micros, grouped, signed_grouped};
 
 /// A change of a count with its sign: `+1,204`.
 pub fn signed_count(n: i64) -> String {
@@ -69,6 +69,12 @@ pub fn frame_label(name: &str, file: &str, line: u32) -> String {
     }
     let name = without_arguments(name);
     place_if_known(file, line).map_or_else(|| name.to_owned(), |place| format!("{place} {name}"))
+}
+
+/// A function's short name: its operator or node of the autograd graph, else the name without
+/// arguments.
+pub fn short_name(name: &str) -> String {
+    short_operation(name).unwrap_or_else(|| without_arguments(name).to_owned())
 }
 
 /// A frame with its full name: `(unknown file) at::empty(c10::ArrayRef<long>)`.
@@ -179,12 +185,33 @@ pub fn block_reference(trace: &Trace, block: &Block) -> String {
     }
 }
 
-/// A block's address, followed by the number of earlier blocks at it: `0x7600_2a00_0000_3`.
+/// A block's address, and which block of the window at this address it is:
+/// `0x76002a000000 (4th block here)`. The first one has its address alone.
 pub fn block_address(block: &Block) -> String {
     match block.reuse() {
         0 => block.address.to_string(),
-        earlier => format!("{}_{earlier}", block.address),
+        earlier => format!("{} ({} block here)", block.address, ordinal(earlier + 1)),
     }
+}
+
+/// [`block_address`] for a narrow column: `0x76002a000000 (4th)`.
+pub fn short_block_address(block: &Block) -> String {
+    match block.reuse() {
+        0 => block.address.to_string(),
+        earlier => format!("{} ({})", block.address, ordinal(earlier + 1)),
+    }
+}
+
+/// `1st`, `2nd`, `11th`, `1,203rd`.
+fn ordinal(n: u32) -> String {
+    let ending = match (n % 100, n % 10) {
+        (11..=13, _) => "th",
+        (_, 1) => "st",
+        (_, 2) => "nd",
+        (_, 3) => "rd",
+        _ => "th",
+    };
+    format!("{}{ending}", grouped(n.into()))
 }
 
 /// A stream's handle; `0 (default)` for the default stream.
@@ -197,7 +224,16 @@ pub fn stream(snapshot: &Snapshot, id: StreamId) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{frame_label, without_arguments};
+    use super::{frame_label, ordinal, without_arguments};
+
+    #[test]
+    fn ordinals_of_eleven_to_thirteen_end_in_th() {
+        let all = [1, 2, 3, 4, 11, 12, 13, 21, 101, 111, 1_203].map(ordinal);
+        let expected = [
+            "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "101st", "111th", "1,203rd",
+        ];
+        assert_eq!(all, expected);
+    }
 
     #[test]
     fn frame_label_has_place_and_function() {

@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use vramscope_analysis::SmallSort;
 use vramscope_protocol::{FileEntry, PlannedRow};
-use vramscope_report::rank_of;
 use vramscope_report::text::file_name;
+use vramscope_report::{Quantity, rank_of};
 use vramscope_units::Bytes;
 
 /// The run's title and one row for each file but the skipped ones, by folder, then rank, then path.
@@ -41,7 +41,7 @@ pub fn plan(files: &[FileEntry]) -> (String, Vec<PlannedRow>) {
     });
     let title = match (shown().collect::<Vec<_>>().as_slice(), file_name(&common)) {
         ([one], "") => file_name(&one.path).to_owned(),
-        (_, "") => "files".to_owned(),
+        (all, "") => Quantity::count(all.len() as u64, "file", "files").exact,
         (_, folder) => folder.to_owned(),
     };
     (title, rows.into_iter().map(|(_, row)| row).collect())
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn plan_compares_whole_folder_names() {
         let (title, rows) = plan(&files(&["run1/a.pickle", "run10/b.pickle"]));
-        assert_eq!(title, "files");
+        assert_eq!(title, "2 files");
         assert_eq!(rows[1].group, "run10");
     }
 }

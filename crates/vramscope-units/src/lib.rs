@@ -11,7 +11,7 @@
 //! assert_eq!(Bytes(345_208_832).exact(), "345,208,832 bytes");
 //! assert_eq!(Micros(38_300).to_string(), "38.3 ms");
 //! assert_eq!(EventIndex(3737).to_string(), "#3,737");
-//! assert_eq!(Addr(0x7600_2a00_0000).to_string(), "0x7600_2a00_0000");
+//! assert_eq!(Addr(0x7600_2a00_0000).to_string(), "0x76002a000000");
 //! ```
 //!
 //! Byte units are binary (KiB, MiB, GiB), never decimal. This crate depends on no other crate of
@@ -37,8 +37,8 @@ impl Bytes {
 }
 
 impl fmt::Display for Bytes {
-    /// Binary units with three or four significant digits: `512 B`, `2.00 MiB`, `42.48 GiB`, `329.2
-    /// MiB`.
+    /// Binary units with two to four significant digits: `512 B`, `2.00 MiB`, `42.48 GiB`, `329.2
+    /// MiB`. From 0.95 of a unit on it is written in that unit: `0.98 GiB`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&text::bytes(self.0))
     }
@@ -60,16 +60,16 @@ impl fmt::Display for Micros {
 pub struct Addr(pub u64);
 
 impl Addr {
-    /// The address for programs and file formats: `0x76002a000000`.
+    /// The address as text.
     pub fn plain(self) -> String {
-        format!("{:#x}", self.0)
+        self.to_string()
     }
 }
 
 impl fmt::Display for Addr {
-    /// Hexadecimal, grouped by four digits from the right: `0x7600_2a00_0000`.
+    /// Hexadecimal without groups, as PyTorch and its logs print it: `0x76002a000000`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&text::address(self.0))
+        f.pad(&format!("{:#x}", self.0))
     }
 }
 

@@ -46,8 +46,10 @@ fn reaches(n: u64, over: u64, thousandths: u64) -> bool {
 
 /// The unit in which `n` bytes are written, as an index into `UNITS`.
 pub(crate) fn byte_unit(n: u64) -> usize {
-    // A value that rounds to 1024.0 of a unit is written as 1.00 of the next.
-    (0..UNITS.len() - 1).take_while(|&unit| reaches(n, scale(unit), 1_023_950)).count()
+    // From 0.95 of the next unit on, so that 0.996 GiB and 1.05 GiB are seen to be close. Bytes
+    // are exact up to 1 KiB.
+    let next = |unit: usize| if unit == 0 { n >= 1024 } else { reaches(n, scale(unit + 1), 950) };
+    (0..UNITS.len() - 1).take_while(|&unit| next(unit)).count()
 }
 
 pub(crate) fn scale(unit: usize) -> u64 {
@@ -87,16 +89,4 @@ pub(crate) fn duration(us: i64) -> String {
         }
     };
     format!("{sign}{value} {unit}")
-}
-
-pub(crate) fn address(a: u64) -> String {
-    let digits = format!("{a:x}");
-    let mut out = String::from("0x");
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(4) {
-            out.push('_');
-        }
-        out.push(c);
-    }
-    out
 }

@@ -241,9 +241,11 @@ export const anomaliesOf = (file: string) => cli("anomalies", file).anomalies;
 export const referenceOf = ({ address, alloc_event, preexisting }: BlockRow, device = 0) =>
   `${device}:${address}@${preexisting ? "pre" : alloc_event}`;
 
-/** An address as the page writes it, with the number of earlier blocks there: `0x7600_2a00_3`. */
+/** An address as a table of the page writes it: `0x76002a000000 (4th)`. */
 export function written({ address, reuse }: Pick<BlockRow, "address" | "reuse">): string {
-  const digits = address.replace(/^0x/, "");
-  const groups = digits.replace(/(?<=.)(?=(.{4})+$)/g, "_");
-  return reuse === 0 ? `0x${groups}` : `0x${groups}_${reuse}`;
+  const nth = reuse + 1;
+  const ending = { 1: "st", 2: "nd", 3: "rd" }[nth % 10] ?? "th";
+  const teen = nth % 100 > 10 && nth % 100 < 14;
+  const count = nth.toLocaleString("en-US");
+  return reuse === 0 ? address : `${address} (${count}${teen ? "th" : ending})`;
 }

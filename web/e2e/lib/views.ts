@@ -71,9 +71,15 @@ export class Views {
     return this.pane(tab);
   }
 
-  #click(list: "Views" | "Drawer", tab: Tab): Promise<void> {
+  /** Clicks a tab, or its item in the menu of those that do not fit. */
+  async #click(list: "Views" | "Drawer", tab: Tab): Promise<void> {
     const tabs = this.page.getByRole("tablist", { name: list, exact: true });
-    return tabs.getByRole("tab", { name: new RegExp(`^${tab}`) }).click();
+    const found = tabs.getByRole("tab", { name: new RegExp(`^${tab}`) });
+    const more = this.page.getByRole("button", { name: `More ${list.toLowerCase()}` });
+    await expect(found.or(more).first()).toBeVisible();
+    if ((await found.count()) > 0) return found.click();
+    await more.click();
+    await this.page.locator(".more-tabs .menu-item:visible", { hasText: tab }).click();
   }
 
   /** Sets the state by the element's method. */

@@ -182,9 +182,9 @@ test("weights, search and hidden frames add up as on the command line", async ({
     const sel = `0:${block?.address}@${block?.alloc_event}`;
     expect(await page.evaluate((name) => window.vramscope.select(name), sel)).toBe(true);
     const hide = pane.getByRole("button", { name: "hide framework" });
-    const folded = viewer.details.getByText(/framework frames/);
+    const folded = viewer.details.getByTestId("all-frames");
     await expect(hide).toHaveAttribute("aria-pressed", "true");
-    await expect(folded.first()).toBeVisible();
+    await expect(folded).toHaveText(`show all ${block?.frames.length} frames`);
     await page.keyboard.press("h");
     await expect(hide).toHaveAttribute("aria-pressed", "false");
     await expect(folded).toHaveCount(0);

@@ -132,7 +132,7 @@ export class Address {
     const { selection, viewSelection, filters, navigation, appearance } = this.#owners;
     if (state.theme) appearance.theme.value = state.theme;
     if (state.axis) selection.axis.value = state.axis;
-    if (state.view) navigation.view.value = state.view;
+    if (state.view) navigation.center(state.view);
     if (state.drawer) navigation.drawer.value = state.drawer === "none" ? null : state.drawer;
     if (state.find !== undefined) viewSelection.search.value = state.find;
     if (state.filter !== undefined) filters.set(termsOf(state.filter));

@@ -1,6 +1,6 @@
-// The viewer as a custom element: <vramscope-viewer src run theme view readonly mode sample guide
-// page threads wasm-url worker-url>. Its state is in a `Session` that lives from entering a
-// document to leaving it. Two elements on a page share nothing.
+// The viewer as a custom element: <vramscope-viewer src run theme view readonly mode sample
+// examples guide page threads wasm-url worker-url>. Its state is in a `Session` that lives from
+// entering a document to leaving it. Two elements on a page share nothing.
 
 import { effect, signal } from "@preact/signals";
 import { render } from "preact";
@@ -8,6 +8,7 @@ import { fromInput, fromScript, type LoadInput } from "./client/files.js";
 import type { RankFile } from "./client/rank-file.js";
 import { fromIndex, RunWatch } from "./client/run-index.js";
 import type { BlockDetail, Failure, Hit } from "./generated/protocol.js";
+import { isFirstVisit, rememberVisit } from "./host/first-visit.js";
 import { VIEWS } from "./navigation.js";
 import { failureOf } from "./run.js";
 import { Session } from "./session.js";
@@ -102,6 +103,7 @@ export class VramscopeViewer extends HTMLElement {
     );
     const { stores } = session;
     const sample = this.getAttribute("sample");
+    const examples = this.getAttribute("examples");
     const run = this.getAttribute("run");
     const watch = new RunWatch(run ?? sample ?? "", () => stores.status.report(LOST));
     const opening: Opening = {
@@ -113,6 +115,11 @@ export class VramscopeViewer extends HTMLElement {
       files: (files: Iterable<File>) => void stores.loader.open(fromInput(files)),
       add: (files: Iterable<File>) => void stores.loader.add(fromInput(files)),
       openSample: () => void this.#openIndex(session, watch, sample ?? ""),
+      examples,
+      openExample: ({ name, view }) => {
+        stores.navigation.center(view);
+        void this.#openIndex(session, watch, `${examples}${name}.json`);
+      },
       openOffer: () => void this.#openIndex(session, watch, run ?? ""),
     };
     this.#life = { session, opening, end: [() => watch.destroy()] };
@@ -121,6 +128,7 @@ export class VramscopeViewer extends HTMLElement {
     for (const name of ["theme", "view", "readonly", "mode"])
       this.#follow(this.#life, name, this.getAttribute(name));
     this.#listen(this.#life);
+    if (this.hasAttribute("page")) this.#hint(stores);
     this.#root.adoptedStyleSheets = styleSheets();
     render(<App stores={stores} opening={opening} />, this.#root);
     modules.ready().then(
@@ -251,6 +259,15 @@ export class VramscopeViewer extends HTMLElement {
     );
   }
 
+  /** Names the gestures until they are dismissed, once per browser. */
+  #hint({ navigation }: Stores): void {
+    navigation.hint.value = isFirstVisit();
+    const stop = navigation.hint.subscribe((shown) => {
+      if (!shown) rememberVisit();
+    });
+    this.#life?.end.push(stop);
+  }
+
   async #openIndex(session: Session, watch: RunWatch, address: string): Promise<void> {
     const index = fromIndex(address);
     const sources = index.then((run) => run.sources);
@@ -271,7 +288,7 @@ export class VramscopeViewer extends HTMLElement {
     const view = VIEWS.find((known) => known === value);
     const { appearance, navigation } = session.stores;
     if (name === "theme" && theme) appearance.theme.value = theme;
-    if (name === "view" && view) navigation.view.value = view;
+    if (name === "view" && view) navigation.center(view);
     if (name === "readonly") opening.readonly.value = value !== null;
     if (name === "mode") opening.embedded.value = value === "embedded";
   }

@@ -36,23 +36,40 @@ export class Navigation {
   readonly view: Signal<View> = signal("timeline");
   /** The view in the drawer below the center; null when the drawer is closed. */
   readonly drawer: Signal<View | null> = signal("segments");
+  /** The drawers of views that were in the center before. */
+  readonly #drawers = new Map<View, View | null>();
   /** The drawer's share of the center's height. */
-  readonly drawerShare: Signal<number> = signal(0.36);
+  readonly drawerShare: Signal<number> = signal(0.32);
   readonly detailsOpen: Signal<boolean> = signal(true);
   /** Whether the sheet of keys and gestures is open. */
   readonly sheetOpen: Signal<boolean> = signal(false);
   readonly paletteOpen: Signal<boolean> = signal(false);
+  /** Whether the gestures are named over the timeline, for new users. */
+  readonly hint: Signal<boolean> = signal(false);
   readonly #status: Status;
 
   constructor(status: Status) {
     this.#status = status;
   }
 
-  /** Opens a view in the center. The drawer never shows the same view. */
+  /** Opens a view in the center, with the drawer that it had. */
   open(view: View): void {
-    this.view.value = view;
-    if (this.drawer.peek() === view) this.drawer.value = view === "timeline" ? "segments" : null;
+    this.center(view);
     this.#status.announce(VIEW_TITLES[view]);
+  }
+
+  /**
+   * Puts a view in the center. Each view remembers its drawer, which is closed at first: only the
+   * timeline is read together with another view.
+   */
+  center(view: View): void {
+    const before = this.view.peek();
+    if (view === before) return;
+    this.#drawers.set(before, this.drawer.peek());
+    this.view.value = view;
+    const known = this.#drawers.get(view);
+    const first = view === "timeline" ? "segments" : null;
+    this.drawer.value = known === undefined ? first : known;
   }
 
   openDrawer(view: View | null): void {

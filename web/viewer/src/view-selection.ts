@@ -84,6 +84,8 @@ export class ViewSelection {
   readonly dragZooms: Signal<boolean> = signal(false);
   /** Whether frames of PyTorch, Python and C++ are folded or left out. */
   readonly hideFramework: Signal<boolean> = signal(true);
+  /** Whether call stacks show the frames that `hideFramework` folds. */
+  readonly allFrames: Signal<boolean> = signal(false);
   /** Memory budget of the workers of all ranks, in GiB. */
   readonly memory: Signal<number> = signal(defaultMemory());
   readonly segmentSort: Signal<SegmentSort> = signal("size");

@@ -13,9 +13,9 @@ use axum::{Json, Router};
 use std::sync::Arc;
 use tower_http::services::ServeFile;
 
-/// The attribute of the page that names its sample, and its replacement, which names the served
-/// run.
-const SAMPLE: &str = "sample=\"./sample/index.json\"";
+/// The attributes of the page that name its sample and its examples, and their replacement, which
+/// names the served run.
+const SAMPLE: &str = "sample=\"./sample/index.json\" examples=\"./sample/\"";
 const RUN: &str = "run=\"./files/index.json\"";
 
 /// Headers of every response. The first two isolate the page from other origins, which threads

@@ -209,7 +209,7 @@ pub struct BlockLine {
     pub freed: String,
     /// The lifetime in microseconds, or in events without a clock.
     pub lifetime: Quantity,
-    /// The address, followed by the number of earlier blocks at it: `0x7600_2a00_0000_3`.
+    /// The address, and which block at it this is: `0x76002a000000 (4th)`.
     pub address: String,
     /// The stream's handle, a signed number. The text of a long handle is only its end.
     pub stream: Quantity,

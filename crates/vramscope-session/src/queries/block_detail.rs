@@ -182,6 +182,7 @@ fn pool(snapshot: &Snapshot, trace: &Trace, block: &Block) -> String {
 pub(crate) fn stack(snapshot: &Snapshot, stack: StackId, note: Option<&str>) -> StackDetail {
     let row = |frame: Frame| FrameRow {
         name: snapshot.text(frame.name).into_owned(),
+        function: text::short_name(&snapshot.text(frame.name)),
         file: snapshot.text(frame.file).into_owned(),
         line: frame.line,
         place: text::place(&snapshot.text(frame.file), frame.line),

@@ -146,7 +146,7 @@ fn line(at: Target<'_>, index: u32) -> BlockLine {
         },
         freed: freed(trace, block),
         lifetime: text::short_lifetime(trace, block),
-        address: text::block_address(block),
+        address: text::short_block_address(block),
         stream: short_stream(at.snapshot(), block.stream),
         site: block_site(at, block),
         color: site_color(&entry.sites, block.stack).word(),

@@ -220,7 +220,7 @@ fn row(at: Target<'_>, blocks: &EventBlocks, event: u32) -> EventRow {
     let row = trace.device.events.start + event;
     let block = blocks.get(event);
     let address = match block {
-        Some(block) => text::block_address(&trace.blocks[block as usize]),
+        Some(block) => text::short_block_address(&trace.blocks[block as usize]),
         None if events.addr(row).0 == 0 => String::new(),
         None => events.addr(row).to_string(),
     };

@@ -239,8 +239,8 @@ pub(super) fn released_by(trace: &Trace, span: &Span) -> Option<EventIndex> {
     (span.leaves < trace.slots()).then(|| EventIndex(span.leaves.saturating_sub(1)))
 }
 
-/// The tooltip of a row: `large segment at 0x7600_2a00_0000, pool default, stream 0 (default), from
-/// #12 to the end`. A shared row starts with `12 large segments at 0x7600_2a00_0000 in turn`.
+/// The tooltip of a row: `large segment at 0x76002a000000, pool default, stream 0 (default), from
+/// #12 to the end`. A shared row starts with `12 large segments at 0x76002a000000 in turn`.
 fn title(at: Target<'_>, row: &[u32]) -> String {
     let (trace, snapshot) = (at.trace(), at.snapshot());
     let [first, last] =

@@ -69,6 +69,8 @@ export abstract class CanvasPlot<H> {
   readonly #pointer: PointerHover<H>;
   /** Requested tiles that have not come. A new worker is asked for them again. */
   #outstanding: TileKey[] = [];
+  /** Whether other strips may be under a resting pointer than at the last frame. */
+  #changed = false;
   #frame = 0;
 
   constructor(kind: LayerKind, surface: Surface, events: PlotEvents, options: GestureOptions) {
@@ -88,7 +90,8 @@ export abstract class CanvasPlot<H> {
 
   resize(width: number, height: number): void {
     this.view.resize(width, height, globalThis.devicePixelRatio);
-    this.draw();
+    // The plot may have moved away from under the pointer.
+    this.clearHover();
   }
 
   setTheme(dark: boolean): void {
@@ -287,12 +290,17 @@ export abstract class CanvasPlot<H> {
     this.labels.value = this.view.labels();
     this.boxes.value = this.view.boxes();
     const { x0, x1, y0, y1 } = this.view.getView();
-    const heights = this.heights.peek();
-    if (heights?.y0 !== y0 || heights.y1 !== y1) this.heights.value = { y0, y1 };
-    const range = this.range.peek();
-    if (range?.x0 === x0 && range.x1 === x1) return;
-    this.range.value = { x0, x1 };
-    this.#pointer.viewMoved(true);
+    const [heights, range] = [this.heights.peek(), this.range.peek()];
+    if (heights?.y0 !== y0 || heights?.y1 !== y1) {
+      this.heights.value = { y0, y1 };
+      this.#changed = true;
+    }
+    if (range?.x0 !== x0 || range?.x1 !== x1) {
+      this.range.value = { x0, x1 };
+      this.#changed = true;
+    }
+    if (this.#changed) this.#pointer.viewMoved(true);
+    this.#changed = false;
   }
 
   #ask(tiles: TileKey[]): void {
@@ -311,6 +319,7 @@ export abstract class CanvasPlot<H> {
       return;
     this.#outstanding = this.#outstanding.filter((key) => !isSameKey(key, tile.key));
     this.view.putTile(tile.key, positions, colors, blocks);
+    this.#changed = true;
     if (this.#outstanding.length === 0) this.tilesCame();
     this.draw();
   }

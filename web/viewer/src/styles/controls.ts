@@ -35,6 +35,40 @@ export const controls = `
 }
 .button.plain:hover { background: var(--raised); color: var(--text); }
 .button.plain:disabled { background: none; color: var(--faint); opacity: 0.55; cursor: default; }
+.menu { position: relative; flex: none; }
+.menu-button { gap: 4px; }
+.menu-button .icon { width: 11px; height: 11px; }
+.menu-button[aria-expanded="true"] { background: var(--raised); color: var(--text); }
+.menu-panel {
+  position: absolute;
+  top: calc(100% + 4px);
+  z-index: 20;
+  display: flex;
+  flex-direction: column;
+  min-width: 168px;
+  padding: 4px;
+  border-radius: var(--radius);
+  background: var(--surface);
+  box-shadow: var(--shadow);
+}
+.menu-panel[hidden] { display: none; }
+.menu-panel[data-align="start"] { left: 0; }
+.menu-panel[data-align="end"] { right: 0; }
+.menu-item {
+  justify-content: flex-start;
+  gap: 9px;
+  width: 100%;
+  height: 30px;
+  padding: 0 10px;
+  border-color: transparent;
+  background: none;
+  text-align: left;
+}
+.menu-item .icon { width: 14px; height: 14px; color: var(--dim); }
+.menu-item:hover, .menu-item:has(:focus-visible) { border-color: transparent; }
+.middle-cut { display: flex; min-width: 0; white-space: pre; }
+.middle-cut > :first-child { overflow: hidden; text-overflow: ellipsis; }
+.middle-cut > :last-child { flex: none; }
 .link {
   padding: 0 2px;
   border: 0;
@@ -127,6 +161,8 @@ export const controls = `
   line-height: 16px;
 }
 .segmented { overflow: hidden; }
+.segmented-label { padding: 0 2px 0 9px; color: var(--faint); }
+.segmented-label + button { padding-left: 6px; }
 .segmented button {
   height: 100%;
   padding: 0 10px;

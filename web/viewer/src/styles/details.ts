@@ -32,11 +32,13 @@ export const details = `
 .stack-head {
   display: flex;
   align-items: baseline;
-  justify-content: space-between;
+  gap: 12px;
   padding-bottom: 4px;
 }
+.stack-head h3 { flex: 1; }
+.stack-head .link { flex: none; font-size: 12px; }
 .stack-note { padding-bottom: 6px; color: var(--warn); font-size: 12px; }
-.frame, .fold button {
+.frame {
   display: flex;
   align-items: baseline;
   justify-content: space-between;
@@ -65,16 +67,6 @@ export const details = `
   font-size: var(--small);
 }
 .frame[data-framework="true"] span { color: var(--faint); }
-.fold button {
-  padding: 2px 0;
-  border-width: 0 0 1px;
-  background: none;
-  color: var(--faint);
-  font-size: var(--small);
-  text-align: left;
-  cursor: pointer;
-}
-.fold button:hover { color: var(--text); }
 
 @container (width < 1120px) {
   .details { padding-inline: 13px; }

@@ -43,7 +43,7 @@ export const layout = `
 .controls { display: flex; align-items: center; gap: 8px; flex: none; }
 .tools { display: flex; align-items: center; gap: 2px; margin-left: auto; flex: none; }
 .main { grid-area: main; display: flex; flex-direction: column; min-width: 0; min-height: 0; }
-.main { position: relative; }
+.main { position: relative; outline: 0; }
 .app[data-stage="landing"] .main { overflow: auto; }
 .busy {
   position: absolute;
@@ -79,6 +79,36 @@ export const layout = `
 .notice.offer .icon { color: var(--accent); }
 .notice .button .icon { color: inherit; }
 .notice p { flex: 1; min-width: 0; overflow-wrap: anywhere; }
+/* Over the plot, and open for the pointer: nothing moves when it goes. */
+.hint-strip {
+  position: absolute;
+  top: 8px;
+  right: 12px;
+  z-index: 9;
+  display: flex;
+  align-items: center;
+  gap: 6px;
+  max-width: calc(100% - 84px);
+  padding: 2px 2px 2px 12px;
+  border-radius: 14px;
+  background: var(--surface);
+  box-shadow: var(--shadow);
+  color: var(--dim);
+  font-size: 12px;
+  pointer-events: none;
+}
+.hint-strip .button { border-radius: 12px; pointer-events: auto; }
+.hint-strip p { flex: 1; min-width: 0; }
+.hint-strip b { color: var(--text); font-weight: 550; }
+.hint-strip .button { height: 24px; }
+.hint-strip .icon { width: 12px; height: 12px; }
+.hint-strip kbd {
+  padding: 0 5px;
+  border: 1px solid var(--line-strong);
+  border-radius: 3px;
+  background: var(--surface);
+  font: 400 var(--small) / 16px var(--mono);
+}
 .veil {
   position: absolute;
   inset: 0;
@@ -121,17 +151,17 @@ export const layout = `
 @container (width < 760px) {
   .app[data-stage="run"] {
     grid-template:
-      "header" auto
-      "rail" auto
+      "header" max-content
+      "rail" max-content
       "main" 620px
-      "details" auto / minmax(0, 1fr);
+      "details" max-content / minmax(0, 1fr);
     overflow: auto;
   }
   .app[data-stage="run"][data-rail="header"] {
     grid-template:
-      "header" auto
+      "header" max-content
       "main" 620px
-      "details" auto / minmax(0, 1fr);
+      "details" max-content / minmax(0, 1fr);
   }
   .header { flex-wrap: wrap; gap: 6px 10px; padding-block: 5px; }
   .run { flex: 1 1 0; }

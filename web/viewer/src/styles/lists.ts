@@ -45,7 +45,7 @@ export const lists = `
 .rail-mark[data-severity="high"] { background: var(--error); }
 .settings {
   display: grid;
-  grid-template-columns: repeat(auto-fit, minmax(300px, 1fr));
+  grid-template-columns: repeat(auto-fit, minmax(min(300px, 100%), 1fr));
   gap: 8px 36px;
   flex: 1;
   min-height: 0;
@@ -55,7 +55,7 @@ export const lists = `
 }
 .settings h3 { margin-bottom: 4px; color: var(--dim); font-size: var(--small); font-weight: 500; }
 .settings code { font: 500 12px var(--mono); }
-.setting { padding: 4px 0; }
+.setting { padding: 4px 0; overflow-wrap: anywhere; }
 .setting-value { color: var(--accent); }
 .setting dd { color: var(--dim); }
 .toggles { display: flex; flex-wrap: wrap; gap: 6px; }
@@ -173,5 +173,10 @@ button.share:hover { background: var(--hover); }
   .panes:has(.part-form) > :is(.splitter, .tabs[data-for="drawer"], .pane[data-place="drawer"]) {
     display: none;
   }
+}
+@container (width < 480px) {
+  .ranks.grid :is(th, td) { padding-inline: 2px; font-size: var(--small); }
+  .ranks.grid .bar-cell { width: auto; min-width: 60px; }
+  .ranks.grid th:first-child { padding-left: 12px; }
 }
 `;

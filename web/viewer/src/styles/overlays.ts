@@ -1,17 +1,29 @@
 // Overlays of plots.
 
 export const overlays = `
-.overlay { position: absolute; inset: 0; overflow: hidden; contain: strict; pointer-events: none; }
+.overlay {
+  position: absolute;
+  inset: 0;
+  container-type: inline-size;
+  overflow: hidden;
+  contain: strict;
+  pointer-events: none;
+}
 .overlay > * { position: absolute; top: 0; left: 0; }
+/* The cursor's flag covers labels of the axis. */
+.overlay.marks { z-index: 2; }
 .mark { pointer-events: none; }
 /* Only the knob takes the pointer, because the line below it covers blocks. */
 button.mark { padding: 0; border: 0; background: none; cursor: pointer; }
 button.mark::after { pointer-events: auto; }
 .mark[data-kind="cursor"] { width: 1px !important; background: var(--accent); z-index: 3; }
+/* The flag is in the band of the axis, where it covers no block. */
 .mark[data-kind="cursor"] .mark-text {
-  bottom: 0;
+  top: calc(100% + 5px);
   left: 0;
-  transform: translate(-50%, 0);
+  transform: translateX(
+    clamp(0px - var(--at), -50%, 100cqw - var(--at) - 100%)
+  );
   background: var(--accent-solid);
   color: var(--on-accent);
 }

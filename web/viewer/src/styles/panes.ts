@@ -29,14 +29,11 @@ export const panes = `
 .tabs[data-for="drawer"] { grid-area: drawer-tabs; border-top: 1px solid var(--line); }
 .panes[data-drawer="false"] .tabs[data-for="drawer"] { border-bottom: 0; }
 .tabs .facts, .tabs > .button { margin-left: auto; }
+.tabs[data-for="drawer"] .menu-panel { top: auto; bottom: calc(100% + 4px); }
+.tabs .menu-button { height: 26px; padding: 0 9px; }
 .tabs > .button { height: 24px; }
-.tablist {
-  display: flex;
-  align-self: stretch;
-  min-width: 0;
-  overflow: auto hidden;
-  scrollbar-width: none;
-}
+.tablist { display: flex; flex: none; align-self: stretch; }
+.tabs[data-tight="true"] .facts { position: absolute; visibility: hidden; }
 .tab {
   position: relative;
   padding: 0 9px;
@@ -89,44 +86,23 @@ export const panes = `
   outline: 0;
 }
 .panes[data-drawer="false"] .splitter { display: none; }
+/* What does not fit into one line wraps into the next: nothing in a toolbar is out of sight. */
 .toolbar {
   display: flex;
   flex: none;
-  flex-wrap: nowrap;
+  flex-wrap: wrap;
   align-items: center;
-  gap: 12px;
-  height: 34px;
-  padding: 0 14px;
-  overflow: auto hidden;
+  gap: 4px 12px;
+  min-height: 34px;
+  padding: 3px 14px;
   border-bottom: 1px solid var(--line);
   font-size: 12px;
   white-space: nowrap;
-  scrollbar-width: none;
 }
-/* Scrolls: children that hide their overflow would shrink to nothing otherwise. */
-.toolbar > * { flex: none; }
+.toolbar > * { flex: none; max-width: 100%; }
 .toolbar-end { display: inline-flex; align-items: center; gap: 2px; margin-left: auto; }
 .toolbar .button { height: 24px; gap: 4px; font-size: 12px; }
 .toolbar .icon { width: 13px; height: 13px; }
-/* A scrolling list fades out on the sides where it continues. */
-@supports (animation-timeline: scroll()) {
-  .tablist, .toolbar {
-    mask: linear-gradient(
-      to right,
-      transparent,
-      #000 var(--before, 0px),
-      #000 calc(100% - var(--behind, 0px)),
-      transparent
-    );
-    animation: more linear;
-    animation-timeline: scroll(self inline);
-  }
-}
-@keyframes more {
-  0% { --behind: 28px; }
-  2%, 98% { --before: 28px; --behind: 28px; }
-  100% { --before: 28px; }
-}
 .strip { position: relative; container-type: inline-size; flex: none; min-height: 62px;
   border-top: 1px solid var(--line); }
 

@@ -47,6 +47,7 @@ export const rail = `
   font-family: var(--mono);
   font-size: 12px;
 }
+.rank-label .middle-cut > :last-child { flex: 0 0 auto; }
 .rank-peak, .rank-note { flex: none; margin-left: auto; white-space: nowrap; font-size: 12px; }
 .rank-peak { font-family: var(--mono); color: var(--dim); }
 .rank[aria-selected="true"] .rank-peak { color: var(--text); }

@@ -45,6 +45,7 @@ export const tables = `
 .legend {
   display: inline-flex;
   flex: none;
+  flex-wrap: wrap;
   align-items: center;
   gap: 2px 10px;
   min-width: 0;

@@ -144,8 +144,40 @@ export const whatIf = `
   .what-if-table :is([data-column="active"], [data-column="flushes"]) { display: none; }
   .what-if-table .grid :is(th, td):not(:first-child) { padding-inline: 6px; }
 }
-@container (width < 560px) {
+@container (width < 640px) {
   .what-if-table [data-column="difference"] { display: none; }
-  .what-if-table td[data-column="outcome"] { min-width: 130px; white-space: normal; }
+  .what-if-table td[data-column="outcome"] { min-width: 110px; white-space: normal; }
+}
+/* Each scenario is a small card: its name, then its numbers with their labels. */
+@container (width < 480px) {
+  .what-if-table thead { display: none; }
+  .what-if-table .grid, .what-if-table tbody { display: block; }
+  .what-if-table tr {
+    display: grid;
+    grid-template-columns: repeat(2, minmax(0, 1fr));
+    gap: 2px 16px;
+    padding: 8px 14px;
+    border-bottom: 1px solid var(--line);
+  }
+  .what-if-table .grid tbody tr > :is(th, td):nth-child(n) {
+    display: flex;
+    justify-content: space-between;
+    gap: 8px;
+    min-width: 0;
+    height: auto;
+    padding: 0;
+    border: 0;
+    text-align: left;
+    white-space: normal;
+  }
+  .what-if-table .grid tbody th { grid-column: 1 / -1; }
+  .what-if-table .grid tbody td::before {
+    content: attr(data-label);
+    flex: none;
+    color: var(--dim);
+    font: 400 12px var(--sans);
+  }
+  .what-if-table .grid tbody tr > td:is([data-column="difference"], [data-column="active"],
+    [data-column="flushes"], [data-column="needs"]:empty) { display: none; }
 }
 `;

@@ -1,12 +1,14 @@
 // The whole viewer: a landing page until files are opened, then the workspace.
 
 import type { Signal } from "@preact/signals";
+import { useMemo, useRef } from "preact/hooks";
 import type { RunWatch } from "../client/run-index.js";
 import type { Stores, Uses } from "../stores.js";
 import { Chips } from "./chips.js";
 import { Details } from "./details.js";
+import { giveBack } from "./give-back.js";
 import { Header } from "./header.js";
-import { Landing } from "./landing.js";
+import { Landing, type Start } from "./landing.js";
 import { Notice, OfferNotice } from "./notice.js";
 import { Panes } from "./panes.js";
 import { Rail } from "./rail.js";
@@ -25,6 +27,9 @@ export interface Opening {
   /** Adds files to the open run. */
   add(files: Iterable<File>): void;
   openSample(): void;
+  /** Address of the folder of examples; null without one. */
+  examples: string | null;
+  openExample(start: Start): void;
   /** Snapshots written since the run was opened. */
   offer: RunWatch;
   openOffer(): void;
@@ -37,9 +42,12 @@ export function App({ stores, opening }: { stores: Stores; opening: Opening }) {
   const column = runs.rows.value.length > 1;
   const rail = run && <Rail {...stores} run={run} />;
   const views = workspace.value;
+  const main = useRef<HTMLElement>(null);
+  const keys = useMemo(() => giveBack(() => main.current), []);
   return (
     <div
       class="app"
+      {...keys}
       data-theme={appearance.dark.value ? "dark" : "light"}
       data-stage={run ? "run" : "landing"}
       data-rail={column ? "column" : "header"}
@@ -52,7 +60,7 @@ export function App({ stores, opening }: { stores: Stores; opening: Opening }) {
       {run ? (
         <>
           {column && rail}
-          <main class="main" part="main">
+          <main class="main" part="main" tabIndex={-1} ref={main}>
             <Busy selection={selection} />
             <Notice status={status} />
             <OfferNotice offer={opening.offer} open={opening.openOffer} />

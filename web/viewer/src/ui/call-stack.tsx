@@ -1,29 +1,8 @@
-// A call stack, innermost frame first. Framework frames are dim, and runs of them fold into one
-// line.
+// A call stack, innermost frame first: the user's frames, and all frames on request.
 
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
 import type { FrameRow, StackDetail } from "../generated/protocol.js";
 import type { Uses } from "../stores.js";
-
-/** A single frame is no longer than the line that would replace it. */
-const MIN_FOLDED = 2;
-
-interface Run {
-  framework: boolean;
-  frames: FrameRow[];
-}
-
-/** Consecutive frames of one kind together. */
-function runsOf(frames: FrameRow[]): Run[] {
-  const runs: Run[] = [];
-  for (const frame of frames) {
-    const last = runs.at(-1);
-    if (last?.framework === frame.framework) last.frames.push(frame);
-    else runs.push({ framework: frame.framework, frames: [frame] });
-  }
-  return runs;
-}
 
 export type CallStackProperties = Uses<"viewSelection" | "workspace"> & {
   stack: StackDetail;
@@ -32,53 +11,43 @@ export type CallStackProperties = Uses<"viewSelection" | "workspace"> & {
 };
 
 export function CallStack({ viewSelection, workspace, stack, tool }: CallStackProperties) {
-  const runs = runsOf(stack.frames);
+  const { frames } = stack;
+  const { allFrames, hideFramework } = viewSelection;
+  const own = frames.filter(({ framework }) => !framework);
   // A stack of framework frames only is not folded: nothing would be left.
-  const foldable = runs.length > 1 && viewSelection.hideFramework.value;
+  const folds = hideFramework.value && own.length > 0 && own.length < frames.length;
+  const open = !folds || allFrames.value;
   return (
     <section class="stack" aria-labelledby="stack-title">
       <div class="stack-head">
         <h3 id="stack-title">Call stack</h3>
+        {folds && (
+          <button
+            type="button"
+            class="link"
+            aria-expanded={open}
+            data-testid="all-frames"
+            onClick={() => {
+              allFrames.value = !open;
+            }}
+          >
+            {open ? "show your code only" : `show all ${frames.length} frames`}
+          </button>
+        )}
         {tool}
       </div>
       {stack.note !== null && <p class="stack-note">{stack.note}</p>}
       <ol class="frames">
-        {runs.map((run, index) => (
-          <RunOfFrames
-            key={index}
-            workspace={workspace}
-            run={run}
-            folds={foldable && run.framework && run.frames.length >= MIN_FOLDED}
-          />
+        {(open ? frames : own).map((frame, index) => (
+          <Frame key={index} workspace={workspace} frame={frame} />
         ))}
       </ol>
     </section>
   );
 }
 
-type RunProperties = Uses<"workspace"> & { run: Run; folds: boolean };
-
-function RunOfFrames({ workspace, run, folds }: RunProperties) {
-  const [open, setOpen] = useState(false);
-  const toggle = folds && (
-    <li class="fold">
-      <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
-        <span>{run.frames.length} framework frames</span>
-        <span>{open ? "hide" : "show"}</span>
-      </button>
-    </li>
-  );
-  return (
-    <>
-      {toggle}
-      {(open || !folds) &&
-        run.frames.map((frame, index) => <Frame key={index} workspace={workspace} frame={frame} />)}
-    </>
-  );
-}
-
 function Frame({ workspace, frame }: Uses<"workspace"> & { frame: FrameRow }) {
-  const { name, file, line, place, framework } = frame;
+  const { name, function: short, file, line, place, framework } = frame;
   return (
     <li>
       <button
@@ -88,7 +57,7 @@ function Frame({ workspace, frame }: Uses<"workspace"> & { frame: FrameRow }) {
         title={`${name}\n${file}`}
         onClick={() => void workspace.peek()?.stores.cards.showFrame(name, file, line)}
       >
-        <span class="frame-name">{name}</span>
+        <span class="frame-name">{short}</span>
         <span class="frame-place">{place}</span>
       </button>
     </li>

@@ -3,14 +3,19 @@
 import { effect, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect } from "preact/hooks";
+import type { AxisKind } from "../generated/protocol.js";
 import type { Uses } from "../stores.js";
 import type { Theme } from "../view-state.js";
 import type { Opening } from "./app.js";
 import { Icon } from "./icons.js";
+import { Menu } from "./menu.js";
+import { MiddleCut } from "./middle-cut.js";
 import { OpenButton } from "./open-button.js";
 
 const NEXT_THEME: Record<Theme, Theme> = { auto: "light", light: "dark", dark: "auto" };
 const THEME_ICON = { auto: "auto", light: "sun", dark: "moon" } as const;
+
+const AXIS_NAMES: Partial<Record<AxisKind, string>> = { event: "events", time: "time" };
 
 type HeaderProperties = Uses<
   "runs" | "selection" | "viewSelection" | "navigation" | "appearance" | "workspace"
@@ -27,7 +32,7 @@ export function Header({ opening, children, ...stores }: HeaderProperties) {
       {run && (
         <>
           <h1 class="run" title={run.title}>
-            {run.title}
+            <MiddleCut text={run.title} />
           </h1>
           {children}
           <div class="controls">
@@ -39,19 +44,7 @@ export function Header({ opening, children, ...stores }: HeaderProperties) {
         </>
       )}
       <div class="tools">
-        {run && !embedded && !opening.readonly.value && (
-          <>
-            <OpenButton name="Add files" class="plain" open={opening.add} testid="add-files">
-              <Icon name="plus" />
-            </OpenButton>
-            <OpenButton name="Open files" class="plain" open={opening.files} testid="open-files">
-              <Icon name="file" />
-            </OpenButton>
-            <OpenButton name="Open folder" class="plain" folder open={opening.files}>
-              <Icon name="folder" />
-            </OpenButton>
-          </>
-        )}
+        {run && !embedded && !opening.readonly.value && <OpenMenu opening={opening} />}
         {run && (
           <button
             type="button"
@@ -92,6 +85,23 @@ export function Header({ opening, children, ...stores }: HeaderProperties) {
         </button>
       </div>
     </header>
+  );
+}
+
+/** All ways to open files. */
+function OpenMenu({ opening }: { opening: Opening }) {
+  return (
+    <Menu text="Open" name="Open files or a folder" align="end">
+      <OpenButton name="Open files" class="menu-item" open={opening.files} testid="open-files">
+        <Icon name="file" /> Open files…
+      </OpenButton>
+      <OpenButton name="Open folder" class="menu-item" folder open={opening.files}>
+        <Icon name="folder" /> Open a folder…
+      </OpenButton>
+      <OpenButton name="Add files" class="menu-item" open={opening.add} testid="add-files">
+        <Icon name="plus" /> Add files to this run…
+      </OpenButton>
+    </Menu>
   );
 }
 
@@ -214,6 +224,9 @@ function AxisSwitch({ selection }: Uses<"selection">) {
   return (
     <fieldset class="segmented" title="X axis: events or time (X)">
       <legend class="visually-hidden">X axis</legend>
+      <span class="segmented-label" aria-hidden="true">
+        x:
+      </span>
       {axes.map(({ kind }) => (
         <button
           key={kind}
@@ -223,7 +236,7 @@ function AxisSwitch({ selection }: Uses<"selection">) {
             selection.axis.value = kind;
           }}
         >
-          {kind}
+          {AXIS_NAMES[kind]}
         </button>
       ))}
     </fieldset>

@@ -1,13 +1,46 @@
 // The landing page: what the viewer does, and the ways to open files.
 
+import { useEffect, useState } from "preact/hooks";
+import { copyText } from "../host/clipboard.js";
+import type { View } from "../navigation.js";
 import type { Uses } from "../stores.js";
 import type { Opening } from "./app.js";
 import { Icon } from "./icons.js";
+import { LandingPicture } from "./landing-picture.js";
 import { OpenButton } from "./open-button.js";
 
 const RECORD = `torch.cuda.memory._record_memory_history()
 ...
 torch.cuda.memory._dump_snapshot(f"rank{rank}_memory_snapshot.pickle")`;
+
+/** An example to start from: the index in the folder of examples, and the view that answers. */
+export interface Start {
+  name: "oom" | "growth" | "compare";
+  title: string;
+  text: string;
+  view: View;
+}
+
+const STARTS: readonly Start[] = [
+  {
+    name: "oom",
+    title: "Out of memory",
+    text: "What was allocated when an allocation failed, and what would have fit",
+    view: "timeline",
+  },
+  {
+    name: "growth",
+    title: "Growing memory",
+    text: "Which lines keep more memory with every step",
+    view: "anomalies",
+  },
+  {
+    name: "compare",
+    title: "Before and after",
+    text: "What a change added and removed, line by line",
+    view: "compare",
+  },
+];
 
 export function Landing({ runs, opening }: Uses<"runs"> & { opening: Opening }) {
   // The embedding page opens files.
@@ -26,6 +59,7 @@ export function Landing({ runs, opening }: Uses<"runs"> & { opening: Opening }) 
         never leave your machine.
       </p>
       <div class="drop-zone" data-testid="drop-zone" data-over={runs.dropping.value !== null}>
+        <LandingPicture />
         <Icon name="drop" />
         <p class="drop-title">Drop snapshots or a folder anywhere</p>
         <p class="dim">pickle, gzip, trace_plot HTML or JSON; one file per rank</p>
@@ -48,6 +82,25 @@ export function Landing({ runs, opening }: Uses<"runs"> & { opening: Opening }) 
           )}
         </div>
       </div>
+      {opening.examples !== null && (
+        <ul class="starts" aria-label="Examples">
+          {STARTS.map((start) => (
+            <li key={start.name}>
+              <button
+                type="button"
+                class="start"
+                data-testid={`start-${start.name}`}
+                onClick={() => opening.openExample(start)}
+              >
+                <span class="start-title">
+                  {start.title} <Icon name="go" />
+                </span>
+                <span class="dim">{start.text}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
       <div class="record">
         <div class="record-head">
           <h2>No snapshot yet? Record one</h2>
@@ -55,10 +108,34 @@ export function Landing({ runs, opening }: Uses<"runs"> & { opening: Opening }) 
             <a href={opening.guide}>What is recorded and how to record it</a>
           )}
         </div>
-        <pre>
-          <code>{RECORD}</code>
-        </pre>
+        <div class="record-code">
+          <pre>
+            <code>{RECORD}</code>
+          </pre>
+          <CopyCode text={RECORD} />
+        </div>
       </div>
     </section>
+  );
+}
+
+function CopyCode({ text }: { text: string }) {
+  const [copied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!copied) return;
+    const waiting = setTimeout(() => setCopied(false), 1500);
+    return () => clearTimeout(waiting);
+  }, [copied]);
+  return (
+    <button
+      type="button"
+      class="button plain"
+      aria-label="Copy the code"
+      title="Copy the code"
+      data-testid="copy-code"
+      onClick={() => void copyText(text).then(setCopied)}
+    >
+      {copied ? "Copied" : "Copy"}
+    </button>
   );
 }

@@ -2,12 +2,13 @@
 // canvas stay mounted once they are opened, because a canvas is expensive. Other views unmount.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import { VIEW_TITLES, type View } from "../navigation.js";
 import type { Uses } from "../stores.js";
 import { Icon } from "./icons.js";
 import { Unread } from "./messages.js";
 import type { PlotStateProperties } from "./plot-state.js";
+import { Tabs } from "./tabs.js";
 import { Timeline, TimelineFacts } from "./timeline.js";
 
 const MAIN: readonly View[] = ["overview", "timeline", "segments", "flame", "anomalies", "compare"];
@@ -66,17 +67,17 @@ export function Panes(stores: PanesProperties) {
       data-drawer={below !== null}
       style={{ "--drawer-size": navigation.drawerShare.value }}
     >
-      <div class="tabs" data-for="main">
-        <Tabs
-          workspace={workspace}
-          label="Views"
-          views={MAIN}
-          current={main}
-          open={(to) => navigation.open(to)}
-          keys
-        />
+      <Tabs
+        workspace={workspace}
+        label="Views"
+        of="main"
+        views={MAIN}
+        current={main}
+        open={(to) => navigation.open(to)}
+        keys
+      >
         <TimelineFacts selection={selection} />
-      </div>
+      </Tabs>
       {[
         ...panesIn("main"),
         ...panesIn("none"),
@@ -99,16 +100,16 @@ function DrawerTabs({ navigation, workspace, below }: DrawerTabsProperties) {
   const { view, drawer } = navigation;
   const main = view.value;
   return (
-    <div class="tabs" data-for="drawer">
-      <Tabs
-        workspace={workspace}
-        label="Drawer"
-        views={DRAWER.filter((of) => of !== main)}
-        current={below}
-        open={(to) => {
-          drawer.value = drawer.peek() === to ? null : to;
-        }}
-      />
+    <Tabs
+      workspace={workspace}
+      label="Drawer"
+      of="drawer"
+      views={DRAWER.filter((of) => of !== main)}
+      current={below}
+      open={(to) => {
+        drawer.value = drawer.peek() === to ? null : to;
+      }}
+    >
       <button
         type="button"
         class="button plain"
@@ -121,7 +122,7 @@ function DrawerTabs({ navigation, workspace, below }: DrawerTabsProperties) {
       >
         <Icon name={below === null ? "up" : "down"} />
       </button>
-    </div>
+    </Tabs>
   );
 }
 
@@ -189,69 +190,6 @@ function Other({ runs, selection, status, workspace, view, shown }: OtherPropert
   }
   const Content = views.ui.views[view];
   return Content ? <Content shown={shown} /> : null;
-}
-
-type TabsProperties = Uses<"workspace"> & {
-  label: string;
-  views: readonly View[];
-  current: View | null;
-  open: (view: View) => void;
-  /** Whether the tabs have number keys. */
-  keys?: boolean;
-};
-
-const STEPS: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1 };
-/** Pixels at the ends of a scrolling list that fade out (see `styles/panes.ts`). */
-const FADE = 28;
-
-function Tabs({ workspace, label, views, current, open, keys = false }: TabsProperties) {
-  const count = workspace.value?.stores.ranks.overview.value?.notable ?? 0;
-  const keydown = (event: KeyboardEvent) => {
-    const by = STEPS[event.key];
-    if (by === undefined || event.shiftKey || event.altKey || event.ctrlKey || event.metaKey)
-      return;
-    event.preventDefault();
-    event.stopPropagation();
-    const buttons = [
-      ...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>("[role=tab]"),
-    ];
-    const at = buttons.indexOf(event.target as HTMLElement);
-    buttons[(at + by + buttons.length) % buttons.length]?.focus();
-  };
-  const reachable = current !== null && views.includes(current) ? current : views[0];
-  const list = useRef<HTMLDivElement>(null);
-  // Scrolls the selected tab into view. `scrollIntoView` would also scroll the embedding page.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the selected tab changes with it
-  useEffect(() => {
-    const tab = list.current?.querySelector("[aria-selected=true]");
-    if (!list.current || !tab) return;
-    const [of, at] = [list.current.getBoundingClientRect(), tab.getBoundingClientRect()];
-    const [before, behind] = [of.left + FADE - at.left, at.right + FADE - of.right];
-    list.current.scrollLeft += before > 0 ? -before : Math.max(behind, 0);
-  }, [current]);
-  return (
-    <div class="tablist" role="tablist" aria-label={label} onKeyDown={keydown} ref={list}>
-      {views.map((view, index) => (
-        <button
-          key={view}
-          type="button"
-          role="tab"
-          class="tab"
-          aria-selected={view === current}
-          tabIndex={view === reachable ? 0 : -1}
-          title={keys ? `${VIEW_TITLES[view]} (${index + 1})` : VIEW_TITLES[view]}
-          onClick={() => open(view)}
-        >
-          {VIEW_TITLES[view]}
-          {view === "anomalies" && count > 0 && (
-            <span class="count" data-value={count} title="findings of high or medium severity">
-              {count}
-            </span>
-          )}
-        </button>
-      ))}
-    </div>
-  );
 }
 
 /** The handle between the center and the drawer, for pointers and arrow keys. */

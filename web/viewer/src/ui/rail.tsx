@@ -4,6 +4,7 @@ import { Fragment } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Row, Run } from "../run.js";
 import type { Uses } from "../stores.js";
+import { MiddleCut } from "./middle-cut.js";
 
 const STEPS: Record<string, number> = { ArrowUp: -1, ArrowDown: 1, ArrowLeft: -1, ArrowRight: 1 };
 
@@ -121,7 +122,7 @@ function RankRow(properties: RankRowProperties) {
     >
       <span class="rank-label">
         {file.planned.rank !== null && <span class="visually-hidden">rank </span>}
-        {row.label}
+        <MiddleCut text={row.label} />
       </span>
       <RankStatus row={row} compiled={compiled} />
       {views && <views.ui.RailBar row={row} />}

@@ -8,6 +8,7 @@ import type { Selection } from "../selection.js";
 import type { Uses } from "../stores.js";
 import { AxisLabels } from "./axis-labels.js";
 import { Canvas } from "./canvas.js";
+import { HintStrip } from "./hint-strip.js";
 import { PlotState, type PlotStateProperties } from "./plot-state.js";
 import { Tooltip } from "./tooltip.js";
 import { Warnings } from "./warnings.js";
@@ -22,8 +23,8 @@ const CANVAS = {
   "aria-keyshortcuts": "W S A D Enter F 0",
 };
 
-export function Timeline(stores: PlotStateProperties & Uses<"appearance">) {
-  const { selection, plots, appearance, status, workspace } = stores;
+export function Timeline(stores: PlotStateProperties & Uses<"appearance" | "navigation">) {
+  const { selection, plots, appearance, navigation, status, workspace } = stores;
   const views = workspace.value;
   useEffect(() => announceHovered({ selection, status }), [selection, status]);
   return (
@@ -48,6 +49,7 @@ export function Timeline(stores: PlotStateProperties & Uses<"appearance">) {
         <AxisLabels plot={selection.visibleTrace.value && plots.timeline.value} />
         {views && <views.ui.TimelineMarks />}
         <Tooltip appearance={appearance} plot={plots.timeline.value} />
+        <HintStrip navigation={navigation} />
         <PlotState {...stores} />
       </div>
       <div class="strip">{views && <views.ui.Minimap />}</div>

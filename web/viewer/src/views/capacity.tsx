@@ -24,11 +24,19 @@ const DEVICES: readonly [string, number][] = [
 const UNITS: Readonly<Record<string, number>> = { m: 2 ** -10, g: 1, t: 2 ** 10 };
 const AMOUNT = /^(\d+\.?\d*|\.\d+)\s*(?:([mgt])i?b?)?$/i;
 
+/** The GPU that a text names, whole or by its first words: `h100`, `RTX 4090`. */
+function deviceOf(text: string): readonly [string, number] | undefined {
+  const words = `${text.trim().toLowerCase()} `;
+  return words === " "
+    ? undefined
+    : DEVICES.find(([name]) => `${name.toLowerCase()} `.startsWith(words));
+}
+
 /** Bytes of a text; null for an empty text, undefined for a text that is no amount. */
 function bytesOf(text: string): number | null | undefined {
   const trimmed = text.trim();
   if (trimmed === "") return null;
-  const [, known] = DEVICES.find(([name]) => name.toLowerCase() === trimmed.toLowerCase()) ?? [];
+  const [, known] = deviceOf(trimmed) ?? [];
   if (known !== undefined) return known * GIB;
   const [, amount, unit = "g"] = AMOUNT.exec(trimmed) ?? [];
   const gib = Number(amount) * (UNITS[unit.toLowerCase()] ?? Number.NaN);
@@ -47,7 +55,8 @@ export function Capacity({ viewSelection }: Uses<"viewSelection">) {
   const change = (text: string) => {
     const next = bytesOf(text);
     if (next !== undefined) capacity.value = next;
-    setTyped({ text, bytes: capacity.peek() });
+    // The whole name says which of several cards is meant.
+    setTyped({ text: deviceOf(text)?.[0] ?? text, bytes: capacity.peek() });
   };
   return (
     <label

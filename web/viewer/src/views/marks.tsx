@@ -159,7 +159,12 @@ export function TimelineMarks(owners: MarksOwners) {
               onClick={item.open}
             />
           ) : (
-            <div key={item.key} class="mark" data-kind={item.kind} style={placed(place)}>
+            <div
+              key={item.key}
+              class="mark"
+              data-kind={item.kind}
+              style={{ ...placed(place), "--at": `${place.left}px` }}
+            >
               {item.text !== "" && <span class="mark-text">{item.text}</span>}
             </div>
           )

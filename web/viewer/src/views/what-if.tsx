@@ -256,6 +256,7 @@ function Scenario({ row, name, isAsked = false, open }: ScenarioProperties) {
       <td
         class="num"
         data-column="reserved"
+        data-label="reserved peak"
         data-value={reservedPeak.raw}
         title={`${row.peakText}, ${reservedPeak.exact}`}
       >
@@ -269,7 +270,12 @@ function Scenario({ row, name, isAsked = false, open }: ScenarioProperties) {
       >
         {difference?.raw === "0" ? "" : difference?.text}
       </td>
-      <td data-column="outcome" data-fits={row.fits} data-value={runsOutAt ?? undefined}>
+      <td
+        data-column="outcome"
+        data-label="outcome"
+        data-fits={row.fits}
+        data-value={runsOutAt ?? undefined}
+      >
         {runsOutAt === null ? (
           row.outcome
         ) : (
@@ -284,10 +290,16 @@ function Scenario({ row, name, isAsked = false, open }: ScenarioProperties) {
       <td class="num" data-column="flushes" data-value={flushes.raw}>
         {flushes.text}
       </td>
-      <td class="num" data-column="needs" data-value={needs?.raw} title={needs?.exact}>
+      <td
+        class="num"
+        data-column="needs"
+        data-label="needs"
+        data-value={needs?.raw}
+        title={needs?.exact}
+      >
         {needs?.text}
       </td>
-      <td class="dim" data-column="basis">
+      <td class="dim" data-column="basis" data-label="basis">
         {row.basis}
       </td>
     </tr>

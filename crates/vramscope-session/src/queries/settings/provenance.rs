@@ -50,7 +50,7 @@ pub(super) fn provenance(at: Target<'_>, info: &FileInfo) -> Vec<DetailRow> {
         let (label, steps) = match at.entry.steps(at.index) {
             Some(steps) => {
                 let text =
-                    format!("{}, told by {}", grouped(steps.whole() as u64), evidence(steps));
+                    format!("{}, inferred from {}", grouped(steps.whole() as u64), evidence(steps));
                 (if steps.are_training() { "training steps" } else { "repetitions" }, text)
             }
             None => ("training steps", "none found".to_owned()),

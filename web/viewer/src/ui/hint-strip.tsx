@@ -1,0 +1,27 @@
+// One line for those who open a run for the first time: the gestures, and where all keys are.
+
+import type { Uses } from "../stores.js";
+import { Icon } from "./icons.js";
+
+export function HintStrip({ navigation }: Uses<"navigation">) {
+  const { hint } = navigation;
+  if (!hint.value) return null;
+  return (
+    <div class="hint-strip" data-testid="hint">
+      <p>
+        <b>Wheel</b> zooms, <b>drag</b> pans, <kbd>?</kbd> for keys
+      </p>
+      <button
+        type="button"
+        class="button plain"
+        title="Hide this line"
+        aria-label="Hide this line"
+        onClick={() => {
+          hint.value = false;
+        }}
+      >
+        <Icon name="close" />
+      </button>
+    </div>
+  );
+}
