@@ -105,7 +105,9 @@ pub use site::{
 pub use small_sort::SmallSort;
 pub use sort::sort;
 pub use state::{Content, LiveSet, Piece, SegmentState};
-pub use step_phases::{CategoryBytes, NextPhase, NextStep, PhasePeak, StepPhase, StepPhases};
+pub use step_phases::{
+    CategoryBytes, NextPhase, NextStep, PhasePeak, StepPart, StepPhase, StepPhases,
+};
 pub use steps::{StepSource, Steps};
 pub use trace::{Coverage, Exactness, Oom, Trace};
 pub use vramscope_allocator::Settings as AllocatorSettings;

@@ -4,6 +4,7 @@
 
 mod answers;
 mod compare;
+mod groups;
 mod layers;
 mod legend;
 mod minimap;
@@ -15,6 +16,7 @@ mod what_if;
 
 pub use answers::*;
 pub use compare::*;
+pub use groups::*;
 pub use layers::*;
 pub use legend::*;
 pub use minimap::*;
@@ -148,16 +150,16 @@ pub enum Query {
         /// The format.
         format: ExportFormat,
     },
-    /// The next block, by the event of its alloc, that matches a search or has a block's call
-    /// stack.
+    /// The next block that matches a search, by size, or that has a block's call stack, by the
+    /// event of its alloc.
     Next {
         /// The search.
         of: Looked,
-        /// The event to start from; -1 is the state before the window.
+        /// The event to start from, for a call stack; -1 is the state before the window.
         #[cfg_attr(test, ts(type = "number"))]
         event: i64,
-        /// The block to start from, if several blocks enter with that event, such as blocks from
-        /// before the window.
+        /// The block to start from. For a call stack, it tells blocks apart that enter with that
+        /// event, such as blocks from before the window.
         block: Option<u32>,
         /// True to search towards the start.
         backwards: bool,
@@ -172,10 +174,19 @@ pub enum Query {
         /// Indices into the block table.
         blocks: Vec<u32>,
     },
-    /// The number and bytes of blocks that match a search.
+    /// The number, bytes and call sites of blocks that match a search.
     Search {
-        /// A word of a function or file, an address `0x...`, or a size `>512MiB`.
+        /// Words of functions, files, metadata and annotations, an address `0x...`, a size
+        /// `>512MiB`, `live@peak`, or terms such as `site:gpt.py:43` and `category:activation`.
         text: String,
+    },
+    /// What the blocks that match a search hold together.
+    Group {
+        /// The search.
+        text: String,
+        /// The event of the time cursor, -1 before the window; null without a cursor.
+        #[cfg_attr(test, ts(type = "number | null"))]
+        event: Option<i64>,
     },
     /// The total height of the rows of the segments view, with a text.
     Segments {

@@ -78,6 +78,9 @@ interface Reports {
       blocks: number;
     })[];
   };
+  phases: {
+    steps: { step: number; whole: boolean; begin: number; end: number }[];
+  };
   "what-if": {
     declined: string | null;
     calibration: {

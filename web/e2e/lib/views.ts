@@ -147,7 +147,10 @@ export class Views {
   }
 
   async search(text: string): Promise<void> {
-    await this.page.getByTestId("search").fill(text);
+    const box = this.page.getByTestId("search");
+    await box.fill(text);
+    // Without the focus, its results do not cover the plots.
+    await box.blur();
     await expect.poll(async () => (await this.viewer.state()).find ?? "").toBe(text);
   }
 

@@ -38,11 +38,13 @@ async function openFlame(viewer: Viewer) {
   return { views, pane, total, expectTotal };
 }
 
-/** Titles of the breadcrumb, from the outermost. */
-const pathOf = async (pane: Locator) =>
-  (
-    await pane.getByRole("navigation", { name: "Path" }).getByRole("listitem").allTextContents()
-  ).map((one) => one.trim());
+/** Titles of the breadcrumb, from the outermost. Opens the frames that it folds. */
+async function pathOf(pane: Locator): Promise<string[]> {
+  const path = pane.getByRole("navigation", { name: "Path" });
+  for (const folded of await path.getByRole("button", { name: /^\d+ frames$/ }).all())
+    await folded.click();
+  return (await path.getByRole("listitem").allTextContents()).map((one) => one.trim());
+}
 
 test("a click zooms to a node, Backspace zooms out, and the node's blocks add up to it", async ({
   viewer,
@@ -139,11 +141,15 @@ test("a click zooms to a node, Backspace zooms out, and the node's blocks add up
       .toBe(main.blocks);
     expect([...rows.values()].reduce((sum, bytes) => sum + bytes, 0)).toBe(main.total);
 
-    // Without the filter the table lists all blocks.
-    await views
-      .pane("Blocks")
-      .getByRole("button", { name: /^below / })
-      .click();
+    // Without the filters the table lists all blocks.
+    const chips = page.getByTestId("chips");
+    await expect(chips.locator("[data-term^='path:']")).toHaveCount(1);
+    await expect(chips.locator("[data-term='live@peak']")).toHaveCount(1);
+    await expect(viewer.details.getByTestId("group").locator("[data-key=peak] dd")).toHaveAttribute(
+      "data-value",
+      String(main.total),
+    );
+    await chips.getByRole("button", { name: "Clear all" }).click();
     await table.expectTotal(cli("blocks", REAL).total);
   });
 });

@@ -79,7 +79,7 @@ test("Z restores the previous view, Shift+Z the next one, and both keep markers"
   });
 });
 
-test("/ and Ctrl+F focus the search, and N and Enter select the blocks that it finds", async ({
+test("/ and Ctrl+F focus the search, and N selects the blocks that it finds", async ({
   viewer,
   page,
 }) => {
@@ -100,12 +100,13 @@ test("/ and Ctrl+F focus the search, and N and Enter select the blocks that it f
     await expect.poll(() => viewer.state()).toEqual(before);
     await expect(search).not.toBeFocused();
   }
-  await test.step("N and Enter select the next block that the search finds", async () => {
+  await test.step("N selects the next block that the search finds, the largest first", async () => {
     const word = "dropout";
     const found = blocksOf(REAL).filter(({ frames }) =>
       frames.some(({ name, file }) => name.includes(word) || file.includes(word)),
     );
     const all = found.map((block) => referenceOf(block));
+    const sizes = new Map(found.map((block) => [referenceOf(block), block.bytes]));
     expect(all.length).toBeGreaterThan(3);
 
     await search.fill(word);
@@ -117,15 +118,23 @@ test("/ and Ctrl+F focus the search, and N and Enter select the blocks that it f
       await expect.poll(() => selectedOf(viewer)).not.toBe(before);
       return (await selectedOf(viewer)) ?? "";
     };
-    await search.focus();
+    // Enter makes a filter of the word. In the empty box, it steps as N does.
+    await search.press("Enter");
+    await expect(search).toHaveValue("");
+    await expect.poll(async () => (await viewer.state()).filter).toBe(word);
+    const place = page.getByTestId("chips-found");
     for (let i = 0; i < 3; i += 1) seen.push(await next(() => search.press("Enter")));
+    await expect(place).toContainText(`3 of ${all.length}`);
     expect(await next(() => search.press("Shift+Enter"))).toBe(seen[1]);
     await viewer.canvas.focus();
     expect(await next(() => page.keyboard.press("n"))).toBe(seen[2]);
     seen.push(await next(() => page.keyboard.press("n")));
+    await expect(place).toContainText(`4 of ${all.length}`);
     expect(await next(() => page.keyboard.press("Shift+N"))).toBe(seen[2]);
     expect(new Set(seen).size).toBe(seen.length);
-    for (const reference of seen) expect(all).toContain(reference);
+    const steps = seen.map((reference) => sizes.get(reference) ?? -1);
+    const largest = [...sizes.values()].toSorted((a, b) => b - a);
+    expect(steps).toEqual(largest.slice(0, steps.length));
   });
 });
 

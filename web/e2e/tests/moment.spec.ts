@@ -26,7 +26,7 @@ test("the peak and its blocks are the command line's, with and without the curso
         "data-value",
         String(bytes),
       );
-    const stacks = held.locator("button.share");
+    const stacks = held.locator("button.share:not([data-category])");
     const shown = await stacks
       .locator(".num")
       .evaluateAll((all) => all.map((one) => Number(one.getAttribute("data-value"))));
@@ -71,22 +71,30 @@ test("the peak and its blocks are the command line's, with and without the curso
     await views.expectCursor(peak.event);
     await views.moment.getByRole("button", { name: "clear" }).click();
     await held.locator("button.share").first().click();
-    await expect(viewer.details.locator("[data-reference]")).toBeVisible();
-    await expect(held).toHaveCount(0);
-    // The cursor has moved to the selected block.
-    await page.evaluate(() => window.vramscope.select(null));
-    await views.moment.getByRole("button", { name: "clear" }).click();
+    await expect(viewer.details.getByTestId("group")).toBeVisible();
+    // The cursor stays, and so do the rows to choose from.
     await expect(held).toBeVisible();
+    expect((await viewer.state()).at).toBeUndefined();
+    await viewer.details.getByRole("button", { name: "Clear the filters" }).click();
+    await expect(viewer.details.getByTestId("group")).toHaveCount(0);
   });
-  await test.step("a call stack selects its largest block, a full stop its next use", async () => {
+  await test.step("a block of a call stack, and with a full stop its next use", async () => {
     const { blocks } = cli("blocks", REAL);
 
     await views.cursor(2000);
     const live = cli("state", REAL, "--event", "2000").blocks;
-    const share = views.moment.locator("button.share").first();
+    const share = views.moment.locator("button.share:not([data-category])").first();
     const bytes = Number(await share.locator(".num").getAttribute("data-value"));
     await share.click();
-    await expect(viewer.details.locator("[data-reference]")).toBeVisible();
+    await expect(viewer.details.getByTestId("group")).toBeVisible();
+    await views.expectCursor(2000);
+    // The largest of its blocks that are live here.
+    const { filter } = await viewer.state();
+    await views.setState({ filter: `${filter} live@2000` });
+    await expect(page.getByTestId("chips").locator("[data-term='live@2000']")).toBeVisible();
+    await viewer.canvas.focus();
+    await page.keyboard.press("n");
+    await expect.poll(async () => (await viewer.state()).sel).toBeDefined();
     const selected = async () => {
       const { sel } = await viewer.state();
       return blocks.find(({ address, alloc_event }) => `0:${address}@${alloc_event}` === sel);

@@ -100,8 +100,6 @@ export class ViewSelection {
   readonly rulers: Signal<readonly Ruler[]> = signal([]);
   /** Events with a marker, in ascending order; -1 is before the first event. */
   readonly markers: Signal<readonly number[]> = signal([]);
-  /** The flame graph node that filters the blocks table. */
-  readonly node: Signal<{ flame: FlameSpec; node: number; title: string } | null> = signal(null);
   #typing: ReturnType<typeof setTimeout> | undefined;
 
   /** Searches for a text once typing pauses. */
@@ -123,7 +121,6 @@ export class ViewSelection {
     this.range.value = null;
     this.rulers.value = [];
     this.markers.value = [];
-    this.node.value = null;
     this.flame.value = { ...this.flame.peek(), root: "", ranged: false };
   }
 

@@ -12,7 +12,7 @@ use crate::category::{Categories, Category, Phase};
 use crate::slicing::{Budget, run_to_completion, strides};
 use crate::steps::Steps;
 use crate::trace::{Trace, reserve_change};
-use parts::Part;
+pub use parts::StepPart;
 use vramscope_snapshot::Snapshot;
 
 /// The phase of a step.
@@ -131,6 +131,18 @@ impl StepPhases {
         Self { phases, next }
     }
 
+    /// The steps and phases without their peaks, in order. They cover every event. Empty if nothing
+    /// shows a step or a phase.
+    pub async fn parts(
+        trace: &Trace,
+        categories: &Categories,
+        steps: Option<&Steps>,
+        budget: &mut Budget,
+    ) -> Vec<StepPart> {
+        let events = trace.device.events.len() as u32;
+        parts::parts(events, categories.phases(), steps, budget).await
+    }
+
     /// The step and phase that contain the state of a slot. `None` if nothing shows them.
     pub fn at(&self, slot: u32) -> Option<&PhasePeak> {
         // The slot before the window belongs to the first part.
@@ -168,7 +180,7 @@ struct Sweep<'a> {
 const COST_PER_SLOT: u64 = 6;
 
 impl Sweep<'_> {
-    async fn part(&mut self, part: Part, budget: &mut Budget) -> PhasePeak {
+    async fn part(&mut self, part: StepPart, budget: &mut Budget) -> PhasePeak {
         let first_slot = if part.begin == 0 { 0 } else { part.begin + 1 };
         let mut peak: Option<(u32, Live)> = None;
         let (mut without_activations, mut reserved_growth) = (0, 0);

@@ -7,14 +7,15 @@ use crate::steps::Steps;
 
 /// Consecutive events of one step and one phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub struct StepPart {
     /// `None` before the first step and after the last.
-    pub(super) step: Option<u32>,
-    pub(super) phase: StepPhase,
+    pub step: Option<u32>,
+    /// The phase.
+    pub phase: StepPhase,
     /// The first event.
-    pub(super) begin: u32,
+    pub begin: u32,
     /// The event after the last.
-    pub(super) end: u32,
+    pub end: u32,
 }
 
 /// The parts of a window of `events` events, in order. They cover all events. Empty if nothing
@@ -24,7 +25,7 @@ pub(super) async fn parts(
     spans: &[PhaseSpan],
     steps: Option<&Steps>,
     budget: &mut Budget,
-) -> Vec<Part> {
+) -> Vec<StepPart> {
     let begins = steps.map_or(&[][..], |steps| &steps.begins);
     let repeats = steps.is_some_and(|steps| !steps.are_training());
     let whole = [PhaseSpan { begin: 0, end: events, phase: Phase::Other }];
@@ -49,7 +50,7 @@ pub(super) async fn parts(
                     Some(_) if repeats => StepPhase::Generation,
                     _ => span.phase.into(),
                 };
-                push(&mut parts, Part { step, phase, begin, end });
+                push(&mut parts, StepPart { step, phase, begin, end });
                 begin = end;
             }
         }
@@ -59,7 +60,7 @@ pub(super) async fn parts(
 }
 
 /// Appends a part, or extends the last one.
-fn push(parts: &mut Vec<Part>, part: Part) {
+fn push(parts: &mut Vec<StepPart>, part: StepPart) {
     match parts.last_mut() {
         Some(last) if (last.step, last.phase) == (part.step, part.phase) => last.end = part.end,
         _ => parts.push(part),
@@ -67,7 +68,7 @@ fn push(parts: &mut Vec<Part>, part: Part) {
 }
 
 /// What follows the last whole step is a step that was cut off, if it has work of a step.
-fn close(parts: &mut [Part], begins: &[u32]) {
+fn close(parts: &mut [StepPart], begins: &[u32]) {
     let Some(last) = begins.len().checked_sub(1).map(|last| last as u32) else { return };
     let from = parts.partition_point(|part| part.step < Some(last));
     let tail = &mut parts[from..];

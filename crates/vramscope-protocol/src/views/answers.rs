@@ -1,11 +1,11 @@
 //! Answers to queries of the views: rows with display texts and exact values.
 
 use super::{
-    BlockPage, CategoryRow, EventPage, FlameBox, FlameInfo, FlameNode, Legend, Limit, Minimap,
-    Phases, RankCard, ReservedLine, ScenarioCard, SearchResult, SegmentRow, SegmentsInfo,
-    SimulatedCurve, Tracks, UsualScenarios, WhatIfCard,
+    BlockPage, CategoryRow, EventPage, FlameBox, FlameInfo, FlameNode, GroupCard, Legend, Limit,
+    Minimap, NextBlock, Phases, RankCard, ReservedLine, ScenarioCard, SearchResult, SegmentRow,
+    SegmentsInfo, SimulatedCurve, Tracks, UsualScenarios, WhatIfCard,
 };
-use crate::{BlockDetail, DetailRow, Hit, Quantity, Span, StackDetail};
+use crate::{DetailRow, Hit, Quantity, Span, StackDetail};
 use serde::{Deserialize, Serialize};
 use vramscope_analysis::{FindingKind, Severity};
 
@@ -44,7 +44,7 @@ pub enum Answer {
     /// coordinator.
     Text(String),
     /// The answer to `Next`; null if there is no further block.
-    Next(Option<Box<BlockDetail>>),
+    Next(Option<Box<NextBlock>>),
     /// The answer to `Hit`; null if the block does not exist.
     Hit(Option<Box<Hit>>),
     /// The answer to `Names`, in the order of the blocks: the possible labels of each block, from
@@ -52,6 +52,8 @@ pub enum Answer {
     Names(Vec<Vec<String>>),
     /// The answer to `Search`; null if the text is empty or invalid.
     Search(Option<SearchResult>),
+    /// The answer to `Group`; null if the text is empty or invalid.
+    Group(Option<Box<GroupCard>>),
     /// The answer to `Segments`.
     Segments(SegmentsInfo),
     /// The answer to `SegmentRows`, from the top.
@@ -116,6 +118,8 @@ pub struct FindingRow {
     /// The step and phase in words: `step 3, backward`, or `repetition 3`. Empty if neither is
     /// known.
     pub place: String,
+    /// The terms of a search that finds the blocks of the finding; empty if none does.
+    pub terms: Vec<String>,
     /// The shares of call sites, if the finding is about several.
     pub parts: Vec<FindingPart>,
     /// The first event of the finding; null if it has none.
@@ -206,6 +210,8 @@ pub struct StackShareRow {
     pub block: u32,
     /// A note, such as `all freed again`.
     pub note: String,
+    /// The terms of a search that finds the blocks of this row.
+    pub terms: Vec<String>,
 }
 
 /// An item other than a block in the details pane.

@@ -68,6 +68,8 @@ pub struct FlameStep {
     pub path: String,
     /// The call site: `model.py:212 forward`.
     pub text: String,
+    /// The terms of a search for the blocks of the node; empty for the whole graph.
+    pub terms: Vec<String>,
 }
 
 /// The label of a node that is wide enough for it.
@@ -89,6 +91,8 @@ pub struct FlameBox {
     pub text: String,
     /// The place: `model.py:212`. Empty if `text` contains it or if it is unknown.
     pub place: String,
+    /// The weight with its share of the whole graph: `18.2 GiB, 43 %`.
+    pub weight: String,
 }
 
 /// A node of a flame graph.
@@ -111,6 +115,8 @@ pub struct FlameNode {
     pub text: String,
     /// The frame's file.
     pub file: String,
+    /// The terms of a search for the blocks of the node; empty for the whole graph.
+    pub terms: Vec<String>,
     /// Left edge in the graph's units.
     pub x0: f64,
     /// Right edge in the same unit.

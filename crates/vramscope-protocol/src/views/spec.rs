@@ -71,10 +71,11 @@ specs! {
     Blocks:         Short, replaces, [Carving, Categories];
     Export:         Long,  queues,   [Carving, Categories];
     Convert:        Long,  queues,   [Carving];
-    Next:           Short, queues,   [Carving];
+    Next:           Short, queues,   [Carving, Categories, Steps];
     Hit:            Short, replaces, [];
     Names:          Short, replaces, [];
-    Search:         Short, replaces, [];
+    Search:         Short, replaces, [Carving, Categories, Steps];
+    Group:          Short, replaces, [Carving, Categories, Steps];
     Segments:       Short, replaces, [Carving];
     SegmentRows:    Short, replaces, [Carving];
     Segment:        Short, queues,   [Carving, Categories];

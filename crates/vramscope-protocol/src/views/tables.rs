@@ -218,16 +218,3 @@ pub struct BlockLine {
     /// The color word.
     pub color: u32,
 }
-
-/// The result of a search.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
-pub struct SearchResult {
-    /// The number of blocks.
-    pub blocks: Quantity,
-    /// Bytes of the matching blocks that are live at the peak.
-    pub bytes: Quantity,
-    /// The result in words: `112 blocks, 1.20 GiB of them at the peak`.
-    pub text: String,
-}

@@ -19,7 +19,9 @@ pub(super) fn add_vias(snapshot: &Snapshot, rows: &mut [StackShareRow], stacks: 
         |&(name, file, _): &(_, _, u32)| is_distinctive(&snapshot.text(name), &snapshot.text(file));
     for (row, at) in first_differing_frames(&sites, &keys, is_distinctive).into_iter().enumerate() {
         if let Some(&(name, file, line)) = at.and_then(|at| keys[row].get(at)) {
-            rows[row].via = text::frame_label(&snapshot.text(name), &snapshot.text(file), line);
+            let via = text::frame_label(&snapshot.text(name), &snapshot.text(file), line);
+            rows[row].terms.push(format!("via:{via}"));
+            rows[row].via = via;
         }
     }
 }

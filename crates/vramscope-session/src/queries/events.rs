@@ -47,7 +47,7 @@ impl FilteredEvents {
         let total = at.trace().device.events.len() as u32;
         let only =
             |events: RankedBitmap, error| Self { total: events.len(), events: Some(events), error };
-        let matcher = match Matcher::of_table(at, &filter.text, budget).await {
+        let matcher = match Matcher::of_events(at, &filter.text, budget).await {
             Ok(None) if filter.actions.is_empty() => {
                 return Self { events: None, total, error: None };
             }

@@ -52,6 +52,7 @@ pub(super) async fn rows(
 /// The fields of a row that need no tables of the file.
 pub(super) fn without_tables(finding: FindingRecord) -> FindingRow {
     FindingRow {
+        terms: terms(&finding),
         severity: finding.severity,
         id: finding.id,
         kind: finding.kind,
@@ -76,6 +77,16 @@ fn place(at: Target<'_>, step: Option<u32>, phase: Option<&str>) -> String {
     let [word, _] = phases::words(at.entry.steps(at.index));
     let step = step.map(|step| format!("{word} {}", grouped(step.into())));
     step.into_iter().chain(phase.map(str::to_owned)).collect::<Vec<_>>().join(", ")
+}
+
+/// The terms of a search for the blocks of a finding: its call sites, or what was live when an
+/// allocation failed.
+fn terms(finding: &FindingRecord) -> Vec<String> {
+    if finding.kind == FindingKind::Oom {
+        let event = finding.events.first();
+        return event.map(|event| format!("live@#{event}")).into_iter().collect();
+    }
+    finding.sites.iter().map(|site| format!("site:{site}")).collect()
 }
 
 fn part(child: &FindingChild) -> FindingPart {

@@ -14,6 +14,7 @@ mod export;
 mod findings;
 mod flame;
 mod frame;
+mod groups;
 mod hover;
 mod legend;
 mod lru_cache;
@@ -270,8 +271,11 @@ impl Queries {
                 blocks.iter().map(|&block| hover::block_labels(at, block)).collect()
             )),
             Query::Search { text } => {
-                task!(on, |at, budget| Answer::Search(search::search(at, &text, budget).await))
+                task!(on, |at, budget| Answer::Search(groups::search(at, &text, budget).await))
             }
+            Query::Group { text, event } => task!(on, |at, budget| Answer::Group(
+                groups::group(at, &text, event, budget).await.map(Box::new)
+            )),
             Query::Segment { segment, event } => task!(on, |at, budget| {
                 Answer::Detail(segment::segment(at, segment, event, budget).await.map(Box::new))
             }),

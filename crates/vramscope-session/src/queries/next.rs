@@ -1,17 +1,15 @@
 //! Steps from one block to the next of a search or of a call stack.
 
 use super::block_detail as detail;
-use super::search::Matcher;
+use super::search::{Matcher, matching};
+use std::cmp::Reverse;
 use vramscope_analysis::slicing::{Budget, strides};
-use vramscope_protocol::BlockDetail;
-use vramscope_protocol::views::Looked;
+use vramscope_analysis::sort;
+use vramscope_protocol::views::{Looked, NextBlock};
 use vramscope_report::{Target, slot_after};
+use vramscope_units::grouped;
 
-/// The next wanted block that enters after an event, or the previous one before it. Wraps around at
-/// the ends of the trace.
-///
-/// Blocks are sorted by the slot at which they enter. Blocks from before the window share slot 0.
-/// So the search continues from block `from` if it enters at the event.
+/// The next block, or the previous one. Wraps around at the ends.
 pub(crate) async fn next(
     at: Target<'_>,
     of: &Looked,
@@ -19,7 +17,53 @@ pub(crate) async fn next(
     from: Option<u32>,
     backwards: bool,
     budget: &mut Budget,
-) -> Option<BlockDetail> {
+) -> Option<NextBlock> {
+    match of {
+        Looked::Search { text } => found(at, text, from, backwards, budget).await,
+        &Looked::Stack { block } => of_stack(at, block, event, from, backwards, budget).await,
+    }
+}
+
+/// The next block of a search by size, the largest first. Without a block to start from, or if the
+/// search does not find that block, the first of all.
+async fn found(
+    at: Target<'_>,
+    text: &str,
+    from: Option<u32>,
+    backwards: bool,
+    budget: &mut Budget,
+) -> Option<NextBlock> {
+    let matcher = Matcher::new(at, text, budget).await?;
+    let found = matching(at, &matcher, budget).await;
+    let size = |block: u32| at.trace().blocks[block as usize].bytes;
+    let mut found: Vec<_> = found.into_iter().map(|block| (Reverse(size(block)), block)).collect();
+    sort(&mut found, budget).await;
+    let count = found.len();
+    let known = from.and_then(|from| found.iter().position(|&(_, block)| block == from));
+    let place = match (known, backwards) {
+        (Some(place), false) => (place + 1) % count,
+        (Some(place), true) => (place + count - 1) % count,
+        (None, false) => 0,
+        (None, true) => count.checked_sub(1)?,
+    };
+    let detail = detail::block(at, found.get(place)?.1)?;
+    let place = format!("{} of {}", grouped(place as u64 + 1), grouped(count as u64));
+    Some(NextBlock { detail, place })
+}
+
+/// The next block of a block's call stack that enters after an event, or the previous one before
+/// it.
+///
+/// Blocks are sorted by the slot at which they enter. Blocks from before the window share slot 0.
+/// So the search continues from block `from` if it enters at the event.
+async fn of_stack(
+    at: Target<'_>,
+    block: u32,
+    event: i64,
+    from: Option<u32>,
+    backwards: bool,
+    budget: &mut Budget,
+) -> Option<NextBlock> {
     let trace = at.trace();
     let blocks = &trace.blocks;
     let slot = slot_after(trace, event);
@@ -27,23 +71,14 @@ pub(crate) async fn next(
     let from = from.filter(|&i| blocks.get(i as usize).is_some_and(|b| b.enters == slot));
     let (before, after) =
         from.map_or_else(|| (entered(slot), entered(slot + 1)), |block| (block, block + 1));
-    let found = match of {
-        Looked::Search { text } => {
-            let matcher = Matcher::new(at, text, budget).await?;
-            around(before, after, blocks.len() as u32, backwards, |i| matcher.block(at, i), budget)
-                .await
-        }
-        &Looked::Stack { block } => {
-            let block = blocks.get(block as usize)?;
-            let stack = (block.stack, block.has_stack_of_free());
-            let has_stack = |i: u32| {
-                let block = &blocks[i as usize];
-                (block.stack, block.has_stack_of_free()) == stack
-            };
-            around(before, after, blocks.len() as u32, backwards, has_stack, budget).await
-        }
+    let block = blocks.get(block as usize)?;
+    let stack = (block.stack, block.has_stack_of_free());
+    let has_stack = |i: u32| {
+        let block = &blocks[i as usize];
+        (block.stack, block.has_stack_of_free()) == stack
     };
-    detail::block(at, found?)
+    let found = around(before, after, blocks.len() as u32, backwards, has_stack, budget).await?;
+    Some(NextBlock { detail: detail::block(at, found)?, place: String::new() })
 }
 
 /// The first wanted block from `after` on, or backwards from `before`; wraps around.

@@ -1,66 +1,65 @@
-//! Search: which blocks, events and stacks match a text.
+//! Search: which blocks and events match a text.
 //!
-//! A search consists of terms between spaces. A block matches when all terms hold. A term is a word
-//! that some frame of the stack or a text of the program about the block contains, an address
-//! (`0x7f..`), a bound of requested bytes
-//! (`>512MiB`) or an event (`#3702`).
+//! A search consists of terms between spaces; quotes hold a term with spaces together. A block
+//! matches when all terms hold. Of terms with one key, such as `category:`, one must hold.
+//!
+//! | term | blocks |
+//! |---|---|
+//! | a word | some frame of the stack, metadata or an annotation contains it |
+//! | `0x7f..`, nine and more hexadecimal digits | at or around an address, or below a prefix |
+//! | `>512MiB`, `size:<=1KiB`, `512 MiB` | by requested bytes |
+//! | `#3702` | allocated or freed by an event |
+//! | `live@peak`, `live@start`, `live@end`, `live@#3702` | live at a moment |
+//! | `site:gpt.py:43`, `site:gpt.py:43 forward` | by call site, as tables spell it |
+//! | `via:adam.py:183` | some frame of the stack is this one |
+//! | `path:a.py:1 main › b.py:2 run` | the outermost frames of the stack; `leaf:` the innermost |
+//! | `category:activation` | by category |
+//! | `phase:backward`, `step:3`, `step:3-5` | by the phase and step of the alloc |
+//! | `stream:0`, `pool:private`, `pool:small`, `rank:3` | by place |
+//! | `lifetime:>10ms`, `lifetime:<100 events` | by lifetime |
 
+mod resolve;
 mod terms;
 mod words;
 
-use self::terms::{Term, parse};
+use self::resolve::Test;
+pub(super) use self::terms::STEP;
+use self::terms::parse;
 use self::words::Words;
 use vramscope_analysis::slicing::{Budget, strides};
-use vramscope_protocol::views::SearchResult;
-use vramscope_report::Quantity;
-use vramscope_report::{Target, slot_of};
-use vramscope_units::{Bytes, EventIndex, grouped};
-
-/// The number of matching blocks and their bytes at the peak; `None` when the text is empty or
-/// cannot be parsed.
-pub(crate) async fn search(
-    at: Target<'_>,
-    text: &str,
-    budget: &mut Budget,
-) -> Option<SearchResult> {
-    let matcher = Matcher::new(at, text, budget).await?;
-    let trace = at.trace();
-    let peak = slot_of(trace.requested_band.peak_event);
-    let (mut blocks, mut bytes) = (0, 0u64);
-    for part in strides(trace.blocks.len()) {
-        budget.charge(2 * part.len() as u64).await;
-        for (i, block) in (part.start as u32..).zip(&trace.blocks[part]) {
-            if matcher.block(at, i) {
-                blocks += 1;
-                if block.enters <= peak && peak < block.leaves {
-                    bytes = bytes.saturating_add(block.bytes.0);
-                }
-            }
-        }
-    }
-    let (blocks, bytes) =
-        (Quantity::count(blocks, "block", "blocks"), Quantity::bytes(Bytes(bytes)));
-    let text = match blocks.value {
-        0 => blocks.exact.clone(),
-        _ => format!("{}, {} at the peak", blocks.exact, bytes.text),
-    };
-    Some(SearchResult { blocks, bytes, text })
-}
+use vramscope_report::{Quantity, Target};
+use vramscope_units::grouped;
 
 /// A parsed search.
 pub(crate) struct Matcher {
     /// The words of each stack, and of each text about a block; `None` without words.
     words: Option<Words>,
-    terms: Vec<Term>,
+    /// Of each inner list, one test must hold.
+    groups: Vec<Vec<Test>>,
+    /// Whether each event is one of a matching block. Empty unless only blocks can tell.
+    events: Vec<bool>,
+    /// Each term as it is written, without quotes.
+    pub(super) texts: Vec<String>,
 }
 
 impl Matcher {
     /// Parses a search; `None` when the text is empty or cannot be parsed.
     pub(crate) async fn new(at: Target<'_>, text: &str, budget: &mut Budget) -> Option<Self> {
-        let (words, terms) = parse(text)?;
-        let words =
-            if words.is_empty() { None } else { Some(Words::find(at, &words, budget).await?) };
-        Some(Self { words, terms })
+        let parsed = parse(text)?;
+        let words = if parsed.words.is_empty() {
+            None
+        } else {
+            Some(Words::find(at, &parsed.words, budget).await?)
+        };
+        let mut groups = Vec::with_capacity(parsed.groups.len());
+        for terms in parsed.groups {
+            let mut tests = Vec::with_capacity(terms.len());
+            for term in terms {
+                tests.push(Test::new(at, term, budget).await);
+            }
+            groups.push(tests);
+        }
+        Some(Self { words, groups, events: Vec::new(), texts: parsed.texts })
     }
 
     /// Parses the search of a table; `None` for all rows.
@@ -82,42 +81,70 @@ impl Matcher {
         }
     }
 
-    /// Whether a block matches.
-    pub(crate) fn block(&self, at: Target<'_>, block: u32) -> bool {
-        let index = block;
-        let Some(block) = at.trace().blocks.get(block as usize) else { return false };
-        let is_at = |event: Option<EventIndex>, wanted| event == Some(EventIndex(wanted));
-        let holds = |term: &Term| match *term {
-            Term::Address(ref address) => {
-                address.matches(block.address.0, block.bytes.0) || address.is_reuse(block)
+    /// [`Matcher::of_table`] for events. Terms about blocks match all events of the blocks.
+    pub(super) async fn of_events(
+        at: Target<'_>,
+        text: &str,
+        budget: &mut Budget,
+    ) -> Result<Option<Self>, String> {
+        let Some(mut matcher) = Self::of_table(at, text, budget).await? else { return Ok(None) };
+        if matcher.groups.iter().flatten().any(Test::is_of_blocks) {
+            let trace = at.trace();
+            let mut events = vec![false; trace.device.events.len()];
+            for part in strides(trace.blocks.len()) {
+                budget.charge(3 * part.len() as u64).await;
+                for index in part {
+                    if matcher.block(at, index as u32) {
+                        let block = &trace.blocks[index];
+                        let of_block =
+                            [block.alloc_event(), block.free_requested(), block.free_completed()];
+                        for event in of_block.into_iter().flatten() {
+                            events[event.0 as usize] = true;
+                        }
+                    }
+                }
             }
-            Term::Size(min, max) => (min..=max).contains(&block.bytes.0),
-            Term::Event(event) => {
-                is_at(block.alloc_event(), event)
-                    || is_at(block.free_requested(), event)
-                    || is_at(block.free_completed(), event)
-            }
-        };
-        self.words.as_ref().is_none_or(|words| words.block(at, index, block.stack))
-            && self.terms.iter().all(holds)
+            matcher.events = events;
+        }
+        Ok(Some(matcher))
     }
 
-    /// Whether an event matches by its stack, address, size and index.
+    /// Whether a block matches.
+    pub(crate) fn block(&self, at: Target<'_>, index: u32) -> bool {
+        let Some(block) = at.trace().blocks.get(index as usize) else { return false };
+        self.words.as_ref().is_none_or(|words| words.block(at, index, block.stack))
+            && self.groups.iter().all(|any| any.iter().any(|test| test.block(at, index, block)))
+    }
+
+    /// Whether an event matches by its stack, address, size and index, or by its block.
     pub(crate) fn event(&self, at: Target<'_>, event: u32) -> bool {
         let range = &at.trace().device.events;
         if event as usize >= range.len() {
             return false;
         }
-        let (events, row) = (&at.snapshot().events, range.start + event);
-        let (address, size) = (events.addr(row).0, events.size(row).0);
-        let holds = |term: &Term| match *term {
-            // Events without an address have address 0.
-            Term::Address(ref wanted) => address != 0 && wanted.matches(address, size),
-            Term::Size(min, max) => (min..=max).contains(&size),
-            Term::Event(wanted) => event == wanted,
-        };
-        self.words.as_ref().is_none_or(|words| words.event(at, row)) && self.terms.iter().all(holds)
+        if let Some(&matches) = self.events.get(event as usize) {
+            return matches;
+        }
+        self.words.as_ref().is_none_or(|words| words.event(at, range.start + event))
+            && self.groups.iter().all(|any| any.iter().any(|test| test.event(at, event)))
     }
+}
+
+/// The only word of a search, in lower case; `None` if the search has other terms.
+pub(super) fn only_word(text: &str) -> Option<String> {
+    let parsed = parse(text)?;
+    let [word] = <[String; 1]>::try_from(parsed.words).ok()?;
+    parsed.groups.is_empty().then_some(word)
+}
+
+/// The blocks of a matcher, ascending.
+pub(super) async fn matching(at: Target<'_>, matcher: &Matcher, budget: &mut Budget) -> Vec<u32> {
+    let mut found = Vec::new();
+    for part in strides(at.trace().blocks.len()) {
+        budget.charge(2 * part.len() as u64).await;
+        found.extend(part.map(|i| i as u32).filter(|&i| matcher.block(at, i)));
+    }
+    found
 }
 
 /// `12 of 2,443 blocks`, or `2,443 blocks` when all rows match.

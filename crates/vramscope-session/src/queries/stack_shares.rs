@@ -92,6 +92,7 @@ pub(super) fn share_rows(
 ) -> Vec<StackShareRow> {
     let row = |share: &StackShare| StackShareRow {
         site: row_site(at.entry, share.stack, share.no_stack),
+        terms: vec![format!("site:{}", row_site(at.entry, share.stack, share.no_stack))],
         via: String::new(),
         bytes: Quantity::bytes(Bytes(share.bytes)),
         blocks: Quantity::count(share.blocks.into(), "block", "blocks"),

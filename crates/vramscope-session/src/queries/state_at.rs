@@ -209,8 +209,10 @@ pub(super) async fn stack_rows(
             (Some(_), Some(_)) => "mixed",
             (None, _) => category_label(categories.get(largest).category),
         };
+        let site = row_site(entry, stack, no_stack);
         StackShareRow {
-            site: backward::row_label(row_site(entry, stack, no_stack), no_stack, places),
+            terms: vec![format!("site:{site}")],
+            site: backward::row_label(site, no_stack, places),
             via: String::new(),
             bytes: Quantity::bytes(Bytes(bytes)),
             blocks: Quantity::count(group.len() as u64, "block", "blocks"),

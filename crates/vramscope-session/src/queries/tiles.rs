@@ -160,18 +160,21 @@ impl Queries {
 }
 
 fn needs(layer: &Layer) -> Vec<Derived> {
-    let (color, bands) = match layer {
-        Layer::Timeline { color, bands, .. } => (Some(*color), *bands),
-        Layer::Segments { color, .. } => (Some(*color), Bands::NONE),
-        Layer::Flame { .. } => (None, Bands::NONE),
+    let (color, bands, search) = match layer {
+        Layer::Timeline { color, bands, search } => (Some(*color), *bands, search),
+        Layer::Segments { color, search, .. } => (Some(*color), Bands::NONE, search),
+        Layer::Flame { flame } => (None, Bands::NONE, &flame.search),
     };
+    // Filters need them.
+    let is_filtered = !search.is_empty();
     let is_carved = bands.active
         || bands.allocated
         || color == Some(ColorBy::Segment)
         || !matches!(layer, Layer::Timeline { .. });
     let wanted = [
         (Derived::Carving, is_carved),
-        (Derived::Categories, color == Some(ColorBy::Category)),
+        (Derived::Categories, color == Some(ColorBy::Category) || is_filtered),
+        (Derived::Steps, is_filtered),
         (Derived::Pools, bands.pools),
     ];
     wanted.into_iter().filter_map(|(what, is_wanted)| is_wanted.then_some(what)).collect()

@@ -1,11 +1,11 @@
 //! Ranges, frames, tooltips, markers and steps between blocks, compared with reports.
 
 use super::harness::{GPT, Opened, TARGET, all_files, hit, number, open, table};
-use vramscope_protocol::views::{
-    Answer, At, BlockSort, BlockTable, DetailCard, Looked, MarkedRange, Query,
-};
+use std::cmp::Reverse;
+use vramscope_protocol::views::{Answer, At, DetailCard, Looked, MarkedRange, NextBlock, Query};
 use vramscope_protocol::{AxisKind, BlockDetail, DeviceRef, Request, Response};
 use vramscope_report::peak::{BandKind, peak};
+use vramscope_units::grouped;
 
 impl Opened {
     fn next(&mut self, of: Looked, event: i64, backwards: bool) -> Option<BlockDetail> {
@@ -13,7 +13,9 @@ impl Opened {
             Looked::Stack { block } => Some(block),
             Looked::Search { .. } => None,
         };
-        self.next_from(of, event, block, backwards)
+        let next = self.next_from(of, event, block, backwards)?;
+        assert_eq!(next.place, "", "only a search has places");
+        Some(next.detail)
     }
 
     fn next_from(
@@ -22,11 +24,15 @@ impl Opened {
         event: i64,
         block: Option<u32>,
         backwards: bool,
-    ) -> Option<BlockDetail> {
+    ) -> Option<NextBlock> {
         match self.ask(Query::Next { of, event, block, backwards }) {
-            Answer::Next(detail) => detail.map(|d| *d),
+            Answer::Next(next) => next.map(|next| *next),
             other => panic!("{other:?}"),
         }
+    }
+
+    fn found_from(&mut self, of: Looked, from: Option<u32>, backwards: bool) -> Option<NextBlock> {
+        self.next_from(of, 0, from, backwards)
     }
 
     fn range(&mut self, axis: AxisKind, x0: f64, x1: f64) -> Option<DetailCard> {
@@ -50,42 +56,42 @@ fn raw(card: &DetailCard, key: &str) -> i64 {
 }
 
 #[test]
-fn next_visits_every_block_from_before_the_window() {
-    let mut opened = open("recorded/gpt_late.pickle.gz");
-    let search = || Looked::Search { text: ">=1".into() };
-    let before = opened.file.entries[0].traces[0].blocks.iter().filter(|b| b.enters == 0).count();
-    let mut seen = vec![0];
-    for _ in 1..before {
-        let from = seen.last().copied();
-        seen.push(opened.next_from(search(), -1, from, false).expect("a block").block);
+fn next_goes_through_a_search_by_size_and_wraps_around() {
+    for (name, text) in [(GPT, "forward >100KiB"), ("recorded/gpt_late.pickle.gz", ">=1")] {
+        let mut opened = open(name);
+        let search = || Looked::Search { text: text.into() };
+        let mut order = opened.order(&table(text));
+        order.sort_by_key(|&i| {
+            let block = &opened.file.entries[0].traces[0].blocks[i as usize];
+            (Reverse(block.bytes), i)
+        });
+        let count = order.len();
+        assert!(count > 3);
+        let mut from = None;
+        for (place, &block) in order.iter().chain(&order[..1]).enumerate().take(50) {
+            let next = opened.found_from(search(), from, false).expect("a block");
+            let place =
+                format!("{} of {}", grouped((place % count) as u64 + 1), grouped(count as u64));
+            assert_eq!((next.detail.block, next.place), (block, place));
+            from = Some(block);
+        }
+        let mut from = Some(order[1]);
+        for &block in [order[0]].iter().chain(order.iter().rev().take(4)) {
+            let next = opened.found_from(search(), from, true).expect("a block");
+            assert_eq!(next.detail.block, block);
+            from = Some(block);
+        }
+        // A block that the search does not find is like none.
+        let first = opened.found_from(search(), Some(u32::MAX), false).expect("a block");
+        assert_eq!(first.detail.block, order[0]);
+        let last = opened.found_from(search(), None, true).expect("a block");
+        assert_eq!(Some(&last.detail.block), order.last());
     }
-    assert!(before > 10);
-    assert_eq!(seen, (0..before as u32).collect::<Vec<_>>());
 }
 
 #[test]
 fn next_wraps_around() {
     let mut opened = open(GPT);
-    let search = || Looked::Search { text: "forward >100KiB".into() };
-    let mut order = opened.order(&BlockTable {
-        sort: BlockSort::Allocated,
-        descending: false,
-        ..table("forward >100KiB")
-    });
-    order.sort_unstable();
-    let enters: Vec<u32> = opened.report().trace().blocks.iter().map(|b| b.enters).collect();
-    assert!(order.len() > 3 && order.iter().all(|&i| enters[i as usize] > 0));
-    let mut event = -1;
-    for &block in order.iter().chain(&order[..2]) {
-        let detail = opened.next(search(), event, false).expect("a block");
-        assert_eq!(detail.block, block);
-        event = i64::from(enters[block as usize]) - 1;
-    }
-    for &block in [order[0]].iter().chain(order.iter().rev().take(4)) {
-        let detail = opened.next(search(), event, true).expect("a block");
-        assert_eq!(detail.block, block);
-        event = i64::from(enters[block as usize]) - 1;
-    }
     assert!(opened.next(Looked::Search { text: ">abc".into() }, 0, false).is_none());
     assert!(opened.next(Looked::Search { text: "no such thing".into() }, 0, false).is_none());
     assert!(opened.next(Looked::Stack { block: u32::MAX }, 0, false).is_none());

@@ -12,7 +12,7 @@ export const SPARK = [200, 32] as const;
 export const MINIMAP = [1000, 100] as const;
 export const COMPARED = [1200, 200] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
-export const REPLACED = ["tracks", "phases", "legend", "reservedLine", "limit", "stateAt", "markers", "range", "events", "blocks", "hit", "names", "search", "segments", "segmentRows", "flameBoxes", "flameNode", "usualScenarios", "scenario", "simulatedCurve"] as const;
+export const REPLACED = ["tracks", "phases", "legend", "reservedLine", "limit", "stateAt", "markers", "range", "events", "blocks", "hit", "names", "search", "group", "segments", "segmentRows", "flameBoxes", "flameNode", "usualScenarios", "scenario", "simulatedCurve"] as const;
 
 export type Quantity = { 
 /**
@@ -936,12 +936,12 @@ format: ExportFormat, } } | { "next": {
  */
 of: Looked, 
 /**
- * The event to start from; -1 is the state before the window.
+ * The event to start from, for a call stack; -1 is the state before the window.
  */
 event: number, 
 /**
- * The block to start from, if several blocks enter with that event, such as blocks from
- * before the window.
+ * The block to start from. For a call stack, it tells blocks apart that enter with that
+ * event, such as blocks from before the window.
  */
 block: number | null, 
 /**
@@ -957,9 +957,18 @@ block: number, } } | { "names": {
  */
 blocks: Array<number>, } } | { "search": { 
 /**
- * A word of a function or file, an address `0x...`, or a size `>512MiB`.
+ * Words of functions, files, metadata and annotations, an address `0x...`, a size
+ * `>512MiB`, `live@peak`, or terms such as `site:gpt.py:43` and `category:activation`.
  */
-text: string, } } | { "segments": { 
+text: string, } } | { "group": { 
+/**
+ * The search.
+ */
+text: string, 
+/**
+ * The event of the time cursor, -1 before the window; null without a cursor.
+ */
+event: number | null, } } | { "segments": { 
 /**
  * The rows.
  */
@@ -1197,7 +1206,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": FindingList } | { "minimap": Minimap } | { "phases": Phases } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": ReservedLine } | { "limit": Limit } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": BlockDetail | null } | { "hit": Hit | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": RankCard } | { "findings": FindingList } | { "minimap": Minimap } | { "phases": Phases } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": ReservedLine } | { "limit": Limit } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
 
 export type RankCard = { 
 /**
@@ -1374,6 +1383,10 @@ action: string,
  * known.
  */
 place: string, 
+/**
+ * The terms of a search that finds the blocks of the finding; empty if none does.
+ */
+terms: Array<string>, 
 /**
  * The shares of call sites, if the finding is about several.
  */
@@ -1784,7 +1797,11 @@ block: number,
 /**
  * A note, such as `all freed again`.
  */
-note: string, };
+note: string, 
+/**
+ * The terms of a search that finds the blocks of this row.
+ */
+terms: Array<string>, };
 
 export type DetailCard = { 
 /**
@@ -1967,9 +1984,87 @@ blocks: Quantity,
  */
 bytes: Quantity, 
 /**
- * The result in words: `112 blocks, 1.20 GiB of them at the peak`.
+ * The result in words: `112 blocks, 1.20 GiB at the peak`.
  */
-text: string, };
+text: string, 
+/**
+ * The terms of the search as they are written, without quotes.
+ */
+terms: Array<string>, 
+/**
+ * The call sites of the blocks, those with most bytes at the peak first.
+ */
+sites: Array<StackShareRow>, 
+/**
+ * The call sites that are left out: `and 7 more call sites`; empty if none are.
+ */
+more: string, };
+
+export type GroupCard = { 
+/**
+ * Bytes at the peak; the most bytes at once if none of the blocks is live at the peak.
+ */
+title: Quantity, 
+/**
+ * What the title is: `at the peak` or `most at once`.
+ */
+note: string, 
+/**
+ * The properties in display order.
+ */
+rows: Array<DetailRow>, 
+/**
+ * The word above `steps`: `steps` or `repetitions`.
+ */
+stepsLabel: string, 
+/**
+ * The most bytes at once in each step; empty without steps.
+ */
+steps: Array<StepBar>, 
+/**
+ * Bytes at the time of the title by category, most bytes first.
+ */
+categories: Array<CategoryRow>, 
+/**
+ * Bytes at the time of the title by call site, most bytes first.
+ */
+sites: Array<StackShareRow>, 
+/**
+ * The call sites that are left out: `and 7 more call sites`; empty if none are.
+ */
+more: string, 
+/**
+ * All of it as text, for the clipboard.
+ */
+copy: string, };
+
+export type StepBar = { 
+/**
+ * The steps: `3` or `3-5`.
+ */
+label: string, 
+/**
+ * The most bytes at once.
+ */
+bytes: Quantity, 
+/**
+ * The bytes as a fraction of the largest bar, from 0 to 1.
+ */
+share: number, 
+/**
+ * The term of a search for the blocks that are allocated in the steps: `step:3`.
+ */
+term: string, };
+
+export type NextBlock = { 
+/**
+ * The block.
+ */
+detail: BlockDetail, 
+/**
+ * Its place among all blocks of a search: `3 of 120`; empty for a call stack.
+ */
+place: string, };
 
 export type SegmentsInfo = { 
 /**
@@ -2051,7 +2146,11 @@ path: string,
 /**
  * The call site: `model.py:212 forward`.
  */
-text: string, };
+text: string, 
+/**
+ * The terms of a search for the blocks of the node; empty for the whole graph.
+ */
+terms: Array<string>, };
 
 export type FlameBox = { 
 /**
@@ -2081,7 +2180,11 @@ text: string,
 /**
  * The place: `model.py:212`. Empty if `text` contains it or if it is unknown.
  */
-place: string, };
+place: string, 
+/**
+ * The weight with its share of the whole graph: `18.2 GiB, 43 %`.
+ */
+weight: string, };
 
 export type FlameNode = { 
 /**
@@ -2113,6 +2216,10 @@ text: string,
  * The frame's file.
  */
 file: string, 
+/**
+ * The terms of a search for the blocks of the node; empty for the whole graph.
+ */
+terms: Array<string>, 
 /**
  * Left edge in the graph's units.
  */

@@ -7,6 +7,7 @@ import { Icon } from "./icons.js";
 export function Chips({ filters, workspace }: Uses<"filters" | "workspace">) {
   const terms = filters.terms.value;
   const found = workspace.value?.stores.queries.found.value.value;
+  const place = workspace.value?.stores.groups.place.value ?? "";
   if (terms.length === 0) return null;
   return (
     <section class="chips" aria-label="Filters" data-testid="chips">
@@ -32,7 +33,7 @@ export function Chips({ filters, workspace }: Uses<"filters" | "workspace">) {
         })}
       </ul>
       <output class="chips-found" data-testid="chips-found" data-value={found?.blocks.raw}>
-        {found?.text}
+        {place === "" ? found?.text : `${place} · ${found?.text}`}
       </output>
       <button type="button" class="link chips-clear" onClick={() => filters.clear()}>
         Clear all

@@ -4,15 +4,17 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { RankFile } from "../client/rank-file.js";
 import type { BlockDetail, DeviceSummary, Quantity } from "../generated/protocol.js";
+import { copyText } from "../host/clipboard.js";
 import type { Trace } from "../run.js";
+import { CLIPBOARD_DENIED } from "../selection.js";
 import type { Uses } from "../stores.js";
 import { CallStack } from "./call-stack.js";
 import { Icon } from "./icons.js";
 
-type BlockOwners = Uses<"selection" | "viewSelection" | "appearance" | "workspace">;
+type BlockOwners = Uses<"selection" | "viewSelection" | "filters" | "appearance" | "workspace">;
 
 export function Details({ navigation, ...owners }: BlockOwners & Uses<"navigation">) {
-  const { selection, workspace } = owners;
+  const { selection, filters, workspace } = owners;
   const detail = selection.block.value;
   const trace = selection.trace.value;
   const file = selection.focus.value?.file;
@@ -22,6 +24,7 @@ export function Details({ navigation, ...owners }: BlockOwners & Uses<"navigatio
   const first = () => {
     if (card && views) return <views.ui.Card card={card} />;
     if (detail) return <Block {...owners} detail={detail} />;
+    if (views && filters.terms.value.length > 0) return <views.ui.Group />;
     return file && <FileFacts file={file} trace={trace} />;
   };
   return (
@@ -74,6 +77,22 @@ function Block({ detail, ...owners }: BlockOwners & { detail: BlockDetail }) {
 }
 
 export function CopyButton({ selection }: Uses<"selection">) {
+  return <Copy title="Copy the block and its stack as text" copy={() => selection.copy()} />;
+}
+
+type CopyTextProperties = Uses<"status"> & { text: string; title: string };
+
+/** Copies a text. */
+export function CopyText({ text, title, status }: CopyTextProperties) {
+  const copy = async () => {
+    const done = await copyText(text);
+    status.announce(done ? "Copied" : CLIPBOARD_DENIED);
+    return done;
+  };
+  return <Copy title={title} copy={copy} />;
+}
+
+function Copy({ title, copy }: { title: string; copy(): Promise<boolean> }) {
   const [copied, setCopied] = useState(false);
   useEffect(() => {
     if (!copied) return;
@@ -81,12 +100,7 @@ export function CopyButton({ selection }: Uses<"selection">) {
     return () => clearTimeout(waiting);
   }, [copied]);
   return (
-    <button
-      type="button"
-      class="link"
-      title="Copy the block and its stack as text"
-      onClick={() => void selection.copy().then(setCopied)}
-    >
+    <button type="button" class="link" title={title} onClick={() => void copy().then(setCopied)}>
       {copied ? "copied" : "copy"}
     </button>
   );

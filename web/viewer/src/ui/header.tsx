@@ -3,6 +3,7 @@
 import { effect, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect } from "preact/hooks";
+import { termsOf } from "../filters.js";
 import type { AxisKind } from "../generated/protocol.js";
 import type { Uses } from "../stores.js";
 import type { Theme } from "../view-state.js";
@@ -18,7 +19,7 @@ const THEME_ICON = { auto: "auto", light: "sun", dark: "moon" } as const;
 const AXIS_NAMES: Partial<Record<AxisKind, string>> = { event: "events", time: "time" };
 
 type HeaderProperties = Uses<
-  "runs" | "selection" | "viewSelection" | "navigation" | "appearance" | "workspace"
+  "runs" | "selection" | "viewSelection" | "filters" | "navigation" | "appearance" | "workspace"
 > & { opening: Opening; children: ComponentChildren };
 
 export function Header({ opening, children, ...stores }: HeaderProperties) {
@@ -108,10 +109,11 @@ function OpenMenu({ opening }: { opening: Opening }) {
 /** The search of all views, with the number of hits. */
 function SearchBox({
   viewSelection,
-  navigation,
+  filters,
   workspace,
-}: Uses<"viewSelection" | "navigation" | "workspace">) {
-  const views = workspace.value?.stores;
+}: Uses<"viewSelection" | "filters" | "workspace">) {
+  const all = workspace.value;
+  const views = all?.stores;
   const { search } = viewSelection;
   const found = views?.queries.found.value.value;
   // The text of the box, which is ahead of the search while typing.
@@ -123,16 +125,21 @@ function SearchBox({
   // biome-ignore lint/correctness/useExhaustiveDependencies: a viewer has one search
   useLayoutEffect(() => effect(follow), []);
   const keydown = (event: KeyboardEvent & { currentTarget: HTMLInputElement }) => {
-    if (event.key === "Enter") void views?.steps.nextHit(event.shiftKey);
+    if (event.key === "Enter" && text.peek().trim() !== "") write();
+    else if (event.key === "Enter") void views?.steps.nextHit(event.shiftKey);
     else if (event.key === "Escape") {
       viewSelection.clearSearch();
       text.value = "";
       event.currentTarget.blur();
-    } else if (event.key === ">" && text.peek() === "" && views) {
-      event.preventDefault();
-      event.currentTarget.blur();
-      navigation.paletteOpen.value = true;
     }
+  };
+  /** Makes filters of the text, which Rust splits into terms once the search is answered. */
+  const write = () => {
+    const terms = found && search.peek() === text.peek() ? found.terms : null;
+    const own = [...filters.terms.peek(), ...termsOf(text.peek())];
+    viewSelection.clearSearch();
+    text.value = "";
+    filters.set(terms ?? own);
   };
   return (
     <search class="search">
@@ -140,7 +147,7 @@ function SearchBox({
       <input
         type="search"
         placeholder="Search frames, files, sizes"
-        title="Search by function, file, address, #event or size (e.g. >512MiB) (/)"
+        title="Search by function, file, metadata, address, #event or size (e.g. >512MiB) (/)"
         aria-label="Search"
         data-testid="search"
         value={text.value}
@@ -152,9 +159,10 @@ function SearchBox({
       />
       {search.value !== "" && (
         <output class="found" data-value={found?.blocks.raw} title={found?.text}>
-          {found ? found.blocks.exact : "no match"}
+          {views?.groups.place.value || (found ? found.blocks.exact : "no match")}
         </output>
       )}
+      {all && <all.ui.Found />}
     </search>
   );
 }

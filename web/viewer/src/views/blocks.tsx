@@ -27,12 +27,11 @@ function open({
   const atCursor = signal(false);
   const visible = signal({ from: 0, count: 60 });
   const table = (): BlockTable => {
-    const node = viewSelection.node.value;
     return {
       text: filters.text.value,
+      node: null,
       category: category.value,
       liveAt: atCursor.value ? (viewSelection.cursor.value ?? -1) : null,
-      node: node && [node.flame, node.node],
       sort: sort.value,
       descending: descending.value,
     };
@@ -152,7 +151,6 @@ export function Blocks(properties: BlocksProperties) {
       raw: (r) => r.stream.raw,
     },
   ];
-  const node = viewSelection.node.value;
   const blocks = () => ({ blocks: { table: table() } });
   return (
     <div class="blocks">
@@ -188,18 +186,6 @@ export function Blocks(properties: BlocksProperties) {
         >
           live at cursor
         </button>
-        {node && (
-          <button
-            type="button"
-            class="chip"
-            title="Show the blocks of all call stacks"
-            onClick={() => {
-              viewSelection.node.value = null;
-            }}
-          >
-            below {node.title} ×
-          </button>
-        )}
         <span class="toolbar-end">
           <button
             type="button"

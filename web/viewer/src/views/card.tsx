@@ -8,11 +8,11 @@ import { Rows } from "./settings.js";
 import type { ViewUses } from "./workspace.js";
 
 type CardProperties = ViewUses<
-  "selection" | "viewSelection" | "appearance" | "workspace" | "cards"
+  "selection" | "viewSelection" | "appearance" | "workspace" | "groups"
 > & { card: DetailCard };
 
 export function Card(properties: CardProperties) {
-  const { selection, viewSelection, appearance, workspace, cards, card } = properties;
+  const { selection, viewSelection, appearance, workspace, groups, card } = properties;
   const { kind, title, rows, heading, stacks, stack } = card;
   return (
     <article aria-labelledby="details-title" data-kind={kind}>
@@ -36,7 +36,7 @@ export function Card(properties: CardProperties) {
       </h2>
       <Rows rows={rows} />
       {stacks.length > 0 && <h4>{heading}</h4>}
-      <StackShares appearance={appearance} cards={cards} stacks={stacks} />
+      <StackShares appearance={appearance} groups={groups} stacks={stacks} />
       {stack ? (
         <CallStack
           viewSelection={viewSelection}
@@ -53,13 +53,13 @@ export function Card(properties: CardProperties) {
   );
 }
 
-type StackSharesProperties = ViewUses<"appearance" | "cards"> & { stacks: StackShareRow[] };
+type StackSharesProperties = ViewUses<"appearance" | "groups"> & { stacks: StackShareRow[] };
 
-/** Call stacks with a bar each. A click selects the stack's largest block. */
-export function StackShares({ appearance, cards, stacks }: StackSharesProperties) {
+/** Call stacks with a bar each. A click chooses all blocks of the stack. */
+export function StackShares({ appearance, groups, stacks }: StackSharesProperties) {
   return (
     <ul class="shares">
-      {stacks.map(({ site, via, bytes, blocks, share, color, block, note }) => (
+      {stacks.map(({ site, via, bytes, blocks, share, color, block, note, terms }) => (
         <li key={block}>
           <button
             type="button"
@@ -67,7 +67,8 @@ export function StackShares({ appearance, cards, stacks }: StackSharesProperties
             title={[site, via, bytes.exact, blocks.exact, note]
               .filter((text) => text !== "")
               .join(", ")}
-            onClick={() => void cards.showBlock(block)}
+            aria-pressed={groups.isChosen(terms)}
+            onClick={(event) => groups.choose(terms, event)}
           >
             <span
               class="share-bar"

@@ -1,9 +1,10 @@
 // The flame graph of call stacks: at the peak, at the cursor or over a range.
 
-import { effect, type Signal, signal } from "@preact/signals";
+import { effect, type Signal, signal, useSignal } from "@preact/signals";
+import { Fragment } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { resource, stopAll } from "../client/resource.js";
-import { type FlameBox, type FlameSpec, ROW_UNITS } from "../generated/protocol.js";
+import { type FlameBox, type FlameSpec, type FlameStep, ROW_UNITS } from "../generated/protocol.js";
 import { Canvas } from "../ui/canvas.js";
 import { NoPicture } from "../ui/messages.js";
 import { RowsBar } from "../ui/rows-bar.js";
@@ -17,13 +18,25 @@ import type { ViewUses } from "./workspace.js";
 
 /** Narrower nodes have no name, in CSS pixels. */
 const MIN_NAME_WIDTH = 28;
+/** Narrower nodes have a name without its weight, in CSS pixels. */
+const MIN_WEIGHT_WIDTH = 170;
+/** Steps at the end of the breadcrumb that are always shown. */
+const LAST_STEPS = 2;
 
 type FlameOwners = ViewUses<
-  "selection" | "viewSelection" | "filters" | "navigation" | "plots" | "status"
+  "selection" | "viewSelection" | "filters" | "groups" | "navigation" | "plots" | "status"
 >;
 
 /** Queries of the flame graph and moves through it. */
-function open({ selection, viewSelection, filters, navigation, plots, status }: FlameOwners) {
+function open({
+  selection,
+  viewSelection,
+  filters,
+  groups,
+  navigation,
+  plots,
+  status,
+}: FlameOwners) {
   const plot = plots.flame;
   const choice = viewSelection.flame;
   const spec = (): FlameSpec => {
@@ -62,29 +75,83 @@ function open({ selection, viewSelection, filters, navigation, plots, status }: 
   const go = (root: string) => {
     choice.value = { ...choice.peek(), root };
   };
-  /** Zooms to a node and filters the table of blocks by it. */
+  /** Chooses the blocks of a node: the filters follow the zoom. */
+  const select = (terms: readonly string[]) => {
+    if (terms.length === 0) filters.clear();
+    else if (!groups.isChosen(terms)) groups.choose(terms);
+  };
+  /** Goes to a step of the breadcrumb. */
+  const to = ({ path, terms }: FlameStep) => {
+    select(terms);
+    go(path);
+  };
+  /** Zooms to a node and chooses its blocks. */
   const zoom = async (node: number) => {
     const [from, flame] = [selection.target, latest.peek()];
     if (!from || !flame) return;
     const found = await from.client.view(from.target, "flameNode", { flameNode: { flame, node } });
     if (!found) return;
-    viewSelection.node.value = found.path === "" ? null : { flame, node, title: found.title };
+    select(found.terms);
     status.announce(`${found.title}, ${found.total.text}, ${found.text}`);
     go(found.path);
     // The names are replaced, so the canvas takes the keyboard focus.
     plot.peek()?.canvas.focus({ preventScroll: true });
   };
   const up = () => {
-    const path = info.value.peek()?.path ?? [];
-    viewSelection.node.value = null;
-    go(path.at(-2)?.path ?? "");
+    const above = info.value.peek()?.path.at(-2);
+    if (above) to(above);
+    else go("");
   };
-  const openBlocks = () => navigation.openDrawer("blocks");
-  return { plot, info, boxes, zoom, up, go, openBlocks, stop: () => stopAll(stop) };
+  /** Lists the blocks that weigh in the chosen node. */
+  const openBlocks = () => {
+    const { weight, event, range } = spec();
+    if (weight === "peak" && range === null) filters.add("live@peak");
+    if (weight === "cursor") filters.add(event < 0 ? "live@start" : `live@#${event}`);
+    navigation.openDrawer("blocks");
+  };
+  return { plot, info, boxes, zoom, up, to, openBlocks, stop: () => stopAll(stop) };
 }
 
 interface NodeBox extends Box {
   box: FlameBox;
+}
+
+/** The breadcrumb: the whole graph, the frames between as one button, and the last steps. */
+function Path({ steps, to }: { steps: readonly FlameStep[]; to(step: FlameStep): void }) {
+  const isOpen = useSignal(false);
+  const folded = isOpen.value ? [] : steps.slice(1, -LAST_STEPS);
+  const shown = folded.length < 2 ? steps : [...steps.slice(0, 1), ...steps.slice(-LAST_STEPS)];
+  return (
+    <ol>
+      {shown.map((step, index) => (
+        <Fragment key={step.path}>
+          {index === 1 && shown.length < steps.length && (
+            <li>
+              <button
+                type="button"
+                class="link"
+                title={folded.map(({ text }) => text).join("\n")}
+                onClick={() => {
+                  isOpen.value = true;
+                }}
+              >
+                {folded.length} frames
+              </button>
+            </li>
+          )}
+          <li>
+            {index === shown.length - 1 ? (
+              <span aria-current="location">{step.text}</span>
+            ) : (
+              <button type="button" class="link" onClick={() => to(step)}>
+                {step.text}
+              </button>
+            )}
+          </li>
+        </Fragment>
+      ))}
+    </ol>
+  );
 }
 
 const CANVAS = {
@@ -99,7 +166,7 @@ export function Flame({ appearance, ...owners }: FlameOwners & ViewUses<"appeara
   // biome-ignore lint/correctness/useExhaustiveDependencies: the owners never change
   const state = useMemo(() => open(owners), [selection]);
   useEffect(() => () => state.stop(), [state]);
-  const { plot, info, boxes, zoom, up, go, openBlocks } = state;
+  const { plot, info, boxes, zoom, up, to, openBlocks } = state;
   const graph = info.value.value;
   const choice = viewSelection.flame.value;
   const items = useMemo<NodeBox[]>(
@@ -174,7 +241,7 @@ export function Flame({ appearance, ...owners }: FlameOwners & ViewUses<"appeara
           </span>
         )}
         <span class="toolbar-end">
-          {viewSelection.node.value && (
+          {(graph?.path.length ?? 0) > 1 && (
             <button type="button" class="button plain" onClick={openBlocks}>
               Blocks of this node
             </button>
@@ -188,19 +255,7 @@ export function Flame({ appearance, ...owners }: FlameOwners & ViewUses<"appeara
         </span>
       </div>
       <nav class="breadcrumb" aria-label="Path">
-        <ol>
-          {(graph?.path ?? []).map(({ path, text }, index, all) => (
-            <li key={path}>
-              {index === all.length - 1 ? (
-                <span aria-current="location">{text}</span>
-              ) : (
-                <button type="button" class="link" onClick={() => go(path)}>
-                  {text}
-                </button>
-              )}
-            </li>
-          ))}
-        </ol>
+        <Path steps={graph?.path ?? []} to={to} />
         <span
           class="dim"
           data-testid="flame-total"
@@ -259,6 +314,11 @@ export function Flame({ appearance, ...owners }: FlameOwners & ViewUses<"appeara
               >
                 <span>{box.text}</span>
                 {box.place && <span class="flame-place"> {box.place}</span>}
+                {place.width >= MIN_WEIGHT_WIDTH && (
+                  <span class="flame-weight" aria-hidden="true">
+                    {box.weight}
+                  </span>
+                )}
               </button>
             )
           }

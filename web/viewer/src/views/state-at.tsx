@@ -11,7 +11,7 @@ const MAX_PEAK_STACKS = 6;
 const MAX_FINDINGS = 3;
 
 type StateProperties = ViewUses<
-  "selection" | "viewSelection" | "navigation" | "appearance" | "queries" | "steps" | "cards"
+  "selection" | "viewSelection" | "navigation" | "appearance" | "queries" | "steps" | "groups"
 >;
 
 export function State(owners: StateProperties) {
@@ -114,10 +114,10 @@ function AtPeak(owners: StateProperties) {
   );
 }
 
-type HeldProperties = ViewUses<"appearance" | "cards"> & { state: StateAt };
+type HeldProperties = ViewUses<"appearance" | "groups"> & { state: StateAt };
 
 /** Live memory by category and by call stack. */
-function Held({ appearance, cards, state }: HeldProperties) {
+function Held({ appearance, groups, state }: HeldProperties) {
   const { blocks, categories, stacks } = state;
   return (
     <>
@@ -126,20 +126,29 @@ function Held({ appearance, cards, state }: HeldProperties) {
       </p>
       <ul class="shares">
         {categories.map(({ name, label: text, bytes, share, color }) => (
-          <li key={name} class="share" data-category={name}>
-            <span
-              class="share-bar"
-              style={{ width: `${share * 100}%`, background: appearance.swatch(color) }}
-            />
-            <span class="share-text">{text}</span>
-            <span class="num" data-value={bytes.raw} title={bytes.exact}>
-              {bytes.text}
-            </span>
+          <li key={name}>
+            <button
+              type="button"
+              class="share"
+              data-category={name}
+              title={`Filter by ${text}`}
+              aria-pressed={groups.isChosen([`category:${name}`])}
+              onClick={(event) => groups.choose([`category:${name}`], event)}
+            >
+              <span
+                class="share-bar"
+                style={{ width: `${share * 100}%`, background: appearance.swatch(color) }}
+              />
+              <span class="share-text">{text}</span>
+              <span class="num" data-value={bytes.raw} title={bytes.exact}>
+                {bytes.text}
+              </span>
+            </button>
           </li>
         ))}
       </ul>
       {stacks.length > 0 && <h4>By call stack</h4>}
-      <StackShares appearance={appearance} cards={cards} stacks={stacks} />
+      <StackShares appearance={appearance} groups={groups} stacks={stacks} />
     </>
   );
 }

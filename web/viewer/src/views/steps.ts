@@ -14,6 +14,7 @@ type StepsOwners = ViewUses<
   | "status"
   | "queries"
   | "cards"
+  | "groups"
 >;
 
 export class Steps {
@@ -48,24 +49,26 @@ export class Steps {
       return;
     }
     const query = { of: { stack: { block } }, event: cursor ?? -1, block, backwards: by < 0 };
-    cards.showDetail(await target.client.view(target.target, "next", { next: query }));
+    const next = await target.client.view(target.target, "next", { next: query });
+    cards.showDetail(next?.detail ?? null);
   }
 
-  /** Selects the next block that the search finds. Without a search, opens the next finding. */
+  /**
+   * Selects the next block of search and filters, by size. Without them, opens the next finding.
+   */
   async nextHit(backwards: boolean): Promise<void> {
-    const { selection, viewSelection, filters, cards } = this.#owners;
+    const { selection, filters, cards, groups } = this.#owners;
     const { target } = selection;
     const text = filters.text.peek();
     if (text === "" || !target) {
       this.#nextMark(["oom", "finding"], backwards);
       return;
     }
-    const selected = selection.block.peek();
-    const cursor = viewSelection.cursor.peek() ?? -1;
-    const event = selected === null && !backwards ? -1 : cursor;
-    const block = selected?.block ?? null;
-    const query = { of: { search: { text } }, event, block, backwards };
-    cards.showDetail(await target.client.view(target.target, "next", { next: query }));
+    const block = selection.block.peek()?.block ?? null;
+    const query = { of: { search: { text } }, event: -1, block, backwards };
+    const next = await target.client.view(target.target, "next", { next: query });
+    cards.showDetail(next?.detail ?? null);
+    if (next && filters.text.peek() === text) groups.place.value = next.place;
   }
 
   /** Opens the next mark of some kinds in order of time; wraps around. */
@@ -113,12 +116,14 @@ export class Steps {
     status.announce(mark.text);
   }
 
-  /** Opens a finding: its rank, its range of events, and its block. */
+  /** Opens a finding: its rank, its range of events, and its blocks. */
   async openFinding(finding: FindingRow): Promise<void> {
-    const { selection, plots } = this.#owners;
+    const { selection, plots, groups } = this.#owners;
     const span = await this.#lookAt(finding);
     if (span) plots.timeline.peek()?.act((view) => view.fitRange(span.x0, span.x1));
-    if (finding.reference !== null) await selection.selectReference(finding.reference);
+    if (finding.terms.length > 0) {
+      if (!groups.isChosen(finding.terms)) groups.choose(finding.terms);
+    } else if (finding.reference !== null) await selection.selectReference(finding.reference);
   }
 
   /** Opens the first event of a finding, at the zoom of the view. */

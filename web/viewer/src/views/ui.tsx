@@ -9,6 +9,8 @@ import { Card } from "./card.js";
 import { Compare } from "./compare.js";
 import { Events } from "./events.js";
 import { Flame } from "./flame.js";
+import { Found } from "./found.js";
+import { Group } from "./group.js";
 import { TimelineMarks } from "./marks.js";
 import { Minimap } from "./minimap.js";
 import { Overview } from "./overview.js";
@@ -62,6 +64,8 @@ export function bindUi(all: All) {
     Minimap: bind(Minimap, all),
     State: bind(State, all),
     Card: bind(Card, all),
+    Group: bind(Group, all),
+    Found: bind(Found, all),
     Sheet: bind(Sheet, all),
     Palette: bind(Palette, all),
     RailBar: bind(RailBar, all),

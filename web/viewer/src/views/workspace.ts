@@ -8,6 +8,7 @@ import { style } from "../styles/views.js";
 import { BlockNames } from "./block-names.js";
 import { Cards } from "./cards.js";
 import { Comparing } from "./comparing.js";
+import { Groups } from "./groups.js";
 import { ViewHistory } from "./history.js";
 import { capacityOf, marksTop } from "./limits.js";
 import { shadedOf } from "./phase-items.js";
@@ -30,6 +31,8 @@ export interface ViewStores {
   readonly steps: Steps;
   /** Cards and blocks that other views open in the details. */
   readonly cards: Cards;
+  /** Groups of blocks that rows choose. */
+  readonly groups: Groups;
   readonly history: ViewHistory;
   readonly player: Player;
   /** Labels in large blocks of the timeline. */
@@ -57,12 +60,14 @@ export class Workspace {
     const queries = new Queries(stores, ranks);
     const cards = new Cards(stores);
     const comparing = new Comparing(stores);
-    const steps = new Steps({ ...stores, queries, cards });
+    const groups = new Groups(stores);
+    const steps = new Steps({ ...stores, queries, cards, groups });
     const history = new ViewHistory(stores.address);
     const player = new Player((by) => void steps.step(by));
     const names = new BlockNames(stores);
     const whatIfs = new WhatIfs(stores);
-    this.stores = { queries, ranks, comparing, steps, cards, history, player, names, whatIfs };
+    const shown = { queries, ranks, comparing, cards, groups, names, whatIfs };
+    this.stores = { ...shown, steps, history, player };
     this.ui = bindUi({ ...stores, ...this.stores });
     // A link may have marked a range before the views were loaded.
     if (selection.block.peek() === null) void cards.showRange();
@@ -87,7 +92,7 @@ export class Workspace {
         if (state) untracked(() => status.announce(state.spoken));
       }),
       () => player.stop(),
-      ...[ranks, queries, cards, comparing, history, names, whatIfs].map(
+      ...[ranks, queries, cards, groups, comparing, history, names, whatIfs].map(
         (owner) => () => owner.destroy(),
       ),
     ];

@@ -1,8 +1,9 @@
 //! A flame graph: its tree, colors and search.
 
 use super::weight::Weight;
+use crate::queries::search::{Matcher, only_word};
 use rustc_hash::FxHashMap;
-use vramscope_analysis::slicing::{Budget, strides};
+use vramscope_analysis::slicing::{Budget, run_to_completion, strides};
 use vramscope_analysis::{Flame, Share, Sites, by_stack_sliced};
 use vramscope_layout::{Cell, Color, FlameRows, Strips, frame_color};
 use vramscope_protocol::views::{FlameSpec, ROW_UNITS};
@@ -24,6 +25,8 @@ pub(crate) struct Graph {
     pub(super) colors: Vec<Color>,
     /// Whether each node matches the search; empty without a search.
     pub(super) matches: Vec<bool>,
+    /// The weight of the blocks of a filter in each node; empty without a filter.
+    pub(super) matched: Vec<u128>,
 }
 
 impl Graph {
@@ -47,6 +50,7 @@ impl Graph {
             framework,
             colors: Vec::new(),
             matches: Vec::new(),
+            matched: Vec::new(),
         };
         graph.apply_search(at, "");
         graph
@@ -67,22 +71,62 @@ impl Graph {
     /// Finds the nodes that contain a text, and colors all nodes.
     fn apply_search(&mut self, at: Target<'_>, search: &str) {
         search.clone_into(&mut self.spec.search);
-        let wanted = search.to_lowercase();
         let snapshot = at.snapshot();
-        let frames = (0..snapshot.frames.len() as u32).map(FrameId);
-        let frame_matches: Vec<bool> = if wanted.is_empty() {
-            Vec::new()
+        let budget = &mut Budget::unlimited();
+        (self.matches, self.matched) = if let Some(word) = only_word(search) {
+            (self.of_word(snapshot, &word), Vec::new())
+        } else if let Some(matcher) = run_to_completion(Matcher::new(at, search, budget)) {
+            self.of_blocks(at, &matcher)
         } else {
-            frames.map(|frame| matches(snapshot, frame, &wanted)).collect()
+            (Vec::new(), Vec::new())
         };
         let nodes = 0..self.tree.nodes.len() as u32;
+        self.colors = nodes.map(|node| self.color(snapshot, node)).collect();
+    }
+
+    /// The nodes whose frame contains a word.
+    fn of_word(&self, snapshot: &Snapshot, wanted: &str) -> Vec<bool> {
+        let frames = (0..snapshot.frames.len() as u32).map(FrameId);
+        let frame_matches: Vec<bool> =
+            frames.map(|frame| matches(snapshot, frame, wanted)).collect();
         let node_matches = |node: u32| match self.frame_of(node) {
             Some(frame) => frame_matches[frame.0 as usize],
-            None => node > 0 && self.title(snapshot, node).contains(&wanted),
+            None => node > 0 && self.title(snapshot, node).contains(wanted),
         };
-        self.matches =
-            if wanted.is_empty() { Vec::new() } else { nodes.clone().map(node_matches).collect() };
-        self.colors = nodes.map(|node| self.color(snapshot, node)).collect();
+        (0..self.tree.nodes.len() as u32).map(node_matches).collect()
+    }
+
+    /// The nodes through which blocks of a filter go, and the weight of these blocks in each.
+    fn of_blocks(&self, at: Target<'_>, matcher: &Matcher) -> (Vec<bool>, Vec<u128>) {
+        let (trace, carving) = (at.trace(), at.entry.carving(at.index));
+        let weighs = |i: u32| {
+            let is_wanted = matcher.block(at, i);
+            let weight = || self.weight.measure.within(trace, carving, i, self.weight.events);
+            if is_wanted { weight() } else { 0 }
+        };
+        let shares = run_to_completion(by_stack_sliced(trace, weighs, &mut Budget::unlimited()));
+        let path_of = |share: &Share, path: &mut Vec<Option<FrameId>>| {
+            frames_of(at.snapshot(), &self.spec, &self.framework, share.stack, path);
+        };
+        let budget = &mut Budget::unlimited();
+        let part = run_to_completion(Flame::with_paths(&shares, path_of, budget));
+        let mut matched = vec![0; self.tree.nodes.len()];
+        let rows = FlameRows::new(&part, ROW_UNITS);
+        // Both trees, node by node: the part has nodes of the whole only.
+        let mut open = vec![(0, 0)];
+        let key = |tree: &Flame, node: u32| {
+            let node = &tree.nodes[node as usize];
+            (node.frame, node.is_of_free, node.no_stack)
+        };
+        while let Some((whole, node)) = open.pop() {
+            matched[whole as usize] = part.nodes[node as usize].total;
+            let children: Vec<u32> = self.rows.children(whole).collect();
+            for child in rows.children(node) {
+                let same = children.iter().find(|&&of| key(&self.tree, of) == key(&part, child));
+                open.extend(same.map(|&of| (of, child)));
+            }
+        }
+        (matched.iter().map(|&weight| weight > 0).collect(), matched)
     }
 
     fn color(&self, snapshot: &Snapshot, node: u32) -> Color {

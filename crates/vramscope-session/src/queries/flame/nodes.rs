@@ -1,6 +1,7 @@
 //! What the page shows of a flame graph: numbers, boxes with names, details of a node.
 
 use super::graph::{FRAMEWORK_ONLY, Graph};
+use crate::queries::search::STEP;
 use vramscope_protocol::views::{FlameBox, FlameInfo, FlameNode, FlameStep};
 use vramscope_report::{Quantity, Target, text};
 use vramscope_snapshot::Snapshot;
@@ -15,6 +16,7 @@ impl Graph {
         let step = |&node: &u32| FlameStep {
             path: self.path(node),
             text: self.title(at.snapshot(), node),
+            terms: self.terms(at.snapshot(), node),
         };
         FlameInfo {
             total: self.weight.quantity(root.total),
@@ -29,6 +31,9 @@ impl Graph {
     /// The weight of the shown stacks with a matching frame.
     fn matched(&self) -> u128 {
         let (mut node, root) = (self.rows.root(), self.rows.root());
+        if let Some(&matched) = self.matched.get(root as usize) {
+            return matched;
+        }
         if self.rows.path().iter().any(|&above| self.matches[above as usize]) {
             return self.tree.nodes[root as usize].total;
         }
@@ -82,7 +87,9 @@ impl Graph {
             ),
             None => (self.title(snapshot, node), String::new()),
         };
-        FlameBox { node, x0, x1, y0, y1, text, place }
+        let total = self.tree.nodes[node as usize].total;
+        let weight = format!("{}, {:.0} %", self.weight.quantity(total).text, self.percent(total));
+        FlameBox { node, x0, x1, y0, y1, text, place, weight }
     }
 
     /// The details of a node, with its neighbors.
@@ -102,6 +109,7 @@ impl Graph {
             path: self.path(node),
             parent: above.map(|above| self.path(above)),
             title: self.title(at.snapshot(), node),
+            terms: self.terms(at.snapshot(), node),
             total: self.weight.quantity(known.total),
             text: self.summary(node),
             file: frame
@@ -119,8 +127,7 @@ impl Graph {
     /// The share, blocks and own weight of a node: `12.3 % of all, 40 blocks, 1.2 MiB self`.
     fn summary(&self, node: u32) -> String {
         let known = &self.tree.nodes[node as usize];
-        let all = self.tree.nodes[0].total.max(1);
-        let percent = known.total as f64 / all as f64 * 100.0;
+        let percent = self.percent(known.total);
         let blocks = Quantity::count(u64::from(known.blocks), "block", "blocks").exact;
         let own = match known.own {
             own if own > 0 && own < known.total => {
@@ -131,6 +138,28 @@ impl Graph {
         let free =
             if known.is_of_free { ", allocated before the window (stack of the free)" } else { "" };
         format!("{percent:.1} % of all, {blocks}{own}{free}")
+    }
+
+    /// A weight in percent of the whole graph.
+    fn percent(&self, weight: u128) -> f64 {
+        weight as f64 / self.tree.nodes[0].total.max(1) as f64 * 100.0
+    }
+
+    /// The terms of a search for the blocks of a node: its path.
+    fn terms(&self, snapshot: &Snapshot, node: u32) -> Vec<String> {
+        if let Some(why) = self.tree.nodes[node as usize].no_stack {
+            return vec![format!("site:{}", text::no_stack(why))];
+        }
+        let mut labels = Vec::new();
+        let mut at = node;
+        while at != 0 {
+            let Some(frame) = self.frame_of(at) else { return Vec::new() };
+            labels.push(text::label_of(snapshot, snapshot.frame(frame)));
+            at = self.tree.nodes[at as usize].parent;
+        }
+        labels.reverse();
+        let key = if self.spec.inverted { "leaf" } else { "path" };
+        if labels.is_empty() { Vec::new() } else { vec![format!("{key}:{}", labels.join(STEP))] }
     }
 
     /// The label of a node: `model.py:212 forward`.
