@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
     if page::get("index.html").is_none() {
         return Err(Failure::Usage(
             "this program was built without the page. Build it with the page: cargo xtask build \
-             && cargo install --path crates/vramscope-cli --features page"
+             && cargo install --locked --path crates/vramscope-cli --features page"
                 .to_owned(),
         ));
     }

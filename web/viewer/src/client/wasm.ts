@@ -11,12 +11,14 @@ import {
   NO_SCRIPT,
   RELOAD,
   refused,
+  SILENT,
   type Stop,
   stopped,
   UNHARMED,
   wordsOf,
 } from "./faults.js";
 import type { FromWorker, ThreadsBuild, ToWorker } from "./messages.js";
+import { Watchdog } from "./watchdog.js";
 
 /** Absolute addresses of the wasm files and the worker's script; null for the bundler's. */
 export interface Places {
@@ -207,12 +209,17 @@ export class Modules {
           hint: NO_SCRIPT,
         });
     };
+    const dog = new Watchdog({
+      ask: () => worker?.postMessage({ kind: "ping" } satisfies ToWorker),
+      silent: () => crash(SILENT),
+    });
     let worker: Worker | null = null;
     let alarm: BroadcastChannel | null = null;
     try {
       worker = this.#start();
       worker.onmessage = (event: MessageEvent<FromWorker>) => {
         started = true;
+        dog.heard(event.data.kind === "alive" && event.data.idle);
         tell(event.data);
       };
       worker.onmessageerror = () => failed("an answer could not be read");
@@ -248,12 +255,17 @@ export class Modules {
       },
       end: () => {
         ended = true;
+        dog.end();
         worker?.terminate();
         alarm?.close();
       },
       // A worker that failed to start answers every message with the reason.
       send: (message) =>
-        void prepared.then(() => (broken ? tell(broken) : worker?.postMessage(message))),
+        void prepared.then(() => {
+          if (broken) return tell(broken);
+          worker?.postMessage(message);
+          if (!ended) dog.given();
+        }),
       onmessage: (listen) => void listeners.push(listen),
     };
   }

@@ -9,6 +9,7 @@
 //                             are handled between steps, so that a newer request can replace an
 //                             older one
 //   run(request)              plans and compares files (coordinator)
+//   ping                      says that it is alive, and whether it has work
 
 import * as plain from "../../wasm/vramscope_worker.js";
 import type { Failure, Request, Response } from "../generated/protocol.js";
@@ -64,6 +65,8 @@ class WorkerHost {
   #memory: WebAssembly.Memory | null = null;
   /** Whether the worker has something to do other than warming up. */
   #busy = false;
+  /** Loads and plans that are not finished. */
+  #working = 0;
   #warmUpTimer = 0;
   readonly #turn = new MessageChannel();
 
@@ -79,23 +82,44 @@ class WorkerHost {
   }
 
   handle(message: ToWorker): void {
+    if (message.kind === "ping") {
+      this.#alive();
+      return;
+    }
     this.#busy ||= message.kind !== "prepare";
     clearTimeout(this.#warmUpTimer);
     switch (message.kind) {
       case "prepare":
         this.#engine = this.#prepare(message);
-        this.#engine.catch((error: unknown) => this.#crashed(error));
+        this.#engine.then(
+          () => this.#alive(),
+          (error: unknown) => this.#crashed(error),
+        );
         break;
       case "load":
-        this.#load(message).catch((error: unknown) => this.#crashed(error));
+        this.#during(this.#load(message));
         break;
       case "ask":
         this.#guard(() => this.#ask(message.request));
         break;
       case "run":
-        this.#plan(message).catch((error: unknown) => this.#crashed(error));
+        this.#during(this.#plan(message));
         break;
     }
+  }
+
+  /** Counts work that goes on between messages. */
+  #during(work: Promise<void>): void {
+    this.#working += 1;
+    work
+      .catch((error: unknown) => this.#crashed(error))
+      .finally(() => {
+        this.#working -= 1;
+      });
+  }
+
+  #alive(): void {
+    this.#post({ kind: "alive", idle: this.#working === 0 && !this.#stepping });
   }
 
   async #prepare({
