@@ -145,6 +145,7 @@ fn declarations() -> String {
         ScenarioRow,
         ScenarioCard,
         SimulatedCurve,
+        RunCard,
         RunQuery,
         RankSort,
         Overview,

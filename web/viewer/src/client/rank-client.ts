@@ -61,6 +61,9 @@ export type LayerKind = (typeof LAYERS)[number];
 /** Kinds of queries of which the engine answers only the newest. */
 const REPLACEABLE: ReadonlySet<string> = new Set<QueryKind>(REPLACED);
 
+/** Bytes of memory up to which a worker reads another file. More is given back. */
+const MAX_REUSED_BYTES = 64 << 20;
+
 /** The busy indicator shows after this time. */
 const BUSY_AFTER_MS = 300;
 
@@ -158,6 +161,20 @@ export class RankClient {
     return (response.answer as unknown as Record<K, AnswerOf<K>>)[answer];
   }
 
+  /**
+   * Gives up the worker, so that it can read another file. Null if it is not idle or holds much
+   * memory: then it is ended.
+   */
+  handOver(): PreparedWorker | null {
+    const idle = this.#isIdle && !this.#prepared.broken;
+    if (!idle || this.threads > 1 || this.wasmBytes > MAX_REUSED_BYTES) {
+      this.terminate();
+      return null;
+    }
+    this.#consumers.clear();
+    return this.#prepared;
+  }
+
   /** Ends the worker, which also frees its memory. */
   terminate(): void {
     this.#prepared.end();
@@ -200,9 +217,13 @@ export class RankClient {
     this.#checkIdle();
   }
 
+  get #isIdle(): boolean {
+    return this.#pending.size === 0 && [...this.#tiles.values()].every(({ left }) => left === 0);
+  }
+
   /** Clears the busy indicator if nothing is outstanding. */
   #checkIdle(): void {
-    if (this.#pending.size > 0 || [...this.#tiles.values()].some(({ left }) => left > 0)) return;
+    if (!this.#isIdle) return;
     clearTimeout(this.#busyTimer);
     this.#busyTimer = 0;
     this.busy.value = false;

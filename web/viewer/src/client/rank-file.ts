@@ -1,6 +1,6 @@
 // A file of the run: its planned row, the state of its load, and its worker while it has one.
 
-import { type Signal, signal } from "@preact/signals";
+import { computed, type Signal, signal } from "@preact/signals";
 import type {
   Failure,
   Loaded,
@@ -44,6 +44,16 @@ export class RankFile {
   readonly progress: Signal<Progress | null> = signal(null);
   /** Rows of the overview, one per snapshot in the file; null until they are computed. */
   readonly cards: Signal<readonly (RankCard | null)[] | null> = signal(null);
+  /**
+   * The names of several snapshots in the file; empty for a skipped file, null for a file with one
+   * row. It changes seldom, so that the list of all rows is not made again with each state of a load.
+   */
+  readonly names = computed<readonly string[] | null>(() => {
+    if (this.skipped) return [];
+    const load = this.load.value;
+    const parts = load.state === "ready" ? load.loaded.parts : [];
+    return parts.length < 2 ? null : parts.map(({ name }) => name);
+  });
   /** Milliseconds from the start of the load to the summary. */
   loadMs = 0;
 

@@ -83,6 +83,7 @@ export interface PreparedWorker {
   /** True after a crash or a failed start. */
   readonly broken: boolean;
   send(message: ToWorker): void;
+  /** Sets the listener, in place of the one before. */
   onmessage(listen: (message: FromWorker) => void): void;
 }
 
@@ -184,11 +185,11 @@ export class Modules {
    */
   spawn({ threads = 1, early = false } = {}): PreparedWorker {
     const place = this.#places.worker ?? "worker.js";
-    const listeners: ((message: FromWorker) => void)[] = [];
+    let listener: ((message: FromWorker) => void) | null = null;
     let ended = false;
     // Messages of an ended worker are dropped: a crash would start a replacement.
     const tell = (message: FromWorker) => {
-      if (!ended) for (const listen of listeners) listen(message);
+      if (!ended) listener?.(message);
     };
     let broken: FromWorker | null = null;
     const crash = (failure: Failure) => {
@@ -266,7 +267,9 @@ export class Modules {
           worker?.postMessage(message);
           if (!ended) dog.given();
         }),
-      onmessage: (listen) => void listeners.push(listen),
+      onmessage: (listen) => {
+        listener = listen;
+      },
     };
   }
 }

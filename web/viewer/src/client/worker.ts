@@ -1,5 +1,5 @@
 // The worker's side: passes bytes and messages to the Rust engine and its answers back. One worker
-// serves one file until it is ended, or is the coordinator of a run.
+// serves one file until it is ended or told to load another, or is the coordinator of a run.
 //
 //   message from the page     what the worker does
 //   prepare(module)           instantiates the module and starts threads (a spare waits here)
@@ -179,6 +179,9 @@ class WorkerHost {
   async #load({ path, bytes, source, bounds }: ToWorker & { kind: "load" }): Promise<void> {
     const { RankWorker } = await this.#prepared();
     const { memory, events } = bounds;
+    // A worker that has nothing else to do may read another file.
+    this.#rank?.free();
+    this.#rank = null;
     const rank = RankWorker.within(path, bytes, memory, events?.first, events?.last);
     let shown = performance.now() + QUIET_MS - PROGRESS_MS;
     for await (const { bytes: chunk, read } of chunks(source)) {
