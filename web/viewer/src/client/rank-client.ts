@@ -20,6 +20,7 @@ import {
 } from "../generated/protocol.js";
 import type { Bounds, Columns, FromWorker } from "./messages.js";
 import type { Source } from "./rank-file.js";
+import { makeVisible } from "./visible.js";
 import type { PreparedWorker } from "./wasm.js";
 
 /** Events of a load and of its worker. */
@@ -251,7 +252,10 @@ export class RankClient {
   #receive(message: FromWorker): void {
     if (message.kind === "crashed") this.#events.crashed(message.failure);
     if (message.kind !== "reply") return;
-    const { response, columns, wasmBytes, threads } = message;
+    const { columns, wasmBytes, threads } = message;
+    // A saved table has the names as they are.
+    const isSaved = message.response.kind === "view" && "text" in message.response.answer;
+    const response = isSaved ? message.response : makeVisible(message.response);
     this.wasmBytes = wasmBytes;
     this.threads = threads;
     switch (response.kind) {

@@ -11,6 +11,7 @@ import type {
 } from "../generated/protocol.js";
 import type { Bytes, EventRange } from "./messages.js";
 import type { RankClient } from "./rank-client.js";
+import { visible } from "./visible.js";
 
 /** A file, buffer or address that can be read repeatedly. */
 export interface Source {
@@ -62,8 +63,9 @@ export class RankFile {
     this.planned = planned;
   }
 
+  /** The path as shown and as named in answers. */
   get path(): string {
-    return this.source.path;
+    return visible(this.source.path);
   }
 
   /** Whether a folder's file is no snapshot. A skipped file gets no row in the run. */
