@@ -16,8 +16,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use vramscope_analysis::parallel;
 use vramscope_protocol::views::{
-    At, Bands, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight, Layer, Looked,
-    MarkedRange, Query, SegmentSort, SegmentSpec, Table, TextForm,
+    At, Bands, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight, GroupBy, Layer,
+    Looked, MarkedRange, Query, SegmentSort, SegmentSpec, Table, TextForm,
 };
 use vramscope_protocol::{AxisKind, DeviceRef, Request, Response, TileKey};
 use vramscope_report::peak::BandKind;
@@ -85,8 +85,12 @@ fn open(bytes: &[u8]) -> Result<(FileSession, DeviceRef, u32)> {
     let target = DeviceRef { part: 0, device: part.default_device };
     let device = part.devices.iter().find(|d| d.device == target.device).context("a device")?;
     let events = device.events.value.try_into()?;
-    let layer =
-        Layer::Timeline { color: ColorBy::Category, bands: Bands::ALL, search: String::new() };
+    let layer = Layer::Timeline {
+        group: GroupBy::Block,
+        color: ColorBy::Category,
+        bands: Bands::ALL,
+        search: String::new(),
+    };
     let tiles = vec![TileKey { kx: 20, ky: 30, ix: 0, iy: 0 }];
     ask(&mut session, Request::Tiles { id: 0, target, axis: AxisKind::Event, layer, tiles });
     Ok((session, target, events))
@@ -149,8 +153,12 @@ fn queries(events: u32) -> Vec<(&'static str, Query)> {
         dark: false,
         simulated: None,
     };
-    let timeline =
-        Layer::Timeline { color: ColorBy::Category, bands: Bands::ALL, search: String::new() };
+    let timeline = Layer::Timeline {
+        group: GroupBy::Block,
+        color: ColorBy::Category,
+        bands: Bands::ALL,
+        search: String::new(),
+    };
     let segments = Layer::Segments {
         color: ColorBy::Stack,
         rows: rows(SegmentSort::Size),

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use vramscope_layout::{Axis, AxisKind, Cell, Colors, Cost, TILE_COLUMNS, TILE_ROWS, Timeline};
-use vramscope_protocol::views::{Bands, ColorBy, Layer, ROW_UNITS, SegmentSpec};
+use vramscope_protocol::views::{Bands, ColorBy, GroupBy, Layer, ROW_UNITS, SegmentSpec};
 use vramscope_protocol::{DeviceRef, Request, Response};
 use vramscope_session::{FileSession, Slice};
 use vramscope_view::grid::{Cells, level, nearest_first};
@@ -129,7 +129,12 @@ fn slices(bytes: &[u8], device: u32, slots: f64, peak: f64, rows: f64) -> Result
         "\n{:<40} {:>6} {:>8} {:>8} {:>8}",
         "slices of the whole view", "tiles", "slices", "ms", "longest"
     );
-    let timeline = |color, bands: Bands| Layer::Timeline { color, bands, search: String::new() };
+    let timeline = |color, bands: Bands| Layer::Timeline {
+        group: GroupBy::Block,
+        color,
+        bands,
+        search: String::new(),
+    };
     let segments = Layer::Segments {
         color: ColorBy::Stack,
         rows: SegmentSpec::default(),

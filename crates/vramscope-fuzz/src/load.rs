@@ -3,8 +3,8 @@
 use crate::pieces;
 use vramscope_protocol::views::{
     At as Moment, Bands, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight,
-    Layer, Looked, MarkedRange, Query, ScaledPart, ScenarioSpec, SegmentSort, SegmentSpec, Table,
-    TextForm,
+    GroupBy, Layer, Looked, MarkedRange, Query, ScaledPart, ScenarioSpec, SegmentSort, SegmentSpec,
+    Table, TextForm,
 };
 use vramscope_protocol::{AxisKind, DeviceRef, Failure, Loaded, Request, Response, TileKey};
 use vramscope_report::LoadedFile;
@@ -144,9 +144,26 @@ fn answer(session: &mut FileSession, request: Request) {
 
 fn pictures(target: DeviceRef, axis: AxisKind) -> Vec<Request> {
     let rows = SegmentSpec::default();
+    let bands = Layer::Timeline {
+        group: GroupBy::Module,
+        color: ColorBy::Category,
+        bands: Bands::NONE,
+        search: String::new(),
+    };
     let layers = [
-        Layer::Timeline { color: ColorBy::Stack, bands: Bands::NONE, search: String::new() },
-        Layer::Timeline { color: ColorBy::Category, bands: Bands::ALL, search: ">1KiB".to_owned() },
+        Layer::Timeline {
+            group: GroupBy::Block,
+            color: ColorBy::Stack,
+            bands: Bands::NONE,
+            search: String::new(),
+        },
+        Layer::Timeline {
+            group: GroupBy::Line,
+            color: ColorBy::Category,
+            bands: Bands::ALL,
+            search: ">1KiB".to_owned(),
+        },
+        bands.clone(),
         Layer::Segments { color: ColorBy::Age, rows, search: "py".to_owned() },
         Layer::Flame { flame: FlameSpec::default() },
     ];
@@ -157,11 +174,17 @@ fn pictures(target: DeviceRef, axis: AxisKind) -> Vec<Request> {
         .into_iter()
         .map(|layer| Request::Tiles { id: 1, target, axis, layer, tiles: tiles.clone() })
         .collect();
-    all.push(Request::Pick { id: 2, target, axis, kx: 3, ky: 10, slot: 5.0, bytes: 100.0 });
+    let (layer, slot, bytes) = (bands, 5.0, 100.0);
+    all.push(Request::Pick { id: 2, target, axis, layer, kx: 3, ky: 10, slot, bytes });
     all.push(Request::MapRange { id: 3, target, from: axis, x0: -1.0, x1: 1e30 });
     all.push(Request::Block { id: 4, target, block: 0 });
     all.push(Request::Find { id: 5, part: target.part, reference: "0:0x0@pre".to_owned() });
     all
+}
+
+fn labels(group: GroupBy, x: [f64; 2], y: [f64; 2]) -> Query {
+    let (size, letter) = ([900.0, 400.0], [6.2, 15.0]);
+    Query::GroupLabels { group, axis: AxisKind::Event, x, y, size, letter }
 }
 
 fn queries() -> Vec<Query> {
@@ -229,6 +252,9 @@ fn queries() -> Vec<Query> {
         },
         Query::Hit { block: u32::MAX },
         Query::Names { blocks: vec![0, 1, u32::MAX] },
+        labels(GroupBy::Category, [0.0, 1e30], [0.0, 1e9]),
+        labels(GroupBy::Line, [f64::NAN, 50.0], [f64::NAN, f64::INFINITY]),
+        labels(GroupBy::Block, [0.0, 9.0], [0.0, 9.0]),
         Query::Search { text: "<2GiB".to_owned() },
         Query::Segments {
             rows: SegmentSpec { sort: SegmentSort::Occupancy, event: 2, grown: Some(0) },

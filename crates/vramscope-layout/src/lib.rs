@@ -34,9 +34,11 @@ mod axis;
 mod bands;
 mod color;
 mod flame;
+mod group_edges;
 mod merge_threshold;
 mod pick;
 mod segments;
+mod stack_order;
 mod sumtree;
 mod sweep;
 mod tile;
@@ -47,8 +49,10 @@ pub use color::{
     Colors, LargestSites, frame_color, name_color, segment_color, site_color, stream_color,
 };
 pub use flame::FlameRows;
+pub use group_edges::{Band, GroupEdges, Place, Side, View};
 pub use pick::{PickPoint, Picked};
 pub use segments::{RowOrder, SegmentDrawing, SegmentRows, SegmentTiles};
+pub use stack_order::StackOrder;
 pub use tile::{Cell, Cost, Drawing, STRIP_BUDGET, States, Timeline};
 pub use vramscope_render::{Color, MERGED, NO_BLOCK, Strips, TILE_COLUMNS, TILE_ROWS};
 pub use vramscope_render::{HATCH_GAP, PALETTE_LEN, Palette, Surfaces, Theme};

@@ -2,6 +2,7 @@
 
 use crate::axis::Axis;
 use crate::merge_threshold::MergeThreshold;
+use crate::sweep::Pieces;
 use crate::tile::{Timeline, row_threshold, shown_state};
 
 /// Maximum length of [`Picked::largest`].
@@ -23,6 +24,8 @@ pub struct Picked {
     pub bytes: u64,
     /// The largest of these blocks, largest first. At most 3.
     pub largest: Vec<u32>,
+    /// Their group in a grouped stack. `None` if they have several.
+    pub group: Option<u32>,
 }
 
 /// A point of the timeline, and the scale that is on screen.
@@ -38,6 +41,8 @@ pub struct PickPoint {
     pub bytes: f64,
     /// Rows per cell. Strips are cut at the edges of cells, and merging restarts there.
     pub cell_rows: u32,
+    /// Whether the tiles are those of [`Drawing::of_bands`](crate::Drawing::of_bands).
+    pub bands: bool,
 }
 
 impl Timeline {
@@ -55,9 +60,10 @@ impl Timeline {
         let sweep = self.sweep();
         let trace = axis.trace();
         let threshold = MergeThreshold::uniform(row_threshold(point.ky));
-        sweep.seek(trace, state, &threshold);
+        let pieces = Pieces { threshold: &threshold, bands: point.bands };
+        sweep.seek(trace, state, pieces);
         let mut found = None;
-        sweep.walk(trace, low, high, &threshold, &mut |piece| {
+        sweep.walk(trace, low, high, pieces, &mut |piece| {
             if piece.low <= height && height < piece.high {
                 found = Some(piece);
             }
@@ -65,8 +71,14 @@ impl Timeline {
         let piece = found?;
         let mut largest: Vec<(u64, u32)> = Vec::new();
         let mut count = 0;
-        sweep.walk(trace, piece.low, piece.high, &MergeThreshold::uniform(1), &mut |member| {
+        let mut group = sweep.order().map(|order| order.group_of(piece.block));
+        let each = MergeThreshold::uniform(1);
+        let each = Pieces { threshold: &each, bands: false };
+        sweep.walk(trace, piece.low, piece.high, each, &mut |member| {
             count += 1;
+            group = group.filter(|&group| {
+                sweep.order().is_some_and(|order| order.group_of(member.block) == group)
+            });
             largest.push((member.bytes(), member.block));
             if largest.len() > TRUNCATE_ABOVE {
                 keep_largest(&mut largest);
@@ -79,11 +91,12 @@ impl Timeline {
             count,
             bytes: piece.bytes(),
             largest: largest.into_iter().map(|(_, block)| block).collect(),
+            group,
         })
     }
 }
 
-/// Keeps the [`MAX_LISTED`] largest members, largest first. Equally large ones are in stack order.
+/// Keeps the [`MAX_LISTED`] largest members, largest first. Equally large ones are by index.
 fn keep_largest(members: &mut Vec<(u64, u32)>) {
     members.sort_unstable_by_key(|&(bytes, block)| (std::cmp::Reverse(bytes), block));
     members.truncate(MAX_LISTED);

@@ -2,6 +2,7 @@
 //! that are large enough to see.
 
 use crate::merge_threshold::MergeThreshold;
+use crate::stack_order::StackOrder;
 use vramscope_analysis::slicing::{Budget, filled, strides};
 
 /// Blocks per leaf: one for each bit of a leaf's mask.
@@ -10,7 +11,29 @@ pub(crate) const LEAF_BLOCKS: usize = u16::BITS as usize;
 /// Cost of filling a leaf, in units of [`Budget`].
 const FILL_LEAF_COST: u64 = 3;
 
-/// A complete binary tree over the blocks in stack order.
+/// In a band, a block of at least this many times the merge threshold is a piece of its own: two
+/// rows.
+const BLOCK_IN_BAND: u64 = 4;
+
+/// The neighbors that a walk merges into one piece.
+#[derive(Clone, Copy)]
+pub(crate) struct Merging<'a> {
+    /// Neighbors that are lower than this are merged until they reach it.
+    pub(crate) threshold: &'a MergeThreshold,
+    /// With an order, a group is drawn as a band: neighbors of one group are merged without a
+    /// limit, except for blocks that are high enough to see. Pieces of at least the threshold end
+    /// at the edges of groups.
+    pub(crate) bands: Option<&'a StackOrder>,
+}
+
+impl Merging<'_> {
+    /// The least bytes of a block in a band that is a piece of its own.
+    fn block_in_band(&self, below: u64) -> u64 {
+        self.threshold.at(below).saturating_mul(BLOCK_IN_BAND)
+    }
+}
+
+/// A complete binary tree over the blocks in stack order. Blocks are named by their position.
 ///
 /// Each leaf holds [`LEAF_BLOCKS`] blocks and a mask of the live ones. Block sizes stay in the
 /// trace, and callers pass an accessor. The tree therefore needs few bytes per block, and the nodes
@@ -137,17 +160,14 @@ impl SumTree {
     /// A height below which changes to `block` and to the blocks above it do not change the pieces
     /// that a walk emits.
     ///
-    /// One exception: the last piece below that height can change when it is lower than
-    /// `threshold`. The height is the lower edge of the highest node over the block that a walk
-    /// does not descend into.
-    pub(crate) fn unchanged_below(&self, block: u32, threshold: &MergeThreshold) -> u64 {
+    /// One exception: the last piece below that height can change when it is lower than the
+    /// threshold, and in bands always. The height is the lower edge of the highest node over the
+    /// block that a walk does not descend into.
+    pub(crate) fn unchanged_below(&self, block: u32, merging: Merging<'_>) -> u64 {
         let leaf = self.width + block as usize / LEAF_BLOCKS;
         let (mut below, mut node) = (0, 1);
         let mut levels = self.width.ilog2();
-        while levels > 0
-            && self.nodes[node].bytes >= threshold.at(below)
-            && !self.nodes[node].is_single_block()
-        {
+        while levels > 0 && !self.is_unit(node, below, merging) {
             levels -= 1;
             if (leaf >> levels) % 2 == 1 {
                 below += self.nodes[2 * node].bytes;
@@ -157,21 +177,39 @@ impl SumTree {
         below
     }
 
+    /// Whether a walk adds all blocks below a node as one, and does not descend.
+    fn is_unit(&self, node: usize, below: u64, merging: Merging<'_>) -> bool {
+        let found = &self.nodes[node];
+        found.bytes < merging.threshold.at(below)
+            || found.is_single_block()
+            || merging.bands.is_some_and(|order| {
+                found.largest < merging.block_in_band(below)
+                    && self.group_of_node(node, order).is_some()
+            })
+    }
+
+    /// The group of all blocks below a node. `None` if they have several.
+    fn group_of_node(&self, node: usize, order: &StackOrder) -> Option<u32> {
+        let levels = self.width.ilog2() - node.ilog2();
+        let first = (node << levels) - self.width;
+        order.group_of_leaves(first, first + (1 << levels) - 1)
+    }
+
     /// Walks the live bytes within `[low, high)` upwards and emits them in pieces.
     ///
     /// A piece is one block of at least the threshold, or several smaller neighbors that are merged
-    /// until they reach it. The threshold at the lower edge of a piece applies to it. Returns the
-    /// number of nodes and blocks visited.
+    /// until they reach it. The threshold at the lower edge of a piece applies to it. See
+    /// [`Merging::bands`] for grouped stacks. Returns the number of nodes and blocks visited.
     pub(crate) fn walk(
         &self,
         low: u64,
         high: u64,
-        threshold: &MergeThreshold,
+        merging: Merging<'_>,
         bytes_of: &dyn Fn(u32) -> u64,
         emit: &mut dyn FnMut(StackPiece),
     ) -> u64 {
         let mut walk =
-            Walk { tree: self, low, high, threshold, pending: None, visited: 0, bytes_of, emit };
+            Walk { tree: self, low, high, merging, pending: None, visited: 0, bytes_of, emit };
         walk.node(1, 0);
         walk.flush();
         walk.visited
@@ -207,15 +245,24 @@ impl StackPiece {
     }
 }
 
+/// A merged piece that may still grow.
+#[derive(Clone, Copy)]
+struct Pending {
+    piece: StackPiece,
+    /// Bytes of the piece's largest block.
+    largest: u64,
+    /// The group of all its blocks. `None` if they have several, and without bands.
+    group: Option<u32>,
+}
+
 /// The state of one walk. Not generic over the closures, so that the WebAssembly module contains
 /// the code once.
 struct Walk<'a> {
     tree: &'a SumTree,
     low: u64,
     high: u64,
-    threshold: &'a MergeThreshold,
-    /// The merged piece that has not reached the threshold yet, and the bytes of its largest block.
-    pending: Option<(StackPiece, u64)>,
+    merging: Merging<'a>,
+    pending: Option<Pending>,
     visited: u64,
     bytes_of: &'a dyn Fn(u32) -> u64,
     emit: &'a mut dyn FnMut(StackPiece),
@@ -228,8 +275,15 @@ impl Walk<'_> {
         if !self.is_in_range(below, found.bytes) {
             return;
         }
-        if found.bytes < self.threshold.at(below) || found.is_single_block() {
-            self.add_unit(below, found);
+        if self.tree.is_unit(node, below, self.merging) {
+            let group = self.merging.bands.and_then(|order| {
+                if found.is_single_block() {
+                    Some(order.group_at(found.block))
+                } else {
+                    self.tree.group_of_node(node, order)
+                }
+            });
+            self.add_unit(below, found, group);
         } else if node < self.tree.width {
             self.node(2 * node, below);
             self.node(2 * node + 1, below + self.tree.nodes[2 * node].bytes);
@@ -240,7 +294,8 @@ impl Walk<'_> {
                 let bytes = (self.bytes_of)(block);
                 self.visited += 1;
                 if self.is_in_range(below, bytes) {
-                    self.add_unit(below, Node { bytes, largest: bytes, block });
+                    let group = self.merging.bands.map(|order| order.group_at(block));
+                    self.add_unit(below, Node { bytes, largest: bytes, block }, group);
                 }
                 below += bytes;
             }
@@ -251,34 +306,54 @@ impl Walk<'_> {
         bytes > 0 && below + bytes > self.low && below < self.high
     }
 
-    /// Adds a block, or a node whose blocks together are below the threshold.
-    fn add_unit(&mut self, below: u64, found: Node) {
-        let mut piece = StackPiece {
+    /// Adds a block, or a node whose blocks are merged.
+    fn add_unit(&mut self, below: u64, found: Node, group: Option<u32>) {
+        let piece = StackPiece {
             low: below,
             high: below + found.bytes,
             block: found.block,
             merged: !found.is_single_block(),
         };
-        if found.bytes >= self.threshold.at(below) {
+        let is_alone = match self.merging.bands {
+            None => found.bytes >= self.merging.threshold.at(below),
+            Some(_) => !piece.merged && found.bytes >= self.merging.block_in_band(below),
+        };
+        if is_alone {
             self.flush();
             (self.emit)(piece);
             return;
         }
-        let mut largest = found.largest;
-        if let Some((before, before_largest)) = self.pending {
-            (piece.low, piece.merged) = (before.low, true);
-            if before_largest >= largest {
-                (piece.block, largest) = (before.block, before_largest);
+        let mut unit = Pending { piece, largest: found.largest, group };
+        if let Some(before) = self.pending {
+            if self.can_join(&before, &unit) {
+                (unit.piece.low, unit.piece.merged) = (before.piece.low, true);
+                unit.group = before.group.filter(|_| before.group == group);
+                if before.largest >= unit.largest {
+                    (unit.piece.block, unit.largest) = (before.piece.block, before.largest);
+                }
+            } else {
+                self.flush();
             }
         }
-        self.pending = Some((piece, largest));
-        if piece.bytes() >= self.threshold.at(piece.low) {
+        self.pending = Some(unit);
+        if unit.group.is_none() && !self.is_low(&unit) {
             self.flush();
         }
     }
 
+    /// Whether the pending piece and the next one become one piece.
+    fn can_join(&self, before: &Pending, next: &Pending) -> bool {
+        self.merging.bands.is_none()
+            || (next.group.is_some() && before.group == next.group)
+            || (self.is_low(before) && self.is_low(next))
+    }
+
+    fn is_low(&self, Pending { piece, .. }: &Pending) -> bool {
+        piece.bytes() < self.merging.threshold.at(piece.low)
+    }
+
     fn flush(&mut self) {
-        if let Some((piece, _)) = self.pending.take() {
+        if let Some(Pending { piece, .. }) = self.pending.take() {
             (self.emit)(piece);
         }
     }
@@ -308,7 +383,7 @@ mod tests {
         tree.walk(
             low,
             high,
-            &MergeThreshold::uniform(threshold),
+            Merging { threshold: &MergeThreshold::uniform(threshold), bands: None },
             &|b| sizes[b as usize],
             &mut |p| {
                 out.push((p.low, p.high, p.block, p.merged));
@@ -351,16 +426,57 @@ mod tests {
         assert_eq!(updates, (4 + 3 + 3 + 3 + 3 + 2 + 1) + 3 * 7);
     }
 
+    /// An order in which blocks stay where they are, in groups of 1 to 120 blocks.
+    fn order(blocks: u32) -> StackOrder {
+        let groups: Vec<u32> = (0..blocks).map(|block| block.isqrt() / 2 + block / 120).collect();
+        let count = groups.last().map_or(0, |&last| last as usize + 1);
+        run_to_completion(StackOrder::sliced(&groups, count, &mut Budget::unlimited()))
+    }
+
+    #[test]
+    fn bands_end_at_the_edges_of_groups() {
+        let groups = [0, 0, 0, 1, 1, 1, 1, 2, 3, 3];
+        let order = run_to_completion(StackOrder::sliced(&groups, 4, &mut Budget::unlimited()));
+        let sizes = [3, 4, 3, 1, 1, 30, 9, 2, 2, 8];
+        let tree = tree(&sizes, |_| true);
+        let mut found = Vec::new();
+        let threshold = MergeThreshold::uniform(5);
+        tree.walk(
+            0,
+            u64::MAX,
+            Merging { threshold: &threshold, bands: Some(&order) },
+            &|b| sizes[b as usize],
+            &mut |p| found.push((p.low, p.high, p.block, p.merged)),
+        );
+        // Group 0 is one band, although its blocks together exceed the threshold. One block is
+        // high enough to see. Group 2 is lower than the threshold, so it merges with its neighbor
+        // from group 3, but the rest of group 3 does not.
+        assert_eq!(
+            found,
+            [
+                (0, 10, 1, true),
+                (10, 12, 3, true),
+                (12, 42, 5, false),
+                (42, 51, 6, false),
+                (51, 55, 7, true),
+                (55, 63, 9, false)
+            ]
+        );
+    }
+
     #[test]
     fn changes_above_leave_lower_pieces_unchanged() {
         let sizes = sizes();
-        let walk = |tree: &SumTree, threshold: &MergeThreshold| {
+        let order = order(1000);
+        let walk = |tree: &SumTree, merging: Merging<'_>| {
             let mut out = Vec::new();
-            tree.walk(0, u64::MAX, threshold, &|b| sizes[b as usize], &mut |piece| out.push(piece));
+            tree.walk(0, u64::MAX, merging, &|b| sizes[b as usize], &mut |piece| out.push(piece));
             out
         };
-        let mut compared = 0;
-        for seed in 0..400u32 {
+        let mut compared = [0; 2];
+        for seed in 0..800u32 {
+            let is_banded = seed % 2 == 1;
+            let seed = seed / 2;
             let lowest = seed * 37 % 1000;
             // Some of the blocks above change too.
             let toggled: Vec<u32> =
@@ -373,25 +489,27 @@ mod tests {
                 1 + seed as usize % 9,
                 3,
             );
-            let threshold = &threshold;
+            let merging = Merging { threshold: &threshold, bands: is_banded.then_some(&order) };
             let mut tree = tree(&sizes, |b| !(b as u32 * (seed + 1)).is_multiple_of(3));
-            let before = (walk(&tree, threshold), tree.unchanged_below(lowest, threshold));
+            let before = (walk(&tree, merging), tree.unchanged_below(lowest, merging));
             tree.toggle(&toggled, &|b| sizes[b as usize]);
-            let after = (walk(&tree, threshold), tree.unchanged_below(lowest, threshold));
+            let after = (walk(&tree, merging), tree.unchanged_below(lowest, merging));
             let height = before.1.min(after.1);
             let unchanged = |pieces: &[StackPiece]| {
                 let end = pieces.partition_point(|p| p.high <= height);
-                let end = if end > 0 && pieces[end - 1].bytes() < threshold.at(pieces[end - 1].low)
-                {
-                    end - 1
-                } else {
-                    end
-                };
+                let can_grow = |p: &StackPiece| is_banded || p.bytes() < threshold.at(p.low);
+                let end = if end > 0 && can_grow(&pieces[end - 1]) { end - 1 } else { end };
                 pieces[..end].to_vec()
             };
-            assert_eq!(unchanged(&before.0), unchanged(&after.0), "{lowest} {threshold:?}");
-            compared += unchanged(&after.0).len();
+            let kept = unchanged(&before.0);
+            assert_eq!(after.0[..kept.len()], kept, "{lowest} {threshold:?} {is_banded}");
+            // A walk from there on continues with the same pieces.
+            let mut above = Vec::new();
+            let from = kept.last().map_or(0, |piece| piece.high);
+            tree.walk(from, u64::MAX, merging, &|b| sizes[b as usize], &mut |p| above.push(p));
+            assert_eq!(after.0[kept.len()..], above, "{lowest} {threshold:?} {is_banded}");
+            compared[usize::from(is_banded)] += kept.len();
         }
-        assert!(compared > 1000, "{compared}");
+        assert!(compared[0] > 1000 && compared[1] > 500, "{compared:?}");
     }
 }

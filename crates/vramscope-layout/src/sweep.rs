@@ -1,20 +1,40 @@
 //! The stack's live bytes at one state, moved along the trace.
 
 use crate::merge_threshold::MergeThreshold;
-use crate::sumtree::{LEAF_BLOCKS, StackPiece, SumTree};
-use vramscope_analysis::Trace;
-use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion};
+use crate::stack_order::StackOrder;
+use crate::sumtree::{LEAF_BLOCKS, Merging, StackPiece, SumTree};
+use std::sync::Arc;
+use vramscope_analysis::slicing::{Budget, run_to_completion, strides};
+use vramscope_analysis::{Block, Trace};
 
 /// Live bytes by block at one state of a trace.
 #[derive(Clone)]
 pub(crate) struct Sweep {
     tree: SumTree,
+    /// The order of blocks. `None` for the order of [`Trace::blocks`].
+    order: Option<Arc<StackOrder>>,
     state: u32,
-    /// For each leaf of the tree, the first state from which all of its blocks are freed. From that
-    /// state on the leaf is skipped.
-    freed_by: Vec<u32>,
-    /// Scratch space of [`Sweep::seek`]: the blocks that are live in only one of the two states.
+    /// For each leaf of the tree, the first state with one of its blocks, and the first state from
+    /// which all of them are freed. The leaf is skipped before and after.
+    lives: Vec<[u32; 2]>,
+    /// Scratch space of [`Sweep::seek`]: the positions of blocks that are live in only one of the
+    /// two states.
     toggled: Vec<u32>,
+}
+
+/// The pieces that a drawing merges.
+#[derive(Clone, Copy)]
+pub(crate) struct Pieces<'a> {
+    /// Pieces that are lower than this are merged.
+    pub(crate) threshold: &'a MergeThreshold,
+    /// Whether the groups of a grouped stack are drawn as bands. See [`Merging::bands`].
+    pub(crate) bands: bool,
+}
+
+impl Pieces<'_> {
+    fn merging<'a>(&'a self, order: Option<&'a StackOrder>) -> Merging<'a> {
+        Merging { threshold: self.threshold, bands: order.filter(|_| self.bands) }
+    }
 }
 
 /// The cost of a [`Sweep::seek`], and how much of the stack it left unchanged.
@@ -29,47 +49,64 @@ pub(crate) struct Moved {
 }
 
 impl Sweep {
-    pub(crate) async fn new(trace: &Trace, budget: &mut Budget) -> Self {
-        let mut freed_by = Vec::with_capacity(trace.blocks.len().div_ceil(LEAF_BLOCKS));
-        for blocks in trace.blocks.chunks(STRIDE) {
-            budget.charge(blocks.len() as u64 / 2).await;
-            freed_by.extend(
-                blocks
-                    .chunks(LEAF_BLOCKS)
-                    .map(|leaf| leaf.iter().map(|b| b.leaves).max().unwrap_or(0)),
-            );
+    pub(crate) async fn new(
+        trace: &Trace,
+        order: Option<Arc<StackOrder>>,
+        budget: &mut Budget,
+    ) -> Self {
+        let count = trace.blocks.len();
+        let mut lives = Vec::with_capacity(count.div_ceil(LEAF_BLOCKS));
+        for part in strides(count) {
+            budget.charge(part.len() as u64 / 2).await;
+            for leaf in part.clone().step_by(LEAF_BLOCKS) {
+                let mut life = [u32::MAX, 0];
+                for position in leaf..part.end.min(leaf + LEAF_BLOCKS) {
+                    let block = block_at(trace, order.as_deref(), position as u32);
+                    life = [life[0].min(block.enters), life[1].max(block.leaves)];
+                }
+                lives.push(life);
+            }
         }
-        let tree = SumTree::new(trace.blocks.len(), budget).await;
-        let mut sweep = Self { tree, state: 0, freed_by, toggled: Vec::new() };
+        let tree = SumTree::new(count, budget).await;
+        let mut sweep = Self { tree, order, state: 0, lives, toggled: Vec::new() };
         sweep.rebuild_at(trace, 0, budget).await;
         sweep
     }
 
+    /// The order of blocks. `None` in an ungrouped stack.
+    pub(crate) fn order(&self) -> Option<&StackOrder> {
+        self.order.as_deref()
+    }
+
     /// Moves to `state`. Applies the changes in between when they are few, and rebuilds the tree
     /// otherwise. Blocks that are live in neither state are read but not applied.
-    pub(crate) fn seek(&mut self, trace: &Trace, state: u32, threshold: &MergeThreshold) -> Moved {
+    pub(crate) fn seek(&mut self, trace: &Trace, state: u32, pieces: Pieces<'_>) -> Moved {
         let (first, last) = (self.state.min(state), self.state.max(state));
         let changes = trace.changes_in(first + 1..last + 1);
-        if changes.len() > self.freed_by.len() {
+        if changes.len() > self.lives.len() {
             run_to_completion(self.rebuild_at(trace, state, &mut Budget::unlimited()));
             return Moved {
                 unchanged_below: 0,
-                changes: self.freed_by.len() as u64,
-                updates: 2 * self.freed_by.len() as u64,
+                changes: self.lives.len() as u64,
+                updates: 2 * self.lives.len() as u64,
             };
         }
+        let order = self.order.as_deref();
         self.toggled.clear();
         self.toggled.extend(changes.iter().filter_map(|change| {
             let block = &trace.blocks[change.block() as usize];
             let differs = if change.enters() { block.leaves > last } else { block.enters <= first };
-            differs.then(|| change.block())
+            let position = || order.map_or(change.block(), |order| order.position(change.block()));
+            differs.then(position)
         }));
         self.toggled.sort_unstable();
+        let merging = pieces.merging(order);
         let unchanged_below = |tree: &SumTree| {
-            self.toggled.first().map_or(u64::MAX, |&lowest| tree.unchanged_below(lowest, threshold))
+            self.toggled.first().map_or(u64::MAX, |&lowest| tree.unchanged_below(lowest, merging))
         };
         let before = unchanged_below(&self.tree);
-        let updates = self.tree.toggle(&self.toggled, &|block| block_bytes(trace, block));
+        let updates =
+            self.tree.toggle(&self.toggled, &|position| block_at(trace, order, position).bytes.0);
         self.state = state;
         Moved {
             unchanged_below: before.min(unchanged_below(&self.tree)),
@@ -80,37 +117,44 @@ impl Sweep {
 
     /// Recomputes the whole tree for `state`.
     async fn rebuild_at(&mut self, trace: &Trace, state: u32, budget: &mut Budget) {
+        let (order, lives) = (self.order.as_deref(), &self.lives);
         let live_mask = |leaf: usize| {
             let from = leaf * LEAF_BLOCKS;
-            // Blocks are ordered by `enters`. Those from before the window come first, with 0.
-            let is_empty = self.freed_by.get(leaf).is_none_or(|&last| last <= state)
-                || trace.blocks[from].enters > state;
+            let is_empty =
+                lives.get(leaf).is_none_or(|&[enters, leaves]| leaves <= state || enters > state);
             if is_empty {
                 return 0;
             }
-            let blocks = &trace.blocks[from..trace.blocks.len().min(from + LEAF_BLOCKS)];
-            blocks
-                .iter()
-                .rev()
-                .fold(0, |mask, b| mask << 1 | u16::from(b.enters <= state && state < b.leaves))
+            let end = trace.blocks.len().min(from + LEAF_BLOCKS);
+            (from as u32..end as u32).rev().fold(0, |mask, position| {
+                let block = block_at(trace, order, position);
+                mask << 1 | u16::from(block.enters <= state && state < block.leaves)
+            })
         };
-        self.tree.fill(live_mask, |block| block_bytes(trace, block), budget).await;
+        let bytes_of = |position| block_at(trace, order, position).bytes.0;
+        self.tree.fill(live_mask, bytes_of, budget).await;
         self.state = state;
     }
 
-    /// See [`SumTree::walk`].
+    /// See [`SumTree::walk`]. Emits pieces with the block's index in place of its position.
     pub(crate) fn walk(
         &self,
         trace: &Trace,
         low: u64,
         high: u64,
-        threshold: &MergeThreshold,
+        pieces: Pieces<'_>,
         emit: &mut dyn FnMut(StackPiece),
     ) -> u64 {
-        self.tree.walk(low, high, threshold, &|block| block_bytes(trace, block), emit)
+        let order = self.order.as_deref();
+        let bytes_of = |position| block_at(trace, order, position).bytes.0;
+        let merging = pieces.merging(order);
+        self.tree.walk(low, high, merging, &bytes_of, &mut |piece| {
+            let block = order.map_or(piece.block, |order| order.block(piece.block));
+            emit(StackPiece { block, ..piece });
+        })
     }
 }
 
-fn block_bytes(trace: &Trace, block: u32) -> u64 {
-    trace.blocks[block as usize].bytes.0
+fn block_at<'a>(trace: &'a Trace, order: Option<&StackOrder>, position: u32) -> &'a Block {
+    &trace.blocks[order.map_or(position, |order| order.block(position)) as usize]
 }

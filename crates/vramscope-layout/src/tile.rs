@@ -8,8 +8,10 @@
 use crate::axis::Axis;
 use crate::color::Colors;
 use crate::merge_threshold::MergeThreshold;
+use crate::stack_order::StackOrder;
 use crate::sumtree::StackPiece;
-use crate::sweep::Sweep;
+use crate::sweep::{Pieces, Sweep};
+use std::sync::Arc;
 use vramscope_analysis::Trace;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_render::{MERGED, Strips};
@@ -67,8 +69,9 @@ impl Cost {
 /// - Each change of the trace in the cell's range is read once. Reaching the first column reads at
 ///   most 1/16 as many changes as the trace has blocks. Each retry adds as much again.
 /// - Each change recomputes at most one node per level of the tree.
-/// - At most four retries. A retry at least doubles the merge threshold of the busiest bands, and
-///   leaves the other bands unchanged.
+/// - At most four retries, six in a grouped stack: there, a change moves more of the stack. A
+///   retry at least doubles the merge threshold of the busiest bands, and leaves the other bands
+///   unchanged.
 #[derive(Clone)]
 pub struct Timeline {
     sweep: Sweep,
@@ -80,6 +83,8 @@ pub struct Drawing {
     cell: Cell,
     /// Pieces that are lower than this are merged.
     threshold: MergeThreshold,
+    /// Whether the groups of a grouped stack are drawn as bands.
+    bands: bool,
     /// The next column to draw.
     column: u32,
     /// The state that the previous column shows.
@@ -103,6 +108,7 @@ impl Drawing {
                 cell.ky,
                 row_threshold(cell.ky),
             ),
+            bands: false,
             column: 0,
             state: None,
             open: Vec::new(),
@@ -110,6 +116,12 @@ impl Drawing {
             strips: Strips::default(),
             cost: Cost::default(),
         }
+    }
+
+    /// A drawing of `cell` in which a grouped stack has one band for each group. Blocks that are
+    /// at least two rows high have a strip of their own. Only for colors that are equal in a group.
+    pub fn of_bands(cell: Cell) -> Self {
+        Self { bands: true, ..Self::new(cell) }
     }
 
     /// The cell that is drawn.
@@ -130,9 +142,11 @@ impl Drawing {
     /// Number of open pieces that changes above `height` cannot affect.
     fn unchanged_pieces(&self, height: u64) -> usize {
         let end = self.open.partition_point(|(piece, _)| piece.high <= height);
-        // A last piece below the threshold can merge with smaller blocks that appear above it.
-        let grows =
-            end > 0 && self.open[end - 1].0.bytes() < self.threshold.at(self.open[end - 1].0.low);
+        // A last piece below the threshold can merge with smaller blocks that appear above it, and
+        // a band with blocks of its group.
+        let grows = end > 0
+            && (self.bands
+                || self.open[end - 1].0.bytes() < self.threshold.at(self.open[end - 1].0.low));
         end - usize::from(grows)
     }
 
@@ -185,7 +199,12 @@ impl Timeline {
 
     /// Sliced version of [`Timeline::new`].
     pub async fn sliced(trace: &Trace, budget: &mut Budget) -> Self {
-        Self { sweep: Sweep::new(trace, budget).await }
+        Self { sweep: Sweep::new(trace, None, budget).await }
+    }
+
+    /// A timeline of `trace` whose stack is in the order of groups, in slices.
+    pub async fn grouped(trace: &Trace, order: Arc<StackOrder>, budget: &mut Budget) -> Self {
+        Self { sweep: Sweep::new(trace, Some(order), budget).await }
     }
 
     /// The strips of a cell. Positions count columns and rows from its lower left corner.
@@ -221,7 +240,8 @@ impl Timeline {
     }
 
     fn seek(&mut self, drawing: &mut Drawing, axis: Axis<'_>, state: u32) -> u64 {
-        let moved = self.sweep.seek(axis.trace(), state, &drawing.threshold);
+        let pieces = Pieces { threshold: &drawing.threshold, bands: drawing.bands };
+        let moved = self.sweep.seek(axis.trace(), state, pieces);
         drawing.cost.changes += moved.changes;
         drawing.cost.updates += moved.updates;
         moved.unchanged_below
@@ -248,7 +268,8 @@ impl Timeline {
             let (high, column) = (drawing.high(), drawing.column);
             // Moved out of the drawing, because the walk's callback borrows the drawing mutably.
             let threshold = std::mem::replace(&mut drawing.threshold, MergeThreshold::uniform(1));
-            let nodes = self.sweep.walk(axis.trace(), bottom, high, &threshold, &mut |piece| {
+            let pieces = Pieces { threshold: &threshold, bands: drawing.bands };
+            let nodes = self.sweep.walk(axis.trace(), bottom, high, pieces, &mut |piece| {
                 while let Some(strip) = before.next_if(|(old, _)| old.low < piece.low) {
                     drawing.push_strip(strip, column, colors);
                 }

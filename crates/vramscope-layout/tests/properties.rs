@@ -3,8 +3,13 @@
 use proptest::prelude::*;
 use std::fmt::Write as _;
 use std::path::Path;
-use vramscope_analysis::{Sites, Trace};
-use vramscope_layout::{Axis, AxisKind, Cell, Colors, MERGED, PickPoint, STRIP_BUDGET, Timeline};
+use std::sync::Arc;
+use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::{Block, Sites, Trace};
+use vramscope_layout::{
+    Axis, AxisKind, Cell, Colors, Cost, Drawing, MERGED, PickPoint, STRIP_BUDGET, StackOrder,
+    Strips, Timeline,
+};
 use vramscope_snapshot::{Reader, Snapshot};
 
 fn load(bytes: &[u8]) -> Snapshot {
@@ -16,6 +21,51 @@ fn load(bytes: &[u8]) -> Snapshot {
 fn test_data(name: &str) -> Snapshot {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
     load(&std::fs::read(path).expect("the test file is readable"))
+}
+
+/// Number of groups of [`group_of`]. The last one is empty.
+const GROUPS: usize = 8;
+
+fn group_of(block: &Block) -> u32 {
+    (block.address.0 / 512 % (GROUPS as u64 - 1)) as u32
+}
+
+/// A timeline, and how its stack is drawn.
+struct Stacked {
+    timeline: Timeline,
+    is_grouped: bool,
+    bands: bool,
+}
+
+impl Stacked {
+    /// An ungrouped stack, a grouped one, and one that draws groups as bands.
+    fn all(trace: &Trace) -> [Self; 3] {
+        [(false, false), (true, false), (true, true)]
+            .map(|(is_grouped, bands)| Self::new(trace, is_grouped, bands))
+    }
+
+    fn new(trace: &Trace, is_grouped: bool, bands: bool) -> Self {
+        let budget = &mut Budget::unlimited();
+        let timeline = if is_grouped {
+            let groups: Vec<u32> = trace.blocks.iter().map(group_of).collect();
+            let order = run_to_completion(StackOrder::sliced(&groups, GROUPS, budget));
+            run_to_completion(Timeline::grouped(trace, Arc::new(order), budget))
+        } else {
+            Timeline::new(trace)
+        };
+        Self { timeline, is_grouped, bands }
+    }
+
+    fn strips(&mut self, axis: Axis<'_>, cell: Cell, colors: &Colors) -> (Strips, Cost) {
+        let mut drawing = if self.bands { Drawing::of_bands(cell) } else { Drawing::new(cell) };
+        while !self.timeline.draw(&mut drawing, axis, colors, u64::MAX) {}
+        drawing.finish()
+    }
+
+    /// The key by which blocks are ordered in the stack.
+    fn key(&self, index: u32, block: &Block) -> (u32, u32) {
+        (if self.is_grouped { group_of(block) } else { 0 }, index)
+    }
 }
 
 /// The largest total among the states that a column of slots shows, by brute force.
@@ -37,7 +87,20 @@ fn maximum(axis: Axis<'_>, trace: &Trace, from: u64, to: u64) -> Option<u64> {
 fn check(name: &str, snapshot: &Snapshot, trace: &Trace, kind: AxisKind, kx: u8, ky: u8) {
     let Some(axis) = Axis::new(trace, kind) else { return };
     let colors = Colors::by_site(trace, &Sites::new(snapshot));
-    let mut timeline = Timeline::new(trace);
+    for mut stacked in Stacked::all(trace) {
+        check_stacked(name, &mut stacked, axis, &colors, kx, ky);
+    }
+}
+
+fn check_stacked(
+    name: &str,
+    stacked: &mut Stacked,
+    axis: Axis<'_>,
+    colors: &Colors,
+    kx: u8,
+    ky: u8,
+) {
+    let trace = axis.trace();
     let (columns, rows) = (16u32, 64u32);
     let height = (trace.requested_band.peak.max(0) as u64 >> ky) / u64::from(rows) + 1;
     let width = (axis.extent() >> kx) / u64::from(columns) + 1;
@@ -48,7 +111,7 @@ fn check(name: &str, snapshot: &Snapshot, trace: &Trace, kind: AxisKind, kx: u8,
         for iy in 0..height.min(200) {
             let low = (iy * u64::from(rows)) << ky;
             let cell = Cell { kx, ky, slot, columns, low, rows };
-            let (strips, cost) = timeline.strips(axis, cell, &colors);
+            let (strips, cost) = stacked.strips(axis, cell, colors);
             assert!(strips.len() <= STRIP_BUDGET, "{name}");
             let bound = 8 * u64::from(columns) * u64::from(rows) + 64 * u64::from(columns) * 2;
             assert!(
@@ -148,40 +211,45 @@ fn pick_returns_the_drawn_strip() {
         let trace = &Trace::all(&snapshot)[0];
         let axis = Axis::new(trace, AxisKind::Event).expect("every trace has an event axis");
         let colors = Colors::by_site(trace, &Sites::new(&snapshot));
-        let mut timeline = Timeline::new(trace);
         let rows = 64;
         let ky = (trace.requested_band.peak as u64 / u64::from(rows)).max(1).ilog2() as u8 + 1;
         let kx = (axis.extent() / 64).max(1).ilog2() as u8 + 1;
         let cell = Cell { kx, ky, slot: 0, columns: 64, low: 0, rows };
-        let (strips, _) = timeline.strips(axis, cell, &colors);
-        assert!(!strips.is_empty(), "{name}");
-        for (i, &[x0, y0, x1, y1]) in strips.positions.iter().enumerate() {
-            if y1 - y0 < 0.01 {
-                continue; // the middle of such a thin strip may round into its neighbor
-            }
-            let slot = f64::from(x0 + x1) / 2.0 * (1u64 << kx) as f64;
-            let bytes = f64::from(y0 + y1) / 2.0 * (1u64 << ky) as f64;
-            let point = PickPoint { kx, ky, slot, bytes, cell_rows: rows };
-            let picked = timeline.pick(axis, point).expect("a strip is drawn there");
-            assert_eq!(picked.block, strips.blocks[i] & !MERGED, "{name} strip {i}");
-            assert_eq!(picked.count > 1, strips.blocks[i] & MERGED != 0, "{name} strip {i}");
-            let members: u64 = trace
-                .blocks
-                .iter()
-                .filter(|b| b.enters <= picked.state && picked.state < b.leaves)
-                .map(|b| b.bytes.0)
-                .sum();
-            assert!(picked.bytes <= members, "{name}");
+        for mut stacked in Stacked::all(trace) {
+            check_picks(name, &mut stacked, axis, &colors, cell);
         }
-        let above = PickPoint {
-            kx,
-            ky,
-            slot: 0.5,
-            bytes: trace.requested_band.peak as f64 + 1.0,
-            cell_rows: rows,
-        };
-        assert_eq!(timeline.pick(axis, above), None, "{name}: nothing above the stack");
     }
+}
+
+fn check_picks(name: &str, stacked: &mut Stacked, axis: Axis<'_>, colors: &Colors, cell: Cell) {
+    let (strips, _) = stacked.strips(axis, cell, colors);
+    let (trace, bands, Cell { kx, ky, rows, .. }) = (axis.trace(), stacked.bands, cell);
+    assert!(!strips.is_empty(), "{name}");
+    for (i, &[x0, y0, x1, y1]) in strips.positions.iter().enumerate() {
+        if y1 - y0 < 0.01 {
+            continue; // the middle of such a thin strip may round into its neighbor
+        }
+        let slot = f64::from(x0 + x1) / 2.0 * (1u64 << kx) as f64;
+        let bytes = f64::from(y0 + y1) / 2.0 * (1u64 << ky) as f64;
+        let point = PickPoint { kx, ky, slot, bytes, cell_rows: rows, bands };
+        let picked = stacked.timeline.pick(axis, point).expect("a strip is drawn there");
+        assert_eq!(picked.block, strips.blocks[i] & !MERGED, "{name} strip {i}");
+        assert_eq!(picked.count > 1, strips.blocks[i] & MERGED != 0, "{name} strip {i}");
+        let members: u64 = trace
+            .blocks
+            .iter()
+            .filter(|b| b.enters <= picked.state && picked.state < b.leaves)
+            .map(|b| b.bytes.0)
+            .sum();
+        assert!(picked.bytes <= members, "{name}");
+        match picked.group {
+            Some(group) => assert_eq!(group, group_of(&trace.blocks[picked.block as usize])),
+            None => assert!(!stacked.is_grouped || picked.bytes < 1 << ky, "{name} strip {i}"),
+        }
+    }
+    let bytes = trace.requested_band.peak as f64 + 1.0;
+    let above = PickPoint { kx, ky, slot: 0.5, bytes, cell_rows: rows, bands };
+    assert_eq!(stacked.timeline.pick(axis, above), None, "{name}: nothing above the stack");
 }
 
 /// A valid trace of allocs and frees over 40 addresses, as JSON. A step is an address, a size, and
@@ -210,7 +278,7 @@ fn random_trace(steps: &[(u8, u32, u16)]) -> String {
 
 /// The expected stack of a column, by brute force: the blocks of the first state at which the total
 /// is largest, from the bottom up. Each has its lower and its upper edge in bytes.
-fn stack(axis: Axis<'_>, from: u64, to: u64) -> Vec<(u32, u64, u64)> {
+fn stack(stacked: &Stacked, axis: Axis<'_>, from: u64, to: u64) -> Vec<(u32, u64, u64)> {
     let trace = axis.trace();
     let Some(largest) = maximum(axis, trace, from, to) else { return Vec::new() };
     let is_shown = |&state: &u32| {
@@ -221,24 +289,27 @@ fn stack(axis: Axis<'_>, from: u64, to: u64) -> Vec<(u32, u64, u64)> {
     let Some(state) = (0..trace.slots()).find(is_shown) else { return Vec::new() };
     let mut below = 0;
     let mut out = Vec::new();
-    for (block, it) in (0u32..).zip(&trace.blocks) {
-        if it.enters <= state && state < it.leaves {
-            out.push((block, below, below + it.bytes.0));
-            below += it.bytes.0;
-        }
+    let mut live: Vec<(u32, &Block)> = (0u32..)
+        .zip(&trace.blocks)
+        .filter(|(_, it)| it.enters <= state && state < it.leaves)
+        .collect();
+    live.sort_by_key(|&(block, it)| stacked.key(block, it));
+    for (block, it) in live {
+        out.push((block, below, below + it.bytes.0));
+        below += it.bytes.0;
     }
     out
 }
 
 /// Compares every strip of a cell with the expected stack, to the last bit of its `f32` positions.
-fn check_exactly(timeline: &mut Timeline, axis: Axis<'_>, colors: &Colors, cell: Cell) {
-    let (strips, cost) = timeline.strips(axis, cell, colors);
+fn check_exactly(stacked: &mut Stacked, axis: Axis<'_>, colors: &Colors, cell: Cell) {
+    let (strips, cost) = stacked.strips(axis, cell, colors);
     let width = f64::from(cell.ky).exp2();
     let high = cell.low + (u64::from(cell.rows) << cell.ky);
     let y = |bytes: u64| ((bytes.clamp(cell.low, high) - cell.low) as f64 / width) as f32;
     for column in 0..cell.columns {
         let from = cell.slot + (u64::from(column) << cell.kx);
-        let stack = stack(axis, from, from + (1 << cell.kx));
+        let stack = stack(stacked, axis, from, from + (1 << cell.kx));
         let mut at: Vec<usize> = (0..strips.len())
             .filter(|&i| {
                 strips.positions[i][0] <= column as f32 && (column as f32) < strips.positions[i][2]
@@ -263,11 +334,19 @@ fn check_exactly(timeline: &mut Timeline, axis: Axis<'_>, colors: &Colors, cell:
                     "{cell:?}, column {column}: {block} is not in its strip"
                 );
                 // A walk merges pieces smaller than half a row, and stops at half a row. A merged
-                // strip is therefore lower than a row.
-                assert!(
-                    cost.retries > 0 || y1 - y0 < 1.0,
-                    "{cell:?}, column {column}: a strip of {y0}..{y1}"
-                );
+                // strip is therefore lower than a row, or a band.
+                if stacked.bands && y1 - y0 >= 1.0 {
+                    check_band(
+                        axis,
+                        &stack,
+                        [y0, y1].map(|y| cell.low + (f64::from(y) * width) as u64),
+                    );
+                } else {
+                    assert!(
+                        cost.retries > 0 || y1 - y0 < 1.0,
+                        "{cell:?}, column {column}: a strip of {y0}..{y1}"
+                    );
+                }
             }
         }
         assert_eq!(
@@ -278,12 +357,22 @@ fn check_exactly(timeline: &mut Timeline, axis: Axis<'_>, colors: &Colors, cell:
     }
 }
 
+/// Checks that a merged strip between two heights has blocks of one group.
+fn check_band(axis: Axis<'_>, stack: &[(u32, u64, u64)], [low, high]: [u64; 2]) {
+    let inside =
+        stack.iter().filter(|(_, from, to)| low < from.midpoint(*to) && from.midpoint(*to) < high);
+    let mut groups: Vec<u32> =
+        inside.map(|(block, ..)| group_of(&axis.trace().blocks[*block as usize])).collect();
+    groups.dedup();
+    assert_eq!(groups.len(), 1, "a band from {low} to {high} has several groups");
+}
+
 /// Checks cells at all scales, from the whole trace to single slots and bytes. Each entry of
 /// `picks` chooses the scale and the position of one cell.
 fn check_cells(snapshot: &Snapshot, picks: &[u32]) {
     let trace = &Trace::all(snapshot)[0];
     let colors = Colors::by_site(trace, &Sites::new(snapshot));
-    let mut timeline = Timeline::new(trace);
+    let mut stacks = Stacked::all(trace);
     let (columns, rows) = (16, 64);
     let peak = trace.requested_band.peak.max(1) as u64;
     let fit = |all: u64, lines: u32| (all / u64::from(lines)).max(1).ilog2() + 1;
@@ -299,7 +388,9 @@ fn check_cells(snapshot: &Snapshot, picks: &[u32]) {
             let (slot, low) =
                 (place(axis.extent(), columns, kx, pick), place(peak, rows, ky, pick >> 8));
             let cell = Cell { kx: kx as u8, ky: ky as u8, slot, columns, low, rows };
-            check_exactly(&mut timeline, axis, &colors, cell);
+            for stacked in &mut stacks {
+                check_exactly(stacked, axis, &colors, cell);
+            }
         }
     }
 }
@@ -336,12 +427,12 @@ fn strips_are_exact_far_from_the_origin() {
     let snapshot = load(json.as_bytes());
     let trace = &Trace::all(&snapshot)[0];
     let colors = Colors::by_site(trace, &Sites::new(&snapshot));
-    let mut timeline = Timeline::new(trace);
+    let mut stacked = Stacked::new(trace, false, false);
     for (kind, slot) in [(AxisKind::Event, 2), (AxisKind::Time, HOURS / 64 + HOURS)] {
         let axis = Axis::new(trace, kind).expect("the trace has timestamps");
         // Rows of one byte, starting at 100 GiB, and columns of one event or one microsecond.
         let cell = Cell { kx: 0, ky: 0, slot, columns: 8, low: 100 * GIB, rows: 1024 };
-        let (strips, _) = timeline.strips(axis, cell, &colors);
+        let (strips, _) = stacked.strips(axis, cell, &colors);
         // After the free the upper block moves down.
         let expected = match kind {
             AxisKind::Event => {
@@ -356,7 +447,7 @@ fn strips_are_exact_far_from_the_origin() {
             positions
         };
         assert_eq!(sorted(strips.positions), sorted(expected.to_vec()), "{kind:?}");
-        check_exactly(&mut timeline, axis, &colors, cell);
+        check_exactly(&mut stacked, axis, &colors, cell);
         // Half a byte above 100 GiB is inside the small block.
         let point = PickPoint {
             kx: 0,
@@ -364,9 +455,10 @@ fn strips_are_exact_far_from_the_origin() {
             slot: slot as f64,
             bytes: (100 * GIB) as f64 + 0.5,
             cell_rows: 1024,
+            bands: false,
         };
         assert_eq!(
-            timeline.pick(axis, point).map(|picked| (picked.bytes, picked.count)),
+            stacked.timeline.pick(axis, point).map(|picked| (picked.bytes, picked.count)),
             Some((512, 1))
         );
     }

@@ -35,6 +35,8 @@ pub enum Request {
         target: DeviceRef,
         /// The axis.
         axis: AxisKind,
+        /// The layer that is drawn: its groups give the order of the stack.
+        layer: views::Layer,
         /// Log2 of the slots per column on screen. With `ky` the answer matches the drawn strips.
         kx: u8,
         /// Log2 of the bytes per row on screen.

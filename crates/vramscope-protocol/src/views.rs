@@ -169,6 +169,21 @@ pub enum Query {
         /// Index into the block table.
         block: u32,
     },
+    /// Labels for the bands of a grouped stack that have room for text.
+    GroupLabels {
+        /// What the blocks are grouped by.
+        group: GroupBy,
+        /// The axis.
+        axis: AxisKind,
+        /// Left and right edge of the view in slots.
+        x: [f64; 2],
+        /// Lower and upper edge of the view in bytes.
+        y: [f64; 2],
+        /// Width and height of the view in CSS pixels.
+        size: [f64; 2],
+        /// Width of a letter and height of a line in CSS pixels.
+        letter: [f64; 2],
+    },
     /// Labels for blocks with room for text: the call site's function, and the size.
     Names {
         /// Indices into the block table.

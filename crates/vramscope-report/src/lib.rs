@@ -32,6 +32,7 @@ pub mod finding_text;
 pub mod findings;
 pub mod flame;
 mod frames;
+mod groups;
 pub mod info;
 mod loaded_file;
 pub mod markdown;
@@ -56,6 +57,7 @@ pub use derived::Derived;
 pub use frames::{
     FrameRecord, StackTable, block_site, frame, frames, owned_frames, row_site, site,
 };
+pub use groups::{Group, GroupKind, Groups};
 pub use loaded_file::{FileReader, LoadedFile, SnapshotEntry, piece_len};
 pub use notes::{BlockNotes, notes};
 pub use places::BlockPlaces;

@@ -4,7 +4,8 @@ use crate::quantity::Quantity;
 use std::borrow::Cow;
 pub use vramscope_analysis::file_name;
 use vramscope_analysis::{
-    Block, NoStack, Origin, SMALL_SIZE, Trace, is_framework_frame, is_library, short_operation,
+    Block, Category, NoStack, Origin, SMALL_SIZE, Trace, is_framework_frame, is_library,
+    short_operation,
 };
 use vramscope_snapshot::{Frame, PoolIndex, SegmentType, Snapshot, StreamId};
 use vramscope_units::{Addr, Bytes, EventIndex, Micros, grouped, signed_grouped};
@@ -50,6 +51,23 @@ pub fn no_stack(why: NoStack) -> &'static str {
         NoStack::BeforeRecording => "(before recording)",
         NoStack::Backward => "(backward, no Python frames)",
         NoStack::NotRecorded => "(no call stack)",
+    }
+}
+
+/// The label of a category: what its blocks hold.
+pub fn category(category: Category) -> &'static str {
+    match category {
+        Category::Parameter => "parameters",
+        Category::Gradient => "gradients",
+        Category::OptimizerState => "optimizer state",
+        Category::Buffer => "buffers",
+        Category::Input => "inputs",
+        Category::Activation => "activations",
+        Category::Temporary => "temporaries",
+        Category::Workspace => "workspaces",
+        Category::Communication => "communication",
+        Category::Cache => "caches",
+        Category::Unknown => "unknown",
     }
 }
 

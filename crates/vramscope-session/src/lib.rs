@@ -6,7 +6,7 @@
 //! run. Neither knows messages, workers or the file system. The worker carries bytes and messages.
 //!
 //! ```
-//! use vramscope_protocol::views::{Bands, ColorBy, Layer};
+//! use vramscope_protocol::views::{Bands, ColorBy, GroupBy, Layer};
 //! use vramscope_protocol::{AxisKind, DeviceRef, Request, Response, TileKey};
 //! use vramscope_session::FileSession;
 //!
@@ -22,7 +22,8 @@
 //! let target = DeviceRef { part: 0, device: 0 };
 //! let tile = TileKey { kx: 0, ky: 12, ix: 0, iy: 0 };
 //! let (color, bands) = (ColorBy::Stack, Bands::NONE);
-//! let layer = Layer::Timeline { color, bands, search: String::new() };
+//! let group = GroupBy::Category;
+//! let layer = Layer::Timeline { group, color, bands, search: String::new() };
 //! session.post(Request::Tiles { id: 1, target, axis: AxisKind::Event, layer, tiles: vec![tile] });
 //! let reply = session.step().expect("one tile was requested");
 //! assert!(matches!(reply.response, Response::Tile { strips: 1, .. }));

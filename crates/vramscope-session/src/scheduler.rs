@@ -257,7 +257,7 @@ impl FileSession {
                 self.in_progress.len() < parallel::threads() && first.draws_beside(next)
             })
         {
-            let partial = PartialTile::new(next.key);
+            let partial = PartialTile::new(next.key, &next.layer);
             self.in_progress.extend(self.tiles.pop_front().map(|tile| (tile, partial)));
         }
         if self.in_progress.is_empty() {
@@ -292,12 +292,13 @@ impl FileSession {
     /// Whether the data for a request exists. If not, runs a slice of making it.
     fn is_ready(&mut self, request: &Request) -> bool {
         let Some(file) = &self.file else { return true };
-        let mut is_carved =
-            |device: DeviceRef| self.derived.is_ready(file, device, &[Derived::Carving]);
+        let derived = &mut self.derived;
+        let mut is_carved = |device: DeviceRef| derived.is_ready(file, device, &[Derived::Carving]);
         match *request {
-            Request::Pick { target, .. } => {
+            Request::Pick { target, ref layer, .. } => {
                 queries::target(file, target).is_none()
-                    || self.queries.tiles.timeline(file, target).is_some()
+                    || (derived.is_ready(file, target, &queries::needs(layer))
+                        && self.queries.tiles.timeline(file, target, layer).is_some())
             }
             Request::Block { target, .. } => is_carved(target),
             Request::Find { part, ref reference, .. } => {
@@ -313,12 +314,15 @@ impl FileSession {
             return Response::Failed(failure(Some(id_of(request)), "The file is not loaded."));
         };
         match *request {
-            Request::Pick { id, target, axis, kx, ky, slot, bytes } => {
-                let place = PickPoint { kx, ky, slot, bytes, cell_rows: TILE_ROWS };
+            Request::Pick { id, target, axis, ref layer, kx, ky, slot, bytes } => {
+                let bands = queries::draws_bands(layer);
+                let place = PickPoint { kx, ky, slot, bytes, cell_rows: TILE_ROWS, bands };
                 let hit = queries::target(file, target).and_then(|at| {
                     let axis = layout_axis(at.trace(), axis)?;
-                    let timeline = self.queries.tiles.timeline(file, target)?;
-                    Some(queries::tooltip(at, &timeline.pick(axis, place)?))
+                    let tiles = &mut self.queries.tiles;
+                    let picked = tiles.timeline(file, target, layer)?.pick(axis, place)?;
+                    let name = |group| tiles.group_name(at, target, layer, group);
+                    Some(queries::tooltip(at, &picked, picked.group.and_then(name)))
                 });
                 Response::Picked { id, hit }
             }

@@ -7,7 +7,7 @@
 
 use flate2::read::GzDecoder;
 use std::io::Read as _;
-use vramscope_protocol::views::{Bands, ColorBy, Layer, Query, SegmentSpec};
+use vramscope_protocol::views::{Bands, ColorBy, GroupBy, Layer, Query, SegmentSpec};
 use vramscope_protocol::{AxisKind, DeviceRef, Request, TileKey};
 
 /// A trace of 1,000 blocks with all kinds of values that PyTorch writes.
@@ -39,7 +39,7 @@ pub fn requests() -> Vec<Request> {
     let axis = AxisKind::Event;
     let (color, rows) = (ColorBy::Stack, SegmentSpec::default());
     let layers = [
-        Layer::Timeline { color, bands: Bands::ALL, search: String::new() },
+        Layer::Timeline { group: GroupBy::Block, color, bands: Bands::ALL, search: String::new() },
         Layer::Segments { color, rows: rows.clone(), search: String::new() },
     ];
     let tiles =

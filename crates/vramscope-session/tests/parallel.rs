@@ -7,7 +7,7 @@ mod harness;
 
 use harness::{TARGET, all_files, open, table, test_data};
 use vramscope_protocol::views::{
-    At, Bands, BlockSort, BlockTable, ColorBy, FlameSpec, Layer, Query, SegmentSpec,
+    At, Bands, BlockSort, BlockTable, ColorBy, FlameSpec, GroupBy, Layer, Query, SegmentSpec,
 };
 use vramscope_protocol::{AxisKind, Request, TileKey};
 use vramscope_report::LoadedFile;
@@ -69,8 +69,18 @@ fn tiles(name: &str) -> Vec<String> {
     let mut session = open(name).session;
     let search = String::new;
     let layers = [
-        Layer::Timeline { color: ColorBy::Stack, bands: Bands::NONE, search: search() },
-        Layer::Timeline { color: ColorBy::Category, bands: Bands::ALL, search: search() },
+        Layer::Timeline {
+            group: GroupBy::Block,
+            color: ColorBy::Stack,
+            bands: Bands::NONE,
+            search: search(),
+        },
+        Layer::Timeline {
+            group: GroupBy::Block,
+            color: ColorBy::Category,
+            bands: Bands::ALL,
+            search: search(),
+        },
         Layer::Segments { color: ColorBy::Segment, rows: SegmentSpec::default(), search: search() },
         Layer::Flame { flame: FlameSpec::default() },
     ];

@@ -4,7 +4,7 @@
 mod harness;
 
 use harness::{GPT, TARGET, load_file_as, open_session, report_target};
-use vramscope_protocol::views::{Bands, ColorBy, Layer};
+use vramscope_protocol::views::{Bands, ColorBy, GroupBy, Layer};
 use vramscope_protocol::{
     AxisKind, BlockDetail, DeviceRef, Hit, MERGED, Request, Response, TileKey,
 };
@@ -27,6 +27,10 @@ fn find(session: &mut FileSession, reference: &str) -> Option<BlockDetail> {
 
 fn row<'a>(detail: &'a BlockDetail, key: &str) -> &'a str {
     detail.rows.iter().find(|r| r.key == key).map_or("", |r| &r.text)
+}
+
+fn layer(group: GroupBy) -> Layer {
+    Layer::Timeline { group, color: ColorBy::Category, bands: Bands::NONE, search: String::new() }
 }
 
 #[test]
@@ -71,8 +75,8 @@ fn pick_finds_a_block_or_a_merged_strip() {
     let (mut session, loaded) = open_session(GPT);
     let axis = loaded.parts[0].devices[0].axes[0];
     let pick = |session: &mut FileSession, kx, ky, slot, bytes| -> Option<Hit> {
-        let request =
-            Request::Pick { id: 1, target: TARGET, axis: AxisKind::Event, kx, ky, slot, bytes };
+        let (axis, layer) = (AxisKind::Event, layer(GroupBy::Block));
+        let request = Request::Pick { id: 1, target: TARGET, axis, layer, kx, ky, slot, bytes };
         match only(session, request) {
             Response::Picked { hit, .. } => hit,
             other => panic!("{other:?}"),
@@ -93,8 +97,7 @@ fn pick_finds_a_block_or_a_merged_strip() {
 fn newer_requests_cancel_older_ones_and_picks_come_first() {
     let (mut session, _) = open_session("scenarios/f01.pickle");
     let tile = |ix| TileKey { kx: 0, ky: 4, ix, iy: 0 };
-    let layer =
-        Layer::Timeline { color: ColorBy::Stack, bands: Bands::NONE, search: String::new() };
+    let layer = layer(GroupBy::Block);
     let tiles = |id, tiles| Request::Tiles {
         id,
         target: TARGET,
@@ -106,6 +109,7 @@ fn newer_requests_cancel_older_ones_and_picks_come_first() {
         id,
         target: TARGET,
         axis: AxisKind::Event,
+        layer: layer.clone(),
         kx: 0,
         ky: 0,
         slot: 2.0,

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 use vramscope_protocol::views::{
-    Answer, At, Bands, BlockSort, BlockTable, ColorBy, FlameSpec, FlameWeight, GROWN, Layer,
-    MarkedRange, Query, ROW_UNITS, SegmentSort, SegmentSpec, Table, TextForm,
+    Answer, At, Bands, BlockSort, BlockTable, ColorBy, FlameSpec, FlameWeight, GROWN, GroupBy,
+    Layer, MarkedRange, Query, ROW_UNITS, SegmentSort, SegmentSpec, Table, TextForm,
 };
 use vramscope_protocol::{AxisKind, DeviceRef, Request, Response, TileKey};
 use vramscope_session::{Column, FileSession, Slice};
@@ -48,8 +48,12 @@ fn open_json(json: &str) -> FileSession {
     session
 }
 
+fn layer(color: ColorBy) -> Layer {
+    Layer::Timeline { group: GroupBy::Block, color, bands: Bands::NONE, search: String::new() }
+}
+
 fn tiles(id: u32, color: ColorBy, tiles: &[TileKey]) -> Request {
-    let layer = Layer::Timeline { color, bands: Bands::NONE, search: String::new() };
+    let layer = layer(color);
     Request::Tiles { id, target: TARGET, axis: AxisKind::Event, layer, tiles: tiles.to_vec() }
 }
 
@@ -71,6 +75,7 @@ fn pick(id: u32) -> Request {
         id,
         target: TARGET,
         axis: AxisKind::Event,
+        layer: layer(ColorBy::Stack),
         kx: 10,
         ky: 14,
         slot: 5e4,
@@ -195,8 +200,12 @@ fn partial_tile_continues_when_requested_again() {
 
 /// Requests, each with the minimum number of slices for the cached data that it needs.
 fn requests_with_cached_data() -> [(Request, u32); 5] {
-    let lines =
-        Layer::Timeline { color: ColorBy::Category, bands: Bands::ALL, search: String::new() };
+    let lines = Layer::Timeline {
+        group: GroupBy::Block,
+        color: ColorBy::Category,
+        bands: Bands::ALL,
+        search: String::new(),
+    };
     let segments = Layer::Segments {
         color: ColorBy::Segment,
         rows: SegmentSpec::default(),

@@ -58,7 +58,14 @@ interface Reports {
     total: number;
     blocks: number;
     categories: CategoryRow[];
-    stacks: { bytes: number; frames: FrameRow[] }[];
+    stacks: {
+      bytes: number;
+      site: string;
+      category: string | null;
+      /** Of a mixed row. */
+      categories?: CategoryRow[];
+      frames: FrameRow[];
+    }[];
   };
   state: {
     event: number;

@@ -4,7 +4,7 @@ import type { RankFile } from "./client/rank-file.js";
 import { termsOf, termsText } from "./filters.js";
 import { AS_RECORDED, scenarioOf, scenarioText } from "./scenario-state.js";
 import type { Uses } from "./stores.js";
-import { DEFAULT_COLOR, GIB } from "./view-selection.js";
+import { DEFAULT_COLOR, DEFAULT_GROUP, GIB } from "./view-selection.js";
 import {
   markersOf,
   rangeOf,
@@ -49,7 +49,7 @@ export class Address {
   place(): ViewState {
     const { runs, selection, navigation, viewSelection, filters, plots, appearance } = this.#owners;
     const terms = termsText(filters.terms.value);
-    const { cursor, search, color, pinned, range: marked } = viewSelection;
+    const { cursor, search, pinned, range: marked } = viewSelection;
     const whatIf = scenarioText(viewSelection.scenario.value);
     const trace = selection.visibleTrace.value;
     const range = plots.timeline.value?.range.value;
@@ -67,7 +67,7 @@ export class Address {
       ...(whatIf !== "" && { whatIf }),
       ...(search.value !== "" && { find: search.value }),
       ...(terms !== "" && { filter: terms }),
-      ...(color.value !== DEFAULT_COLOR && { color: color.value }),
+      ...this.#look(),
       ...(focus && { path: focus.file.path }),
       ...(focus?.part && { part: focus.part }),
       ...(a && { a: a.path, ...(a.part !== 0 && { aPart: a.part }) }),
@@ -78,15 +78,25 @@ export class Address {
     };
   }
 
+  /** The look of the timeline, where it is not the usual one. */
+  #look(): ViewState {
+    const { color, group } = this.#owners.viewSelection;
+    return {
+      ...(color.value !== DEFAULT_COLOR && { color: color.value }),
+      ...(group.value !== DEFAULT_GROUP && { group: group.value }),
+    };
+  }
+
   /** Restores an earlier place. Fields that it lacks are cleared. */
   restore(place: ViewState): void {
-    const { search, color, cursor, pinned, range, scenario } = this.#owners.viewSelection;
+    const { search, color, group, cursor, pinned, range, scenario } = this.#owners.viewSelection;
     range.value = null;
     pinned.value = null;
     search.value = "";
     this.#owners.filters.clear();
     scenario.value = AS_RECORDED;
     color.value = DEFAULT_COLOR;
+    group.value = DEFAULT_GROUP;
     cursor.value = null;
     this.go(place);
   }
@@ -139,6 +149,7 @@ export class Address {
     const scenario = state.whatIf === undefined ? undefined : scenarioOf(state.whatIf);
     if (scenario) viewSelection.scenario.value = scenario;
     if (state.color) viewSelection.color.value = state.color;
+    if (state.group) viewSelection.group.value = state.group;
     if (state.capacity !== undefined) viewSelection.capacity.value = state.capacity * GIB;
     if (state.a !== undefined)
       viewSelection.pinned.value = { path: state.a, part: state.aPart ?? 0 };

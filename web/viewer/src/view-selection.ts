@@ -7,6 +7,7 @@ import type {
   Bands,
   ColorBy,
   FlameSpec,
+  GroupBy,
   MarkedRange,
   ScenarioSpec,
   SegmentSort,
@@ -29,6 +30,17 @@ export const COLORS: Readonly<Record<ColorBy, string>> = {
 
 /** The coloring that a link does not name. */
 export const DEFAULT_COLOR: ColorBy = "category";
+
+/** What blocks can be grouped by, with the labels. */
+export const GROUPS: Readonly<Record<GroupBy, string>> = {
+  category: "category",
+  line: "line",
+  module: "module",
+  block: "none",
+};
+
+/** The grouping that a link does not name. */
+export const DEFAULT_GROUP: GroupBy = "block";
 
 /** Delay between a keystroke in the search box and the search. */
 const TYPING_MS = 120;
@@ -69,6 +81,8 @@ export class ViewSelection {
   /** Side A of a comparison; null until one is chosen. */
   readonly pinned: Signal<Pin | null> = signal(null);
   readonly color: Signal<ColorBy> = signal(DEFAULT_COLOR);
+  /** What the blocks of the timeline's stack are grouped by. */
+  readonly group: Signal<GroupBy> = signal(DEFAULT_GROUP);
   /** The bytes that are drawn as lines. Active and allocated bytes mostly follow the stack. */
   readonly bands: Signal<Bands> = signal({
     reserved: true,

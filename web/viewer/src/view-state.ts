@@ -1,10 +1,10 @@
 // The view state as a value for links. Every field is optional, and an invalid field is dropped
 // alone.
 
-import type { AxisKind, ColorBy, MarkedRange } from "./generated/protocol.js";
+import type { AxisKind, ColorBy, GroupBy, MarkedRange } from "./generated/protocol.js";
 import { VIEWS, type View } from "./navigation.js";
 import { scenarioOf } from "./scenario-state.js";
-import { COLORS, MAX_CAPACITY_GIB, type Ruler } from "./view-selection.js";
+import { COLORS, GROUPS, MAX_CAPACITY_GIB, type Ruler } from "./view-selection.js";
 
 export type Theme = "auto" | "light" | "dark";
 
@@ -47,6 +47,8 @@ export interface ViewState {
   /** The filters, separated by spaces; those with spaces are in quotes: `category:activation`. */
   filter?: string;
   color?: ColorBy;
+  /** What the blocks of the timeline are grouped by. */
+  group?: GroupBy;
   theme?: Theme;
 }
 
@@ -128,6 +130,7 @@ const FIELDS = {
   find: (text: string) => text.slice(0, 500),
   filter: (text: string) => text.slice(0, 2000),
   color: oneOf(...(Object.keys(COLORS) as ColorBy[])),
+  group: oneOf(...(Object.keys(GROUPS) as GroupBy[])),
   theme: oneOf("auto", "light", "dark"),
 };
 

@@ -13,7 +13,7 @@ export class FakeWorker implements PreparedWorker {
   ended = false;
   readonly options: Parameters<WorkerFactory["spawn"]>[0];
   readonly sent: ToWorker[] = [];
-  #listener: ((message: FromWorker) => void) | null = null;
+  readonly #listeners: ((message: FromWorker) => void)[] = [];
 
   constructor(options: FakeWorker["options"]) {
     this.options = options;
@@ -28,16 +28,15 @@ export class FakeWorker implements PreparedWorker {
   }
 
   onmessage(listen: (message: FromWorker) => void): void {
-    this.#listener = listen;
+    this.#listeners.push(listen);
   }
 
-  /** The file that was loaded last. */
   get path(): string | undefined {
-    return this.sent.findLast((message) => message.kind === "load")?.path;
+    return this.sent.find((message) => message.kind === "load")?.path;
   }
 
   emit(message: FromWorker): void {
-    this.#listener?.(message);
+    for (const listen of this.#listeners) listen(message);
   }
 
   reply(response: Response, wasmBytes = MIB): void {

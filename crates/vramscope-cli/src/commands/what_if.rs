@@ -4,10 +4,7 @@ use crate::Failure;
 use crate::arguments::WhatIf as Arguments;
 use crate::output::{self, STRONG, Table, styled};
 use crate::printable::printable;
-use crate::{
-    paths::{self, Links},
-    read,
-};
+use crate::{paths, read};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
@@ -69,7 +66,7 @@ fn second(path: &Path, arguments: &Arguments) -> Result<Sizes, Failure> {
 /// Answers for each of several files. They are read twice, because memory holds one per core: first
 /// for the limits that they show.
 fn of_run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut files = paths::expand(&arguments.paths, Links::Everywhere);
+    let mut files = paths::expand(&arguments.paths)?;
     let read = read::each_found(&files, &arguments.common, |_, _, result| {
         let file = result.ok()?;
         Some(select(&file, arguments).ok().and_then(RankLimit::of))

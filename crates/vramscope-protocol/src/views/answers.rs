@@ -1,9 +1,9 @@
 //! Answers to queries of the views: rows with display texts and exact values.
 
 use super::{
-    BlockPage, CategoryRow, EventPage, FlameBox, FlameInfo, FlameNode, GroupCard, Legend, Limit,
-    Minimap, NextBlock, Phases, RankCard, ReservedLine, ScenarioCard, SearchResult, SegmentRow,
-    SegmentsInfo, SimulatedCurve, Tracks, UsualScenarios, WhatIfCard,
+    BlockPage, CategoryRow, EventPage, FlameBox, FlameInfo, FlameNode, GroupCard, GroupLabel,
+    Legend, Limit, Minimap, NextBlock, Phases, RankCard, ReservedLine, ScenarioCard, SearchResult,
+    SegmentRow, SegmentsInfo, SimulatedCurve, Tracks, UsualScenarios, WhatIfCard,
 };
 use crate::{DetailRow, Hit, Quantity, Span, StackDetail};
 use serde::{Deserialize, Serialize};
@@ -47,6 +47,8 @@ pub enum Answer {
     Next(Option<Box<NextBlock>>),
     /// The answer to `Hit`; null if the block does not exist.
     Hit(Option<Box<Hit>>),
+    /// The answer to `GroupLabels`, from the bottom up. Labels do not overlap.
+    GroupLabels(Vec<GroupLabel>),
     /// The answer to `Names`, in the order of the blocks: the possible labels of each block, from
     /// the longest to the shortest. Empty if the block does not exist.
     Names(Vec<Vec<String>>),

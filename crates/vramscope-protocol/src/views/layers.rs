@@ -46,6 +46,22 @@ impl Bands {
     pub const ALL: Self = Self { reserved: true, active: true, allocated: true, pools: true };
 }
 
+/// What the blocks of a stack are grouped by. The blocks of a group lie next to each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum GroupBy {
+    /// Nothing: blocks are in the order of their allocation.
+    #[default]
+    Block,
+    /// The category.
+    Category,
+    /// The category, then the line of the call site.
+    Line,
+    /// The category, then the module, as far as call stacks show it.
+    Module,
+}
+
 /// The weight in a flame graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -145,6 +161,8 @@ pub const GROWN: u32 = 4;
 pub enum Layer {
     /// The timeline of blocks. x is in slots, y in bytes.
     Timeline {
+        /// What the blocks of the stack are grouped by.
+        group: GroupBy,
         /// The property that colors show.
         color: ColorBy,
         /// The bytes that are drawn as lines.

@@ -3,6 +3,40 @@
 use crate::Quantity;
 use serde::{Deserialize, Serialize};
 
+/// A side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum Side {
+    /// Left of it.
+    Left,
+    /// Right of it.
+    Right,
+}
+
+/// The label of a band of a grouped stack, at a place where the band is high enough for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct GroupLabel {
+    /// The group, counted from the bottom of the stack.
+    pub group: u32,
+    /// The name and the size: `modeling_qwen2.py:59 · 7.66 GiB`.
+    pub text: String,
+    /// The group's bytes where the total in view is largest. If it has none there, its most bytes
+    /// in view, and the text says `up to`.
+    pub bytes: Quantity,
+    /// The color of the group's category.
+    pub color: u32,
+    /// Null in its band. Otherwise it is beside the largest total in view, at the height of a band
+    /// that is too narrow for the text.
+    pub beside: Option<Side>,
+    /// The left and right edge in slots.
+    pub x: (f64, f64),
+    /// The lower and upper edge in bytes.
+    pub y: (f64, f64),
+}
+
 /// The figures of the segments view.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]

@@ -73,6 +73,7 @@ specs! {
     Convert:        Long,  queues,   [Carving];
     Next:           Short, queues,   [Carving, Categories, Steps];
     Hit:            Short, replaces, [];
+    GroupLabels:    Long,  replaces, [Categories];
     Names:          Short, replaces, [];
     Search:         Short, replaces, [Carving, Categories, Steps];
     Group:          Short, replaces, [Carving, Categories, Steps];

@@ -10,6 +10,7 @@ use vramscope_report::Quantity;
 use vramscope_report::Target;
 use vramscope_report::peak::BandKind;
 use vramscope_report::rank::{RankSummary, StackShare};
+pub(super) use vramscope_report::text::category as category_label;
 use vramscope_units::Bytes;
 
 /// The bands with their labels, in the order of the card.
@@ -92,21 +93,4 @@ pub(super) fn category_row(category: Category, bytes: u64, whole: u64) -> Catego
 /// `bytes` as a fraction of `whole`, from 0 to 1; 0 if `whole` is 0.
 pub(super) fn fraction(bytes: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { bytes as f64 / whole as f64 }
-}
-
-/// The label of a category.
-pub(super) fn category_label(category: Category) -> &'static str {
-    match category {
-        Category::Parameter => "parameters",
-        Category::Gradient => "gradients",
-        Category::OptimizerState => "optimizer state",
-        Category::Buffer => "buffers",
-        Category::Input => "inputs",
-        Category::Activation => "activations",
-        Category::Temporary => "temporaries",
-        Category::Workspace => "workspaces",
-        Category::Communication => "communication",
-        Category::Cache => "caches",
-        Category::Unknown => "unknown",
-    }
 }

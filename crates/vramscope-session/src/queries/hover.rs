@@ -6,8 +6,9 @@ use vramscope_protocol::Hit;
 use vramscope_report::{Quantity, Target, block_site, text};
 use vramscope_units::{Bytes, grouped};
 
-/// The tooltip of a block, or of a strip of several merged blocks.
-pub(crate) fn tooltip(at: Target<'_>, picked: &Picked) -> Hit {
+/// The tooltip of a block, or of a strip of several merged blocks. `group` is the name of their
+/// group.
+pub(crate) fn tooltip(at: Target<'_>, picked: &Picked, group: Option<String>) -> Hit {
     let (trace, sites) = (at.trace(), &at.entry.sites);
     let block = &trace.blocks[picked.block as usize];
     let site_of = |index: u32| block_site(at, &trace.blocks[index as usize]);
@@ -18,7 +19,11 @@ pub(crate) fn tooltip(at: Target<'_>, picked: &Picked) -> Hit {
             .iter()
             .map(|&member| format!("{}  {}", trace.blocks[member as usize].bytes, site_of(member)));
         let title = format!("{} blocks, {}", grouped(u64::from(picked.count)), bytes.text);
-        (title, "Largest blocks:".to_owned(), largest.collect())
+        let heading = match group {
+            Some(name) => format!("{name}, largest blocks:"),
+            None => "Largest blocks:".to_owned(),
+        };
+        (title, heading, largest.collect())
     } else {
         let lifetime = lifetime(trace, block);
         let life = if block.is_preexisting() {
@@ -53,9 +58,15 @@ pub(super) fn lifetime(trace: &Trace, block: &Block) -> String {
 /// The tooltip of a block by its index. It equals the tooltip of the block in a plot.
 pub(crate) fn block_tooltip(at: Target<'_>, block: u32) -> Option<Hit> {
     let found = at.trace().blocks.get(block as usize)?;
-    let picked =
-        Picked { state: found.enters, block, count: 1, bytes: found.bytes.0, largest: vec![block] };
-    Some(tooltip(at, &picked))
+    let picked = Picked {
+        state: found.enters,
+        block,
+        count: 1,
+        bytes: found.bytes.0,
+        largest: vec![block],
+        group: None,
+    };
+    Some(tooltip(at, &picked, None))
 }
 
 /// Labels to draw inside a block, from the longest to the shortest: function, place and bytes,

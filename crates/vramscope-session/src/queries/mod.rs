@@ -14,6 +14,7 @@ mod export;
 mod findings;
 mod flame;
 mod frame;
+mod grouped;
 mod groups;
 mod hover;
 mod legend;
@@ -41,15 +42,16 @@ pub(crate) use block_detail::{block, find_block};
 pub(crate) use compare::Compared;
 pub(crate) use hover::tooltip;
 pub(crate) use overview::Ranks;
-pub(crate) use tiles::{PartialTile, TileStep, Tiles, layout_axis};
+pub(crate) use tiles::{PartialTile, TileStep, Tiles, draws_bands, layout_axis, needs};
 
 use crate::scheduler::SLICE;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use vramscope_analysis::slicing::Budget;
+use vramscope_layout::View;
 use vramscope_protocol::DeviceRef;
-use vramscope_protocol::views::{Answer, At, ColorBy, Query};
+use vramscope_protocol::views::{Answer, At, ColorBy, GroupBy, Query};
 use vramscope_report::{LoadedFile, Target};
 
 /// The caches that queries share.
@@ -266,6 +268,19 @@ impl Queries {
             }
             Query::Hit { block } => {
                 task!(on, |at, _budget| Answer::Hit(hover::block_tooltip(at, block).map(Box::new)))
+            }
+            Query::GroupLabels { group, axis, x, y, size, letter } => {
+                let Some(grouped) = self.grouped(file, device, group) else {
+                    return if group == GroupBy::Block {
+                        Work::Cached(Answer::GroupLabels(Vec::new()))
+                    } else {
+                        Work::Filling
+                    };
+                };
+                let view = View { x, y, size };
+                task!(on, |at, budget| Answer::GroupLabels(
+                    grouped::labels(at, &grouped, axis, view, letter, budget).await
+                ))
             }
             Query::Names { blocks } => task!(on, |at, _budget| Answer::Names(
                 blocks.iter().map(|&block| hover::block_labels(at, block)).collect()

@@ -8,7 +8,7 @@ mod simulated;
 use self::sheet::{
     CHAR_WIDTH, MARGINS, MAX_SIDE, Sheet, X_LABEL_SPACING, Y_LABEL_SPACING, escaped,
 };
-use super::{PartialTile, Queries, TileStep, layout_axis};
+use super::{PartialTile, Queries, TileStep, grouped, layout_axis};
 use crate::derived::DerivedBuilder;
 use crate::scheduler::SLICE;
 use std::cmp::Reverse;
@@ -16,12 +16,15 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::Budget;
-use vramscope_layout::{Color, HATCH_GAP, PALETTE_LEN, Palette, Strips, Surfaces, Theme};
+use vramscope_layout::{Color, HATCH_GAP, PALETTE_LEN, Palette, Strips, Surfaces, Theme, View};
 use vramscope_protocol::views::{Layer, Query, ROW_UNITS};
 use vramscope_protocol::{AxisKind, DeviceRef, TILE_COLUMNS, TILE_ROWS, TileKey};
 use vramscope_report::LoadedFile;
 use vramscope_report::device_name;
 use vramscope_units::{byte_ticks, event_ticks, time_ticks};
+
+/// The height of a label in a band, in CSS pixels.
+const LABEL_HEIGHT: f64 = 9.0;
 
 /// The SVG document; empty for an unknown device, an invalid view or another query.
 pub(super) async fn picture(
@@ -80,6 +83,22 @@ pub(super) async fn picture(
         }
     }
     strips(queries, file, target, *axis, layer, &mut sheet, budget).await;
+    if let Layer::Timeline { group, .. } = layer
+        && let Some(grouped) = queries.grouped(file, target, *group)
+    {
+        let (x, y, size) = (sheet.x, sheet.y, [sheet.width, sheet.height]);
+        let (view, letter) = (View { x, y, size }, [CHAR_WIDTH, LABEL_HEIGHT]);
+        for label in grouped::labels(at, &grouped, *axis, view, letter, budget).await {
+            let x = sheet.px_x(f64::midpoint(label.x.0, label.x.1));
+            let y = sheet.px_y(f64::midpoint(label.y.0, label.y.1)) + 4.0;
+            // A casing keeps the text readable over every color.
+            let style = format!(
+                "fill=\"{text_color}\" stroke=\"{background}\" stroke-width=\"3\" \
+                 stroke-linejoin=\"round\" paint-order=\"stroke\" text-anchor=\"middle\""
+            );
+            sheet.text(x, y, &style, &label.text);
+        }
+    }
     if let (Layer::Timeline { .. }, Some(spec)) = (layer, simulated) {
         simulated::draw(at, spec, *axis, &surfaces, &mut sheet, budget).await;
     }
@@ -244,7 +263,7 @@ async fn tile(
     key: TileKey,
     budget: &mut Budget,
 ) -> Option<Strips> {
-    let (mut tile, mut derived) = (PartialTile::new(key), DerivedBuilder::default());
+    let (mut tile, mut derived) = (PartialTile::new(key, layer), DerivedBuilder::default());
     while tile.finished.is_none() {
         let partial = &mut [&mut tile];
         if queries.draw(file, &mut derived, target, axis, layer, partial) != TileStep::Drawn {

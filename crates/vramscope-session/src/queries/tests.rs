@@ -10,7 +10,7 @@ use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_layout::LargestSites;
 use vramscope_protocol::views::{
     Answer, At, Bands, BlockSort, BlockTable, ColorBy, EventFilter, ExportFormat, FlameSpec,
-    FlameWeight, Layer, Looked, MarkedRange, Query, ScaledPart, ScenarioSpec, SegmentSort,
+    FlameWeight, GroupBy, Layer, Looked, MarkedRange, Query, ScaledPart, ScenarioSpec, SegmentSort,
     SegmentSpec, Table, TextForm,
 };
 use vramscope_protocol::{AxisKind, DeviceRef};
@@ -100,6 +100,7 @@ fn uncached_queries(slots: f64) -> Vec<Query> {
         picture,
         Query::Picture {
             layer: Layer::Timeline {
+                group: GroupBy::Category,
                 color: ColorBy::default(),
                 bands: Bands::ALL,
                 search: String::new(),

@@ -1,5 +1,6 @@
 //! Tiles of the timeline, the segments and the flame graph.
 
+use super::grouped::Stacks;
 use super::lru_cache::LruCache;
 use super::{Queries, search, segments, target};
 use crate::derived::DerivedBuilder;
@@ -11,7 +12,7 @@ use vramscope_layout::{
     Axis, Cell, Color, Colors, Drawing, LargestSites, SegmentDrawing, SegmentTiles, States, Strips,
     TILE_COLUMNS, TILE_ROWS, Timeline, lines,
 };
-use vramscope_protocol::views::{Bands, ColorBy, Layer};
+use vramscope_protocol::views::{Bands, ColorBy, GroupBy, Layer};
 use vramscope_protocol::{AxisKind, DeviceRef, TileKey};
 use vramscope_report::{Derived, LoadedFile, Target};
 
@@ -41,8 +42,8 @@ type Coloring = (DeviceRef, ColorBy, String);
 
 #[derive(Default)]
 struct DeviceTiles {
-    /// One timeline for each tile that is drawn at the same time. A timeline caches its last state.
-    timelines: SlicedTask<Vec<Timeline>>,
+    /// The timelines of each grouping.
+    stacks: Stacks,
     segments: SlicedTask<Option<Arc<SegmentTiles>>>,
     /// `reserved_bytes` in every slot.
     reserved: SlicedTask<Series>,
@@ -62,8 +63,11 @@ pub(crate) struct PartialTile {
 
 impl PartialTile {
     /// An empty tile.
-    pub(crate) fn new(key: TileKey) -> Self {
-        Self { timeline: Drawing::new(cell(key)), lines: None, segments: None, finished: None }
+    pub(crate) fn new(key: TileKey, layer: &Layer) -> Self {
+        let cell = cell(key);
+        let timeline =
+            if draws_bands(layer) { Drawing::of_bands(cell) } else { Drawing::new(cell) };
+        Self { timeline, lines: None, segments: None, finished: None }
     }
 
     /// Draws a slice of a timeline, then of the lines over it.
@@ -91,6 +95,18 @@ impl PartialTile {
             }
         }
     }
+}
+
+/// What the blocks of a layer's stack are grouped by.
+fn group_by(layer: &Layer) -> GroupBy {
+    if let Layer::Timeline { group, .. } = layer { *group } else { GroupBy::Block }
+}
+
+/// Whether a layer draws each group of the stack as a band: when all blocks of a group have one
+/// color. Then merging them loses nothing but their edges.
+pub(crate) fn draws_bands(layer: &Layer) -> bool {
+    matches!(layer, Layer::Timeline { group, color: ColorBy::Category, search, .. }
+        if *group != GroupBy::Block && search.is_empty())
 }
 
 /// The cell of a key. Scales and positions beyond every file give an empty cell.
@@ -159,11 +175,14 @@ impl Queries {
     }
 }
 
-fn needs(layer: &Layer) -> Vec<Derived> {
-    let (color, bands, search) = match layer {
-        Layer::Timeline { color, bands, search } => (Some(*color), *bands, search),
-        Layer::Segments { color, search, .. } => (Some(*color), Bands::NONE, search),
-        Layer::Flame { flame } => (None, Bands::NONE, &flame.search),
+/// The derived data that a layer is drawn from.
+pub(crate) fn needs(layer: &Layer) -> Vec<Derived> {
+    let (color, bands, group, search) = match layer {
+        Layer::Timeline { group, color, bands, search } => (Some(*color), *bands, *group, search),
+        Layer::Segments { color, search, .. } => {
+            (Some(*color), Bands::NONE, GroupBy::Block, search)
+        }
+        Layer::Flame { flame } => (None, Bands::NONE, GroupBy::Block, &flame.search),
     };
     // Filters need them.
     let is_filtered = !search.is_empty();
@@ -171,9 +190,10 @@ fn needs(layer: &Layer) -> Vec<Derived> {
         || bands.allocated
         || color == Some(ColorBy::Segment)
         || !matches!(layer, Layer::Timeline { .. });
+    let has_categories = color == Some(ColorBy::Category) || group != GroupBy::Block;
     let wanted = [
         (Derived::Carving, is_carved),
-        (Derived::Categories, color == Some(ColorBy::Category) || is_filtered),
+        (Derived::Categories, has_categories || is_filtered),
         (Derived::Steps, is_filtered),
         (Derived::Pools, bands.pools),
     ];
@@ -181,16 +201,31 @@ fn needs(layer: &Layer) -> Vec<Derived> {
 }
 
 impl Tiles {
+    /// The stacks of a device.
+    pub(super) fn stacks(&mut self, device: DeviceRef) -> &mut Stacks {
+        &mut entry_of(&mut self.devices, device).stacks
+    }
+
     /// The timeline that finds blocks under the pointer. Runs a slice of computing it; `None` until
     /// it is complete.
     pub(crate) fn timeline(
         &mut self,
         file: &Arc<LoadedFile>,
         device: DeviceRef,
+        layer: &Layer,
     ) -> Option<&mut Timeline> {
-        let made = &mut entry_of(&mut self.devices, device).timelines;
-        made.advance(|| timelines(file.clone(), device)).then_some(())?;
-        made.done_mut()?.first_mut()
+        self.stacks(device).timelines(file, device, group_by(layer))?.first_mut()
+    }
+
+    /// The name of a group of a layer's stack, once its groups are computed.
+    pub(crate) fn group_name(
+        &mut self,
+        at: Target<'_>,
+        device: DeviceRef,
+        layer: &Layer,
+        group: u32,
+    ) -> Option<String> {
+        self.stacks(device).name(at, group_by(layer), group)
     }
 
     /// Runs a slice of drawing tiles; `None` when the slice computed data that they need.
@@ -204,13 +239,13 @@ impl Tiles {
         partial: &mut [&mut PartialTile],
     ) -> Option<()> {
         match layer {
-            Layer::Timeline { color, bands, search } => {
+            Layer::Timeline { group, color, bands, search } => {
                 let coloring = self.color(file, device, *color, search)?;
                 let made = entry_of(&mut self.devices, device);
                 if bands.reserved {
                     made.reserved.advance(|| reserved(file.clone(), device)).then_some(())?;
                 }
-                made.timelines.advance(|| timelines(file.clone(), device)).then_some(())?;
+                let timelines = made.stacks.timelines(file, device, *group)?;
                 let colors = self.colors.peek(&coloring)?;
                 let mut series: Vec<(&Series, Color)> = Vec::new();
                 if bands.reserved {
@@ -226,7 +261,6 @@ impl Tiles {
                 if bands.allocated {
                     series.push((&at.entry.carving(at.index).allocated, Color::ALLOCATED));
                 }
-                let timelines = made.timelines.done_mut()?;
                 while timelines.len() < partial.len() {
                     timelines.extend_from_within(..1);
                 }
@@ -290,11 +324,6 @@ impl Tiles {
         let made = || colors(file.clone(), wanted.clone(), segments, sites);
         self.colors.is_ready(&wanted, made).then_some(wanted)
     }
-}
-
-async fn timelines(file: Arc<LoadedFile>, device: DeviceRef) -> Vec<Timeline> {
-    let Some(at) = target(&file, device) else { return Vec::new() };
-    vec![Timeline::sliced(at.trace(), &mut Budget::of(SLICE)).await]
 }
 
 async fn reserved(file: Arc<LoadedFile>, device: DeviceRef) -> Series {
@@ -367,7 +396,7 @@ mod tests {
         layer: &Layer,
         key: TileKey,
     ) -> Option<Strips> {
-        let (mut tile, mut derived) = (PartialTile::new(key), DerivedBuilder::default());
+        let (mut tile, mut derived) = (PartialTile::new(key, layer), DerivedBuilder::default());
         while tile.finished.is_none() {
             let partial = &mut [&mut tile];
             if queries.draw(file, &mut derived, device, axis, layer, partial) != TileStep::Drawn {
@@ -384,7 +413,7 @@ mod tests {
     }
 
     fn timeline(color: ColorBy, bands: Bands) -> Layer {
-        Layer::Timeline { color, bands, search: String::new() }
+        Layer::Timeline { group: GroupBy::Block, color, bands, search: String::new() }
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod compare;
 mod edge_files;
 mod events;
 mod exports;
+mod grouped;
 mod groups;
 #[path = "../harness/mod.rs"]
 mod harness;

@@ -2,7 +2,7 @@
 
 use super::harness::{GPT, TARGET, ask, load_file, open_session, report_target};
 use vramscope_protocol::AxisKind;
-use vramscope_protocol::views::{Answer, At, Bands, ColorBy, Layer, Query};
+use vramscope_protocol::views::{Answer, At, Bands, ColorBy, GroupBy, Layer, Query};
 use vramscope_report::state::state;
 use vramscope_session::FileSession;
 
@@ -10,7 +10,12 @@ use vramscope_session::FileSession;
 const POOLS: &str = "recorded/t26/pools.pickle";
 
 fn picture(session: &mut FileSession, bands: Bands) -> String {
-    let layer = Layer::Timeline { color: ColorBy::Stack, bands, search: String::new() };
+    let layer = Layer::Timeline {
+        group: GroupBy::Block,
+        color: ColorBy::Stack,
+        bands,
+        search: String::new(),
+    };
     let [x0, y0] = [0.0, 0.0];
     let [x1, y1] = [300.0, 4e8];
     let axis = AxisKind::Event;

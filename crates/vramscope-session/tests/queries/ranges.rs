@@ -2,7 +2,9 @@
 
 use super::harness::{GPT, Opened, TARGET, all_files, hit, number, open, table};
 use std::cmp::Reverse;
-use vramscope_protocol::views::{Answer, At, DetailCard, Looked, MarkedRange, NextBlock, Query};
+use vramscope_protocol::views::{
+    Answer, At, Bands, ColorBy, DetailCard, GroupBy, Layer, Looked, MarkedRange, NextBlock, Query,
+};
 use vramscope_protocol::{AxisKind, BlockDetail, DeviceRef, Request, Response};
 use vramscope_report::peak::{BandKind, peak};
 use vramscope_units::grouped;
@@ -272,11 +274,18 @@ fn frame_details_equal_the_peak_report() {
 fn tooltip_does_not_depend_on_the_view() {
     let mut opened = open(GPT);
     let peak = opened.loaded.parts[0].devices[0].axes[0].peak;
+    let layer = Layer::Timeline {
+        group: GroupBy::Block,
+        color: ColorBy::Stack,
+        bands: Bands::NONE,
+        search: String::new(),
+    };
     for height in [1.0, 1e6, 5e6, 2e7] {
         let request = Request::Pick {
             id: 1,
             target: TARGET,
             axis: AxisKind::Event,
+            layer: layer.clone(),
             kx: 0,
             ky: 0,
             slot: peak,

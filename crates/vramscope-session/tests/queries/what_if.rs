@@ -4,8 +4,8 @@ use super::harness::{TARGET, ask, load_file, open_session, report_target};
 use super::{FILES, number};
 use vramscope_analysis::Category;
 use vramscope_protocol::views::{
-    Answer, Bands, ColorBy, Layer, Query, ScaledPart, ScenarioCard, ScenarioRow, ScenarioSpec,
-    SimulatedCurve, UsualScenarios, WhatIfCard,
+    Answer, Bands, ColorBy, GroupBy, Layer, Query, ScaledPart, ScenarioCard, ScenarioRow,
+    ScenarioSpec, SimulatedCurve, UsualScenarios, WhatIfCard,
 };
 use vramscope_protocol::{AxisKind, Request, Response};
 use vramscope_report::what_if::{Options, ScenarioRecord, sentence, what_if};
@@ -254,8 +254,12 @@ fn a_picture_has_the_line_and_its_label() {
     let x1 = loaded.parts[0].devices[0].axes[0].extent;
     let y1 = 1e10;
     let mut picture = |simulated: Option<ScenarioSpec>, width: u32| {
-        let layer =
-            Layer::Timeline { color: ColorBy::Stack, bands: Bands::ALL, search: String::new() };
+        let layer = Layer::Timeline {
+            group: GroupBy::Block,
+            color: ColorBy::Stack,
+            bands: Bands::ALL,
+            search: String::new(),
+        };
         let (axis, x0, y0, height, dark) = (AxisKind::Event, 0.0, 0.0, 200, false);
         let query = Query::Picture { layer, axis, x0, x1, y0, y1, width, height, dark, simulated };
         answer!(session, query, Text)

@@ -12,7 +12,7 @@ export const SPARK = [200, 32] as const;
 export const MINIMAP = [1000, 100] as const;
 export const COMPARED = [1200, 200] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
-export const REPLACED = ["tracks", "phases", "legend", "reservedLine", "limit", "stateAt", "markers", "range", "events", "blocks", "hit", "names", "search", "group", "segments", "segmentRows", "flameBoxes", "flameNode", "usualScenarios", "scenario", "simulatedCurve"] as const;
+export const REPLACED = ["tracks", "phases", "legend", "reservedLine", "limit", "stateAt", "markers", "range", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "flameBoxes", "flameNode", "usualScenarios", "scenario", "simulatedCurve"] as const;
 
 export type Quantity = { 
 /**
@@ -110,6 +110,10 @@ target: DeviceRef,
  * The axis.
  */
 axis: AxisKind, 
+/**
+ * The layer that is drawn: its groups give the order of the stack.
+ */
+layer: Layer, 
 /**
  * Log2 of the slots per column on screen. With `ky` the answer matches the drawn strips.
  */
@@ -705,6 +709,42 @@ allocated: boolean,
  */
 pools: boolean, };
 
+export type GroupBy = "block" | "category" | "line" | "module";
+
+export type Side = "left" | "right";
+
+export type GroupLabel = { 
+/**
+ * The group, counted from the bottom of the stack.
+ */
+group: number, 
+/**
+ * The name and the size: `modeling_qwen2.py:59 · 7.66 GiB`.
+ */
+text: string, 
+/**
+ * The group's bytes where the total in view is largest. If it has none there, its most bytes
+ * in view, and the text says `up to`.
+ */
+bytes: Quantity, 
+/**
+ * The color of the group's category.
+ */
+color: number, 
+/**
+ * Null in its band. Otherwise it is beside the largest total in view, at the height of a band
+ * that is too narrow for the text.
+ */
+beside: Side | null, 
+/**
+ * The left and right edge in slots.
+ */
+x: [number, number], 
+/**
+ * The lower and upper edge in bytes.
+ */
+y: [number, number], };
+
 export type FlameWeight = "peak" | "cursor" | "byteSeconds" | "count" | "churn";
 
 export type MarkedRange = { 
@@ -771,6 +811,10 @@ event: number,
 grown: number | null, };
 
 export type Layer = { "timeline": { 
+/**
+ * What the blocks of the stack are grouped by.
+ */
+group: GroupBy, 
 /**
  * The property that colors show.
  */
@@ -951,7 +995,31 @@ backwards: boolean, } } | { "hit": {
 /**
  * Index into the block table.
  */
-block: number, } } | { "names": { 
+block: number, } } | { "groupLabels": { 
+/**
+ * What the blocks are grouped by.
+ */
+group: GroupBy, 
+/**
+ * The axis.
+ */
+axis: AxisKind, 
+/**
+ * Left and right edge of the view in slots.
+ */
+x: [number, number], 
+/**
+ * Lower and upper edge of the view in bytes.
+ */
+y: [number, number], 
+/**
+ * Width and height of the view in CSS pixels.
+ */
+size: [number, number], 
+/**
+ * Width of a letter and height of a line in CSS pixels.
+ */
+letter: [number, number], } } | { "names": { 
 /**
  * Indices into the block table.
  */
@@ -1206,7 +1274,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": FindingList } | { "minimap": Minimap } | { "phases": Phases } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": ReservedLine } | { "limit": Limit } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": RankCard } | { "findings": FindingList } | { "minimap": Minimap } | { "phases": Phases } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": ReservedLine } | { "limit": Limit } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
 
 export type RankCard = { 
 /**
@@ -2440,7 +2508,7 @@ top: number,
  */
 path: string, };
 
-export type RunCard = { 
+export type RunQuery = { "clear": Record<symbol, never> } | { "card": { 
 /**
  * The page's number for the row.
  */
@@ -2452,13 +2520,7 @@ group: string,
 /**
  * The card.
  */
-card: RankCard, };
-
-export type RunQuery = { "clear": Record<symbol, never> } | { "cards": { 
-/**
- * The cards.
- */
-cards: Array<RunCard>, } } | { "sort": { 
+card: RankCard, } } | { "sort": { 
 /**
  * The sort key.
  */

@@ -121,6 +121,11 @@ export abstract class CanvasPlot<H> {
     return this.source && this.view.getView();
   }
 
+  /** The visible area now; null without a source. */
+  get visible(): (Range & Heights) | null {
+    return this.source && this.view.getView();
+  }
+
   /** Moves the visible range along x. */
   setRange(range: Range): void {
     this.act((view) => view.setRange(range.x0, range.x1));

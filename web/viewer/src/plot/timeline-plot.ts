@@ -10,10 +10,11 @@ import type {
   ColorBy,
   DeviceRef,
   DeviceSummary,
+  GroupBy,
   Hit,
   Layer,
 } from "../generated/protocol.js";
-import { DEFAULT_COLOR } from "../view-selection.js";
+import { DEFAULT_COLOR, DEFAULT_GROUP } from "../view-selection.js";
 import { CanvasPlot, type GestureOptions, type PlotEvents } from "./canvas-plot.js";
 import type { Surface } from "./surface.js";
 
@@ -32,6 +33,7 @@ export interface DrawableTrace {
 
 /** Display options of the timeline. */
 export interface Look {
+  group: GroupBy;
   color: ColorBy;
   bands: Bands;
   search: string;
@@ -59,6 +61,7 @@ const isSameBands = (a: Bands, b: Bands) =>
   a.pools === b.pools;
 
 const PLAIN: Look = {
+  group: DEFAULT_GROUP,
   color: DEFAULT_COLOR,
   bands: NO_BANDS,
   search: "",
@@ -113,6 +116,7 @@ export class TimelinePlot extends CanvasPlot<Hit> {
     this.#look = look;
     if (this.#drawn === null) return;
     const sameTiles =
+      before.group === look.group &&
       before.color === look.color &&
       isSameBands(before.bands, look.bands) &&
       before.search === look.search;
@@ -147,7 +151,15 @@ export class TimelinePlot extends CanvasPlot<Hit> {
   protected override async confirm(strip: ViewHit): Promise<Hit | null> {
     const { kx, ky, slot, bytes, color } = strip;
     const trace = this.#drawn;
-    const point = trace && { target: trace.target, axis: trace.axis.kind, kx, ky, slot, bytes };
+    const point = trace && {
+      target: trace.target,
+      axis: trace.axis.kind,
+      layer: this.#layer(trace.device),
+      kx,
+      ky,
+      slot,
+      bytes,
+    };
     const hit = point === null ? null : ((await trace?.client?.pick(point)) ?? null);
     return hit && { ...hit, color };
   }
@@ -168,9 +180,10 @@ export class TimelinePlot extends CanvasPlot<Hit> {
   }
 
   #layer({ reservedApart }: DeviceSummary): Layer {
-    const { color, bands, search } = this.#look;
+    const { group, color, bands, search } = this.#look;
     const reserved = bands.reserved && !reservedApart;
-    return { timeline: { color, bands: this.#plain ? NO_BANDS : { ...bands, reserved }, search } };
+    const lines = this.#plain ? NO_BANDS : { ...bands, reserved };
+    return { timeline: { group, color, bands: lines, search } };
   }
 
   protected override tilesCame(): void {

@@ -105,6 +105,29 @@ button.mark::after { pointer-events: auto; }
   font-family: var(--sans);
   white-space: pre;
 }
+.mark[data-kind="group"] {
+  display: flex;
+  align-items: center;
+  justify-content: center;
+  z-index: 1;
+}
+.mark[data-side="right"] { justify-content: flex-start; }
+.mark[data-side="left"] { flex-direction: row-reverse; justify-content: flex-start; }
+.mark[data-side] .mark-text {
+  background: color-mix(in srgb, var(--surface) 82%, transparent);
+  color: var(--text);
+  line-height: 1;
+}
+.mark[data-kind="group"] .swatch { flex: none; width: 3px; height: 11px; border-radius: 0; }
+.mark[data-kind="group"] .mark-text {
+  position: static;
+  padding: 0 4px;
+  background: none;
+  color: #14181d;
+  font-family: var(--sans);
+  font-weight: 500;
+  white-space: pre;
+}
 .draft { position: absolute; top: 0; left: 0; z-index: 4; }
 .draft[data-kind="box"] { border: 1px solid var(--accent); background: var(--tint); }
 .draft[data-kind="range"] {

@@ -34,7 +34,7 @@ export function Rail({ runs, selection, workspace, run }: RailProperties) {
     <nav class="rail" part="rail" aria-label="Ranks">
       <h2 class="rail-title">
         {run.countText}
-        <RunProgress runs={runs} all={run.files.length} />
+        <RunProgress run={run} />
       </h2>
       <div
         class="rail-list"
@@ -74,8 +74,11 @@ export function Rail({ runs, selection, workspace, run }: RailProperties) {
 }
 
 /** The number of files that are read, until all are. */
-function RunProgress({ runs, all }: Uses<"runs"> & { all: number }) {
-  const left = runs.unread.value;
+function RunProgress({ run }: { run: Run }) {
+  const all = run.files.length;
+  const left = run.files.filter(
+    ({ load }) => load.value.state === "queued" || load.value.state === "loading",
+  ).length;
   if (left === 0 || all === 1) return null;
   return (
     <span class="rail-progress" role="status">

@@ -2,11 +2,11 @@
 // GPU's memory, block labels, and the box of a drag.
 
 import { useMemo } from "preact/hooks";
-import type { Axis, AxisKind, Limit, Mark, Marker, StateAt } from "../generated/protocol.js";
+import type { Axis, AxisKind, Limit, Mark, Marker, Side, StateAt } from "../generated/protocol.js";
 import type { Draft } from "../plot/gestures.js";
 import type { TimelinePlot } from "../plot/timeline-plot.js";
 import type { Ruler } from "../view-selection.js";
-import type { BlockName } from "./block-names.js";
+import type { BlockName, GroupName } from "./block-names.js";
 import { capacityOf } from "./limits.js";
 import { type Box, Overlay, placed } from "./overlay.js";
 import { SimulatedLine } from "./simulated-line.js";
@@ -24,13 +24,19 @@ interface Item extends Box {
     | "finding"
     | "capacity"
     | "request"
+    | "group"
     | "name";
   text: string;
+  /** The raw value of the number in the text. */
+  raw?: string;
+  /** The color of a swatch beside the text, and the side of the peak where it is. */
+  swatch?: number;
+  side?: Side;
   open?: () => void;
 }
 
 type MarksOwners = ViewUses<
-  "selection" | "viewSelection" | "plots" | "queries" | "steps" | "names" | "whatIfs"
+  "selection" | "viewSelection" | "plots" | "appearance" | "queries" | "steps" | "names" | "whatIfs"
 >;
 
 /** Out-of-memory events and findings. A click opens the finding. */
@@ -105,6 +111,15 @@ function namesOf(names: readonly BlockName[]): Item[] {
   return names.map(({ block, ...name }) => ({ key: `name ${block}`, kind: "name", ...name }));
 }
 
+function groupsOf(groups: readonly GroupName[]): Item[] {
+  return groups.map(({ group, color, beside, ...label }) => ({
+    key: `group ${group}`,
+    kind: "group",
+    ...(beside && { swatch: color, side: beside }),
+    ...label,
+  }));
+}
+
 function cursorOf(axis: AxisKind, state: StateAt | null): Item[] {
   const span = state?.spans.find(({ kind }) => kind === axis);
   return span && state
@@ -113,7 +128,7 @@ function cursorOf(axis: AxisKind, state: StateAt | null): Item[] {
 }
 
 export function TimelineMarks(owners: MarksOwners) {
-  const { selection, viewSelection, plots, queries } = owners;
+  const { selection, viewSelection, plots, appearance, queries } = owners;
   const plot = plots.timeline;
   const axis = selection.visibleTrace.value?.axis;
   const state = queries.stateAt.value.value;
@@ -125,6 +140,7 @@ export function TimelineMarks(owners: MarksOwners) {
   const limit = queries.limit.value.value;
   const cursor = viewSelection.cursor.value;
   const names = owners.names.shown.value;
+  const groups = owners.names.groups.value;
   // biome-ignore lint/correctness/useExhaustiveDependencies: the owners never change
   const items = useMemo(() => {
     if (!axis) return [];
@@ -139,9 +155,10 @@ export function TimelineMarks(owners: MarksOwners) {
       ...capacityItem(plot.peek(), axis, capacity, limit),
       ...requestsOf(limit),
       ...namesOf(names),
+      ...groupsOf(groups),
       ...(cursor === null ? [] : cursorOf(kind, state)),
     ];
-  }, [axis, state, marks, range, rulers, markers, capacity, limit, cursor, names]);
+  }, [axis, state, marks, range, rulers, markers, capacity, limit, cursor, names, groups]);
   return (
     <>
       <SimulatedLine plots={plots} whatIfs={owners.whatIfs} />
@@ -163,8 +180,13 @@ export function TimelineMarks(owners: MarksOwners) {
               key={item.key}
               class="mark"
               data-kind={item.kind}
+              data-value={item.raw}
+              data-side={item.side}
               style={{ ...placed(place), "--at": `${place.left}px` }}
             >
+              {item.swatch !== undefined && (
+                <span class="swatch" style={{ background: appearance.swatch(item.swatch) }} />
+              )}
               {item.text !== "" && <span class="mark-text">{item.text}</span>}
             </div>
           )

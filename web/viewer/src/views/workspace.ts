@@ -74,6 +74,7 @@ export class Workspace {
     this.#stop = [
       effect(() =>
         plots.timeline.value?.setLook({
+          group: viewSelection.group.value,
           color: viewSelection.color.value,
           bands: viewSelection.bands.value,
           search: filters.text.value,

@@ -1,0 +1,205 @@
+//! Stacks whose blocks lie in groups, and the labels of their bands.
+
+use super::{Queries, target};
+use crate::scheduler::SLICE;
+use std::cmp::Reverse;
+use std::sync::Arc;
+use vramscope_analysis::SmallSort;
+use vramscope_analysis::slicing::{Budget, SlicedTask};
+use vramscope_layout as layout;
+use vramscope_layout::{Band, Color, GroupEdges, Place, StackOrder, Timeline, View};
+use vramscope_protocol::DeviceRef;
+use vramscope_protocol::views::{GroupBy, GroupLabel, Side};
+use vramscope_report::{GroupKind, Groups, LoadedFile, Quantity, Target};
+use vramscope_units::Bytes;
+
+/// Space on both sides of a label, in letters.
+const PADDING: f64 = 2.0;
+
+/// The stacks of one device, by what their blocks are grouped by.
+#[derive(Default)]
+pub(crate) struct Stacks(Vec<(GroupBy, Stack)>);
+
+#[derive(Default)]
+struct Stack {
+    grouped: SlicedTask<Option<Arc<Grouped>>>,
+    /// One timeline for each tile that is drawn at the same time. A timeline caches its last state.
+    timelines: SlicedTask<Vec<Timeline>>,
+}
+
+/// The groups of a device's blocks, and the order of the stack.
+pub(super) struct Grouped {
+    groups: Groups,
+    order: Arc<StackOrder>,
+}
+
+impl Stacks {
+    /// The timelines of a grouping, at least one. Runs a slice of computing them; `None` until they
+    /// are complete. Except for `Block`, the device's categories must exist.
+    pub(super) fn timelines(
+        &mut self,
+        file: &Arc<LoadedFile>,
+        device: DeviceRef,
+        by: GroupBy,
+    ) -> Option<&mut Vec<Timeline>> {
+        let order = match kind(by) {
+            Some(_) => Some(self.grouped(file, device, by)?.order.clone()),
+            None => None,
+        };
+        let stack = self.stack(by);
+        stack.timelines.advance(|| timelines(file.clone(), device, order)).then_some(())?;
+        stack.timelines.done_mut()
+    }
+
+    /// The groups of a grouping. Runs a slice of computing them; `None` until they are complete.
+    fn grouped(
+        &mut self,
+        file: &Arc<LoadedFile>,
+        device: DeviceRef,
+        by: GroupBy,
+    ) -> Option<Arc<Grouped>> {
+        let stack = self.stack(by);
+        stack.grouped.advance(|| grouped(file.clone(), device, by)).then_some(())?;
+        stack.grouped.done()?.clone()
+    }
+
+    fn stack(&mut self, by: GroupBy) -> &mut Stack {
+        let known = self.0.iter().position(|(known, _)| *known == by);
+        let at = known.unwrap_or_else(|| {
+            self.0.push((by, Stack::default()));
+            self.0.len() - 1
+        });
+        &mut self.0[at].1
+    }
+}
+
+impl Queries {
+    /// The groups of a device. Runs a slice of computing them; `None` until they are complete.
+    pub(super) fn grouped(
+        &mut self,
+        file: &Arc<LoadedFile>,
+        device: DeviceRef,
+        by: GroupBy,
+    ) -> Option<Arc<Grouped>> {
+        self.tiles.stacks(device).grouped(file, device, by)
+    }
+}
+
+impl Stacks {
+    /// The name of a group, once the groups are computed.
+    pub(super) fn name(&mut self, at: Target<'_>, by: GroupBy, group: u32) -> Option<String> {
+        let grouped = self.stack(by).grouped.done()?.as_ref()?;
+        grouped.groups.groups.get(group as usize)?.names(at).into_iter().next()
+    }
+}
+
+fn kind(by: GroupBy) -> Option<GroupKind> {
+    match by {
+        GroupBy::Block => None,
+        GroupBy::Category => Some(GroupKind::Category),
+        GroupBy::Line => Some(GroupKind::Line),
+        GroupBy::Module => Some(GroupKind::Module),
+    }
+}
+
+async fn timelines(
+    file: Arc<LoadedFile>,
+    device: DeviceRef,
+    order: Option<Arc<StackOrder>>,
+) -> Vec<Timeline> {
+    let Some(at) = target(&file, device) else { return Vec::new() };
+    let budget = &mut Budget::of(SLICE);
+    vec![match order {
+        Some(order) => Timeline::grouped(at.trace(), order, budget).await,
+        None => Timeline::sliced(at.trace(), budget).await,
+    }]
+}
+
+async fn grouped(file: Arc<LoadedFile>, device: DeviceRef, by: GroupBy) -> Option<Arc<Grouped>> {
+    let (at, kind) = (target(&file, device)?, kind(by)?);
+    let budget = &mut Budget::of(SLICE);
+    let groups = Groups::sliced(at, kind, budget).await;
+    let order = StackOrder::sliced(&groups.of_block, groups.groups.len(), budget).await;
+    Some(Arc::new(Grouped { groups, order: Arc::new(order) }))
+}
+
+/// The labels of the bands in a view. `letter` has the width of a letter and the height of a line
+/// in pixels.
+pub(super) async fn labels(
+    at: Target<'_>,
+    grouped: &Grouped,
+    axis: vramscope_protocol::AxisKind,
+    view: View,
+    letter: [f64; 2],
+    budget: &mut Budget,
+) -> Vec<GroupLabel> {
+    let Some(axis) = super::layout_axis(at.trace(), axis) else { return Vec::new() };
+    let edges = GroupEdges::sliced(axis, &grouped.order, view, letter[1], budget).await;
+    let mut labels: Vec<GroupLabel> = Vec::new();
+    let mut taken: Vec<Place> = Vec::new();
+    let mut without: Vec<&Band> = Vec::new();
+    for band in edges.bands() {
+        budget.charge(1 << 10).await;
+        // The longest name that fits.
+        let texts = texts(at, grouped, band);
+        let found = texts
+            .into_iter()
+            .find_map(|text| Some((edges.place(band, width(&text, letter[0]))?, text)));
+        match found {
+            Some((place, text)) => {
+                taken.push(place);
+                labels.push(label(grouped, band, text, place, None));
+            }
+            None => without.push(band),
+        }
+    }
+    // Narrow bands have labels beside the largest total, the largest band first.
+    without.sort_small_by_key(|band| Reverse(band.bytes));
+    for band in without {
+        let Some(text) = texts(at, grouped, band).pop() else { continue };
+        let width = width(&text, letter[0]);
+        if let Some((place, side)) = edges.place_beside(band, width, &taken) {
+            taken.push(place);
+            let side = if side == layout::Side::Left { Side::Left } else { Side::Right };
+            labels.push(label(grouped, band, text, place, Some(side)));
+        }
+    }
+    labels.sort_small_by_key(|label| label.group);
+    labels
+}
+
+/// The texts of a band's label, from the longest to the shortest.
+fn texts(at: Target<'_>, grouped: &Grouped, band: &Band) -> Vec<String> {
+    let size = shown(band).text;
+    let up_to = if band.bytes > 0 { "" } else { "up to " };
+    let names = grouped.groups.groups[band.group as usize].names(at);
+    names.iter().map(|name| format!("{name} · {up_to}{size}")).collect()
+}
+
+/// The bytes of a band's label: those at the largest total in view, or else its most in view.
+fn shown(band: &Band) -> Quantity {
+    Quantity::bytes(Bytes(if band.bytes > 0 { band.bytes } else { band.most }))
+}
+
+fn width(text: &str, letter: f64) -> f64 {
+    (text.chars().count() as f64 + PADDING) * letter
+}
+
+fn label(
+    grouped: &Grouped,
+    band: &Band,
+    text: String,
+    [x0, x1, y0, y1]: Place,
+    beside: Option<Side>,
+) -> GroupLabel {
+    let category = grouped.groups.groups[band.group as usize].category;
+    GroupLabel {
+        group: band.group,
+        text,
+        bytes: shown(band),
+        color: Color::category(category as u8).word(),
+        beside,
+        x: (x0, x1),
+        y: (y0, y1),
+    }
+}
