@@ -43,8 +43,26 @@ def serve(*paths):
 def show(*paths):
     """Serves files and folders, and opens a browser on this machine. Returns the address."""
     address = serve(*paths)
-    webbrowser.open(address)
+    webbrowser.open(redirect(address).as_uri())
     return address
+
+
+def redirect(address):
+    """Writes a file that leads to the address, and returns its path.
+
+    All users of the machine can list the arguments of a browser, and the address has the token. Only
+    this user can read the file. It lasts until Python ends.
+    """
+    handle, name = tempfile.mkstemp(prefix="vramscope-", suffix=".html")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(
+            '<!doctype html><meta charset="utf-8"><title>vramscope</title>'
+            f'<meta http-equiv="refresh" content="0; url={address}">'
+            f'<a href="{address}">Open vramscope</a>\n'
+        )
+    path = pathlib.Path(name)
+    atexit.register(path.unlink, missing_ok=True)
+    return path
 
 
 def frame(*paths, height=720):

@@ -542,4 +542,7 @@ pub(crate) struct Serve {
     /// Print the address without opening a browser
     #[arg(long)]
     pub(crate) no_open: bool,
+    /// Serve files outside the folders, too, where links in them lead
+    #[arg(long)]
+    pub(crate) follow_links: bool,
 }

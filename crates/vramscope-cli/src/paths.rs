@@ -1,6 +1,7 @@
 //! Finds snapshot files under paths.
 
 use std::collections::BTreeMap;
+use std::fs::{DirEntry, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -8,80 +9,105 @@ use std::path::{Path, PathBuf};
 const EXTENSIONS: [&str; 6] = ["pickle", "pkl", "pt", "gz", "html", "json"];
 
 /// A file to read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Found {
     /// The file's path: as given, or below the given folder.
     pub(crate) path: PathBuf,
     /// Whether the command line names the file. If not, a search of a folder found it, and it may
     /// be something else than a snapshot.
     pub(crate) is_named: bool,
+    /// The file's size and times when it was found; `None` if it does not exist.
+    pub(crate) metadata: Option<Metadata>,
+}
+
+/// Which links a search follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Links {
+    /// All of them.
+    Everywhere,
+    /// Those that lead to a place below the searched folder.
+    Inside,
 }
 
 /// Replaces each folder by the snapshot files in it, at any depth, sorted by name.
 ///
 /// A file or folder that is reached twice counts once, under the first path. Paths that do not
-/// exist are returned as well, because reading reports them.
-///
-/// # Errors
-/// A folder cannot be listed.
-pub(crate) fn expand(paths: &[PathBuf]) -> io::Result<Vec<Found>> {
-    let mut search = Search::default();
+/// exist and folders that cannot be listed are returned as files, because reading reports them.
+pub(crate) fn expand(paths: &[PathBuf], links: Links) -> Vec<Found> {
+    let mut search = Search { links, root: None, files: Vec::new(), seen: BTreeMap::new() };
     for path in paths {
         match path.metadata() {
-            Ok(metadata) if metadata.is_dir() => search.folder(path)?,
-            _ => search.file(path.clone(), true),
+            Ok(metadata) if metadata.is_dir() => {
+                search.root = path.canonicalize().ok();
+                search.folder(path, metadata);
+            }
+            metadata => search.file(path.clone(), true, metadata.ok()),
         }
     }
-    Ok(search.files)
+    search.files
 }
 
-#[derive(Default)]
 struct Search {
+    links: Links,
+    /// The folder that is searched, without links; `None` if it has vanished.
+    root: Option<PathBuf>,
     files: Vec<Found>,
     /// The files and folders reached so far. A file has its index in `files`.
     seen: BTreeMap<Identity, usize>,
 }
 
 impl Search {
-    fn file(&mut self, path: PathBuf, is_named: bool) {
+    fn file(&mut self, path: PathBuf, is_named: bool, metadata: Option<Metadata>) {
         let next = self.files.len();
-        let at = match identity(&path) {
+        let at = match metadata.as_ref().and_then(|metadata| identity(&path, metadata)) {
             Some(identity) => *self.seen.entry(identity).or_insert(next),
             None => next,
         };
         match self.files.get_mut(at) {
             Some(known) => known.is_named |= is_named,
-            None => self.files.push(Found { path, is_named }),
+            None => self.files.push(Found { path, is_named, metadata }),
         }
     }
 
-    fn folder(&mut self, folder: &Path) -> io::Result<()> {
-        let is_known = identity(folder)
+    fn folder(&mut self, folder: &Path, metadata: Metadata) {
+        let is_known = identity(folder, &metadata)
             .is_some_and(|identity| self.seen.insert(identity, usize::MAX).is_some());
         if is_known {
-            return Ok(());
+            return;
         }
-        let name_folder = |e: io::Error| {
-            io::Error::new(e.kind(), format!("cannot list {}: {e}", folder.display()))
+        let listed =
+            std::fs::read_dir(folder).and_then(|entries| entries.collect::<io::Result<Vec<_>>>());
+        let Ok(mut entries) = listed else {
+            // Reading it fails for the same reason, and says so. The other files are read.
+            let path = folder.to_owned();
+            self.files.push(Found { path, is_named: true, metadata: Some(metadata) });
+            return;
         };
-        let mut entries = std::fs::read_dir(folder)
-            .map_err(name_folder)?
-            .collect::<io::Result<Vec<_>>>()
-            .map_err(name_folder)?;
-        entries.sort_by_key(std::fs::DirEntry::file_name);
+        entries.sort_by_cached_key(DirEntry::file_name);
         for entry in entries {
             let path = entry.path();
+            let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+            if is_link && self.links == Links::Inside && !self.is_inside(&path) {
+                continue;
+            }
             let has_extension =
                 path.extension().and_then(|e| e.to_str()).is_some_and(|e| EXTENSIONS.contains(&e));
             match path.metadata() {
-                Ok(metadata) if metadata.is_dir() => self.folder(&path)?,
+                Ok(metadata) if metadata.is_dir() => self.folder(&path, metadata),
                 // Reading a pipe or a device would wait forever.
-                Ok(metadata) if has_extension && metadata.is_file() => self.file(path, false),
-                Err(_) if has_extension => self.file(path, false),
+                Ok(metadata) if has_extension && metadata.is_file() => {
+                    self.file(path, false, Some(metadata));
+                }
+                Err(_) if has_extension => self.file(path, false, None),
                 _ => {}
             }
         }
-        Ok(())
+    }
+
+    /// Whether a link leads to a place below the searched folder.
+    fn is_inside(&self, link: &Path) -> bool {
+        let (Some(root), Ok(target)) = (&self.root, link.canonicalize()) else { return false };
+        target.starts_with(root)
     }
 }
 
@@ -89,19 +115,17 @@ impl Search {
 #[cfg(unix)]
 type Identity = (u64, u64);
 
-/// The identity of a file; `None` if it does not exist.
 #[cfg(unix)]
-fn identity(path: &Path) -> Option<Identity> {
+fn identity(_path: &Path, metadata: &Metadata) -> Option<Identity> {
     use std::os::unix::fs::MetadataExt as _;
-    path.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()))
+    Some((metadata.dev(), metadata.ino()))
 }
 
 /// What tells a file from all others: its path without links.
 #[cfg(not(unix))]
 type Identity = PathBuf;
 
-/// The identity of a file; `None` if it does not exist.
 #[cfg(not(unix))]
-fn identity(path: &Path) -> Option<Identity> {
+fn identity(path: &Path, _metadata: &Metadata) -> Option<Identity> {
     path.canonicalize().ok()
 }

@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::arguments::{Common, DeviceInput};
 use crate::memory;
 use crate::output;
-use crate::paths::{self, Found};
+use crate::paths::{self, Found, Links};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Read as _;
 use std::num::NonZero;
@@ -44,13 +44,13 @@ impl<T> FilesRead<T> {
 /// skipped, and one line gives the number of skipped files.
 ///
 /// # Errors
-/// A folder cannot be listed, or the rules cannot be read.
+/// The rules cannot be read.
 pub(crate) fn each_file<T: Send>(
     given: &[PathBuf],
     common: &Common,
     work: impl Fn(&Path, u64, Result<LoadedFile, ErrorSummary>) -> T + Sync,
 ) -> Result<FilesRead<T>, Failure> {
-    each_found(&paths::expand(given)?, common, work)
+    each_found(&paths::expand(given, Links::Everywhere), common, work)
 }
 
 /// [`each_file`] for files that were found already.
@@ -65,7 +65,7 @@ pub(crate) fn each_found<T: Send>(
     let rules = load_rules(common)?;
     let bar = progress_bar(files.iter().map(|found| found.path.as_path()));
     let max_memory = memory::limit(common, threads(files.len()));
-    let results = parallel_map(files, |Found { path, is_named }: &Found| {
+    let results = parallel_map(files, |Found { path, is_named, .. }: &Found| {
         let (bytes, result) = load(path, (common, max_memory), &rules, &bar);
         if let Err(failure) = &result {
             if !is_named && failure.kind == ErrorKind::NoSnapshot {
@@ -251,8 +251,9 @@ fn read_chunks(
     bytes: &mut u64,
     bar: &ProgressBar,
 ) -> Result<LoadedFile, ErrorSummary> {
+    let what = if path.is_dir() { "folder" } else { "file" };
     let failure = |e: std::io::Error| ErrorSummary {
-        message: format!("cannot read the file: {e}"),
+        message: format!("cannot read the {what}: {e}"),
         hint: None,
         kind: ErrorKind::Unreadable,
     };

@@ -208,3 +208,40 @@ fn a_file_that_is_reached_twice_counts_once() {
     // The two sides of a comparison may be one folder.
     assert_eq!(vramscope(&["diff".as_ref(), folder, folder]).status.code(), Some(0));
 }
+
+/// Runs a program that is not root, even if the tests are. Root reads everything.
+#[cfg(unix)]
+fn vramscope_as_user(folder: &Path, arguments: &[&str]) -> Output {
+    use std::os::unix::process::CommandExt as _;
+    const NOBODY: u32 = 65534;
+    let program = folder.join("vramscope");
+    fs::copy(env!("CARGO_BIN_EXE_vramscope"), &program).expect("a copy of the program");
+    let is_root = fs::read_to_string("/proc/self/status")
+        .is_ok_and(|status| status.lines().any(|line| line.starts_with("Uid:\t0\t")));
+    let mut command = Command::new(program);
+    if is_root {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command.args(arguments).current_dir("/").output().expect("the program runs")
+}
+
+#[test]
+#[cfg(unix)]
+fn a_folder_that_cannot_be_listed_hides_no_other_file() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let run = Run::new("unreadable");
+    let tools = Run::new("unreadable-program");
+    let closed = run.0.join("closed");
+    fs::create_dir(&closed).expect("a folder");
+    run.put("closed/rank9.pickle", &run.0.join(SNAPSHOT));
+    let set = |mode: u32| fs::set_permissions(&closed, fs::Permissions::from_mode(mode));
+    set(0o000).expect("permissions can be set");
+    let output = vramscope_as_user(&tools.0, &["summary", run.text(), "--format", "json"]);
+    set(0o755).expect("permissions can be set");
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    let named = format!("{}: cannot read the folder: Permission denied", closed.display());
+    assert!(stderr(&output).contains(&named), "{}", stderr(&output));
+    let files = json(&output)["files"].as_array().expect("files").clone();
+    let read = |file: &&Value| file["error"].is_null();
+    assert!(files.iter().filter(read).count() > 0, "{files:?}");
+}

@@ -148,6 +148,7 @@ fn declarations() -> String {
         ScenarioRow,
         ScenarioCard,
         SimulatedCurve,
+        RunCard,
         RunQuery,
         RankSort,
         Overview,

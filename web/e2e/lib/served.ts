@@ -19,10 +19,19 @@ async function stop(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-/** Serves these paths without opening a browser. */
-export async function serve(...paths: string[]): Promise<Served> {
-  const child = spawn(program, ["serve", "--no-open", ...paths], {
+const PATH = process.env.PATH ?? "";
+
+export interface Options {
+  /** A folder of programs that stand in for browsers. Without it, none is opened. */
+  browsers?: string;
+}
+
+/** Serves these paths. */
+export async function serve({ browsers }: Options, ...paths: string[]): Promise<Served> {
+  const open = browsers === undefined ? ["--no-open"] : [];
+  const child = spawn(program, ["serve", ...open, ...paths], {
     stdio: ["ignore", "pipe", "inherit"],
+    env: browsers === undefined ? process.env : { ...process.env, PATH: `${browsers}:${PATH}` },
   });
   const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
   const address = /http:\S+/.exec(line)?.[0];

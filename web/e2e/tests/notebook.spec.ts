@@ -2,6 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync, statSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@playwright/test";
@@ -69,9 +70,13 @@ test("a notebook shows the current snapshot in a frame", async ({ page }) => {
 
 test("a script opens a browser, and the server ends with the script", async ({ page }) => {
   const { line, end } = await python("vramscope_open.show()");
-  expect(line).toMatch(/^browser http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]{32}\/$/);
-  const address = line.replace("browser ", "");
-  await page.goto(address);
+  // The browser gets a file that only this user can read: its arguments are public.
+  expect(line).toMatch(/^browser file:\/\/\S+\.html$/);
+  const file = fileURLToPath(line.replace("browser ", ""));
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  await page.goto(line.replace("browser ", ""));
+  await page.waitForURL(/^http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]{32}\//);
+  const address = page.url();
   const viewer = new Viewer(page);
   await viewer.plot.drawn();
   await expect(viewer.peak).toHaveAttribute("data-value", PEAK);
@@ -84,4 +89,5 @@ test("a script opens a browser, and the server ends with the script", async ({ p
       ),
     )
     .toBe("gone");
+  expect(existsSync(file)).toBe(false);
 });

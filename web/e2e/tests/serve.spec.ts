@@ -1,6 +1,16 @@
 // `vramscope serve`: the page and the files of a folder.
 
-import { copyFileSync, mkdtempSync, rmSync, utimesSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { request as ask } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -38,11 +48,20 @@ const test = base.extend<Fixtures>({
   },
   served: async ({ folder, put }, use) => {
     put(GPT, "rank0.pickle.gz");
-    const served = await serve(folder);
+    const served = await serve({}, folder);
     await use(served);
     await served.stop();
   },
 });
+
+/** The text of a file, or nothing if it has vanished. */
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
 
 /** Requests an address with these headers. */
 function answer(
@@ -136,8 +155,33 @@ test("the server checks token and host, serves ranges, and stays in its folder",
   }
 });
 
+test("no process has the token in its arguments", async ({ folder, put, page }) => {
+  put(GPT, "rank0.pickle.gz");
+  const tools = mkdtempSync(join(tmpdir(), "browser-"));
+  const seen = join(tools, "arguments");
+  // The program starts the first browser that it finds. This one notes its arguments.
+  for (const name of ["xdg-open", "wslview"]) {
+    writeFileSync(join(tools, name), `#!/bin/sh\nprintf '%s\\n' "$@" > ${seen}\n`, { mode: 0o755 });
+  }
+  const served = await serve({ browsers: tools }, folder);
+  await expect.poll(() => existsSync(seen) && readFileSync(seen, "utf8").trim()).toBeTruthy();
+  const [file] = readFileSync(seen, "utf8").trim().split("\n") as [string];
+  const token = /[0-9a-f]{32}/.exec(new URL(served.address).pathname)?.[0] ?? "";
+  expect(token).toHaveLength(32);
+  expect(file).not.toContain(token);
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    expect(textOf(`/proc/${pid}/cmdline`)).not.toContain(token);
+  }
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  await page.goto(`file://${file}`);
+  await page.waitForURL(`${served.address}**`);
+  await served.stop();
+  expect(existsSync(file)).toBe(false);
+  rmSync(tools, { recursive: true });
+});
+
 test("without a path the server offers the empty page", async ({ page }) => {
-  const served = await serve();
+  const served = await serve({});
   expect(served.line).toContain("the page only");
   await page.goto(served.address);
   await expect(page.getByTestId("open-sample")).toBeVisible();

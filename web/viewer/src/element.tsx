@@ -304,7 +304,7 @@ export class VramscopeViewer extends HTMLElement {
   }
 
   #loaded(session: Session, file: RankFile): void {
-    const remaining = session.stores.runs.files.filter((other) => !other.settled).length;
+    const remaining = session.stores.runs.unread.peek();
     this.#emit("vramscope-loaded", { path: file.path, remaining });
   }
 

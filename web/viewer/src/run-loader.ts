@@ -4,6 +4,7 @@ import { batch } from "@preact/signals";
 import type { Address } from "./address.js";
 import { fileName, isSame, notOpen } from "./client/files.js";
 import { RankFile, type Source } from "./client/rank-file.js";
+import { visible } from "./client/visible.js";
 import type { PlannedRow } from "./generated/protocol.js";
 import { failureOf, type Run, settled } from "./run.js";
 import type { RunStore } from "./run-store.js";
@@ -21,7 +22,7 @@ export interface LoaderOwners {
 
 /** The row of a file until the coordinator has planned the run. */
 function unplanned({ path }: Source, file: number): PlannedRow {
-  return { file, rank: null, label: fileName(path), group: "", size: "" };
+  return { file, rank: null, label: visible(fileName(path)), group: "", size: "" };
 }
 
 function notEmpty(sources: Source[]): Source[] {

@@ -1,6 +1,6 @@
 // The open run: its files and rows, and the workers that read them.
 
-import { computed, type Signal, signal } from "@preact/signals";
+import { computed, effect, type Signal, signal } from "@preact/signals";
 import { Coordinator } from "./client/coordinator.js";
 import type { RankClient } from "./client/rank-client.js";
 import type { RankFile } from "./client/rank-file.js";
@@ -24,6 +24,10 @@ export class RunStore {
   readonly rows = computed(() => this.run.value?.files.flatMap(rowsOf) ?? []);
   /** What becomes of the files that are being dragged over the page; null without a drag. */
   readonly dropping: Signal<Dropping | null> = signal(null);
+  /** The number of files that are neither read nor refused. */
+  readonly unread: Signal<number> = signal(0);
+  readonly #unread = new Set<RankFile>();
+  readonly #stop: () => void;
   readonly modules: Modules;
   readonly pool: RankPool;
   readonly coordinator: Coordinator;
@@ -31,7 +35,23 @@ export class RunStore {
   constructor(modules: Modules, events: Omit<PoolEvents, "summarize">) {
     this.modules = modules;
     this.coordinator = new Coordinator(modules);
-    this.pool = new RankPool(modules, { ...events, summarize }, navigator.hardwareConcurrency || 1);
+    this.pool = new RankPool(
+      modules,
+      {
+        ...events,
+        summarize,
+        ready: (file) => {
+          this.#settled(file);
+          events.ready(file);
+        },
+        failed: (file, failure) => {
+          this.#settled(file);
+          events.failed(file, failure);
+        },
+      },
+      navigator.hardwareConcurrency || 1,
+    );
+    this.#stop = effect(() => this.#count(this.run.value?.files ?? []));
   }
 
   get files(): readonly RankFile[] {
@@ -44,7 +64,19 @@ export class RunStore {
     return [...files, ...skipped].toSorted((a, b) => a.planned.file - b.planned.file);
   }
 
+  #count(files: readonly RankFile[]): void {
+    this.#unread.clear();
+    for (const file of files) if (!file.settled) this.#unread.add(file);
+    this.unread.value = this.#unread.size;
+  }
+
+  #settled(file: RankFile): void {
+    this.#unread.delete(file);
+    this.unread.value = this.#unread.size;
+  }
+
   destroy(): void {
+    this.#stop();
     this.pool.destroy();
     this.coordinator.destroy();
   }

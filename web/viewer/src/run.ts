@@ -61,11 +61,8 @@ export interface SessionEvents {
 
 /** The rows of the rail that a file has. */
 export function rowsOf(file: RankFile): Row[] {
-  if (file.skipped) return [];
-  const load = file.load.value;
-  const parts = load.state === "ready" ? load.loaded.parts : [];
-  if (parts.length < 2) return [{ file, part: 0, label: file.planned.label }];
-  return parts.map(({ name }, part) => ({ file, part, label: name }));
+  const names = file.names.value ?? [file.planned.label];
+  return names.map((label, part) => ({ file, part, label }));
 }
 
 /** The name of a row in texts: `rank 3` if its rank is known, else its label, with its group. */

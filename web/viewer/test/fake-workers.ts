@@ -13,7 +13,7 @@ export class FakeWorker implements PreparedWorker {
   ended = false;
   readonly options: Parameters<WorkerFactory["spawn"]>[0];
   readonly sent: ToWorker[] = [];
-  readonly #listeners: ((message: FromWorker) => void)[] = [];
+  #listener: ((message: FromWorker) => void) | null = null;
 
   constructor(options: FakeWorker["options"]) {
     this.options = options;
@@ -28,15 +28,16 @@ export class FakeWorker implements PreparedWorker {
   }
 
   onmessage(listen: (message: FromWorker) => void): void {
-    this.#listeners.push(listen);
+    this.#listener = listen;
   }
 
+  /** The file that was loaded last. */
   get path(): string | undefined {
-    return this.sent.find((message) => message.kind === "load")?.path;
+    return this.sent.findLast((message) => message.kind === "load")?.path;
   }
 
   emit(message: FromWorker): void {
-    for (const listen of this.#listeners) listen(message);
+    this.#listener?.(message);
   }
 
   reply(response: Response, wasmBytes = MIB): void {

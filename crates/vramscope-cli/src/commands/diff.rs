@@ -6,7 +6,7 @@ mod text;
 use crate::Failure;
 use crate::arguments::{Common, Diff as Arguments, DiffFormat, Format};
 use crate::output;
-use crate::paths::{self, Found};
+use crate::paths::{self, Found, Links};
 use crate::read;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// The snapshot files of one side.
 fn files(given: &PathBuf) -> Result<Vec<Found>, Failure> {
-    let files = paths::expand(std::slice::from_ref(given))?;
+    let files = paths::expand(std::slice::from_ref(given), Links::Everywhere);
     if files.is_empty() {
         output::complain(format_args!("no snapshots found in {}", given.display()));
         return Err(Failure::Input);

@@ -4,7 +4,10 @@ use crate::Failure;
 use crate::arguments::WhatIf as Arguments;
 use crate::output::{self, STRONG, Table, styled};
 use crate::printable::printable;
-use crate::{paths, read};
+use crate::{
+    paths::{self, Links},
+    read,
+};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
@@ -66,7 +69,7 @@ fn second(path: &Path, arguments: &Arguments) -> Result<Sizes, Failure> {
 /// Answers for each of several files. They are read twice, because memory holds one per core: first
 /// for the limits that they show.
 fn of_run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut files = paths::expand(&arguments.paths)?;
+    let mut files = paths::expand(&arguments.paths, Links::Everywhere);
     let read = read::each_found(&files, &arguments.common, |_, _, result| {
         let file = result.ok()?;
         Some(select(&file, arguments).ok().and_then(RankLimit::of))

@@ -1,18 +1,25 @@
 //! `vramscope serve`: serves the page and snapshots over the loopback interface.
 //!
 //! The path of the address has a random token, so that neither other users of the machine nor other
-//! pages in the browser can guess it. Files are streamed from disk on request, also in ranges. Each
-//! request of the index lists the folders again, so that snapshots that are written later appear on
-//! the page.
+//! pages in the browser can guess it. The token is in no process's arguments. Files are streamed
+//! from disk on request, also in ranges. Each request of the index lists the folders again, so that
+//! snapshots that are written later appear on the page.
 
+mod connections;
 mod page;
+mod redirect;
 mod routes;
 mod shelf;
+#[cfg(all(test, unix))]
+mod tests;
 
 use crate::Failure;
 use crate::arguments::Serve;
-use crate::paths;
+use crate::output::complain;
+use crate::paths::{self, Found, Links};
+use redirect::Redirect;
 use shelf::Shelf;
+use std::fs::Metadata;
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
 use tokio::net::TcpListener;
@@ -30,7 +37,7 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
     if page::get("index.html").is_none() {
         return Err(Failure::Usage(
             "this program was built without the page. Build it with the page: cargo xtask build \
-             && cargo install --path crates/vramscope-cli --features page"
+             && cargo install --locked --path crates/vramscope-cli --features page"
                 .to_owned(),
         ));
     }
@@ -38,8 +45,9 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
         path.metadata()
             .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", path.display())))?;
     }
+    let links = if arguments.follow_links { Links::Everywhere } else { Links::Inside };
     // List the folders now, so that errors show before a browser opens.
-    let found = paths::expand(&arguments.paths)?.len();
+    let found = count_files(&paths::expand(&arguments.paths, links));
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
@@ -52,14 +60,54 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
             if arguments.paths.is_empty() { "the page only".to_owned() } else { files.to_owned() };
         writeln!(out, "vramscope serves {shown} at {address} (Ctrl-C stops it)")?;
         out.flush()?;
-        if !arguments.no_open
-            && let Err(error) = open::that_detached(&address)
-        {
-            eprintln!("vramscope: cannot open a browser ({error}): open the address yourself");
+        // Removed when the server ends. A browser that is slow to start may need it until then.
+        let _redirect = if arguments.no_open { None } else { open_browser(&address) };
+        let shelf = Shelf::new(arguments.paths.clone(), links);
+        tokio::select! {
+            () = connections::accept(
+                listener, routes::router(&token, shelf), connections::HEADER_TIMEOUT,
+            ) => {}
+            ended = stopped() => ended?,
         }
-        axum::serve(listener, routes::router(&token, Shelf::new(arguments.paths.clone()))).await?;
         Ok(())
     })
+}
+
+/// The number of files to serve. Folders that cannot be listed are reported.
+fn count_files(found: &[Found]) -> usize {
+    let is_file = |found: &&Found| found.metadata.as_ref().is_some_and(Metadata::is_file);
+    for folder in found.iter().filter(|f| f.metadata.as_ref().is_some_and(Metadata::is_dir)) {
+        complain(format_args!("cannot list {}: its files are not served", folder.path.display()));
+    }
+    found.iter().filter(is_file).count()
+}
+
+/// Opens a browser through a file that only this user can read. Without a browser, the user opens
+/// the printed address.
+fn open_browser(address: &str) -> Option<Redirect> {
+    let opened = token()
+        .and_then(|name| Redirect::new(&std::env::temp_dir(), &name, address))
+        .and_then(|redirect| open::that_detached(redirect.path()).map(|()| redirect));
+    opened
+        .inspect_err(|error| {
+            complain(format_args!("cannot open a browser ({error}): open the address yourself"));
+        })
+        .ok()
+}
+
+/// Waits until the user or the system stops the program.
+async fn stopped() -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut terminate = signal(SignalKind::terminate())?;
+        tokio::select! {
+            ended = tokio::signal::ctrl_c() => ended,
+            _ = terminate.recv() => Ok(()),
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await
 }
 
 /// Listens at the requested port, or at the first free one from the default port on.

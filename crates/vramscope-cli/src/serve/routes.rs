@@ -4,12 +4,13 @@ use super::page::{self, Asset};
 use super::shelf::Shelf;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
 use axum::http::header::{self, HeaderName, HeaderValue};
-use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use std::io;
 use std::sync::Arc;
 use tower_http::services::ServeFile;
 
@@ -19,8 +20,14 @@ const SAMPLE: &str = "sample=\"./sample/index.json\" examples=\"./sample/\"";
 const RUN: &str = "run=\"./files/index.json\"";
 
 /// Headers of every response. The first two isolate the page from other origins, which threads
-/// need. The others keep the content from other origins and from caches.
-const HEADERS: [(&str, &str); 6] = [
+/// need. The others keep the content from other origins and from caches. Only notebooks on this
+/// machine may frame the page.
+const HEADERS: [(&str, &str); 7] = [
+    (
+        "content-security-policy",
+        "frame-ancestors 'self' http://localhost:* http://127.0.0.1:* https://localhost:* \
+         https://127.0.0.1:* vscode-webview:",
+    ),
     ("cross-origin-opener-policy", "same-origin"),
     ("cross-origin-embedder-policy", "require-corp"),
     ("cross-origin-resource-policy", "same-origin"),
@@ -52,26 +59,36 @@ pub(crate) fn router(token: &str, shelf: Shelf) -> Router {
 /// Refuses requests for other host names, against DNS rebinding, and adds the headers to every
 /// response.
 async fn guarded(request: Request, next: Next) -> Response {
-    let mut response = if is_local(request.headers()) {
+    let mut response = if is_local(&request) {
         next.run(request).await
     } else {
         (StatusCode::FORBIDDEN, "Forbidden: the host must be 127.0.0.1 or localhost.\n")
             .into_response()
     };
     for (name, value) in HEADERS {
-        response
-            .headers_mut()
-            .insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        let headers = response.headers_mut();
+        headers
+            .entry(HeaderName::from_static(name))
+            .or_insert_with(|| HeaderValue::from_static(value));
     }
     response
 }
 
-fn is_local(headers: &HeaderMap) -> bool {
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+/// Whether a request names this machine, in each place where it can name one: once in its headers,
+/// and at most once in its address.
+fn is_local<B>(request: &axum::http::Request<B>) -> bool {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
+    host.to_str().is_ok_and(is_local_name)
+        && request.uri().authority().is_none_or(|authority| is_local_name(authority.as_str()))
+}
+
+/// Whether a host, with or without a port, is the loopback interface.
+fn is_local_name(host: &str) -> bool {
     let name = host
         .rsplit_once(':')
         .map_or(host, |(name, port)| if port.ends_with(']') { host } else { name });
-    matches!(name, "127.0.0.1" | "localhost" | "[::1]")
+    matches!(name, "127.0.0.1" | "[::1]") || name.eq_ignore_ascii_case("localhost")
 }
 
 async fn page(State(shelf): State<Arc<Shelf>>) -> Response {
@@ -83,10 +100,11 @@ async fn page(State(shelf): State<Arc<Shelf>>) -> Response {
     axum::response::Html(html).into_response()
 }
 
+/// Listing folders takes time, which other requests must not wait for.
 async fn index(State(shelf): State<Arc<Shelf>>) -> Response {
-    match shelf.index() {
+    match tokio::task::spawn_blocking(move || shelf.index()).await {
         Ok(index) => Json(index).into_response(),
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
+        Err(error) => failed(&error),
     }
 }
 
@@ -94,9 +112,22 @@ async fn index(State(shelf): State<Arc<Shelf>>) -> Response {
 async fn file(
     State(shelf): State<Arc<Shelf>>,
     Path(number): Path<usize>,
-    request: Request,
+    mut request: Request,
 ) -> Response {
-    let Some(path) = shelf.path(number) else { return StatusCode::NOT_FOUND.into_response() };
+    let found = match tokio::task::spawn_blocking(move || shelf.file(number)).await {
+        Ok(found) => found,
+        Err(error) => return failed(&error),
+    };
+    let Some((path, version)) = found else { return StatusCode::NOT_FOUND.into_response() };
+    let tag = format!("\"{version}\"");
+    // A range of another version of the file is of no use: the whole file is sent.
+    if request
+        .headers()
+        .get(header::IF_RANGE)
+        .is_some_and(|wanted| wanted.as_bytes() != tag.as_bytes())
+    {
+        request.headers_mut().remove(header::RANGE);
+    }
     match ServeFile::new(path).try_call(request).await {
         Ok(response) => {
             let mut response = response.map(Body::new);
@@ -104,10 +135,20 @@ async fn file(
             headers
                 .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
             headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox"));
+            if let Ok(tag) = HeaderValue::try_from(tag) {
+                headers.insert(header::ETAG, tag);
+            }
             response
         }
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            StatusCode::NOT_FOUND.into_response()
+        }
+        Err(error) => failed(&error),
     }
+}
+
+fn failed(error: &dyn std::error::Error) -> Response {
+    (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response()
 }
 
 async fn asset(Path(path): Path<String>) -> Response {
@@ -119,23 +160,19 @@ async fn asset(Path(path): Path<String>) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::is_local_name;
 
     #[test]
     fn only_local_host_names_are_served() {
-        let of = |host: &'static str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::HOST, HeaderValue::from_static(host));
-            is_local(&headers)
-        };
-        for host in ["127.0.0.1:8317", "localhost", "localhost:1", "[::1]:8317", "[::1]"] {
-            assert!(of(host), "{host}");
+        for host in
+            ["127.0.0.1:8317", "localhost", "localhost:1", "LocalHost:1", "[::1]:8317", "[::1]"]
+        {
+            assert!(is_local_name(host), "{host}");
         }
         for host in
             ["example.com:8317", "127.0.0.1.example.com", "localhost.evil:80", "", "[::2]:1"]
         {
-            assert!(!of(host), "{host}");
+            assert!(!is_local_name(host), "{host}");
         }
-        assert!(!is_local(&HeaderMap::new()));
     }
 }

@@ -1,8 +1,10 @@
 //! The files to serve. Every request of the index lists the folders again.
 
-use crate::paths::{self, Found};
+use crate::paths::{self, Found, Links};
 use serde::Serialize;
-use std::io;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,8 +15,29 @@ const SETTLED: Duration = Duration::from_secs(2);
 /// The files and folders of the command line, and the files found in them.
 pub(crate) struct Shelf {
     named: Vec<PathBuf>,
-    /// Every file found so far. Its index is its number in addresses.
-    seen: Mutex<Vec<PathBuf>>,
+    links: Links,
+    seen: Mutex<Seen>,
+}
+
+/// Every file found so far. Its index is its number in addresses.
+#[derive(Default)]
+struct Seen {
+    paths: Vec<PathBuf>,
+    /// Ordered by bytes: paths compare slowly.
+    numbers: BTreeMap<OsString, usize>,
+}
+
+impl Seen {
+    /// The number of a file. A new file gets the next number.
+    fn number(&mut self, path: &Path) -> usize {
+        if let Some(&number) = self.numbers.get(path.as_os_str()) {
+            return number;
+        }
+        let number = self.paths.len();
+        self.paths.push(path.to_owned());
+        self.numbers.insert(path.as_os_str().to_owned(), number);
+        number
+    }
 }
 
 /// The run index that the page opens.
@@ -37,8 +60,8 @@ struct Entry {
 }
 
 impl Shelf {
-    pub(crate) fn new(named: Vec<PathBuf>) -> Self {
-        Self { named, seen: Mutex::default() }
+    pub(crate) fn new(named: Vec<PathBuf>, links: Links) -> Self {
+        Self { named, links, seen: Mutex::default() }
     }
 
     /// True when the command line has no path, and only the page is served.
@@ -46,26 +69,21 @@ impl Shelf {
         self.named.is_empty()
     }
 
-    /// Lists the files, except those that may still be written.
-    ///
-    /// # Errors
-    /// A folder cannot be listed.
-    pub(crate) fn index(&self) -> io::Result<Index> {
+    /// Lists the regular files, except those that may still be written.
+    pub(crate) fn index(&self) -> Index {
         let now = SystemTime::now();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let mut files = Vec::new();
-        for Found { path, is_named } in paths::expand(&self.named)? {
-            // A file may be deleted while its folder is listed.
-            let Ok(metadata) = path.metadata() else { continue };
+        for Found { path, is_named, metadata } in paths::expand(&self.named, self.links) {
+            let Some(metadata) = metadata.filter(Metadata::is_file) else { continue };
             let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
             // A modification time in the future, after the clock was set back, hides no file.
             if now.duration_since(modified).is_ok_and(|age| age < SETTLED) {
                 continue;
             }
-            let version = modified.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis());
-            let url = format!("{}?{version}-{}", self.number(&path), metadata.len());
             files.push(Entry {
+                url: format!("{}?{}", seen.number(&path), version(&metadata)),
                 path: path.to_string_lossy().into_owned(),
-                url,
                 bytes: metadata.len(),
                 searched: !is_named,
             });
@@ -73,20 +91,132 @@ impl Shelf {
         let title = self.named.first().and_then(|p| p.canonicalize().ok());
         let title =
             title.as_deref().and_then(Path::file_name).map(|n| n.to_string_lossy().into_owned());
-        Ok(Index { title: title.unwrap_or_default(), files, watch: true })
+        Index { title: title.unwrap_or_default(), files, watch: true }
     }
 
-    /// The number of a file. A new file gets the next number.
-    fn number(&self, path: &Path) -> usize {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.iter().position(|p| p == path).unwrap_or_else(|| {
-            seen.push(path.to_owned());
-            seen.len() - 1
-        })
+    /// The file with this number from an index, and its version. `None` if it is no longer there,
+    /// if it is no regular file, or if a link now leads out of the served folders.
+    pub(crate) fn file(&self, number: usize) -> Option<(PathBuf, String)> {
+        let path = {
+            let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.paths.get(number)?.clone()
+        };
+        let metadata = path.metadata().ok().filter(Metadata::is_file)?;
+        self.may_serve(&path).then(|| (path, version(&metadata)))
     }
 
-    /// The file with this number from an index.
-    pub(crate) fn path(&self, number: usize) -> Option<PathBuf> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(number).cloned()
+    /// A file may be replaced by a link after it was listed.
+    fn may_serve(&self, path: &Path) -> bool {
+        if self.links == Links::Everywhere || self.named.iter().any(|named| named == path) {
+            return true;
+        }
+        let Ok(target) = path.canonicalize() else { return false };
+        let mut roots = self.named.iter().filter_map(|named| named.canonicalize().ok());
+        roots.any(|root| target.starts_with(root))
+    }
+}
+
+/// A text that changes when the file changes.
+fn version(metadata: &Metadata) -> String {
+    let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
+    let age = modified.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis());
+    format!("{age}-{}", metadata.len())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::time::Instant;
+
+    /// An empty folder of this test.
+    fn folder(name: &str) -> PathBuf {
+        let folder =
+            std::env::temp_dir().join(format!("vramscope-shelf-{name}-{}", std::process::id()));
+        if folder.is_dir() {
+            fs::remove_dir_all(&folder).expect("the folder can be emptied");
+        }
+        fs::create_dir_all(&folder).expect("a folder can be made");
+        folder
+    }
+
+    fn put(path: &Path) {
+        let file = fs::File::create(path).expect("a file can be made");
+        file.set_modified(UNIX_EPOCH).expect("times can be set");
+    }
+
+    fn names(shelf: &Shelf) -> Vec<String> {
+        let name = |entry: Entry| {
+            let name = Path::new(&entry.path).file_name().expect("files have a name");
+            name.to_string_lossy().into_owned()
+        };
+        shelf.index().files.into_iter().map(name).collect()
+    }
+
+    #[test]
+    fn links_that_leave_the_folder_are_not_served_unless_asked_for() {
+        let root = folder("links");
+        let (run, other) = (root.join("run"), root.join("other"));
+        for part in [&run, &other] {
+            fs::create_dir(part).expect("a folder can be made");
+        }
+        put(&run.join("rank0.pickle"));
+        put(&other.join("secret.pickle"));
+        symlink(other.join("secret.pickle"), run.join("out.pickle")).expect("a link");
+        symlink(&other, run.join("folder")).expect("a link");
+        symlink(&run, run.join("loop")).expect("a link");
+        symlink(run.join("rank0.pickle"), run.join("same.pickle")).expect("a link");
+
+        let inside = Shelf::new(vec![run.clone()], Links::Inside);
+        assert_eq!(names(&inside), ["rank0.pickle"]);
+        let everywhere = Shelf::new(vec![run.clone()], Links::Everywhere);
+        assert_eq!(names(&everywhere), ["secret.pickle", "rank0.pickle"]);
+        let named = Shelf::new(vec![run.join("out.pickle")], Links::Inside);
+        assert_eq!(names(&named), ["out.pickle"]);
+        assert!(named.file(0).is_some());
+
+        // A file that becomes a link after it was listed.
+        assert!(inside.file(0).is_some());
+        fs::remove_file(run.join("rank0.pickle")).expect("the file can be removed");
+        assert!(inside.file(0).is_none());
+        symlink(other.join("secret.pickle"), run.join("rank0.pickle")).expect("a link");
+        assert!(inside.file(0).is_none());
+        assert!(everywhere.file(1).is_some());
+        fs::remove_dir_all(&root).expect("the folder can be removed");
+    }
+
+    #[test]
+    fn a_folder_or_a_pipe_in_place_of_a_file_is_not_served() {
+        let root = folder("kinds");
+        put(&root.join("rank0.pickle"));
+        fs::create_dir(root.join("folder.pickle")).expect("a folder can be made");
+        let made = std::process::Command::new("mkfifo").arg(root.join("pipe.pickle")).status();
+        assert!(made.is_ok_and(|status| status.success()), "mkfifo");
+        let shelf = Shelf::new(vec![root.clone()], Links::Inside);
+        assert_eq!(names(&shelf), ["rank0.pickle"]);
+        fs::remove_file(root.join("rank0.pickle")).expect("the file can be removed");
+        fs::create_dir(root.join("rank0.pickle")).expect("a folder can be made");
+        assert!(shelf.file(0).is_none());
+        assert!(shelf.file(1).is_none());
+        fs::remove_dir_all(&root).expect("the folder can be removed");
+    }
+
+    /// A release build takes under 50 ms. A look-up of each path in a list would take minutes here.
+    #[test]
+    fn an_index_of_10_000_files_is_quick() {
+        let root = folder("many");
+        for n in 0..10_000 {
+            put(&root.join(format!("rank{n}.pickle")));
+        }
+        let shelf = Shelf::new(vec![root.clone()], Links::Inside);
+        assert_eq!(shelf.index().files.len(), 10_000);
+        let started = Instant::now();
+        let again = shelf.index();
+        let took = started.elapsed();
+        assert_eq!(again.files.len(), 10_000);
+        assert!(again.files[9_999].url.starts_with("9999?"), "numbers stay");
+        assert!(took < Duration::from_secs(5), "{took:?}");
+        fs::remove_dir_all(&root).expect("the folder can be removed");
     }
 }

@@ -135,14 +135,11 @@ pub struct OverviewRow {
 pub enum RunQuery {
     /// Removes all cards.
     Clear {},
-    /// Adds or replaces a rank's card. The answer is an `Overview` in the current order.
-    Card {
-        /// The page's number for the row.
-        key: u32,
-        /// The file's folder, from the answer to `Plan`.
-        group: String,
-        /// The card.
-        card: Box<RankCard>,
+    /// Adds or replaces cards of ranks. The answer is an `Overview` in the current order. It has all
+    /// rows, so cards that are ready together are sent together.
+    Cards {
+        /// The cards.
+        cards: Vec<RunCard>,
     },
     /// Sorts the rows.
     Sort {
@@ -151,6 +148,19 @@ pub enum RunQuery {
         /// True for the largest first.
         descending: bool,
     },
+}
+
+/// The card of a rank in a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct RunCard {
+    /// The page's number for the row.
+    pub key: u32,
+    /// The file's folder, from the answer to `Plan`.
+    pub group: String,
+    /// The card.
+    pub card: Box<RankCard>,
 }
 
 /// The sort key of the overview's rows.

@@ -11,7 +11,7 @@ use vramscope_analysis::{
     Facts, Finding, RankFacts, RankSkew, RankStack, Severity, SkewCause, rank_skew,
 };
 use vramscope_protocol::views::{
-    FindingRow, Overview, OverviewRow, RankCard, RankSort, RunQuery, StackFact,
+    FindingRow, Overview, OverviewRow, RankCard, RankSort, RunCard, RunQuery, StackFact,
 };
 use vramscope_report::Quantity;
 use vramscope_report::findings::of_ranks;
@@ -49,7 +49,12 @@ impl Ranks {
                 self.facts.clear();
                 self.outliers.clear();
             }
-            RunQuery::Card { key, group, card } => self.insert(*key, group, card),
+            RunQuery::Cards { cards } => {
+                for card in cards {
+                    self.insert(card);
+                }
+                self.outliers = rank_skew(&self.facts);
+            }
             RunQuery::Sort { sort, descending } => {
                 (self.sort, self.descending) = (*sort, *descending);
             }
@@ -57,22 +62,22 @@ impl Ranks {
         self.overview()
     }
 
-    fn insert(&mut self, key: u32, group: &str, card: &RankCard) {
+    fn insert(&mut self, RunCard { key, group, card }: &RunCard) {
+        let key = *key;
         if let Some(old) = self.rows.iter().position(|r| r.key == key) {
             self.rows.remove(old);
             self.facts.remove(old);
         }
         let rank = Rank {
             key,
-            group: group.to_owned(),
+            group: group.clone(),
             requested: peak(card, BandKind::Requested),
             reserved: peak(card, BandKind::Reserved),
-            card: Box::new(card.clone()),
+            card: card.clone(),
         };
         let place = self.rows.partition_point(|r| by_rank(r, &rank) == Ordering::Less);
         self.facts.insert(place, facts(card));
         self.rows.insert(place, rank);
-        self.outliers = rank_skew(&self.facts);
     }
 
     fn overview(&self) -> Overview {

@@ -2,7 +2,7 @@
 
 use super::harness::{TARGET, ask, load_file_as, open_session_as, report_target};
 use super::number;
-use vramscope_protocol::views::{Answer, Overview, Query, RankCard, RankSort, RunQuery};
+use vramscope_protocol::views::{Answer, Overview, Query, RankCard, RankSort, RunCard, RunQuery};
 use vramscope_protocol::{RunRequest, RunResponse};
 use vramscope_report::findings::across;
 use vramscope_report::rank::RankSummary;
@@ -26,6 +26,10 @@ fn ranks() -> Vec<LoadedFile> {
 fn card_of(path: &str, name: &str) -> Box<RankCard> {
     let (mut session, _) = open_session_as(path, name);
     answer!(session, Query::Card {}, Card)
+}
+
+fn in_run(key: u32, group: &str, card: Box<RankCard>) -> RunCard {
+    RunCard { key, group: group.to_owned(), card }
 }
 
 fn run(coordinator: &mut Coordinator, query: RunQuery) -> Overview {
@@ -53,7 +57,7 @@ fn rank_skew_equals_the_report() {
         let card = card_of(&path(rank), &file_name(rank));
         overview = Some(run(
             &mut coordinator,
-            RunQuery::Card { key: 100 + rank, group: "run".into(), card },
+            RunQuery::Cards { cards: vec![in_run(100 + rank, "run", card)] },
         ));
     }
     let overview = overview.expect("five answers");
@@ -93,9 +97,9 @@ fn rows_are_sorted_and_equals_stay_in_rank_order() {
     let a = card_of("b/rank2_x.pickle", "recorded/t26/linear_seed_python.pickle");
     let b = card_of("a/rank3_x.pickle", "recorded/t26/linear_seed_python.pickle");
     let c = card_of("a/rank1_x.pickle", "recorded/t26/oom_observer.pickle.gz");
-    run(&mut coordinator, RunQuery::Card { key: 1, group: "b".into(), card: a });
-    run(&mut coordinator, RunQuery::Card { key: 2, group: "a".into(), card: b });
-    let overview = run(&mut coordinator, RunQuery::Card { key: 3, group: "a".into(), card: c });
+    run(&mut coordinator, RunQuery::Cards { cards: vec![in_run(1, "b", a)] });
+    let cards = vec![in_run(2, "a", b), in_run(3, "a", c)];
+    let overview = run(&mut coordinator, RunQuery::Cards { cards });
     let rows = |overview: &Overview| overview.rows.iter().map(|r| r.key).collect::<Vec<_>>();
     assert_eq!(rows(&overview), [3, 2, 1]);
     assert_eq!(overview.rows.iter().map(|r| &*r.group).collect::<Vec<_>>(), ["a", "", "b"]);

@@ -13,6 +13,7 @@ import type {
   RunResponse,
 } from "../generated/protocol.js";
 import type { FromWorker } from "./messages.js";
+import { makeVisible } from "./visible.js";
 import type { Modules, PreparedWorker } from "./wasm.js";
 
 type Planned = Extract<RunResponse, { kind: "planned" }>;
@@ -80,8 +81,9 @@ export class Coordinator {
     if (message.kind === "crashed") this.#crashed(message.failure);
     if (message.kind !== "run") return;
     this.#hopeless = false;
-    this.#pending.get(message.response.id)?.resolve(message.response);
-    this.#pending.delete(message.response.id);
+    const response = makeVisible(message.response);
+    this.#pending.get(response.id)?.resolve(response);
+    this.#pending.delete(response.id);
   }
 
   /** Replaces the worker now, or at the next `plan` if the replacement would crash too. */

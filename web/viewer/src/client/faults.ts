@@ -101,5 +101,12 @@ export function refused(path: string, type: string, error: unknown): Fault {
 export const RELOAD = "Reload the page: its files may have been replaced by newer ones.";
 export const NO_SCRIPT = `${RELOAD} Or its Content-Security-Policy lacks worker-src 'self' blob:.`;
 
+/** A worker that ended, or hangs, and did not say so. */
+export const SILENT: Failure = {
+  id: null,
+  message: "A worker has not answered for a minute: the browser may have stopped it.",
+  hint: "Load the file again. Other files are not affected.",
+};
+
 /** The hint when a crash has no other consequences. */
 export const UNHARMED = "Nothing else is affected.";

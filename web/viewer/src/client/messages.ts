@@ -49,9 +49,12 @@ export type ToWorker =
     }
   | { kind: "load"; path: string; bytes: number; source: Bytes; bounds: Bounds }
   | { kind: "ask"; request: Request }
-  | { kind: "run"; request: RunRequest };
+  | { kind: "run"; request: RunRequest }
+  | { kind: "ping" };
 
 export type FromWorker =
   | { kind: "reply"; response: Response; columns: Columns; wasmBytes: number; threads: number }
   | { kind: "run"; response: RunResponse }
-  | { kind: "crashed"; failure: Failure };
+  | { kind: "crashed"; failure: Failure }
+  /** The answer to a ping, and the sign that the module is ready. */
+  | { kind: "alive"; idle: boolean };

@@ -20,6 +20,7 @@ import {
 } from "../generated/protocol.js";
 import type { Bounds, Columns, FromWorker } from "./messages.js";
 import type { Source } from "./rank-file.js";
+import { makeVisible } from "./visible.js";
 import type { PreparedWorker } from "./wasm.js";
 
 /** Events of a load and of its worker. */
@@ -60,6 +61,9 @@ export type LayerKind = (typeof LAYERS)[number];
 
 /** Kinds of queries of which the engine answers only the newest. */
 const REPLACEABLE: ReadonlySet<string> = new Set<QueryKind>(REPLACED);
+
+/** Bytes of memory up to which a worker reads another file. More is given back. */
+const MAX_REUSED_BYTES = 64 << 20;
 
 /** The busy indicator shows after this time. */
 const BUSY_AFTER_MS = 300;
@@ -158,6 +162,20 @@ export class RankClient {
     return (response.answer as unknown as Record<K, AnswerOf<K>>)[answer];
   }
 
+  /**
+   * Gives up the worker, so that it can read another file. Null if it is not idle or holds much
+   * memory: then it is ended.
+   */
+  handOver(): PreparedWorker | null {
+    const idle = this.#isIdle && !this.#prepared.broken;
+    if (!idle || this.threads > 1 || this.wasmBytes > MAX_REUSED_BYTES) {
+      this.terminate();
+      return null;
+    }
+    this.#consumers.clear();
+    return this.#prepared;
+  }
+
   /** Ends the worker, which also frees its memory. */
   terminate(): void {
     this.#prepared.end();
@@ -200,9 +218,13 @@ export class RankClient {
     this.#checkIdle();
   }
 
+  get #isIdle(): boolean {
+    return this.#pending.size === 0 && [...this.#tiles.values()].every(({ left }) => left === 0);
+  }
+
   /** Clears the busy indicator if nothing is outstanding. */
   #checkIdle(): void {
-    if (this.#pending.size > 0 || [...this.#tiles.values()].some(({ left }) => left > 0)) return;
+    if (!this.#isIdle) return;
     clearTimeout(this.#busyTimer);
     this.#busyTimer = 0;
     this.busy.value = false;
@@ -230,7 +252,10 @@ export class RankClient {
   #receive(message: FromWorker): void {
     if (message.kind === "crashed") this.#events.crashed(message.failure);
     if (message.kind !== "reply") return;
-    const { response, columns, wasmBytes, threads } = message;
+    const { columns, wasmBytes, threads } = message;
+    // A saved table has the names as they are.
+    const isSaved = message.response.kind === "view" && "text" in message.response.answer;
+    const response = isSaved ? message.response : makeVisible(message.response);
     this.wasmBytes = wasmBytes;
     this.threads = threads;
     switch (response.kind) {

@@ -1,6 +1,6 @@
 // A file of the run: its planned row, the state of its load, and its worker while it has one.
 
-import { type Signal, signal } from "@preact/signals";
+import { computed, type Signal, signal } from "@preact/signals";
 import type {
   Failure,
   Loaded,
@@ -11,6 +11,7 @@ import type {
 } from "../generated/protocol.js";
 import type { Bytes, EventRange } from "./messages.js";
 import type { RankClient } from "./rank-client.js";
+import { visible } from "./visible.js";
 
 /** A file, buffer or address that can be read repeatedly. */
 export interface Source {
@@ -44,6 +45,16 @@ export class RankFile {
   readonly progress: Signal<Progress | null> = signal(null);
   /** Rows of the overview, one per snapshot in the file; null until they are computed. */
   readonly cards: Signal<readonly (RankCard | null)[] | null> = signal(null);
+  /**
+   * The names of several snapshots in the file; empty for a skipped file, null for a file with one
+   * row. It changes seldom, so that the list of all rows is not made again with each state of a load.
+   */
+  readonly names = computed<readonly string[] | null>(() => {
+    if (this.skipped) return [];
+    const load = this.load.value;
+    const parts = load.state === "ready" ? load.loaded.parts : [];
+    return parts.length < 2 ? null : parts.map(({ name }) => name);
+  });
   /** Milliseconds from the start of the load to the summary. */
   loadMs = 0;
 
@@ -52,8 +63,9 @@ export class RankFile {
     this.planned = planned;
   }
 
+  /** The path as shown and as named in answers. */
   get path(): string {
-    return this.source.path;
+    return visible(this.source.path);
   }
 
   /** Whether a folder's file is no snapshot. A skipped file gets no row in the run. */

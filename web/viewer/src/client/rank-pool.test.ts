@@ -287,3 +287,22 @@ test("readPart sends the range of events to a new worker", async () => {
   expect(file.load.peek()).toMatchObject({ state: "error", again: false });
   expect(file.client.peek()).toBeNull();
 });
+
+test("of many small files, a worker that is idle reads the next one", async () => {
+  const files = filesOf(40);
+  const pool = poolOf(2);
+  await openAll(pool, files);
+  expect(statesOf(files).every((state) => state === "ready")).toBe(true);
+  // Eight are kept and two load at once; one more is ready for the next file.
+  expect(factory.workers.length).toBeLessThanOrEqual(11);
+  expect(files.filter(({ client }) => client.peek() !== null)).toHaveLength(8);
+});
+
+test("a worker that holds much memory is ended, not used again", async () => {
+  const files = filesOf(12);
+  const pool = poolOf(1);
+  pool.open(files);
+  for (const file of files) await finish(file, 100 * MIB);
+  expect(factory.workers.filter(({ ended }) => ended)).toHaveLength(4);
+  expect(factory.workers).toHaveLength(13);
+});

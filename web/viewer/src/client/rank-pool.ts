@@ -1,6 +1,7 @@
 // The workers of a run's files. At most `limit` files load at once and the others queue. Loaded
 // files keep their worker in LRU order while the memory budget allows. Ending a worker is the only
-// way to cancel a load or to free its memory, because wasm memory never shrinks.
+// way to cancel a load or to free its memory, because wasm memory never shrinks. Starting one takes
+// longer than reading a small file, so an idle worker with little memory reads the next file.
 
 import { effect } from "@preact/signals";
 import type { Failure, Loaded, TooLarge } from "../generated/protocol.js";
@@ -237,7 +238,7 @@ export class RankPool {
       this.#loaded.reduce((sum, { client }) => sum + (client.peek()?.wasmBytes ?? 0), 0);
     for (const file of this.#loaded.filter((candidate) => !inUse(candidate))) {
       if (this.#loaded.length <= MAX_WORKERS && used() <= this.#budget) return;
-      this.#end(file);
+      this.#retire(file);
     }
   }
 
@@ -247,6 +248,17 @@ export class RankPool {
     file.load.value = { state: "error", failure, again };
     this.#fill();
     this.#events.failed(file, failure);
+  }
+
+  /** Takes the worker of a loaded file for the next one, or ends it. */
+  #retire(file: RankFile): void {
+    const wanted = this.#queue.length > 0 && this.#spare === null;
+    const prepared = wanted ? file.client.peek()?.handOver() : null;
+    if (prepared) {
+      this.#spare = prepared;
+      file.client.value = null;
+    }
+    this.#end(file);
   }
 
   /** Ends the file's worker and forgets it. */

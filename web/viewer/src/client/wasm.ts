@@ -11,12 +11,14 @@ import {
   NO_SCRIPT,
   RELOAD,
   refused,
+  SILENT,
   type Stop,
   stopped,
   UNHARMED,
   wordsOf,
 } from "./faults.js";
 import type { FromWorker, ThreadsBuild, ToWorker } from "./messages.js";
+import { Watchdog } from "./watchdog.js";
 
 /** Absolute addresses of the wasm files and the worker's script; null for the bundler's. */
 export interface Places {
@@ -81,6 +83,7 @@ export interface PreparedWorker {
   /** True after a crash or a failed start. */
   readonly broken: boolean;
   send(message: ToWorker): void;
+  /** Sets the listener, in place of the one before. */
   onmessage(listen: (message: FromWorker) => void): void;
 }
 
@@ -182,11 +185,11 @@ export class Modules {
    */
   spawn({ threads = 1, early = false } = {}): PreparedWorker {
     const place = this.#places.worker ?? "worker.js";
-    const listeners: ((message: FromWorker) => void)[] = [];
+    let listener: ((message: FromWorker) => void) | null = null;
     let ended = false;
     // Messages of an ended worker are dropped: a crash would start a replacement.
     const tell = (message: FromWorker) => {
-      if (!ended) for (const listen of listeners) listen(message);
+      if (!ended) listener?.(message);
     };
     let broken: FromWorker | null = null;
     const crash = (failure: Failure) => {
@@ -207,12 +210,17 @@ export class Modules {
           hint: NO_SCRIPT,
         });
     };
+    const dog = new Watchdog({
+      ask: () => worker?.postMessage({ kind: "ping" } satisfies ToWorker),
+      silent: () => crash(SILENT),
+    });
     let worker: Worker | null = null;
     let alarm: BroadcastChannel | null = null;
     try {
       worker = this.#start();
       worker.onmessage = (event: MessageEvent<FromWorker>) => {
         started = true;
+        dog.heard(event.data.kind === "alive" && event.data.idle);
         tell(event.data);
       };
       worker.onmessageerror = () => failed("an answer could not be read");
@@ -248,13 +256,20 @@ export class Modules {
       },
       end: () => {
         ended = true;
+        dog.end();
         worker?.terminate();
         alarm?.close();
       },
       // A worker that failed to start answers every message with the reason.
       send: (message) =>
-        void prepared.then(() => (broken ? tell(broken) : worker?.postMessage(message))),
-      onmessage: (listen) => void listeners.push(listen),
+        void prepared.then(() => {
+          if (broken) return tell(broken);
+          worker?.postMessage(message);
+          if (!ended) dog.given();
+        }),
+      onmessage: (listen) => {
+        listener = listen;
+      },
     };
   }
 }

@@ -2508,7 +2508,7 @@ top: number,
  */
 path: string, };
 
-export type RunQuery = { "clear": Record<symbol, never> } | { "card": { 
+export type RunCard = { 
 /**
  * The page's number for the row.
  */
@@ -2520,7 +2520,13 @@ group: string,
 /**
  * The card.
  */
-card: RankCard, } } | { "sort": { 
+card: RankCard, };
+
+export type RunQuery = { "clear": Record<symbol, never> } | { "cards": { 
+/**
+ * The cards.
+ */
+cards: Array<RunCard>, } } | { "sort": { 
 /**
  * The sort key.
  */

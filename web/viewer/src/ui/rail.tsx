@@ -34,7 +34,7 @@ export function Rail({ runs, selection, workspace, run }: RailProperties) {
     <nav class="rail" part="rail" aria-label="Ranks">
       <h2 class="rail-title">
         {run.countText}
-        <RunProgress run={run} />
+        <RunProgress runs={runs} all={run.files.length} />
       </h2>
       <div
         class="rail-list"
@@ -74,11 +74,8 @@ export function Rail({ runs, selection, workspace, run }: RailProperties) {
 }
 
 /** The number of files that are read, until all are. */
-function RunProgress({ run }: { run: Run }) {
-  const all = run.files.length;
-  const left = run.files.filter(
-    ({ load }) => load.value.state === "queued" || load.value.state === "loading",
-  ).length;
+function RunProgress({ runs, all }: Uses<"runs"> & { all: number }) {
+  const left = runs.unread.value;
   if (left === 0 || all === 1) return null;
   return (
     <span class="rail-progress" role="status">

@@ -2,7 +2,14 @@
 
 import { effect, type Signal, signal, untracked } from "@preact/signals";
 import type { RankFile } from "../client/rank-file.js";
-import type { Overview, OverviewRow, RankCard, RankSort, RunQuery } from "../generated/protocol.js";
+import type {
+  Overview,
+  OverviewRow,
+  RankCard,
+  RankSort,
+  RunCard,
+  RunQuery,
+} from "../generated/protocol.js";
 import { failureOf, type Row } from "../run.js";
 import type { Uses } from "../stores.js";
 
@@ -10,6 +17,9 @@ import type { Uses } from "../stores.js";
  * Maximum number of snapshots per file in the overview: a row's key is `file * MAX_PARTS + part`.
  */
 const MAX_PARTS = 64;
+
+/** The longest pause between two batches of cards. */
+const MAX_PAUSE_MS = 500;
 
 type RanksOwners = Uses<"runs" | "status">;
 
@@ -22,6 +32,16 @@ export class Ranks {
   readonly #owners: RanksOwners;
   readonly #cards = new Map<number, { file: RankFile; card: RankCard; group: string }>();
   readonly #stop: () => void;
+  /** The files of the run, each with the end of the subscription to its cards. */
+  readonly #followed = new Map<RankFile, () => void>();
+  /** Files whose cards the coordinator lacks. */
+  readonly #fresh = new Set<RankFile>();
+  #timer: ReturnType<typeof setTimeout> | null = null;
+  /**
+   * Time until cards are sent. An answer has all rows of the run, so a large run sends its cards in
+   * batches.
+   */
+  #pauseMs = 0;
   /** The coordinator's worker that has the cards, by its number. */
   #worker = 0;
 
@@ -32,6 +52,8 @@ export class Ranks {
 
   destroy(): void {
     this.#stop();
+    this.#leave();
+    if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
   /** Sorts the rows. Sorting by the same column again reverses the order. */
@@ -59,11 +81,10 @@ export class Ranks {
     return this.overview.value?.rows.find((row) => row.key === key);
   }
 
-  /** Sends new cards to the coordinator, and all of them to a new worker. */
+  /** Follows the cards of the run's files. A new worker of the coordinator gets all of them. */
   #follow(): void {
     const { runs } = this.#owners;
     const run = runs.run.value;
-    const cards = (run?.files ?? []).map((file) => ({ file, cards: file.cards.value }));
     const worker = runs.coordinator.renewed.value;
     untracked(() => {
       if (worker !== this.#worker) {
@@ -71,22 +92,53 @@ export class Ranks {
         this.#cards.clear();
       }
       const files = new Set(run?.files);
-      if ([...this.#cards.values()].some(({ file }) => !files.has(file))) {
+      if ([...this.#followed.keys()].some((file) => !files.has(file))) {
+        this.#leave();
         this.#cards.clear();
         this.overview.value = null;
         void this.#compare({ clear: {} });
       }
-      for (const { file, cards: some } of cards) {
-        for (const [part, card] of (some ?? []).entries()) {
-          const key = file.planned.file * MAX_PARTS + part;
-          const { group } = file.planned;
-          // Adding files may change the groups of other files.
-          if (card === null || this.#cards.get(key)?.group === group) continue;
-          this.#cards.set(key, { file, card, group });
-          void this.#compare({ card: { key, group, card } });
-        }
+      for (const file of files) {
+        if (this.#followed.has(file)) this.#note(file);
+        else
+          this.#followed.set(
+            file,
+            file.cards.subscribe(() => this.#note(file)),
+          );
       }
     });
+  }
+
+  #leave(): void {
+    for (const stop of this.#followed.values()) stop();
+    this.#followed.clear();
+    this.#fresh.clear();
+  }
+
+  /** Sends the file's cards with the next batch, if it has any. */
+  #note(file: RankFile): void {
+    if (file.cards.peek() === null) return;
+    this.#fresh.add(file);
+    this.#timer ??= setTimeout(() => void this.#send(), this.#pauseMs);
+  }
+
+  async #send(): Promise<void> {
+    const began = performance.now();
+    const cards: RunCard[] = [];
+    for (const file of this.#fresh) {
+      for (const [part, card] of (file.cards.peek() ?? []).entries()) {
+        const key = file.planned.file * MAX_PARTS + part;
+        const { group } = file.planned;
+        // Adding files may change the groups of other files.
+        if (card === null || this.#cards.get(key)?.group === group) continue;
+        this.#cards.set(key, { file, card, group });
+        cards.push({ key, group, card });
+      }
+    }
+    this.#fresh.clear();
+    if (cards.length > 0) await this.#compare({ cards: { cards } });
+    this.#pauseMs = Math.min(2 * (performance.now() - began), MAX_PAUSE_MS);
+    this.#timer = this.#fresh.size > 0 ? setTimeout(() => void this.#send(), this.#pauseMs) : null;
   }
 
   async #compare(query: RunQuery): Promise<void> {

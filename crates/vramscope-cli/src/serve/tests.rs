@@ -1,0 +1,145 @@
+//! Requests to a running server, byte by byte.
+
+use super::connections::accept;
+use super::routes::router;
+use super::shelf::Shelf;
+use crate::paths::Links;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::time::{Duration, Instant, UNIX_EPOCH};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+
+const HEADER_TIMEOUT: Duration = Duration::from_millis(300);
+
+/// A server of a folder with one file of 100 bytes.
+struct Server {
+    address: SocketAddr,
+    folder: PathBuf,
+    _runtime: Runtime,
+}
+
+impl Server {
+    fn start(name: &str) -> Self {
+        let folder =
+            std::env::temp_dir().join(format!("vramscope-serve-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder can be made");
+        let file = folder.join("rank0.pickle");
+        fs::write(&file, [b'x'; 100]).expect("a file can be written");
+        let opened = fs::File::options().append(true).open(&file).expect("the file is there");
+        opened.set_modified(UNIX_EPOCH + Duration::from_secs(7)).expect("times can be set");
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let listener =
+            runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).expect("a port is free");
+        let address = listener.local_addr().expect("it listens");
+        let routes = router("token", Shelf::new(vec![folder.clone()], Links::Inside));
+        runtime.spawn(accept(listener, routes, HEADER_TIMEOUT));
+        Self { address, folder, _runtime: runtime }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout can be set");
+        stream
+    }
+
+    /// The response to a request with these header lines.
+    fn get(&self, target: &str, headers: &[&str]) -> String {
+        let mut stream = self.connect();
+        let lines: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
+        write!(stream, "GET {target} HTTP/1.1\r\nConnection: close\r\n{lines}\r\n")
+            .expect("a request can be sent");
+        let mut response = String::new();
+        stream.read_to_string(&mut response).expect("a response comes");
+        response
+    }
+
+    fn index(&self) -> String {
+        self.get("/token/files/index.json", &["Host: localhost"])
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.folder).expect("the folder can be removed");
+    }
+}
+
+#[track_caller]
+fn assert_status(response: &str, status: &str) {
+    assert!(response.starts_with(&format!("HTTP/1.1 {status}")), "{response}");
+}
+
+#[test]
+fn one_local_host_is_served() {
+    let server = Server::start("hosts");
+    let index = "/token/files/index.json";
+    assert_status(&server.get(index, &["Host: LOCALHOST:1"]), "200");
+    assert_status(&server.get(index, &["Host: evil.example"]), "403");
+    assert_status(&server.get(index, &["Host: localhost", "Host: evil.example"]), "403");
+    assert_status(&server.get(index, &[]), "403");
+    let elsewhere = format!("http://evil.example{index}");
+    assert_status(&server.get(&elsewhere, &["Host: localhost"]), "403");
+    assert_status(&server.get("/files/index.json", &["Host: localhost"]), "404");
+}
+
+#[test]
+fn a_range_of_another_version_is_the_whole_file() {
+    let server = Server::start("ranges");
+    assert!(server.index().contains("0?7000-100"), "{}", server.index());
+    let [host, range] = ["Host: localhost", "Range: bytes=10-19"];
+    let part = server.get("/token/files/0", &[host, range]);
+    assert_status(&part, "206");
+    assert!(part.contains("etag: \"7000-100\"\r\n"), "{part}");
+    assert!(part.ends_with("\r\n\r\nxxxxxxxxxx"), "{part}");
+    let same = server.get("/token/files/0", &[host, range, "If-Range: \"7000-100\""]);
+    assert_status(&same, "206");
+    let other = server.get("/token/files/0", &[host, range, "If-Range: \"other\""]);
+    assert_status(&other, "200");
+    assert!(other.contains("content-length: 100\r\n"), "{other}");
+}
+
+#[test]
+fn what_is_no_longer_a_file_is_not_found() {
+    let server = Server::start("gone");
+    assert!(server.index().contains("rank0.pickle"));
+    let path = server.folder.join("rank0.pickle");
+    assert_status(&server.get("/token/files/0", &["Host: localhost"]), "200");
+    fs::remove_file(&path).expect("the file is there");
+    assert_status(&server.get("/token/files/0", &["Host: localhost"]), "404");
+    fs::create_dir(&path).expect("a folder can be made");
+    assert_status(&server.get("/token/files/0", &["Host: localhost"]), "404");
+    assert_status(&server.get("/token/files/1", &["Host: localhost"]), "404");
+}
+
+#[test]
+fn only_this_machine_may_frame_the_page_and_files_are_sandboxed() {
+    let server = Server::start("frames");
+    let index = server.index();
+    assert!(index.contains("content-security-policy: frame-ancestors 'self' "), "{index}");
+    let file = server.get("/token/files/0", &["Host: localhost"]);
+    assert!(file.contains("content-security-policy: sandbox\r\n"), "{file}");
+}
+
+#[test]
+fn a_client_that_sends_no_request_is_cut_off() {
+    let server = Server::start("slow");
+    let started = Instant::now();
+    let mut clients: Vec<TcpStream> = (0..50).map(|_| server.connect()).collect();
+    for client in &mut clients {
+        client.write_all(b"GET / HTTP/1.1\r\nHost: local").expect("half a request can be sent");
+    }
+    for mut client in clients {
+        let mut rest = Vec::new();
+        // The server may answer that the request timed out, and then closes the connection.
+        client.read_to_end(&mut rest).expect("the connection ends");
+    }
+    assert!(started.elapsed() >= HEADER_TIMEOUT);
+    assert_status(&server.index(), "200");
+}
