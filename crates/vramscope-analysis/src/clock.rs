@@ -59,6 +59,11 @@ impl Clock {
         }
     }
 
+    /// Number of events.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
     /// Microseconds from the first event to the last.
     pub fn span(&self) -> u64 {
         self.count.checked_sub(1).map_or(0, |last| self.offset(last))

@@ -66,6 +66,7 @@ mod sort;
 mod state;
 mod step_phases;
 mod steps;
+mod time_scale;
 mod trace;
 mod what_if;
 
@@ -109,6 +110,7 @@ pub use step_phases::{
     CategoryBytes, NextPhase, NextStep, PhasePeak, StepPart, StepPhase, StepPhases,
 };
 pub use steps::{StepSource, Steps};
+pub use time_scale::{Cut, TimeScale};
 pub use trace::{Coverage, Exactness, Oom, Trace};
 pub use vramscope_allocator::Settings as AllocatorSettings;
 pub use what_if::{

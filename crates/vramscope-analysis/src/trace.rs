@@ -11,6 +11,7 @@ use crate::parallel;
 use crate::segments::segment_event;
 use crate::series::Series;
 use crate::slicing::{Budget, run_to_completion, strides};
+use crate::time_scale::TimeScale;
 use std::ops::Range;
 use vramscope_snapshot::{
     Action, AffectedCurve, Device, DeviceKind, Report, Snapshot, Warning, WarningKind,
@@ -81,6 +82,8 @@ pub struct Trace {
     pub actions: Vec<(Action, u32)>,
     /// The time axis, when there is a clock.
     pub clock: Option<Clock>,
+    /// The scale of the time axis.
+    pub time_scale: TimeScale,
     /// Inconsistencies found in this trace.
     pub warnings: Vec<Warning>,
     /// Whether reading dropped or changed a value of the file.
@@ -131,6 +134,9 @@ impl Trace {
             _ => Coverage::Partial,
         };
         let is_changed = snapshot.report.changes_values();
+        let clock = Clock::new(snapshot, device);
+        let time_scale =
+            clock.as_ref().map(|clock| TimeScale::new(clock, &requested, requested_band.peak));
         let estimate = is_changed || report.affects(AffectedCurve::RequestedBytes);
         Self {
             device: device.clone(),
@@ -145,7 +151,8 @@ impl Trace {
             end_live_blocks,
             ooms: ooms(snapshot, device, &others),
             actions,
-            clock: Clock::new(snapshot, device),
+            clock,
+            time_scale: time_scale.unwrap_or_default(),
             warnings: report.warnings().to_vec(),
             is_changed,
             stack_coverage: StackCoverage::of(&blocks),

@@ -11,7 +11,8 @@ pub enum AxisKind {
     /// event `i`.
     Event,
     /// One slot per microsecond of the running maximum of `time_us`, with a lead before the first
-    /// event (the state before the window) and an equal tail after the last.
+    /// event (the state before the window) and an equal tail after the last. Long times in which
+    /// nothing happens take fewer slots (see [`AxisBreak`]).
     Time,
     /// The weight of a flame graph. Only the page's canvas uses it. No trace has such an axis.
     Weight,
@@ -30,6 +31,24 @@ pub struct Axis {
     pub origin: f64,
     /// The first slot at the peak of `requested_bytes`.
     pub peak: f64,
+}
+
+/// A part of the time axis that takes less room than its time: start-up, before a hundredth of the
+/// peak is in use, or a gap without events.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct AxisBreak {
+    /// The first slot.
+    pub x0: f64,
+    /// The first slot after it.
+    pub x1: f64,
+    /// Its time in microseconds.
+    pub time: f64,
+    /// The time in words: `460 ms`.
+    pub text: String,
+    /// The tooltip: `460 ms of start-up, before 1 % of the peak is in use`.
+    pub title: String,
 }
 
 /// One tile of the timeline: a cell of a global grid.

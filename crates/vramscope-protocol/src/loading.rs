@@ -1,6 +1,6 @@
 //! Messages about loading a file.
 
-use crate::{Axis, Quantity};
+use crate::{Axis, AxisBreak, Quantity};
 use serde::{Deserialize, Serialize};
 use vramscope_report::summary::ErrorKind;
 
@@ -137,6 +137,8 @@ pub struct DeviceSummary {
     pub end: Quantity,
     /// The axes of the trace: events, and time if it has a clock.
     pub axes: Vec<Axis>,
+    /// The parts of the time axis that take less room.
+    pub breaks: Vec<AxisBreak>,
     /// Why there is no history; null if there is one.
     pub note: Option<String>,
 }

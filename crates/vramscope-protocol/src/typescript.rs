@@ -52,6 +52,7 @@ fn declarations() -> String {
         Quantity,
         AxisKind,
         Axis,
+        AxisBreak,
         TileKey,
         DeviceRef,
         Request,

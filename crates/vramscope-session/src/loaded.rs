@@ -1,12 +1,15 @@
 //! The `Loaded` response: what the page learns about a file when it is read.
 
 use crate::queries::layout_axis;
-use vramscope_analysis::{Coverage, Trace};
-use vramscope_protocol::{Axis, AxisKind, DeviceSummary, Loaded, PROTOCOL, Part, WarningRow};
+use vramscope_analysis::{Coverage, Cut, Trace};
+use vramscope_protocol::{
+    Axis, AxisBreak, AxisKind, DeviceSummary, Loaded, PROTOCOL, Part, WarningRow,
+};
 use vramscope_report::Quantity;
 use vramscope_report::device_name;
 use vramscope_report::{LoadedFile, SnapshotEntry};
 use vramscope_snapshot::Warning;
+use vramscope_units::Micros;
 
 /// The response to a finished load.
 pub(crate) fn loaded(file: &LoadedFile) -> Loaded {
@@ -66,6 +69,7 @@ fn device(trace: &Trace) -> DeviceSummary {
             .into_iter()
             .filter_map(|kind| axis(trace, kind))
             .collect(),
+        breaks: breaks(trace),
         note: note(trace),
     }
 }
@@ -84,6 +88,28 @@ fn axis(trace: &Trace, kind: AxisKind) -> Option<Axis> {
         origin: axis.origin() as f64,
         peak: axis.slot_of(peak) as f64,
     })
+}
+
+/// The parts of the time axis that take less room.
+fn breaks(trace: &Trace) -> Vec<AxisBreak> {
+    let Some(axis) = layout_axis(trace, AxisKind::Time) else { return Vec::new() };
+    let part = |cut: &Cut| {
+        let x0 = axis.slot_of_offset(cut.from);
+        let text = Micros((cut.to - cut.from) as i64).to_string();
+        let title = if cut.is_start {
+            format!("{text} of start-up, before 1 % of the peak is in use")
+        } else {
+            format!("{text} without events")
+        };
+        AxisBreak {
+            x0: x0 as f64,
+            x1: (x0 + cut.width) as f64,
+            time: (cut.to - cut.from) as f64,
+            text,
+            title,
+        }
+    };
+    axis.cuts().iter().map(part).collect()
 }
 
 /// Why the device has no timeline; `None` if it has one.

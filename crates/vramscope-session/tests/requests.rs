@@ -38,7 +38,7 @@ fn block_details_have_all_rows() {
     // A 1000 100; A 1200 200; A 1400 300; F 1200; A 1200 50 (hexadecimal addresses)
     let (mut session, _) = open_session("scenarios/f02.pickle");
     let second = find(&mut session, "0:0x1200@5").expect("the second block at its address");
-    assert_eq!(second.address, "0x1200_1");
+    assert_eq!(second.address, "0x1200 (2nd block here)");
     assert_eq!((second.bytes.value, row(&second, "requested")), (50, "50 bytes"));
     assert_eq!(row(&second, "block_bytes"), "512 bytes");
     assert_eq!(row(&second, "free_completed"), "not freed");

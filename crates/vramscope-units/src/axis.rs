@@ -50,6 +50,55 @@ pub fn time_ticks(lo: f64, hi: f64, most: usize) -> Vec<Tick> {
     ticks(lo, hi, step, |v| format!("{} {name}", exact(v / unit, decimals)))
 }
 
+/// A part of a time axis that takes less room than its time. Positions and times are microseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TimeBreak {
+    /// Where it begins.
+    pub x0: f64,
+    /// Where it ends.
+    pub x1: f64,
+    /// The time in it.
+    pub time: f64,
+}
+
+/// The time at a position of an axis with breaks, in order.
+pub fn time_at(position: f64, breaks: &[TimeBreak]) -> f64 {
+    let mut time = position;
+    for part in breaks.iter().take_while(|part| part.x0 < position) {
+        let share = ((position - part.x0) / (part.x1 - part.x0)).min(1.0);
+        time += share * (part.time - (part.x1 - part.x0));
+    }
+    time
+}
+
+/// Ticks between two positions of a time axis with breaks, in order. None are in a break. The value
+/// of a tick is its position, and its text the time.
+pub fn broken_time_ticks(lo: f64, hi: f64, most: usize, breaks: &[TimeBreak]) -> Vec<Tick> {
+    if breaks.is_empty() {
+        return time_ticks(lo, hi, most);
+    }
+    let spacing = (hi - lo) / most.max(1) as f64;
+    let mut all: Vec<Tick> = Vec::new();
+    let starts = [lo].into_iter().chain(breaks.iter().map(|part| part.x1));
+    let ends = breaks.iter().map(|part| part.x0).chain([hi]);
+    for (start, end) in starts.zip(ends) {
+        let (start, end) = (start.max(lo), end.min(hi));
+        let room = ((end - start) / spacing).round();
+        if room.is_nan() || room < 1.0 {
+            continue;
+        }
+        let shift = time_at(start, breaks) - start;
+        for Tick { value, text } in time_ticks(start + shift, end + shift, room as usize) {
+            let position = value - shift;
+            // A tick beside a break may be close to the one before it.
+            if all.last().is_none_or(|last| position - last.value >= 0.7 * spacing) {
+                all.push(Tick { value: position, text });
+            }
+        }
+    }
+    all
+}
+
 /// The smallest of 1, 2, 5 times a power of ten that is at least `least`.
 fn decimal_step(least: f64) -> f64 {
     let power = 10f64.powf(least.max(f64::MIN_POSITIVE).log10().floor());

@@ -20,7 +20,7 @@
 mod axis;
 mod text;
 
-pub use axis::{Tick, byte_ticks, event_ticks, time_ticks};
+pub use axis::{Tick, TimeBreak, broken_time_ticks, byte_ticks, event_ticks, time_at, time_ticks};
 pub use text::{grouped, signed_grouped};
 
 use std::fmt;

@@ -74,3 +74,23 @@ fn ticks_are_round_and_distinct() {
     );
     assert!(time_ticks(f64::NAN, 1.0, 4).is_empty());
 }
+
+#[test]
+fn ticks_beside_breaks_have_the_real_time() {
+    // 500 ms take 10 ms of the axis.
+    let breaks = [TimeBreak { x0: 100_000.0, x1: 110_000.0, time: 500_000.0 }];
+    assert_eq!(time_at(50_000.0, &breaks), 50_000.0);
+    assert_eq!(time_at(105_000.0, &breaks), 350_000.0);
+    assert_eq!(time_at(160_000.0, &breaks), 650_000.0);
+    let ticks = broken_time_ticks(0.0, 210_000.0, 4, &breaks);
+    for tick in &ticks {
+        let time = time_at(tick.value, &breaks);
+        assert_eq!(tick.text, format!("{} ms", (time / 1000.0).round()), "{tick:?}");
+        assert!(!(100_000.0 < tick.value && tick.value < 110_000.0), "{tick:?}");
+    }
+    assert_eq!(ticks.first().map(|tick| tick.text.as_str()), Some("0 ms"));
+    assert_eq!(ticks.last().map(|tick| tick.text.as_str()), Some("700 ms"));
+    assert!(ticks.windows(2).all(|pair| pair[1].value - pair[0].value > 30_000.0), "{ticks:?}");
+    assert_eq!(broken_time_ticks(0.0, 9e5, 4, &[]), time_ticks(0.0, 9e5, 4));
+    assert!(broken_time_ticks(f64::NAN, 1.0, 4, &breaks).is_empty());
+}

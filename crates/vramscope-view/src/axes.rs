@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 use vramscope_render::PixelRect;
-use vramscope_units::{Bytes, Micros, Tick, byte_ticks, event_ticks, grouped, time_ticks};
+use vramscope_units::{
+    Bytes, Micros, Tick, TimeBreak, broken_time_ticks, byte_ticks, event_ticks, grouped, time_at,
+};
 
 use crate::screen::{CssRect, Screen};
 use crate::tile::{Area, Axis, AxisKind};
@@ -57,10 +59,15 @@ pub struct Labels {
 }
 
 /// The labels of a view. Rows and weights have arbitrary units and therefore no labels.
-pub(crate) fn labels(screen: &Screen, view: &Area, axis: &Axis, bounds: &Bounds) -> Labels {
+pub(crate) fn labels(
+    screen: &Screen,
+    view: &Area,
+    (axis, breaks): (&Axis, &[TimeBreak]),
+    bounds: &Bounds,
+) -> Labels {
     let y = if bounds.rows.is_some() { Vec::new() } else { y_ticks(screen, view) };
     Labels {
-        x: x_labels(screen, view, axis),
+        x: x_labels(screen, view, axis, breaks),
         y: (y.into_iter())
             .map(|tick| Label { pos: screen.css_y(screen.y_of(view, tick.value)), text: tick.text })
             .collect(),
@@ -69,7 +76,7 @@ pub(crate) fn labels(screen: &Screen, view: &Area, axis: &Axis, bounds: &Bounds)
     }
 }
 
-fn x_labels(screen: &Screen, view: &Area, axis: &Axis) -> Vec<Label> {
+fn x_labels(screen: &Screen, view: &Area, axis: &Axis, breaks: &[TimeBreak]) -> Vec<Label> {
     let max_ticks = (screen.plot_css().width / X_SPACING).max(1.0) as usize;
     let (lo, hi) = (view.x0 - axis.origin, view.x1 - axis.origin);
     let ticks = match axis.kind {
@@ -78,7 +85,8 @@ fn x_labels(screen: &Screen, view: &Area, axis: &Axis) -> Vec<Label> {
             event_ticks(lo.max(0.0), hi.min(axis.extent - axis.origin - 1.0), max_ticks)
         }
         AxisKind::Time => {
-            time_ticks(lo.max(-axis.origin), hi.min(axis.extent - axis.origin), max_ticks)
+            let (lo, hi) = (lo.max(-axis.origin), hi.min(axis.extent - axis.origin));
+            broken_time_ticks(lo, hi, max_ticks, breaks)
         }
         AxisKind::Weight => Vec::new(),
     };
@@ -107,9 +115,13 @@ pub(crate) fn peak_pixel(screen: &Screen, view: &Area, axis: &Axis, peak: f64) -
 }
 
 /// Formats a length along x, such as `412 events` or `7.90 ms`. Empty for weights.
-pub(crate) fn measure_x(kind: AxisKind, slots: f64) -> String {
+pub(crate) fn measure_x(axis: &Axis, breaks: &[TimeBreak], [from, to]: [f64; 2]) -> String {
+    let slots = match axis.kind {
+        AxisKind::Time => time_at(to - axis.origin, breaks) - time_at(from - axis.origin, breaks),
+        AxisKind::Event | AxisKind::Weight => to - from,
+    };
     let slots = slots.abs().round();
-    match kind {
+    match axis.kind {
         AxisKind::Event => {
             format!("{} {}", grouped(slots as u64), if slots == 1.0 { "event" } else { "events" })
         }
@@ -172,7 +184,7 @@ impl GridLines {
 
 #[cfg(test)]
 mod tests {
-    use super::{GridLines, labels, measure_x, measure_y};
+    use super::{GridLines, TimeBreak, labels, measure_x, measure_y};
     use crate::screen::Screen;
     use crate::tile::{Area, Axis, AxisKind, PlotKind, Rows};
     use crate::viewport::Bounds;
@@ -193,13 +205,13 @@ mod tests {
     #[test]
     fn event_labels_count_from_the_origin() {
         let (bounds, view) = whole();
-        let found = labels(&screen(), &view, &EVENTS, &bounds);
+        let found = labels(&screen(), &view, (&EVENTS, &[]), &bounds);
         let texts: Vec<&str> = found.x.iter().map(|label| label.text.as_str()).collect();
         assert_eq!(texts, ["#0", "#10,000", "#20,000", "#30,000"]);
         // Event 10,000 is slot 10,001.
         assert!((found.x[1].pos - (64.0 + 10_001.0 / 38_001.0 * 824.0)).abs() < 1e-9);
         let near = Area { x0: 0.0, x1: 3.0, ..view };
-        let near = labels(&screen(), &near, &EVENTS, &bounds);
+        let near = labels(&screen(), &near, (&EVENTS, &[]), &bounds);
         assert_eq!(near.x.iter().map(|l| l.text.as_str()).collect::<Vec<_>>(), ["#0", "#1", "#2"]);
     }
 
@@ -208,18 +220,22 @@ mod tests {
         let axis =
             Axis { kind: AxisKind::Time, extent: 1_200_000.0, origin: 100_000.0, peak: 500_000.0 };
         let bounds = Bounds::bytes(axis.extent, GIB);
-        let found = labels(&screen(), &bounds.fit(), &axis, &bounds);
+        let found = labels(&screen(), &bounds.fit(), (&axis, &[]), &bounds);
         assert_eq!(found.x[0].text, "0.0 s");
         assert!((found.x[0].pos - (64.0 + 824.0 / 12.0)).abs() < 1e-9);
-        let found =
-            labels(&screen(), &Area { x0: 0.0, x1: 200_000.0, ..bounds.fit() }, &axis, &bounds);
+        let found = labels(
+            &screen(),
+            &Area { x0: 0.0, x1: 200_000.0, ..bounds.fit() },
+            (&axis, &[]),
+            &bounds,
+        );
         assert_eq!(found.x.first().map(|l| l.text.as_str()), Some("-100 ms"));
     }
 
     #[test]
     fn byte_labels_are_at_their_heights() {
         let (bounds, view) = whole();
-        let found = labels(&screen(), &view, &EVENTS, &bounds);
+        let found = labels(&screen(), &view, (&EVENTS, &[]), &bounds);
         let texts: Vec<&str> = found.y.iter().map(|label| label.text.as_str()).collect();
         assert_eq!(texts, ["0", "8 GiB", "16 GiB", "24 GiB", "32 GiB", "40 GiB"]);
         assert!((found.y[0].pos - 416.0).abs() < 1e-9, "0 is at the plot's lower edge");
@@ -233,10 +249,10 @@ mod tests {
             PlotKind::Rows(Rows { units: 40_960.0, row_units: 4096.0, min_px: 20.0, max_px: 20.0 });
         let bounds = Bounds { plot: 400.0, ..Bounds::new(1e6, GIB, rows) };
         let axis = Axis { kind: AxisKind::Weight, extent: 1e6, origin: 0.0, peak: 0.0 };
-        let found = labels(&screen(), &bounds.fit(), &axis, &bounds);
+        let found = labels(&screen(), &bounds.fit(), (&axis, &[]), &bounds);
         assert!(found.x.is_empty() && found.y.is_empty() && found.peak.is_none());
         assert_eq!(
-            (measure_x(axis.kind, 12.0), measure_y(&bounds, 12.0)),
+            (measure_x(&axis, &[], [0.0, 12.0]), measure_y(&bounds, 12.0)),
             (String::new(), String::new())
         );
     }
@@ -244,12 +260,16 @@ mod tests {
     #[test]
     fn measures_format_lengths() {
         let (bounds, _) = whole();
-        assert_eq!(measure_x(AxisKind::Event, -1.2), "1 event");
-        assert_eq!(measure_x(AxisKind::Event, 1411.6), "1,412 events");
-        assert_eq!(measure_x(AxisKind::Time, 1200.0), "1.20 ms");
+        assert_eq!(measure_x(&EVENTS, &[], [1.2, 0.0]), "1 event");
+        assert_eq!(measure_x(&EVENTS, &[], [0.0, 1411.6]), "1,412 events");
+        let time = Axis { kind: AxisKind::Time, origin: 100.0, ..EVENTS };
+        assert_eq!(measure_x(&time, &[], [0.0, 1200.0]), "1.20 ms");
+        let breaks = [TimeBreak { x0: 200.0, x1: 300.0, time: 5100.0 }];
+        assert_eq!(measure_x(&time, &breaks, [100.0, 300.0]), "200 \u{b5}s");
+        assert_eq!(measure_x(&time, &breaks, [100.0, 500.0]), "5.40 ms");
         assert_eq!(measure_y(&bounds, -412.0 * 1_048_576.0), "412.0 MiB");
         assert_eq!(
-            [measure_x(AxisKind::Time, f64::NAN), measure_y(&bounds, f64::NAN)],
+            [measure_x(&time, &[], [0.0, f64::NAN]), measure_y(&bounds, f64::NAN)],
             ["0 µs", "0 B"]
         );
     }
@@ -260,7 +280,7 @@ mod tests {
         for slot in [0.0, 100.0, 16_466.0, 37_000.0, 38_000.0] {
             for top in [view.y1, bounds.peak, bounds.peak * 4.0] {
                 let axis = Axis { peak: slot, ..EVENTS };
-                let found = labels(&screen(), &Area { y1: top, ..view }, &axis, &bounds);
+                let found = labels(&screen(), &Area { y1: top, ..view }, (&axis, &[]), &bounds);
                 let Some(peak) = found.peak else { panic!("no label for slot {slot}") };
                 assert_eq!(peak.text, "peak 42.48 GiB");
                 assert!(peak.x >= 64.0 && peak.x <= 888.0 - 100.0, "{slot}: {}", peak.x);
@@ -268,6 +288,6 @@ mod tests {
             }
         }
         let away = Area { x0: 0.0, x1: 100.0, ..view };
-        assert_eq!(labels(&screen(), &away, &EVENTS, &bounds).peak, None);
+        assert_eq!(labels(&screen(), &away, (&EVENTS, &[]), &bounds).peak, None);
     }
 }

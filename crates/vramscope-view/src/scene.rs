@@ -5,6 +5,7 @@
 
 use serde::Serialize;
 use vramscope_render::{NO_BLOCK, Placement, Strips, TILE_COLUMNS, TILE_ROWS, Theme};
+use vramscope_units::TimeBreak;
 
 use crate::axes::{Labels, labels, peak_pixel};
 use crate::cache::Cache;
@@ -94,6 +95,8 @@ pub struct Scene<G> {
     capacity: Option<f64>,
     /// Ranges of slots with another ground, in order.
     shaded: Vec<[f64; 2]>,
+    /// Parts of the time axis that take less room, from the origin.
+    breaks: Vec<TimeBreak>,
     boxes: Vec<f64>,
     /// The tiles.
     pub cache: Cache<G>,
@@ -124,6 +127,7 @@ impl<G> Default for Scene<G> {
             selected: None,
             capacity: None,
             shaded: Vec::new(),
+            breaks: Vec::new(),
             boxes: Vec::new(),
             cache: Cache::default(),
             planner: Planner::default(),
@@ -184,6 +188,7 @@ impl<G> Scene<G> {
         self.selected = None;
         self.capacity = None;
         self.shaded.clear();
+        self.breaks.clear();
         self.boxes.clear();
         self.dirty = true;
     }
@@ -460,7 +465,7 @@ impl<G> Scene<G> {
     pub fn labels(&self) -> Labels {
         match self.open {
             Some(open) if !self.screen.is_empty() => {
-                labels(&self.screen, &self.view, &open.axis, &open.bounds)
+                labels(&self.screen, &self.view, (&open.axis, &self.breaks), &open.bounds)
             }
             _ => Labels { x: Vec::new(), y: Vec::new(), peak: None, plot: self.screen.plot_css() },
         }

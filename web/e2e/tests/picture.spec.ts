@@ -2,9 +2,11 @@
 
 import { cli, deviceOf, stateOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
+import { life, made } from "../lib/made.js";
 import { expect, test } from "../lib/test.js";
 import type { Viewer } from "../lib/viewer.js";
 import { Views } from "../lib/views.js";
+import { work } from "../lib/work.js";
 
 const SMALL = "recorded/t26/gpt_small.pickle.gz";
 const SEED = "recorded/t26/linear_seed_python.pickle";
@@ -205,4 +207,66 @@ test("a failed allocation lies on the stack, below what PyTorch could have", asy
     await page.getByTestId("capacity").press("Enter");
     await expect(capacity).toHaveText("GPU memory 8.00 GiB");
   });
+});
+
+test("the time axis leaves out start-up and idle times, and keeps positions exact", async ({
+  viewer,
+  page,
+}) => {
+  // Two bursts of 100 blocks of 1 MiB, after 600 ms of start-up and with 300 ms between them.
+  const MIB = 2 ** 20;
+  const burst = (first: number, from: number) =>
+    Array.from({ length: 100 }, (_, i) =>
+      life((first + i) * 2 * MIB, MIB, from + i * 100, 925_000, `block${first + i}`),
+    ).flat();
+  const events = [...life(2 * MIB, 512, 0, 925_000), ...burst(10, 600_000), ...burst(200, 910_000)];
+  await work(viewer, made("bursts.json", events, []));
+  await page.evaluate(() => window.vramscope.setState({ drawer: "none", axis: "time" }));
+  await expect.poll(async () => (await viewer.state()).axis).toBe("time");
+  const breaks = page.locator(".mark[data-kind=break]");
+  await expect(breaks).toHaveCount(2);
+  // The second block is more than a hundredth of the peak.
+  await expect(breaks.nth(0)).toHaveText("600 ms");
+  await expect(breaks.nth(1)).toHaveText("300 ms");
+  await viewer.plot.drawn();
+  const box = await viewer.plot.box();
+  const [start, gap] = [await breaks.nth(0).boundingBox(), await breaks.nth(1).boundingBox()];
+  if (!start || !gap) throw new Error("the breaks are not shown");
+  expect((start.width + gap.width) / box.width).toBeLessThan(0.1);
+  // Each block is where its time says.
+  const first = start.x + start.width;
+  const second = gap.x + gap.width;
+  const pixels = (gap.x - first) / 9800;
+  const { y } = await viewer.plot.scale();
+  for (const [left, shown, from, below] of [
+    [first, 100, 10, 0],
+    [second, 0, 200, 100],
+  ] as const)
+    for (const block of [10, 50, 90]) {
+      const at = await page.evaluate(
+        ([px = 0, py = 0]) => window.vramscope.pick("timeline", px, py),
+        [left + (block * 100 + 50 - shown) * pixels - box.x, y((below + block + 0.5) * MIB)],
+      );
+      const address = ((from + block) * 2 * MIB).toString(16);
+      expect(at?.reference, `block ${block}`).toContain(`0x${address}@`);
+    }
+  // The labels on both sides of the gap are the real times.
+  const ticks = await page
+    .getByTestId("view-timeline")
+    .locator(".tick-x")
+    .evaluateAll((all) =>
+      all.map(
+        (tick) =>
+          [
+            Number.parseFloat(tick.textContent ?? ""),
+            Number.parseFloat(getComputedStyle(tick).getPropertyValue("--x")),
+          ] as const,
+      ),
+    );
+  for (const [ms, x] of ticks) {
+    const [from, left] = ms > 700 ? [910, second] : [600.1, first];
+    const wanted = left - box.x + (ms - from) * 1000 * pixels;
+    expect(Math.abs(x - wanted), `${ms} ms`).toBeLessThan(3);
+  }
+  expect(ticks.some(([ms]) => ms >= 910) && ticks.some(([ms]) => ms < 700)).toBe(true);
 });

@@ -63,12 +63,12 @@ test("20,000 ranges need a few hundred elements, move with the picture, and take
     expect(await counted(page)).toBe(STEPS + 1);
     expect(await tracks(page).count()).toBeLessThan(600);
     // A range of the whole run shows its name, although its start is out of view.
-    await page.evaluate(() => window.vramscope.setState({ x0: 20_000, x1: 20_100 }));
+    await page.evaluate(() => window.vramscope.setState({ x0: 20_000, x1: 20_040 }));
     const whole = page.getByRole("button", { name: "training" });
     await expect(whole.locator("span")).toBeInViewport();
     // At this zoom each range has its own element. It lies where the mark of the range lies.
     const one = page.getByRole("button", { name: "forward" });
-    await expect.poll(() => one.count()).toBeGreaterThan(50);
+    await expect.poll(() => one.count()).toBeGreaterThan(20);
     const inView = one.nth(Math.floor((await one.count()) / 2));
     await inView.click();
     const mark = views.pane("Timeline").locator(".mark[data-kind=range]");
@@ -80,12 +80,12 @@ test("20,000 ranges need a few hundred elements, move with the picture, and take
   });
   await test.step("ranges move with the picture", async () => {
     const one = page.getByRole("button", { name: "forward" });
-    await page.evaluate(() => window.vramscope.setState({ x0: 20_000, x1: 20_100 }));
-    await expect.poll(() => one.count()).toBeGreaterThan(50);
+    await page.evaluate(() => window.vramscope.setState({ x0: 20_000, x1: 20_040 }));
+    await expect.poll(() => one.count()).toBeGreaterThan(20);
     const before = await one.evaluateAll((all) =>
       all.map((each) => [each.getAttribute("title"), each.getBoundingClientRect().x]),
     );
-    await page.evaluate(() => window.vramscope.setState({ x0: 20_002, x1: 20_102 }));
+    await page.evaluate(() => window.vramscope.setState({ x0: 20_002, x1: 20_042 }));
     const canvas = (await page.getByTestId("timeline-canvas").boundingBox())?.width ?? 0;
     await expect
       .poll(async () => (await one.first().boundingBox())?.x)
@@ -94,10 +94,10 @@ test("20,000 ranges need a few hundred elements, move with the picture, and take
       all.map((each) => [each.getAttribute("title"), each.getBoundingClientRect().x]),
     );
     expect(after).toHaveLength(before.length);
-    // Every range moves by two hundredths of the plot, which is the canvas without its margins.
+    // Every range moves by a twentieth of the plot, which is the canvas without its margins.
     const moved = Number(before[0]?.[1]) - Number(after[0]?.[1]);
-    expect(moved).toBeGreaterThan(0.02 * (canvas - 100));
-    expect(moved).toBeLessThan(0.02 * canvas);
+    expect(moved).toBeGreaterThan(0.05 * (canvas - 100));
+    expect(moved).toBeLessThan(0.05 * canvas);
     for (const [index, [, x]] of after.entries())
       expect(Number(before[index]?.[1]) - Number(x)).toBeCloseTo(moved, 0);
   });

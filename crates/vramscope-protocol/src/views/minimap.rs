@@ -68,7 +68,7 @@ pub struct Tracks {
     pub items: Vec<TrackItem>,
 }
 
-/// An annotated range, or several ranges merged in one column.
+/// An annotated range, or several ranges that are too narrow for a name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
@@ -83,8 +83,10 @@ pub struct TrackItem {
     pub text: String,
     /// The tooltip: name and duration.
     pub title: String,
-    /// The color word, derived from the name.
+    /// The color word, derived from the name. Gray for several ranges with different names.
     pub color: u32,
+    /// The share of the item that its ranges cover, from 0 to 1. 1 for a single range.
+    pub density: f64,
 }
 
 /// Steps and their phases in view.

@@ -14,14 +14,14 @@ use crate::scheduler::SLICE;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::sync::Arc;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::Budget;
+use vramscope_analysis::{Cut, SmallSort};
 use vramscope_layout::{Color, HATCH_GAP, PALETTE_LEN, Palette, Strips, Surfaces, Theme, View};
 use vramscope_protocol::views::{Layer, Query, ROW_UNITS};
 use vramscope_protocol::{AxisKind, DeviceRef, TILE_COLUMNS, TILE_ROWS, TileKey};
 use vramscope_report::LoadedFile;
 use vramscope_report::device_name;
-use vramscope_units::{byte_ticks, event_ticks, time_ticks};
+use vramscope_units::{TimeBreak, broken_time_ticks, byte_ticks, event_ticks};
 
 /// The height of a label in a band, in CSS pixels.
 const LABEL_HEIGHT: f64 = 9.0;
@@ -111,7 +111,11 @@ pub(super) async fn picture(
         let last = axis.extent() as f64 - origin;
         let ticks = match query_axis(query) {
             AxisKind::Event => event_ticks(low.max(0.0), high.min(last - 1.0), max_labels),
-            AxisKind::Time => time_ticks(low.max(-origin), high.min(last), max_labels),
+            AxisKind::Time => {
+                let breaks: Vec<TimeBreak> =
+                    axis.cuts().iter().map(|cut| time_break(*cut)).collect();
+                broken_time_ticks(low.max(-origin), high.min(last), max_labels, &breaks)
+            }
             AxisKind::Weight => Vec::new(),
         };
         let y = MARGINS[1] + sheet.height + 17.0;
@@ -126,6 +130,12 @@ pub(super) async fn picture(
     labels(queries, file, target, layer, &mut sheet, &text_color);
     sheet.put(format_args!("</svg>"));
     sheet.out
+}
+
+/// A cut as a break of the axis, from the window's start.
+fn time_break(cut: Cut) -> TimeBreak {
+    let time = (cut.to - cut.from) as f64;
+    TimeBreak { x0: cut.at as f64, x1: (cut.at + cut.width) as f64, time }
 }
 
 fn css([r, g, b, _]: [u8; 4]) -> String {

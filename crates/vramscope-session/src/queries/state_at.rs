@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_analysis::{Category, Trace, sort};
-use vramscope_layout::site_color;
+use vramscope_layout::Color;
 use vramscope_protocol::DetailRow;
 use vramscope_protocol::views::{At, Marker, StackShareRow, StateAt};
 use vramscope_report::backward::{self, BackwardShare};
@@ -204,10 +204,13 @@ pub(super) async fn stack_rows(
             }
         }
         let mut found = Category::ALL.iter().filter(|&&c| sums[c as usize] > 0);
-        let category = match (found.next(), found.next()) {
-            (Some(&only), None) => category_label(only),
-            (Some(_), Some(_)) => "mixed",
-            (None, _) => category_label(categories.get(largest).category),
+        let (category, color) = match (found.next(), found.next()) {
+            (Some(&only), None) => (category_label(only), Color::category(only as u8)),
+            (Some(_), Some(_)) => ("mixed", Color::OTHER),
+            (None, _) => {
+                let only = categories.get(largest).category;
+                (category_label(only), Color::category(only as u8))
+            }
         };
         let site = row_site(entry, stack, no_stack);
         StackShareRow {
@@ -217,7 +220,7 @@ pub(super) async fn stack_rows(
             bytes: Quantity::bytes(Bytes(bytes)),
             blocks: Quantity::count(group.len() as u64, "block", "blocks"),
             share: fraction(bytes, whole),
-            color: site_color(&entry.sites, stack).word(),
+            color: color.word(),
             block: largest,
             note: if is_of_free {
                 format!("{category}, stack of the free")

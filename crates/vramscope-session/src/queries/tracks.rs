@@ -3,7 +3,7 @@
 use super::tiles::layout_axis;
 use vramscope_analysis::SmallSort;
 use vramscope_analysis::{Clock, NamedRange, named_ranges};
-use vramscope_layout::{Axis, name_color};
+use vramscope_layout::{Axis, Color, name_color};
 use vramscope_protocol::AxisKind;
 use vramscope_protocol::views::{TrackItem, Tracks};
 use vramscope_report::Quantity;
@@ -11,13 +11,22 @@ use vramscope_report::Target;
 use vramscope_snapshot::Snapshot;
 use vramscope_units::Micros;
 
-/// A range, or several narrow ranges that start in one column.
+/// The columns that a name needs. Narrower ranges are merged.
+const NAME_COLUMNS: f64 = 4.0;
+/// The columns in which narrow ranges are merged: enough for their number in words.
+const MERGED_COLUMNS: f64 = 16.0;
+
+/// A range, or several narrow ranges that start near each other.
 struct Item {
     lane: u32,
     x0: f64,
     x1: f64,
-    /// Whether the first range is narrower than a column. Only narrow ranges are merged.
+    /// Whether the first range is too narrow for a name. Only such ranges are merged.
     is_narrow: bool,
+    /// The slots that its ranges cover.
+    covered: f64,
+    /// Whether all ranges have one name.
+    is_one_name: bool,
     /// The longest of the merged ranges.
     longest: NamedRange,
     count: u64,
@@ -41,20 +50,31 @@ pub(crate) fn tracks(at: Target<'_>, kind: AxisKind, x0: f64, x1: f64, columns: 
         if !in_view {
             continue;
         }
-        let column_of = |x: f64| ((x - x0) / column).floor();
-        let is_narrow = b - a < column;
+        let bucket_of = |x: f64| ((x - x0) / (MERGED_COLUMNS * column)).floor();
+        let is_narrow = b - a < NAME_COLUMNS * column;
         let before = last[lane as usize].map(|i| &mut items[i]);
         if let Some(item) =
-            before.filter(|item| is_narrow && item.is_narrow && column_of(item.x0) == column_of(a))
+            before.filter(|item| is_narrow && item.is_narrow && bucket_of(item.x0) == bucket_of(a))
         {
             item.x1 = item.x1.max(b);
             item.count += 1;
+            item.covered += b - a;
+            item.is_one_name &= range.name == item.longest.name;
             if length(&range) > length(&item.longest) {
                 item.longest = range;
             }
         } else {
             last[lane as usize] = Some(items.len());
-            items.push(Item { lane, x0: a, x1: b, is_narrow, longest: range, count: 1 });
+            items.push(Item {
+                lane,
+                x0: a,
+                x1: b,
+                is_narrow,
+                covered: b - a,
+                is_one_name: true,
+                longest: range,
+                count: 1,
+            });
         }
     }
     items.sort_small_by(|a, b| a.lane.cmp(&b.lane).then_with(|| a.x0.total_cmp(&b.x0)));
@@ -87,7 +107,12 @@ fn track_item(snapshot: &Snapshot, item: &Item) -> TrackItem {
         x1: item.x1,
         text,
         title,
-        color: name_color(&name).word(),
+        color: if item.is_one_name { name_color(&name) } else { Color::OTHER }.word(),
+        density: if item.count > 1 && item.x1 > item.x0 {
+            (item.covered / (item.x1 - item.x0)).min(1.0)
+        } else {
+            1.0
+        },
     }
 }
 
@@ -139,7 +164,7 @@ fn extent(clock: &Clock, axis: Axis<'_>, kind: AxisKind, range: &NamedRange) -> 
     }
     let slots = match kind {
         AxisKind::Weight => return None,
-        AxisKind::Time => (axis.origin() + from, axis.origin() + to.min(span)),
+        AxisKind::Time => (axis.slot_of_offset(from), axis.slot_of_offset(to.min(span))),
         // From its first event to the first event after it.
         AxisKind::Event if to >= span => {
             (axis.origin() + u64::from(clock.events_before(from)), axis.extent())

@@ -34,6 +34,11 @@ fn tracks_merge_narrow_ranges_and_lose_none() {
                         .strip_suffix(" ranges")
                         .and_then(|n| n.replace(',', "").parse().ok());
                     ranges += count.unwrap_or(1u32);
+                    assert!(0.0 < item.density && item.density <= 1.0 || item.x0 == item.x1);
+                    // What stands alone has room for a name, or nothing beside it.
+                    let column = axis.extent / f64::from(columns);
+                    let is_wide = item.x1 - item.x0 >= 4.0 * column;
+                    assert!(count.is_none() || !is_wide || item.x1 - item.x0 <= 20.0 * column);
                 }
             }
             counts.push(ranges);

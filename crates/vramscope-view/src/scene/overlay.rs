@@ -7,6 +7,7 @@ use crate::screen::valid_length;
 use crate::tile::{Area, Rows, TileGeometry, power};
 use crate::viewport::Bounds;
 use vramscope_render::NO_BLOCK;
+use vramscope_units::TimeBreak;
 
 /// Minimum length in CSS pixels of a side of the zoom box. A shorter side is ignored.
 const MIN_ZOOM_BOX_PX: f64 = 8.0;
@@ -77,6 +78,15 @@ impl<G> Scene<G> {
     pub fn set_shaded(&mut self, ranges: &[f64]) {
         self.shaded.clear();
         self.shaded.extend(ranges.chunks_exact(2).map(|range| [range[0], range[1]]));
+        self.dirty = true;
+    }
+
+    /// Sets the parts of the time axis that take less room: first and last slot, and microseconds.
+    pub fn set_breaks(&mut self, breaks: &[f64]) {
+        let origin = self.open.map_or(0.0, |open| open.axis.origin);
+        let part =
+            |part: &[f64]| TimeBreak { x0: part[0] - origin, x1: part[1] - origin, time: part[2] };
+        self.breaks = breaks.chunks_exact(3).map(part).collect();
         self.dirty = true;
     }
 
@@ -192,9 +202,9 @@ impl<G> Scene<G> {
         true
     }
 
-    /// Formats a number of slots.
-    pub fn measure_x(&self, slots: f64) -> String {
-        self.open.map(|open| measure_x(open.axis.kind, slots)).unwrap_or_default()
+    /// Formats the length between two slots.
+    pub fn measure_x(&self, from: f64, to: f64) -> String {
+        self.open.map(|open| measure_x(&open.axis, &self.breaks, [from, to])).unwrap_or_default()
     }
 
     /// Formats a number of bytes.

@@ -34,6 +34,14 @@ impl TimelineView {
         self.scene.set_shaded(ranges);
     }
 
+    /// Sets the parts of the time axis that take less room: one array with the first and the last
+    /// slot and the microseconds of each. Opening a plot clears them.
+    #[wasm_bindgen(js_name = setBreaks)]
+    pub fn set_breaks(&mut self, breaks: &[f64]) {
+        self.scene.set_breaks(breaks);
+        self.labels = None;
+    }
+
     /// Replaces the rows by rows of `units` in total. The view keeps its distance from the first
     /// row. If the row from `low` to `high` is then completely out of view, it is moved to the
     /// center.
@@ -119,10 +127,10 @@ impl TimelineView {
         self.scene.zoom_box([left, top], [right, bottom])
     }
 
-    /// Formats a number of slots, such as `412 events` or `7.90 ms`. Empty for weights.
+    /// Formats the length between two slots, such as `412 events` or `7.90 ms`. Empty for weights.
     #[wasm_bindgen(js_name = measureX)]
-    pub fn measure_x(&self, slots: f64) -> String {
-        self.scene.measure_x(slots)
+    pub fn measure_x(&self, from: f64, to: f64) -> String {
+        self.scene.measure_x(from, to)
     }
 
     /// Formats a number of bytes, such as `412.0 MiB`. Empty for rows.

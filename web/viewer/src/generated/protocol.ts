@@ -49,6 +49,28 @@ origin: number,
  */
 peak: number, };
 
+export type AxisBreak = { 
+/**
+ * The first slot.
+ */
+x0: number, 
+/**
+ * The first slot after it.
+ */
+x1: number, 
+/**
+ * Its time in microseconds.
+ */
+time: number, 
+/**
+ * The time in words: `460 ms`.
+ */
+text: string, 
+/**
+ * The tooltip: `460 ms of start-up, before 1 % of the peak is in use`.
+ */
+title: string, };
+
 export type TileKey = { 
 /**
  * Log2 of the slots per column.
@@ -416,6 +438,10 @@ end: Quantity,
  * The axes of the trace: events, and time if it has a clock.
  */
 axes: Array<Axis>, 
+/**
+ * The parts of the time axis that take less room.
+ */
+breaks: Array<AxisBreak>, 
 /**
  * Why there is no history; null if there is one.
  */
@@ -1572,9 +1598,13 @@ text: string,
  */
 title: string, 
 /**
- * The color word, derived from the name.
+ * The color word, derived from the name. Gray for several ranges with different names.
  */
-color: number, };
+color: number, 
+/**
+ * The share of the item that its ranges cover, from 0 to 1. 1 for a single range.
+ */
+density: number, };
 
 export type Phases = { 
 /**

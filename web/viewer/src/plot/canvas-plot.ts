@@ -198,7 +198,7 @@ export abstract class CanvasPlot<H> {
 
   /** The text of a ruler between two data coordinates. */
   measured(along: "x" | "y", from: { x: number; y: number }, to: { x: number; y: number }): string {
-    return along === "x" ? this.view.measureX(to.x - from.x) : this.view.measureY(to.y - from.y);
+    return along === "x" ? this.view.measureX(from.x, to.x) : this.view.measureY(to.y - from.y);
   }
 
   /** The view as a picture query, without its theme; null without a source. */

@@ -71,6 +71,10 @@ const PLAIN: Look = {
   simulatedTop: 0,
 };
 
+/** The breaks of the time axis, as the view takes them. */
+export const breaksOf = ({ breaks }: DeviceSummary) =>
+  new Float64Array(breaks.flatMap(({ x0, x1, time }) => [x0, x1, time]));
+
 export class TimelinePlot extends CanvasPlot<Hit> {
   #drawn: DrawableTrace | null = null;
   #look: Look = PLAIN;
@@ -171,6 +175,7 @@ export class TimelinePlot extends CanvasPlot<Hit> {
     this.#plain = true;
     this.#attach(trace);
     this.view.open(trace.axis, Number(trace.device.peak.raw), "bytes", GUTTER);
+    if (trace.axis.kind === "time") this.view.setBreaks(breaksOf(trace.device));
     this.#fitHeights(trace);
     this.setSelected(this.#outlined);
   }

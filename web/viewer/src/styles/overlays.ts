@@ -79,6 +79,21 @@ button.mark::after { pointer-events: auto; }
 .mark[data-kind="finding"]::after { border-radius: 50%; }
 .mark[data-kind="marker"] { --mark: var(--accent); z-index: 2; }
 .mark[data-kind="capacity"] .mark-text { left: 4px; bottom: 3px; color: var(--warn); }
+/* Blocks that live through a break stay visible below it. */
+.mark[data-kind="break"] {
+  border-inline: 1px dashed var(--faint);
+  background: repeating-linear-gradient(
+    -55deg,
+    color-mix(in srgb, var(--sunk), transparent 15%) 0 4px,
+    color-mix(in srgb, var(--line-strong), transparent 35%) 4px 6px
+  );
+}
+.mark[data-kind="break"] .mark-text {
+  bottom: 2px;
+  left: 50%;
+  color: var(--dim);
+  transform: translateX(-50%);
+}
 /* A failed request has no duration, so it is drawn before its event with a fixed width. */
 .mark[data-kind="request"] {
   width: 26px !important;
@@ -214,6 +229,16 @@ button.mark::after { pointer-events: auto; }
   text-align: left;
   cursor: pointer;
 }
+/* Narrow ranges together: how much of the time they cover. */
+.track[data-merged] {
+  background: color-mix(
+    in oklab,
+    var(--hue) calc(6% + var(--density) * 30%),
+    var(--surface)
+  );
+  box-shadow: none;
+  color: var(--dim);
+}
 .track span {
   display: block;
   padding: 0 4px;
@@ -246,13 +271,13 @@ button.mark::after { pointer-events: auto; }
 .phases .track[data-phase="step"] { background: var(--phase-step); color: var(--dim); }
 .phases .track[data-shaded] { background: var(--phase-shaded); }
 /* A word that does not fit into the first line wraps into a line that is cut off. */
-.phases .track > span {
+.track[data-merged] > span, .phases .track > span {
   height: 14px;
   padding: 0 4px;
   text-overflow: clip;
   white-space: normal;
 }
-.phases .track > span::before { content: "\\200b"; }
+.track[data-merged] > span::before, .phases .track > span::before { content: "\\200b"; }
 .phases .track > span > span { display: inline-block; padding: 0; overflow: visible; }
 .lane-tip {
   top: 100%;

@@ -45,6 +45,11 @@ button.legend-entry:hover { background: var(--hover); color: var(--text); }
 .legend-lines .line[data-band="allocated"] { border-color: var(--band-allocated); }
 .legend-lines .line[data-band="pools"] { border-color: var(--band-pools); }
 .legend-lines .line[data-band="simulated"] { border-color: var(--band-simulated); }
+@container timeline (width < 760px) {
+  /* The placeholder says what the field is for. */
+  .timeline .field.capacity > span { position: absolute; clip-path: inset(50%); }
+  .mark[data-kind="request"] .mark-text { display: none; }
+}
 /* In a low pane the stack comes first. */
 @container timeline (height < 340px) {
   .legend-line { flex-wrap: nowrap; height: 27px; overflow: hidden; }

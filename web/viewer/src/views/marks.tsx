@@ -2,7 +2,16 @@
 // GPU's memory, block labels, and the box of a drag.
 
 import { useMemo } from "preact/hooks";
-import type { Axis, AxisKind, Limit, Mark, Marker, Side, StateAt } from "../generated/protocol.js";
+import type {
+  Axis,
+  AxisBreak,
+  AxisKind,
+  Limit,
+  Mark,
+  Marker,
+  Side,
+  StateAt,
+} from "../generated/protocol.js";
 import type { Draft } from "../plot/gestures.js";
 import type { TimelinePlot } from "../plot/timeline-plot.js";
 import type { Ruler } from "../view-selection.js";
@@ -24,6 +33,7 @@ interface Item extends Box {
     | "finding"
     | "capacity"
     | "request"
+    | "break"
     | "group"
     | "name";
   text: string;
@@ -32,6 +42,7 @@ interface Item extends Box {
   /** The color of a swatch beside the text, and the side of the peak where it is. */
   swatch?: number;
   side?: Side;
+  title?: string;
   open?: () => void;
 }
 
@@ -101,9 +112,23 @@ function requestsOf(limit: Limit | null): Item[] {
     key: `request ${event}`,
     kind: "request",
     text,
+    title: text,
     x0: slot,
     x1: slot,
     y: [low, high],
+  }));
+}
+
+/** Parts of the time axis that take less room. */
+function breaksOf(axis: Axis, breaks: readonly AxisBreak[]): Item[] {
+  if (axis.kind !== "time") return [];
+  return breaks.map(({ x0, x1, text, title }) => ({
+    key: `break ${x0}`,
+    kind: "break",
+    text,
+    title,
+    x0,
+    x1,
   }));
 }
 
@@ -146,6 +171,7 @@ export function TimelineMarks(owners: MarksOwners) {
     if (!axis) return [];
     const { kind } = axis;
     return [
+      ...breaksOf(axis, selection.visibleTrace.peek()?.device.breaks ?? []),
       ...(range?.axis === kind
         ? [{ key: "range", kind: "range" as const, text: "", x0: range.x0, x1: range.x1 }]
         : []),
@@ -182,6 +208,7 @@ export function TimelineMarks(owners: MarksOwners) {
               data-kind={item.kind}
               data-value={item.raw}
               data-side={item.side}
+              title={item.title}
               style={{ ...placed(place), "--at": `${place.left}px` }}
             >
               {item.swatch !== undefined && (

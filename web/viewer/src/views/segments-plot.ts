@@ -6,7 +6,7 @@ import type { ColorBy, Hit, SegmentSpec, SegmentsInfo } from "../generated/proto
 import { ROW_UNITS } from "../generated/protocol.js";
 import { CanvasPlot, type GestureOptions, type PlotEvents } from "../plot/canvas-plot.js";
 import type { Surface } from "../plot/surface.js";
-import { type DrawableTrace, GUTTER } from "../plot/timeline-plot.js";
+import { breaksOf, type DrawableTrace, GUTTER } from "../plot/timeline-plot.js";
 
 /** Display options of the segments, and the rows that they result in. */
 export interface SegmentsLook {
@@ -75,6 +75,7 @@ export class SegmentsPlot extends CanvasPlot<Hit> {
     this.#attach(trace, look);
     const rows = { units: look.info.units, rowUnits: ROW_UNITS, least: MIN_ROW, most: MAX_ROW };
     this.view.open(trace.axis, 0, { rows }, GUTTER);
+    if (trace.axis.kind === "time") this.view.setBreaks(breaksOf(trace.device));
   }
 
   #attach({ client, target, axis }: DrawableTrace, { color, search, spec }: SegmentsLook): void {

@@ -15,7 +15,9 @@ export function Tracks({ plots, appearance, queries, cards }: TracksProperties) 
   // biome-ignore lint/correctness/useExhaustiveDependencies: see above
   const dress = useMemo<Dress<TrackItem>>(
     () => ({
-      button(button, { title, color }) {
+      button(button, { title, color, density }) {
+        button.style.setProperty("--density", density.toFixed(2));
+        button.toggleAttribute("data-merged", density < 1);
         if (button.title !== title) button.title = title;
         const hue = appearance.swatch(color) ?? "";
         if (button.style.getPropertyValue("--hue") !== hue) button.style.setProperty("--hue", hue);

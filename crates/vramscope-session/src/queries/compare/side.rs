@@ -31,7 +31,8 @@ async fn along_axis(
     series: &Series,
     budget: &mut Budget,
 ) -> Option<SideCurve> {
-    let axis = Axis::new(at.trace(), kind)?;
+    // Times of two recordings are compared, so that none may be cut.
+    let axis = Axis::even(at.trace(), kind)?;
     let (origin, extent) = (axis.origin() as f64, axis.extent() as f64);
     Some(SideCurve {
         align,

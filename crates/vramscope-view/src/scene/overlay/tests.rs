@@ -303,7 +303,7 @@ fn opening_a_plot_resets_boxes_and_gutter() {
         [0.0, 8.0, 250.0, 20.0],
     );
     scene.close();
-    assert!(scene.boxes().is_empty() && scene.measure_x(1.0).is_empty());
+    assert!(scene.boxes().is_empty() && scene.measure_x(0.0, 1.0).is_empty());
 }
 
 #[test]
