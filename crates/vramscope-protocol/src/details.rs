@@ -47,6 +47,8 @@ pub struct BlockDetail {
     pub address: String,
     /// The block's properties in display order.
     pub rows: Vec<DetailRow>,
+    /// The terms of a search for the blocks of the call site.
+    pub terms: Vec<String>,
     /// The call stack, innermost frame first.
     pub stack: StackDetail,
     /// All of it as text, for the clipboard.

@@ -3,6 +3,7 @@
 //! A [`Query`] is about one device. Its [`Answer`] mostly has the same variant name.
 
 mod answers;
+mod code;
 mod compare;
 mod groups;
 mod layers;
@@ -15,6 +16,7 @@ mod tables;
 mod what_if;
 
 pub use answers::*;
+pub use code::*;
 pub use compare::*;
 pub use groups::*;
 pub use layers::*;
@@ -253,6 +255,22 @@ pub enum Query {
         flame: FlameSpec,
         /// The node, which is the strip's block.
         node: u32,
+    },
+    /// A page of the table of the code.
+    Code {
+        /// The content and order.
+        spec: CodeSpec,
+        /// Index of the first row.
+        from: u32,
+        /// The maximum number of rows.
+        count: u32,
+    },
+    /// What calls a line, and what it calls.
+    Sandwich {
+        /// The blocks.
+        spec: CodeSpec,
+        /// [`CodeRow::frame`].
+        frame: u32,
     },
     /// The memory of a frame at the peak.
     Frame {

@@ -4,6 +4,7 @@
 //! To add a kind: a variant of [`Derived`], a field of `DeviceData`, an arm in
 //! `SnapshotEntry::derive` and a getter.
 
+use crate::block_context::BlockContext;
 use crate::loaded_file::SnapshotEntry;
 use crate::simulated::{Simulated, SimulatedFindings, simulate};
 use crate::target::Target;
@@ -26,6 +27,8 @@ pub enum Derived {
     Pools,
     /// [`SnapshotEntry::steps`].
     Steps,
+    /// [`SnapshotEntry::block_context`].
+    Context,
     /// [`SnapshotEntry::findings`].
     Findings,
     /// [`SnapshotEntry::what_if`].
@@ -36,11 +39,12 @@ pub enum Derived {
 
 impl Derived {
     /// All kinds. Each kind follows the kinds that it needs.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Carving,
         Self::Categories,
         Self::Pools,
         Self::Steps,
+        Self::Context,
         Self::Findings,
         Self::WhatIf,
         Self::Simulated,
@@ -52,6 +56,7 @@ impl Derived {
             Self::Carving | Self::Categories => &[],
             Self::Pools => &[Self::Carving],
             Self::Steps => &[Self::Categories],
+            Self::Context => &[Self::Categories, Self::Steps],
             Self::Findings | Self::WhatIf => &[Self::Carving, Self::Categories, Self::Steps],
             Self::Simulated => &[Self::Carving, Self::Categories, Self::Steps, Self::Findings],
         }
@@ -65,6 +70,7 @@ pub(crate) struct DeviceData {
     categories: OnceLock<Categories>,
     pools: OnceLock<Option<PoolEnvelope>>,
     steps: OnceLock<Option<Steps>>,
+    context: OnceLock<BlockContext>,
     findings: OnceLock<Vec<Finding>>,
     notes: OnceLock<Notes>,
     what_if: OnceLock<Option<WhatIf>>,
@@ -108,6 +114,10 @@ impl SnapshotEntry {
                     let phases = self.categories(index).phases();
                     fill!(data.steps, Steps::sliced(snapshot, trace, phases, budget));
                 }
+                Derived::Context => {
+                    let target = Target { path: &self.path, entry: self, index };
+                    fill!(data.context, BlockContext::sliced(target, budget));
+                }
                 Derived::Findings => fill!(data.findings, self.find(index, budget)),
                 Derived::WhatIf => fill!(data.what_if, self.calibrate(index, budget)),
                 Derived::Simulated => {
@@ -150,6 +160,17 @@ impl SnapshotEntry {
         self.data[index].steps.get_or_init(find).as_ref()
     }
 
+    /// What the blocks of the trace at `index` belong to.
+    pub fn block_context(&self, index: usize) -> &BlockContext {
+        run_to_completion(self.derive(Derived::Context, index, &mut Budget::unlimited()));
+        self.data[index].context.get().expect("it is derived")
+    }
+
+    /// [`Self::block_context`] if it is computed already.
+    pub fn known_context(&self, index: usize) -> Option<&BlockContext> {
+        self.data[index].context.get()
+    }
+
     /// Findings of the trace at `index`, by severity, then bytes.
     pub fn findings(&self, index: usize) -> &[Finding] {
         let find = || run_to_completion(self.find(index, &mut Budget::unlimited()));
@@ -189,6 +210,7 @@ impl SnapshotEntry {
         for data in &mut self.data {
             data.categories = OnceLock::new();
             data.steps = OnceLock::new();
+            data.context = OnceLock::new();
             data.findings = OnceLock::new();
             data.what_if = OnceLock::new();
             data.simulated = OnceLock::new();

@@ -19,6 +19,7 @@
 
 pub mod backward;
 mod band;
+mod block_context;
 pub mod blocks;
 pub mod changes;
 pub mod check;
@@ -53,6 +54,7 @@ mod target;
 pub mod text;
 pub mod what_if;
 
+pub use block_context::{BlockContext, SiteSum};
 pub use derived::Derived;
 pub use frames::{
     FrameRecord, StackTable, block_site, frame, frames, owned_frames, row_site, site,

@@ -36,6 +36,10 @@ pub struct FileSession {
     queries: Queries,
 }
 
+/// What the details of a block need.
+const BLOCK_NEEDS: [Derived; 4] =
+    [Derived::Carving, Derived::Categories, Derived::Steps, Derived::Context];
+
 /// The work of a slice, as [`vramscope_layout::Cost::work`] counts it: natively two to three
 /// milliseconds.
 pub(crate) const SLICE: u64 = 1 << 18;
@@ -293,17 +297,17 @@ impl FileSession {
     fn is_ready(&mut self, request: &Request) -> bool {
         let Some(file) = &self.file else { return true };
         let derived = &mut self.derived;
-        let mut is_carved = |device: DeviceRef| derived.is_ready(file, device, &[Derived::Carving]);
+        let mut is_derived = |device: DeviceRef| derived.is_ready(file, device, &BLOCK_NEEDS);
         match *request {
             Request::Pick { target, ref layer, .. } => {
                 queries::target(file, target).is_none()
                     || (derived.is_ready(file, target, &queries::needs(layer))
                         && self.queries.tiles.timeline(file, target, layer).is_some())
             }
-            Request::Block { target, .. } => is_carved(target),
+            Request::Block { target, .. } => is_derived(target),
             Request::Find { part, ref reference, .. } => {
                 let device = reference.split_once(':').and_then(|(device, _)| device.parse().ok());
-                device.is_none_or(|device| is_carved(DeviceRef { part, device }))
+                device.is_none_or(|device| is_derived(DeviceRef { part, device }))
             }
             _ => true,
         }

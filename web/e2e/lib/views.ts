@@ -176,7 +176,7 @@ export class Views {
     if (key) await keyboard.up(key);
   }
 
-  table(what: "blocks" | "events"): Grid {
+  table(what: "blocks" | "events" | "code"): Grid {
     return new Grid(this.page.getByTestId(`${what}-table`));
   }
 

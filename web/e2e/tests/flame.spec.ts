@@ -34,6 +34,10 @@ async function openFlame(viewer: Viewer) {
   const hide = pane.getByRole("button", { name: "hide framework" });
   await hide.click();
   await expect(hide).toHaveAttribute("aria-pressed", "false");
+  // The graph takes all of the view.
+  const table = pane.getByRole("button", { name: "table", exact: true });
+  if ((await table.getAttribute("aria-pressed")) === "true") await table.click();
+  await expect(table).toHaveAttribute("aria-pressed", "false");
   await expect(pane.locator(".flame-name").first()).toBeVisible();
   return { views, pane, total, expectTotal };
 }

@@ -1,9 +1,10 @@
 //! Answers to queries of the views: rows with display texts and exact values.
 
 use super::{
-    BlockPage, CategoryRow, EventPage, FlameBox, FlameInfo, FlameNode, GroupCard, GroupLabel,
-    Legend, Limit, Minimap, NextBlock, Phases, RankCard, ReservedLine, ScenarioCard, SearchResult,
-    SegmentRow, SegmentsInfo, SimulatedCurve, Tracks, UsualScenarios, WhatIfCard,
+    BlockPage, CategoryRow, CodePage, EventPage, FlameBox, FlameInfo, FlameNode, GroupCard,
+    GroupLabel, Legend, Limit, Minimap, NextBlock, Phases, RankCard, ReservedLine, Sandwich,
+    ScenarioCard, SearchResult, SegmentRow, SegmentsInfo, SimulatedCurve, Tracks, UsualScenarios,
+    WhatIfCard,
 };
 use crate::{DetailRow, Hit, Quantity, Span, StackDetail};
 use serde::{Deserialize, Serialize};
@@ -53,7 +54,7 @@ pub enum Answer {
     /// the longest to the shortest. Empty if the block does not exist.
     Names(Vec<Vec<String>>),
     /// The answer to `Search`; null if the text is empty or invalid.
-    Search(Option<SearchResult>),
+    Search(Option<Box<SearchResult>>),
     /// The answer to `Group`; null if the text is empty or invalid.
     Group(Option<Box<GroupCard>>),
     /// The answer to `Segments`.
@@ -68,6 +69,10 @@ pub enum Answer {
     FlameBoxes(Vec<FlameBox>),
     /// The answer to `FlameNode`; null if the node does not exist.
     FlameNode(Option<Box<FlameNode>>),
+    /// The answer to `Code`.
+    Code(CodePage),
+    /// The answer to `Sandwich`; null if the frame does not exist.
+    Sandwich(Option<Box<Sandwich>>),
     /// The answer to `Settings`.
     Settings(SettingsCard),
     /// The answer to `WhatIf`.

@@ -2,7 +2,7 @@
 
 use super::Query;
 use vramscope_report::Derived::{
-    self, Carving, Categories, Findings, Pools, Simulated, Steps, WhatIf,
+    self, Carving, Categories, Context, Findings, Pools, Simulated, Steps, WhatIf,
 };
 
 /// The priority of a query.
@@ -63,7 +63,7 @@ specs! {
     Legend:         Short, replaces, [Carving, Categories];
     ReservedLine:   Short, replaces, [];
     Limit:          Short, replaces, [];
-    Peak:           Long,  queues,   [Carving, Categories, Pools];
+    Peak:           Long,  queues,   [Carving, Categories, Pools, Context];
     StateAt:        Short, replaces, [Carving, Categories, Pools];
     Markers:        Short, replaces, [];
     Range:          Short, replaces, [];
@@ -71,7 +71,7 @@ specs! {
     Blocks:         Short, replaces, [Carving, Categories];
     Export:         Long,  queues,   [Carving, Categories];
     Convert:        Long,  queues,   [Carving];
-    Next:           Short, queues,   [Carving, Categories, Steps];
+    Next:           Short, queues,   [Carving, Categories, Steps, Context];
     Hit:            Short, replaces, [];
     GroupLabels:    Long,  replaces, [Categories];
     Names:          Short, replaces, [];
@@ -84,6 +84,8 @@ specs! {
     Flame:          Short, queues,   [Carving];
     FlameBoxes:     Short, replaces, [Carving];
     FlameNode:      Short, replaces, [Carving];
+    Code:           Short, replaces, [Carving, Categories, Steps];
+    Sandwich:       Short, replaces, [Carving, Categories, Steps];
     Frame:          Short, queues,   [Categories];
     Side:           Long,  queues,   [Carving, Categories, Steps, Findings];
     Settings:       Long,  queues,   [Carving, Categories, Steps];

@@ -1,14 +1,18 @@
 //! The details of a block: its rows, call stack and text for the clipboard.
 
+use super::card::fraction;
+use super::findings::place;
 use super::hover::lifetime;
 use super::tiles::layout_axis;
 use std::fmt::Write as _;
 use vramscope_analysis::{Block, NoStack, Origin, Trace, is_library};
 use vramscope_layout::site_color;
 use vramscope_protocol::{AxisKind, BlockDetail, DetailRow, FrameRow, Span, StackDetail};
-use vramscope_report::{LoadedFile, Quantity, Target, backward, notes, text};
+use vramscope_report::{
+    BlockContext, LoadedFile, Quantity, Target, backward, block_site, notes, site, slot_of, text,
+};
 use vramscope_snapshot::{Events, Frame, PoolIndex, SegmentType, Snapshot, StackId, StrId};
-use vramscope_units::EventIndex;
+use vramscope_units::{Bytes, EventIndex};
 
 /// The details of the block that a reference names: `<device>:<address>@<event|pre>`.
 pub(crate) fn find_block(file: &LoadedFile, part: u32, reference: &str) -> Option<BlockDetail> {
@@ -29,6 +33,7 @@ pub(crate) fn block(at: Target<'_>, index: u32) -> Option<BlockDetail> {
     let block = trace.blocks.get(index as usize)?;
     let bytes = Quantity::bytes(block.bytes);
     let rows = rows(at, block, index);
+    let terms = vec![format!("site:{}", block_site(at, block))];
     let stack = stack(snapshot, block.stack, note(trace, block));
     let reference = text::block_reference(trace, block);
     let copy = copy(&bytes.exact, &reference, &rows, &stack);
@@ -40,6 +45,7 @@ pub(crate) fn block(at: Target<'_>, index: u32) -> Option<BlockDetail> {
         bytes,
         address: text::block_address(block),
         rows,
+        terms,
         stack,
         copy,
         color: site_color(&at.entry.sites, block.stack).word(),
@@ -65,6 +71,9 @@ fn rows(at: Target<'_>, block: &Block, index: u32) -> Vec<DetailRow> {
     };
     let raw = |event: EventIndex| Some(event.0.to_string());
     row("requested", "requested", block.bytes.exact(), Some(block.bytes.0.to_string()));
+    for (key, label, text) in context(at, block, index) {
+        row(key, label, text, None);
+    }
     let size = carving.sizes[index as usize];
     row("block_bytes", "block size", size.exact(), Some(size.0.to_string()));
     row("address", "address", text::block_address(block), None);
@@ -90,6 +99,14 @@ fn rows(at: Target<'_>, block: &Block, index: u32) -> Vec<DetailRow> {
         None => {}
     }
     let is_pending = || !carving.is_allocated(trace, index, trace.slots() - 1);
+    let free = block.free_requested().or(block.free_completed());
+    let freed_at = free.map(|event| {
+        let row = trace.device.events.start + event.0;
+        snapshot.events.stack(row)
+    });
+    if let Some(stack) = freed_at.filter(|&stack| stack != StackId::EMPTY) {
+        row("freed_at", "freed at", site(at.entry, stack), None);
+    }
     match block.free_completed() {
         Some(event) => {
             row("free_completed", "free completed", text::event(trace, event), raw(event));
@@ -117,12 +134,6 @@ fn rows(at: Target<'_>, block: &Block, index: u32) -> Vec<DetailRow> {
         lifetime(trace, block),
         Some((block.leaves - block.enters).to_string()),
     );
-    let guess = at.entry.categories(at.index).get(index);
-    let category = match guess.candidates {
-        Some([first, second]) => format!("unknown: {} or {}", first.name(), second.name()),
-        None => guess.category.name().replace('_', " "),
-    };
-    row("category", "category", category, None);
     let handle = snapshot.stream(block.stream);
     row("stream", "stream", text::stream(snapshot, block.stream), Some(handle.to_string()));
     row("pool", "pool", pool(snapshot, trace, block), None);
@@ -157,6 +168,69 @@ fn rows(at: Target<'_>, block: &Block, index: u32) -> Vec<DetailRow> {
         }
     }
     rows
+}
+
+/// What a block belongs to: its category, its place among the blocks of its call site, its share
+/// of the peak, and the step and phase that allocated it.
+fn context(at: Target<'_>, block: &Block, index: u32) -> Vec<(&'static str, &'static str, String)> {
+    let guess = at.entry.categories(at.index).get(index);
+    let category = match guess.candidates {
+        Some([first, second]) => format!("unknown: {} or {}", first.name(), second.name()),
+        None => guess.category.name().replace('_', " "),
+    };
+    let mut rows = vec![("category", "category", category)];
+    let context = at.entry.block_context(at.index);
+    rows.push(("site", "call site", of_site(at, block, context)));
+    if let Some([own, site]) = peak_shares(at, block, context) {
+        rows.push(("peak_share", "share of the peak", own + &site));
+    }
+    if let Some(part) = context.part(block) {
+        let place = place(at, part.step, Some(part.phase.name()));
+        rows.push(("place", "allocated in", place));
+    }
+    rows
+}
+
+/// `1 of 56 blocks of gpt.py:43 forward, 7.66 GiB`: the live blocks at the peak if the block is one
+/// of them, else all blocks of its call site.
+fn of_site(at: Target<'_>, block: &Block, context: &BlockContext) -> String {
+    let (sum, site) = (context.site(at, block), block_site(at, block));
+    let (blocks, bytes, when) = if is_at_peak(at.trace(), block) {
+        (sum.peak_blocks, sum.peak_bytes, "at the peak")
+    } else {
+        (sum.blocks, sum.bytes, "in all")
+    };
+    let count = Quantity::count(blocks, "block", "blocks").exact;
+    format!("{site}: 1 of {count}, {} {when}", Bytes(bytes))
+}
+
+fn is_at_peak(trace: &Trace, block: &Block) -> bool {
+    let slot = slot_of(trace.requested_band.peak_event);
+    block.enters <= slot && slot < block.leaves
+}
+
+/// The block's share of the peak: `0.4 %`, and that of its call site, if it has other blocks there:
+/// `, 18.2 % with 55 others of its call site`. `None` for a block that is not live at the peak.
+pub(super) fn peak_shares(
+    at: Target<'_>,
+    block: &Block,
+    context: &BlockContext,
+) -> Option<[String; 2]> {
+    let trace = at.trace();
+    if !is_at_peak(trace, block) {
+        return None;
+    }
+    let peak = trace.requested.at(slot_of(trace.requested_band.peak_event));
+    let sum = context.site(at, block);
+    let percent = |bytes: u64| format!("{:.1} %", 100.0 * fraction(bytes, peak));
+    let site = match sum.peak_blocks.saturating_sub(1) {
+        0 => String::new(),
+        others => {
+            let others = Quantity::count(others, "other", "others").exact;
+            format!(", {} with {others} of its call site", percent(sum.peak_bytes))
+        }
+    };
+    Some([percent(block.bytes.0), site])
 }
 
 /// The pool and its size class, from the alloc event or from the final segment at the address.

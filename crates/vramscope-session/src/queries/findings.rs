@@ -73,7 +73,7 @@ pub(super) fn without_tables(finding: FindingRecord) -> FindingRow {
 }
 
 /// `step 3, backward`; empty if neither is known.
-fn place(at: Target<'_>, step: Option<u32>, phase: Option<&str>) -> String {
+pub(super) fn place(at: Target<'_>, step: Option<u32>, phase: Option<&str>) -> String {
     let [word, _] = phases::words(at.entry.steps(at.index));
     let step = step.map(|step| format!("{word} {}", grouped(step.into())));
     step.into_iter().chain(phase.map(str::to_owned)).collect::<Vec<_>>().join(", ")

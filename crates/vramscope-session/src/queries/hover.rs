@@ -1,5 +1,7 @@
 //! Tooltips and labels of blocks.
 
+use super::block_detail::peak_shares;
+use super::findings::place;
 use vramscope_analysis::{Block, Trace};
 use vramscope_layout::{Picked, site_color};
 use vramscope_protocol::Hit;
@@ -33,7 +35,19 @@ pub(crate) fn tooltip(at: Target<'_>, picked: &Picked, group: Option<String>) ->
         } else {
             format!("lifetime {lifetime}")
         };
-        (bytes.text.clone(), site_of(picked.block), vec![life, text::block_address(block)])
+        let mut lines: Vec<String> = Vec::new();
+        // The pointer does not wait for what is computed once.
+        if let Some(context) = at.entry.known_context(at.index) {
+            let category = at.entry.categories(at.index).get(picked.block).category;
+            let part = context.part(block);
+            let place = part.map(|part| place(at, part.step, Some(part.phase.name())));
+            let words = [Some(category.name().replace('_', " ")), place];
+            lines.push(words.into_iter().flatten().collect::<Vec<_>>().join(" · "));
+            let shares = peak_shares(at, block, context);
+            lines.extend(shares.map(|[own, site]| format!("{own} of the peak{site}")));
+        }
+        lines.extend([life, text::block_address(block)]);
+        (bytes.text.clone(), site_of(picked.block), lines)
     };
     Hit {
         block: picked.block,

@@ -6,6 +6,7 @@
 mod block_detail;
 mod blocks;
 mod card;
+mod code;
 mod compare;
 mod detail_card;
 mod disambiguate;
@@ -62,6 +63,7 @@ pub(crate) struct Queries {
     events: events::Cache,
     blocks: blocks::Cache,
     flames: flame::Graphs,
+    code: code::Tables,
     scenarios: what_if::Scenarios,
 }
 
@@ -73,6 +75,7 @@ impl Default for Queries {
             events: events::Cache::default(),
             blocks: blocks::Cache::default(),
             flames: flame::Graphs::default(),
+            code: code::Tables::default(),
             scenarios: what_if::Scenarios::default(),
         }
     }
@@ -177,6 +180,13 @@ impl Queries {
                 self.flames.is_ready(file, device, &flame),
                 Answer::FlameNode(self.flames.get(at, device, &flame).node(at, node).map(Box::new))
             ),
+            Query::Code { spec, from, count } => cached!(
+                self.code.is_ready(file, device, &spec),
+                Answer::Code(self.code.page(at, device, &spec, page(from, count)))
+            ),
+            Query::Sandwich { spec, frame } => task!(on, |at, budget| Answer::Sandwich(
+                code::sandwich(at, &spec, frame, budget).await.map(Box::new)
+            )),
             Query::Segments { rows } => cached!(
                 self.tiles.orders.is_ready(file, device, &rows),
                 Answer::Segments(self.tiles.orders.get(at, device, &rows).info(&rows))
@@ -286,7 +296,9 @@ impl Queries {
                 blocks.iter().map(|&block| hover::block_labels(at, block)).collect()
             )),
             Query::Search { text } => {
-                task!(on, |at, budget| Answer::Search(groups::search(at, &text, budget).await))
+                task!(on, |at, budget| Answer::Search(
+                    groups::search(at, &text, budget).await.map(Box::new)
+                ))
             }
             Query::Group { text, event } => task!(on, |at, budget| Answer::Group(
                 groups::group(at, &text, event, budget).await.map(Box::new)

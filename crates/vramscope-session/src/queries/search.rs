@@ -13,6 +13,7 @@
 //! | `site:gpt.py:43`, `site:gpt.py:43 forward` | by call site, as tables spell it |
 //! | `via:adam.py:183` | some frame of the stack is this one |
 //! | `path:a.py:1 main › b.py:2 run` | the outermost frames of the stack; `leaf:` the innermost |
+//! | `path:› a.py:1 main` | the same, and no frames of the framework lie between |
 //! | `category:activation` | by category |
 //! | `phase:backward`, `step:3`, `step:3-5` | by the phase and step of the alloc |
 //! | `stream:0`, `pool:private`, `pool:small`, `rank:3` | by place |
@@ -23,8 +24,8 @@ mod terms;
 mod words;
 
 use self::resolve::Test;
-pub(super) use self::terms::STEP;
 use self::terms::parse;
+pub(super) use self::terms::{STEP, WHOLE};
 use self::words::Words;
 use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_report::{Quantity, Target};

@@ -1,11 +1,12 @@
 //! Groups of blocks by filters, compared with the reports of the program.
 
 use super::events::filter;
-use super::harness::{GPT, Opened, load_file, number, open, report_target, table};
+use super::harness::{GPT, Opened, TARGET, load_file, number, open, report_target, table};
 use super::value;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use vramscope_protocol::views::{Answer, FlameSpec, GroupCard, Query, SearchResult};
+use vramscope_protocol::{BlockDetail, Request, Response};
 use vramscope_report::blocks::{BlockRecord, Sort, blocks};
 use vramscope_report::peak::{BandKind, peak};
 use vramscope_report::phases::phases;
@@ -22,9 +23,17 @@ impl Opened {
         }
     }
 
+    fn detail(&mut self, block: u32) -> BlockDetail {
+        self.session.post(Request::Block { id: 6, target: TARGET, block });
+        match self.session.step().expect("an answer").response {
+            Response::Block { id: 6, detail: Some(detail) } => detail,
+            other => panic!("{other:?}"),
+        }
+    }
+
     fn found(&mut self, text: &str) -> SearchResult {
         match self.ask(Query::Search { text: text.into() }) {
-            Answer::Search(found) => found.unwrap_or_else(|| panic!("{text} is valid")),
+            Answer::Search(found) => *found.unwrap_or_else(|| panic!("{text} is valid")),
             other => panic!("{other:?}"),
         }
     }
@@ -342,4 +351,59 @@ fn events_of_chosen_blocks_match() {
     assert_eq!(page.total as usize, events.len());
     let rows: Vec<u32> = page.rows.iter().map(|row| row.event).collect();
     assert_eq!(rows, events.into_iter().take(500).collect::<Vec<_>>());
+}
+
+#[test]
+fn details_and_tooltips_name_the_category_the_call_site_and_the_step() {
+    let mut opened = open(GPT);
+    // The context comes with the first answer about the peak.
+    let _ = opened.ask(Query::Peak {});
+    let file = load_file(GPT);
+    let at = report_target(&file);
+    let report = phases(at, None);
+    let (trace, peak_slot) = (at.trace(), slot_of(at.trace().requested_band.peak_event));
+    let sites: Vec<String> = trace.blocks.iter().map(|block| block_site(at, block)).collect();
+    let is_live =
+        |i: usize| trace.blocks[i].enters <= peak_slot && peak_slot < trace.blocks[i].leaves;
+    let (mut in_steps, mut freed) = (0, 0);
+    for index in (0..trace.blocks.len()).step_by(53) {
+        let block = &trace.blocks[index];
+        let of = |key: &str, rows: &[vramscope_protocol::DetailRow]| {
+            rows.iter().find(|row| row.key == key).map(|row| row.text.clone())
+        };
+        let hit = super::harness::hit(&mut opened, index as u32).expect("a block");
+        let detail = opened.detail(index as u32);
+        let same: Vec<usize> = (0..sites.len()).filter(|&i| sites[i] == sites[index]).collect();
+        let live: Vec<usize> = same.iter().copied().filter(|&i| is_live(i)).collect();
+        let (group, when) = if is_live(index) { (&live, "at the peak") } else { (&same, "in all") };
+        let bytes: u64 = group.iter().map(|&i| trace.blocks[i].bytes.0).sum();
+        let count = if group.len() == 1 {
+            "1 block".to_owned()
+        } else {
+            format!("{} blocks", vramscope_units::grouped(group.len() as u64))
+        };
+        let expected =
+            format!("{}: 1 of {count}, {} {when}", sites[index], vramscope_units::Bytes(bytes));
+        assert_eq!(of("site", &detail.rows), Some(expected));
+        assert_eq!(detail.terms, [format!("site:{}", sites[index])]);
+        assert_eq!(of("peak_share", &detail.rows).is_some(), is_live(index));
+        let category = of("category", &detail.rows).expect("a category");
+        let step = block.alloc_event().and_then(|event| {
+            report.steps.iter().find(|step| step.begin <= event.0 && event.0 < step.end)
+        });
+        if let Some(step) = step {
+            in_steps += 1;
+            let place = of("place", &detail.rows).expect("a place");
+            assert!(place.starts_with(&format!("step {}, ", step.step)), "{place}");
+            assert!(hit.lines[0].ends_with(&place), "{:?}", hit.lines);
+        }
+        if !category.starts_with("unknown:") {
+            assert!(hit.lines[0].starts_with(&category), "{:?} {category}", hit.lines);
+        }
+        if is_live(index) {
+            assert!(hit.lines[1].contains(" % of the peak"), "{:?}", hit.lines);
+        }
+        freed += usize::from(of("freed_at", &detail.rows).is_some());
+    }
+    assert!(in_steps > 10 && freed > 10, "{in_steps} {freed}");
 }

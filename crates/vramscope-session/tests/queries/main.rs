@@ -13,6 +13,7 @@ macro_rules! answer {
 
 mod blocks;
 mod cards;
+mod code;
 mod compare;
 mod edge_files;
 mod events;

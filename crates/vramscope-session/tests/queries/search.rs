@@ -8,7 +8,7 @@ use vramscope_report::{FrameRecord, frames};
 impl Opened {
     fn search(&mut self, text: &str) -> Option<SearchResult> {
         match self.ask(Query::Search { text: text.into() }) {
-            Answer::Search(found) => found,
+            Answer::Search(found) => found.map(|found| *found),
             other => panic!("{other:?}"),
         }
     }

@@ -12,7 +12,7 @@ export const SPARK = [200, 32] as const;
 export const MINIMAP = [1000, 100] as const;
 export const COMPARED = [1200, 200] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
-export const REPLACED = ["tracks", "phases", "legend", "reservedLine", "limit", "stateAt", "markers", "range", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "flameBoxes", "flameNode", "usualScenarios", "scenario", "simulatedCurve"] as const;
+export const REPLACED = ["tracks", "phases", "legend", "reservedLine", "limit", "stateAt", "markers", "range", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "flameBoxes", "flameNode", "code", "sandwich", "usualScenarios", "scenario", "simulatedCurve"] as const;
 
 export type Quantity = { 
 /**
@@ -525,6 +525,10 @@ address: string,
  * The block's properties in display order.
  */
 rows: Array<DetailRow>, 
+/**
+ * The terms of a search for the blocks of the call site.
+ */
+terms: Array<string>, 
 /**
  * The call stack, innermost frame first.
  */
@@ -1118,7 +1122,27 @@ flame: FlameSpec,
 /**
  * The node, which is the strip's block.
  */
-node: number, } } | { "frame": { 
+node: number, } } | { "code": { 
+/**
+ * The content and order.
+ */
+spec: CodeSpec, 
+/**
+ * Index of the first row.
+ */
+from: number, 
+/**
+ * The maximum number of rows.
+ */
+count: number, } } | { "sandwich": { 
+/**
+ * The blocks.
+ */
+spec: CodeSpec, 
+/**
+ * [`CodeRow::frame`].
+ */
+frame: number, } } | { "frame": { 
 /**
  * The function.
  */
@@ -1300,7 +1324,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": FindingList } | { "minimap": Minimap } | { "phases": Phases } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": ReservedLine } | { "limit": Limit } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": RankCard } | { "findings": FindingList } | { "minimap": Minimap } | { "phases": Phases } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": ReservedLine } | { "limit": Limit } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
 
 export type RankCard = { 
 /**
@@ -2346,6 +2370,140 @@ behind: number | null,
  * The parent node; null for the root.
  */
 above: number | null, };
+
+export type CodeSpec = { 
+/**
+ * A search as in [`Query::Search`](super::Query::Search); empty for all blocks.
+ */
+text: string, 
+/**
+ * The event of the time cursor, -1 before the window; null without a cursor.
+ */
+event: number | null, 
+/**
+ * True to leave out frames of PyTorch, Python and C++.
+ */
+hideFramework: boolean, 
+/**
+ * The column to sort by.
+ */
+sort: CodeSort, 
+/**
+ * True for the largest first.
+ */
+descending: boolean, 
+/**
+ * The keys of rows whose children are listed.
+ */
+open: Array<string>, };
+
+export type CodeSort = "total" | "own" | "cursor" | "growth" | "blocks" | "largest" | "name";
+
+export type CodePage = { 
+/**
+ * The number of listed rows.
+ */
+total: number, 
+/**
+ * Index of the first row.
+ */
+from: number, 
+/**
+ * The rows.
+ */
+rows: Array<CodeRow>, };
+
+export type CodeRow = { 
+/**
+ * The number of the row among all places.
+ */
+place: number, 
+/**
+ * A stable key.
+ */
+key: string, 
+/**
+ * 0 for a module, 1 for a file, 2 for a line.
+ */
+depth: number, 
+/**
+ * The module, the file's name, or the line with its function.
+ */
+label: string, 
+/**
+ * The path of the module or file, or the line's function with its place.
+ */
+title: string, 
+/**
+ * Whether the children are listed; null for a line, which has none.
+ */
+open: boolean | null, 
+/**
+ * Bytes at the peak of blocks whose call stack goes through the place.
+ */
+total: Quantity, 
+/**
+ * The same as a percentage of the peak: `43.2 %`.
+ */
+percent: string, 
+/**
+ * Bytes at the peak of blocks that the place allocates itself.
+ */
+own: Quantity, 
+/**
+ * Bytes at the time cursor; null without a cursor.
+ */
+cursor: Quantity | null, 
+/**
+ * What the bytes at the ends of steps grow by, per step; null without two steps.
+ */
+growth: Quantity | null, 
+/**
+ * The number of blocks in the window.
+ */
+blocks: Quantity, 
+/**
+ * The largest block.
+ */
+largest: Quantity, 
+/**
+ * The category with most bytes at the peak; empty if there are none.
+ */
+category: string, 
+/**
+ * The color word of the category.
+ */
+color: number, 
+/**
+ * The terms of a search for the blocks.
+ */
+terms: Array<string>, 
+/**
+ * The frame for `Sandwich`; null for modules and files.
+ */
+frame: number | null, };
+
+export type Sandwich = { 
+/**
+ * The line with its function: `gpt.py:43 forward`.
+ */
+title: string, 
+/**
+ * Bytes at the peak of blocks whose call stack goes through the line.
+ */
+total: Quantity, 
+/**
+ * Bytes at the peak of blocks that the line allocates itself.
+ */
+own: Quantity, 
+/**
+ * The frames that call the line, most bytes first.
+ */
+callers: Array<StackShareRow>, 
+/**
+ * The frames that the line calls, most bytes first.
+ */
+callees: Array<StackShareRow>, };
 
 export type SettingsCard = { 
 /**

@@ -1,6 +1,14 @@
 // Groups of blocks: chosen rows, steps, and the results below the search box.
 
 export const groups = `
+.fact-link {
+  padding: 0;
+  color: inherit;
+  font: inherit;
+  text-align: left;
+  text-decoration: underline dotted var(--faint);
+  text-underline-offset: 3px;
+}
 .details-note { color: var(--dim); font-size: var(--small); font-weight: 450; letter-spacing: 0; }
 button.share[aria-pressed="true"] { background: var(--tint); }
 .step-bars {
@@ -57,5 +65,43 @@ button.share[aria-pressed="true"] { background: var(--tint); }
   font-size: var(--small);
 }
 .results-more { padding: 4px; font-size: var(--small); }
+.flame { container: flame / inline-size; }
+.flame-body { display: flex; flex: 1; min-height: 0; }
+.flame-body > .plot { flex: 1 1 50%; min-width: 0; }
+.code {
+  display: flex;
+  flex: 0 1 58%;
+  flex-direction: column;
+  min-width: 0;
+  border-left: 1px solid var(--line);
+}
+.code .table { flex: 1; min-height: 0; }
+.code-name { padding-left: calc(var(--depth) * 14px); }
+.code-leaf { display: inline-block; width: 18px; }
+.code-toggle {
+  width: 18px;
+  height: 18px;
+  padding: 0;
+  border: 0;
+  background: none;
+  color: var(--dim);
+  vertical-align: middle;
+  cursor: pointer;
+}
+.code-toggle:hover { color: var(--text); }
+.code-toggle .icon { width: 9px; height: 9px; }
+.sandwich {
+  flex: none;
+  max-height: 45%;
+  padding: 8px 12px;
+  overflow: auto;
+  border-top: 1px solid var(--line);
+}
+.sandwich-sides { display: grid; grid-template-columns: 1fr 1fr; gap: 16px; }
+.sandwich h5 { margin: 6px 0 2px; color: var(--dim); font-size: var(--small); font-weight: 500; }
+@container flame (width < 900px) {
+  .flame-body[data-table="true"] > .plot { display: none; }
+  .code { flex: 1 1 auto; border-left: 0; }
+}
 .flame-weight { margin-left: auto; padding-left: 8px; opacity: 0.8; white-space: nowrap; }
 `;

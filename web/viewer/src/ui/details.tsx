@@ -40,7 +40,7 @@ export function Details({ navigation, ...owners }: BlockOwners & Uses<"navigatio
 
 function Block({ detail, ...owners }: BlockOwners & { detail: BlockDetail }) {
   const { selection, appearance } = owners;
-  const { bytes, rows, stack, color, reference } = detail;
+  const { bytes, rows, terms, stack, color, reference } = detail;
   return (
     <article aria-labelledby="details-title" data-reference={reference}>
       <div class="details-kind">
@@ -62,7 +62,18 @@ function Block({ detail, ...owners }: BlockOwners & { detail: BlockDetail }) {
       <dl class="rows">
         {rows.map(({ key, label, text, raw }) => (
           <Fact key={key} name={key} label={label} raw={raw}>
-            {text}
+            {key === "site" ? (
+              <button
+                type="button"
+                class="link fact-link"
+                title="Choose all blocks of this call site"
+                onClick={(event) => owners.workspace.peek()?.stores.groups.choose(terms, event)}
+              >
+                {text}
+              </button>
+            ) : (
+              text
+            )}
           </Fact>
         ))}
       </dl>

@@ -1,27 +1,29 @@
 // The flame graph of call stacks: at the peak, at the cursor or over a range.
 
 import { effect, type Signal, signal, useSignal } from "@preact/signals";
-import { Fragment } from "preact";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { resource, stopAll } from "../client/resource.js";
 import { type FlameBox, type FlameSpec, type FlameStep, ROW_UNITS } from "../generated/protocol.js";
 import { Canvas } from "../ui/canvas.js";
 import { NoPicture } from "../ui/messages.js";
 import { RowsBar } from "../ui/rows-bar.js";
 import { Tooltip } from "../ui/tooltip.js";
+import { Code } from "./code.js";
 import { Toggle } from "./controls.js";
+import { Path } from "./flame-path.js";
 import { FlamePlot } from "./flame-plot.js";
 import { WEIGHTS } from "./flame-weights.js";
 import { type Box, Overlay, placed } from "./overlay.js";
 import { PictureButtons } from "./picture-buttons.js";
+import type { ViewProperties } from "./ui.js";
 import type { ViewUses } from "./workspace.js";
 
 /** Narrower nodes have no name, in CSS pixels. */
 const MIN_NAME_WIDTH = 28;
 /** Narrower nodes have a name without its weight, in CSS pixels. */
 const MIN_WEIGHT_WIDTH = 170;
-/** Steps at the end of the breadcrumb that are always shown. */
-const LAST_STEPS = 2;
+/** A narrower view opens without the table, in CSS pixels. */
+const TABLE_WIDTH = 900;
 
 type FlameOwners = ViewUses<
   "selection" | "viewSelection" | "filters" | "groups" | "navigation" | "plots" | "status"
@@ -116,44 +118,6 @@ interface NodeBox extends Box {
   box: FlameBox;
 }
 
-/** The breadcrumb: the whole graph, the frames between as one button, and the last steps. */
-function Path({ steps, to }: { steps: readonly FlameStep[]; to(step: FlameStep): void }) {
-  const isOpen = useSignal(false);
-  const folded = isOpen.value ? [] : steps.slice(1, -LAST_STEPS);
-  const shown = folded.length < 2 ? steps : [...steps.slice(0, 1), ...steps.slice(-LAST_STEPS)];
-  return (
-    <ol>
-      {shown.map((step, index) => (
-        <Fragment key={step.path}>
-          {index === 1 && shown.length < steps.length && (
-            <li>
-              <button
-                type="button"
-                class="link"
-                title={folded.map(({ text }) => text).join("\n")}
-                onClick={() => {
-                  isOpen.value = true;
-                }}
-              >
-                {folded.length} frames
-              </button>
-            </li>
-          )}
-          <li>
-            {index === shown.length - 1 ? (
-              <span aria-current="location">{step.text}</span>
-            ) : (
-              <button type="button" class="link" onClick={() => to(step)}>
-                {step.text}
-              </button>
-            )}
-          </li>
-        </Fragment>
-      ))}
-    </ol>
-  );
-}
-
 const CANVAS = {
   "data-testid": "flame-canvas",
   tabindex: "0",
@@ -161,12 +125,20 @@ const CANVAS = {
   "aria-label": "Flame graph: Tab moves through frames, Backspace goes up",
 };
 
-export function Flame({ appearance, ...owners }: FlameOwners & ViewUses<"appearance">) {
+type FlameProperties = FlameOwners & ViewUses<"appearance"> & ViewProperties;
+
+export function Flame({ appearance, shown, ...owners }: FlameProperties) {
   const { selection, viewSelection, plots } = owners;
   // biome-ignore lint/correctness/useExhaustiveDependencies: the owners never change
   const state = useMemo(() => open(owners), [selection]);
   useEffect(() => () => state.stop(), [state]);
   const { plot, info, boxes, zoom, up, to, openBlocks } = state;
+  const root = useRef<HTMLDivElement>(null);
+  const table = useSignal(false);
+  // The table is open where both have room.
+  useLayoutEffect(() => {
+    table.value = (root.current?.clientWidth ?? 0) >= TABLE_WIDTH;
+  }, [table]);
   const graph = info.value.value;
   const choice = viewSelection.flame.value;
   const items = useMemo<NodeBox[]>(
@@ -200,7 +172,7 @@ export function Flame({ appearance, ...owners }: FlameOwners & ViewUses<"appeara
     </button>
   );
   return (
-    <div class="flame">
+    <div class="flame" ref={root}>
       <div class="toolbar">
         <fieldset class="segmented small">
           <legend class="visually-hidden">Weight by</legend>
@@ -229,6 +201,11 @@ export function Flame({ appearance, ...owners }: FlameOwners & ViewUses<"appeara
           title="Hide frames of PyTorch, Python and C++ (H)"
           value={viewSelection.hideFramework}
           changed={() => set({})}
+        />
+        <Toggle
+          label="table"
+          title="Modules, files and lines with their memory, callers and callees"
+          value={table}
         />
         {graph?.matched && (
           <span
@@ -265,67 +242,70 @@ export function Flame({ appearance, ...owners }: FlameOwners & ViewUses<"appeara
           {graph && `${graph.total.text}: ${graph.text}`}
         </span>
       </nav>
-      <div
-        class="plot"
-        role="application"
-        aria-roledescription="flame graph"
-        aria-label={graph?.text ?? "Flame graph"}
-        onKeyDown={keydown}
-      >
-        <Canvas
-          plots={plots}
-          appearance={appearance}
-          plot={plot}
-          attributes={CANVAS}
-          make={(surface) =>
-            new FlamePlot(
-              surface,
-              {
-                click: (x, y, event) => {
-                  const hit = plot.peek()?.hitAt(x, y);
-                  if (event.altKey) up();
-                  else if (hit) void zoom(hit.block);
+      <div class="flame-body" data-table={table.value}>
+        <div
+          class="plot"
+          role="application"
+          aria-roledescription="flame graph"
+          aria-label={graph?.text ?? "Flame graph"}
+          onKeyDown={keydown}
+        >
+          <Canvas
+            plots={plots}
+            appearance={appearance}
+            plot={plot}
+            attributes={CANVAS}
+            make={(surface) =>
+              new FlamePlot(
+                surface,
+                {
+                  click: (x, y, event) => {
+                    const hit = plot.peek()?.hitAt(x, y);
+                    if (event.altKey) up();
+                    else if (hit) void zoom(hit.block);
+                  },
+                  doubleClick: () => undefined,
+                  marked: () => undefined,
+                  failed: (error) => plots.fail(error),
                 },
-                doubleClick: () => undefined,
-                marked: () => undefined,
-                failed: (error) => plots.fail(error),
-              },
-              plots.gestureOptions,
-            )
-          }
-        />
-        <NoPicture plots={plots} plot={plot.value} what="The flame graph" />
-        <Overlay plot={plot.value} items={items} class="names" label="Frames">
-          {({ box }, place) =>
-            place.width >= MIN_NAME_WIDTH && (
-              <button
-                type="button"
-                key={box.node}
-                class="flame-name"
-                data-node={box.node}
-                style={placed(place)}
-                onClick={(event) => (event.altKey ? up() : void zoom(box.node))}
-                onPointerMove={(event) => {
-                  const bounds = plot.peek()?.canvas.getBoundingClientRect();
-                  if (bounds)
-                    plot.peek()?.point(event.clientX - bounds.left, event.clientY - bounds.top);
-                }}
-                onPointerLeave={() => plot.peek()?.clearHover()}
-              >
-                <span>{box.text}</span>
-                {box.place && <span class="flame-place"> {box.place}</span>}
-                {place.width >= MIN_WEIGHT_WIDTH && (
-                  <span class="flame-weight" aria-hidden="true">
-                    {box.weight}
-                  </span>
-                )}
-              </button>
-            )
-          }
-        </Overlay>
-        <RowsBar plot={plot.value} units={(graph?.rows ?? 0) * ROW_UNITS} />
-        <Tooltip appearance={appearance} plot={plot.value} />
-        {graph && graph.total.raw === "0" && <p class="plot-state">No allocations here.</p>}
+                plots.gestureOptions,
+              )
+            }
+          />
+          <NoPicture plots={plots} plot={plot.value} what="The flame graph" />
+          <Overlay plot={plot.value} items={items} class="names" label="Frames">
+            {({ box }, place) =>
+              place.width >= MIN_NAME_WIDTH && (
+                <button
+                  type="button"
+                  key={box.node}
+                  class="flame-name"
+                  data-node={box.node}
+                  style={placed(place)}
+                  onClick={(event) => (event.altKey ? up() : void zoom(box.node))}
+                  onPointerMove={(event) => {
+                    const bounds = plot.peek()?.canvas.getBoundingClientRect();
+                    if (bounds)
+                      plot.peek()?.point(event.clientX - bounds.left, event.clientY - bounds.top);
+                  }}
+                  onPointerLeave={() => plot.peek()?.clearHover()}
+                >
+                  <span>{box.text}</span>
+                  {box.place && <span class="flame-place"> {box.place}</span>}
+                  {place.width >= MIN_WEIGHT_WIDTH && (
+                    <span class="flame-weight" aria-hidden="true">
+                      {box.weight}
+                    </span>
+                  )}
+                </button>
+              )
+            }
+          </Overlay>
+          <RowsBar plot={plot.value} units={(graph?.rows ?? 0) * ROW_UNITS} />
+          <Tooltip appearance={appearance} plot={plot.value} />
+          {graph && graph.total.raw === "0" && <p class="plot-state">No allocations here.</p>}
+        </div>
+        {table.value && shown && <Code {...owners} appearance={appearance} />}
       </div>
     </div>
   );

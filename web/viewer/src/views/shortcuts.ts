@@ -104,13 +104,13 @@ export const VIEW_SHORTCUTS: ShortcutGroup[] = [
       {
         keys: ["n"],
         shown: ["N"],
-        text: "Next search hit or finding",
+        text: "Next block of search and filters (without them: next finding)",
         press: withViews(({ steps }) => steps.nextHit(false)),
       },
       {
         keys: ["Shift+n"],
         shown: ["Shift N"],
-        text: "Previous search hit or finding",
+        text: "Previous block of search and filters, or finding",
         press: withViews(({ steps }) => steps.nextHit(true)),
       },
       {
@@ -225,7 +225,8 @@ export const VIEW_SHORTCUTS: ShortcutGroup[] = [
 
 /** Keys that act in one place only, for the sheet. */
 export const CONTEXT_KEYS: [shown: string, text: string][] = [
-  ["Enter", "Search: next hit (with Shift: previous)"],
+  ["Enter", "Search: make filters (empty: next block; with Shift: previous)"],
+  ["Ctrl click", "Rows: add to the filters"],
   ["Backspace", "Flame graph: up (also Alt+click)"],
   ["↑ ↓", "Tables: previous or next row"],
   ["← →", "Tabs: previous or next tab"],

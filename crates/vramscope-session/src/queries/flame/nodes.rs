@@ -1,7 +1,7 @@
 //! What the page shows of a flame graph: numbers, boxes with names, details of a node.
 
 use super::graph::{FRAMEWORK_ONLY, Graph};
-use crate::queries::search::STEP;
+use crate::queries::search::{STEP, WHOLE};
 use vramscope_protocol::views::{FlameBox, FlameInfo, FlameNode, FlameStep};
 use vramscope_report::{Quantity, Target, text};
 use vramscope_snapshot::Snapshot;
@@ -159,7 +159,11 @@ impl Graph {
         }
         labels.reverse();
         let key = if self.spec.inverted { "leaf" } else { "path" };
-        if labels.is_empty() { Vec::new() } else { vec![format!("{key}:{}", labels.join(STEP))] }
+        let start = if self.spec.hide_framework { "" } else { WHOLE };
+        match labels.as_slice() {
+            [] => Vec::new(),
+            labels => vec![format!("{key}:{start}{}", labels.join(STEP))],
+        }
     }
 
     /// The label of a node: `model.py:212 forward`.

@@ -1,6 +1,6 @@
 //! Terms with what they mean in one trace: the stacks, events and blocks that they match.
 
-use super::terms::{Address, Moment, Pool, Term};
+use super::terms::{Address, Moment, Path, Pool, Term};
 use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
 use vramscope_analysis::slicing::{Budget, strides};
@@ -211,16 +211,16 @@ async fn of_frame(at: Target<'_>, wanted: &str, budget: &mut Budget) -> Vec<bool
 }
 
 /// Stacks whose frames begin with a path, from the outermost frame on, or from the innermost.
-/// Frames of the framework that the path does not name are skipped.
+/// Frames of the framework that the path does not name are skipped, unless the path is whole.
 async fn of_path(
     at: Target<'_>,
-    path: &[String],
+    path: &Path,
     is_from_outermost: bool,
     budget: &mut Budget,
 ) -> Stacks {
     let snapshot = at.snapshot();
-    let mut steps: Vec<Vec<bool>> = Vec::with_capacity(path.len());
-    for step in path {
+    let mut steps: Vec<Vec<bool>> = Vec::with_capacity(path.frames.len());
+    for step in &path.frames {
         steps.push(of_frame(at, step, budget).await);
     }
     let mut is_framework: Vec<bool> = Vec::with_capacity(snapshot.frames.len());
@@ -237,7 +237,7 @@ async fn of_path(
             let Some(step) = next else { break };
             if step[frame.0 as usize] {
                 next = wanted.next();
-            } else if !is_framework[frame.0 as usize] {
+            } else if path.is_whole || !is_framework[frame.0 as usize] {
                 return false;
             }
         }
@@ -246,7 +246,7 @@ async fn of_path(
     let is_wanted = |stack: &[FrameId]| {
         if is_from_outermost { begins(&mut stack.iter().rev()) } else { begins(&mut stack.iter()) }
     };
-    let reason = if path.len() == 1 { path[0].as_str() } else { "" };
+    let reason = if let [only] = &path.frames[..] { only.as_str() } else { "" };
     of_stacks(at, is_wanted, reason, budget).await
 }
 

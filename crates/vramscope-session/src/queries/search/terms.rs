@@ -27,9 +27,9 @@ pub(super) enum Term {
     /// A frame of the call stack, as a call site.
     Via(String),
     /// The outermost frames of the call stack, as call sites.
-    Path(Vec<String>),
+    Path(Path),
     /// The innermost frames of the call stack, the innermost first.
-    Leaf(Vec<String>),
+    Leaf(Path),
     /// The category.
     Category(Category),
     /// The phase of the alloc.
@@ -48,6 +48,15 @@ pub(super) enum Term {
     Rank(u32),
     /// A moment at which the block is live.
     Live(Moment),
+}
+
+/// Frames from one end of a call stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Path {
+    /// The frames as call sites.
+    pub(super) frames: Vec<String>,
+    /// Whether these are all frames from that end. Else frames of the framework may lie between.
+    pub(super) is_whole: bool,
 }
 
 /// A pool of memory.
@@ -133,11 +142,10 @@ pub(super) fn parse(text: &str) -> Option<Parsed> {
                 Some((_, terms)) => terms.push(term),
                 None => keyed.push((key, vec![term])),
             }
+        } else if is_word(&lower) {
+            parsed.words.push(lower);
         } else {
-            match plain_term(&lower)? {
-                Some(term) => parsed.groups.push(vec![term]),
-                None => parsed.words.push(lower),
-            }
+            parsed.groups.push(vec![plain_term(&lower)?]);
         }
         parsed.texts.push(written);
     }
@@ -177,14 +185,21 @@ fn key_of(term: &str) -> Option<(&'static str, &str)> {
 
 /// Separates the frames of a path. C++ names contain other signs.
 pub(crate) const STEP: &str = " › ";
+/// The start of a path that has all frames of the stack from its end.
+pub(crate) const WHOLE: &str = "› ";
+
+fn path(value: &str) -> Path {
+    let whole = value.strip_prefix(WHOLE);
+    let frames = whole.unwrap_or(value).split(STEP).map(|step| step.trim().to_owned()).collect();
+    Path { frames, is_whole: whole.is_some() }
+}
 
 fn keyed_term(key: &str, value: &str) -> Option<Term> {
-    let steps = || value.split(STEP).map(|step| step.trim().to_owned()).collect();
     Some(match key {
         "site" => Term::Site(value.to_owned()),
         "via" => Term::Via(value.to_owned()),
-        "path" => Term::Path(steps()),
-        "leaf" => Term::Leaf(steps()),
+        "path" => Term::Path(path(value)),
+        "leaf" => Term::Leaf(path(value)),
         "category" => Term::Category(category(value)?),
         "phase" => Term::Phase(value.to_owned()),
         "step" => match value.split_once('-') {
@@ -199,14 +214,19 @@ fn keyed_term(key: &str, value: &str) -> Option<Term> {
     })
 }
 
-/// An address, a size, an event or a moment; `Some(None)` for a word.
-fn plain_term(part: &str) -> Option<Option<Term>> {
+/// Whether a part without a key is a word.
+fn is_word(part: &str) -> bool {
     // Python names such as `<module>` and `<lambda>` are words, not bounds.
     let is_name =
         part.strip_prefix('<').is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic()));
-    Some(Some(if part.starts_with(['>', '<', '=']) && !is_name {
-        size(part)?
-    } else if let Some(event) = part.strip_prefix('#') {
+    let is_bound = part.starts_with(['>', '<', '=']) && !is_name;
+    let is_marked = is_bound || ["#", "0x", "live@"].iter().any(|mark| part.starts_with(mark));
+    !is_marked && !is_bare_address(part) && !is_size(part)
+}
+
+/// An address, a size, an event or a moment.
+fn plain_term(part: &str) -> Option<Term> {
+    Some(if let Some(event) = part.strip_prefix('#') {
         Term::Event(number(event)?)
     } else if let Some(digits) = part.strip_prefix("0x") {
         Term::Address(address(digits)?)
@@ -214,11 +234,9 @@ fn plain_term(part: &str) -> Option<Option<Term>> {
         Term::Live(moment_of(moment)?)
     } else if is_bare_address(part) {
         Term::Address(address(part)?)
-    } else if is_size(part) {
-        size(part)?
     } else {
-        return Some(None);
-    }))
+        size(part)?
+    })
 }
 
 /// A number with or without separators: `1,024`.
@@ -396,10 +414,9 @@ impl<'a> Bound<'a> {
             "<=" => (0, floor),
             // A value with decimals was rounded for display, so it matches what rounds to it.
             "=" if self.decimals > 0 => rounded(),
-            "=" => (ceil, floor),
             // Without an operator, a value matches what rounds to it.
             "" if unit > 1 => rounded(),
-            "" => (ceil, floor),
+            "=" | "" => (ceil, floor),
             _ => return None,
         })
     }
@@ -483,8 +500,12 @@ mod tests {
             groups("\"site:gpt.py:43 Forward\" site:(backward)"),
             [[Term::Site("gpt.py:43 forward".into()), Term::Site("(backward)".into())]]
         );
-        let path = ["a.py:1 main", "b.py:2 <module>"].map(Into::into).to_vec();
-        assert_eq!(groups("\"path:a.py:1 main › b.py:2 <module>\""), [[Term::Path(path)]]);
+        let frames = ["a.py:1 main", "b.py:2 <module>"].map(String::from).to_vec();
+        let path = |is_whole| Path { frames: frames.clone(), is_whole };
+        let term = "\"path:a.py:1 main › b.py:2 <module>\"";
+        assert_eq!(groups(term), [[Term::Path(path(false))]]);
+        let term = "\"leaf:› a.py:1 main › b.py:2 <module>\"";
+        assert_eq!(groups(term), [[Term::Leaf(path(true))]]);
     }
 
     #[test]
