@@ -28,9 +28,9 @@ pub enum Answer {
     /// The answer to `Legend`.
     Legend(Legend),
     /// The answer to `ReservedLine`.
-    ReservedLine(ReservedLine),
+    ReservedLine(Box<ReservedLine>),
     /// The answer to `Limit`.
-    Limit(Limit),
+    Limit(Box<Limit>),
     /// The answer to `StateAt` and `Peak`.
     StateAt(Box<StateAt>),
     /// The answer to `Markers`, in the order of the events.

@@ -244,12 +244,14 @@ impl Queries {
                 ))
             }
             Query::ReservedLine { axis, x0, x1, columns } => {
-                task!(on, |at, budget| Answer::ReservedLine(
+                task!(on, |at, budget| Answer::ReservedLine(Box::new(
                     legend::reserved_line(at, axis, [x0, x1], columns, budget).await
-                ))
+                )))
             }
             Query::Limit { axis } => {
-                task!(on, |at, budget| Answer::Limit(legend::limit(at, axis, budget).await))
+                task!(on, |at, budget| Answer::Limit(Box::new(
+                    legend::limit(at, axis, budget).await
+                )))
             }
             Query::StateAt { at: moment } => task!(on, |at, budget| Answer::StateAt(Box::new(
                 state_at::state_at(at, moment, budget).await
