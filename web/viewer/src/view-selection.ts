@@ -40,7 +40,7 @@ export const GROUPS: Readonly<Record<GroupBy, string>> = {
 };
 
 /** The grouping that a link does not name. */
-export const DEFAULT_GROUP: GroupBy = "block";
+export const DEFAULT_GROUP: GroupBy = "category";
 
 /** Delay between a keystroke in the search box and the search. */
 const TYPING_MS = 120;
