@@ -121,7 +121,7 @@ fn uncached_queries(slots: f64) -> Vec<Query> {
         [ColorBy::Category, ColorBy::Size, ColorBy::Age, ColorBy::Stream, ColorBy::Segment];
     all.extend(colors.map(|color| Query::Legend {
         color,
-        event: Some(event.into()),
+        event: Some(event),
         axis,
         x0: 1.0,
         x1: slots,
