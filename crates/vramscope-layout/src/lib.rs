@@ -51,7 +51,7 @@ pub use color::{
 pub use flame::FlameRows;
 pub use group_edges::{Band, GroupEdges, Place, Side, View};
 pub use pick::{PickPoint, Picked};
-pub use segments::{RowOrder, SegmentDrawing, SegmentRows, SegmentTiles};
+pub use segments::{ROW_QUARTERS, RowOrder, SegmentDrawing, SegmentRows, SegmentTiles};
 pub use stack_order::StackOrder;
 pub use tile::{Cell, Cost, Drawing, STRIP_BUDGET, States, Timeline};
 pub use vramscope_render::{Color, MERGED, NO_BLOCK, Strips, TILE_COLUMNS, TILE_ROWS};

@@ -12,7 +12,7 @@ mod shared;
 
 pub use draw::SegmentDrawing;
 pub use rows::SegmentRows;
-pub use shared::RowOrder;
+pub use shared::{ROW_QUARTERS, RowOrder};
 
 use std::ops::Range;
 use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion, strides};

@@ -219,6 +219,18 @@ pub enum Query {
         /// The upper height in units.
         y1: f64,
     },
+    /// How much of the rows between two heights is in use after an event.
+    SegmentUses {
+        /// The rows of the view.
+        rows: SegmentSpec,
+        /// The lower height in units.
+        y0: f64,
+        /// The upper height in units.
+        y1: f64,
+        /// The event after which the state holds; -1 is the state before the window.
+        #[cfg_attr(test, ts(type = "number"))]
+        event: i64,
+    },
     /// One segment after an event. Of several segments in its row, it is the one reserved at that
     /// time, or else the last one before.
     Segment {

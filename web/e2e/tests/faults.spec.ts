@@ -73,6 +73,7 @@ test("a worker that panics says so on its row, and its file is loaded again with
   const line = page.locator("[data-testid=overview-row][data-path='rank0.pickle.gz']");
   await expect(line.locator("[data-column=peak]")).toHaveAttribute("data-value", peakOf(REAL));
   await expect(line).toContainText("not loaded");
+  await views.drawer("Blocks");
   await expect(pane(page, "blocks").getByTestId("load-again")).toBeVisible();
   await viewer.row("rank1.pickle").click();
   await views.main("Timeline");

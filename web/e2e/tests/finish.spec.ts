@@ -134,9 +134,9 @@ test("the flag of the cursor is in the band of the axis, and never cut", async (
     await views.cursor(event);
     const flag = pane(page, "timeline").locator(".mark[data-kind=cursor] .mark-text");
     await expect(flag).toBeVisible();
-    const bottom = (await viewer.plot.scale()).bottom;
     await expect
       .poll(async () => {
+        const { bottom } = await viewer.plot.scale();
         const [place, box] = [await flag.boundingBox(), await viewer.plot.box()];
         if (!place) return "no flag";
         const inBand = place.y >= box.y + bottom && place.y + place.height <= box.y + box.height;

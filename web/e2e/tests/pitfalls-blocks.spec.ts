@@ -35,7 +35,8 @@ test("a block that is allocated and freed in one microsecond is not drawn as liv
   await viewer.show(file);
   await expect(viewer.peak).toHaveAttribute("data-value", String(requested_bytes.peak));
   for (const axis of ["time", "event"] as const) {
-    await page.getByRole("button", { name: axis, exact: true }).click();
+    const name = axis === "event" ? "events" : axis;
+    await page.getByRole("button", { name, exact: true }).click();
     await expect.poll(async () => (await viewer.state()).axis).toBe(axis);
     await viewer.plot.drawn();
     const { left, width } = await inside(viewer);

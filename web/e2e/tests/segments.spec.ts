@@ -342,9 +342,11 @@ test("timeline and segments share range and selection", async ({ viewer, page })
     await page.keyboard.press("Escape");
     await expect.poll(async () => (await viewer.state()).sel).toBeUndefined();
     const before = await labelsOf(pane);
-    const plain = before[0]?.height ?? Number.NaN;
-    for (const { height } of before) expect(height).toBeLessThanOrEqual(plain + 1);
-    const grown = async () => (await labelsOf(pane)).filter(({ height }) => height > 1.5 * plain);
+    const plain = new Map(before.map(({ address, height }) => [address, height]));
+    const grown = async () =>
+      (await labelsOf(pane)).filter(
+        ({ address, height }) => height > 1.3 * (plain.get(address) ?? Number.NaN),
+      );
 
     // At the peak, zoomed in so that each event is wide, from the bottom of the stack up.
     await views.zoomTo(peak_event - 20, peak_event + 20);
@@ -370,5 +372,70 @@ test("timeline and segments share range and selection", async ({ viewer, page })
     expect(clicked.size, "rows that grew").toBeGreaterThan(1);
     await page.keyboard.press("Escape");
     await expect.poll(async () => (await grown()).length).toBe(0);
+  });
+});
+
+test("columns beside the rows say what is in use at the cursor, and pools have headers", async ({
+  viewer,
+  page,
+}) => {
+  const { views, pane } = await openSegments(viewer, REAL);
+  const columns = page.getByTestId("segment-columns");
+  const shown = () =>
+    columns.locator(".segment-use[data-group=false]").evaluateAll((all) =>
+      all.map((line) => {
+        const value = (column: string) =>
+          Number(line.querySelector(`[data-column=${column}]`)?.getAttribute("data-value"));
+        const top = line.getBoundingClientRect().top;
+        return { top, used: value("used"), free: value("free"), hole: value("hole") };
+      }),
+    );
+  const { peak_event } = deviceOf(REAL).requested_bytes;
+  await test.step("numbers at the peak, then at the cursor", async () => {
+    for (const event of [peak_event, 5000]) {
+      if (event !== peak_event) await views.cursor(event);
+      const { segments } = cli("segments", REAL, "--event", String(event));
+      const wanted = new Map(segments.map((segment) => [place(segment), segment]));
+      await expect(columns).toContainText(`after #${event.toLocaleString("en")}`);
+      const labels = await labelsOf(pane);
+      const lines = (await shown()).toSorted((a, b) => a.top - b.top);
+      expect(lines.length).toBeGreaterThan(10);
+      for (const { top, ...use } of lines) {
+        const label = labels.find((one) => Math.abs(one.top - top) < 1);
+        const segment = wanted.get(`${label?.address} ${label?.bytes}`);
+        expect(use, label?.address).toEqual({
+          used: segment?.active,
+          free: segment?.free,
+          hole: segment?.largest_free,
+        });
+      }
+    }
+  });
+  await test.step("larger segments have higher rows", async () => {
+    const bySize = (await labelsOf(pane)).toSorted((a, b) => a.bytes - b.bytes);
+    const [small, large] = [bySize[0], bySize.at(-1)];
+    expect(large?.height).toBeGreaterThan(1.5 * (small?.height ?? Number.NaN));
+    bySize.slice(1).forEach(({ height, bytes }, index) => {
+      expect(height, String(bytes)).toBeGreaterThanOrEqual((bySize[index]?.height ?? 0) - 0.5);
+    });
+  });
+  await test.step("a pool's header sums its segments", async () => {
+    await page.getByTestId("segment-sort").selectOption("pool");
+    const header = pane.locator(".segment-group").first();
+    await expect(header).toContainText(/^default pool, stream 0 \(default\), \d+ segments?$/);
+    const group = columns.locator(".segment-use[data-group=true]").first();
+    const { segments } = cli("segments", REAL, "--event", "5000");
+    const used = segments.reduce((sum, { active }) => sum + active, 0);
+    await expect(group.locator("[data-column=used]")).toHaveAttribute("data-value", String(used));
+  });
+  await test.step("the drawer has the width of the timeline", async () => {
+    await views.main("Timeline");
+    await views.drawer("Segments");
+    await expect(columns).toBeHidden();
+    const [above, below] = [
+      await viewer.canvas.boundingBox(),
+      await page.getByTestId("segments-canvas").boundingBox(),
+    ];
+    expect(below?.width).toBe(above?.width);
   });
 });

@@ -1,23 +1,24 @@
 //! Positions of the rows of the segments view.
 
 use super::RowOrder;
+use super::shared::ROW_QUARTERS;
 use std::ops::Range;
 
-/// The rows of the segments view, from the top down. All have one height, except one that may be
-/// enlarged.
+/// The rows of the segments view, from the top down. One of them may be enlarged.
 ///
-/// Heights count from the bottom. No data is stored per row, so half a million rows cost nothing.
+/// Heights count from the bottom.
 #[derive(Clone, Copy, Debug)]
 pub struct SegmentRows<'a> {
     order: &'a RowOrder,
+    /// The usual height of a row in units.
     height: f64,
     /// The enlarged row, and its additional height in units.
     grown: Option<(usize, f64)>,
 }
 
 impl<'a> SegmentRows<'a> {
-    /// Rows of `height` units each. `grown` is a span and a factor: the row of that span is
-    /// enlarged by the factor.
+    /// Rows of usually `height` units each. `grown` is a span and a factor: the row of that span is
+    /// enlarged by the factor of the usual height.
     pub fn new(order: &'a RowOrder, height: f64, grown: Option<(u32, u32)>) -> Self {
         let enlarged = |(span, times): (u32, u32)| {
             Some((order.row_of(span)?, height * f64::from(times.saturating_sub(1))))
@@ -32,18 +33,21 @@ impl<'a> SegmentRows<'a> {
 
     /// Total height of all rows in units.
     pub fn units(&self) -> f64 {
-        self.top(0)
+        self.units_of(self.order.quarters()) + self.grown.map_or(0.0, |(_, more)| more)
     }
 
-    /// The upper edge of a row. 0 for the row after the last.
-    fn top(&self, row: usize) -> f64 {
-        let more = self.grown.filter(|&(grown, _)| row <= grown).map_or(0.0, |(_, more)| more);
-        (self.order.len() - row) as f64 * self.height + more
+    fn units_of(&self, quarters: u32) -> f64 {
+        f64::from(quarters) * self.height / f64::from(ROW_QUARTERS)
     }
 
     /// The lower and the upper edge of a row, in units.
     pub fn edges(&self, row: usize) -> [f64; 2] {
-        [self.top(row + 1), self.top(row)]
+        let (below, height) = self.order.edge(row);
+        let more = |is_raised: &dyn Fn(usize) -> bool| {
+            self.grown.filter(|&(grown, _)| is_raised(grown)).map_or(0.0, |(_, more)| more)
+        };
+        let low = self.units_of(self.order.quarters() - below) + more(&|grown| row < grown);
+        [low, low + self.units_of(height.into()) + more(&|grown| row == grown)]
     }
 
     /// The lower and the upper edge of the enlarged row.
@@ -51,15 +55,15 @@ impl<'a> SegmentRows<'a> {
         self.grown.map(|(row, _)| self.edges(row))
     }
 
-    /// Height in units of a row that is not enlarged.
-    pub(super) fn height(&self) -> f64 {
+    /// The usual height of a row in units. No row is lower.
+    pub fn height(&self) -> f64 {
         self.height
     }
 
     /// The rows that overlap the range between two heights.
     pub fn between(&self, low: f64, high: f64) -> Range<usize> {
-        let from = self.first(|row| self.top(row + 1) < high);
-        from..self.first(|row| self.top(row) <= low).max(from)
+        let from = self.first(|row| self.edges(row)[0] < high);
+        from..self.first(|row| self.edges(row)[1] <= low).max(from)
     }
 
     /// The first row for which `is` is true. `is` must be true for all rows below that row as well.
@@ -105,6 +109,23 @@ mod tests {
             assert_eq!(rows.grown(), (units > 40.0).then_some([20.0, 60.0]));
         }
         assert_eq!(SegmentRows::new(&RowOrder::default(), 10.0, Some((1, 4))).units(), 0.0);
+    }
+
+    #[test]
+    fn rows_have_their_heights_and_gaps() {
+        let mut order = RowOrder::default();
+        order.push_sized(&[0], 8, 4);
+        order.push_sized(&[1], 4, 0);
+        order.push_sized(&[2], 6, 4);
+        let rows = SegmentRows::new(&order, 8.0, None);
+        assert_eq!(rows.units(), 52.0);
+        assert_eq!([0, 1, 2].map(|row| rows.edges(row)), [[28.0, 44.0], [20.0, 28.0], [0.0, 12.0]]);
+        // The range of a gap has no row.
+        assert_eq!(rows.between(12.0, 20.0).len(), 0);
+        assert_eq!(rows.between(11.0, 21.0), 1..3);
+        let grown = SegmentRows::new(&order, 8.0, Some((1, 3)));
+        assert_eq!(grown.units(), 68.0);
+        assert_eq!([0, 1].map(|row| grown.edges(row)), [[44.0, 60.0], [20.0, 44.0]]);
     }
 
     #[test]

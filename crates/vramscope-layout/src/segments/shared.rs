@@ -16,7 +16,13 @@ pub struct RowOrder {
     spans: Vec<u32>,
     /// End of each row in `spans`.
     ends: Vec<u32>,
+    /// The lower edge of each row below the top of all rows, and its height, in quarters of the
+    /// usual height.
+    edges: Vec<(u32, u8)>,
 }
+
+/// The usual height of a row in quarters.
+pub const ROW_QUARTERS: u8 = 4;
 
 impl RowOrder {
     /// Groups all spans into rows, sorted by address. Spans that used one address range one after
@@ -37,7 +43,7 @@ impl RowOrder {
                     before == place && may_share_row(&spans[other as usize], &spans[index as usize])
                 };
                 if !at.checked_sub(1).is_some_and(|before| continues_row(&all[before])) {
-                    order.ends.push(order.spans.len() as u32);
+                    order.begin(ROW_QUARTERS, 0);
                 }
                 order.spans.push(index);
                 *order.ends.last_mut().expect("the first span begins a row") += 1;
@@ -84,10 +90,33 @@ impl RowOrder {
         Some(self.ends.partition_point(|&end| end as usize <= at))
     }
 
-    /// Adds a row below the others.
+    /// Adds a row of the usual height below the others.
     pub fn push(&mut self, spans: &[u32]) {
+        self.push_sized(spans, ROW_QUARTERS, 0);
+    }
+
+    /// Adds a row of a height below the others, after a gap, in quarters of the usual height.
+    pub fn push_sized(&mut self, spans: &[u32], height: u8, gap: u8) {
+        self.begin(height, gap);
         self.spans.extend_from_slice(spans);
+        *self.ends.last_mut().expect("the row has begun") = self.spans.len() as u32;
+    }
+
+    /// Begins a row without spans.
+    fn begin(&mut self, height: u8, gap: u8) {
         self.ends.push(self.spans.len() as u32);
+        let low = self.quarters() + u32::from(gap) + u32::from(height);
+        self.edges.push((low, height));
+    }
+
+    /// The height of all rows in quarters of the usual height.
+    pub(super) fn quarters(&self) -> u32 {
+        self.edges.last().map_or(0, |&(low, _)| low)
+    }
+
+    /// The lower edge of a row below the top of all rows, and its height, in quarters.
+    pub(super) fn edge(&self, row: usize) -> (u32, u8) {
+        self.edges[row]
     }
 }
 

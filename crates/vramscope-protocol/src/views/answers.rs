@@ -3,8 +3,8 @@
 use super::{
     BlockPage, CategoryRow, CodePage, EventPage, FlameBox, FlameInfo, FlameNode, GroupCard,
     GroupLabel, Legend, Limit, Minimap, NextBlock, Phases, RankCard, ReservedLine, Sandwich,
-    ScenarioCard, SearchResult, SegmentRow, SegmentsInfo, SimulatedCurve, Tracks, UsualScenarios,
-    WhatIfCard,
+    ScenarioCard, SearchResult, SegmentRow, SegmentUses, SegmentsInfo, SimulatedCurve, Tracks,
+    UsualScenarios, WhatIfCard,
 };
 use crate::{DetailRow, Hit, Quantity, Span, StackDetail};
 use serde::{Deserialize, Serialize};
@@ -61,6 +61,8 @@ pub enum Answer {
     Segments(SegmentsInfo),
     /// The answer to `SegmentRows`, from the top.
     SegmentRows(Vec<SegmentRow>),
+    /// The answer to `SegmentUses`.
+    SegmentUses(SegmentUses),
     /// The answer to `SegmentOf`; null if the segment is unknown.
     SegmentOf(Option<u32>),
     /// The answer to `Flame`.

@@ -48,6 +48,50 @@ pub struct SegmentsInfo {
     pub text: String,
     /// The lower and upper edge of the higher row in units; null if there is none.
     pub grown: Option<(f64, f64)>,
+    /// The headers of the pools, from the top; empty unless the rows are ordered by pool.
+    pub groups: Vec<SegmentGroup>,
+}
+
+/// The header of the rows of a pool and a stream.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct SegmentGroup {
+    /// The lower edge of the header in units.
+    pub y0: f64,
+    /// The upper edge of the header in units.
+    pub y1: f64,
+    /// The pool, the stream and the number of segments: `default pool, stream 0 (default), 45
+    /// segments`.
+    pub text: String,
+}
+
+/// How much of the rows is in use after an event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct SegmentUses {
+    /// The event: `#3,737`.
+    pub when: String,
+    /// The rows whose segment is reserved then.
+    pub rows: Vec<SegmentUse>,
+    /// The pools, in the order of [`SegmentsInfo::groups`].
+    pub groups: Vec<SegmentUse>,
+}
+
+/// How much of a segment, or of the segments of a pool, is in use.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct SegmentUse {
+    /// [`SegmentRow::segment`] of the row; for a pool, of its first row.
+    pub segment: u32,
+    /// Bytes of blocks that are not yet free.
+    pub used: Quantity,
+    /// The other bytes.
+    pub free: Quantity,
+    /// The largest free piece.
+    pub hole: Quantity,
 }
 
 /// A row of the segments view: a segment, or several segments of one size that were reserved at one

@@ -79,6 +79,7 @@ specs! {
     Group:          Short, replaces, [Carving, Categories, Steps];
     Segments:       Short, replaces, [Carving];
     SegmentRows:    Short, replaces, [Carving];
+    SegmentUses:    Short, replaces, [Carving];
     Segment:        Short, queues,   [Carving, Categories];
     SegmentOf:      Short, queues,   [Carving];
     Flame:          Short, queues,   [Carving];

@@ -29,6 +29,7 @@ mod range;
 mod ranked_bitmap;
 mod search;
 mod segment;
+mod segment_uses;
 mod segments;
 mod settings;
 mod stack_shares;
@@ -189,13 +190,23 @@ impl Queries {
             )),
             Query::Segments { rows } => cached!(
                 self.tiles.orders.is_ready(file, device, &rows),
-                Answer::Segments(self.tiles.orders.get(at, device, &rows).info(&rows))
+                Answer::Segments(self.tiles.orders.get(at, device, &rows).info(at, &rows))
             ),
             Query::SegmentRows { rows, y0, y1 } => cached!(
                 self.tiles.orders.is_ready(file, device, &rows),
                 Answer::SegmentRows(
                     self.tiles.orders.get(at, device, &rows).rows(at, &rows, y0, y1)
                 )
+            ),
+            Query::SegmentUses { rows, y0, y1, event } => cached!(
+                self.tiles.orders.is_ready(file, device, &rows),
+                Answer::SegmentUses(segment_uses::uses(
+                    at,
+                    self.tiles.orders.get(at, device, &rows),
+                    &rows,
+                    [y0, y1],
+                    event,
+                ))
             ),
             Query::Scenario { spec } => cached!(
                 self.scenarios.is_ready(file, device, &spec),

@@ -117,13 +117,13 @@ pub(crate) fn segment_of(at: Target<'_>, block: u32) -> Option<u32> {
 }
 
 /// The part of a block within a span.
-struct BlockPart {
-    from: u64,
-    to: u64,
-    block: u32,
+pub(super) struct BlockPart {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    pub(super) block: u32,
     /// Whether the block starts in the span. In expandable segments a block can extend over several
     /// mapped ranges.
-    starts_here: bool,
+    pub(super) starts_here: bool,
 }
 
 /// The blocks within a span in a slot, by address.
@@ -149,16 +149,16 @@ async fn blocks_in_span(
 
 /// The occupancy of a segment in a slot, in bytes.
 #[derive(Default)]
-struct Occupancy {
+pub(super) struct Occupancy {
     allocated: u64,
-    active: u64,
+    pub(super) active: u64,
     requested: u64,
-    free: u64,
-    largest_free: u64,
+    pub(super) free: u64,
+    pub(super) largest_free: u64,
 }
 
 impl Occupancy {
-    fn new(at: Target<'_>, span: &Span, slot: u32, inside: &[BlockPart]) -> Self {
+    pub(super) fn new(at: Target<'_>, span: &Span, slot: u32, inside: &[BlockPart]) -> Self {
         let (trace, carving) = (at.trace(), at.entry.carving(at.index));
         let mut sums = Self::default();
         let mut end = span.address.0;

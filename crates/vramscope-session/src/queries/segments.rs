@@ -5,21 +5,22 @@ use super::lru_cache::LruCache;
 use super::state_at::live_blocks;
 use super::target as target_of;
 use crate::scheduler::SLICE;
+use std::ops::Range;
 use std::sync::Arc;
 use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion, strides};
 use vramscope_analysis::{Span, Trace, sort};
-use vramscope_layout::{RowOrder, SegmentRows};
+use vramscope_layout::{ROW_QUARTERS, RowOrder, SegmentRows};
 use vramscope_protocol::DeviceRef;
 use vramscope_protocol::views::{
-    GROWN, ROW_UNITS, SegmentRow, SegmentSort, SegmentSpec, SegmentsInfo,
+    GROWN, ROW_UNITS, SegmentGroup, SegmentRow, SegmentSort, SegmentSpec, SegmentsInfo,
 };
 use vramscope_report::LoadedFile;
 use vramscope_report::text::segment_type;
 use vramscope_report::{Quantity, text};
 use vramscope_report::{Target, slot_after};
 use vramscope_snapshot::{PoolId, PoolIndex, Snapshot};
-use vramscope_units::EventIndex;
+use vramscope_units::{Bytes, EventIndex};
 
 /// Cached orders: that of the view, and the one before it.
 const MAX_ORDERS: usize = 2;
@@ -65,6 +66,8 @@ fn order_key(spec: &SegmentSpec) -> SegmentSpec {
 /// The order of rows: all segments of the window, and all mapped ranges of expandable segments.
 pub(crate) struct Order {
     rows: RowOrder,
+    /// The first row of each pool and stream; empty unless sorted by pool.
+    groups: Vec<u32>,
     /// The counts and the peak of reserved bytes.
     text: String,
 }
@@ -82,13 +85,13 @@ impl Order {
             _ => format!("{segments} and {ranges}"),
         };
         let peak = Quantity::signed_bytes(at.trace().reserved_band.peak).text;
-        let rows = sorted_rows(at, spec, budget).await;
+        let (rows, groups) = sorted_rows(at, spec, budget).await;
         let shared = if rows.len() == rows.spans() {
             String::new()
         } else {
             format!(" in {}", Quantity::count(rows.len() as u64, "row", "rows").exact)
         };
-        Self { rows, text: format!("{what}{shared} · peak reserved {peak}") }
+        Self { rows, groups, text: format!("{what}{shared} · peak reserved {peak}") }
     }
 
     /// The positions of the rows.
@@ -96,11 +99,43 @@ impl Order {
         SegmentRows::new(&self.rows, f64::from(ROW_UNITS), spec.grown.map(|span| (span, GROWN)))
     }
 
-    /// The text and the height of all rows.
-    pub(crate) fn info(&self, spec: &SegmentSpec) -> SegmentsInfo {
+    /// The text, the height of all rows, and the headers of the pools.
+    pub(crate) fn info(&self, at: Target<'_>, spec: &SegmentSpec) -> SegmentsInfo {
         let places = self.places(spec);
         let grown = places.grown().map(|[low, high]| (low, high));
-        SegmentsInfo { units: places.units(), text: self.text.clone(), grown }
+        let group = |rows: Range<usize>| {
+            let [_, y0] = places.edges(rows.start);
+            let count: usize = rows.clone().map(|row| self.rows.row(row).len()).sum();
+            let span = &spans(at)[self.rows.row(rows.start)[0] as usize];
+            let last = *self.rows.row(rows.start).last().expect("a row has a span");
+            let pool = match pool_text(at.snapshot(), spans(at)[last as usize].pool) {
+                name if name == "default" => "default pool".to_owned(),
+                name => format!("pool {name}"),
+            };
+            let count = Quantity::count(count as u64, "segment", "segments").exact;
+            let stream = text::stream(at.snapshot(), span.stream);
+            let text = format!("{pool}, stream {stream}, {count}");
+            SegmentGroup { y0, y1: y0 + places.height(), text }
+        };
+        let groups = self.groups().map(group).collect();
+        SegmentsInfo { units: places.units(), text: self.text.clone(), grown, groups }
+    }
+
+    /// The spans of a row.
+    pub(super) fn spans_of(&self, row: usize) -> &[u32] {
+        self.rows.row(row)
+    }
+
+    /// The rows between two heights, at most [`MAX_PAGE_ROWS`].
+    pub(super) fn rows_between(&self, spec: &SegmentSpec, y0: f64, y1: f64) -> Range<usize> {
+        let Range { start, end } = self.places(spec).between(y0, y1);
+        start..end.min(start + MAX_PAGE_ROWS as usize)
+    }
+
+    /// The rows of each pool and stream.
+    pub(super) fn groups(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        let ends = self.groups.iter().skip(1).map(|&row| row as usize).chain([self.rows.len()]);
+        self.groups.iter().map(|&row| row as usize).zip(ends).map(|(from, to)| from..to)
     }
 
     /// The rows between two heights, from the top, at most [`MAX_PAGE_ROWS`].
@@ -126,12 +161,16 @@ impl Order {
                 title: title(at, sharing),
             }
         };
-        places.between(y0, y1).take(MAX_PAGE_ROWS as usize).map(row).collect()
+        self.rows_between(spec, y0, y1).map(row).collect()
     }
 }
 
 /// The rows, sorted.
-async fn sorted_rows(at: Target<'_>, spec: &SegmentSpec, budget: &mut Budget) -> RowOrder {
+async fn sorted_rows(
+    at: Target<'_>,
+    spec: &SegmentSpec,
+    budget: &mut Budget,
+) -> (RowOrder, Vec<u32>) {
     let (snapshot, spans) = (at.snapshot(), spans(at));
     let slot = slot_after(at.trace(), spec.event);
     let active = if spec.sort == SegmentSort::Occupancy {
@@ -175,13 +214,34 @@ async fn sorted_rows(at: Target<'_>, spec: &SegmentSpec, budget: &mut Budget) ->
         keys.extend(part.map(|row| (key(rows.row(row)), row as u32)));
     }
     sort(&mut keys, budget).await;
-    let mut order = RowOrder::default();
+    let (mut order, mut groups) = (RowOrder::default(), Vec::new());
+    let mut group = None;
     for part in strides(keys.len()) {
         budget.charge(4 * part.len() as u64).await;
-        keys[part].iter().for_each(|&(_, row)| order.push(rows.row(row as usize)));
+        for &(key, row) in &keys[part] {
+            let row = rows.row(row as usize);
+            let of = [key[0], key[1], key[2], key[3]];
+            let is_first = spec.sort == SegmentSort::Pool && group != Some(of);
+            if is_first {
+                group = Some(of);
+                groups.push(order.len() as u32);
+            }
+            let gap = if is_first { ROW_QUARTERS } else { 0 };
+            order.push_sized(row, row_height(spans[row[0] as usize].size), gap);
+        }
     }
-    order
+    (order, groups)
 }
+
+/// The height of a row by the size of its segment, in quarters of the usual height: a quarter more
+/// for each factor of four over 2 MiB, up to two rows.
+fn row_height(size: Bytes) -> u8 {
+    let doublings = (size.0 / SMALL_SEGMENT).checked_ilog2().unwrap_or(0) as u8;
+    (ROW_QUARTERS + doublings / 2).min(2 * ROW_QUARTERS)
+}
+
+/// The size of the segments of the small pool.
+const SMALL_SEGMENT: u64 = 2 << 20;
 
 /// The segments of a device, and the mapped ranges of its expandable segments.
 pub(super) fn spans(at: Target<'_>) -> &[Span] {

@@ -230,7 +230,11 @@ fn cached_values_in_the_smallest_slices_equal_those_in_one_slice() {
             let spec = SegmentSpec { sort, event: 2, grown: None };
             let rows = |mut budget: Budget| {
                 let order = run_to_completion(segments::Order::sliced(at, &spec, &mut budget));
-                format!("{:?} {:?}", order.info(&spec), order.rows(at, &spec, 0.0, f64::INFINITY))
+                format!(
+                    "{:?} {:?}",
+                    order.info(at, &spec),
+                    order.rows(at, &spec, 0.0, f64::INFINITY)
+                )
             };
             assert_eq!(rows(Budget::of(1)), rows(Budget::unlimited()), "{name}: {sort:?}");
         }

@@ -12,7 +12,7 @@ export const SPARK = [200, 32] as const;
 export const MINIMAP = [1000, 100] as const;
 export const COMPARED = [1200, 200] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
-export const REPLACED = ["tracks", "phases", "legend", "reservedLine", "limit", "stateAt", "markers", "range", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "flameBoxes", "flameNode", "code", "sandwich", "usualScenarios", "scenario", "simulatedCurve"] as const;
+export const REPLACED = ["tracks", "phases", "legend", "reservedLine", "limit", "stateAt", "markers", "range", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "segmentUses", "flameBoxes", "flameNode", "code", "sandwich", "usualScenarios", "scenario", "simulatedCurve"] as const;
 
 export type Quantity = { 
 /**
@@ -1082,7 +1082,23 @@ y0: number,
 /**
  * The upper height in units.
  */
-y1: number, } } | { "segment": { 
+y1: number, } } | { "segmentUses": { 
+/**
+ * The rows of the view.
+ */
+rows: SegmentSpec, 
+/**
+ * The lower height in units.
+ */
+y0: number, 
+/**
+ * The upper height in units.
+ */
+y1: number, 
+/**
+ * The event after which the state holds; -1 is the state before the window.
+ */
+event: number, } } | { "segment": { 
 /**
  * [`SegmentRow::segment`], or the answer to `SegmentOf`.
  */
@@ -1324,7 +1340,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": FindingList } | { "minimap": Minimap } | { "phases": Phases } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": ReservedLine } | { "limit": Limit } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": RankCard } | { "findings": FindingList } | { "minimap": Minimap } | { "phases": Phases } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": ReservedLine } | { "limit": Limit } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
 
 export type RankCard = { 
 /**
@@ -2200,7 +2216,11 @@ text: string,
 /**
  * The lower and upper edge of the higher row in units; null if there is none.
  */
-grown: [number, number] | null, };
+grown: [number, number] | null, 
+/**
+ * The headers of the pools, from the top; empty unless the rows are ordered by pool.
+ */
+groups: Array<SegmentGroup>, };
 
 export type SegmentRow = { 
 /**
@@ -2232,6 +2252,53 @@ address: string,
  * The tooltip: number, address, pool, stream and lifetime.
  */
 title: string, };
+
+export type SegmentGroup = { 
+/**
+ * The lower edge of the header in units.
+ */
+y0: number, 
+/**
+ * The upper edge of the header in units.
+ */
+y1: number, 
+/**
+ * The pool, the stream and the number of segments: `default pool, stream 0 (default), 45
+ * segments`.
+ */
+text: string, };
+
+export type SegmentUse = { 
+/**
+ * [`SegmentRow::segment`] of the row; for a pool, of its first row.
+ */
+segment: number, 
+/**
+ * Bytes of blocks that are not yet free.
+ */
+used: Quantity, 
+/**
+ * The other bytes.
+ */
+free: Quantity, 
+/**
+ * The largest free piece.
+ */
+hole: Quantity, };
+
+export type SegmentUses = { 
+/**
+ * The event: `#3,737`.
+ */
+when: string, 
+/**
+ * The rows whose segment is reserved then.
+ */
+rows: Array<SegmentUse>, 
+/**
+ * The pools, in the order of [`SegmentsInfo::groups`].
+ */
+groups: Array<SegmentUse>, };
 
 export type FlameInfo = { 
 /**

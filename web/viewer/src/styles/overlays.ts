@@ -205,6 +205,53 @@ button.mark::after { pointer-events: auto; }
 }
 .segment-label:hover { color: var(--text); }
 .rows-overlay .segment-label { width: 58px; }
+.segment-group {
+  display: flex;
+  align-items: flex-end;
+  padding-bottom: 2px;
+  color: var(--dim);
+  font-size: var(--small);
+  white-space: nowrap;
+}
+.segments-body { display: flex; flex: 1; min-height: 0; }
+.segment-columns {
+  position: relative;
+  flex: none;
+  width: 236px;
+  overflow: hidden;
+  border-left: 1px solid var(--line);
+  background: var(--sunk);
+  font: 400 var(--small) / 1 var(--mono);
+}
+.segment-use, .segment-columns-head {
+  position: absolute;
+  top: 0;
+  right: 0;
+  left: 0;
+  display: grid;
+  grid-template-columns: repeat(3, minmax(0, 1fr));
+  gap: 8px;
+  align-items: center;
+  padding: 0 10px 0 6px;
+  text-align: right;
+}
+.segment-columns-head {
+  z-index: 1;
+  height: 18px;
+  border-bottom: 1px solid var(--line);
+  background: var(--sunk);
+  color: var(--dim);
+  font-family: var(--sans);
+}
+.segment-use { color: var(--dim); }
+.segment-use [data-column="used"] { color: var(--text); }
+.segment-use[data-group="true"] { align-items: flex-end; padding-bottom: 2px; font-weight: 600; }
+.segment-columns-when {
+  position: absolute;
+  right: 10px;
+  bottom: 7px;
+  color: var(--faint);
+}
 .tracks {
   position: relative;
   contain: content;
@@ -330,4 +377,11 @@ button.mark::after { pointer-events: auto; }
 .breadcrumb li { min-width: 24px; overflow: hidden; text-overflow: ellipsis; }
 .breadcrumb li + li::before { content: "\\203a"; padding: 0 5px; color: var(--faint); }
 .matched { color: var(--dim); font-family: var(--mono); font-size: 12px; }
+
+@container (width < 1120px) {
+  .segment-columns { width: 190px; }
+}
+@container (width < 760px) {
+  .segment-columns { display: none; }
+}
 `;

@@ -17,7 +17,7 @@ export interface SegmentsLook {
 }
 
 /** Height of a row in CSS pixels. Rows grow to the maximum if all of them fit. */
-const MIN_ROW = 14;
+const MIN_ROW = 10;
 const MAX_ROW = 34;
 
 export class SegmentsPlot extends CanvasPlot<Hit> {

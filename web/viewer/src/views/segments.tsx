@@ -5,7 +5,7 @@ import { computed, effect, signal, untracked } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Range } from "../client/rank-client.js";
 import { resource, stopAll } from "../client/resource.js";
-import type { SegmentRow, SegmentSort, SegmentSpec } from "../generated/protocol.js";
+import type { SegmentGroup, SegmentRow, SegmentSort, SegmentSpec } from "../generated/protocol.js";
 import type { CanvasPlot, Heights } from "../plot/canvas-plot.js";
 import { AxisLabels } from "../ui/axis-labels.js";
 import { Canvas } from "../ui/canvas.js";
@@ -18,7 +18,9 @@ import { DraftBox } from "./marks.js";
 import { type Box, Overlay, placed } from "./overlay.js";
 import { PictureButtons } from "./picture-buttons.js";
 import { saveTable } from "./save.js";
+import { SegmentColumns } from "./segment-columns.js";
 import { SegmentsPlot } from "./segments-plot.js";
+import type { ViewProperties } from "./ui.js";
 import type { ViewUses } from "./workspace.js";
 
 const BRIEF =
@@ -60,6 +62,7 @@ function open({ selection, viewSelection, filters, plots, cards }: SegmentsOwner
     const event = sort === "occupancy" ? (viewSelection.cursor.value ?? -1) : -1;
     return { sort, event, grown: grown.value };
   };
+  const isShown = signal(true);
   const info = resource(selection, "segments", () => ({ segments: { rows: spec() } }));
   let latest: Heights | null = null;
   const near = computed(() => {
@@ -71,9 +74,17 @@ function open({ selection, viewSelection, filters, plots, cards }: SegmentsOwner
   const rows = resource(selection, "segmentRows", () =>
     near.value ? { segmentRows: { rows: spec(), ...near.value } } : null,
   );
+  // In use at the cursor; without a cursor at the peak, like the details.
+  const uses = resource(selection, "segmentUses", () => {
+    const peak = selection.trace.value?.device?.peakEvent.raw;
+    const event = viewSelection.cursor.value ?? (peak === undefined ? null : Number(peak));
+    if (!near.value || event === null || !isShown.value) return null;
+    return { segmentUses: { rows: spec(), ...near.value, event } };
+  });
   const stop = [
     () => info.stop(),
     () => rows.stop(),
+    () => uses.stop(),
     effect(() => {
       const trace = selection.drawableTrace.value;
       const all = info.value.value;
@@ -137,11 +148,15 @@ function open({ selection, viewSelection, filters, plots, cards }: SegmentsOwner
     const row = place && rows.value.peek()?.find(({ y0, y1 }) => place.y >= y0 && place.y < y1);
     if (row) cards.showSegment(row.segment);
   };
-  return { plot, info, rows, select, stop: () => stopAll(stop) };
+  return { plot, info, rows, uses, isShown, select, stop: () => stopAll(stop) };
 }
 
 interface Label extends Box {
   row: SegmentRow;
+}
+
+interface Header extends Box {
+  group: SegmentGroup;
 }
 
 const CANVAS = {
@@ -154,13 +169,20 @@ const CANVAS = {
 export function Segments({
   appearance,
   queries,
+  navigation,
+  shown,
   ...owners
-}: SegmentsOwners & ViewUses<"appearance" | "queries">) {
+}: SegmentsOwners & ViewProperties & ViewUses<"appearance" | "queries" | "navigation">) {
   const { selection, viewSelection, plots, cards } = owners;
   // biome-ignore lint/correctness/useExhaustiveDependencies: the owners never change
   const state = useMemo(() => open(owners), [selection]);
   useEffect(() => () => state.stop(), [state]);
-  const { plot, info, rows, select } = state;
+  const { plot, info, rows, uses, isShown, select } = state;
+  // In the drawer the plot is as wide as the timeline, because both have one axis.
+  const isMain = navigation.view.value === "segments";
+  useEffect(() => {
+    isShown.value = shown && isMain;
+  }, [isShown, shown, isMain]);
   const all = info.value.value;
   const list = rows.value.value;
   const atCursor = viewSelection.cursor.value === null ? null : queries.stateAt.value.value;
@@ -175,9 +197,19 @@ export function Segments({
     [list],
   );
   const span = atCursor && selection.spanOf(atCursor);
-  const items = useMemo<(Label | Box)[]>(
-    () => (span ? [...labels, { x0: span.x0, x1: span.x0 }] : labels),
-    [labels, span],
+  const headers = useMemo<Header[]>(
+    () =>
+      (all?.groups ?? []).map((group) => ({
+        group,
+        x0: Number.NEGATIVE_INFINITY,
+        x1: Number.POSITIVE_INFINITY,
+        y: [group.y0, group.y1],
+      })),
+    [all],
+  );
+  const items = useMemo<(Label | Header | Box)[]>(
+    () => [...labels, ...headers, ...(span ? [{ x0: span.x0, x1: span.x0 }] : [])],
+    [labels, headers, span],
   );
   const selected = selection.block.value;
   return (
@@ -220,63 +252,82 @@ export function Segments({
           </button>
         </span>
       </div>
-      <div
-        class="plot"
-        role="application"
-        aria-roledescription="segments"
-        aria-label={all?.text ?? "Segments"}
-      >
-        <Canvas
-          plots={plots}
-          appearance={appearance}
-          plot={plot}
-          attributes={CANVAS}
-          make={(surface) =>
-            new SegmentsPlot(
-              surface,
-              {
-                click: (x, y) => void select(x, y),
-                doubleClick: () => plot.peek()?.act((view) => view.fit()),
-                marked: (marked) => cards.marked(marked),
-                failed: (error) => plots.fail(error),
-              },
-              plots.gestureOptions,
-            )
-          }
-        />
-        <NoPicture plots={plots} plot={plot.value} what="The segments view" />
-        <AxisLabels plot={all ? plot.value : null} />
-        <Overlay plot={plot.value} items={items} class="rows-overlay" label="Segments">
-          {(item, place, index) =>
-            "row" in item ? (
-              <button
-                type="button"
-                key={item.row.segment}
-                class="segment-label"
-                title={`${item.row.size.exact}\n${item.row.title}`}
-                aria-label={`${item.row.label} segment ${item.row.address}, ${item.row.size.text}`}
-                data-segment={item.row.segment}
-                data-value={item.row.size.raw}
-                tabIndex={index === 0 ? 0 : -1}
-                style={{
-                  transform: `translateY(${place.top}px)`,
-                  height: `${place.height}px`,
-                  width: `${place.left - 6}px`,
-                }}
-                onClick={() => cards.showSegment(item.row.segment)}
-              >
-                {item.row.size.text}
-              </button>
-            ) : (
-              <div key="cursor" class="mark" data-kind="cursor" style={placed(place)} />
-            )
-          }
-        </Overlay>
-        <RowsBar plot={plot.value} units={all?.units ?? 0} />
-        <DraftBox draft={plot.value?.draft.value ?? null} />
-        <Tooltip appearance={appearance} plot={plot.value} />
-        {all?.units === 0 && (
-          <p class="plot-state">No segments: nothing was reserved on this device.</p>
+      <div class="segments-body">
+        <div
+          class="plot"
+          role="application"
+          aria-roledescription="segments"
+          aria-label={all?.text ?? "Segments"}
+        >
+          <Canvas
+            plots={plots}
+            appearance={appearance}
+            plot={plot}
+            attributes={CANVAS}
+            make={(surface) =>
+              new SegmentsPlot(
+                surface,
+                {
+                  click: (x, y) => void select(x, y),
+                  doubleClick: () => plot.peek()?.act((view) => view.fit()),
+                  marked: (marked) => cards.marked(marked),
+                  failed: (error) => plots.fail(error),
+                },
+                plots.gestureOptions,
+              )
+            }
+          />
+          <NoPicture plots={plots} plot={plot.value} what="The segments view" />
+          <AxisLabels plot={all ? plot.value : null} />
+          <Overlay plot={plot.value} items={items} class="rows-overlay" label="Segments">
+            {(item, place, index) =>
+              "row" in item ? (
+                <button
+                  type="button"
+                  key={item.row.segment}
+                  class="segment-label"
+                  title={`${item.row.size.exact}\n${item.row.title}`}
+                  aria-label={`${item.row.label} segment ${item.row.address}, ${item.row.size.text}`}
+                  data-segment={item.row.segment}
+                  data-value={item.row.size.raw}
+                  tabIndex={index === 0 ? 0 : -1}
+                  style={{
+                    transform: `translateY(${place.top}px)`,
+                    height: `${place.height}px`,
+                    width: `${place.left - 6}px`,
+                  }}
+                  onClick={() => cards.showSegment(item.row.segment)}
+                >
+                  {item.row.size.text}
+                </button>
+              ) : "group" in item ? (
+                <p
+                  key={item.group.text}
+                  class="segment-group"
+                  style={placed({ ...place, left: 8 })}
+                >
+                  {item.group.text}
+                </p>
+              ) : (
+                <div key="cursor" class="mark" data-kind="cursor" style={placed(place)} />
+              )
+            }
+          </Overlay>
+          <RowsBar plot={plot.value} units={all?.units ?? 0} />
+          <DraftBox draft={plot.value?.draft.value ?? null} />
+          <Tooltip appearance={appearance} plot={plot.value} />
+          {all?.units === 0 && (
+            <p class="plot-state">No segments: nothing was reserved on this device.</p>
+          )}
+        </div>
+        {isMain && (
+          <SegmentColumns
+            plot={plot.value}
+            items={items.map((item) =>
+              "row" in item ? item.row.segment : "group" in item ? "group" : null,
+            )}
+            uses={uses.value.value}
+          />
         )}
       </div>
       <p class="visually-hidden" aria-live="polite">
