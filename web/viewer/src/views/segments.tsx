@@ -151,6 +151,9 @@ function open({ selection, viewSelection, filters, plots, cards }: SegmentsOwner
   return { plot, info, rows, uses, isShown, select, stop: () => stopAll(stop) };
 }
 
+const nameOf = ({ label, address, size }: SegmentRow) =>
+  `${label} segment ${address}, ${size.text}`;
+
 interface Label extends Box {
   row: SegmentRow;
 }
@@ -287,7 +290,7 @@ export function Segments({
                   key={item.row.segment}
                   class="segment-label"
                   title={`${item.row.size.exact}\n${item.row.title}`}
-                  aria-label={`${item.row.label} segment ${item.row.address}, ${item.row.size.text}`}
+                  aria-label={nameOf(item.row)}
                   data-segment={item.row.segment}
                   data-value={item.row.size.raw}
                   tabIndex={index === 0 ? 0 : -1}
