@@ -136,7 +136,7 @@ fn a_diagnosis_names_the_peak_and_merges_ranks() {
     assert!(verdict.starts_with("Peak ") && verdict.contains("activations"), "{verdict}");
 
     let oom = json("diagnose", &[OOM, LEAK]);
-    assert!(oom["verdict"].as_str().is_some_and(|v| v.starts_with("Out of memory: ")), "{oom}");
+    assert!(oom["verdict"].as_str().is_some_and(|v| v.starts_with("Out of memory in ")), "{oom}");
 
     let run = json("diagnose", &["recorded/ranks_fsdp"]);
     let shared: Vec<&Value> =

@@ -26,7 +26,7 @@ pub use loading::*;
 pub use messages::*;
 pub use run::*;
 pub use vramscope_render::{MERGED, NO_BLOCK, TILE_COLUMNS, TILE_ROWS};
-pub use vramscope_report::Quantity;
+pub use vramscope_report::{Phrase, Quantity};
 
 /// The version of the protocol, increased with every change of a message's meaning. A page and a
 /// worker with different versions show an error.

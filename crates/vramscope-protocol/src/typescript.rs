@@ -50,6 +50,7 @@ fn declarations() -> String {
     }
     types!(
         Quantity,
+        Phrase,
         AxisKind,
         Axis,
         AxisBreak,
@@ -108,6 +109,11 @@ fn declarations() -> String {
         FindingPart,
         FindingRow,
         FindingList,
+        VerdictCard,
+        MemoryBar,
+        BarPart,
+        BarMark,
+        VerdictAction,
         Minimap,
         Mark,
         MarkKind,

@@ -13,6 +13,7 @@ mod plots;
 mod ranks;
 mod spec;
 mod tables;
+mod verdict;
 mod what_if;
 
 pub use answers::*;
@@ -26,6 +27,7 @@ pub use plots::*;
 pub use ranks::*;
 pub use spec::{QueryClass, QuerySpec};
 pub use tables::*;
+pub use verdict::*;
 pub use what_if::*;
 
 use super::AxisKind;
@@ -44,6 +46,10 @@ pub enum Query {
     /// The findings with what the model of the allocator says about them: what is missing, what
     /// would have fitted, what other settings reserve. It takes dozens of replays.
     SimulatedFindings {},
+    /// What the recording says about the device, in one sentence with a bar of its memory.
+    Verdict {},
+    /// The verdict with what the model of the allocator says. It takes dozens of replays.
+    SimulatedVerdict {},
     /// The curve of the whole window along an axis, with marks.
     Minimap {
         /// The axis.

@@ -2,29 +2,45 @@
 
 mod fit;
 
-use crate::findings::{BlindSpotRecord, FindingRecord, across};
+use crate::derived::Derived;
+use crate::findings::{BlindSpotRecord, FindingRecord, across, order};
 use crate::peak::BandKind;
 use crate::phases::{Place, place_sliced};
+use crate::phrase::plain;
 use crate::rank::RankSummary;
 use crate::target::{Target, slot_of};
 use crate::text::rank_name;
+use crate::verdict::{Verdict, peak_place, peak_sentence, verdict_sliced};
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
-use vramscope_analysis::{BlindSpot, Category, FindingKind, Severity};
+use vramscope_analysis::{BlindSpot, FindingKind, Severity};
 use vramscope_snapshot::HOST;
-use vramscope_units::{Bytes, EventIndex, grouped};
+use vramscope_units::grouped;
 
 /// The maximum number of findings in a [`Diagnosis`].
 pub const MAX_FINDINGS: usize = 5;
+
+/// The maximum number of devices in a [`Diagnosis`].
+const MAX_HEADLINES: usize = 4;
 
 /// `vramscope.diagnose/1`. Its JSON has at most 8 kB.
 #[derive(Clone, Debug, Serialize)]
 pub struct Diagnosis {
     /// The schema's name and version.
     pub schema: &'static str,
-    /// The result in one or two sentences.
+    /// The result: the headline of the worst finding, and what leads to it.
     pub verdict: String,
+    /// One sentence for each device, the worst first, at most four. The page begins with it.
+    pub headlines: Vec<Headline>,
+    /// The number of further devices; absent if none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headlines_omitted: Option<usize>,
+    /// The memory of the first of these devices, at the moment of its headline; null if nothing
+    /// was reserved.
+    pub memory: Option<MemorySummary>,
     /// The findings that matter most, at most five. One finding stands for equal ones of several
     /// ranks. Long lists and texts are cut.
     pub findings: Vec<FindingRecord>,
@@ -44,6 +60,39 @@ impl Diagnosis {
     pub fn found(&self) -> usize {
         self.findings.len() + self.omitted.unwrap_or(0)
     }
+}
+
+/// The sentence about a device.
+#[derive(Clone, Debug, Serialize)]
+pub struct Headline {
+    /// The file's path.
+    pub path: String,
+    /// The rank in the path; null if there is none.
+    pub rank: Option<u32>,
+    /// The device's ordinal.
+    pub device: u32,
+    /// The severity of its worst finding; null without one above low.
+    pub severity: Option<Severity>,
+    /// The id of that finding; null without one.
+    pub finding: Option<String>,
+    /// The sentence.
+    pub text: String,
+}
+
+/// The memory of a device at one moment. Bytes.
+#[derive(Clone, Debug, Serialize)]
+pub struct MemorySummary {
+    /// The event after which it holds, from 0; -1 is the state before the window.
+    pub event: i64,
+    /// `reserved_bytes`.
+    pub reserved: u64,
+    /// What PyTorch can have; null where the file does not tell.
+    pub capacity: Option<u64>,
+    /// The request that failed; null without one.
+    pub request: Option<u64>,
+    /// What it is used for: categories of blocks, what no block holds, and what PyTorch did not
+    /// reserve.
+    pub parts: BTreeMap<&'static str, u64>,
 }
 
 /// The highest peak of `requested_bytes` of all ranks.
@@ -67,19 +116,40 @@ pub struct PeakSummary {
     pub categories: BTreeMap<&'static str, u64>,
 }
 
-/// One device, with the step and the phase of its peak.
-pub fn at_peak(target: Target<'_>) -> (RankSummary, Place) {
+/// One device: its summary, the step and the phase of its peak, and its verdict.
+#[derive(Debug)]
+pub struct Diagnosed {
+    summary: RankSummary,
+    place: Place,
+    verdict: Verdict,
+}
+
+/// What a diagnosis needs of one device.
+pub fn at_peak(target: Target<'_>) -> Diagnosed {
     let slot = slot_of(target.trace().requested_band.peak_event);
     let summary = RankSummary::new(target);
-    let place = run_to_completion(place_sliced(target, slot, &mut Budget::unlimited()));
-    (summary, place)
+    let all = async {
+        let budget = &mut Budget::unlimited();
+        target.entry.derive(Derived::Findings, target.index, budget).await;
+        let place = place_sliced(target, slot, budget).await;
+        (place, verdict_sliced(target, budget).await)
+    };
+    let (place, verdict) = run_to_completion(all);
+    Diagnosed { summary, place, verdict }
 }
 
 /// The verdict about devices, with at most `limit` findings.
-pub fn diagnose(ranks: Vec<(RankSummary, Place)>, limit: usize, skipped_files: usize) -> Diagnosis {
+pub fn diagnose(ranks: Vec<Diagnosed>, limit: usize, skipped_files: usize) -> Diagnosis {
     let (peak, sentence) = highest_peak(&ranks).unzip();
-    let summaries = ranks.into_iter().map(|(summary, _)| summary).collect();
+    let headlines = headlines(&ranks);
+    let summaries = ranks.into_iter().map(|rank| rank.summary).collect();
     let all = across(summaries, skipped_files);
+    let mut headlines = compared(headlines, &all.anomalies);
+    let headlines_omitted =
+        Some(headlines.len().saturating_sub(MAX_HEADLINES)).filter(|&omitted| omitted > 0);
+    let memory = headlines.first_mut().and_then(|worst| worst.memory.take());
+    headlines.truncate(MAX_HEADLINES);
+    let headlines = headlines.into_iter().map(|one| one.headline).collect();
     let mut findings = merged(all.anomalies);
     let found = findings.len();
     let verdict = verdict(&findings, sentence, &all.blind_spots);
@@ -87,6 +157,9 @@ pub fn diagnose(ranks: Vec<(RankSummary, Place)>, limit: usize, skipped_files: u
     let mut diagnosis = Diagnosis {
         schema: "vramscope.diagnose/1",
         verdict,
+        headlines,
+        headlines_omitted,
+        memory,
         findings,
         omitted: None,
         peak,
@@ -95,6 +168,77 @@ pub fn diagnose(ranks: Vec<(RankSummary, Place)>, limit: usize, skipped_files: u
     };
     fit::fit(&mut diagnosis, found);
     diagnosis
+}
+
+/// What makes one headline worse than another: the least is the worst.
+type Weight = (bool, Option<(bool, Severity, Reverse<u64>)>, bool, Reverse<u64>);
+
+/// A headline, with its weight and the memory of its device.
+struct Weighted {
+    weight: Weight,
+    headline: Headline,
+    memory: Option<MemorySummary>,
+}
+
+/// The sentence about each device by its own findings.
+fn headlines(ranks: &[Diagnosed]) -> Vec<Weighted> {
+    let weighted = |rank: &Diagnosed| {
+        let id = rank.verdict.finding.as_ref();
+        let mut findings = rank.summary.findings.iter();
+        let worst = findings.find(|finding| Some(&finding.id) == id);
+        let worst = worst.map(|f| order(f.kind, f.severity, f.bytes));
+        let bar = &rank.verdict.memory;
+        let memory = (bar.reserved.0 > 0).then(|| MemorySummary {
+            event: bar.event,
+            reserved: bar.reserved.0,
+            capacity: bar.capacity.map(|bytes| bytes.0),
+            request: bar.request.map(|bytes| bytes.0),
+            parts: bar.parts.iter().map(|part| (part.name, part.bytes.0)).collect(),
+        });
+        let is_host = rank.summary.device == HOST;
+        Weighted {
+            weight: (worst.is_none(), worst, is_host, Reverse(requested_peak(rank))),
+            headline: Headline {
+                path: rank.summary.path.clone(),
+                rank: rank.summary.rank,
+                device: rank.summary.device,
+                severity: rank.verdict.severity,
+                finding: rank.verdict.finding.clone(),
+                text: plain(&rank.verdict.headline),
+            },
+            memory,
+        }
+    };
+    ranks.iter().map(weighted).collect()
+}
+
+/// The headlines, the worst first. What the comparison of ranks found takes the place of what is
+/// not worse.
+fn compared(mut all: Vec<Weighted>, findings: &[FindingRecord]) -> Vec<Weighted> {
+    let skews =
+        findings.iter().filter(|f| f.kind == FindingKind::RankSkew && f.severity != Severity::Low);
+    for skew in skews {
+        let weight = order(skew.kind, skew.severity, skew.bytes);
+        let of = all
+            .iter_mut()
+            .find(|one| (&one.headline.path, one.headline.device) == (&skew.path, skew.device));
+        if let Some(one) = of.filter(|one| one.weight.1.is_none_or(|own| weight < own)) {
+            (one.weight.0, one.weight.1) = (false, Some(weight));
+            one.headline.severity = Some(skew.severity);
+            one.headline.finding = Some(skew.id.clone());
+            // The rank is a field of its own.
+            one.headline.text = plain(skew.headline.get(1..).unwrap_or_default());
+        }
+    }
+    all.sort_small_by(|a, b| a.weight.cmp(&b.weight));
+    all
+}
+
+/// The peak of `requested_bytes`.
+fn requested_peak(rank: &Diagnosed) -> u64 {
+    let peaks = &rank.summary.peaks;
+    let peak = peaks.iter().find(|peak| peak.0 == BandKind::Requested.name());
+    peak.map_or(0, |peak| u64::try_from(peak.1).unwrap_or(0))
 }
 
 /// One finding for equal findings of the ranks of one run: of one kind, at the same call sites.
@@ -117,8 +261,11 @@ fn merged(findings: Vec<FindingRecord>) -> Vec<FindingRecord> {
         if let (Some(rank), true) = (finding.rank, others > 0) {
             let title = finding.title.trim_start_matches(&format!("rank {rank}: ")).to_owned();
             let ranks = if others == 1 { "rank" } else { "ranks" };
-            finding.title =
-                format!("rank {rank} and {} more {ranks}: {title}", grouped(others as u64));
+            let named = format!("rank {rank} and {} more {ranks}: ", grouped(others as u64));
+            finding.title = format!("{named}{title}");
+            if let Some(name) = finding.headline.first_mut() {
+                name.text = named;
+            }
         }
         finding
     };
@@ -137,37 +284,21 @@ fn folder(path: &str) -> Option<&str> {
 }
 
 /// The highest peak, and a sentence about it. Pinned host memory counts only if there is no other.
-fn highest_peak(ranks: &[(RankSummary, Place)]) -> Option<(PeakSummary, String)> {
-    let bytes = |rank: &RankSummary| {
-        let peak = rank.peaks.iter().find(|peak| peak.0 == BandKind::Requested.name());
-        peak.map_or(0, |peak| u64::try_from(peak.1).unwrap_or(0))
-    };
-    let gpus = ranks.iter().filter(|(rank, _)| rank.device != HOST).count();
+fn highest_peak(ranks: &[Diagnosed]) -> Option<(PeakSummary, String)> {
+    let gpus = ranks.iter().filter(|rank| rank.summary.device != HOST).count();
     // `max_by_key` takes the last of equals. The first rank represents the others.
-    let (rank, at) =
-        ranks.iter().rev().max_by_key(|(rank, _)| (rank.device != HOST, bytes(rank)))?;
-    let whole = Some(bytes(rank)).filter(|&whole| whole > 0)?;
+    let found = ranks
+        .iter()
+        .rev()
+        .max_by_key(|rank| (rank.summary.device != HOST, requested_peak(rank)))?;
+    let whole = Some(requested_peak(found)).filter(|&whole| whole > 0)?;
+    let (rank, at) = (&found.summary, &found.place);
     let is_state = |spot: &BlindSpot| matches!(spot, BlindSpot::NoHistory | BlindSpot::StateOnly);
-    let place = match (at.phase.filter(|&phase| phase != "other"), at.step) {
-        _ if rank.blind_spots.iter().any(is_state) => "when the snapshot was taken".to_owned(),
-        (Some(phase), Some(step)) => format!("in {phase} of step {step}"),
-        (Some(phase), None) => format!("in {phase}"),
-        (None, Some(step)) => format!("in step {step}"),
-        (None, None) => match u32::try_from(rank.peak_event) {
-            Ok(event) => format!("at {}", EventIndex(event)),
-            Err(_) => "before the first event".to_owned(),
-        },
-    };
+    let place = peak_place(at, rank.peak_event, rank.blind_spots.iter().any(is_state));
+    let shares = rank.categories.iter().map(|share| (share.category, share.bytes)).collect();
+    let sentence = plain(&peak_sentence(&place, shares, u32::try_from(rank.peak_event).ok()));
     let on =
-        if gpus > 1 { format!(" on {}", rank_name(rank.rank, &rank.path)) } else { String::new() };
-    let share = |of: u64| (u128::from(of) * 100 + u128::from(whole) / 2) / u128::from(whole);
-    let largest = rank.categories.iter().filter(|c| share(c.bytes) >= MIN_NAMED_PERCENT);
-    let named: Vec<String> = largest
-        .take(MAX_NAMED)
-        .map(|c| format!("{} % {}", share(c.bytes), plural(c.category)))
-        .collect();
-    let sentence =
-        format!("Peak {} of requested_bytes {place}{on}: {}", Bytes(whole), named.join(", "));
+        if gpus > 1 { format!("{}: ", rank_name(rank.rank, &rank.path)) } else { String::new() };
     let summary = PeakSummary {
         path: rank.path.clone(),
         rank: rank.rank,
@@ -178,26 +309,7 @@ fn highest_peak(ranks: &[(RankSummary, Place)]) -> Option<(PeakSummary, String)>
         phase: at.phase,
         categories: rank.categories.iter().map(|c| (c.category.name(), c.bytes)).collect(),
     };
-    Some((summary, sentence))
-}
-
-/// The maximum number of categories in the sentence about the peak.
-const MAX_NAMED: usize = 4;
-
-/// Categories with a smaller share are not named.
-const MIN_NAMED_PERCENT: u128 = 2;
-
-fn plural(category: Category) -> String {
-    match category {
-        Category::Temporary => "temporaries".to_owned(),
-        Category::Parameter
-        | Category::Gradient
-        | Category::Buffer
-        | Category::Input
-        | Category::Activation
-        | Category::Workspace => format!("{}s", category.name()),
-        _ => category.name().replace('_', " "),
-    }
+    Some((summary, format!("{on}{sentence}")))
 }
 
 fn verdict(
@@ -206,17 +318,16 @@ fn verdict(
     blind_spots: &[BlindSpotRecord],
 ) -> String {
     let Some(peak) = peak else { return "No memory was allocated.".to_owned() };
-    // A failed allocation ended the run, whatever else was found.
-    let oom = findings.iter().find(|finding| finding.kind == FindingKind::Oom);
-    match oom.or_else(|| findings.iter().find(|finding| finding.severity != Severity::Low)) {
-        Some(oom) if oom.kind == FindingKind::Oom => {
-            format!("{}. {}", oom.title, oom.cause)
+    let serious = findings.iter().filter(|finding| finding.severity != Severity::Low);
+    match serious.min_by_key(|f| order(f.kind, f.severity, f.bytes)) {
+        Some(worst) if worst.kind == FindingKind::Oom => {
+            format!("{} {}", plain(&worst.headline), worst.cause)
         }
-        Some(worst) => format!("{}. {peak}.", worst.title),
+        Some(worst) => format!("{} {peak}", plain(&worst.headline)),
         None if blind_spots.is_empty() && findings.is_empty() => {
-            format!("{peak}; nothing is wrong with it.")
+            format!("{peak} Nothing is wrong with it.")
         }
-        None if blind_spots.is_empty() => format!("{peak}; nothing serious was found."),
-        None => format!("{peak}. Nothing serious was found, but not all could be looked for."),
+        None if blind_spots.is_empty() => format!("{peak} Nothing serious was found."),
+        None => format!("{peak} Nothing serious was found, but not all could be looked for."),
     }
 }

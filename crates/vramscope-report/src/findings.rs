@@ -4,8 +4,9 @@ pub use blind::BlindSpotRecord;
 
 mod blind;
 
-use crate::finding_text::{self, Words};
+use crate::finding_text::{self, Words, headline, rank_headline};
 use crate::frames::{FrameRecord, owned_frames, site};
+use crate::phrase::Phrase;
 use crate::rank::RankSummary;
 use crate::simulated::Simulated;
 use crate::target::Target;
@@ -93,7 +94,10 @@ pub struct FindingRecord {
     /// Absent where it says nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub simulated: Vec<Simulated>,
-    /// Why an allocation failed; empty for other kinds.
+    /// The finding in one sentence, with its nouns as links; the rank is named as in the title.
+    #[serde(skip)]
+    pub headline: Vec<Phrase>,
+    /// What leads to it, beyond the headline; empty where `text` says it.
     #[serde(skip)]
     pub cause: String,
     /// The largest call stack, innermost frame first; empty if there is none.
@@ -126,11 +130,13 @@ pub fn of_device(target: Target<'_>) -> Vec<FindingRecord> {
     let found = target.entry.findings(target.index).iter().enumerate();
     let row = |(i, finding): (usize, &Finding)| {
         let simulated = target.entry.simulated(target.index, i);
+        let words = finding_text::words(target.entry, finding, simulated);
         FindingRecord {
             children: children(target, finding),
-            cause: finding_text::cause(target.entry, finding, simulated),
+            headline: headline(target.entry, finding, &words.title, simulated),
+            cause: finding_text::cause(target.entry, finding),
             simulated: simulated.to_vec(),
-            ..record(target.path, finding, finding_text::words(target.entry, finding, simulated))
+            ..record(target.path, finding, words)
         }
     };
     let with_frames = |record: FindingRecord| {
@@ -198,8 +204,19 @@ pub fn of_ranks(path: &str, finding: &Finding, frames: Vec<FrameRecord<'static>>
     children.sort_small_by_key(|child| std::cmp::Reverse(child.bytes));
     children.truncate(MAX_CHILDREN);
     let words = finding_text::rank_words(skew);
-    let record = FindingRecord { children, ..record(path, finding, words) };
+    let headline = rank_headline(skew);
+    let record = FindingRecord { children, headline, ..record(path, finding, words) };
     with_frames(with_sites(record), frames)
+}
+
+/// What makes one finding worse than another: the least is the worst. A failed allocation ended the
+/// run, whatever else was found.
+pub fn order(
+    kind: FindingKind,
+    severity: Severity,
+    bytes: u64,
+) -> (bool, Severity, std::cmp::Reverse<u64>) {
+    (kind != FindingKind::Oom, severity, std::cmp::Reverse(bytes))
 }
 
 /// The findings of all devices, and those across ranks.
@@ -212,7 +229,12 @@ pub fn across(ranks: Vec<RankSummary>, skipped_files: usize) -> Findings {
             _ => None,
         };
         let stack = largest.and_then(|site| rank.stacks.iter().find(|s| s.hash == site.hash));
-        of_ranks(&rank.path, &finding, stack.map(|s| s.frames.clone()).unwrap_or_default())
+        let frames = stack.map(|s| s.frames.clone()).unwrap_or_default();
+        let mut record = of_ranks(&rank.path, &finding, frames);
+        if let Some(rank) = record.rank {
+            record.headline.insert(0, name_of(rank));
+        }
+        record
     });
     let skews: Vec<FindingRecord> = skews.collect();
     let blind_spots = blind::merged(&ranks);
@@ -242,8 +264,14 @@ fn named(mut finding: FindingRecord, rank: Option<u32>) -> FindingRecord {
     if let Some(rank) = rank {
         finding.title = format!("rank {rank}: {}", finding.title);
         finding.text = format!("rank {rank}: {}", finding.text);
+        finding.headline.insert(0, name_of(rank));
     }
     finding
+}
+
+/// `rank 3: `.
+fn name_of(rank: u32) -> Phrase {
+    Phrase { text: format!("rank {rank}: "), ..Phrase::default() }
 }
 
 /// A record without call sites.
@@ -268,6 +296,7 @@ fn record(path: &str, finding: &Finding, words: Words) -> FindingRecord {
         blocks: finding.blocks,
         children: Vec::new(),
         simulated: Vec::new(),
+        headline: Vec::new(),
         cause: String::new(),
         frames: Vec::new(),
         stack: finding.stack(),

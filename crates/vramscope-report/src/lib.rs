@@ -40,6 +40,7 @@ pub mod markdown;
 mod notes;
 pub mod peak;
 pub mod phases;
+mod phrase;
 mod places;
 mod quantity;
 pub mod rank;
@@ -52,6 +53,7 @@ pub mod state;
 pub mod summary;
 mod target;
 pub mod text;
+pub mod verdict;
 pub mod what_if;
 
 pub use block_context::{BlockContext, SiteSum};
@@ -62,6 +64,7 @@ pub use frames::{
 pub use groups::{Group, GroupKind, Groups};
 pub use loaded_file::{FileReader, LoadedFile, SnapshotEntry, piece_len};
 pub use notes::{BlockNotes, notes};
+pub use phrase::{Link, Phrase, phrases, plain, site_filter};
 pub use places::BlockPlaces;
 pub use quantity::{Quantity, digits};
 pub use rank_of::rank_of;

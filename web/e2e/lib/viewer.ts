@@ -51,8 +51,17 @@ export class Viewer {
     this.plot = new Plot(page, this.canvas);
   }
 
+  /** Opens files. Several show the overview first, and this goes on to the timeline. */
   async open(files: Picked): Promise<void> {
     await this.page.getByTestId("open-files").setInputFiles(files);
+    if (Array.isArray(files) && files.length > 1) await this.leaveOverview();
+  }
+
+  /** Goes from the overview, which several files show first, to the timeline. */
+  async leaveOverview(): Promise<void> {
+    await expect.poll(async () => (await this.state()).view, "the first view").toBe("overview");
+    const tabs = this.page.getByRole("tablist", { name: "Views", exact: true });
+    await tabs.getByRole("tab", { name: "Timeline" }).click();
   }
 
   /** Opens files and waits for a picture. */

@@ -279,6 +279,8 @@ test("each plot is saved as SVG with labels, and the timeline as PNG at twice th
   viewer,
   page,
 }) => {
+  // High enough for several labels of the axes.
+  await page.setViewportSize({ width: 1440, height: 1050 });
   const { views } = await openTimeline(viewer);
   await test.step("PNG", async () => {
     const svg = await views.download(views.pane("Timeline").getByRole("button", { name: "SVG" }));

@@ -125,6 +125,7 @@ test("a rank that was unloaded is drawn once it has been read again", async ({ v
   const paths = Array.from({ length: count }, (_, rank) => `/rank${rank}.pickle`);
   await page.evaluate((urls) => window.vramscope.load(urls), paths);
   await expect(viewer.rows).toHaveCount(count);
+  await viewer.leaveOverview();
   await viewer.plot.drawn();
   const [released = ""] = await page.evaluate(() =>
     window.vramscope.stats().ranks.flatMap(({ path, wasmBytes }) => (wasmBytes === 0 ? path : [])),

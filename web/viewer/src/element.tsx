@@ -9,6 +9,7 @@ import type { RankFile } from "./client/rank-file.js";
 import { fromIndex, RunWatch } from "./client/run-index.js";
 import type { BlockDetail, Failure, Hit } from "./generated/protocol.js";
 import { isFirstVisit, rememberVisit } from "./host/first-visit.js";
+import { pageMemory } from "./host/page-memory.js";
 import { VIEWS } from "./navigation.js";
 import { failureOf } from "./run.js";
 import { Session } from "./session.js";
@@ -93,6 +94,7 @@ export class VramscopeViewer extends HTMLElement {
         failed: (path, failure) => this.#emit("vramscope-error", { path, failure }),
       },
       {
+        memory: this.hasAttribute("page") ? pageMemory : null,
         places: { wasm: this.#address("wasm-url"), worker: this.#address("worker-url") },
         focusSearch: () =>
           this.#root.querySelector<HTMLInputElement>("[data-testid=search]")?.focus(),
@@ -288,7 +290,10 @@ export class VramscopeViewer extends HTMLElement {
     const view = VIEWS.find((known) => known === value);
     const { appearance, navigation } = session.stores;
     if (name === "theme" && theme) appearance.theme.value = theme;
-    if (name === "view" && view) navigation.center(view);
+    if (name === "view" && view) {
+      navigation.center(view);
+      navigation.viewGiven = true;
+    }
     if (name === "readonly") opening.readonly.value = value !== null;
     if (name === "mode") opening.embedded.value = value === "embedded";
   }

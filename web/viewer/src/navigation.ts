@@ -1,6 +1,6 @@
 // Which views, panels and dialogs are open.
 
-import { type Signal, signal } from "@preact/signals";
+import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { Status } from "./status.js";
 
 /** All views: those with a number key in the order of the keys, then the tables. */
@@ -31,9 +31,19 @@ export const VIEW_TITLES: Record<View, string> = {
   settings: "Settings",
 };
 
+/** Choices that outlive the page. */
+export interface Memory {
+  get(key: string): string | null;
+  set(key: string, value: string): void;
+}
+
+const VERDICT_KEY = "vramscope-verdict";
+
 export class Navigation {
   /** The view in the center. */
   readonly view: Signal<View> = signal("timeline");
+  /** Whether the page around the element chose the view. */
+  viewGiven = false;
   /** The view in the drawer below the center; null when the drawer is closed. */
   readonly drawer: Signal<View | null> = signal("segments");
   /** The drawers of views that were in the center before. */
@@ -43,13 +53,28 @@ export class Navigation {
   readonly detailsOpen: Signal<boolean> = signal(true);
   /** Whether the sheet of keys and gestures is open. */
   readonly sheetOpen: Signal<boolean> = signal(false);
+  /** Whether the center has room for more than one line of the verdict. */
+  readonly verdictFits: Signal<boolean> = signal(true);
+  /** What the user chose for the verdict; null for what fits. */
+  readonly #verdictChoice: Signal<boolean | null> = signal(null);
+  /** Whether the verdict shows more than one line. */
+  readonly verdictOpen: ReadonlySignal<boolean> = computed(
+    () => this.#verdictChoice.value ?? this.verdictFits.value,
+  );
+  /** The id of the finding to bring into view; null for none. */
+  readonly shownFinding: Signal<string | null> = signal(null);
   readonly paletteOpen: Signal<boolean> = signal(false);
   /** Whether the gestures are named over the timeline, for new users. */
   readonly hint: Signal<boolean> = signal(false);
   readonly #status: Status;
+  readonly #memory: Memory | null;
 
-  constructor(status: Status) {
+  /** `memory` outlives the page; null where the element is a guest. */
+  constructor(status: Status, memory: Memory | null = null) {
     this.#status = status;
+    this.#memory = memory;
+    const choice = memory?.get(VERDICT_KEY) ?? null;
+    if (choice !== null) this.#verdictChoice.value = choice === "open";
   }
 
   /** Opens a view in the center, with the drawer that it had. */
@@ -70,6 +95,12 @@ export class Navigation {
     const known = this.#drawers.get(view);
     const first = view === "timeline" ? "segments" : null;
     this.drawer.value = known === undefined ? first : known;
+  }
+
+  /** Folds or unfolds the verdict, whatever its room. */
+  setVerdictOpen(open: boolean): void {
+    this.#verdictChoice.value = open;
+    this.#memory?.set(VERDICT_KEY, open ? "open" : "folded");
   }
 
   openDrawer(view: View | null): void {

@@ -51,7 +51,14 @@ function fakeOwners() {
     },
     viewSelection: { reset: vi.fn() },
     status: { notice: signal(null), announce: vi.fn(), report: vi.fn() },
-    address: { pendingState: {} },
+    address: { pendingState: {} as { view?: string; path?: string } },
+    navigation: {
+      view: signal("timeline"),
+      viewGiven: false,
+      center(view: string) {
+        this.view.value = view;
+      },
+    },
   };
 }
 
@@ -114,4 +121,31 @@ test("a file that was opened by itself, or that is damaged, keeps its row", asyn
   expect([config.skipped, rank0.skipped]).toEqual([false, false]);
   expect(files.flatMap(rowsOf)).toHaveLength(2);
   expect(plan).toHaveBeenCalledTimes(1);
+});
+
+test("several files show the overview first, unless something else was asked for", async () => {
+  const sources = ["rank0.pickle", "rank1.pickle"].map((path) => sourceOf(path, true));
+  const { files } = await open(sources);
+  expect(owners.navigation.view.value).toBe("overview");
+  expect(loader.opened.value).toEqual(files);
+  for (const address of [{ view: "timeline" }, { path: "rank1.pickle" }]) {
+    owners.navigation.view.value = "timeline";
+    owners.address.pendingState = address;
+    void loader.open(sources);
+    await vi.waitFor(() => expect(loader.opened.value).toBeNull());
+    expect(owners.navigation.view.value).toBe("timeline");
+    owners.address.pendingState = {};
+    owners.selection.focus.value = null;
+    void loader.open(sources);
+    await vi.waitFor(() => expect(loader.opened.value).not.toBeNull());
+  }
+  owners.navigation.viewGiven = true;
+  void loader.open(sources);
+  await vi.waitFor(() => expect(loader.opened.value).toBeNull());
+});
+
+test("a single file keeps the view", async () => {
+  await open([sourceOf("rank0.pickle", false)]);
+  expect(owners.navigation.view.value).toBe("timeline");
+  expect(loader.opened.value).toBeNull();
 });

@@ -1,11 +1,12 @@
 // Turns opened files into the run: in place of the open run, or added to it.
 
-import { batch } from "@preact/signals";
+import { batch, type Signal, signal } from "@preact/signals";
 import type { Address } from "./address.js";
 import { fileName, isSame, notOpen } from "./client/files.js";
 import { RankFile, type Source } from "./client/rank-file.js";
 import { visible } from "./client/visible.js";
 import type { PlannedRow } from "./generated/protocol.js";
+import type { Navigation } from "./navigation.js";
 import { failureOf, type Run, settled } from "./run.js";
 import type { RunStore } from "./run-store.js";
 import type { Selection } from "./selection.js";
@@ -18,6 +19,7 @@ export interface LoaderOwners {
   viewSelection: ViewSelection;
   status: Status;
   address: Address;
+  navigation: Navigation;
 }
 
 /** The row of a file until the coordinator has planned the run. */
@@ -31,6 +33,8 @@ function notEmpty(sources: Source[]): Source[] {
 }
 
 export class RunLoader {
+  /** The files that were opened last, while nobody has chosen what to show of them. */
+  readonly opened: Signal<readonly RankFile[] | null> = signal(null);
   readonly #owners: LoaderOwners;
   /** Counts calls of `open`: a newer one cancels the older ones. */
   #loads = 0;
@@ -175,19 +179,30 @@ export class RunLoader {
   }
 
   #start(run: Run): void {
-    const { runs, selection, viewSelection, status } = this.#owners;
+    const { runs, selection, viewSelection, status, navigation } = this.#owners;
     // A run that is opened again has new objects for its files.
     const focused = selection.focus.peek()?.file.path;
+    const isFree = run.files.length > 1 && !this.#isAddressed(run, focused);
     runs.pool.clear();
     batch(() => {
       status.notice.value = null;
       selection.clear();
       viewSelection.reset();
+      if (isFree) navigation.center("overview");
+      this.opened.value = isFree ? run.files : null;
       runs.run.value = run;
     });
     runs.pool.open(run.files);
     const first = run.files.length === 1 ? run.files[0] : undefined;
     this.#arrive(run.files, run.files.find(({ path }) => path === focused) ?? first);
+  }
+
+  /** Whether a link, a script, the page around it or the user already says what to show. */
+  #isAddressed({ files }: Run, focused: string | undefined): boolean {
+    const { address, navigation } = this.#owners;
+    const { view, path } = address.pendingState;
+    const isAgain = files.some((file) => file.path === focused);
+    return view !== undefined || path !== undefined || isAgain || navigation.viewGiven;
   }
 
   /** Focuses the file that the pending state names, else `otherwise`. */

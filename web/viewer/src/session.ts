@@ -29,7 +29,7 @@ export class Session {
     this.#events = events;
     const modules = new Modules(host.places);
     const status = new Status((failure) => events.failed(null, failure));
-    const navigation = new Navigation(status);
+    const navigation = new Navigation(status, host.memory);
     const viewSelection = new ViewSelection();
     const filters = new Filters(viewSelection.search);
     const appearance = new Appearance(modules);

@@ -1,8 +1,9 @@
 //! What the reserved memory of one state is used for.
 
 use super::Evidence;
-use crate::slicing::Budget;
+use crate::slicing::{Boxed, Budget, strides};
 use crate::state::{Content, LiveSet, SegmentState};
+use crate::step_phases::CategoryBytes;
 use vramscope_snapshot::{Action, PoolId, PoolIndex, SegmentType, Snapshot, StreamId};
 use vramscope_units::Bytes;
 
@@ -61,6 +62,40 @@ impl MemoryUse {
         sum
     }
 
+    /// The use of the memory of a slot, and the requested bytes of its live blocks by category.
+    /// These add up to `in_use`.
+    #[inline(never)]
+    pub fn at<'a>(
+        cx: Evidence<'a>,
+        slot: u32,
+        budget: &'a mut Budget,
+    ) -> Boxed<'a, (Self, CategoryBytes)> {
+        Box::pin(async move {
+            let live = LiveSet::sliced(cx.trace, slot, budget).await;
+            let segments = segments_of(cx, &live, budget).await;
+            // Damaged files have blocks outside of all segments, which `of` does not see.
+            let mut memory =
+                Self { in_use: Bytes(0), rounding: Bytes(0), ..Self::of(cx.snapshot, &segments) };
+            let mut categories = CategoryBytes::default();
+            for part in strides(live.blocks().len()) {
+                budget.charge(part.len() as u64).await;
+                for &index in &live.blocks()[part] {
+                    let bytes = cx.trace.blocks[index as usize].bytes.0;
+                    categories[cx.categories.get(index).category as usize] += bytes;
+                    memory.in_use.0 += bytes;
+                    let size = cx.carving.sizes[index as usize].0;
+                    memory.rounding.0 += size.saturating_sub(bytes);
+                }
+            }
+            (memory, categories)
+        })
+    }
+
+    /// All reserved bytes.
+    pub fn reserved(&self) -> Bytes {
+        Bytes(self.in_use.0 + self.rounding.0 + self.free().0 + self.graph_pools.0)
+    }
+
     /// Free bytes outside of the pools of CUDA graphs.
     pub fn free(&self) -> Bytes {
         Bytes(self.idle.0 + self.stuck.0 + self.small.0)
@@ -100,7 +135,7 @@ pub(super) fn is_graph_pool(snapshot: &Snapshot, pool: PoolIndex, stream: Stream
 /// The slot of the peak of `reserved_bytes`, with the block that the last reservation was for.
 ///
 /// PyTorch records a reservation and the allocation that needs it one after the other.
-pub(super) fn slot_of_reserved_peak(cx: Evidence<'_>) -> u32 {
+pub fn slot_of_reserved_peak(cx: Evidence<'_>) -> u32 {
     let Some(event) = cx.trace.reserved_band.peak_event else { return 0 };
     let row = cx.trace.device.events.start + event + 1;
     let serves =
@@ -115,6 +150,14 @@ pub(super) async fn segments_at(
     budget: &mut Budget,
 ) -> Vec<SegmentState> {
     let live = LiveSet::sliced(cx.trace, slot, budget).await;
+    segments_of(cx, &live, budget).await
+}
+
+async fn segments_of(
+    cx: Evidence<'_>,
+    live: &LiveSet<'_>,
+    budget: &mut Budget,
+) -> Vec<SegmentState> {
     budget.charge(4 * (live.blocks().len() + cx.carving.segments.spans.len()) as u64).await;
     let mut segments = live.segments(cx.carving);
     for segment in &mut segments {

@@ -27,7 +27,7 @@ pub use facts::{Basis, Facts, FindingKind};
 pub use gradients::GradientsHeld;
 pub use growth::{Growth, GrowthKind};
 pub use held::HeldTooLong;
-pub use memory_use::MemoryUse;
+pub use memory_use::{MemoryUse, slot_of_reserved_peak};
 pub use oom::{LargerStep, OomStory, Returned, Verdict};
 pub use pending::PendingFrees;
 pub use ranks::{RankFacts, RankSkew, RankStack, SkewCause, SkewSite, rank_skew};

@@ -4,9 +4,12 @@ use super::findings;
 use crate::Failure;
 use crate::arguments::Findings as Arguments;
 use crate::output::{STRONG, styled};
+use crate::printable::printable;
 use std::io::{self, Write};
-use vramscope_report::diagnose::{Diagnosis, MAX_FINDINGS, at_peak, diagnose};
+use vramscope_report::device_name;
+use vramscope_report::diagnose::{Diagnosis, Headline, MAX_FINDINGS, at_peak, diagnose};
 use vramscope_report::markdown::escape;
+use vramscope_report::text::rank_name;
 
 /// Prints the verdict about files, the main findings and what could not be looked for.
 ///
@@ -20,14 +23,42 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     devices.outcome
 }
 
+/// The headline of each device, if there are several: the verdict begins with that of one.
+fn lines(report: &Diagnosis) -> Vec<String> {
+    if report.headlines.len() < 2 {
+        return Vec::new();
+    }
+    let line = |of: &Headline| {
+        let device = match report.headlines.iter().filter(|other| other.path == of.path).count() {
+            1 => String::new(),
+            _ => format!(", {}", device_name(of.device)),
+        };
+        format!("{}{device}: {}", rank_name(of.rank, &of.path), of.text)
+    };
+    let omitted = report.headlines_omitted.map(|count| format!("and {count} more"));
+    report.headlines.iter().map(line).chain(omitted).collect()
+}
+
 fn text(out: &mut dyn Write, report: &Diagnosis) -> io::Result<()> {
     writeln!(out, "{}\n", styled(STRONG, &report.verdict))?;
+    for line in lines(report) {
+        writeln!(out, "{}", printable(&line))?;
+    }
+    if report.headlines.len() > 1 {
+        writeln!(out)?;
+    }
     findings::text(out, &report.findings, report.omitted.unwrap_or(0))?;
     findings::blind_text(out, report.found() > 0, &report.blind_spots)
 }
 
 fn markdown(out: &mut dyn Write, report: &Diagnosis) -> io::Result<()> {
     writeln!(out, "### GPU memory\n\n{}\n", escape(&report.verdict))?;
+    for line in lines(report) {
+        writeln!(out, "- {}", escape(&line))?;
+    }
+    if report.headlines.len() > 1 {
+        writeln!(out)?;
+    }
     findings::markdown(out, &report.findings, report.omitted.unwrap_or(0))?;
     findings::blind_markdown(out, report.found() > 0, &report.blind_spots)
 }

@@ -6,7 +6,7 @@ use super::{
     ScenarioCard, SearchResult, SegmentRow, SegmentUses, SegmentsInfo, SimulatedCurve, Tracks,
     UsualScenarios, WhatIfCard,
 };
-use crate::{DetailRow, Hit, Quantity, Span, StackDetail};
+use crate::{DetailRow, Hit, Phrase, Quantity, Span, StackDetail};
 use serde::{Deserialize, Serialize};
 use vramscope_analysis::{FindingKind, Severity};
 
@@ -19,6 +19,8 @@ pub enum Answer {
     Card(Box<RankCard>),
     /// The answer to `Findings` and `SimulatedFindings`.
     Findings(FindingList),
+    /// The answer to `Verdict` and `SimulatedVerdict`.
+    Verdict(Box<super::VerdictCard>),
     /// The answer to `Minimap`.
     Minimap(Minimap),
     /// The answer to `Phases`.
@@ -124,6 +126,8 @@ pub struct FindingRow {
     pub text: String,
     /// What to do; empty if nothing follows.
     pub action: String,
+    /// The finding in one sentence, without its rank.
+    pub headline: Vec<Phrase>,
     /// The step and phase in words: `step 3, backward`, or `repetition 3`. Empty if neither is
     /// known.
     pub place: String,

@@ -106,6 +106,8 @@ pub struct Overview {
     pub findings: Vec<FindingRow>,
     /// The number of findings above low severity, for the badge on the page.
     pub notable: u32,
+    /// The key of the row with the worst finding; null without one above low.
+    pub worst: Option<u32>,
 }
 
 /// A row of the overview.
@@ -126,6 +128,9 @@ pub struct OverviewRow {
     /// What the rank holds more than others: `480.0 MiB more at train.py:88 step`; empty if
     /// nothing.
     pub outlier: String,
+    /// The index in [`Overview::outliers`] of the rank's worst finding; null if that is its own,
+    /// or none.
+    pub story: Option<u32>,
 }
 
 /// A query to the coordinator about several ranks.

@@ -57,6 +57,8 @@ specs! {
     Card:           Long,  queues,   [Carving, Categories, Findings];
     Findings:       Long,  queues,   [Carving, Categories, Findings];
     SimulatedFindings: Long, queues, [Carving, Categories, Simulated];
+    Verdict:        Long,  queues,   [Carving, Categories, Steps, Findings];
+    SimulatedVerdict: Long, queues,  [Carving, Categories, Steps, Simulated];
     Minimap:        Long,  queues,   [Carving, Categories, Pools, Findings];
     Tracks:         Short, replaces, [];
     Phases:         Long,  replaces, [Categories, Steps];

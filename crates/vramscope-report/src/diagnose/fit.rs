@@ -61,6 +61,22 @@ fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {
     for spot in &mut diagnosis.blind_spots {
         shorten(&mut spot.text, text);
     }
+    let all = diagnosis.headlines.len();
+    diagnosis.headlines.truncate(match list {
+        0..8 if text < 400 => 0,
+        0..8 => 1,
+        _ => list,
+    });
+    let omitted = diagnosis.headlines_omitted.unwrap_or(0) + all - diagnosis.headlines.len();
+    diagnosis.headlines_omitted = Some(omitted).filter(|&omitted| omitted > 0);
+    for headline in &mut diagnosis.headlines {
+        keep_end(&mut headline.path, 60);
+        shorten(&mut headline.text, 200);
+    }
+    // The long numbers of many parts go before the words.
+    if text < 400 {
+        diagnosis.memory = None;
+    }
     if let Some(peak) = &mut diagnosis.peak {
         keep_end(&mut peak.path, text);
     }
@@ -104,7 +120,7 @@ fn keep_end(path: &mut String, limit: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnose::PeakSummary;
+    use crate::diagnose::{Headline, MAX_HEADLINES, MemorySummary, PeakSummary};
     use crate::findings::{BlindSpotRecord, FindingChild, FindingRecord};
     use vramscope_analysis::{Basis, Category, FindingKind};
 
@@ -132,6 +148,7 @@ mod tests {
                 list
             ],
             simulated: Vec::new(),
+            headline: Vec::new(),
             cause: String::new(),
             frames: Vec::new(),
             stack: None,
@@ -153,6 +170,25 @@ mod tests {
         Diagnosis {
             schema: "vramscope.diagnose/1",
             verdict: text.to_owned(),
+            headlines: vec![
+                Headline {
+                    path: text.to_owned(),
+                    rank: Some(u32::MAX),
+                    device: u32::MAX,
+                    severity: Some(Severity::Medium),
+                    finding: Some("growth-0-0123456789abcdef".to_owned()),
+                    text: text.to_owned(),
+                };
+                MAX_HEADLINES.min(list + 1)
+            ],
+            headlines_omitted: None,
+            memory: Some(MemorySummary {
+                event: i64::MAX,
+                reserved: u64::MAX,
+                capacity: Some(u64::MAX),
+                request: Some(u64::MAX),
+                parts: Category::ALL.iter().map(|c| (c.name(), u64::MAX)).collect(),
+            }),
             findings: findings.collect(),
             omitted: None,
             peak: Some(peak),

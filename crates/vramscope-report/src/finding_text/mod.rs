@@ -3,6 +3,7 @@
 mod allocator;
 mod blind;
 mod churn;
+mod headline;
 mod oom;
 mod pending;
 mod program;
@@ -19,7 +20,11 @@ use vramscope_snapshot::StackId;
 use vramscope_units::{Bytes, grouped};
 
 pub use blind::{blind_kind, blind_text};
+pub use headline::rank_headline;
 pub use ranks::rank_words;
+
+pub(crate) use headline::{headline, of_category, of_phase, place_words};
+pub(crate) use simulated::{change_words, setting_name};
 
 /// The words of a finding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,10 +69,11 @@ pub fn words(entry: &SnapshotEntry, finding: &Finding, simulated: &[Simulated]) 
     }
 }
 
-/// Why an allocation failed, without what else the text of the finding says. Empty for other kinds.
-pub fn cause(entry: &SnapshotEntry, finding: &Finding, simulated: &[Simulated]) -> String {
+/// What leads to a finding, beyond its headline: for a failed allocation the line of the request
+/// and the reason. Empty for other kinds, whose text says it.
+pub fn cause(entry: &SnapshotEntry, finding: &Finding) -> String {
     match &finding.facts {
-        Facts::Oom(story) => oom::verdict(entry, story, simulated),
+        Facts::Oom(story) => oom::verdict(entry, story),
         _ => String::new(),
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) 
 }
 
 /// The subject of a text about growth: the frame that its call stacks share.
-fn growth_place(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) -> String {
+pub(super) fn growth_place(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) -> String {
     // One call site speaks for itself, also where its frame is not the program's.
     let frame = growth.at.filter(|_| growth.sites > 1);
     match frame {

@@ -86,6 +86,6 @@ fn held(skew: &RankSkew, excess: Bytes) -> Words {
 }
 
 /// `the other 7 ranks`.
-fn others(skew: &RankSkew) -> String {
+pub(super) fn others(skew: &RankSkew) -> String {
     format!("the other {} ranks", grouped(skew.ranks.saturating_sub(1) as u64))
 }

@@ -99,6 +99,35 @@ pub(super) fn saving(simulated: &[Simulated], peak: Bytes) -> Option<String> {
     Some(format!("{}: it reserves {} less (simulated).", set(best), Bytes(saved)))
 }
 
+/// The settings to name in one sentence: those that serve the request, else those with least
+/// missing, else those that reserve least.
+pub(super) fn best_setting(simulated: &[Simulated]) -> Option<&Simulated> {
+    let settings = simulated
+        .iter()
+        .filter(|one| matches!(one.kind, ChangeKind::Expandable | ChangeKind::Settings));
+    settings.min_by_key(|one| (one.fits == Some(false), one.short_by, one.reserved_peak))
+}
+
+/// The settings of a change as nouns: `expandable_segments`, `max_split_size_mb off`.
+pub(crate) fn setting_name(one: &Simulated) -> String {
+    let parts: Vec<String> = one
+        .change
+        .split(", ")
+        .map(|part| match part.strip_prefix("without ") {
+            Some(setting) => format!("{setting} off"),
+            None => part.trim_end_matches(":True").to_owned(),
+        })
+        .collect();
+    list(&parts)
+}
+
+/// A change as a noun: `0.9 x the tokens and expandable_segments`, `8-bit optimizer state`.
+pub(crate) fn change_words(one: &Simulated) -> String {
+    plain(&one.change)
+        .replace(":True", "")
+        .replace("0.25 x the optimizer state", "8-bit optimizer state")
+}
+
 /// `Set PYTORCH_CUDA_ALLOC_CONF=...`.
 fn set(one: &Simulated) -> String {
     if one.conf.is_empty() {

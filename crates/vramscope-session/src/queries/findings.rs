@@ -35,18 +35,39 @@ pub(super) async fn rows(
     let trace = at.trace();
     let mut rows: Vec<FindingRow> = Vec::with_capacity(findings.len());
     for finding in findings {
-        let spans = match (finding.events.first(), finding.events.last()) {
-            // From the state after the first event to the state after the last, included.
-            (Some(first), Some(last)) => {
-                detail::spans(trace, first + 1, (last + 2).min(trace.slots()))
-            }
-            _ => Vec::new(),
+        let spans = match slots(at, &finding) {
+            Some((from, to)) => detail::spans(trace, from, to),
+            None => Vec::new(),
         };
         let reference = reference(at, &finding, budget).await;
         let place = place(at, finding.step, finding.phase);
         rows.push(FindingRow { spans, reference, place, ..without_tables(finding) });
     }
     rows
+}
+
+/// A finding with fewer events than this part of the window is shown with its surroundings.
+const MIN_SHOWN_DIVISOR: u32 = 20;
+
+/// The slots that show a finding: from the state after its first event to the state after its last.
+/// A failed allocation is shown with its step, and few events with what is around them.
+fn slots(at: Target<'_>, finding: &FindingRecord) -> Option<(u32, u32)> {
+    let (&first, &last) = (finding.events.first()?, finding.events.last()?);
+    let end = at.trace().slots();
+    let (mut from, mut to) = (first + 1, (last + 2).min(end));
+    let least = end / MIN_SHOWN_DIVISOR;
+    if finding.kind == FindingKind::Oom {
+        let steps = at.entry.steps(at.index).filter(|_| finding.step.is_some());
+        let begin = steps
+            .and_then(|steps| steps.begins.iter().rev().copied().find(|&begin| begin <= first));
+        from = begin.unwrap_or(from.saturating_sub(2 * least)).min(from);
+        // Room behind the failure, so that it is not at the edge.
+        to = to.saturating_add((to - from) / 20 + 1).min(end);
+    } else if to - from < least {
+        let room = (least - (to - from)) / 2;
+        (from, to) = (from.saturating_sub(room), to.saturating_add(room).min(end));
+    }
+    Some((from, to))
 }
 
 /// The fields of a row that need no tables of the file.
@@ -63,6 +84,7 @@ pub(super) fn without_tables(finding: FindingRecord) -> FindingRow {
         title: finding.title,
         text: finding.text,
         action: finding.action,
+        headline: finding.headline,
         place: String::new(),
         parts: finding.children.iter().map(part).collect(),
         event: finding.events.first().copied(),

@@ -38,6 +38,7 @@ mod state_at;
 mod tests;
 mod tiles;
 mod tracks;
+mod verdict;
 mod what_if;
 
 pub(crate) use block_detail::{block, find_block};
@@ -232,6 +233,9 @@ impl Queries {
             }
             Query::Findings {} | Query::SimulatedFindings {} => {
                 task!(on, |at, budget| Answer::Findings(findings::list(at, budget).await))
+            }
+            Query::Verdict {} | Query::SimulatedVerdict {} => {
+                task!(on, |at, budget| Answer::Verdict(Box::new(verdict::card(at, budget).await)))
             }
             Query::Phases { axis, x0, x1, columns } => task!(on, |at, budget| Answer::Phases(
                 phases::phases(at, axis, [x0, x1], columns, budget).await

@@ -5,7 +5,7 @@
 use super::card::fraction;
 use super::findings;
 use crate::run_order::natural;
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use vramscope_analysis::SmallSort;
 use vramscope_analysis::{
     Facts, Finding, RankFacts, RankSkew, RankStack, Severity, SkewCause, rank_skew,
@@ -14,7 +14,7 @@ use vramscope_protocol::views::{
     FindingRow, Overview, OverviewRow, RankCard, RankSort, RunCard, RunQuery, StackFact,
 };
 use vramscope_report::Quantity;
-use vramscope_report::findings::of_ranks;
+use vramscope_report::findings::{of_ranks, order};
 use vramscope_report::peak::BandKind;
 use vramscope_report::rank::run_facts;
 
@@ -101,6 +101,7 @@ impl Ranks {
             (_, false) => order.sort_small_by_key(|&i| value(i)),
             (_, true) => order.sort_small_by_key(|&i| std::cmp::Reverse(value(i))),
         }
+        let outliers = self.outlier_rows();
         let mut before = "";
         let row = |&i: &usize| {
             let rank = &self.rows[i];
@@ -113,9 +114,9 @@ impl Ranks {
                 reserved: fraction(rank.reserved.max(0) as u64, largest),
                 categories: category_ends(&rank.card, largest),
                 outlier: self.outlier(i),
+                story: self.story(i, &outliers),
             }
         };
-        let outliers = self.outlier_rows();
         let own = self.rows.iter().flat_map(|rank| rank.card.findings.iter().cloned());
         let mut findings: Vec<FindingRow> = own.chain(outliers.iter().cloned()).collect();
         findings::sort(&mut findings);
@@ -124,10 +125,32 @@ impl Ranks {
         Overview {
             rows: order.iter().map(row).collect(),
             text: self.text(),
+            worst: self.worst(&outliers),
             outliers,
             findings,
             notable,
         }
+    }
+
+    /// The key of the row with the worst finding. Of equals the first rank.
+    fn worst(&self, outliers: &[FindingRow]) -> Option<u32> {
+        let of = |(index, rank): (usize, &Rank)| {
+            let outlier = self.story(index, outliers).map(|at| &outliers[at as usize]);
+            let own = rank.card.findings.iter().filter(is_notable).map(weight);
+            Some((own.chain(outlier.map(weight)).min()?, rank.key))
+        };
+        let all = self.rows.iter().enumerate().filter_map(of);
+        all.min_by_key(|(weight, _)| *weight).map(|(_, key)| key)
+    }
+
+    /// The index of the comparison's finding about a rank, if no finding of its own is worse.
+    fn story(&self, index: usize, outliers: &[FindingRow]) -> Option<u32> {
+        let card = &self.rows[index].card;
+        let of_rank = |row: &&FindingRow| row.path == card.path && row.device == card.device;
+        let outlier = outliers.iter().filter(is_notable).find(of_rank)?;
+        let own = card.findings.iter().filter(is_notable).map(weight).min();
+        let at = outliers.iter().position(|row| std::ptr::eq(row, outlier))?;
+        own.is_none_or(|own| weight(outlier) < own).then_some(at as u32)
     }
 
     /// `Peak per rank: 610.2 MiB to 1.16 GiB`.
@@ -172,6 +195,16 @@ impl Ranks {
         };
         format!("{} more {what}", vramscope_units::Bytes(bytes))
     }
+}
+
+fn is_notable(finding: &&FindingRow) -> bool {
+    finding.severity != Severity::Low
+}
+
+/// The least weight is the worst finding.
+fn weight(finding: &FindingRow) -> (bool, Severity, Reverse<u64>) {
+    let bytes = u64::try_from(finding.bytes.value).unwrap_or(0);
+    order(finding.kind, finding.severity, bytes)
 }
 
 fn skew(finding: &Finding) -> Option<&RankSkew> {

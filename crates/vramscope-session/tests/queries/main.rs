@@ -32,6 +32,7 @@ mod segments;
 mod settings;
 mod state_at;
 mod tracks;
+mod verdict;
 mod what_if;
 
 use harness::{TARGET, ask};

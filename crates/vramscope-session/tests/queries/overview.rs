@@ -77,6 +77,13 @@ fn rank_skew_equals_the_report() {
         "{}",
         overview.text
     );
+    // Rank 2 is the story of the run: no finding of its own is worse than the comparison's.
+    assert_eq!(overview.worst, Some(102));
+    for row in &overview.rows {
+        let story = row.story.map(|at| &*overview.outliers[at as usize].path);
+        let is_worst = row.key == 102;
+        assert_eq!(story, is_worst.then_some(&*path(2)), "{row:?}");
+    }
     let largest = overview.rows.iter().map(|r| r.requested.max(r.reserved)).fold(0.0, f64::max);
     assert_eq!(largest, 1.0);
     for row in &overview.rows {
@@ -102,6 +109,9 @@ fn rows_are_sorted_and_equals_stay_in_rank_order() {
     let overview = run(&mut coordinator, RunQuery::Cards { cards });
     let rows = |overview: &Overview| overview.rows.iter().map(|r| r.key).collect::<Vec<_>>();
     assert_eq!(rows(&overview), [3, 2, 1]);
+    // The rank that ran out of memory.
+    assert_eq!(overview.worst, Some(3));
+    assert!(overview.rows.iter().all(|row| row.story.is_none()));
     assert_eq!(overview.rows.iter().map(|r| &*r.group).collect::<Vec<_>>(), ["a", "", "b"]);
     for (sort, descending, expected) in [
         (RankSort::Rank, true, [1, 2, 3]),

@@ -29,6 +29,20 @@ text: string,
  */
 exact: string, };
 
+export type Phrase = { 
+/**
+ * The words.
+ */
+text: string, 
+/**
+ * The filter that shows what the words name: `category:activation`; null if there is none.
+ */
+filter: string | null, 
+/**
+ * The event that the words are about; null if there is none.
+ */
+event: number | null, };
+
 export type AxisKind = "event" | "time" | "weight";
 
 export type Axis = { 
@@ -875,7 +889,7 @@ search: string, } } | { "flame": {
  */
 flame: FlameSpec, } };
 
-export type Query = { "card": Record<symbol, never> } | { "findings": Record<symbol, never> } | { "simulatedFindings": Record<symbol, never> } | { "minimap": { 
+export type Query = { "card": Record<symbol, never> } | { "findings": Record<symbol, never> } | { "simulatedFindings": Record<symbol, never> } | { "verdict": Record<symbol, never> } | { "simulatedVerdict": Record<symbol, never> } | { "minimap": { 
 /**
  * The axis.
  */
@@ -1513,6 +1527,10 @@ text: string,
  */
 action: string, 
 /**
+ * The finding in one sentence, without its rank.
+ */
+headline: Array<Phrase>, 
+/**
  * The step and phase in words: `step 3, backward`, or `repetition 3`. Empty if neither is
  * known.
  */
@@ -1551,6 +1569,137 @@ rows: Array<FindingRow>,
  * What could not be looked for, and why, one sentence each.
  */
 blindSpots: Array<string>, };
+
+export type VerdictCard = { 
+/**
+ * The severity of the finding that it is about; null without one above low.
+ */
+severity: Severity | null, 
+/**
+ * The id of that finding; null without one.
+ */
+finding: string | null, 
+/**
+ * The sentence.
+ */
+headline: Array<Phrase>, 
+/**
+ * What leads to it; empty without a finding.
+ */
+detail: string, 
+/**
+ * The device's memory; null if nothing was reserved.
+ */
+bar: MemoryBar | null, 
+/**
+ * What to do, most useful first.
+ */
+actions: Array<VerdictAction>, };
+
+export type MemoryBar = { 
+/**
+ * The event after which it holds; null is the state before the window.
+ */
+event: number | null, 
+/**
+ * The moment in words: `at the peak, #3,737`.
+ */
+moment: string, 
+/**
+ * The parts from left to right, without gaps.
+ */
+parts: Array<BarPart>, 
+/**
+ * The memory that PyTorch had reserved.
+ */
+reserved: Quantity, 
+/**
+ * The memory that PyTorch can have; null where the file does not tell.
+ */
+capacity: BarMark | null, 
+/**
+ * The request that failed; null without one.
+ */
+request: BarPart | null, };
+
+export type BarPart = { 
+/**
+ * The category's name, or `rounding`, `idle`, `stuck`, `small`, `graph_pools`, `device_free`,
+ * `outside` or `request`.
+ */
+name: string, 
+/**
+ * The words: `activations`.
+ */
+label: string, 
+/**
+ * The bytes.
+ */
+bytes: Quantity, 
+/**
+ * The whole in words, for a tooltip: `activations: 3.21 GiB, 62 % of the reserved memory`.
+ */
+title: string, 
+/**
+ * The left edge on the scale, from 0 to 1.
+ */
+from: number, 
+/**
+ * The right edge.
+ */
+to: number, 
+/**
+ * The category's color word; null if no block holds the part.
+ */
+color: number | null, 
+/**
+ * The filter that shows its blocks; null if no block holds it.
+ */
+filter: string | null, };
+
+export type BarMark = { 
+/**
+ * The place on the scale, from 0 to 1.
+ */
+at: number, 
+/**
+ * The bytes.
+ */
+bytes: Quantity, 
+/**
+ * The words: `5.51 GiB for PyTorch`.
+ */
+label: string, };
+
+export type VerdictAction = { 
+/**
+ * What to change: `8-bit optimizer state`.
+ */
+text: string, 
+/**
+ * What it brings: `fits`, `-97.49 MiB`; empty if no number is known.
+ */
+value: string, 
+/**
+ * The finding's action in full, for a tooltip.
+ */
+detail: string, 
+/**
+ * What to set `PYTORCH_CUDA_ALLOC_CONF` to; null for other changes.
+ */
+conf: string | null, 
+/**
+ * False for a change that does not suffice.
+ */
+helps: boolean, 
+/**
+ * Whether a replay of the recording gave the value.
+ */
+isSimulated: boolean, 
+/**
+ * The id of the finding that it is about.
+ */
+finding: string, };
 
 export type Minimap = { 
 /**
@@ -2813,7 +2962,11 @@ findings: Array<FindingRow>,
 /**
  * The number of findings above low severity, for the badge on the page.
  */
-notable: number, };
+notable: number, 
+/**
+ * The key of the row with the worst finding; null without one above low.
+ */
+worst: number | null, };
 
 export type OverviewRow = { 
 /**
@@ -2840,7 +2993,12 @@ categories: Array<number>,
  * What the rank holds more than others: `480.0 MiB more at train.py:88 step`; empty if
  * nothing.
  */
-outlier: string, };
+outlier: string, 
+/**
+ * The index in [`Overview::outliers`] of the rank's worst finding; null if that is its own,
+ * or none.
+ */
+story: number | null, };
 
 export type BandKind = "requested_bytes" | "active_bytes" | "allocated_bytes" | "reserved_bytes";
 

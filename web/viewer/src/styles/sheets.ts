@@ -9,6 +9,7 @@ import { panes } from "./panes.js";
 import { plot } from "./plot.js";
 import { rail } from "./rail.js";
 import { tokens } from "./tokens.js";
+import { verdict } from "./verdict.js";
 
 export function sheetOf(text: string): CSSStyleSheet {
   const sheet = new CSSStyleSheet();
@@ -18,5 +19,7 @@ export function sheetOf(text: string): CSSStyleSheet {
 
 /** New sheets in cascade order. */
 export function styleSheets(): CSSStyleSheet[] {
-  return [tokens, layout, panes, controls, chips, landing, rail, plot, details].map(sheetOf);
+  return [tokens, layout, panes, controls, chips, landing, rail, plot, details, verdict].map(
+    sheetOf,
+  );
 }

@@ -64,6 +64,7 @@ export function App({ stores, opening }: { stores: Stores; opening: Opening }) {
             <Busy selection={selection} />
             <Notice status={status} />
             <OfferNotice offer={opening.offer} open={opening.openOffer} />
+            {views ? <views.ui.Verdict /> : <VerdictSpace navigation={navigation} />}
             <Chips {...stores} />
             <Panes {...stores} />
           </main>
@@ -97,6 +98,11 @@ export function App({ stores, opening }: { stores: Stores; opening: Opening }) {
       </div>
     </div>
   );
+}
+
+/** The room of the verdict until the views are loaded. */
+function VerdictSpace({ navigation }: Uses<"navigation">) {
+  return <div class="verdict" data-open={navigation.verdictOpen.value} />;
 }
 
 /** A moving line while the worker is busy: the view may be incomplete. */

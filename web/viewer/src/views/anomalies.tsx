@@ -1,14 +1,26 @@
 // The findings by severity, then what could not be looked for. A click jumps to a finding.
 
+import { useEffect, useRef } from "preact/hooks";
 import type { FindingRow } from "../generated/protocol.js";
 import { type Row, rowName } from "../run.js";
 import { Finding } from "./finding.js";
 import { saveTable } from "./save.js";
 import type { ViewUses } from "./workspace.js";
 
-type AnomaliesProperties = ViewUses<"runs" | "selection" | "queries" | "steps">;
+type AnomaliesProperties = ViewUses<"runs" | "selection" | "navigation" | "queries" | "steps">;
 
-export function Anomalies({ runs, selection, queries, steps }: AnomaliesProperties) {
+export function Anomalies({ runs, selection, navigation, queries, steps }: AnomaliesProperties) {
+  const list = useRef<HTMLUListElement>(null);
+  const wanted = navigation.shownFinding.value;
+  useEffect(() => {
+    if (wanted === null) return;
+    const cards = [...(list.current?.querySelectorAll<HTMLElement>("[data-id]") ?? [])];
+    const card = cards.find((each) => each.getAttribute("data-id") === wanted);
+    if (!card) return;
+    navigation.shownFinding.value = null;
+    card.scrollIntoView({ block: "nearest" });
+    card.querySelector<HTMLElement>(".finding-open")?.focus({ preventScroll: true });
+  });
   const findings = queries.allFindings.value;
   const rows = runs.rows.value;
   if (findings === null)
@@ -49,7 +61,7 @@ export function Anomalies({ runs, selection, queries, steps }: AnomaliesProperti
         </span>
       </div>
       <div class="findings">
-        <ul aria-label="Anomalies">
+        <ul aria-label="Anomalies" ref={list}>
           {findings.map((finding) => (
             <li key={`${finding.path} ${finding.id}`}>
               <Finding

@@ -21,6 +21,8 @@ export class Queries {
   readonly findings;
   /** The same findings with what the model of the allocator says, when it says something. */
   readonly simulated;
+  /** The verdict about the focused trace: at once without the model of the allocator, then with. */
+  readonly verdict;
   /** The colors of the plots with their bytes at the cursor, or at the peak. */
   readonly legend;
   /** Reserved bytes near the visible range; null unless they have a strip of their own. */
@@ -66,11 +68,18 @@ export class Queries {
       return events.length === 0 ? null : { markers: { events } };
     });
     this.findings = resource(selection, "findings", () => ({ findings: {} }));
-    this.simulated = resource(selection, "findings", () => {
+    const isModelled = computed(() => {
       const rows = this.findings.value.value?.rows ?? [];
-      const isModelled = rows.some(({ kind }) => kind === "oom" || kind === "reserved");
-      return isModelled ? { simulatedFindings: {} } : null;
+      return rows.some(({ kind }) => kind === "oom" || kind === "reserved");
     });
+    this.simulated = resource(selection, "findings", () =>
+      isModelled.value ? { simulatedFindings: {} } : null,
+    );
+    const verdict = resource(selection, "verdict", () => ({ verdict: {} }));
+    const simulatedVerdict = resource(selection, "verdict", () =>
+      isModelled.value ? { simulatedVerdict: {} } : null,
+    );
+    this.verdict = computed(() => simulatedVerdict.value.value ?? verdict.value.value);
     const inView = visibleRange(plots);
     this.legend = resource(selection, "legend", () => {
       const range = inView.value;
@@ -112,6 +121,8 @@ export class Queries {
       this.markers,
       this.findings,
       this.simulated,
+      verdict,
+      simulatedVerdict,
       this.legend,
       this.reserved,
       this.limit,

@@ -23,6 +23,7 @@ import { Settings } from "./settings.js";
 import { Sheet } from "./sheet.js";
 import { State } from "./state-at.js";
 import { TimelineTools } from "./tools.js";
+import { Verdict } from "./verdict.js";
 import { WhatIf } from "./what-if.js";
 import type { ViewStores } from "./workspace.js";
 
@@ -71,5 +72,6 @@ export function bindUi(all: All) {
     RailBar: bind(RailBar, all),
     PartForm: bind(PartForm, all),
     PartLine: bind(PartLine, all),
+    Verdict: bind(Verdict, all),
   };
 }

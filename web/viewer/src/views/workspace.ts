@@ -8,6 +8,7 @@ import { style } from "../styles/views.js";
 import { BlockNames } from "./block-names.js";
 import { Cards } from "./cards.js";
 import { Comparing } from "./comparing.js";
+import { FirstLook } from "./first-look.js";
 import { Groups } from "./groups.js";
 import { ViewHistory } from "./history.js";
 import { capacityOf, marksTop } from "./limits.js";
@@ -58,6 +59,7 @@ export class Workspace {
     const { selection, viewSelection, filters, plots, status } = stores;
     const ranks = new Ranks(stores);
     const queries = new Queries(stores, ranks);
+    const firstLook = new FirstLook({ ...stores, ranks });
     const cards = new Cards(stores);
     const comparing = new Comparing(stores);
     const groups = new Groups(stores);
@@ -93,7 +95,7 @@ export class Workspace {
         if (state) untracked(() => status.announce(state.spoken));
       }),
       () => player.stop(),
-      ...[ranks, queries, cards, groups, comparing, history, names, whatIfs].map(
+      ...[firstLook, ranks, queries, cards, groups, comparing, history, names, whatIfs].map(
         (owner) => () => owner.destroy(),
       ),
     ];

@@ -123,7 +123,12 @@ fn less_memory(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> St
     let larger =
         story.larger.map(|larger| format!("limit the batch to that of step {}, ", larger.step));
     let larger = larger.unwrap_or_default();
-    let remedy = match of {
+    format!("{larger}{} ({} holds {bytes}){site}", remedy(of), category(of))
+}
+
+/// What lowers the memory of a category.
+fn remedy(of: Category) -> &'static str {
+    match of {
         Category::Parameter => "shard the parameters, or hold them in a smaller type",
         Category::Gradient => "set gradients to None before forward, or shard them",
         Category::OptimizerState => "shard the optimizer, or use one with smaller state",
@@ -131,6 +136,5 @@ fn less_memory(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> St
         Category::Workspace => "lower the size of workspaces",
         Category::Buffer => "free or move buffers",
         _ => "use a smaller batch or activation checkpointing",
-    };
-    format!("{larger}{remedy} ({} holds {bytes}){site}", category(of))
+    }
 }

@@ -28,7 +28,7 @@ pub(super) fn oom(
     simulated: &[Simulated],
 ) -> Words {
     let request = request_line(entry, story);
-    let place = place(finding);
+    let place = super::headline::place(finding);
     let at = match &request {
         Some(request) if place.is_empty() => at_site(request),
         _ => place.clone(),
@@ -59,20 +59,11 @@ pub(super) fn oom(
     }
 }
 
-/// Why an allocation failed, in two or three sentences.
-pub(super) fn verdict(entry: &SnapshotEntry, story: &OomStory, simulated: &[Simulated]) -> String {
-    let sentences = [room(story), cause(entry, story), shortfall(simulated)];
+/// Which line asked, and why the allocation failed, in a few sentences.
+pub(super) fn verdict(entry: &SnapshotEntry, story: &OomStory) -> String {
+    let request = request_line(entry, story).map(|line| format!("Requested by {line}."));
+    let sentences = [request.unwrap_or_default(), room(story), cause(entry, story), larger(story)];
     sentences.iter().filter(|s| !s.is_empty()).map(String::as_str).collect::<Vec<_>>().join(" ")
-}
-
-/// ` in backward of step 2`.
-fn place(finding: &Finding) -> String {
-    match (finding.phase, finding.step) {
-        (Some(phase), Some(step)) => format!(" in {} of step {step}", phase.name()),
-        (Some(phase), None) => format!(" in {}", phase.name()),
-        (None, Some(step)) => format!(" in step {step}"),
-        (None, None) => String::new(),
-    }
 }
 
 /// The line of a request: its call site, and for a request of backward the forward line, as in

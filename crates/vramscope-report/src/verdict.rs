@@ -1,0 +1,286 @@
+//! The verdict about one device: one sentence from its worst finding, its memory at that moment,
+//! and what to do. Page and program begin with it.
+
+mod actions;
+
+pub use actions::Action;
+
+use crate::finding_text::{of_category, of_phase, place_words};
+use crate::findings::{FindingRecord, of_device, order};
+use crate::peak::BandKind;
+use crate::phases::{Place, place_sliced};
+use crate::phrase::{Link, Phrase, phrases};
+use crate::target::{Target, event_of, slot_of};
+use crate::text::category as category_label;
+use std::cmp::Reverse;
+use vramscope_analysis::SmallSort;
+use vramscope_analysis::slicing::{Boxed, Budget};
+use vramscope_analysis::{
+    Category, CategoryBytes, Exactness, Facts, Finding, MemoryUse, OomStory, Severity,
+    slot_of_reserved_peak,
+};
+use vramscope_units::{Bytes, EventIndex, grouped};
+
+/// The maximum number of categories in the sentence about a peak.
+const MAX_NAMED: usize = 3;
+
+/// Categories with a smaller share of the peak are not named.
+const MIN_NAMED_PERCENT: u128 = 2;
+
+/// What a recording says about one device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// The severity of the finding that it is about; `None` without one above low.
+    pub severity: Option<Severity>,
+    /// The id of that finding.
+    pub finding: Option<String>,
+    /// The sentence. It does not name the rank.
+    pub headline: Vec<Phrase>,
+    /// What leads to it; empty without a finding.
+    pub detail: String,
+    /// The device's memory at the moment of the finding, else at the peak.
+    pub memory: MemoryBar,
+    /// What to do, most useful first.
+    pub actions: Vec<Action>,
+}
+
+/// The memory of a device at one moment, in parts that follow one another.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MemoryBar {
+    /// The event after which it holds, from 0; -1 is the state before the window.
+    pub event: i64,
+    /// The moment in words: `at the failed allocation, #7,396`.
+    pub moment: String,
+    /// Whether block sizes are estimates.
+    pub is_estimate: bool,
+    /// The parts with bytes: what blocks hold by category, what no block holds, and what PyTorch
+    /// did not reserve.
+    pub parts: Vec<MemoryPart>,
+    /// `reserved_bytes`: the sum of the parts that PyTorch reserved.
+    pub reserved: Bytes,
+    /// What PyTorch can have; `None` where the file does not tell.
+    pub capacity: Option<Bytes>,
+    /// The request that failed; `None` without one. It begins where the reserved memory ends.
+    pub request: Option<Bytes>,
+}
+
+/// A part of a [`MemoryBar`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct MemoryPart {
+    /// The category's name, or `rounding`, `idle`, `stuck`, `small`, `graph_pools`, `device_free`
+    /// or `outside`.
+    pub name: &'static str,
+    /// Its words.
+    pub label: &'static str,
+    /// Its bytes.
+    pub bytes: Bytes,
+    /// The category of what it holds; `None` if no block holds it.
+    pub category: Option<Category>,
+    /// What it is, in a sentence without a full stop.
+    pub note: String,
+}
+
+impl MemoryBar {
+    /// The bytes of the whole scale.
+    pub fn scale(&self) -> Bytes {
+        let parts = self.parts.iter().map(|part| part.bytes.0).sum::<u64>();
+        let asked = self.reserved.0.saturating_add(self.request.unwrap_or_default().0);
+        Bytes(parts.max(asked))
+    }
+}
+
+/// The verdict about a device. Findings must be derived before; with
+/// [`Derived::Simulated`](crate::Derived::Simulated) it also says what the model of the allocator
+/// does.
+#[inline(never)]
+pub fn verdict_sliced<'a>(target: Target<'a>, budget: &'a mut Budget) -> Boxed<'a, Verdict> {
+    Box::pin(async move {
+        let found = target.entry.findings(target.index);
+        let records = of_device(target);
+        let notable: Vec<(&Finding, &FindingRecord)> =
+            found.iter().zip(&records).filter(|(f, _)| f.severity != Severity::Low).collect();
+        let worst = worst(&notable);
+        let slot = match worst.map(|(finding, _)| &finding.facts) {
+            Some(Facts::Oom(story)) => story.event.0 + 1,
+            Some(Facts::Reserved(_) | Facts::StrandedPool(_)) => {
+                slot_of_reserved_peak(target.entry.evidence(target.index))
+            }
+            _ => slot_of(target.trace().requested_band.peak_event),
+        };
+        let evidence = target.entry.evidence(target.index);
+        let (used, categories) = MemoryUse::at(evidence, slot, budget).await;
+        let oom = worst.and_then(|(finding, _)| story(finding));
+        let memory = bar(target, slot, &used, &categories, oom);
+        let actions = actions::of_device(target.entry, &notable, worst);
+        match worst {
+            Some((_, record)) => Verdict {
+                severity: Some(record.severity),
+                finding: Some(record.id.clone()),
+                headline: record.headline.clone(),
+                detail: if oom.is_some() { &record.cause } else { &record.text }.clone(),
+                memory,
+                actions,
+            },
+            None => {
+                let place = place_sliced(target, slot, budget).await;
+                let is_state_only = target.trace().slots() == 1;
+                let place = peak_place(&place, event_of(slot), is_state_only);
+                let shares = Category::ALL.into_iter().zip(categories);
+                Verdict {
+                    severity: None,
+                    finding: None,
+                    headline: peak_sentence(&place, shares.collect(), slot.checked_sub(1)),
+                    detail: String::new(),
+                    memory,
+                    actions,
+                }
+            }
+        }
+    })
+}
+
+fn worst<'a>(
+    notable: &[(&'a Finding, &'a FindingRecord)],
+) -> Option<(&'a Finding, &'a FindingRecord)> {
+    notable.iter().copied().min_by_key(|(f, _)| order(f.kind(), f.severity, f.bytes))
+}
+
+fn story(finding: &Finding) -> Option<&OomStory> {
+    match &finding.facts {
+        Facts::Oom(story) => Some(story),
+        _ => None,
+    }
+}
+
+/// Where a peak is, in nouns of its sentence.
+pub(crate) struct PeakPlace {
+    words: String,
+    nouns: Vec<(String, Link)>,
+}
+
+/// The place of a peak: its phase and step, else its event.
+pub(crate) fn peak_place(at: &Place, event: i64, is_state_only: bool) -> PeakPlace {
+    let phase = at.phase.filter(|&phase| phase != "other");
+    let words = match u32::try_from(event) {
+        _ if is_state_only => " when the snapshot was taken".to_owned(),
+        _ if phase.is_some() || at.step.is_some() => place_words(phase, at.step),
+        Ok(event) => format!(" at {}", EventIndex(event)),
+        Err(_) => " before the first event".to_owned(),
+    };
+    let step = at.step.map(|step| (format!("step {step}"), Link::Filter(format!("step:{step}"))));
+    PeakPlace { words, nouns: step.into_iter().chain(phase.map(of_phase)).collect() }
+}
+
+/// `Peak 42.5 GiB in backward of step 2: 22.0 GiB activations, 11.5 GiB optimizer state, 5.80 GiB
+/// parameters.`
+pub(crate) fn peak_sentence(
+    place: &PeakPlace,
+    mut categories: Vec<(Category, u64)>,
+    event: Option<u32>,
+) -> Vec<Phrase> {
+    let whole = categories.iter().map(|(_, bytes)| bytes).sum::<u64>();
+    if whole == 0 {
+        return phrases("No memory was allocated.", &[]);
+    }
+    categories.sort_small_by_key(|(_, bytes)| Reverse(*bytes));
+    categories
+        .retain(|(_, bytes)| u128::from(*bytes) * 100 >= u128::from(whole) * MIN_NAMED_PERCENT);
+    categories.truncate(MAX_NAMED);
+    let named: Vec<String> = categories
+        .iter()
+        .map(|&(of, bytes)| format!("{} {}", Bytes(bytes), category_label(of)))
+        .collect();
+    let mut nouns = place.nouns.clone();
+    nouns.extend(event.map(|event| (Bytes(whole).to_string(), Link::Event(event))));
+    nouns.extend(categories.iter().map(|&(of, _)| of_category(of, category_label(of))));
+    let sentence = format!("Peak {}{}: {}.", Bytes(whole), place.words, named.join(", "));
+    phrases(&sentence, &nouns)
+}
+
+/// The memory of a slot as a bar.
+fn bar(
+    target: Target<'_>,
+    slot: u32,
+    used: &MemoryUse,
+    categories: &CategoryBytes,
+    oom: Option<&OomStory>,
+) -> MemoryBar {
+    let of_category = |(category, &bytes): (Category, &u64)| MemoryPart {
+        name: category.name(),
+        label: category_label(category),
+        bytes: Bytes(bytes),
+        category: Some(category),
+        note: String::new(),
+    };
+    let mut parts: Vec<MemoryPart> =
+        Category::ALL.into_iter().zip(categories).map(of_category).collect();
+    let mut push = |name, label, bytes, note: String| {
+        parts.push(MemoryPart { name, label, bytes, category: None, note });
+    };
+    push("rounding", "rounding", used.rounding, "added to requests by rounding".to_owned());
+    push(
+        "idle",
+        "idle cache",
+        used.idle,
+        format!(
+            "in {} free {}, returned when memory is short",
+            grouped(used.idle_segments as u64),
+            if used.idle_segments == 1 { "segment" } else { "segments" }
+        ),
+    );
+    push(
+        "stuck",
+        "stuck",
+        used.stuck,
+        format!(
+            "free inside of {} in use, in pieces of at most {}",
+            match used.stuck_segments {
+                1 => "1 segment".to_owned(),
+                count => format!("{} segments", grouped(count as u64)),
+            },
+            used.largest_stuck
+        ),
+    );
+    push("small", "small pool, free", used.small, "free in the small pool".to_owned());
+    push(
+        "graph_pools",
+        "CUDA graph pools, free",
+        used.graph_pools,
+        "free in pools of CUDA graphs, whose replays use it".to_owned(),
+    );
+    let device_free = oom.and_then(|story| story.device_free);
+    push(
+        "device_free",
+        "free on the device",
+        device_free.unwrap_or_default(),
+        "free outside of PyTorch, as the driver reported".to_owned(),
+    );
+    push(
+        "outside",
+        "taken outside of PyTorch",
+        oom.map(|story| story.shrunk).unwrap_or_default(),
+        "PyTorch could have at least this much more earlier".to_owned(),
+    );
+    parts.retain(|part| part.bytes.0 > 0);
+    let reserved = used.reserved();
+    let event = event_of(slot);
+    let at = u32::try_from(event)
+        .map_or_else(|_| "before the window".to_owned(), |event| EventIndex(event).to_string());
+    let is_state_only = target.trace().slots() == 1;
+    let requested_peak = slot_of(target.trace().requested_band.peak_event);
+    let moment = match oom {
+        Some(_) => format!("at the failed allocation, {at}"),
+        None if is_state_only => "when the snapshot was taken".to_owned(),
+        None if slot == requested_peak => format!("at the peak, {at}"),
+        None => format!("at the peak of reserved memory, {at}"),
+    };
+    MemoryBar {
+        event,
+        moment,
+        is_estimate: BandKind::Active.of(target).1 == Exactness::Estimate,
+        parts,
+        reserved,
+        capacity: device_free.map(|free| Bytes(reserved.0.saturating_add(free.0))),
+        request: oom.map(|story| story.requested),
+    }
+}

@@ -1,0 +1,188 @@
+//! What to do about the worst findings, each in a few words with its bytes.
+
+use crate::finding_text::{change_words, setting_name};
+use crate::findings::FindingRecord;
+use crate::loaded_file::SnapshotEntry;
+use crate::simulated::{ChangeKind, Simulated};
+use vramscope_analysis::SmallSort;
+use vramscope_analysis::{
+    Category, Facts, Finding, GrowthKind, HeldTooLong, OomStory, ReservedPeak, Verdict,
+};
+use vramscope_units::Bytes;
+
+/// The maximum number of actions in a verdict.
+const MAX_ACTIONS: usize = 3;
+
+/// Something to do, in a few words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Action {
+    /// What to change: `8-bit optimizer state`.
+    pub text: String,
+    /// What it brings: `fits`, `-97.49 MiB`; empty if no number is known.
+    pub value: String,
+    /// The finding's action in full, or the basis of the value.
+    pub detail: String,
+    /// The settings to set, in the form of `PYTORCH_CUDA_ALLOC_CONF`; `None` for other changes.
+    pub conf: Option<String>,
+    /// Whether the change is enough, or its effect is unknown. False for one that was simulated and
+    /// does not suffice.
+    pub helps: bool,
+    /// Whether a replay of the recording gave the value.
+    pub is_simulated: bool,
+    /// The id of the finding that it is about.
+    pub finding: String,
+}
+
+/// The actions of a device's findings above low: those of the worst, then one of each other.
+pub(super) fn of_device(
+    entry: &SnapshotEntry,
+    notable: &[(&Finding, &FindingRecord)],
+    worst: Option<(&Finding, &FindingRecord)>,
+) -> Vec<Action> {
+    let Some((worst, record)) = worst else { return Vec::new() };
+    let mut all = of_finding(entry, worst, record);
+    let others = notable.iter().filter(|(_, other)| other.id != record.id);
+    let others = others
+        .filter_map(|(finding, record)| of_finding(entry, finding, record).into_iter().next());
+    all.extend(others);
+    all.truncate(MAX_ACTIONS);
+    all
+}
+
+fn of_finding(entry: &SnapshotEntry, finding: &Finding, record: &FindingRecord) -> Vec<Action> {
+    let action = |text: &str, value: String| Action {
+        text: text.to_owned(),
+        value,
+        detail: record.action.clone(),
+        conf: None,
+        helps: true,
+        is_simulated: false,
+        finding: record.id.clone(),
+    };
+    let less = |bytes: Bytes| format!("-{bytes}");
+    match &finding.facts {
+        Facts::Oom(story) => oom(story, record, &action),
+        Facts::Growth(growth) => vec![match growth.kind {
+            GrowthKind::Replaced => action("Collect the pieces on the CPU", less(growth.total)),
+            _ if growth.activations.is_some() => {
+                action("Keep loss.item() or output.detach()", less(growth.total))
+            }
+            _ if growth.is_model_state => {
+                action("Drop old gradients or optimizers", less(growth.total))
+            }
+            GrowthKind::Kept => {
+                action("Move to the CPU, or bound, what keeps them", less(growth.total))
+            }
+        }],
+        Facts::Cycle(cycle) => vec![action("Break the reference cycle", less(cycle.at_peak))],
+        Facts::GradientsHeld(held) => vec![action(
+            "zero_grad(set_to_none=True) after step()",
+            if finding.phase.is_some() { less(held.at_peak) } else { String::new() },
+        )],
+        Facts::HeldTooLong(held) => vec![match held {
+            HeldTooLong::LastStep { .. } => {
+                action("Delete last step's results before forward", less(Bytes(finding.bytes)))
+            }
+            HeldTooLong::Variable { .. } => {
+                action("Delete the old result first", less(Bytes(finding.bytes)))
+            }
+            HeldTooLong::Copies { .. } => action("Make the copy once", less(Bytes(finding.bytes))),
+        }],
+        Facts::Reserved(peak) => reserved(entry, peak, record, &action),
+        _ => first_sentence(&record.action).map(|text| action(text, String::new())).collect(),
+    }
+}
+
+type Make<'a> = &'a dyn Fn(&str, String) -> Action;
+
+/// Changes that serve the request, then those that come close, then less memory.
+fn oom(story: &OomStory, record: &FindingRecord, action: Make<'_>) -> Vec<Action> {
+    let own = record.simulated.first().and_then(Simulated::short);
+    let mut all: Vec<Action> = Vec::new();
+    let changes = record.simulated.iter().filter(|one| one.kind != ChangeKind::AsRecorded);
+    let mut changes: Vec<&Simulated> = changes
+        .filter(|one| one.fits == Some(true) || one.short().zip(own).is_some_and(|(a, b)| a < b))
+        .collect();
+    // A stable sort: smaller runs follow settings.
+    changes.sort_small_by_key(|one| one.fits != Some(true));
+    for one in changes {
+        let is_setting = one.kind != ChangeKind::Sizes;
+        let text = if is_setting { setting_name(one) } else { change_words(one) };
+        let error = one.error_percent.map(|error| format!(", \u{b1}{error} %"));
+        all.push(Action {
+            value: match one.short() {
+                Some(short) => format!("still {short} short"),
+                None => "fits".to_owned(),
+            },
+            detail: format!("{}{}: {}", one.basis, error.unwrap_or_default(), record.action),
+            conf: is_setting.then(|| one.conf.clone()),
+            helps: one.fits == Some(true),
+            is_simulated: true,
+            ..action(&text, String::new())
+        });
+    }
+    if let Some((bytes, _)) = story.kept {
+        all.insert(0, action("Leave the except block first", format!("-{bytes} afterwards")));
+    }
+    let is_demand = matches!(
+        story.verdict,
+        Verdict::Demand | Verdict::Fragmentation | Verdict::OtherMemory | Verdict::Unknown
+    );
+    let largest = story.categories.iter().find(|held| held.0 != Category::Unknown);
+    match largest.filter(|_| is_demand) {
+        Some(&(of, bytes)) => {
+            let words = crate::text::category(of);
+            let at = all.iter().position(|one| !one.helps).unwrap_or(all.len());
+            let less = action(remedy(of), format!("{bytes} {words}"));
+            all.insert(at.min(MAX_ACTIONS - 1), less);
+        }
+        None => all.extend(first_sentence(&record.action).map(|text| action(text, String::new()))),
+    }
+    all
+}
+
+/// The settings that reserve less, else the finding's own action.
+fn reserved(
+    entry: &SnapshotEntry,
+    peak: &ReservedPeak,
+    record: &FindingRecord,
+    action: Make<'_>,
+) -> Vec<Action> {
+    let less = record
+        .simulated
+        .iter()
+        .filter(|one| one.kind != ChangeKind::AsRecorded && one.reserved_peak < peak.reserved.0);
+    let mut less: Vec<&Simulated> = less.collect();
+    less.sort_small_by_key(|one| one.reserved_peak);
+    let all = less.into_iter().map(|one| Action {
+        conf: Some(one.conf.clone()),
+        is_simulated: true,
+        detail: format!("{}: {}", one.basis, record.action),
+        ..action(&setting_name(one), format!("-{}", Bytes(peak.reserved.0 - one.reserved_peak)))
+    });
+    let mut all: Vec<Action> = all.collect();
+    // The out-of-memory finding says it.
+    if all.is_empty() && !entry.has_simulated(record.device) {
+        all.extend(first_sentence(&record.action).map(|text| action(text, String::new())));
+    }
+    all
+}
+
+/// What lowers the memory of a category, in a few words.
+fn remedy(of: Category) -> &'static str {
+    match of {
+        Category::Parameter => "Shard the parameters, or a smaller type",
+        Category::Gradient => "Gradients to None before forward",
+        Category::OptimizerState => "Shard the optimizer, or smaller state",
+        Category::Communication => "Smaller buckets of communication",
+        Category::Workspace => "Smaller workspaces",
+        Category::Buffer => "Free or move buffers",
+        _ => "Smaller batch, or checkpointing",
+    }
+}
+
+/// The first sentence, without its full stop.
+fn first_sentence(text: &str) -> impl Iterator<Item = &str> {
+    let end = text.find(". ").unwrap_or(text.len());
+    Some(text[..end].trim_end_matches('.')).filter(|text| !text.is_empty()).into_iter()
+}

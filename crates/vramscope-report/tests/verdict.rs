@@ -1,0 +1,141 @@
+//! What the verdict says about recordings of known programs.
+
+use std::path::Path;
+use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::{LiveSet, MemoryUse};
+use vramscope_report::verdict::{MemoryBar, Verdict, verdict_sliced};
+use vramscope_report::{FileReader, LoadedFile, Severity, Target, plain, state};
+
+/// A file of `test_data`.
+fn load(path: &str) -> LoadedFile {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(path);
+    let bytes = std::fs::read(&path).expect("a file of test_data");
+    let mut reader = FileReader::new("file", bytes.len() as u64);
+    bytes.chunks(1 << 16).try_for_each(|chunk| reader.feed(chunk)).expect("a snapshot");
+    reader.finish().expect("a snapshot")
+}
+
+fn of(target: Target<'_>) -> Verdict {
+    run_to_completion(verdict_sliced(target, &mut Budget::unlimited()))
+}
+
+/// The verdict about the first device of a file, with what the model of the allocator says.
+fn verdict(path: &str) -> Verdict {
+    let file = load(path);
+    file.entries[0].simulate(0);
+    of(file.target(0, 0).expect("a device"))
+}
+
+fn bytes(bar: &MemoryBar, name: &str) -> u64 {
+    bar.parts.iter().find(|part| part.name == name).map_or(0, |part| part.bytes.0)
+}
+
+#[test]
+fn parts_of_the_bar_add_up_to_the_byte() {
+    for path in [
+        "recorded/gpt_leak.pickle.gz",
+        "recorded/gpt_max_split.pickle.gz",
+        "recorded/gpt_state_only.pickle",
+        "recorded/late_expandable_26.pickle.gz",
+        "recorded/oom_expandable.pickle.gz",
+        "recorded/t26/gpt_small.pickle.gz",
+        "run_folder/rank0_memory_snapshot.pickle",
+    ] {
+        let file = load(path);
+        let target = file.target(0, 0).expect("a device");
+        let bar = of(target).memory;
+        let slot = u32::try_from(bar.event + 1).expect("a slot");
+        let state = state::state(target, slot, None);
+        let outside = bytes(&bar, "device_free") + bytes(&bar, "outside");
+        let sum: u64 = bar.parts.iter().map(|part| part.bytes.0).sum();
+        assert_eq!(sum - outside, state.reserved_bytes, "{path}");
+        assert_eq!(bar.reserved.0, state.reserved_bytes, "{path}");
+        for share in &state.categories {
+            assert_eq!(bytes(&bar, share.category.name()), share.bytes, "{path} {share:?}");
+        }
+        let rounding = state.active_bytes - state.requested_bytes;
+        assert_eq!(bytes(&bar, "rounding"), rounding, "{path}");
+        let free = bytes(&bar, "idle")
+            + bytes(&bar, "stuck")
+            + bytes(&bar, "small")
+            + bytes(&bar, "graph_pools");
+        assert_eq!(free, state.reserved_bytes - state.active_bytes, "{path}");
+    }
+}
+
+#[test]
+fn the_use_of_memory_meets_the_live_blocks_at_every_moment() {
+    let file = load("recorded/gpt_max_split.pickle.gz");
+    let target = file.target(0, 0).expect("a device");
+    let evidence = target.entry.evidence(0);
+    let slots = target.trace().slots();
+    for slot in (0..slots).step_by(slots as usize / 20) {
+        let live = LiveSet::new(target.trace(), slot);
+        let requested: u64 =
+            live.blocks().iter().map(|&i| target.trace().blocks[i as usize].bytes.0).sum();
+        let mut budget = Budget::unlimited();
+        let (memory, categories) = run_to_completion(MemoryUse::at(evidence, slot, &mut budget));
+        assert_eq!(categories.iter().sum::<u64>(), requested, "{slot}");
+        assert_eq!(memory.in_use.0, requested, "{slot}");
+        assert_eq!(
+            memory.reserved().0,
+            target.trace().reserved(target.snapshot()).at(slot),
+            "{slot}"
+        );
+    }
+}
+
+#[test]
+fn a_failed_allocation_is_told_first_with_what_is_missing() {
+    let verdict = verdict("recorded/oom_expandable.pickle.gz");
+    let text = plain(&verdict.headline);
+    assert!(text.starts_with("Out of memory"), "{text}");
+    assert!(text.contains(": asked for "), "{text}");
+    assert_eq!(verdict.severity, Some(Severity::High));
+    assert!(verdict.finding.as_deref().is_some_and(|id| id.starts_with("oom-0-")), "{verdict:?}");
+    let bar = &verdict.memory;
+    let (capacity, request) = (bar.capacity.expect("known"), bar.request.expect("failed"));
+    assert_eq!(capacity.0, bar.reserved.0 + bytes(bar, "device_free"));
+    assert!(bar.reserved.0 + request.0 > capacity.0, "the request ends behind the capacity");
+    assert_eq!(bar.scale().0, bar.reserved.0 + request.0);
+    // The request leads to its event.
+    let asked = verdict.headline.iter().find(|phrase| phrase.event.is_some()).expect("a link");
+    assert_eq!(i64::from(asked.event.expect("an event")), bar.event);
+    assert!(text.contains(&format!("asked for {}", asked.text)), "{text}");
+    assert!((1..=3).contains(&verdict.actions.len()), "{:?}", verdict.actions);
+}
+
+#[test]
+fn growth_names_its_line_and_its_amount() {
+    let verdict = verdict("recorded/gpt_leak.pickle.gz");
+    assert_eq!(
+        plain(&verdict.headline),
+        "p_gpt.py:31 train_step keeps 49.12 MiB more every step. After 12 times it holds 589.5 MiB."
+    );
+    let filters: Vec<_> = verdict.headline.iter().filter_map(|p| p.filter.as_deref()).collect();
+    assert_eq!(filters, ["site:p_gpt.py:31"]);
+    assert_eq!(verdict.actions[0].value, "-589.5 MiB");
+    assert!(verdict.memory.request.is_none() && verdict.memory.capacity.is_none());
+}
+
+#[test]
+fn without_a_finding_the_peak_is_told() {
+    let file = load("recorded/t26/gpt_small.pickle.gz");
+    let target = file.target(0, 0).expect("a device");
+    let verdict = of(target);
+    assert_eq!(verdict.severity, None, "{verdict:?}");
+    let text = plain(&verdict.headline);
+    assert!(text.starts_with("Peak "), "{text}");
+    // The categories of the sentence are those of the bar, most bytes first.
+    let named: Vec<&str> = verdict
+        .headline
+        .iter()
+        .filter_map(|phrase| phrase.filter.as_deref()?.strip_prefix("category:"))
+        .collect();
+    assert!((2..=3).contains(&named.len()), "{text}");
+    let sizes: Vec<u64> = named.iter().map(|name| bytes(&verdict.memory, name)).collect();
+    assert!(sizes.is_sorted_by(|a, b| a >= b) && sizes[0] > 0, "{sizes:?}");
+    let peak = target.trace().requested_band.peak_event.expect("a peak in the window");
+    assert_eq!(verdict.memory.event, i64::from(peak));
+    assert!(verdict.actions.is_empty());
+}

@@ -1,0 +1,323 @@
+// The verdict about the focused rank and device, above the views: one sentence, a bar of the memory
+// at that moment, and what to do.
+
+import { useEffect, useRef } from "preact/hooks";
+import type {
+  BarPart,
+  FindingRow,
+  MemoryBar,
+  Phrase,
+  Severity,
+  VerdictAction,
+  VerdictCard,
+} from "../generated/protocol.js";
+import { copyText } from "../host/clipboard.js";
+import { rowName } from "../run.js";
+import { CLIPBOARD_DENIED } from "../selection.js";
+import { Icon } from "../ui/icons.js";
+import { SeverityMark } from "./finding.js";
+import type { ViewUses } from "./workspace.js";
+
+/** Below this size of the center the verdict is one line, in CSS pixels. */
+const MIN_ROOM = { width: 640, height: 720 };
+
+type VerdictUses = ViewUses<
+  | "runs"
+  | "selection"
+  | "filters"
+  | "navigation"
+  | "appearance"
+  | "status"
+  | "queries"
+  | "ranks"
+  | "steps"
+>;
+
+/** What the verdict says of the focused row. */
+interface Story {
+  /** The rank, with several rows. */
+  owner: string;
+  headline: readonly Phrase[];
+  severity: Severity | null;
+  detail: string;
+  /** The finding's id; null without one. */
+  id: string | null;
+  /** What the comparison of ranks found, if it is worse than the rank's own findings. */
+  outlier: FindingRow | null;
+}
+
+function storyOf({ runs, selection, ranks }: VerdictUses, card: VerdictCard | null): Story {
+  const rows = runs.rows.value;
+  const row = rows.find((each) => selection.isFocused(each));
+  const owner = row && rows.length > 1 ? `${rowName(row)}: ` : "";
+  const at = row && ranks.overviewOf(row)?.story;
+  const outlier = at == null ? undefined : ranks.overview.value?.outliers[at];
+  if (outlier) {
+    const { id, headline, severity, text: detail } = outlier;
+    return { owner, headline, severity, detail, id, outlier };
+  }
+  const { headline = [], severity = null, detail = "", finding: id = null } = card ?? {};
+  return { owner, headline, severity, detail, id, outlier: null };
+}
+
+export function Verdict(owners: VerdictUses) {
+  const { navigation, queries } = owners;
+  const section = useRef<HTMLElement>(null);
+  useEffect(() => follow(section.current, navigation.verdictFits), [navigation]);
+  const card = queries.verdict.value;
+  const story = storyOf(owners, card);
+  const isOpen = navigation.verdictOpen.value;
+  const show = () => showStory(owners, story, card);
+  return (
+    <section
+      class="verdict"
+      ref={section}
+      data-testid="verdict"
+      data-severity={story.severity ?? undefined}
+      data-finding={story.id ?? undefined}
+      data-open={isOpen}
+      aria-label="Verdict"
+      aria-busy={card === null}
+    >
+      <Head {...owners} story={story} show={show} />
+      {isOpen && (
+        <p class="verdict-detail" title={story.detail}>
+          {card && (story.detail || "No finding of high or medium severity.")}
+        </p>
+      )}
+      {card?.bar ? <Bar {...owners} bar={card.bar} isOpen={isOpen} /> : <div class="memory-bar" />}
+      {isOpen && card && (
+        <div class="verdict-actions">
+          {story.outlier ? (
+            <OutlierAction finding={story.outlier} show={show} />
+          ) : (
+            card.actions.map((action) => <Action key={action.text} {...owners} action={action} />)
+          )}
+          <span class="verdict-tools">
+            <button type="button" class="button plain" title="Show its place" onClick={show}>
+              Show
+            </button>
+            <button
+              type="button"
+              class="button plain"
+              title="What other settings, devices and sizes need"
+              onClick={() => navigation.openDrawer("what-if")}
+            >
+              What if
+            </button>
+          </span>
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** Opens the place of a story: its finding, else the peak. */
+function showStory(owners: VerdictUses, { id, outlier }: Story, card: VerdictCard | null): void {
+  const { queries, steps } = owners;
+  const finding = outlier ?? queries.findings.value.peek()?.rows.find((row) => row.id === id);
+  const event = card?.bar?.event ?? null;
+  if (finding) void steps.openFinding(finding);
+  else if (event !== null) openEvent(owners, event);
+}
+
+type HeadProperties = VerdictUses & { story: Story; show: () => void };
+
+function Head({ story, show, ...owners }: HeadProperties) {
+  const { navigation } = owners;
+  const { owner, headline, severity } = story;
+  const isOpen = navigation.verdictOpen.value;
+  const fold = isOpen ? "Fold the verdict" : "Unfold the verdict";
+  return (
+    <div class="verdict-head">
+      {severity && <SeverityMark severity={severity} />}
+      <h2 class="verdict-line" title={owner + headline.map(({ text }) => text).join("")}>
+        {owner}
+        <Sentence {...owners} phrases={headline} show={show} />
+      </h2>
+      <button
+        type="button"
+        class="button plain verdict-fold"
+        aria-expanded={isOpen}
+        aria-label={fold}
+        title={fold}
+        onClick={() => navigation.setVerdictOpen(!isOpen)}
+      >
+        <Icon name={isOpen ? "up" : "down"} />
+      </button>
+    </div>
+  );
+}
+
+/** Follows whether the center has room for more than one line. */
+function follow(section: HTMLElement | null, fits: { value: boolean }): (() => void) | undefined {
+  const center = section?.parentElement;
+  if (!center) return undefined;
+  const observer = new ResizeObserver(() => {
+    const { width, height } = center.getBoundingClientRect();
+    fits.value = width >= MIN_ROOM.width && height >= MIN_ROOM.height;
+  });
+  observer.observe(center);
+  return () => observer.disconnect();
+}
+
+/** Shows the blocks that a term names, in all views. */
+function narrow({ filters }: Pick<VerdictUses, "filters">, term: string): void {
+  filters.add(term);
+}
+
+function openEvent({ steps, navigation }: VerdictUses, event: number): void {
+  if (["anomalies", "overview"].includes(navigation.view.peek())) navigation.open("timeline");
+  steps.goTo(event);
+}
+
+type SentenceProperties = VerdictUses & { phrases: readonly Phrase[]; show: () => void };
+
+function Sentence({ phrases, show, ...owners }: SentenceProperties) {
+  return (
+    <>
+      {phrases.map(({ text, filter, event }) => {
+        if (filter !== null) {
+          return (
+            <button
+              key={text}
+              type="button"
+              class="noun"
+              data-filter={filter}
+              title={`Show only ${text}`}
+              onClick={() => narrow(owners, filter)}
+            >
+              {text}
+            </button>
+          );
+        }
+        if (event !== null) {
+          return (
+            <button
+              key={text}
+              type="button"
+              class="noun"
+              data-event={event}
+              title="Show its place"
+              onClick={show}
+            >
+              {text}
+            </button>
+          );
+        }
+        return text;
+      })}
+    </>
+  );
+}
+
+function OutlierAction({ finding, show }: { finding: FindingRow; show: () => void }) {
+  return (
+    <button type="button" class="action-chip" title={finding.action} onClick={show}>
+      <span class="action-text">{finding.action}</span>
+    </button>
+  );
+}
+
+function Action({ action, ...owners }: VerdictUses & { action: VerdictAction }) {
+  const { text, value, detail, conf, helps, isSimulated, finding } = action;
+  const setting = conf === null ? null : `PYTORCH_CUDA_ALLOC_CONF=${conf}`;
+  const act = async () => {
+    const { navigation, status } = owners;
+    if (setting !== null && helps) {
+      status.announce((await copyText(setting)) ? `Copied ${setting}` : CLIPBOARD_DENIED);
+    } else if (isSimulated) navigation.openDrawer("what-if");
+    else {
+      navigation.shownFinding.value = finding;
+      navigation.open("anomalies");
+    }
+  };
+  return (
+    <button
+      type="button"
+      class="action-chip"
+      data-testid="verdict-action"
+      data-helps={helps}
+      data-conf={conf ?? undefined}
+      title={setting !== null && helps ? `Copy ${setting}\n${detail}` : detail}
+      onClick={() => void act()}
+    >
+      <span class="action-text">{text}</span>
+      {value !== "" && <span class="action-value num">{value}</span>}
+    </button>
+  );
+}
+
+type BarProperties = VerdictUses & { bar: MemoryBar; isOpen: boolean };
+
+const percent = (share: number) => `${share * 100}%`;
+
+function Bar({ bar, isOpen, ...owners }: BarProperties) {
+  const { parts, capacity, request, moment, reserved } = bar;
+  return (
+    <div class="memory-bar" data-testid="memory-bar" data-reserved={reserved.raw}>
+      <div class="memory-parts">
+        {parts.map((part) => (
+          <Part key={part.name} {...owners} part={part} isOpen={isOpen} />
+        ))}
+        {capacity && (
+          <span
+            class="memory-capacity"
+            style={{ left: percent(capacity.at) }}
+            title={capacity.label}
+            data-value={capacity.bytes.raw}
+          />
+        )}
+      </div>
+      <div class="memory-scale">
+        {request && (
+          <span
+            class="memory-request"
+            style={{ left: percent(request.from), width: percent(request.to - request.from) }}
+            title={request.title}
+            data-part="request"
+            data-value={request.bytes.raw}
+          />
+        )}
+        <span class="memory-words">
+          {reserved.text} reserved {moment}
+          {capacity && `, ${capacity.label}`}
+          {request && `, ${request.bytes.text} requested`}
+        </span>
+      </div>
+    </div>
+  );
+}
+
+type PartProperties = VerdictUses & { part: BarPart; isOpen: boolean };
+
+function Part({ part, isOpen, ...owners }: PartProperties) {
+  const { name, label, bytes, title, from, to, color, filter } = part;
+  const swatch = color === null ? undefined : owners.appearance.swatch(color);
+  const place = { left: percent(from), width: percent(to - from), "--part": swatch };
+  const words = isOpen && (
+    <span class="memory-label" aria-hidden="true">
+      <span class="memory-name">{label} </span>
+      {bytes.text}
+    </span>
+  );
+  const common = { style: place, title, "data-part": name, "data-value": bytes.raw };
+  if (filter === null) {
+    return (
+      <span class="memory-part" role="img" aria-label={title} {...common}>
+        {words}
+      </span>
+    );
+  }
+  return (
+    <button
+      type="button"
+      class="memory-part"
+      aria-label={title}
+      {...common}
+      onClick={() => narrow(owners, filter)}
+    >
+      {words}
+    </button>
+  );
+}
