@@ -24,7 +24,7 @@ const MIN_ROOM = { width: 640, height: 720 };
 type VerdictUses = ViewUses<
   | "runs"
   | "selection"
-  | "filters"
+  | "groups"
   | "navigation"
   | "appearance"
   | "status"
@@ -161,9 +161,9 @@ function follow(section: HTMLElement | null, fits: { value: boolean }): (() => v
   return () => observer.disconnect();
 }
 
-/** Shows the blocks that a term names, in all views. */
-function narrow({ filters }: Pick<VerdictUses, "filters">, term: string): void {
-  filters.add(term);
+/** Chooses the blocks that a term names, in all views, as a row of the details does. */
+function narrow({ groups }: VerdictUses, term: string, keys: MouseEvent): void {
+  groups.choose([term], keys);
 }
 
 function openEvent({ steps, navigation }: VerdictUses, event: number): void {
@@ -185,7 +185,7 @@ function Sentence({ phrases, show, ...owners }: SentenceProperties) {
               class="noun"
               data-filter={filter}
               title={`Show only ${text}`}
-              onClick={() => narrow(owners, filter)}
+              onClick={(event) => narrow(owners, filter, event)}
             >
               {text}
             </button>
@@ -315,7 +315,7 @@ function Part({ part, isOpen, ...owners }: PartProperties) {
       class="memory-part"
       aria-label={title}
       {...common}
-      onClick={() => narrow(owners, filter)}
+      onClick={(event) => narrow(owners, filter, event)}
     >
       {words}
     </button>
