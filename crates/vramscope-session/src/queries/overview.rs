@@ -136,7 +136,7 @@ impl Ranks {
     fn worst(&self, outliers: &[FindingRow]) -> Option<u32> {
         let of = |(index, rank): (usize, &Rank)| {
             let outlier = self.story(index, outliers).map(|at| &outliers[at as usize]);
-            let own = rank.card.findings.iter().filter(is_notable).map(weight);
+            let own = rank.card.findings.iter().filter(|finding| is_notable(finding)).map(weight);
             Some((own.chain(outlier.map(weight)).min()?, rank.key))
         };
         let all = self.rows.iter().enumerate().filter_map(of);
@@ -147,8 +147,8 @@ impl Ranks {
     fn story(&self, index: usize, outliers: &[FindingRow]) -> Option<u32> {
         let card = &self.rows[index].card;
         let of_rank = |row: &&FindingRow| row.path == card.path && row.device == card.device;
-        let outlier = outliers.iter().filter(is_notable).find(of_rank)?;
-        let own = card.findings.iter().filter(is_notable).map(weight).min();
+        let outlier = outliers.iter().filter(|finding| is_notable(finding)).find(of_rank)?;
+        let own = card.findings.iter().filter(|finding| is_notable(finding)).map(weight).min();
         let at = outliers.iter().position(|row| std::ptr::eq(row, outlier))?;
         own.is_none_or(|own| weight(outlier) < own).then_some(at as u32)
     }
@@ -197,7 +197,7 @@ impl Ranks {
     }
 }
 
-fn is_notable(finding: &&FindingRow) -> bool {
+fn is_notable(finding: &FindingRow) -> bool {
     finding.severity != Severity::Low
 }
 
