@@ -50,8 +50,8 @@ def show(*paths):
 def redirect(address):
     """Writes a file that leads to the address, and returns its path.
 
-    All users of the machine can list the arguments of a browser, and the address has the token. Only
-    this user can read the file. It lasts until Python ends.
+    All users of the machine can list the arguments of a browser, and the address has the token.
+    Only this user can read the file. It lasts until Python ends.
     """
     handle, name = tempfile.mkstemp(prefix="vramscope-", suffix=".html")
     with os.fdopen(handle, "w", encoding="utf-8") as file:

@@ -140,8 +140,8 @@ pub struct OverviewRow {
 pub enum RunQuery {
     /// Removes all cards.
     Clear {},
-    /// Adds or replaces cards of ranks. The answer is an `Overview` in the current order. It has all
-    /// rows, so cards that are ready together are sent together.
+    /// Adds or replaces cards of ranks. The answer is an `Overview` in the current order. It has
+    /// all rows, so cards that are ready together are sent together.
     Cards {
         /// The cards.
         cards: Vec<RunCard>,

@@ -47,7 +47,7 @@ export class RankFile {
   readonly cards: Signal<readonly (RankCard | null)[] | null> = signal(null);
   /**
    * The names of several snapshots in the file; empty for a skipped file, null for a file with one
-   * row. It changes seldom, so that the list of all rows is not made again with each state of a load.
+   * row. It changes seldom, so that the list of all rows is not made with each state of a load.
    */
   readonly names = computed<readonly string[] | null>(() => {
     if (this.skipped) return [];

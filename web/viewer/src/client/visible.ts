@@ -5,7 +5,7 @@
 /** Controls but line breaks and tabs, line separators, and marks of direction. */
 const ACTING =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: controls are what it looks for
-  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+  /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /** The text, with acting characters as escapes: `\u{202e}`. */
 export const visible = (text: string): string =>

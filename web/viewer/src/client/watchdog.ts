@@ -1,5 +1,5 @@
-// Notices a worker that has gone silent. A browser reports a crash as an error, but not every end of
-// a worker is one. While a worker has work, it is asked for a sign of life.
+// Notices a worker that has gone silent. A browser reports a crash as an error, but not every end
+// of a worker is one. While a worker has work, it is asked for a sign of life.
 
 /** The time between two questions. */
 export const ASK_MS = 5000;
