@@ -75,8 +75,8 @@ impl Search {
         if is_known {
             return;
         }
-        let listed =
-            std::fs::read_dir(folder).and_then(|entries| entries.collect::<io::Result<Vec<_>>>());
+        let listed: io::Result<Vec<DirEntry>> =
+            std::fs::read_dir(folder).and_then(Iterator::collect);
         let Ok(mut entries) = listed else {
             // Reading it fails for the same reason, and says so. The other files are read.
             let path = folder.to_owned();
@@ -116,6 +116,7 @@ impl Search {
 type Identity = (u64, u64);
 
 #[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "elsewhere a file may vanish meanwhile")]
 fn identity(_path: &Path, metadata: &Metadata) -> Option<Identity> {
     use std::os::unix::fs::MetadataExt as _;
     Some((metadata.dev(), metadata.ino()))

@@ -52,8 +52,9 @@ impl Server {
     /// The response to a request with these header lines.
     fn get(&self, target: &str, headers: &[&str]) -> String {
         let mut stream = self.connect();
-        let lines: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
-        write!(stream, "GET {target} HTTP/1.1\r\nConnection: close\r\n{lines}\r\n")
+        let lines = headers.join("\r\n");
+        let end = if headers.is_empty() { "" } else { "\r\n" };
+        write!(stream, "GET {target} HTTP/1.1\r\nConnection: close\r\n{lines}{end}\r\n")
             .expect("a request can be sent");
         let mut response = String::new();
         stream.read_to_string(&mut response).expect("a response comes");
