@@ -6,14 +6,14 @@ export const verdict = `
   flex: none;
   display: grid;
   gap: 6px;
-  align-content: start;
+  align-content: space-between;
   height: 31px;
   padding: 1px 6px 0 14px;
   overflow: hidden;
   border-bottom: 1px solid var(--line);
   box-shadow: inset 3px 0 transparent;
 }
-.verdict[data-open="true"] { height: 134px; padding-top: 4px; }
+.verdict[data-open="true"] { height: 146px; gap: 4px; padding-block: 5px 6px; }
 .verdict[data-severity="high"] {
   background: color-mix(in srgb, var(--error) 9%, var(--surface));
   box-shadow: inset 3px 0 var(--error);
@@ -28,7 +28,13 @@ export const verdict = `
   text-overflow: ellipsis;
   white-space: nowrap;
 }
-.verdict[data-open="true"] .verdict-line { font-size: 15px; }
+.verdict[data-open="true"] .verdict-head { height: auto; min-height: 24px; }
+.verdict[data-open="true"] .verdict-line {
+  max-height: 38px;
+  font-size: 14px;
+  line-height: 19px;
+  white-space: normal;
+}
 .noun {
   padding: 0;
   border: 0;
@@ -49,7 +55,7 @@ export const verdict = `
 .verdict-detail {
   min-width: 0;
   height: 18px;
-  margin: -4px 8px 0 0;
+  margin-right: 8px;
   overflow: hidden;
   color: var(--dim);
   text-overflow: ellipsis;
@@ -170,7 +176,11 @@ button.memory-part:hover { filter: brightness(1.15); }
     line-height: 1.35;
     white-space: normal;
   }
-  .verdict[data-open="true"] .verdict-line { display: block; font-size: var(--base); }
+  .verdict[data-open="true"] .verdict-line {
+    display: block;
+    max-height: none;
+    font-size: var(--base);
+  }
   .verdict-actions { flex-wrap: wrap; height: auto; }
   .action-chip { flex: 1 1 auto; }
   .verdict-detail { height: auto; margin-top: 0; white-space: normal; }

@@ -19,7 +19,7 @@ import { SeverityMark } from "./finding.js";
 import type { ViewUses } from "./workspace.js";
 
 /** Below this size of the center the verdict is one line, in CSS pixels. */
-const MIN_ROOM = { width: 640, height: 720 };
+const MIN_ROOM = { width: 760, height: 720 };
 
 type VerdictUses = ViewUses<
   | "runs"
@@ -133,7 +133,12 @@ function Head({ story, show, ...owners }: HeadProperties) {
       {severity && <SeverityMark severity={severity} />}
       <h2 class="verdict-line" title={owner + headline.map(({ text }) => text).join("")}>
         {owner}
-        <Sentence {...owners} phrases={headline} show={show} />
+        {/* One line may be cut, so it has no controls. */}
+        {isOpen ? (
+          <Sentence {...owners} phrases={headline} show={show} />
+        ) : (
+          headline.map(({ text }) => text).join("")
+        )}
       </h2>
       <button
         type="button"
