@@ -148,8 +148,11 @@ fn check_stack(
                 let name = format!("{name}, {cell:?}: {cost:?}");
                 assert!(strips.len() <= STRIP_BUDGET, "{name}: {} strips", strips.len());
                 let area = u64::from(cell.columns) * u64::from(cell.rows);
-                assert!(cost.nodes <= MAX_NODES * area, "{name}");
-                assert!(cost.retries <= if is_grouped { 6 } else { 4 }, "{name}");
+                // A grouped stack may need two more retries, each of which draws the cell again.
+                let max_retries = if is_grouped { 6 } else { 4 };
+                assert!(cost.retries <= max_retries, "{name}");
+                let max_nodes = MAX_NODES * area * (1 + u64::from(max_retries)) / 5;
+                assert!(cost.nodes <= max_nodes, "{name}");
                 let end = cell.slot + (u64::from(cell.columns) << cell.kx);
                 let states = axis.states_in(cell.slot..end);
                 let events = u64::from(states.end - states.start);

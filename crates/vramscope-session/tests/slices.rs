@@ -391,7 +391,9 @@ fn short_queries_do_not_wait_for_long_ones_and_newer_searches_replace_older_ones
             other => panic!("{other:?}"),
         })
         .collect();
-    assert_eq!(ids, [5, 2, 1], "long queries are last");
+    // The search and the table take turns, whichever is done first.
+    assert_eq!(ids.last(), Some(&1), "long queries are last: {ids:?}");
+    assert_eq!(ids.iter().sum::<u32>(), 1 + 2 + 5, "{ids:?}");
 }
 
 /// Segments that are reserved and released in turn, with a block in each.
@@ -425,13 +427,19 @@ fn rows_of_many_segments_are_sorted_in_slices_and_sent_in_pages() {
     let Response::View { answer: Answer::Segments(info), .. } = response else {
         panic!("{response:?}")
     };
-    assert_eq!(info.units, f64::from((ROWS + GROWN - 1) * ROW_UNITS));
+    // A quarter of a row more for each factor of four over 2 MiB. The sizes are 2 to 1,001 MiB.
+    let quarters: u32 = (2..2 + ROWS)
+        .map(|mib| 4 + [8, 32, 128, 512].into_iter().filter(|&least| mib >= least).count() as u32)
+        .sum();
+    assert_eq!(info.units, f64::from((quarters / 4 + GROWN - 1) * ROW_UNITS));
+    assert_eq!(quarters % 4, 0);
     assert!(info.text.starts_with("30,000 segments in 1,000 rows · "), "{}", info.text);
     assert!(cfg!(feature = "parallel") || slices > 1, "{slices} slices");
     // The cached order does not depend on the enlarged row.
     let (high, page) = (info.units, f64::from(40 * ROW_UNITS));
+    // Rows are one or two high, and one is higher by three.
     for (y0, y1, min, max) in
-        [(0.0, page, 37, 40), (high - page, high, 37, 40), (0.0, high, 500, 500)]
+        [(0.0, page, 18, 40), (high - page, high, 18, 40), (0.0, high, 500, 500)]
     {
         let rows = SegmentSpec { grown: Some(18), ..spec.clone() };
         session.post(ask(Query::SegmentRows { rows, y0, y1 }));

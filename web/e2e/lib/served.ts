@@ -19,7 +19,7 @@ async function stop(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-const PATH = process.env.PATH ?? "";
+const { PATH = "" } = process.env;
 
 export interface Options {
   /** A folder of programs that stand in for browsers. Without it, none is opened. */

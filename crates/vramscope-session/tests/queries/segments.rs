@@ -8,6 +8,12 @@ use vramscope_protocol::views::{
 use vramscope_protocol::{Request, Response};
 use vramscope_report::segments::segments;
 
+/// The height of a row: a quarter more for each factor of four over 2 MiB, up to two rows.
+fn height_of(bytes: u64) -> f64 {
+    let factors = (1..=4).filter(|&n| bytes >= (2 << 20) << (2 * n)).count();
+    f64::from(ROW_UNITS) * (1.0 + factors as f64 / 4.0)
+}
+
 #[test]
 fn rows_are_complete_and_sorted_in_every_order() {
     for name in FILES {
@@ -20,13 +26,17 @@ fn rows_are_complete_and_sorted_in_every_order() {
         {
             let spec = SegmentSpec { sort, event, grown: Some(0) };
             let (info, rows) = all_rows(&mut session, &spec);
-            // Rows do not overlap, and have no gaps.
+            // Rows and headers of pools do not overlap, and have no gaps.
             let mut indices: Vec<u32> = rows.iter().map(|r| r.segment).collect();
             let mut top = info.units;
             for row in &rows {
+                if let Some(header) = info.groups.iter().find(|header| header.y1 == top) {
+                    assert_eq!((sort, top - header.y0), (SegmentSort::Pool, ROW_UNITS.into()));
+                    top = header.y0;
+                }
                 assert_eq!(row.y1, top, "{name}");
-                let height = if row.segment == 0 { ROW_UNITS * GROWN } else { ROW_UNITS };
-                assert_eq!(row.y1 - row.y0, f64::from(height), "{name}");
+                let more = if row.segment == 0 { f64::from(ROW_UNITS * (GROWN - 1)) } else { 0.0 };
+                assert_eq!(row.y1 - row.y0, height_of(number(&row.size)) + more, "{name}");
                 assert!(row.segment != 0 || info.grown == Some((row.y0, row.y1)), "{name}");
                 top = row.y0;
             }
