@@ -21,8 +21,6 @@ export function Choice<T extends string>({ label, value, options, testid }: Choi
           onChange={(event) => {
             const chosen = options.find(([option]) => option === event.currentTarget.value);
             if (chosen) value.value = chosen[0];
-            // Single letters are commands again.
-            event.currentTarget.blur();
           }}
         >
           {options.map(([option, text]) => (
