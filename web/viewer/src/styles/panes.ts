@@ -13,8 +13,9 @@ export const panes = `
   min-height: 0;
 }
 .panes[data-drawer="true"] {
+  /* A viewer without height has no room for a view, so that its canvas draws nothing. */
   grid-template-rows:
-    34px minmax(120px, calc((1 - var(--drawer-size)) * 100% - 64px))
+    34px minmax(min(120px, 100%), calc((1 - var(--drawer-size)) * 100% - 64px))
     0 30px minmax(0, 1fr);
 }
 .tabs {
