@@ -38,6 +38,8 @@ test("a reload restores the whole state, and a link with a bad field all other f
   const whole = await restedRange(viewer);
   const width = whole.x1 - whole.x0;
   const third = Math.round(whole.x0 + width / 3);
+  // Within the range in view, with a fraction of a microsecond.
+  const range = `time:${third + 0.5}:${third + Math.round(width / 10)}`;
   await select(viewer, reference);
   await page.evaluate((state) => window.vramscope.setState(state), {
     view: "flame",
@@ -45,7 +47,7 @@ test("a reload restores the whole state, and a link with a bad field all other f
     x0: Math.round(whole.x0 + width / 4),
     x1: Math.round(whole.x0 + width / 2),
     at: event,
-    range: "time:250000.5:300000",
+    range,
     markers: "4,10",
     rulers: `x:event:1:3:0:0,x:time:${third}:${third + 1000}:0:0`,
     capacity: 1.5,
@@ -61,7 +63,7 @@ test("a reload restores the whole state, and a link with a bad field all other f
     axis: "time",
     sel: reference,
     at: event,
-    range: "time:250000.5:300000",
+    range,
     view: "flame",
   });
   await expect.poll(() => page.url()).toMatch(/color=size.*theme=dark/);
