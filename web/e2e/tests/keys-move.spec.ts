@@ -121,6 +121,8 @@ test("F centers and fits the selection, and X keeps range and selection on the o
   page,
 }) => {
   await work(viewer, REAL);
+  // Beside the drawer this small window has room for one label of bytes, which gives no scale.
+  await alone(viewer);
   const { events } = deviceOf(REAL);
   const blocks = blocksOf(REAL);
   const block = middling(blocks, events);
@@ -207,6 +209,8 @@ test("Y starts the byte axis at the memory from before the window, and at zero a
   page,
 }) => {
   await work(viewer, LATE);
+  // Beside the drawer this small window has room for one label of bytes, which gives no scale.
+  await alone(viewer);
   const { start } = deviceOf(LATE).requested_bytes;
   expect(start).toBeGreaterThan(0);
   /** Distance in pixels of zero and of `start` from the bottom of the plot. */
