@@ -335,6 +335,9 @@ button.mark::after { pointer-events: auto; }
 }
 .minimap { contain: content; height: 61px; padding: 3px 0 5px var(--left); }
 .tracks + .minimap { height: 40px; }
+@media (height <= 760px) {
+  .tracks + .minimap, .minimap { height: 30px; }
+}
 .minimap svg {
   display: block;
   width: var(--width);

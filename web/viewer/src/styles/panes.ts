@@ -112,7 +112,9 @@ export const panes = `
   .tab[aria-selected="true"]::after { right: 7px; left: 7px; }
 }
 @container (width < 760px) {
-  .timeline .toolbar { flex-wrap: wrap; gap: 4px 12px; height: auto; padding-block: 4px; }
+  .timeline .toolbar { flex-wrap: wrap; gap: 4px 8px; height: auto; padding-block: 4px; }
+  .timeline .toolbar-end .icon { display: none; }
+  .timeline .field.capacity input { width: 84px; }
   .tabs[data-for="main"] { flex-wrap: nowrap; }
   .tabs .facts { padding-right: 4px; font-size: 11px; }
 }

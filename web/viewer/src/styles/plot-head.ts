@@ -16,6 +16,11 @@ export const plotHead = `
   .legend-line { flex-wrap: wrap; padding-inline: 10px; }
 }
 .legend-entries { margin-left: -6px; }
+/* In a low window the plot needs the room. */
+@media (height <= 760px) {
+  .legend-line { min-height: 24px; padding-block: 1px; }
+  .legend-line .legend-entry { height: 19px; padding-inline: 5px; font-size: 11px; }
+}
 .legend-lines { margin: 0 -4px; }
 .legend-entry {
   display: inline-flex;
