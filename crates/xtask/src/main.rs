@@ -13,6 +13,7 @@ mod files;
 mod generate;
 mod install;
 mod repo;
+mod reproducible;
 mod site;
 mod size;
 mod test;
@@ -79,7 +80,8 @@ enum Task {
         /// Run only the steps that need neither a browser nor the built site
         #[arg(long, conflicts_with = "steps")]
         quick: bool,
-        /// Run more cases of the property tests that have a long form, for hours if need be
+        /// Run more cases of the property tests that have a long form, for hours if need be, and
+        /// build the site twice and compare
         #[arg(long)]
         long: bool,
         /// Print the names of the steps and stop
@@ -112,6 +114,7 @@ fn main() -> ExitCode {
             };
             if long {
                 test::run_long(&repo)?;
+                reproducible::run(&repo)?;
             }
             test::run(&repo, &selection)
         }

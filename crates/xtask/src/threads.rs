@@ -87,13 +87,15 @@ fn compile(repo: &Repo) -> Result<Vec<u8>> {
         vec!["build", "--quiet", "--target", TARGET, "--profile", PROFILE, "--config", UNSTRIPPED];
     args.extend(["--config", FAST, "--package", "vramscope-worker", "--features", "threads"]);
     args.extend(["-Zbuild-std=std,panic_abort", "--target-dir"]);
+    let mut flags = wasm::remapped(repo)?;
+    flags.extend(RUSTFLAGS.map(str::to_owned));
     let mut cargo = cmd::cargo(&args, &repo.root);
     cargo.arg(&target);
     // -Zbuild-std is unstable: the variable makes the stable compiler accept it.
     cargo
         .env("RUSTC_BOOTSTRAP", "1")
         .env_remove("RUSTFLAGS")
-        .env("CARGO_ENCODED_RUSTFLAGS", RUSTFLAGS.join("\x1f"));
+        .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
     cmd::run(&mut cargo)?;
     let compiled = target.join(TARGET).join(PROFILE).join("vramscope_worker.wasm");
     std::fs::read(&compiled).with_context(|| format!("reading {}", compiled.display()))
