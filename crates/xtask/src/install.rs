@@ -44,7 +44,8 @@ pub(crate) fn target(repo: &Repo, name: &str) -> Result<()> {
     )
 }
 
-/// Installs the sources of the standard library, which the threads build compiles with atomics.
+/// Installs the sources of the standard library, which is compiled for size, and with atomics for
+/// the threads build.
 ///
 /// Returns false when they cannot be installed. Everything else works without them.
 pub(crate) fn rust_src(repo: &Repo) -> bool {
