@@ -79,16 +79,21 @@ const ask = (row, kind, request) =>
 const draw = (row, layer, share) =>
   ask(row, "tiles", { axis, layer, tiles: tiles(events + 1, peak, share) });
 const view = (row, query) => ask(row, "view", { query });
-const timeline = (color, bands) => ({ timeline: { color, bands, search: "" } });
+const timeline = (by, lines) => {
+  const bands = { reserved: true, active: lines, allocated: lines, pools: false };
+  const group = by === "stack" ? "block" : by;
+  return { timeline: { group, color: by, bands, search: "" } };
+};
 
-// The first picture and the frames come before anything else is computed, as on the page.
-draw("timeline, whole", timeline("stack", false), 1);
-draw("timeline, a hundredth", timeline("stack", false), 0.01);
+// The first picture and the frames come before anything else is computed, as on the page. They need
+// the categories of all blocks.
+draw("timeline, whole", timeline("category", false), 1);
+draw("timeline, a hundredth", timeline("category", false), 0.01);
 const tilesOf = (keys) =>
   keys.length === 0
     ? []
     : answers({
-        tiles: { id: 1, target, axis, layer: timeline("stack", false), tiles: keys },
+        tiles: { id: 1, target, axis, layer: timeline("category", false), tiles: keys },
       })
         .filter(({ response }) => response.kind === "tile")
         .map(({ response, columns }) => ({ key: response.key, columns }));
@@ -117,7 +122,7 @@ const page = { from: 0, count: 100, near: null };
 const rows = { sort: "size", event, grown: null };
 const byWord = { ...table, text: "forward" };
 const filter = { actions: [], text: "forward" };
-draw("timeline by category, lines", timeline("category", true), 1);
+draw("timeline by call stack, lines", timeline("stack", true), 1);
 // Findings compute the analyses that the card shows, too.
 view("findings", { findings: {} });
 view("card", { card: {} });

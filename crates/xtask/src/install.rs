@@ -44,8 +44,7 @@ pub(crate) fn target(repo: &Repo, name: &str) -> Result<()> {
     )
 }
 
-/// Installs the sources of the standard library, which is compiled for size, and with atomics for
-/// the threads build.
+/// Installs the sources of the standard library, which the threads build compiles with atomics.
 ///
 /// Returns false when they cannot be installed. Everything else works without them.
 pub(crate) fn rust_src(repo: &Repo) -> bool {

@@ -33,7 +33,7 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     std::fs::remove_dir_all(&root).with_context(|| format!("removing {}", root.display()))
 }
 
-/// Compares two folders. Returns the number of files; fails if one differs or is in one folder only.
+/// Compares two folders. Returns the number of files; fails if one differs or is in one only.
 fn compare(a: &Path, b: &Path) -> Result<usize> {
     let names = |folder: &Path| -> Result<Vec<PathBuf>> {
         let below = files::below(folder)?;

@@ -33,7 +33,11 @@ const RUSTFLAGS: [&str; 8] = [
 ];
 
 /// Reading a large file takes longer than the download of a larger module.
-const FAST: &str = "profile.wasm.opt-level=3";
+const FAST: [&str; 3] = [
+    "profile.wasm.opt-level=3",
+    "profile.wasm.package.vramscope-report.opt-level=3",
+    "profile.wasm.package.vramscope-session.opt-level=3",
+];
 
 /// Replacements in the script of wasm-bindgen-rayon, each of a text that occurs once.
 const PATCHES: [(&str, &str); 4] = [
@@ -85,7 +89,8 @@ fn compile(repo: &Repo) -> Result<Vec<u8>> {
     let target = repo.target.join("threads");
     let mut args =
         vec!["build", "--quiet", "--target", TARGET, "--profile", PROFILE, "--config", UNSTRIPPED];
-    args.extend(["--config", FAST, "--package", "vramscope-worker", "--features", "threads"]);
+    args.extend(FAST.iter().flat_map(|option| ["--config", option]));
+    args.extend(["--package", "vramscope-worker", "--features", "threads"]);
     args.extend(["-Zbuild-std=std,panic_abort", "--target-dir"]);
     let mut flags = wasm::remapped(repo)?;
     flags.extend(RUSTFLAGS.map(str::to_owned));

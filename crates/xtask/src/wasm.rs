@@ -4,7 +4,7 @@
 //! wasm-bindgen is used as a library, so that its version is the one in Cargo.lock. The module
 //! `threads` builds the worker's module once more, with threads.
 
-use crate::{cmd, files, install, repo::Repo};
+use crate::{cmd, files, repo::Repo};
 use anyhow::{Context, Result, anyhow};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
@@ -47,12 +47,6 @@ const MODULES: [Module; 2] = [
 /// Every browser with WebGL2 and module workers has SIMD.
 const RUSTFLAGS: &str = "-Ctarget-feature=+simd128";
 
-/// A standard library of its own, built for size: its sorts alone would take 25 kB of the download.
-/// What goes through every event or block is sorted by `vramscope_analysis::sort`. Without the
-/// sources of the standard library the modules are larger.
-const SMALL_STD: [&str; 2] =
-    ["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"];
-
 /// Flags that replace the places of this machine in messages: those of the checkout, of cargo's
 /// sources and of the standard library. So a build elsewhere has the same bytes.
 pub(crate) fn remapped(repo: &Repo) -> Result<Vec<String>> {
@@ -92,19 +86,11 @@ fn compile(repo: &Repo, module: Module, mode: Mode) -> Result<Vec<u8>> {
     let unstripped = format!("profile.{profile}.strip=\"none\"");
     let mut args = vec!["build", "--quiet", "--target", TARGET, "--profile", profile];
     args.extend(["--config", &unstripped, "--package", module.package]);
-    let has_small_std = mode == Mode::Release && install::rust_src(repo);
-    if has_small_std {
-        args.extend(SMALL_STD);
-    }
     let mut cargo = cmd::cargo(&args, &repo.root);
     // Flags for native builds, such as a linker, sanitizers or coverage, would break this build.
     let mut flags = remapped(repo)?;
     flags.push(RUSTFLAGS.to_owned());
     cargo.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
-    if has_small_std {
-        // -Zbuild-std is unstable: the variable makes the stable compiler accept it.
-        cargo.env("RUSTC_BOOTSTRAP", "1");
-    }
     cmd::run(&mut cargo)?;
     let compiled = repo.target.join(TARGET).join(profile).join(format!("{}.wasm", module.name));
     std::fs::read(&compiled).with_context(|| format!("reading {}", compiled.display()))
