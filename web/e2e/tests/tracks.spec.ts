@@ -37,6 +37,9 @@ function annotated() {
 
 const tracks = (page: Page) => page.locator(".tracks:not(.phases) .track");
 
+/** The annotated ranges, not what else has their name. */
+const forwards = (page: Page) => tracks(page).and(page.getByRole("button", { name: "forward" }));
+
 /** Number of ranges that the elements stand for, in view or not. */
 const counted = (page: Page) =>
   tracks(page).evaluateAll((all) =>
@@ -67,7 +70,7 @@ test("20,000 ranges need a few hundred elements, move with the picture, and take
     const whole = page.getByRole("button", { name: "training" });
     await expect(whole.locator("span")).toBeInViewport();
     // At this zoom each range has its own element. It lies where the mark of the range lies.
-    const one = page.getByRole("button", { name: "forward" });
+    const one = forwards(page);
     await expect.poll(() => one.count()).toBeGreaterThan(20);
     const inView = one.nth(Math.floor((await one.count()) / 2));
     await inView.click();
@@ -79,7 +82,7 @@ test("20,000 ranges need a few hundred elements, move with the picture, and take
     expect(Math.abs(to - right)).toBeLessThanOrEqual(1);
   });
   await test.step("ranges move with the picture", async () => {
-    const one = page.getByRole("button", { name: "forward" });
+    const one = forwards(page);
     await page.evaluate(() => window.vramscope.setState({ x0: 20_000, x1: 20_040 }));
     await expect.poll(() => one.count()).toBeGreaterThan(20);
     const before = await one.evaluateAll((all) =>
@@ -103,9 +106,7 @@ test("20,000 ranges need a few hundred elements, move with the picture, and take
   });
   await test.step("arrow keys move between ranges and pan the picture", async () => {
     await page.evaluate(() => window.vramscope.setState({ x0: 20_000, x1: 20_040 }));
-    await expect
-      .poll(() => page.getByRole("button", { name: "forward" }).count())
-      .toBeGreaterThan(20);
+    await expect.poll(() => forwards(page).count()).toBeGreaterThan(20);
     await page.locator(".tracks:not(.phases) .track[tabindex='0']").focus();
     const focused = page.locator(".track:focus");
     await expect(focused).toBeInViewport();
