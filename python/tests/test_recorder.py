@@ -1,0 +1,210 @@
+"""Recording real programs with PyTorch's own allocator.
+
+Needs a PyTorch with CUDA, or one over the stand-in libraries of ``scripts/standin``:
+``VRAMSCOPE_TORCH`` names its Python. ``cargo xtask test --long`` sets both up.
+"""
+
+import json
+import os
+import pathlib
+import pickle
+import signal
+import subprocess
+
+import pytest
+
+PYTHON = os.environ.get("VRAMSCOPE_TORCH")
+pytestmark = pytest.mark.skipif(PYTHON is None, reason="VRAMSCOPE_TORCH names no Python")
+
+PACKAGE = pathlib.Path(__file__).parent.parent
+PROGRAMS = pathlib.Path(__file__).parent / "programs"
+
+
+def start(program: str, run: pathlib.Path, *arguments: str, **environ: str) -> subprocess.Popen:
+    """Runs a program of ``programs/`` under a recorder."""
+    return subprocess.Popen(
+        [PYTHON, "-m", "vramscope", str(PROGRAMS / program), *arguments],
+        env={
+            **os.environ,
+            "VRAMSCOPE_RECORD": str(run),
+            "PYTHONPATH": str(PACKAGE),
+            "FAKECUDA_CAPACITY_MB": "2000",
+            **environ,
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ended(process: subprocess.Popen) -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=300)
+    return process.returncode, out, err
+
+
+def snapshots(run: pathlib.Path) -> list[str]:
+    return sorted(str(path.relative_to(run)) for path in run.rglob("*.pickle"))
+
+
+def facts(run: pathlib.Path, name: str) -> dict:
+    path = run / name.replace(".pickle", ".vramscope.json")
+    return json.loads(path.read_text())
+
+
+def read(run: pathlib.Path, name: str) -> dict:
+    """The snapshot: it has a history."""
+    with (run / name).open("rb") as file:
+        snapshot = pickle.load(file)
+    assert any(snapshot["device_traces"])
+    return snapshot
+
+
+def test_the_exit_status_and_output_are_the_programs(tmp_path: pathlib.Path) -> None:
+    status, out, _ = ended(start("train.py", tmp_path, "--status", "3"))
+    assert (status, out) == (3, "trained\n")
+    assert snapshots(tmp_path) == ["exit/rank0_memory_snapshot.pickle"]
+    read(tmp_path, "exit/rank0_memory_snapshot.pickle")
+
+
+def test_running_out_of_memory_is_recorded_inside_and_passes_untouched(
+    tmp_path: pathlib.Path,
+) -> None:
+    status, out, err = ended(start("train.py", tmp_path, "--oom"))
+    assert (status, out) == (1, "")
+    last = err.strip().splitlines()[-1]
+    assert last.startswith("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 8.00 GiB")
+    name = "oom_1/rank0_memory_snapshot.pickle"
+    assert snapshots(tmp_path) == [name]
+    oom = [e for e in read(tmp_path, name)["device_traces"][0] if e["action"] == "oom"]
+    assert [event["size"] for event in oom] == [8 << 30]
+    beside = facts(tmp_path, name)
+    assert beside["oom"]["requested_bytes"] == 8 << 30
+    assert [step["step"] for step in beside["steps"]] == [1, 2, 3]
+    (device,) = beside["devices"]
+    others = device["total_bytes"] - device["free_bytes"] - device["reserved_bytes"]
+    assert device["other_bytes"] == others > 0
+
+
+def test_a_caught_error_is_recorded_and_the_program_goes_on(tmp_path: pathlib.Path) -> None:
+    status, out, _ = ended(start("train.py", tmp_path, "--oom", "--catch"))
+    assert (status, out) == (0, "trained\n")
+    assert snapshots(tmp_path) == [
+        "exit/rank0_memory_snapshot.pickle",
+        "oom_1/rank0_memory_snapshot.pickle",
+    ]
+
+
+def test_eight_ranks_of_which_one_runs_out_write_eight_files(tmp_path: pathlib.Path) -> None:
+    ranks = [
+        start(
+            "train.py",
+            tmp_path,
+            *(["--oom"] if rank == 5 else []),
+            RANK=str(rank),
+            WORLD_SIZE="8",
+            OMP_NUM_THREADS="1",
+        )
+        for rank in range(8)
+    ]
+    results = [ended(process)[0] for process in ranks]
+    assert results == [1 if rank == 5 else 0 for rank in range(8)]
+    names = snapshots(tmp_path)
+    assert len(names) == 8
+    for rank in range(8):
+        folder = "oom_1" if rank == 5 else "exit"
+        name = f"{folder}/rank{rank}_memory_snapshot.pickle"
+        assert name in names
+        read(tmp_path, name)
+        assert (facts(tmp_path, name)["rank"], facts(tmp_path, name)["world_size"]) == (rank, 8)
+
+
+def wait_for(process: subprocess.Popen, line: str) -> None:
+    assert process.stdout is not None
+    assert process.stdout.readline() == f"{line}\n"
+
+
+def run_alone(program: str, run: pathlib.Path) -> subprocess.CompletedProcess:
+    """Runs a program that makes its own recorder."""
+    return subprocess.run(
+        [PYTHON, str(PROGRAMS / program)],
+        env={**os.environ, "RUN": str(run), "PYTHONPATH": str(PACKAGE)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_programs_handler_of_the_signal_is_called_too(tmp_path: pathlib.Path) -> None:
+    process = run_alone("chained.py", tmp_path)
+    assert (process.returncode, process.stderr) == (0, "")
+    assert process.stdout == "own handler\nown handler\n"
+    # After the recording the program's handler is alone again.
+    assert snapshots(tmp_path) == [
+        "exit/rank0_memory_snapshot.pickle",
+        "signal_1/rank0_memory_snapshot.pickle",
+    ]
+
+
+def test_a_signal_asks_for_a_snapshot_and_termination_stays_one(tmp_path: pathlib.Path) -> None:
+    process = start("waiting.py", tmp_path)
+    wait_for(process, "waiting")
+    process.send_signal(signal.SIGUSR2)
+    wait_for(process, "handled")
+    assert snapshots(tmp_path) == ["signal_1/rank0_memory_snapshot.pickle"]
+    read(tmp_path, "signal_1/rank0_memory_snapshot.pickle")
+    process.send_signal(signal.SIGTERM)
+    status, _, _ = ended(process)
+    assert status == -signal.SIGTERM
+    assert "terminated/rank0_memory_snapshot.pickle" in snapshots(tmp_path)
+
+
+def test_every_steps_and_the_last_ones_are_kept(tmp_path: pathlib.Path) -> None:
+    process = run_alone("every.py", tmp_path)
+    assert (process.returncode, process.stderr) == (0, "")
+    assert snapshots(tmp_path) == [
+        f"{folder}/rank0_memory_snapshot.pickle" for folder in ("exit", "step_4", "step_6")
+    ]
+    beside = facts(tmp_path, "step_6/rank0_memory_snapshot.pickle")
+    assert beside["steps"][-1]["step"] == 6
+    kinds = {tensor["kind"] for tensor in beside["tensors"][-1]["tensors"]}
+    assert kinds == {"parameter", "gradient", "optimizer_state"}
+    named = {t["name"]: t for t in beside["tensors"][-1]["tensors"] if t["kind"] == "parameter"}
+    assert named["0.weight"]["shape"] == [512, 256]
+    assert named["0.weight"]["dtype"] == "float32"
+    snapshot = read(tmp_path, "step_6/rank0_memory_snapshot.pickle")
+    live = {
+        block["address"]
+        for segment in snapshot["segments"]
+        for block in segment["blocks"]
+        if block["state"] == "active_allocated"
+    }
+    assert {tensor["address"] for tensor in named.values()} <= live
+    lines = beside["sources"][str(PROGRAMS / "every.py")]
+    assert any("model(" in text for text in lines.values()), lines
+
+
+def test_a_program_without_a_device_runs_as_before(tmp_path: pathlib.Path) -> None:
+    status, out, err = ended(start("waiting.py", tmp_path, "--no-device", FAKECUDA_DEVICES="0"))
+    assert (status, out) == (0, "no device\n")
+    assert "PyTorch sees no CUDA device" in err
+    assert snapshots(tmp_path) == []
+
+
+def test_a_folder_that_cannot_be_written_changes_nothing(tmp_path: pathlib.Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way")
+    status, out, err = ended(start("train.py", blocked / "run"))
+    assert (status, out) == (0, "trained\n")
+    assert "cannot write a snapshot" in err
+
+
+def test_wrong_usage_is_told(tmp_path: pathlib.Path) -> None:
+    process = subprocess.run(
+        [PYTHON, "-m", "vramscope"],
+        env={**os.environ, "PYTHONPATH": str(PACKAGE)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 64
+    assert process.stderr.startswith("usage: VRAMSCOPE_RECORD=FOLDER python -m vramscope")

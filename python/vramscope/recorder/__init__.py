@@ -1,0 +1,374 @@
+"""Records the memory of a training program: see :func:`record`."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import logging
+import os
+import pathlib
+import pickle
+import re
+import signal as signals
+import threading
+from types import FrameType, TracebackType
+from typing import Any, Callable
+
+from . import allocator, sidecar, sources, tensors
+from .files import SUFFIX, Kept, sidecar_of, write_whole
+from .ranks import rank_and_world
+
+__all__ = ["Recorder", "record"]
+
+log = logging.getLogger("vramscope")
+
+#: The signal on which a process writes a snapshot; ``None`` where the system has none to spare.
+DUMP_SIGNAL: int | None = getattr(signals, "SIGUSR2", None)
+
+#: Steps whose tensors are described in a sidecar: the last ones.
+DESCRIBED_STEPS = 2
+
+
+def record(
+    folder: str | os.PathLike[str],
+    *,
+    every: int | None = None,
+    keep: int | None = 3,
+    stacks: str = "python",
+    max_entries: int | None = None,
+    source: bool = True,
+    model: Any = None,
+    optimizer: Any = None,
+    dump_signal: int | None = DUMP_SIGNAL,
+) -> Recorder:
+    """Records the memory history of this process into a folder.
+
+    Use it around the program's work, or call :meth:`Recorder.start` and :meth:`Recorder.stop`::
+
+        with vramscope.record("runs/42"):
+            train()
+
+    A snapshot is written when memory runs out, from inside the allocator, at the end, on a signal,
+    and after every ``every`` steps. Beside each lies a JSON file with what a snapshot lacks. Errors
+    of the program pass untouched, and the exit status stays what it would be. An error of the
+    recorder is logged.
+
+    Args:
+        folder: Where files go. All ranks of a job may share it.
+        every: Steps between two snapshots; ``None`` for none between. A step ends with
+            ``optimizer.step()``, or where the program calls :meth:`Recorder.step`.
+        keep: How many snapshots of each kind (steps, out of memory, signals) to keep; ``None`` for
+            all.
+        stacks: ``"python"``, or ``"all"`` for C++ frames too, which make files much larger.
+        max_entries: Events to keep; ``None`` to choose by the host's free memory.
+        source: Whether source lines go into the file beside a snapshot.
+        model: A ``torch.nn.Module``, whose tensors get names.
+        optimizer: Its optimizer, whose state gets names.
+        dump_signal: The signal that asks for a snapshot; ``None`` for none.
+
+    Raises:
+        ValueError: An argument is out of range.
+    """
+    if every is not None and every < 1:
+        raise ValueError(f"every is {every}, expected at least 1")
+    if keep is not None and keep < 1:
+        raise ValueError(f"keep is {keep}, expected at least 1")
+    if stacks not in ("python", "all"):
+        raise ValueError(f"stacks is {stacks!r}, expected 'python' or 'all'")
+    if max_entries is not None and max_entries < 1:
+        raise ValueError(f"max_entries is {max_entries}, expected at least 1")
+    return Recorder(
+        pathlib.Path(folder),
+        every=every,
+        keep=keep,
+        stacks=stacks,
+        max_entries=max_entries,
+        source=source,
+        model=model,
+        optimizer=optimizer,
+        dump_signal=dump_signal,
+    )
+
+
+def _never_raise(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Logs an exception of the recorder instead of raising it into the program."""
+
+    def guarded(self: Recorder, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(self, *args, **kwargs)
+        except Exception:
+            log.exception("cannot %s", method.__doc__.splitlines()[0].rstrip(".").lower())
+            return None
+
+    guarded.__doc__ = method.__doc__
+    guarded.__name__ = method.__name__
+    return guarded
+
+
+class Recorder:
+    """A recording of this process. Made by :func:`record`."""
+
+    #: The recorders that are started. Observers of the allocator cannot be detached.
+    _active: list[Recorder] = []
+    _is_observed = False
+
+    def __init__(self, folder: pathlib.Path, **options: Any) -> None:
+        self.folder = folder
+        self._options = options
+        self._torch: Any = None
+        self._is_recording = False
+        self._arguments: dict[str, Any] = {}
+        self._dumping = threading.RLock()
+        self._is_dumping = False
+        self._steps: list[tuple[int, int]] = []
+        self._step = 0
+        self._counted: Any = options["optimizer"]
+        self._counts_itself = True
+        self._described: list[dict[str, Any]] = []
+        self._numbers: dict[str, int] = {}
+        self._kept: dict[str, Kept] = {}
+        self._undo: list[Callable[[], None]] = []
+        self._oom_at_step: int | None = None
+
+    # -- The program's side ------------------------------------------------------------------------
+
+    def __enter__(self) -> Recorder:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> Recorder:
+        """Start recording."""
+        if self not in Recorder._active:
+            Recorder._active.append(self)
+            self._begin()
+        return self
+
+    def stop(self) -> None:
+        """Write the last snapshot and stop recording."""
+        if self not in Recorder._active:
+            return
+        self._at_end()
+        Recorder._active.remove(self)
+        self._end()
+
+    def step(self) -> None:
+        """End a step.
+
+        Without a call of this, a step ends with ``optimizer.step()``.
+        """
+        self._counts_itself = False
+        self._end_step()
+
+    def dump(self, name: str = "call") -> pathlib.Path | None:
+        """Write a snapshot into the subfolder ``name``. Returns its path; None if it failed."""
+        return self._write(re.sub(r"[^\w.-]+", "_", name), kind="call")
+
+    # -- Starting and ending -----------------------------------------------------------------------
+
+    @_never_raise
+    def _begin(self) -> None:
+        """Start recording."""
+        import torch
+
+        self._torch = torch
+        if not torch.cuda.is_available():
+            log.warning("nothing is recorded: PyTorch sees no CUDA device")
+            return
+        self._on_exit()
+        self._on_signals()
+        self._on_optimizer_steps()
+        # Runs now if CUDA is initialized, else as soon as the program uses it. Starting CUDA here
+        # would take memory on a device that the program may not choose.
+        torch.cuda._lazy_call(self._start_history)
+
+    @_never_raise
+    def _start_history(self) -> None:
+        """Start the history of the allocator."""
+        if self not in Recorder._active:
+            return
+        options = self._options
+        length = options["max_entries"] or allocator.history_length(
+            allocator.free_host_bytes(), int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+        )
+        self._arguments = allocator.start_history(self._torch, length, options["stacks"])
+        self._is_recording = True
+        if not Recorder._is_observed:
+            Recorder._is_observed = allocator.attach_oom_observer(self._torch, _ran_out)
+
+    @_never_raise
+    def _end(self) -> None:
+        """Stop recording."""
+        for undo in reversed(self._undo):
+            undo()
+        self._undo.clear()
+        if self._is_recording and not any(other._is_recording for other in Recorder._active):
+            allocator.stop_history(self._torch)
+        self._is_recording = False
+
+    def _on_exit(self) -> None:
+        atexit.register(self.stop)
+        self._undo.append(lambda: atexit.unregister(self.stop))
+
+    # -- Signals -----------------------------------------------------------------------------------
+
+    def _on_signals(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            log.warning("no snapshot on signals: recording was started outside the main thread")
+            return
+        wanted = self._options["dump_signal"]
+        if wanted is not None:
+            self._handle(wanted, self._dump_on_signal)
+        # A launcher ends the other ranks with this signal when one rank fails.
+        self._handle(signals.SIGTERM, self._dump_and_terminate)
+
+    def _handle(self, number: int, handler: Callable[[int, FrameType | None, Any], None]) -> None:
+        before = signals.getsignal(number)
+        if before is None:
+            log.warning("signal %d is left alone: its handler is not Python's", number)
+            return
+
+        def handle(received: int, frame: FrameType | None) -> None:
+            handler(received, frame, before)
+
+        signals.signal(number, handle)
+
+        def undo() -> None:
+            # A handler that was set later stays.
+            if signals.getsignal(number) is handle:
+                signals.signal(number, before)
+
+        self._undo.append(undo)
+
+    def _dump_on_signal(self, number: int, frame: FrameType | None, before: Any) -> None:
+        self._write(self._numbered("signal"), kind="signal")
+        if callable(before):
+            before(number, frame)
+
+    def _dump_and_terminate(self, number: int, frame: FrameType | None, before: Any) -> None:
+        if before is signals.SIG_IGN:
+            return
+        self._write("terminated", kind="end")
+        if callable(before):
+            before(number, frame)
+        else:
+            signals.signal(number, signals.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+    # -- Steps -------------------------------------------------------------------------------------
+
+    def _on_optimizer_steps(self) -> None:
+        from torch.optim import optimizer as optimizers
+
+        register = getattr(optimizers, "register_optimizer_step_post_hook", None)
+        if register is not None:
+            self._undo.append(register(self._optimizer_stepped).remove)
+
+    def _optimizer_stepped(self, stepped: Any, args: Any, kwargs: Any) -> None:
+        if not self._counts_itself:
+            return
+        # Several optimizers may step in one step of training: the first one counts.
+        counted = getattr(self._counted, "optimizer", self._counted)
+        if counted is None:
+            self._counted = counted = stepped
+        if stepped is counted or stepped is self._counted:
+            self._end_step()
+
+    @_never_raise
+    def _end_step(self) -> None:
+        """End a step."""
+        self._step += 1
+        self._steps.append((self._step, sidecar.now_us()))
+        if self._options["model"] is not None or self._options["optimizer"] is not None:
+            self._describe()
+        every = self._options["every"]
+        if every is not None and self._step % every == 0:
+            self._write(f"step_{self._step}", kind="step")
+
+    def _describe(self) -> None:
+        described = {
+            "step": self._step,
+            "time_us": sidecar.now_us(),
+            "tensors": tensors.tensors_of(self._options["model"], self._options["optimizer"]),
+        }
+        self._described = [*self._described, described][-DESCRIBED_STEPS:]
+
+    # -- Snapshots ---------------------------------------------------------------------------------
+
+    def _out_of_memory(self, device: int, requested: int, total: int, free: int) -> None:
+        self._oom_at_step = self._step
+        oom = {
+            "device": device,
+            "requested_bytes": requested,
+            "total_bytes": total,
+            "free_bytes": free,
+        }
+        self._write(self._numbered("oom"), kind="oom", oom=oom)
+
+    def _at_end(self) -> None:
+        # The snapshot from inside the allocator shows more than one after the error has unwound.
+        if self._oom_at_step is None or self._oom_at_step != self._step:
+            self._write("exit", kind="end")
+
+    def _numbered(self, kind: str) -> str:
+        self._numbers[kind] = self._numbers.get(kind, 0) + 1
+        return f"{kind}_{self._numbers[kind]}"
+
+    @_never_raise
+    def _write(
+        self, name: str, *, kind: str, oom: dict[str, Any] | None = None
+    ) -> pathlib.Path | None:
+        """Write a snapshot."""
+        if not self._is_recording:
+            return None
+        with self._dumping:
+            # A signal may arrive while this thread writes a snapshot.
+            if self._is_dumping:
+                return None
+            self._is_dumping = True
+            try:
+                return self._write_now(name, kind, oom)
+            finally:
+                self._is_dumping = False
+
+    def _write_now(self, name: str, kind: str, oom: dict[str, Any] | None) -> pathlib.Path:
+        torch = self._torch
+        rank, world = rank_and_world()
+        snapshot = torch.cuda.memory._snapshot()
+        if not any(snapshot.get("device_traces", ())):
+            log.warning("the snapshot has no history: other code has stopped the recording")
+        wanted = self.folder / name / f"rank{rank}{SUFFIX}"
+        path = write_whole(wanted, lambda file: pickle.dump(snapshot, file))
+        if path != wanted:
+            log.warning("%s exists: another process has rank %d, too", wanted, rank)
+        self._kept.setdefault(kind, Kept(self._options["keep"])).add(path)
+        facts = {
+            "version": sidecar.VERSION,
+            "reason": kind,
+            "time_us": sidecar.now_us(),
+            "rank": rank,
+            "world_size": world,
+            **sidecar.environment(torch),
+            "recording": self._arguments,
+            "devices": sidecar.devices(torch),
+            "oom": oom,
+            "steps": [{"step": step, "time_us": time} for step, time in self._steps],
+            "tensors": self._described,
+            "sources": sources.source_lines(snapshot) if self._options["source"] else {},
+        }
+        text = json.dumps(facts, ensure_ascii=False, separators=(",", ":"))
+        write_whole(sidecar_of(path), lambda file: file.write(text.encode()))
+        log.info("wrote %s", path)
+        return path
+
+
+def _ran_out(device: int, requested: int, total: int, free: int) -> None:
+    """Called inside the allocator. It then raises the error that the program sees."""
+    for recorder in list(Recorder._active):
+        recorder._out_of_memory(device, requested, total, free)

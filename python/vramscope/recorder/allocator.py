@@ -1,0 +1,92 @@
+"""The calls of PyTorch that record memory, for the releases that have them.
+
+They begin with an underscore: they are internals, and change. ``docs/recording.md`` has their
+signatures by release.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable
+
+#: Bytes of host memory that an event with Python stacks takes while it is recorded, measured over
+#: the recordings of training loops in ``test_data``. It only bounds the length of the history.
+EVENT_BYTES = 1024
+#: Share of the host's free memory that the history may take.
+HISTORY_SHARE = 0.05
+#: Limits of the length of the history.
+MIN_ENTRIES, MAX_ENTRIES = 100_000, 5_000_000
+
+
+def history_length(free_bytes: int | None, processes: int) -> int:
+    """How many events to keep: more than a few steps need, in little of the host's memory.
+
+    A multiple of 1000. So a full history can be told from a late start: see ``docs/recording.md``.
+    """
+    if free_bytes is None:
+        return 1_000_000
+    fits = int(free_bytes * HISTORY_SHARE / EVENT_BYTES / max(processes, 1))
+    return max(MIN_ENTRIES, min(fits, MAX_ENTRIES)) // 1000 * 1000
+
+
+def free_host_bytes() -> int | None:
+    """Memory that programs can still take on this host; ``None`` where it is unknown."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        return None
+    return None
+
+
+def start_history(torch: Any, max_entries: int, stacks: str) -> dict[str, Any]:
+    """Starts recording. Returns the arguments that were used.
+
+    Raises:
+        RuntimeError: this PyTorch records no history.
+    """
+    record = getattr(torch.cuda.memory, "_record_memory_history", None)
+    if record is None:
+        raise RuntimeError(
+            f"PyTorch {torch.__version__} records no memory history: use 2.1 or later"
+        )
+    known = _parameters(record, torch)
+    if "stacks" not in known:
+        raise RuntimeError(
+            f"PyTorch {torch.__version__} records memory in another way: use 2.1 or later"
+        )
+    wanted = {
+        "stacks": stacks,
+        "max_entries": max_entries,
+        # Annotations and the graph of a compiled program say which part of a step allocated.
+        "global_record_annotations": True,
+        "compile_context": True,
+    }
+    arguments = {name: value for name, value in wanted.items() if name in known}
+    record("all", **arguments)
+    return arguments
+
+
+def _parameters(record: Callable[..., Any], torch: Any) -> set[str]:
+    """The names of the parameters. From 2.1 on the public function only passes them on."""
+    impl = getattr(torch.cuda.memory, "_record_memory_history_impl", record)
+    return set(inspect.signature(impl).parameters)
+
+
+def stop_history(torch: Any) -> None:
+    """Stops recording. This also clears the history."""
+    torch.cuda.memory._record_memory_history(enabled=None)
+
+
+def attach_oom_observer(torch: Any, observer: Callable[[int, int, int, int], None]) -> bool:
+    """Calls ``observer(device, requested, total, free)`` inside the allocator when memory runs out.
+
+    An observer cannot be detached. Returns whether this PyTorch has observers.
+    """
+    attach = getattr(torch._C, "_cuda_attach_out_of_memory_observer", None)
+    if attach is None:
+        return False
+    attach(observer)
+    return True

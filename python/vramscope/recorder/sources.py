@@ -1,0 +1,48 @@
+"""Source lines of the frames that occur in a snapshot."""
+
+from __future__ import annotations
+
+import linecache
+from typing import Any, Iterable, Iterator
+
+
+def frames_of(snapshot: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """All frames of a snapshot. Frames repeat; PyTorch shares the objects of equal stacks."""
+    seen: set[int] = set()
+    for stack in _stacks(snapshot):
+        if id(stack) in seen:
+            continue
+        seen.add(id(stack))
+        yield from stack
+
+
+def _stacks(snapshot: dict[str, Any]) -> Iterable[list[dict[str, Any]]]:
+    for segment in snapshot.get("segments", ()):
+        yield segment.get("frames", [])
+        for block in segment.get("blocks", ()):
+            yield block.get("frames", [])
+    for events in snapshot.get("device_traces", ()):
+        for event in events:
+            yield event.get("frames", [])
+
+
+def source_lines(snapshot: dict[str, Any]) -> dict[str, dict[str, str]]:
+    """The text of each line that a Python frame names: file, then line number, then text.
+
+    Lines of C++ frames and of code that is in no file, such as a notebook's of an ended kernel, are
+    left out.
+    """
+    wanted: dict[str, set[int]] = {}
+    for frame in frames_of(snapshot):
+        file, line = frame.get("filename"), frame.get("line")
+        if isinstance(file, str) and isinstance(line, int) and line > 0 and file.endswith(".py"):
+            wanted.setdefault(file, set()).add(line)
+        elif isinstance(file, str) and file.startswith(("<ipython-input", "/tmp/ipykernel_")):
+            wanted.setdefault(file, set()).add(int(line or 0))
+    found: dict[str, dict[str, str]] = {}
+    for file, lines in sorted(wanted.items()):
+        texts = {line: linecache.getline(file, line).rstrip() for line in sorted(lines)}
+        kept = {str(line): text for line, text in texts.items() if text.strip()}
+        if kept:
+            found[file] = kept
+    return found

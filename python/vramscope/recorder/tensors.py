@@ -1,0 +1,72 @@
+"""Names, shapes and types of a model's tensors, by their address on the device."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator
+
+
+def tensors_of(model: Any, optimizer: Any) -> list[dict[str, Any]]:
+    """The parameters, buffers, gradients and optimizer state that are on a device now.
+
+    Each has ``kind``, ``name``, ``device``, ``address``, ``bytes``, ``shape`` and ``dtype``. Tensors
+    that share memory occur once per name.
+    """
+    entries = [*_of_model(model)]
+    names = {id(parameter): name for name, parameter in _named_parameters(model)}
+    entries += _of_optimizer(optimizer, names)
+    return entries
+
+
+def _named_parameters(model: Any) -> Iterator[tuple[str, Any]]:
+    if model is not None:
+        yield from model.named_parameters()
+
+
+def _of_model(model: Any) -> Iterator[dict[str, Any]]:
+    for name, parameter in _named_parameters(model):
+        yield from _entry("parameter", name, parameter)
+        gradient = parameter.grad
+        if gradient is not None:
+            yield from _entry("gradient", name, gradient)
+    if model is not None:
+        for name, buffer in model.named_buffers():
+            yield from _entry("buffer", name, buffer)
+
+
+def _of_optimizer(optimizer: Any, names: dict[int, str]) -> Iterator[dict[str, Any]]:
+    for parameter, state in getattr(optimizer, "state", {}).items():
+        # A shard of a parameter has no name of its own.
+        name = names.get(id(parameter), "")
+        for key, value in state.items() if isinstance(state, dict) else ():
+            yield from _entry("optimizer_state", f"{name}.{key}" if name else str(key), value)
+
+
+def _entry(kind: str, name: str, value: Any) -> Iterator[dict[str, Any]]:
+    tensor = _local(value)
+    if tensor is None or not getattr(tensor, "is_cuda", False):
+        return
+    try:
+        # The storage is what the allocator has handed out: a view may begin inside of it.
+        address = tensor.untyped_storage().data_ptr()
+        size = tensor.untyped_storage().nbytes()
+    except RuntimeError:
+        # A tensor without memory, such as one of FakeTensorMode.
+        return
+    if address == 0:
+        return
+    yield {
+        "kind": kind,
+        "name": name,
+        "device": tensor.device.index,
+        "address": address,
+        "bytes": size,
+        "shape": list(tensor.shape),
+        "dtype": str(tensor.dtype).replace("torch.", ""),
+    }
+
+
+def _local(value: Any) -> Any:
+    """The tensor on this rank: that of a ``DTensor`` is inside of it."""
+    inner = getattr(value, "_local_tensor", None)
+    tensor = value if inner is None else inner
+    return tensor if hasattr(tensor, "untyped_storage") else None
