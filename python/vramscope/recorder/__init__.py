@@ -11,8 +11,9 @@ import pickle
 import re
 import signal as signals
 import threading
+from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Any, Callable
+from typing import Any, ClassVar
 
 from . import allocator, sidecar, sources, tensors
 from .files import SUFFIX, Kept, sidecar_of, write_whole
@@ -109,8 +110,8 @@ class Recorder:
     """A recording of this process. Made by :func:`record`."""
 
     #: The recorders that are started. Observers of the allocator cannot be detached.
-    _active: list[Recorder] = []
-    _is_observed = False
+    _active: ClassVar[list[Recorder]] = []
+    _is_observed: ClassVar[bool] = False
 
     def __init__(self, folder: pathlib.Path, **options: Any) -> None:
         self.folder = folder
@@ -165,6 +166,10 @@ class Recorder:
         """
         self._counts_itself = False
         self._end_step()
+
+    def begin_at(self, step: int) -> None:
+        """Count steps from here, for a training that is resumed."""
+        self._step = step
 
     def dump(self, name: str = "call") -> pathlib.Path | None:
         """Write a snapshot into the subfolder ``name``. Returns its path; None if it failed."""

@@ -7,7 +7,8 @@ signatures by release.
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 #: Bytes of host memory that an event with Python stacks takes while it is recorded, measured over
 #: the recordings of training loops in ``test_data``. It only bounds the length of the history.

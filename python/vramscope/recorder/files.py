@@ -16,7 +16,8 @@ import os
 import pathlib
 import tempfile
 from collections import deque
-from typing import Callable, IO
+from collections.abc import Callable
+from typing import IO
 
 #: What the name of a snapshot ends with.
 SUFFIX = "_memory_snapshot.pickle"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import linecache
-from typing import Any, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 
 def frames_of(snapshot: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 
 def tensors_of(model: Any, optimizer: Any) -> list[dict[str, Any]]:

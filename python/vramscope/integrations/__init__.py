@@ -1,0 +1,1 @@
+"""Recorders in the form that trainers call. Each module needs its trainer."""
