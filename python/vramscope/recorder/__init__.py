@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import json
 import logging
 import os
@@ -13,7 +14,7 @@ import signal as signals
 import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from . import allocator, sidecar, sources, tensors
 from .files import SUFFIX, Kept, sidecar_of, write_whole
@@ -91,18 +92,21 @@ def record(
     )
 
 
-def _never_raise(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Logs an exception of the recorder instead of raising it into the program."""
+Result = TypeVar("Result")
 
-    def guarded(self: Recorder, *args: Any, **kwargs: Any) -> Any:
+
+def _never_raise(method: Callable[..., Result]) -> Callable[..., Result | None]:
+    """Logs an exception of the recorder instead of raising it into the program."""
+    task = (method.__doc__ or "").split("\n")[0].rstrip(".").lower()
+
+    @functools.wraps(method)
+    def guarded(self: Recorder, *args: Any, **kwargs: Any) -> Result | None:
         try:
             return method(self, *args, **kwargs)
         except Exception:
-            log.exception("cannot %s", method.__doc__.splitlines()[0].rstrip(".").lower())
+            log.exception("cannot %s", task)
             return None
 
-    guarded.__doc__ = method.__doc__
-    guarded.__name__ = method.__name__
     return guarded
 
 

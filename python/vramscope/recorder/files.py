@@ -30,7 +30,7 @@ def sidecar_of(snapshot: pathlib.Path) -> pathlib.Path:
     return snapshot.with_suffix(SIDECAR_SUFFIX)
 
 
-def write_whole(path: pathlib.Path, write: Callable[[IO[bytes]], None]) -> pathlib.Path:
+def write_whole(path: pathlib.Path, write: Callable[[IO[bytes]], object]) -> pathlib.Path:
     """Writes a file that is either whole or absent, and replaces no other.
 
     Returns the path that was written. If another process has taken the name, as when two processes

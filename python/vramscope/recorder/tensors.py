@@ -9,8 +9,8 @@ from typing import Any
 def tensors_of(model: Any, optimizer: Any) -> list[dict[str, Any]]:
     """The parameters, buffers, gradients and optimizer state that are on a device now.
 
-    Each has ``kind``, ``name``, ``device``, ``address``, ``bytes``, ``shape`` and ``dtype``. Tensors
-    that share memory occur once per name.
+    Each has ``kind``, ``name``, ``device``, ``address``, ``bytes``, ``shape`` and ``dtype``.
+    Tensors that share memory occur once per name.
     """
     entries = [*_of_model(model)]
     names = {id(parameter): name for name, parameter in _named_parameters(model)}
