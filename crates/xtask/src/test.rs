@@ -15,7 +15,7 @@
 //! step compiles it with `RUSTC_BOOTSTRAP`.
 
 use crate::wasm::Mode;
-use crate::{cmd, cost, dev, examples, install, repo::Repo, site, size, threads, tidy};
+use crate::{cmd, cost, dev, examples, install, python, repo::Repo, site, size, threads, tidy};
 use anyhow::{Context, Result, anyhow, bail};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ const fn step(
     Step { name, summary, is_quick, run }
 }
 
-const STEPS: [Step; 19] = [
+const STEPS: [Step; 20] = [
     step("install", "wasm targets, library sources, packages, browsers", false, install_all),
     step("fmt", "rustfmt", true, fmt),
     step("tidy", "crate edges, lengths, widths, paths, links", true, tidy::run),
@@ -50,6 +50,7 @@ const STEPS: [Step; 19] = [
     step("clippy-wasm", "lints of worker and view for wasm32", false, clippy_wasm),
     step("test", "unit, golden, property, scenario and document tests", true, test_native),
     step("unit", "unit tests of the TypeScript", true, unit),
+    step("python", "format, lints, types and tests of the Python package", false, python::run),
     step("serial", "native tests without threads", false, test_serial),
     step("doc", "documentation without warnings", false, doc),
     step("32-bit", "tests with 32-bit pointers", false, test_32bit),
