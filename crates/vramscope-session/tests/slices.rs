@@ -452,6 +452,7 @@ fn rows_of_many_segments_are_sorted_in_slices_and_sent_in_pages() {
             "{slices} slices, {} rows",
             rows.len()
         );
-        assert_eq!(rows[0].y1, y1);
+        // The first row reaches to the edge or across it.
+        assert!(rows[0].y0 < y1 && y1 <= rows[0].y1, "{} to {}", rows[0].y0, rows[0].y1);
     }
 }
