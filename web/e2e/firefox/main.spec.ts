@@ -82,6 +82,8 @@ test("files open, every view shows its content, and a click selects a block", as
   await expect
     .poll(() => firefox.attribute("[data-testid=peak-value]", "data-value"))
     .toBe(String(peak));
+  // Several files open on the overview.
+  await page.keyboard.press("2");
   await expect.poll(() => page.evaluate(() => window.vramscope.stats().strips)).toBeGreaterThan(0);
   await firefox.find("[data-testid=color-by]");
 
