@@ -25,7 +25,7 @@ pub(crate) struct Found {
 pub(crate) enum Links {
     /// All of them.
     Everywhere,
-    /// Those that lead to a place below the searched folder.
+    /// Only links whose target lies below the searched folder.
     Inside,
 }
 

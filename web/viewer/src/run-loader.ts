@@ -33,7 +33,7 @@ function notEmpty(sources: Source[]): Source[] {
 }
 
 export class RunLoader {
-  /** The files that were opened last, while nobody has chosen what to show of them. */
+  /** The files that were opened last, until the user chooses what to show of them. */
   readonly opened: Signal<readonly RankFile[] | null> = signal(null);
   readonly #owners: LoaderOwners;
   /** Counts calls of `open`: a newer one cancels the older ones. */

@@ -85,7 +85,7 @@ export class Selection {
     return { client, target: { part: trace.partIndex, device: trace.device.device } };
   }
 
-  /** Puts a row in focus that nobody chose: the first one that is ready. */
+  /** Puts the first row that is ready in focus, until the user chooses one. */
   begin(row: { file: RankFile; part: number }, device: number | null): void {
     this.look(row, device);
     this.chosen.value = false;

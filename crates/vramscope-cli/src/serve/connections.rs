@@ -1,4 +1,4 @@
-//! Accepts connections, and ends those that send no request.
+//! Accepts connections, and closes a connection that sends no request in time.
 
 use axum::Router;
 use hyper::server::conn::http1;

@@ -69,7 +69,7 @@ impl Shelf {
         self.named.is_empty()
     }
 
-    /// Lists the regular files, except those that may still be written.
+    /// Lists the regular files. A file that may still be written is left out.
     pub(crate) fn index(&self) -> Index {
         let now = SystemTime::now();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);

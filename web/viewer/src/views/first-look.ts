@@ -13,7 +13,7 @@ export class FirstLook {
   readonly #stop: () => void;
   /** The files that the focus below is about. */
   #files: readonly RankFile[] | null = null;
-  /** The focus that nobody chose: the first file that was read. */
+  /** The first file that was read. It is in focus until the user chooses a row. */
   #first: Focus | null = null;
 
   constructor(owners: FirstLookOwners) {
