@@ -12,7 +12,7 @@ import {
 import type { Uses } from "../stores.js";
 import { Icon } from "../ui/icons.js";
 import { copyTable, saveTable } from "./save.js";
-import { type Column, Table } from "./table.js";
+import { type Column, sortable, Table } from "./table.js";
 import type { ViewUses } from "./workspace.js";
 
 /** The table's own choices. Search, cursor and flame graph node are shared with other views. */
@@ -60,18 +60,7 @@ export function Blocks(properties: BlocksProperties) {
   useEffect(() => () => state.page.stop(), [state]);
   const { sort, descending, category, atCursor, table, page, ask } = state;
   const shown = page.value.value;
-  const by = (key: BlockSort) => ({
-    sort: () => {
-      descending.value = sort.peek() === key ? !descending.peek() : true;
-      sort.value = key;
-    },
-    sorted:
-      sort.value !== key
-        ? ("none" as const)
-        : descending.value
-          ? ("descending" as const)
-          : ("ascending" as const),
-  });
+  const by = (key: BlockSort) => sortable(sort, descending, key, true);
   const swatch = (color: number) => appearance.swatch(color);
   const columns: Column<BlockLine>[] = [
     {

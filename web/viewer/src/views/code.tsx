@@ -8,7 +8,7 @@ import { termsText } from "../filters.js";
 import type { CodeRow, CodeSort, CodeSpec, Sandwich } from "../generated/protocol.js";
 import { Icon } from "../ui/icons.js";
 import { StackShares } from "./card.js";
-import { type Column, Table } from "./table.js";
+import { type Column, sortable, Table } from "./table.js";
 import type { ViewUses } from "./workspace.js";
 
 type CodeOwners = ViewUses<"selection" | "viewSelection" | "filters" | "groups" | "appearance">;
@@ -68,18 +68,7 @@ export function Code(owners: CodeOwners) {
     groups.choose([...others, ...row.terms]);
   };
   const isChosen = chosen.value !== null && groups.isChosen(chosen.value.terms);
-  const by = (key: CodeSort) => ({
-    sort: () => {
-      descending.value = sort.peek() === key ? !descending.peek() : key !== "name";
-      sort.value = key;
-    },
-    sorted:
-      sort.value !== key
-        ? ("none" as const)
-        : descending.value
-          ? ("descending" as const)
-          : ("ascending" as const),
-  });
+  const by = (key: CodeSort) => sortable(sort, descending, key, key !== "name");
   const number = (
     key: CodeSort,
     title: string,

@@ -5,6 +5,7 @@
 // A virtualized table: only visible rows are requested and rendered. It is one stop of the Tab key,
 // and arrow keys move the current row.
 
+import type { Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
@@ -14,6 +15,26 @@ const ROW = 24;
 const OVERSCAN = 30;
 /** Browsers limit heights to about ten million pixels. Longer tables scale the scroll position. */
 const MAX_PIXELS = 8_000_000;
+
+/**
+ * The properties of a column that sorts by `key`. A second click reverses the order; `descending`
+ * is the first one.
+ */
+export function sortable<K>(
+  sort: Signal<K>,
+  isDescending: Signal<boolean>,
+  key: K,
+  descending: boolean,
+) {
+  const order = isDescending.value ? ("descending" as const) : ("ascending" as const);
+  return {
+    sort: () => {
+      isDescending.value = sort.peek() === key ? !isDescending.peek() : descending;
+      sort.value = key;
+    },
+    sorted: sort.value === key ? order : ("none" as const),
+  };
+}
 
 export interface Column<R> {
   key: string;
