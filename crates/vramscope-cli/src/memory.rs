@@ -1,12 +1,11 @@
 //! The limit of the memory that reading takes.
 
-use crate::arguments::Common;
 use std::fs;
 
-/// Bytes that each of `files` that are read at a time may take: a part of `--max-memory`, by
+/// Bytes that each of `files` that are read at a time may take: a part of `max_memory`, by
 /// default of 80 % of the machine's memory. No limit where the system does not tell it.
-pub(crate) fn limit(common: &Common, files: usize) -> u64 {
-    let total = common.max_memory.or_else(|| Some(machine()? / 10 * 8));
+pub(crate) fn limit(max_memory: Option<u64>, files: usize) -> u64 {
+    let total = max_memory.or_else(|| Some(machine()? / 10 * 8));
     total.map_or(u64::MAX, |total| total / files.max(1) as u64)
 }
 

@@ -8,6 +8,7 @@ use crate::paths::{self, Found, Links};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Read as _;
 use std::num::NonZero;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
@@ -64,9 +65,12 @@ pub(crate) fn each_found<T: Send>(
 ) -> Result<FilesRead<T>, Failure> {
     let rules = load_rules(common)?;
     let bar = progress_bar(files.iter().map(|found| found.path.as_path()));
-    let max_memory = memory::limit(common, threads(files.len()));
+    let limits = Limits {
+        events: common.events.clone(),
+        memory: memory::limit(common.max_memory, threads(files.len())),
+    };
     let results = parallel_map(files, |Found { path, is_named, .. }: &Found| {
-        let (bytes, result) = load(path, (common, max_memory), &rules, &bar);
+        let (bytes, result) = load(path, &limits, &rules, &bar);
         if let Err(failure) = &result {
             if !is_named && failure.kind == ErrorKind::NoSnapshot {
                 return None;
@@ -99,7 +103,7 @@ pub(crate) fn each_found<T: Send>(
 }
 
 /// The number of threads that read these files.
-fn threads(files: usize) -> usize {
+pub(crate) fn threads(files: usize) -> usize {
     thread::available_parallelism().map_or(1, NonZero::get).min(files)
 }
 
@@ -107,7 +111,7 @@ fn threads(files: usize) -> usize {
 ///
 /// The threads are not those of the rayon pool that analyses share. A pool thread that waits for a
 /// part of one file's analysis would start to read another file.
-fn parallel_map<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> T + Sync) -> Vec<T> {
+pub(crate) fn parallel_map<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> T + Sync) -> Vec<T> {
     let threads = threads(items.len());
     let queue = Mutex::new(items.iter().enumerate());
     let next = || queue.lock().ok()?.next();
@@ -141,8 +145,11 @@ pub(crate) fn with_device(
 fn read_file(input: &DeviceInput) -> Result<LoadedFile, Failure> {
     let rules = load_rules(&input.common)?;
     let bar = progress_bar(std::iter::once(input.path.as_path()));
-    let max_memory = memory::limit(&input.common, 1);
-    let (_, result) = load(&input.path, (&input.common, max_memory), &rules, &bar);
+    let limits = Limits {
+        events: input.common.events.clone(),
+        memory: memory::limit(input.common.max_memory, 1),
+    };
+    let (_, result) = load(&input.path, &limits, &rules, &bar);
     bar.finish_and_clear();
     result.map_err(|failure| {
         print_failure(&input.path, &failure);
@@ -225,15 +232,22 @@ fn progress_bar<'a>(files: impl Iterator<Item = &'a Path>) -> ProgressBar {
     bar
 }
 
-/// Reads a file within this memory, and applies the rules. Also returns the file's size in bytes.
+/// What is read of a file.
+pub(crate) struct Limits {
+    /// Only these events of each device, and those of blocks that are live in the range.
+    pub(crate) events: Option<Range<u32>>,
+    /// Bytes of memory that reading may take.
+    pub(crate) memory: u64,
+}
+
+/// Reads a file, and applies the rules. Also returns the file's size in bytes.
 fn load(
     path: &Path,
-    (common, max_memory): (&Common, u64),
+    limits: &Limits,
     rules: &Rules,
     bar: &ProgressBar,
 ) -> (u64, Result<LoadedFile, ErrorSummary>) {
-    let mut bytes = 0;
-    let mut result = read_chunks(path, (common, max_memory), &mut bytes, bar);
+    let (bytes, mut result) = read_chunks(path, limits, |n| bar.inc(n));
     if let Ok(file) = &mut result
         && !rules.user().is_empty()
     {
@@ -244,33 +258,45 @@ fn load(
     (bytes, result)
 }
 
-/// Reads a file in chunks and sets `bytes` to its size.
-fn read_chunks(
+/// Reads a file in chunks, and tells the bytes of each. Returns the file's size in bytes and its
+/// content.
+pub(crate) fn read_chunks(
     path: &Path,
-    (common, max_memory): (&Common, u64),
+    limits: &Limits,
+    read: impl Fn(u64),
+) -> (u64, Result<LoadedFile, ErrorSummary>) {
+    let mut bytes = 0;
+    let result = try_read_chunks(path, limits, &mut bytes, read);
+    (bytes, result)
+}
+
+fn try_read_chunks(
+    path: &Path,
+    limits: &Limits,
     bytes: &mut u64,
-    bar: &ProgressBar,
+    read: impl Fn(u64),
 ) -> Result<LoadedFile, ErrorSummary> {
     let what = if path.is_dir() { "folder" } else { "file" };
     let failure = |e: std::io::Error| ErrorSummary {
         message: format!("cannot read the {what}: {e}"),
         hint: None,
         kind: ErrorKind::Unreadable,
+        byte_offset: None,
     };
     let mut file = std::fs::File::open(path).map_err(failure)?;
     *bytes = file.metadata().map_err(failure)?.len();
     let mut loader = FileReader::new(&path.to_string_lossy(), *bytes);
-    if let Some(events) = &common.events {
+    if let Some(events) = &limits.events {
         loader = loader.of_events(events.clone());
     }
-    loader = loader.within(max_memory);
+    loader = loader.within(limits.memory);
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
         match file.read(&mut chunk).map_err(failure)? {
             0 => return loader.finish(),
             n => {
                 loader.feed(&chunk[..n])?;
-                bar.inc(n as u64);
+                read(n as u64);
             }
         }
     }

@@ -45,6 +45,7 @@ pub fn load(data: &[u8]) {
         message,
         hint,
         kind: file.unwrap_or(ErrorKind::Unreadable),
+        byte_offset: None,
     });
     let json = serde_json::to_string(&summary::summarize("fuzz", bytes.len() as u64, &whole))
         .expect("a summary");

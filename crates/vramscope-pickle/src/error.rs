@@ -112,3 +112,22 @@ pub enum PickleError {
         at: ByteOffset,
     },
 }
+
+impl PickleError {
+    /// Where in the pickle the error is, in bytes from its start; `None` for an empty file.
+    pub fn offset(&self) -> Option<ByteOffset> {
+        match *self {
+            Self::Empty => None,
+            Self::UnknownOpcode { at, .. }
+            | Self::UnexpectedEnd { at, .. }
+            | Self::Stack { at, .. }
+            | Self::Memo { at, .. }
+            | Self::Text { at, .. }
+            | Self::Protocol { at, .. }
+            | Self::LateItems { at, .. }
+            | Self::Memory { at, .. }
+            | Self::MaxMemory { at, .. }
+            | Self::Limit { at, .. } => Some(at),
+        }
+    }
+}

@@ -72,19 +72,8 @@ pub fn events<'a>(target: Target<'a>, filter: &EventFilter, limit: Option<usize>
     let is_selected = |&index: &u32| filter.address.is_none_or(|a| contains(a, rows.start + index));
     let mut stacks = StackTable::default();
     let mut record = |index: u32| {
-        let row = rows.start + index;
-        let (address, stack) = (events.addr(row), events.stack(row));
-        EventRecord {
-            index,
-            time_us: events.time(row).map(|time| time.0),
-            action: snapshot.action_name(events.action(row)).into_owned(),
-            address: (address.0 != 0).then(|| address.plain()),
-            size: events.size(row).0,
-            stream: snapshot.stream(events.stream(row)),
-            pool: pool(snapshot, events.pool(row)),
-            site: site(target.entry, stack),
-            stack: stacks.add(snapshot, stack),
-        }
+        let stack = stacks.add(snapshot, events.stack(rows.start + index));
+        event_record(target, index, stack)
     };
     let mut selected = (range.start.min(count)..range.end.min(count)).filter(is_selected);
     let shown: Vec<EventRecord> =
@@ -99,5 +88,24 @@ pub fn events<'a>(target: Target<'a>, filter: &EventFilter, limit: Option<usize>
         events: shown,
         omitted,
         stacks,
+    }
+}
+
+/// The record of the event at `index` in the device's trace. `stack` is the index of its call stack
+/// in the report.
+pub fn event_record(target: Target<'_>, index: u32, stack: u32) -> EventRecord {
+    let (snapshot, row) = (target.snapshot(), target.trace().device.events.start + index);
+    let events = &snapshot.events;
+    let address = events.addr(row);
+    EventRecord {
+        index,
+        time_us: events.time(row).map(|time| time.0),
+        action: snapshot.action_name(events.action(row)).into_owned(),
+        address: (address.0 != 0).then(|| address.plain()),
+        size: events.size(row).0,
+        stream: snapshot.stream(events.stream(row)),
+        pool: pool(snapshot, events.pool(row)),
+        site: site(target.entry, events.stack(row)),
+        stack,
     }
 }

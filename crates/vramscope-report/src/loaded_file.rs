@@ -147,6 +147,7 @@ impl ErrorSummary {
                 FileFault::NoSnapshot => ErrorKind::NoSnapshot,
                 FileFault::Damaged => ErrorKind::Damaged,
             },
+            byte_offset: error.byte_offset(),
         }
     }
 }

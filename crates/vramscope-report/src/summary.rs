@@ -55,6 +55,8 @@ pub struct ErrorSummary {
     pub hint: Option<String>,
     /// What the file is.
     pub kind: ErrorKind,
+    /// Where the error is, in bytes of the unpacked file; null if that is not known.
+    pub byte_offset: Option<u64>,
 }
 
 /// What an unreadable file is.
@@ -159,7 +161,7 @@ pub fn summarize(
     result: &Result<LoadedFile, ErrorSummary>,
 ) -> Vec<FileSummary> {
     match result {
-        Ok(file) => file.entries.iter().map(|e| entry_summary(file, e)).collect(),
+        Ok(file) => file.entries.iter().map(|e| of_entry(file, e)).collect(),
         Err(error) => vec![FileSummary {
             path: path.to_owned(),
             rank: rank_of(path),
@@ -170,7 +172,8 @@ pub fn summarize(
     }
 }
 
-fn entry_summary(file: &LoadedFile, entry: &SnapshotEntry) -> FileSummary {
+/// The summary of one snapshot of a file.
+pub fn of_entry(file: &LoadedFile, entry: &SnapshotEntry) -> FileSummary {
     let snapshot = &entry.snapshot;
     FileSummary {
         path: entry.path.clone(),

@@ -135,7 +135,7 @@ impl Loader {
 }
 
 fn failure(error: &LoadError, may_be_snapshot: bool) -> Failure {
-    let ErrorSummary { message, hint, kind } = ErrorSummary::new(error, may_be_snapshot);
+    let ErrorSummary { message, hint, kind, .. } = ErrorSummary::new(error, may_be_snapshot);
     Failure { id: None, message, hint, file: Some(kind) }
 }
 

@@ -327,6 +327,15 @@ impl LoadError {
         }
     }
 
+    /// Where in the unpacked file the error is, in bytes; `None` where that is not known.
+    pub fn byte_offset(&self) -> Option<u64> {
+        match self {
+            Self::Pickle(error) => error.offset(),
+            Self::Gzip { at, .. } | Self::Base64 { at } => Some(*at),
+            _ => None,
+        }
+    }
+
     /// A remedy for the error, if the message does not name one.
     pub fn hint(&self) -> Option<&'static str> {
         match self {

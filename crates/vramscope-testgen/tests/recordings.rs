@@ -48,6 +48,7 @@ fn summary(path: &Path) -> Value {
             message: error.message,
             hint: error.hint,
             kind: error.file.unwrap_or(ErrorKind::Unreadable),
+            byte_offset: None,
         });
     let mut rows = summarize("file", bytes.len() as u64, &result);
     assert_eq!(rows.len(), 1);

@@ -1,0 +1,54 @@
+//! Reading files as the program does, for other front ends: the Python module.
+
+use crate::memory;
+use crate::paths::{self, Found, Links};
+use crate::read::{Limits, parallel_map, read_chunks};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use vramscope_report::LoadedFile;
+use vramscope_report::summary::{ErrorKind, ErrorSummary};
+
+/// What is read of files.
+#[derive(Clone, Debug, Default)]
+pub struct ReadOptions {
+    /// Only these events of each device, and those of blocks that are live in the range.
+    pub events: Option<Range<u32>>,
+    /// Bytes of memory that reading may take; by default 80 % of the machine's.
+    pub max_memory: Option<u64>,
+}
+
+/// A file that was read, or could not be.
+pub struct ReadFile {
+    /// The path as given, or below the given folder.
+    pub path: PathBuf,
+    /// The file's size in bytes.
+    pub bytes: u64,
+    /// The content.
+    pub result: Result<LoadedFile, ErrorSummary>,
+}
+
+/// Reads one file.
+pub fn read_file(path: &Path, options: &ReadOptions) -> ReadFile {
+    read(path, options, 1)
+}
+
+/// Reads every file under these paths, in parallel, and holds them all. Also returns the number of
+/// files of folders that are no snapshots.
+pub fn read_files(paths: &[PathBuf], options: &ReadOptions) -> (Vec<ReadFile>, usize) {
+    let found = paths::expand(paths, Links::Everywhere);
+    let files = parallel_map(&found, |Found { path, is_named, .. }: &Found| {
+        let file = read(path, options, found.len());
+        let is_other = file.result.as_ref().is_err_and(|e| e.kind == ErrorKind::NoSnapshot);
+        (*is_named || !is_other).then_some(file)
+    });
+    let skipped = files.iter().filter(|file| file.is_none()).count();
+    (files.into_iter().flatten().collect(), skipped)
+}
+
+/// Reads one file of several that share the memory.
+fn read(path: &Path, options: &ReadOptions, files: usize) -> ReadFile {
+    let memory = memory::limit(options.max_memory, files);
+    let (bytes, result) =
+        read_chunks(path, &Limits { events: options.events.clone(), memory }, |_| {});
+    ReadFile { path: path.to_owned(), bytes, result }
+}

@@ -1,0 +1,92 @@
+//! The program `vramscope`: reports on PyTorch memory snapshots, for the terminal and for scripts.
+//!
+//! Every command reads files through vramscope-report, takes a value from one of its reports, and
+//! prints it as text or JSON (docs/cli.md). This crate computes no numbers. It is a library, since
+//! the Python package has the program within its module.
+
+#![expect(clippy::print_stderr, reason = "the program reports failures on standard error")]
+
+mod arguments;
+mod commands;
+pub mod input;
+mod memory;
+mod output;
+mod paths;
+mod printable;
+mod read;
+mod row_per_line;
+mod serve;
+
+use arguments::{Arguments, Command};
+use clap::Parser as _;
+use std::ffi::OsString;
+
+/// Why a command failed.
+enum Failure {
+    /// The command line is wrong, or names a device, snapshot or event that does not exist.
+    Usage(String),
+    /// Writing the output or listing a folder failed.
+    Io(std::io::Error),
+    /// An input could not be read. The command has printed the reason.
+    Input,
+    /// A `--fail-on` expression holds. The command has printed it.
+    Check,
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Io(error.into())
+    }
+}
+
+/// Runs the program with these arguments, of which the first is its name. Returns the exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let is_wrong_usage = error.use_stderr();
+            // A failed write of the message cannot be reported anywhere.
+            drop(error.print());
+            return if is_wrong_usage { 64 } else { 0 };
+        }
+    };
+    let result = match arguments.command {
+        Command::Summary(a) => commands::summary::run(&a),
+        Command::Peak(a) => commands::peak::run(&a),
+        Command::Phases(a) => commands::phases::run(&a),
+        Command::State(a) => commands::state::run(&a),
+        Command::Flame(a) => commands::flame::run(&a),
+        Command::Blocks(a) => commands::blocks::run(&a),
+        Command::Segments(a) => commands::segments::run(&a),
+        Command::Events(a) => commands::events::run(&a),
+        Command::Anomalies(a) => commands::anomalies::run(&a),
+        Command::Diagnose(a) => commands::diagnose::run(&a),
+        Command::WhatIf(a) => commands::what_if::run(&a),
+        Command::Diff(a) => commands::diff::run(&a),
+        Command::Info(a) => commands::info::run(&a),
+        Command::Export(a) => commands::export::run(&a),
+        Command::Serve(a) => serve::run(&a),
+        Command::Completions { shell } => commands::completions(shell),
+    };
+    match result {
+        Ok(()) => 0,
+        // The reader closed the pipe, as `head` does.
+        Err(Failure::Io(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,
+        Err(Failure::Io(error)) => {
+            output::complain(error);
+            2
+        }
+        Err(Failure::Input) => 2,
+        Err(Failure::Check) => 1,
+        Err(Failure::Usage(message)) => {
+            output::complain(message);
+            64
+        }
+    }
+}
