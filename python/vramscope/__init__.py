@@ -1,11 +1,43 @@
 """vramscope: what holds your GPU memory.
 
-import vramscope
+Record a program:
 
-with vramscope.record("runs/42"):
-    train()
+    with vramscope.record("runs/42"):
+        train()
+
+Read what it recorded:
+
+    s = vramscope.open("runs/42/exit/rank0_memory_snapshot.pickle")
+    s.peak(by="category")
 """
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from .errors import ReadError, VramscopeError
 from .recorder import Recorder, record
 
-__all__ = ["Recorder", "record"]
+if TYPE_CHECKING:
+    from .reader import Run, Snapshot, open, open_run
+
+__all__ = [
+    "ReadError",
+    "Recorder",
+    "Run",
+    "Snapshot",
+    "VramscopeError",
+    "open",
+    "open_run",
+    "record",
+]
+
+#: Names of the reader. A program that only records does not load it.
+_READER = frozenset({"Run", "Snapshot", "open", "open_run"})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _READER:
+        return getattr(importlib.import_module(".reader", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

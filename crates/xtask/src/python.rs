@@ -1,12 +1,18 @@
-//! The Python package: format, lints, types and tests.
+//! The Python package: format, lints, types and tests, and its wheel.
 //!
 //! Tests that record real programs need a PyTorch, which `VRAMSCOPE_TORCH` names (see
 //! `python/tests/test_recorder.py`). Without one they are skipped, and pytest says how many.
 
-use crate::{cmd, repo::Repo, wasm};
-use anyhow::{Context, Result};
+use crate::{cmd, files, repo::Repo, wasm};
+use anyhow::{Context, Result, anyhow, bail};
 use std::path::PathBuf;
 use std::process::Command;
+
+/// Tests that need the installed wheel.
+const OF_WHEEL: [&str; 2] = ["test_reader.py", "test_wheel.py"];
+
+/// The largest wheel, in bytes.
+const WHEEL_LIMIT: u64 = 15 << 20;
 
 /// Checks the Python package.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
@@ -19,7 +25,45 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     cmd::run(&mut python(&["ruff", "format", "--check", "--quiet", "."]))?;
     cmd::run(&mut python(&["ruff", "check", "--quiet", "."]))?;
     cmd::run(&mut python(&["mypy", "--cache-dir", "/dev/null"]))?;
-    cmd::run(&mut python(&["pytest", "--quiet", "-p", "no:cacheprovider", "tests"]))
+    let mut tests = python(&["pytest", "--quiet", "-p", "no:cacheprovider", "tests"]);
+    cmd::run(tests.args(OF_WHEEL.map(|name| format!("--ignore=tests/{name}"))))
+}
+
+/// Builds the wheel for this machine, installs it without network, and tests what was installed.
+pub(crate) fn wheel(repo: &Repo) -> Result<()> {
+    if !repo.dist().join("index.html").is_file() {
+        bail!("the wheel holds the page: run `cargo xtask build` first");
+    }
+    let tools = install(repo)?;
+    let folder = repo.target.join("wheel");
+    if folder.is_dir() {
+        std::fs::remove_dir_all(&folder)
+            .with_context(|| format!("emptying {}", folder.display()))?;
+    }
+    let maturin = tools.join("bin/maturin");
+    let args = ["build", "--quiet", "--profile", "wheel-fast", "--interpreter", "python3", "--out"];
+    let mut build = cmd::command(&maturin.to_string_lossy(), &args, &repo.path("python"));
+    cmd::run(build.arg(&folder))?;
+    let [wheel] = files::below(&folder)?.try_into().map_err(|all: Vec<PathBuf>| {
+        anyhow!("expected one wheel in {}, found {}", folder.display(), all.len())
+    })?;
+    let bytes = wheel.metadata().with_context(|| format!("size of {}", wheel.display()))?.len();
+    if bytes > WHEEL_LIMIT {
+        bail!("{} has {bytes} bytes, of {WHEEL_LIMIT}", wheel.display());
+    }
+    println!("{}: {bytes} bytes", wheel.display());
+    let venv = folder.join("venv");
+    cmd::run(cmd::command("python3", &["-m", "venv"], &folder).arg(&venv))?;
+    let python = venv.join("bin/python").to_string_lossy().into_owned();
+    let pip = ["-m", "pip", "--disable-pip-version-check", "install", "--quiet"];
+    let mut pip = cmd::command(&python, &pip, &folder);
+    cmd::run(pip.args(["--no-index", "--no-deps"]).arg(&wheel))?;
+    // In another folder than the sources, which Python would import instead.
+    let mut tests = cmd::command(&python, &["-m", "pytest", "--quiet"], &folder);
+    tests.args(["-p", "no:cacheprovider"]);
+    tests.args(OF_WHEEL.map(|name| repo.path("python/tests").join(name)));
+    tests.env("PYTHONPATH", &tools).env("PYTHONDONTWRITEBYTECODE", "1");
+    cmd::run(tests.env("VRAMSCOPE", venv.join("bin/vramscope")))
 }
 
 /// Installs the tools below the target folder. Returns the folder that Python imports them from.

@@ -7,6 +7,7 @@
 //! | native, all features (`parallel`, `page`) | the program | clippy, test, doc |
 //! | native, without `parallel` | the tests' reference for the page's worker | serial |
 //! | 32-bit pointers, without `parallel` | the page's worker | 32-bit |
+//! | native, Python module | the wheel | clippy, wheel |
 //! | `wasm32-unknown-unknown`, worker and view | the page | clippy-wasm, build, cost, e2e |
 //! | `wasm32-unknown-unknown`, worker with `threads` | the isolated page | build, e2e |
 //!
@@ -41,7 +42,7 @@ const fn step(
     Step { name, summary, is_quick, run }
 }
 
-const STEPS: [Step; 20] = [
+const STEPS: [Step; 21] = [
     step("install", "wasm targets, library sources, packages, browsers", false, install_all),
     step("fmt", "rustfmt", true, fmt),
     step("tidy", "crate edges, lengths, widths, paths, links", true, tidy::run),
@@ -60,6 +61,7 @@ const STEPS: [Step; 20] = [
     step("cost", "instructions and memory against bench/cost.json", false, |repo| {
         cost::run(repo, false)
     }),
+    step("wheel", "the Python wheel, installed without network", false, python::wheel),
     step("dev", "the development server", false, |repo| dev::run(repo, 5173, true)),
     step("examples", "the npm package and the apps built with it", false, examples::run),
     step("e2e", "the built site in Chromium", false, e2e),

@@ -4,7 +4,7 @@ use cargo_metadata::{DependencyKind, Metadata, Package};
 
 /// Every crate of the product with all crates of the product that it depends on. An edge that is
 /// missing here may not be added to a manifest, and an edge that no manifest has may not stay here.
-const EDGES: [(&str, &[&str]); 13] = [
+const EDGES: [(&str, &[&str]); 14] = [
     ("vramscope-units", &[]),
     ("vramscope-allocator", &[]),
     ("vramscope-pickle", &[]),
@@ -31,6 +31,7 @@ const EDGES: [(&str, &[&str]); 13] = [
     ("vramscope-worker", &["vramscope-protocol", "vramscope-session"]),
     ("vramscope-view", &["vramscope-protocol", "vramscope-render", "vramscope-units"]),
     ("vramscope-cli", &["vramscope-report", "vramscope-units"]),
+    ("vramscope-python", &["vramscope-cli", "vramscope-report", "vramscope-snapshot"]),
 ];
 
 /// Packages that do not ship. They may depend on everything.

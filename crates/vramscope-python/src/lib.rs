@@ -1,0 +1,34 @@
+//! `vramscope._vramscope`: what the Python package takes from Rust.
+//!
+//! The program, and files that are read by the same functions. A report crosses to Python as the
+//! JSON that the program prints, and `vramscope.reader` makes dataclasses of it. Tables of blocks,
+//! events, stacks and segments cross as Arrow, without copies. Everything that takes long runs
+//! without the interpreter's lock.
+
+mod failure;
+mod file;
+mod options;
+mod run;
+mod table;
+
+use pyo3::prelude::*;
+use std::ffi::OsString;
+
+/// Runs the program with these arguments, of which the first is its name. Returns the exit code.
+#[pyfunction]
+fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| vramscope_cli::run(arguments))
+}
+
+/// The module.
+#[pymodule]
+mod _vramscope {
+    #[pymodule_export]
+    use super::file::{File, open};
+    #[pymodule_export]
+    use super::main;
+    #[pymodule_export]
+    use super::run::{Run, open_run};
+    #[pymodule_export]
+    use super::table::Table;
+}

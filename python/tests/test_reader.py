@@ -1,0 +1,246 @@
+"""Reading: its numbers are those of the program.
+
+Needs the installed wheel, as ``cargo xtask test wheel`` installs it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import threading
+
+import duckdb
+import polars
+import pyarrow
+import pytest
+
+import vramscope
+
+DATA = pathlib.Path(__file__).parents[2] / "test_data"
+OOM = DATA / "recorded" / "oom_expandable.pickle.gz"
+RANKS = DATA / "recorded" / "ranks_fsdp"
+PROGRAM = os.environ.get("VRAMSCOPE", "vramscope")
+
+
+def program(*arguments: object) -> dict:
+    """The program's JSON."""
+    command = [PROGRAM, *map(str, arguments), "--format", "json"]
+    run = subprocess.run(command, capture_output=True, check=True)
+    return json.loads(run.stdout)
+
+
+@pytest.fixture(scope="module")
+def snapshot() -> vramscope.Snapshot:
+    return vramscope.open(OOM)
+
+
+def test_the_summary_is_the_programs(snapshot) -> None:
+    (told,) = program("summary", OOM)["files"]
+    (device,) = snapshot.summary.devices
+    (wanted,) = told["devices"]
+    assert snapshot.summary.file_bytes == told["bytes"]
+    for name in ("requested", "active", "allocated", "reserved"):
+        band, figures = getattr(device, name), wanted[f"{name}_bytes"]
+        assert band.peak_bytes == figures["peak"]
+        assert (band.peak_event, band.start_bytes, band.end_bytes, band.exactness) == (
+            figures["peak_event"],
+            figures["start"],
+            figures["end"],
+            figures["exactness"],
+        )
+    assert [oom.requested_bytes for oom in device.ooms] == [o["requested"] for o in wanted["ooms"]]
+    assert len(device.ooms) == 5
+
+
+@pytest.mark.parametrize("band", ["requested_bytes", "reserved_bytes"])
+def test_the_peak_is_the_programs(snapshot, band: str) -> None:
+    told = program("peak", OOM, "--band", band)
+    sites = snapshot.peak(band=band)
+    assert (sites.peak_bytes, sites.event, sites.phase) == (
+        told["total"],
+        told["event"],
+        told["phase"],
+    )
+    assert [(row.name, row.live_bytes, row.blocks) for row in sites.rows] == [
+        (row["site"], row["bytes"], row["blocks"]) for row in told["stacks"]
+    ]
+    frames = snapshot.peak(by="frame", band=band)
+    assert [row.live_bytes for row in frames.rows] == [f["inclusive"] for f in told["frames"]]
+
+
+@pytest.mark.parametrize("by", ["site", "category", "module"])
+def test_the_parts_of_a_peak_add_up(snapshot, by: str) -> None:
+    peak = snapshot.peak(by=by)
+    assert sum(row.live_bytes for row in peak.rows) == peak.peak_bytes
+    assert sum(row.blocks for row in peak.rows) == peak.blocks
+    assert len(peak.rows) > 3
+
+
+def test_findings_and_the_verdict_are_the_programs(snapshot) -> None:
+    told = program("anomalies", OOM)
+    assert [(f.id, f.text, f.about_bytes) for f in snapshot.findings] == [
+        (f["id"], f["text"], f["bytes"]) for f in told["anomalies"]
+    ]
+    assert [b.kind for b in snapshot.findings.blind_spots] == [
+        b["kind"] for b in told["blind_spots"]
+    ]
+    assert snapshot.diagnosis.verdict == program("diagnose", OOM)["verdict"]
+
+
+def test_phases_are_the_programs(snapshot) -> None:
+    told = program("phases", OOM)
+    assert [
+        (step.step, [(p.phase, p.peak_bytes, p.categories_bytes) for p in step.phases])
+        for step in snapshot.phases.steps
+    ] == [
+        (step["step"], [(p["phase"], p["peak_bytes"], p["categories"]) for p in step["phases"]])
+        for step in told["steps"]
+    ]
+    assert snapshot.phases.limiting_bytes == told["limiting"]["bytes"]
+
+
+def test_predictions_are_the_programs(snapshot) -> None:
+    told = program("what-if", OOM, "--change", "expandable_segments:False,max_split_size_mb:128")
+    (wanted,) = told["scenarios"]
+    answer = snapshot.what_if(expandable_segments=False, max_split_size_mb=128)
+    (scenario,) = answer.scenarios
+    assert scenario.reserved_peak_bytes == wanted["reserved_peak"]
+    assert (scenario.fits, scenario.short_by_bytes, scenario.conf) == (
+        wanted["fits"],
+        wanted["short_by"],
+        wanted["conf"],
+    )
+    assert answer.calibration.equal
+    on_device = snapshot.what_if(device_memory="H100", tokens=2.0)
+    told = program("what-if", OOM, "--device-memory", "H100", "--tokens", "x2")
+    assert [s.reserved_peak_bytes for s in on_device.scenarios] == [
+        s["reserved_peak"] for s in told["scenarios"]
+    ]
+    with pytest.raises(ValueError, match="no_such_setting"):
+        snapshot.what_if(no_such_setting=1)
+
+
+def test_tables_are_taken_by_pyarrow(snapshot) -> None:
+    told = program("blocks", OOM)
+    blocks = pyarrow.table(snapshot.blocks).to_pylist()
+    assert len(blocks) == len(snapshot.blocks) == told["total"]
+    wanted = {(int(b["address"], 16), b["reuse"]): b for b in told["blocks"]}
+    stacks: dict[int, list[tuple]] = {}
+    for row in pyarrow.table(snapshot.stacks).to_pylist():
+        stacks.setdefault(row["stack"], []).append((row["function"], row["file"], row["line"]))
+    for block in blocks:
+        other = wanted[block["address"], block["reuse"]]
+        assert (block["requested_bytes"], block["block_bytes"], block["category"]) == (
+            other["bytes"],
+            other["block_bytes"],
+            other["category"],
+        )
+        assert (block["site"], block["lifetime_us"], block["alloc_event"]) == (
+            other["site"],
+            other["lifetime"],
+            other["alloc_event"],
+        )
+        frames = told["stacks"][other["stack"]]
+        assert stacks.get(block["stack"], []) == [(f["name"], f["file"], f["line"]) for f in frames]
+    events = pyarrow.table(snapshot.events).to_pylist()
+    told = program("events", OOM)
+    assert [(e["event"], e["action"], e["size_bytes"], e["time_us"]) for e in events] == [
+        (e["index"], e["action"], e["size"], e["time_us"]) for e in told["events"]
+    ]
+    segments = pyarrow.table(snapshot.segments).to_pylist()
+    told = program("segments", OOM, "--at", "end")
+    assert [(s["address"], s["total_bytes"], s["active_bytes"]) for s in segments] == [
+        (int(s["address"], 16), s["total_size"], s["active"]) for s in told["segments"]
+    ]
+
+
+def test_tables_are_taken_by_duckdb(snapshot) -> None:
+    blocks = snapshot.blocks
+    connection = duckdb.connect()
+    connection.register("blocks", blocks)
+    ((count, total),) = connection.sql(
+        "select count(*), sum(requested_bytes) from blocks where category = 'parameter'"
+    ).fetchall()
+    told = [b for b in program("blocks", OOM)["blocks"] if b["category"] == "parameter"]
+    assert (count, total) == (len(told), sum(b["bytes"] for b in told))
+
+
+def test_tables_are_taken_by_polars(snapshot) -> None:
+    blocks = polars.DataFrame(snapshot.blocks)
+    assert blocks.height == len(snapshot.blocks)
+    told = program("blocks", OOM)["blocks"]
+    assert blocks["requested_bytes"].sum() == sum(b["bytes"] for b in told)
+
+
+def test_a_run_is_read_and_bad_files_are_collected(tmp_path: pathlib.Path) -> None:
+    for file in RANKS.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    bad = tmp_path / "rank4_memory_snapshot.pickle.gz"
+    bad.write_bytes((RANKS / "rank3_memory_snapshot.pickle.gz").read_bytes()[:20_000])
+    (tmp_path / "notes.json").write_text('{"lr": 0.1}')
+    run = vramscope.open_run(tmp_path)
+    (error,) = run.errors
+    assert (pathlib.Path(error.path), error.kind) == (bad, "damaged")
+    assert error.offset is not None
+    command = [PROGRAM, "anomalies", str(tmp_path), "--format", "json"]
+    told = json.loads(subprocess.run(command, capture_output=True, check=False).stdout)
+    assert run.skipped_files == told["skipped_files"] == 1
+    assert [f.id for f in run.findings] == [f["id"] for f in told["anomalies"]]
+    assert [s.rank for s in run.summaries] == [2, 3]
+    assert [s.path for s in run] == [s.path for s in run.summaries]
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "offset"),
+    [(b"", "damaged", None), (b"\x80\x04}\x94(", "damaged", 5), (b"hello", "no_snapshot", None)],
+)
+def test_errors_name_file_and_offset(tmp_path, content: bytes, kind: str, offset) -> None:
+    path = tmp_path / "rank0.pickle"
+    path.write_bytes(content)
+    with pytest.raises(vramscope.ReadError) as caught:
+        vramscope.open(path)
+    error = caught.value
+    assert isinstance(error, vramscope.VramscopeError)
+    assert (error.path, error.kind, error.offset) == (str(path), kind, offset)
+    assert str(error).startswith(f"{path}: {error.reason}")
+
+
+def test_a_file_that_does_not_exist_is_unreadable(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(vramscope.ReadError) as caught:
+        vramscope.open(tmp_path / "absent.pickle")
+    assert caught.value.kind == "unreadable"
+
+
+def test_wrong_arguments_are_told(snapshot) -> None:
+    with pytest.raises(ValueError, match="device 7"):
+        snapshot.of_device(7)
+    with pytest.raises(ValueError, match="no snapshot 'x'"):
+        vramscope.open(OOM, snapshot="x")
+    with pytest.raises(ValueError, match="by is 'color'"):
+        snapshot.peak(by="color")
+    with pytest.raises(ValueError, match="is no band"):
+        snapshot.peak(band="some")
+
+
+def test_other_threads_run_while_a_file_is_read() -> None:
+    turns = 0
+    ended = threading.Event()
+
+    def count() -> None:
+        nonlocal turns
+        while not ended.is_set():
+            turns += 1
+            ended.wait(0.0005)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    try:
+        before = turns
+        vramscope.open(OOM).what_if(tokens=2.0)
+        during = turns - before
+    finally:
+        ended.set()
+        thread.join()
+    assert during > 5

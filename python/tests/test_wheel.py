@@ -1,0 +1,89 @@
+"""The installed package: the program, and the first example of the README.
+
+``VRAMSCOPE`` names the console script that the wheel installed.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from importlib import metadata
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+SNAPSHOT = ROOT / "test_data" / "recorded" / "oom_expandable.pickle.gz"
+PROGRAM = os.environ.get("VRAMSCOPE", "vramscope")
+
+
+def run(*command: object, folder: pathlib.Path) -> subprocess.CompletedProcess:
+    # Without the path of the tests' own packages: the wheel needs none.
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run(
+        [*map(str, command)], cwd=folder, env=environ, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_program_tells_its_version(tmp_path: pathlib.Path) -> None:
+    told = run(PROGRAM, "--version", folder=tmp_path)
+    assert (told.returncode, told.stdout) == (0, f"vramscope {metadata.version('vramscope')}\n")
+
+
+def test_the_program_reads_and_keeps_its_exit_codes(tmp_path: pathlib.Path) -> None:
+    told = run(PROGRAM, "diagnose", SNAPSHOT, folder=tmp_path)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert told.stdout.startswith("Out of memory in backward of step 2")
+    assert run(PROGRAM, "summary", "absent", folder=tmp_path).returncode == 2
+    assert run(PROGRAM, "nonsense", folder=tmp_path).returncode == 64
+
+
+def test_the_first_example_of_the_readme_runs(tmp_path: pathlib.Path) -> None:
+    text = (ROOT / "README.md").read_text()
+    (install, example) = re.findall(r"```(?:sh|python)\n(.*?)```", text, re.DOTALL)[:2]
+    assert install == "pip install vramscope\n"
+    program = tmp_path / "program.py"
+    program.write_text("def train():\n    print('trained')\n\n" + example)
+    told = run(sys.executable, program, folder=tmp_path)
+    assert (told.returncode, told.stdout) == (0, "trained\n")
+
+
+def test_a_program_that_only_records_does_not_load_the_reader(tmp_path: pathlib.Path) -> None:
+    code = "import sys, vramscope; vramscope.record; print('vramscope._vramscope' in sys.modules)"
+    told = run(sys.executable, "-c", code, folder=tmp_path)
+    assert (told.stdout, told.stderr) == ("False\n", "")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_the_page_is_served_until_it_is_interrupted() -> None:
+    command = [PROGRAM, "serve", "--no-open", str(SNAPSHOT)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            line = server.stdout.readline()
+            address = re.search(r"http://\S+", line)
+            assert address is not None, line
+            with urllib.request.urlopen(address[0]) as page:
+                assert b"<title>vramscope" in page.read()
+            server.send_signal(signal.SIGINT)
+            assert server.wait(timeout=20) == 0
+        finally:
+            server.kill()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_an_interrupt_ends_a_command(tmp_path: pathlib.Path) -> None:
+    pipe = tmp_path / "rank0.pickle"
+    os.mkfifo(pipe)
+    with subprocess.Popen([PROGRAM, "summary", str(pipe)]) as process:
+        try:
+            # Opens when the program has opened its end: it then waits in Rust.
+            with pipe.open("wb"):
+                process.send_signal(signal.SIGINT)
+                assert process.wait(timeout=20) == -signal.SIGINT
+        finally:
+            process.kill()

@@ -1,0 +1,51 @@
+"""Reads snapshots, with the functions of the program and the page."""
+
+from .records import (
+    BandFigures,
+    BlindSpot,
+    Calibration,
+    Device,
+    Diagnosis,
+    Finding,
+    Findings,
+    Frame,
+    Oom,
+    Peak,
+    Phase,
+    Phases,
+    Reserved,
+    Row,
+    Scenario,
+    Step,
+    Summary,
+    Warning,
+    WhatIf,
+)
+from .run import Run, open_run
+from .snapshot import Snapshot, open
+
+__all__ = [
+    "BandFigures",
+    "BlindSpot",
+    "Calibration",
+    "Device",
+    "Diagnosis",
+    "Finding",
+    "Findings",
+    "Frame",
+    "Oom",
+    "Peak",
+    "Phase",
+    "Phases",
+    "Reserved",
+    "Row",
+    "Run",
+    "Scenario",
+    "Snapshot",
+    "Step",
+    "Summary",
+    "Warning",
+    "WhatIf",
+    "open",
+    "open_run",
+]
