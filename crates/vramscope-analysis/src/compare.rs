@@ -1,6 +1,7 @@
 //! Matches the call stacks of two recordings of the same program, even where lines have shifted and
 //! folders have moved.
 
+use crate::SmallSort;
 use crate::no_stack::NoStack;
 use crate::path::file_name;
 use crate::site::is_framework_frame;
@@ -169,8 +170,8 @@ const MAX_COMPARED_PAIRS: usize = 1 << 22;
 
 /// The lines of a stack, outermost frame first. Code that runs later is usually lower in its file,
 /// so this order is stable when lines shift.
-fn lines(stack: &HeldBy<'_>) -> Vec<u32> {
-    stack.frames.iter().rev().map(|f| f.line).collect()
+fn lines(stack: &HeldBy<'_>) -> impl Iterator<Item = u32> + Clone {
+    stack.frames.iter().rev().map(|f| f.line)
 }
 
 /// Matches a group of stacks with equal keys.
@@ -180,8 +181,8 @@ fn match_group(
     [mut of_a, mut of_b]: [Vec<usize>; 2],
     matches: &mut Vec<StackMatch>,
 ) {
-    of_a.sort_by_cached_key(|&i| (lines(&a[i]), i));
-    of_b.sort_by_cached_key(|&j| (lines(&b[j]), j));
+    of_a.sort_small_by(|&i, &j| lines(&a[i]).cmp(lines(&a[j])).then(i.cmp(&j)));
+    of_b.sort_small_by(|&i, &j| lines(&b[i]).cmp(lines(&b[j])).then(i.cmp(&j)));
     let equal = equal_lines(a, b, &of_a, &of_b);
     let pairs = if equal.len() == of_a.len().min(of_b.len()) {
         equal
@@ -208,10 +209,10 @@ fn equal_lines(
     let (mut pairs, mut j) = (Vec::new(), 0);
     for &i in of_a {
         let wanted = lines(&a[i]);
-        while j < of_b.len() && lines(&b[of_b[j]]) < wanted {
+        while j < of_b.len() && lines(&b[of_b[j]]).lt(wanted.clone()) {
             j += 1;
         }
-        if j < of_b.len() && lines(&b[of_b[j]]) == wanted {
+        if j < of_b.len() && lines(&b[of_b[j]]).eq(wanted) {
             pairs.push((i, of_b[j]));
             j += 1;
         }

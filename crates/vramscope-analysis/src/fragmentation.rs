@@ -4,13 +4,14 @@ mod gaps;
 mod sweep;
 
 use crate::carving::Carving;
+use crate::group_by_key;
 use crate::parallel;
 use crate::segments::segment_event;
 use crate::series::Series;
 use crate::slicing::{Budget, run_to_completion, strides};
 use crate::small_sort::SmallSort;
+use crate::state::SegmentState;
 use crate::trace::Trace;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use vramscope_snapshot::{PoolIndex, SegmentType, Snapshot, StreamId};
 use vramscope_units::Bytes;
@@ -144,23 +145,25 @@ pub struct FreeShare {
 }
 
 /// Sums up the segments of one slot by pool, stream and size class. Most free bytes come first.
-pub fn free_shares(segments: &[crate::state::SegmentState]) -> Vec<FreeShare> {
-    let mut by_kind: BTreeMap<FreeKind, FreeShare> = BTreeMap::new();
-    for segment in segments {
-        let kind = FreeKind {
-            pool: segment.pool,
-            stream: segment.stream,
-            is_small: segment.segment_type == SegmentType::Small,
-        };
+pub fn free_shares(segments: &[SegmentState]) -> Vec<FreeShare> {
+    let kind = |segment: &SegmentState| FreeKind {
+        pool: segment.pool,
+        stream: segment.stream,
+        is_small: segment.segment_type == SegmentType::Small,
+    };
+    let row = |(kind, segments): (FreeKind, Vec<&SegmentState>)| {
         let zero = Bytes(0);
-        let empty = FreeShare { kind, reserved: zero, active: zero, free: zero, largest: zero };
-        let row = by_kind.entry(kind).or_insert(empty);
-        row.reserved.0 += segment.size.0;
-        row.active.0 += segment.active.0;
-        row.free.0 += segment.free.0;
-        row.largest = row.largest.max(segment.largest_free);
-    }
-    let mut rows: Vec<FreeShare> = by_kind.into_values().collect();
+        let mut row = FreeShare { kind, reserved: zero, active: zero, free: zero, largest: zero };
+        for segment in segments {
+            row.reserved.0 += segment.size.0;
+            row.active.0 += segment.active.0;
+            row.free.0 += segment.free.0;
+            row.largest = row.largest.max(segment.largest_free);
+        }
+        row
+    };
+    let by_kind = group_by_key(segments.iter().map(|segment| (kind(segment), segment)).collect());
+    let mut rows: Vec<FreeShare> = by_kind.into_iter().map(row).collect();
     rows.sort_small_by_key(|r| (std::cmp::Reverse(r.free), r.kind));
     rows
 }

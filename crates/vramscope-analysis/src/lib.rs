@@ -103,7 +103,7 @@ pub use site::{
     Site, Sites, is_distinctive, is_framework_file, is_framework_frame, is_generated_file,
     name_hash, node, operator, short_operation,
 };
-pub use small_sort::SmallSort;
+pub use small_sort::{SmallSort, group_by_key};
 pub use sort::sort;
 pub use state::{Content, LiveSet, Piece, SegmentState};
 pub use step_phases::{

@@ -4,6 +4,7 @@
 //! else, whether live or not. Blocks that a graph reuses when it is replayed count as free. So the
 //! envelope of the stack counts each private pool as a whole in place of its blocks.
 
+use crate::SmallSort;
 use crate::carving::Carving;
 use crate::segments::Span;
 use crate::series::Series;
@@ -88,7 +89,7 @@ pub fn pool_envelope_sliced<'a>(
             .filter(|(_, s)| s.leaves < slots)
             .map(|(i, s)| (s.leaves, i))
             .collect();
-        leaving.sort_unstable();
+        leaving.sort_small();
         // Positions in `spans` and in `leaving` up to which spans have entered and left.
         let (mut next_entering, mut next_leaving) = (0, 0);
         // Reserved private spans by address.

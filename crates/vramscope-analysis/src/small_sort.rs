@@ -22,6 +22,20 @@ pub trait SmallSort<T> {
     fn sort_small_by_key<K: Ord>(&mut self, key: impl FnMut(&T) -> K);
 }
 
+/// Groups items by key: ascending keys, and a group's items in their order. For short lists, as
+/// [`SmallSort`]: a map of each type would be several times the code.
+pub fn group_by_key<K: Ord, T>(mut items: Vec<(K, T)>) -> Vec<(K, Vec<T>)> {
+    items.sort_small_by(|a, b| a.0.cmp(&b.0));
+    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
+    for (key, item) in items {
+        match groups.last_mut().filter(|group| group.0 == key) {
+            Some(group) => group.1.push(item),
+            None => groups.push((key, vec![item])),
+        }
+    }
+    groups
+}
+
 impl<T> SmallSort<T> for [T] {
     fn sort_small(&mut self)
     where
@@ -86,7 +100,11 @@ mod tests {
             prop_assert_eq!(&sorted, &expected);
             expected.sort_unstable();
             sorted.sort_small();
-            prop_assert_eq!(sorted, expected);
+            prop_assert_eq!(&sorted, &expected);
+            let groups = group_by_key(items.clone());
+            prop_assert!(groups.is_sorted_by(|a, b| a.0 < b.0));
+            let flat = groups.iter().flat_map(|(key, of)| of.iter().map(|&item| (*key, item)));
+            prop_assert_eq!(flat.collect::<Vec<_>>(), expected);
         }
     }
 }

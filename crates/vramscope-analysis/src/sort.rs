@@ -52,7 +52,7 @@ async fn sort_sequential<T: Ord + Clone>(items: &mut [T], budget: &mut Budget) {
     while let Some((range, depth)) = open.pop() {
         let unsorted = &mut items[range.clone()];
         if unsorted.len() <= MAX_UNPAUSED_ITEMS || depth == max_depth {
-            unsorted.sort_unstable();
+            unsorted.sort_small();
             budget.charge(4 * range.len() as u64).await;
             continue;
         }

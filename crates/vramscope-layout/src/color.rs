@@ -162,7 +162,7 @@ impl LargestSites {
             }
         }
         budget.charge(16 * stacks.len() as u64).await;
-        stacks.sort_unstable();
+        stacks.sort_small();
         let mut heads = stacks.clone();
         heads.dedup_by_key(|(hash, _)| *hash);
         let mut site_of = vec![u32::MAX; is_seen.len()];

@@ -6,8 +6,8 @@ use crate::target::Target;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use vramscope_analysis::SmallSort;
+use vramscope_analysis::group_by_key;
 use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{
     Allocation, BackwardBasis, BackwardSite, NoStack, backward_site, backward_sites,
@@ -102,14 +102,15 @@ pub async fn shares(
     budget: &mut Budget,
 ) -> Vec<Vec<BackwardShare>> {
     let found = of_blocks(target, blocks.iter().map(|&(_, block, _)| block), budget).await;
-    let mut sums: BTreeMap<(usize, BackwardRecord), (u64, u32)> = BTreeMap::new();
+    let mut sites: Vec<((usize, BackwardRecord), u64)> = Vec::new();
     for (&(row, _, bytes), site) in blocks.iter().zip(found) {
         let Some(site) = site else { continue };
-        let sum = sums.entry((row, site)).or_default();
-        *sum = (sum.0.saturating_add(bytes), sum.1 + 1);
+        sites.push(((row, site), bytes));
     }
     let mut of_rows = vec![Vec::new(); rows];
-    for ((row, site), (bytes, blocks)) in sums {
+    for ((row, site), of) in group_by_key(sites) {
+        let (bytes, blocks) = (of.iter().fold(0u64, |sum, b| sum.saturating_add(*b)), of.len());
+        let blocks = blocks as u32;
         of_rows[row].push(BackwardShare { site, bytes, blocks });
     }
     for row in &mut of_rows {

@@ -12,7 +12,6 @@ use crate::target::{Target, event_of, slot_of};
 use crate::text;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use std::collections::BTreeSet;
 use vramscope_analysis::slicing::{self, Budget, run_to_completion, strides};
 use vramscope_analysis::{
     BlindSpot, Category, FindingKind, Measure, RankFacts, RankStack, Share, blind_spots_sliced,
@@ -184,7 +183,7 @@ pub fn run_facts(path: &str) -> RankFacts {
 }
 
 /// The call sites that findings about growth and held memory name.
-fn told_sites(target: Target<'_>) -> BTreeSet<String> {
+fn told_sites(target: Target<'_>) -> Vec<String> {
     let found = target.entry.findings(target.index).iter().filter(|finding| {
         matches!(
             finding.kind(),

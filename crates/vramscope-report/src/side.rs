@@ -11,8 +11,8 @@ use crate::frames::FrameRecord;
 use crate::peak::{BandKind, peak_sliced};
 use crate::rank::RankSummary;
 use crate::target::Target;
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{Category, Exactness, FindingKind, NoStack};
 
@@ -139,7 +139,7 @@ impl Side {
         let peak = peak_sliced(target, band, None, budget).await;
         let (steps, input_bytes) = inputs::of_steps(target, budget).await;
         let mut frames: Vec<(String, String, u32)> = Vec::new();
-        let mut known: BTreeMap<FrameRecord<'_>, u32> = BTreeMap::new();
+        let mut known: FxHashMap<FrameRecord<'_>, u32> = FxHashMap::default();
         let mut intern = |frame: FrameRecord<'a>| {
             let next = frames.len() as u32;
             let text = (frame.name.to_string(), frame.file.to_string(), frame.line);

@@ -228,7 +228,7 @@ pub(crate) fn largest(
     if let Some(limit) = limit.filter(|&limit| limit < count) {
         order.sort_small_by_key(|&at| Reverse(size(at)));
         order.truncate(limit);
-        order.sort_unstable();
+        order.sort_small();
     }
     order.into_iter()
 }

@@ -27,7 +27,7 @@ const SLOT_BYTES: u64 = 2 << 20;
 /// Address of the first slot.
 const BASE: u64 = 0x7f00_0000_0000;
 /// Events after which the form of events changes between PyTorch 2.8 and 2.9.
-const EVENTS_PER_FORM: u32 = 1000;
+const EVENTS_PER_FORM: u32 = 200;
 
 /// Writes the snapshot of a trace that allocates `blocks` blocks, a multiple of ten, and frees all
 /// but the last 40.

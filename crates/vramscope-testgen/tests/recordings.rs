@@ -166,7 +166,7 @@ fn file_is_pickled_as_pytorch_does() {
 #[test]
 fn warm_up_is_pickled_as_cpython_does() {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("warm_up.pickle");
-    std::fs::write(&path, warm_up(1000)).expect("the target folder is writable");
+    std::fs::write(&path, warm_up(200)).expect("the target folder is writable");
     let script = "import json, pickle, sys; raw = open(sys.argv[1], 'rb').read(); \
                   print(json.dumps(pickle.dumps(pickle.loads(raw), 4) == raw))";
     assert_eq!(python(&["-c".as_ref(), script.as_ref(), path.as_os_str()]), Value::Bool(true));
@@ -185,7 +185,7 @@ fn warm_up_has_no_warning() {
 #[test]
 fn committed_warm_up_is_current() {
     // The packed bytes depend on the version of the packer.
-    let is_current = vramscope_session::warm_up::snapshot() == warm_up(1000);
+    let is_current = vramscope_session::warm_up::snapshot() == warm_up(200);
     assert!(is_current, "`cargo xtask warm-up` writes the committed file again");
 }
 

@@ -52,12 +52,11 @@ impl RankWorker {
     }
 
     /// Posts the requests that the page sends for a newly opened file.
-    ///
-    /// # Errors
-    /// A request cannot be converted to an object and back.
     #[wasm_bindgen(js_name = postMadeUp)]
-    pub fn post_made_up(&mut self) -> Result<(), JsValue> {
-        warm_up::requests().into_iter().try_for_each(|request| self.post(to_js(&request)?))
+    pub fn post_made_up(&mut self) {
+        for request in warm_up::requests() {
+            self.session.post(request);
+        }
     }
 
     /// Reads a file with a limit of `memory` bytes. Without one, the limit is 3,600 MiB.

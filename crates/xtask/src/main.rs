@@ -61,7 +61,7 @@ enum Task {
     /// Write the snapshot that the page's worker reads before the first file
     WarmUp {
         /// Blocks that the trace allocates
-        #[arg(long, default_value_t = 1000)]
+        #[arg(long, default_value_t = 200)]
         blocks: u32,
     },
     /// Check crate edges, unsafe code, file lengths, line widths, links, paths and versions

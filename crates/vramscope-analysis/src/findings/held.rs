@@ -3,10 +3,10 @@
 use super::{Basis, Evidence, Facts, Finding, Severity, parts};
 use crate::blocks::{Block, Origin};
 use crate::category::{Category, Phase};
+use crate::group_by_key;
 use crate::site::is_python;
 use crate::slicing::{Budget, strides};
 use crate::small_sort::SmallSort;
-use std::collections::BTreeMap;
 use vramscope_snapshot::{Frame, FrameId, StackId};
 use vramscope_units::{Bytes, EventIndex};
 
@@ -167,14 +167,15 @@ fn calling_frame(cx: Evidence<'_>, stack: StackId) -> Option<FrameId> {
 /// A variable of the program that holds an old result until the line that computes the new one
 /// assigns it. The free then has the frame of that line.
 fn variables(cx: Evidence<'_>, live: &[Live<'_>]) -> Vec<Finding> {
-    let mut by_stack: BTreeMap<StackId, Vec<&Live<'_>>> = BTreeMap::new();
-    for l in live.iter().filter(|l| is_result(cx, l) || is_input(cx, l)) {
-        if l.block.bytes.0 >= MIN_BYTES && l.block.stack != StackId::EMPTY {
-            by_stack.entry(l.block.stack).or_default().push(l);
-        }
-    }
+    let is_asked = |l: &&Live<'_>| {
+        (is_result(cx, l) || is_input(cx, l))
+            && l.block.bytes.0 >= MIN_BYTES
+            && l.block.stack != StackId::EMPTY
+    };
+    let by_stack: Vec<(StackId, &Live<'_>)> =
+        live.iter().filter(is_asked).map(|l| (l.block.stack, l)).collect();
     let mut found: Vec<Finding> = Vec::new();
-    for (stack, mut results) in by_stack {
+    for (stack, mut results) in group_by_key(by_stack) {
         results.sort_small_by_key(|l| l.block.enters);
         let Some(line) = calling_frame(cx, stack) else { continue };
         let mut old: Vec<(&Block, EventIndex)> = Vec::new();
@@ -239,7 +240,7 @@ fn has_inputs_between(cx: Evidence<'_>, old: &Block, new: &Block, line: FrameId)
 /// peak.
 fn copies(cx: Evidence<'_>, live: &[Live<'_>]) -> Vec<Finding> {
     // Function (name and file) and size.
-    let mut groups: BTreeMap<(u32, u32, u64), Vec<&Live<'_>>> = BTreeMap::new();
+    let mut copies: Vec<((u32, u32, u64), &Live<'_>)> = Vec::new();
     for l in live.iter().filter(|l| is_result(cx, l) || is_input(cx, l)) {
         if !is_large(cx, l.block.bytes.0, MIN_COPY_PERCENT) {
             continue;
@@ -248,11 +249,11 @@ fn copies(cx: Evidence<'_>, live: &[Live<'_>]) -> Vec<Finding> {
         // Within a module's forward, equal sizes are the rule.
         if calling_frame(cx, l.block.stack) == Some(inner) {
             let frame = cx.snapshot.frame(inner);
-            groups.entry((frame.name.0, frame.file.0, l.block.bytes.0)).or_default().push(l);
+            copies.push(((frame.name.0, frame.file.0, l.block.bytes.0), l));
         }
     }
     let mut found: Vec<Finding> = Vec::new();
-    for ((_, _, each), mut group) in groups {
+    for ((_, _, each), mut group) in group_by_key(copies) {
         group.sort_small_by_key(|l| l.block.enters);
         let mut lines: Vec<FrameId> =
             group.iter().filter_map(|l| program_frame(cx, l.block.stack)).collect();

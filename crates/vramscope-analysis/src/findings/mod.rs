@@ -37,6 +37,7 @@ pub use stranded::StrandedPool;
 
 use crate::carving::Carving;
 use crate::category::{Categories, Phase};
+use crate::group_by_key;
 use crate::site::{Sites, is_framework_frame};
 use crate::slicing::{self, Boxed, Budget, run_to_completion};
 use crate::small_sort::SmallSort;
@@ -238,13 +239,12 @@ impl Evidence<'_> {
 /// Sums up blocks by call stack, most bytes first. `blocks` has a stack and the bytes of each
 /// block.
 fn parts(blocks: impl IntoIterator<Item = (StackId, u64)>) -> Vec<Part> {
-    let mut by_stack: std::collections::BTreeMap<StackId, Part> = std::collections::BTreeMap::new();
-    for (stack, bytes) in blocks {
-        let part = by_stack.entry(stack).or_insert(Part { stack, bytes: Bytes(0), blocks: 0 });
-        part.bytes.0 += bytes;
-        part.blocks += 1;
-    }
-    let mut parts: Vec<Part> = by_stack.into_values().collect();
+    let part = |(stack, bytes): (StackId, Vec<u64>)| {
+        let blocks = bytes.len() as u32;
+        Part { stack, bytes: Bytes(bytes.iter().sum()), blocks }
+    };
+    let by_stack = group_by_key(blocks.into_iter().collect());
+    let mut parts: Vec<Part> = by_stack.into_iter().map(part).collect();
     parts.sort_small_by_key(|part| (std::cmp::Reverse(part.bytes), part.stack));
     parts
 }

@@ -11,7 +11,6 @@ use super::{Finding, FindingKind};
 use crate::category::Category;
 use crate::small_sort::SmallSort;
 use rustc_hash::FxHashSet;
-use std::collections::BTreeMap;
 use vramscope_snapshot::HOST;
 use vramscope_units::Bytes;
 
@@ -126,16 +125,14 @@ pub fn rank_skew(ranks: &[RankFacts]) -> Vec<(usize, Finding)> {
 /// whose names differ by the rank alone.
 fn runs(ranks: &[RankFacts]) -> Vec<Vec<usize>> {
     // Of a file with several devices, the one with the highest peak takes part.
-    let mut files: BTreeMap<(&str, &str, u32), usize> = BTreeMap::new();
+    let mut files: Vec<((&str, &str, u32), usize)> = Vec::new();
     for (i, facts) in ranks.iter().enumerate() {
         // Pinned host memory is not what fills a GPU.
         let Some(rank) = facts.rank.filter(|_| facts.device != HOST) else { continue };
-        let main = files.entry((&facts.folder, &facts.file, rank)).or_insert(i);
-        if facts.requested_peak > ranks[*main].requested_peak {
-            *main = i;
-        }
+        files.push(((&facts.folder, &facts.file, rank), i));
     }
-    let files: Vec<_> = files.into_iter().collect();
+    files.sort_small_by_key(|&(file, i)| (file, std::cmp::Reverse(ranks[i].requested_peak)));
+    files.dedup_by_key(|file| file.0);
     let mut runs: Vec<Vec<usize>> = Vec::new();
     for folder in files.chunk_by(|a, b| a.0.0 == b.0.0) {
         let distinct: FxHashSet<u32> = folder.iter().map(|file| file.0.2).collect();

@@ -5,11 +5,11 @@ use super::memory_use::{
     DEFAULT_POOL, idle_bytes, is_graph_pool, pool_or_default, slot_of_reserved_peak,
 };
 use super::{Basis, Evidence, Facts, Finding, Severity};
+use crate::group_by_key;
 use crate::segments::Span;
 use crate::slicing::{Budget, strides};
 use crate::small_sort::SmallSort;
 use crate::state::SegmentState;
-use std::collections::BTreeMap;
 use vramscope_snapshot::{PoolId, PoolIndex, StreamId};
 use vramscope_units::{Bytes, EventIndex};
 
@@ -56,15 +56,13 @@ pub(super) async fn stranded(
     let Some(event) = cx.trace.reserved_band.peak_event else { return Vec::new() };
     let least = MIN_BYTES.max(peak / MIN_PEAK_DIVISOR);
     let slot = slot_of_reserved_peak(cx);
-    let mut kinds: BTreeMap<Kind, Vec<&SegmentState>> = BTreeMap::new();
-    for segment in segments {
-        kinds.entry((segment.pool, segment.stream)).or_default().push(segment);
-    }
+    let kinds: Vec<(Kind, Vec<&SegmentState>)> =
+        group_by_key(segments.iter().map(|s| ((s.pool, s.stream), s)).collect());
     // The stream that reserves most is no side stream.
     let main = (kinds.iter())
         .filter(|((pool, _), _)| *pool == DEFAULT_POOL)
         .max_by_key(|(_, segments)| segments.iter().map(|s| s.size.0).sum::<u64>())
-        .map(|(&kind, _)| kind);
+        .map(|(kind, _)| *kind);
     let mut found = Vec::new();
     for ((pool, stream), own) in &kinds {
         let is_private = cx.snapshot.pool(*pool).is_some_and(|id| id != PoolId::DEFAULT);

@@ -7,10 +7,10 @@
 mod period;
 
 use crate::category::{Phase, PhaseSpan};
+use crate::group_by_key;
 use crate::slicing::{Boxed, Budget, run_to_completion};
 use crate::trace::Trace;
 use period::period;
-use std::collections::BTreeMap;
 use vramscope_snapshot::{Snapshot, Stage};
 use vramscope_units::Micros;
 
@@ -161,15 +161,16 @@ fn profiler_steps(snapshot: &Snapshot, trace: &Trace) -> Vec<u32> {
 
 fn optimizer_steps(snapshot: &Snapshot, trace: &Trace) -> Vec<u32> {
     // A program may have several optimizers. The one that steps most often defines the steps.
-    let mut by_name: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    let mut slots: Vec<(String, u32)> = Vec::new();
     for mark in snapshot.annotations.iter().filter(|mark| mark.stage == Stage::End) {
         let name = snapshot.text(mark.name);
         let slot = mark.time.and_then(|time| slot_at(trace, time));
         if let (true, Some(slot)) = (name.starts_with("Optimizer.step#"), slot) {
-            by_name.entry(name.into_owned()).or_default().push(slot);
+            slots.push((name.into_owned(), slot));
         }
     }
-    let ends = by_name.into_values().rev().max_by_key(Vec::len).unwrap_or_default();
+    let by_name = group_by_key(slots).into_iter().map(|(_, slots)| slots);
+    let ends = by_name.rev().max_by_key(Vec::len).unwrap_or_default();
     if ends.is_empty() {
         return ends;
     }

@@ -3,6 +3,7 @@
 
 use super::bursts::{Bursts, Gives};
 use super::private::PrivateSpans;
+use crate::SmallSort;
 use crate::blocks::Block;
 use crate::carving::Carving;
 use crate::findings::Evidence;
@@ -103,7 +104,7 @@ impl Program {
                 budget.charge(2 * STRIDE as u64).await;
             }
         }
-        late.sort_unstable();
+        late.sort_small();
         let (start, start_blocks) = start(snapshot, trace, cx.carving, &private);
         let own = Bursts::find(cx, &private, budget).await;
         let mut program = Self {

@@ -27,7 +27,16 @@ struct Event<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     s: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    args: Option<serde_json::Value>,
+    args: Option<Args>,
+}
+
+/// Named values of an event.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Args {
+    Process { name: String },
+    Counter { bytes: u64 },
+    OutOfMemory { device_free: Option<u64>, event: u32, requested: u64 },
 }
 
 struct Writer<'o> {
@@ -63,9 +72,8 @@ pub(super) async fn write(
     // Perfetto treats process 0 as no process.
     let mut writer = Writer { out, pid: target.device() + 1, comma: "" };
     let mut process = writer.event("M", "process_name", 0, 0);
-    process.args = Some(
-        serde_json::json!({"name": format!("{} of {}", device_name(target.device()), target.path)}),
-    );
+    let name = format!("{} of {}", device_name(target.device()), target.path);
+    process.args = Some(Args::Process { name });
     writer.put(&process)?;
     for band in [BandKind::Requested, BandKind::Active, BandKind::Allocated, BandKind::Reserved] {
         let series = band.series_sliced(target, budget).await;
@@ -76,7 +84,7 @@ pub(super) async fn write(
             let is_last = slot + 1 == trace.slots() || time(slot + 1) > time(slot) || slot == 0;
             if is_last && last != Some(value) {
                 let mut event = writer.event("C", band.name(), 0, time(slot));
-                event.args = Some(serde_json::json!({"bytes": value}));
+                event.args = Some(Args::Counter { bytes: value });
                 writer.put(&event)?;
                 last = Some(value);
             }
@@ -94,11 +102,11 @@ pub(super) async fn write(
     for oom in &trace.ooms {
         let mut event = writer.event("i", "out of memory", 0, time(oom.event.0 + 1));
         event.s = Some("p");
-        event.args = Some(serde_json::json!({
-            "event": oom.event.0,
-            "requested": oom.requested.0,
-            "device_free": oom.device_free.map(|b| b.0),
-        }));
+        event.args = Some(Args::OutOfMemory {
+            event: oom.event.0,
+            requested: oom.requested.0,
+            device_free: oom.device_free.map(|b| b.0),
+        });
         writer.put(&event)?;
     }
     writeln!(writer.out, "\n]}}")

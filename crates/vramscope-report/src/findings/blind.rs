@@ -4,9 +4,9 @@ use crate::finding_text::{blind_kind, blind_text};
 use crate::rank::RankSummary;
 use crate::text::rank_name;
 use serde::Serialize;
-use std::collections::BTreeSet;
 use vramscope_analysis::BlindSpot;
 use vramscope_analysis::SmallSort;
+use vramscope_analysis::group_by_key;
 use vramscope_units::grouped;
 
 /// What could not be looked for.
@@ -27,7 +27,7 @@ impl From<BlindSpot> for BlindSpotRecord {
 /// The blind spots of all files, each kind once. Where files differ in a number, the text has that
 /// of the first.
 pub(super) fn merged(ranks: &[RankSummary]) -> Vec<BlindSpotRecord> {
-    let files: BTreeSet<&str> = ranks.iter().map(|rank| rank.path.as_str()).collect();
+    let files = distinct(ranks.iter());
     let mut merged: Vec<(BlindSpot, Vec<&RankSummary>)> = Vec::new();
     for (rank, &spot) in ranks.iter().flat_map(|r| r.blind_spots.iter().map(move |s| (r, s))) {
         match merged.iter_mut().find(|(known, _)| blind_kind(*known) == blind_kind(spot)) {
@@ -38,24 +38,27 @@ pub(super) fn merged(ranks: &[RankSummary]) -> Vec<BlindSpotRecord> {
     merged.sort_small_by_key(|&(spot, _)| spot);
     let record = |(spot, of): (BlindSpot, Vec<&RankSummary>)| {
         let text = blind_text(spot);
-        let of_files: BTreeSet<&str> = of.iter().map(|rank| rank.path.as_str()).collect();
+        let of_files = distinct(of.iter().copied());
         let first = of.first().map(|rank| rank_name(rank.rank, &rank.path)).unwrap_or_default();
         let is_equal = of.iter().all(|rank| rank.blind_spots.contains(&spot));
-        let text = match (of_files.len(), is_equal) {
-            (count, true) if count == files.len() => text,
+        let text = match (of_files, is_equal) {
+            (count, true) if count == files => text,
             (1, _) => format!("{first}: {text}"),
-            (count, true) => format!(
-                "{text} ({} of {} files)",
-                grouped(count as u64),
-                grouped(files.len() as u64)
-            ),
+            (count, true) => {
+                format!("{text} ({} of {} files)", grouped(count as u64), grouped(files as u64))
+            }
             (count, false) => format!(
                 "{text} ({first}; {} of {} files in all)",
                 grouped(count as u64),
-                grouped(files.len() as u64)
+                grouped(files as u64)
             ),
         };
         BlindSpotRecord { kind: blind_kind(spot), text }
     };
     merged.into_iter().map(record).collect()
+}
+
+/// The number of distinct files.
+fn distinct<'a>(ranks: impl Iterator<Item = &'a RankSummary>) -> usize {
+    group_by_key(ranks.map(|rank| (rank.path.as_str(), ())).collect()).len()
 }

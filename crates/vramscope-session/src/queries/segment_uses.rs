@@ -3,6 +3,7 @@
 use super::segment::{BlockPart, Occupancy};
 use super::segments::{Order, extent, is_reserved, spans};
 use super::state_at::live_blocks;
+use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_protocol::views::{SegmentSpec, SegmentUse, SegmentUses};
 use vramscope_report::Quantity;
@@ -71,7 +72,7 @@ impl Live {
                 (from, to, block)
             })
             .collect();
-        blocks.sort_unstable();
+        blocks.sort_small();
         Self { slot, blocks }
     }
 

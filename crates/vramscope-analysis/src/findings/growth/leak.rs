@@ -3,12 +3,13 @@
 use super::super::{Evidence, Finding, parts};
 use super::series::Candidate;
 use super::{Growth, GrowthKind, finding};
+use crate::SmallSort;
 use crate::category::Category;
+use crate::group_by_key;
 use crate::path::components;
 use crate::slicing::{Budget, strides};
 use crate::steps::Steps;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::BTreeMap;
 use vramscope_snapshot::{Frame, FrameId, StackId};
 use vramscope_units::Bytes;
 
@@ -127,20 +128,19 @@ impl Leak {
     fn finding(self, cx: Evidence<'_>, steps: &Steps, activations: &[u64]) -> Finding {
         let blocks = || self.candidates.iter().flat_map(|c| c.blocks.iter().copied());
         let block = |i: u32| &cx.trace.blocks[i as usize];
-        let mut by_step: BTreeMap<usize, u64> = BTreeMap::new();
-        for (step, bytes) in self.candidates.iter().flat_map(|c| c.series.iter().copied()) {
-            *by_step.entry(step).or_default() += bytes;
-        }
+        let steps_of = self.candidates.iter().flat_map(|c| c.series.iter().copied()).collect();
+        let by_step: Vec<u64> =
+            group_by_key(steps_of).into_iter().map(|(_, bytes)| bytes.iter().sum()).collect();
         let (per_step, total) = match (self.kind, &self.candidates[..]) {
             (GrowthKind::Kept, _) => {
                 (range(&by_step), blocks().map(|i| block(i).bytes.0).sum::<u64>())
             }
-            (GrowthKind::Replaced, [only]) => (only.pattern.per_step(), by_step.values().sum()),
-            (GrowthKind::Replaced, _) => (range(&by_step), by_step.values().sum()),
+            (GrowthKind::Replaced, [only]) => (only.pattern.per_step(), by_step.iter().sum()),
+            (GrowthKind::Replaced, _) => (range(&by_step), by_step.iter().sum()),
         };
         let mut grown: Vec<usize> =
             blocks().filter_map(|i| steps.before(block(i).enters).checked_sub(1)).collect();
-        grown.sort_unstable();
+        grown.sort_small();
         grown.dedup();
         let parts = parts(blocks().map(|i| (block(i).stack, block(i).bytes.0)));
         let sites: FxHashSet<u64> =
@@ -184,8 +184,8 @@ impl Leak {
     }
 }
 
-fn range(by_step: &BTreeMap<usize, u64>) -> (Bytes, Bytes) {
-    let bytes = || by_step.values().copied();
+fn range(by_step: &[u64]) -> (Bytes, Bytes) {
+    let bytes = || by_step.iter().copied();
     (Bytes(bytes().min().unwrap_or(0)), Bytes(bytes().max().unwrap_or(0)))
 }
 

@@ -3,8 +3,8 @@
 use super::{RankFacts, RankSkew, RankStack, SkewCause, SkewSite};
 use crate::category::Category;
 use crate::findings::{Basis, Facts, Finding, FindingKind, Severity};
+use crate::group_by_key;
 use crate::small_sort::SmallSort;
-use std::collections::BTreeMap;
 use vramscope_units::Bytes;
 
 /// The smallest excess over the median to report, whatever the spread.
@@ -32,8 +32,8 @@ const MIN_BATCH_STACKS: usize = 3;
 /// The group's figures that each rank is compared with.
 struct Group<'a> {
     members: &'a [&'a RankFacts],
-    /// The median and the spread of each call stack's bytes.
-    stacks: BTreeMap<u64, Usual>,
+    /// The median and the spread of each call stack's bytes, by its hash.
+    stacks: Vec<(u64, Usual)>,
     /// The ratio of each rank's batch to the usual one, in percent; `None` if there is no single
     /// ratio.
     batches: Vec<Option<u64>>,
@@ -75,11 +75,9 @@ pub(super) fn compare(members: &[&RankFacts]) -> Vec<(usize, Finding)> {
 
 impl<'a> Group<'a> {
     fn new(members: &'a [&'a RankFacts]) -> Self {
-        let mut values: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
-        for stack in members.iter().flat_map(|rank| &rank.by_stack) {
-            values.entry(stack.hash).or_default().push(stack.bytes);
-        }
-        let stacks: BTreeMap<u64, Usual> = values
+        let values = members.iter().flat_map(|rank| &rank.by_stack);
+        let values = values.map(|stack| (stack.hash, stack.bytes)).collect();
+        let stacks: Vec<(u64, Usual)> = group_by_key(values)
             .into_iter()
             .map(|(hash, bytes)| (hash, Usual::of(bytes, members.len())))
             .collect();
@@ -128,7 +126,7 @@ impl<'a> Group<'a> {
         }
         let rank = self.members[index];
         let grown = rank.by_stack.iter().filter_map(|stack| {
-            let usual = self.stacks.get(&stack.hash)?.median;
+            let usual = usual_of(&self.stacks, stack.hash)?.median;
             let is_part = usual > 0
                 && is_data_of_step(stack.category)
                 && is_near(stack.bytes.saturating_mul(100) / usual, percent);
@@ -147,7 +145,7 @@ impl<'a> Group<'a> {
     /// Memory of single call stacks. `scale` is the ratio of the batch in percent.
     fn held(&self, rank: &RankFacts, scale: u64) -> Option<Excess> {
         let held = rank.by_stack.iter().filter_map(|stack| {
-            let usual = self.stacks.get(&stack.hash)?;
+            let usual = usual_of(&self.stacks, stack.hash)?;
             let scale = if is_data_of_step(stack.category) { scale } else { 100 };
             let expected = usual.median.saturating_mul(scale) / 100;
             let is_sharded = usual.median > 0 && SHARDED.contains(&stack.category);
@@ -175,7 +173,9 @@ impl<'a> Group<'a> {
             .by_stack
             .iter()
             .filter(|stack| SHARDED.contains(&stack.category))
-            .filter(|stack| self.stacks.get(&stack.hash).is_some_and(|usual| usual.median == 0))
+            .filter(|stack| {
+                usual_of(&self.stacks, stack.hash).is_some_and(|usual| usual.median == 0)
+            })
             .map(|stack| stack.bytes)
             .sum();
         let state = |rank: &RankFacts| bytes_of(rank, &SHARDED);
@@ -186,7 +186,7 @@ impl<'a> Group<'a> {
             return None;
         }
         let larger = rank.by_stack.iter().filter_map(|stack| {
-            let usual = self.stacks.get(&stack.hash)?.median;
+            let usual = usual_of(&self.stacks, stack.hash)?.median;
             let is_larger = SHARDED.contains(&stack.category) && 0 < usual && usual < stack.bytes;
             is_larger.then_some((stack, usual))
         });
@@ -267,22 +267,28 @@ fn bytes_of(rank: &RankFacts, categories: &[Category]) -> u64 {
     rank.by_category.iter().filter(|share| categories.contains(&share.0)).map(|share| share.1).sum()
 }
 
+/// The usual bytes of a call stack.
+fn usual_of(stacks: &[(u64, Usual)], hash: u64) -> Option<&Usual> {
+    let at = stacks.binary_search_by_key(&hash, |stack| stack.0).ok()?;
+    Some(&stacks[at].1)
+}
+
 /// The ratio of a rank's data of a step to the usual, in percent. `None` if the call stacks do not
 /// agree: three quarters of the usual bytes must be within a tenth of the ratio.
-fn batch_percent(rank: &RankFacts, stacks: &BTreeMap<u64, Usual>) -> Option<u64> {
+fn batch_percent(rank: &RankFacts, stacks: &[(u64, Usual)]) -> Option<u64> {
     let mut ratios: Vec<(u64, u64)> = rank
         .by_stack
         .iter()
         .filter(|stack| is_data_of_step(stack.category))
         .filter_map(|stack| {
-            let usual = stacks.get(&stack.hash)?.median;
+            let usual = usual_of(stacks, stack.hash)?.median;
             (usual >= MIN_SITE_BYTES).then(|| (stack.bytes.saturating_mul(100) / usual, usual))
         })
         .collect();
     if ratios.len() < MIN_BATCH_STACKS {
         return None;
     }
-    ratios.sort_unstable();
+    ratios.sort_small();
     let whole: u64 = ratios.iter().map(|ratio| ratio.1).sum();
     let mut before = 0;
     let percent = ratios.iter().find_map(|&(percent, weight)| {
