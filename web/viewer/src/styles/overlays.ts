@@ -214,6 +214,8 @@ button.mark::after { pointer-events: auto; }
   white-space: nowrap;
 }
 .segments-body { display: flex; flex: 1; min-height: 0; }
+/* The rows begin below the heads of the columns. */
+.segments-body:has(.segment-columns) > :first-child { margin-top: 19px; }
 .segment-columns {
   position: relative;
   flex: none;
@@ -243,7 +245,7 @@ button.mark::after { pointer-events: auto; }
   color: var(--dim);
   font-family: var(--sans);
 }
-.segment-use { color: var(--dim); }
+.segment-use { top: 19px; color: var(--dim); }
 .segment-use [data-column="used"] { color: var(--text); }
 .segment-use[data-group="true"] { align-items: flex-end; padding-bottom: 2px; font-weight: 600; }
 .segment-columns-when {
@@ -386,5 +388,6 @@ button.mark::after { pointer-events: auto; }
 }
 @container (width < 760px) {
   .segment-columns { display: none; }
+  .segments-body:has(.segment-columns) > :first-child { margin-top: 0; }
 }
 `;

@@ -1,6 +1,7 @@
 // Labels in bands and blocks that are large enough. They are computed again when the view rests.
 
 import { effect, type Signal, signal, untracked } from "@preact/signals";
+import type { Labels } from "../../wasm/vramscope_view.js";
 import type { Range } from "../client/rank-client.js";
 import type { Side } from "../generated/protocol.js";
 import type { TimelinePlot } from "../plot/timeline-plot.js";
@@ -33,11 +34,22 @@ const LETTER = 6.2;
 /** The height of a line of text without its spacing. */
 const LINE = 9;
 const PADDING = 10;
+/** The peak's label: the height, and the width of a letter. */
+const TAG_HEIGHT = 20;
+const TAG_LETTER = 6.7;
 const MAX_LABELS = 60;
 /** Subscribes to signals by reading them. */
 const follow = (..._values: unknown[]): void => undefined;
 
 const REST_MS = 160;
+
+/** What the plot shows, in slots and bytes. */
+interface View {
+  x0: number;
+  x1: number;
+  y0: number;
+  y1: number;
+}
 
 /** In CSS pixels. */
 interface Size {
@@ -92,12 +104,15 @@ export class BlockNames {
       return;
     }
     const isCurrent = () => plot.range.peek() === range && plot.labels.peek() === view;
-    const groups = await this.#groups(plot, target, view.plot);
-    if (groups === null || !isCurrent()) return;
+    const found = await this.#groups(plot, target, view.plot);
+    if (found === null || !isCurrent()) return;
+    const tag = plot.visible && tagOf(view, plot.visible);
+    const groups = found.filter((group) => tag === null || !overlap(group, tag));
     const names = await this.#names(plot, target, view.plot, range);
     if (names === null || !isCurrent()) return;
     // A band's label stands for the blocks below it.
-    const isFree = (name: Box) => !groups.some((group) => overlap(name, group));
+    const isFree = (name: Box) =>
+      !(tag && overlap(name, tag)) && !groups.some((group) => overlap(name, group));
     this.#show(groups, names.filter(isFree));
   }
 
@@ -156,6 +171,19 @@ export class BlockNames {
       return text === undefined ? [] : [{ block, text, x0, x1, y: [y0, y1] as [number, number] }];
     });
   }
+}
+
+/** The box of the peak's label, which hides what is below it. */
+function tagOf({ peak, plot }: Labels, { x0, x1, y0, y1 }: View): Box | null {
+  if (peak === null) return null;
+  const slot = (x: number) => x0 + ((x - plot.left) / plot.width) * (x1 - x0);
+  const bytes = (y: number) => y1 - ((y - plot.top) / plot.height) * (y1 - y0);
+  const right = peak.x + peak.text.length * TAG_LETTER + PADDING;
+  return {
+    x0: slot(peak.x),
+    x1: slot(right),
+    y: [bytes(peak.y + TAG_HEIGHT), bytes(peak.y)],
+  };
 }
 
 /** Whether two boxes overlap. */
