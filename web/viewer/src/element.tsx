@@ -309,7 +309,7 @@ export class VramscopeViewer extends HTMLElement {
   }
 
   #loaded(session: Session, file: RankFile): void {
-    const remaining = session.stores.runs.unread.peek();
+    const remaining = session.stores.runs.unread;
     this.#emit("vramscope-loaded", { path: file.path, remaining });
   }
 

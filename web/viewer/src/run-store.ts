@@ -1,6 +1,6 @@
 // The open run: its files and rows, and the workers that read them.
 
-import { computed, effect, type Signal, signal } from "@preact/signals";
+import { computed, effect, type Signal, signal, untracked } from "@preact/signals";
 import { Coordinator } from "./client/coordinator.js";
 import type { RankClient } from "./client/rank-client.js";
 import type { RankFile } from "./client/rank-file.js";
@@ -18,15 +18,60 @@ async function summarize(file: RankFile, client: RankClient, loaded: Loaded): Pr
   file.cards.value = await Promise.all(cards);
 }
 
+/** What became of the files of a run. */
+export interface Tally {
+  /** Files that are neither read nor refused. */
+  unread: number;
+  failed: number;
+  /** Files that may get cards and have none yet. */
+  waiting: number;
+  cards: number;
+}
+
+/**
+ * The time between two counts of a run's files: at least, at most, and per file. Each count makes
+ * the page draw a frame, which costs as much as reading some files.
+ */
+const COUNT_MS = { least: 100, most: 1000, each: 0.2 };
+
+function tallyOf(files: readonly RankFile[]): Tally {
+  const tally: Tally = { unread: 0, failed: 0, waiting: 0, cards: 0 };
+  for (const file of files) {
+    if (!file.settled) tally.unread += 1;
+    const [{ state }, cards] = [file.load.peek(), file.cards.peek()];
+    if (state === "error") tally.failed += 1;
+    else if (cards === null) tally.waiting += 1;
+    tally.cards += cards?.reduce((sum, card) => sum + (card === null ? 0 : 1), 0) ?? 0;
+  }
+  return tally;
+}
+
 export class RunStore {
   readonly run: Signal<Run | null> = signal(null);
   /** All rows of the rail. */
-  readonly rows = computed(() => this.run.value?.files.flatMap(rowsOf) ?? []);
+  readonly rows = computed(() => {
+    void this.#renamed.value;
+    return this.run.value?.files.flatMap(rowsOf) ?? [];
+  });
   /** What becomes of the files that are being dragged over the page; null without a drag. */
   readonly dropping: Signal<Dropping | null> = signal(null);
-  /** The number of files that are neither read nor refused. */
-  readonly unread: Signal<number> = signal(0);
+  /**
+   * Changes soon after the state of a file has changed. What depends on all files follows this and
+   * not each file: then a change of one file costs the same in a run of any size.
+   */
+  readonly changes: Signal<number> = signal(0);
+  /** Counts of the files, as of the last change. */
+  readonly tally = computed(() => {
+    void this.changes.value;
+    return tallyOf(this.run.value?.files ?? []);
+  });
+  /** Changes when a file gets other rows. */
+  readonly #renamed: Signal<number> = signal(0);
+  /** The files of the run, each with the end of what follows its state. */
+  readonly #followed = new Map<RankFile, () => void>();
   readonly #unread = new Set<RankFile>();
+  #counting: ReturnType<typeof setTimeout> | null = null;
+  #counted = 0;
   readonly #stop: () => void;
   readonly modules: Modules;
   readonly pool: RankPool;
@@ -35,23 +80,11 @@ export class RunStore {
   constructor(modules: Modules, events: Omit<PoolEvents, "summarize">) {
     this.modules = modules;
     this.coordinator = new Coordinator(modules);
-    this.pool = new RankPool(
-      modules,
-      {
-        ...events,
-        summarize,
-        ready: (file) => {
-          this.#settled(file);
-          events.ready(file);
-        },
-        failed: (file, failure) => {
-          this.#settled(file);
-          events.failed(file, failure);
-        },
-      },
-      navigator.hardwareConcurrency || 1,
-    );
-    this.#stop = effect(() => this.#count(this.run.value?.files ?? []));
+    this.pool = new RankPool(modules, { ...events, summarize }, navigator.hardwareConcurrency || 1);
+    this.#stop = effect(() => {
+      const files = new Set(this.run.value?.files);
+      untracked(() => this.#follow(files));
+    });
   }
 
   get files(): readonly RankFile[] {
@@ -64,19 +97,55 @@ export class RunStore {
     return [...files, ...skipped].toSorted((a, b) => a.planned.file - b.planned.file);
   }
 
-  #count(files: readonly RankFile[]): void {
-    this.#unread.clear();
-    for (const file of files) if (!file.settled) this.#unread.add(file);
-    this.unread.value = this.#unread.size;
+  /** The number of files that are neither read nor refused. */
+  get unread(): number {
+    return this.#unread.size;
   }
 
-  #settled(file: RankFile): void {
-    this.#unread.delete(file);
-    this.unread.value = this.#unread.size;
+  #follow(files: ReadonlySet<RankFile>): void {
+    for (const [file, stop] of this.#followed) {
+      if (files.has(file)) continue;
+      stop();
+      this.#followed.delete(file);
+      this.#unread.delete(file);
+    }
+    for (const file of files) {
+      if (this.#followed.has(file)) continue;
+      const state = effect(() => {
+        const { state } = file.load.value;
+        if (state === "ready" || state === "error") this.#unread.delete(file);
+        else this.#unread.add(file);
+        if (file.cards.value !== undefined) untracked(() => this.#changed());
+      });
+      let names = file.names.peek();
+      const rows = effect(() => {
+        if (file.names.value === names) return;
+        names = file.names.value;
+        this.#renamed.value = this.#renamed.peek() + 1;
+      });
+      this.#followed.set(file, () => {
+        state();
+        rows();
+      });
+    }
+  }
+
+  #changed(): void {
+    if (this.#counting !== null) return;
+    const { least, most, each } = COUNT_MS;
+    const pause = Math.min(most, Math.max(least, each * this.#followed.size));
+    const left = this.#counted + pause - performance.now();
+    this.#counting = setTimeout(() => {
+      this.#counting = null;
+      this.#counted = performance.now();
+      this.changes.value = this.changes.peek() + 1;
+    }, left);
   }
 
   destroy(): void {
     this.#stop();
+    this.#follow(new Set());
+    if (this.#counting !== null) clearTimeout(this.#counting);
     this.pool.destroy();
     this.coordinator.destroy();
   }

@@ -62,9 +62,9 @@ export interface SessionEvents {
   failed(path: string | null, failure: Failure): void;
 }
 
-/** The rows of the rail that a file has. */
+/** The rows of the rail that a file has now. */
 export function rowsOf(file: RankFile): Row[] {
-  const names = file.names.value ?? [file.planned.label];
+  const names = file.names.peek() ?? [file.planned.label];
   return names.map((label, part) => ({ file, part, label }));
 }
 

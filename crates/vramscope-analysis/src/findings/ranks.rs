@@ -10,7 +10,7 @@ mod cause;
 use super::{Finding, FindingKind};
 use crate::category::Category;
 use crate::small_sort::SmallSort;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_snapshot::HOST;
 use vramscope_units::Bytes;
 
@@ -154,20 +154,42 @@ fn runs(ranks: &[RankFacts]) -> Vec<Vec<usize>> {
 ///
 /// A rank with a leak has one or two stacks of its own. A pipeline stage has many.
 fn groups(ranks: &[RankFacts], run: &[usize]) -> Vec<Vec<usize>> {
-    let stacks = |rank: usize| -> FxHashSet<u64> {
-        ranks[rank].by_stack.iter().map(|stack| stack.hash).collect()
-    };
-    let alike = |a: &FxHashSet<u64>, b: &FxHashSet<u64>| {
-        let both = a.intersection(b).count();
-        both * 5 >= (a.len() + b.len() - both) * 4
-    };
-    let mut groups: Vec<(FxHashSet<u64>, Vec<usize>)> = Vec::new();
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    // The number of stacks of each group's first rank, and the groups whose first rank has a stack.
+    // So a rank is compared with the groups that share a stack with it, not with all.
+    let mut sizes: Vec<usize> = Vec::new();
+    let mut with_stack: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
+    let mut without_stacks: Option<usize> = None;
     for &rank in run {
-        let set = stacks(rank);
-        match groups.iter_mut().find(|group| alike(&group.0, &set)) {
-            Some(group) => group.1.push(rank),
-            None => groups.push((set, vec![rank])),
+        let mut stacks: Vec<u64> = ranks[rank].by_stack.iter().map(|s| s.hash).collect();
+        stacks.sort_small_by_key(|&hash| hash);
+        stacks.dedup();
+        // Each group as often as it shares a stack with the rank.
+        let of_stacks = stacks.iter().filter_map(|hash| with_stack.get(hash));
+        let mut sharing: Vec<usize> = of_stacks.flatten().copied().collect();
+        sharing.sort_small_by_key(|&group| group);
+        let is_alike = |shared: &&[usize]| {
+            let all = sizes[shared[0]] + stacks.len() - shared.len();
+            shared.len() * 5 >= all * 4
+        };
+        let found = if stacks.is_empty() {
+            without_stacks
+        } else {
+            sharing.chunk_by(|a, b| a == b).find(is_alike).map(|shared| shared[0])
+        };
+        if let Some(group) = found {
+            groups[group].push(rank);
+            continue;
+        }
+        let group = groups.len();
+        groups.push(vec![rank]);
+        sizes.push(stacks.len());
+        if stacks.is_empty() {
+            without_stacks = Some(group);
+        }
+        for hash in stacks {
+            with_stack.entry(hash).or_default().push(group);
         }
     }
-    groups.into_iter().map(|group| group.1).collect()
+    groups
 }

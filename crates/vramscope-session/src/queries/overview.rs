@@ -5,6 +5,7 @@
 use super::card::fraction;
 use super::findings;
 use crate::run_order::natural;
+use rustc_hash::FxHashMap;
 use std::cmp::{Ordering, Reverse};
 use vramscope_analysis::SmallSort;
 use vramscope_analysis::{
@@ -102,6 +103,7 @@ impl Ranks {
             (_, true) => order.sort_small_by_key(|&i| std::cmp::Reverse(value(i))),
         }
         let outliers = self.outlier_rows();
+        let stories = Stories::new(&outliers);
         let mut before = "";
         let row = |&i: &usize| {
             let rank = &self.rows[i];
@@ -114,7 +116,7 @@ impl Ranks {
                 reserved: fraction(rank.reserved.max(0) as u64, largest),
                 categories: category_ends(&rank.card, largest),
                 outlier: self.outlier(i),
-                story: self.story(i, &outliers),
+                story: self.story(i, &outliers, &stories),
             }
         };
         let own = self.rows.iter().flat_map(|rank| rank.card.findings.iter().cloned());
@@ -125,7 +127,7 @@ impl Ranks {
         Overview {
             rows: order.iter().map(row).collect(),
             text: self.text(),
-            worst: self.worst(&outliers),
+            worst: self.worst(&outliers, &stories),
             outliers,
             findings,
             notable,
@@ -133,9 +135,9 @@ impl Ranks {
     }
 
     /// The key of the row with the worst finding. Of equals the first rank.
-    fn worst(&self, outliers: &[FindingRow]) -> Option<u32> {
+    fn worst(&self, outliers: &[FindingRow], stories: &Stories<'_>) -> Option<u32> {
         let of = |(index, rank): (usize, &Rank)| {
-            let outlier = self.story(index, outliers).map(|at| &outliers[at as usize]);
+            let outlier = self.story(index, outliers, stories).map(|at| &outliers[at as usize]);
             let own = rank.card.findings.iter().filter(|finding| is_notable(finding)).map(weight);
             Some((own.chain(outlier.map(weight)).min()?, rank.key))
         };
@@ -144,13 +146,11 @@ impl Ranks {
     }
 
     /// The index of the comparison's finding about a rank, if no finding of its own is worse.
-    fn story(&self, index: usize, outliers: &[FindingRow]) -> Option<u32> {
+    fn story(&self, index: usize, outliers: &[FindingRow], stories: &Stories<'_>) -> Option<u32> {
         let card = &self.rows[index].card;
-        let of_rank = |row: &&FindingRow| row.path == card.path && row.device == card.device;
-        let outlier = outliers.iter().filter(|finding| is_notable(finding)).find(of_rank)?;
+        let at = stories.of(card)?;
         let own = card.findings.iter().filter(|finding| is_notable(finding)).map(weight).min();
-        let at = outliers.iter().position(|row| std::ptr::eq(row, outlier))?;
-        own.is_none_or(|own| weight(outlier) < own).then_some(at as u32)
+        own.is_none_or(|own| weight(&outliers[at]) < own).then_some(at as u32)
     }
 
     /// `Peak per rank: 610.2 MiB to 1.16 GiB`.
@@ -182,7 +182,9 @@ impl Ranks {
 
     /// What a rank holds more than others: `480.0 MiB more at train.py:88 step`. Empty if nothing.
     fn outlier(&self, index: usize) -> String {
-        let found = self.outliers.iter().find(|(rank, _)| *rank == index);
+        // The comparison sorts them by rank.
+        let found = self.outliers.partition_point(|(rank, _)| *rank < index);
+        let found = self.outliers.get(found).filter(|(rank, _)| *rank == index);
         let Some((bytes, skew)) = found.and_then(|(_, f)| Some((f.bytes, skew(f)?))) else {
             return String::new();
         };
@@ -194,6 +196,24 @@ impl Ranks {
             (SkewCause::Reserved, _) => "reserved".to_owned(),
         };
         format!("{} more {what}", vramscope_units::Bytes(bytes))
+    }
+}
+
+/// The comparison's worst finding above low about each file and device.
+struct Stories<'a>(FxHashMap<(&'a str, u32), usize>);
+
+impl<'a> Stories<'a> {
+    /// `outliers` are sorted, the worst first.
+    fn new(outliers: &'a [FindingRow]) -> Self {
+        let mut first = FxHashMap::default();
+        for (at, row) in outliers.iter().enumerate().filter(|(_, row)| is_notable(row)) {
+            first.entry((&*row.path, row.device)).or_insert(at);
+        }
+        Self(first)
+    }
+
+    fn of(&self, card: &RankCard) -> Option<usize> {
+        self.0.get(&(&*card.path, card.device)).copied()
     }
 }
 

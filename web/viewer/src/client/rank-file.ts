@@ -32,6 +32,8 @@ export type Load =
 
 export class RankFile {
   readonly source: Source;
+  /** The path as shown and as named in answers. */
+  readonly path: string;
   /** The file's place in the run. Adding files may change its group, but not its number. */
   planned: PlannedRow;
   /** The range of events to read; null for all. */
@@ -60,12 +62,8 @@ export class RankFile {
 
   constructor(source: Source, planned: PlannedRow) {
     this.source = source;
+    this.path = visible(source.path);
     this.planned = planned;
-  }
-
-  /** The path as shown and as named in answers. */
-  get path(): string {
-    return visible(this.source.path);
   }
 
   /** Whether a folder's file is no snapshot. A skipped file gets no row in the run. */

@@ -1,4 +1,5 @@
-// The workers of a run's files. At most `limit` files load at once and the others queue. Loaded
+// The workers of a run's files. At most `limit` files load at once, twice as many small ones, and
+// the others queue. Loaded
 // files keep their worker in LRU order while the memory budget allows. Ending a worker is the only
 // way to cancel a load or to free its memory, because wasm memory never shrinks. Starting one takes
 // longer than reading a small file, so an idle worker with little memory reads the next file.
@@ -12,6 +13,9 @@ import type { Modules, PreparedWorker } from "./wasm.js";
 
 /** Maximum number of workers: loading at once, and kept when loaded. */
 const MAX_WORKERS = 8;
+
+/** Bytes up to which a file is read so fast that messages take as long. */
+const SMALL_BYTES = 256 << 10;
 
 /** Bytes of the largest file that is not worth starting threads for. */
 const SINGLE_THREAD_BYTES = 64 << 20;
@@ -51,8 +55,8 @@ export class RankPool {
   #focused: RankFile | null = null;
   /** Reference counts of files whose worker must not be evicted. */
   readonly #acquired = new Map<RankFile, number>();
-  /** A prepared worker for the next load. */
-  #spare: PreparedWorker | null;
+  /** Prepared workers for the next loads; one, if no file waits. */
+  #spares: PreparedWorker[];
   /** Files whose worker has crashed. Their next worker has one thread. */
   readonly #crashed = new WeakSet<RankFile>();
 
@@ -60,7 +64,7 @@ export class RankPool {
     this.#workers = workers;
     this.#events = events;
     this.#limit = Math.min(Math.max(cores, 1), MAX_WORKERS);
-    this.#spare = workers.spawn({ early: true });
+    this.#spares = [workers.spawn({ early: true })];
   }
 
   /** Queues these files in this order. */
@@ -131,14 +135,13 @@ export class RankPool {
   /** Ends all workers but a spare one. */
   clear(): void {
     this.#endAll();
-    this.#spare ??= this.#workers.spawn();
+    this.#keepSpare();
   }
 
   /** Ends all workers. */
   destroy(): void {
     this.#endAll();
-    this.#spare?.end();
-    this.#spare = null;
+    for (const spare of this.#spares.splice(0)) spare.end();
   }
 
   #endAll(): void {
@@ -164,12 +167,25 @@ export class RankPool {
   }
 
   #fill(): void {
-    while (this.#loading.size < this.#limit) {
-      const file = this.#queue.shift();
-      if (file === undefined) break;
+    for (;;) {
+      const [file] = this.#queue;
+      if (file === undefined || this.#loading.size >= this.#limitOf(file)) break;
+      this.#queue.shift();
       this.#start(file);
     }
-    if (this.#queue.length === 0 && this.#loading.size === 0) this.#spare ??= this.#workers.spawn();
+    if (this.#queue.length === 0 && this.#loading.size === 0) this.#keepSpare();
+  }
+
+  /** Workers of small files wait for messages half of their time, so twice as many are at work. */
+  #limitOf({ source: { bytes } }: RankFile): number {
+    const isSmall = bytes > 0 && bytes <= SMALL_BYTES;
+    return isSmall ? Math.min(2 * this.#limit, MAX_WORKERS) : this.#limit;
+  }
+
+  /** Keeps one worker for the next file. */
+  #keepSpare(): void {
+    if (this.#spares.length === 0) this.#spares.push(this.#workers.spawn());
+    for (const spare of this.#spares.splice(1)) spare.end();
   }
 
   #start(file: RankFile): void {
@@ -199,22 +215,20 @@ export class RankPool {
     file.client.value = client;
   }
 
-  /** The spare worker; a worker with threads for a large file that has several cores to itself. */
+  /** A spare worker; a worker with threads for a large file that has several cores to itself. */
   #worker(file: RankFile): PreparedWorker {
     const threads = Math.floor(this.#limit / (this.#loading.size + this.#queue.length + 1));
     const threaded =
       threads > 1 && file.source.bytes > SINGLE_THREAD_BYTES && this.#workers.single === null;
     if (threaded && !this.#crashed.has(file)) return this.#workers.spawn({ threads });
-    const spare = this.#takeSpare();
-    return spare ?? this.#workers.spawn();
+    return this.#takeSpare() ?? this.#workers.spawn();
   }
 
   #takeSpare(): PreparedWorker | null {
-    const spare = this.#spare;
-    this.#spare = null;
+    const spare = this.#spares.pop() ?? null;
     if (spare?.broken !== true) return spare;
     spare.end();
-    return null;
+    return this.#takeSpare();
   }
 
   async #ready(file: RankFile, client: RankClient, loaded: Loaded): Promise<void> {
@@ -250,12 +264,12 @@ export class RankPool {
     this.#events.failed(file, failure);
   }
 
-  /** Takes the worker of a loaded file for the next one, or ends it. */
+  /** Takes the worker of a loaded file for a queued one, or ends it. */
   #retire(file: RankFile): void {
-    const wanted = this.#queue.length > 0 && this.#spare === null;
+    const wanted = this.#queue.length > this.#spares.length;
     const prepared = wanted ? file.client.peek()?.handOver() : null;
     if (prepared) {
-      this.#spare = prepared;
+      this.#spares.push(prepared);
       file.client.value = null;
     }
     this.#end(file);

@@ -11,6 +11,7 @@ export const rail = `
 .rail-title { flex: none; padding: 9px 14px 7px; font-size: 12px; }
 .rail-progress { float: right; color: var(--dim); font-weight: 400; }
 .rail-list { flex: 1; min-height: 0; overflow: auto; padding-bottom: 8px; }
+.rail-list > .chunk:empty { height: calc(var(--rows) * 28px); }
 .rail-skipped {
   flex: none;
   margin: 0;
@@ -112,6 +113,8 @@ export const rail = `
   }
   .rail-title { display: none; }
   .rail-list { display: flex; padding: 0; overflow: auto hidden; scrollbar-width: none; }
+  .rail-list > .chunk { display: flex; flex: none; }
+  .rail-list > .chunk:empty { width: calc(var(--rows) * 120px); height: auto; }
   .rail-group { flex: none; align-self: center; padding: 0 4px 0 12px; }
   .rank {
     flex: none;

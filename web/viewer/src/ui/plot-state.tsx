@@ -57,7 +57,7 @@ function Compiling() {
 /** No rank is ready yet, or none could be read. */
 function Waiting({ runs }: Uses<"runs">) {
   const files = runs.run.value?.files ?? [];
-  const failed = files.every((file) => file.load.value.state === "error");
+  const failed = runs.tally.value.failed === files.length;
   if (files.length === 0)
     return (
       <Message

@@ -4,6 +4,7 @@ import { Fragment } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Row, Run } from "../run.js";
 import type { Uses } from "../stores.js";
+import { Chunks } from "./chunks.js";
 import { MiddleCut } from "./middle-cut.js";
 
 const STEPS: Record<string, number> = { ArrowUp: -1, ArrowDown: 1, ArrowLeft: -1, ArrowRight: 1 };
@@ -17,7 +18,8 @@ export function Rail({ runs, selection, workspace, run }: RailProperties) {
 
   // Scrolls the focused row into view. It takes the keyboard focus if the list has it.
   useEffect(() => {
-    const row = list.current?.querySelectorAll<HTMLElement>("[role=option]")[focused];
+    if (focused < 0) return;
+    const row = list.current?.querySelector<HTMLElement>("[role=option][aria-selected=true]");
     row?.scrollIntoView({ block: "nearest", inline: "nearest" });
     if (list.current?.matches(":focus-within")) row?.focus({ preventScroll: true });
   }, [focused]);
@@ -43,26 +45,36 @@ export function Rail({ runs, selection, workspace, run }: RailProperties) {
         ref={list}
         onKeyDown={keydown}
       >
-        {rows.map((row, index) => {
-          const { group } = row.file.planned;
-          return (
-            <Fragment key={`${row.file.planned.file}/${row.part}`}>
-              {group !== "" && group !== rows[index - 1]?.file.planned.group && (
-                <div class="rail-group" role="presentation" title={group}>
-                  {group}
-                </div>
-              )}
-              <RankRow
-                selection={selection}
-                workspace={workspace}
-                compiled={runs.modules.compiled.value}
-                row={row}
-                selected={index === focused}
-                reachable={index === Math.max(focused, 0)}
-              />
-            </Fragment>
-          );
-        })}
+        <Chunks
+          of="list"
+          count={rows.length}
+          pinned={Math.max(focused, 0)}
+          scroller={list}
+          row={(index) => {
+            const row = rows[index];
+            if (!row) return null;
+            const { group } = row.file.planned;
+            return (
+              <Fragment key={`${row.file.planned.file}/${row.part}`}>
+                {group !== "" && group !== rows[index - 1]?.file.planned.group && (
+                  <div class="rail-group" role="presentation" title={group}>
+                    {group}
+                  </div>
+                )}
+                <RankRow
+                  selection={selection}
+                  workspace={workspace}
+                  compiled={runs.modules.compiled.value}
+                  row={row}
+                  place={index + 1}
+                  all={rows.length}
+                  selected={index === focused}
+                  reachable={index === Math.max(focused, 0)}
+                />
+              </Fragment>
+            );
+          }}
+        />
       </div>
       {run.skippedText && (
         <p class="rail-skipped" data-testid="skipped-files" data-value={run.skippedText.value}>
@@ -75,7 +87,7 @@ export function Rail({ runs, selection, workspace, run }: RailProperties) {
 
 /** The number of files that are read, until all are. */
 function RunProgress({ runs, all }: Uses<"runs"> & { all: number }) {
-  const left = runs.unread.value;
+  const left = runs.tally.value.unread;
   if (left === 0 || all === 1) return null;
   return (
     <span class="rail-progress" role="status">
@@ -88,12 +100,15 @@ type RankRowProperties = Uses<"selection" | "workspace"> & {
   row: Row;
   /** Whether the worker's module is compiled. */
   compiled: boolean;
+  /** Its place among `all` rows. */
+  place: number;
+  all: number;
   selected: boolean;
   reachable: boolean;
 };
 
 function RankRow(properties: RankRowProperties) {
-  const { selection, workspace, row, compiled, selected, reachable } = properties;
+  const { selection, workspace, row, compiled, place, all, selected, reachable } = properties;
   const { file } = row;
   const { state } = file.load.value;
   const views = workspace.value;
@@ -103,6 +118,8 @@ function RankRow(properties: RankRowProperties) {
       class="rank"
       role="option"
       aria-selected={selected}
+      aria-posinset={place}
+      aria-setsize={all}
       tabIndex={reachable ? 0 : -1}
       title={file.path}
       data-testid="rank-row"

@@ -44,15 +44,20 @@ export class Comparing {
   readonly a = computed(() => this.#a());
   readonly #owners: ComparingOwners;
   /** The baseline and the row that is compared with it, unless the user chooses. */
-  readonly #usual = computed(() =>
-    pairOf(
-      this.#owners.runs.rows.value.map((row) => {
-        const load = row.file.load.value;
-        const peak = load.state === "ready" ? load.loaded.parts[row.part]?.peak : null;
+  readonly #usual = computed(() => {
+    const { rows, changes } = this.#owners.runs;
+    void changes.value;
+    const peakOf = ({ file, part }: Row) => {
+      const load = file.load.peek();
+      return load.state === "ready" ? load.loaded.parts[part]?.peak : null;
+    };
+    return pairOf(
+      rows.value.map((row) => {
+        const peak = peakOf(row);
         return { row, peak: peak ? BigInt(peak.raw) : null };
       }),
-    ),
-  );
+    );
+  });
   readonly #open = signal(false);
   /** The visible rows of the table of call stacks. */
   readonly #visible = signal({ from: 0, count: 60 });
@@ -169,11 +174,13 @@ export class Comparing {
   }
 
   #follow(): void {
-    const [a, b, band] = [this.a.value, this.b.value, this.band.value];
+    const isOpen = this.#open.value;
+    const [a, b] = isOpen ? [this.a.value, this.b.value] : [null, null];
+    const band = this.band.value;
     const focus = this.#owners.selection.focus.value;
     const device =
       focus?.file === b?.file && focus?.part === b?.part ? (focus?.device ?? null) : null;
-    const ready = this.#open.value && a !== null && b !== null && !isSame(a, b);
+    const ready = a !== null && b !== null && !isSame(a, b);
     this.#comparisons += 1;
     const latest = this.#comparisons;
     untracked(() => {

@@ -6,7 +6,7 @@ import type { RankFile } from "../client/rank-file.js";
 import type { Focus } from "../run.js";
 import type { ViewUses } from "./workspace.js";
 
-type FirstLookOwners = ViewUses<"loader" | "selection" | "navigation" | "ranks">;
+type FirstLookOwners = ViewUses<"runs" | "loader" | "selection" | "navigation" | "ranks">;
 
 export class FirstLook {
   readonly #owners: FirstLookOwners;
@@ -26,7 +26,7 @@ export class FirstLook {
   }
 
   #follow(): void {
-    const { loader, selection, navigation, ranks } = this.#owners;
+    const { runs, loader, selection, navigation, ranks } = this.#owners;
     const files = loader.opened.value;
     if (files !== this.#files) {
       this.#files = files;
@@ -37,12 +37,8 @@ export class FirstLook {
     this.#first ??= focus;
     const isChosen = focus !== this.#first || navigation.view.value !== "overview";
     const overview = ranks.overview.value;
-    const known = files.filter((file) => !file.skipped);
-    const cards = known.flatMap((file) => file.cards.value ?? []).filter((card) => card !== null);
-    const isRead = known.every(
-      (file) => file.load.value.state === "error" || file.cards.value !== null,
-    );
-    if (!isChosen && (!isRead || !overview || overview.rows.length < cards.length)) return;
+    const { waiting, cards } = runs.tally.value;
+    if (!isChosen && (waiting > 0 || !overview || overview.rows.length < cards)) return;
     const worst = overview?.worst ?? null;
     const row = worst === null ? null : ranks.rowOf(worst)?.row;
     untracked(() => {

@@ -1,13 +1,17 @@
 // The overview of all ranks: peak by category, reserved and final memory, findings, usage over
 // time.
 
+import { useRef } from "preact/hooks";
 import type { OverviewRow, RankCard, RankSort } from "../generated/protocol.js";
 import { SPARK } from "../generated/protocol.js";
 import type { Row } from "../run.js";
+import { Chunks } from "../ui/chunks.js";
 import { LoadAgain } from "../ui/messages.js";
 import { CategoryBars } from "./category-bars.js";
 import type { ViewUses } from "./workspace.js";
 
+/** Differences between ranks that are listed above the table. All are in Anomalies. */
+const MAX_OUTLIERS = 20;
 const BARS = "peak by category (gray: reserved)";
 
 const RANK: readonly [RankSort, string] = ["rank", "rank"];
@@ -23,14 +27,17 @@ type OverviewProperties = ViewUses<
 >;
 
 export function Overview(owners: OverviewProperties) {
-  const { runs, selection, appearance, ranks, steps } = owners;
+  const { runs, selection, navigation, appearance, ranks, steps } = owners;
   const overview = ranks.overview.value;
   const rows = runs.rows.value;
-  const waiting = rows.filter(
-    ({ file }) => file.cards.value === null && file.load.value.state !== "error",
-  ).length;
-  const failed = rows.filter(({ file }) => file.load.value.state === "error");
-  const first = overview?.rows[0] && ranks.rowOf(overview.rows[0].key);
+  const { waiting, failed } = runs.tally.value;
+  const known = overview?.rows ?? [];
+  const others = rows.filter(({ file, part }) => !file.cards.peek()?.[part]);
+  const scroller = useRef<HTMLDivElement>(null);
+  const focus = selection.focus.value;
+  const focusedKey = focus && ranks.keyOf(focus);
+  const focused = known.findIndex(({ key }) => key === focusedKey);
+  const first = known[0] && ranks.rowOf(known[0].key);
   return (
     <div class="overview">
       <div class="toolbar">
@@ -40,13 +47,13 @@ export function Overview(owners: OverviewProperties) {
         {first && <Categories appearance={appearance} card={first.card} />}
         {waiting > 0 && (
           <span class="toolbar-end dim" role="status">
-            {rows.length - waiting - failed.length} of {rows.length} read
+            {rows.length - waiting - failed} of {rows.length} read
           </span>
         )}
       </div>
       {overview && overview.outliers.length > 0 && (
         <ul class="outliers" aria-label="Differences between ranks">
-          {overview.outliers.map((finding) => (
+          {overview.outliers.slice(0, MAX_OUTLIERS).map((finding) => (
             <li key={finding.id + finding.path}>
               <button
                 type="button"
@@ -60,12 +67,19 @@ export function Overview(owners: OverviewProperties) {
               </button>
             </li>
           ))}
+          {overview.outliers.length > MAX_OUTLIERS && (
+            <li>
+              <button type="button" class="link" onClick={() => navigation.open("anomalies")}>
+                Show the others
+              </button>
+            </li>
+          )}
         </ul>
       )}
-      <div class="grid-scroll">
-        <table class="grid ranks">
+      <div class="grid-scroll" ref={scroller}>
+        <table class="grid ranks" aria-rowcount={known.length + others.length + 1}>
           <thead>
-            <tr>
+            <tr aria-rowindex={1}>
               <Head ranks={ranks} column={RANK} />
               <th scope="col" title={BARS}>
                 {BARS}
@@ -76,22 +90,24 @@ export function Overview(owners: OverviewProperties) {
               <th scope="col">usage over time</th>
             </tr>
           </thead>
-          <tbody>
-            {(overview?.rows ?? []).map((row) => {
-              const entry = ranks.rowOf(row.key);
-              return entry && <Rank key={row.key} {...owners} shown={row} {...entry} />;
-            })}
-            {rows
-              .filter(({ file, part }) => !file.cards.value?.[part])
-              .map((row) => (
-                <Pending
-                  key={`${row.file.planned.file}/${row.part}`}
-                  runs={runs}
-                  selection={selection}
-                  row={row}
-                />
-              ))}
-          </tbody>
+          <Chunks
+            of="body"
+            count={known.length + others.length}
+            pinned={focused}
+            scroller={scroller}
+            row={(index) => {
+              const [shown, other] = [known[index], others[index - known.length]];
+              const entry = shown && ranks.rowOf(shown.key);
+              const place = index + 2;
+              if (shown && entry)
+                return <Rank key={shown.key} {...owners} shown={shown} {...entry} place={place} />;
+              if (!other) return null;
+              const key = `${other.file.planned.file}/${other.part}`;
+              return (
+                <Pending key={key} runs={runs} selection={selection} row={other} place={place} />
+              );
+            }}
+          />
         </table>
       </div>
     </div>
@@ -132,9 +148,11 @@ type RankProperties = ViewUses<"selection" | "navigation" | "appearance"> & {
   shown: OverviewRow;
   row: Row;
   card: RankCard;
+  place: number;
 };
 
-function Rank({ selection, navigation, appearance, shown, row, card }: RankProperties) {
+function Rank(properties: RankProperties) {
+  const { selection, navigation, appearance, shown, row, card, place } = properties;
   const load = row.file.load.value;
   const [requested, , , reserved] = card.bands;
   const look = () => selection.look(row);
@@ -148,6 +166,7 @@ function Rank({ selection, navigation, appearance, shown, row, card }: RankPrope
       data-testid="overview-row"
       data-path={card.path}
       data-outlier={shown.outlier !== ""}
+      aria-rowindex={place}
       aria-selected={selection.isFocused(row)}
       onClick={look}
       onDblClick={open}
@@ -225,12 +244,19 @@ const STATES = {
   empty: "nothing was allocated on any device",
 };
 
+type PendingProperties = ViewUses<"runs" | "selection"> & { row: Row; place: number };
+
 /** A rank that is being read, or could not be read. */
-function Pending({ runs, selection, row }: ViewUses<"runs" | "selection"> & { row: Row }) {
+function Pending({ runs, selection, row, place }: PendingProperties) {
   const load = row.file.load.value;
   const progress = row.file.progress.value;
   return (
-    <tr class="rank-line" data-state={load.state} onClick={() => selection.look(row)}>
+    <tr
+      class="rank-line"
+      data-state={load.state}
+      aria-rowindex={place}
+      onClick={() => selection.look(row)}
+    >
       <th scope="row">{row.label}</th>
       <td class="dim" colSpan={6}>
         {load.state === "error" ? (

@@ -1,6 +1,6 @@
 // Sends the cards of ranks to the coordinator as they are computed, and keeps its overview.
 
-import { effect, type Signal, signal, untracked } from "@preact/signals";
+import { computed, effect, type Signal, signal, untracked } from "@preact/signals";
 import type { RankFile } from "../client/rank-file.js";
 import type {
   Overview,
@@ -10,7 +10,7 @@ import type {
   RunCard,
   RunQuery,
 } from "../generated/protocol.js";
-import { failureOf, type Row } from "../run.js";
+import { failureOf, type Row, rowsOf } from "../run.js";
 import type { Uses } from "../stores.js";
 
 /**
@@ -18,8 +18,9 @@ import type { Uses } from "../stores.js";
  */
 const MAX_PARTS = 64;
 
-/** The longest pause between two batches of cards. */
-const MAX_PAUSE_MS = 500;
+/** The longest pause between two batches of cards, and the pause by the time of a batch. */
+const MAX_PAUSE_MS = 2000;
+const PAUSE = 10;
 
 type RanksOwners = Uses<"runs" | "status">;
 
@@ -29,6 +30,7 @@ export class Ranks {
     sort: "rank",
     descending: false,
   });
+  readonly #byKey = computed(() => new Map(this.overview.value?.rows.map((row) => [row.key, row])));
   readonly #owners: RanksOwners;
   readonly #cards = new Map<number, { file: RankFile; card: RankCard; group: string }>();
   readonly #stop: () => void;
@@ -67,18 +69,17 @@ export class Ranks {
   /** The row of the rail for a row of the overview. */
   rowOf(key: number): { row: Row; card: RankCard } | null {
     const entry = this.#cards.get(key);
-    const row =
-      entry &&
-      this.#owners.runs.rows
-        .peek()
-        .find(({ file, part }) => file === entry.file && part === key % MAX_PARTS);
+    const row = entry && rowsOf(entry.file)[key % MAX_PARTS];
     return entry && row ? { row, card: entry.card } : null;
+  }
+
+  keyOf({ file, part }: Pick<Row, "file" | "part">): number {
+    return file.planned.file * MAX_PARTS + part;
   }
 
   /** The row of the overview for a row of the rail. */
   overviewOf({ file, part }: Row): OverviewRow | undefined {
-    const key = file.planned.file * MAX_PARTS + part;
-    return this.overview.value?.rows.find((row) => row.key === key);
+    return this.#byKey.value.get(this.keyOf({ file, part }));
   }
 
   /** Follows the cards of the run's files. A new worker of the coordinator gets all of them. */
@@ -127,7 +128,7 @@ export class Ranks {
     const cards: RunCard[] = [];
     for (const file of this.#fresh) {
       for (const [part, card] of (file.cards.peek() ?? []).entries()) {
-        const key = file.planned.file * MAX_PARTS + part;
+        const key = this.keyOf({ file, part });
         const { group } = file.planned;
         // Adding files may change the groups of other files.
         if (card === null || this.#cards.get(key)?.group === group) continue;
@@ -137,7 +138,7 @@ export class Ranks {
     }
     this.#fresh.clear();
     if (cards.length > 0) await this.#compare({ cards: { cards } });
-    this.#pauseMs = Math.min(2 * (performance.now() - began), MAX_PAUSE_MS);
+    this.#pauseMs = Math.min(PAUSE * (performance.now() - began), MAX_PAUSE_MS);
     this.#timer = this.#fresh.size > 0 ? setTimeout(() => void this.#send(), this.#pauseMs) : null;
   }
 
