@@ -6,14 +6,18 @@ import type { Page } from "@playwright/test";
 export const WORKER = /\/assets\/worker-[^/]*\.js$/;
 
 /** How a worker may end. */
-export type End = "throw" | "panic" | "outgrow" | "overflow";
+export type End = "throw" | "panic" | "outgrow" | "overflow" | "silence";
 
 /**
  * Runs before the script of a worker, and ends the worker on request: "throw" at once outside of
- * any query, the others with a WebAssembly trap in the next step.
+ * any query, "silence" without a word, the others with a WebAssembly trap in the next step.
  */
 const PRELUDE = `
 const fault = { path: "", armed: "" };
+const post = globalThis.postMessage;
+globalThis.postMessage = (...message) => {
+  if (fault.armed !== "silence") post(...message);
+};
 addEventListener("message", ({ data }) => {
   if (data.kind === "load") fault.path = data.path;
   if (data.kind === "run") fault.path = "coordinator";
@@ -37,8 +41,8 @@ WebAssembly.instantiate = async (module, imports) => {
   const wrapped = { ...instance.exports };
   for (const name of ["rankworker_step", "runworker_handle"]) {
     wrapped[name] = (...rest) => {
-      const end = fault.armed;
-      fault.armed = "";
+      const end = fault.armed === "silence" ? "" : fault.armed;
+      if (end) fault.armed = "";
       const panic = PANICS[end];
       if (panic) console.error("panicked at " + panic + "\\n\\nStack:\\n\\nat many frames");
       if (end === "outgrow") instance.exports.memory.grow(16_400);

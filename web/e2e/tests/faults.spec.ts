@@ -122,6 +122,44 @@ test("a worker that throws or has no more memory says so on its row", async ({ v
   }
 });
 
+test("a worker that goes silent is given up after a minute, one that is slow is not", async ({
+  viewer,
+  page,
+}) => {
+  await page.clock.install();
+  await fragile(page);
+  const views = await two(viewer);
+  await views.setState({ drawer: "blocks" });
+  const table = views.table("blocks");
+  await table.expectTotal(cli("blocks", REAL).total);
+  const progress = page.getByRole("progressbar", { name: "Computing" });
+  await expect(progress).toHaveCount(0);
+  await end(page, "rank0.pickle.gz", "silence");
+  await pane(page, "blocks").getByRole("button", { name: "lifetime" }).click();
+  await expect(progress).toBeVisible();
+  // Half a minute of silence may be work.
+  const pass = async (questions: number) => {
+    for (let asked = 0; asked < questions; asked += 1) {
+      await page.clock.runFor(5000);
+      // Lets the workers that live answer.
+      await page.evaluate(() => new Promise((done) => requestAnimationFrame(done)));
+    }
+  };
+  await pass(6);
+  await viewer.expectRow("rank0.pickle.gz", "ready");
+  await pass(8);
+  await expectWords(viewer, "rank0.pickle.gz", /A worker has not answered for a minute/);
+  await expect(pane(page, "blocks")).toContainText("rank0.pickle.gz is not loaded");
+  // The worker beside it lives, and a new one reads the file.
+  await viewer.expectRow("rank1.pickle", "ready");
+  await viewer.row("rank1.pickle").click();
+  await table.expectTotal(cli("blocks", SMALL).total);
+  await viewer.row("rank0.pickle.gz").click();
+  await again(page).click();
+  await viewer.expectRow("rank0.pickle.gz", "ready");
+  await table.expectTotal(cli("blocks", REAL).total);
+});
+
 test("a coordinator that stops is replaced, and gets the files again", async ({ viewer, page }) => {
   viewer.expectedErrors.push("panicked at");
   await fragile(page);

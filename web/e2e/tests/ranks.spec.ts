@@ -68,7 +68,8 @@ test("128 ranks are read, counted and sorted while the page answers", async ({ v
     return { counted, longest: beat.longest };
   });
   expect(longest, "the longest pause").toBeLessThan(Math.max(1000, all / 3));
-  expect(counted.length, "steps of the count").toBeGreaterThan(10);
+  // The count moves up to ten times a second.
+  expect(counted.length, "steps of the count").toBeGreaterThan(Math.min(10, all / 250));
   let before = 0;
   for (const [said, ready] of counted) {
     const [, read, of] = /^(\d+) of (\d+) read$/.exec(said) ?? [];

@@ -151,7 +151,7 @@ export const tables = `
 .grid tbody th { font-weight: 400; text-align: left; white-space: nowrap; }
 .grid td, .grid tbody th { height: 28px; padding: 0 8px; border-bottom: 1px solid var(--line); }
 .grid th:first-child { padding-left: 14px; }
-.grid > .chunk:empty { display: block; height: calc(var(--rows) * 29px); }
+.grid > .chunk:empty { display: block; height: calc(var(--rows) * 28px); }
 .sheet {
   width: min(720px, calc(100cqw - 24px));
   max-height: min(680px, calc(100% - 24px));

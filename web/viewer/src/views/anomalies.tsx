@@ -1,34 +1,27 @@
 // The findings by severity, then what could not be looked for. A click jumps to a finding.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { FindingRow } from "../generated/protocol.js";
 import { type Row, rowName } from "../run.js";
 import { Finding } from "./finding.js";
 import { saveTable } from "./save.js";
 import type { ViewUses } from "./workspace.js";
 
-/** Findings that are shown at first, and with each further step. */
-const PAGE = 200;
-
 type AnomaliesProperties = ViewUses<"runs" | "selection" | "navigation" | "queries" | "steps">;
 
 export function Anomalies({ runs, selection, navigation, queries, steps }: AnomaliesProperties) {
   const list = useRef<HTMLUListElement>(null);
-  const [shown, setShown] = useState(PAGE);
   const wanted = navigation.shownFinding.value;
-  const findings = queries.allFindings.value;
-  const at = wanted === null ? -1 : (findings?.findIndex(({ id }) => id === wanted) ?? -1);
-  const length = Math.max(shown, at + 1);
   useEffect(() => {
     if (wanted === null) return;
     const cards = [...(list.current?.querySelectorAll<HTMLElement>("[data-id]") ?? [])];
     const card = cards.find((each) => each.getAttribute("data-id") === wanted);
     if (!card) return;
     navigation.shownFinding.value = null;
-    setShown(length);
     card.scrollIntoView({ block: "nearest" });
     card.querySelector<HTMLElement>(".finding-open")?.focus({ preventScroll: true });
   });
+  const findings = queries.allFindings.value;
   const rows = runs.rows.value;
   if (findings === null)
     return (
@@ -69,7 +62,7 @@ export function Anomalies({ runs, selection, navigation, queries, steps }: Anoma
       </div>
       <div class="findings">
         <ul aria-label="Anomalies" ref={list}>
-          {findings.slice(0, length).map((finding) => (
+          {findings.map((finding) => (
             <li key={`${finding.path} ${finding.id}`}>
               <Finding
                 finding={finding}
@@ -79,11 +72,6 @@ export function Anomalies({ runs, selection, navigation, queries, steps }: Anoma
             </li>
           ))}
         </ul>
-        {findings.length > length && (
-          <button type="button" class="link" onClick={() => setShown(length + PAGE)}>
-            Show more
-          </button>
-        )}
         <BlindSpots sentences={blindSpots} />
       </div>
     </div>

@@ -32,7 +32,7 @@ export function Overview(owners: OverviewProperties) {
   const rows = runs.rows.value;
   const { waiting, failed } = runs.tally.value;
   const known = overview?.rows ?? [];
-  const others = rows.filter(({ file, part }) => !file.cards.peek()?.[part]);
+  const others = rows.filter((row) => ranks.overviewOf(row) === undefined);
   const scroller = useRef<HTMLDivElement>(null);
   const focus = selection.focus.value;
   const focusedKey = focus && ranks.keyOf(focus);
@@ -250,6 +250,7 @@ type PendingProperties = ViewUses<"runs" | "selection"> & { row: Row; place: num
 function Pending({ runs, selection, row, place }: PendingProperties) {
   const load = row.file.load.value;
   const progress = row.file.progress.value;
+  const isEmpty = load.state === "ready" && row.file.cards.value?.[row.part] === null;
   return (
     <tr
       class="rank-line"
@@ -265,8 +266,7 @@ function Pending({ runs, selection, row, place }: PendingProperties) {
             {load.again && <LoadAgain runs={runs} file={row.file} class="link" />}
           </>
         ) : (
-          (progress?.text ??
-          STATES[load.state === "ready" && row.file.cards.value ? "empty" : load.state])
+          (progress?.text ?? STATES[isEmpty ? "empty" : load.state])
         )}
       </td>
     </tr>

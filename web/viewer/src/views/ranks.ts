@@ -93,7 +93,14 @@ export class Ranks {
         this.#cards.clear();
       }
       const files = new Set(run?.files);
-      if ([...this.#followed.keys()].some((file) => !files.has(file))) {
+      const gone = new Set([...this.#followed.keys()].filter((file) => !files.has(file)));
+      for (const file of gone) {
+        this.#followed.get(file)?.();
+        this.#followed.delete(file);
+        this.#fresh.delete(file);
+      }
+      // A file that turned out to be no snapshot leaves the run without cards.
+      if ([...this.#cards.values()].some(({ file }) => gone.has(file))) {
         this.#leave();
         this.#cards.clear();
         this.overview.value = null;
