@@ -122,7 +122,7 @@ test("a worker that throws or has no more memory says so on its row", async ({ v
   }
 });
 
-test("a worker that goes silent is given up after a minute, one that is slow is not", async ({
+test("a worker that is silent for a minute is given up, and the others stay", async ({
   viewer,
   page,
 }) => {
@@ -137,7 +137,7 @@ test("a worker that goes silent is given up after a minute, one that is slow is 
   await end(page, "rank0.pickle.gz", "silence");
   await pane(page, "blocks").getByRole("button", { name: "lifetime" }).click();
   await expect(progress).toBeVisible();
-  // Half a minute of silence may be work.
+  // Half a minute of silence may be a long step.
   const pass = async (questions: number) => {
     for (let asked = 0; asked < questions; asked += 1) {
       await page.clock.runFor(5000);
