@@ -162,12 +162,12 @@ fn groups(ranks: &[RankFacts], run: &[usize]) -> Vec<Vec<usize>> {
     let mut without_stacks: Option<usize> = None;
     for &rank in run {
         let mut stacks: Vec<u64> = ranks[rank].by_stack.iter().map(|s| s.hash).collect();
-        stacks.sort_small_by_key(|&hash| hash);
+        stacks.sort_small();
         stacks.dedup();
         // Each group as often as it shares a stack with the rank.
         let of_stacks = stacks.iter().filter_map(|hash| with_stack.get(hash));
         let mut sharing: Vec<usize> = of_stacks.flatten().copied().collect();
-        sharing.sort_small_by_key(|&group| group);
+        sharing.sort_small();
         let is_alike = |shared: &&[usize]| {
             let all = sizes[shared[0]] + stacks.len() - shared.len();
             shared.len() * 5 >= all * 4
