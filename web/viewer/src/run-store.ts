@@ -70,6 +70,8 @@ export class RunStore {
   /** The files of the run, each with the end of what follows its state. */
   readonly #followed = new Map<RankFile, () => void>();
   readonly #unread = new Set<RankFile>();
+  /** Files that are unread or have no cards yet. */
+  readonly #unfinished = new Set<RankFile>();
   #counting: ReturnType<typeof setTimeout> | null = null;
   #counted = 0;
   readonly #stop: () => void;
@@ -108,6 +110,7 @@ export class RunStore {
       stop();
       this.#followed.delete(file);
       this.#unread.delete(file);
+      this.#unfinished.delete(file);
     }
     for (const file of files) {
       if (this.#followed.has(file)) continue;
@@ -115,7 +118,9 @@ export class RunStore {
         const { state } = file.load.value;
         if (state === "ready" || state === "error") this.#unread.delete(file);
         else this.#unread.add(file);
-        if (file.cards.value !== undefined) untracked(() => this.#changed());
+        if (state === "error" || file.cards.value !== null) this.#unfinished.delete(file);
+        else this.#unfinished.add(file);
+        untracked(() => this.#changed());
       });
       let names = file.names.peek();
       const rows = effect(() => {
@@ -130,11 +135,14 @@ export class RunStore {
     }
   }
 
+  /** Counts the files after a pause, and at once when all are finished. */
   #changed(): void {
-    if (this.#counting !== null) return;
+    const isLast = this.#unfinished.size === 0;
+    if (this.#counting !== null && !isLast) return;
+    if (this.#counting !== null) clearTimeout(this.#counting);
     const { least, most, each } = COUNT_MS;
     const pause = Math.min(most, Math.max(least, each * this.#followed.size));
-    const left = this.#counted + pause - performance.now();
+    const left = isLast ? 0 : this.#counted + pause - performance.now();
     this.#counting = setTimeout(() => {
       this.#counting = null;
       this.#counted = performance.now();

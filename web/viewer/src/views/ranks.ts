@@ -39,6 +39,7 @@ export class Ranks {
   /** Files whose cards the coordinator lacks. */
   readonly #fresh = new Set<RankFile>();
   #timer: ReturnType<typeof setTimeout> | null = null;
+  #sending = false;
   /**
    * Time until cards are sent. An answer has all rows of the run, so a large run sends its cards in
    * batches.
@@ -49,7 +50,15 @@ export class Ranks {
 
   constructor(owners: RanksOwners) {
     this.#owners = owners;
-    this.#stop = effect(() => this.#follow());
+    const stops = [
+      effect(() => this.#follow()),
+      effect(() => {
+        if (owners.runs.tally.value.waiting === 0) untracked(() => this.#finish());
+      }),
+    ];
+    this.#stop = () => {
+      for (const stop of stops) stop();
+    };
   }
 
   destroy(): void {
@@ -127,10 +136,25 @@ export class Ranks {
   #note(file: RankFile): void {
     if (file.cards.peek() === null) return;
     this.#fresh.add(file);
-    this.#timer ??= setTimeout(() => void this.#send(), this.#pauseMs);
+    this.#later(this.#pauseMs);
+  }
+
+  /** No more cards are to come. */
+  #finish(): void {
+    if (this.#timer === null) return;
+    clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#later(0);
+  }
+
+  #later(ms: number): void {
+    if (this.#timer === null && !this.#sending)
+      this.#timer = setTimeout(() => void this.#send(), ms);
   }
 
   async #send(): Promise<void> {
+    this.#timer = null;
+    this.#sending = true;
     const began = performance.now();
     const cards: RunCard[] = [];
     for (const file of this.#fresh) {
@@ -146,7 +170,9 @@ export class Ranks {
     this.#fresh.clear();
     if (cards.length > 0) await this.#compare({ cards: { cards } });
     this.#pauseMs = Math.min(PAUSE * (performance.now() - began), MAX_PAUSE_MS);
-    this.#timer = this.#fresh.size > 0 ? setTimeout(() => void this.#send(), this.#pauseMs) : null;
+    this.#sending = false;
+    const isLast = this.#owners.runs.tally.peek().waiting === 0;
+    if (this.#fresh.size > 0) this.#later(isLast ? 0 : this.#pauseMs);
   }
 
   async #compare(query: RunQuery): Promise<void> {
