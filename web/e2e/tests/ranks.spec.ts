@@ -69,7 +69,7 @@ test("128 ranks are read, counted and sorted while the page answers", async ({ v
   });
   expect(longest, "the longest pause").toBeLessThan(Math.max(1000, all / 3));
   // The count moves up to ten times a second.
-  expect(counted.length, "steps of the count").toBeGreaterThan(Math.min(10, all / 250));
+  expect(counted.length, "steps of the count").toBeGreaterThan(3);
   let before = 0;
   for (const [said, ready] of counted) {
     const [, read, of] = /^(\d+) of (\d+) read$/.exec(said) ?? [];
