@@ -156,6 +156,23 @@ def test_tables_are_taken_by_pyarrow(snapshot) -> None:
     ]
 
 
+def test_tensors_and_source_lines_are_those_beside_the_snapshot() -> None:
+    path = DATA / "beside" / "oom_1" / "rank3_memory_snapshot.pickle"
+    recorded = vramscope.open(path)
+    blocks = pyarrow.table(recorded.blocks).to_pylist()
+    named = [
+        (b["tensor_kind"], b["tensor_name"], b["tensor_shape"], b["tensor_dtype"])
+        for b in blocks
+        if b["tensor_name"] is not None
+    ]
+    assert ("optimizer_state", "2.bias.exp_avg", "[1024]", "float32") in named
+    told = [b["tensor"] for b in program("blocks", path)["blocks"] if "tensor" in b]
+    assert sorted(name for _, name, _, _ in named) == sorted(t["name"] for t in told)
+    sources = {row["source"] for row in pyarrow.table(recorded.stacks).to_pylist()}
+    assert "loss.backward()" in sources
+    assert "500.0 MiB are outside of PyTorch" in recorded.findings[0].text
+
+
 def test_tables_are_taken_by_duckdb(snapshot) -> None:
     blocks = snapshot.blocks
     connection = duckdb.connect()

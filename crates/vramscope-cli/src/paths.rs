@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{DirEntry, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
+use vramscope_report::sidecar;
 
 /// File name extensions for which folders are searched.
 const EXTENSIONS: [&str; 6] = ["pickle", "pkl", "pt", "gz", "html", "json"];
@@ -90,8 +91,13 @@ impl Search {
             if is_link && self.links == Links::Inside && !self.is_inside(&path) {
                 continue;
             }
-            let has_extension =
-                path.extension().and_then(|e| e.to_str()).is_some_and(|e| EXTENSIONS.contains(&e));
+            // The file beside a snapshot is read with the snapshot.
+            let is_beside = path.to_string_lossy().ends_with(sidecar::EXTENSION);
+            let has_extension = !is_beside
+                && path
+                    .extension()
+                    .and_then(|e| e.to_str())
+                    .is_some_and(|e| EXTENSIONS.contains(&e));
             match path.metadata() {
                 Ok(metadata) if metadata.is_dir() => self.folder(&path, metadata),
                 // Reading a pipe or a device would wait forever.

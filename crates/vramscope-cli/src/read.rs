@@ -14,6 +14,7 @@ use std::sync::Mutex;
 use std::thread;
 use vramscope_report::Target;
 use vramscope_report::device_name;
+use vramscope_report::sidecar;
 use vramscope_report::summary::{ErrorKind, ErrorSummary};
 use vramscope_report::{FileReader, LoadedFile, Rules, SnapshotEntry};
 use vramscope_units::grouped;
@@ -293,11 +294,38 @@ fn try_read_chunks(
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
         match file.read(&mut chunk).map_err(failure)? {
-            0 => return loader.finish(),
+            0 => {
+                let mut file = loader.finish()?;
+                beside(path, &mut file);
+                return Ok(file);
+            }
             n => {
                 loader.feed(&chunk[..n])?;
                 read(n as u64);
             }
+        }
+    }
+}
+
+/// Reads the file beside a snapshot, if there is one.
+fn beside(path: &Path, file: &mut LoadedFile) {
+    let Some(beside) = sidecar::path_of(&path.to_string_lossy()).map(PathBuf::from) else { return };
+    let Ok(metadata) = beside.metadata() else { return };
+    if !metadata.is_file() {
+        return;
+    }
+    let read = || {
+        let mut json = Vec::new();
+        let file = std::fs::File::open(&beside)?;
+        // One byte more than is accepted: the file may have grown.
+        file.take(sidecar::MAX_BYTES + 1).read_to_end(&mut json)?;
+        Ok(json)
+    };
+    let json: std::io::Result<Vec<u8>> = read();
+    for entry in &mut file.entries {
+        match &json {
+            Ok(json) => entry.set_sidecar(json),
+            Err(error) => entry.refuse_sidecar(error.to_string()),
         }
     }
 }

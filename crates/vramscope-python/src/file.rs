@@ -212,7 +212,7 @@ impl File {
     fn stacks(&self, py: Python<'_>, entry: u32) -> PyResult<Table> {
         let entry = self.loaded.entries.get(entry as usize);
         let entry = entry.ok_or_else(|| wrong("no such snapshot"))?;
-        py.detach(|| table::stacks(&entry.snapshot))
+        py.detach(|| table::stacks(entry))
     }
 }
 

@@ -18,8 +18,8 @@ use std::sync::Arc;
 use vramscope_report::blocks::record;
 use vramscope_report::events::event_record;
 use vramscope_report::segments::segments as segment_report;
-use vramscope_report::{BlockPlaces, Target, frames};
-use vramscope_snapshot::{Snapshot, StackId};
+use vramscope_report::{BlockPlaces, FrameRecord, SnapshotEntry, Target, TensorRecord, frames};
+use vramscope_snapshot::StackId;
 
 /// A table. `__arrow_c_stream__` hands it to other libraries.
 #[pyclass(frozen, module = "vramscope._vramscope")]
@@ -163,6 +163,16 @@ pub(crate) fn blocks(target: Target<'_>) -> PyResult<Table> {
     table.some_u32s("stack", trace.blocks.iter().map(|block| stack(block.stack)));
     table.names("user_metadata", rows.iter().map(|row| row.user_metadata.as_deref()));
     table.names("annotations", annotations.iter().map(Option::as_deref));
+    let tensors: Vec<_> = rows.iter().map(|row| row.tensor).collect();
+    let shapes: Vec<Option<String>> =
+        tensors.iter().map(|tensor| tensor.map(TensorRecord::shape_text)).collect();
+    let kinds = tensors.iter().map(|tensor| tensor.map(|tensor| tensor.kind.as_str()));
+    table.names("tensor_kind", kinds);
+    let names = tensors.iter().map(|tensor| tensor.map(|tensor| tensor.name.as_str()));
+    table.names("tensor_name", names);
+    table.names("tensor_shape", shapes.iter().map(Option::as_deref));
+    let dtypes = tensors.iter().map(|tensor| tensor.map(|tensor| tensor.dtype.as_str()));
+    table.names("tensor_dtype", dtypes);
     table.table()
 }
 
@@ -212,7 +222,8 @@ pub(crate) fn segments(target: Target<'_>) -> PyResult<Table> {
 }
 
 /// The call stacks of a snapshot: a row for each frame, innermost first.
-pub(crate) fn stacks(snapshot: &Snapshot) -> PyResult<Table> {
+pub(crate) fn stacks(entry: &SnapshotEntry) -> PyResult<Table> {
+    let snapshot = &entry.snapshot;
     let ids = 1..snapshot.stacks.len() as u32;
     let rows: Vec<_> = ids
         .flat_map(|id| (0..).zip(frames(snapshot, StackId(id))).map(move |(d, f)| (id, d, f)))
@@ -224,5 +235,7 @@ pub(crate) fn stacks(snapshot: &Snapshot) -> PyResult<Table> {
     table.names("file", rows.iter().map(|(.., frame)| Some(frame.file.as_ref())));
     table.u32s("line", rows.iter().map(|(.., frame)| frame.line));
     table.bools("is_framework", rows.iter().map(|(.., frame)| frame.is_framework()));
+    let source = |frame: &FrameRecord<'_>| entry.sidecar()?.source(&frame.file, frame.line);
+    table.names("source", rows.iter().map(|(.., frame)| source(frame)));
     table.table()
 }

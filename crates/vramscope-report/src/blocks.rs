@@ -1,6 +1,7 @@
 //! `vramscope blocks`: all blocks of the window, sorted.
 
 use super::backward::{self, BackwardRecord, BackwardTable};
+use super::sidecar::TensorRecord;
 use super::{BlockPlaces, StackTable, Target, block_site};
 use crate::notes::notes;
 use serde::Serialize;
@@ -94,6 +95,10 @@ pub struct BlockRecord<'a> {
     /// The texts of `_annotate_tensor`, in order; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub annotations: Vec<Cow<'a, str>>,
+    /// The tensor in the block at the end of a step; absent unless the file beside the snapshot
+    /// names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tensor: Option<&'a TensorRecord>,
     /// The index of the call stack in the report's `stacks`.
     pub stack: u32,
 }
@@ -171,6 +176,7 @@ pub fn record<'a>(
         backward: None,
         user_metadata: notes.metadata,
         annotations: notes.annotations,
+        tensor: target.entry.tensor(target.index, index),
         stack,
     }
 }

@@ -6,9 +6,11 @@
 
 use crate::block_context::BlockContext;
 use crate::loaded_file::SnapshotEntry;
+use crate::sidecar::{DeviceMemory, TensorRecord};
 use crate::simulated::{Simulated, SimulatedFindings, simulate};
 use crate::target::Target;
 use crate::what_if::why_no_model;
+use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 use vramscope_analysis::slicing::{Boxed, Budget, run_to_completion};
 use vramscope_analysis::{
@@ -75,6 +77,7 @@ pub(crate) struct DeviceData {
     notes: OnceLock<Notes>,
     what_if: OnceLock<Option<WhatIf>>,
     simulated: OnceLock<SimulatedFindings>,
+    tensors: OnceLock<FxHashMap<u32, TensorRecord>>,
 }
 
 /// Fills a cell in slices. A synchronous caller may fill it first; the values are equal.
@@ -151,6 +154,13 @@ impl SnapshotEntry {
     pub fn notes(&self, index: usize) -> &Notes {
         let make = || Notes::new(&self.snapshot, &self.traces[index]);
         self.data[index].notes.get_or_init(make)
+    }
+
+    /// The tensor that the file beside the snapshot names for a block of the trace at `index`.
+    pub fn tensor(&self, index: usize, block: u32) -> Option<&TensorRecord> {
+        let sidecar = self.sidecar()?;
+        let find = || sidecar.tensors_by_block(Target { path: &self.path, entry: self, index });
+        self.data[index].tensors.get_or_init(find).get(&block)
     }
 
     /// Training steps or repetitions of the trace at `index`; `None` if nothing shows them.
@@ -233,7 +243,10 @@ impl SnapshotEntry {
     async fn calibrate(&self, index: usize, budget: &mut Budget) -> Option<WhatIf> {
         match why_no_model(&self.traces[index]) {
             Some(_) => None,
-            None => Some(WhatIf::new(self.evidence(index), budget).await),
+            None => {
+                let known = self.device_memory(index).map(DeviceMemory::available);
+                Some(WhatIf::with_capacity(self.evidence(index), known, budget).await)
+            }
         }
     }
 

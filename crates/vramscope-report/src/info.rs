@@ -3,6 +3,7 @@
 use crate::SnapshotEntry;
 use crate::Target;
 use crate::derived::Derived;
+use crate::sidecar::{DeviceMemory, Sidecar};
 use crate::summary::WarningSummary;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -53,6 +54,52 @@ pub struct FileInfo {
     pub warnings: Vec<WarningSummary>,
     /// Devices with events or segments.
     pub devices: Vec<DeviceInfo>,
+    /// What the file beside the snapshot says; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<ProcessInfo>,
+}
+
+/// The process that was recorded, from the file beside the snapshot. A field is null where that file
+/// has none.
+#[derive(Debug, Serialize)]
+pub struct ProcessInfo {
+    /// Why the snapshot was written.
+    pub reason: Option<String>,
+    /// The rank.
+    pub rank: Option<u32>,
+    /// The number of processes of the job.
+    pub world_size: Option<u32>,
+    /// Where the process ran.
+    pub host: Option<String>,
+    /// The version of PyTorch.
+    pub torch: Option<String>,
+    /// The version of CUDA that PyTorch was built with.
+    pub cuda: Option<String>,
+    /// The newest version of CUDA that the driver supports.
+    pub driver: Option<String>,
+    /// `PYTORCH_CUDA_ALLOC_CONF`.
+    pub alloc_conf: Option<String>,
+    /// The last step that ended, as the program counts.
+    pub last_step: Option<u64>,
+    /// The devices that the process used.
+    pub devices: Vec<DeviceMemory>,
+}
+
+impl ProcessInfo {
+    fn of(sidecar: &Sidecar) -> Self {
+        Self {
+            reason: sidecar.reason.clone(),
+            rank: sidecar.rank,
+            world_size: sidecar.world_size,
+            host: sidecar.host.clone(),
+            torch: sidecar.torch.clone(),
+            cuda: sidecar.cuda.clone(),
+            driver: sidecar.driver.clone(),
+            alloc_conf: sidecar.alloc_conf.clone(),
+            last_step: sidecar.steps.last().map(|end| end.step),
+            devices: sidecar.devices.clone(),
+        }
+    }
 }
 
 /// The recording of one device.
@@ -117,6 +164,7 @@ pub async fn info_sliced(path: &str, entry: &SnapshotEntry, budget: &mut Budget)
         annotations,
         warnings: super::summary::warnings(entry),
         devices,
+        process: entry.sidecar().map(ProcessInfo::of),
     }
 }
 

@@ -1,6 +1,7 @@
 //! A loaded file: its snapshots, with the call sites and traces that every report needs.
 
 use crate::derived::DeviceData;
+use crate::sidecar::{DeviceMemory, Sidecar};
 use crate::summary::{ErrorKind, ErrorSummary};
 use crate::target::Target;
 use std::ops::Range;
@@ -34,6 +35,8 @@ pub struct SnapshotEntry {
     /// Derived data of each trace.
     pub(crate) data: Vec<DeviceData>,
     pub(crate) rules: Rules,
+    /// The file beside the snapshot; an error says why it cannot be used.
+    pub(crate) sidecar: Option<Result<Box<Sidecar>, String>>,
 }
 
 impl LoadedFile {
@@ -57,7 +60,28 @@ impl SnapshotEntry {
         let (traces, sites) = (Trace::all(&snapshot), Sites::new(&snapshot));
         let data = traces.iter().map(|_| DeviceData::default()).collect();
         let path = if name.is_empty() { file.to_owned() } else { format!("{file}#{name}") };
-        Self { path, name, snapshot, sites, traces, data, rules: Rules::default() }
+        Self { path, name, snapshot, sites, traces, data, rules: Rules::default(), sidecar: None }
+    }
+
+    /// Reads the file beside the snapshot. Call it before anything is derived.
+    pub fn set_sidecar(&mut self, json: &[u8]) {
+        self.sidecar = Some(Sidecar::parse(json).map(Box::new));
+    }
+
+    /// The file beside the snapshot could not be read, for this reason.
+    pub fn refuse_sidecar(&mut self, reason: String) {
+        self.sidecar = Some(Err(reason));
+    }
+
+    /// The file beside the snapshot, if it is there and can be used.
+    pub fn sidecar(&self) -> Option<&Sidecar> {
+        self.sidecar.as_ref()?.as_deref().ok()
+    }
+
+    /// The memory of the device of the trace at `index` when the snapshot was written, as the file
+    /// beside it says.
+    pub fn device_memory(&self, index: usize) -> Option<&DeviceMemory> {
+        self.sidecar()?.device(self.traces[index].device.device)
     }
 
     /// The device to show first: the one with the most events, then with the most segments. Pinned

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::backward::{self, BackwardShare, row_label};
 use crate::groups::{GroupKind, Groups};
+use crate::loaded_file::SnapshotEntry;
 use crate::phases::place_sliced;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -73,6 +74,9 @@ pub struct StackRecord<'a> {
     pub of_free: bool,
     /// The call site: the stack's innermost frame in the user's own code.
     pub site: String,
+    /// The source line of the call site; absent unless the file beside the snapshot has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<&'a str>,
     /// Why there is no call stack; null if there is one.
     pub no_stack: Option<NoStack>,
     /// Places in backward of blocks that its threads allocated, most bytes first.
@@ -218,6 +222,7 @@ pub async fn peak_sliced<'a>(
                     categories: if shares.len() > 1 { shares } else { Vec::new() },
                     of_free: s.is_of_free,
                     site: row_label(row_site(entry, s.stack, s.no_stack), s.no_stack, &backward),
+                    source: source(entry, s.stack),
                     no_stack: s.no_stack,
                     backward,
                     frames: frames(snapshot, s.stack),
@@ -246,6 +251,13 @@ pub async fn peak_sliced<'a>(
             })
             .collect(),
     }
+}
+
+/// The source line of a stack's call site, from the file beside the snapshot.
+fn source(entry: &SnapshotEntry, stack: StackId) -> Option<&str> {
+    let sidecar = entry.sidecar()?;
+    let frame = entry.sites.get(stack).frame?;
+    sidecar.source(&entry.snapshot.text(frame.file), frame.line)
 }
 
 /// The memory of a module at a band's peak.

@@ -204,7 +204,15 @@ pub fn warnings(entry: &SnapshotEntry) -> Vec<WarningSummary> {
             .chain(&entry.carving(i).warnings)
             .map(move |w| warning(Some(t.device.device), w))
     });
-    file_warnings.chain(device_warnings).collect()
+    let sidecar = entry.sidecar.as_ref().and_then(|read| read.as_ref().err());
+    let sidecar = sidecar.map(|reason| WarningSummary {
+        code: "sidecar",
+        message: format!("the file beside the snapshot is not used: {reason}"),
+        device: None,
+        byte_offset: None,
+        count: 1,
+    });
+    file_warnings.chain(sidecar).chain(device_warnings).collect()
 }
 
 /// The name of a coverage in JSON.

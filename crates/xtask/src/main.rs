@@ -81,8 +81,9 @@ enum Task {
         /// Run only the steps that need neither a browser nor the built site
         #[arg(long, conflicts_with = "steps")]
         quick: bool,
-        /// Run more cases of the property tests that have a long form, for hours if need be, and
-        /// build the site twice and compare
+        /// Run more cases of the property tests that have a long form, for hours if need be, record
+        /// programs with PyTorch over a stand-in for the device, and build the site twice and
+        /// compare
         #[arg(long)]
         long: bool,
         /// Print the names of the steps and stop
@@ -115,6 +116,7 @@ fn main() -> ExitCode {
             };
             if long {
                 test::run_long(&repo)?;
+                python::long(&repo)?;
                 reproducible::run(&repo)?;
             }
             test::run(&repo, &selection)

@@ -66,6 +66,24 @@ pub(crate) fn wheel(repo: &Repo) -> Result<()> {
     cmd::run(tests.env("VRAMSCOPE", venv.join("bin/vramscope")))
 }
 
+/// Records real programs with PyTorch's own allocator, over stand-ins for the CUDA libraries, and
+/// reads what was recorded.
+pub(crate) fn long(repo: &Repo) -> Result<()> {
+    println!("\n==> long: recording with PyTorch over a stand-in for the device");
+    let tools = install(repo)?;
+    let folder = repo.target.join("standin");
+    let setup = repo.path("scripts/standin/setup.sh");
+    cmd::run(cmd::command(&setup.to_string_lossy(), &[], &repo.root).arg(&folder))?;
+    cmd::run(&mut cmd::cargo(&["build", "--quiet", "--package", "vramscope-cli"], &repo.root))?;
+    let args = ["-m", "pytest", "--quiet", "-rs", "-s", "-p", "no:cacheprovider"];
+    let mut tests = cmd::command("python3", &args, &repo.path("python"));
+    tests.args(["tests/test_recorder.py", "tests/test_trainers.py"]);
+    tests.env("PYTHONPATH", &tools).env("PYTHONDONTWRITEBYTECODE", "1");
+    tests.env("LD_LIBRARY_PATH", folder.join("fake")).env("CUDA_MODULE_LOADING", "LAZY");
+    tests.env("VRAMSCOPE_TORCH", folder.join("venv/bin/python")).env("OMP_NUM_THREADS", "2");
+    cmd::run(tests.env("VRAMSCOPE", repo.target.join("debug/vramscope")))
+}
+
 /// Installs the tools below the target folder. Returns the folder that Python imports them from.
 fn install(repo: &Repo) -> Result<PathBuf> {
     let requirements = repo.path(".ci/python.txt");

@@ -19,7 +19,8 @@ const TORCH_SUBFOLDERS: &[&str] = &[
     "amp",
 ];
 
-/// Whether a file belongs to PyTorch, to Python's standard library, or to compiled code. Such
+/// Whether a file belongs to PyTorch, to Python's standard library, to compiled code, or to the
+/// recorder. Such
 /// frames lie between the user's code and the allocator. Packages that build on PyTorch count as
 /// the user's code.
 pub fn is_framework_file(file: &str) -> bool {
@@ -27,7 +28,18 @@ pub fn is_framework_file(file: &str) -> bool {
         return !file.starts_with("<ipython");
     }
     let parts = components(file);
-    is_torch(&parts) || is_standard_library(&parts) || is_generated(&parts)
+    is_torch(&parts) || is_standard_library(&parts) || is_generated(&parts) || is_recorder(&parts)
+}
+
+/// Whether a path lies in the Python package of vramscope, which runs a recorded program and dumps
+/// from within its calls.
+fn is_recorder(parts: &[&str]) -> bool {
+    let is_program = |part: &[&str]| part == ["vramscope", "__main__.py"];
+    let is_package = |part: &[&str]| matches!(part[0], "site-packages" | "dist-packages");
+    let is_recorder = |part: &[&str]| matches!(part, ["vramscope", "recorder" | "integrations"]);
+    parts.windows(2).any(|part| {
+        is_program(part) || is_recorder(part) || is_package(part) && part[1] == "vramscope"
+    })
 }
 
 /// Whether a frame is between the user's code and the allocator: its file is a framework's, or it

@@ -30,6 +30,12 @@ pub enum Capacity {
     Changing,
     /// The recording never met a limit.
     Unlimited,
+    /// The recording never met a limit, or bounds it, and the bytes were measured when the snapshot
+    /// was written.
+    Measured {
+        /// Bytes.
+        bytes: u64,
+    },
     /// The recording never met a limit, and another rank of its run did.
     OtherRank {
         /// The other rank.
@@ -43,10 +49,22 @@ impl Capacity {
     /// The bytes to replay the recording with.
     pub(crate) fn available(self) -> u64 {
         match self {
-            Self::Exact { bytes } | Self::OtherRank { bytes, .. } => bytes,
+            Self::Exact { bytes } | Self::OtherRank { bytes, .. } | Self::Measured { bytes } => {
+                bytes
+            }
             Self::Bounded { at_least, below } => at_least + (below - at_least) / 2,
             Self::Changing | Self::Unlimited => u64::MAX,
         }
+    }
+
+    /// The measured bytes, unless the recording shows the limit itself or contradicts them.
+    pub(super) fn measured(self, bytes: u64, reserved_peak: u64) -> Option<Self> {
+        let is_possible = match self {
+            Self::Unlimited => reserved_peak <= bytes,
+            Self::Bounded { at_least, below } => at_least <= bytes && bytes < below,
+            _ => false,
+        };
+        is_possible.then_some(Self::Measured { bytes })
     }
 
     /// What the recording shows.

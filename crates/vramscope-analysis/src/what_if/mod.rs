@@ -65,10 +65,23 @@ pub struct WhatIf {
 impl WhatIf {
     /// Replays a device's window with its own settings.
     pub async fn new(cx: Evidence<'_>, budget: &mut Budget) -> Self {
+        Self::with_capacity(cx, None, budget).await
+    }
+
+    /// [`Self::new`], with what PyTorch could have on the device when the snapshot was written, in
+    /// bytes, if that was measured. It counts where the recording does not show the limit itself.
+    pub async fn with_capacity(
+        cx: Evidence<'_>,
+        measured: Option<u64>,
+        budget: &mut Budget,
+    ) -> Self {
         let program = Program::of(cx, budget).await;
         let settings = recorded_settings(cx.snapshot, &cx.trace.device);
         let capacity = Capacity::of(cx.trace, &program, &settings);
-        let mut limits = vec![(capacity, None)];
+        let peak = program.reserved_peak();
+        let measured = measured.and_then(|bytes| capacity.measured(bytes, peak));
+        let mut limits: Vec<_> = measured.map(|limit| (limit, None)).into_iter().collect();
+        limits.push((capacity, None));
         if let Capacity::Bounded { at_least, below } = capacity {
             limits.extend([at_least, below - 1].map(|bytes| (Capacity::Exact { bytes }, None)));
         }
@@ -78,7 +91,8 @@ impl WhatIf {
                 limits.extend(allowed.iter().map(|&bytes| (limit, Some(bytes))));
             }
         }
-        let (calibration, calibrated) = calibrate(&program, &settings, &limits, budget).await;
+        let (calibration, calibrated) =
+            calibrate(&program, &settings, capacity, &limits, budget).await;
         Self { program, settings, calibration, calibrated }
     }
 
@@ -148,10 +162,10 @@ impl WhatIf {
 async fn calibrate(
     program: &Program,
     settings: &Settings,
+    capacity: Capacity,
     limits: &[(Capacity, Option<u64>)],
     budget: &mut Budget,
 ) -> (Calibration, u64) {
-    let capacity = limits[0].0;
     let mut first = None;
     for &(limit, allowed) in limits {
         let available = limit.available();
@@ -162,7 +176,11 @@ async fn calibrate(
             recorded_reserved_peak: program.reserved_peak(),
             simulated_reserved_peak: replayed.reserved_peak,
             first_difference: first_difference(program, &replayed),
-            capacity: if allowed.is_some() { limit } else { capacity },
+            capacity: match limit {
+                Capacity::Measured { .. } => limit,
+                _ if allowed.is_some() => limit,
+                _ => capacity,
+            },
             allowed,
         };
         if calibration.is_equal() {

@@ -121,9 +121,10 @@ impl WhatIf {
         let as_recorded = Question { until, least, ..Question::as_recorded(&self.settings) };
         let is_as_recorded = question == as_recorded;
         let known = match self.calibration.capacity {
-            Capacity::Exact { .. } | Capacity::Bounded { .. } | Capacity::OtherRank { .. } => {
-                Some(self.calibrated)
-            }
+            Capacity::Exact { .. }
+            | Capacity::Bounded { .. }
+            | Capacity::Measured { .. }
+            | Capacity::OtherRank { .. } => Some(self.calibrated),
             Capacity::Changing | Capacity::Unlimited => self.calibration.allowed,
         };
         let is_given = question.available.is_some();
@@ -242,9 +243,10 @@ impl Capacity {
     /// The bytes that PyTorch can have, if the recording shows it.
     pub fn known(self) -> Option<u64> {
         match self {
-            Self::Exact { .. } | Self::Bounded { .. } | Self::OtherRank { .. } => {
-                Some(self.available())
-            }
+            Self::Exact { .. }
+            | Self::Bounded { .. }
+            | Self::Measured { .. }
+            | Self::OtherRank { .. } => Some(self.available()),
             Self::Changing | Self::Unlimited => None,
         }
     }

@@ -67,7 +67,12 @@ fn text(out: &mut dyn Write, report: &Blocks<'_>) -> io::Result<()> {
             b.free_completed_event.map_or_else(|| "-".to_owned(), |e| output::event(e.into())),
             lifetime,
             pool(b.pool, b.segment_type),
-            output::site_label(&b.site, b.of_free),
+            match b.tensor {
+                Some(tensor) => {
+                    format!("{}: {}", output::site_label(&b.site, b.of_free), tensor.text())
+                }
+                None => output::site_label(&b.site, b.of_free),
+            },
         ]);
     }
     table.write(out)?;

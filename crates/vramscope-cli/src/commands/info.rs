@@ -7,7 +7,7 @@ use crate::printable::printable;
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::device_name;
-use vramscope_report::info::{FileInfo, Info, info};
+use vramscope_report::info::{FileInfo, Info, ProcessInfo, info};
 use vramscope_units::{Bytes, Micros, grouped};
 
 /// Names of annotated ranges in text, at most.
@@ -47,6 +47,9 @@ fn file_text(out: &mut dyn Write, file: &FileInfo) -> io::Result<()> {
         grouped(file.stacks.into()),
         grouped(file.frames.into()),
     )?;
+    if let Some(process) = &file.process {
+        process_text(out, process)?;
+    }
     for d in &file.devices {
         let span = d.window_us.map_or(String::new(), |us| format!(" in {}", Micros(us as i64)));
         writeln!(out, "  {}  {} events{span}", device_name(d.device), grouped(d.events as u64))?;
@@ -94,4 +97,38 @@ fn file_text(out: &mut dyn Write, file: &FileInfo) -> io::Result<()> {
     }
     output::warnings(out, &file.warnings, file.devices.len() > 1)?;
     writeln!(out)
+}
+
+/// Writes what the file beside a snapshot says.
+fn process_text(out: &mut dyn Write, process: &ProcessInfo) -> io::Result<()> {
+    let named = |name: &str, value: Option<&String>| value.map(|value| format!("{name} {value}"));
+    let rank = process.rank.map(|rank| match process.world_size {
+        Some(size) => format!("rank {rank} of {size}"),
+        None => format!("rank {rank}"),
+    });
+    let facts = [
+        rank,
+        named("on", process.host.as_ref()),
+        named("PyTorch", process.torch.as_ref()),
+        named("CUDA", process.cuda.as_ref()),
+        named("driver for CUDA", process.driver.as_ref()),
+        process.last_step.map(|step| format!("after step {step}")),
+        named("written at", process.reason.as_ref()),
+    ];
+    let facts: Vec<String> = facts.into_iter().flatten().collect();
+    writeln!(out, "  {}", printable(&facts.join(", ")))?;
+    for device in &process.devices {
+        let name = if device.name.is_empty() { "the device" } else { &device.name };
+        writeln!(
+            out,
+            "    {}: {} has {}: {} reserved by PyTorch, {} free, {} outside of PyTorch",
+            device_name(device.device),
+            printable(name),
+            Bytes(device.total_bytes),
+            Bytes(device.reserved_bytes),
+            Bytes(device.free_bytes),
+            Bytes(device.other_bytes)
+        )?;
+    }
+    Ok(())
 }

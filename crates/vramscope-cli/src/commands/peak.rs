@@ -89,7 +89,10 @@ fn write_stacks(out: &mut dyn Write, peak: &Peak<'_>, unit: &str) -> io::Result<
             percent(stack.bytes.into(), peak.total.into()),
             grouped(stack.blocks.into()),
             stack.category.unwrap_or_default().to_owned(),
-            site,
+            match stack.source {
+                Some(source) => format!("{site}: {source}"),
+                None => site,
+            },
         ]);
     }
     table.write(out)?;

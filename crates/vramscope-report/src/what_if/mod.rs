@@ -80,7 +80,8 @@ pub struct CapacityRecord {
     /// The bytes; null if the recording does not show them.
     pub bytes: Option<u64>,
     /// `exact` (from an allocation that failed), `bounded` (between `low` and `high`, from
-    /// reservations that the driver refused), `other_rank` (from an allocation that failed in
+    /// reservations that the driver refused), `measured` (when the snapshot was written, from the
+    /// file beside it), `other_rank` (from an allocation that failed in
     /// another rank of the run), `changing`, or `unknown`.
     pub basis: &'static str,
     /// The rank with basis `other_rank`; else null.
@@ -446,6 +447,7 @@ impl CalibrationRecord {
                 high: Some(below - 1),
                 ..plain
             },
+            Capacity::Measured { .. } => CapacityRecord { basis: "measured", ..plain },
             Capacity::OtherRank { rank, .. } => {
                 CapacityRecord { basis: "other_rank", rank: Some(rank), ..plain }
             }

@@ -89,6 +89,10 @@ pub fn limit_text(capacity: &CapacityRecord) -> Option<String> {
             Bytes(low),
             Bytes(high)
         )),
+        _ if capacity.basis == "measured" => Some(format!(
+            "PyTorch could have {bytes} on this device when the snapshot was written, as the file \
+             beside it says."
+        )),
         _ if capacity.basis == "changing" => Some(
             "Failed and refused requests contradict each other: what PyTorch could have changed \
              during the recording."

@@ -273,15 +273,23 @@ pub(super) async fn reserved_line(
 pub(super) async fn limit(at: Target<'_>, axis: AxisKind, budget: &mut Budget) -> Limit {
     let trace = at.trace();
     let mut limit = Limit { capacity: None, text: String::new(), far: false, requests: Vec::new() };
+    if let Some(measured) = at.entry.device_memory(at.index) {
+        let bytes = Bytes(measured.available());
+        limit.capacity = Some(Quantity::bytes(bytes));
+        limit.far = is_apart(trace.requested_band.peak, bytes.0 as i64);
+        limit.text = format!("{bytes} available to PyTorch when the snapshot was written");
+    }
     let Some(axis) = layout_axis(trace, axis).filter(|_| !trace.ooms.is_empty()) else {
         return limit;
     };
     let reserved = trace.reserved_sliced(at.snapshot(), budget).await;
+    let mut is_shown = false;
     for oom in &trace.ooms {
         let state = oom.event.0 + 1;
         // With as much memory free as it takes, the program's own limit was in the way.
         let free = oom.device_free.filter(|free| free.0 < oom.requested.0);
-        if let (None, Some(free)) = (&limit.capacity, free) {
+        if let Some(free) = free.filter(|_| !is_shown) {
+            is_shown = true;
             let bytes = Bytes(reserved.at(state).saturating_add(free.0));
             limit.capacity = Some(Quantity::bytes(bytes));
             limit.far = is_apart(trace.requested_band.peak, bytes.0 as i64);

@@ -38,6 +38,8 @@ fn is_framework_file_separates_pytorch_and_python_from_user_code() {
         "??",
         "",
         "<frozen runpy>",
+        "/opt/venv/lib/python3.11/site-packages/vramscope/__main__.py",
+        "/home/me/vramscope/python/vramscope/recorder/__init__.py",
     ] {
         assert!(is_framework_file(file), "{file}");
     }
@@ -48,6 +50,7 @@ fn is_framework_file_separates_pytorch_and_python_from_user_code() {
         "model.py",
         "/home/me/torch/train.py",
         "/opt/venv/lib/python3.11/site-packages/transformers/models/qwen2/modeling_qwen2.py",
+        "/home/me/vramscope/train.py",
         "<ipython-input-3-abc>",
     ] {
         assert!(!is_framework_file(file), "{file}");

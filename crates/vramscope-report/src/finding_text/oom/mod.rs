@@ -42,6 +42,7 @@ pub(super) fn oom(
         ),
         twins(entry, story),
         room(story),
+        outside(entry, finding, story),
         cause(entry, story),
         shortfall(simulated),
         story.settings.iter().map(setting_text).collect::<Vec<_>>().join(" "),
@@ -107,6 +108,22 @@ fn room(story: &OomStory) -> String {
             story.reserved,
         ),
         _ => format!("PyTorch has {} reserved. {in_use}", story.reserved),
+    }
+}
+
+/// What of the device PyTorch cannot have in this process, where the file beside the snapshot says
+/// how much the device has.
+fn outside(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String {
+    let device = entry.sidecar().and_then(|sidecar| sidecar.device(finding.device));
+    let Some((device, room)) = device.zip(story.room) else { return String::new() };
+    match device.total_bytes.checked_sub(room.0) {
+        Some(bytes) if bytes >= MIN_NAMED.0 && story.verdict != Verdict::Limit => format!(
+            "The device has {}: {} are outside of PyTorch, in the CUDA context, libraries or other \
+             processes.",
+            Bytes(device.total_bytes),
+            Bytes(bytes)
+        ),
+        _ => String::new(),
     }
 }
 

@@ -1,0 +1,128 @@
+//! The file beside a snapshot, `NAME.vramscope.json`, in the program's reports.
+
+mod common;
+
+use common::{test_data, vramscope};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+const OOM: &str = "beside/oom_1/rank3_memory_snapshot.pickle";
+
+fn report(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn told(command: &str, path: &str) -> Value {
+    report(&vramscope(&[command, "--format", "json"], &[path]))
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON")
+}
+
+/// A folder with a recording that meets no limit, and this file beside it.
+fn with_beside(name: &str, json: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("vramscope-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let recording = test_data("recorded/gpt_leak.pickle.gz");
+    std::fs::copy(recording, folder.join("rank0.pickle.gz")).expect("a copy");
+    std::fs::write(folder.join("rank0.vramscope.json"), json).expect("a file");
+    folder
+}
+
+#[test]
+fn info_states_where_and_with_what_the_process_ran() {
+    let process = &told("info", OOM)["files"][0]["process"];
+    let wanted = json!({
+        "reason": "oom", "rank": 3, "world_size": 8, "host": "node7", "torch": "2.9.1+cu128",
+        "cuda": "12.8", "driver": null, "alloc_conf": null, "last_step": 3,
+    });
+    for (field, value) in wanted.as_object().expect("an object") {
+        assert_eq!(&process[field], value, "{field}");
+    }
+    assert_eq!(process["devices"][0]["other_bytes"], 500 << 20);
+    assert!(told("info", "recorded/gpt_leak.pickle.gz")["files"][0].get("process").is_none());
+}
+
+#[test]
+fn blocks_have_the_names_and_shapes_of_their_tensors() {
+    let beside = read(&test_data("beside/oom_1/rank3_memory_snapshot.vramscope.json"));
+    let last = beside["tensors"].as_array().expect("steps").last().expect("a step");
+    let report = told("blocks", OOM);
+    let blocks = report["blocks"].as_array().expect("blocks");
+    let tensors = last["tensors"].as_array().expect("tensors");
+    // Six parameters with their gradients, and two states of each. The counters of steps are on the
+    // host.
+    assert_eq!(tensors.len(), 24);
+    for tensor in tensors {
+        let address = format!("{:#x}", tensor["address"].as_u64().expect("an address"));
+        let named = blocks.iter().filter(|block| block["address"] == address.as_str());
+        let named: Vec<&Value> = named.filter_map(|block| block.get("tensor")).collect();
+        let found = named.iter().any(|found| {
+            ["kind", "name", "shape", "dtype"].iter().all(|field| found[*field] == tensor[*field])
+        });
+        assert!(found, "{tensor} is not among {named:?}");
+    }
+    let output = vramscope(&["blocks", "--limit", "200"], &[OOM]);
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(text.contains(": optimizer state 0.weight.exp_avg, float32 [1024, 1024]\n"), "{text}");
+}
+
+#[test]
+fn call_sites_have_their_source_line() {
+    let report = told("peak", OOM);
+    let stacks = report["stacks"].as_array().expect("stacks");
+    let of_input = stacks.iter().find(|stack| stack["category"] == "input").expect("an input");
+    let line = "loss = model(torch.randn(rows, 1024, device=\"cuda\")).square().mean()";
+    assert_eq!(of_input["source"], line);
+    let text = String::from_utf8(vramscope(&["peak"], &[OOM]).stdout).expect("text");
+    assert!(text.contains(line), "{text}");
+}
+
+#[test]
+fn a_failed_allocation_names_what_is_outside_of_pytorch() {
+    let report = told("anomalies", OOM);
+    let text = report["anomalies"][0]["text"].as_str().expect("a text");
+    assert!(text.contains("The device has 2.93 GiB: 500.0 MiB are outside of PyTorch"), "{text}");
+}
+
+#[test]
+fn measured_memory_is_the_limit_where_the_recording_meets_none() {
+    let device = json!({
+        "device": 0, "name": "A", "total_bytes": 80_u64 << 30, "free_bytes": 70_u64 << 30,
+        "reserved_bytes": 512 << 20, "other_bytes": 512 << 20,
+    });
+    let folder = with_beside("measured", &json!({"version": 1, "devices": [device]}).to_string());
+    let path = folder.to_string_lossy().into_owned();
+    let run = report(&vramscope(&["what-if", "--format", "json"], &[&path]));
+    let capacity = &run["reports"][0]["calibration"]["capacity"];
+    let recorded = told("what-if", "recorded/gpt_leak.pickle.gz");
+    assert_eq!(recorded["calibration"]["capacity"]["basis"], "unknown");
+    assert_eq!(capacity["basis"], "measured");
+    assert_eq!(capacity["bytes"], (70_u64 << 30) + (512 << 20));
+    let scenarios = run["reports"][0]["scenarios"].as_array().expect("scenarios");
+    assert!(scenarios.iter().all(|one| one["pytorch_memory"] == capacity["bytes"]));
+    std::fs::remove_dir_all(folder).expect("removed");
+}
+
+#[test]
+fn a_broken_file_beside_a_snapshot_is_a_warning() {
+    for (name, json, reason) in [
+        ("broken", "{\"version\": 1, \"devices\": [{", "EOF while parsing"),
+        ("later", "{\"version\": 9}", "its version is 9, expected 1"),
+        ("odd", "{\"version\": 1, \"tensors\": \"none\"}", "invalid type"),
+    ] {
+        let folder = with_beside(name, json);
+        let path = folder.to_string_lossy().into_owned();
+        let summary = report(&vramscope(&["summary", "--format", "json"], &[&path]));
+        // It belongs to the snapshot, and is no file that was skipped.
+        assert_eq!(summary["skipped_files"], 0);
+        let warnings = summary["files"][0]["warnings"].as_array().expect("warnings");
+        let warning = warnings.iter().find(|w| w["code"] == "sidecar").expect("a warning");
+        let message = warning["message"].as_str().expect("a message");
+        assert!(message.contains(reason), "{message}");
+        std::fs::remove_dir_all(folder).expect("removed");
+    }
+}

@@ -1,0 +1,237 @@
+//! The file beside a snapshot, which `vramscope.record` writes: what a snapshot lacks
+//! (docs/sidecar.md).
+//!
+//! Any program may have written it, so it is only data: a field of another kind than expected makes
+//! it unreadable, which is a warning about the snapshot and no error.
+
+use crate::target::Target;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The end of the name of a sidecar.
+pub const EXTENSION: &str = ".vramscope.json";
+
+/// The largest sidecar that is read, in bytes. One with the tensors of a large model has a few MB.
+pub const MAX_BYTES: u64 = 32 << 20;
+
+/// The version of the fields that this program knows.
+const VERSION: u32 = 1;
+
+/// The file beside a snapshot.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Sidecar {
+    /// The version of the fields.
+    pub version: u32,
+    /// Why the snapshot was written: `step`, `oom`, `signal`, `end` or `call`.
+    pub reason: Option<String>,
+    /// The rank of the process.
+    pub rank: Option<u32>,
+    /// The number of processes of the job.
+    pub world_size: Option<u32>,
+    /// Where the process ran.
+    pub host: Option<String>,
+    /// The version of PyTorch.
+    pub torch: Option<String>,
+    /// The version of CUDA that PyTorch was built with.
+    pub cuda: Option<String>,
+    /// The newest version of CUDA that the driver supports.
+    pub driver: Option<String>,
+    /// `PYTORCH_CUDA_ALLOC_CONF`.
+    pub alloc_conf: Option<String>,
+    /// The devices that the process used, when the snapshot was written.
+    pub devices: Vec<DeviceMemory>,
+    /// When steps ended.
+    pub steps: Vec<StepEnd>,
+    /// The tensors at the end of the last steps.
+    pub tensors: Vec<TensorsAt>,
+    /// Lines of source, by file and line number.
+    pub sources: BTreeMap<String, BTreeMap<u32, String>>,
+}
+
+/// The memory of a device when the snapshot was written, in bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceMemory {
+    /// The device's ordinal.
+    pub device: u32,
+    /// The device's name.
+    #[serde(default)]
+    pub name: String,
+    /// The memory of the device.
+    pub total_bytes: u64,
+    /// Free bytes, as the driver reported them.
+    pub free_bytes: u64,
+    /// Bytes that PyTorch had reserved in this process.
+    pub reserved_bytes: u64,
+    /// The rest: the CUDA context, libraries such as NCCL, other processes.
+    pub other_bytes: u64,
+}
+
+impl DeviceMemory {
+    /// What PyTorch could have in this process: what it had reserved, and what was free.
+    pub fn available(&self) -> u64 {
+        self.reserved_bytes.saturating_add(self.free_bytes)
+    }
+}
+
+/// When a step ended.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub struct StepEnd {
+    /// The step, as the program counts.
+    pub step: u64,
+    /// The time in microseconds since 1970.
+    pub time_us: i64,
+}
+
+/// The tensors at the end of a step.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct TensorsAt {
+    /// The time in microseconds since 1970.
+    pub time_us: i64,
+    /// The tensors.
+    pub tensors: Vec<Tensor>,
+}
+
+/// A tensor.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Tensor {
+    /// The device's ordinal.
+    pub device: u32,
+    /// The address of its storage.
+    pub address: u64,
+    /// What it is.
+    #[serde(flatten)]
+    pub record: TensorRecord,
+}
+
+/// A tensor in JSON.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TensorRecord {
+    /// `parameter`, `buffer`, `gradient` or `optimizer_state`.
+    pub kind: String,
+    /// The name in the model: `layers.0.weight`.
+    pub name: String,
+    /// The shape.
+    pub shape: Vec<u64>,
+    /// The type of its elements: `float32`.
+    pub dtype: String,
+}
+
+impl TensorRecord {
+    /// The tensor in words: `gradient layers.0.weight, bfloat16 [512, 256]`.
+    pub fn text(&self) -> String {
+        let kind = self.kind.replace('_', " ");
+        format!("{kind} {}, {} {}", self.name, self.dtype, self.shape_text())
+    }
+
+    /// The shape in words: `[512, 256]`.
+    pub fn shape_text(&self) -> String {
+        let shape: Vec<String> = self.shape.iter().map(u64::to_string).collect();
+        format!("[{}]", shape.join(", "))
+    }
+}
+
+/// The name of the sidecar of a snapshot: `rank0.vramscope.json` of `rank0.pickle`. `None` for a
+/// path that is no snapshot's.
+pub fn path_of(snapshot: &str) -> Option<String> {
+    let plain = snapshot.strip_suffix(".gz").unwrap_or(snapshot);
+    let endings = [".pickle", ".pkl", ".pt"];
+    let stem = endings.iter().find_map(|ending| plain.strip_suffix(ending))?;
+    (!stem.is_empty() && !stem.ends_with(['/', '\\'])).then(|| format!("{stem}{EXTENSION}"))
+}
+
+impl Sidecar {
+    /// Reads a sidecar.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub fn parse(json: &[u8]) -> Result<Self, String> {
+        if json.len() as u64 > MAX_BYTES {
+            return Err(format!("it has {} bytes, of at most {MAX_BYTES}", json.len()));
+        }
+        let sidecar: Self = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+        match sidecar.version {
+            VERSION => Ok(sidecar),
+            version => Err(format!("its version is {version}, expected {VERSION}")),
+        }
+    }
+
+    /// The memory of a device when the snapshot was written.
+    pub fn device(&self, ordinal: u32) -> Option<&DeviceMemory> {
+        self.devices.iter().find(|device| device.device == ordinal)
+    }
+
+    /// A line of source, without the space around it.
+    pub fn source(&self, file: &str, line: u32) -> Option<&str> {
+        let text = self.sources.get(file)?.get(&line)?.trim();
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// The tensors by the blocks that hold them. A tensor of a later step takes the place of one
+    /// that had the block before.
+    pub(crate) fn tensors_by_block(&self, target: Target<'_>) -> FxHashMap<u32, TensorRecord> {
+        let (trace, device) = (target.trace(), target.device());
+        let mut found = FxHashMap::default();
+        let Some(clock) = &trace.clock else { return found };
+        for at in &self.tensors {
+            let mut by_address: FxHashMap<u64, &TensorRecord> = FxHashMap::default();
+            for tensor in at.tensors.iter().filter(|tensor| tensor.device == device) {
+                by_address.entry(tensor.address).or_insert(&tensor.record);
+            }
+            let offset = u64::try_from(at.time_us.saturating_sub(clock.start.0));
+            let slot = offset.map_or(0, |offset| clock.events_before(offset.saturating_add(1)));
+            for (index, block) in (0..).zip(&trace.blocks) {
+                let is_live = block.enters <= slot && slot < block.leaves;
+                if let Some(&tensor) = by_address.get(&block.address.0).filter(|_| is_live) {
+                    found.insert(index, tensor.clone());
+                }
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sidecar_has_the_name_of_its_snapshot() {
+        let names = [
+            (
+                "runs/rank0_memory_snapshot.pickle",
+                Some("runs/rank0_memory_snapshot.vramscope.json"),
+            ),
+            ("rank0.pickle.gz", Some("rank0.vramscope.json")),
+            ("rank0.json", None),
+            (".pickle", None),
+            ("runs/.pickle", None),
+        ];
+        for (snapshot, wanted) in names {
+            assert_eq!(path_of(snapshot).as_deref(), wanted, "{snapshot}");
+        }
+    }
+
+    #[test]
+    fn every_field_but_the_version_may_be_absent() {
+        let sidecar = Sidecar::parse(br#"{"version": 1, "later": [1]}"#).expect("a sidecar");
+        assert!(sidecar.devices.is_empty() && sidecar.source("a.py", 1).is_none());
+        for (json, reason) in [
+            (&b"{}"[..], "its version is 0, expected 1"),
+            (b"{\"version\": 2}", "its version is 2, expected 1"),
+            (b"[", "EOF while parsing a list at line 1 column 1"),
+        ] {
+            assert_eq!(Sidecar::parse(json).expect_err("no sidecar"), reason);
+        }
+        assert!(Sidecar::parse(b"{\"version\": 1, \"devices\": 3}").is_err());
+    }
+
+    #[test]
+    fn lines_of_source_are_found() {
+        let json = br#"{"version": 1, "sources": {"/m.py": {"12": "    y = f(x)\n", "13": " "}}}"#;
+        let sidecar = Sidecar::parse(json).expect("a sidecar");
+        assert_eq!(sidecar.source("/m.py", 12), Some("y = f(x)"));
+        assert_eq!((sidecar.source("/m.py", 13), sidecar.source("/n.py", 12)), (None, None));
+    }
+}
