@@ -42,7 +42,7 @@ const fn step(
     Step { name, summary, is_quick, run }
 }
 
-const STEPS: [Step; 21] = [
+const STEPS: [Step; 22] = [
     step("install", "wasm targets, library sources, packages, browsers", false, install_all),
     step("fmt", "rustfmt", true, fmt),
     step("tidy", "crate edges, lengths, widths, paths, links", true, tidy::run),
@@ -62,6 +62,7 @@ const STEPS: [Step; 21] = [
         cost::run(repo, false)
     }),
     step("wheel", "the Python wheel, installed without network", false, python::wheel),
+    step("package", "the crates of the program as they are published", false, package),
     step("dev", "the development server", false, |repo| dev::run(repo, 5173, true)),
     step("examples", "the npm package and the apps built with it", false, examples::run),
     step("e2e", "the built site in Chromium", false, e2e),
@@ -92,6 +93,17 @@ const PACKAGES_32BIT: [&str; 5] = [
     "vramscope-fuzz",
 ];
 const TARGET_32BIT: &str = "wasm32-wasip1";
+
+/// The crates of the program, which publish.yml publishes.
+const PUBLISHED: [&str; 7] = [
+    "vramscope-units",
+    "vramscope-pickle",
+    "vramscope-allocator",
+    "vramscope-snapshot",
+    "vramscope-analysis",
+    "vramscope-report",
+    "vramscope-cli",
+];
 
 /// Cases of each property test with 32-bit pointers, where tests run on one thread.
 const CASES_32BIT: &str = "8";
@@ -333,6 +345,16 @@ fn test_serial(repo: &Repo) -> Result<()> {
 fn doc(repo: &Repo) -> Result<()> {
     let args = ["doc", "--quiet", "--workspace", "--no-deps", "--all-features"];
     cmd::run(cmd::cargo(&args, &repo.root).env("RUSTDOCFLAGS", "--deny warnings"))
+}
+
+/// The files and manifests that would be published. Compiling them again would find nothing that the
+/// other steps do not.
+fn package(repo: &Repo) -> Result<()> {
+    let mut args = vec!["package", "--quiet", "--no-verify", "--allow-dirty"];
+    for name in PUBLISHED {
+        args.extend(["--package", name]);
+    }
+    cmd::run(&mut cmd::cargo(&args, &repo.root))
 }
 
 fn test_32bit(repo: &Repo) -> Result<()> {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import collections
 import functools
 import json
 import logging
@@ -12,6 +13,7 @@ import pickle
 import re
 import signal as signals
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, ClassVar, TypeVar
@@ -29,6 +31,10 @@ DUMP_SIGNAL: int | None = getattr(signals, "SIGUSR2", None)
 
 #: Steps whose tensors are described in a sidecar: the last ones.
 DESCRIBED_STEPS = 2
+#: The share of the time that listing tensors may take. Steps are left out for it.
+DESCRIBING_SHARE = 0.01
+#: Steps whose end is in a sidecar: the last ones.
+TOLD_STEPS = 10_000
 
 
 def record(
@@ -125,11 +131,12 @@ class Recorder:
         self._arguments: dict[str, Any] = {}
         self._dumping = threading.RLock()
         self._is_dumping = False
-        self._steps: list[tuple[int, int]] = []
+        self._steps: collections.deque[tuple[int, int]] = collections.deque(maxlen=TOLD_STEPS)
         self._step = 0
         self._counted: Any = options["optimizer"]
         self._counts_itself = True
         self._described: list[dict[str, Any]] = []
+        self._describe_after = 0.0
         self._numbers: dict[str, int] = {}
         self._kept: dict[str, Kept] = {}
         self._undo: list[Callable[[], None]] = []
@@ -168,8 +175,11 @@ class Recorder:
 
         Without a call of this, a step ends with ``optimizer.step()``.
         """
+        was_counted = self._counts_itself and bool(self._steps)
         self._counts_itself = False
-        self._end_step()
+        # The step that ends with the first call: its optimizer has stepped, and counted it.
+        if not was_counted:
+            self._end_step()
 
     def begin_at(self, step: int) -> None:
         """Count steps from here, for a training that is resumed."""
@@ -294,19 +304,25 @@ class Recorder:
         """End a step."""
         self._step += 1
         self._steps.append((self._step, sidecar.now_us()))
-        if self._options["model"] is not None or self._options["optimizer"] is not None:
+        if time.perf_counter() >= self._describe_after:
             self._describe()
         every = self._options["every"]
         if every is not None and self._step % every == 0:
             self._write(f"step_{self._step}", kind="step")
 
     def _describe(self) -> None:
+        """List the tensors of the model."""
+        if self._options["model"] is None and self._options["optimizer"] is None:
+            return
+        begin = time.perf_counter()
         described = {
             "step": self._step,
             "time_us": sidecar.now_us(),
             "tensors": tensors.tensors_of(self._options["model"], self._options["optimizer"]),
         }
         self._described = [*self._described, described][-DESCRIBED_STEPS:]
+        end = time.perf_counter()
+        self._describe_after = end + (end - begin) / DESCRIBING_SHARE
 
     # -- Snapshots ---------------------------------------------------------------------------------
 
@@ -352,6 +368,8 @@ class Recorder:
         snapshot = torch.cuda.memory._snapshot()
         if not any(snapshot.get("device_traces", ())):
             log.warning("the snapshot has no history: other code has stopped the recording")
+        if not self._described or self._described[-1]["step"] != self._step:
+            self._describe()
         wanted = self.folder / name / f"rank{rank}{SUFFIX}"
         path = write_whole(wanted, lambda file: pickle.dump(snapshot, file))
         if path != wanted:
