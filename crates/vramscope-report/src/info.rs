@@ -59,8 +59,7 @@ pub struct FileInfo {
     pub process: Option<ProcessInfo>,
 }
 
-/// The process that was recorded, from the file beside the snapshot. A field is null where that file
-/// has none.
+/// The process that was recorded, from the file beside the snapshot. Fields that it lacks are null.
 #[derive(Debug, Serialize)]
 pub struct ProcessInfo {
     /// Why the snapshot was written.

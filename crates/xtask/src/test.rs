@@ -347,8 +347,8 @@ fn doc(repo: &Repo) -> Result<()> {
     cmd::run(cmd::cargo(&args, &repo.root).env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
-/// The files and manifests that would be published. Compiling them again would find nothing that the
-/// other steps do not.
+/// The files and manifests that would be published. Compiling them once more would find nothing
+/// that the other steps do not.
 fn package(repo: &Repo) -> Result<()> {
     let mut args = vec!["package", "--quiet", "--no-verify", "--allow-dirty"];
     for name in PUBLISHED {
