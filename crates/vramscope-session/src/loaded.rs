@@ -91,7 +91,7 @@ fn axis(trace: &Trace, kind: AxisKind) -> Option<Axis> {
 }
 
 /// The parts of the time axis that take less room.
-fn breaks(trace: &Trace) -> Vec<AxisBreak> {
+pub(crate) fn breaks(trace: &Trace) -> Vec<AxisBreak> {
     let Some(axis) = layout_axis(trace, AxisKind::Time) else { return Vec::new() };
     let part = |cut: &Cut| {
         let x0 = axis.slot_of_offset(cut.from);

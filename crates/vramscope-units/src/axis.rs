@@ -11,11 +11,14 @@ pub struct Tick {
     pub text: String,
 }
 
-/// At most `most` + 1 ticks for bytes in `[lo, hi]`, in steps of 1, 2, 4, 8, ... of a binary
-/// unit.
+/// Ticks for bytes in `[lo, hi]`, in steps of 1, 2, 4, 8, ... of a binary unit. At most `most` + 1,
+/// but two or more where the range has as many bytes: one label tells no scale.
 pub fn byte_ticks(lo: f64, hi: f64, most: usize) -> Vec<Tick> {
     let step = ((hi - lo) / most.max(1) as f64).max(1.0);
-    let step = 2f64.powf(step.log2().ceil());
+    let mut step = 2f64.powf(step.log2().ceil());
+    while step > 1.0 && (hi / step).floor() - (lo / step).ceil() < 1.0 {
+        step /= 2.0;
+    }
     let unit = byte_unit(hi.abs().max(1.0) as u64);
     // Enough decimals that all labels differ.
     let scale = scale(unit) as f64;

@@ -64,6 +64,16 @@ fn ticks_are_round_and_distinct() {
         ["0", "8 GiB", "16 GiB", "24 GiB", "32 GiB", "40 GiB"]
     );
     assert_eq!(
+        texts(byte_ticks(0.0, 5.6 * 1024f64.powi(3), 1)),
+        ["0", "4 GiB"],
+        "a low plot has a second label"
+    );
+    for (lo, hi) in [(0.0, 3.0), (0.0, 1e9), (3e9, 3.1e9), (1e12 + 1.0, 1e12 + 9.0)] {
+        let ticks = byte_ticks(lo, hi, 1);
+        assert!((2..=3).contains(&ticks.len()), "{lo} to {hi}: {ticks:?}");
+        assert_ne!(ticks[0].text, ticks[1].text);
+    }
+    assert_eq!(
         texts(byte_ticks(0.0, 1.5 * 1024f64.powi(3), 6)),
         ["0", "0.25 GiB", "0.50 GiB", "0.75 GiB", "1.00 GiB", "1.25 GiB", "1.50 GiB"]
     );

@@ -125,19 +125,22 @@ export class Views {
 
   /** The range in view after the easing of a jump has ended. */
   async settledRange(): Promise<{ x0: number; x1: number }> {
-    let before = await this.range();
-    await expect
-      .poll(
-        async () => {
-          const now = await this.range();
-          const same = now.x0 === before.x0 && now.x1 === before.x1;
-          before = now;
-          return same;
-        },
-        { intervals: [150] },
-      )
-      .toBe(true);
-    return before;
+    // Counted in frames: a jump moves in every frame, and a busy page has few.
+    await this.page.evaluate(async () => {
+      const { vramscope } = window as unknown as { vramscope: { getState(): ViewState } };
+      const read = () => {
+        const { x0, x1 } = vramscope.getState();
+        return `${x0} ${x1}`;
+      };
+      let [before, same] = [read(), 0];
+      while (same < 4) {
+        await new Promise((done) => requestAnimationFrame(done));
+        const now = read();
+        same = now === before ? same + 1 : 0;
+        before = now;
+      }
+    });
+    return this.range();
   }
 
   async zoomTo(x0: number, x1: number): Promise<void> {

@@ -1,5 +1,6 @@
 // The picture of the timeline: lines, legend, steps, reserved bytes, and allocations that failed.
 
+import { readFileSync } from "node:fs";
 import { cli, deviceOf, stateOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { life, made } from "../lib/made.js";
@@ -269,4 +270,21 @@ test("the time axis leaves out start-up and idle times, and keeps positions exac
     expect(Math.abs(x - wanted), `${ms} ms`).toBeLessThan(3);
   }
   expect(ticks.some(([ms]) => ms >= 910) && ticks.some(([ms]) => ms < 700)).toBe(true);
+
+  // A saved picture marks the breaks where the page does.
+  const download = page.waitForEvent("download");
+  await page.getByTestId("view-timeline").getByRole("button", { name: "SVG" }).click();
+  const svg = readFileSync(await (await download).path(), "utf8");
+  const saved = [...svg.matchAll(/<g class="break"><rect x="([\d.]+)".*? width="([\d.]+)"/gs)];
+  const [one, other] = saved.map(([, x, width]) => ({ x: Number(x), width: Number(width) }));
+  if (!one || !other) throw new Error("no breaks in the picture");
+  expect(saved).toHaveLength(2);
+  expect(Math.abs(other.x - one.x - (gap.x - start.x))).toBeLessThan(2);
+  expect(Math.abs(one.width - start.width)).toBeLessThan(2);
+  expect(Math.abs(other.width - gap.width)).toBeLessThan(2);
+  const texts = svg
+    .split('<g class="break">')
+    .slice(1)
+    .map((part) => />([^<>]+)<\/text>/.exec(part)?.[1]);
+  expect(texts).toEqual(["600 ms", "300 ms"]);
 });

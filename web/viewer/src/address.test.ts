@@ -181,3 +181,34 @@ test("side A of a comparison is named only while its file is open", () => {
   owners.viewSelection.pinned.value = { path: "a.pickle", part: 2 };
   expect(address.place()).toMatchObject({ a: "a.pickle", aPart: 2 });
 });
+
+test("places past the ends of the trace move to its ends", () => {
+  const device = {
+    events: { raw: "100" },
+    axes: [
+      { kind: "event", extent: 101 },
+      { kind: "time", extent: 5000 },
+    ],
+  };
+  owners.selection.look.mockImplementation((row, given) => {
+    owners.selection.focus.value = { ...row, device: given };
+    owners.selection.visibleTrace.value = { ...traceOf(row.file), device } as DrawableTrace;
+  });
+  const { viewSelection } = owners;
+  address.go({
+    ...FULL,
+    at: 99_999,
+    range: "time:400:9000000",
+    markers: "3,500,600",
+    rulers: "x:event:90:4000:0:0",
+  });
+  expect(viewSelection.cursor.value).toBe(99);
+  expect(viewSelection.range.value).toEqual({ axis: "time", x0: 400, x1: 5000 });
+  expect(viewSelection.markers.value).toEqual([3, 99]);
+  expect(viewSelection.rulers.value).toMatchObject([{ x0: 90, x1: 101 }]);
+
+  // A range that lies past the end is none.
+  viewSelection.range.value = null;
+  address.go({ ...FULL, range: "event:5000:6000" });
+  expect(viewSelection.range.value).toBeNull();
+});

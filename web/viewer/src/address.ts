@@ -2,6 +2,7 @@
 
 import type { RankFile } from "./client/rank-file.js";
 import { termsOf, termsText } from "./filters.js";
+import type { AxisKind } from "./generated/protocol.js";
 import { AS_RECORDED, scenarioOf, scenarioText } from "./scenario-state.js";
 import type { Uses } from "./stores.js";
 import { DEFAULT_COLOR, DEFAULT_GROUP, GIB } from "./view-selection.js";
@@ -129,12 +130,37 @@ export class Address {
     if (x0 !== undefined && x1 !== undefined && x0 < x1)
       plots.timeline.peek()?.setRange({ x0, x1 });
     if (sel !== undefined) void selection.selectReference(sel);
-    if (at !== undefined) viewSelection.cursor.value = at;
-    if (markers !== undefined) viewSelection.markers.value = markersOf(markers) ?? [];
-    if (rulers !== undefined) viewSelection.rulers.value = rulersOf(rulers) ?? [];
-    const marked = range === undefined ? undefined : rangeOf(range);
-    if (marked) viewSelection.range.value = marked;
-    if (marked && sel === undefined) this.#showRange();
+    // A link may be of a longer recording.
+    const within = this.#limits();
+    if (at !== undefined) viewSelection.cursor.value = within.event(at);
+    if (markers !== undefined)
+      viewSelection.markers.value = [...new Set((markersOf(markers) ?? []).map(within.event))];
+    if (rulers !== undefined)
+      viewSelection.rulers.value = (rulersOf(rulers) ?? []).map((ruler) => ({
+        ...ruler,
+        ...within.range(ruler),
+      }));
+    const linked = range === undefined ? undefined : rangeOf(range);
+    const marked = linked && { ...linked, ...within.range(linked) };
+    if (!marked || marked.x0 >= marked.x1) return;
+    viewSelection.range.value = marked;
+    if (sel === undefined) this.#showRange();
+  }
+
+  /** Moves events and positions past an end of the visible trace to that end. */
+  #limits() {
+    const device = this.#owners.selection.visibleTrace.peek()?.device;
+    const last = Number(device?.events.raw ?? Number.POSITIVE_INFINITY) - 1;
+    const extentOf = (axis: AxisKind) =>
+      device?.axes.find(({ kind }) => kind === axis)?.extent ?? Number.POSITIVE_INFINITY;
+    const clamp = (value: number, most: number) => Math.max(0, Math.min(most, value));
+    return {
+      event: (event: number) => Math.max(-1, Math.min(last, event)),
+      range: ({ axis, x0, x1 }: { axis: AxisKind; x0: number; x1: number }) => {
+        const most = extentOf(axis);
+        return { x0: clamp(x0, most), x1: clamp(x1, most) };
+      },
+    };
   }
 
   /** Applies the fields that do not depend on a file. */

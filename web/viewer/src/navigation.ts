@@ -46,6 +46,8 @@ export class Navigation {
   viewGiven = false;
   /** The view in the drawer below the center; null when the drawer is closed. */
   readonly drawer: Signal<View | null> = signal("segments");
+  /** What the timeline's drawer is at first, for the room that there is. */
+  #usualDrawer: View | null = "segments";
   /** The drawers of views that were in the center before. */
   readonly #drawers = new Map<View, View | null>();
   /** The drawer's share of the center's height. */
@@ -93,7 +95,7 @@ export class Navigation {
     this.#drawers.set(before, this.drawer.peek());
     this.view.value = view;
     const known = this.#drawers.get(view);
-    const first = view === "timeline" ? "segments" : null;
+    const first = view === "timeline" ? this.#usualDrawer : null;
     this.drawer.value = known === undefined ? first : known;
   }
 
@@ -101,6 +103,14 @@ export class Navigation {
   setVerdictOpen(open: boolean): void {
     this.#verdictChoice.value = open;
     this.#memory?.set(VERDICT_KEY, open ? "open" : "folded");
+  }
+
+  /** The timeline has room for another view below it, or not. A drawer that was chosen stays. */
+  setDrawerFits(fits: boolean): void {
+    const before = this.#usualDrawer;
+    this.#usualDrawer = fits ? "segments" : null;
+    if (this.view.peek() === "timeline" && this.drawer.peek() === before)
+      this.drawer.value = this.#usualDrawer;
   }
 
   openDrawer(view: View | null): void {

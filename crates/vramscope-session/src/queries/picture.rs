@@ -10,6 +10,7 @@ use self::sheet::{
 };
 use super::{PartialTile, Queries, TileStep, grouped, layout_axis};
 use crate::derived::DerivedBuilder;
+use crate::loaded::breaks;
 use crate::scheduler::SLICE;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
@@ -18,7 +19,7 @@ use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{Cut, SmallSort};
 use vramscope_layout::{Color, HATCH_GAP, PALETTE_LEN, Palette, Strips, Surfaces, Theme, View};
 use vramscope_protocol::views::{Layer, Query, ROW_UNITS};
-use vramscope_protocol::{AxisKind, DeviceRef, TILE_COLUMNS, TILE_ROWS, TileKey};
+use vramscope_protocol::{AxisBreak, AxisKind, DeviceRef, TILE_COLUMNS, TILE_ROWS, TileKey};
 use vramscope_report::LoadedFile;
 use vramscope_report::device_name;
 use vramscope_units::{TimeBreak, broken_time_ticks, byte_ticks, event_ticks};
@@ -118,6 +119,9 @@ pub(super) async fn picture(
             }
             AxisKind::Weight => Vec::new(),
         };
+        if query_axis(query) == AxisKind::Time {
+            draw_breaks(&breaks(at.trace()), &surfaces, &mut sheet);
+        }
         let y = MARGINS[1] + sheet.height + 17.0;
         for tick in ticks {
             let x = sheet.px_x(tick.value + origin);
@@ -136,6 +140,31 @@ pub(super) async fn picture(
 fn time_break(cut: Cut) -> TimeBreak {
     let time = (cut.to - cut.from) as f64;
     TimeBreak { x0: cut.at as f64, x1: (cut.at + cut.width) as f64, time }
+}
+
+/// Marks where the time axis takes less room than its time, as the page does: a pale stretch
+/// between dashed lines, with its time.
+fn draw_breaks(breaks: &[AxisBreak], surfaces: &Surfaces, sheet: &mut Sheet) {
+    let (ground, line, text_color) = (css(surfaces.ground), css(surfaces.grid), css(surfaces.mark));
+    let (top, height) = (MARGINS[1], sheet.height);
+    let [x0, x1] = sheet.x;
+    let bottom = top + height;
+    for part in breaks.iter().filter(|part| part.x0 < x1 && part.x1 > x0) {
+        let (left, right) = (sheet.px_x(part.x0), sheet.px_x(part.x1));
+        sheet.put(format_args!(
+            "<g class=\"break\"><rect x=\"{left:.1}\" y=\"{top}\" width=\"{:.1}\" \
+             height=\"{height}\" fill=\"{ground}\" fill-opacity=\"0.7\"/><path d=\"M{left:.1} \
+             {top}V{bottom}M{right:.1} {top}V{bottom}\" stroke=\"{line}\" \
+             stroke-dasharray=\"3 3\"/>",
+            right - left
+        ));
+        let style = format!(
+            "fill=\"{text_color}\" stroke=\"{ground}\" stroke-width=\"3\" \
+             stroke-linejoin=\"round\" paint-order=\"stroke\" text-anchor=\"middle\""
+        );
+        sheet.text(f64::midpoint(left, right), bottom - 5.0, &style, &part.text);
+        sheet.put(format_args!("</g>"));
+    }
 }
 
 fn css([r, g, b, _]: [u8; 4]) -> String {

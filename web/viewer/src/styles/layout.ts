@@ -81,23 +81,16 @@ export const layout = `
 .notice p { flex: 1; min-width: 0; overflow-wrap: anywhere; }
 /* Over the plot, and open for the pointer: nothing moves when it goes. */
 .hint-strip {
-  position: absolute;
-  top: 8px;
-  right: 12px;
-  z-index: 9;
+  flex: none;
   display: flex;
   align-items: center;
   gap: 6px;
-  max-width: calc(100% - 84px);
-  padding: 2px 2px 2px 12px;
-  border-radius: 14px;
-  background: var(--surface);
-  box-shadow: var(--shadow);
+  padding: 1px 8px 1px 14px;
+  border-top: 1px solid var(--line);
   color: var(--dim);
   font-size: 12px;
-  pointer-events: none;
 }
-.hint-strip .button { border-radius: 12px; pointer-events: auto; }
+@container timeline (height < 340px) { .hint-strip { display: none; } }
 .hint-strip p { flex: 1; min-width: 0; }
 .hint-strip b { color: var(--text); font-weight: 550; }
 .hint-strip .button { height: 24px; }

@@ -18,7 +18,8 @@ export const plotHead = `
 .legend-entries { margin-left: -6px; }
 /* In a low window the plot needs the room. */
 @media (height <= 760px) {
-  .legend-line { min-height: 24px; padding-block: 1px; }
+  /* One row: the largest come first, and the details list all. */
+  .legend-line { flex-wrap: nowrap; height: 24px; min-height: 0; padding-block: 1px; overflow: hidden; }
   .legend-line .legend-entry { height: 19px; padding-inline: 5px; font-size: 11px; }
 }
 .legend-lines { margin: 0 -4px; }

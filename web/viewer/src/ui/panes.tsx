@@ -2,7 +2,7 @@
 // canvas stay mounted once they are opened, because a canvas is expensive. Other views unmount.
 
 import type { ComponentChildren } from "preact";
-import { useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { VIEW_TITLES, type View } from "../navigation.js";
 import type { Uses } from "../stores.js";
 import { Icon } from "./icons.js";
@@ -34,11 +34,16 @@ const DEVICE_VIEWS: ReadonlySet<View> = new Set<View>([
 /** Views with a canvas. */
 const CANVAS_VIEWS: ReadonlySet<View> = new Set<View>(["segments", "flame"]);
 
+/** In a lower center the drawer is closed at first, in CSS pixels. */
+const DRAWER_ROOM = { width: 600, height: 700 };
+
 type PanesProperties = PlotStateProperties & Uses<"appearance" | "navigation">;
 
 export function Panes(stores: PanesProperties) {
   const { navigation, selection, workspace } = stores;
   const { view, drawer } = navigation;
+  const panes = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => followRoom(panes.current, navigation), [navigation]);
   const main = view.value;
   const below = drawer.value === main ? null : drawer.value;
   const opened = useRef(new Set<View>());
@@ -64,6 +69,7 @@ export function Panes(stores: PanesProperties) {
   return (
     <div
       class="panes"
+      ref={panes}
       data-drawer={below !== null}
       style={{ "--drawer-size": navigation.drawerShare.value }}
     >
@@ -92,6 +98,22 @@ export function Panes(stores: PanesProperties) {
       ]}
     </div>
   );
+}
+
+/** Follows whether the center has room for a drawer. */
+function followRoom(
+  panes: HTMLElement | null,
+  navigation: PanesProperties["navigation"],
+): (() => void) | undefined {
+  const center = panes?.parentElement;
+  if (!center) return undefined;
+  const observer = new ResizeObserver(() => {
+    const { width, height } = center.getBoundingClientRect();
+    // A narrow page scrolls.
+    navigation.setDrawerFits(height >= DRAWER_ROOM.height || width < DRAWER_ROOM.width);
+  });
+  observer.observe(center);
+  return () => observer.disconnect();
 }
 
 type DrawerTabsProperties = Uses<"navigation" | "workspace"> & { below: View | null };

@@ -49,10 +49,10 @@ export function Timeline(stores: PlotStateProperties & Uses<"appearance" | "navi
         <AxisLabels plot={selection.visibleTrace.value && plots.timeline.value} />
         {views && <views.ui.TimelineMarks />}
         <Tooltip appearance={appearance} plot={plots.timeline.value} />
-        <HintStrip navigation={navigation} />
         <PlotState {...stores} />
       </div>
       <div class="strip">{views && <views.ui.Minimap />}</div>
+      <HintStrip navigation={navigation} />
       <Warnings selection={selection} />
     </div>
   );

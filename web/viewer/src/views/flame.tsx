@@ -240,6 +240,7 @@ export function Flame({ appearance, shown, ...owners }: FlameProperties) {
           title={graph?.total.exact}
         >
           {graph && `${graph.total.text}: ${graph.text}`}
+          {graph?.matched && ". Frames of the filter are lit; widths are of all blocks."}
         </span>
       </nav>
       <div class="flame-body" data-table={table.value}>

@@ -23,11 +23,11 @@ const COLUMNS: readonly (readonly [RankSort, string])[] = [
 ];
 
 type OverviewProperties = ViewUses<
-  "runs" | "selection" | "navigation" | "appearance" | "ranks" | "steps"
+  "runs" | "selection" | "filters" | "groups" | "navigation" | "appearance" | "ranks" | "steps"
 >;
 
 export function Overview(owners: OverviewProperties) {
-  const { runs, selection, navigation, appearance, ranks, steps } = owners;
+  const { runs, selection, navigation, ranks, steps } = owners;
   const overview = ranks.overview.value;
   const rows = runs.rows.value;
   const { waiting, failed } = runs.tally.value;
@@ -44,7 +44,7 @@ export function Overview(owners: OverviewProperties) {
         <span class="dim" data-testid="overview-text">
           {overview?.text}
         </span>
-        {first && <Categories appearance={appearance} card={first.card} />}
+        {first && <Categories {...owners} card={first.card} />}
         {waiting > 0 && (
           <span class="toolbar-end dim" role="status">
             {rows.length - waiting - failed} of {rows.length} read
@@ -132,14 +132,28 @@ function Head({ ranks, column: [sort, text] }: HeadProperties) {
   );
 }
 
-function Categories({ appearance, card }: ViewUses<"appearance"> & { card: RankCard }) {
+type CategoriesProperties = ViewUses<"appearance" | "filters" | "groups"> & { card: RankCard };
+
+/** The colors of the bars. A category chooses its blocks, in all views. */
+function Categories({ appearance, filters, groups, card }: CategoriesProperties) {
   return (
     <ul class="legend" aria-label="Categories">
-      {card.categories.map(({ name, label, color }) => (
-        <li key={name}>
-          <span class="swatch" style={{ background: appearance.swatch(color) }} /> {label}
-        </li>
-      ))}
+      {card.categories.map(({ name, label, color }) => {
+        const term = `category:${name}`;
+        return (
+          <li key={name}>
+            <button
+              type="button"
+              class="legend-entry"
+              aria-pressed={filters.terms.value.includes(term)}
+              title={`Show only ${label}`}
+              onClick={(event) => groups.choose([term], event)}
+            >
+              <span class="swatch" style={{ background: appearance.swatch(color) }} /> {label}
+            </button>
+          </li>
+        );
+      })}
     </ul>
   );
 }
