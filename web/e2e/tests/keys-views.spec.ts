@@ -19,7 +19,7 @@ import {
 const REAL = testData("recorded/t26/gpt_small.pickle.gz");
 
 // A small canvas, because Mesa draws it in software.
-test.use({ viewport: { width: 1100, height: 700 } });
+test.use({ viewport: { width: 1100, height: 800 } });
 
 test("Z restores the previous view, Shift+Z the next one, and both keep markers", async ({
   viewer,

@@ -215,6 +215,7 @@ export function Flame({ appearance, shown, ...owners }: FlameProperties) {
             title={graph.matched.exact}
           >
             found {graph.matched.text}
+            <span class="dim">, widths are of all blocks</span>
           </span>
         )}
         <span class="toolbar-end">
@@ -240,7 +241,6 @@ export function Flame({ appearance, shown, ...owners }: FlameProperties) {
           title={graph?.total.exact}
         >
           {graph && `${graph.total.text}: ${graph.text}`}
-          {graph?.matched && ". Frames of the filter are lit; widths are of all blocks."}
         </span>
       </nav>
       <div class="flame-body" data-table={table.value}>
