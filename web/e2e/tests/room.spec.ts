@@ -9,7 +9,7 @@ import { answering } from "../lib/work.js";
 const OOM = "recorded/t26/oom_observer.pickle.gz";
 const REAL = "recorded/t26/gpt_small.pickle.gz";
 
-test("in a low window verdict and legend take one row each, and the drawer is closed at first", async ({
+test("in a low window verdict and legend are one row each, and the drawer is closed", async ({
   viewer,
   page,
 }) => {
@@ -58,7 +58,7 @@ test("the hint for new users covers nothing of the plot", async ({ viewer, page 
   expect(line.y).toBeGreaterThanOrEqual(plot.y + plot.height - 0.5);
 });
 
-test("a category of the overview chooses its blocks, and the flame graph says what it shows", async ({
+test("a category of the overview chooses its blocks, and the flame graph lights them", async ({
   viewer,
   page,
 }) => {

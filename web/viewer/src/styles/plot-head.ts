@@ -19,7 +19,8 @@ export const plotHead = `
 /* In a low window the plot needs the room. */
 @media (height <= 760px) {
   /* One row: the largest come first, and the details list all. */
-  .legend-line { flex-wrap: nowrap; height: 24px; min-height: 0; padding-block: 1px; overflow: hidden; }
+  .legend-line { flex-wrap: nowrap; height: 24px; min-height: 0; padding-block: 1px; }
+  .legend-line { overflow: hidden; }
   .legend-line .legend-entry { height: 19px; padding-inline: 5px; font-size: 11px; }
 }
 .legend-lines { margin: 0 -4px; }
