@@ -59,6 +59,7 @@ mod rollup;
 mod rounding;
 mod segments;
 mod series;
+mod shapes;
 mod site;
 pub mod slicing;
 mod small_sort;
@@ -99,6 +100,7 @@ pub use rollup::{
 };
 pub use segments::{SMALL_SIZE, Segments, Span};
 pub use series::Series;
+pub use shapes::{Dims, NoShapes, Shape, Shapes, Widths};
 pub use site::{
     Site, Sites, is_distinctive, is_framework_file, is_framework_frame, is_generated_file,
     name_hash, node, operator, short_operation,

@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Peak(Peak),
     /// Show the peak of each phase of each step, and which phase limits
     Phases(Phases),
+    /// Show the shapes of tensors at the peak, as far as sizes tell
+    Shapes(Shapes),
     /// Show live blocks and segments after an event, or what changed between two events
     State(State),
     /// Show call stacks as a tree, outermost frame first
@@ -231,6 +233,22 @@ pub(crate) struct Phases {
     #[command(flatten)]
     pub(crate) input: DeviceInput,
     /// Show only the first N steps (default: 5 in text, all in JSON)
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+#[derive(Args)]
+pub(crate) struct Shapes {
+    #[command(flatten)]
+    pub(crate) input: DeviceInput,
+    /// The model's `config.json` of Hugging Face transformers, instead of the sizes of parameters
+    #[arg(long, value_name = "FILE", conflicts_with = "dims")]
+    pub(crate) config: Option<PathBuf>,
+    /// The model's widths in elements, the hidden width first, instead of the sizes of parameters
+    #[arg(long, value_name = "N[,N]", value_delimiter = ',')]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) dims: Vec<u64>,
+    /// Show only the N rows with most bytes (default: 20 in text, all in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 }

@@ -343,8 +343,22 @@ fn unknown_device_or_snapshot_is_wrong_usage() {
 }
 
 #[test]
+fn shapes_take_widths_and_say_what_is_wrong_with_a_config() {
+    let file = "recorded/gpt_leak.pickle.gz";
+    let own = json(&["shapes", file]);
+    let given = json(&["shapes", file, "--dims", "384,512,1152,1536,50304"]);
+    assert_eq!(own["tokens"], given["tokens"]);
+    assert_eq!(given["dims"].as_array().map(Vec::len), Some(2), "both sizes of elements");
+    let wrong = vramscope(&["shapes", file, "--config", "recorded/expected.json"]);
+    assert_eq!(wrong.status.code(), Some(64));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("no hidden_size"));
+}
+
+#[test]
 fn text_help_and_completions_are_printed() {
-    for command in ["peak", "phases", "state", "flame", "blocks", "segments", "anomalies", "info"] {
+    let commands =
+        ["peak", "phases", "shapes", "state", "flame", "blocks", "segments", "anomalies", "info"];
+    for command in commands {
         let text = text(&[command, "recorded/gpt_leak.pickle.gz"]);
         assert!(text.lines().count() > 3, "{command}: {text}");
         assert!(!text.contains('\u{1b}'), "{command}: no colors without a terminal");
@@ -485,6 +499,7 @@ fn names_never_act_on_the_terminal() {
         "summary",
         "peak",
         "phases",
+        "shapes",
         "state",
         "flame",
         "blocks",

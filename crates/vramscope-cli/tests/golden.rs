@@ -55,6 +55,9 @@ golden!(
 golden!(what_if_declined_text, "what-if", FILE);
 golden!(phases_none_text, "phases", FILE);
 golden!(phases_json, "phases", "truth/resnet18_step.pickle.gz", "--limit", "1", "--format", "json");
+golden!(shapes_text, "shapes", "recorded/gpt_leak.pickle.gz", "--limit", "6");
+golden!(shapes_refused_text, "shapes", "truth/resnet18_step.pickle.gz");
+golden!(shapes_json, "shapes", "truth/gpt_step.pickle.gz", "--limit", "2", "--format", "json");
 golden!(state_text, "state", FILE);
 golden!(state_json, "state", FILE, "--event", "10", "--format", "json");
 golden!(state_changes_text, "state", FILE, "--from", "5", "--to", "peak", "--limit", "3");

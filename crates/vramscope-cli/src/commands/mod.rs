@@ -12,6 +12,7 @@ pub(crate) mod info;
 pub(crate) mod peak;
 pub(crate) mod phases;
 pub(crate) mod segments;
+pub(crate) mod shapes;
 pub(crate) mod state;
 pub(crate) mod summary;
 pub(crate) mod what_if;

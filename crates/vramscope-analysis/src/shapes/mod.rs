@@ -1,0 +1,274 @@
+//! Shapes of tensors, guessed from the sizes of blocks.
+//!
+//! PyTorch records bytes, and no shapes. The parameters of a transformer have few widths, and their
+//! sizes tell them ([`widths`]). Inputs of `int64` tell the number of tokens. A block of tokens x
+//! width elements is an activation of that width.
+//!
+//! Equal bytes can have several shapes: `[tokens, 1536]` of two bytes is `[tokens, 768]` of four. A
+//! shape is stated only if no other fits; the others are candidates.
+
+mod widths;
+
+pub use widths::Widths;
+
+use self::widths::ELEMENTS;
+use crate::blocks::Block;
+use crate::category::{Categories, Category};
+use crate::trace::Trace;
+use crate::{SmallSort, group_by_key, is_framework_frame};
+use vramscope_snapshot::{Snapshot, StackId};
+
+/// Smaller blocks are scalars, losses and indices.
+const MIN_BYTES: u64 = 2048;
+/// Live activations that must have a whole number of tokens, in percent of their bytes.
+const MIN_TOKENS_PERCENT: u64 = 20;
+/// Activations of convolutions that exclude a transformer, in percent of their bytes.
+const MAX_CONVOLUTIONS_PERCENT: u64 = 10;
+/// Below this share, one size of elements is chance, in percent of the other's bytes.
+const CHANCE_PERCENT: u64 = 2;
+
+/// Why sizes do not tell shapes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoShapes {
+    /// No block is known to be a parameter.
+    NoParameters,
+    /// So few parameters that any widths would fit.
+    FewParameters,
+    /// The activations are those of convolutions, whose shapes have more than two dimensions.
+    Convolutions,
+    /// The parameters are parts of larger ones, and no number of ranks fits.
+    Shards,
+    /// Few widths do not explain the parameters.
+    ManyWidths {
+        /// The number of widths that would be needed, if any number explains them.
+        widths: Option<usize>,
+    },
+}
+
+/// A shape that fits a block.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Shape {
+    /// Dimensions. Of two widths the larger comes first: their order does not show in a size.
+    pub dims: Vec<u64>,
+    /// Bytes of an element.
+    pub element_bytes: u64,
+}
+
+/// The shapes that fit a block.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Shapes {
+    /// All shapes that fit; empty if none does.
+    pub shapes: Vec<Shape>,
+    /// No other shape is plausible for the operation that allocated the block.
+    pub is_certain: bool,
+}
+
+/// The dimensions of a model, and of its data at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dims {
+    /// The widths; two readings where sizes do not tell the size of elements.
+    pub widths: Vec<Widths>,
+    /// Tokens of the live activations: batch x sequence. `None` if no input fits them.
+    pub tokens: Option<u64>,
+    /// Sizes of elements in bytes that the live activations have.
+    elements: Vec<u64>,
+}
+
+/// What allocated a block, as far as it limits shapes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    /// Scores have heads x sequence x sequence elements, which can equal tokens x a width.
+    Attention,
+    Convolution,
+    Other,
+}
+
+impl Dims {
+    /// The dimensions of the blocks that are live in `slot`. With widths that are `given`, the
+    /// sizes of parameters are not asked.
+    ///
+    /// # Errors
+    /// The sizes do not tell dimensions.
+    pub fn at(
+        snapshot: &Snapshot,
+        trace: &Trace,
+        categories: &Categories,
+        slot: u32,
+        given: Option<Vec<Widths>>,
+    ) -> Result<Self, NoShapes> {
+        let of = |category: Category| {
+            (0..).zip(&trace.blocks).filter(move |(i, _)| categories.get(*i).category == category)
+        };
+        let parameters: Vec<&Block> = of(Category::Parameter).map(|(_, block)| block).collect();
+        let stays = |block: &&Block| block.is_preexisting() || block.leaves == trace.slots();
+        let staying: Vec<u64> =
+            parameters.iter().copied().filter(stays).map(|block| block.bytes.0).collect();
+        let sizes = if staying.is_empty() {
+            parameters.iter().map(|block| block.bytes.0).collect()
+        } else {
+            staying
+        };
+        let live = || trace.blocks.iter().filter(|b| b.enters <= slot && slot < b.leaves);
+        let activations: Vec<&Block> = (0..)
+            .zip(&trace.blocks)
+            .filter(|(i, _)| is_of_data(categories.get(*i).category))
+            .map(|(_, block)| block)
+            .filter(|b| b.enters <= slot && slot < b.leaves && b.bytes.0 >= MIN_BYTES)
+            .collect();
+        let convolved = activations
+            .iter()
+            .filter(|block| operation(snapshot, block.stack) == Operation::Convolution);
+        let sum = |bytes: u64| bytes.saturating_mul(100);
+        let total: u64 = activations.iter().map(|block| block.bytes.0).sum();
+        let convolved: u64 = convolved.map(|block| block.bytes.0).sum();
+        let are_convolved = sum(convolved) > total.saturating_mul(MAX_CONVOLUTIONS_PERCENT);
+        let widths = match given {
+            Some(widths) => widths,
+            None if are_convolved => return Err(NoShapes::Convolutions),
+            None => {
+                let are_sharded = live().any(|block| has_file(snapshot, block.stack, "fsdp"));
+                widths::widths(&sizes, are_sharded)?
+            }
+        };
+        let inputs = of(Category::Input).map(|(_, block)| block.bytes.0);
+        let inputs = inputs.filter(|bytes| bytes % 8 == 0 && *bytes > 8).map(|bytes| bytes / 8);
+        let mut dims = Self { widths, tokens: None, elements: ELEMENTS.to_vec() };
+        let fits = |tokens: u64| {
+            let bytes = activations.iter().filter(|b| !dims.of_data(b.bytes.0, tokens).is_empty());
+            bytes.map(|block| block.bytes.0).sum::<u64>()
+        };
+        let tokens = group_by_key(inputs.map(|tokens| (tokens, ())).collect());
+        let best = tokens.into_iter().map(|(tokens, _)| (fits(tokens), tokens)).max();
+        dims.tokens = best
+            .filter(|(fitting, _)| sum(*fitting) >= total.saturating_mul(MIN_TOKENS_PERCENT))
+            .map(|(_, tokens)| tokens);
+        dims.elements = dims.elements_of(&activations);
+        Ok(dims)
+    }
+
+    /// The sizes of elements of activations. A size that only few bytes need is left out.
+    fn elements_of(&self, activations: &[&Block]) -> Vec<u64> {
+        let Some(tokens) = self.tokens else { return self.elements.clone() };
+        let needs = ELEMENTS.map(|element| {
+            let only = activations.iter().filter(|block| {
+                let shapes = self.of_data(block.bytes.0, tokens);
+                !shapes.is_empty() && shapes.iter().all(|shape| shape.element_bytes == element)
+            });
+            only.map(|block| block.bytes.0).sum::<u64>()
+        });
+        let most = needs.iter().copied().max().unwrap_or(0);
+        let is_used = |bytes: u64| bytes.saturating_mul(100) > most.saturating_mul(CHANCE_PERCENT);
+        let used = ELEMENTS.iter().zip(needs).filter(|(_, bytes)| most == 0 || is_used(*bytes));
+        used.map(|(element, _)| *element).collect()
+    }
+
+    /// The shapes that fit a block.
+    pub fn shapes(&self, snapshot: &Snapshot, block: &Block, category: Category) -> Shapes {
+        let bytes = block.bytes.0;
+        if bytes < MIN_BYTES {
+            return Shapes::default();
+        }
+        let mut shapes = match category {
+            Category::Parameter | Category::Gradient | Category::OptimizerState => {
+                self.of_parameter(bytes)
+            }
+            category if is_of_data(category) => {
+                self.tokens.map_or(Vec::new(), |tokens| self.of_data(bytes, tokens))
+            }
+            _ => Vec::new(),
+        };
+        shapes.sort_small();
+        shapes.dedup();
+        let is_attention =
+            is_of_data(category) && operation(snapshot, block.stack) == Operation::Attention;
+        Shapes { is_certain: shapes.len() == 1 && !is_attention, shapes }
+    }
+
+    /// Shapes of a parameter, its gradient or its optimizer state.
+    fn of_parameter(&self, bytes: u64) -> Vec<Shape> {
+        let mut exact = Vec::new();
+        for widths in &self.widths {
+            exact.extend(widths.shapes(bytes, widths.element_bytes));
+        }
+        if !exact.is_empty() {
+            return exact;
+        }
+        // State in `float32` of parameters in 16 bits, and the other way round.
+        let other = |widths: &Widths| widths.shapes(bytes, 6 - widths.element_bytes);
+        self.widths.iter().flat_map(other).collect()
+    }
+
+    /// Shapes with one dimension of tokens.
+    fn of_data(&self, bytes: u64, tokens: u64) -> Vec<Shape> {
+        let mut shapes = Vec::new();
+        for &width in self.widths.iter().flat_map(|widths| &widths.all) {
+            for &element_bytes in &self.elements {
+                if tokens.checked_mul(width * element_bytes) == Some(bytes) {
+                    let shape = Shape { dims: vec![tokens, width], element_bytes };
+                    if !shapes.contains(&shape) {
+                        shapes.push(shape);
+                    }
+                }
+            }
+        }
+        shapes
+    }
+}
+
+impl Widths {
+    /// Shapes of a parameter of this size, or of a rank's part of it.
+    fn shapes(&self, bytes: u64, element_bytes: u64) -> Vec<Shape> {
+        let Some(whole) = bytes.checked_mul(self.ranks).filter(|b| b % element_bytes == 0) else {
+            return Vec::new();
+        };
+        let elements = whole / element_bytes;
+        let part = |width: u64| width / self.ranks;
+        let vector = self.all.iter().filter(|&&width| width == elements);
+        let matrix = self.all.iter().filter(|&&width| width * self.hidden == elements);
+        let vectors = vector.map(|&width| vec![part(width)]);
+        let matrices = matrix.map(|&width| {
+            // Shards are parts of the first dimension, whose place is known by that.
+            if width >= self.hidden || self.ranks > 1 {
+                vec![part(width), self.hidden]
+            } else {
+                vec![self.hidden, width]
+            }
+        });
+        vectors.chain(matrices).map(|dims| Shape { dims, element_bytes }).collect()
+    }
+}
+
+fn is_of_data(category: Category) -> bool {
+    matches!(category, Category::Activation | Category::Temporary | Category::Unknown)
+}
+
+fn has_file(snapshot: &Snapshot, stack: StackId, part: &str) -> bool {
+    snapshot.stack(stack).any(|frame| snapshot.text(frame.file).contains(part))
+}
+
+/// Names of functions, in Python and in C++, that allocate scores of attention.
+const ATTENTION: [&str; 6] = ["softmax", "bmm", "matmul", "attention", "attn", "masked_fill"];
+/// A linear layer calls a product, too, whose result has its width.
+const LINEAR: [&str; 2] = ["linear", "addmm"];
+
+/// The operation by the innermost frames, up to the first of the program.
+fn operation(snapshot: &Snapshot, stack: StackId) -> Operation {
+    let mut found = Operation::Other;
+    for frame in snapshot.stack(stack) {
+        let (name, file) = (snapshot.text(frame.name), snapshot.text(frame.file));
+        let is_linear = LINEAR.iter().any(|word| name.contains(word));
+        if is_linear || file.ends_with("/linear.py") || name.contains("log_softmax") {
+            return Operation::Other;
+        }
+        if name.contains("conv") && !name.contains("convert") {
+            return Operation::Convolution;
+        }
+        if ATTENTION.iter().any(|word| name.contains(word)) {
+            found = Operation::Attention;
+        }
+        if !is_framework_frame(&name, &file) {
+            break;
+        }
+    }
+    found
+}

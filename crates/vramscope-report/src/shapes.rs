@@ -1,0 +1,267 @@
+//! `vramscope shapes`: which shapes the tensors have, as far as sizes tell.
+
+mod config;
+
+pub use config::widths_of_config;
+
+use crate::{Target, event_of, rank_of, row_site, slot_of};
+use serde::Serialize;
+use std::cmp::Reverse;
+use vramscope_analysis::{Category, Dims, NoShapes, Shape, SmallSort, Widths, group_by_key};
+use vramscope_units::{Bytes, grouped};
+
+/// `vramscope.shapes/1`.
+#[derive(Debug, Serialize)]
+pub struct ShapesReport<'a> {
+    /// The schema's name and version.
+    pub schema: &'static str,
+    /// The file's path.
+    pub path: &'a str,
+    /// The rank in the path; null if there is none.
+    pub rank: Option<u32>,
+    /// The device's ordinal.
+    pub device: u32,
+    /// The first event after which `requested_bytes` peaks; -1 is the state before the window.
+    pub event: i64,
+    /// `requested_bytes` after it.
+    pub bytes: u64,
+    /// The dimensions of the model; two readings where sizes do not tell the size of elements.
+    /// Empty if sizes tell none.
+    pub dims: Vec<DimsRecord>,
+    /// Tokens of the live activations, batch x sequence; null if no input fits them.
+    pub tokens: Option<u64>,
+    /// Why there are no shapes; null if there are.
+    pub refused: Option<String>,
+    /// Bytes of blocks with one shape that fits.
+    pub shaped_bytes: u64,
+    /// Bytes of blocks with several shapes that fit, or with one that is in doubt.
+    pub doubtful_bytes: u64,
+    /// Bytes of blocks without a shape.
+    pub other_bytes: u64,
+    /// Blocks by category, call site and shape, most bytes first.
+    pub rows: Vec<ShapeRow>,
+    /// The number of rows left out by `--limit`; absent if none are.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub omitted: usize,
+    /// Blocks with one shape, by shape, most bytes first.
+    pub by_shape: Vec<ShapeSum>,
+    /// What follows, in sentences.
+    pub text: Vec<String>,
+}
+
+/// Dimensions of a model.
+#[derive(Debug, Serialize)]
+pub struct DimsRecord {
+    /// Bytes of an element of the parameters.
+    pub element_bytes: u64,
+    /// The width that most parameters have, in elements.
+    pub hidden: u64,
+    /// All widths, ascending, with `hidden`.
+    pub widths: Vec<u64>,
+    /// The number of ranks that share each parameter.
+    pub ranks: u64,
+}
+
+/// A shape.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ShapeRecord {
+    /// Dimensions. Of two widths the larger comes first: their order does not show in a size.
+    pub dims: Vec<u64>,
+    /// Bytes of an element.
+    pub element_bytes: u64,
+    /// `[4,096, 1,536] of 4 bytes`.
+    pub text: String,
+}
+
+/// Blocks of one category, call site and shape.
+#[derive(Debug, Serialize)]
+pub struct ShapeRow {
+    /// The category.
+    pub category: &'static str,
+    /// The call site.
+    pub site: String,
+    /// The shapes that fit; empty if none does.
+    pub shapes: Vec<ShapeRecord>,
+    /// Whether no other shape is plausible.
+    pub is_certain: bool,
+    /// Blocks.
+    pub blocks: u32,
+    /// Requested bytes.
+    pub bytes: u64,
+}
+
+/// Blocks of one shape.
+#[derive(Debug, Serialize)]
+pub struct ShapeSum {
+    /// The shape.
+    pub shape: ShapeRecord,
+    /// Blocks.
+    pub blocks: u32,
+    /// Requested bytes.
+    pub bytes: u64,
+}
+
+/// serde demands a reference.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// The shapes of the blocks that are live at the peak of `requested_bytes`. With widths that the
+/// user gives, the sizes of parameters are not asked.
+pub fn shapes(
+    target: Target<'_>,
+    given: Option<Vec<Widths>>,
+    limit: Option<usize>,
+) -> ShapesReport<'_> {
+    let (trace, snapshot) = (target.trace(), target.snapshot());
+    let categories = target.entry.categories(target.index);
+    let slot = slot_of(trace.requested_band.peak_event);
+    let found = Dims::at(snapshot, trace, categories, slot, given);
+    let mut blocks = Vec::new();
+    for (index, block) in (0u32..).zip(&trace.blocks) {
+        if block.enters <= slot && slot < block.leaves {
+            let category = categories.get(index).category;
+            let shapes = found.as_ref().map(|dims| dims.shapes(snapshot, block, category));
+            let site = target.entry.sites.same_line(block.stack);
+            let no_stack = trace.no_stack(block);
+            let key = (category, site, no_stack, shapes.unwrap_or_default());
+            blocks.push((key, block.bytes.0));
+        }
+    }
+    let row = |((category, stack, no_stack, shapes), sizes): (
+        (Category, _, _, vramscope_analysis::Shapes),
+        Vec<u64>,
+    )| ShapeRow {
+        category: category.name(),
+        site: row_site(target.entry, stack, no_stack),
+        shapes: shapes.shapes.iter().map(record).collect(),
+        is_certain: shapes.is_certain,
+        blocks: sizes.len() as u32,
+        bytes: sizes.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes)),
+    };
+    let mut rows: Vec<ShapeRow> = group_by_key(blocks).into_iter().map(row).collect();
+    rows.sort_small_by_key(|row| Reverse(row.bytes));
+    let sum = |wanted: &dyn Fn(&ShapeRow) -> bool| {
+        rows.iter().filter(|row| wanted(row)).map(|row| row.bytes).sum::<u64>()
+    };
+    let shaped_bytes = sum(&|row| row.is_certain);
+    let doubtful_bytes = sum(&|row| !row.is_certain && !row.shapes.is_empty());
+    let other_bytes = sum(&|row| row.shapes.is_empty());
+    let by_shape = by_shape(&rows);
+    let omitted = rows.len().saturating_sub(limit.unwrap_or(usize::MAX));
+    rows.truncate(rows.len() - omitted);
+    let mut report = ShapesReport {
+        schema: "vramscope.shapes/1",
+        path: target.path,
+        rank: rank_of(target.path),
+        device: target.device(),
+        event: event_of(slot),
+        bytes: shaped_bytes.saturating_add(doubtful_bytes).saturating_add(other_bytes),
+        dims: found.as_ref().map_or(Vec::new(), |dims| dims.widths.iter().map(dims_of).collect()),
+        tokens: found.as_ref().ok().and_then(|dims| dims.tokens),
+        refused: found.as_ref().err().map(|why| refusal(*why)),
+        shaped_bytes,
+        doubtful_bytes,
+        other_bytes,
+        rows,
+        omitted,
+        by_shape,
+        text: Vec::new(),
+    };
+    report.text = sentences(&report);
+    report
+}
+
+fn dims_of(widths: &Widths) -> DimsRecord {
+    DimsRecord {
+        element_bytes: widths.element_bytes,
+        hidden: widths.hidden,
+        widths: widths.all.clone(),
+        ranks: widths.ranks,
+    }
+}
+
+fn record(shape: &Shape) -> ShapeRecord {
+    let dims: Vec<String> = shape.dims.iter().map(|&dim| grouped(dim)).collect();
+    ShapeRecord {
+        dims: shape.dims.clone(),
+        element_bytes: shape.element_bytes,
+        text: format!("[{}] of {} bytes", dims.join(", "), shape.element_bytes),
+    }
+}
+
+fn by_shape(rows: &[ShapeRow]) -> Vec<ShapeSum> {
+    let certain = rows.iter().filter(|row| row.is_certain);
+    let keyed = certain.map(|row| ((row.shapes[0].dims.clone(), row.shapes[0].element_bytes), row));
+    let sum = |(_, rows): (_, Vec<&ShapeRow>)| ShapeSum {
+        shape: rows[0].shapes[0].clone(),
+        blocks: rows.iter().map(|row| row.blocks).sum(),
+        bytes: rows.iter().map(|row| row.bytes).sum(),
+    };
+    let mut sums: Vec<ShapeSum> = group_by_key(keyed.collect()).into_iter().map(sum).collect();
+    sums.sort_small_by_key(|sum| Reverse(sum.bytes));
+    sums
+}
+
+fn refusal(why: NoShapes) -> String {
+    match why {
+        NoShapes::NoParameters => "No block is known to be a parameter.".to_owned(),
+        NoShapes::FewParameters => {
+            "There are so few parameters that any widths would fit.".to_owned()
+        }
+        NoShapes::Convolutions => {
+            "The activations are those of convolutions: their sizes do not tell shapes.".to_owned()
+        }
+        NoShapes::Shards => {
+            "The parameters are parts of larger ones (FSDP), and no number of ranks fits."
+                .to_owned()
+        }
+        NoShapes::ManyWidths { widths: Some(count) } => format!(
+            "The parameters would need {} widths. A transformer has few.",
+            grouped(count as u64)
+        ),
+        NoShapes::ManyWidths { widths: None } => {
+            "Few widths do not explain the sizes of the parameters.".to_owned()
+        }
+    }
+}
+
+fn sentences(report: &ShapesReport<'_>) -> Vec<String> {
+    if let Some(why) = &report.refused {
+        return vec![
+            why.clone(),
+            "`--config` or `--dims` gives the widths of a transformer.".to_owned(),
+        ];
+    }
+    let mut text = Vec::new();
+    for dims in &report.dims {
+        let widths: Vec<String> = dims.widths.iter().map(|&width| grouped(width)).collect();
+        let parts = match dims.ranks {
+            1 => String::new(),
+            ranks => format!(", each spread over {} ranks", grouped(ranks)),
+        };
+        text.push(format!(
+            "Parameters: widths {}, mostly {}; elements of {} bytes{parts}.",
+            widths.join(", "),
+            grouped(dims.hidden),
+            dims.element_bytes
+        ));
+    }
+    if report.dims.len() > 1 {
+        text.push("Both readings fit: sizes do not tell which.".to_owned());
+    }
+    text.push(match report.tokens {
+        Some(tokens) => {
+            format!("Tokens at the peak: {} (batch x sequence).", grouped(tokens))
+        }
+        None => "No input tells the number of tokens, so activations have no shape.".to_owned(),
+    });
+    text.push(format!(
+        "Of {} at the peak, {} has one shape that fits, {} has several or one in doubt.",
+        Bytes(report.bytes),
+        Bytes(report.shaped_bytes),
+        Bytes(report.doubtful_bytes)
+    ));
+    text
+}
