@@ -84,7 +84,7 @@ pub use findings::{
     Growth, GrowthKind, HeldTooLong, LargerStep, MemoryUse, OomStory, Overrun, Part, PendingFrees,
     RankFacts, RankSkew, RankStack, ReservedPeak, Returned, SegmentChurn, Severity, SkewCause,
     SkewSite, StrandedPool, Verdict, blind_spots, blind_spots_sliced, findings, findings_sliced,
-    rank_skew, slot_of_reserved_peak,
+    rank_runs, rank_skew, slot_of_reserved_peak,
 };
 pub use flame::{Flame, FlameNode};
 pub use fragmentation::{Churn, Fragmentation, FreeKind, FreeShare, free_shares};

@@ -194,7 +194,6 @@ fn queries() -> Vec<Query> {
         text: String::new(),
         category: String::new(),
         live_at: Some(3),
-        node: None,
         sort,
         descending: true,
     };

@@ -11,6 +11,7 @@ use vramscope_analysis::{Category, FindingKind, Severity};
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::Align;
 use vramscope_report::summary::ErrorKind;
+use vramscope_report::verdict::Action;
 
 fn declarations() -> String {
     let config = ts_rs::Config::default();
@@ -29,7 +30,8 @@ fn declarations() -> String {
     ] {
         writeln!(out, "export const {name} = {value};").expect("writing to a string");
     }
-    for (name, [width, height]) in [("SPARK", SPARK), ("MINIMAP", MINIMAP), ("COMPARED", COMPARED)]
+    for (name, [width, height]) in
+        [("SPARK", SPARK), ("MINIMAP", MINIMAP), ("COMPARED", COMPARED), ("CHART", CHART)]
     {
         writeln!(out, "export const {name} = [{width}, {height}] as const;")
             .expect("writing to a string");
@@ -113,7 +115,10 @@ fn declarations() -> String {
         MemoryBar,
         BarPart,
         BarMark,
-        VerdictAction,
+        Action,
+        FindingChart,
+        FindingGroup,
+        FindingMember,
         Minimap,
         Mark,
         MarkKind,

@@ -6,6 +6,7 @@
 
 use crate::block_context::BlockContext;
 use crate::loaded_file::SnapshotEntry;
+use crate::proof::{self, Proof};
 use crate::sidecar::{DeviceMemory, TensorRecord};
 use crate::simulated::{Simulated, SimulatedFindings, simulate};
 use crate::target::Target;
@@ -31,7 +32,7 @@ pub enum Derived {
     Steps,
     /// [`SnapshotEntry::block_context`].
     Context,
-    /// [`SnapshotEntry::findings`].
+    /// [`SnapshotEntry::findings`] and their [`SnapshotEntry::proofs`].
     Findings,
     /// [`SnapshotEntry::what_if`].
     WhatIf,
@@ -74,6 +75,7 @@ pub(crate) struct DeviceData {
     steps: OnceLock<Option<Steps>>,
     context: OnceLock<BlockContext>,
     findings: OnceLock<Vec<Finding>>,
+    proofs: OnceLock<Vec<Option<Proof>>>,
     notes: OnceLock<Notes>,
     what_if: OnceLock<Option<WhatIf>>,
     simulated: OnceLock<SimulatedFindings>,
@@ -121,7 +123,11 @@ impl SnapshotEntry {
                     let target = Target { path: &self.path, entry: self, index };
                     fill!(data.context, BlockContext::sliced(target, budget));
                 }
-                Derived::Findings => fill!(data.findings, self.find(index, budget)),
+                Derived::Findings => {
+                    fill!(data.findings, self.find(index, budget));
+                    let target = Target { path: &self.path, entry: self, index };
+                    fill!(data.proofs, proof::of_device_sliced(target, budget));
+                }
                 Derived::WhatIf => fill!(data.what_if, self.calibrate(index, budget)),
                 Derived::Simulated => {
                     let target = Target { path: &self.path, entry: self, index };
@@ -187,6 +193,13 @@ impl SnapshotEntry {
         self.data[index].findings.get_or_init(find)
     }
 
+    /// The proofs of the findings of the trace at `index`, in the same order.
+    pub fn proofs(&self, index: usize) -> &[Option<Proof>] {
+        let target = Target { path: &self.path, entry: self, index };
+        let make = || run_to_completion(proof::of_device_sliced(target, &mut Budget::unlimited()));
+        self.data[index].proofs.get_or_init(make)
+    }
+
     /// The model of the allocator, compared with the trace at `index`; `None` where
     /// [`why_no_model`] has a reason. Its replays are what a prediction costs, so it is kept.
     pub fn what_if(&self, index: usize) -> Option<&WhatIf> {
@@ -222,6 +235,7 @@ impl SnapshotEntry {
             data.steps = OnceLock::new();
             data.context = OnceLock::new();
             data.findings = OnceLock::new();
+            data.proofs = OnceLock::new();
             data.what_if = OnceLock::new();
             data.simulated = OnceLock::new();
         }

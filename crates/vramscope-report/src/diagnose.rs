@@ -3,7 +3,7 @@
 mod fit;
 
 use crate::derived::Derived;
-use crate::findings::{BlindSpotRecord, FindingRecord, across, order};
+use crate::findings::{BlindSpotRecord, FindingRecord, RunKey, across, cause_key, groups, order};
 use crate::peak::BandKind;
 use crate::phases::{Place, place_sliced};
 use crate::phrase::plain;
@@ -241,22 +241,21 @@ fn requested_peak(rank: &Diagnosed) -> u64 {
     peak.map_or(0, |peak| u64::try_from(peak.1).unwrap_or(0))
 }
 
-/// One finding for equal findings of the ranks of one run: of one kind, at the same call sites.
+/// One finding for equal findings of the ranks of one run, the worst of them.
 fn merged(findings: Vec<FindingRecord>) -> Vec<FindingRecord> {
-    let mut merged: Vec<(FindingRecord, usize)> = Vec::new();
-    for finding in findings {
-        let same = merged.iter_mut().find(|(known, _)| {
-            is_of_run(known)
-                && is_of_run(&finding)
-                && known.path != finding.path
-                && (known.kind, &known.sites) == (finding.kind, &finding.sites)
-                && folder(&known.path) == folder(&finding.path)
-        });
-        match same {
-            Some((_, others)) => *others += 1,
-            None => merged.push((finding, 0)),
-        }
-    }
+    let causes: Vec<String> = findings.iter().map(cause_key).collect();
+    let keys: Vec<Option<RunKey<'_>>> = findings
+        .iter()
+        .zip(&causes)
+        .map(|(finding, cause)| {
+            let folder = folder(&finding.path).filter(|_| is_of_run(finding))?;
+            Some((folder, cause.as_str(), finding.path.as_str()))
+        })
+        .collect();
+    let groups = groups(&keys);
+    let mut findings: Vec<Option<FindingRecord>> = findings.into_iter().map(Some).collect();
+    let first = |group: Vec<usize>| Some((findings[group[0]].take()?, group.len() - 1));
+    let merged: Vec<(FindingRecord, usize)> = groups.into_iter().filter_map(first).collect();
     let named = |(mut finding, others): (FindingRecord, usize)| {
         if let (Some(rank), true) = (finding.rank, others > 0) {
             let title = finding.title.trim_start_matches(&format!("rank {rank}: ")).to_owned();
@@ -267,6 +266,8 @@ fn merged(findings: Vec<FindingRecord>) -> Vec<FindingRecord> {
                 name.text = named;
             }
         }
+        // It has the numbers of a chart, and a diagnosis is small.
+        finding.proof = None;
         finding
     };
     merged.into_iter().map(named).collect()

@@ -7,9 +7,12 @@ mod blind;
 use crate::finding_text::{self, Words, headline, rank_headline};
 use crate::frames::{FrameRecord, owned_frames, site};
 use crate::phrase::Phrase;
+use crate::proof::{self, Proof};
 use crate::rank::RankSummary;
 use crate::simulated::Simulated;
 use crate::target::Target;
+use crate::verdict::{self, Action};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use vramscope_analysis::SmallSort;
 use vramscope_analysis::{
@@ -94,6 +97,12 @@ pub struct FindingRecord {
     /// Absent where it says nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub simulated: Vec<Simulated>,
+    /// The numbers that prove it; absent where there are none to draw.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
+    /// What to do, each in a few words with what it brings.
+    #[serde(skip)]
+    pub actions: Vec<Action>,
     /// The finding in one sentence, with its nouns as links; the rank is named as in the title.
     #[serde(skip)]
     pub headline: Vec<Phrase>,
@@ -128,16 +137,19 @@ const MAX_CHILDREN: usize = 20;
 /// comparison of ranks.
 pub fn of_device(target: Target<'_>) -> Vec<FindingRecord> {
     let found = target.entry.findings(target.index).iter().enumerate();
+    let proofs = target.entry.proofs(target.index);
     let row = |(i, finding): (usize, &Finding)| {
         let simulated = target.entry.simulated(target.index, i);
         let words = finding_text::words(target.entry, finding, simulated);
-        FindingRecord {
+        let record = FindingRecord {
             children: children(target, finding),
             headline: headline(target.entry, finding, &words.title, simulated),
             cause: finding_text::cause(target.entry, finding),
             simulated: simulated.to_vec(),
+            proof: proofs.get(i).cloned().flatten(),
             ..record(target.path, finding, words)
-        }
+        };
+        FindingRecord { actions: verdict::actions_of(target.entry, finding, &record), ..record }
     };
     let with_frames = |record: FindingRecord| {
         let stack = record.stack.unwrap_or(StackId::EMPTY);
@@ -205,8 +217,55 @@ pub fn of_ranks(path: &str, finding: &Finding, frames: Vec<FrameRecord<'static>>
     children.truncate(MAX_CHILDREN);
     let words = finding_text::rank_words(skew);
     let headline = rank_headline(skew);
-    let record = FindingRecord { children, headline, ..record(path, finding, words) };
+    let proof = Some(proof::ranks(skew));
+    let record = FindingRecord { children, proof, headline, ..record(path, finding, words) };
     with_frames(with_sites(record), frames)
+}
+
+/// What makes findings of two ranks equal: their kind, and where it happens. What they are about
+/// in bytes differs from rank to rank.
+pub fn cause_key(finding: &FindingRecord) -> String {
+    let what = match finding.kind {
+        // The run ended, or memory was reserved, wherever each rank was at that moment.
+        FindingKind::Oom | FindingKind::Reserved | FindingKind::PendingFree => "",
+        FindingKind::StrandedPool | FindingKind::Churn => {
+            finding.id.splitn(3, '-').nth(2).unwrap_or_default()
+        }
+        FindingKind::Growth
+        | FindingKind::Cycle
+        | FindingKind::GradientsHeld
+        | FindingKind::HeldTooLong
+        | FindingKind::RankSkew => finding.sites.first().map_or("", String::as_str),
+    };
+    format!("{} {what}", finding.kind.name())
+}
+
+/// Where a finding of a rank belongs: the folder of its run, its [`cause_key`] and its path.
+pub type RunKey<'a> = (&'a str, &'a str, &'a str);
+
+/// Groups findings that are equal on several ranks. `keys` are the findings, the worst first;
+/// `None` is one that no other equals. Each group has one finding of a path at most, and the groups
+/// are in the order of their first findings.
+pub fn groups(keys: &[Option<RunKey<'_>>]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut known: FxHashMap<(&str, &str), Vec<usize>> = FxHashMap::default();
+    for (i, key) in keys.iter().enumerate() {
+        let Some((folder, cause, path)) = *key else {
+            groups.push(vec![i]);
+            continue;
+        };
+        let same = known.entry((folder, cause)).or_default();
+        let has_path =
+            |group: &[usize]| group.iter().any(|&of| keys[of].is_some_and(|k| k.2 == path));
+        match same.iter().find(|&&group| !has_path(&groups[group])) {
+            Some(&group) => groups[group].push(i),
+            None => {
+                same.push(groups.len());
+                groups.push(vec![i]);
+            }
+        }
+    }
+    groups
 }
 
 /// What makes one finding worse than another: the least is the worst. A failed allocation ended the
@@ -296,6 +355,8 @@ fn record(path: &str, finding: &Finding, words: Words) -> FindingRecord {
         blocks: finding.blocks,
         children: Vec::new(),
         simulated: Vec::new(),
+        proof: None,
+        actions: Vec::new(),
         headline: Vec::new(),
         cause: String::new(),
         frames: Vec::new(),

@@ -42,6 +42,7 @@ pub mod peak;
 pub mod phases;
 mod phrase;
 mod places;
+pub mod proof;
 mod quantity;
 pub mod rank;
 mod rank_of;

@@ -4,6 +4,7 @@
 mod actions;
 
 pub use actions::Action;
+pub(crate) use actions::of_finding as actions_of;
 
 use crate::finding_text::{of_category, of_phase, place_words};
 use crate::findings::{FindingRecord, of_device, order};
@@ -111,7 +112,7 @@ pub fn verdict_sliced<'a>(target: Target<'a>, budget: &'a mut Budget) -> Boxed<'
         let (used, categories) = MemoryUse::at(evidence, slot, budget).await;
         let oom = worst.and_then(|(finding, _)| story(finding));
         let memory = bar(target, slot, &used, &categories, oom);
-        let actions = actions::of_device(target.entry, &notable, worst);
+        let actions = actions::of_device(&notable, worst);
         match worst {
             Some((_, record)) => Verdict {
                 severity: Some(record.severity),

@@ -276,7 +276,6 @@ fn long_queries() -> [(Query, u32); 7] {
         text: text.to_owned(),
         category: String::new(),
         live_at: None,
-        node: None,
         sort,
         descending: true,
     };
@@ -362,7 +361,6 @@ fn short_queries_do_not_wait_for_long_ones_and_newer_searches_replace_older_ones
             text: String::new(),
             category: String::new(),
             live_at: None,
-            node: None,
             sort: BlockSort::Size,
             descending: false,
         },

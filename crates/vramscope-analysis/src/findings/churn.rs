@@ -28,6 +28,8 @@ pub struct SegmentChurn {
     pub bursts: usize,
     /// Bytes reserved again, at most the bytes returned before.
     pub reserved_again: Bytes,
+    /// The first event of each return.
+    pub at: Vec<u32>,
 }
 
 /// Churn by cause. `explained` are the events of OOMs, whose own returns are part of their finding.
@@ -93,6 +95,7 @@ fn finding(cx: Evidence<'_>, bursts: &[&Burst], cause: Cause, again: u64) -> Fin
         segments: bursts.iter().map(|burst| burst.events.len()).sum(),
         bursts: bursts.len(),
         reserved_again: Bytes(again),
+        at: bursts.iter().map(|burst| burst.events.start).collect(),
     };
     let mut parts = parts(bursts.iter().map(|burst| (burst.stack, burst.bytes)));
     for part in &mut parts {
@@ -101,7 +104,7 @@ fn finding(cx: Evidence<'_>, bursts: &[&Burst], cause: Cause, again: u64) -> Fin
     let peak = cx.trace.reserved_band.peak.max(0) as u64;
     let is_costly = bursts.len() >= MIN_COSTLY_BURSTS && again >= peak / COSTLY_PEAK_DIVISOR;
     let what = if by_allocator { "make-room" } else { "on-request" };
-    let events = bursts.iter().map(|burst| burst.events.start).collect();
+    let events = facts.at.clone();
     Finding {
         severity: if is_costly { Severity::Medium } else { Severity::Low },
         basis: super::Basis::Exact,

@@ -30,7 +30,7 @@ pub use held::HeldTooLong;
 pub use memory_use::{MemoryUse, slot_of_reserved_peak};
 pub use oom::{LargerStep, OomStory, Returned, Verdict};
 pub use pending::PendingFrees;
-pub use ranks::{RankFacts, RankSkew, RankStack, SkewCause, SkewSite, rank_skew};
+pub use ranks::{RankFacts, RankSkew, RankStack, SkewCause, SkewSite, rank_runs, rank_skew};
 pub use reserved::{CostlySetting, ReservedPeak};
 pub use severity::Severity;
 pub use stranded::StrandedPool;

@@ -65,6 +65,8 @@ pub struct RankSkew {
     pub usual: Bytes,
     /// The number of compared ranks, this one included.
     pub ranks: usize,
+    /// The same bytes on each of the compared ranks, by rank.
+    pub each: Vec<(u32, Bytes)>,
     /// The call stacks that hold more, largest excess first; empty if the cause has none.
     pub sites: Vec<SkewSite>,
 }
@@ -105,7 +107,7 @@ const MIN_RANKS: usize = 3;
 /// sorted by severity. A rank that holds less is not reported.
 pub fn rank_skew(ranks: &[RankFacts]) -> Vec<(usize, Finding)> {
     let mut found: Vec<(usize, Finding)> = Vec::new();
-    for run in runs(ranks) {
+    for run in rank_runs(ranks) {
         for group in groups(ranks, &run) {
             if group.len() >= MIN_RANKS {
                 let members: Vec<&RankFacts> = group.iter().map(|&rank| &ranks[rank]).collect();
@@ -121,9 +123,9 @@ pub fn rank_skew(ranks: &[RankFacts]) -> Vec<(usize, Finding)> {
     found
 }
 
-/// The runs among files: the files of one folder if their ranks are distinct, else those of them
-/// whose names differ by the rank alone.
-fn runs(ranks: &[RankFacts]) -> Vec<Vec<usize>> {
+/// The runs among files, by index: the files of one folder if their ranks are distinct, else those
+/// of them whose names differ by the rank alone.
+pub fn rank_runs(ranks: &[RankFacts]) -> Vec<Vec<usize>> {
     // Of a file with several devices, the one with the highest peak takes part.
     let mut files: Vec<((&str, &str, u32), usize)> = Vec::new();
     for (i, facts) in ranks.iter().enumerate() {

@@ -6,9 +6,10 @@ use super::{
     ScenarioCard, SearchResult, SegmentRow, SegmentUses, SegmentsInfo, SimulatedCurve, Tracks,
     UsualScenarios, WhatIfCard,
 };
-use crate::{DetailRow, Hit, Phrase, Quantity, Span, StackDetail};
+use crate::{DetailRow, FrameRow, Hit, Phrase, Quantity, Span, StackDetail};
 use serde::{Deserialize, Serialize};
 use vramscope_analysis::{FindingKind, Severity};
+use vramscope_report::verdict::Action;
 
 /// The answer to a [`Query`](super::Query).
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -100,7 +101,7 @@ pub struct FindingList {
     pub blind_spots: Vec<String>,
 }
 
-/// A finding.
+/// A finding. The coordinator reads only what it compares and counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
@@ -111,6 +112,7 @@ pub struct FindingRow {
     /// The kind.
     pub kind: FindingKind,
     /// The kind in words: `Growth`.
+    #[serde(skip_deserializing)]
     pub label: String,
     /// The severity.
     pub severity: Severity,
@@ -121,29 +123,81 @@ pub struct FindingRow {
     /// The memory that the finding is about.
     pub bytes: Quantity,
     /// The finding in a few words.
+    #[serde(skip_deserializing)]
     pub title: String,
     /// Subject, numbers and cause.
+    #[serde(skip_deserializing)]
     pub text: String,
     /// What to do; empty if nothing follows.
+    #[serde(skip_deserializing)]
     pub action: String,
     /// The finding in one sentence, without its rank.
+    #[serde(skip_deserializing)]
     pub headline: Vec<Phrase>,
     /// The step and phase in words: `step 3, backward`, or `repetition 3`. Empty if neither is
     /// known.
+    #[serde(skip_deserializing)]
     pub place: String,
     /// The terms of a search that finds the blocks of the finding; empty if none does.
+    #[serde(skip_deserializing)]
     pub terms: Vec<String>,
+    /// What makes it equal to a finding of another rank.
+    pub cause: String,
+    /// What to do, each in a few words with what it brings.
+    #[serde(skip_deserializing)]
+    pub actions: Vec<Action>,
+    /// What proves it; null where there is nothing to draw.
+    #[serde(skip_deserializing)]
+    pub chart: Option<FindingChart>,
+    /// The frames of its largest call stack that are the program's, innermost first. Only the
+    /// innermost ones.
+    #[serde(skip_deserializing)]
+    pub frames: Vec<FrameRow>,
     /// The shares of call sites, if the finding is about several.
+    #[serde(skip_deserializing)]
     pub parts: Vec<FindingPart>,
     /// The first event of the finding; null if it has none.
+    #[serde(skip_deserializing)]
     pub event: Option<u32>,
     /// The first event in words: `#3,702`; empty if there is none.
+    #[serde(skip_deserializing)]
     pub at: String,
     /// The range from the first to the last event on each axis; empty without events.
+    #[serde(skip_deserializing)]
     pub spans: Vec<Span>,
     /// The reference of a block that shows the finding; null if there is none.
+    #[serde(skip_deserializing)]
     pub reference: Option<String>,
 }
+
+/// A small picture of what proves a finding, in a box of [`CHART`], y down. Its lists are columns,
+/// because types of rows take code.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct FindingChart {
+    /// What it shows: `live bytes after each step`.
+    pub title: String,
+    /// Its numbers in words.
+    pub text: String,
+    /// What each shape stands for, which gives its color, in the order in which they are drawn:
+    /// `value`, `marked`, `line`, `request`, ...
+    pub kinds: Vec<String>,
+    /// The SVG path of each shape.
+    pub paths: Vec<String>,
+    /// The value of each shape as decimal digits; empty if it has none.
+    pub values: Vec<String>,
+    /// The words of each label.
+    pub labels: Vec<String>,
+    /// Where each label is anchored: `start`, `middle` or `end`. With ` strong` it is more than the
+    /// name of an axis.
+    pub anchors: Vec<String>,
+    /// x and y of each label's anchor on its base line.
+    pub places: Vec<u32>,
+}
+
+/// Width and height of the box of a [`FindingChart`].
+pub const CHART: [u32; 2] = [340, 112];
 
 /// The share of a call site in a finding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

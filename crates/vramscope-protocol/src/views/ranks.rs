@@ -102,12 +102,40 @@ pub struct Overview {
     pub text: String,
     /// Findings that need a comparison of ranks.
     pub outliers: Vec<FindingRow>,
-    /// These and the findings of all ranks, by severity, then bytes.
-    pub findings: Vec<FindingRow>,
-    /// The number of findings above low severity, for the badge on the page.
+    /// These and the findings of all ranks, the worst first. Equal ones of several ranks are one.
+    pub groups: Vec<FindingGroup>,
+    /// The number of groups above low severity.
     pub notable: u32,
+    /// The same in words: `3 findings`.
+    pub notable_text: String,
+    /// The other groups in words: `2 small findings`; empty if there are none.
+    pub small_text: String,
     /// The key of the row with the worst finding; null without one above low.
     pub worst: Option<u32>,
+}
+
+/// A finding of one rank, or equal findings of several.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct FindingGroup {
+    /// `on 7 of 8 ranks`; empty for a finding without equals.
+    pub text: String,
+    /// Whether it is of low severity.
+    pub small: bool,
+    /// The findings, the worst first.
+    pub members: Vec<FindingMember>,
+}
+
+/// Where a finding of a group is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct FindingMember {
+    /// The page's number for the row whose card has it; null if it is in [`Overview::outliers`].
+    pub row: Option<u32>,
+    /// Its index there.
+    pub index: u32,
 }
 
 /// A row of the overview.
@@ -125,6 +153,8 @@ pub struct OverviewRow {
     pub reserved: f64,
     /// The right edges of the category bars, relative to the largest peak, in the card's order.
     pub categories: Vec<f64>,
+    /// The number of findings above low severity that the rank has or is about.
+    pub notable: u32,
     /// What the rank holds more than others: `480.0 MiB more at train.py:88 step`; empty if
     /// nothing.
     pub outlier: String,

@@ -1,6 +1,6 @@
 //! Tables: filters, orders, export formats, and pages of rows.
 
-use super::{FlameSpec, FlameWeight};
+use super::FlameWeight;
 use crate::{DetailRow, Quantity};
 use serde::{Deserialize, Serialize};
 
@@ -27,8 +27,6 @@ pub struct BlockTable {
     /// An event, to keep only blocks that are live after it; -1 is the state before the window.
     #[cfg_attr(test, ts(type = "number | null"))]
     pub live_at: Option<i64>,
-    /// A node of a flame graph, to keep only blocks whose stacks contain it.
-    pub node: Option<(FlameSpec, u32)>,
     /// The column to sort by.
     pub sort: BlockSort,
     /// True for the largest or last first.

@@ -3,6 +3,7 @@
 use crate::{Phrase, Quantity};
 use serde::{Deserialize, Serialize};
 use vramscope_analysis::Severity;
+use vramscope_report::verdict::Action;
 
 /// What the recording says about a device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,7 +21,7 @@ pub struct VerdictCard {
     /// The device's memory; null if nothing was reserved.
     pub bar: Option<MemoryBar>,
     /// What to do, most useful first.
-    pub actions: Vec<VerdictAction>,
+    pub actions: Vec<Action>,
 }
 
 /// The memory of a device at one moment, to scale.
@@ -77,25 +78,4 @@ pub struct BarMark {
     pub bytes: Quantity,
     /// The words: `5.51 GiB for PyTorch`.
     pub label: String,
-}
-
-/// Something to do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
-pub struct VerdictAction {
-    /// What to change: `8-bit optimizer state`.
-    pub text: String,
-    /// What it brings: `fits`, `-97.49 MiB`; empty if no number is known.
-    pub value: String,
-    /// The finding's action in full, for a tooltip.
-    pub detail: String,
-    /// What to set `PYTORCH_CUDA_ALLOC_CONF` to; null for other changes.
-    pub conf: Option<String>,
-    /// False for a change that does not suffice.
-    pub helps: bool,
-    /// Whether a replay of the recording gave the value.
-    pub is_simulated: bool,
-    /// The id of the finding that it is about.
-    pub finding: String,
 }

@@ -148,6 +148,8 @@ mod tests {
                 list
             ],
             simulated: Vec::new(),
+            proof: None,
+            actions: Vec::new(),
             headline: Vec::new(),
             cause: String::new(),
             frames: Vec::new(),

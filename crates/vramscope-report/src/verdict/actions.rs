@@ -4,6 +4,7 @@ use crate::finding_text::{change_words, setting_name};
 use crate::findings::FindingRecord;
 use crate::loaded_file::SnapshotEntry;
 use crate::simulated::{ChangeKind, Simulated};
+use serde::{Deserialize, Serialize};
 use vramscope_analysis::SmallSort;
 use vramscope_analysis::{
     Category, Facts, Finding, GrowthKind, HeldTooLong, OomStory, ReservedPeak, Verdict,
@@ -14,7 +15,9 @@ use vramscope_units::Bytes;
 const MAX_ACTIONS: usize = 3;
 
 /// Something to do, in a few words.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
 pub struct Action {
     /// What to change: `8-bit optimizer state`.
     pub text: String,
@@ -22,7 +25,7 @@ pub struct Action {
     pub value: String,
     /// The finding's action in full, or the basis of the value.
     pub detail: String,
-    /// The settings to set, in the form of `PYTORCH_CUDA_ALLOC_CONF`; `None` for other changes.
+    /// The settings to set, in the form of `PYTORCH_CUDA_ALLOC_CONF`; null for other changes.
     pub conf: Option<String>,
     /// Whether the change is enough, or its effect is unknown. False for one that was simulated and
     /// does not suffice.
@@ -35,21 +38,23 @@ pub struct Action {
 
 /// The actions of a device's findings above low: those of the worst, then one of each other.
 pub(super) fn of_device(
-    entry: &SnapshotEntry,
     notable: &[(&Finding, &FindingRecord)],
     worst: Option<(&Finding, &FindingRecord)>,
 ) -> Vec<Action> {
-    let Some((worst, record)) = worst else { return Vec::new() };
-    let mut all = of_finding(entry, worst, record);
+    let Some((_, record)) = worst else { return Vec::new() };
+    let mut all = record.actions.clone();
     let others = notable.iter().filter(|(_, other)| other.id != record.id);
-    let others = others
-        .filter_map(|(finding, record)| of_finding(entry, finding, record).into_iter().next());
-    all.extend(others);
+    all.extend(others.filter_map(|(_, other)| other.actions.first().cloned()));
     all.truncate(MAX_ACTIONS);
     all
 }
 
-fn of_finding(entry: &SnapshotEntry, finding: &Finding, record: &FindingRecord) -> Vec<Action> {
+/// What to do about a finding, most useful first.
+pub(crate) fn of_finding(
+    entry: &SnapshotEntry,
+    finding: &Finding,
+    record: &FindingRecord,
+) -> Vec<Action> {
     let action = |text: &str, value: String| Action {
         text: text.to_owned(),
         value,

@@ -7,7 +7,7 @@ use super::events::MAX_PAGE_ROWS;
 use super::lru_cache::LruCache;
 use super::ranked_bitmap::RankedBitmap;
 use super::search::{Matcher, count_of_total};
-use super::{flame, target as target_of};
+use super::target as target_of;
 use crate::scheduler::SLICE;
 use std::ops::Range;
 use std::sync::Arc;
@@ -97,17 +97,12 @@ impl FilteredBlocks {
             Ok(matcher) => matcher,
             Err(text) => return Self { order: Vec::new(), text },
         };
-        let below = match &table.node {
-            Some((spec, node)) => Some(flame::blocks_below(at, spec, *node, budget).await),
-            None => None,
-        };
         let slot = table.live_at.map(|event| slot_after(trace, event));
         let category = |i: u32| at.entry.categories(at.index).get(i).category;
         let is_wanted = |i: u32| {
             let block = &trace.blocks[i as usize];
             slot.is_none_or(|slot| block.enters <= slot && slot < block.leaves)
                 && (table.category.is_empty() || category(i).name() == table.category)
-                && below.as_ref().is_none_or(|list| list.binary_search(&i).is_ok())
                 && matcher.as_ref().is_none_or(|m| m.block(at, i))
         };
         // Rows show both. Computed here, so that no filter thread waits for them.

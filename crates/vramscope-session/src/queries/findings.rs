@@ -6,11 +6,14 @@ use std::cmp::Reverse;
 use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_analysis::{Block, FindingKind, blind_spots_sliced};
+use vramscope_protocol::FrameRow;
 use vramscope_protocol::views::{FindingList, FindingPart, FindingRow};
 use vramscope_report::Target;
 use vramscope_report::finding_text::label;
-use vramscope_report::findings::{BlindSpotRecord, FindingChild, FindingRecord, of_device};
-use vramscope_report::{Quantity, text};
+use vramscope_report::findings::{
+    BlindSpotRecord, FindingChild, FindingRecord, cause_key, of_device,
+};
+use vramscope_report::{FrameRecord, Quantity, text};
 use vramscope_units::{Bytes, EventIndex, grouped};
 
 /// The findings of a device, and what could not be looked for.
@@ -74,6 +77,9 @@ fn slots(at: Target<'_>, finding: &FindingRecord) -> Option<(u32, u32)> {
 pub(super) fn without_tables(finding: FindingRecord) -> FindingRow {
     FindingRow {
         terms: terms(&finding),
+        cause: cause_key(&finding),
+        chart: finding.proof.as_ref().map(super::chart::chart),
+        frames: frames(&finding),
         severity: finding.severity,
         id: finding.id,
         kind: finding.kind,
@@ -85,6 +91,7 @@ pub(super) fn without_tables(finding: FindingRecord) -> FindingRow {
         text: finding.text,
         action: finding.action,
         headline: finding.headline,
+        actions: finding.actions,
         place: String::new(),
         parts: finding.children.iter().map(part).collect(),
         event: finding.events.first().copied(),
@@ -92,6 +99,23 @@ pub(super) fn without_tables(finding: FindingRecord) -> FindingRow {
         spans: Vec::new(),
         reference: None,
     }
+}
+
+/// The maximum number of frames of a finding. Its blocks have the whole call stack.
+const MAX_FRAMES: usize = 8;
+
+/// The program's innermost frames of the call stack.
+fn frames(finding: &FindingRecord) -> Vec<FrameRow> {
+    let own = finding.frames.iter().filter(|frame| !frame.is_framework());
+    let row = |frame: &FrameRecord<'_>| FrameRow {
+        name: frame.name.to_string(),
+        function: text::short_name(&frame.name),
+        file: frame.file.to_string(),
+        line: frame.line,
+        place: text::place(&frame.file, frame.line),
+        framework: false,
+    };
+    own.take(MAX_FRAMES).map(row).collect()
 }
 
 /// `step 3, backward`; empty if neither is known.

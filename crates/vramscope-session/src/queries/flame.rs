@@ -57,16 +57,6 @@ async fn graph(file: Arc<LoadedFile>, (target, spec): (DeviceRef, FlameSpec)) ->
     Some(Graph::sliced(target_of(&file, target)?, &spec, &mut Budget::of(SLICE)).await)
 }
 
-/// The blocks that a node of a graph sums, by ascending index.
-pub(super) async fn blocks_below(
-    at: Target<'_>,
-    flame: &FlameSpec,
-    node: u32,
-    budget: &mut Budget,
-) -> Vec<u32> {
-    Graph::sliced(at, &tree_key(flame), budget).await.blocks_below(at, node, budget).await
-}
-
 /// The fields of a spec that decide the tree: no root, no search, and only the one of event and
 /// range that the weight depends on.
 fn tree_key(flame: &FlameSpec) -> FlameSpec {

@@ -6,6 +6,7 @@
 mod block_detail;
 mod blocks;
 mod card;
+mod chart;
 mod code;
 mod compare;
 mod detail_card;

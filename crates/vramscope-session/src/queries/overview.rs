@@ -9,15 +9,17 @@ use rustc_hash::FxHashMap;
 use std::cmp::{Ordering, Reverse};
 use vramscope_analysis::SmallSort;
 use vramscope_analysis::{
-    Facts, Finding, RankFacts, RankSkew, RankStack, Severity, SkewCause, rank_skew,
+    Facts, Finding, RankFacts, RankSkew, RankStack, Severity, SkewCause, rank_runs, rank_skew,
 };
 use vramscope_protocol::views::{
-    FindingRow, Overview, OverviewRow, RankCard, RankSort, RunCard, RunQuery, StackFact,
+    FindingGroup, FindingMember, FindingRow, Overview, OverviewRow, RankCard, RankSort, RunCard,
+    RunQuery, StackFact,
 };
 use vramscope_report::Quantity;
-use vramscope_report::findings::{of_ranks, order};
+use vramscope_report::findings::{RunKey, groups as group_findings, of_ranks, order};
 use vramscope_report::peak::BandKind;
 use vramscope_report::rank::run_facts;
+use vramscope_units::grouped;
 
 /// The cards of a run, and the sort order of the overview.
 #[derive(Debug, Default)]
@@ -82,6 +84,8 @@ impl Ranks {
     }
 
     fn overview(&self) -> Overview {
+        let outliers = self.outlier_rows();
+        let (groups, notable_of) = self.groups(&outliers);
         let largest =
             self.rows.iter().map(|r| r.requested.max(r.reserved)).max().unwrap_or(0).max(0) as u64;
         let mut order: Vec<usize> = (0..self.rows.len()).collect();
@@ -93,7 +97,7 @@ impl Ranks {
                 RankSort::Peak => [rank.requested, 0],
                 RankSort::Reserved => [rank.reserved, 0],
                 RankSort::End => [number(&rank.card.end), 0],
-                RankSort::Findings => [number(&rank.card.ooms), rank.card.findings.len() as i64],
+                RankSort::Findings => [number(&rank.card.ooms), notable_of[i].into()],
             }
         };
         match (self.sort, self.descending) {
@@ -102,7 +106,6 @@ impl Ranks {
             (_, false) => order.sort_small_by_key(|&i| value(i)),
             (_, true) => order.sort_small_by_key(|&i| std::cmp::Reverse(value(i))),
         }
-        let outliers = self.outlier_rows();
         let stories = Stories::new(&outliers);
         let mut before = "";
         let row = |&i: &usize| {
@@ -115,23 +118,89 @@ impl Ranks {
                 requested: fraction(rank.requested.max(0) as u64, largest),
                 reserved: fraction(rank.reserved.max(0) as u64, largest),
                 categories: category_ends(&rank.card, largest),
+                notable: notable_of[i],
                 outlier: self.outlier(i),
                 story: self.story(i, &outliers, &stories),
             }
         };
-        let own = self.rows.iter().flat_map(|rank| rank.card.findings.iter().cloned());
-        let mut findings: Vec<FindingRow> = own.chain(outliers.iter().cloned()).collect();
-        findings::sort(&mut findings);
-        let notable =
-            findings.iter().filter(|finding| finding.severity != Severity::Low).count() as u32;
+        let small = groups.iter().filter(|group| group.small).count() as u64;
+        let notable = groups.len() as u64 - small;
         Overview {
             rows: order.iter().map(row).collect(),
             text: self.text(),
             worst: self.worst(&outliers, &stories),
             outliers,
-            findings,
-            notable,
+            notable: notable as u32,
+            notable_text: if notable == 0 {
+                "No finding of high or medium severity".to_owned()
+            } else {
+                Quantity::count(notable, "finding", "findings").exact
+            },
+            small_text: if small == 0 {
+                String::new()
+            } else {
+                Quantity::count(small, "small finding", "small findings").exact
+            },
+            groups,
         }
+    }
+
+    /// All findings, the worst first: equal ones on several ranks of a run are one group. And the
+    /// number of groups above low that each row has or is about.
+    fn groups(&self, outliers: &[FindingRow]) -> (Vec<FindingGroup>, Vec<u32>) {
+        let mut ranks = vec![0; self.rows.len()];
+        for run in rank_runs(&self.facts) {
+            for &row in &run {
+                ranks[row] = run.len();
+            }
+        }
+        // A finding, its place and the row that it is about.
+        let mut all: Vec<(&FindingRow, FindingMember, usize)> = Vec::new();
+        for (row, rank) in self.rows.iter().enumerate() {
+            let own = (0..).zip(&rank.card.findings);
+            all.extend(own.map(|(index, finding)| {
+                (finding, FindingMember { row: Some(rank.key), index }, row)
+            }));
+        }
+        for (index, finding) in (0..).zip(outliers) {
+            let is_of = |rank: &Rank| {
+                (&rank.card.path, rank.card.device) == (&finding.path, finding.device)
+            };
+            let row = self.rows.iter().position(is_of).unwrap_or_default();
+            all.push((finding, FindingMember { row: None, index }, row));
+        }
+        all.sort_small_by(|(a, ..), (b, ..)| {
+            weight(a).cmp(&weight(b)).then_with(|| (&a.path, &a.id).cmp(&(&b.path, &b.id)))
+        });
+        let keys: Vec<Option<RunKey<'_>>> = all
+            .iter()
+            .map(|(finding, member, row)| {
+                let is_shared = member.row.is_some() && ranks[*row] > 1;
+                is_shared.then_some((&*self.facts[*row].folder, &*finding.cause, &*finding.path))
+            })
+            .collect();
+        let mut notable = vec![0; self.rows.len()];
+        let group = |members: Vec<usize>| {
+            let (worst, _, row) = all[members[0]];
+            let small = !is_notable(worst);
+            if !small {
+                for &i in &members {
+                    notable[all[i].2] += 1;
+                }
+            }
+            let [on, of] = [members.len(), ranks[row]].map(|count| grouped(count as u64));
+            FindingGroup {
+                text: if members.len() > 1 {
+                    format!("on {on} of {of} ranks")
+                } else {
+                    String::new()
+                },
+                small,
+                members: members.into_iter().map(|i| all[i].1).collect(),
+            }
+        };
+        let groups = group_findings(&keys).into_iter().map(group).collect();
+        (groups, notable)
     }
 
     /// The key of the row with the worst finding. Of equals the first rank.

@@ -33,11 +33,10 @@ pub(super) fn load(name: &str) -> Arc<LoadedFile> {
     Arc::new(loader.finish().expect("a snapshot"))
 }
 
-/// A table of blocks. The text `node` filters by a node of a flame graph instead.
+/// A table of blocks.
 fn table(text: &str, sort: BlockSort) -> BlockTable {
-    let node = (text == "node").then(|| (flame(FlameWeight::Churn), 1));
-    let text = if node.is_some() { "" } else { text }.to_owned();
-    BlockTable { text, category: String::new(), live_at: None, node, sort, descending: true }
+    let text = text.to_owned();
+    BlockTable { text, category: String::new(), live_at: None, sort, descending: true }
 }
 
 fn flame(weight: FlameWeight) -> FlameSpec {
@@ -203,9 +202,7 @@ fn cached_values_in_the_smallest_slices_equal_those_in_one_slice() {
             BlockSort::Site,
             BlockSort::Stream,
         ];
-        for (text, sort) in
-            ["", "py", "node"].iter().flat_map(|text| sorts.map(|sort| (text, sort)))
-        {
+        for (text, sort) in ["", "py"].iter().flat_map(|text| sorts.map(|sort| (text, sort))) {
             let order = |mut budget: Budget| {
                 let table = table(text, sort);
                 run_to_completion(FilteredBlocks::sliced(at, &table, &mut budget)).order

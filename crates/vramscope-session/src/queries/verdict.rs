@@ -4,8 +4,8 @@ use super::card::fraction;
 use vramscope_analysis::Category;
 use vramscope_analysis::slicing::Budget;
 use vramscope_layout::Color;
-use vramscope_protocol::views::{BarMark, BarPart, MemoryBar, VerdictAction, VerdictCard};
-use vramscope_report::verdict::{self, Action, MemoryPart, verdict_sliced};
+use vramscope_protocol::views::{BarMark, BarPart, MemoryBar, VerdictCard};
+use vramscope_report::verdict::{self, MemoryPart, verdict_sliced};
 use vramscope_report::{Quantity, Target};
 use vramscope_units::Bytes;
 
@@ -18,19 +18,7 @@ pub(crate) async fn card(at: Target<'_>, budget: &mut Budget) -> VerdictCard {
         headline: verdict.headline,
         detail: verdict.detail,
         bar: bar(&verdict.memory),
-        actions: verdict.actions.into_iter().map(action).collect(),
-    }
-}
-
-fn action(action: Action) -> VerdictAction {
-    VerdictAction {
-        text: action.text,
-        value: action.value,
-        detail: action.detail,
-        conf: action.conf,
-        helps: action.helps,
-        is_simulated: action.is_simulated,
-        finding: action.finding,
+        actions: verdict.actions,
     }
 }
 

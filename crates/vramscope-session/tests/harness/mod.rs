@@ -125,7 +125,6 @@ pub(crate) fn table(text: &str) -> BlockTable {
         text: text.into(),
         category: String::new(),
         live_at: None,
-        node: None,
         sort: BlockSort::Size,
         descending: true,
     }

@@ -11,6 +11,7 @@ export const RESERVED_HEIGHT = 1000;
 export const SPARK = [200, 32] as const;
 export const MINIMAP = [1000, 100] as const;
 export const COMPARED = [1200, 200] as const;
+export const CHART = [340, 112] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
 export const REPLACED = ["tracks", "phases", "legend", "reservedLine", "limit", "stateAt", "markers", "range", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "segmentUses", "flameBoxes", "flameNode", "code", "sandwich", "usualScenarios", "scenario", "simulatedCurve"] as const;
 
@@ -1296,10 +1297,6 @@ category: string,
  */
 liveAt: number | null, 
 /**
- * A node of a flame graph, to keep only blocks whose stacks contain it.
- */
-node: [FlameSpec, number] | null, 
-/**
  * The column to sort by.
  */
 sort: BlockSort, 
@@ -1540,6 +1537,27 @@ place: string,
  */
 terms: Array<string>, 
 /**
+ * What makes it equal to a finding of another rank.
+ */
+cause: string, 
+/**
+ * What to do, each in a few words with what it brings.
+ */
+actions: Array<Action>, 
+/**
+ * What proves it; null where there is nothing to draw.
+ */
+chart: FindingChart | null, 
+/**
+ * The frames of its largest call stack that are the program's, innermost first. Only the
+ * innermost ones.
+ */
+frames: Array<FrameRow>, 
+/**
+ * The number of its blocks.
+ */
+blocks: Quantity, 
+/**
  * The shares of call sites, if the finding is about several.
  */
 parts: Array<FindingPart>, 
@@ -1594,7 +1612,7 @@ bar: MemoryBar | null,
 /**
  * What to do, most useful first.
  */
-actions: Array<VerdictAction>, };
+actions: Array<Action>, };
 
 export type MemoryBar = { 
 /**
@@ -1671,7 +1689,7 @@ bytes: Quantity,
  */
 label: string, };
 
-export type VerdictAction = { 
+export type Action = { 
 /**
  * What to change: `8-bit optimizer state`.
  */
@@ -1681,15 +1699,16 @@ text: string,
  */
 value: string, 
 /**
- * The finding's action in full, for a tooltip.
+ * The finding's action in full, or the basis of the value.
  */
 detail: string, 
 /**
- * What to set `PYTORCH_CUDA_ALLOC_CONF` to; null for other changes.
+ * The settings to set, in the form of `PYTORCH_CUDA_ALLOC_CONF`; null for other changes.
  */
 conf: string | null, 
 /**
- * False for a change that does not suffice.
+ * Whether the change is enough, or its effect is unknown. False for one that was simulated and
+ * does not suffice.
  */
 helps: boolean, 
 /**
@@ -1700,6 +1719,84 @@ isSimulated: boolean,
  * The id of the finding that it is about.
  */
 finding: string, };
+
+export type FindingChart = { 
+/**
+ * What it shows: `live bytes after each step`.
+ */
+title: string, 
+/**
+ * Its numbers in words.
+ */
+text: string, 
+/**
+ * The shapes, in the order in which they are drawn.
+ */
+shapes: Array<ChartShape>, 
+/**
+ * The labels.
+ */
+labels: Array<ChartLabel>, };
+
+export type ChartShape = { 
+/**
+ * What it stands for, which gives its color: `value`, `marked`, `line`, `request`, ...
+ */
+kind: string, 
+/**
+ * Its SVG path.
+ */
+path: string, 
+/**
+ * Its value as decimal digits; empty if it has none.
+ */
+value: string, };
+
+export type ChartLabel = { 
+/**
+ * The place of its anchor.
+ */
+x: number, 
+/**
+ * Its base line.
+ */
+y: number, 
+/**
+ * `start`, `middle` or `end`.
+ */
+anchor: string, 
+/**
+ * The words.
+ */
+text: string, 
+/**
+ * Whether it is more than the name of an axis.
+ */
+strong: boolean, };
+
+export type FindingGroup = { 
+/**
+ * `on 7 of 8 ranks`; empty for a finding without equals.
+ */
+text: string, 
+/**
+ * Whether it is of low severity.
+ */
+small: boolean, 
+/**
+ * The findings, the worst first.
+ */
+members: Array<FindingMember>, };
+
+export type FindingMember = { 
+/**
+ * The page's number for the row whose card has it; null if it is in [`Overview::outliers`].
+ */
+row: number | null, 
+/**
+ * Its index there.
+ */
+index: number, };
 
 export type Minimap = { 
 /**
@@ -2956,13 +3053,21 @@ text: string,
  */
 outliers: Array<FindingRow>, 
 /**
- * These and the findings of all ranks, by severity, then bytes.
+ * These and the findings of all ranks, the worst first. Equal ones of several ranks are one.
  */
-findings: Array<FindingRow>, 
+groups: Array<FindingGroup>, 
 /**
- * The number of findings above low severity, for the badge on the page.
+ * The number of groups above low severity.
  */
 notable: number, 
+/**
+ * The same in words: `3 findings`.
+ */
+notableText: string, 
+/**
+ * The other groups in words: `2 small findings`; empty if there are none.
+ */
+smallText: string, 
 /**
  * The key of the row with the worst finding; null without one above low.
  */
@@ -2989,6 +3094,10 @@ reserved: number,
  * The right edges of the category bars, relative to the largest peak, in the card's order.
  */
 categories: Array<number>, 
+/**
+ * The number of findings above low severity that the rank has or is about.
+ */
+notable: number, 
 /**
  * What the rank holds more than others: `480.0 MiB more at train.py:88 step`; empty if
  * nothing.

@@ -46,7 +46,7 @@ export function CallStack({ viewSelection, workspace, stack, tool }: CallStackPr
   );
 }
 
-function Frame({ workspace, frame }: Uses<"workspace"> & { frame: FrameRow }) {
+export function Frame({ workspace, frame }: Uses<"workspace"> & { frame: FrameRow }) {
   const { name, function: short, file, line, place, framework } = frame;
   return (
     <li>

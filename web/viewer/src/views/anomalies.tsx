@@ -1,34 +1,57 @@
-// The findings by severity, then what could not be looked for. A click jumps to a finding.
+// The findings as cards, the worst first. Those of low severity are folded, and so is what the file
+// cannot show.
 
-import { useEffect, useRef } from "preact/hooks";
-import type { FindingRow } from "../generated/protocol.js";
-import { type Row, rowName } from "../run.js";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Icon } from "../ui/icons.js";
 import { Finding } from "./finding.js";
+import type { FindingCard } from "./queries.js";
 import { saveTable } from "./save.js";
 import type { ViewUses } from "./workspace.js";
 
-type AnomaliesProperties = ViewUses<"runs" | "selection" | "navigation" | "queries" | "steps">;
+type AnomaliesProperties = ViewUses<
+  | "runs"
+  | "selection"
+  | "navigation"
+  | "status"
+  | "queries"
+  | "ranks"
+  | "steps"
+  | "groups"
+  | "cards"
+  | "workspace"
+>;
 
-export function Anomalies({ runs, selection, navigation, queries, steps }: AnomaliesProperties) {
-  const list = useRef<HTMLUListElement>(null);
+export function Anomalies(owners: AnomaliesProperties) {
+  const { selection, navigation, queries, ranks } = owners;
+  const view = useRef<HTMLDivElement>(null);
+  const [choice, setChoice] = useState<boolean | null>(null);
+  const cards = queries.cards.value;
   const wanted = navigation.shownFinding.value;
+  const isWanted = ({ members }: FindingCard) => members.some(({ id }) => id === wanted);
+  const small = cards?.filter((card) => card.small) ?? [];
+  const notable = cards?.filter((card) => !card.small) ?? [];
+  // What is folded must not hide all there is, nor what another view leads to.
+  const areSmallOpen = choice ?? notable.length === 0;
   useEffect(() => {
-    if (wanted === null) return;
-    const cards = [...(list.current?.querySelectorAll<HTMLElement>("[data-id]") ?? [])];
-    const card = cards.find((each) => each.getAttribute("data-id") === wanted);
+    if (wanted === null || !cards) return;
+    if (!areSmallOpen && small.some(isWanted)) {
+      setChoice(true);
+      return;
+    }
+    const shown = cards.find(isWanted)?.members[0]?.id;
+    const all = [...(view.current?.querySelectorAll<HTMLElement>("[data-id]") ?? [])];
+    const card = all.find((each) => each.getAttribute("data-id") === shown);
     if (!card) return;
     navigation.shownFinding.value = null;
     card.scrollIntoView({ block: "nearest" });
     card.querySelector<HTMLElement>(".finding-open")?.focus({ preventScroll: true });
   });
-  const findings = queries.allFindings.value;
-  const rows = runs.rows.value;
-  if (findings === null)
+  if (cards === null)
     return (
       <p class="quiet">{selection.target ? "Searching for problems" : "Open a file first."}</p>
     );
   const blindSpots = queries.findings.value.value?.blindSpots ?? [];
-  if (findings.length === 0) {
+  if (cards.length === 0) {
     return (
       <div class="quiet">
         <h3>No problems found</h3>
@@ -40,12 +63,13 @@ export function Anomalies({ runs, selection, navigation, queries, steps }: Anoma
       </div>
     );
   }
+  const overview = ranks.overview.value;
   return (
-    <div class="anomalies">
+    <div class="anomalies" ref={view}>
       <div class="toolbar">
-        <span class="dim">
-          {findings.length === 1 ? "1 finding" : `${findings.length} findings, by severity`}
-        </span>
+        <h3 class="findings-count" data-testid="findings-count" data-value={overview?.notable}>
+          {overview?.notableText}
+        </h3>
         <span class="toolbar-end">
           {(["csv", "json"] as const).map((form) => (
             <button
@@ -61,39 +85,52 @@ export function Anomalies({ runs, selection, navigation, queries, steps }: Anoma
         </span>
       </div>
       <div class="findings">
-        <ul aria-label="Anomalies" ref={list}>
-          {findings.map((finding) => (
-            <li key={`${finding.path} ${finding.id}`}>
-              <Finding
-                finding={finding}
-                owner={rows.length > 1 ? ownerOf(finding, rows) : null}
-                steps={steps}
-              />
-            </li>
-          ))}
-        </ul>
+        <Cards {...owners} label="Anomalies" shown={notable} />
+        {small.length > 0 && (
+          <section class="small-findings" aria-label="Small findings">
+            <button
+              type="button"
+              class="button plain"
+              data-testid="small-findings"
+              aria-expanded={areSmallOpen}
+              onClick={() => setChoice(!areSmallOpen)}
+            >
+              <Icon name={areSmallOpen ? "up" : "down"} /> {overview?.smallText}
+            </button>
+            {areSmallOpen && <Cards {...owners} label="Small findings" shown={small} />}
+          </section>
+        )}
         <BlindSpots sentences={blindSpots} />
       </div>
     </div>
   );
 }
 
-/** The rank of a finding if it is known, else its path. */
-function ownerOf({ path }: FindingRow, rows: readonly Row[]): string {
-  const row = rows.find(({ file }) => file.path === path);
-  return row && row.file.planned.rank !== null ? rowName(row) : path;
+type CardsProperties = AnomaliesProperties & { label: string; shown: readonly FindingCard[] };
+
+function Cards({ label, shown, ...owners }: CardsProperties) {
+  if (shown.length === 0) return null;
+  return (
+    <ul aria-label={label}>
+      {shown.map((card) => (
+        <li key={`${card.members[0]?.path} ${card.members[0]?.id}`}>
+          <Finding {...owners} card={card} />
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 function BlindSpots({ sentences }: { sentences: readonly string[] }) {
   if (sentences.length === 0) return null;
   return (
-    <section class="blind-spots" aria-labelledby="blind-spots" data-testid="blind-spots">
-      <h4 id="blind-spots">What could not be looked for</h4>
+    <details class="blind-spots" data-testid="blind-spots">
+      <summary>What could not be looked for</summary>
       <ul>
         {sentences.map((sentence) => (
           <li key={sentence}>{sentence}</li>
         ))}
       </ul>
-    </section>
+    </details>
   );
 }

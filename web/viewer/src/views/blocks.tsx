@@ -29,7 +29,6 @@ function open({
   const table = (): BlockTable => {
     return {
       text: filters.text.value,
-      node: null,
       category: category.value,
       liveAt: atCursor.value ? (viewSelection.cursor.value ?? -1) : null,
       sort: sort.value,

@@ -1,57 +1,84 @@
-// A finding: title and memory, the reason, what to do, its place, and the call sites behind it.
+// The card of a finding: what, why, what to do with its bytes, a picture of its proof, the ranks
+// that have it, its call stack and its blocks.
 
 import { useRef, useState } from "preact/hooks";
-import type { FindingPart, FindingRow, Severity } from "../generated/protocol.js";
+import type { FindingRow, Severity } from "../generated/protocol.js";
+import { rowName } from "../run.js";
 import { Icon } from "../ui/icons.js";
+import { ActionChip } from "./action-chip.js";
+import { alone, FindingBlocks, Frames, Parts } from "./finding-parts.js";
+import { ProofChart } from "./proof-chart.js";
+import type { FindingCard } from "./queries.js";
 import type { ViewUses } from "./workspace.js";
 
-/** Call sites that are listed at first. */
-const FIRST_PARTS = 3;
 /** Longer texts are cut after some lines at first, in characters. */
-const LONG_TEXT = 320;
+const LONG_TEXT = 260;
+/** Ranks that are named at first. */
+const FIRST_RANKS = 8;
 /** A pointer that moves further between press and release selects text, in CSS pixels. */
 const CLICK = 4;
 
-type FindingProperties = ViewUses<"steps"> & {
-  finding: FindingRow;
-  /** The rank or file of the finding; null with one file. */
-  owner: string | null;
-};
+type FindingProperties = ViewUses<
+  | "runs"
+  | "selection"
+  | "navigation"
+  | "status"
+  | "steps"
+  | "groups"
+  | "cards"
+  | "queries"
+  | "workspace"
+> & { card: FindingCard };
 
-export function Finding({ finding, owner, steps }: FindingProperties) {
-  const { kind, label, severity, bytes, title, text, action, path, place, at, parts } = finding;
+export function Finding({ card, ...owners }: FindingProperties) {
+  const { steps, groups, workspace } = owners;
+  const [worst] = card.members;
+  const [isStackOpen, setStackOpen] = useState(false);
+  const [areBlocksOpen, setBlocksOpen] = useState(false);
   const pressed = useRef({ x: 0, y: 0 });
-  const open = () => void steps.openFinding(finding);
-  const click = (event: MouseEvent) => {
+  if (!worst) return null;
+  const { kind, label, severity, bytes, title, text, action, actions, parts, frames, chart } =
+    worst;
+  const choose = (event: MouseEvent) => {
     const { x, y } = pressed.current;
     const isDrag = event.detail > 0 && Math.hypot(event.clientX - x, event.clientY - y) > CLICK;
-    if (!isDrag) open();
+    if (!isDrag) void steps.openFinding(worst, "here");
   };
+  const show = () => void steps.openFinding(worst);
   return (
-    // The title's button is the way by keyboard. The whole row takes the pointer.
+    // The title's button is the way by keyboard. The whole card takes the pointer.
     // biome-ignore lint/a11y/useKeyWithClickEvents: see above
     <article
       class="finding"
       data-testid="finding"
-      data-id={finding.id}
+      data-id={worst.id}
       data-kind={kind}
       data-severity={severity}
       data-value={bytes.raw}
+      data-ranks={card.members.length}
+      data-chosen={groups.isChosen(worst.terms)}
       onPointerDown={({ clientX: x, clientY: y }) => {
         pressed.current = { x, y };
       }}
-      onClick={click}
+      onClick={choose}
     >
-      <SeverityMark severity={severity} />
-      <span class="finding-kind">{label}</span>
-      <h4 class="finding-title">
-        <button type="button" class="finding-open">
-          {title}
-        </button>
-      </h4>
-      <span class="num finding-bytes" title={bytes.exact}>
-        {bytes.text}
-      </span>
+      <header class="finding-head">
+        <SeverityMark severity={severity} />
+        <h4 class="finding-title">
+          <button
+            type="button"
+            class="finding-open"
+            title="Show its place in the timeline"
+            onClick={alone(show)}
+          >
+            {title}
+          </button>
+        </h4>
+        {!title.startsWith(label) && <span class="finding-kind">{label}</span>}
+        <span class="num finding-bytes" title={bytes.exact}>
+          {bytes.text}
+        </span>
+      </header>
       <div class="finding-body">
         <Text text={text} />
         {action !== "" && (
@@ -61,42 +88,106 @@ export function Finding({ finding, owner, steps }: FindingProperties) {
             <span data-action>{action}</span>
           </p>
         )}
-        {(place !== "" || at !== "" || owner !== null) && (
-          <p class="finding-place">
-            {place !== "" && (
-              <button type="button" class="link" title="Show its range" onClick={alone(open)}>
-                {place}
-              </button>
-            )}
-            {at !== "" && (
-              <button
-                type="button"
-                class="link num"
-                title="Move the cursor to its first event"
-                onClick={alone(() => void steps.openEvent(finding))}
-              >
-                {at}
-              </button>
-            )}
-            {owner !== null && (
-              <span class="path" title={path}>
-                {owner}
-              </span>
-            )}
+        {actions.some(({ value }) => value !== "") && (
+          <p class="finding-actions">
+            {actions.map((each) => (
+              <ActionChip key={each.text} {...owners} action={each} show={null} />
+            ))}
           </p>
         )}
+        <Places {...owners} card={card} worst={worst} />
         {parts.length > 0 && <Parts parts={parts} />}
       </div>
+      {chart && <ProofChart chart={chart} />}
+      <div class="finding-tools">
+        <button type="button" class="button plain" onClick={alone(show)}>
+          Show in timeline
+        </button>
+        {frames.length > 0 && (
+          <button
+            type="button"
+            class="button plain"
+            aria-expanded={isStackOpen}
+            onClick={alone(() => setStackOpen(!isStackOpen))}
+          >
+            <Icon name={isStackOpen ? "up" : "down"} /> Call stack
+          </button>
+        )}
+        {worst.terms.length > 0 && (
+          <button
+            type="button"
+            class="button plain"
+            aria-expanded={areBlocksOpen}
+            onClick={alone(() => setBlocksOpen(!areBlocksOpen))}
+          >
+            <Icon name={areBlocksOpen ? "up" : "down"} /> Blocks
+          </button>
+        )}
+      </div>
+      {isStackOpen && <Frames workspace={workspace} frames={frames} />}
+      {areBlocksOpen && <FindingBlocks {...owners} finding={worst} />}
     </article>
   );
 }
 
-/** A handler of a link in a row, whose clicks are not clicks of the row. */
-function alone(act: () => void): (event: MouseEvent) => void {
-  return (event) => {
-    event.stopPropagation();
-    act();
+type PlacesProperties = ViewUses<"runs" | "steps"> & { card: FindingCard; worst: FindingRow };
+
+/** The step and the event of a finding, and the ranks that have it, the worst first. */
+function Places({ runs, steps, card, worst }: PlacesProperties) {
+  const [isOpen, setOpen] = useState(false);
+  const rows = runs.rows.value;
+  const { place, at } = worst;
+  const { text, members } = card;
+  const named = isOpen ? members : members.slice(0, FIRST_RANKS);
+  const rest = members.length - named.length;
+  if (place === "" && at === "" && rows.length < 2) return null;
+  const nameOf = ({ path }: FindingRow) => {
+    const row = rows.find(({ file }) => file.path === path);
+    return row && row.file.planned.rank !== null ? rowName(row) : path;
   };
+  return (
+    <p class="finding-place">
+      {place !== "" && (
+        <button
+          type="button"
+          class="link"
+          title="Show its range"
+          onClick={alone(() => void steps.openFinding(worst))}
+        >
+          {place}
+        </button>
+      )}
+      {at !== "" && (
+        <button
+          type="button"
+          class="link num"
+          title="Move the cursor to its first event"
+          onClick={alone(() => void steps.openEvent(worst))}
+        >
+          {at}
+        </button>
+      )}
+      {rows.length > 1 && text !== "" && <span class="finding-ranks">{text}:</span>}
+      {rows.length > 1 &&
+        named.map((member) => (
+          <button
+            key={member.path}
+            type="button"
+            class="link path"
+            data-rank={member.path}
+            title={`${member.path}: ${member.title}`}
+            onClick={alone(() => void steps.openFinding(member))}
+          >
+            {nameOf(member)}
+          </button>
+        ))}
+      {rest > 0 && (
+        <button type="button" class="link" onClick={alone(() => setOpen(true))}>
+          and {rest} more
+        </button>
+      )}
+    </p>
+  );
 }
 
 const LEVELS: readonly Severity[] = ["low", "medium", "high"];
@@ -140,38 +231,6 @@ function Text({ text }: { text: string }) {
           onClick={alone(() => setOpen(!isOpen))}
         >
           {isOpen ? "show less" : "show all"}
-        </button>
-      )}
-    </>
-  );
-}
-
-function Parts({ parts }: { parts: readonly FindingPart[] }) {
-  const [isOpen, setOpen] = useState(false);
-  const rest = parts.length - FIRST_PARTS;
-  return (
-    <>
-      <ul class="parts" aria-label="Call sites">
-        {(isOpen ? parts : parts.slice(0, FIRST_PARTS)).map(({ site, bytes, blocks }) => (
-          <li key={site}>
-            <span class="mono part-site" title={site}>
-              {site}
-            </span>
-            <span class="num" data-value={bytes.raw} title={bytes.exact}>
-              {bytes.text}
-            </span>
-            <span class="num dim">{blocks.raw !== "0" && blocks.exact}</span>
-          </li>
-        ))}
-      </ul>
-      {rest > 0 && (
-        <button
-          type="button"
-          class="link parts-more"
-          aria-expanded={isOpen}
-          onClick={alone(() => setOpen(!isOpen))}
-        >
-          {isOpen ? "show fewer" : `and ${rest} more`}
         </button>
       )}
     </>

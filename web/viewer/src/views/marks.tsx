@@ -56,7 +56,7 @@ function marksOf({ queries, steps }: MarksOwners, marks: readonly Mark[]): Item[
     const { kind, slot, text, id } = mark;
     if (kind !== "oom" && kind !== "finding") return [];
     const open = () => {
-      const finding = queries.allFindings.peek()?.find((candidate) => candidate.id === id);
+      const finding = queries.findings.value.peek()?.rows.find((row) => row.id === id);
       if (finding) void steps.openFinding(finding);
       else steps.openMark(mark);
     };

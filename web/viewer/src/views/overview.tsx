@@ -230,16 +230,14 @@ function Rank(properties: RankProperties) {
       <td class="num" data-value={card.end.raw} data-column="end" title={card.end.exact}>
         {card.end.text}
       </td>
-      <td class="num" data-value={card.findings.length} data-column="findings">
+      <td class="num" data-value={shown.notable} data-column="findings">
         {card.ooms.raw !== "0" && (
           <span class="badge" data-severity="high" title={`${card.ooms.exact}`}>
             OOM
           </span>
         )}
-        {card.findings.length > 0 && (
-          <span title={card.findings.map(({ title }) => title).join("\n")}>
-            {card.findings.length}
-          </span>
+        {shown.notable > 0 && (
+          <span title={card.findings.map(({ title }) => title).join("\n")}>{shown.notable}</span>
         )}
       </td>
       <td class="spark">

@@ -2,13 +2,23 @@
 
 import { computed } from "@preact/signals";
 import { type Resource, resource, stopAll } from "../client/resource.js";
-import type { FindingRow } from "../generated/protocol.js";
+import type { FindingMember, FindingRow } from "../generated/protocol.js";
 import type { Uses } from "../stores.js";
 import { visibleRange, visibleStretch } from "./lanes.js";
 import type { Ranks } from "./ranks.js";
 
 /** Columns of the reserved bytes per column of a lane. */
 const FINER = 3;
+
+/** A finding of one rank, or equal findings of several. */
+export interface FindingCard {
+  /** `on 7 of 8 ranks`; empty for a finding without equals. */
+  text: string;
+  /** Whether it is of low severity. */
+  small: boolean;
+  /** The findings, the worst first. */
+  members: FindingRow[];
+}
 
 export class Queries {
   /** The state at the time cursor; null without a cursor. */
@@ -39,8 +49,8 @@ export class Queries {
   readonly settings;
   /** The number and bytes of the blocks that filters and search choose. */
   readonly found;
-  /** Findings of all loaded ranks, by severity. */
-  readonly allFindings;
+  /** Findings of all loaded ranks, the worst first. */
+  readonly cards;
   readonly #stop: (() => void)[];
 
   constructor(
@@ -110,10 +120,20 @@ export class Queries {
       const text = filters.text.value;
       return text === "" ? null : { search: { text } };
     });
-    this.allFindings = computed(() => {
-      const rows = ranks.overview.value?.findings ?? this.findings.value.value?.rows ?? null;
+    this.cards = computed((): readonly FindingCard[] | null => {
+      const overview = ranks.overview.value;
       const simulated = this.simulated.value.value?.rows ?? [];
-      return rows?.map((row) => simulated.find((of) => isSame(of, row)) ?? row) ?? null;
+      const rowOf = ({ row, index }: FindingMember) => {
+        const rows = row === null ? overview?.outliers : ranks.rowOf(row)?.card.findings;
+        const found = rows?.[index];
+        return found && (simulated.find((of) => isSame(of, found)) ?? found);
+      };
+      const cards = overview?.groups.map(({ text, small, members }) => ({
+        text,
+        small,
+        members: members.map(rowOf).filter((row) => row !== undefined),
+      }));
+      return cards ?? null;
     });
     const all: Resource<unknown>[] = [
       this.stateAt,

@@ -116,10 +116,13 @@ export class Steps {
     status.announce(mark.text);
   }
 
-  /** Opens a finding: its rank, its range of events, and its blocks. */
-  async openFinding(finding: FindingRow): Promise<void> {
+  /**
+   * Opens a finding: its rank, its range of events, and its blocks. Views without a time axis give
+   * their place to the timeline, or stay.
+   */
+  async openFinding(finding: FindingRow, where: "timeline" | "here" = "timeline"): Promise<void> {
     const { selection, plots, groups } = this.#owners;
-    const span = await this.#lookAt(finding);
+    const span = await this.#lookAt(finding, where);
     if (span) plots.timeline.peek()?.act((view) => view.fitRange(span.x0, span.x1));
     if (finding.terms.length > 0) {
       if (!groups.isChosen(finding.terms)) groups.choose(finding.terms);
@@ -128,17 +131,25 @@ export class Steps {
 
   /** Opens the first event of a finding, at the zoom of the view. */
   async openEvent(finding: FindingRow): Promise<void> {
-    const span = await this.#lookAt(finding);
+    const span = await this.#lookAt(finding, "timeline");
     if (span) this.#owners.plots.timeline.peek()?.act((view) => view.goto(span.x0));
   }
 
-  /** Focuses the rank of a finding and moves the cursor to its first event. */
-  async #lookAt(finding: FindingRow): Promise<Span | undefined> {
-    const { runs, selection, viewSelection, navigation } = this.#owners;
+  /** Focuses the rank of a finding. */
+  async look(finding: FindingRow): Promise<void> {
+    const { runs, selection } = this.#owners;
     const row = runs.rows.peek().find(({ file }) => file.path === finding.path.split("#")[0]);
     if (row && !selection.isFocused(row)) selection.look(row, finding.device);
-    if (["anomalies", "overview"].includes(navigation.view.peek())) navigation.open("timeline");
     await readable(selection);
+  }
+
+  /** Focuses the rank of a finding and moves the cursor to its first event. */
+  async #lookAt(finding: FindingRow, where: "timeline" | "here"): Promise<Span | undefined> {
+    const { selection, viewSelection, navigation } = this.#owners;
+    const hasTime = !["anomalies", "overview"].includes(navigation.view.peek());
+    const looked = this.look(finding);
+    if (where === "timeline" && !hasTime) navigation.open("timeline");
+    await looked;
     if (finding.event !== null) viewSelection.cursor.value = finding.event;
     return selection.spanOf(finding);
   }

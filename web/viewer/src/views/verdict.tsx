@@ -8,13 +8,11 @@ import type {
   MemoryBar,
   Phrase,
   Severity,
-  VerdictAction,
   VerdictCard,
 } from "../generated/protocol.js";
-import { copyText } from "../host/clipboard.js";
 import { rowName } from "../run.js";
-import { CLIPBOARD_DENIED } from "../selection.js";
 import { Icon } from "../ui/icons.js";
+import { ActionChip } from "./action-chip.js";
 import { SeverityMark } from "./finding.js";
 import type { ViewUses } from "./workspace.js";
 
@@ -91,9 +89,17 @@ export function Verdict(owners: VerdictUses) {
           {story.outlier ? (
             <OutlierAction finding={story.outlier} show={show} />
           ) : (
-            card.actions.map((action) => <Action key={action.text} {...owners} action={action} />)
+            card.actions.map((action) => (
+              <ActionChip
+                key={action.text}
+                {...owners}
+                action={action}
+                show={(finding) => showCard(owners, finding)}
+              />
+            ))
           )}
           <span class="verdict-tools">
+            <Count {...owners} />
             <button type="button" class="button plain" title="Show its place" onClick={show}>
               Show
             </button>
@@ -109,6 +115,30 @@ export function Verdict(owners: VerdictUses) {
         </div>
       )}
     </section>
+  );
+}
+
+/** Brings the card of a finding into view. */
+function showCard({ navigation }: VerdictUses, finding: string): void {
+  navigation.shownFinding.value = finding;
+  navigation.open("anomalies");
+}
+
+/** The number of findings above low, as at the tab of their view. */
+function Count({ navigation, ranks }: VerdictUses) {
+  const overview = ranks.overview.value;
+  if (!overview || overview.groups.length === 0) return null;
+  return (
+    <button
+      type="button"
+      class="button plain"
+      data-testid="verdict-count"
+      data-value={overview.notable}
+      title="Show all findings"
+      onClick={() => navigation.open("anomalies")}
+    >
+      {overview.notableText}
+    </button>
   );
 }
 
@@ -220,35 +250,6 @@ function OutlierAction({ finding, show }: { finding: FindingRow; show: () => voi
   return (
     <button type="button" class="action-chip" title={finding.action} onClick={show}>
       <span class="action-text">{finding.action}</span>
-    </button>
-  );
-}
-
-function Action({ action, ...owners }: VerdictUses & { action: VerdictAction }) {
-  const { text, value, detail, conf, helps, isSimulated, finding } = action;
-  const setting = conf === null ? null : `PYTORCH_CUDA_ALLOC_CONF=${conf}`;
-  const act = async () => {
-    const { navigation, status } = owners;
-    if (setting !== null && helps) {
-      status.announce((await copyText(setting)) ? `Copied ${setting}` : CLIPBOARD_DENIED);
-    } else if (isSimulated) navigation.openDrawer("what-if");
-    else {
-      navigation.shownFinding.value = finding;
-      navigation.open("anomalies");
-    }
-  };
-  return (
-    <button
-      type="button"
-      class="action-chip"
-      data-testid="verdict-action"
-      data-helps={helps}
-      data-conf={conf ?? undefined}
-      title={setting !== null && helps ? `Copy ${setting}\n${detail}` : detail}
-      onClick={() => void act()}
-    >
-      <span class="action-text">{text}</span>
-      {value !== "" && <span class="action-value num">{value}</span>}
     </button>
   );
 }

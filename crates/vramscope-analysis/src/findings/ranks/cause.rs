@@ -67,10 +67,28 @@ pub(super) fn compare(members: &[&RankFacts]) -> Vec<(usize, Finding)> {
     let mut found = Vec::new();
     for (index, rank) in members.iter().enumerate() {
         for excess in group.of_rank(index) {
-            found.push((index, finding(rank, excess, members.len())));
+            let each =
+                members.iter().map(|other| (other.rank.unwrap_or_default(), excess.on(other)));
+            let mut each: Vec<(u32, Bytes)> = each.collect();
+            each[index].1 = Bytes(excess.bytes);
+            found.push((index, finding(rank, excess, each)));
         }
     }
     found
+}
+
+impl Excess {
+    /// The bytes of another rank that are compared.
+    fn on(&self, rank: &RankFacts) -> Bytes {
+        Bytes(match self.cause {
+            SkewCause::Batch { .. } | SkewCause::Held => {
+                let is_site = |hash: u64| self.sites.iter().any(|site| site.hash == hash);
+                rank.by_stack.iter().filter(|stack| is_site(stack.hash)).map(|s| s.bytes).sum()
+            }
+            SkewCause::Sharding => bytes_of(rank, &SHARDED),
+            SkewCause::Reserved => rank.reserved_peak,
+        })
+    }
 }
 
 impl<'a> Group<'a> {
@@ -312,7 +330,7 @@ fn summed<'a>(stacks: impl Iterator<Item = (&'a RankStack, u64)>) -> (u64, u64, 
     (bytes, usual_bytes, sites)
 }
 
-fn finding(rank: &RankFacts, of: Excess, ranks: usize) -> Finding {
+fn finding(rank: &RankFacts, of: Excess, each: Vec<(u32, Bytes)>) -> Finding {
     let excess = of.bytes.saturating_sub(of.usual);
     let reserved = i64::try_from(rank.reserved_peak).unwrap_or(i64::MAX);
     let severity = match of.cause {
@@ -329,7 +347,8 @@ fn finding(rank: &RankFacts, of: Excess, ranks: usize) -> Finding {
         cause: of.cause,
         bytes: Bytes(of.bytes),
         usual: Bytes(of.usual),
-        ranks,
+        ranks: each.len(),
+        each,
         sites: of.sites,
     });
     Finding {

@@ -3,7 +3,7 @@
 use super::weight::Weight;
 use crate::queries::search::{Matcher, only_word};
 use rustc_hash::FxHashMap;
-use vramscope_analysis::slicing::{Budget, run_to_completion, strides};
+use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{Flame, Share, Sites, by_stack_sliced};
 use vramscope_layout::{Cell, Color, FlameRows, Strips, frame_color};
 use vramscope_protocol::views::{FlameSpec, ROW_UNITS};
@@ -144,47 +144,6 @@ impl Graph {
     /// The strips of a cell.
     pub(crate) fn strips(&self, cell: Cell) -> Strips {
         self.rows.strips(&self.tree, cell, |node| self.colors[node as usize])
-    }
-
-    /// The blocks that a node sums, by ascending index.
-    pub(super) async fn blocks_below(
-        &self,
-        at: Target<'_>,
-        node: u32,
-        budget: &mut Budget,
-    ) -> Vec<u32> {
-        let Some(known) = self.tree.nodes.get(node as usize) else { return Vec::new() };
-        let mut wanted = Vec::new();
-        let mut above = node;
-        while above != 0 {
-            wanted.push(self.tree.nodes[above as usize].frame);
-            above = self.tree.nodes[above as usize].parent;
-        }
-        wanted.reverse();
-        let (trace, carving, snapshot) = (at.trace(), at.entry.carving(at.index), at.snapshot());
-        // Whether the path of a stack goes through the node; `None` if not computed yet.
-        let mut through: Vec<Option<bool>> = vec![None; snapshot.stacks.len()];
-        let mut path = Vec::new();
-        let mut is_below = |i: u32| {
-            let block = &trace.blocks[i as usize];
-            let is_other_kind = block.has_stack_of_free() != known.is_of_free
-                || trace.no_stack(block) != known.no_stack;
-            if node > 0 && is_other_kind {
-                return false;
-            }
-            *through[block.stack.0 as usize].get_or_insert_with(|| {
-                path.clear();
-                frames_of(snapshot, &self.spec, &self.framework, block.stack, &mut path);
-                path.starts_with(&wanted)
-            })
-        };
-        let weighs = |i: u32| self.weight.measure.within(trace, carving, i, self.weight.events) > 0;
-        let mut below = Vec::new();
-        for part in strides(trace.blocks.len()) {
-            budget.charge(3 * part.len() as u64).await;
-            below.extend(part.map(|i| i as u32).filter(|&i| is_below(i) && weighs(i)));
-        }
-        below
     }
 
     /// The frame of a node; `None` for the root, and for nodes that stand for no frame.
