@@ -171,6 +171,7 @@ export interface AnomalyRow {
   events: number[];
   children: { site: string; bytes: number; blocks: number }[];
   sites: string[];
+  proof?: { form: string; title: string; values: number[]; marked: number[]; text: string };
 }
 
 /** Runs the program in a folder with `--format json`. */

@@ -1,6 +1,9 @@
 // Findings: those of the command line, and each opens the place that shows it.
 
-import { cli, deviceOf } from "../lib/cli.js";
+import { cpSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Locator } from "@playwright/test";
+import { cli, cliIn, deviceOf, print } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
 import type { Viewer } from "../lib/viewer.js";
@@ -11,12 +14,28 @@ const TRACEBACK = "findings/leak_traceback.pickle.gz";
 const OOM = "recorded/oom_expandable.pickle.gz";
 const SEVERITIES = ["high", "medium", "low"];
 
+/** The view with the findings of low severity and what could not be looked for. */
+async function unfold(views: Views): Promise<Locator> {
+  const pane = await views.main("Anomalies");
+  await expect(pane.getByTestId("finding").first()).toBeVisible();
+  for (const control of [pane.getByTestId("small-findings"), pane.locator("summary")]) {
+    if ((await control.count()) === 0) continue;
+    const isOpen = await control.evaluate(
+      (element) =>
+        element.getAttribute("aria-expanded") === "true" ||
+        (element.parentElement as HTMLDetailsElement).open === true,
+    );
+    if (!isOpen) await control.click();
+  }
+  return pane;
+}
+
 /** Opens a file, compares its findings with the command line's, and opens each finding. */
 async function expectFindings(viewer: Viewer, file: string): Promise<Views> {
   const { anomalies, blind_spots } = cli("anomalies", file);
   const views = new Views(viewer);
   await views.open(testData(file));
-  const pane = await views.main("Anomalies");
+  const pane = await unfold(views);
   const list = pane.getByTestId("finding");
   await expect(list).toHaveCount(anomalies.length);
   const shownFindings = () =>
@@ -28,13 +47,14 @@ async function expectFindings(viewer: Viewer, file: string): Promise<Views> {
         title: finding.querySelector(".finding-title")?.textContent,
         text: finding.querySelector(".finding-text")?.textContent,
         action: finding.querySelector("[data-action]")?.textContent ?? "",
+        proof: finding.querySelector("svg[role=img]")?.getAttribute("aria-label") ?? "",
       })),
     );
   const byId = (a: { id: string | null }, b: { id: string | null }) =>
     String(a.id).localeCompare(String(b.id));
-  const told = anomalies.map(({ id, kind, bytes, title, text, action }) => {
+  const told = anomalies.map(({ id, kind, bytes, title, text, action, proof }) => {
     expect(title).not.toBe("");
-    return { id, kind, bytes, title, text, action };
+    return { id, kind, bytes, title, text, action, proof: proof?.text ?? "" };
   });
   // What the model of the allocator says comes after the findings.
   await expect
@@ -50,7 +70,7 @@ async function expectFindings(viewer: Viewer, file: string): Promise<Views> {
   expect(order, "the most severe first").toEqual(order.toSorted((a, b) => a - b));
 
   for (const { id, events } of anomalies.filter((each) => each.events.length > 0)) {
-    await views.main("Anomalies");
+    await unfold(views);
     await pane.locator(`[data-testid=finding][data-id="${id}"] .finding-open`).click();
     await expect(views.pane("Timeline")).toHaveAttribute("data-place", "main");
     const first = Math.min(...events);
@@ -152,7 +172,7 @@ test("the place of a finding keeps the zoom, and its call sites open", async ({ 
   const one = anomalies.find(({ events }) => events.length > 0);
   if (!one) throw new Error("no finding with an event");
   const whole = await views.range();
-  const pane = await views.main("Anomalies");
+  const pane = await unfold(views);
   const row = (id: string) => pane.locator(`[data-testid=finding][data-id="${id}"]`);
   const [first = -1] = one.events;
   await row(one.id)
@@ -160,7 +180,7 @@ test("the place of a finding keeps the zoom, and its call sites open", async ({ 
     .click();
   await views.expectCursor(first);
   await expect.poll(() => views.range()).toEqual(whole);
-  await views.main("Anomalies");
+  await unfold(views);
   for (const { id, children } of anomalies) {
     const sites = row(id).getByRole("list", { name: "Call sites" });
     await expect(sites).toHaveCount(children.length === 0 ? 0 : 1);
@@ -173,4 +193,138 @@ test("the place of a finding keeps the zoom, and its call sites open", async ({ 
     await expect(sites.getByRole("listitem")).toHaveCount(children.length);
     await expect(page.getByTestId("view-anomalies")).toHaveAttribute("data-place", "main");
   }
+});
+
+test("the charts draw the numbers of the command line", async ({ viewer }) => {
+  const files = [
+    LEAK,
+    OOM,
+    "findings/s7_two_copies.pickle.gz",
+    "findings/zero_grad_kept_step.pickle.gz",
+    "recorded/t26/streams.pickle.gz",
+  ];
+  const forms = new Set<string>();
+  for (const file of files) {
+    const views = new Views(viewer);
+    await views.show(testData(file));
+    const pane = await unfold(views);
+    for (const { id, proof } of cli("anomalies", file).anomalies) {
+      if (!proof) continue;
+      forms.add(proof.form);
+      const chart = pane.locator(`[data-id="${id}"]`).getByTestId("proof");
+      await expect(chart.locator("figcaption")).toHaveText(proof.title);
+      await expect(chart.getByRole("img")).toHaveAttribute("aria-label", proof.text);
+      const shapes = (kinds: string[]) =>
+        chart
+          .locator(kinds.map((kind) => `[data-shape=${kind}][data-value]`).join(", "))
+          .evaluateAll((all) => all.map((one) => Number(one.getAttribute("data-value"))));
+      const drawn = await shapes(["value", "marked", "used", "other", "free"]);
+      expect(drawn, id).toEqual(proof.form === "curve" ? proof.values.slice(-1) : proof.values);
+      const marked = proof.marked.map((index) => proof.values[index]);
+      if (proof.form !== "curve") expect(await shapes(["marked", "free"]), id).toEqual(marked);
+    }
+  }
+  expect([...forms].toSorted()).toEqual(["columns", "curve", "lives", "parts"]);
+});
+
+test("one count: tab, verdict, heading, overview; low ones are folded", async ({
+  viewer,
+  page,
+}) => {
+  const { anomalies } = cli("anomalies", LEAK);
+  const high = anomalies.filter(({ severity }) => severity !== "low");
+  const low = anomalies.length - high.length;
+  expect(Math.min(high.length, low), "some of both").toBeGreaterThan(0);
+  await page.setViewportSize({ width: 1440, height: 900 });
+  const views = new Views(viewer);
+  await views.open(testData(LEAK));
+  const count = String(high.length);
+  await expect(page.getByTestId("verdict-count")).toHaveAttribute("data-value", count);
+  const tab = page.getByRole("tablist", { name: "Views", exact: true }).locator(".count");
+  await expect(tab).toHaveAttribute("data-value", count);
+  await page.getByTestId("verdict-count").click();
+  const pane = await views.main("Anomalies");
+  await expect(pane.getByTestId("findings-count")).toHaveAttribute("data-value", count);
+  await expect(pane.getByTestId("findings-count")).toContainText(count);
+  await expect(pane.getByTestId("finding")).toHaveCount(high.length);
+  const small = pane.getByTestId("small-findings");
+  await expect(small).toContainText(`${low} small finding`);
+  await small.click();
+  await expect(pane.getByTestId("finding")).toHaveCount(anomalies.length);
+  const overview = await views.main("Overview");
+  await expect(overview.locator("[data-column=findings]")).toHaveAttribute("data-value", count);
+});
+
+test("a card chooses its blocks, stays, and opens its call stack and its blocks", async ({
+  viewer,
+  page,
+}) => {
+  const { anomalies } = cli("anomalies", LEAK);
+  const growth = anomalies.find(({ kind }) => kind === "growth");
+  if (!growth) throw new Error("no growth");
+  const of = cli("blocks", LEAK).blocks.filter(({ site }) => growth.sites.includes(site));
+  const views = new Views(viewer);
+  await views.open(testData(LEAK));
+  const pane = await views.main("Anomalies");
+  const card = pane.locator(`[data-id="${growth.id}"]`);
+  await card.locator(".finding-text").click();
+  await views.expectCursor(Math.min(...growth.events));
+  await expect(card).toHaveAttribute("data-chosen", "true");
+  await expect(page.getByTestId("chips").locator("[data-term]")).toHaveCount(growth.sites.length);
+  await expect(page.getByTestId("view-anomalies")).toHaveAttribute("data-place", "main");
+  await card.getByRole("button", { name: "Call stack" }).click();
+  const frames = card.getByRole("list", { name: "Call stack" }).getByRole("listitem");
+  await expect(frames.first()).toContainText(growth.sites[0]?.split(" ")[0] ?? "a site");
+  await card.getByRole("button", { name: "Blocks" }).click();
+  const rows = card.getByRole("list", { name: "Blocks" }).locator("[data-value]");
+  const sizes = of.map(({ bytes }) => bytes).toSorted((a, b) => b - a);
+  await expect(rows).toHaveCount(Math.min(8, sizes.length));
+  expect(await rows.evaluateAll((all) => all.map((one) => one.getAttribute("data-value")))).toEqual(
+    sizes.slice(0, 8).map(String),
+  );
+  await rows.first().click();
+  await expect(viewer.details.locator("[data-reference]")).toBeVisible();
+  await card.getByRole("button", { name: "Show in timeline" }).click();
+  await expect(views.pane("Timeline")).toHaveAttribute("data-place", "main");
+});
+
+test("equal findings of ranks are one card, which links its ranks, the worst first", async ({
+  viewer,
+  page,
+}, info) => {
+  const folder = info.outputPath("run");
+  mkdirSync(folder, { recursive: true });
+  const names = [0, 1, 2, 3].map((rank) => `rank${rank}_memory_snapshot.pickle.gz`);
+  for (const [rank, name] of names.entries()) {
+    const of = rank === 3 ? 3 : 2;
+    cpSync(testData(`recorded/ranks_fsdp/rank${of}_memory_snapshot.pickle.gz`), join(folder, name));
+  }
+  const { anomalies } = cliIn(folder, "anomalies", ...names);
+  const { findings, omitted = 0 } = print(folder, ["diagnose", ...names]) as unknown as {
+    findings: unknown[];
+    omitted?: number;
+  };
+  expect(anomalies.length, "some are equal").toBeGreaterThan(findings.length + omitted);
+  const views = new Views(viewer);
+  await views.open(names.map((name) => join(folder, name)));
+  for (const name of names) await viewer.expectRow(name, "ready");
+  const pane = await unfold(views);
+  await expect(pane.getByTestId("finding")).toHaveCount(findings.length + omitted);
+  const reserved = anomalies
+    .filter(({ kind }) => kind === "reserved")
+    .toSorted((a, b) => b.bytes - a.bytes || a.path.localeCompare(b.path));
+  expect(reserved.length).toBeGreaterThan(1);
+  const card = pane.locator("[data-testid=finding][data-kind=reserved]");
+  await expect(card).toHaveAttribute("data-value", String(reserved[0]?.bytes));
+  await expect(card.locator(".finding-ranks")).toHaveText(
+    `on ${reserved.length} of ${names.length} ranks:`,
+  );
+  const links = card.locator("[data-rank]");
+  await expect(links).toHaveCount(reserved.length);
+  expect(await links.evaluateAll((all) => all.map((one) => one.getAttribute("data-rank")))).toEqual(
+    reserved.map(({ path }) => path),
+  );
+  await links.last().click();
+  await expect(page.getByTestId("view-timeline")).toHaveAttribute("data-place", "main");
+  await expect.poll(async () => (await viewer.state()).path).toBe(reserved.at(-1)?.path);
 });
