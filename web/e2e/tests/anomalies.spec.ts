@@ -223,6 +223,7 @@ test("the charts draw the numbers of the command line", async ({ viewer }) => {
       const marked = proof.marked.map((index) => proof.values[index]);
       if (proof.form !== "curve") expect(await shapes(["marked", "free"]), id).toEqual(marked);
     }
+    await views.main("Timeline");
   }
   expect([...forms].toSorted()).toEqual(["columns", "curve", "lives", "parts"]);
 });
@@ -308,6 +309,9 @@ test("equal findings of ranks are one card, which links its ranks, the worst fir
   const views = new Views(viewer);
   await views.open(names.map((name) => join(folder, name)));
   for (const name of names) await viewer.expectRow(name, "ready");
+  // Ranks that are read later change what is folded.
+  const notable = anomalies.filter(({ severity }) => severity !== "low").length;
+  await expect(page.getByTestId("verdict-count")).toHaveAttribute("data-value", String(notable));
   const pane = await unfold(views);
   await expect(pane.getByTestId("finding")).toHaveCount(findings.length + omitted);
   const reserved = anomalies
