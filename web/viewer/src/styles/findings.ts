@@ -62,6 +62,7 @@ export const findings = `
   color: var(--accent);
 }
 .finding-actions { display: flex; flex-wrap: wrap; gap: 6px; margin: 8px 0 2px; }
+.finding-actions .action-chip { height: auto; min-height: 24px; white-space: normal; }
 .action-chip[data-still="true"] { cursor: inherit; }
 .finding-place {
   display: flex;

@@ -8,6 +8,9 @@ import type { FindingCard } from "./queries.js";
 import { saveTable } from "./save.js";
 import type { ViewUses } from "./workspace.js";
 
+/** Cards that are shown at first, and with each further step: unequal files have many. */
+const PAGE = 100;
+
 type AnomaliesProperties = ViewUses<
   | "runs"
   | "selection"
@@ -109,15 +112,27 @@ export function Anomalies(owners: AnomaliesProperties) {
 type CardsProperties = AnomaliesProperties & { label: string; shown: readonly FindingCard[] };
 
 function Cards({ label, shown, ...owners }: CardsProperties) {
+  const [count, setCount] = useState(PAGE);
+  const wanted = owners.navigation.shownFinding.value;
+  const at = shown.findIndex(({ members }) => members.some(({ id }) => id === wanted));
+  const length = Math.max(count, wanted === null ? 0 : at + 1);
+  useEffect(() => setCount(length), [length]);
   if (shown.length === 0) return null;
   return (
-    <ul aria-label={label}>
-      {shown.map((card) => (
-        <li key={`${card.members[0]?.path} ${card.members[0]?.id}`}>
-          <Finding {...owners} card={card} />
-        </li>
-      ))}
-    </ul>
+    <>
+      <ul aria-label={label}>
+        {shown.slice(0, length).map((card) => (
+          <li key={`${card.members[0]?.path} ${card.members[0]?.id}`}>
+            <Finding {...owners} card={card} />
+          </li>
+        ))}
+      </ul>
+      {shown.length > length && (
+        <button type="button" class="button plain" onClick={() => setCount(length + PAGE)}>
+          Show more
+        </button>
+      )}
+    </>
   );
 }
 
