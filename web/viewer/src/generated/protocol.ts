@@ -1554,10 +1554,6 @@ chart: FindingChart | null,
  */
 frames: Array<FrameRow>, 
 /**
- * The number of its blocks.
- */
-blocks: Quantity, 
-/**
  * The shares of call sites, if the finding is about several.
  */
 parts: Array<FindingPart>, 
@@ -1730,49 +1726,31 @@ title: string,
  */
 text: string, 
 /**
- * The shapes, in the order in which they are drawn.
+ * What each shape stands for, which gives its color, in the order in which they are drawn:
+ * `value`, `marked`, `line`, `request`, ...
  */
-shapes: Array<ChartShape>, 
+kinds: Array<string>, 
 /**
- * The labels.
+ * The SVG path of each shape.
  */
-labels: Array<ChartLabel>, };
-
-export type ChartShape = { 
+paths: Array<string>, 
 /**
- * What it stands for, which gives its color: `value`, `marked`, `line`, `request`, ...
+ * The value of each shape as decimal digits; empty if it has none.
  */
-kind: string, 
+values: Array<string>, 
 /**
- * Its SVG path.
+ * The words of each label.
  */
-path: string, 
+labels: Array<string>, 
 /**
- * Its value as decimal digits; empty if it has none.
+ * Where each label is anchored: `start`, `middle` or `end`. With ` strong` it is more than the
+ * name of an axis.
  */
-value: string, };
-
-export type ChartLabel = { 
+anchors: Array<string>, 
 /**
- * The place of its anchor.
+ * x and y of each label's anchor on its base line.
  */
-x: number, 
-/**
- * Its base line.
- */
-y: number, 
-/**
- * `start`, `middle` or `end`.
- */
-anchor: string, 
-/**
- * The words.
- */
-text: string, 
-/**
- * Whether it is more than the name of an axis.
- */
-strong: boolean, };
+places: Array<number>, };
 
 export type FindingGroup = { 
 /**
