@@ -107,7 +107,7 @@ export function FindingBlocks(owners: BlocksProperties) {
               </span>
               <span class="mono block-address">{row.address}</span>
               <span class="num dim">
-                {row.allocated} to {row.freed}
+                {row.allocated} · {row.freed}
               </span>
             </button>
           </li>
