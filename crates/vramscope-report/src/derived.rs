@@ -11,6 +11,7 @@ use crate::sidecar::{DeviceMemory, TensorRecord};
 use crate::simulated::{Simulated, SimulatedFindings, simulate};
 use crate::target::Target;
 use crate::what_if::why_no_model;
+#[cfg(feature = "sidecar")]
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 use vramscope_analysis::slicing::{Boxed, Budget, run_to_completion};
@@ -79,6 +80,7 @@ pub(crate) struct DeviceData {
     notes: OnceLock<Notes>,
     what_if: OnceLock<Option<WhatIf>>,
     simulated: OnceLock<SimulatedFindings>,
+    #[cfg(feature = "sidecar")]
     tensors: OnceLock<FxHashMap<u32, TensorRecord>>,
 }
 
@@ -163,6 +165,13 @@ impl SnapshotEntry {
     }
 
     /// The tensor that the file beside the snapshot names for a block of the trace at `index`.
+    #[cfg(not(feature = "sidecar"))]
+    pub fn tensor(&self, _index: usize, _block: u32) -> Option<&TensorRecord> {
+        None
+    }
+
+    /// The tensor that the file beside the snapshot names for a block of the trace at `index`.
+    #[cfg(feature = "sidecar")]
     pub fn tensor(&self, index: usize, block: u32) -> Option<&TensorRecord> {
         let sidecar = self.sidecar()?;
         let find = || sidecar.tensors_by_block(Target { path: &self.path, entry: self, index });

@@ -4,7 +4,9 @@
 //! Any program may have written it, so it is only data: a field of another kind than expected makes
 //! it unreadable, which is a warning about the snapshot and no error.
 
+#[cfg(feature = "sidecar")]
 use crate::target::Target;
+#[cfg(feature = "sidecar")]
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -170,6 +172,7 @@ impl Sidecar {
 
     /// The tensors by the blocks that hold them. A tensor of a later step takes the place of one
     /// that had the block before.
+    #[cfg(feature = "sidecar")]
     pub(crate) fn tensors_by_block(&self, target: Target<'_>) -> FxHashMap<u32, TensorRecord> {
         let (trace, device) = (target.trace(), target.device());
         let mut found = FxHashMap::default();

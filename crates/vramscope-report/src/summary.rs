@@ -204,8 +204,7 @@ pub fn warnings(entry: &SnapshotEntry) -> Vec<WarningSummary> {
             .chain(&entry.carving(i).warnings)
             .map(move |w| warning(Some(t.device.device), w))
     });
-    let sidecar = entry.sidecar.as_ref().and_then(|read| read.as_ref().err());
-    let sidecar = sidecar.map(|reason| WarningSummary {
+    let sidecar = entry.sidecar_fault().map(|reason| WarningSummary {
         code: "sidecar",
         message: format!("the file beside the snapshot is not used: {reason}"),
         device: None,
