@@ -137,7 +137,7 @@ function Count({ navigation, ranks }: VerdictUses) {
       title="Show all findings"
       onClick={() => navigation.open("anomalies")}
     >
-      {overview.notableText}
+      {overview.notable > 0 ? overview.notableText : overview.smallText}
     </button>
   );
 }
