@@ -127,6 +127,24 @@ test("an action leads to its finding", async ({ viewer, page }) => {
   await expect(card.locator(".finding-open")).toBeFocused();
 });
 
+test("a simulated action opens What if with its question", async ({ viewer, page }) => {
+  await viewer.show(testData(OOM));
+  const verdict = await answered(page);
+  const chip = verdict.getByTestId("verdict-action").filter({ hasText: "8-bit optimizer state" });
+  await chip.click({ timeout: 60_000 });
+  await expect(page.getByTestId("view-what-if")).toHaveAttribute("data-place", "drawer");
+  const { anomalies } = cli("anomalies", OOM) as unknown as {
+    anomalies: { simulated?: { change: string; fits: boolean | null }[] }[];
+  };
+  const change = anomalies
+    .flatMap(({ simulated = [] }) => simulated)
+    .find((one) => one.change.startsWith("optimizer_state"));
+  expect(change?.fits).toBe(true);
+  // The question in a link lists settings first.
+  const asked = async () => ((await viewer.state()).whatIf ?? "").split(",").toSorted();
+  expect(await asked()).toEqual(change?.change.replace(" x", ":").split(", ").toSorted());
+});
+
 test("it folds, stays folded after a reload, and is one line where room is short", async ({
   viewer,
   page,

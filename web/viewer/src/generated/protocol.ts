@@ -1712,6 +1712,11 @@ helps: boolean,
  */
 isSimulated: boolean, 
 /**
+ * What was simulated, as the page's links write it: `expandable_segments:True,tokens:0.9`.
+ * Empty for other actions.
+ */
+scenario: string, 
+/**
  * The id of the finding that it is about.
  */
 finding: string, };

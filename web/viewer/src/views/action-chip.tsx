@@ -3,17 +3,19 @@
 
 import type { Action } from "../generated/protocol.js";
 import { copyText } from "../host/clipboard.js";
+import { AS_RECORDED, scenarioOf } from "../scenario-state.js";
 import { CLIPBOARD_DENIED } from "../selection.js";
 import type { ViewUses } from "./workspace.js";
 
-type ActionChipProperties = ViewUses<"navigation" | "status"> & {
+type ActionChipProperties = ViewUses<"viewSelection" | "navigation" | "status"> & {
   action: Action;
   /** Shows the finding of an action that is no setting; null beside the finding. */
   show: ((finding: string) => void) | null;
 };
 
-export function ActionChip({ navigation, status, action, show }: ActionChipProperties) {
-  const { text, value, detail, conf, helps, isSimulated, finding } = action;
+export function ActionChip(properties: ActionChipProperties) {
+  const { viewSelection, navigation, status, action, show } = properties;
+  const { text, value, detail, conf, helps, isSimulated, scenario, finding } = action;
   const setting = conf === null ? null : `PYTORCH_CUDA_ALLOC_CONF=${conf}`;
   const copies = setting !== null && helps;
   const words = (
@@ -33,8 +35,10 @@ export function ActionChip({ navigation, status, action, show }: ActionChipPrope
   const act = async () => {
     if (copies) {
       status.announce((await copyText(setting)) ? `Copied ${setting}` : CLIPBOARD_DENIED);
-    } else if (isSimulated) navigation.openDrawer("what-if");
-    else show?.(finding);
+    } else if (isSimulated) {
+      viewSelection.scenario.value = scenarioOf(scenario) ?? AS_RECORDED;
+      navigation.openDrawer("what-if");
+    } else show?.(finding);
   };
   return (
     <button

@@ -12,6 +12,7 @@ import type { ViewUses } from "./workspace.js";
 const PAGE = 100;
 
 type AnomaliesProperties = ViewUses<
+  | "viewSelection"
   | "runs"
   | "selection"
   | "navigation"

@@ -19,6 +19,7 @@ const FIRST_RANKS = 8;
 const CLICK = 4;
 
 type FindingProperties = ViewUses<
+  | "viewSelection"
   | "runs"
   | "selection"
   | "navigation"

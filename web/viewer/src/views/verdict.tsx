@@ -22,6 +22,7 @@ const MIN_ROOM = { width: 760, height: 720 };
 type VerdictUses = ViewUses<
   | "runs"
   | "selection"
+  | "viewSelection"
   | "groups"
   | "navigation"
   | "appearance"
