@@ -4,6 +4,7 @@
 //! a slot. The scan takes a few nanoseconds per block. Storing intermediate states would not pay
 //! off.
 
+use crate::SmallSort;
 use crate::carving::Carving;
 use crate::segments::Span;
 use crate::slicing::{Budget, run_to_completion, strides};
@@ -37,7 +38,7 @@ impl<'a> LiveSet<'a> {
                 of_part.filter(|(_, b)| b.enters <= slot && slot < b.leaves).map(|(i, _)| i),
             );
         }
-        blocks.sort_unstable_by_key(|&i| (trace.blocks[i as usize].address, i));
+        blocks.sort_small_by_key(|&i| (trace.blocks[i as usize].address, i));
         Self { trace, slot, blocks }
     }
 

@@ -3,6 +3,7 @@
 use crate::Target;
 use crate::text::{pool, segment_type, size_class};
 use std::collections::BTreeMap;
+use vramscope_analysis::SmallSort;
 use vramscope_analysis::Span;
 use vramscope_analysis::slicing::{Budget, run_to_completion, strides};
 
@@ -27,7 +28,7 @@ impl<'a> BlockPlaces<'a> {
     pub async fn sliced(target: Target<'a>, budget: &mut Budget) -> Self {
         let blocks = &target.trace().blocks;
         let mut order: Vec<u32> = (0..blocks.len() as u32).collect();
-        order.sort_by_key(|&i| blocks[i as usize].enters);
+        order.sort_small_by_key(|&i| blocks[i as usize].enters);
         let mut next = target.entry.carving(target.index).segments.spans.iter().peekable();
         // The latest span at each address.
         let mut reserved: BTreeMap<u64, &Span> = BTreeMap::new();

@@ -2,7 +2,8 @@
 //!
 //! Each text is stored once. A rank's worker writes the side as JSON, and the page passes that JSON
 //! to the coordinator without parsing it. So byte counts stay exact, and the two files need not be
-//! open at the same time.
+//! open at the same time. The JSON has lists without names of fields: only the same version reads
+//! it.
 
 pub(crate) mod inputs;
 
@@ -12,12 +13,31 @@ use crate::peak::{BandKind, peak_sliced};
 use crate::rank::RankSummary;
 use crate::target::Target;
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{Category, Exactness, FindingKind, NoStack};
 
+/// Writes and reads a struct as a list of its fields. Reading names of fields takes three times the
+/// code.
+macro_rules! as_list {
+    ($type:ident { $($field:ident),* }) => {
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                ($(&self.$field,)*).serialize(serializer)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let ($($field,)*) = Deserialize::deserialize(deserializer)?;
+                Ok(Self { $($field),* })
+            }
+        }
+    };
+}
+
 /// One device of one file, as one side of a comparison.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Side {
     /// The file's path.
     pub path: String,
@@ -53,8 +73,27 @@ pub struct Side {
     pub curves: Vec<SideCurve>,
 }
 
+as_list!(Side {
+    path,
+    rank,
+    device,
+    band,
+    event,
+    settings,
+    steps,
+    input_bytes,
+    bands,
+    blocks,
+    ooms,
+    findings,
+    categories,
+    stacks,
+    frames,
+    curves
+});
+
 /// The figures of a band, in bytes.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct BandFigures {
     /// Before the first event.
     pub start: i64,
@@ -66,8 +105,10 @@ pub struct BandFigures {
     pub exact: bool,
 }
 
+as_list!(BandFigures { start, peak, end, exact });
+
 /// A finding of a side.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SideFinding {
     /// The kind.
     pub kind: FindingKind,
@@ -82,8 +123,10 @@ pub struct SideFinding {
     pub text: String,
 }
 
+as_list!(SideFinding { kind, about, bytes, title, text });
+
 /// The live memory of a call stack at the peak.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct SideStack {
     /// Bytes.
     pub bytes: u64,
@@ -101,8 +144,10 @@ pub struct SideStack {
     pub frames: Vec<u32>,
 }
 
+as_list!(SideStack { bytes, blocks, category, of_free, site, no_stack, frames });
+
 /// A band along an axis.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct SideCurve {
     /// The axis.
     pub align: Align,
@@ -113,6 +158,8 @@ pub struct SideCurve {
     /// The largest value in each of the equally wide columns.
     pub tops: Vec<u64>,
 }
+
+as_list!(SideCurve { align, from, to, tops });
 
 /// The axis by which two recordings are aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -28,7 +28,7 @@ impl Replay<'_> {
         self.next_span = spans.partition_point(|s| s.enters == 0);
         self.initial_blocks =
             (0..).zip(blocks).take_while(|(_, b)| b.is_preexisting()).map(|(i, _)| i).collect();
-        self.initial_blocks.sort_unstable_by_key(|&i| blocks[i as usize].address);
+        self.initial_blocks.sort_small_by_key(|&i| blocks[i as usize].address);
         self.initial_blocks.reverse();
         self.initial_spans =
             (0..).zip(spans).filter(|(_, s)| s.enters == 0).map(|(i, _)| i).collect();
