@@ -24,7 +24,14 @@ for (const colorScheme of ["dark", "light"]) {
   await page.getByTestId("open-sample").click();
   await page.locator("[data-testid=rank-row][data-state=ready]").nth(7).waitFor();
   // The outlier, at its peak.
-  await page.evaluate(() => window.vramscope.setState({ path: "rank5_memory_snapshot.pickle" }));
+  await page.evaluate(() =>
+    window.vramscope.setState({
+      path: "rank5_memory_snapshot.pickle",
+      view: "timeline",
+      drawer: "none",
+    }),
+  );
+  await page.getByTestId("hint").getByRole("button").click();
   await page.locator(".minimap-fill").waitFor();
   await page.keyboard.press("p");
   await page.getByTestId("moment").waitFor();

@@ -128,11 +128,6 @@ button.mark::after { pointer-events: auto; }
 }
 .mark[data-side="right"] { justify-content: flex-start; }
 .mark[data-side="left"] { flex-direction: row-reverse; justify-content: flex-start; }
-.mark[data-side] .mark-text {
-  background: color-mix(in srgb, var(--surface) 82%, transparent);
-  color: var(--text);
-  line-height: 1;
-}
 .mark[data-kind="group"] .swatch { flex: none; width: 3px; height: 11px; border-radius: 0; }
 .mark[data-kind="group"] .mark-text {
   position: static;
@@ -142,6 +137,14 @@ button.mark::after { pointer-events: auto; }
   font-family: var(--sans);
   font-weight: 500;
   white-space: pre;
+}
+/* Beside its band a label is over other colors, so it has a ground of its own. */
+.mark[data-kind="group"][data-side] .mark-text {
+  padding: 2px 4px;
+  border-radius: 3px;
+  background: color-mix(in srgb, var(--surface) 88%, transparent);
+  color: var(--text);
+  line-height: 1;
 }
 .draft { position: absolute; top: 0; left: 0; z-index: 4; }
 .draft[data-kind="box"] { border: 1px solid var(--accent); background: var(--tint); }
