@@ -114,7 +114,6 @@ const table = {
   text: "",
   category: "",
   liveAt: null,
-  node: null,
   sort: "size",
   descending: true,
 };

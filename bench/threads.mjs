@@ -82,7 +82,7 @@ async function measure([{ version, worker: script, plain, threaded }, threads]) 
   const [part] = loaded.response.parts;
   const target = { part: 0, device: part.defaultDevice };
   await ask("analyses (a rank's card)", { card: {} });
-  const table = { text: "", category: "", liveAt: null, node: null, descending: true };
+  const table = { text: "", category: "", liveAt: null, descending: true };
   for (const sort of ["size", "byteSeconds", "site"]) {
     await ask(`sort, by ${sort}`, {
       blocks: { table: { ...table, sort }, from: 0, count: 100, near: null },

@@ -122,7 +122,6 @@ fn queries(events: u32) -> Vec<(&'static str, Query)> {
         text: text.to_owned(),
         category: String::new(),
         live_at: None,
-        node: None,
         sort,
         descending: true,
     };
@@ -188,13 +187,6 @@ fn queries(events: u32) -> Vec<(&'static str, Query)> {
         ("blocks, by byte-seconds", page(table("", BlockSort::ByteSeconds))),
         ("blocks, by site", page(table("", BlockSort::Site))),
         ("blocks, by a word", page(table("forward", BlockSort::Size))),
-        (
-            "blocks, of a flame graph's node",
-            page(BlockTable {
-                node: Some((flame(FlameWeight::Churn), 1)),
-                ..table("", BlockSort::Size)
-            }),
-        ),
         ("hit", Query::Hit { block: events / 4 }),
         ("names", Query::Names { blocks: (0..100.min(events / 4)).collect() }),
         ("search, a word", Query::Search { text: "forward".to_owned() }),
