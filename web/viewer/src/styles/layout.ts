@@ -90,7 +90,9 @@ export const layout = `
   color: var(--dim);
   font-size: 12px;
 }
-@container timeline (height < 340px) { .hint-strip { display: none; } }
+@container timeline (height < 340px) or ((width < 560px) and (height < 520px)) {
+  .hint-strip { display: none; }
+}
 .hint-strip p { flex: 1; min-width: 0; }
 .hint-strip b { color: var(--text); font-weight: 550; }
 .hint-strip .button { height: 24px; }
@@ -142,18 +144,21 @@ export const layout = `
   .app { --rail: 168px; --details: 292px; }
 }
 @container (width < 760px) {
+  /* A narrow page scrolls: two views below each other have room for both. */
+  .app { --main: 620px; }
+  .app:has(.panes[data-drawer="true"]) { --main: 800px; }
   .app[data-stage="run"] {
     grid-template:
       "header" max-content
       "rail" max-content
-      "main" 620px
+      "main" var(--main)
       "details" max-content / minmax(0, 1fr);
     overflow: auto;
   }
   .app[data-stage="run"][data-rail="header"] {
     grid-template:
       "header" max-content
-      "main" 620px
+      "main" var(--main)
       "details" max-content / minmax(0, 1fr);
   }
   .header { flex-wrap: wrap; gap: 6px 10px; padding-block: 5px; }

@@ -58,7 +58,7 @@ button.legend-entry:hover { background: var(--hover); color: var(--text); }
   .mark[data-kind="request"] .mark-text { display: none; }
 }
 /* In a low pane the stack comes first. */
-@container timeline (height < 340px) {
+@container timeline (height < 340px) or ((width < 560px) and (height < 520px)) {
   .legend-line { flex-wrap: nowrap; height: 27px; overflow: hidden; }
   .reserved-lane { height: 26px; }
   .timeline .tracks:not(.phases) { display: none; }
