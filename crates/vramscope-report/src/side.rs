@@ -107,8 +107,8 @@ pub struct BandFigures {
 
 as_list!(BandFigures { start, peak, end, exact });
 
-/// A finding of a side.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A finding of a side. `vramscope diff` prints it, so its fields have names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SideFinding {
     /// The kind.
     pub kind: FindingKind,
@@ -122,8 +122,6 @@ pub struct SideFinding {
     /// The finding in words.
     pub text: String,
 }
-
-as_list!(SideFinding { kind, about, bytes, title, text });
 
 /// The live memory of a call stack at the peak.
 #[derive(Clone, Debug)]
