@@ -58,9 +58,15 @@ WebAssembly.instantiate = async (module, imports) => {
 export async function fragile(page: Page, prelude = PRELUDE): Promise<void> {
   // Leave the page first, so that its pending requests are not routed.
   await page.goto("about:blank");
+  // The script is fetched once: a worker that starts when the test ends has no time to fetch it.
+  let script: { headers: Record<string, string>; body: string } | null = null;
   await page.route(WORKER, async (route) => {
-    const response = await route.fetch();
-    await route.fulfill({ response, body: `${prelude}\n${await response.text()}` });
+    if (script === null) {
+      const response = await route.fetch();
+      const text = await response.text();
+      script = { headers: response.headers(), body: `${prelude}\n${text}` };
+    }
+    await route.fulfill(script);
   });
   await page.goto("/");
   await page.waitForFunction(() => "vramscope" in window);

@@ -62,7 +62,7 @@ test("a notebook shows the current snapshot in a frame", async ({ page }) => {
   const frame = page.frameLocator("iframe");
   await expect(frame.getByTestId("peak-value")).toHaveAttribute("data-value", PEAK);
   await expect(frame.locator("[data-testid=rank-row]")).toHaveAttribute("data-rank", "3");
-  await expect(frame.getByTestId("segments-canvas")).toBeVisible();
+  await expect(frame.getByTestId("timeline-canvas")).toBeVisible();
   await expect(frame.locator(".brand")).toHaveCount(0);
   await end();
   await notebook.stop();
