@@ -349,6 +349,8 @@ fn shapes_take_widths_and_say_what_is_wrong_with_a_config() {
     let given = json(&["shapes", file, "--dims", "384,512,1152,1536,50304"]);
     assert_eq!(own["tokens"], given["tokens"]);
     assert_eq!(given["dims"].as_array().map(Vec::len), Some(2), "both sizes of elements");
+    let huge = json(&["shapes", file, "--dims", "18446744073709551615,9223372036854775807"]);
+    assert_eq!(huge["shaped_bytes"], 0, "products of widths do not wrap");
     let wrong = vramscope(&["shapes", file, "--config", "recorded/expected.json"]);
     assert_eq!(wrong.status.code(), Some(64));
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("no hidden_size"));

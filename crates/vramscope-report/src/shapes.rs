@@ -118,29 +118,31 @@ pub fn shapes(
     let categories = target.entry.categories(target.index);
     let slot = slot_of(trace.requested_band.peak_event);
     let found = Dims::at(snapshot, trace, categories, slot, given);
-    let mut blocks = Vec::new();
+    // Blocks of one size and stack have one answer.
+    let mut alike = Vec::new();
     for (index, block) in (0u32..).zip(&trace.blocks) {
         if block.enters <= slot && slot < block.leaves {
             let category = categories.get(index).category;
-            let shapes = found.as_ref().map(|dims| dims.shapes(snapshot, block, category));
-            let site = target.entry.sites.same_line(block.stack);
-            let no_stack = trace.no_stack(block);
-            let key = (category, site, no_stack, shapes.unwrap_or_default());
-            blocks.push((key, block.bytes.0));
+            alike.push(((category, block.stack, trace.no_stack(block), block.bytes.0), ()));
         }
     }
+    let blocks = group_by_key(alike).into_iter().map(|((category, stack, no_stack, bytes), of)| {
+        let shapes = found.as_ref().map(|dims| dims.shapes(snapshot, bytes, category, stack));
+        let site = target.entry.sites.same_line(stack);
+        ((category, site, no_stack, shapes.unwrap_or_default()), (bytes, of.len() as u64))
+    });
     let row = |((category, stack, no_stack, shapes), sizes): (
         (Category, _, _, vramscope_analysis::Shapes),
-        Vec<u64>,
+        Vec<(u64, u64)>,
     )| ShapeRow {
         category: category.name(),
         site: row_site(target.entry, stack, no_stack),
         shapes: shapes.shapes.iter().map(record).collect(),
         is_certain: shapes.is_certain,
-        blocks: sizes.len() as u32,
-        bytes: sizes.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes)),
+        blocks: sizes.iter().map(|size| size.1).sum::<u64>() as u32,
+        bytes: sizes.iter().fold(0, |sum, size| sum.saturating_add(size.0.saturating_mul(size.1))),
     };
-    let mut rows: Vec<ShapeRow> = group_by_key(blocks).into_iter().map(row).collect();
+    let mut rows: Vec<ShapeRow> = group_by_key(blocks.collect()).into_iter().map(row).collect();
     rows.sort_small_by_key(|row| Reverse(row.bytes));
     let sum = |wanted: &dyn Fn(&ShapeRow) -> bool| {
         rows.iter().filter(|row| wanted(row)).map(|row| row.bytes).sum::<u64>()

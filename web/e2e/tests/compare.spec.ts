@@ -1,4 +1,5 @@
 // Two snapshots compared, against the report of `vramscope diff`.
+// It is long because each part of the report has a test with its own values.
 
 import { execFileSync } from "node:child_process";
 import { copyFileSync } from "node:fs";

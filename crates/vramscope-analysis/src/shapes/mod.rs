@@ -115,18 +115,26 @@ impl Dims {
             .map(|(_, block)| block)
             .filter(|b| b.enters <= slot && slot < b.leaves && b.bytes.0 >= MIN_BYTES)
             .collect();
-        let convolved = activations
-            .iter()
-            .filter(|block| operation(snapshot, block.stack) == Operation::Convolution);
+        // Many blocks share a stack or a size, and each is looked at once.
+        let by_stack = group_by_key(activations.iter().map(|b| (b.stack, b.bytes.0)).collect());
+        let is_convolved = |stack: StackId| operation(snapshot, stack) == Operation::Convolution;
+        let convolved = by_stack.into_iter().filter(|(stack, _)| is_convolved(*stack));
+        let convolved: u64 = convolved.flat_map(|(_, bytes)| bytes).sum();
+        let by_size: Vec<(u64, u64)> =
+            group_by_key(activations.iter().map(|b| (b.bytes.0, ())).collect())
+                .into_iter()
+                .map(|(bytes, of)| (bytes, bytes.saturating_mul(of.len() as u64)))
+                .collect();
         let sum = |bytes: u64| bytes.saturating_mul(100);
         let total: u64 = activations.iter().map(|block| block.bytes.0).sum();
-        let convolved: u64 = convolved.map(|block| block.bytes.0).sum();
         let are_convolved = sum(convolved) > total.saturating_mul(MAX_CONVOLUTIONS_PERCENT);
         let widths = match given {
             Some(widths) => widths,
             None if are_convolved => return Err(NoShapes::Convolutions),
             None => {
-                let are_sharded = live().any(|block| has_file(snapshot, block.stack, "fsdp"));
+                let stacks = group_by_key(live().map(|block| (block.stack, ())).collect());
+                let are_sharded =
+                    stacks.into_iter().any(|(stack, _)| has_file(snapshot, stack, "fsdp"));
                 widths::widths(&sizes, are_sharded)?
             }
         };
@@ -134,27 +142,29 @@ impl Dims {
         let inputs = inputs.filter(|bytes| bytes % 8 == 0 && *bytes > 8).map(|bytes| bytes / 8);
         let mut dims = Self { widths, tokens: None, elements: ELEMENTS.to_vec() };
         let fits = |tokens: u64| {
-            let bytes = activations.iter().filter(|b| !dims.of_data(b.bytes.0, tokens).is_empty());
-            bytes.map(|block| block.bytes.0).sum::<u64>()
+            let fitting = by_size.iter().filter(|size| !dims.of_data(size.0, tokens).is_empty());
+            fitting.map(|size| size.1).sum::<u64>()
         };
         let tokens = group_by_key(inputs.map(|tokens| (tokens, ())).collect());
         let best = tokens.into_iter().map(|(tokens, _)| (fits(tokens), tokens)).max();
         dims.tokens = best
             .filter(|(fitting, _)| sum(*fitting) >= total.saturating_mul(MIN_TOKENS_PERCENT))
             .map(|(_, tokens)| tokens);
-        dims.elements = dims.elements_of(&activations);
+        dims.elements = dims.elements_of(&by_size);
         Ok(dims)
     }
 
     /// The sizes of elements of activations. A size that only few bytes need is left out.
-    fn elements_of(&self, activations: &[&Block]) -> Vec<u64> {
+    ///
+    /// `by_size` has the size of a block and the bytes of all blocks of it.
+    fn elements_of(&self, by_size: &[(u64, u64)]) -> Vec<u64> {
         let Some(tokens) = self.tokens else { return self.elements.clone() };
         let needs = ELEMENTS.map(|element| {
-            let only = activations.iter().filter(|block| {
-                let shapes = self.of_data(block.bytes.0, tokens);
+            let only = by_size.iter().filter(|size| {
+                let shapes = self.of_data(size.0, tokens);
                 !shapes.is_empty() && shapes.iter().all(|shape| shape.element_bytes == element)
             });
-            only.map(|block| block.bytes.0).sum::<u64>()
+            only.map(|size| size.1).sum::<u64>()
         });
         let most = needs.iter().copied().max().unwrap_or(0);
         let is_used = |bytes: u64| bytes.saturating_mul(100) > most.saturating_mul(CHANCE_PERCENT);
@@ -162,9 +172,14 @@ impl Dims {
         used.map(|(element, _)| *element).collect()
     }
 
-    /// The shapes that fit a block.
-    pub fn shapes(&self, snapshot: &Snapshot, block: &Block, category: Category) -> Shapes {
-        let bytes = block.bytes.0;
+    /// The shapes that fit a block of this size, category and stack.
+    pub fn shapes(
+        &self,
+        snapshot: &Snapshot,
+        bytes: u64,
+        category: Category,
+        stack: StackId,
+    ) -> Shapes {
         if bytes < MIN_BYTES {
             return Shapes::default();
         }
@@ -180,7 +195,7 @@ impl Dims {
         shapes.sort_small();
         shapes.dedup();
         let is_attention =
-            is_of_data(category) && operation(snapshot, block.stack) == Operation::Attention;
+            is_of_data(category) && operation(snapshot, stack) == Operation::Attention;
         Shapes { is_certain: shapes.len() == 1 && !is_attention, shapes }
     }
 
@@ -203,7 +218,7 @@ impl Dims {
         let mut shapes = Vec::new();
         for &width in self.widths.iter().flat_map(|widths| &widths.all) {
             for &element_bytes in &self.elements {
-                if tokens.checked_mul(width * element_bytes) == Some(bytes) {
+                if tokens.checked_mul(width.saturating_mul(element_bytes)) == Some(bytes) {
                     let shape = Shape { dims: vec![tokens, width], element_bytes };
                     if !shapes.contains(&shape) {
                         shapes.push(shape);
@@ -224,7 +239,8 @@ impl Widths {
         let elements = whole / element_bytes;
         let part = |width: u64| width / self.ranks;
         let vector = self.all.iter().filter(|&&width| width == elements);
-        let matrix = self.all.iter().filter(|&&width| width * self.hidden == elements);
+        let matrix =
+            self.all.iter().filter(|&&width| width.saturating_mul(self.hidden) == elements);
         let vectors = vector.map(|&width| vec![part(width)]);
         let matrices = matrix.map(|&width| {
             // Shards are parts of the first dimension, whose place is known by that.

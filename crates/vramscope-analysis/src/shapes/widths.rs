@@ -87,7 +87,8 @@ pub(super) fn widths(parameters: &[u64], are_sharded: bool) -> Result<Vec<Widths
     let mut found: Vec<Widths> = Vec::new();
     for shift in 0..=MAX_RANKS.ilog2() {
         let ranks = 1 << shift;
-        let whole: Sizes = sizes.iter().map(|&(bytes, count)| (bytes * ranks, count)).collect();
+        let whole: Sizes =
+            sizes.iter().map(|&(bytes, count)| (bytes.saturating_mul(ranks), count)).collect();
         for widths in of_whole(&whole).unwrap_or_default() {
             let is_new = found.iter().all(|old| old.element_bytes != widths.element_bytes);
             if widths.has_square && is_new {

@@ -19,17 +19,19 @@ pub fn widths_of_config(text: &str) -> Result<Vec<Widths>, String> {
         .ok_or("no hidden_size, n_embd or d_model in it")?;
     let heads = number(&["num_attention_heads", "n_head", "num_heads"]);
     let head = number(&["head_dim"]).or_else(|| heads.map(|heads| hidden / heads));
-    let of_heads = |count: Option<u64>| head.zip(count).map(|(head, count)| head * count);
+    let of_heads =
+        |count: Option<u64>| head.zip(count).map(|(head, count)| head.saturating_mul(count));
     let queries = of_heads(heads);
     let keys = of_heads(number(&["num_key_value_heads"])).or(queries);
     let inner = number(&["intermediate_size", "n_inner", "d_ff", "ffn_dim"]);
-    let fused = queries.zip(keys).map(|(queries, keys)| queries + 2 * keys);
+    let fused =
+        queries.zip(keys).map(|(queries, keys)| queries.saturating_add(keys.saturating_mul(2)));
     let widths = [
         queries,
         keys,
         fused,
-        Some(inner.unwrap_or(4 * hidden)),
-        inner.map(|inner| 2 * inner),
+        Some(inner.unwrap_or(hidden.saturating_mul(4))),
+        inner.map(|inner| inner.saturating_mul(2)),
         number(&["moe_intermediate_size"]),
         number(&["vocab_size"]),
         number(&["n_positions", "max_position_embeddings"]),

@@ -1,4 +1,5 @@
 // Overlays of plots.
+// It is long because every kind of mark has its rules, and they override each other in this order.
 
 export const overlays = `
 .overlay {
