@@ -176,7 +176,17 @@ fn pictures(target: DeviceRef, axis: AxisKind) -> Vec<Request> {
         .map(|layer| Request::Tiles { id: 1, target, axis, layer, tiles: tiles.clone() })
         .collect();
     let (layer, slot, bytes) = (bands, 5.0, 100.0);
-    all.push(Request::Pick { id: 2, target, axis, layer, kx: 3, ky: 10, slot, bytes });
+    all.push(Request::Pick {
+        id: 2,
+        target,
+        axis,
+        layer,
+        kx: 3,
+        ky: 10,
+        slot,
+        bytes,
+        hover: false,
+    });
     all.push(Request::MapRange { id: 3, target, from: axis, x0: -1.0, x1: 1e30 });
     all.push(Request::Block { id: 4, target, block: 0 });
     all.push(Request::Find { id: 5, part: target.part, reference: "0:0x0@pre".to_owned() });

@@ -27,7 +27,7 @@ pub enum Request {
         /// The tiles.
         tiles: Vec<TileKey>,
     },
-    /// The block under the pointer. A newer `Pick` cancels older ones.
+    /// The block at a point.
     Pick {
         /// The id, returned in the response.
         id: u32,
@@ -45,6 +45,8 @@ pub enum Request {
         slot: f64,
         /// The height under the pointer in bytes.
         bytes: f64,
+        /// True for a moving pointer: the next such pick cancels this one.
+        hover: bool,
     },
     /// The details of a block, by its index in the device's block table.
     Block {

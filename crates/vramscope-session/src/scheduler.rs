@@ -17,14 +17,14 @@ use vramscope_report::{Derived, LoadedFile};
 ///
 /// A worker feeds it chunks, finishes it, and then alternates between [`FileSession::post`], for
 /// what the page asked meanwhile, and [`FileSession::slice`], a few milliseconds of work. The order
-/// of work: what is under the pointer, details, short queries, tiles, long queries. A newer pick
+/// of work: what is under the pointer, details, short queries, tiles, long queries. A newer hover
 /// cancels an older one, newer tiles cancel older ones of their kind of layer, and some queries
 /// cancel older ones (`Query::spec`). The replies of cancelled requests never come.
 pub struct FileSession {
     loader: Option<Loader>,
     file: Option<Arc<LoadedFile>>,
     derived: DerivedBuilder,
-    pick: Option<Request>,
+    hover: Option<Request>,
     details: VecDeque<Request>,
     tiles: VecDeque<TileRequest>,
     /// The tiles that are being drawn: one, or as many of one layer as there are threads. In the
@@ -107,7 +107,7 @@ impl FileSession {
             loader: Some(loader),
             file: None,
             derived: DerivedBuilder::default(),
-            pick: None,
+            hover: None,
             details: VecDeque::new(),
             tiles: VecDeque::new(),
             in_progress: Vec::new(),
@@ -166,8 +166,11 @@ impl FileSession {
                 self.post_tiles(id, (target, axis), layer, tiles);
             }
             Request::View { id, target, query } => self.query_queue.post(id, target, query),
-            Request::Pick { .. } => self.pick = Some(request),
-            Request::Block { .. } | Request::Find { .. } | Request::MapRange { .. } => {
+            Request::Pick { hover: true, .. } => self.hover = Some(request),
+            Request::Pick { .. }
+            | Request::Block { .. }
+            | Request::Find { .. }
+            | Request::MapRange { .. } => {
                 self.details.push_back(request);
             }
         }
@@ -217,7 +220,7 @@ impl FileSession {
 
     /// Runs one slice of the most urgent work.
     pub fn slice(&mut self) -> Slice {
-        if let Some(request) = self.pick.take().or_else(|| self.details.pop_front()) {
+        if let Some(request) = self.hover.take().or_else(|| self.details.pop_front()) {
             return self.slice_of_details(request);
         }
         let no_tiles = self.tiles.is_empty() && self.in_progress.is_empty();
@@ -248,7 +251,7 @@ impl FileSession {
             return Slice::answer(self.respond(&request));
         }
         match request {
-            Request::Pick { .. } => self.pick = Some(request),
+            Request::Pick { hover: true, .. } => self.hover = Some(request),
             _ => self.details.push_front(request),
         }
         Slice::Working
@@ -318,7 +321,7 @@ impl FileSession {
             return Response::Failed(failure(Some(id_of(request)), "The file is not loaded."));
         };
         match *request {
-            Request::Pick { id, target, axis, ref layer, kx, ky, slot, bytes } => {
+            Request::Pick { id, target, axis, ref layer, kx, ky, slot, bytes, .. } => {
                 let bands = queries::draws_bands(layer);
                 let place = PickPoint { kx, ky, slot, bytes, cell_rows: TILE_ROWS, bands };
                 let hit = queries::target(file, target).and_then(|at| {

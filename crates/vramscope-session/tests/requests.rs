@@ -76,7 +76,8 @@ fn pick_finds_a_block_or_a_merged_strip() {
     let axis = loaded.parts[0].devices[0].axes[0];
     let pick = |session: &mut FileSession, kx, ky, slot, bytes| -> Option<Hit> {
         let (axis, layer) = (AxisKind::Event, layer(GroupBy::Block));
-        let request = Request::Pick { id: 1, target: TARGET, axis, layer, kx, ky, slot, bytes };
+        let request =
+            Request::Pick { id: 1, target: TARGET, axis, layer, kx, ky, slot, bytes, hover: false };
         match only(session, request) {
             Response::Picked { hit, .. } => hit,
             other => panic!("{other:?}"),
@@ -105,7 +106,7 @@ fn newer_requests_cancel_older_ones_and_picks_come_first() {
         layer: layer.clone(),
         tiles,
     };
-    let pick = |id| Request::Pick {
+    let pick = |id, hover| Request::Pick {
         id,
         target: TARGET,
         axis: AxisKind::Event,
@@ -114,12 +115,18 @@ fn newer_requests_cancel_older_ones_and_picks_come_first() {
         ky: 0,
         slot: 2.0,
         bytes: 1.0,
+        hover,
     };
     session.post(tiles(1, vec![tile(0), tile(1)]));
-    session.post(pick(2));
+    session.post(pick(2, true));
     session.post(tiles(3, vec![tile(0)]));
-    session.post(pick(4));
-    assert!(matches!(session.step().map(|r| r.response), Some(Response::Picked { id: 4, .. })));
+    session.post(pick(4, true));
+    session.post(pick(5, false));
+    session.post(pick(6, false));
+    for answered in [4, 5, 6] {
+        let reply = session.step().expect("an answer").response;
+        assert!(matches!(reply, Response::Picked { id, .. } if id == answered), "{answered}");
+    }
     let reply = session.step().expect("the newer tiles");
     let Response::Tile { id: 3, strips, .. } = reply.response else {
         panic!("{:?}", reply.response)

@@ -80,6 +80,7 @@ fn pick(id: u32) -> Request {
         ky: 14,
         slot: 5e4,
         bytes: 1e6,
+        hover: true,
     }
 }
 

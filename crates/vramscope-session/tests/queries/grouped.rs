@@ -38,6 +38,7 @@ fn pick(opened: &mut Opened, group: GroupBy, slot: f64, bytes: f64) -> Option<Hi
         ky: 0,
         slot,
         bytes,
+        hover: false,
     });
     match opened.session.step().expect("a reply").response {
         Response::Picked { hit, .. } => hit,
@@ -161,7 +162,17 @@ fn tooltip_of_a_band_names_its_group() {
     // Rows of 256 MiB merge the blocks of the band, but not with other bands.
     let (kx, ky, axis) = (3, 28, AxisKind::Event);
     let layer = layer(GroupBy::Category);
-    opened.session.post(Request::Pick { id: 3, target: TARGET, axis, layer, kx, ky, slot, bytes });
+    opened.session.post(Request::Pick {
+        id: 3,
+        target: TARGET,
+        axis,
+        layer,
+        kx,
+        ky,
+        slot,
+        bytes,
+        hover: false,
+    });
     let reply = opened.session.step().expect("a reply").response;
     let Response::Picked { hit: Some(hit), .. } = reply else { panic!("{reply:?}") };
     assert!(hit.count > 1 && hit.site == "activations, largest blocks:", "{hit:?}");

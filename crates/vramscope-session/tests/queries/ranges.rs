@@ -290,6 +290,7 @@ fn tooltip_does_not_depend_on_the_view() {
             ky: 0,
             slot: peak,
             bytes: height,
+            hover: false,
         };
         opened.session.post(request);
         let Some(Response::Picked { hit: Some(picked), .. }) =

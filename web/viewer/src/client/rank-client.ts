@@ -119,10 +119,10 @@ export class RankClient {
     this.#ask({ tiles: { id, target, axis, layer, tiles } });
   }
 
-  /** The block at a point of the timeline. Null where there is none, or after a newer pick. */
+  /** The block at a point of the timeline. Null without a block, or after a newer hover. */
   async pick(point: PickPoint): Promise<Hit | null> {
     const id = this.#nextId();
-    this.#replace("pick", id);
+    if (point.hover) this.#replace("hover", id);
     const response = await this.#answer(id, { pick: { id, ...point } });
     return response?.kind === "picked" ? response.hit : null;
   }

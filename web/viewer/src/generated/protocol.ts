@@ -166,7 +166,11 @@ slot: number,
 /**
  * The height under the pointer in bytes.
  */
-bytes: number, } } | { "block": { 
+bytes: number, 
+/**
+ * True for a moving pointer: the next such pick cancels this one.
+ */
+hover: boolean, } } | { "block": { 
 /**
  * The id, returned in the response.
  */

@@ -80,13 +80,13 @@ export abstract class CanvasPlot<H> {
     this.canvas = canvas;
     this.view = view;
     this.#events = events;
-    this.#pointer = new PointerHover(view, (hit) => this.confirm(hit));
+    this.#pointer = new PointerHover(view, (hit) => this.confirm(hit, true));
     this.hover = this.#pointer.hover;
     this.#gestures = new Gestures(canvas, this, events, options);
   }
 
-  /** Asks the worker what a drawn strip is. */
-  protected abstract confirm(hit: ViewHit): Promise<H | null>;
+  /** Asks the worker what a drawn strip is. While the pointer hovers, the next hover cancels it. */
+  protected abstract confirm(hit: ViewHit, hover: boolean): Promise<H | null>;
 
   resize(width: number, height: number): void {
     this.view.resize(width, height, globalThis.devicePixelRatio);
@@ -168,7 +168,7 @@ export abstract class CanvasPlot<H> {
   /** The block at a point of the canvas, confirmed by the worker. */
   async pick(x: number, y: number): Promise<H | null> {
     const hit = this.hitAt(x, y);
-    return hit ? this.confirm(hit) : null;
+    return hit ? this.confirm(hit, false) : null;
   }
 
   /** The strip at a point, as drawn. */

@@ -152,7 +152,7 @@ export class TimelinePlot extends CanvasPlot<Hit> {
   }
 
   /** The tooltip, in the color that is drawn. */
-  protected override async confirm(strip: ViewHit): Promise<Hit | null> {
+  protected override async confirm(strip: ViewHit, hover: boolean): Promise<Hit | null> {
     const { kx, ky, slot, bytes, color } = strip;
     const trace = this.#drawn;
     const point = trace && {
@@ -163,6 +163,7 @@ export class TimelinePlot extends CanvasPlot<Hit> {
       ky,
       slot,
       bytes,
+      hover,
     };
     const hit = point === null ? null : ((await trace?.client?.pick(point)) ?? null);
     return hit && { ...hit, color };
