@@ -53,6 +53,7 @@ mod notes;
 pub mod parallel;
 mod path;
 mod peaks;
+mod pins;
 mod pools;
 mod ranges;
 mod rollup;
@@ -92,6 +93,7 @@ pub use no_stack::NoStack;
 pub use notes::Notes;
 pub use path::{file_name, is_library};
 pub use peaks::{Peak, peaks, peaks_sliced};
+pub use pins::{Pin, pins};
 pub use pools::{PoolEnvelope, PoolPeak, pool_envelope, pool_envelope_sliced};
 pub use ranges::{NamedRange, named_ranges};
 pub use rollup::{

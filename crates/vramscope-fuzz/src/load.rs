@@ -3,8 +3,8 @@
 use crate::pieces;
 use vramscope_protocol::views::{
     At as Moment, Bands, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight,
-    GroupBy, Layer, Looked, MarkedRange, Query, ScaledPart, ScenarioSpec, SegmentSort, SegmentSpec,
-    Table, TextForm,
+    GroupBy, Layer, Looked, MapSpec, MarkedRange, Query, ScaledPart, ScenarioSpec, SegmentSort,
+    SegmentSpec, Table, TextForm,
 };
 use vramscope_protocol::{AxisKind, DeviceRef, Failure, Loaded, Request, Response, TileKey};
 use vramscope_report::LoadedFile;
@@ -167,6 +167,11 @@ fn pictures(target: DeviceRef, axis: AxisKind) -> Vec<Request> {
         bands.clone(),
         Layer::Segments { color: ColorBy::Age, rows, search: "py".to_owned() },
         Layer::Flame { flame: FlameSpec::default() },
+        Layer::Map {
+            color: ColorBy::Size,
+            map: MapSpec { event: 3, lines: 30 },
+            search: String::new(),
+        },
     ];
     // Tiles of a whole small trace, a whole large one, one event and one byte, and far outside.
     let keys = [[4, 20, 0], [30, 50, 0], [0, 0, 0], [0, 0, u32::MAX], [63, 63, 1]];
@@ -226,6 +231,8 @@ fn queries() -> Vec<Query> {
     };
     vec![
         Query::Card {},
+        Query::Map { map: MapSpec { event: i64::MAX, lines: u32::MAX } },
+        Query::Map { map: MapSpec { event: 0, lines: 0 } },
         Query::Findings {},
         Query::Settings {},
         Query::Minimap { axis },

@@ -35,6 +35,7 @@ mod bands;
 mod color;
 mod flame;
 mod group_edges;
+mod map;
 mod merge_threshold;
 mod pick;
 mod segments;
@@ -50,6 +51,7 @@ pub use color::{
 };
 pub use flame::FlameRows;
 pub use group_edges::{Band, GroupEdges, Place, Side, View};
+pub use map::{LinePart, SegmentMap};
 pub use pick::{PickPoint, Picked};
 pub use segments::{ROW_QUARTERS, RowOrder, SegmentDrawing, SegmentRows, SegmentTiles};
 pub use stack_order::StackOrder;

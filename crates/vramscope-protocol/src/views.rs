@@ -8,6 +8,7 @@ mod compare;
 mod groups;
 mod layers;
 mod legend;
+mod map;
 mod minimap;
 mod plots;
 mod ranks;
@@ -22,6 +23,7 @@ pub use compare::*;
 pub use groups::*;
 pub use layers::*;
 pub use legend::*;
+pub use map::*;
 pub use minimap::*;
 pub use plots::*;
 pub use ranks::*;
@@ -250,6 +252,11 @@ pub enum Query {
     SegmentOf {
         /// Index into the block table.
         block: u32,
+    },
+    /// The figures of the map of segments.
+    Map {
+        /// The event and the size.
+        map: MapSpec,
     },
     /// The figures of a flame graph.
     Flame {

@@ -6,8 +6,9 @@ use crate::state::largest;
 use crate::text::{pool, segment_type};
 use serde::Serialize;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
-use vramscope_analysis::{Content, Fragmentation, LiveSet, SegmentState, free_shares};
+use vramscope_analysis::{Content, Fragmentation, LiveSet, Pin, SegmentState, free_shares, pins};
 use vramscope_snapshot::Snapshot;
+use vramscope_units::grouped;
 
 /// `vramscope.segments/1`.
 #[derive(Debug, Serialize)]
@@ -28,6 +29,9 @@ pub struct Segments<'a> {
     pub omitted: usize,
     /// Free memory by pool, stream and size class. Blocks never move between these.
     pub free: Vec<FreeRecord>,
+    /// Segments that few blocks keep from being returned to the driver, those that keep most
+    /// first; with `--limit`, that many.
+    pub pins: Vec<PinRecord>,
     /// Free memory over the window.
     pub fragmentation: FragmentationRecord,
     /// Segment events of the window.
@@ -101,6 +105,26 @@ pub struct FreeRecord {
     pub largest_free: u64,
 }
 
+/// A segment in which at most an eighth is in use. It can be returned to the driver only when its
+/// blocks are freed.
+#[derive(Debug, Serialize)]
+pub struct PinRecord {
+    /// The segment's address: `0x...`.
+    pub segment: String,
+    /// The number of blocks in it.
+    pub blocks: u32,
+    /// Bytes of these blocks.
+    pub active: u64,
+    /// The other bytes of the segment.
+    pub kept: u64,
+    /// The address of the largest block: `0x...`.
+    pub largest_block: String,
+    /// The largest block's call site.
+    pub site: String,
+    /// The index in the report's `stacks` of the largest block's call stack.
+    pub stack: u32,
+}
+
 /// Free memory over the window.
 #[derive(Debug, Serialize)]
 pub struct FragmentationRecord {
@@ -168,6 +192,9 @@ pub async fn segments_sliced<'a>(
     let mut stacks = StackTable::default();
     let rows = records_sliced(target, shown.iter().map(|&at| &states[at]), &mut stacks, budget);
     let rows = rows.await;
+    let mut pinned = pins(snapshot, &states);
+    pinned.truncate(limit.unwrap_or(usize::MAX));
+    let pins = pinned.iter().map(|pin| pin_record(target, &states, pin, &mut stacks)).collect();
     Segments {
         schema: "vramscope.segments/1",
         path: target.path,
@@ -175,6 +202,7 @@ pub async fn segments_sliced<'a>(
         event: event_of(slot),
         time_us: time_of(trace, slot),
         free,
+        pins,
         omitted: count - rows.len(),
         segments: rows,
         fragmentation: FragmentationRecord {
@@ -256,6 +284,35 @@ pub(crate) fn segment_record<'a>(
         site: row_site(target.entry, state.stack, no_stack),
         stack: stacks.add(snapshot, state.stack),
     }
+}
+
+fn pin_record<'a>(
+    target: Target<'a>,
+    states: &[SegmentState],
+    pin: &Pin,
+    stacks: &mut StackTable<'a>,
+) -> PinRecord {
+    let trace = target.trace();
+    let block = &trace.blocks[pin.block as usize];
+    PinRecord {
+        segment: states[pin.segment as usize].address.plain(),
+        blocks: pin.blocks,
+        active: pin.active.0,
+        kept: pin.kept.0,
+        largest_block: block.address.plain(),
+        site: row_site(target.entry, block.stack, trace.no_stack(block)),
+        stack: stacks.add(target.snapshot(), block.stack),
+    }
+}
+
+/// What a pin says: `1.50 MiB keep 198.50 MiB from being returned`.
+pub fn pin_text(pin: &Pin) -> String {
+    let who = match pin.blocks {
+        1 => "1 block".to_owned(),
+        count => format!("{} blocks", grouped(count.into())),
+    };
+    let verb = if pin.blocks == 1 { "keeps" } else { "keep" };
+    format!("{who} of {} {verb} {} from being returned", pin.active, pin.kept)
 }
 
 /// Free memory by pool, stream and size class.

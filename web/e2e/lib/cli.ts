@@ -74,7 +74,12 @@ interface Reports {
     categories: CategoryRow[];
     segments: SegmentRow[];
   } & Record<Band, number>;
-  segments: { event: number; segments: SegmentRow[] };
+  segments: {
+    event: number;
+    segments: SegmentRow[];
+    free: { reserved: number; active: number; free: number; largest_free: number }[];
+    pins: { segment: string; blocks: number; kept: number; largest_block: string }[];
+  };
   flame: {
     total: number;
     nodes: (FrameRow & {

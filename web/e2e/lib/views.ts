@@ -14,6 +14,7 @@ export type Tab =
   | "Timeline"
   | "Segments"
   | "Flame"
+  | "Map"
   | "Anomalies"
   | "Compare"
   | "Blocks"

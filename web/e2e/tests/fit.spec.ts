@@ -13,9 +13,10 @@ const SIZES = [
   [1000, 700],
   [420, 800],
 ] as const;
-const MAIN = ["overview", "timeline", "segments", "flame", "anomalies", "compare"] as const;
+const MAIN = ["overview", "timeline", "segments", "flame", "anomalies", "compare", "map"] as const;
 const DRAWER = [
   "segments",
+  "map",
   "flame",
   "anomalies",
   "blocks",

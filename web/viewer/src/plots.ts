@@ -10,6 +10,7 @@ import type { TimelinePlot } from "./plot/timeline-plot.js";
 import { failureOf } from "./run.js";
 import type { ViewSelection } from "./view-selection.js";
 import type { FlamePlot } from "./views/flame-plot.js";
+import type { MapPlot } from "./views/map-plot.js";
 import type { SegmentsPlot } from "./views/segments-plot.js";
 
 export interface PlotsEvents {
@@ -21,6 +22,7 @@ export interface PlotsEvents {
 export class Plots {
   readonly timeline: Signal<TimelinePlot | null> = signal(null);
   readonly segments: Signal<SegmentsPlot | null> = signal(null);
+  readonly map: Signal<MapPlot | null> = signal(null);
   readonly flame: Signal<FlamePlot | null> = signal(null);
   /** Why nothing can be drawn, whatever the file. */
   readonly failure: Signal<Failure | null> = signal(null);

@@ -6,7 +6,7 @@ use crate::output::{self, STRONG, Table, percent, styled};
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::device_name;
-use vramscope_report::segments::{FreeRecord, Segments, segments};
+use vramscope_report::segments::{FreeRecord, PinRecord, Segments, segments};
 use vramscope_report::state::At;
 use vramscope_units::{Bytes, grouped};
 
@@ -51,6 +51,7 @@ fn text(out: &mut dyn Write, report: &Segments<'_>) -> io::Result<()> {
     output::write_omitted(out, report.omitted, "segments")?;
     writeln!(out)?;
     write_free(out, &report.free)?;
+    write_pins(out, &report.pins)?;
     let f = &report.fragmentation;
     writeln!(
         out,
@@ -89,6 +90,31 @@ pub(super) fn write_free(out: &mut dyn Write, free: &[FreeRecord]) -> io::Result
     }
     table.write(out)
 }
+
+/// Writes the segments that few blocks keep from being returned; nothing without any.
+fn write_pins(out: &mut dyn Write, pins: &[PinRecord]) -> io::Result<()> {
+    if pins.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n  Segments that few blocks keep from being returned to the driver")?;
+    let head = ["kept", "in use", "blocks", "segment", "largest block", "allocated by"];
+    let mut table = Table::new(&head, &[true, true, true, false, false, false]);
+    for pin in pins.iter().take(TEXT_PINS) {
+        table.row(vec![
+            Bytes(pin.kept).to_string(),
+            Bytes(pin.active).to_string(),
+            grouped(pin.blocks.into()),
+            pin.segment.clone(),
+            pin.largest_block.clone(),
+            output::site_label(&pin.site, false),
+        ]);
+    }
+    table.write(out)?;
+    output::write_omitted(out, pins.len().saturating_sub(TEXT_PINS), "segments")
+}
+
+/// Pinned segments that text shows.
+const TEXT_PINS: usize = 5;
 
 /// A pool's id: `(0, 0)` is the default pool. Empty if the file does not record pools.
 pub(super) fn pool_id(pool: Option<[u64; 2]>) -> String {

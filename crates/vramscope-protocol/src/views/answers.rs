@@ -2,9 +2,9 @@
 
 use super::{
     BlockPage, CategoryRow, CodePage, EventPage, FlameBox, FlameInfo, FlameNode, GroupCard,
-    GroupLabel, Legend, Limit, Minimap, NextBlock, Phases, RankCard, ReservedLine, Sandwich,
-    ScenarioCard, SearchResult, SegmentRow, SegmentUses, SegmentsInfo, SimulatedCurve, Tracks,
-    UsualScenarios, WhatIfCard,
+    GroupLabel, Legend, Limit, MapInfo, Minimap, NextBlock, Phases, RankCard, ReservedLine,
+    Sandwich, ScenarioCard, SearchResult, SegmentRow, SegmentUses, SegmentsInfo, SimulatedCurve,
+    Tracks, UsualScenarios, WhatIfCard,
 };
 use crate::{DetailRow, FrameRow, Hit, Phrase, Quantity, Span, StackDetail};
 use serde::{Deserialize, Serialize};
@@ -68,6 +68,8 @@ pub enum Answer {
     SegmentUses(SegmentUses),
     /// The answer to `SegmentOf`; null if the segment is unknown.
     SegmentOf(Option<u32>),
+    /// The answer to `Map`.
+    Map(Box<MapInfo>),
     /// The answer to `Flame`.
     Flame(FlameInfo),
     /// The answer to `FlameBoxes`.

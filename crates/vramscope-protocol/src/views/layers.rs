@@ -148,7 +148,19 @@ pub struct SegmentSpec {
     pub grown: Option<u32>,
 }
 
-/// Height of a row in the units of the y axis of segments and flame graphs.
+/// The specification of the map of segments.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct MapSpec {
+    /// The event after which the segments are shown; -1 is the state before the window.
+    #[cfg_attr(test, ts(type = "number"))]
+    pub event: i64,
+    /// The number of lines that the plot has room for. It decides how many bytes a line has.
+    pub lines: u32,
+}
+
+/// Height of a row in the units of the y axis of segments, flame graphs and maps.
 pub const ROW_UNITS: u32 = 4096;
 
 /// Height of the row of the selected block's segment, relative to other rows.
@@ -187,5 +199,16 @@ pub enum Layer {
     Flame {
         /// The graph.
         flame: FlameSpec,
+    },
+    /// The segments after an event, wrapped into lines. x is in bytes from 0 to
+    /// [`MapInfo::line_bytes`](super::MapInfo::line_bytes), y in [`ROW_UNITS`] per line. The first
+    /// line is at the top.
+    Map {
+        /// The property that colors show.
+        color: ColorBy,
+        /// The event and the size.
+        map: MapSpec,
+        /// The search, as in `Timeline`.
+        search: String,
     },
 }

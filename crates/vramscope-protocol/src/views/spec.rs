@@ -84,6 +84,7 @@ specs! {
     SegmentUses:    Short, replaces, [Carving];
     Segment:        Short, queues,   [Carving, Categories];
     SegmentOf:      Short, queues,   [Carving];
+    Map:            Short, replaces, [Carving, Categories];
     Flame:          Short, queues,   [Carving];
     FlameBoxes:     Short, replaces, [Carving];
     FlameNode:      Short, replaces, [Carving];

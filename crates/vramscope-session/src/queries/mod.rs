@@ -21,6 +21,7 @@ mod groups;
 mod hover;
 mod legend;
 mod lru_cache;
+mod map;
 mod minimap;
 mod next;
 mod overview;
@@ -67,6 +68,7 @@ pub(crate) struct Queries {
     blocks: blocks::Cache,
     flames: flame::Graphs,
     code: code::Tables,
+    maps: map::Maps,
     scenarios: what_if::Scenarios,
 }
 
@@ -79,6 +81,7 @@ impl Default for Queries {
             blocks: blocks::Cache::default(),
             flames: flame::Graphs::default(),
             code: code::Tables::default(),
+            maps: map::Maps::default(),
             scenarios: what_if::Scenarios::default(),
         }
     }
@@ -170,6 +173,10 @@ impl Queries {
             Query::Blocks { table, from, count, near } => cached!(
                 self.blocks.is_ready(file, device, &table),
                 Answer::Blocks(self.blocks.page(at, device, &table, page(from, count), near))
+            ),
+            Query::Map { map } => cached!(
+                self.maps.is_ready(file, device, &map),
+                Answer::Map(Box::new(self.maps.get(at, device, &map).info.clone()))
             ),
             Query::Flame { flame } => cached!(
                 self.flames.is_ready(file, device, &flame),

@@ -103,7 +103,7 @@ pub(super) async fn picture(
     if let (Layer::Timeline { .. }, Some(spec)) = (layer, simulated) {
         simulated::draw(at, spec, *axis, &surfaces, &mut sheet, budget).await;
     }
-    if !matches!(layer, Layer::Flame { .. })
+    if !matches!(layer, Layer::Flame { .. } | Layer::Map { .. })
         && let Some(axis) = layout_axis(at.trace(), *axis)
     {
         let max_labels = (sheet.width / X_LABEL_SPACING).max(1.0) as usize;
@@ -197,6 +197,7 @@ fn caption(layer: &Layer, has_pools: bool) -> String {
         }
         Layer::Segments { .. } => "segments and their blocks".to_owned(),
         Layer::Flame { .. } => "call stacks".to_owned(),
+        Layer::Map { .. } => "map of the segments".to_owned(),
     }
 }
 
@@ -326,6 +327,16 @@ fn labels(
     let [x0, x1] = sheet.x;
     match layer {
         Layer::Timeline { .. } => {}
+        Layer::Map { map, .. } => {
+            let style = format!("fill=\"{text_color}\"");
+            for group in &queries.maps.get(at, target, map).info.groups {
+                let middle = f64::midpoint(group.y.0, group.y.1);
+                if (sheet.y[0]..sheet.y[1]).contains(&middle) {
+                    let label = format!("{}, {} reserved", group.name, group.reserved.text);
+                    sheet.text(MARGINS[0] + 4.0, sheet.px_y(middle) + 4.0, &style, &label);
+                }
+            }
+        }
         Layer::Segments { rows, .. } => {
             let [y0, y1] = sheet.y;
             for row in queries.tiles.orders.get(at, target, rows).rows(at, rows, y0, y1) {

@@ -1,4 +1,4 @@
-//! Tiles of the timeline, the segments and the flame graph.
+//! Tiles of the timeline, the segments, the map and the flame graph.
 
 use super::grouped::Stacks;
 use super::lru_cache::LruCache;
@@ -168,6 +168,17 @@ impl Queries {
             }
             return TileStep::Drawn;
         }
+        if let Layer::Map { color, map, search } = layer {
+            if self.maps.is_ready(file, device, map)
+                && let Some(colors) = self.tiles.colors(file, device, *color, search)
+            {
+                let map = &self.maps.get(at, device, map).map;
+                for tile in partial.iter_mut().filter(|tile| tile.finished.is_none()) {
+                    tile.finished = Some(map.strips(tile.timeline.cell(), colors));
+                }
+            }
+            return TileStep::Drawn;
+        }
         let Some(axis) = layout_axis(at.trace(), axis) else { return TileStep::NoSuchTrace };
         // `None` means that the slice computed data that the tiles need.
         let _: Option<()> = self.tiles.draw(file, at, device, axis, layer, partial);
@@ -179,7 +190,7 @@ impl Queries {
 pub(crate) fn needs(layer: &Layer) -> Vec<Derived> {
     let (color, bands, group, search) = match layer {
         Layer::Timeline { group, color, bands, search } => (Some(*color), *bands, *group, search),
-        Layer::Segments { color, search, .. } => {
+        Layer::Segments { color, search, .. } | Layer::Map { color, search, .. } => {
             (Some(*color), Bands::NONE, GroupBy::Block, search)
         }
         Layer::Flame { flame } => (None, Bands::NONE, GroupBy::Block, &flame.search),
@@ -286,7 +297,7 @@ impl Tiles {
                     }
                 });
             }
-            Layer::Flame { .. } => {}
+            Layer::Flame { .. } | Layer::Map { .. } => {}
         }
         Some(())
     }
@@ -307,6 +318,18 @@ impl Tiles {
         let made = &mut entry_of(&mut self.devices, device).sites;
         made.advance(|| largest_sites(file.clone(), device)).then_some(())?;
         made.done().cloned()
+    }
+
+    /// The colors of blocks; `None` while they are computed.
+    fn colors(
+        &mut self,
+        file: &Arc<LoadedFile>,
+        device: DeviceRef,
+        by: ColorBy,
+        text: &str,
+    ) -> Option<&Colors> {
+        let coloring = self.color(file, device, by, text)?;
+        self.colors.peek(&coloring)
     }
 
     /// The key of a cached coloring; `None` while it is computed.

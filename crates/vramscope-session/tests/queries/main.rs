@@ -23,6 +23,7 @@ mod groups;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod legend;
+mod map;
 mod overview;
 mod phases;
 mod pools;

@@ -56,7 +56,9 @@ type AnswerKind = OneKeyOf<Answer>;
 type AnswerOf<K extends AnswerKind> = Extract<Answer, Record<K, unknown>>[K];
 
 /** Kinds of tiles, one per plot. A newer list of tiles replaces the older one of its kind. */
-export const LAYERS = ["timeline", "segments", "flame"] as const;
+export const LAYERS = ["timeline", "segments", "flame", "map"] as const;
+/** Ids count in steps of this many: the rest of an id is its kind of tiles, or none. */
+const KINDS = LAYERS.length + 1;
 export type LayerKind = (typeof LAYERS)[number];
 
 /** Kinds of queries of which the engine answers only the newest. */
@@ -115,7 +117,7 @@ export class RankClient {
   tiles(kind: LayerKind, target: DeviceRef, axis: AxisKind, layer: Layer, tiles: TileKey[]): void {
     // The id encodes the kind, so that the answer finds its plot.
     const id = this.#nextId(LAYERS.indexOf(kind));
-    this.#tiles.set(id % 4, { id, left: tiles.length });
+    this.#tiles.set(id % KINDS, { id, left: tiles.length });
     this.#ask({ tiles: { id, target, axis, layer, tiles } });
   }
 
@@ -187,7 +189,7 @@ export class RankClient {
 
   #nextId(kind: number = LAYERS.length): number {
     this.#count += 1;
-    return this.#count * 4 + kind;
+    return this.#count * KINDS + kind;
   }
 
   #replace(kind: string, id: number): void {
@@ -235,18 +237,19 @@ export class RankClient {
       this.#events.failed(failure, null);
       return;
     }
-    if (this.#tiles.get(failure.id % 4)?.id === failure.id) this.#tiles.delete(failure.id % 4);
+    if (this.#tiles.get(failure.id % KINDS)?.id === failure.id)
+      this.#tiles.delete(failure.id % KINDS);
     this.#settle(failure.id, null);
     this.#events.refused(failure);
   }
 
   #tile(tile: TileReply): void {
-    const list = this.#tiles.get(tile.id % 4);
+    const list = this.#tiles.get(tile.id % KINDS);
     if (list?.id === tile.id) list.left -= 1;
     this.#checkIdle();
-    const layer = LAYERS[tile.id % 4];
+    const layer = LAYERS[tile.id % KINDS];
     const consumer = layer && this.#consumers.get(layer);
-    if (consumer && Math.floor(tile.id / 4) > consumer.since) consumer.tile(tile);
+    if (consumer && Math.floor(tile.id / KINDS) > consumer.since) consumer.tile(tile);
   }
 
   #receive(message: FromWorker): void {

@@ -13,7 +13,7 @@ export const MINIMAP = [1000, 100] as const;
 export const COMPARED = [1200, 200] as const;
 export const CHART = [340, 112] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
-export const REPLACED = ["tracks", "phases", "legend", "reservedLine", "limit", "stateAt", "markers", "range", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "segmentUses", "flameBoxes", "flameNode", "code", "sandwich", "usualScenarios", "scenario", "simulatedCurve"] as const;
+export const REPLACED = ["tracks", "phases", "legend", "reservedLine", "limit", "stateAt", "markers", "range", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "flameNode", "code", "sandwich", "usualScenarios", "scenario", "simulatedCurve"] as const;
 
 export type Quantity = { 
 /**
@@ -859,6 +859,16 @@ event: number,
  */
 grown: number | null, };
 
+export type MapSpec = { 
+/**
+ * The event after which the segments are shown; -1 is the state before the window.
+ */
+event: number, 
+/**
+ * The number of lines that the plot has room for. It decides how many bytes a line has.
+ */
+lines: number, };
+
 export type Layer = { "timeline": { 
 /**
  * What the blocks of the stack are grouped by.
@@ -892,7 +902,19 @@ search: string, } } | { "flame": {
 /**
  * The graph.
  */
-flame: FlameSpec, } };
+flame: FlameSpec, } } | { "map": { 
+/**
+ * The property that colors show.
+ */
+color: ColorBy, 
+/**
+ * The event and the size.
+ */
+map: MapSpec, 
+/**
+ * The search, as in `Timeline`.
+ */
+search: string, } };
 
 export type Query = { "card": Record<symbol, never> } | { "findings": Record<symbol, never> } | { "simulatedFindings": Record<symbol, never> } | { "verdict": Record<symbol, never> } | { "simulatedVerdict": Record<symbol, never> } | { "minimap": { 
 /**
@@ -1129,7 +1151,11 @@ event: number, } } | { "segmentOf": {
 /**
  * Index into the block table.
  */
-block: number, } } | { "flame": { 
+block: number, } } | { "map": { 
+/**
+ * The event and the size.
+ */
+map: MapSpec, } } | { "flame": { 
 /**
  * The graph.
  */
@@ -1355,7 +1381,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": ReservedLine } | { "limit": Limit } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": ReservedLine } | { "limit": Limit } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
 
 export type RankCard = { 
 /**
@@ -2532,6 +2558,93 @@ rows: Array<SegmentUse>,
  * The pools, in the order of [`SegmentsInfo::groups`].
  */
 groups: Array<SegmentUse>, };
+
+export type MapInfo = { 
+/**
+ * The height of all lines in units; 0 without segments.
+ */
+units: number, 
+/**
+ * Bytes in a line.
+ */
+lineBytes: number, 
+/**
+ * The event and the sums: `After #7,396: 138 segments, 5.45 GiB reserved, 5.09 GiB active.`
+ */
+text: string, 
+/**
+ * The scale: `a line is 128 MiB`.
+ */
+scale: string, 
+/**
+ * Segments by pool, stream and size class, from the top.
+ */
+groups: Array<MapGroup>, 
+/**
+ * Segments that few blocks keep from being returned to the driver, at most 100, those that
+ * keep most first.
+ */
+pins: Array<MapPin>, 
+/**
+ * The number of pins and the bytes that they keep: `3 segments, 410 MiB`. Empty without pins.
+ */
+pinned: string, };
+
+export type MapGroup = { 
+/**
+ * The lower and upper edge of the heading in units.
+ */
+y: [number, number], 
+/**
+ * The pool, the stream and the size class: `default pool, stream 0 (default), large`.
+ */
+name: string, 
+/**
+ * The number of segments: `45 segments`.
+ */
+segments: Quantity, 
+/**
+ * Reserved bytes.
+ */
+reserved: Quantity, 
+/**
+ * Bytes of blocks that are not yet free.
+ */
+active: Quantity, 
+/**
+ * The other bytes.
+ */
+free: Quantity, 
+/**
+ * The largest free piece.
+ */
+hole: Quantity, };
+
+export type MapPin = { 
+/**
+ * The largest block in it.
+ */
+block: number, 
+/**
+ * The left and right edge of that block's first part in bytes of its line.
+ */
+x: [number, number], 
+/**
+ * The lower and upper edge in units.
+ */
+y: [number, number], 
+/**
+ * The unused bytes of the segment.
+ */
+kept: Quantity, 
+/**
+ * `1 block of 1.50 MiB keeps 196.5 MiB from being returned`.
+ */
+text: string, 
+/**
+ * The call site of the largest block.
+ */
+site: string, };
 
 export type FlameInfo = { 
 /**

@@ -4,9 +4,10 @@ import { compare } from "./compare.js";
 import { findings } from "./findings.js";
 import { groups } from "./groups.js";
 import { lists } from "./lists.js";
+import { map } from "./map.js";
 import { overlays } from "./overlays.js";
 import { plotHead } from "./plot-head.js";
 import { tables } from "./tables.js";
 import { whatIf } from "./what-if.js";
 
-export const style = [tables, overlays, plotHead, lists, findings, groups, compare, whatIf];
+export const style = [tables, overlays, plotHead, lists, findings, groups, compare, whatIf, map];

@@ -11,9 +11,18 @@ import type { PlotStateProperties } from "./plot-state.js";
 import { Tabs } from "./tabs.js";
 import { Timeline, TimelineFacts } from "./timeline.js";
 
-const MAIN: readonly View[] = ["overview", "timeline", "segments", "flame", "anomalies", "compare"];
+const MAIN: readonly View[] = [
+  "overview",
+  "timeline",
+  "segments",
+  "flame",
+  "anomalies",
+  "compare",
+  "map",
+];
 const DRAWER: readonly View[] = [
   "segments",
+  "map",
   "flame",
   "anomalies",
   "blocks",
@@ -25,6 +34,7 @@ const ALL: readonly View[] = [...new Set([...MAIN, ...DRAWER])];
 /** Views that need a device. */
 const DEVICE_VIEWS: ReadonlySet<View> = new Set<View>([
   "segments",
+  "map",
   "flame",
   "anomalies",
   "blocks",
@@ -32,7 +42,7 @@ const DEVICE_VIEWS: ReadonlySet<View> = new Set<View>([
   "what-if",
 ]);
 /** Views with a canvas. */
-const CANVAS_VIEWS: ReadonlySet<View> = new Set<View>(["segments", "flame"]);
+const CANVAS_VIEWS: ReadonlySet<View> = new Set<View>(["segments", "map", "flame"]);
 
 /** In a lower center the drawer is closed at first, in CSS pixels. */
 const DRAWER_ROOM = { width: 600, height: 700 };

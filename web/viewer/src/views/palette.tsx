@@ -17,7 +17,7 @@ interface Command {
 }
 
 /** Views with a number key, which are among the shortcuts. */
-const KEYED: ReadonlySet<View> = new Set<View>(VIEWS.slice(0, 6));
+const KEYED: ReadonlySet<View> = new Set<View>(VIEWS.slice(0, 7));
 
 function commandsOf(stores: Stores): Command[] {
   const { navigation, viewSelection } = stores;

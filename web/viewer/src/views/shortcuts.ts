@@ -30,6 +30,7 @@ export const VIEW_SHORTCUTS: ShortcutGroup[] = [
       view("4", "flame", "Flame graph"),
       view("5", "anomalies", "Anomalies"),
       view("6", "compare", "Compare"),
+      view("7", "map", "Map of the segments"),
       {
         keys: ["q"],
         shown: ["Q"],

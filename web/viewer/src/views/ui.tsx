@@ -11,6 +11,7 @@ import { Events } from "./events.js";
 import { Flame } from "./flame.js";
 import { Found } from "./found.js";
 import { Group } from "./group.js";
+import { SegmentMap } from "./map.js";
 import { TimelineMarks } from "./marks.js";
 import { Minimap } from "./minimap.js";
 import { Overview } from "./overview.js";
@@ -52,6 +53,7 @@ export function bindUi(all: All) {
     flame: bind(Flame, all),
     anomalies: bind(Anomalies, all),
     compare: bind(Compare, all),
+    map: bind(SegmentMap, all),
     blocks: bind(Blocks, all),
     events: bind(Events, all),
     settings: bind(Settings, all),

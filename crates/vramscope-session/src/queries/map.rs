@@ -1,0 +1,189 @@
+//! The map of segments after an event, and its cache.
+
+use super::lru_cache::LruCache;
+use super::segments::pool_text;
+use super::target as target_of;
+use crate::scheduler::SLICE;
+use std::sync::Arc;
+use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::{FreeShare, Pin, SegmentState, SmallSort, free_shares, pins};
+use vramscope_layout::SegmentMap;
+use vramscope_protocol::DeviceRef;
+use vramscope_protocol::views::{MapGroup, MapInfo, MapPin, MapSpec, ROW_UNITS};
+use vramscope_report::segments::{pin_text, states_sliced};
+use vramscope_report::{LoadedFile, Quantity, Target, event_of, row_site, slot_after, text};
+use vramscope_snapshot::{PoolId, SegmentType};
+use vramscope_units::{Bytes, EventIndex};
+
+/// Cached maps: that of the view, and those around the cursor while it steps.
+const MAX_MAPS: usize = 4;
+
+/// Pins that an answer lists.
+const MAX_PINS: usize = 100;
+
+/// The least number of lines, so that a line is not longer than the plot.
+const MIN_LINES: u32 = 4;
+
+/// The least number of bytes in a line: half a segment of the small pool.
+const MIN_LINE_BYTES: u64 = 1 << 20;
+
+/// The most recently used maps.
+pub(crate) struct Maps(LruCache<(DeviceRef, MapSpec), Map>);
+
+impl Default for Maps {
+    fn default() -> Self {
+        Self(LruCache::new(MAX_MAPS))
+    }
+}
+
+impl Maps {
+    /// Whether a map is cached. If not, runs a slice of computing it.
+    pub(crate) fn is_ready(
+        &mut self,
+        file: &Arc<LoadedFile>,
+        target: DeviceRef,
+        spec: &MapSpec,
+    ) -> bool {
+        let wanted = (target, spec.clone());
+        self.0.is_ready(&wanted, || map(file.clone(), wanted.clone()))
+    }
+
+    /// The cached map; a missing one is computed at once.
+    pub(crate) fn get(&mut self, at: Target<'_>, target: DeviceRef, spec: &MapSpec) -> &Map {
+        self.0.get(&(target, spec.clone()), || {
+            run_to_completion(Map::sliced(at, spec, &mut Budget::unlimited()))
+        })
+    }
+}
+
+async fn map(file: Arc<LoadedFile>, (target, spec): (DeviceRef, MapSpec)) -> Option<Map> {
+    Some(Map::sliced(target_of(&file, target)?, &spec, &mut Budget::of(SLICE)).await)
+}
+
+/// A map and its figures.
+pub(crate) struct Map {
+    /// The pieces in their lines.
+    pub(super) map: SegmentMap,
+    /// The figures.
+    pub(crate) info: MapInfo,
+}
+
+impl Map {
+    /// The map of a device after an event.
+    async fn sliced(at: Target<'_>, spec: &MapSpec, budget: &mut Budget) -> Self {
+        let (trace, snapshot) = (at.trace(), at.snapshot());
+        let slot = slot_after(trace, spec.event);
+        let states = states_sliced(at, slot, budget).await;
+        budget.charge(8 * states.iter().map(|s| s.pieces.len() as u64).sum::<u64>()).await;
+        let mut shares = free_shares(&states);
+        // The order does not change while the cursor steps: by pool, stream and class.
+        shares.sort_small_by_key(|share| {
+            let kind = share.kind;
+            let pool = snapshot.pool(kind.pool);
+            (pool.is_none(), pool, snapshot.stream(kind.stream), kind.is_small)
+        });
+        let of = |share: &FreeShare| -> Vec<&SegmentState> {
+            let is_small = |s: &SegmentState| s.segment_type == SegmentType::Small;
+            let kind = share.kind;
+            let is_in = |s: &&SegmentState| {
+                (s.pool, s.stream, is_small(s)) == (kind.pool, kind.stream, kind.is_small)
+            };
+            states.iter().filter(is_in).collect()
+        };
+        let groups: Vec<Vec<&SegmentState>> = shares.iter().map(of).collect();
+        let sizes: Vec<u64> = shares.iter().map(|share| share.reserved.0).collect();
+        let peak = (trace.reserved_band.peak.max(0) as u64).min(MAX_PEAK);
+        let line_bytes = line_bytes(&sizes, peak, spec.lines.max(MIN_LINES));
+        let map = SegmentMap::new(&groups, line_bytes, ROW_UNITS);
+        let pins = pins(snapshot, &states);
+        let info = MapInfo {
+            units: map.units(),
+            line_bytes: map.line_bytes() as f64,
+            text: sums(&states, event_of(slot)),
+            scale: format!("a line is {}", Bytes(line_bytes)),
+            groups: (0..)
+                .zip(&shares)
+                .zip(&groups)
+                .map(|((index, share), group)| map_group(at, share, group.len(), map.head(index)))
+                .collect(),
+            pinned: pinned(&pins),
+            pins: pins.iter().take(MAX_PINS).filter_map(|pin| map_pin(at, &map, pin)).collect(),
+        };
+        Self { map, info }
+    }
+}
+
+/// A larger peak comes from a damaged file.
+const MAX_PEAK: u64 = 1 << 50;
+
+/// Bytes in a line, so that all groups fit into the lines. It is chosen by the peak of reserved
+/// bytes, so that it mostly stays while the cursor steps.
+fn line_bytes(groups: &[u64], peak: u64, lines: u32) -> u64 {
+    let lines = u64::from(lines);
+    // Quarters of powers of two.
+    let least = (peak / lines).max(MIN_LINE_BYTES);
+    let mut quarter = (1u64 << least.ilog2()) / 4;
+    let mut quarters = least.div_ceil(quarter);
+    while SegmentMap::lines_for(groups, quarter * quarters) > lines {
+        quarters += 1;
+        if quarters >= 8 {
+            (quarter, quarters) = (quarter * 2, 4);
+        }
+        // More groups than lines: the map scrolls.
+        if quarter * quarters > 4 * least.max(peak) {
+            return least.next_power_of_two();
+        }
+    }
+    quarter * quarters
+}
+
+fn sums(states: &[SegmentState], event: i64) -> String {
+    let segments = Quantity::count(states.len() as u64, "segment", "segments").exact;
+    let sum = |of: fn(&SegmentState) -> Bytes| Bytes(states.iter().map(|s| of(s).0).sum());
+    let (reserved, active) = (sum(|s| s.size), sum(|s| s.active));
+    let when = match u32::try_from(event) {
+        Ok(event) => format!("After {}", EventIndex(event)),
+        Err(_) => "Before the window".to_owned(),
+    };
+    format!("{when}: {segments}, {reserved} reserved, {active} active")
+}
+
+fn map_group(at: Target<'_>, share: &FreeShare, segments: usize, head: [f64; 2]) -> MapGroup {
+    let snapshot = at.snapshot();
+    let pool = match snapshot.pool(share.kind.pool) {
+        Some(PoolId::DEFAULT) => "default pool".to_owned(),
+        _ => format!("pool {}", pool_text(snapshot, share.kind.pool)),
+    };
+    let stream = text::stream(snapshot, share.kind.stream);
+    let class = if share.kind.is_small { "small" } else { "large" };
+    MapGroup {
+        y: (head[0], head[1]),
+        name: format!("{pool}, stream {stream}, {class}"),
+        segments: Quantity::count(segments as u64, "segment", "segments"),
+        reserved: Quantity::bytes(share.reserved),
+        active: Quantity::bytes(share.active),
+        free: Quantity::bytes(share.free),
+        hole: Quantity::bytes(share.largest),
+    }
+}
+
+fn map_pin(at: Target<'_>, map: &SegmentMap, pin: &Pin) -> Option<MapPin> {
+    let part = *map.parts_of(pin.block).first()?;
+    let block = &at.trace().blocks[pin.block as usize];
+    Some(MapPin {
+        block: pin.block,
+        x: (part.x[0] as f64, part.x[1] as f64),
+        y: (part.y[0], part.y[1]),
+        kept: Quantity::bytes(pin.kept),
+        text: pin_text(pin),
+        site: row_site(at.entry, block.stack, at.trace().no_stack(block)),
+    })
+}
+
+fn pinned(pins: &[Pin]) -> String {
+    if pins.is_empty() {
+        return String::new();
+    }
+    let segments = Quantity::count(pins.len() as u64, "segment", "segments").exact;
+    format!("{segments}, {}", Bytes(pins.iter().map(|pin| pin.kept.0).sum()))
+}

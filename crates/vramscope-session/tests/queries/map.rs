@@ -1,0 +1,62 @@
+//! The map of segments.
+
+use super::harness::{TARGET, ask, load_file, open_session, report_target};
+use super::{FILES, number};
+use vramscope_protocol::views::{Answer, MapSpec, Query};
+use vramscope_report::segments::segments;
+
+#[test]
+fn groups_and_pins_equal_the_report() {
+    let mut pins = 0;
+    for name in FILES {
+        let (mut session, _) = open_session(name);
+        let file = load_file(name);
+        let slots = file.entries[0].traces[0].slots();
+        for slot in [0, slots / 4, slots / 2, slots - 1] {
+            let expected = segments(report_target(&file), slot, None);
+            let map = MapSpec { event: i64::from(slot) - 1, lines: 30 };
+            let info = answer!(session, Query::Map { map }, Map);
+            let mut found: Vec<_> = info
+                .groups
+                .iter()
+                .map(|g| [&g.reserved, &g.active, &g.free, &g.hole].map(number))
+                .collect();
+            found.sort_unstable();
+            let mut wanted: Vec<_> = expected
+                .free
+                .iter()
+                .map(|f| [f.reserved, f.active, f.free, f.largest_free])
+                .collect();
+            wanted.sort_unstable();
+            assert_eq!(found, wanted, "{name} in {slot}");
+            let kept: Vec<u64> = info.pins.iter().map(|pin| number(&pin.kept)).collect();
+            let wanted: Vec<u64> = expected.pins.iter().map(|pin| pin.kept).collect();
+            assert_eq!(kept, wanted, "{name} in {slot}");
+            pins += kept.len();
+            let segments: u64 = info.groups.iter().map(|g| number(&g.segments)).sum();
+            assert_eq!(segments as usize, expected.segments.len());
+            // All lines fit, and blocks are inside of their line.
+            let lines = info.units / 4096.0;
+            assert!(lines <= 30.0, "{name} in {slot}: {lines} lines");
+            for pin in &info.pins {
+                assert!(pin.x.0 < pin.x.1 && pin.x.1 <= info.line_bytes);
+                assert!(0.0 <= pin.y.0 && pin.y.0 < pin.y.1 && pin.y.1 <= info.units);
+            }
+        }
+    }
+    assert!(pins > 2, "{pins} pins");
+}
+
+#[test]
+fn lines_stay_as_long_while_the_cursor_steps() {
+    let (mut session, loaded) = open_session("recorded/t26/gpt_small.pickle.gz");
+    let events = loaded.parts[0].devices[0].events.value as i64;
+    let mut lengths: Vec<u64> = (0..40)
+        .map(|step| {
+            let map = MapSpec { event: events / 2 + step, lines: 24 };
+            answer!(session, Query::Map { map }, Map).line_bytes as u64
+        })
+        .collect();
+    lengths.dedup();
+    assert_eq!(lengths.len(), 1, "{lengths:?}");
+}
