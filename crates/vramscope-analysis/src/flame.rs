@@ -14,7 +14,12 @@ pub struct Flame {
     /// Nodes in depth-first order, starting with the root. Children come in order of weight,
     /// largest first.
     pub nodes: Vec<FlameNode>,
+    /// The node at which the stack of each share ends, in the order of the shares.
+    pub leaves: Vec<u32>,
 }
+
+/// Appends the frames of a share, starting at the root.
+pub type PathOf<'a> = dyn FnMut(&Share, &mut Vec<Option<FrameId>>) + Send + 'a;
 
 /// A frame at the end of one path of frames from the root.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,17 +45,17 @@ pub struct FlameNode {
 impl Flame {
     /// Builds the tree from shares by stack. The root's total is their sum.
     pub fn new(snapshot: &Snapshot, shares: &[Share]) -> Self {
-        let path_of = |share: &Share, path: &mut Vec<Option<FrameId>>| {
+        let mut path_of = |share: &Share, path: &mut Vec<Option<FrameId>>| {
             path.extend(snapshot.stacks.frames(share.stack).iter().rev().copied().map(Some));
         };
-        run_to_completion(Self::with_paths(shares, path_of, &mut Budget::unlimited()))
+        run_to_completion(Self::with_paths(shares, &mut path_of, &mut Budget::unlimited()))
     }
 
     /// Builds the tree in slices, with a custom path for each share. `path_of` appends the frames
     /// of a share, starting at the root. It may reorder frames or leave some out.
     pub async fn with_paths(
         shares: &[Share],
-        mut path_of: impl FnMut(&Share, &mut Vec<Option<FrameId>>),
+        path_of: &mut PathOf<'_>,
         budget: &mut Budget,
     ) -> Self {
         let root = FlameNode {
@@ -64,6 +69,7 @@ impl Flame {
             blocks: 0,
         };
         let mut nodes = vec![root];
+        let mut leaves = Vec::with_capacity(shares.len());
         let mut children: FxHashMap<(u32, Option<FrameId>, NodeKind), u32> = FxHashMap::default();
         let mut path: Vec<Option<FrameId>> = Vec::new();
         for share in shares {
@@ -95,9 +101,10 @@ impl Flame {
                 add(&mut nodes[at as usize], share);
             }
             nodes[at as usize].own += share.weight;
+            leaves.push(at);
             budget.charge(4 * path.len() as u64).await;
         }
-        Self { nodes: in_order(&nodes, budget).await }
+        in_order(&nodes, leaves, budget).await
     }
 
     /// Indices of a node's children, largest first.
@@ -119,20 +126,25 @@ fn add(node: &mut FlameNode, share: &Share) {
 }
 
 /// Sorts nodes depth first, and children by weight. Equal children keep their order of insertion.
-async fn in_order(nodes: &[FlameNode], budget: &mut Budget) -> Vec<FlameNode> {
+async fn in_order(nodes: &[FlameNode], mut leaves: Vec<u32>, budget: &mut Budget) -> Flame {
     let mut children: Vec<Vec<u32>> = vec![Vec::new(); nodes.len()];
     for (i, node) in (0u32..).zip(nodes).skip(1) {
         children[node.parent as usize].push(i);
     }
     let mut out: Vec<FlameNode> = Vec::with_capacity(nodes.len());
+    let mut places = vec![0; nodes.len()];
     let mut open = vec![(0u32, 0u32)];
     while let Some((old, parent)) = open.pop() {
         let new = out.len() as u32;
+        places[old as usize] = new;
         out.push(FlameNode { parent, ..nodes[old as usize].clone() });
         let below = &mut children[old as usize];
         below.sort_small_by_key(|&c| (Reverse(nodes[c as usize].total), c));
         open.extend(below.iter().rev().map(|&c| (c, new)));
         budget.charge(4 + below.len() as u64).await;
     }
-    out
+    for leaf in &mut leaves {
+        *leaf = places[*leaf as usize];
+    }
+    Flame { nodes: out, leaves }
 }

@@ -87,7 +87,7 @@ pub use findings::{
     SkewSite, StrandedPool, Verdict, blind_spots, blind_spots_sliced, findings, findings_sliced,
     rank_runs, rank_skew, slot_of_reserved_peak,
 };
-pub use flame::{Flame, FlameNode};
+pub use flame::{Flame, FlameNode, PathOf};
 pub use fragmentation::{Churn, Fragmentation, FreeKind, FreeShare, free_shares};
 pub use no_stack::NoStack;
 pub use notes::Notes;

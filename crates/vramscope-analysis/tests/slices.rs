@@ -192,12 +192,12 @@ fn sliced_findings_and_rollups_equal_unsliced_ones() {
                 shares,
                 "{name}: shares"
             );
-            let path_of = |share: &_, path: &mut Vec<_>| {
+            let mut path_of = |share: &_, path: &mut Vec<_>| {
                 let share: &vramscope_analysis::Share = share;
                 path.extend(snapshot.stacks.frames(share.stack).iter().rev().copied().map(Some));
             };
             assert_eq!(
-                run_to_completion(Flame::with_paths(&shares, path_of, budget)),
+                run_to_completion(Flame::with_paths(&shares, &mut path_of, budget)),
                 Flame::new(snapshot, &shares),
                 "{name}"
             );

@@ -126,6 +126,45 @@ impl FlameRows {
         std::iter::successors(first, move |&child| Some(self.end(child)).filter(|&next| next < end))
     }
 
+    /// The path of a node: the sibling indices from node 0 to it, as in `0.2.1`.
+    pub fn path_text(&self, flame: &Flame, node: u32) -> String {
+        let mut indices = Vec::new();
+        let mut at = node;
+        while at != 0 {
+            let above = flame.nodes[at as usize].parent;
+            indices
+                .extend(self.children(above).position(|n| n == at).map(|index| index.to_string()));
+            at = above;
+        }
+        indices.reverse();
+        indices.join(".")
+    }
+
+    /// The node at a path; `None` for an invalid path.
+    pub fn node_at(&self, path: &str) -> Option<u32> {
+        let mut indices = path.split('.').filter(|index| !index.is_empty());
+        indices.try_fold(0, |node, index| self.children(node).nth(index.parse().ok()?))
+    }
+
+    /// The nodes between two x positions that are at least `min_width` wide, by row from the top:
+    /// a limit of `most` nodes drops the lowest rows.
+    pub fn wide_nodes(&self, flame: &Flame, x: [f64; 2], min_width: f64, most: usize) -> Vec<u32> {
+        let is_shown = |node: u32| {
+            let [left, right] = self.span(flame, node).map(|x| x as f64);
+            right > left && right - left >= min_width && right >= x[0] && left <= x[1]
+        };
+        let root = self.root();
+        let mut nodes: Vec<u32> = self.path().iter().copied().filter(|&n| is_shown(n)).collect();
+        let mut row: Vec<u32> = if is_shown(root) { vec![root] } else { Vec::new() };
+        while !row.is_empty() && nodes.len() < most {
+            row =
+                row.iter().flat_map(|&node| self.children(node)).filter(|&n| is_shown(n)).collect();
+            nodes.extend(&row);
+        }
+        nodes.truncate(most);
+        nodes
+    }
+
     /// The strips of a cell, in the colors of their nodes. The cell's slots are units of the x
     /// axis. The block number of a strip is its node.
     pub fn strips(&self, flame: &Flame, cell: Cell, color: impl Fn(u32) -> Color) -> Strips {

@@ -3,8 +3,8 @@
 /// A hue with a lightness step, a fixed color, or "no stack".
 ///
 /// Bits 0 to 7 are the hue (256 steps on the OKLCH wheel), and bits 8 and 9 the lightness step.
-/// Words from 1024 on are fixed colors: [`Color::category`], [`Color::ramp`], [`Color::site`], and
-/// those of states and lines. The only other color is [`Color::NO_STACK`]. Bit 16 is a hatch:
+/// Words from 1024 on are fixed colors: [`Color::category`], [`Color::ramp`], [`Color::site`],
+/// [`Color::difference`], and those of states and lines. The only other color is [`Color::NO_STACK`]. Bit 16 is a hatch:
 /// [`Color::hatched`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(transparent)]
@@ -33,7 +33,11 @@ impl Color {
     /// Word of the first color of a state or line.
     const STATES: u32 = FIRST_FIXED + Self::CATEGORIES + Self::RAMP + Self::SITES;
     /// One past the word of the last fixed color.
-    const END: u32 = Self::CASING.0 + 1;
+    const END: u32 = Self::DIFFERENCES + 2 * Self::LEVELS + 1;
+    /// Number of steps away from "equal" in a comparison, for less and for more.
+    pub const LEVELS: u32 = 4;
+    /// Word of the first color of a comparison.
+    const DIFFERENCES: u32 = Self::CASING.0 + 1;
     /// Bit of hatched colors.
     const HATCH: u32 = 1 << 16;
     /// Blocks that do not match the search.
@@ -42,7 +46,7 @@ impl Color {
     pub const SEGMENT: Self = Self(Self::STATES + 1);
     /// Blocks of call sites that are not among the largest.
     pub const OTHER: Self = Self(Self::STATES + 2);
-    /// The line of `allocated_bytes`. This and all later fixed colors are those of lines.
+    /// The line of `allocated_bytes`. This and all colors up to the casing are those of lines.
     pub const ALLOCATED: Self = Self(Self::STATES + 3);
     /// The line of `active_bytes`.
     pub const ACTIVE: Self = Self(Self::STATES + 4);
@@ -72,6 +76,20 @@ impl Color {
         Self(FIRST_FIXED + Self::CATEGORIES + Self::RAMP + index)
     }
 
+    /// A step of a comparison, from much less (-4, blue) over equal (0, gray) to much more (4, red).
+    /// Other levels give the nearest.
+    pub const fn difference(level: i8) -> Self {
+        let most = Self::LEVELS as i8;
+        let level = if level > most {
+            most
+        } else if level < -most {
+            -most
+        } else {
+            level
+        };
+        Self(Self::DIFFERENCES + (level + most) as u32)
+    }
+
     /// This color with stripes of the background: free memory, and blocks whose free was requested
     /// and is not complete.
     #[must_use]
@@ -93,7 +111,7 @@ impl Color {
     /// True for the colors of lines and of their casing. Strips of these colors are drawn with a
     /// fixed width in pixels.
     pub const fn is_line(self) -> bool {
-        self.0 >= Self::ALLOCATED.0 && self.0 < Self::END
+        self.0 >= Self::ALLOCATED.0 && self.0 <= Self::CASING.0
     }
 
     /// A hue and a lightness step. Only the two low bits of `step` are used, so any running number
@@ -143,6 +161,9 @@ mod tests {
         assert_eq!((Color::site(0).word(), Color::site(99).word()), (1051, 1060));
         assert_eq!(Color::from_word(Color::POOLS.word()), Color::POOLS);
         assert_eq!((Color::ALLOCATED.word(), Color::CASING.word()), (1064, 1068));
+        let differences = [-9, -4, 0, 4, 9].map(|level| Color::difference(level).word());
+        assert_eq!(differences, [1069, 1069, 1073, 1077, 1077]);
+        assert_eq!(Color::from_word(1077), Color::difference(4));
         assert_eq!(Color::SEGMENT.hue(), None);
     }
 
@@ -155,12 +176,12 @@ mod tests {
         }
         let lines = [Color::ALLOCATED, Color::RESERVED, Color::POOLS, Color::CASING];
         assert!(lines.iter().all(|color| color.is_line()));
-        assert!(![Color::OTHER, Color::NO_STACK, Color::site(9)].iter().any(|c| c.is_line()));
+        assert!(![Color::OTHER, Color::difference(0), Color::site(9)].iter().any(|c| c.is_line()));
     }
 
     #[test]
     fn invalid_words_are_gray() {
-        assert_eq!(Color::from_word(1069), Color::NO_STACK);
+        assert_eq!(Color::from_word(1078), Color::NO_STACK);
         assert_eq!(Color::from_word(u32::MAX).hue(), None);
         assert_eq!(Color::from_word(0x2FF).hue(), Some(255));
         assert_eq!(Color::from_word(0x2FF).step(), 2);

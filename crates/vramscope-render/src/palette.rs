@@ -88,6 +88,21 @@ fn ramp(theme: Theme, position: f64) -> Rgba {
     srgb(at(0), at(1), at(2))
 }
 
+/// The color of a step of a comparison: blue for less, red for more. Chroma grows with the step, and
+/// the lightness moves away from that of "equal", so that it shows without hues, too.
+fn difference(theme: Theme, level: i8) -> Rgba {
+    let share = f64::from(level.unsigned_abs()) / f64::from(Color::LEVELS);
+    let ([lightness, chroma, hue], strongest) = match (theme, level.signum()) {
+        (Theme::Dark, 0) => ([0.60, 0.008, 255.0], 0.60),
+        (Theme::Dark, 1) => ([0.66, 0.17, 25.0], 0.70),
+        (Theme::Dark, _) => ([0.66, 0.14, 250.0], 0.70),
+        (Theme::Light, 0) => ([0.82, 0.006, 255.0], 0.82),
+        (Theme::Light, 1) => ([0.82, 0.18, 25.0], 0.68),
+        (Theme::Light, _) => ([0.82, 0.15, 250.0], 0.67),
+    };
+    srgb(lightness + (strongest - lightness) * share, chroma * (0.15 + 0.85 * share), hue)
+}
+
 /// Lightness, chroma and hue of the largest call sites. Neighbors are far apart in hue, and differ
 /// in lightness.
 const fn sites(theme: Theme) -> [[f64; 3]; Color::SITES as usize] {
@@ -172,6 +187,8 @@ impl Palette {
         entries.extend(sites(theme).map(|[l, c, h]| srgb(l, c, h)));
         entries.extend(states_and_lines(theme).map(|[l, c, h]| srgb(l, c, h)));
         entries.push(Surfaces::new(theme).ground);
+        let levels = -(Color::LEVELS as i8)..=Color::LEVELS as i8;
+        entries.extend(levels.map(|level| difference(theme, level)));
         let (lightness, chroma, hue) = gray(theme);
         entries.resize(PALETTE_LEN, srgb(lightness, chroma, hue));
         Self { entries }

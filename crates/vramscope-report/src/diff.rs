@@ -3,11 +3,13 @@
 //! Fields named `a` are before the change, fields named `b` after it.
 
 mod cause;
+mod flame;
 pub mod markdown;
 mod rows;
 mod stacks;
 
 pub use cause::{SettingDiff, TokensDiff};
+pub use flame::{DiffFlame, DiffNode, TreeOrder};
 pub use stacks::{StackDiff, stacks};
 
 use crate::check::{Check, Expression};
@@ -81,6 +83,8 @@ pub struct Pair {
     pub stacks: Option<Vec<StackDiff>>,
     /// The number of stacks left out by `--limit`.
     pub stacks_left_out: usize,
+    /// All call stacks as a tree, depth first from the root; null where `stacks` is null.
+    pub tree: Option<Vec<DiffNode>>,
 }
 
 /// The source of a side.
@@ -95,7 +99,7 @@ pub struct SideSource {
 }
 
 /// A number in A and in B.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Change {
     /// The value in A.
     pub a: i64,
@@ -109,6 +113,11 @@ impl Change {
     /// The change from `a` to `b`.
     pub fn new(a: i64, b: i64) -> Self {
         Self { a, b, change: b.saturating_sub(a) }
+    }
+
+    /// The sum of two changes.
+    fn plus(self, other: Self) -> Self {
+        Self::new(self.a.saturating_add(other.a), self.b.saturating_add(other.b))
     }
 
     fn bytes(a: u64, b: u64) -> Self {
@@ -187,6 +196,7 @@ impl Diff {
         let mut pairs: Vec<Pair> = sides.iter().map(|(a, b)| Pair::new(a, b)).collect();
         if let Some(at) = largest_change(&pairs, band) {
             let mut all = stacks(sides[at].0, sides[at].1);
+            pairs[at].tree = Some(DiffFlame::new(&all, TreeOrder::default()).nodes());
             let shown = top.unwrap_or(all.len()).min(all.len());
             pairs[at].stacks_left_out = all.len() - shown;
             all.truncate(shown);
@@ -282,6 +292,7 @@ impl Pair {
             categories: categories(a, b),
             stacks: None,
             stacks_left_out: 0,
+            tree: None,
         };
         pair.causes = cause::causes(&pair);
         pair

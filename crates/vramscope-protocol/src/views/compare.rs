@@ -2,8 +2,8 @@
 //!
 //! A is the recording before the change, B the one after it.
 
-use super::DetailCard;
-use crate::Quantity;
+use super::{DetailCard, FlameBox, FlameInfo};
+use crate::{Quantity, TileKey};
 use serde::{Deserialize, Serialize};
 use vramscope_report::side::Align;
 
@@ -26,6 +26,8 @@ pub enum CompareQuery {
         text: String,
         /// The rows of one group, by [`ComparedGroup::key`]; empty for all that changed.
         group: String,
+        /// The flame graph of which only the stacks through its root are wanted.
+        tree: ComparedTree,
         /// The first row.
         from: u32,
         /// The maximum number of rows.
@@ -38,6 +40,51 @@ pub enum CompareQuery {
     },
     /// The comparison as Markdown, for a pull request.
     Markdown,
+    /// The figures of the flame graph.
+    Tree {
+        /// The graph.
+        tree: ComparedTree,
+    },
+    /// The labels of nodes of the flame graph.
+    Boxes {
+        /// The graph.
+        tree: ComparedTree,
+        /// Left edge of the visible part, in the graph's units.
+        x0: f64,
+        /// Right edge of the visible part.
+        x1: f64,
+        /// The minimum width of a node in the same unit.
+        least: f64,
+    },
+    /// A node of the flame graph.
+    Node {
+        /// The graph.
+        tree: ComparedTree,
+        /// The node's index.
+        node: u32,
+    },
+    /// Tiles of the flame graph.
+    Tiles {
+        /// The graph.
+        tree: ComparedTree,
+        /// The tiles.
+        tiles: Vec<TileKey>,
+    },
+}
+
+/// The specification of a flame graph of both sides. Equal specifications give equal graphs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ComparedTree {
+    /// True if widths are the bytes of A, false if they are those of B.
+    pub of_a: bool,
+    /// True if the innermost frame is at the top.
+    pub inverted: bool,
+    /// Whether frames of PyTorch, Python and compiled code are hidden.
+    pub hide_framework: bool,
+    /// The path of the node that is shown as root; empty for all.
+    pub root: String,
 }
 
 /// The answer to a [`CompareQuery`].
@@ -54,6 +101,59 @@ pub enum CompareAnswer {
     /// The answer to `Markdown`: what `vramscope diff --format markdown` prints; null before a
     /// comparison.
     Markdown(Option<String>),
+    /// The answer to `Tree`; null before a comparison.
+    Tree(Option<Box<ComparedFlame>>),
+    /// The answer to `Boxes`.
+    Boxes(Vec<FlameBox>),
+    /// The answer to `Node`; null if the node does not exist.
+    Node(Option<Box<ComparedNode>>),
+    /// The answer to `Tiles`.
+    Tiles(Vec<ComparedTile>),
+}
+
+/// The flame graph of both sides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ComparedFlame {
+    /// Its figures. The total is that of the side of the widths.
+    pub info: FlameInfo,
+    /// What the shown root holds in A and in B: `1.20 GiB → 1.50 GiB, +307.2 MiB, +25.0 %`.
+    pub text: String,
+    /// The bytes of the stacks without a width, in words; empty if there are none.
+    pub missing: String,
+    /// The color words from "only in A" over "equal" to "only in B".
+    pub colors: Vec<u32>,
+}
+
+/// A node of the flame graph of both sides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ComparedNode {
+    /// The node's path, as [`ComparedTree::root`] takes it.
+    pub path: String,
+    /// The call site: `model.py:212 forward`.
+    pub title: String,
+    /// The color word.
+    pub color: u32,
+    /// Both sides and their difference.
+    pub card: DetailCard,
+}
+
+/// A tile of the flame graph of both sides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ComparedTile {
+    /// The tile.
+    pub key: TileKey,
+    /// Four numbers per strip: left, bottom, right and top, in columns and rows of the tile.
+    pub positions: Vec<f32>,
+    /// One color word per strip.
+    pub colors: Vec<u32>,
+    /// The node of each strip.
+    pub blocks: Vec<u32>,
 }
 
 /// The difference between two devices.

@@ -2,12 +2,14 @@
 //! sides.
 
 mod curves;
+mod flame;
 mod side;
 mod stacks;
 
 pub(crate) use side::side;
 
 use super::card::category_label;
+use flame::FlameGraph;
 use stacks::count_change;
 use vramscope_protocol::views::{
     CompareAnswer, CompareQuery, ComparedFinding, ComparedRow, ComparedSetting, ComparedStacks,
@@ -32,6 +34,8 @@ pub(crate) struct Compared {
     /// The call site of each stack, and the frame that distinguishes it from stacks of the same
     /// site.
     names: Vec<[String; 2]>,
+    /// The flame graph that was asked for last.
+    flame: Option<FlameGraph>,
 }
 
 impl Compared {
@@ -42,7 +46,7 @@ impl Compared {
                 *compared = Self::new(a, b).map(Box::new);
                 CompareAnswer::Comparison(compared.as_ref().map(|c| Box::new(c.comparison())))
             }
-            CompareQuery::Stacks { text, group, from, count } => {
+            CompareQuery::Stacks { text, group, tree, from, count } => {
                 let none = ComparedStacks {
                     total: 0,
                     text: String::new(),
@@ -50,12 +54,29 @@ impl Compared {
                     rows: Vec::new(),
                     groups: Vec::new(),
                 };
-                let page = compared.as_ref().map_or(none, |c| c.page(text, group, *from, *count));
+                let page = match compared {
+                    Some(compared) => compared.page(text, group, tree, *from, *count),
+                    None => none,
+                };
                 CompareAnswer::Stacks(page)
             }
             CompareQuery::Markdown => {
                 CompareAnswer::Markdown(compared.as_ref().map(|c| c.markdown()))
             }
+            CompareQuery::Tree { tree } => {
+                let flame = compared.as_mut().map(|c| Box::new(c.flame(tree)));
+                CompareAnswer::Tree(flame)
+            }
+            CompareQuery::Boxes { tree, x0, x1, least } => CompareAnswer::Boxes(
+                compared.as_mut().map_or_else(Vec::new, |c| c.boxes(tree, [*x0, *x1], *least)),
+            ),
+            CompareQuery::Node { tree, node } => {
+                let node = compared.as_mut().and_then(|c| c.node(tree, *node));
+                CompareAnswer::Node(node.map(Box::new))
+            }
+            CompareQuery::Tiles { tree, tiles } => CompareAnswer::Tiles(
+                compared.as_mut().map_or_else(Vec::new, |c| c.tiles(tree, tiles)),
+            ),
             &CompareQuery::Stack { row } => {
                 CompareAnswer::Detail(compared.as_ref().and_then(|c| c.detail(row)).map(Box::new))
             }
@@ -67,7 +88,7 @@ impl Compared {
         let (a, b): (Side, Side) = (serde_json::from_str(a).ok()?, serde_json::from_str(b).ok()?);
         let stacks = vramscope_report::diff::stacks(&a, &b);
         let names = stacks::names(&stacks);
-        Some(Self { a, b, stacks, names })
+        Some(Self { a, b, stacks, names, flame: None })
     }
 
     /// The comparison for a pull request, with as many call stacks as the program prints.
@@ -92,10 +113,6 @@ impl Compared {
                 Quantity::change_of_bytes(change).text,
                 peak.percent()
             ),
-        };
-        let place = |event: i64| match u32::try_from(event) {
-            Ok(event) => EventIndex(event).to_string(),
-            Err(_) => "before the window".to_owned(),
         };
         let finding = |is_new: bool, f: &SideFinding| ComparedFinding {
             is_new,
@@ -129,6 +146,14 @@ impl Compared {
                 .into(),
             findings: new.chain(pair.findings.gone.iter().map(|f| finding(false, f))).collect(),
         }
+    }
+}
+
+/// An event as a place in the window.
+fn place(event: i64) -> String {
+    match u32::try_from(event) {
+        Ok(event) => EventIndex(event).to_string(),
+        Err(_) => "before the window".to_owned(),
     }
 }
 

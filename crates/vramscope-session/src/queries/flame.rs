@@ -7,6 +7,7 @@ mod tests;
 mod weight;
 
 pub(crate) use graph::Graph;
+pub(super) use nodes::MAX_BOXES;
 
 use super::lru_cache::LruCache;
 use super::target as target_of;

@@ -110,7 +110,7 @@ pub(crate) fn draws_bands(layer: &Layer) -> bool {
 }
 
 /// The cell of a key. Scales and positions beyond every file give an empty cell.
-fn cell(key: TileKey) -> Cell {
+pub(super) fn cell(key: TileKey) -> Cell {
     let TileKey { kx, ky, ix, iy } = key;
     let (kx, ky) = (kx.min(44), ky.min(44));
     let corner =

@@ -2,8 +2,8 @@
 
 use super::harness::{GPT, TARGET, ask, load_file, open_session, report_target};
 use vramscope_protocol::views::{
-    Answer, CompareAnswer, CompareQuery, ComparedCurves, ComparedStacks, Comparison, DetailCard,
-    Query,
+    Answer, CompareAnswer, CompareQuery, ComparedCurves, ComparedStacks, ComparedTree, Comparison,
+    DetailCard, Query,
 };
 use vramscope_protocol::{FrameRow, RunRequest, RunResponse};
 use vramscope_report::diff::{Diff, Pair};
@@ -51,7 +51,8 @@ fn group(
     count: u32,
 ) -> ComparedStacks {
     let (text, group) = (text.to_owned(), group.to_owned());
-    match ask_coordinator(coordinator, CompareQuery::Stacks { text, group, from, count }) {
+    let tree = ComparedTree::default();
+    match ask_coordinator(coordinator, CompareQuery::Stacks { text, group, tree, from, count }) {
         CompareAnswer::Stacks(page) => page,
         other => panic!("{other:?}"),
     }

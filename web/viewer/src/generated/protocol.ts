@@ -3231,6 +3231,10 @@ text: string,
  */
 group: string, 
 /**
+ * The flame graph of which only the stacks through its root are wanted.
+ */
+tree: ComparedTree, 
+/**
  * The first row.
  */
 from: number, 
@@ -3241,9 +3245,45 @@ count: number, } } | { "stack": {
 /**
  * [`ComparedStack::row`].
  */
-row: number, } } | "markdown";
+row: number, } } | "markdown" | { "tree": { 
+/**
+ * The graph.
+ */
+tree: ComparedTree, } } | { "boxes": { 
+/**
+ * The graph.
+ */
+tree: ComparedTree, 
+/**
+ * Left edge of the visible part, in the graph's units.
+ */
+x0: number, 
+/**
+ * Right edge of the visible part.
+ */
+x1: number, 
+/**
+ * The minimum width of a node in the same unit.
+ */
+least: number, } } | { "node": { 
+/**
+ * The graph.
+ */
+tree: ComparedTree, 
+/**
+ * The node's index.
+ */
+node: number, } } | { "tiles": { 
+/**
+ * The graph.
+ */
+tree: ComparedTree, 
+/**
+ * The tiles.
+ */
+tiles: Array<TileKey>, } };
 
-export type CompareAnswer = { "comparison": Comparison | null } | { "stacks": ComparedStacks } | { "detail": DetailCard | null } | { "markdown": string | null };
+export type CompareAnswer = { "comparison": Comparison | null } | { "stacks": ComparedStacks } | { "detail": DetailCard | null } | { "markdown": string | null } | { "tree": ComparedFlame | null } | { "boxes": Array<FlameBox> } | { "node": ComparedNode | null } | { "tiles": Array<ComparedTile> };
 
 export type Comparison = { 
 /**
@@ -3288,6 +3328,78 @@ curves: Array<ComparedCurves>,
  * Findings that are in one side only.
  */
 findings: Array<ComparedFinding>, };
+
+export type ComparedTree = { 
+/**
+ * True if widths are the bytes of A, false if they are those of B.
+ */
+ofA: boolean, 
+/**
+ * True if the innermost frame is at the top.
+ */
+inverted: boolean, 
+/**
+ * Whether frames of PyTorch, Python and compiled code are hidden.
+ */
+hideFramework: boolean, 
+/**
+ * The path of the node that is shown as root; empty for all.
+ */
+root: string, };
+
+export type ComparedFlame = { 
+/**
+ * Its figures. The total is that of the side of the widths.
+ */
+info: FlameInfo, 
+/**
+ * What the shown root holds in A and in B: `1.20 GiB → 1.50 GiB, +307.2 MiB, +25.0 %`.
+ */
+text: string, 
+/**
+ * The bytes of the stacks without a width, in words; empty if there are none.
+ */
+missing: string, 
+/**
+ * The color words from "only in A" over "equal" to "only in B".
+ */
+colors: Array<number>, };
+
+export type ComparedNode = { 
+/**
+ * The node's path, as [`ComparedTree::root`] takes it.
+ */
+path: string, 
+/**
+ * The call site: `model.py:212 forward`.
+ */
+title: string, 
+/**
+ * The color word.
+ */
+color: number, 
+/**
+ * Both sides and their difference.
+ */
+card: DetailCard, };
+
+export type ComparedTile = { 
+/**
+ * The tile.
+ */
+key: TileKey, 
+/**
+ * Four numbers per strip: left, bottom, right and top, in columns and rows of the tile.
+ */
+positions: Array<number>, 
+/**
+ * One color word per strip.
+ */
+colors: Array<number>, 
+/**
+ * The node of each strip.
+ */
+blocks: Array<number>, };
 
 export type ComparedRow = { 
 /**

@@ -2,23 +2,37 @@
 
 use super::Compared;
 use crate::queries::detail_card::detail_card;
-use vramscope_protocol::views::{ComparedGroup, ComparedStack, ComparedStacks, DetailCard};
+use vramscope_protocol::views::{
+    ComparedGroup, ComparedStack, ComparedStacks, ComparedTree, DetailCard,
+};
 use vramscope_protocol::{DetailRow, FrameRow, StackDetail};
-use vramscope_report::diff::StackDiff;
+use vramscope_report::diff::{Change, StackDiff};
 use vramscope_report::disambiguate::distinguishing_frames;
 use vramscope_report::{FrameRecord, Quantity, text};
 use vramscope_units::grouped;
 
 impl Compared {
-    /// The rows of a group whose site, frames or category contain a text, case-insensitively.
-    pub(super) fn page(&self, text: &str, group: &str, from: u32, count: u32) -> ComparedStacks {
+    /// The rows of a group whose site, frames or category contain a text, case-insensitively, and
+    /// whose stacks go through the root of a flame graph.
+    pub(super) fn page(
+        &mut self,
+        text: &str,
+        group: &str,
+        tree: &ComparedTree,
+        from: u32,
+        count: u32,
+    ) -> ComparedStacks {
+        let below = self.below(tree);
         let wanted = text.trim().to_lowercase();
         let has = |text: &str| text.to_lowercase().contains(&wanted);
         let is_wanted = |i: &usize| {
             let (s, [site, via]) = (&self.stacks[*i], &self.names[*i]);
             let category = s.category.as_deref().is_some_and(has);
             let in_labels = category || has(&s.site) || has(site) || has(via);
-            wanted.is_empty() || in_labels || s.frames.iter().any(|f| has(&f.name) || has(&f.file))
+            below.as_ref().is_none_or(|below| below[*i])
+                && (wanted.is_empty()
+                    || in_labels
+                    || s.frames.iter().any(|f| has(&f.name) || has(&f.file)))
         };
         let mut found: Vec<usize> = (0..self.stacks.len()).filter(is_wanted).collect();
         let groups = self.groups(&found);
@@ -81,22 +95,7 @@ impl Compared {
     /// The details of a row of the unfiltered table.
     pub(super) fn detail(&self, row: u32) -> Option<DetailCard> {
         let stack = self.stacks.get(row as usize)?;
-        let line = |key: &str, label: &str, text: String, raw: i64| DetailRow {
-            key: key.to_owned(),
-            label: label.to_owned(),
-            text,
-            raw: Some(raw.to_string()),
-        };
-        let (bytes, blocks) = (stack.bytes, stack.blocks);
-        let counts = |n: i64| Quantity::count(n.unsigned_abs(), "block", "blocks").exact;
-        let held = |bytes: i64, blocks: i64| {
-            format!("{}, {}", Quantity::signed_bytes(bytes).exact, counts(blocks))
-        };
-        let mut rows = vec![
-            line("a", "in A", held(bytes.a, blocks.a), bytes.a),
-            line("b", "in B", held(bytes.b, blocks.b), bytes.b),
-            line("percent", "change", bytes.percent(), bytes.change),
-        ];
+        let mut rows = held_rows(stack.bytes, stack.blocks);
         let texts = [
             ("category", "category", stack.category.clone()),
             ("matched", "call stack", matched(stack).map(str::to_owned)),
@@ -104,14 +103,6 @@ impl Compared {
         rows.extend(texts.into_iter().filter_map(|(key, label, text)| {
             Some(DetailRow { key: key.to_owned(), label: label.to_owned(), text: text?, raw: None })
         }));
-        let frame = |f: &FrameRecord<'_>| FrameRow {
-            name: f.name.to_string(),
-            function: text::short_name(&f.name),
-            file: f.file.to_string(),
-            line: f.line,
-            place: text::place(&f.file, f.line),
-            framework: f.is_framework(),
-        };
         let note = match (stack.no_stack.is_some(), stack.of_free) {
             (true, _) => Some(format!("These blocks have no call stack: {}.", stack.site)),
             (_, true) => Some(
@@ -119,13 +110,52 @@ impl Compared {
             ),
             _ => None,
         };
-        let change = Quantity::change_of_bytes(bytes.change);
-        let mut card = detail_card("Change", change, rows, "", Vec::new());
-        let line = |f: &FrameRecord<'_>| format!("  {}  {}:{}\n", f.name, f.file, f.line);
-        card.copy.extend(stack.frames.iter().map(line));
-        card.stack = Some(StackDetail { frames: stack.frames.iter().map(frame).collect(), note });
-        Some(card)
+        Some(change_card(stack.bytes, rows, &stack.frames.iter().collect::<Vec<_>>(), note))
     }
+}
+
+/// What both sides hold.
+pub(super) fn held_rows(bytes: Change, blocks: Change) -> Vec<DetailRow> {
+    let line = |key: &str, label: &str, text: String, raw: i64| DetailRow {
+        key: key.to_owned(),
+        label: label.to_owned(),
+        text,
+        raw: Some(raw.to_string()),
+    };
+    let counts = |n: i64| Quantity::count(n.unsigned_abs(), "block", "blocks").exact;
+    let held = |bytes: i64, blocks: i64| {
+        format!("{}, {}", Quantity::signed_bytes(bytes).exact, counts(blocks))
+    };
+    vec![
+        line("a", "in A", held(bytes.a, blocks.a), bytes.a),
+        line("b", "in B", held(bytes.b, blocks.b), bytes.b),
+        line("percent", "change", bytes.percent(), bytes.change),
+    ]
+}
+
+/// The card of a change, with the frames of its call stack, innermost first.
+pub(super) fn change_card(
+    bytes: Change,
+    rows: Vec<DetailRow>,
+    frames: &[&FrameRecord<'_>],
+    note: Option<String>,
+) -> DetailCard {
+    let change = Quantity::change_of_bytes(bytes.change);
+    let mut card = detail_card("Change", change, rows, "", Vec::new());
+    let frame = |f: &FrameRecord<'_>| {
+        card.copy.push_str(&format!("  {}  {}:{}\n", f.name, f.file, f.line));
+        FrameRow {
+            name: f.name.to_string(),
+            function: text::short_name(&f.name),
+            file: f.file.to_string(),
+            line: f.line,
+            place: text::place(&f.file, f.line),
+            framework: f.is_framework(),
+        }
+    };
+    let frames = frames.iter().copied().map(frame).collect();
+    card.stack = Some(StackDetail { frames, note });
+    card
 }
 
 /// How a call stack changed, in a word.

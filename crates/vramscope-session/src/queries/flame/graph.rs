@@ -37,10 +37,10 @@ impl Graph {
         let framework = framework_frames(at.snapshot());
         let weighs = |i: u32| weight.measure.within(trace, carving, i, weight.events);
         let shares = by_stack_sliced(trace, weighs, budget).await;
-        let path_of = |share: &Share, path: &mut Vec<Option<FrameId>>| {
+        let mut path_of = |share: &Share, path: &mut Vec<Option<FrameId>>| {
             frames_of(at.snapshot(), spec, &framework, share.stack, path);
         };
-        let tree = Flame::with_paths(&shares, path_of, budget).await;
+        let tree = Flame::with_paths(&shares, &mut path_of, budget).await;
         let rows = FlameRows::new(&tree, ROW_UNITS);
         let mut graph = Self {
             spec: spec.clone(),
@@ -60,7 +60,7 @@ impl Graph {
     pub(super) fn show(&mut self, at: Target<'_>, root: &str, search: &str) {
         if self.spec.root != root {
             root.clone_into(&mut self.spec.root);
-            let node = self.node_at(root).unwrap_or(0);
+            let node = self.rows.node_at(root).unwrap_or(0);
             self.rows.focus(&self.tree, node);
         }
         if self.spec.search != search {
@@ -105,11 +105,11 @@ impl Graph {
             if is_wanted { weight() } else { 0 }
         };
         let shares = run_to_completion(by_stack_sliced(trace, weighs, &mut Budget::unlimited()));
-        let path_of = |share: &Share, path: &mut Vec<Option<FrameId>>| {
+        let mut path_of = |share: &Share, path: &mut Vec<Option<FrameId>>| {
             frames_of(at.snapshot(), &self.spec, &self.framework, share.stack, path);
         };
         let budget = &mut Budget::unlimited();
-        let part = run_to_completion(Flame::with_paths(&shares, path_of, budget));
+        let part = run_to_completion(Flame::with_paths(&shares, &mut path_of, budget));
         let mut matched = vec![0; self.tree.nodes.len()];
         let rows = FlameRows::new(&part, ROW_UNITS);
         // Both trees, node by node: the part has nodes of the whole only.

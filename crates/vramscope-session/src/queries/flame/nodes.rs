@@ -7,14 +7,14 @@ use vramscope_report::{Quantity, Target, text};
 use vramscope_snapshot::Snapshot;
 
 /// The maximum number of boxes of an answer: more names than fit on a screen.
-const MAX_BOXES: usize = 2000;
+pub(in crate::queries) const MAX_BOXES: usize = 2000;
 
 impl Graph {
     /// The total, extent and path of the shown part.
     pub(crate) fn info(&self, at: Target<'_>) -> FlameInfo {
         let root = &self.tree.nodes[self.rows.root() as usize];
         let step = |&node: &u32| FlameStep {
-            path: self.path(node),
+            path: self.rows.path_text(&self.tree, node),
             text: self.title(at.snapshot(), node),
             terms: self.terms(at.snapshot(), node),
         };
@@ -52,24 +52,7 @@ impl Graph {
 
     /// The nodes between two x positions that are at least `min_width` wide, by row from the top.
     pub(crate) fn boxes(&self, at: Target<'_>, x0: f64, x1: f64, min_width: f64) -> Vec<FlameBox> {
-        let is_shown = |node: u32| {
-            let [left, right] = self.rows.span(&self.tree, node).map(|x| x as f64);
-            right > left && right - left >= min_width && right >= x0 && left <= x1
-        };
-        let root = self.rows.root();
-        let mut nodes: Vec<u32> =
-            self.rows.path().iter().copied().filter(|&n| is_shown(n)).collect();
-        // Row by row, so that the limit drops the lowest rows.
-        let mut row: Vec<u32> = if is_shown(root) { vec![root] } else { Vec::new() };
-        while !row.is_empty() && nodes.len() < MAX_BOXES {
-            row = row
-                .iter()
-                .flat_map(|&node| self.rows.children(node))
-                .filter(|&n| is_shown(n))
-                .collect();
-            nodes.extend(&row);
-        }
-        nodes.truncate(MAX_BOXES);
+        let nodes = self.rows.wide_nodes(&self.tree, [x0, x1], min_width, MAX_BOXES);
         nodes.into_iter().map(|node| self.flame_box(at.snapshot(), node)).collect()
     }
 
@@ -106,8 +89,8 @@ impl Graph {
         let frame = self.frame_of(node).map(|frame| at.snapshot().frame(frame));
         Some(FlameNode {
             node,
-            path: self.path(node),
-            parent: above.map(|above| self.path(above)),
+            path: self.rows.path_text(&self.tree, node),
+            parent: above.map(|above| self.rows.path_text(&self.tree, above)),
             title: self.title(at.snapshot(), node),
             terms: self.terms(at.snapshot(), node),
             total: self.weight.quantity(known.total),
@@ -175,26 +158,5 @@ impl Graph {
                 self.tree.nodes[node as usize].no_stack.map_or("(all)", text::no_stack).to_owned()
             }
         }
-    }
-
-    /// The path of a node: the sibling indices from the root to it, as in `0.2.1`.
-    fn path(&self, node: u32) -> String {
-        let mut indices = Vec::new();
-        let mut at = node;
-        while at != 0 {
-            let above = self.tree.nodes[at as usize].parent;
-            indices.extend(
-                self.rows.children(above).position(|n| n == at).map(|index| index.to_string()),
-            );
-            at = above;
-        }
-        indices.reverse();
-        indices.join(".")
-    }
-
-    /// The node at a path; `None` for an invalid path.
-    pub(super) fn node_at(&self, path: &str) -> Option<u32> {
-        let mut indices = path.split('.').filter(|index| !index.is_empty());
-        indices.try_fold(0, |node, index| self.rows.children(node).nth(index.parse().ok()?))
     }
 }

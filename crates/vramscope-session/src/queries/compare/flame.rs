@@ -1,0 +1,248 @@
+//! The flame graph of a comparison: widths are the bytes of one side, colors the change.
+
+use super::Compared;
+use super::stacks::{change_card, held_rows};
+use crate::queries::flame::MAX_BOXES;
+use crate::queries::tiles::cell;
+use vramscope_layout::{Color, FlameRows};
+use vramscope_protocol::views::{
+    ComparedFlame, ComparedNode, ComparedTile, ComparedTree, FlameBox, FlameInfo, FlameStep,
+    ROW_UNITS,
+};
+use vramscope_protocol::{DetailRow, TileKey};
+use vramscope_report::diff::{Change, DiffFlame, TreeOrder};
+use vramscope_report::{Quantity, text};
+use vramscope_units::Bytes;
+
+/// A frame of the next color changes by more than these percent of its larger side.
+const LEVEL_PERCENT: [u64; 3] = [10, 30, 60];
+
+/// A flame graph of both sides, with its shown root.
+#[derive(Debug)]
+pub(super) struct FlameGraph {
+    spec: ComparedTree,
+    flame: DiffFlame,
+    rows: FlameRows,
+}
+
+impl FlameGraph {
+    fn new(compared: &Compared, spec: &ComparedTree) -> Self {
+        let order = TreeOrder {
+            of_a: spec.of_a,
+            inverted: spec.inverted,
+            hide_framework: spec.hide_framework,
+        };
+        let flame = DiffFlame::new(&compared.stacks, order);
+        let rows = FlameRows::new(&flame.tree, ROW_UNITS);
+        let spec = ComparedTree { root: String::new(), ..spec.clone() };
+        Self { spec, flame, rows }
+    }
+
+    fn show(&mut self, root: &str) {
+        if self.spec.root != root {
+            root.clone_into(&mut self.spec.root);
+            let node = self.rows.node_at(root).unwrap_or(0);
+            self.rows.focus(&self.flame.tree, node);
+        }
+    }
+
+    fn color(&self, node: u32) -> Color {
+        Color::difference(level(self.flame.bytes[node as usize]))
+    }
+
+    fn flame_box(&self, node: u32) -> FlameBox {
+        let [x0, x1] = self.rows.span(&self.flame.tree, node).map(|x| x as f64);
+        let [y0, y1] = self.rows.edges(&self.flame.tree, node).map(|y| y as f64);
+        let (text, place) = match self.flame.frame(node) {
+            Some(frame) if !frame.name.is_empty() => (
+                text::short_name(&frame.name),
+                text::place_if_known(&frame.file, frame.line).unwrap_or_default(),
+            ),
+            _ => (self.flame.label(node), String::new()),
+        };
+        let bytes = self.flame.bytes[node as usize];
+        let held = Quantity::signed_bytes(if self.spec.of_a { bytes.a } else { bytes.b }).text;
+        let weight = match bytes.change {
+            0 => held,
+            change => format!("{held}, {}", Quantity::change_of_bytes(change).text),
+        };
+        FlameBox { node, x0, x1, y0, y1, text, place, weight }
+    }
+
+    /// The bytes below the root whose stacks have no width.
+    fn missing(&self) -> u64 {
+        let root = self.rows.root();
+        let tree = &self.flame.tree;
+        let mut sum = 0;
+        let mut node = root;
+        while node < self.rows.end(root) {
+            if tree.nodes[node as usize].total == 0 {
+                let Change { a, b, .. } = self.flame.bytes[node as usize];
+                sum += a.max(b).unsigned_abs();
+                node = self.rows.end(node);
+            } else {
+                node += 1;
+            }
+        }
+        sum
+    }
+}
+
+/// The step of a change's color. A tenth of the larger side is still a faint color, so that the eye
+/// finds what changed most.
+fn level(bytes: Change) -> i8 {
+    let larger = u128::from(bytes.a.unsigned_abs().max(bytes.b.unsigned_abs()));
+    let change = u128::from(bytes.change.unsigned_abs()) * 100;
+    let above = LEVEL_PERCENT.iter().filter(|&&p| change > larger * u128::from(p)).count();
+    bytes.change.signum() as i8 * (1 + above as i8)
+}
+
+impl Compared {
+    /// The graph of a specification with its root.
+    fn graph(&mut self, spec: &ComparedTree) -> &FlameGraph {
+        let known = self.flame.take().filter(|known| {
+            let ComparedTree { of_a, inverted, hide_framework, .. } = known.spec;
+            (of_a, inverted, hide_framework) == (spec.of_a, spec.inverted, spec.hide_framework)
+        });
+        let mut graph = known.unwrap_or_else(|| FlameGraph::new(self, spec));
+        graph.show(&spec.root);
+        self.flame.insert(graph)
+    }
+
+    /// Whether each stack goes through the root of a graph; `None` for all.
+    pub(super) fn below(&mut self, spec: &ComparedTree) -> Option<Vec<bool>> {
+        if spec.root.is_empty() {
+            return None;
+        }
+        let graph = self.graph(spec);
+        let root = graph.rows.root();
+        let below = root..graph.rows.end(root);
+        Some(graph.flame.tree.leaves.iter().map(|leaf| below.contains(leaf)).collect())
+    }
+
+    pub(super) fn flame(&mut self, spec: &ComparedTree) -> ComparedFlame {
+        let band = self.b.band.name().replace('_', " ");
+        let event = if spec.of_a { self.a.event } else { self.b.event };
+        let of_a = spec.of_a;
+        let graph = self.graph(spec);
+        let tree = &graph.flame.tree;
+        let (shown, other) = if of_a { ("A", "B") } else { ("B", "A") };
+        let place = super::place(event);
+        let root = graph.rows.root() as usize;
+        let bytes = graph.flame.bytes[root];
+        let step = |&node: &u32| FlameStep {
+            path: graph.rows.path_text(tree, node),
+            text: graph.flame.label(node),
+            terms: Vec::new(),
+        };
+        let total = Bytes(u64::try_from(tree.nodes[root].total).unwrap_or(u64::MAX));
+        let missing = match graph.missing() {
+            0 => String::new(),
+            bytes => format!("Not drawn: {} that only {other} holds", Bytes(bytes)),
+        };
+        let levels = -(Color::LEVELS as i8)..=Color::LEVELS as i8;
+        ComparedFlame {
+            info: FlameInfo {
+                total: Quantity::bytes(total),
+                extent: graph.rows.extent(tree) as f64,
+                rows: graph.rows.rows(),
+                text: format!("{band} at the peak of {shown}, {place}"),
+                matched: None,
+                path: graph.rows.path().iter().map(step).collect(),
+            },
+            text: change_text(bytes),
+            missing,
+            colors: levels.map(|level| Color::difference(level).word()).collect(),
+        }
+    }
+
+    pub(super) fn boxes(&mut self, spec: &ComparedTree, x: [f64; 2], least: f64) -> Vec<FlameBox> {
+        let graph = self.graph(spec);
+        let nodes = graph.rows.wide_nodes(&graph.flame.tree, x, least, MAX_BOXES);
+        nodes.into_iter().map(|node| graph.flame_box(node)).collect()
+    }
+
+    pub(super) fn node(&mut self, spec: &ComparedTree, node: u32) -> Option<ComparedNode> {
+        let graph = self.graph(spec);
+        let flame = &graph.flame;
+        let known = flame.tree.nodes.get(node as usize)?;
+        let bytes = flame.bytes[node as usize];
+        let title = flame.label(node);
+        let mut rows = held_rows(bytes, flame.blocks[node as usize]);
+        rows.insert(
+            0,
+            DetailRow {
+                key: "frame".to_owned(),
+                label: "frame".to_owned(),
+                text: title.clone(),
+                raw: None,
+            },
+        );
+        let mut frames = Vec::new();
+        let mut at = node;
+        while at != 0 {
+            frames.extend(flame.frame(at));
+            at = flame.tree.nodes[at as usize].parent;
+        }
+        if graph.spec.inverted {
+            frames.reverse();
+        }
+        let note = known.is_of_free.then(|| {
+            "This is the call stack of the free. The alloc is not in the trace.".to_owned()
+        });
+        Some(ComparedNode {
+            path: graph.rows.path_text(&flame.tree, node),
+            title,
+            color: graph.color(node).word(),
+            card: change_card(bytes, rows, &frames, note),
+        })
+    }
+
+    pub(super) fn tiles(&mut self, spec: &ComparedTree, tiles: &[TileKey]) -> Vec<ComparedTile> {
+        let graph = self.graph(spec);
+        let tile = |&key: &TileKey| {
+            let strips = graph.rows.strips(&graph.flame.tree, cell(key), |node| graph.color(node));
+            ComparedTile {
+                key,
+                positions: strips.positions.into_iter().flatten().collect(),
+                colors: strips.colors,
+                blocks: strips.blocks,
+            }
+        };
+        tiles.iter().map(tile).collect()
+    }
+}
+
+/// `1.20 GiB → 1.50 GiB, +307.2 MiB, +25.0 %`.
+fn change_text(bytes: Change) -> String {
+    let held = |bytes: i64| Quantity::signed_bytes(bytes).text;
+    match bytes.change {
+        0 => format!("{} in both", held(bytes.b)),
+        change => format!(
+            "{} → {}, {}, {}",
+            held(bytes.a),
+            held(bytes.b),
+            Quantity::change_of_bytes(change).text,
+            bytes.percent()
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colors_follow_the_share_that_changed() {
+        let levels = [(0, 0), (100, 100), (100, 101), (90, 100), (89, 100), (60, 100), (3, 10)]
+            .map(|(a, b)| level(Change::new(a, b)));
+        assert_eq!(levels, [0, 0, 1, 1, 2, 3, 4].map(|level: i8| level));
+        assert_eq!([(0, 1), (1, 0), (100, 95)].map(|(a, b)| level(Change::new(a, b))), [4, -4, -1]);
+    }
+
+    #[test]
+    fn sides_are_named_in_words() {
+        assert_eq!(change_text(Change::new(0, 1024)), "0 B → 1.00 KiB, +1.00 KiB, new");
+        assert_eq!(change_text(Change::new(512, 512)), "512 B in both");
+    }
+}
