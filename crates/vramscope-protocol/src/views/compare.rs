@@ -135,6 +135,8 @@ pub struct ComparedNode {
     pub path: String,
     /// The call site: `model.py:212 forward`.
     pub title: String,
+    /// What it holds in A and in B: `1.20 GiB → 1.50 GiB, +307.2 MiB, +25.0 %`.
+    pub text: String,
     /// The color word.
     pub color: u32,
     /// Both sides and their difference.

@@ -3375,6 +3375,10 @@ path: string,
  */
 title: string, 
 /**
+ * What it holds in A and in B: `1.20 GiB → 1.50 GiB, +307.2 MiB, +25.0 %`.
+ */
+text: string, 
+/**
  * The color word.
  */
 color: number, 

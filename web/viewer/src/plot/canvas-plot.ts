@@ -11,11 +11,12 @@ import { discard, type Surface } from "./surface.js";
 
 /** Where tiles come from. */
 export interface TileSource {
-  /** Null while the file is loaded again. */
+  /** Null while the file is loaded again, and where the tiles are not of one file. */
   client: RankClient | null;
   target: DeviceRef;
   axis: AxisKind;
-  layer: Layer;
+  /** Null where the tiles are not of one file. */
+  layer: Layer | null;
 }
 
 export interface PlotEvents {
@@ -203,8 +204,8 @@ export abstract class CanvasPlot<H> {
 
   /** The view as a picture query, without its theme; null without a source. */
   picture(): Omit<Extract<Query, { picture: unknown }>["picture"], "dark" | "simulated"> | null {
-    if (this.source === null) return null;
-    const { layer, axis } = this.source;
+    const { layer, axis } = this.source ?? {};
+    if (!layer || !axis) return null;
     const { width, height } = this.view.labels().plot;
     return {
       layer,
@@ -310,9 +311,7 @@ export abstract class CanvasPlot<H> {
 
   #ask(tiles: TileKey[]): void {
     this.#outstanding = tiles;
-    const { client, target, axis, layer } = this.source ?? {};
-    if (client && target && axis && layer && tiles.length > 0)
-      client.tiles(this.#kind, target, axis, layer, tiles);
+    if (this.source !== null && tiles.length > 0) this.request(this.source, tiles);
   }
 
   #tile(tile: TileReply): void {
@@ -322,8 +321,22 @@ export abstract class CanvasPlot<H> {
     const { part, device } = source.target;
     if (tile.axis !== source.axis || tile.target.part !== part || tile.target.device !== device)
       return;
-    this.#outstanding = this.#outstanding.filter((key) => !isSameKey(key, tile.key));
-    this.view.putTile(tile.key, positions, colors, blocks);
+    this.put(tile.key, positions, colors, blocks);
+  }
+
+  /** Requests tiles of a source; `put` takes them. */
+  protected request({ client, target, axis, layer }: TileSource, tiles: TileKey[]): void {
+    if (client && layer) client.tiles(this.#kind, target, axis, layer, tiles);
+  }
+
+  protected put(
+    tile: TileKey,
+    positions: Float32Array,
+    colors: Uint32Array,
+    blocks: Uint32Array,
+  ): void {
+    this.#outstanding = this.#outstanding.filter((key) => !isSameKey(key, tile));
+    this.view.putTile(tile, positions, colors, blocks);
     this.#changed = true;
     if (this.#outstanding.length === 0) this.tilesCame();
     this.draw();

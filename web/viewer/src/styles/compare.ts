@@ -119,6 +119,19 @@ export const compare = `
   border-right: 1px solid var(--line-strong);
   transform: translateX(-100%);
 }
+.compare-body[data-picture="tree"] { grid-template-rows: minmax(210px, 46%) minmax(0, 1fr); }
+.compare-flame {
+  grid-column: 1 / -1;
+  display: flex;
+  flex-direction: column;
+  min-height: 0;
+  min-width: 0;
+  border-bottom: 1px solid var(--line);
+}
+.compare-scale { gap: 8px; color: var(--dim); font-size: var(--small); }
+.compare-scale-colors { display: inline-flex; height: 10px; border-radius: 2px; overflow: hidden; }
+.compare-scale-colors > span { width: 16px; }
+.compare-missing { white-space: nowrap; }
 .compare-totals {
   min-height: 0;
   overflow: auto;

@@ -10,6 +10,9 @@ export const lists = `
 .ranks .group { color: var(--faint); }
 .bar-cell { position: relative; width: 44%; min-width: 180px; }
 .bar-cell svg { display: block; width: 100%; height: 18px; }
+.bar-cell [data-category] { cursor: pointer; }
+.bar-cell [data-category]:hover { filter: brightness(1.15); }
+.bar-cell [data-chosen="false"] { opacity: 0.3; }
 .bar-reserved { fill: var(--segment); }
 .rank-line[data-outlier="true"] th .link { color: var(--warn); }
 .spark { width: 150px; }

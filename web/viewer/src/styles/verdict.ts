@@ -14,6 +14,7 @@ export const verdict = `
   box-shadow: inset 3px 0 transparent;
 }
 .verdict[data-open="true"] { height: 146px; gap: 4px; padding-block: 5px 6px; }
+.verdict[data-open="true"][data-actions="false"] { height: 118px; }
 .verdict[data-severity="high"] {
   background: color-mix(in srgb, var(--error) 9%, var(--surface));
   box-shadow: inset 3px 0 var(--error);
@@ -52,7 +53,9 @@ export const verdict = `
 .verdict .button.plain { height: 24px; font-size: 12px; }
 .verdict .button.plain .icon { width: 12px; height: 12px; }
 .verdict-actions { display: flex; align-items: center; gap: 6px; min-width: 0; height: 26px; }
+.verdict-second { display: flex; align-items: center; gap: 12px; min-width: 0; }
 .verdict-detail {
+  flex: 1;
   min-width: 0;
   height: 18px;
   margin-right: 8px;
@@ -181,7 +184,9 @@ button.memory-part:hover { filter: brightness(1.15); }
     max-height: none;
     font-size: var(--base);
   }
-  .verdict-actions { flex-wrap: wrap; height: auto; }
+  .verdict-actions, .verdict-second { flex-wrap: wrap; height: auto; }
+  .verdict[data-open="true"][data-actions="false"] { height: auto; }
+  .verdict-second > .verdict-detail { flex-basis: 100%; }
   .action-chip { flex: 1 1 auto; }
   .verdict-detail { height: auto; margin-top: 0; white-space: normal; }
 }

@@ -9,7 +9,7 @@ import { saveTable } from "./save.js";
 import type { ViewUses } from "./workspace.js";
 
 /** Cards that are shown at first, and with each further step: unequal files have many. */
-const PAGE = 100;
+const PAGE = 20;
 
 type AnomaliesProperties = ViewUses<
   | "viewSelection"
@@ -119,6 +119,7 @@ function Cards({ label, shown, ...owners }: CardsProperties) {
   const length = Math.max(count, wanted === null ? 0 : at + 1);
   useEffect(() => setCount(length), [length]);
   if (shown.length === 0) return null;
+  const rest = shown.length - length;
   return (
     <>
       <ul aria-label={label}>
@@ -128,9 +129,14 @@ function Cards({ label, shown, ...owners }: CardsProperties) {
           </li>
         ))}
       </ul>
-      {shown.length > length && (
-        <button type="button" class="button plain" onClick={() => setCount(length + PAGE)}>
-          Show more
+      {rest > 0 && (
+        <button
+          type="button"
+          class="button plain findings-more"
+          data-value={rest}
+          onClick={() => setCount(length + PAGE)}
+        >
+          {rest > PAGE ? `Show ${PAGE} more of ${rest}` : `Show ${rest} more`}
         </button>
       )}
     </>

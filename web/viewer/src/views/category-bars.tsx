@@ -8,10 +8,12 @@ type CategoryBarsProperties = Uses<"appearance"> & {
   card: RankCard;
   /** Whether the bars have tooltips and values. */
   labeled?: boolean;
+  /** The chosen categories; the others are faint. */
+  chosen?: readonly string[];
 };
 
 export function CategoryBars(properties: CategoryBarsProperties) {
-  const { appearance, shown, card, labeled = false } = properties;
+  const { appearance, shown, card, labeled = false, chosen = [] } = properties;
   return (
     <>
       <rect class="bar-reserved" width={shown.reserved} height="1" />
@@ -28,6 +30,7 @@ export function CategoryBars(properties: CategoryBarsProperties) {
             fill={appearance.swatch(color)}
             data-category={name}
             data-value={labeled ? bytes.raw : undefined}
+            data-chosen={chosen.length > 0 ? chosen.includes(name) : undefined}
           >
             {labeled && <title>{`${label}: ${bytes.text}`}</title>}
           </rect>

@@ -8,9 +8,10 @@ import { type Row, rowName } from "../run.js";
 import type { Uses } from "../stores.js";
 import { Icon } from "../ui/icons.js";
 import { OpenButton } from "../ui/open-button.js";
+import { CompareFlame } from "./compare-flame.js";
 import { Curves, Group, Recording } from "./compare-parts.js";
 import { Stacks } from "./compare-stacks.js";
-import type { Comparing } from "./comparing.js";
+import type { Comparing, Picture } from "./comparing.js";
 import { Choice } from "./controls.js";
 import type { ViewProperties } from "./ui.js";
 import type { ViewUses } from "./workspace.js";
@@ -22,9 +23,13 @@ const BANDS: readonly (readonly [BandKind, string])[] = [
   ["reserved_bytes", "reserved"],
 ];
 
-type CompareProperties = ViewProperties & ViewUses<"runs" | "loader" | "selection" | "comparing">;
+type CompareProperties = ViewProperties &
+  ViewUses<
+    "runs" | "loader" | "selection" | "viewSelection" | "comparing" | "plots" | "appearance"
+  >;
 
-export function Compare({ runs, loader, selection, comparing, shown }: CompareProperties) {
+export function Compare({ runs, loader, shown, ...owners }: CompareProperties) {
+  const { comparing } = owners;
   useEffect(() => {
     comparing.show(shown);
     return () => comparing.show(false);
@@ -62,11 +67,14 @@ export function Compare({ runs, loader, selection, comparing, shown }: ComparePr
           options={BANDS}
           testid="compare-band"
         />
-        <AlignSwitch comparing={comparing} comparison={comparison} />
+        <PictureSwitch comparing={comparing} />
+        {comparing.picture.value === "curves" && (
+          <AlignSwitch comparing={comparing} comparison={comparison} />
+        )}
         {comparison && <CopyMarkdown comparing={comparing} />}
       </div>
       {comparison ? (
-        <Both selection={selection} comparing={comparing} comparison={comparison} />
+        <Both {...owners} comparison={comparison} />
       ) : (
         <Waiting comparing={comparing} />
       )}
@@ -153,6 +161,31 @@ function Side({ name, use, rows, chosen, choose }: SideProperties) {
   );
 }
 
+const PICTURES: readonly (readonly [Picture, string, string])[] = [
+  ["curves", "over time", "Both curves on one axis"],
+  ["tree", "flame graph", "Call stacks of both: red grew, blue shrank"],
+];
+
+function PictureSwitch({ comparing }: { comparing: Comparing }) {
+  return (
+    <fieldset class="segmented small" aria-label="Picture">
+      {PICTURES.map(([picture, label, title]) => (
+        <button
+          key={picture}
+          type="button"
+          aria-pressed={comparing.picture.value === picture}
+          title={title}
+          onClick={() => {
+            comparing.picture.value = picture;
+          }}
+        >
+          {label}
+        </button>
+      ))}
+    </fieldset>
+  );
+}
+
 const ALIGNS = { event: "event", time: "time", step: "step" } as const;
 
 function AlignSwitch({
@@ -212,13 +245,20 @@ function CopyMarkdown({ comparing }: { comparing: Comparing }) {
   );
 }
 
-type BothProperties = ViewUses<"selection" | "comparing"> & { comparison: Comparison };
+type BothProperties = ViewUses<
+  "selection" | "viewSelection" | "comparing" | "plots" | "appearance"
+> & { comparison: Comparison };
 
-function Both({ selection, comparing, comparison }: BothProperties) {
+function Both({ comparison, ...owners }: BothProperties) {
+  const { selection, comparing } = owners;
   const { text, causes, recording, totals, categories, findings } = comparison;
   return (
-    <div class="compare-body">
-      <Curves curves={shownCurves(comparing, comparison)} text={text} peaks={comparison.peaks} />
+    <div class="compare-body" data-picture={comparing.picture.value}>
+      {comparing.picture.value === "curves" ? (
+        <Curves curves={shownCurves(comparing, comparison)} text={text} peaks={comparison.peaks} />
+      ) : (
+        <CompareFlame {...owners} />
+      )}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
       <section class="compare-totals" aria-label="Totals" tabIndex={0}>
         {causes.length > 0 && (

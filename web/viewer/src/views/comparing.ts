@@ -3,16 +3,23 @@
 // compares both sides.
 
 import { computed, effect, type Signal, signal, untracked } from "@preact/signals";
+import type { Range } from "../client/rank-client.js";
 import type { RankFile } from "../client/rank-file.js";
 import type {
   Align,
   BandKind,
   CompareAnswer,
+  ComparedFlame,
+  ComparedNode,
   ComparedStack,
   ComparedStacks,
+  ComparedTile,
+  ComparedTree,
   CompareQuery,
   Comparison,
   DetailCard,
+  FlameBox,
+  TileKey,
 } from "../generated/protocol.js";
 import { copyText } from "../host/clipboard.js";
 import { failureOf, type Row, rowName } from "../run.js";
@@ -26,6 +33,9 @@ type ComparingOwners = Uses<"runs" | "selection" | "viewSelection" | "status">;
 const isSame = (a: Row | null, b: Row | null) => a?.file === b?.file && a?.part === b?.part;
 const pinOf = ({ file: { path }, part }: Row): Pin => ({ path, part });
 
+/** Both curves over time, or the call stacks of both as a flame graph. */
+export type Picture = "curves" | "tree";
+
 export class Comparing {
   readonly band: Signal<BandKind> = signal("requested_bytes");
   /** The chosen alignment; null for the best one that both recordings have. */
@@ -34,6 +44,24 @@ export class Comparing {
   readonly group: Signal<string> = signal("");
   /** Filter of the call stacks. */
   readonly text: Signal<string> = signal("");
+  /** The picture above the tables. */
+  readonly picture: Signal<Picture> = signal("curves");
+  /** Whether the flame graph's widths are the bytes of A. */
+  readonly ofA: Signal<boolean> = signal(false);
+  /** The root of the flame graph of an order; graphs of other orders have other paths. */
+  readonly #root = signal({ order: "", path: "" });
+  /** The flame graph; its root narrows the table of call stacks while the graph is shown. */
+  readonly tree = computed<ComparedTree>(() => {
+    const { flame, hideFramework } = this.#owners.viewSelection;
+    const order = {
+      ofA: this.ofA.value,
+      inverted: flame.value.inverted,
+      hideFramework: hideFramework.value,
+    };
+    const { order: of, path } = this.#root.value;
+    const isShown = this.picture.value === "tree" && of === JSON.stringify(order);
+    return { ...order, root: isShown ? path : "" };
+  });
   readonly comparison: Signal<Comparison | null> = signal(null);
   readonly stacks: Signal<ComparedStacks | null> = signal(null);
   /** The call stack in the details. */
@@ -128,6 +156,38 @@ export class Comparing {
     return done;
   }
 
+  /** Makes a node of the flame graph its root. */
+  zoom(path: string): void {
+    const { root: _, ...order } = this.tree.peek();
+    this.#root.value = { order: JSON.stringify(order), path };
+  }
+
+  /** Zooms to a node of the flame graph and shows it in the details. */
+  async openNode(node: number): Promise<void> {
+    const tree = this.tree.peek();
+    const found = await this.node(tree, node);
+    if (!found || this.tree.peek() !== tree) return;
+    this.chosen.value = null;
+    this.zoom(found.path);
+    this.#owners.selection.card.value = found.path === "" ? null : found.card;
+    this.#owners.status.announce(`${found.title}, ${found.text}`);
+  }
+
+  readonly flame = (tree: ComparedTree): Promise<ComparedFlame | null> =>
+    this.#answer("tree", { tree: { tree } });
+
+  readonly boxes = (
+    tree: ComparedTree,
+    { x0, x1 }: Range,
+    least: number,
+  ): Promise<FlameBox[] | null> => this.#answer("boxes", { boxes: { tree, x0, x1, least } });
+
+  readonly node = (tree: ComparedTree, node: number): Promise<ComparedNode | null> =>
+    this.#answer("node", { node: { tree, node } });
+
+  readonly tiles = (tree: ComparedTree, tiles: TileKey[]): Promise<ComparedTile[] | null> =>
+    this.#answer("tiles", { tiles: { tree, tiles } });
+
   /** Shows a call stack in the details. */
   async openStack({ row }: ComparedStack): Promise<void> {
     this.chosen.value = row;
@@ -187,6 +247,7 @@ export class Comparing {
       this.failure.value = null;
       this.chosen.value = null;
       this.group.value = "";
+      this.zoom("");
       if (!ready) {
         this.comparison.value = null;
         this.stacks.value = null;
@@ -258,7 +319,8 @@ export class Comparing {
 
   #page(): void {
     const { from, count } = this.#visible.value;
-    const query = { stacks: { text: this.text.value, group: this.group.value, from, count } };
+    const [text, group, tree] = [this.text.value, this.group.value, this.tree.value];
+    const query = { stacks: { text, group, tree, from, count } };
     if (this.comparison.value === null) return;
     this.#pages += 1;
     const latest = this.#pages;

@@ -13,7 +13,7 @@ import type { Surface } from "../plot/surface.js";
 import type { Tip } from "../ui/tooltip.js";
 
 /** Height of a row in CSS pixels. */
-const ROW = 20;
+export const FLAME_ROW = 20;
 
 /** A flame graph to draw. */
 export interface DrawableFlame {
@@ -77,7 +77,7 @@ export class FlamePlot extends CanvasPlot<Tip> {
     this.view.open(
       axis,
       0,
-      { rows: { units: rows * ROW_UNITS, rowUnits: ROW_UNITS, least: ROW, most: ROW } },
+      { rows: { units: rows * ROW_UNITS, rowUnits: ROW_UNITS, least: FLAME_ROW, most: FLAME_ROW } },
       0,
     );
   }

@@ -3,25 +3,17 @@
 import { effect, type Signal, signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { resource, stopAll } from "../client/resource.js";
-import { type FlameBox, type FlameSpec, type FlameStep, ROW_UNITS } from "../generated/protocol.js";
-import { Canvas } from "../ui/canvas.js";
-import { NoPicture } from "../ui/messages.js";
-import { RowsBar } from "../ui/rows-bar.js";
-import { Tooltip } from "../ui/tooltip.js";
+import type { FlameBox, FlameSpec, FlameStep } from "../generated/protocol.js";
 import { Code } from "./code.js";
 import { Toggle } from "./controls.js";
+import { FlameArea, MIN_NAME_WIDTH } from "./flame-area.js";
 import { Path } from "./flame-path.js";
 import { FlamePlot } from "./flame-plot.js";
 import { WEIGHTS } from "./flame-weights.js";
-import { type Box, Overlay, placed } from "./overlay.js";
 import { PictureButtons } from "./picture-buttons.js";
 import type { ViewProperties } from "./ui.js";
 import type { ViewUses } from "./workspace.js";
 
-/** Narrower nodes have no name, in CSS pixels. */
-const MIN_NAME_WIDTH = 28;
-/** Narrower nodes have a name without its weight, in CSS pixels. */
-const MIN_WEIGHT_WIDTH = 170;
 /** A narrower view opens without the table, in CSS pixels. */
 const TABLE_WIDTH = 900;
 
@@ -114,16 +106,7 @@ function open({
   return { plot, info, boxes, zoom, up, to, openBlocks, stop: () => stopAll(stop) };
 }
 
-interface NodeBox extends Box {
-  box: FlameBox;
-}
-
-const CANVAS = {
-  "data-testid": "flame-canvas",
-  tabindex: "0",
-  role: "img",
-  "aria-label": "Flame graph: Tab moves through frames, Backspace goes up",
-};
+const NO_BOXES: readonly FlameBox[] = [];
 
 type FlameProperties = FlameOwners & ViewUses<"appearance"> & ViewProperties;
 
@@ -141,22 +124,6 @@ export function Flame({ appearance, shown, ...owners }: FlameProperties) {
   }, [table]);
   const graph = info.value.value;
   const choice = viewSelection.flame.value;
-  const items = useMemo<NodeBox[]>(
-    () =>
-      (boxes.value.value ?? []).map((box) => ({
-        box,
-        x0: box.x0,
-        x1: box.x1,
-        y: [box.y0, box.y1],
-      })),
-    [boxes.value.value],
-  );
-  const keydown = (event: KeyboardEvent) => {
-    if (event.key !== "Backspace" || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    event.stopPropagation();
-    up();
-  };
   const set = (change: Partial<typeof choice>) => {
     viewSelection.flame.value = { ...choice, root: "", ...change };
   };
@@ -244,68 +211,21 @@ export function Flame({ appearance, shown, ...owners }: FlameProperties) {
         </span>
       </nav>
       <div class="flame-body" data-table={table.value}>
-        <div
-          class="plot"
-          role="application"
-          aria-roledescription="flame graph"
-          aria-label={graph?.text ?? "Flame graph"}
-          onKeyDown={keydown}
+        <FlameArea
+          plots={plots}
+          appearance={appearance}
+          plot={plot}
+          label={graph?.text ?? "Flame graph"}
+          what="The flame graph"
+          testid="flame-canvas"
+          boxes={boxes.value.value ?? NO_BOXES}
+          rows={graph?.rows ?? 0}
+          zoom={(node) => void zoom(node)}
+          up={up}
+          make={(surface, events) => new FlamePlot(surface, events, plots.gestureOptions)}
         >
-          <Canvas
-            plots={plots}
-            appearance={appearance}
-            plot={plot}
-            attributes={CANVAS}
-            make={(surface) =>
-              new FlamePlot(
-                surface,
-                {
-                  click: (x, y, event) => {
-                    const hit = plot.peek()?.hitAt(x, y);
-                    if (event.altKey) up();
-                    else if (hit) void zoom(hit.block);
-                  },
-                  doubleClick: () => undefined,
-                  marked: () => undefined,
-                  failed: (error) => plots.fail(error),
-                },
-                plots.gestureOptions,
-              )
-            }
-          />
-          <NoPicture plots={plots} plot={plot.value} what="The flame graph" />
-          <Overlay plot={plot.value} items={items} class="names" label="Frames">
-            {({ box }, place) =>
-              place.width >= MIN_NAME_WIDTH && (
-                <button
-                  type="button"
-                  key={box.node}
-                  class="flame-name"
-                  data-node={box.node}
-                  style={placed(place)}
-                  onClick={(event) => (event.altKey ? up() : void zoom(box.node))}
-                  onPointerMove={(event) => {
-                    const bounds = plot.peek()?.canvas.getBoundingClientRect();
-                    if (bounds)
-                      plot.peek()?.point(event.clientX - bounds.left, event.clientY - bounds.top);
-                  }}
-                  onPointerLeave={() => plot.peek()?.clearHover()}
-                >
-                  <span>{box.text}</span>
-                  {box.place && <span class="flame-place"> {box.place}</span>}
-                  {place.width >= MIN_WEIGHT_WIDTH && (
-                    <span class="flame-weight" aria-hidden="true">
-                      {box.weight}
-                    </span>
-                  )}
-                </button>
-              )
-            }
-          </Overlay>
-          <RowsBar plot={plot.value} units={(graph?.rows ?? 0) * ROW_UNITS} />
-          <Tooltip appearance={appearance} plot={plot.value} />
           {graph && graph.total.raw === "0" && <p class="plot-state">No allocations here.</p>}
-        </div>
+        </FlameArea>
         {table.value && shown && <Code {...owners} appearance={appearance} />}
       </div>
     </div>

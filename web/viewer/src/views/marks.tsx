@@ -57,7 +57,7 @@ function marksOf({ queries, steps }: MarksOwners, marks: readonly Mark[]): Item[
     if (kind !== "oom" && kind !== "finding") return [];
     const open = () => {
       const finding = queries.findings.value.peek()?.rows.find((row) => row.id === id);
-      if (finding) void steps.openFinding(finding);
+      if (finding) void steps.goToFinding(finding);
       else steps.openMark(mark);
     };
     return [{ key: `${kind} ${slot} ${id}`, kind, text, x0: slot, x1: slot, open }];

@@ -12,6 +12,8 @@ import type { ViewUses } from "./workspace.js";
 
 /** Differences between ranks that are listed above the table. All are in Anomalies. */
 const MAX_OUTLIERS = 20;
+/** A filter by category, before its name. */
+const CATEGORY = "category:";
 const BARS = "peak by category (gray: reserved)";
 
 const RANK: readonly [RankSort, string] = ["rank", "rank"];
@@ -139,7 +141,7 @@ function Categories({ appearance, filters, groups, card }: CategoriesProperties)
   return (
     <ul class="legend" aria-label="Categories">
       {card.categories.map(({ name, label, color }) => {
-        const term = `category:${name}`;
+        const term = CATEGORY + name;
         return (
           <li key={name}>
             <button
@@ -158,7 +160,7 @@ function Categories({ appearance, filters, groups, card }: CategoriesProperties)
   );
 }
 
-type RankProperties = ViewUses<"selection" | "navigation" | "appearance"> & {
+type RankProperties = ViewUses<"selection" | "navigation" | "appearance" | "filters" | "groups"> & {
   shown: OverviewRow;
   row: Row;
   card: RankCard;
@@ -166,7 +168,8 @@ type RankProperties = ViewUses<"selection" | "navigation" | "appearance"> & {
 };
 
 function Rank(properties: RankProperties) {
-  const { selection, navigation, appearance, shown, row, card, place } = properties;
+  const { selection, navigation, appearance, filters, groups, shown, row, card, place } =
+    properties;
   const load = row.file.load.value;
   const [requested, , , reserved] = card.bands;
   const look = () => selection.look(row);
@@ -174,6 +177,19 @@ function Rank(properties: RankProperties) {
     look();
     navigation.open("timeline");
   };
+  // A part of the bar chooses its category, too. By keyboard, the legend and the verdict's bar do.
+  const click = (event: MouseEvent) => {
+    const part = event.target instanceof Element ? event.target.closest("[data-category]") : null;
+    const isFocused = selection.isFocused(row);
+    look();
+    // The second click of a double-click opens the rank.
+    if (part === null || event.detail > 1) return;
+    const terms = [CATEGORY + part.getAttribute("data-category")];
+    if (isFocused || !groups.isChosen(terms)) groups.choose(terms, event);
+  };
+  const categories = filters.terms.value.flatMap((term) =>
+    term.startsWith(CATEGORY) ? [term.slice(CATEGORY.length)] : [],
+  );
   return (
     <tr
       class="rank-line"
@@ -182,7 +198,7 @@ function Rank(properties: RankProperties) {
       data-outlier={shown.outlier !== ""}
       aria-rowindex={place}
       aria-selected={selection.isFocused(row)}
-      onClick={look}
+      onClick={click}
       onDblClick={open}
     >
       <th scope="row">
@@ -208,7 +224,13 @@ function Rank(properties: RankProperties) {
           role="img"
           aria-label={`${requested?.peak.text} of ${reserved?.peak.text} reserved`}
         >
-          <CategoryBars appearance={appearance} shown={shown} card={card} labeled />
+          <CategoryBars
+            appearance={appearance}
+            shown={shown}
+            card={card}
+            labeled
+            chosen={categories}
+          />
         </svg>
       </td>
       <td

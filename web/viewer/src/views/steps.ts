@@ -118,11 +118,21 @@ export class Steps {
 
   /**
    * Opens a finding: its rank, its range of events, and its blocks. Views without a time axis give
-   * their place to the timeline, or stay.
+   * their place to the timeline, or stay. The cursor stays, unless the finding is about a moment
+   * and not about blocks.
    */
   async openFinding(finding: FindingRow, where: "timeline" | "here" = "timeline"): Promise<void> {
+    await this.#open(finding, where, finding.terms.length === 0);
+  }
+
+  /** Opens a finding and moves the cursor to its first event. */
+  async goToFinding(finding: FindingRow): Promise<void> {
+    await this.#open(finding, "timeline", true);
+  }
+
+  async #open(finding: FindingRow, where: "timeline" | "here", moves: boolean): Promise<void> {
     const { selection, plots, groups } = this.#owners;
-    const span = await this.#lookAt(finding, where);
+    const span = await this.#lookAt(finding, where, moves);
     if (span) plots.timeline.peek()?.act((view) => view.fitRange(span.x0, span.x1));
     if (finding.terms.length > 0) {
       if (!groups.isChosen(finding.terms)) groups.choose(finding.terms);
@@ -131,7 +141,7 @@ export class Steps {
 
   /** Opens the first event of a finding, at the zoom of the view. */
   async openEvent(finding: FindingRow): Promise<void> {
-    const span = await this.#lookAt(finding, "timeline");
+    const span = await this.#lookAt(finding, "timeline", true);
     if (span) this.#owners.plots.timeline.peek()?.act((view) => view.goto(span.x0));
   }
 
@@ -143,14 +153,18 @@ export class Steps {
     await readable(selection);
   }
 
-  /** Focuses the rank of a finding and moves the cursor to its first event. */
-  async #lookAt(finding: FindingRow, where: "timeline" | "here"): Promise<Span | undefined> {
+  /** Focuses the rank of a finding, and moves the cursor to its first event if it `moves`. */
+  async #lookAt(
+    finding: FindingRow,
+    where: "timeline" | "here",
+    moves: boolean,
+  ): Promise<Span | undefined> {
     const { selection, viewSelection, navigation } = this.#owners;
     const hasTime = !["anomalies", "overview"].includes(navigation.view.peek());
     const looked = this.look(finding);
     if (where === "timeline" && !hasTime) navigation.open("timeline");
     await looked;
-    if (finding.event !== null) viewSelection.cursor.value = finding.event;
+    if (moves && finding.event !== null) viewSelection.cursor.value = finding.event;
     return selection.spanOf(finding);
   }
 

@@ -67,6 +67,8 @@ export function Verdict(owners: VerdictUses) {
   const story = storyOf(owners, card);
   const isOpen = navigation.verdictOpen.value;
   const show = () => showStory(owners, story, card);
+  // Their row is kept free until it is known.
+  const hasActions = card === null || story.outlier !== null || card.actions.length > 0;
   return (
     <section
       class="verdict"
@@ -75,17 +77,21 @@ export function Verdict(owners: VerdictUses) {
       data-severity={story.severity ?? undefined}
       data-finding={story.id ?? undefined}
       data-open={isOpen}
+      data-actions={hasActions}
       aria-label="Verdict"
       aria-busy={card === null}
     >
       <Head {...owners} story={story} show={show} />
       {isOpen && (
-        <p class="verdict-detail" title={story.detail}>
-          {card && (story.detail || "No finding of high or medium severity.")}
-        </p>
+        <div class="verdict-second">
+          <p class="verdict-detail" title={story.detail}>
+            {card && (story.detail || "No finding of high or medium severity.")}
+          </p>
+          {!hasActions && <Tools {...owners} show={show} />}
+        </div>
       )}
       {card?.bar ? <Bar {...owners} bar={card.bar} isOpen={isOpen} /> : <div class="memory-bar" />}
-      {isOpen && card && (
+      {isOpen && card && hasActions && (
         <div class="verdict-actions">
           {story.outlier ? (
             <OutlierAction finding={story.outlier} show={show} />
@@ -99,23 +105,29 @@ export function Verdict(owners: VerdictUses) {
               />
             ))
           )}
-          <span class="verdict-tools">
-            <Count {...owners} />
-            <button type="button" class="button plain" title="Show its place" onClick={show}>
-              Show
-            </button>
-            <button
-              type="button"
-              class="button plain"
-              title="What other settings, devices and sizes need"
-              onClick={() => navigation.openDrawer("what-if")}
-            >
-              What if
-            </button>
-          </span>
+          <Tools {...owners} show={show} />
         </div>
       )}
     </section>
+  );
+}
+
+function Tools({ show, ...owners }: VerdictUses & { show: () => void }) {
+  return (
+    <span class="verdict-tools">
+      <Count {...owners} />
+      <button type="button" class="button plain" title="Show its place" onClick={show}>
+        Show
+      </button>
+      <button
+        type="button"
+        class="button plain"
+        title="What other settings, devices and sizes need"
+        onClick={() => owners.navigation.openDrawer("what-if")}
+      >
+        What if
+      </button>
+    </span>
   );
 }
 
@@ -148,7 +160,7 @@ function showStory(owners: VerdictUses, { id, outlier }: Story, card: VerdictCar
   const { queries, steps } = owners;
   const finding = outlier ?? queries.findings.value.peek()?.rows.find((row) => row.id === id);
   const event = card?.bar?.event ?? null;
-  if (finding) void steps.openFinding(finding);
+  if (finding) void steps.goToFinding(finding);
   else if (event !== null) openEvent(owners, event);
 }
 

@@ -193,6 +193,7 @@ impl Compared {
         Some(ComparedNode {
             path: graph.rows.path_text(&flame.tree, node),
             title,
+            text: change_text(bytes),
             color: graph.color(node).word(),
             card: change_card(bytes, rows, &frames, note),
         })
