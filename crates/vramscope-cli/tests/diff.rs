@@ -45,6 +45,49 @@ fn expected(name: &str) -> Value {
     all[name]["memory_stats"]["at_dump"]["0"].clone()
 }
 
+#[test]
+fn the_tree_adds_up_to_the_peaks_and_the_stacks() {
+    let pair = &json_of(&["diff", GPT, LEAK, "--limit", "3"])["pairs"][0];
+    let all = &json_of(&["diff", GPT, LEAK])["pairs"][0];
+    assert_eq!(pair["tree"], all["tree"], "the limit is for stacks");
+    let nodes = list(&all["tree"]);
+    let stacks = list(&all["stacks"]);
+    // The frames of each node, the outermost first.
+    let mut paths: Vec<Vec<Value>> = Vec::new();
+    for (index, node) in nodes.iter().enumerate() {
+        let mut path = match index {
+            0 => Vec::new(),
+            _ => paths[number(&node["parent"]) as usize].clone(),
+        };
+        assert_eq!(number(&node["change"]), number(&node["b"]) - number(&node["a"]));
+        if node["file"] != "" {
+            path.push(json!([node["name"], node["file"], node["line"]]));
+        } else if index > 0 {
+            path.push(json!(node["name"]));
+        }
+        for side in ["a", "b"] {
+            let through = |stack: &&Value| {
+                let mut frames: Vec<Value> = list(&stack["frames"])
+                    .iter()
+                    .rev()
+                    .map(|f| json!([f["name"], f["file"], f["line"]]))
+                    .collect();
+                if frames.is_empty() {
+                    frames.push(stack["site"].clone());
+                }
+                stack["of_free"] == node["of_free"] && frames.starts_with(&path) || index == 0
+            };
+            let of = stacks.iter().filter(through);
+            assert_eq!(number(&node[side]), of.map(|s| number(&s[side])).sum::<i64>(), "{path:?}");
+        }
+        paths.push(path);
+    }
+    for side in ["a", "b"] {
+        assert_eq!(nodes[0][side], all["requested_bytes"]["peak"][side]);
+    }
+    assert!(nodes.len() > 30, "{} nodes", nodes.len());
+}
+
 /// A temporary folder, removed on drop.
 struct Folder(PathBuf);
 

@@ -4,7 +4,7 @@ import { cpSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator } from "@playwright/test";
 import { cli, cliIn, deviceOf, print } from "../lib/cli.js";
-import { testData } from "../lib/data.js";
+import { renamed, testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
 import type { Viewer } from "../lib/viewer.js";
 import { Views } from "../lib/views.js";
@@ -69,12 +69,13 @@ async function expectFindings(viewer: Viewer, file: string): Promise<Views> {
   expect(order).not.toContain(-1);
   expect(order, "the most severe first").toEqual(order.toSorted((a, b) => a - b));
 
-  for (const { id, events } of anomalies.filter((each) => each.events.length > 0)) {
+  for (const { id, kind, events, sites } of anomalies.filter((each) => each.events.length > 0)) {
+    const first = Math.min(...events);
+    const before = first === 1 ? 2 : 1;
+    await views.cursor(before);
     await unfold(views);
     await pane.locator(`[data-testid=finding][data-id="${id}"] .finding-open`).click();
     await expect(views.pane("Timeline")).toHaveAttribute("data-place", "main");
-    const first = Math.min(...events);
-    await views.expectCursor(first);
     // The state after event n is in slot n + 1.
     await expect
       .poll(async () => {
@@ -82,6 +83,9 @@ async function expectFindings(viewer: Viewer, file: string): Promise<Views> {
         return x0 <= first + 1 && first + 1 <= x1;
       }, `${id} is in view`)
       .toBe(true);
+    // A finding about blocks chooses them, and the cursor stays. Others are about a moment.
+    const hasBlocks = kind === "oom" || sites.length > 0;
+    await views.expectCursor(hasBlocks ? before : first);
   }
   return views;
 }
@@ -97,9 +101,10 @@ test("findings are the command line's, open their place, and choose their blocks
   expect(kept.length, "blocks that stay").toBeGreaterThan(1);
   const views = await expectFindings(viewer, LEAK);
   await views.main("Timeline");
+  await views.cursor(7);
   await (await views.drawer("Anomalies")).locator(`[data-id="${growth.id}"] .finding-text`).click();
   await expect(page.getByTestId("chips").locator("[data-term]")).toHaveCount(growth.sites.length);
-  await views.expectCursor(Math.min(...growth.events));
+  await views.expectCursor(7);
   const sum = kept.reduce((bytes, block) => bytes + block.bytes, 0);
   await expect(viewer.details.getByTestId("group").locator("[data-key=end] dd")).toHaveAttribute(
     "data-value",
@@ -268,11 +273,12 @@ test("a card chooses its blocks, stays, and opens its call stack and its blocks"
   await views.open(testData(LEAK));
   const pane = await views.main("Anomalies");
   const card = pane.locator(`[data-id="${growth.id}"]`);
+  await views.cursor(7);
   await card.locator(".finding-text").click();
-  await views.expectCursor(Math.min(...growth.events));
   await expect(card).toHaveAttribute("data-chosen", "true");
   await expect(page.getByTestId("chips").locator("[data-term]")).toHaveCount(growth.sites.length);
   await expect(page.getByTestId("view-anomalies")).toHaveAttribute("data-place", "main");
+  await views.expectCursor(7);
   await card.getByRole("button", { name: "Call stack" }).click();
   const frames = card.getByRole("list", { name: "Call stack" }).getByRole("listitem");
   await expect(frames.first()).toContainText(growth.sites[0]?.split(" ")[0] ?? "a site");
@@ -287,6 +293,31 @@ test("a card chooses its blocks, stays, and opens its call stack and its blocks"
   await expect(viewer.details.locator("[data-reference]")).toBeVisible();
   await card.getByRole("button", { name: "Show in timeline" }).click();
   await expect(views.pane("Timeline")).toHaveAttribute("data-place", "main");
+});
+
+test("a long list is shown in parts, and its counts are of all", async ({ viewer, page }) => {
+  // Files of different runs are not ranks: each has cards of its own.
+  const file = "findings/s1_pool_strand.pickle.gz";
+  const { anomalies } = cli("anomalies", file);
+  const [one] = anomalies;
+  expect(one?.severity).not.toBe("low");
+  const files = Array.from({ length: 45 }, (_, index) => renamed(file, `run-${index}x.pickle.gz`));
+  const views = new Views(viewer);
+  await views.open(files);
+  const all = String(files.length * anomalies.length);
+  await expect(page.getByTestId("verdict-count")).toHaveAttribute("data-value", all);
+  const pane = await views.main("Anomalies");
+  const cards = pane.getByTestId("finding");
+  await expect(pane.getByTestId("findings-count")).toHaveAttribute("data-value", all);
+  await expect(cards).toHaveCount(20);
+  const more = pane.locator(".findings-more");
+  await expect(more).toHaveText("Show 20 more of 25");
+  await more.click();
+  await expect(cards).toHaveCount(40);
+  await expect(more).toHaveText("Show 5 more");
+  await more.click();
+  await expect(cards).toHaveCount(45);
+  await expect(more).toHaveCount(0);
 });
 
 test("equal findings of ranks are one card, which links its ranks, the worst first", async ({

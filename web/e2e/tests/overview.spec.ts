@@ -101,6 +101,34 @@ test("numbers and bars are those of the command line", async ({ viewer }, info) 
   });
 });
 
+test("a part of a rank's bar selects the rank and its category", async ({ viewer, page }, info) => {
+  const { views, row, folder, names } = await openRun(viewer, info, GPT);
+  const [first = "", second = ""] = names;
+  const part = (path: string, category: string) => row(path).locator(`[data-category=${category}]`);
+  const chips = () =>
+    page
+      .locator(".filter-chip")
+      .evaluateAll((all) => all.map((one) => one.getAttribute("data-term")));
+  const { categories } = cliIn(folder, "peak", second);
+  const largest = categories.toSorted((a, b) => b.bytes - a.bytes)[0]?.category ?? "";
+  for (const path of [second, first]) {
+    // The same category of another rank stays chosen.
+    await part(path, largest).click();
+    await expect(row(path)).toHaveAttribute("aria-selected", "true");
+    await expect.poll(chips).toEqual([`category:${largest}`]);
+    await expect(part(path, largest)).toHaveAttribute("data-chosen", "true");
+    await expect(row(path).locator("[data-chosen=false]")).toHaveCount(
+      cliIn(folder, "peak", path).categories.length - 1,
+    );
+    await expect(views.pane("Overview")).toHaveAttribute("data-place", "main");
+  }
+  const of = cliIn(folder, "blocks", first).blocks.filter(({ category }) => category === largest);
+  await views.drawer("Blocks");
+  await views.table("blocks").expectTotal(of.length);
+  await part(first, largest).click();
+  await expect.poll(chips).toEqual([]);
+});
+
 test("a rank that holds more is an outlier in the overview and a finding", async ({
   viewer,
   page,

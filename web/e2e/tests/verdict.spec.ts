@@ -100,6 +100,21 @@ test("the proof of an out-of-memory error is its step, with the cursor on the ev
   expect(x1 - x0).toBeLessThan(1.4 * (memory.event - failed.begin));
 });
 
+test("the row of actions is there only with actions", async ({ viewer, page }) => {
+  for (const file of [LEAK, "findings/s10_graph_capture.pickle.gz"]) {
+    const has = cli("anomalies", file).anomalies.some(({ action }) => action !== "");
+    expect(has).toBe(file === LEAK);
+    await viewer.show(testData(file));
+    const verdict = await answered(page);
+    await expect(verdict.locator(".verdict-actions")).toHaveCount(has ? 1 : 0);
+    await expect(verdict.getByRole("button", { name: "Show", exact: true })).toBeVisible();
+    await expect(verdict.getByRole("button", { name: "What if" })).toBeVisible();
+    // Nothing of the verdict is cut.
+    const beyond = await verdict.evaluate((one) => one.scrollHeight - one.clientHeight);
+    expect(beyond).toBeLessThanOrEqual(0);
+  }
+});
+
 test("nouns and parts of the bar are filters", async ({ viewer, page }) => {
   await viewer.show(testData(CALM));
   const verdict = await answered(page);

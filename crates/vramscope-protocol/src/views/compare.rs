@@ -120,8 +120,8 @@ pub struct ComparedFlame {
     pub info: FlameInfo,
     /// What the shown root holds in A and in B: `1.20 GiB → 1.50 GiB, +307.2 MiB, +25.0 %`.
     pub text: String,
-    /// The bytes of the stacks without a width, in words; empty if there are none.
-    pub missing: String,
+    /// The bytes of the stacks without a width, with a sentence as text; null if there are none.
+    pub missing: Option<Quantity>,
     /// The color words from "only in A" over "equal" to "only in B".
     pub colors: Vec<u32>,
 }

@@ -1,11 +1,12 @@
 //! The comparison of two recordings, compared with the report of the command line.
 
 use super::harness::{GPT, TARGET, ask, load_file, open_session, report_target};
+use vramscope_layout::MERGED;
 use vramscope_protocol::views::{
     Answer, CompareAnswer, CompareQuery, ComparedCurves, ComparedStacks, ComparedTree, Comparison,
     DetailCard, Query,
 };
-use vramscope_protocol::{FrameRow, RunRequest, RunResponse};
+use vramscope_protocol::{FrameRow, RunRequest, RunResponse, TileKey};
 use vramscope_report::diff::{Diff, Pair};
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::{Align, Side};
@@ -277,4 +278,79 @@ fn missing_axis_has_a_reason() {
             );
         }
     }
+}
+
+#[test]
+fn a_node_of_the_flame_graph_holds_what_its_stacks_hold() {
+    let mut coordinator = Coordinator::default();
+    compare(&mut coordinator, GPT, LEAK, BandKind::Requested);
+    for of_a in [false, true] {
+        let tree = ComparedTree { of_a, hide_framework: true, ..ComparedTree::default() };
+        let of = |coordinator: &mut Coordinator, node: u32| {
+            let query = CompareQuery::Node { tree: tree.clone(), node };
+            match ask_coordinator(coordinator, query) {
+                CompareAnswer::Node(node) => node,
+                other => panic!("{other:?}"),
+            }
+        };
+        let mut nodes = 0;
+        while let Some(node) = of(&mut coordinator, nodes) {
+            nodes += 1;
+            let rooted = ComparedTree { root: node.path.clone(), ..tree.clone() };
+            let query = CompareQuery::Stacks {
+                text: String::new(),
+                group: String::new(),
+                tree: rooted.clone(),
+                from: 0,
+                count: u32::MAX,
+            };
+            let CompareAnswer::Stacks(page) = ask_coordinator(&mut coordinator, query) else {
+                panic!("a page")
+            };
+            let sum: i128 = page.rows.iter().map(|row| row.change.value).sum();
+            assert_eq!(node.card.title.value, sum, "{}", node.title);
+            let CompareAnswer::Tree(Some(flame)) =
+                ask_coordinator(&mut coordinator, CompareQuery::Tree { tree: rooted })
+            else {
+                panic!("a graph")
+            };
+            let side = if of_a { "a" } else { "b" };
+            let row = node.card.rows.iter().find(|row| row.key == side).expect("both sides");
+            assert_eq!(row.raw, Some(flame.info.total.value.to_string()), "{}", node.title);
+            assert_eq!(flame.text, node.text);
+        }
+        assert!(nodes > 20, "{nodes} nodes");
+    }
+}
+
+#[test]
+fn the_flame_graph_is_drawn_in_the_colors_of_the_changes() {
+    let mut coordinator = Coordinator::default();
+    compare(&mut coordinator, GPT, LEAK, BandKind::Requested);
+    let tree = ComparedTree::default();
+    // The scale at which all of the graph is in one tile.
+    let tiles = vec![TileKey { kx: 31, ky: 16, ix: 0, iy: 0 }];
+    let query = CompareQuery::Tiles { tree: tree.clone(), tiles };
+    let CompareAnswer::Tiles(tiles) = ask_coordinator(&mut coordinator, query) else {
+        panic!("tiles")
+    };
+    let [tile] = &tiles[..] else { panic!("one tile") };
+    assert_eq!(tile.positions.len(), 4 * tile.blocks.len());
+    let CompareAnswer::Tree(Some(flame)) =
+        ask_coordinator(&mut coordinator, CompareQuery::Tree { tree: tree.clone() })
+    else {
+        panic!("a graph")
+    };
+    let mut seen = Vec::new();
+    for (&block, color) in tile.blocks.iter().zip(&tile.colors) {
+        let query = CompareQuery::Node { tree: tree.clone(), node: block & !MERGED };
+        let CompareAnswer::Node(Some(node)) = ask_coordinator(&mut coordinator, query) else {
+            panic!("a node")
+        };
+        let at = flame.colors.iter().position(|known| known == color).expect("a known color");
+        let level = at as i128 - flame.colors.len() as i128 / 2;
+        assert_eq!(level.signum(), node.card.title.value.signum(), "{}", node.title);
+        seen.push(level.signum());
+    }
+    assert!([-1, 0, 1].iter().all(|sign| seen.contains(sign)), "{seen:?}");
 }

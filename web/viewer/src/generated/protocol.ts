@@ -3357,9 +3357,9 @@ info: FlameInfo,
  */
 text: string, 
 /**
- * The bytes of the stacks without a width, in words; empty if there are none.
+ * The bytes of the stacks without a width, with a sentence as text; null if there are none.
  */
-missing: string, 
+missing: Quantity | null, 
 /**
  * The color words from "only in A" over "equal" to "only in B".
  */

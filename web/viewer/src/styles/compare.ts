@@ -40,10 +40,11 @@ export const compare = `
   display: flex;
   flex: none;
   flex-wrap: wrap;
-  justify-content: space-between;
+  align-items: center;
   gap: 2px 16px;
   padding-bottom: 8px;
 }
+.compare-curves .legend { margin-left: auto; }
 .compare-curves .legend .line { margin-right: 0; border-color: var(--side); }
 /* Labels of y are in the margin, so that curves start at the left edge. */
 .compare-plot {
@@ -157,7 +158,7 @@ export const compare = `
 }
 .compare-totals tr[hidden] { display: none; }
 .compare-totals .compare-fold td { padding-left: 12px; }
-.compare-recording { border-bottom: 1px solid var(--line); }
+.compare-recording { border-bottom: 1px solid var(--line); table-layout: fixed; }
 .compare-totals .compare-recording :is(td, tbody th) {
   height: auto;
   padding-block: 3px;
@@ -211,6 +212,7 @@ export const compare = `
 @container (width < 1120px) {
   .compare-x[data-last="true"] { display: none; }
   .compare-body { grid-template: 240px max-content 340px / minmax(0, 1fr); overflow: auto; }
+  .compare-body[data-picture="tree"] { grid-template-rows: 340px max-content 340px; }
   .compare-totals { border-right: 0; border-bottom: 1px solid var(--line); overflow: auto hidden; }
 }
 @container (width < 560px) {

@@ -188,8 +188,9 @@ button.mark::after { pointer-events: auto; }
   text-overflow: ellipsis;
   white-space: pre;
 }
+.flame-name:has(> .flame-weight) > span:first-child { flex: 0 1 auto; min-width: 32px; }
 .flame-name > .flame-place {
-  flex: 0 1 auto;
+  flex: 0 1000 auto;
   min-width: 0;
   font: 400 var(--small) / 20px var(--mono);
 }

@@ -5,6 +5,7 @@ import { effect, type Signal, signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { stopAll } from "../client/resource.js";
 import type { ComparedFlame, FlameBox } from "../generated/protocol.js";
+import { PictureSwitch } from "./compare-parts.js";
 import { ComparePlot, type DrawableTree } from "./compare-plot.js";
 import type { Comparing } from "./comparing.js";
 import { Toggle } from "./controls.js";
@@ -69,6 +70,7 @@ export function CompareFlame({
   return (
     <section class="compare-flame" aria-label="Flame graph of both sides">
       <div class="toolbar">
+        <PictureSwitch comparing={comparing} />
         <fieldset class="segmented small">
           <legend class="visually-hidden">Widths</legend>
           {([false, true] as const).map((ofA) => (
@@ -112,7 +114,17 @@ export function CompareFlame({
           <span data-testid="compare-flame-text" data-value={flame?.info.total.raw}>
             {flame?.text}
           </span>
-          {flame?.missing && <span class="compare-missing"> · {flame.missing}</span>}
+          {flame?.missing && (
+            <span
+              class="compare-missing"
+              data-testid="compare-missing"
+              data-value={flame.missing.raw}
+              title={flame.missing.exact}
+            >
+              {" "}
+              · {flame.missing.text}
+            </span>
+          )}
         </span>
       </nav>
       <FlameArea

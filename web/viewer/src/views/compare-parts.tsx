@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import type { ComparedCurves, ComparedRow, ComparedSetting } from "../generated/protocol.js";
 import { COMPARED } from "../generated/protocol.js";
+import type { Comparing, Picture } from "./comparing.js";
 
 /** The settings that differ, then steps and inputs. */
 export function Recording({ rows }: { rows: readonly ComparedSetting[] }) {
@@ -82,11 +83,39 @@ function Total({ row, hidden = false }: { row: ComparedRow; hidden?: boolean }) 
   );
 }
 
+const PICTURES: readonly (readonly [Picture, string, string])[] = [
+  ["curves", "over time", "Both curves on one axis"],
+  ["tree", "flame graph", "Call stacks of both: red grew, blue shrank"],
+];
+
+/** Chooses the picture above the tables. */
+export function PictureSwitch({ comparing }: { comparing: Comparing }) {
+  return (
+    <fieldset class="segmented small" aria-label="Picture">
+      {PICTURES.map(([picture, label, title]) => (
+        <button
+          key={picture}
+          type="button"
+          aria-pressed={comparing.picture.value === picture}
+          title={title}
+          onClick={() => {
+            comparing.picture.value = picture;
+          }}
+        >
+          {label}
+        </button>
+      ))}
+    </fieldset>
+  );
+}
+
 export function Curves({
+  comparing,
   curves,
   text,
   peaks,
 }: {
+  comparing: Comparing;
   curves: ComparedCurves;
   text: string;
   peaks: [string, string];
@@ -95,6 +124,7 @@ export function Curves({
   return (
     <figure class="compare-curves">
       <figcaption>
+        <PictureSwitch comparing={comparing} />
         <span data-testid="compare-text">{text}</span>
         <span class="legend">
           {(["A", "B"] as const).map((side, index) => (

@@ -11,7 +11,7 @@ import { OpenButton } from "../ui/open-button.js";
 import { CompareFlame } from "./compare-flame.js";
 import { Curves, Group, Recording } from "./compare-parts.js";
 import { Stacks } from "./compare-stacks.js";
-import type { Comparing, Picture } from "./comparing.js";
+import type { Comparing } from "./comparing.js";
 import { Choice } from "./controls.js";
 import type { ViewProperties } from "./ui.js";
 import type { ViewUses } from "./workspace.js";
@@ -67,7 +67,6 @@ export function Compare({ runs, loader, shown, ...owners }: CompareProperties) {
           options={BANDS}
           testid="compare-band"
         />
-        <PictureSwitch comparing={comparing} />
         {comparing.picture.value === "curves" && (
           <AlignSwitch comparing={comparing} comparison={comparison} />
         )}
@@ -161,31 +160,6 @@ function Side({ name, use, rows, chosen, choose }: SideProperties) {
   );
 }
 
-const PICTURES: readonly (readonly [Picture, string, string])[] = [
-  ["curves", "over time", "Both curves on one axis"],
-  ["tree", "flame graph", "Call stacks of both: red grew, blue shrank"],
-];
-
-function PictureSwitch({ comparing }: { comparing: Comparing }) {
-  return (
-    <fieldset class="segmented small" aria-label="Picture">
-      {PICTURES.map(([picture, label, title]) => (
-        <button
-          key={picture}
-          type="button"
-          aria-pressed={comparing.picture.value === picture}
-          title={title}
-          onClick={() => {
-            comparing.picture.value = picture;
-          }}
-        >
-          {label}
-        </button>
-      ))}
-    </fieldset>
-  );
-}
-
 const ALIGNS = { event: "event", time: "time", step: "step" } as const;
 
 function AlignSwitch({
@@ -255,7 +229,12 @@ function Both({ comparison, ...owners }: BothProperties) {
   return (
     <div class="compare-body" data-picture={comparing.picture.value}>
       {comparing.picture.value === "curves" ? (
-        <Curves curves={shownCurves(comparing, comparison)} text={text} peaks={comparison.peaks} />
+        <Curves
+          comparing={comparing}
+          curves={shownCurves(comparing, comparison)}
+          text={text}
+          peaks={comparison.peaks}
+        />
       ) : (
         <CompareFlame {...owners} />
       )}

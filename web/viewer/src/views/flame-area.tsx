@@ -15,8 +15,9 @@ import { type Box, Overlay, placed } from "./overlay.js";
 
 /** Narrower nodes have no name, in CSS pixels. */
 export const MIN_NAME_WIDTH = 28;
-/** Narrower nodes have a name without its weight, in CSS pixels. */
-const MIN_WEIGHT_WIDTH = 170;
+/** Room for a name beside its weight, and for each character of the weight, in CSS pixels. */
+const NAME_WIDTH = 76;
+const CHARACTER_WIDTH = 6.5;
 
 interface NodeBox extends Box {
   box: FlameBox;
@@ -102,7 +103,7 @@ export function FlameArea<P extends CanvasPlot<Tip>>(properties: FlameAreaProper
             >
               <span>{box.text}</span>
               {box.place && <span class="flame-place"> {box.place}</span>}
-              {place.width >= MIN_WEIGHT_WIDTH && (
+              {place.width >= NAME_WIDTH + box.weight.length * CHARACTER_WIDTH && (
                 <span class="flame-weight" aria-hidden="true">
                   {box.weight}
                 </span>

@@ -137,8 +137,11 @@ impl Compared {
         };
         let total = Bytes(u64::try_from(tree.nodes[root].total).unwrap_or(u64::MAX));
         let missing = match graph.missing() {
-            0 => String::new(),
-            bytes => format!("Not drawn: {} that only {other} holds", Bytes(bytes)),
+            0 => None,
+            bytes => Some(Quantity {
+                text: format!("Not drawn: {} that only {other} holds", Bytes(bytes)),
+                ..Quantity::bytes(Bytes(bytes))
+            }),
         };
         let levels = -(Color::LEVELS as i8)..=Color::LEVELS as i8;
         ComparedFlame {
