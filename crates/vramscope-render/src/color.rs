@@ -4,8 +4,8 @@
 ///
 /// Bits 0 to 7 are the hue (256 steps on the OKLCH wheel), and bits 8 and 9 the lightness step.
 /// Words from 1024 on are fixed colors: [`Color::category`], [`Color::ramp`], [`Color::site`],
-/// [`Color::difference`], and those of states and lines. The only other color is [`Color::NO_STACK`]. Bit 16 is a hatch:
-/// [`Color::hatched`].
+/// [`Color::difference`], and those of states and lines. The only other color is
+/// [`Color::NO_STACK`]. Bit 16 is a hatch: [`Color::hatched`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct Color(u32);
@@ -76,8 +76,8 @@ impl Color {
         Self(FIRST_FIXED + Self::CATEGORIES + Self::RAMP + index)
     }
 
-    /// A step of a comparison, from much less (-4, blue) over equal (0, gray) to much more (4, red).
-    /// Other levels give the nearest.
+    /// A step of a comparison, from much less (-4, blue) over equal (0, gray) to much more (4,
+    /// red). Other levels give the nearest.
     pub const fn difference(level: i8) -> Self {
         let most = Self::LEVELS as i8;
         let level = if level > most {

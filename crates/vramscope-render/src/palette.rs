@@ -88,8 +88,8 @@ fn ramp(theme: Theme, position: f64) -> Rgba {
     srgb(at(0), at(1), at(2))
 }
 
-/// The color of a step of a comparison: blue for less, red for more. Chroma grows with the step, and
-/// the lightness moves away from that of "equal", so that it shows without hues, too.
+/// The color of a step of a comparison: blue for less, red for more. Chroma grows with the step,
+/// and the lightness moves away from that of "equal", so that it shows without hues, too.
 fn difference(theme: Theme, level: i8) -> Rgba {
     let share = f64::from(level.unsigned_abs()) / f64::from(Color::LEVELS);
     let ([lightness, chroma, hue], strongest) = match (theme, level.signum()) {

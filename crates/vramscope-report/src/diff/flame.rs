@@ -134,7 +134,8 @@ impl DiffFlame {
             .map_or_else(|| self.name_without_frame(node).to_owned(), FrameRecord::label)
     }
 
-    /// The nodes in depth-first order from the root. Children are sorted by their bytes in one side.
+    /// The nodes in depth-first order from the root. Children are sorted by their bytes in one
+    /// side.
     pub fn nodes(&self) -> Vec<DiffNode> {
         let node = |(index, node): (u32, &vramscope_analysis::FlameNode)| {
             let frame = self.frame(index).cloned().unwrap_or_else(|| FrameRecord {
