@@ -58,53 +58,12 @@ impl Flame {
         path_of: &mut PathOf<'_>,
         budget: &mut Budget,
     ) -> Self {
-        let root = FlameNode {
-            frame: None,
-            no_stack: None,
-            is_of_free: false,
-            parent: 0,
-            depth: 0,
-            own: 0,
-            total: 0,
-            blocks: 0,
-        };
-        let mut nodes = vec![root];
-        let mut leaves = Vec::with_capacity(shares.len());
-        let mut children: FxHashMap<(u32, Option<FrameId>, NodeKind), u32> = FxHashMap::default();
-        let mut path: Vec<Option<FrameId>> = Vec::new();
+        let mut tree = Tree::new(shares.len());
         for share in shares {
-            path.clear();
-            path_of(share, &mut path);
-            if path.is_empty() {
-                path.push(None);
-            }
-            let mut at = 0u32;
-            add(&mut nodes[0], share);
-            for &frame in &path {
-                let depth = nodes[at as usize].depth + 1;
-                // Stacks of frees get their own nodes: they do not show where a block was
-                // allocated.
-                let kind = (share.is_of_free, share.no_stack);
-                at = *children.entry((at, frame, kind)).or_insert_with(|| {
-                    nodes.push(FlameNode {
-                        frame,
-                        no_stack: kind.1,
-                        is_of_free: kind.0,
-                        parent: at,
-                        depth,
-                        own: 0,
-                        total: 0,
-                        blocks: 0,
-                    });
-                    nodes.len() as u32 - 1
-                });
-                add(&mut nodes[at as usize], share);
-            }
-            nodes[at as usize].own += share.weight;
-            leaves.push(at);
-            budget.charge(4 * path.len() as u64).await;
+            let frames = tree.add(share, path_of);
+            budget.charge(4 * frames).await;
         }
-        in_order(&nodes, leaves, budget).await
+        in_order(&tree.nodes, tree.leaves, budget).await
     }
 
     /// Indices of a node's children, largest first.
@@ -119,6 +78,70 @@ impl Flame {
 
 /// Whether the stacks are stacks of frees, and why there are none.
 type NodeKind = (bool, Option<NoStack>);
+
+/// A tree in the order in which nodes were found.
+struct Tree {
+    nodes: Vec<FlameNode>,
+    leaves: Vec<u32>,
+    children: FxHashMap<(u32, Option<FrameId>, NodeKind), u32>,
+    /// Scratch space.
+    path: Vec<Option<FrameId>>,
+}
+
+impl Tree {
+    fn new(shares: usize) -> Self {
+        let root = FlameNode {
+            frame: None,
+            no_stack: None,
+            is_of_free: false,
+            parent: 0,
+            depth: 0,
+            own: 0,
+            total: 0,
+            blocks: 0,
+        };
+        Self {
+            nodes: vec![root],
+            leaves: Vec::with_capacity(shares),
+            children: FxHashMap::default(),
+            path: Vec::new(),
+        }
+    }
+
+    /// Adds a share. Returns the number of its frames.
+    fn add(&mut self, share: &Share, path_of: &mut PathOf<'_>) -> u64 {
+        let Self { nodes, leaves, children, path } = self;
+        path.clear();
+        path_of(share, path);
+        if path.is_empty() {
+            path.push(None);
+        }
+        let mut at = 0u32;
+        add(&mut nodes[0], share);
+        for &frame in path.iter() {
+            let depth = nodes[at as usize].depth + 1;
+            // Stacks of frees get their own nodes: they do not show where a block was allocated.
+            let kind = (share.is_of_free, share.no_stack);
+            at = *children.entry((at, frame, kind)).or_insert_with(|| {
+                nodes.push(FlameNode {
+                    frame,
+                    no_stack: kind.1,
+                    is_of_free: kind.0,
+                    parent: at,
+                    depth,
+                    own: 0,
+                    total: 0,
+                    blocks: 0,
+                });
+                nodes.len() as u32 - 1
+            });
+            add(&mut nodes[at as usize], share);
+        }
+        nodes[at as usize].own += share.weight;
+        leaves.push(at);
+        path.len() as u64
+    }
+}
 
 fn add(node: &mut FlameNode, share: &Share) {
     node.total += share.weight;

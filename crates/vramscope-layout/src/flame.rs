@@ -153,13 +153,12 @@ impl FlameRows {
             let [left, right] = self.span(flame, node).map(|x| x as f64);
             right > left && right - left >= min_width && right >= x[0] && left <= x[1]
         };
-        let root = self.root();
         let mut nodes: Vec<u32> = self.path().iter().copied().filter(|&n| is_shown(n)).collect();
-        let mut row: Vec<u32> = if is_shown(root) { vec![root] } else { Vec::new() };
-        while !row.is_empty() && nodes.len() < most {
-            row =
-                row.iter().flat_map(|&node| self.children(node)).filter(|&n| is_shown(n)).collect();
-            nodes.extend(&row);
+        // The root is the last of the path. The nodes after it are in order of their rows.
+        let mut at = nodes.len().saturating_sub(1);
+        while at < nodes.len() && nodes.len() < most {
+            nodes.extend(self.children(nodes[at]).filter(|&n| is_shown(n)));
+            at += 1;
         }
         nodes.truncate(most);
         nodes
@@ -167,11 +166,11 @@ impl FlameRows {
 
     /// The strips of a cell, in the colors of their nodes. The cell's slots are units of the x
     /// axis. The block number of a strip is its node.
-    pub fn strips(&self, flame: &Flame, cell: Cell, color: impl Fn(u32) -> Color) -> Strips {
+    pub fn strips(&self, flame: &Flame, cell: Cell, color: &dyn Fn(u32) -> Color) -> Strips {
         // Nodes narrower than half a column are merged.
         let mut min_columns = 0.5;
         loop {
-            if let Some(strips) = self.try_strips(flame, cell, min_columns, &color) {
+            if let Some(strips) = self.try_strips(flame, cell, min_columns, color) {
                 return strips;
             }
             min_columns *= 2.0;
@@ -185,7 +184,7 @@ impl FlameRows {
         flame: &Flame,
         cell: Cell,
         min_columns: f64,
-        color: &impl Fn(u32) -> Color,
+        color: &dyn Fn(u32) -> Color,
     ) -> Option<Strips> {
         // When rows are lower than half a row of the cell, only every `every`th row is drawn. Its
         // strips cover the rows below it, too.
@@ -271,7 +270,7 @@ impl Painter<'_> {
         node: u32,
         x: [f64; 2],
         bucket: f64,
-        color: &impl Fn(u32) -> Color,
+        color: &dyn Fn(u32) -> Color,
     ) {
         let row = (self.flame.nodes[node as usize].depth / self.every) as usize;
         if self.runs.len() <= row {
@@ -293,7 +292,7 @@ impl Painter<'_> {
         }
     }
 
-    fn flush(&mut self, rows: &FlameRows, row: usize, color: &impl Fn(u32) -> Color) {
+    fn flush(&mut self, rows: &FlameRows, row: usize, color: &dyn Fn(u32) -> Color) {
         if let Some(run) = self.runs[row].take() {
             self.push_strip(rows, run.node, run.x, run.merged, color(run.node));
         }

@@ -533,7 +533,7 @@ fn flame_children_lie_within_parents_and_strips_do_not_overlap() {
                         (fit.saturating_sub(kx_less), u64::from(rows.rows() * ROW) >> ky);
                     let cell =
                         Cell { kx, ky, slot: 0, columns: 256, low: 0, rows: height as u32 + 1 };
-                    let strips = rows.strips(&flame, cell, |node| Color::new(node as u8, 0));
+                    let strips = rows.strips(&flame, cell, &|node| Color::new(node as u8, 0));
                     assert!(strips.len() <= STRIP_BUDGET, "{name}");
                     assert_eq!(strips.is_empty(), rows.extent(&flame) == 0, "{name}");
                     let mut order: Vec<usize> = (0..strips.len()).collect();

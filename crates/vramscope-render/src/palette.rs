@@ -96,9 +96,9 @@ fn difference(theme: Theme, level: i8) -> Rgba {
         (Theme::Dark, 0) => ([0.60, 0.008, 255.0], 0.60),
         (Theme::Dark, 1) => ([0.66, 0.17, 25.0], 0.70),
         (Theme::Dark, _) => ([0.66, 0.14, 250.0], 0.70),
-        (Theme::Light, 0) => ([0.82, 0.006, 255.0], 0.82),
-        (Theme::Light, 1) => ([0.82, 0.18, 25.0], 0.68),
-        (Theme::Light, _) => ([0.82, 0.15, 250.0], 0.67),
+        (Theme::Light, 0) => ([0.81, 0.006, 255.0], 0.81),
+        (Theme::Light, 1) => ([0.81, 0.18, 25.0], 0.68),
+        (Theme::Light, _) => ([0.81, 0.15, 250.0], 0.67),
     };
     srgb(lightness + (strongest - lightness) * share, chroma * (0.15 + 0.85 * share), hue)
 }
@@ -187,8 +187,9 @@ impl Palette {
         entries.extend(sites(theme).map(|[l, c, h]| srgb(l, c, h)));
         entries.extend(states_and_lines(theme).map(|[l, c, h]| srgb(l, c, h)));
         entries.push(Surfaces::new(theme).ground);
-        let levels = -(Color::LEVELS as i8)..=Color::LEVELS as i8;
-        entries.extend(levels.map(|level| difference(theme, level)));
+        for level in -(Color::LEVELS as i8)..=Color::LEVELS as i8 {
+            entries.push(difference(theme, level));
+        }
         let (lightness, chroma, hue) = gray(theme);
         entries.resize(PALETTE_LEN, srgb(lightness, chroma, hue));
         Self { entries }

@@ -205,7 +205,7 @@ impl Compared {
     pub(super) fn tiles(&mut self, spec: &ComparedTree, tiles: &[TileKey]) -> Vec<ComparedTile> {
         let graph = self.graph(spec);
         let tile = |&key: &TileKey| {
-            let strips = graph.rows.strips(&graph.flame.tree, cell(key), |node| graph.color(node));
+            let strips = graph.rows.strips(&graph.flame.tree, cell(key), &|node| graph.color(node));
             ComparedTile {
                 key,
                 positions: strips.positions.into_iter().flatten().collect(),

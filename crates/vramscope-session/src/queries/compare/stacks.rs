@@ -142,16 +142,15 @@ pub(super) fn change_card(
 ) -> DetailCard {
     let change = Quantity::change_of_bytes(bytes.change);
     let mut card = detail_card("Change", change, rows, "", Vec::new());
-    let frame = |f: &FrameRecord<'_>| {
-        card.copy.push_str(&format!("  {}  {}:{}\n", f.name, f.file, f.line));
-        FrameRow {
-            name: f.name.to_string(),
-            function: text::short_name(&f.name),
-            file: f.file.to_string(),
-            line: f.line,
-            place: text::place(&f.file, f.line),
-            framework: f.is_framework(),
-        }
+    let line = |f: &&FrameRecord<'_>| format!("  {}  {}:{}\n", f.name, f.file, f.line);
+    card.copy.extend(frames.iter().map(line));
+    let frame = |f: &FrameRecord<'_>| FrameRow {
+        name: f.name.to_string(),
+        function: text::short_name(&f.name),
+        file: f.file.to_string(),
+        line: f.line,
+        place: text::place(&f.file, f.line),
+        framework: f.is_framework(),
     };
     let frames = frames.iter().copied().map(frame).collect();
     card.stack = Some(StackDetail { frames, note });

@@ -143,7 +143,7 @@ impl Graph {
 
     /// The strips of a cell.
     pub(crate) fn strips(&self, cell: Cell) -> Strips {
-        self.rows.strips(&self.tree, cell, |node| self.colors[node as usize])
+        self.rows.strips(&self.tree, cell, &|node| self.colors[node as usize])
     }
 
     /// The frame of a node; `None` for the root, and for nodes that stand for no frame.
