@@ -1,7 +1,9 @@
 //! Replays the fuzz corpus and the hand-made files of `test_data/` on stable Rust.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use vramscope_fuzz::{Compared, are_equal, compare_readings};
 
 fn files(folder: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -50,4 +52,81 @@ fn hand_made_files_hold_invariants() {
             vramscope_fuzz::load(&bytes);
         }
     }
+}
+
+#[test]
+fn reference_corpus_holds_invariants() {
+    replay("fuzz/reference", vramscope_fuzz::reference);
+    replay("fuzz/load", vramscope_fuzz::reference);
+}
+
+/// The pickle in a file, unpacked. Empty for other files.
+fn pickle_of(path: &Path) -> Vec<u8> {
+    let bytes = fs::read(path).expect("a file");
+    let mut unpacked = Vec::new();
+    match path.to_string_lossy() {
+        name if name.ends_with(".pickle") => bytes,
+        name if name.ends_with(".pickle.gz") => {
+            let mut gzip = flate2::read::MultiGzDecoder::new(&bytes[..]);
+            gzip.read_to_end(&mut unpacked).expect("a gzip file");
+            unpacked
+        }
+        _ => unpacked,
+    }
+}
+
+/// The reference reads what the recorders wrote, and agrees with the reader. The files of `what_if`
+/// have the forms of the others.
+#[test]
+fn recorded_files_are_read_as_the_reference_reads_them() {
+    let folders = ["recorded", "truth", "sites", "findings", "protocols", "scenarios"];
+    let mut equal = 0;
+    for path in folders.into_iter().flat_map(files) {
+        let bytes = pickle_of(&path);
+        if bytes.is_empty() {
+            continue;
+        }
+        assert_eq!(compare_readings(&bytes, 1 << 16), Compared::Equal, "{}", path.display());
+        equal += 1;
+    }
+    assert!(equal > 60, "{equal} files");
+}
+
+/// Odd forms of a file are equal to it for the reference, as they are for Python. The reader gives
+/// equal tables, or refuses what changes late, or says that nothing is exact.
+#[test]
+fn odd_forms_are_read_as_the_reference_reads_them() {
+    let mut counts = [0; 3];
+    for path in files("odd") {
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let [folder, plain, _] = name.split("__").collect::<Vec<_>>()[..] else { panic!("{name}") };
+        let plain = path.with_file_name(format!("../{folder}/{plain}.pickle"));
+        let (odd, plain) = (pickle_of(&path), fs::read(plain).expect("the plain file"));
+        assert_eq!(are_equal(&odd, &plain), Some(true), "{name}");
+        counts[match compare_readings(&odd, 61) {
+            Compared::Equal => 0,
+            Compared::Estimate => 1,
+            Compared::Refused(message) => {
+                assert!(message.contains("after it was used"), "{name}: {message}");
+                2
+            }
+            Compared::Unread(reason) => panic!("{name}: {reason}"),
+        }] += 1;
+    }
+    assert!(counts[0] > counts[1] + counts[2], "{counts:?}");
+}
+
+/// Edge cases are equal, or estimates that say so.
+#[test]
+fn edge_cases_are_read_as_the_reference_reads_them() {
+    let mut counts = [0; 4];
+    for path in ["edge", "damaged", "hostile"].into_iter().flat_map(files) {
+        counts[match compare_readings(&pickle_of(&path), 7) {
+            Compared::Equal => 0,
+            Compared::Estimate => 1,
+            Compared::Refused(_) => 2,
+            Compared::Unread(_) => 3,
+        }] += 1;
+    }
+    assert!(counts[0] > 30 && counts[0] > counts[3], "{counts:?}");
 }

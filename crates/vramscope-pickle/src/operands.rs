@@ -44,10 +44,15 @@ impl<'a> Operands<'a> {
 
     /// The text up to the next newline, without a carriage return before it.
     pub(crate) fn line(&mut self) -> Result<&'a [u8], MissingBytes> {
+        let line = self.whole_line()?;
+        Ok(line.strip_suffix(b"\r").unwrap_or(line))
+    }
+
+    /// The text up to the next newline.
+    pub(crate) fn whole_line(&mut self) -> Result<&'a [u8], MissingBytes> {
         let rest = self.bytes.get(self.pos..).unwrap_or_default();
         let end = memchr::memchr(b'\n', rest).ok_or(MissingBytes(UNTIL_NEWLINE))?;
         self.pos += end + 1;
-        let line = &rest[..end];
-        Ok(line.strip_suffix(b"\r").unwrap_or(line))
+        Ok(&rest[..end])
     }
 }

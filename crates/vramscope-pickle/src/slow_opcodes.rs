@@ -1,7 +1,7 @@
 //! Infrequent opcodes: those of protocols 0 and 1, and those that build objects of classes.
 
 use crate::error::{ByteOffset, PickleError};
-use crate::heap::Oddity;
+use crate::heap::{Heap, Oddity};
 use crate::machine::{Halt, Machine, stack};
 use crate::opcode as op;
 use crate::operands::Operands;
@@ -24,13 +24,13 @@ impl<S: Sink> Machine<S> {
                 b"00" => self.stack.push(Value::bool(false)),
                 b"01" => self.stack.push(Value::bool(true)),
                 line => {
-                    let i = text::decimal(line, at)?;
+                    let i = text::literal(line, at)?;
                     self.push_text_int(i, at);
                 }
             },
             op::LONG => {
                 let line = operands.line()?;
-                let i = text::decimal(line.strip_suffix(b"L").unwrap_or(line), at)?;
+                let i = text::literal(line.strip_suffix(b"L").unwrap_or(line), at)?;
                 self.push_text_int(i, at);
             }
             op::FLOAT => {
@@ -43,7 +43,7 @@ impl<S: Sink> Machine<S> {
                 self.push_str(&s);
             }
             op::UNICODE => {
-                let s = text::raw_unicode_escape(operands.line()?, at)?;
+                let s = text::raw_unicode_escape(operands.whole_line()?, at)?;
                 self.push_str(&s);
             }
             op::GET => {
@@ -82,12 +82,14 @@ impl<S: Sink> Machine<S> {
             op::REDUCE | op::NEWOBJ => {
                 let args = self.pop("REDUCE", at)?;
                 let class = self.pop("REDUCE", at)?;
+                let args = Arguments::new(&self.heap, self.heap.items(args));
                 self.call(class, args, at);
             }
             op::NEWOBJ_EX => {
                 self.pop("NEWOBJ_EX", at)?;
                 let args = self.pop("NEWOBJ_EX", at)?;
                 let class = self.pop("NEWOBJ_EX", at)?;
+                let args = Arguments::new(&self.heap, self.heap.items(args));
                 self.call(class, args, at);
             }
             op::BUILD => {
@@ -99,17 +101,19 @@ impl<S: Sink> Machine<S> {
                 let module = operands.line()?;
                 let name = operands.line()?;
                 let from = self.pop_mark("INST", at)?;
+                let args = self.arguments(from);
                 self.stack.truncate(from);
                 self.push_class(module, name);
                 let class = self.pop("INST", at)?;
-                self.call(class, Value::NONE, at);
+                self.call(class, args, at);
             }
             op::OBJ => {
                 let from = self.pop_mark("OBJ", at)?;
                 let class =
                     *self.stack.get(from).ok_or(stack("OBJ", "a class after its mark", at))?;
+                let args = self.arguments(from + 1);
                 self.stack.truncate(from);
-                self.call(class, Value::NONE, at);
+                self.call(class, args, at);
             }
             op::EMPTY_SET => self.push_opaque("set", at),
             op::FROZENSET => {
@@ -170,32 +174,27 @@ impl<S: Sink> Machine<S> {
         self.stack.push(Value::opaque(name));
     }
 
+    /// The arguments from stack index `from` on.
+    fn arguments(&self, from: usize) -> Arguments {
+        Arguments::new(&self.heap, self.stack.get(from..).unwrap_or_default())
+    }
+
     /// Pushes the result of calling `class`. Nothing is called: known dict and list types without
     /// content become empty dicts and lists, TorchScript's type tags are unwrapped, and everything
     /// else stays closed.
-    fn call(&mut self, class: Value, args: Value, at: ByteOffset) {
+    fn call(&mut self, class: Value, args: Arguments, at: ByteOffset) {
         let name = match class.kind() {
             Kind::Class(name) | Kind::Opaque(name) => name,
             _ => self.heap.strings.intern(b"a call of something other than a class"),
         };
-        let args = self.heap.items(args);
-        // A default factory, no limit of length, or an empty container.
-        let is_empty = args.iter().all(|&arg| match arg.kind() {
-            Kind::None | Kind::Class(_) => true,
-            Kind::List(_) | Kind::Dict(_) | Kind::Tuple(_) => {
-                arg == self.heap.resolve(arg) && self.heap.items(arg).is_empty()
-            }
-            _ => false,
-        });
         let value = match self.heap.strings.bytes(name) {
             b"collections.OrderedDict" | b"collections.defaultdict" | b"builtins.dict"
-                if is_empty =>
+                if args.are_empty =>
             {
                 self.heap.new_dict()
             }
-            b"collections.deque" | b"builtins.list" if is_empty => self.heap.new_list(),
-            b"torch.jit._pickle.restore_type_tag" if !args.is_empty() => {
-                let inner = args[0];
+            b"collections.deque" | b"builtins.list" if args.are_empty => self.heap.new_list(),
+            b"torch.jit._pickle.restore_type_tag" if let Some(inner) = args.first => {
                 // The arguments still hold it.
                 self.heap.share(inner, || false);
                 inner
@@ -206,5 +205,26 @@ impl<S: Sink> Machine<S> {
             }
         };
         self.stack.push(value);
+    }
+}
+
+/// What counts of the arguments of a call.
+#[derive(Clone, Copy)]
+struct Arguments {
+    /// Whether there is nothing but default factories, limits of length and empty containers.
+    are_empty: bool,
+    first: Option<Value>,
+}
+
+impl Arguments {
+    fn new(heap: &Heap, args: &[Value]) -> Self {
+        let are_empty = args.iter().all(|&arg| match arg.kind() {
+            Kind::None | Kind::Class(_) => true,
+            Kind::List(_) | Kind::Dict(_) | Kind::Tuple(_) => {
+                arg == heap.resolve(arg) && heap.items(arg).is_empty()
+            }
+            _ => false,
+        });
+        Self { are_empty, first: args.first().copied() }
     }
 }

@@ -16,6 +16,15 @@ pub(crate) fn decimal(line: &[u8], at: ByteOffset) -> Result<Option<i128>, Pickl
     Ok(std::str::from_utf8(line).ok().and_then(|s| s.parse().ok()))
 }
 
+/// An integer as Python's source has it, where a leading zero is an error or means octal.
+pub(crate) fn literal(line: &[u8], at: ByteOffset) -> Result<Option<i128>, PickleError> {
+    let digits = line.strip_prefix(b"-").unwrap_or(line);
+    if digits.starts_with(b"0") && digits.iter().any(|&b| b != b'0') {
+        return Err(text_error("a decimal integer without leading zeros", at));
+    }
+    decimal(line, at)
+}
+
 pub(crate) fn index(line: &[u8], at: ByteOffset) -> Result<u32, PickleError> {
     let number = decimal(line, at)?;
     number.and_then(|i| u32::try_from(i).ok()).ok_or(text_error("a memo index below 2^32", at))
@@ -46,7 +55,8 @@ pub(crate) fn quoted(line: &[u8], at: ByteOffset) -> Result<Vec<u8>, PickleError
             continue;
         }
         let escape = *rest.next().ok_or(text_error("an escaped character", at))?;
-        out.push(match escape {
+        let byte = match escape {
+            b'\\' | b'\'' | b'"' => escape,
             b'n' => b'\n',
             b't' => b'\t',
             b'r' => b'\r',
@@ -62,8 +72,22 @@ pub(crate) fn quoted(line: &[u8], at: ByteOffset) -> Result<Vec<u8>, PickleError
                 };
                 (high * 16 + low) as u8
             }
-            other => other,
-        });
+            b'0'..=b'7' => {
+                let mut code = u32::from(escape - b'0');
+                for _ in 0..2 {
+                    let Some(&digit @ b'0'..=b'7') = rest.as_slice().first() else { break };
+                    code = code * 8 + u32::from(digit - b'0');
+                    rest.next();
+                }
+                code as u8
+            }
+            // Python keeps an escape that it does not know.
+            other => {
+                out.push(b'\\');
+                other
+            }
+        };
+        out.push(byte);
     }
     Ok(out)
 }
@@ -79,6 +103,13 @@ pub(crate) fn raw_unicode_escape(line: &[u8], at: ByteOffset) -> Result<Vec<u8>,
         let digits = match (b, rest.first()) {
             (b'\\', Some(b'u')) => 4,
             (b'\\', Some(b'U')) => 8,
+            (b'\\', Some(&other)) => {
+                // A backslash after a backslash begins no escape.
+                push_code(&mut out, u32::from(b));
+                push_code(&mut out, u32::from(other));
+                rest = &rest[1..];
+                continue;
+            }
             _ => {
                 push_code(&mut out, u32::from(b));
                 continue;
@@ -110,6 +141,7 @@ mod tests {
     #[test]
     fn escapes_are_decoded() {
         assert_eq!(quoted(br"'a\x41\n\\'", 0), Ok(b"aA\n\\".to_vec()));
+        assert_eq!(quoted(br"'\101\7\q\''", 0), Ok(b"A\x07\\q'".to_vec()));
         assert!(quoted(b"'a", 0).is_err());
         assert!(quoted(b"'", 0).is_err());
         assert_eq!(
@@ -123,6 +155,7 @@ mod tests {
                 .collect())
         );
         assert!(raw_unicode_escape(br"\u12", 0).is_err());
+        assert_eq!(raw_unicode_escape(br"\\u0041\", 0), Ok(br"\\u0041\".to_vec()));
         assert_eq!(raw_unicode_escape(b"\xe9", 0), Ok("é".as_bytes().to_vec()));
     }
 
@@ -132,6 +165,10 @@ mod tests {
         assert_eq!(decimal(&[b'9'; 60], 0), Ok(None));
         assert!(decimal(b"1x", 0).is_err());
         assert!(decimal(b"-", 0).is_err());
+        assert!(literal(b"010", 0).is_err() && literal(b"-01", 0).is_err());
+        assert_eq!(literal(b"-100", 0), Ok(Some(-100)));
+        assert_eq!(literal(b"000", 0), Ok(Some(0)));
+        assert_eq!(index(b"010", 0), Ok(10));
         assert!(index(b"4294967296", 0).is_err());
     }
 }

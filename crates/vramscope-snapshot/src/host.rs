@@ -24,14 +24,18 @@ pub(crate) fn device(
     });
     let start = segments.len();
     if let Some(value) = listed {
-        let rows = tables.rows(heap, value, ext::SEGMENT);
-        for row in rows {
-            let segment = tables.segments[row as usize].clone();
-            segments.push(with_block(segment, &mut tables.blocks));
+        let kind = tables.list_kind(heap, value);
+        if kind != Some(ext::BLOCK) {
+            for row in tables.rows(heap, value, ext::SEGMENT) {
+                let segment = tables.segments[row as usize].clone();
+                segments.push(with_block(segment, &mut tables.blocks));
+            }
         }
         // A dict without a key of segments is read as a block.
-        let rows = tables.rows(heap, value, ext::BLOCK);
-        segments.extend(rows.map(|row| around(&tables.blocks[row as usize], row)));
+        if kind.is_none_or(|kind| kind == ext::BLOCK) {
+            let rows = tables.rows(heap, value, ext::BLOCK);
+            segments.extend(rows.map(|row| around(&tables.blocks[row as usize], row)));
+        }
     }
     segments[start..].iter_mut().for_each(|segment| segment.device = HOST);
     crate::segments::sort(&mut segments[start..]);

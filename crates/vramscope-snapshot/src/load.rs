@@ -12,6 +12,7 @@ use crate::segments::Segment;
 use crate::snapshot::{Device, DeviceKind, Excerpt, Snapshot, UsedCounts};
 use crate::source::{Options, has_snapshot_key};
 use crate::tables::{Tables, ext};
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use vramscope_pickle::{Heap, Kind, MemoryUse, Oddity, Parser, StrId, Value};
@@ -237,6 +238,10 @@ pub(crate) fn build(
         return Err(LoadError::NotASnapshot { found: describe(&heap, root) });
     }
     let mut traces: Vec<(Range<u32>, Option<Excerpt>)> = Vec::new();
+    if let Some(value) = roots.traces.filter(|list| matches!(list.kind(), Kind::Ext(..))) {
+        // A list of events, not of traces.
+        tables.warn_stray(&heap, value, None);
+    }
     for value in roots.traces.map_or(Vec::new(), |v| heap.items(v).to_vec()) {
         let rows = tables.rows(&mut heap, value, ext::EVENT);
         traces.push((rows, tables.excerpt(heap.resolve(value))));
@@ -244,10 +249,11 @@ pub(crate) fn build(
     let annotations =
         roots.annotations.map_or(0..0, |v| tables.rows(&mut heap, v, ext::ANNOTATION));
     let host = [roots.host_segments, roots.host_traces];
-    let mut settings = Vec::new();
+    let mut settings = Flattened { heap: &heap, out: Vec::new(), seen: 0 };
     for (prefix, value) in roots.settings {
-        flatten(&heap, &prefix, value, &mut settings, 0);
+        settings.add(&prefix, value, 0);
     }
+    let settings = settings.out;
 
     let mut of_devices: Vec<Segment> =
         tables.segments[segments.start as usize..segments.end as usize].to_vec();
@@ -295,8 +301,8 @@ struct Roots {
 
 impl Roots {
     fn read(&mut self, heap: &Heap, root: Value) {
-        for pair in heap.items(root).chunks_exact(2) {
-            let (Kind::Str(key), value) = (pair[0].kind(), heap.resolve(pair[1])) else { continue };
+        for [key, value] in distinct(heap, root) {
+            let Kind::Str(key) = key.kind() else { continue };
             match key.0 {
                 keys::SEGMENTS => self.segments = Some(value),
                 keys::DEVICE_TRACES => self.traces = Some(value),
@@ -321,25 +327,65 @@ const MAX_SETTINGS: usize = 1024;
 /// Limit of a setting's key, at each level.
 const MAX_SETTING_KEY_BYTES: usize = 256;
 
-/// Flattens nested settings into dotted keys. After [`MAX_SETTINGS`] the last key is `...`.
-fn flatten(heap: &Heap, prefix: &str, value: Value, out: &mut Vec<(String, String)>, depth: usize) {
-    if !matches!(value.kind(), Kind::Dict(_)) || depth > 4 {
-        out.push((prefix.to_owned(), json_text(heap, value)));
-        return;
+/// The keys of a dict with their values. A key that is in it twice has its first place and its last
+/// value, as in Python.
+fn distinct(heap: &Heap, dict: Value) -> Vec<[Value; 2]> {
+    let mut places = FxHashMap::default();
+    let mut pairs: Vec<[Value; 2]> = Vec::new();
+    for pair in heap.items(dict).chunks_exact(2) {
+        let place = *places.entry(pair[0]).or_insert(pairs.len());
+        let pair = [pair[0], heap.resolve(pair[1])];
+        match pairs.get_mut(place) {
+            Some(known) => known[1] = pair[1],
+            None => pairs.push(pair),
+        }
     }
-    for pair in heap.items(value).chunks_exact(2) {
-        if out.len() >= MAX_SETTINGS {
-            if out.len() == MAX_SETTINGS {
-                out.push(("...".to_owned(), "...".to_owned()));
-            }
+    pairs
+}
+
+/// Values of dicts that are looked at for settings.
+const MAX_SETTING_VALUES: usize = 1 << 20;
+
+/// Flattens nested settings into dotted keys. After [`MAX_SETTINGS`] the last key is `...`.
+struct Flattened<'a> {
+    heap: &'a Heap,
+    out: Vec<(String, String)>,
+    /// Values seen so far. Dicts may hold each other many times.
+    seen: usize,
+}
+
+impl Flattened<'_> {
+    fn add(&mut self, prefix: &str, value: Value, depth: usize) {
+        let heap = self.heap;
+        if !matches!(value.kind(), Kind::Dict(_)) || depth > 4 {
+            self.out.push((prefix.to_owned(), json_text(heap, value)));
             return;
         }
-        let name = match pair[0].kind() {
-            Kind::Str(text) => cut(&heap.strings.text(text), MAX_SETTING_KEY_BYTES),
-            _ => cut(&json_text(heap, pair[0]), MAX_SETTING_KEY_BYTES),
-        };
-        let key = if prefix.is_empty() { name } else { format!("{prefix}.{name}") };
-        flatten(heap, &key, heap.resolve(pair[1]), out, depth + 1);
+        self.seen += heap.items(value).len();
+        if self.is_full() {
+            return;
+        }
+        for [key, value] in distinct(heap, value) {
+            if self.is_full() {
+                return;
+            }
+            let name = match key.kind() {
+                Kind::Str(text) => cut(&heap.strings.text(text), MAX_SETTING_KEY_BYTES),
+                _ => cut(&json_text(heap, key), MAX_SETTING_KEY_BYTES),
+            };
+            let key = if prefix.is_empty() { name } else { format!("{prefix}.{name}") };
+            self.add(&key, value, depth + 1);
+        }
+    }
+
+    /// Whether nothing more is added. The first time, notes that something is missing.
+    fn is_full(&mut self) -> bool {
+        let is_full = self.out.len() >= MAX_SETTINGS || self.seen > MAX_SETTING_VALUES;
+        if is_full && self.out.len() <= MAX_SETTINGS && self.out.last().is_none_or(|l| l.0 != "...")
+        {
+            self.out.push(("...".to_owned(), "...".to_owned()));
+        }
+        is_full
     }
 }
 

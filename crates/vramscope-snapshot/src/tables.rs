@@ -14,7 +14,7 @@ use crate::keys;
 use crate::report::{Report, WarningKind};
 use crate::segments::{Block, Segment};
 use key_order::KeyOrder;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use vramscope_pickle::{Budget, ByteOffset, Heap, Kind, StrId, Value};
 
@@ -81,6 +81,10 @@ pub(crate) struct Tables {
     /// The rows of lists that no sink took, by kind, so that each list is copied once.
     untaken: FxHashMap<(Value, u8), Range<u32>>,
     pub(crate) history: Vec<(u64, StackId)>,
+    /// Whether the newest block has a history, which precedes its own stack.
+    pub(crate) has_history: bool,
+    /// Blocks without an address in the file that have got one from their segment.
+    pub(crate) placed: FxHashSet<u32>,
     pub(crate) report: Report,
     scratch: Vec<FrameId>,
     pub(crate) key_order: KeyOrder,
@@ -108,6 +112,7 @@ impl Tables {
             + (self.streams.capacity() + self.stream_index.capacity()) * 16
             + (self.pools.capacity() + self.pool_index.capacity() * 2) * size_of::<PoolId>()
             + self.untaken.capacity() * 32
+            + self.placed.capacity() * 8
             + self.filter.as_ref().map_or(0, |filter| filter.memory())
     }
 
@@ -134,6 +139,8 @@ impl Tables {
             pool_index: FxHashMap::from_iter([(PoolId::DEFAULT, PoolIndex(0))]),
             untaken: FxHashMap::default(),
             history: Vec::new(),
+            has_history: false,
+            placed: FxHashSet::default(),
             report: Report::default(),
             scratch: Vec::new(),
             key_order: KeyOrder::default(),
@@ -180,7 +187,7 @@ impl Tables {
         bytes.unwrap_or(0)
     }
 
-    fn warn_not_a_number(&mut self, what: &'static str, at: ByteOffset) {
+    pub(crate) fn warn_not_a_number(&mut self, what: &'static str, at: ByteOffset) {
         self.report.warn(WarningKind::NotANumber, Some(at), || {
             format!(
                 "{what} is missing, negative or not a number in the dict that ends at byte {at}: \
@@ -258,14 +265,23 @@ impl Tables {
         let value = heap.resolve(value);
         match value.as_ext(ext::STACK) {
             Some(id) => StackId(id),
-            None => self.long_stack(value),
+            None => self.long_stack(heap, value),
         }
     }
 
-    /// A stack of several batches. The empty stack for a list that is empty or holds no frames.
+    /// A stack of several batches. The empty stack for a list that is empty or does not begin with
+    /// a frame.
     #[inline(never)]
-    fn long_stack(&mut self, value: Value) -> StackId {
-        let Some(index) = value.as_ext(ext::LONG_STACK) else { return StackId::EMPTY };
+    fn long_stack(&mut self, heap: &Heap, value: Value) -> StackId {
+        let Some(index) = value.as_ext(ext::LONG_STACK) else {
+            if matches!(value.kind(), Kind::Ext(..)) || !heap.items(value).is_empty() {
+                self.report.warn(WarningKind::NotAFrame, None, || {
+                    let shown = cut(&json_text(heap, value), MAX_SHOWN_BYTES);
+                    format!("a call stack is {shown}, not a list of frames: it is left out")
+                });
+            }
+            return StackId::EMPTY;
+        };
         let stack = &mut self.long_stacks[index as usize];
         let id = match stack {
             LongStack::Open(frames) => {
@@ -287,6 +303,9 @@ impl Tables {
             match (key.0, value.kind()) {
                 (keys::NAME, Kind::Str(text)) => name = text,
                 (keys::FILENAME, Kind::Str(text)) => file = text,
+                // A key that is in a dict twice has its last value.
+                (keys::NAME, _) => name = empty,
+                (keys::FILENAME, _) => file = empty,
                 // None, negative and absent lines count as unknown.
                 (keys::LINE, _) => {
                     line = heap.small_int(value).and_then(|l| u32::try_from(l).ok()).unwrap_or(0);
@@ -317,7 +336,13 @@ impl Tables {
         if let Some(list) = value.as_ext(ext::ROW_RANGE) {
             let list = &mut self.row_ranges[list as usize];
             list.is_used = true;
-            return if list.kind == kind { list.range() } else { 0..0 };
+            if list.kind == kind {
+                return list.range();
+            }
+        }
+        if matches!(value.kind(), Kind::Ext(..)) {
+            self.warn_stray(heap, value, None);
+            return 0..0;
         }
         if let Some(known) = self.untaken.get(&(value, kind)) {
             return known.clone();
@@ -351,12 +376,22 @@ impl Tables {
             if kind == ext::EVENT {
                 rows.push(self.events.push_outlined(Event::UNKNOWN));
             }
-            self.report.warn(WarningKind::StrayItem, at, || {
-                let shown = cut(&json_text(heap, item), MAX_SHOWN_BYTES);
-                format!("a list of events, blocks, segments or annotations holds {shown}")
-            });
+            self.warn_stray(heap, item, at);
         }
         rows
+    }
+
+    pub(crate) fn warn_stray(&mut self, heap: &Heap, item: Value, at: Option<ByteOffset>) {
+        self.report.warn(WarningKind::StrayItem, at, || {
+            let shown = cut(&json_text(heap, item), MAX_SHOWN_BYTES);
+            format!("a list of events, blocks, segments or annotations holds {shown}")
+        });
+    }
+
+    /// The kind of the rows of a list that was taken.
+    pub(crate) fn list_kind(&self, heap: &Heap, value: Value) -> Option<u8> {
+        let list = heap.resolve(value).as_ext(ext::ROW_RANGE)?;
+        Some(self.row_ranges[list as usize].kind)
     }
 
     /// The rows of a list's items, if they are consecutive, as nearly always.
@@ -399,7 +434,12 @@ impl Tables {
         let i = row as usize;
         match kind {
             ext::EVENT => drop(self.events.copy(row)),
-            ext::BLOCK => self.blocks.push(self.blocks[i]),
+            ext::BLOCK => {
+                if self.placed.contains(&row) {
+                    self.placed.insert(self.blocks.len() as u32);
+                }
+                self.blocks.push(self.blocks[i]);
+            }
             ext::SEGMENT => self.segments.push(self.segments[i].clone()),
             ext::ANNOTATION => self.annotations.push(self.annotations[i]),
             _ => self.history.push(self.history[i]),

@@ -56,7 +56,9 @@ impl Tables {
             Kind::Ext(ext::BLOCK, row) => {
                 let mut block = *newest(&mut self.blocks, row)?;
                 // The requested size depends on both.
-                if has(pairs, &[keys::SIZE, keys::HISTORY]) {
+                if has(pairs, &[keys::SIZE, keys::HISTORY])
+                    || self.has_history && has(pairs, &[keys::REQUESTED_SIZE, keys::FRAMES])
+                {
                     return None;
                 }
                 if let Some(requested) = self.block_fields(heap, &mut block, pairs, at) {
@@ -71,7 +73,7 @@ impl Tables {
                     return None;
                 }
                 self.segment_fields(heap, &mut segment, pairs, at);
-                self.place_blocks(heap, &segment);
+                self.place_blocks(heap, &segment, at);
                 self.segments[row as usize] = segment;
             }
             Kind::Ext(ext::ANNOTATION, row) => {
@@ -93,7 +95,9 @@ impl Tables {
             stack: StackId::EMPTY,
         };
         let mut requested = self.block_fields(heap, &mut block, pairs, at);
-        if let Some((real_size, stack)) = self.newest_use(heap, pairs) {
+        let newest = self.newest_use(heap, pairs, at);
+        self.has_history = newest.is_some();
+        if let Some((real_size, stack)) = newest {
             block.stack = stack;
             requested = requested.filter(|r| r.0 > 0).or(Some(Bytes(real_size)));
         }
@@ -115,7 +119,12 @@ impl Tables {
         for (key, value) in fields(pairs) {
             let value = heap.resolve(value);
             match key {
-                keys::ADDRESS => block.address = Addr(self.address(heap, value, at)),
+                keys::ADDRESS => {
+                    block.address = Addr(self.address(heap, value, at));
+                    if block.address.0 == UNKNOWN_ADDRESS {
+                        self.warn_not_a_number("an address", at);
+                    }
+                }
                 keys::SIZE => block.size = Bytes(self.bytes(heap, value, at)),
                 keys::REQUESTED_SIZE => requested = Some(Bytes(self.bytes(heap, value, at))),
                 keys::FRAMES => block.stack = self.stack(heap, value),
@@ -127,12 +136,25 @@ impl Tables {
     }
 
     /// Before PyTorch 2.1: `history`, with an entry for each former block, the live one first.
-    fn newest_use(&mut self, heap: &Heap, pairs: &[Value]) -> Option<(u64, StackId)> {
+    fn newest_use(
+        &mut self,
+        heap: &Heap,
+        pairs: &[Value],
+        at: ByteOffset,
+    ) -> Option<(u64, StackId)> {
         let (_, list) = fields(pairs).filter(|field| field.0 == keys::HISTORY).last()?;
-        let list = heap.resolve(list).as_ext(ext::ROW_RANGE)?;
-        let list = &mut self.row_ranges[list as usize];
-        list.is_used = true;
-        (list.kind == ext::HISTORY).then(|| self.history[list.start as usize])
+        let list = heap.resolve(list);
+        if let Some(index) = list.as_ext(ext::ROW_RANGE) {
+            let list = &mut self.row_ranges[index as usize];
+            list.is_used = true;
+            if list.kind == ext::HISTORY {
+                return Some(self.history[list.start as usize]);
+            }
+        }
+        if matches!(list.kind(), Kind::Ext(..)) || !heap.items(list).is_empty() {
+            self.warn_stray(heap, list, Some(at));
+        }
+        None
     }
 
     fn state(&mut self, heap: &Heap, value: Value, at: ByteOffset) -> BlockState {
@@ -169,7 +191,7 @@ impl Tables {
             blocks: 0..0,
         };
         self.segment_fields(heap, &mut segment, pairs, at);
-        self.place_blocks(heap, &segment);
+        self.place_blocks(heap, &segment, at);
         self.segments.push(segment);
         self.segments.len() as u32 - 1
     }
@@ -211,17 +233,25 @@ impl Tables {
     }
 
     /// Assigns consecutive addresses to blocks that have none in the file.
-    fn place_blocks(&mut self, heap: &mut Heap, segment: &Segment) {
+    fn place_blocks(&mut self, heap: &mut Heap, segment: &Segment, at: ByteOffset) {
         // Segments may refer to one list of blocks.
         if !heap.budget.ask(segment.blocks.len()) {
             return;
         }
-        let mut at = segment.address.0;
-        for block in &mut self.blocks[segment.blocks.start as usize..segment.blocks.end as usize] {
+        let mut next = segment.address.0;
+        for row in segment.blocks.clone() {
+            let block = &mut self.blocks[row as usize];
             if block.address.0 == UNKNOWN_ADDRESS {
-                block.address = Addr(at);
+                block.address = Addr(next);
+                self.placed.insert(row);
             }
-            at = block.address.0.wrapping_add(block.size.0);
+            let found = block.address.0;
+            let end = found.wrapping_add(block.size.0);
+            if found != next && self.placed.contains(&row) {
+                // Another segment has the block too. Its address there would be another one.
+                self.warn_not_a_number("an address", at);
+            }
+            next = end;
         }
     }
 
@@ -238,7 +268,9 @@ fn annotation_fields(heap: &Heap, row: &mut Annotation, pairs: &[Value]) {
     for (key, value) in fields(pairs) {
         match (key, value.kind()) {
             (keys::NAME, Kind::Str(name)) => row.name = name,
+            (keys::NAME, _) => row.name = StrId(keys::EMPTY),
             (keys::STAGE, Kind::Str(StrId(keys::END))) => row.stage = Stage::End,
+            (keys::STAGE, _) => row.stage = Stage::Start,
             (keys::DEVICE, _) => row.device = heap.small_int(value).unwrap_or(-1),
             (keys::TIME_US, _) => row.time = heap.small_int(value).map(Micros),
             _ => {}
