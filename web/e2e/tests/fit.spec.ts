@@ -1,6 +1,7 @@
 // Every view at three widths: nothing is cut, nothing overlaps, nothing is out of reach. And axe in
 // every view and both themes.
 
+import type { Page } from "@playwright/test";
 import { expectNoBarrier, THEMES } from "../lib/barriers.js";
 import { renamed } from "../lib/data.js";
 import { misfits } from "../lib/fit.js";
@@ -37,6 +38,13 @@ async function open(viewer: Viewer): Promise<void> {
   await answering(viewer.page);
 }
 
+/** Shows the flame graph in Compare, until its frames are drawn. Returns its name. */
+async function flameOfBoth(page: Page): Promise<string> {
+  await page.getByRole("button", { name: "flame graph", exact: true }).click();
+  await expect(page.locator(".compare-flame .flame-name").first()).toBeVisible();
+  return "flame graph of both";
+}
+
 test("nothing is cut or covered in any view, at 1440, 1000 and 420 px", async ({
   viewer,
   page,
@@ -59,6 +67,10 @@ test("nothing is cut or covered in any view, at 1440, 1000 and 420 px", async ({
       await page.evaluate((to) => window.vramscope.setState({ view: to, drawer: "none" }), view);
       await expectPlace(page, view, "main");
       await check(view);
+      if (view === "compare") {
+        await check(await flameOfBoth(page));
+        await page.getByRole("button", { name: "over time", exact: true }).click();
+      }
     }
     await page.evaluate(() => window.vramscope.setState({ view: "timeline" }));
     for (const drawer of DRAWER) {
@@ -107,9 +119,13 @@ test("no serious barrier in any view, in both themes", async ({ viewer, page }) 
     await expect(
       page.locator(".pane:not([data-place=none])", { hasText: /loading|looking for/i }),
     ).toHaveCount(0);
-    for (const theme of THEMES) {
-      await page.emulateMedia({ colorScheme: theme });
-      await expectNoBarrier(page, theme, view);
+    const names = view === "compare" ? [view, "flame graph of both"] : [view];
+    for (const name of names) {
+      if (name !== view) await flameOfBoth(page);
+      for (const theme of THEMES) {
+        await page.emulateMedia({ colorScheme: theme });
+        await expectNoBarrier(page, theme, name);
+      }
     }
   }
 });

@@ -196,6 +196,15 @@ test("a failed allocation lies on the stack, below what PyTorch could have", asy
   expect(Math.abs(place.y + place.height - box.y - scale.y(state.requested_bytes))).toBeLessThan(2);
   expect(Math.abs(place.y - box.y - scale.y(high))).toBeLessThan(2);
   expect(Math.abs(place.x + place.width - box.x - scale.x(oom.event))).toBeLessThan(3);
+  // The label of the peak gives way.
+  const [asked, peak] = [request.locator(".mark-text"), pane.locator(".peak-mark")];
+  if (await peak.isVisible()) {
+    const [one, other] = [await asked.boundingBox(), await peak.boundingBox()];
+    if (!one || !other) throw new Error("no labels");
+    const covers = ([a, b]: [typeof one, typeof one]) =>
+      a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
+    expect(covers([one, other]) || covers([place, other])).toBe(false);
+  }
   const capacity = pane.locator(".mark[data-kind=capacity]");
   await expect(capacity).toContainText("available to PyTorch");
   const line = await capacity.boundingBox();

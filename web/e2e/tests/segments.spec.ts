@@ -426,6 +426,19 @@ test("columns beside the rows say what is in use at the cursor, and pools have h
       expect(height, String(bytes)).toBeGreaterThanOrEqual((bySize[index]?.height ?? 0) - 1.5);
     });
   });
+  await test.step("a number takes one line", async () => {
+    const before = page.viewportSize();
+    await page.setViewportSize({ width: 1000, height: 700 });
+    const number = columns.locator(".segment-use [data-column=used]").first();
+    await expect(number).toBeVisible();
+    const { width, lines } = await number.evaluate((one) => {
+      const text = document.createRange();
+      text.selectNodeContents(one);
+      return { width: one.scrollWidth - one.clientWidth, lines: text.getClientRects().length };
+    });
+    expect({ width, lines }).toEqual({ width: 0, lines: 1 });
+    if (before) await page.setViewportSize(before);
+  });
   await test.step("a pool's header sums its segments", async () => {
     await page.getByTestId("segment-sort").selectOption("pool");
     const header = pane.locator(".segment-group").first();

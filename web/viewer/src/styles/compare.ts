@@ -132,7 +132,9 @@ export const compare = `
 .compare-scale { gap: 8px; color: var(--dim); font-size: var(--small); }
 .compare-scale-colors { display: inline-flex; height: 10px; border-radius: 2px; overflow: hidden; }
 .compare-scale-colors > span { width: 16px; }
-.compare-missing { white-space: nowrap; }
+/* A long path takes a line of its own. */
+.compare-flame .breadcrumb { flex-wrap: wrap; gap: 2px 16px; }
+.compare-flame .breadcrumb > span { margin-left: auto; }
 .compare-totals {
   min-height: 0;
   overflow: auto;

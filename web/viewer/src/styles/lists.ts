@@ -179,6 +179,8 @@ button.share:hover { background: var(--hover); }
 }
 @container (width < 480px) {
   .ranks.grid :is(th, td) { padding-inline: 2px; font-size: var(--small); }
+  .ranks.grid thead th:nth-child(2) { max-width: 84px; }
+  .ranks.grid tr > :nth-child(6) { padding-right: 12px; }
   .ranks.grid .bar-cell { width: auto; min-width: 60px; }
   .ranks.grid th:first-child { padding-left: 12px; }
 }

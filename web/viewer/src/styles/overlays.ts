@@ -112,6 +112,7 @@ button.mark::after { pointer-events: auto; }
   bottom: calc(100% + 4px);
   color: var(--error);
 }
+.plot:has([data-covers-peak="true"]) .peak-mark { display: none; }
 .mark[data-kind="name"] { display: flex; align-items: center; overflow: hidden; }
 .mark[data-kind="name"] .mark-text {
   position: static;
@@ -241,6 +242,7 @@ button.mark::after { pointer-events: auto; }
   align-items: center;
   padding: 0 10px 0 6px;
   text-align: right;
+  white-space: nowrap;
 }
 .segment-columns-head {
   z-index: 1;
@@ -389,7 +391,7 @@ button.mark::after { pointer-events: auto; }
 .matched { color: var(--dim); font-family: var(--mono); font-size: 12px; }
 
 @container (width < 1120px) {
-  .segment-columns { width: 190px; }
+  .segment-columns { width: 224px; }
 }
 @container (width < 760px) {
   .segment-columns { display: none; }

@@ -114,7 +114,7 @@ export const panes = `
 @container (width < 760px) {
   .timeline .toolbar { flex-wrap: wrap; gap: 4px 8px; height: auto; padding-block: 4px; }
   .timeline .toolbar-end .icon { display: none; }
-  .timeline .field.capacity input { width: 84px; }
+  .timeline .field.capacity input { width: 98px; }
   .tabs[data-for="main"] { flex-wrap: nowrap; }
   .tabs .facts { padding-right: 4px; font-size: 11px; }
 }

@@ -3,6 +3,7 @@
 export const plotHead = `
 .plot-head { position: relative; z-index: 3; container-type: inline-size; flex: none; }
 .legend-line {
+  --legend-row: 21px;
   display: flex;
   align-items: baseline;
   gap: 0 12px;
@@ -20,8 +21,9 @@ export const plotHead = `
 @media (height <= 760px) {
   /* One row: the largest come first, and the details list all. */
   .legend-line { flex-wrap: nowrap; height: 24px; min-height: 0; padding-block: 1px; }
-  .legend-line { overflow: hidden; }
-  .legend-line .legend-entry { height: 19px; padding-inline: 5px; font-size: 11px; }
+  .legend-line { --legend-row: 19px; overflow: hidden; }
+  .legend-line .legend-entries { max-height: var(--legend-row); overflow: hidden; }
+  .legend-line .legend-entry { padding-inline: 5px; font-size: 11px; }
 }
 .legend-lines { margin: 0 -4px; }
 .legend-entry {
@@ -29,7 +31,7 @@ export const plotHead = `
   align-items: center;
   gap: 5px;
   max-width: 300px;
-  height: 21px;
+  height: var(--legend-row, 21px);
   padding: 0 6px;
   border: 0;
   border-radius: 4px;
@@ -60,6 +62,7 @@ button.legend-entry:hover { background: var(--hover); color: var(--text); }
 /* In a low pane the stack comes first. */
 @container timeline (height < 340px) or ((width < 560px) and (height < 520px)) {
   .legend-line { flex-wrap: nowrap; height: 27px; overflow: hidden; }
+  .legend-line .legend-entries { max-height: var(--legend-row); overflow: hidden; }
   .reserved-lane { height: 26px; }
   .timeline .tracks:not(.phases) { display: none; }
 }

@@ -2,6 +2,9 @@
 // below it moves.
 
 export const verdict = `
+/* The share of a category's color in its part of the bar, which has text on it. */
+.app[data-theme="dark"] { --part-share: 46%; }
+.app[data-theme="light"] { --part-share: 58%; }
 .verdict {
   flex: none;
   display: grid;
@@ -98,7 +101,7 @@ export const verdict = `
   border: 0;
   border-radius: 0;
   container-type: inline-size;
-  background: color-mix(in oklab, var(--part, var(--faint)) 58%, var(--surface));
+  background: color-mix(in oklab, var(--part, var(--faint)) var(--part-share), var(--surface));
   box-shadow: inset 0 3px var(--part, var(--faint)), inset -1px 0 var(--surface);
   color: var(--text);
   font: 500 11px / 22px var(--sans);

@@ -1,6 +1,7 @@
 // The pane on the right: the selected block or card; without a selection, the numbers of the trace.
 
 import type { ComponentChildren } from "preact";
+import { Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { RankFile } from "../client/rank-file.js";
 import type { BlockDetail, DeviceSummary, Quantity } from "../generated/protocol.js";
@@ -128,13 +129,28 @@ const FACTS: [label: string, of: (device: DeviceSummary) => Quantity][] = [
   ["blocks", (device) => device.blocks],
 ];
 
+/** A file's name. It breaks after signs rather than within words. */
+function Name({ text }: { text: string }) {
+  const words = text.split(/(?<=[_./-])/);
+  return (
+    <>
+      {words.map((word, index) => (
+        <Fragment key={index}>
+          {index > 0 && <wbr />}
+          {word}
+        </Fragment>
+      ))}
+    </>
+  );
+}
+
 function FileFacts({ file, trace }: { file: RankFile; trace: Trace | null }) {
   const device = trace?.device;
   return (
     <article aria-labelledby="details-title">
       <div class="details-kind">{device ? `Trace, ${device.label}` : "File"}</div>
       <h2 class="details-file" id="details-title" title={file.path}>
-        {trace?.part.name || file.path}
+        <Name text={trace?.part.name || file.path} />
       </h2>
       <dl class="rows">
         <Fact label="file size">{file.planned.size}</Fact>

@@ -2,6 +2,7 @@
 // GPU's memory, block labels, and the box of a drag.
 
 import { useMemo } from "preact/hooks";
+import type { Labels } from "../../wasm/vramscope_view.js";
 import type {
   Axis,
   AxisBreak,
@@ -17,7 +18,7 @@ import type { TimelinePlot } from "../plot/timeline-plot.js";
 import type { Ruler } from "../view-selection.js";
 import type { BlockName, GroupName } from "./block-names.js";
 import { capacityOf } from "./limits.js";
-import { type Box, Overlay, placed } from "./overlay.js";
+import { type Box, Overlay, type Place, placed } from "./overlay.js";
 import { SimulatedLine } from "./simulated-line.js";
 import type { ViewUses } from "./workspace.js";
 
@@ -132,6 +133,18 @@ function breaksOf(axis: Axis, breaks: readonly AxisBreak[]): Item[] {
   }));
 }
 
+/** Room of the text of a failed request above it, and of the peak's label, in CSS pixels. */
+const REQUEST_TEXT = { width: 140, height: 24 };
+const PEAK_TEXT = { width: 120, height: 20 };
+
+/** Whether a failed request lies over the label of the peak. The peak has its line there. */
+function coversPeak({ left, top, height }: Place, peak: Labels["peak"] | undefined): boolean {
+  if (!peak) return false;
+  const { x, y } = peak;
+  const besides = x > left || x + PEAK_TEXT.width < left - REQUEST_TEXT.width;
+  return !besides && y < top + height && y + PEAK_TEXT.height > top - REQUEST_TEXT.height;
+}
+
 function namesOf(names: readonly BlockName[]): Item[] {
   return names.map(({ block, ...name }) => ({ key: `name ${block}`, kind: "name", ...name }));
 }
@@ -208,6 +221,9 @@ export function TimelineMarks(owners: MarksOwners) {
               data-kind={item.kind}
               data-value={item.raw}
               data-side={item.side}
+              data-covers-peak={
+                item.kind === "request" && coversPeak(place, plot.value?.labels.value?.peak)
+              }
               title={item.title}
               style={{ ...placed(place), "--at": `${place.left}px` }}
             >
