@@ -134,7 +134,7 @@ export const compare = `
 .compare-scale-colors > span { width: 16px; }
 /* A long path takes a line of its own. */
 .compare-flame .breadcrumb { flex-wrap: wrap; gap: 2px 16px; }
-.compare-flame .breadcrumb > span { margin-left: auto; }
+.compare-flame .breadcrumb > span { margin-left: auto; text-align: right; white-space: normal; }
 .compare-totals {
   min-height: 0;
   overflow: auto;
