@@ -66,6 +66,7 @@ pub mod slicing;
 mod small_sort;
 mod sort;
 mod state;
+mod step_floors;
 mod step_phases;
 mod steps;
 mod time_scale;
@@ -110,6 +111,7 @@ pub use site::{
 pub use small_sort::{SmallSort, group_by_key};
 pub use sort::sort;
 pub use state::{Content, LiveSet, Piece, SegmentState};
+pub use step_floors::{Slope, StepFloor, slope, step_floors};
 pub use step_phases::{
     CategoryBytes, NextPhase, NextStep, PhasePeak, StepPart, StepPhase, StepPhases,
 };

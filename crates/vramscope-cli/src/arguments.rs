@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Peak(Peak),
     /// Show the peak of each phase of each step, and which phase limits
     Phases(Phases),
+    /// Show what stays after each step, and how fast it grows
+    Steps(Phases),
     /// Show the shapes of tensors at the peak, as far as sizes tell
     Shapes(Shapes),
     /// Show live blocks and segments after an event, or what changed between two events
@@ -232,7 +234,8 @@ pub(crate) struct Peak {
 pub(crate) struct Phases {
     #[command(flatten)]
     pub(crate) input: DeviceInput,
-    /// Show only the first N steps (default: 5 in text, all in JSON)
+    /// Show only N steps: the first ones of phases, the last ones of steps (default: all in JSON, 5
+    /// and 20 in text)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 }

@@ -60,6 +60,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Summary(a) => commands::summary::run(&a),
         Command::Peak(a) => commands::peak::run(&a),
         Command::Phases(a) => commands::phases::run(&a),
+        Command::Steps(a) => commands::steps::run(&a),
         Command::Shapes(a) => commands::shapes::run(&a),
         Command::State(a) => commands::state::run(&a),
         Command::Flame(a) => commands::flame::run(&a),

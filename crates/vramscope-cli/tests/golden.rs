@@ -55,6 +55,9 @@ golden!(
 golden!(what_if_declined_text, "what-if", FILE);
 golden!(phases_none_text, "phases", FILE);
 golden!(phases_json, "phases", "truth/resnet18_step.pickle.gz", "--limit", "1", "--format", "json");
+golden!(steps_text, "steps", "recorded/gpt_leak.pickle.gz", "--limit", "3");
+golden!(steps_json, "steps", "truth/gpt_step.pickle.gz", "--format", "json");
+golden!(steps_none_text, "steps", FILE);
 golden!(shapes_text, "shapes", "recorded/gpt_leak.pickle.gz", "--limit", "6");
 golden!(shapes_refused_text, "shapes", "truth/resnet18_step.pickle.gz");
 golden!(shapes_json, "shapes", "truth/gpt_step.pickle.gz", "--limit", "2", "--format", "json");

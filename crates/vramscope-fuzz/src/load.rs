@@ -236,6 +236,8 @@ fn queries() -> Vec<Query> {
         Query::Findings {},
         Query::Settings {},
         Query::Minimap { axis },
+        Query::FoldedSteps { axis },
+        Query::FoldedSteps { axis: AxisKind::Time },
         Query::Minimap { axis: AxisKind::Time },
         Query::Tracks { axis, x0: -5.0, x1: f64::NAN, columns: 100 },
         Query::StateAt { at: Moment::Event { event: i64::MAX } },

@@ -30,9 +30,13 @@ fn declarations() -> String {
     ] {
         writeln!(out, "export const {name} = {value};").expect("writing to a string");
     }
-    for (name, [width, height]) in
-        [("SPARK", SPARK), ("MINIMAP", MINIMAP), ("COMPARED", COMPARED), ("CHART", CHART)]
-    {
+    for (name, [width, height]) in [
+        ("SPARK", SPARK),
+        ("MINIMAP", MINIMAP),
+        ("COMPARED", COMPARED),
+        ("CHART", CHART),
+        ("FOLDED", FOLDED),
+    ] {
         writeln!(out, "export const {name} = [{width}, {height}] as const;")
             .expect("writing to a string");
     }
@@ -152,6 +156,8 @@ fn declarations() -> String {
         SegmentUse,
         SegmentUses,
         MapInfo,
+        FoldedSteps,
+        FoldedStep,
         MapGroup,
         MapPin,
         FlameInfo,

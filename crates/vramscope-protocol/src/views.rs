@@ -13,6 +13,7 @@ mod minimap;
 mod plots;
 mod ranks;
 mod spec;
+mod steps;
 mod tables;
 mod verdict;
 mod what_if;
@@ -28,6 +29,7 @@ pub use minimap::*;
 pub use plots::*;
 pub use ranks::*;
 pub use spec::{QueryClass, QuerySpec};
+pub use steps::*;
 pub use tables::*;
 pub use verdict::*;
 pub use what_if::*;
@@ -78,6 +80,11 @@ pub enum Query {
         x1: f64,
         /// The number of columns.
         columns: u32,
+    },
+    /// All steps over each other on one axis.
+    FoldedSteps {
+        /// The axis of the steps.
+        axis: AxisKind,
     },
     /// The colors of the plots with their bytes.
     Legend {

@@ -74,6 +74,10 @@ interface Reports {
     categories: CategoryRow[];
     segments: SegmentRow[];
   } & Record<Band, number>;
+  steps: {
+    steps: { step: number; peak_bytes: number; floor_bytes: number; change: number | null }[];
+    text: string[];
+  };
   segments: {
     event: number;
     segments: SegmentRow[];

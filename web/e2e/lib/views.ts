@@ -15,6 +15,7 @@ export type Tab =
   | "Segments"
   | "Flame"
   | "Map"
+  | "Steps"
   | "Anomalies"
   | "Compare"
   | "Blocks"

@@ -20,6 +20,7 @@ const DRAWER = [
   "map",
   "flame",
   "anomalies",
+  "steps",
   "blocks",
   "events",
   "what-if",

@@ -14,6 +14,7 @@ pub(crate) mod phases;
 pub(crate) mod segments;
 pub(crate) mod shapes;
 pub(crate) mod state;
+pub(crate) mod steps;
 pub(crate) mod summary;
 pub(crate) mod what_if;
 

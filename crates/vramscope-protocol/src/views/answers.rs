@@ -1,10 +1,10 @@
 //! Answers to queries of the views: rows with display texts and exact values.
 
 use super::{
-    BlockPage, CategoryRow, CodePage, EventPage, FlameBox, FlameInfo, FlameNode, GroupCard,
-    GroupLabel, Legend, Limit, MapInfo, Minimap, NextBlock, Phases, RankCard, ReservedLine,
-    Sandwich, ScenarioCard, SearchResult, SegmentRow, SegmentUses, SegmentsInfo, SimulatedCurve,
-    Tracks, UsualScenarios, WhatIfCard,
+    BlockPage, CategoryRow, CodePage, EventPage, FlameBox, FlameInfo, FlameNode, FoldedSteps,
+    GroupCard, GroupLabel, Legend, Limit, MapInfo, Minimap, NextBlock, Phases, RankCard,
+    ReservedLine, Sandwich, ScenarioCard, SearchResult, SegmentRow, SegmentUses, SegmentsInfo,
+    SimulatedCurve, Tracks, UsualScenarios, WhatIfCard,
 };
 use crate::{DetailRow, FrameRow, Hit, Phrase, Quantity, Span, StackDetail};
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,8 @@ pub enum Answer {
     Minimap(Minimap),
     /// The answer to `Phases`.
     Phases(Phases),
+    /// The answer to `FoldedSteps`.
+    FoldedSteps(Box<FoldedSteps>),
     /// The answer to `Tracks`.
     Tracks(Tracks),
     /// The answer to `Legend`.

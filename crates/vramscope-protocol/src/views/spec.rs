@@ -62,6 +62,7 @@ specs! {
     Minimap:        Long,  queues,   [Carving, Categories, Pools, Findings];
     Tracks:         Short, replaces, [];
     Phases:         Long,  replaces, [Categories, Steps];
+    FoldedSteps:    Long,  replaces, [Categories, Steps];
     Legend:         Short, replaces, [Carving, Categories];
     ReservedLine:   Short, replaces, [];
     Limit:          Short, replaces, [];

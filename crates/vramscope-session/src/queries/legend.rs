@@ -13,6 +13,7 @@ use vramscope_protocol::AxisKind;
 use vramscope_protocol::views::{
     ColorBy, FailedRequest, Legend, LegendEntry, Limit, Query, RESERVED_HEIGHT, Ramp, ReservedLine,
 };
+use vramscope_report::capacity::{Capacity, capacity};
 use vramscope_report::{Quantity, Target, slot_after, text};
 use vramscope_snapshot::StreamId;
 use vramscope_units::{Bytes, EventIndex, Micros};
@@ -273,28 +274,17 @@ pub(super) async fn reserved_line(
 pub(super) async fn limit(at: Target<'_>, axis: AxisKind, budget: &mut Budget) -> Limit {
     let trace = at.trace();
     let mut limit = Limit { capacity: None, text: String::new(), far: false, requests: Vec::new() };
-    if let Some(measured) = at.entry.device_memory(at.index) {
-        let bytes = Bytes(measured.available());
+    if let Some(Capacity { bytes, event }) = capacity(at, budget).await {
         limit.capacity = Some(Quantity::bytes(bytes));
         limit.far = is_apart(trace.requested_band.peak, bytes.0 as i64);
-        limit.text = format!("{bytes} available to PyTorch when the snapshot was written");
+        limit.text = match event {
+            Some(event) => format!("{bytes} available to PyTorch at {event}"),
+            None => format!("{bytes} available to PyTorch when the snapshot was written"),
+        };
     }
-    let Some(axis) = layout_axis(trace, axis).filter(|_| !trace.ooms.is_empty()) else {
-        return limit;
-    };
-    let reserved = trace.reserved_sliced(at.snapshot(), budget).await;
-    let mut is_shown = false;
+    let Some(axis) = layout_axis(trace, axis) else { return limit };
     for oom in &trace.ooms {
         let state = oom.event.0 + 1;
-        // With as much memory free as it takes, the program's own limit was in the way.
-        let free = oom.device_free.filter(|free| free.0 < oom.requested.0);
-        if let Some(free) = free.filter(|_| !is_shown) {
-            is_shown = true;
-            let bytes = Bytes(reserved.at(state).saturating_add(free.0));
-            limit.capacity = Some(Quantity::bytes(bytes));
-            limit.far = is_apart(trace.requested_band.peak, bytes.0 as i64);
-            limit.text = format!("{bytes} available to PyTorch at {}", oom.event);
-        }
         let live = trace.requested.at(state);
         limit.requests.push(FailedRequest {
             event: oom.event.0,

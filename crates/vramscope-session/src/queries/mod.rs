@@ -36,6 +36,7 @@ mod segments;
 mod settings;
 mod stack_shares;
 mod state_at;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod tiles;
@@ -248,6 +249,9 @@ impl Queries {
             Query::Phases { axis, x0, x1, columns } => task!(on, |at, budget| Answer::Phases(
                 phases::phases(at, axis, [x0, x1], columns, budget).await
             )),
+            Query::FoldedSteps { axis } => task!(on, |at, budget| Answer::FoldedSteps(Box::new(
+                steps::folded(at, axis, budget).await
+            ))),
             Query::Minimap { axis } => {
                 task!(on, |at, budget| Answer::Minimap(minimap::minimap(at, axis, budget).await))
             }

@@ -12,8 +12,9 @@ export const SPARK = [200, 32] as const;
 export const MINIMAP = [1000, 100] as const;
 export const COMPARED = [1200, 200] as const;
 export const CHART = [340, 112] as const;
+export const FOLDED = [1000, 400] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
-export const REPLACED = ["tracks", "phases", "legend", "reservedLine", "limit", "stateAt", "markers", "range", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "flameNode", "code", "sandwich", "usualScenarios", "scenario", "simulatedCurve"] as const;
+export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "limit", "stateAt", "markers", "range", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "flameNode", "code", "sandwich", "usualScenarios", "scenario", "simulatedCurve"] as const;
 
 export type Quantity = { 
 /**
@@ -952,7 +953,11 @@ x1: number,
 /**
  * The number of columns.
  */
-columns: number, } } | { "legend": { 
+columns: number, } } | { "foldedSteps": { 
+/**
+ * The axis of the steps.
+ */
+axis: AxisKind, } } | { "legend": { 
 /**
  * What colors show.
  */
@@ -1381,7 +1386,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": ReservedLine } | { "limit": Limit } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": ReservedLine } | { "limit": Limit } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
 
 export type RankCard = { 
 /**
@@ -2589,6 +2594,70 @@ pins: Array<MapPin>,
  * The number of pins and the bytes that they keep: `3 segments, 410 MiB`. Empty without pins.
  */
 pinned: string, };
+
+export type FoldedSteps = { 
+/**
+ * What follows, in sentences.
+ */
+text: Array<string>, 
+/**
+ * The steps in order, at most the last 200.
+ */
+steps: Array<FoldedStep>, 
+/**
+ * The number of earlier steps; empty without any: `12 earlier steps`.
+ */
+earlier: string, 
+/**
+ * The area between the least and the most bytes of all whole steps, as an SVG path.
+ */
+ribbon: string, 
+/**
+ * What stays after each listed step, as a staircase: an SVG path.
+ */
+floors: string, 
+/**
+ * The texts of ticks of the y axis, from the bottom.
+ */
+ticks: Array<string>, 
+/**
+ * Their heights, in units of the picture from the top.
+ */
+heights: Array<number>, 
+/**
+ * True if the y axis does not begin at 0.
+ */
+isCut: boolean, };
+
+export type FoldedStep = { 
+/**
+ * The step, from 0.
+ */
+step: number, 
+/**
+ * The filter of its blocks: `step:3`.
+ */
+term: string, 
+/**
+ * The last event.
+ */
+event: number, 
+/**
+ * The curve of requested bytes, as an SVG path; empty for all but the last 24 steps.
+ */
+path: string, 
+/**
+ * The most requested bytes.
+ */
+peak: Quantity, 
+/**
+ * Requested bytes after it.
+ */
+floor: Quantity, 
+/**
+ * What they grew by since the step before; null for the first step.
+ */
+change: Quantity | null, };
 
 export type MapGroup = { 
 /**

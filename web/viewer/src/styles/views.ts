@@ -2,6 +2,7 @@
 
 import { compare } from "./compare.js";
 import { findings } from "./findings.js";
+import { folded } from "./folded.js";
 import { groups } from "./groups.js";
 import { lists } from "./lists.js";
 import { map } from "./map.js";
@@ -10,4 +11,15 @@ import { plotHead } from "./plot-head.js";
 import { tables } from "./tables.js";
 import { whatIf } from "./what-if.js";
 
-export const style = [tables, overlays, plotHead, lists, findings, groups, compare, whatIf, map];
+export const style = [
+  tables,
+  overlays,
+  plotHead,
+  lists,
+  findings,
+  groups,
+  compare,
+  whatIf,
+  map,
+  folded,
+];

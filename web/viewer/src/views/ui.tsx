@@ -9,6 +9,7 @@ import { Card } from "./card.js";
 import { Compare } from "./compare.js";
 import { Events } from "./events.js";
 import { Flame } from "./flame.js";
+import { Folded } from "./folded.js";
 import { Found } from "./found.js";
 import { Group } from "./group.js";
 import { SegmentMap } from "./map.js";
@@ -54,6 +55,7 @@ export function bindUi(all: All) {
     anomalies: bind(Anomalies, all),
     compare: bind(Compare, all),
     map: bind(SegmentMap, all),
+    steps: bind(Folded, all),
     blocks: bind(Blocks, all),
     events: bind(Events, all),
     settings: bind(Settings, all),

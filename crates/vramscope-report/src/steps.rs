@@ -1,0 +1,167 @@
+//! `vramscope steps`: what stays after each step, and how fast it grows.
+
+use crate::capacity::capacity;
+use crate::{Target, event_of, rank_of};
+use serde::Serialize;
+use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::{Slope, StepFloor, slope, step_floors};
+use vramscope_units::{Bytes, grouped};
+
+/// Steps at the end of which the largest peak counts.
+const LAST_STEPS: usize = 4;
+
+/// `vramscope.steps/1`.
+#[derive(Debug, Serialize)]
+pub struct StepsReport<'a> {
+    /// The schema's name and version.
+    pub schema: &'static str,
+    /// The file's path.
+    pub path: &'a str,
+    /// The rank in the path; null if there is none.
+    pub rank: Option<u32>,
+    /// The device's ordinal.
+    pub device: u32,
+    /// The evidence for steps; null if nothing shows steps.
+    pub steps_by: Option<&'static str>,
+    /// The whole steps in order; with `--limit`, the last ones.
+    pub steps: Vec<FloorRecord>,
+    /// The number of earlier steps left out by `--limit`.
+    pub omitted: usize,
+    /// The growth after the first two steps; null if it is not steady.
+    pub slope: Option<SlopeRecord>,
+    /// What follows, in sentences.
+    pub text: Vec<String>,
+}
+
+/// A whole step.
+#[derive(Clone, Debug, Serialize)]
+pub struct FloorRecord {
+    /// The step, from 0.
+    pub step: u32,
+    /// The first event.
+    pub begin: i64,
+    /// The event after the last.
+    pub end: i64,
+    /// The most `requested_bytes` after an event of the step.
+    pub peak_bytes: u64,
+    /// The first event with that many bytes.
+    pub peak_event: i64,
+    /// `requested_bytes` after the step.
+    pub floor_bytes: u64,
+    /// What the floor grew by since the step before; null for the first step.
+    pub change: Option<i64>,
+}
+
+/// A floor that grows steadily.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct SlopeRecord {
+    /// The growth in a step, in bytes: the median over all pairs of steps.
+    pub bytes_per_step: u64,
+    /// The first step after which the growth is measured.
+    pub from_step: u32,
+    /// The last one.
+    pub to_step: u32,
+    /// What PyTorch could have on the device, in bytes; null if the file does not show it.
+    pub capacity_bytes: Option<u64>,
+    /// The number of further steps after which the peak of a step exceeds the capacity, if it goes
+    /// on like this; null without a capacity. Fragmentation can end the run earlier.
+    pub steps_left: Option<u64>,
+}
+
+/// The steps of a device. `limit` is the largest number of steps to list.
+pub fn steps(target: Target<'_>, limit: Option<usize>) -> StepsReport<'_> {
+    run_to_completion(steps_sliced(target, limit, &mut Budget::unlimited()))
+}
+
+/// [`steps`] in slices.
+pub async fn steps_sliced<'a>(
+    target: Target<'a>,
+    limit: Option<usize>,
+    budget: &mut Budget,
+) -> StepsReport<'a> {
+    let found = target.entry.steps(target.index);
+    let floors = match found {
+        Some(steps) => step_floors(target.trace(), steps, budget).await,
+        None => Vec::new(),
+    };
+    let is_training = found.is_some_and(vramscope_analysis::Steps::are_training);
+    let slope = match slope(&floors).filter(|_| is_training) {
+        Some(slope) => Some(slope_record(target, &floors, slope, budget).await),
+        None => None,
+    };
+    let omitted = floors.len().saturating_sub(limit.unwrap_or(usize::MAX));
+    let before = |i: usize| i.checked_sub(1).map(|before| floors[before].floor.0);
+    let record = |(i, at): (usize, &StepFloor)| FloorRecord {
+        step: at.step,
+        begin: event_of(at.begin + 1),
+        end: event_of(at.end + 1),
+        peak_bytes: at.peak.0,
+        peak_event: event_of(at.peak_slot),
+        floor_bytes: at.floor.0,
+        change: before(i).map(|before| (at.floor.0 as i64).saturating_sub(before as i64)),
+    };
+    StepsReport {
+        schema: "vramscope.steps/1",
+        path: target.path,
+        rank: rank_of(target.path),
+        device: target.device(),
+        steps_by: found.map(|steps| steps.source.name()),
+        steps: floors.iter().enumerate().skip(omitted).map(record).collect(),
+        omitted,
+        text: sentences(&floors, slope, is_training),
+        slope,
+    }
+}
+
+async fn slope_record(
+    target: Target<'_>,
+    floors: &[StepFloor],
+    slope: Slope,
+    budget: &mut Budget,
+) -> SlopeRecord {
+    let capacity = capacity(target, budget).await.map(|capacity| capacity.bytes);
+    // Batches of different sizes take turns: the largest of the last ones counts.
+    let last = floors.len().saturating_sub(LAST_STEPS);
+    let peak = floors[last..].iter().map(|step| step.peak.0).max().unwrap_or(0);
+    let steps_left = |capacity: Bytes| capacity.0.saturating_sub(peak) / slope.per_step.0.max(1);
+    SlopeRecord {
+        bytes_per_step: slope.per_step.0,
+        from_step: slope.from,
+        to_step: slope.to,
+        capacity_bytes: capacity.map(|bytes| bytes.0),
+        steps_left: capacity.map(steps_left),
+    }
+}
+
+fn sentences(floors: &[StepFloor], slope: Option<SlopeRecord>, is_training: bool) -> Vec<String> {
+    let word = if is_training { "step" } else { "repetition" };
+    let (Some(least), Some(most)) =
+        (floors.iter().map(|at| at.floor).min(), floors.iter().map(|at| at.floor).max())
+    else {
+        return vec!["Nothing in this window shows a whole step.".to_owned()];
+    };
+    let mut text = Vec::new();
+    match slope {
+        Some(slope) => {
+            text.push(format!(
+                "+{} a step from step {} to {}.",
+                Bytes(slope.bytes_per_step),
+                slope.from_step,
+                slope.to_step
+            ));
+            if let (Some(capacity), Some(left)) = (slope.capacity_bytes, slope.steps_left) {
+                text.push(format!(
+                    "{} are full after about {} more steps.",
+                    Bytes(capacity),
+                    grouped(left)
+                ));
+            }
+        }
+        None if floors.len() == 1 => text.push(format!("{least} stay after the {word}.")),
+        None if least == most => text.push(format!("{least} stay after every {word}.")),
+        None => {
+            text.push(format!("{least} to {most} stay after a {word}. They do not grow steadily."));
+        }
+    }
+    text
+}
