@@ -71,6 +71,25 @@ fn blocks_have_the_names_and_shapes_of_their_tensors() {
 }
 
 #[test]
+fn recorded_shapes_win_over_inferred_ones() {
+    let report = told("shapes", OOM);
+    // Sizes tell nothing here.
+    assert!(report["refused"].is_string());
+    let rows = report["rows"].as_array().expect("rows");
+    let recorded: Vec<&Value> = rows.iter().filter(|row| row["source"] == "sidecar").collect();
+    let sum = |field: &str| -> u64 { recorded.iter().filter_map(|row| row[field].as_u64()).sum() };
+    // Six parameters with their gradients and two states of each.
+    assert_eq!(sum("blocks"), 24);
+    assert_eq!(report["recorded_bytes"], sum("bytes"));
+    assert_eq!(report["shaped_bytes"], report["recorded_bytes"]);
+    for row in recorded {
+        let dims = row["shapes"][0]["dims"].as_array().expect("dims");
+        let elements: u64 = dims.iter().filter_map(Value::as_u64).product();
+        assert_eq!(4 * elements * row["blocks"].as_u64().expect("blocks"), row["bytes"]);
+    }
+}
+
+#[test]
 fn call_sites_have_their_source_line() {
     let report = told("peak", OOM);
     let stacks = report["stacks"].as_array().expect("stacks");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use vramscope_fuzz::{Compared, are_equal, compare_readings};
+use vramscope_fuzz::{Compared, are_equal, compare_readings, generated_pickle};
 
 fn files(folder: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -58,6 +58,34 @@ fn hand_made_files_hold_invariants() {
 fn reference_corpus_holds_invariants() {
     replay("fuzz/reference", vramscope_fuzz::reference);
     replay("fuzz/load", vramscope_fuzz::reference);
+}
+
+/// Inputs of the generator, from mostly plain choices to any.
+#[test]
+fn generated_pickles_are_read_as_the_reference_reads_them() {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 24) as u8
+    };
+    let mut counts = [0; 4];
+    for _ in 0..1000 {
+        let (length, odd) = (usize::from(random()) * 4, random());
+        let mut input = vec![255, random()];
+        for _ in 0..length {
+            input.push(if random() < odd { random() } else { 0 });
+        }
+        let pickle = generated_pickle(&input).expect("an input of the generator");
+        counts[match compare_readings(&pickle, 61) {
+            Compared::Equal => 0,
+            Compared::Estimate => 1,
+            Compared::Refused(_) => 2,
+            Compared::Unread(_) => 3,
+        }] += 1;
+    }
+    assert!(counts[0] > 500 && counts[2] > 10, "{counts:?}");
 }
 
 /// The pickle in a file, unpacked. Empty for other files.

@@ -1,13 +1,22 @@
-//! `vramscope shapes`: which shapes the tensors have, as far as sizes tell.
+//! `vramscope shapes`: which shapes the tensors have, as recorded or as far as sizes tell.
 
 mod config;
+mod legend;
+mod recorded;
 
 pub use config::widths_of_config;
+pub use legend::LegendEntry;
+pub use recorded::ShapeSource;
+
+use legend::Legend;
+use recorded::recorded_shape;
 
 use crate::{Target, event_of, rank_of, row_site, slot_of};
 use serde::Serialize;
 use std::cmp::Reverse;
-use vramscope_analysis::{Category, Dims, NoShapes, Shape, SmallSort, Widths, group_by_key};
+use vramscope_analysis::{
+    Category, Dims, NoShapes, Shape, Shapes, SmallSort, Widths, group_by_key,
+};
 use vramscope_units::{Bytes, grouped};
 
 /// `vramscope.shapes/1`.
@@ -30,10 +39,15 @@ pub struct ShapesReport<'a> {
     pub dims: Vec<DimsRecord>,
     /// Tokens of the live activations, batch x sequence; null if no input fits them.
     pub tokens: Option<u64>,
+    /// Short names of dimensions, as `symbols` of shapes have them. Empty if there are no
+    /// dimensions, or two readings.
+    pub legend: Vec<LegendEntry>,
     /// Why there are no shapes; null if there are.
     pub refused: Option<String>,
-    /// Bytes of blocks with one shape that fits.
+    /// Bytes of blocks with one shape that fits, or with a recorded one.
     pub shaped_bytes: u64,
+    /// Bytes of blocks with a recorded shape, which are part of `shaped_bytes`.
+    pub recorded_bytes: u64,
     /// Bytes of blocks with several shapes that fit, or with one that is in doubt.
     pub doubtful_bytes: u64,
     /// Bytes of blocks without a shape.
@@ -71,6 +85,9 @@ pub struct ShapeRecord {
     pub element_bytes: u64,
     /// `[4,096, 1,536] of 4 bytes`.
     pub text: String,
+    /// The dimensions by the names of the legend: `[N, 4h]`; absent without a legend.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub symbols: Option<String>,
 }
 
 /// Blocks of one category, call site and shape.
@@ -84,6 +101,8 @@ pub struct ShapeRow {
     pub shapes: Vec<ShapeRecord>,
     /// Whether no other shape is plausible.
     pub is_certain: bool,
+    /// What tells the shapes; null if none fits.
+    pub source: Option<ShapeSource>,
     /// Blocks.
     pub blocks: u32,
     /// Requested bytes.
@@ -118,27 +137,43 @@ pub fn shapes(
     let categories = target.entry.categories(target.index);
     let slot = slot_of(trace.requested_band.peak_event);
     let found = Dims::at(snapshot, trace, categories, slot, given);
+    let legend = found.as_ref().map_or_else(|_| Legend::default(), Legend::new);
     // Blocks of one size and stack have one answer.
     let mut alike = Vec::new();
     for (index, block) in (0u32..).zip(&trace.blocks) {
         if block.enters <= slot && slot < block.leaves {
             let category = categories.get(index).category;
-            alike.push(((category, block.stack, trace.no_stack(block), block.bytes.0), ()));
+            let recorded = recorded_shape(target, index, block.bytes.0);
+            let no_stack = trace.no_stack(block);
+            alike.push(((category, block.stack, no_stack, block.bytes.0, recorded), ()));
         }
     }
-    let blocks = group_by_key(alike).into_iter().map(|((category, stack, no_stack, bytes), of)| {
-        let shapes = found.as_ref().map(|dims| dims.shapes(snapshot, bytes, category, stack));
-        let site = target.entry.sites.same_line(stack);
-        ((category, site, no_stack, shapes.unwrap_or_default()), (bytes, of.len() as u64))
-    });
-    let row = |((category, stack, no_stack, shapes), sizes): (
-        (Category, _, _, vramscope_analysis::Shapes),
+    let blocks =
+        group_by_key(alike).into_iter().map(|((category, stack, no_stack, bytes, told), of)| {
+            let (shapes, source) = match told {
+                Some((shape, source)) => {
+                    (Shapes { shapes: vec![shape], is_certain: true }, Some(source))
+                }
+                None => {
+                    let dims = found.as_ref();
+                    let shapes = dims.map(|dims| dims.shapes(snapshot, bytes, category, stack));
+                    let shapes = shapes.unwrap_or_default();
+                    let source = (!shapes.shapes.is_empty()).then_some(ShapeSource::Size);
+                    (shapes, source)
+                }
+            };
+            let site = target.entry.sites.same_line(stack);
+            ((category, site, no_stack, shapes, source), (bytes, of.len() as u64))
+        });
+    let row = |((category, stack, no_stack, shapes, source), sizes): (
+        (Category, _, _, Shapes, _),
         Vec<(u64, u64)>,
     )| ShapeRow {
         category: category.name(),
         site: row_site(target.entry, stack, no_stack),
-        shapes: shapes.shapes.iter().map(record).collect(),
+        shapes: shapes.shapes.iter().map(|shape| record(shape, &legend)).collect(),
         is_certain: shapes.is_certain,
+        source,
         blocks: sizes.iter().map(|size| size.1).sum::<u64>() as u32,
         bytes: sizes.iter().fold(0, |sum, size| sum.saturating_add(size.0.saturating_mul(size.1))),
     };
@@ -150,6 +185,8 @@ pub fn shapes(
     let shaped_bytes = sum(&|row| row.is_certain);
     let doubtful_bytes = sum(&|row| !row.is_certain && !row.shapes.is_empty());
     let other_bytes = sum(&|row| row.shapes.is_empty());
+    let is_recorded = |row: &ShapeRow| row.source.is_some_and(|of| of != ShapeSource::Size);
+    let recorded_bytes = sum(&is_recorded);
     let by_shape = by_shape(&rows);
     let omitted = rows.len().saturating_sub(limit.unwrap_or(usize::MAX));
     rows.truncate(rows.len() - omitted);
@@ -162,8 +199,10 @@ pub fn shapes(
         bytes: shaped_bytes.saturating_add(doubtful_bytes).saturating_add(other_bytes),
         dims: found.as_ref().map_or(Vec::new(), |dims| dims.widths.iter().map(dims_of).collect()),
         tokens: found.as_ref().ok().and_then(|dims| dims.tokens),
+        legend: legend.into_entries(),
         refused: found.as_ref().err().map(|why| refusal(*why)),
         shaped_bytes,
+        recorded_bytes,
         doubtful_bytes,
         other_bytes,
         rows,
@@ -184,12 +223,16 @@ fn dims_of(widths: &Widths) -> DimsRecord {
     }
 }
 
-fn record(shape: &Shape) -> ShapeRecord {
+fn record(shape: &Shape, legend: &Legend) -> ShapeRecord {
     let dims: Vec<String> = shape.dims.iter().map(|&dim| grouped(dim)).collect();
     ShapeRecord {
         dims: shape.dims.clone(),
         element_bytes: shape.element_bytes,
-        text: format!("[{}] of {} bytes", dims.join(", "), shape.element_bytes),
+        text: match shape.element_bytes {
+            1 => format!("[{}] of 1 byte", dims.join(", ")),
+            bytes => format!("[{}] of {bytes} bytes", dims.join(", ")),
+        },
+        symbols: legend.symbols(&shape.dims),
     }
 }
 
@@ -231,10 +274,12 @@ fn refusal(why: NoShapes) -> String {
 
 fn sentences(report: &ShapesReport<'_>) -> Vec<String> {
     if let Some(why) = &report.refused {
-        return vec![
+        let mut text = vec![
             why.clone(),
             "`--config` or `--dims` gives the widths of a transformer.".to_owned(),
         ];
+        text.extend(of_recorded(report));
+        return text;
     }
     let mut text = Vec::new();
     for dims in &report.dims {
@@ -265,5 +310,12 @@ fn sentences(report: &ShapesReport<'_>) -> Vec<String> {
         Bytes(report.shaped_bytes),
         Bytes(report.doubtful_bytes)
     ));
+    text.extend(of_recorded(report));
     text
+}
+
+fn of_recorded(report: &ShapesReport<'_>) -> Option<String> {
+    (report.recorded_bytes > 0).then(|| {
+        format!("The shapes of {} are recorded, not inferred.", Bytes(report.recorded_bytes))
+    })
 }

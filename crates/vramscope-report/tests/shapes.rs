@@ -1,8 +1,37 @@
 //! Shapes of recordings of known models.
 
 use std::path::Path;
-use vramscope_report::shapes::{ShapesReport, shapes, widths_of_config};
+use vramscope_report::shapes::{ShapeSource, ShapesReport, shapes, widths_of_config};
 use vramscope_report::{FileReader, LoadedFile};
+
+/// Blocks that the program named with their shapes: at the allocation, and later.
+const ANNOTATED: &str = r#"{"segments": [], "device_traces": [[
+    {"action": "alloc", "addr": 4096, "size": 1024, "stream": 0,
+     "user_metadata": "mask torch.Size([16, 64]) torch.bool"},
+    {"action": "alloc", "addr": 8192, "size": 4096, "stream": 0},
+    {"action": "annotate", "addr": 8192, "size": 0, "stream": 0,
+     "user_metadata": "float32 (32, 32)"},
+    {"action": "alloc", "addr": 16384, "size": 4096, "stream": 0,
+     "user_metadata": "a part of it: [3, 3] float32"}
+]]}"#;
+
+#[test]
+fn shapes_in_texts_of_the_program_are_stated() {
+    let mut reader = FileReader::new("annotated.json", 0);
+    reader.feed(ANNOTATED.as_bytes()).expect("a snapshot");
+    let file = reader.finish().expect("a snapshot");
+    let report = shapes(file.target(0, 0).expect("a device"), None, None);
+    assert!(report.refused.is_some());
+    assert_eq!((report.shaped_bytes, report.recorded_bytes), (5120, 5120));
+    let of_block = |bytes| report.rows.iter().filter(move |row| row.bytes == bytes);
+    let [mask] = of_block(1024).collect::<Vec<_>>()[..] else { panic!("{:?}", report.rows) };
+    assert_eq!(
+        (mask.source, &*mask.shapes[0].text),
+        (Some(ShapeSource::Annotation), "[16, 64] of 1 byte")
+    );
+    let named: Vec<_> = of_block(4096).filter_map(|row| row.shapes.first()).collect();
+    assert_eq!(named.iter().map(|shape| &shape.dims[..]).collect::<Vec<_>>(), [[32, 32]]);
+}
 
 fn load(name: &str) -> LoadedFile {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
@@ -102,5 +131,143 @@ fn a_config_replaces_the_sizes_of_parameters() {
             assert_eq!(given.dims[0].widths, found.dims[0].widths);
             assert_eq!((given.tokens, given.shaped_bytes), (found.tokens, found.shaped_bytes));
         });
+    });
+}
+
+/// A transformer whose architecture is known.
+struct Model {
+    hidden: u64,
+    vocabulary: u64,
+    positions: u64,
+    /// Bytes of an element of the parameters.
+    element: u64,
+    /// Bytes of an element of activations under autocast.
+    autocast: Option<u64>,
+    /// Batch x sequence at the peak; two where the recording halves its batch.
+    tokens: &'static [u64],
+}
+
+impl Model {
+    fn new(hidden: u64, vocabulary: u64, positions: u64, tokens: &'static [u64]) -> Self {
+        Self { hidden, vocabulary, positions, element: 4, autocast: None, tokens }
+    }
+
+    /// The shapes of the parameters of a GPT-2, the larger dimension first.
+    fn parameters(&self) -> [Vec<u64>; 8] {
+        let h = self.hidden;
+        let (qkv, inner) = (3 * h, 4 * h);
+        [
+            vec![self.vocabulary, h],
+            vec![self.positions.max(h), self.positions.min(h)],
+            vec![qkv, h],
+            vec![qkv],
+            vec![h, h],
+            vec![h],
+            vec![inner, h],
+            vec![inner],
+        ]
+    }
+
+    /// The widths of what a line allocates for each token. Lines of nanoGPT's and of Hugging
+    /// Face's GPT-2. Scores and masks have other shapes.
+    fn widths(&self, site: &str) -> Vec<u64> {
+        let (h, vocabulary) = (self.hidden, self.vocabulary);
+        let line = site.split(' ').next().unwrap_or_default();
+        match line {
+            // The product of queries, keys and values, and under autocast a copy of its input.
+            "gpt.py:11" => vec![3 * h, h],
+            // Scores, their softmax and its dropout.
+            "gpt.py:17" | "gpt.py:18" | "gpt.py:19" => Vec::new(),
+            "gpt.py:14" | "gpt.py:16" | "gpt.py:20" | "gpt.py:21" | "gpt.py:22" | "gpt.py:31"
+            | "gpt.py:32" | "gpt.py:41" => vec![h],
+            "gpt.py:26" => vec![4 * h, h],
+            "gpt.py:43" => vec![h, vocabulary],
+            "gpt.py:44" | "modeling_gpt2.py:1084" => vec![vocabulary],
+            "activations.py:56" => vec![4 * h],
+            "pytorch_utils.py:118" => vec![h, 3 * h, 4 * h],
+            line if line.starts_with("modeling_gpt2.py") => vec![h],
+            line if line.starts_with("sdpa_attention.py") => vec![h],
+            // Slices that a training loop keeps.
+            line if line.starts_with("p_gpt.py") => Vec::new(),
+            // Gradients of activations.
+            _ if site.contains("ackward") => vec![h, 3 * h, 4 * h, vocabulary],
+            _ => Vec::new(),
+        }
+    }
+
+    fn has(&self, row: &vramscope_report::shapes::ShapeRow) -> bool {
+        let shape = &row.shapes[0];
+        if ["parameter", "gradient", "optimizer_state"].contains(&row.category) {
+            let mut dims = shape.dims.clone();
+            dims.sort_unstable_by(|a, b| b.cmp(a));
+            // A master copy has four bytes.
+            let elements = [self.element, 4];
+            return self.parameters().contains(&dims) && elements.contains(&shape.element_bytes);
+        }
+        let [tokens, width] = shape.dims[..] else { return false };
+        let is_loss = width == self.vocabulary && shape.element_bytes == 4;
+        let elements = [self.autocast.unwrap_or(self.element), self.element];
+        self.tokens.contains(&tokens)
+            && self.widths(&row.site).contains(&width)
+            && (is_loss || elements.contains(&shape.element_bytes))
+    }
+}
+
+/// Percent of bytes at the peak that may have a wrong shape without a doubt.
+const MAX_WRONG_PERCENT: u64 = 2;
+
+/// The truth is the architecture, not what the sizes tell.
+#[test]
+fn shapes_without_doubt_are_those_of_the_architecture() {
+    let small = |tokens| Model::new(384, 50304, 512, tokens);
+    let framework = || Model::new(256, 8000, 512, &[1536]);
+    let math = || Model::new(768, 50304, 1024, &[2048]);
+    let cases = [
+        ("recorded/gpt_leak.pickle.gz", 70, small(&[1864])),
+        ("recorded/gpt_late.pickle.gz", 90, small(&[1968])),
+        ("recorded/gpt_max_split.pickle.gz", 90, small(&[1968])),
+        ("recorded/gpt_ring10000.pickle.gz", 90, small(&[2024])),
+        ("recorded/gpt_amp.pickle.gz", 90, Model { autocast: Some(2), ..small(&[1968]) }),
+        ("recorded/t20/gpt_small.pickle.gz", 90, small(&[1968])),
+        ("recorded/t29/expandable_gpt.pickle.gz", 90, small(&[1968])),
+        ("truth/gpt_forward.pickle.gz", 90, Model::new(384, 16000, 512, &[2048])),
+        ("truth/ddp_step.pickle.gz", 70, framework()),
+        ("truth/compile_inductor_backward.pickle.gz", 70, framework()),
+        ("truth/bf16_master_step.pickle.gz", 70, Model { element: 2, ..framework() }),
+        ("what_if/gpt_batch6.pickle.gz", 90, Model::new(512, 50304, 1024, &[2478])),
+        // Attention by separate operations: scores are as large as what a layer gives.
+        ("recorded/t26/oom_observer.pickle.gz", 50, math()),
+        // The program halves its batch, and two batches are live.
+        ("recorded/oom_expandable.pickle.gz", 40, math()),
+        ("sites/win_hf_gpt2.pickle.gz", 85, Model::new(768, 50257, 1024, &[4096])),
+    ];
+    for (name, least, model) in cases {
+        with(name, None, |report| {
+            let certain = || report.rows.iter().filter(|row| row.is_certain);
+            let wrong: Vec<_> = certain().filter(|row| !model.has(row)).collect();
+            let bytes: u64 = wrong.iter().map(|row| row.bytes).sum();
+            let limit = report.bytes * MAX_WRONG_PERCENT;
+            assert!(bytes * 100 <= limit, "{name}: {bytes} of {}: {wrong:#?}", report.bytes);
+            let shaped = report.shaped_bytes * 100 / report.bytes;
+            assert!(shaped >= least, "{name}: only {shaped} % have a shape");
+        });
+    }
+}
+
+#[test]
+fn symbols_name_tokens_and_multiples_of_the_hidden_width() {
+    with("recorded/gpt_leak.pickle.gz", None, |report| {
+        let legend: Vec<_> = report.legend.iter().map(|of| (of.name.as_str(), of.size)).collect();
+        assert_eq!(legend, [("N", 1864), ("h", 384), ("3h", 1152), ("4h", 1536)]);
+        let symbols = |dims: &[u64]| {
+            let mut sums = report.by_shape.iter().filter(|sum| sum.shape.dims == dims);
+            sums.next().and_then(|sum| sum.shape.symbols.clone())
+        };
+        assert_eq!(symbols(&[1864, 1536]).as_deref(), Some("[N, 4h]"));
+        assert_eq!(symbols(&[50304, 384]).as_deref(), Some("[50,304, h]"));
+        assert_eq!(report.recorded_bytes, 0);
+    });
+    with("recorded/ranks_fsdp/rank3_memory_snapshot.pickle.gz", None, |report| {
+        assert!(report.legend.is_empty(), "two readings have two hidden widths");
     });
 }

@@ -24,6 +24,8 @@ const MIN_BYTES: u64 = 2048;
 const MIN_TOKENS_PERCENT: u64 = 20;
 /// Activations of convolutions that exclude a transformer, in percent of their bytes.
 const MAX_CONVOLUTIONS_PERCENT: u64 = 10;
+/// Bytes of an element of a mask.
+const MASK: u64 = 1;
 /// Below this share, one size of elements is chance, in percent of the other's bytes.
 const CHANCE_PERCENT: u64 = 2;
 
@@ -70,6 +72,8 @@ pub struct Dims {
     pub widths: Vec<Widths>,
     /// Tokens of the live activations: batch x sequence. `None` if no input fits them.
     pub tokens: Option<u64>,
+    /// Tokens of other inputs of the recording: what their batches left may be live, too.
+    other_tokens: Vec<u64>,
     /// Sizes of elements in bytes that the live activations have.
     elements: Vec<u64>,
 }
@@ -79,6 +83,8 @@ pub struct Dims {
 enum Operation {
     /// Scores have heads x sequence x sequence elements, which can equal tokens x a width.
     Attention,
+    /// A mask has a byte an element, and attention drops scores.
+    Dropout,
     Convolution,
     Other,
 }
@@ -140,17 +146,20 @@ impl Dims {
         };
         let inputs = of(Category::Input).map(|(_, block)| block.bytes.0);
         let inputs = inputs.filter(|bytes| bytes % 8 == 0 && *bytes > 8).map(|bytes| bytes / 8);
-        let mut dims = Self { widths, tokens: None, elements: ELEMENTS.to_vec() };
+        let mut dims =
+            Self { widths, tokens: None, other_tokens: Vec::new(), elements: ELEMENTS.to_vec() };
         let fits = |tokens: u64| {
-            let fitting = by_size.iter().filter(|size| !dims.of_data(size.0, tokens).is_empty());
-            fitting.map(|size| size.1).sum::<u64>()
+            let fits = |size: u64| !dims.of_data(size, tokens, &dims.elements).is_empty();
+            by_size.iter().filter(|size| fits(size.0)).map(|size| size.1).sum::<u64>()
         };
         let tokens = group_by_key(inputs.map(|tokens| (tokens, ())).collect());
-        let best = tokens.into_iter().map(|(tokens, _)| (fits(tokens), tokens)).max();
+        let best = tokens.iter().map(|&(tokens, _)| (fits(tokens), tokens)).max();
         dims.tokens = best
             .filter(|(fitting, _)| sum(*fitting) >= total.saturating_mul(MIN_TOKENS_PERCENT))
             .map(|(_, tokens)| tokens);
         dims.elements = dims.elements_of(&by_size);
+        let others = tokens.into_iter().map(|(tokens, _)| tokens);
+        dims.other_tokens = others.filter(|&tokens| Some(tokens) != dims.tokens).collect();
         Ok(dims)
     }
 
@@ -161,7 +170,7 @@ impl Dims {
         let Some(tokens) = self.tokens else { return self.elements.clone() };
         let needs = ELEMENTS.map(|element| {
             let only = by_size.iter().filter(|size| {
-                let shapes = self.of_data(size.0, tokens);
+                let shapes = self.of_data(size.0, tokens, &self.elements);
                 !shapes.is_empty() && shapes.iter().all(|shape| shape.element_bytes == element)
             });
             only.map(|size| size.1).sum::<u64>()
@@ -183,20 +192,48 @@ impl Dims {
         if bytes < MIN_BYTES {
             return Shapes::default();
         }
+        let mut is_doubtful = false;
         let mut shapes = match category {
             Category::Parameter | Category::Gradient | Category::OptimizerState => {
                 self.of_parameter(bytes)
             }
             category if is_of_data(category) => {
-                self.tokens.map_or(Vec::new(), |tokens| self.of_data(bytes, tokens))
+                let operation = operation(snapshot, stack);
+                let shapes = self.of_batches(bytes, operation);
+                let hidden = |shape: &Shape| {
+                    self.widths.iter().any(|widths| shape.dims[1..] == [widths.hidden])
+                };
+                is_doubtful = match operation {
+                    Operation::Attention => true,
+                    // Of scores, or of what an inner layer gives.
+                    Operation::Dropout => !shapes.iter().all(hidden),
+                    Operation::Convolution | Operation::Other => false,
+                };
+                shapes
             }
             _ => Vec::new(),
         };
         shapes.sort_small();
         shapes.dedup();
-        let is_attention =
-            is_of_data(category) && operation(snapshot, stack) == Operation::Attention;
-        Shapes { is_certain: shapes.len() == 1 && !is_attention, shapes }
+        Shapes { is_certain: shapes.len() == 1 && !is_doubtful, shapes }
+    }
+
+    /// Shapes of data, if a shape of the batch at the peak is among them: those of its tokens, and
+    /// those of the tokens of other batches, with elements as the parameters have.
+    fn of_batches(&self, bytes: u64, operation: Operation) -> Vec<Shape> {
+        let Some(tokens) = self.tokens else { return Vec::new() };
+        let mut shapes = self.of_data(bytes, tokens, &self.elements);
+        if shapes.is_empty() {
+            return shapes;
+        }
+        if operation == Operation::Dropout {
+            shapes.extend(self.of_data(bytes, tokens, &[MASK]));
+        }
+        let elements: Vec<u64> = self.widths.iter().map(|widths| widths.element_bytes).collect();
+        for &other in &self.other_tokens {
+            shapes.extend(self.of_data(bytes, other, &elements));
+        }
+        shapes
     }
 
     /// Shapes of a parameter, its gradient or its optimizer state.
@@ -214,10 +251,10 @@ impl Dims {
     }
 
     /// Shapes with one dimension of tokens.
-    fn of_data(&self, bytes: u64, tokens: u64) -> Vec<Shape> {
+    fn of_data(&self, bytes: u64, tokens: u64, elements: &[u64]) -> Vec<Shape> {
         let mut shapes = Vec::new();
         for &width in self.widths.iter().flat_map(|widths| &widths.all) {
-            for &element_bytes in &self.elements {
+            for &element_bytes in elements {
                 if tokens.checked_mul(width.saturating_mul(element_bytes)) == Some(bytes) {
                     let shape = Shape { dims: vec![tokens, width], element_bytes };
                     if !shapes.contains(&shape) {
@@ -279,7 +316,9 @@ fn operation(snapshot: &Snapshot, stack: StackId) -> Operation {
         if name.contains("conv") && !name.contains("convert") {
             return Operation::Convolution;
         }
-        if ATTENTION.iter().any(|word| name.contains(word)) {
+        if name.contains("dropout") {
+            found = Operation::Dropout;
+        } else if ATTENTION.iter().any(|word| name.contains(word)) {
             found = Operation::Attention;
         }
         if !is_framework_frame(&name, &file) {

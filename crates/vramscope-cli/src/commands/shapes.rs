@@ -8,11 +8,13 @@ use crate::read;
 use std::fs::File;
 use std::io::{self, Read as _, Write};
 use vramscope_report::Widths;
-use vramscope_report::shapes::{ShapesReport, shapes, widths_of_config};
+use vramscope_report::shapes::{ShapeSource, ShapesReport, shapes, widths_of_config};
 use vramscope_units::{Bytes, grouped};
 
 /// Rows in text when `--limit` is absent.
 const DEFAULT_LIMIT: usize = 20;
+/// Sums by shape in text when `--limit` is absent.
+const DEFAULT_SUMS: usize = 8;
 /// A `config.json` has a few kilobytes.
 const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
@@ -26,6 +28,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     read::with_device(&arguments.input, |target| {
         let format = arguments.input.common.format;
         let limit = arguments.limit.or((format == Format::Text).then_some(DEFAULT_LIMIT));
+        let text =
+            |out: &mut dyn Write, report: &ShapesReport<'_>| text(out, report, arguments.limit);
         output::print(&shapes(target, given, limit), format, text)
     })
 }
@@ -45,7 +49,39 @@ fn given(arguments: &Arguments) -> Result<Option<Vec<Widths>>, Failure> {
     Ok(hidden.map(|&hidden| Widths::given(hidden, &arguments.dims, None)))
 }
 
-fn text(out: &mut dyn Write, report: &ShapesReport<'_>) -> io::Result<()> {
+/// The bytes of each shape.
+fn sums(out: &mut dyn Write, report: &ShapesReport<'_>, limit: usize) -> io::Result<()> {
+    let has_symbols = !report.legend.is_empty();
+    let mut names = vec!["bytes", "share", "blocks", "shape"];
+    names.extend(has_symbols.then_some("dims"));
+    let mut table = Table::new(&names, &[true, true, true, false, false][..names.len()]);
+    for sum in report.by_shape.iter().take(limit) {
+        let mut row = vec![
+            Bytes(sum.bytes).to_string(),
+            percent(sum.bytes.into(), report.bytes.into()),
+            grouped(sum.blocks.into()),
+            sum.shape.text.clone(),
+        ];
+        row.extend(has_symbols.then(|| sum.shape.symbols.clone().unwrap_or_default()));
+        table.row(row);
+    }
+    table.write(out)?;
+    let omitted = report.by_shape.len().saturating_sub(limit);
+    if omitted > 0 {
+        writeln!(out, "  {} shapes omitted (--limit N shows more)", grouped(omitted as u64))?;
+    }
+    writeln!(out)
+}
+
+fn source_name(source: ShapeSource) -> &'static str {
+    match source {
+        ShapeSource::Sidecar => "sidecar",
+        ShapeSource::Annotation => "annotation",
+        ShapeSource::Size => "size",
+    }
+}
+
+fn text(out: &mut dyn Write, report: &ShapesReport<'_>, limit: Option<usize>) -> io::Result<()> {
     writeln!(
         out,
         "{}  {}",
@@ -53,13 +89,18 @@ fn text(out: &mut dyn Write, report: &ShapesReport<'_>) -> io::Result<()> {
         vramscope_report::device_name(report.device)
     )?;
     report.text.iter().try_for_each(|sentence| writeln!(out, "{}", printable(sentence)))?;
-    if report.refused.is_some() {
+    if report.refused.is_some() && report.by_shape.is_empty() {
         return Ok(());
     }
+    if !report.legend.is_empty() {
+        let legend: Vec<&str> = report.legend.iter().map(|entry| entry.text.as_str()).collect();
+        writeln!(out, "Shapes: {}.", legend.join(", "))?;
+    }
     writeln!(out)?;
+    sums(out, report, limit.unwrap_or(DEFAULT_SUMS))?;
     let mut table = Table::new(
-        &["bytes", "share", "blocks", "category", "shape", "site"],
-        &[true, true, true, false, false, false],
+        &["bytes", "share", "blocks", "category", "shape", "told by", "site"],
+        &[true, true, true, false, false, false, false],
     );
     for row in &report.rows {
         let shapes: Vec<&str> = row.shapes.iter().map(|shape| shape.text.as_str()).collect();
@@ -70,6 +111,7 @@ fn text(out: &mut dyn Write, report: &ShapesReport<'_>) -> io::Result<()> {
             grouped(row.blocks.into()),
             row.category.to_owned(),
             format!("{}{doubt}", shapes.join(" or ")),
+            row.source.map_or("", source_name).to_owned(),
             row.site.clone(),
         ]);
     }
