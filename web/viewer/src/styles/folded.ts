@@ -65,7 +65,7 @@ export const folded = `
 .folded-steps tr[aria-selected="true"] { background: var(--raised); }
 
 @container (width < 1120px) {
-  .folded { grid-template-columns: minmax(0, 1fr) 270px; }
+  .folded { grid-template-columns: minmax(0, 1fr) 296px; gap: 8px 12px; }
 }
 @container (width < 760px) {
   .folded { grid-template: auto minmax(180px, 1fr) minmax(90px, auto) / minmax(0, 1fr); }

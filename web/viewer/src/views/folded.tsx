@@ -33,7 +33,7 @@ export function Folded({ selection, groups }: FoldedProperties) {
       </p>
       <Picture all={all} pointed={pointed} />
       <div class="folded-steps">
-        <table class="table">
+        <table>
           <thead>
             <tr>
               <th scope="col">step</th>
