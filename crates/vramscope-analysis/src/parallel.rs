@@ -11,6 +11,10 @@
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
 
+/// Whether work runs on several threads, if the machine has them. Crates that use this one may lack
+/// the feature while it is on here.
+pub const IS_ENABLED: bool = cfg!(feature = "parallel");
+
 /// Runs two closures and returns both results.
 #[cfg(feature = "parallel")]
 pub fn join<A: Send, B: Send>(

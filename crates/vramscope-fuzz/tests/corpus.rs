@@ -60,6 +60,10 @@ fn reference_corpus_holds_invariants() {
     replay("fuzz/load", vramscope_fuzz::reference);
 }
 
+/// Generated pickles, and with the variable `VRAMSCOPE_LONG`.
+const GENERATED: u32 = 1000;
+const GENERATED_LONG: u32 = 500_000;
+
 /// Inputs of the generator, from mostly plain choices to any.
 #[test]
 fn generated_pickles_are_read_as_the_reference_reads_them() {
@@ -70,8 +74,10 @@ fn generated_pickles_are_read_as_the_reference_reads_them() {
         state ^= state << 17;
         (state >> 24) as u8
     };
-    let mut counts = [0; 4];
-    for _ in 0..1000 {
+    let mut counts = [0u32; 4];
+    let is_long = std::env::var_os("VRAMSCOPE_LONG").is_some();
+    let count = if is_long { GENERATED_LONG } else { GENERATED };
+    for _ in 0..count {
         let (length, odd) = (usize::from(random()) * 4, random());
         let mut input = vec![255, random()];
         for _ in 0..length {
@@ -85,7 +91,7 @@ fn generated_pickles_are_read_as_the_reference_reads_them() {
             Compared::Unread(_) => 3,
         }] += 1;
     }
-    assert!(counts[0] > 500 && counts[2] > 10, "{counts:?}");
+    assert!(counts[0] > count / 2 && counts[2] > count / 100, "{counts:?}");
 }
 
 /// The pickle in a file, unpacked. Empty for other files.

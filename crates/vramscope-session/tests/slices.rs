@@ -1,6 +1,7 @@
 //! Long work runs in slices, so that urgent requests do not wait for it.
 
 use std::fmt::Write as _;
+use vramscope_analysis::parallel;
 use vramscope_protocol::views::{
     Answer, At, Bands, BlockSort, BlockTable, ColorBy, FlameSpec, FlameWeight, GROWN, GroupBy,
     Layer, MarkedRange, Query, ROW_UNITS, SegmentSort, SegmentSpec, Table, TextForm,
@@ -316,7 +317,7 @@ fn picks_and_tiles_do_not_wait_for_long_queries() {
         alone.post(query(2, &long_query));
         let (expected, _, slices) = next(&mut alone);
         // Several threads do more work in a slice.
-        let min_slices = if cfg!(feature = "parallel") { 2 } else { min_slices };
+        let min_slices = if parallel::IS_ENABLED { 2 } else { min_slices };
         assert!(slices >= min_slices, "{slices} slices of {long_query:?}");
         disturbed.post(query(2, &long_query));
         working(&mut disturbed);
@@ -433,7 +434,7 @@ fn rows_of_many_segments_are_sorted_in_slices_and_sent_in_pages() {
     assert_eq!(info.units, f64::from((quarters / 4 + GROWN - 1) * ROW_UNITS));
     assert_eq!(quarters % 4, 0);
     assert!(info.text.starts_with("30,000 segments in 1,000 rows · "), "{}", info.text);
-    assert!(cfg!(feature = "parallel") || slices > 1, "{slices} slices");
+    assert!(parallel::IS_ENABLED || slices > 1, "{slices} slices");
     // The cached order does not depend on the enlarged row.
     let (high, page) = (info.units, f64::from(40 * ROW_UNITS));
     // Rows are one or two high, and one is higher by three.

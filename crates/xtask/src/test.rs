@@ -110,7 +110,7 @@ const CASES_32BIT: &str = "8";
 
 /// Packages whose property tests run more cases when the environment variable `VRAMSCOPE_LONG` is
 /// set.
-const LONG: [&str; 1] = ["vramscope-allocator"];
+const LONG: [&str; 2] = ["vramscope-allocator", "vramscope-fuzz"];
 
 /// Which steps to run.
 pub(crate) enum Selection {
