@@ -70,6 +70,41 @@ fn blocks_have_the_names_and_shapes_of_their_tensors() {
     assert!(text.contains(": optimizer state 0.weight.exp_avg, float32 [1024, 1024]\n"), "{text}");
 }
 
+/// The category of a block in a report about blocks.
+fn category_of<'a>(report: &'a Value, block: &Value) -> &'a Value {
+    let blocks = report["blocks"].as_array().expect("blocks");
+    let is_same = |b: &&Value| ["address", "alloc_event"].iter().all(|key| b[*key] == block[*key]);
+    &blocks.iter().find(is_same).expect("the block")["category"]
+}
+
+#[test]
+fn what_was_recorded_of_a_tensor_is_the_category_of_its_block() {
+    let plain = told("blocks", "recorded/gpt_leak.pickle.gz");
+    let blocks = plain["blocks"].as_array().expect("blocks");
+    let is_kept = |b: &&Value| b["category"] == "activation" && b["live_at_end"] == true;
+    let mut live = blocks.iter().filter(is_kept);
+    let (named, other) = (live.next().expect("a block"), live.next().expect("another"));
+    let hex = named["address"].as_str().expect("an address").trim_start_matches("0x");
+    let tensor = json!({
+        "kind": "buffer", "name": "cache", "device": 0, "shape": [2], "dtype": "int8",
+        "address": u64::from_str_radix(hex, 16).expect("hexadecimal digits"),
+    });
+    let far = json!([{"time_us": i64::MAX, "tensors": [tensor]}]);
+    let folder = with_beside("kinds", &json!({"version": 1, "tensors": far}).to_string());
+    let path = folder.join("rank0.pickle.gz").to_string_lossy().into_owned();
+    let with_kinds = told("blocks", &path);
+    assert_eq!(category_of(&with_kinds, named), "buffer");
+    assert_eq!(category_of(&with_kinds, other), "activation");
+    // A rule of the user is no guess.
+    let rules = folder.join("rules.txt");
+    std::fs::write(&rules, "input 1 * *\n").expect("a file");
+    let rules = rules.to_string_lossy().into_owned();
+    let arguments = ["blocks", "--format", "json", "--rules", &rules];
+    let ruled = report(&vramscope(&arguments, &[&path]));
+    assert_eq!(category_of(&ruled, named), "input");
+    std::fs::remove_dir_all(folder).expect("removed");
+}
+
 #[test]
 fn recorded_shapes_win_over_inferred_ones() {
     let report = told("shapes", OOM);
@@ -104,7 +139,11 @@ fn call_sites_have_their_source_line() {
 fn a_failed_allocation_names_what_is_outside_of_pytorch() {
     let report = told("anomalies", OOM);
     let text = report["anomalies"][0]["text"].as_str().expect("a text");
-    assert!(text.contains("The device has 2.93 GiB: 500.0 MiB are outside of PyTorch"), "{text}");
+    let outside = "The device has 2.93 GiB: 500.0 MiB are outside of PyTorch";
+    assert!(text.contains(outside), "{text}");
+    let report = told("diagnose", OOM);
+    let verdict = report["verdict"].as_str().expect("a verdict");
+    assert!(verdict.contains(outside), "{verdict}");
 }
 
 #[test]

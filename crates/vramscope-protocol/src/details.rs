@@ -114,6 +114,8 @@ pub struct FrameRow {
     pub line: u32,
     /// The place: `model.py:212`.
     pub place: String,
+    /// The line of source, from the file beside the snapshot; empty if it is unknown.
+    pub source: String,
     /// True for frames of PyTorch, Python's library and C++, which are dimmed and folded.
     pub framework: bool,
 }

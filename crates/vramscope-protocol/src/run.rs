@@ -95,4 +95,7 @@ pub struct PlannedRow {
     pub group: String,
     /// The file's size in words.
     pub size: String,
+    /// Index into the request's `files` of the file that `vramscope.record` writes beside the
+    /// snapshot; null if it is not among them. It gets no row.
+    pub beside: Option<u32>,
 }

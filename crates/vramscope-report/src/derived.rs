@@ -11,12 +11,11 @@ use crate::sidecar::{DeviceMemory, TensorRecord};
 use crate::simulated::{Simulated, SimulatedFindings, simulate};
 use crate::target::Target;
 use crate::what_if::why_no_model;
-#[cfg(feature = "sidecar")]
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 use vramscope_analysis::slicing::{Boxed, Budget, run_to_completion};
 use vramscope_analysis::{
-    Carving, Categories, Evidence, Finding, Notes, PoolEnvelope, Rules, Steps, WhatIf,
+    Carving, Categories, Category, Evidence, Finding, Notes, PoolEnvelope, Rules, Steps, WhatIf,
     findings_sliced, pool_envelope, pool_envelope_sliced,
 };
 
@@ -25,6 +24,8 @@ use vramscope_analysis::{
 pub enum Derived {
     /// [`SnapshotEntry::carving`].
     Carving,
+    /// [`SnapshotEntry::tensors`].
+    Tensors,
     /// [`SnapshotEntry::categories`].
     Categories,
     /// [`SnapshotEntry::pools`].
@@ -43,8 +44,9 @@ pub enum Derived {
 
 impl Derived {
     /// All kinds. Each kind follows the kinds that it needs.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Carving,
+        Self::Tensors,
         Self::Categories,
         Self::Pools,
         Self::Steps,
@@ -57,7 +59,8 @@ impl Derived {
     /// The kinds that must exist before this one is computed in slices.
     pub fn needs(self) -> &'static [Self] {
         match self {
-            Self::Carving | Self::Categories => &[],
+            Self::Carving | Self::Tensors => &[],
+            Self::Categories => &[Self::Tensors],
             Self::Pools => &[Self::Carving],
             Self::Steps => &[Self::Categories],
             Self::Context => &[Self::Categories, Self::Steps],
@@ -80,7 +83,6 @@ pub(crate) struct DeviceData {
     notes: OnceLock<Notes>,
     what_if: OnceLock<Option<WhatIf>>,
     simulated: OnceLock<SimulatedFindings>,
-    #[cfg(feature = "sidecar")]
     tensors: OnceLock<FxHashMap<u32, TensorRecord>>,
 }
 
@@ -107,12 +109,8 @@ impl SnapshotEntry {
             let (snapshot, trace, data) = (&self.snapshot, &self.traces[index], &self.data[index]);
             match what {
                 Derived::Carving => fill!(data.carving, Carving::sliced(snapshot, trace, budget)),
-                Derived::Categories => {
-                    fill!(
-                        data.categories,
-                        Categories::sliced(snapshot, trace, &self.rules, budget)
-                    );
-                }
+                Derived::Tensors => fill!(data.tensors, self.find_tensors(index, budget)),
+                Derived::Categories => fill!(data.categories, self.find_categories(index, budget)),
                 Derived::Pools => {
                     let carving = self.carving(index);
                     fill!(data.pools, pool_envelope_sliced(trace, carving, snapshot, budget));
@@ -147,8 +145,8 @@ impl SnapshotEntry {
 
     /// Categories of the blocks of the trace at `index`.
     pub fn categories(&self, index: usize) -> &Categories {
-        let (data, trace) = (&self.data[index], &self.traces[index]);
-        data.categories.get_or_init(|| Categories::new(&self.snapshot, trace, &self.rules))
+        let find = || run_to_completion(self.find_categories(index, &mut Budget::unlimited()));
+        self.data[index].categories.get_or_init(find)
     }
 
     /// Bytes held by private pools in the trace at `index`; `None` without private pools.
@@ -164,18 +162,20 @@ impl SnapshotEntry {
         self.data[index].notes.get_or_init(make)
     }
 
-    /// The tensor that the file beside the snapshot names for a block of the trace at `index`.
-    #[cfg(not(feature = "sidecar"))]
-    pub fn tensor(&self, _index: usize, _block: u32) -> Option<&TensorRecord> {
-        None
+    /// The tensors that the file beside the snapshot names, by the blocks of the trace at `index`.
+    pub fn tensors(&self, index: usize) -> &FxHashMap<u32, TensorRecord> {
+        let find = || run_to_completion(self.find_tensors(index, &mut Budget::unlimited()));
+        self.data[index].tensors.get_or_init(find)
     }
 
     /// The tensor that the file beside the snapshot names for a block of the trace at `index`.
-    #[cfg(feature = "sidecar")]
     pub fn tensor(&self, index: usize, block: u32) -> Option<&TensorRecord> {
-        let sidecar = self.sidecar()?;
-        let find = || sidecar.tensors_by_block(Target { path: &self.path, entry: self, index });
-        self.data[index].tensors.get_or_init(find).get(&block)
+        self.tensors(index).get(&block)
+    }
+
+    /// [`Self::tensor`] if the tensors are known already.
+    pub fn known_tensor(&self, index: usize, block: u32) -> Option<&TensorRecord> {
+        self.data[index].tensors.get()?.get(&block)
     }
 
     /// Training steps or repetitions of the trace at `index`; `None` if nothing shows them.
@@ -261,6 +261,32 @@ impl SnapshotEntry {
             categories: self.categories(index),
             steps: self.steps(index),
         }
+    }
+
+    async fn find_tensors(
+        &self,
+        index: usize,
+        budget: &mut Budget,
+    ) -> FxHashMap<u32, TensorRecord> {
+        match self.sidecar() {
+            Some(sidecar) => sidecar.tensors_by_block(&self.traces[index], budget).await,
+            None => FxHashMap::default(),
+        }
+    }
+
+    async fn find_categories(&self, index: usize, budget: &mut Budget) -> Categories {
+        let trace = &self.traces[index];
+        let mut categories = Categories::sliced(&self.snapshot, trace, &self.rules, budget).await;
+        let tensors = self.tensors(index);
+        if !tensors.is_empty() {
+            for block in 0..trace.blocks.len() as u32 {
+                let kind = tensors.get(&block).and_then(|tensor| Category::parse(&tensor.kind));
+                if let Some(category) = kind {
+                    categories.record(block, category);
+                }
+            }
+        }
+        categories
     }
 
     async fn calibrate(&self, index: usize, budget: &mut Budget) -> Option<WhatIf> {

@@ -36,7 +36,6 @@ pub struct SnapshotEntry {
     pub(crate) data: Vec<DeviceData>,
     pub(crate) rules: Rules,
     /// The file beside the snapshot; an error says why it cannot be used.
-    #[cfg(feature = "sidecar")]
     sidecar: Option<Result<Box<Sidecar>, String>>,
 }
 
@@ -61,49 +60,28 @@ impl SnapshotEntry {
         let (traces, sites) = (Trace::all(&snapshot), Sites::new(&snapshot));
         let data = traces.iter().map(|_| DeviceData::default()).collect();
         let path = if name.is_empty() { file.to_owned() } else { format!("{file}#{name}") };
-        Self {
-            path,
-            name,
-            snapshot,
-            sites,
-            traces,
-            data,
-            rules: Rules::default(),
-            #[cfg(feature = "sidecar")]
-            sidecar: None,
-        }
+        Self { path, name, snapshot, sites, traces, data, rules: Rules::default(), sidecar: None }
     }
 
     /// Reads the file beside the snapshot. Call it before anything is derived.
-    #[cfg(feature = "sidecar")]
     pub fn set_sidecar(&mut self, json: &[u8]) {
         self.sidecar = Some(Sidecar::parse(json).map(Box::new));
     }
 
     /// The file beside the snapshot could not be read, for this reason.
-    #[cfg(feature = "sidecar")]
     pub fn refuse_sidecar(&mut self, reason: String) {
         self.sidecar = Some(Err(reason));
     }
 
     /// The file beside the snapshot, if it is there and can be used.
     pub fn sidecar(&self) -> Option<&Sidecar> {
-        #[cfg(feature = "sidecar")]
-        return self.sidecar.as_ref()?.as_deref().ok();
-        #[cfg(not(feature = "sidecar"))]
-        None
+        self.sidecar.as_ref()?.as_deref().ok()
     }
 
-    /// Why the file beside the snapshot is not used.
-    #[cfg_attr(
-        not(feature = "sidecar"),
-        expect(clippy::unused_self, reason = "with the feature, the snapshot has such a file")
-    )]
-    pub(crate) fn sidecar_fault(&self) -> Option<&str> {
-        #[cfg(feature = "sidecar")]
-        return self.sidecar.as_ref()?.as_ref().err().map(String::as_str);
-        #[cfg(not(feature = "sidecar"))]
-        None
+    /// Why the file beside the snapshot is not used, as a warning.
+    pub fn sidecar_fault(&self) -> Option<String> {
+        let reason = self.sidecar.as_ref()?.as_ref().err()?;
+        Some(format!("the file beside the snapshot is not used: {reason}"))
     }
 
     /// The memory of the device of the trace at `index` when the snapshot was written, as the file

@@ -4,18 +4,23 @@
 //! Any program may have written it, so it is only data: a field of another kind than expected makes
 //! it unreadable, which is a warning about the snapshot and no error.
 
-#[cfg(feature = "sidecar")]
-use crate::target::Target;
-#[cfg(feature = "sidecar")]
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use vramscope_analysis::Trace;
+use vramscope_analysis::slicing::Budget;
 
 /// The end of the name of a sidecar.
 pub const EXTENSION: &str = ".vramscope.json";
 
 /// The largest sidecar that is read, in bytes. One with the tensors of a large model has a few MB.
 pub const MAX_BYTES: u64 = 32 << 20;
+
+/// Steps whose tensors are read: the last ones. Each takes a look at every block.
+const MAX_STEPS: usize = 16;
+
+/// Blocks between two charges of the budget.
+const STRIDE: usize = 1 << 14;
 
 /// The version of the fields that this program knows.
 const VERSION: u32 = 1;
@@ -123,8 +128,12 @@ pub struct TensorRecord {
 impl TensorRecord {
     /// The tensor in words: `gradient layers.0.weight, bfloat16 [512, 256]`.
     pub fn text(&self) -> String {
-        let kind = self.kind.replace('_', " ");
-        format!("{kind} {}, {} {}", self.name, self.dtype, self.shape_text())
+        format!("{} {}", self.kind.replace('_', " "), self.short_text())
+    }
+
+    /// The tensor in words, without its kind: `layers.0.weight, bfloat16 [512, 256]`.
+    pub fn short_text(&self) -> String {
+        format!("{}, {} {}", self.name, self.dtype, self.shape_text())
     }
 
     /// The shape in words: `[512, 256]`.
@@ -172,23 +181,32 @@ impl Sidecar {
 
     /// The tensors by the blocks that hold them. A tensor of a later step takes the place of one
     /// that had the block before.
-    #[cfg(feature = "sidecar")]
-    pub(crate) fn tensors_by_block(&self, target: Target<'_>) -> FxHashMap<u32, TensorRecord> {
-        let (trace, device) = (target.trace(), target.device());
+    pub(crate) async fn tensors_by_block(
+        &self,
+        trace: &Trace,
+        budget: &mut Budget,
+    ) -> FxHashMap<u32, TensorRecord> {
         let mut found = FxHashMap::default();
         let Some(clock) = &trace.clock else { return found };
-        for at in &self.tensors {
+        let device = trace.device.device;
+        for at in &self.tensors[self.tensors.len().saturating_sub(MAX_STEPS)..] {
             let mut by_address: FxHashMap<u64, &TensorRecord> = FxHashMap::default();
             for tensor in at.tensors.iter().filter(|tensor| tensor.device == device) {
                 by_address.entry(tensor.address).or_insert(&tensor.record);
             }
             let offset = u64::try_from(at.time_us.saturating_sub(clock.start.0));
             let slot = offset.map_or(0, |offset| clock.events_before(offset.saturating_add(1)));
-            for (index, block) in (0..).zip(&trace.blocks) {
-                let is_live = block.enters <= slot && slot < block.leaves;
-                if let Some(&tensor) = by_address.get(&block.address.0).filter(|_| is_live) {
-                    found.insert(index, tensor.clone());
+            for (first, blocks) in (0..).step_by(STRIDE).zip(trace.blocks.chunks(STRIDE)) {
+                for (index, block) in (first..).zip(blocks) {
+                    let is_live = block.enters <= slot && slot < block.leaves;
+                    if !is_live {
+                        continue;
+                    }
+                    if let Some(&tensor) = by_address.get(&block.address.0) {
+                        found.insert(index, tensor.clone());
+                    }
                 }
+                budget.charge(blocks.len() as u64).await;
             }
         }
         found

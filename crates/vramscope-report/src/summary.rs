@@ -188,6 +188,9 @@ pub fn of_entry(file: &LoadedFile, entry: &SnapshotEntry) -> FileSummary {
     }
 }
 
+/// The code of the warning that the file beside a snapshot is not used.
+pub const SIDECAR_FAULT: &str = "sidecar";
+
 /// The warnings of a snapshot: first about the file, then about each device.
 pub fn warnings(entry: &SnapshotEntry) -> Vec<WarningSummary> {
     let warning = |device: Option<u32>, w: &vramscope_snapshot::Warning| WarningSummary {
@@ -204,9 +207,9 @@ pub fn warnings(entry: &SnapshotEntry) -> Vec<WarningSummary> {
             .chain(&entry.carving(i).warnings)
             .map(move |w| warning(Some(t.device.device), w))
     });
-    let sidecar = entry.sidecar_fault().map(|reason| WarningSummary {
-        code: "sidecar",
-        message: format!("the file beside the snapshot is not used: {reason}"),
+    let sidecar = entry.sidecar_fault().map(|message| WarningSummary {
+        code: SIDECAR_FAULT,
+        message,
         device: None,
         byte_offset: None,
         count: 1,

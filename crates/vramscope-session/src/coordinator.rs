@@ -28,8 +28,7 @@ impl Coordinator {
                 RunResponse::Planned {
                     id: *id,
                     title,
-                    skipped_text: (rows.len() < files.len())
-                        .then(|| format!("{} skipped", skipped.exact)),
+                    skipped_text: (skipped.value > 0).then(|| format!("{} skipped", skipped.exact)),
                     skipped,
                     count_text: Quantity::count(rows.len() as u64, one, many).exact,
                     rows,

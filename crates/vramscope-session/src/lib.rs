@@ -45,6 +45,7 @@ pub use coordinator::Coordinator;
 pub use loader::Loader;
 pub use run_order::plan;
 pub use scheduler::{Column, FileSession, Reply, Slice};
+pub use vramscope_report::sidecar::MAX_BYTES as MAX_SIDECAR_BYTES;
 
 // The protocol names these for the page. The tile grid is vramscope-render's.
 const _: () = assert!(vramscope_protocol::TILE_COLUMNS == vramscope_layout::TILE_COLUMNS);

@@ -7,6 +7,7 @@ use vramscope_protocol::{
 };
 use vramscope_report::Quantity;
 use vramscope_report::device_name;
+use vramscope_report::summary::SIDECAR_FAULT;
 use vramscope_report::{LoadedFile, SnapshotEntry};
 use vramscope_snapshot::Warning;
 use vramscope_units::Micros;
@@ -45,7 +46,12 @@ fn warnings(entry: &SnapshotEntry) -> Vec<WarningRow> {
         };
         trace.warnings.iter().map(move |w| row(prefix.clone(), w))
     });
-    of_file.chain(of_devices).collect()
+    let beside = entry.sidecar_fault().map(|message| WarningRow {
+        code: SIDECAR_FAULT.to_owned(),
+        message,
+        count: 1,
+    });
+    of_file.chain(beside).chain(of_devices).collect()
 }
 
 fn device(trace: &Trace) -> DeviceSummary {

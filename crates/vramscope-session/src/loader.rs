@@ -21,6 +21,8 @@ pub struct Loader {
     /// The event range that is read; `None` for all events.
     events: Option<Range<u32>>,
     limit: Option<MemoryLimit>,
+    /// The file beside the snapshot, or why it cannot be read.
+    sidecar: Option<Result<Vec<u8>, String>>,
 }
 
 /// Files of at least this size show a preview of their curve while they load.
@@ -37,6 +39,7 @@ impl Loader {
             preview: CurvePreview::default(),
             events: None,
             limit: None,
+            sidecar: None,
         }
     }
 
@@ -55,6 +58,11 @@ impl Loader {
     pub fn within(mut self, memory: u64) -> Self {
         self.limit = Some(MemoryLimit::new(memory));
         self
+    }
+
+    /// Takes the file beside the snapshot (docs/sidecar.md), or the reason why it cannot be read.
+    pub fn set_sidecar(&mut self, json: Result<Vec<u8>, String>) {
+        self.sidecar = Some(json);
     }
 
     /// The message for a file beyond the memory limit, and the event range that fits. Valid after
@@ -130,7 +138,15 @@ impl Loader {
     pub fn finish(self) -> Result<LoadedFile, Failure> {
         let may_be_snapshot = self.reader.may_be_snapshot();
         let entries = self.reader.finish().map_err(|error| failure(&error, may_be_snapshot))?;
-        Ok(LoadedFile::new(self.path, self.read, entries))
+        let mut file = LoadedFile::new(self.path, self.read, entries);
+        for entry in &mut file.entries {
+            match &self.sidecar {
+                Some(Ok(json)) => entry.set_sidecar(json),
+                Some(Err(reason)) => entry.refuse_sidecar(reason.clone()),
+                None => {}
+            }
+        }
+        Ok(file)
     }
 }
 

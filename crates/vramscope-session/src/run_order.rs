@@ -1,26 +1,34 @@
 //! The order of a run's files in the file list.
 
+use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 use vramscope_analysis::SmallSort;
 use vramscope_protocol::{FileEntry, PlannedRow};
 use vramscope_report::text::file_name;
-use vramscope_report::{Quantity, rank_of};
+use vramscope_report::{Quantity, rank_of, sidecar};
 use vramscope_units::Bytes;
 
-/// The run's title and one row for each file but the skipped ones, by folder, then rank, then path.
+/// The run's title and one row for each file but the skipped ones and those beside snapshots, by
+/// folder, then rank, then path.
 ///
 /// Numbers inside names compare as numbers.
 pub fn plan(files: &[FileEntry]) -> (String, Vec<PlannedRow>) {
     let folder_of =
         |path: &str| path.rsplit_once(['/', '\\']).map_or("", |(folder, _)| folder).to_owned();
-    let shown = || files.iter().filter(|file| !file.skipped);
+    let is_beside = |file: &FileEntry| file.path.ends_with(sidecar::EXTENSION);
+    let shown = || files.iter().filter(|file| !file.skipped && !is_beside(file));
+    let beside: FxHashMap<&str, u32> = (0..)
+        .zip(files)
+        .filter(|(_, file)| is_beside(file))
+        .map(|(index, file)| (file.path.as_str(), index))
+        .collect();
     let common = shown()
         .map(|f| folder_of(&f.path))
         .reduce(|a, b| common_folder(&a, &b))
         .unwrap_or_default();
     let mut rows: Vec<(&FileEntry, PlannedRow)> = (0..)
         .zip(files)
-        .filter(|(_, entry)| !entry.skipped)
+        .filter(|(_, entry)| !entry.skipped && !is_beside(entry))
         .map(|(file, entry)| {
             let folder = folder_of(&entry.path);
             let rank = rank_of(&entry.path);
@@ -30,6 +38,8 @@ pub fn plan(files: &[FileEntry]) -> (String, Vec<PlannedRow>) {
                 label: rank.map_or_else(|| file_name(&entry.path).to_owned(), |r| r.to_string()),
                 group: folder[common.len()..].trim_start_matches(['/', '\\']).to_owned(),
                 size: Bytes(entry.bytes as u64).to_string(),
+                beside: sidecar::path_of(&entry.path)
+                    .and_then(|path| beside.get(path.as_str()).copied()),
             };
             (entry, row)
         })
@@ -125,6 +135,22 @@ mod tests {
         assert_eq!(title, "run");
         // Rows keep the numbers of their files.
         assert_eq!(rows.iter().map(|row| row.file).collect::<Vec<_>>(), [2, 1]);
+    }
+
+    #[test]
+    fn plan_gives_files_beside_snapshots_to_their_rows() {
+        let all = files(&[
+            "run/rank0.vramscope.json",
+            "run/rank1.pickle.gz",
+            "run/rank0.pickle",
+            "other/rank1.vramscope.json",
+            "run/rank1.vramscope.json",
+        ]);
+        let (title, rows) = plan(&all);
+        assert_eq!(title, "run");
+        let found: Vec<_> = rows.iter().map(|row| (row.file, row.beside)).collect();
+        assert_eq!(found, [(2, Some(0)), (1, Some(4))]);
+        assert!(plan(&all[..1]).1.is_empty());
     }
 
     #[test]

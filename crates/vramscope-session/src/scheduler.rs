@@ -140,6 +140,14 @@ impl FileSession {
         }
     }
 
+    /// Takes the file beside the snapshot, or the reason why it cannot be read. Call it before
+    /// [`Self::finish`]. A fault of it is a warning of the snapshot.
+    pub fn set_sidecar(&mut self, json: Result<Vec<u8>, String>) {
+        if let Some(loader) = &mut self.loader {
+            loader.set_sidecar(json);
+        }
+    }
+
     /// The progress of loading; `None` after its end.
     pub fn progress(&self) -> Option<Progress> {
         self.loader.as_ref().map(Loader::progress)

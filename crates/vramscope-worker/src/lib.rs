@@ -12,8 +12,9 @@
 
 use js_sys::{Float32Array, Object, Reflect, Uint32Array};
 use serde::Serialize;
-use vramscope_session::Loader;
-use vramscope_session::{Column, Coordinator, FileSession, Reply, Slice, warm_up};
+use vramscope_session::{
+    Column, Coordinator, FileSession, Loader, MAX_SIDECAR_BYTES, Reply, Slice, warm_up,
+};
 use wasm_bindgen::prelude::*;
 #[cfg(all(feature = "threads", target_arch = "wasm32"))]
 pub use wasm_bindgen_rayon::init_thread_pool;
@@ -101,6 +102,24 @@ impl RankWorker {
     /// The progress cannot be converted to an object.
     pub fn progress(&self) -> Result<JsValue, JsValue> {
         to_js(&self.session.progress())
+    }
+
+    /// The largest file beside a snapshot that is used, in bytes.
+    #[wasm_bindgen(js_name = maxSidecar)]
+    pub fn max_sidecar() -> f64 {
+        MAX_SIDECAR_BYTES as f64
+    }
+
+    /// Takes the file beside the snapshot. A fault of it is a warning of the snapshot.
+    #[wasm_bindgen(js_name = setSidecar)]
+    pub fn set_sidecar(&mut self, json: Vec<u8>) {
+        self.session.set_sidecar(Ok(json));
+    }
+
+    /// The file beside the snapshot cannot be read, for this reason.
+    #[wasm_bindgen(js_name = refuseSidecar)]
+    pub fn refuse_sidecar(&mut self, reason: String) {
+        self.session.set_sidecar(Err(reason));
     }
 
     /// Ends the file and returns a `Response`: `loaded`, `failed` or `tooLarge`.

@@ -44,6 +44,7 @@ interface Reports {
   summary: {
     files: {
       path: string;
+      warnings: { code: string; message: string }[];
       devices: ({
         device: number;
         events: number;
@@ -61,6 +62,8 @@ interface Reports {
     stacks: {
       bytes: number;
       site: string;
+      /** The source line of the call site, from the file beside the snapshot. */
+      source?: string;
       category: string | null;
       /** Of a mixed row. */
       categories?: CategoryRow[];
@@ -161,6 +164,8 @@ export interface BlockRow {
   live_at_end: boolean;
   /** `frames` are the call stack of the free. */
   of_free: boolean;
+  /** What the file beside the snapshot says. */
+  tensor?: { kind: string; name: string; shape: number[]; dtype: string };
   stream: number;
   site: string;
   frames: FrameRow[];

@@ -13,12 +13,17 @@ const sourceOf = (path: string, searched: boolean): Source => ({
   searched,
 });
 
-/** Plans as the coordinator does: skipped files get no row, and rows keep their number. */
+/**
+ * Plans as the coordinator does: skipped files and files beside snapshots get no row, and rows keep
+ * their number.
+ */
 const plan = vi.fn(async (files: FileEntry[]) => {
-  const rows = files.flatMap(({ path, skipped }, file) =>
-    skipped ? [] : { file, rank: null, label: path, group: "", size: "" },
-  );
-  const skipped = files.length - rows.length;
+  const rows = files.flatMap(({ path, skipped }, file) => {
+    if (skipped || path.endsWith(".vramscope.json")) return [];
+    const at = files.findIndex((other) => other.path === path.replace(/pickle$/, "vramscope.json"));
+    return { file, rank: null, label: path, group: "", size: "", beside: at < 0 ? null : at };
+  });
+  const skipped = files.filter((file) => file.skipped).length;
   return {
     title: "run",
     countText: `${rows.length} files`,
@@ -36,7 +41,7 @@ function fakeOwners() {
     run: { value: run },
     modules: { value: { compiled: signal(true) } },
     coordinator: { value: { plan } },
-    pool: { value: { clear: vi.fn(), open: vi.fn() } },
+    pool: { value: { clear: vi.fn(), open: vi.fn(), renew: vi.fn() } },
   }) as RunStore;
   return {
     runs,
@@ -86,6 +91,30 @@ function refuse(file: RankFile, kind: ErrorKind): void {
   file.load.value = { state: "error", failure, again: false };
   if (file.skipped) loader.skip();
 }
+
+const beside = (path: string): Source => ({ ...sourceOf(path, true), from: new Blob([path]) });
+
+test("a file beside a snapshot goes to its row", async () => {
+  const json = beside("rank0.vramscope.json");
+  void loader.open([json, sourceOf("rank0.pickle", true), sourceOf("rank1.pickle", true)]);
+  await vi.waitFor(() => expect(owners.runs.run.value?.files).toHaveLength(2));
+  const [rank0, rank1] = owners.runs.run.value?.files ?? [];
+  expect([rank0?.source.beside, rank1?.source.beside]).toEqual([json.from, undefined]);
+  expect(owners.runs.run.value?.skippedText).toBeNull();
+  // One that comes later lets its file be read again, and changes no other.
+  const later = beside("rank1.vramscope.json");
+  void loader.add([later]);
+  await vi.waitFor(() => expect(owners.runs.pool.renew).toHaveBeenCalled());
+  expect(owners.runs.pool.renew).toHaveBeenCalledExactlyOnceWith(rank1);
+  expect([rank0?.source.beside, rank1?.source.beside]).toEqual([json.from, later.from]);
+  expect(owners.runs.run.value?.files).toEqual([rank0, rank1]);
+});
+
+test("a file beside a snapshot alone is no run", async () => {
+  await loader.open([beside("rank0.vramscope.json")]);
+  expect(owners.runs.run.value).toBeNull();
+  expect(owners.status.report).toHaveBeenCalledOnce();
+});
 
 test("foreign files of a folder leave the run, and their number stays", async () => {
   const sources = ["config.json", "rank0.pickle", "model.pt"].map((path) => sourceOf(path, true));

@@ -24,13 +24,16 @@ export interface LoaderOwners {
 
 /** The row of a file until the coordinator has planned the run. */
 function unplanned({ path }: Source, file: number): PlannedRow {
-  return { file, rank: null, label: visible(fileName(path)), group: "", size: "" };
+  return { file, rank: null, label: visible(fileName(path)), group: "", size: "", beside: null };
 }
 
-function notEmpty(sources: Source[]): Source[] {
-  if (sources.length === 0) throw new Error("No snapshot was found in the opened files.");
-  return sources;
+function notEmpty<T>(found: T[]): T[] {
+  if (found.length === 0) throw new Error("No snapshot was found in the opened files.");
+  return found;
 }
+
+/** Whether a file lies beside a snapshot. The coordinator says to whose row it belongs. */
+const isBeside = ({ path }: Source) => path.endsWith(".vramscope.json");
 
 export class RunLoader {
   /** The files that were opened last, until the user chooses what to show of them. */
@@ -61,9 +64,14 @@ export class RunLoader {
     try {
       const opened = notEmpty(await sources);
       if (load !== this.#loads) return;
-      waiting = this.#wait(opened, title ?? "");
-      const run = await this.#plan(waiting, waiting.length === 0 ? opened : []);
+      const beside = opened.filter(isBeside);
+      waiting = this.#wait(
+        opened.filter((source) => !isBeside(source)),
+        title ?? "",
+      );
+      const run = await this.#plan(waiting, waiting.length === 0 ? opened : beside);
       if (load !== this.#loads) return;
+      notEmpty(run.files);
       this.#start({ ...run, title: title ?? run.title });
       await Promise.all(run.files.map(settled));
     } catch (error) {
@@ -114,6 +122,8 @@ export class RunLoader {
     const { title, countText, rows } = planned;
     const files = rows.flatMap((row) => {
       const [file, source] = [known[row.file], all[row.file]];
+      const beside = all[row.beside ?? -1]?.from;
+      if (source && beside !== undefined) source.beside = beside;
       if (file) file.planned = row;
       return file ?? (source ? new RankFile(source, row) : []);
     });
@@ -164,18 +174,21 @@ export class RunLoader {
       status.announce("The file is open already");
       return [];
     }
+    const besides = open.map(({ beside }) => beside);
     const run = await this.#plan(known, fresh);
     if (load !== this.#loads) return [];
     const files = run.files.filter((file) => !known.includes(file));
+    const told = known.filter((file, index) => file.source.beside !== besides[index]);
     batch(() => {
       status.notice.value = null;
       runs.run.value = run;
     });
     status.announce(run.countText);
     runs.pool.open(files);
+    for (const file of told) runs.pool.renew(file);
     const failed = selection.focus.peek()?.file.load.peek().state === "error";
     this.#arrive(files, failed ? files[0] : undefined);
-    return files;
+    return [...files, ...told];
   }
 
   #start(run: Run): void {

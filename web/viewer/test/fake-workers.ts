@@ -76,7 +76,7 @@ export const LOADED = { kind: "loaded", parts: [] } as unknown as Loaded & { kin
 export function fileOf(path: string, bytes = MIB, from: Source["from"] = new Blob()): RankFile {
   return new RankFile(
     { path, bytes, from },
-    { file: 0, rank: null, label: path, group: "", size: "" },
+    { file: 0, rank: null, label: path, group: "", size: "", beside: null },
   );
 }
 

@@ -156,6 +156,14 @@ impl Categories {
         })
     }
 
+    /// Sets the category of a block whose tensor the program recorded. It wins over what is
+    /// inferred, but not over a rule of full confidence.
+    pub fn record(&mut self, block: u32, category: Category) {
+        if let Some(guess) = self.guesses.get_mut(block as usize).filter(|g| g.confidence < 1.0) {
+            *guess = Guess::new(category, 1.0);
+        }
+    }
+
     /// The phases of training in the window, in order. They touch each other and cover every event
     /// of the window. Empty if no event shows a phase.
     pub fn phases(&self) -> &[PhaseSpan] {

@@ -8,6 +8,7 @@ use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use vramscope_report::sidecar;
 
 /// A file that was modified within this time may be incomplete.
 const SETTLED: Duration = Duration::from_secs(2);
@@ -57,6 +58,8 @@ struct Entry {
     bytes: u64,
     /// Whether a search of a folder found the file, which may be no snapshot.
     searched: bool,
+    /// The address of the file beside the snapshot; null if there is none.
+    beside: Option<String>,
 }
 
 impl Shelf {
@@ -81,7 +84,14 @@ impl Shelf {
             if now.duration_since(modified).is_ok_and(|age| age < SETTLED) {
                 continue;
             }
+            let beside = sidecar::path_of(&path.to_string_lossy()).map(PathBuf::from);
+            let beside = beside.and_then(|path| {
+                let metadata = path.metadata().ok().filter(Metadata::is_file)?;
+                let is_served = self.may_serve(&path);
+                is_served.then(|| format!("{}?{}", seen.number(&path), version(&metadata)))
+            });
             files.push(Entry {
+                beside,
                 url: format!("{}?{}", seen.number(&path), version(&metadata)),
                 path: path.to_string_lossy().into_owned(),
                 bytes: metadata.len(),
@@ -107,7 +117,13 @@ impl Shelf {
 
     /// A file may be replaced by a link after it was listed.
     fn may_serve(&self, path: &Path) -> bool {
-        if self.links == Links::Everywhere || self.named.iter().any(|named| named == path) {
+        let is_beside = |named: &PathBuf| {
+            let beside = sidecar::path_of(&named.to_string_lossy()).map(PathBuf::from);
+            beside.is_some_and(|beside| beside == path) && !path.is_symlink()
+        };
+        if self.links == Links::Everywhere
+            || self.named.iter().any(|named| named == path || is_beside(named))
+        {
             return true;
         }
         let Ok(target) = path.canonicalize() else { return false };
@@ -183,6 +199,28 @@ mod tests {
         symlink(other.join("secret.pickle"), run.join("rank0.pickle")).expect("a link");
         assert!(inside.file(0).is_none());
         assert!(everywhere.file(1).is_some());
+        fs::remove_dir_all(&root).expect("the folder can be removed");
+    }
+
+    #[test]
+    fn a_file_beside_a_snapshot_is_listed_with_it() {
+        let root = folder("beside");
+        let run = root.join("run");
+        fs::create_dir(&run).expect("a folder can be made");
+        for name in ["rank0.pickle", "rank0.vramscope.json", "rank1.pickle.gz"] {
+            put(&run.join(name));
+        }
+        put(&root.join("secret"));
+        symlink(root.join("secret"), run.join("rank1.vramscope.json")).expect("a link");
+        let shelf = Shelf::new(vec![run.clone()], Links::Inside);
+        let [first, second] = <[Entry; 2]>::try_from(shelf.index().files).ok().expect("two files");
+        let number = first.beside.as_deref().and_then(|url| url.split('?').next()?.parse().ok());
+        let (path, _) = shelf.file(number.expect("an address")).expect("it is served");
+        assert_eq!(path, run.join("rank0.vramscope.json"));
+        assert_eq!(second.beside, None, "a link leads out of the folder");
+        // It lies beside a file that is named, too.
+        let named = Shelf::new(vec![run.join("rank0.pickle")], Links::Inside);
+        assert!(named.index().files[0].beside.is_some());
         fs::remove_dir_all(&root).expect("the folder can be removed");
     }
 

@@ -177,6 +177,8 @@ pub struct BlockPage {
     pub total: u32,
     /// The number of rows and their bytes in words: `12 of 2,443 blocks, 1.20 GiB`.
     pub text: String,
+    /// True if the file beside the snapshot names tensors of the device.
+    pub has_tensors: bool,
     /// Index of the first row among all matching rows.
     pub from: u32,
     /// The rows.
@@ -200,6 +202,8 @@ pub struct BlockLine {
     pub block_bytes: Quantity,
     /// The category.
     pub category: String,
+    /// The tensor that it holds: `0.weight, float32 [1024, 1024]`; empty if it is unknown.
+    pub tensor: String,
     /// The alloc in words: `#3,702`, `before window`, or `not recorded`.
     pub allocated: String,
     /// The free in words: `#3,709`, `live at end`, `pending`, or `before #3,709` if the free is

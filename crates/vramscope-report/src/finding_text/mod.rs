@@ -73,7 +73,7 @@ pub fn words(entry: &SnapshotEntry, finding: &Finding, simulated: &[Simulated]) 
 /// and the reason. Empty for other kinds, whose text says it.
 pub fn cause(entry: &SnapshotEntry, finding: &Finding) -> String {
     match &finding.facts {
-        Facts::Oom(story) => oom::verdict(entry, story),
+        Facts::Oom(story) => oom::verdict(entry, finding, story),
         _ => String::new(),
     }
 }

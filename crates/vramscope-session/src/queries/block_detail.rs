@@ -9,7 +9,8 @@ use vramscope_analysis::{Block, NoStack, Origin, Trace, is_library};
 use vramscope_layout::site_color;
 use vramscope_protocol::{AxisKind, BlockDetail, DetailRow, FrameRow, Span, StackDetail};
 use vramscope_report::{
-    BlockContext, LoadedFile, Quantity, Target, backward, block_site, notes, site, slot_of, text,
+    BlockContext, LoadedFile, Quantity, SnapshotEntry, Target, backward, block_site, notes, site,
+    slot_of, text,
 };
 use vramscope_snapshot::{Events, Frame, PoolIndex, SegmentType, Snapshot, StackId, StrId};
 use vramscope_units::{Bytes, EventIndex};
@@ -29,12 +30,12 @@ pub(crate) fn find_block(file: &LoadedFile, part: u32, reference: &str) -> Optio
 
 /// The details of a block by its index.
 pub(crate) fn block(at: Target<'_>, index: u32) -> Option<BlockDetail> {
-    let (snapshot, trace) = (at.snapshot(), at.trace());
+    let trace = at.trace();
     let block = trace.blocks.get(index as usize)?;
     let bytes = Quantity::bytes(block.bytes);
     let rows = rows(at, block, index);
     let terms = vec![format!("site:{}", block_site(at, block))];
-    let stack = stack(snapshot, block.stack, note(trace, block));
+    let stack = stack(at.entry, block.stack, note(trace, block));
     let reference = text::block_reference(trace, block);
     let copy = copy(&bytes.exact, &reference, &rows, &stack);
     Some(BlockDetail {
@@ -73,6 +74,11 @@ fn rows(at: Target<'_>, block: &Block, index: u32) -> Vec<DetailRow> {
     row("requested", "requested", block.bytes.exact(), Some(block.bytes.0.to_string()));
     for (key, label, text) in context(at, block, index) {
         row(key, label, text, None);
+    }
+    if let Some(tensor) = at.entry.tensor(at.index, index) {
+        row("tensor", "tensor", tensor.name.clone(), None);
+        row("shape", "shape", tensor.shape_text(), None);
+        row("dtype", "dtype", tensor.dtype.clone(), None);
     }
     let size = carving.sizes[index as usize];
     row("block_bytes", "block size", size.exact(), Some(size.0.to_string()));
@@ -253,16 +259,23 @@ fn pool(snapshot: &Snapshot, trace: &Trace, block: &Block) -> String {
 }
 
 /// A call stack with display texts, and a note about it.
-pub(crate) fn stack(snapshot: &Snapshot, stack: StackId, note: Option<&str>) -> StackDetail {
+pub(crate) fn stack(entry: &SnapshotEntry, stack: StackId, note: Option<&str>) -> StackDetail {
+    let snapshot = &entry.snapshot;
     let row = |frame: Frame| FrameRow {
         name: snapshot.text(frame.name).into_owned(),
         function: text::short_name(&snapshot.text(frame.name)),
         file: snapshot.text(frame.file).into_owned(),
         line: frame.line,
         place: text::place(&snapshot.text(frame.file), frame.line),
+        source: source(entry, &snapshot.text(frame.file), frame.line),
         framework: text::is_framework(snapshot, frame),
     };
     StackDetail { frames: snapshot.stack(stack).map(row).collect(), note: note.map(str::to_owned) }
+}
+
+/// A line of source, from the file beside the snapshot; empty if it is unknown.
+pub(super) fn source(entry: &SnapshotEntry, file: &str, line: u32) -> String {
+    entry.sidecar().and_then(|sidecar| sidecar.source(file, line)).unwrap_or_default().to_owned()
 }
 
 /// A note when the stack is missing or is that of the free.
@@ -313,6 +326,9 @@ pub(crate) fn copy(
                 line(format_args!("  {} ({file})", frame.name));
             }
             (file, number) => line(format_args!("  {} ({file}:{number})", frame.name)),
+        }
+        if !frame.source.is_empty() {
+            line(format_args!("    {}", frame.source));
         }
     }
     out

@@ -16,7 +16,7 @@ use vramscope_analysis::{Block, Origin, Trace, parallel};
 use vramscope_layout::site_color;
 use vramscope_protocol::DeviceRef;
 use vramscope_protocol::views::{BlockLine, BlockPage, BlockTable};
-use vramscope_report::{LoadedFile, Quantity, Target, block_site, slot_after, text};
+use vramscope_report::{LoadedFile, Quantity, Target, TensorRecord, block_site, slot_after, text};
 use vramscope_snapshot::{Snapshot, StreamId};
 use vramscope_units::{Bytes, EventIndex};
 
@@ -69,6 +69,7 @@ impl Cache {
         BlockPage {
             total,
             text: text.clone(),
+            has_tensors: !at.entry.tensors(at.index).is_empty(),
             from,
             rows: order[from as usize..until as usize].iter().map(|&i| line(at, i)).collect(),
             at: near.and_then(|block| order.iter().position(|&i| i == block)).map(|row| row as u32),
@@ -134,6 +135,7 @@ fn line(at: Target<'_>, index: u32) -> BlockLine {
         bytes: Quantity::bytes(block.bytes),
         block_bytes: Quantity::bytes(entry.carving(at.index).sizes[index as usize]),
         category: entry.categories(at.index).get(index).category.name().to_owned(),
+        tensor: entry.tensor(at.index, index).map(TensorRecord::short_text).unwrap_or_default(),
         allocated: match (block.alloc_event(), block.origin()) {
             (Some(event), _) => event.to_string(),
             (None, Origin::LostAlloc) => "not recorded".to_owned(),

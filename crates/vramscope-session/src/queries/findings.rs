@@ -44,7 +44,11 @@ pub(super) async fn rows(
         };
         let reference = reference(at, &finding, budget).await;
         let place = place(at, finding.step, finding.phase);
-        rows.push(FindingRow { spans, reference, place, ..without_tables(finding) });
+        let mut row = FindingRow { spans, reference, place, ..without_tables(finding) };
+        for frame in &mut row.frames {
+            frame.source = detail::source(at.entry, &frame.file, frame.line);
+        }
+        rows.push(row);
     }
     rows
 }
@@ -113,6 +117,7 @@ fn frames(finding: &FindingRecord) -> Vec<FrameRow> {
         file: frame.file.to_string(),
         line: frame.line,
         place: text::place(&frame.file, frame.line),
+        source: String::new(),
         framework: false,
     };
     own.take(MAX_FRAMES).map(row).collect()

@@ -5,7 +5,7 @@ use super::findings::place;
 use vramscope_analysis::{Block, Trace};
 use vramscope_layout::{Picked, site_color};
 use vramscope_protocol::Hit;
-use vramscope_report::{Quantity, Target, block_site, text};
+use vramscope_report::{Quantity, Target, TensorRecord, block_site, text};
 use vramscope_units::{Bytes, grouped};
 
 /// The tooltip of a block, or of a strip of several merged blocks. `group` is the name of their
@@ -46,6 +46,8 @@ pub(crate) fn tooltip(at: Target<'_>, picked: &Picked, group: Option<String>) ->
             let shares = peak_shares(at, block, context);
             lines.extend(shares.map(|[own, site]| format!("{own} of the peak{site}")));
         }
+        let tensor = at.entry.known_tensor(at.index, picked.block).map(TensorRecord::text);
+        lines.extend(tensor);
         lines.extend([life, text::block_address(block)]);
         (bytes.text.clone(), site_of(picked.block), lines)
     };
@@ -84,12 +86,15 @@ pub(crate) fn block_tooltip(at: Target<'_>, block: u32) -> Option<Hit> {
 }
 
 /// Labels to draw inside a block, from the longest to the shortest: function, place and bytes,
-/// function and bytes, bytes.
+/// function and bytes, bytes. A known tensor takes the place of the function.
 pub(crate) fn block_labels(at: Target<'_>, block: u32) -> Vec<String> {
     let Some(found) = at.trace().blocks.get(block as usize) else { return Vec::new() };
     let (snapshot, bytes) = (at.snapshot(), found.bytes);
     let mut labels = Vec::new();
-    if let Some(frame) = at.entry.sites.get(found.stack).frame {
+    if let Some(tensor) = at.entry.known_tensor(at.index, block) {
+        labels.push(format!("{} {}  {bytes}", tensor.name, tensor.shape_text()));
+        labels.push(format!("{}  {bytes}", tensor.name));
+    } else if let Some(frame) = at.entry.sites.get(found.stack).frame {
         let name = text::short_function(snapshot, frame);
         labels.extend(
             text::place_of(snapshot, frame).map(|place| format!("{name} {place}  {bytes}")),

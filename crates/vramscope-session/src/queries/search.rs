@@ -5,7 +5,7 @@
 //!
 //! | term | blocks |
 //! |---|---|
-//! | a word | some frame of the stack, metadata or an annotation contains it |
+//! | a word | some frame of the stack, the tensor's name, metadata or an annotation contains it |
 //! | `0x7f..`, nine and more hexadecimal digits | at or around an address, or below a prefix |
 //! | `>512MiB`, `size:<=1KiB`, `512 MiB` | by requested bytes |
 //! | `#3702` | allocated or freed by an event |

@@ -89,9 +89,9 @@ pub(crate) async fn segment(
     // A block that starts in the preceding mapped range counts there.
     let own: Vec<u32> = inside.iter().filter(|i| i.starts_here).map(|i| i.block).collect();
     let stacks = stack_rows(at, &own, MAX_STACKS, budget).await;
-    let stack = (span.stack != StackId::EMPTY).then(|| detail::stack(snapshot, span.stack, None));
+    let stack = (span.stack != StackId::EMPTY).then(|| detail::stack(at.entry, span.stack, None));
     let title = Quantity::bytes(span.size);
-    let none = detail::stack(snapshot, StackId::EMPTY, None);
+    let none = detail::stack(at.entry, StackId::EMPTY, None);
     let mut copy = detail::copy(&title.exact, "Segment", &rows, stack.as_ref().unwrap_or(&none));
     let heading = if stacks.is_empty() { "" } else { "Blocks in it at the cursor, by call stack" };
     let lines =

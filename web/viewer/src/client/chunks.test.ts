@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { type Chunk, chunks, GzipError } from "./chunks.js";
+import { type Chunk, chunks, firstBytes, GzipError } from "./chunks.js";
 import type { Bytes } from "./messages.js";
 
 const KIB = 1024;
@@ -33,6 +33,16 @@ test("a blob comes in order, in chunks of at most 256 KiB", async () => {
   expect(isSame(bytes, content)).toBe(true);
   expect(Math.max(...all.map((chunk) => chunk.bytes.length))).toBeLessThanOrEqual(256 * KIB);
   expect(all.length).toBeGreaterThan(3);
+});
+
+test("the first bytes of a blob and of an address are at most as many as asked for", async () => {
+  const content = bytesOf(600 * KIB);
+  vi.stubGlobal("fetch", async () => new Response(content));
+  for (const source of [new Blob([content]), "http://localhost/rank0.vramscope.json"]) {
+    expect(isSame(await firstBytes(source, 500 * KIB), content.subarray(0, 500 * KIB))).toBe(true);
+    expect(isSame(await firstBytes(source, 700 * KIB), content)).toBe(true);
+  }
+  vi.unstubAllGlobals();
 });
 
 test("each chunk says how many bytes of the source have been read", async () => {

@@ -60,6 +60,19 @@ async function* blobPieces(blob: Blob): AsyncGenerator<Uint8Array> {
   }
 }
 
+/** The first bytes of a source, at most `limit`. */
+export async function firstBytes(source: Bytes, limit: number): Promise<Uint8Array> {
+  if (typeof source !== "string") return new Uint8Array(await source.slice(0, limit).arrayBuffer());
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  let length = 0;
+  for await (const piece of piecesOf(await download(source))) {
+    pieces.push(new Uint8Array(piece));
+    length += piece.length;
+    if (length >= limit) break;
+  }
+  return firstBytes(new Blob(pieces), limit);
+}
+
 export interface Chunk {
   bytes: Uint8Array;
   /** Bytes of the source read so far. */

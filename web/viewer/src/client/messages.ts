@@ -47,7 +47,15 @@ export type ToWorker =
       early: boolean;
       version: string;
     }
-  | { kind: "load"; path: string; bytes: number; source: Bytes; bounds: Bounds }
+  | {
+      kind: "load";
+      path: string;
+      bytes: number;
+      source: Bytes;
+      /** The file beside the snapshot. */
+      beside: Bytes | null;
+      bounds: Bounds;
+    }
   | { kind: "ask"; request: Request }
   | { kind: "run"; request: RunRequest }
   | { kind: "ping" };

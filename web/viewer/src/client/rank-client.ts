@@ -95,14 +95,14 @@ export class RankClient {
 
   constructor(
     prepared: PreparedWorker,
-    { path, bytes, from }: Source,
+    { path, bytes, from, beside }: Source,
     bounds: Bounds,
     events: LoadEvents,
   ) {
     this.#prepared = prepared;
     this.#events = events;
     prepared.onmessage((message) => this.#receive(message));
-    prepared.send({ kind: "load", path, bytes, source: from, bounds });
+    prepared.send({ kind: "load", path, bytes, source: from, beside: beside ?? null, bounds });
   }
 
   /** Sets the consumer of a kind's tiles; null for none. It gets no tiles of earlier requests. */

@@ -19,6 +19,8 @@ export interface Source {
   path: string;
   bytes: number;
   from: Bytes;
+  /** The file that `vramscope.record` writes beside the snapshot (docs/sidecar.md). */
+  beside?: Bytes;
   /** A search of a folder found the file, so it may be something else than a snapshot. */
   searched?: boolean;
 }

@@ -104,6 +104,13 @@ export class RankPool {
     this.#next(file);
   }
 
+  /** Reads a loaded file again, because its source has changed. */
+  renew(file: RankFile): void {
+    this.#end(file);
+    file.cards.value = null;
+    this.again(file);
+  }
+
   /** The file's worker, kept until `release`. Null when the file cannot be loaded. */
   acquire(file: RankFile): Promise<RankClient | null> {
     this.#acquired.set(file, (this.#acquired.get(file) ?? 0) + 1);

@@ -6,7 +6,14 @@ import type { Source } from "./rank-file.js";
 
 interface RunIndex {
   title: string;
-  files: { path: string; url: string; bytes: number; searched?: boolean }[];
+  /** `beside` is the address of the file beside the snapshot. */
+  files: {
+    path: string;
+    url: string;
+    bytes: number;
+    searched?: boolean;
+    beside?: string | null;
+  }[];
   /** More files may come. */
   watch?: boolean;
 }
@@ -25,11 +32,12 @@ export async function fromIndex(address: string): Promise<IndexedRun> {
   if (!response.ok)
     throw new Error(`The run cannot be read: ${base.pathname} answered ${response.status}.`);
   const index = (await response.json()) as RunIndex;
-  const sources = index.files.map(({ path, url, bytes, searched = false }) => ({
+  const sources = index.files.map(({ path, url, bytes, searched = false, beside }) => ({
     path,
     bytes,
     from: new URL(url, base).href,
     searched,
+    ...(beside ? { beside: new URL(beside, base).href } : {}),
   }));
   return { title: index.title, sources, watch: index.watch === true };
 }

@@ -14,7 +14,7 @@
 import * as plain from "../../wasm/vramscope_worker.js";
 import type { Failure, Request, Response } from "../generated/protocol.js";
 import { VERSION } from "../version.js";
-import { chunks } from "./chunks.js";
+import { chunks, firstBytes } from "./chunks.js";
 import { stopped, wordsOf } from "./faults.js";
 import type { Columns, FromWorker, ToWorker } from "./messages.js";
 import { type Engine, startThreads } from "./threads.js";
@@ -176,7 +176,7 @@ class WorkerHost {
     return this.#engine;
   }
 
-  async #load({ path, bytes, source, bounds }: ToWorker & { kind: "load" }): Promise<void> {
+  async #load({ path, bytes, source, beside, bounds }: ToWorker & { kind: "load" }): Promise<void> {
     const { RankWorker } = await this.#prepared();
     const { memory, events } = bounds;
     // A worker that has nothing else to do may read another file.
@@ -190,6 +190,12 @@ class WorkerHost {
       if (now - shown < PROGRESS_MS) continue;
       shown = now;
       this.#reply({ kind: "progress", ...rank.progress() }, {}, rank);
+    }
+    if (beside !== null) {
+      // One byte more than is used, so that a larger file is noticed.
+      const json = await firstBytes(beside, RankWorker.maxSidecar() + 1).catch(wordsOf);
+      if (typeof json === "string") rank.refuseSidecar(json);
+      else rank.setSidecar(json);
     }
     const response: Response = rank.finish();
     this.#rank = rank;

@@ -631,6 +631,10 @@ line: number,
  */
 place: string, 
 /**
+ * The line of source, from the file beside the snapshot; empty if it is unknown.
+ */
+source: string, 
+/**
  * True for frames of PyTorch, Python's library and C++, which are dimmed and folded.
  */
 framework: boolean, };
@@ -737,7 +741,12 @@ group: string,
 /**
  * The file's size in words.
  */
-size: string, };
+size: string, 
+/**
+ * Index into the request's `files` of the file that `vramscope.record` writes beside the
+ * snapshot; null if it is not among them. It gets no row.
+ */
+beside: number | null, };
 
 export type ColorBy = "stack" | "category" | "size" | "age" | "stream" | "segment";
 
@@ -2313,6 +2322,10 @@ total: number,
  */
 text: string, 
 /**
+ * True if the file beside the snapshot names tensors of the device.
+ */
+hasTensors: boolean, 
+/**
  * Index of the first row among all matching rows.
  */
 from: number, 
@@ -2346,6 +2359,10 @@ blockBytes: Quantity,
  * The category.
  */
 category: string, 
+/**
+ * The tensor that it holds: `0.weight, float32 [1024, 1024]`; empty if it is unknown.
+ */
+tensor: string, 
 /**
  * The alloc in words: `#3,702`, `before window`, or `not recorded`.
  */

@@ -66,7 +66,17 @@ export const details = `
   font-family: var(--mono);
   font-size: var(--small);
 }
-.frame[data-framework="true"] span { color: var(--faint); }
+.frame[data-framework="true"] :is(span, code) { color: var(--faint); }
+.frame:has(.frame-source) { flex-wrap: wrap; row-gap: 1px; }
+.frame-source {
+  flex: 0 0 100%;
+  overflow: hidden;
+  text-overflow: ellipsis;
+  white-space: nowrap;
+  color: var(--dim);
+  font-family: var(--mono);
+  font-size: var(--small);
+}
 
 @container (width < 1120px) {
   .details { padding-inline: 13px; }

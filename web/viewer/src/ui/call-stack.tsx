@@ -47,7 +47,7 @@ export function CallStack({ viewSelection, workspace, stack, tool }: CallStackPr
 }
 
 export function Frame({ workspace, frame }: Uses<"workspace"> & { frame: FrameRow }) {
-  const { name, function: short, file, line, place, framework } = frame;
+  const { name, function: short, file, line, place, source, framework } = frame;
   return (
     <li>
       <button
@@ -59,6 +59,11 @@ export function Frame({ workspace, frame }: Uses<"workspace"> & { frame: FrameRo
       >
         <span class="frame-name">{short}</span>
         <span class="frame-place">{place}</span>
+        {source !== "" && (
+          <code class="frame-source" title={source}>
+            {source}
+          </code>
+        )}
       </button>
     </li>
   );

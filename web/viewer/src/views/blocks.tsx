@@ -46,6 +46,15 @@ function open({
   return { sort, descending, category, atCursor, table, page, ask };
 }
 
+/** The column of what the file beside the snapshot says. */
+const tensor: Column<BlockLine> = {
+  key: "tensor",
+  title: "tensor",
+  width: "minmax(260px, 1fr)",
+  words: (r) => r.tensor,
+  cell: (r) => r.tensor,
+};
+
 type BlocksProperties = ViewUses<
   "selection" | "viewSelection" | "filters" | "appearance" | "status" | "cards"
 >;
@@ -94,6 +103,7 @@ export function Blocks(properties: BlocksProperties) {
         </>
       ),
     },
+    ...(shown?.hasTensors ? [tensor] : []),
     {
       key: "category",
       title: "category",

@@ -61,9 +61,15 @@ pub(super) fn oom(
 }
 
 /// Which line asked, and why the allocation failed, in a few sentences.
-pub(super) fn verdict(entry: &SnapshotEntry, story: &OomStory) -> String {
+pub(super) fn verdict(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String {
     let request = request_line(entry, story).map(|line| format!("Requested by {line}."));
-    let sentences = [request.unwrap_or_default(), room(story), cause(entry, story), larger(story)];
+    let sentences = [
+        request.unwrap_or_default(),
+        room(story),
+        outside(entry, finding, story),
+        cause(entry, story),
+        larger(story),
+    ];
     sentences.iter().filter(|s| !s.is_empty()).map(String::as_str).collect::<Vec<_>>().join(" ")
 }
 

@@ -150,6 +150,7 @@ pub(super) fn change_card(
         file: f.file.to_string(),
         line: f.line,
         place: text::place(&f.file, f.line),
+        source: String::new(),
         framework: f.is_framework(),
     };
     let frames = frames.iter().copied().map(frame).collect();

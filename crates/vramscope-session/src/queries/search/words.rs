@@ -15,6 +15,8 @@ pub(super) struct Words {
     pub(super) stacks: Vec<u64>,
     /// The words in each text of the program, if any.
     texts: FxHashMap<StrId, u64>,
+    /// The words in the name of each block's tensor, if any.
+    tensors: FxHashMap<u32, u64>,
 }
 
 impl Words {
@@ -64,12 +66,23 @@ impl Words {
             }
         }
         texts.retain(|_, bits| *bits != 0);
-        Some(Self { all, stacks, texts })
+        let named = at.entry.tensors(at.index);
+        let mut tensors: FxHashMap<u32, u64> = FxHashMap::default();
+        if !named.is_empty() {
+            for part in strides(at.trace().blocks.len()) {
+                budget.charge(part.len() as u64).await;
+                let of =
+                    |block: u32| Some((block, bits(&named.get(&block)?.name.to_ascii_lowercase())));
+                tensors.extend(part.filter_map(|block| of(block as u32)));
+            }
+        }
+        Some(Self { all, stacks, texts, tensors })
     }
 
     /// Whether a block has all words, in its stack and the texts about it.
     pub(super) fn block(&self, at: Target<'_>, block: u32, stack: StackId) -> bool {
-        let found = self.stacks[stack.0 as usize];
+        let tensor = self.tensors.get(&block).copied().unwrap_or(0);
+        let found = self.stacks[stack.0 as usize] | tensor;
         if found == self.all || self.texts.is_empty() {
             return found == self.all;
         }

@@ -3,9 +3,9 @@
 use vramscope_analysis::{Coverage, StepSource, Steps, Trace};
 use vramscope_protocol::DetailRow;
 use vramscope_report::device_name;
-use vramscope_report::info::{FileInfo, has_overflowed};
+use vramscope_report::info::{FileInfo, ProcessInfo, has_overflowed};
 use vramscope_report::{Quantity, Target};
-use vramscope_units::{Micros, grouped};
+use vramscope_units::{Bytes, Micros, grouped};
 
 /// Names of annotated ranges in the list.
 const MAX_NAMES: usize = 6;
@@ -23,6 +23,17 @@ pub(super) fn provenance(at: Target<'_>, info: &FileInfo) -> Vec<DetailRow> {
         });
     };
     let number = |n: usize| Some(n as u64);
+    if let Some(process) = &info.process {
+        row("process", "process", process_text(process), None);
+        let versions = [("PyTorch", &process.torch), ("driver for CUDA", &process.driver)];
+        let known = versions.iter().filter_map(|(of, v)| Some(format!("{of} {}", (*v).as_ref()?)));
+        row("versions", "versions", known.collect::<Vec<_>>().join(", "), None);
+    }
+    if let Some(memory) = at.entry.device_memory(at.index) {
+        let (total, other) = (Bytes(memory.total_bytes), Bytes(memory.other_bytes));
+        let text = format!("{}: {total}, {other} of it outside of PyTorch", memory.name);
+        row("device_memory", "device", text, Some(memory.total_bytes));
+    }
     if let Some(device) = info.devices.get(at.index) {
         row("recorded", "recorded", device.provenance.clone(), None);
         row("events", "events", grouped(device.events as u64), number(device.events));
@@ -67,6 +78,15 @@ pub(super) fn provenance(at: Target<'_>, info: &FileInfo) -> Vec<DetailRow> {
     let warnings: u64 = info.warnings.iter().map(|w| u64::from(w.count)).sum();
     row("warnings", "warnings", grouped(warnings), Some(warnings));
     rows
+}
+
+/// `rank 3 of 8 on node7`, or what is known of it.
+fn process_text(process: &ProcessInfo) -> String {
+    let rank = process.rank.map(|rank| format!("rank {rank}"));
+    let size = process.world_size.map(|size| format!("of {size}"));
+    let host = process.host.as_ref().map(|host| format!("on {host}"));
+    let words: Vec<String> = [rank, size, host].into_iter().flatten().collect();
+    if words.is_empty() { "unknown".to_owned() } else { words.join(" ") }
 }
 
 /// The evidence for steps in words.
