@@ -137,7 +137,8 @@ pub(crate) fn generate(repo: &Repo, module: &str, mode: Mode, bytes: &[u8]) -> R
         .web(true)?
         .typescript(true)
         .omit_default_module_path(false);
-    bindgen.remove_name_section(true).remove_producers_section(true);
+    // wasm-opt sorts by names, then drops them.
+    bindgen.remove_name_section(mode != Mode::Release).remove_producers_section(true);
     bindgen.generate(&scratch).with_context(|| format!("wasm-bindgen of {module}"))?;
     if mode == Mode::Release {
         optimize(repo, &scratch.join(format!("{module}_bg.wasm")))?;
@@ -150,7 +151,12 @@ pub(crate) fn generate(repo: &Repo, module: &str, mode: Mode, bytes: &[u8]) -> R
 /// An engine runs a new module unoptimized, and replaces a function by its optimized code when it
 /// is called again. The parser's loop must not be inlined into a function that is called once per
 /// file. The limit makes the module smaller, too.
-pub(crate) const OPTIMIZE: [&str; 2] = ["-Os", "--one-caller-inline-max-function-size=50"];
+///
+/// In the order of their names, instances of a generic function and methods of a type lie together.
+/// They resemble each other, and gzip finds repetitions only within 32 kB: the module takes 5 %
+/// less than in the order of use.
+pub(crate) const OPTIMIZE: [&str; 3] =
+    ["-Os", "--one-caller-inline-max-function-size=20", "--reorder-functions-by-name"];
 
 fn optimize(repo: &Repo, wasm: &Path) -> Result<()> {
     let tool = repo.path("web/node_modules/binaryen/bin/wasm-opt");
