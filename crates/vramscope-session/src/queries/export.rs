@@ -14,7 +14,7 @@ use vramscope_report::export::{
 };
 use vramscope_report::findings::of_device;
 use vramscope_report::flame::Weight;
-use vramscope_report::segments::{records_sliced, segments_sliced, states_sliced};
+use vramscope_report::segments::{PinRecord, records_sliced, segments_sliced, states_sliced};
 use vramscope_report::text::block_reference;
 use vramscope_report::{
     BlockPlaces, Derived, StackTable, Target, site, slot_after, slot_of, time_of,
@@ -127,6 +127,7 @@ async fn write(
                         free: &state.free,
                         fragmentation: &state.fragmentation,
                         churn: &state.churn,
+                        pins: &state.pins,
                         stacks: &state.stacks,
                     };
                     json_list(&head, "segments", rows.iter(), out, budget).await
@@ -160,6 +161,7 @@ struct SegmentsHead<'a, F: Serialize, R: Serialize, C: Serialize> {
     free: &'a F,
     fragmentation: &'a R,
     churn: &'a C,
+    pins: &'a [PinRecord],
     stacks: &'a StackTable<'a>,
 }
 
