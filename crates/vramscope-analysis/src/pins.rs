@@ -29,7 +29,7 @@ pub struct Pin {
     pub kept: Bytes,
 }
 
-/// The pinned segments, those that keep most first.
+/// The pinned segments, sorted by [`Pin::kept`], the largest first.
 ///
 /// Mapped ranges of expandable segments are left out, because the allocator unmaps the pages
 /// between their blocks. So are private pools, whose segments stay until their graph is deleted.

@@ -279,6 +279,7 @@ impl SnapshotEntry {
         let mut categories = Categories::sliced(&self.snapshot, trace, &self.rules, budget).await;
         let tensors = self.tensors(index);
         if !tensors.is_empty() {
+            budget.charge(trace.blocks.len() as u64).await;
             for block in 0..trace.blocks.len() as u32 {
                 let kind = tensors.get(&block).and_then(|tensor| Category::parse(&tensor.kind));
                 if let Some(category) = kind {

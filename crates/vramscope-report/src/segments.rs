@@ -29,8 +29,8 @@ pub struct Segments<'a> {
     pub omitted: usize,
     /// Free memory by pool, stream and size class. Blocks never move between these.
     pub free: Vec<FreeRecord>,
-    /// Segments that few blocks keep from being returned to the driver, those that keep most
-    /// first; with `--limit`, that many.
+    /// Segments that few blocks keep from being returned to the driver, sorted by
+    /// [`PinRecord::kept`], the largest first; with `--limit`, that many.
     pub pins: Vec<PinRecord>,
     /// Free memory over the window.
     pub fragmentation: FragmentationRecord,

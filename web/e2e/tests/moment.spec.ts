@@ -150,7 +150,7 @@ test("an opened file says that it ran out of memory, or what is left when it has
     expect(titles).toEqual(notable.slice(0, 3).map(({ title }) => title));
     await list.getByRole("button", { name: `${all.length - titles.length} more` }).click();
     await expect(page.getByTestId("view-anomalies")).toHaveAttribute("data-place", "main");
-    // Its blocks are those that were live when it failed.
+    // The finding lists the blocks that were live when the allocation failed.
     await rows.first().click();
     await expect(page.getByTestId("chips").locator("[data-term]")).toHaveAttribute(
       "data-term",

@@ -20,6 +20,9 @@ export const VIEWS = [
 ] as const;
 export type View = (typeof VIEWS)[number];
 
+/** The views with a number key, which have tabs above the center. */
+export const KEYED_VIEWS: readonly View[] = VIEWS.slice(0, 7);
+
 export const VIEW_TITLES: Record<View, string> = {
   overview: "Overview",
   timeline: "Timeline",

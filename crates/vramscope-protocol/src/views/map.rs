@@ -18,8 +18,8 @@ pub struct MapInfo {
     pub scale: String,
     /// Segments by pool, stream and size class, from the top.
     pub groups: Vec<MapGroup>,
-    /// Segments that few blocks keep from being returned to the driver, at most 100, those that
-    /// keep most first.
+    /// Segments that few blocks keep from being returned to the driver, sorted by
+    /// [`MapPin::kept`], the largest first; at most 100.
     pub pins: Vec<MapPin>,
     /// The number of pins and the bytes that they keep: `3 segments, 410 MiB`. Empty without pins.
     pub pinned: String,

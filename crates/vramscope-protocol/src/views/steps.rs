@@ -18,7 +18,8 @@ pub struct FoldedSteps {
     pub steps: Vec<FoldedStep>,
     /// The number of earlier steps; empty without any: `12 earlier steps`.
     pub earlier: String,
-    /// The area between the least and the most bytes of all whole steps, as an SVG path.
+    /// The area between the least and the most bytes of the listed steps, as an SVG path with the
+    /// fill rule `evenodd`.
     pub ribbon: String,
     /// What stays after each listed step, as a staircase: an SVG path.
     pub floors: String,
@@ -39,8 +40,6 @@ pub struct FoldedStep {
     pub step: u32,
     /// The filter of its blocks: `step:3`.
     pub term: String,
-    /// The last event.
-    pub event: u32,
     /// The curve of requested bytes, as an SVG path; empty for all but the last 24 steps.
     pub path: String,
     /// The most requested bytes.

@@ -1,6 +1,7 @@
 //! Steps over each other on one axis.
 
-use super::minimap::full_height;
+use super::card::fraction;
+use super::minimap::{area, full_height, outline};
 use super::tiles::layout_axis;
 use vramscope_analysis::slicing::Budget;
 use vramscope_layout::Axis;
@@ -25,9 +26,11 @@ const MAX_TICKS: usize = 5;
 /// The steps of a device, folded along an axis.
 pub(super) async fn folded(at: Target<'_>, axis: AxisKind, budget: &mut Budget) -> FoldedSteps {
     let report = steps_sliced(at, None, budget).await;
+    let earlier = report.steps.len().saturating_sub(MAX_STEPS);
+    let listed = &report.steps[earlier..];
     let mut curves: Vec<Vec<u64>> = Vec::new();
     if let Some(axis) = layout_axis(at.trace(), axis) {
-        for step in &report.steps {
+        for step in listed {
             curves.push(curve(at, axis, step, budget).await);
         }
     }
@@ -38,24 +41,22 @@ pub(super) async fn folded(at: Target<'_>, axis: AxisKind, budget: &mut Budget) 
     let is_cut = least > most / 2 && most > least;
     let low = if is_cut { least.saturating_sub((most - least) / 8) } else { 0 };
     let scale = Scale { low, high: most.max(low + 1) };
-    let earlier = report.steps.len().saturating_sub(MAX_STEPS);
-    let listed = &report.steps[earlier..];
-    let first_curve = report.steps.len().saturating_sub(MAX_CURVES);
+    let first_line = listed.len().saturating_sub(MAX_CURVES);
     let path = |index: usize| match curves.get(index) {
-        Some(curve) if index >= first_curve => line(curve, scale),
+        Some(curve) if index >= first_line => scale.line(curve),
         _ => String::new(),
     };
     let floors: Vec<u64> = listed.iter().map(|step| step.floor_bytes).collect();
     let ticks = ticks(low);
     FoldedSteps {
         text: report.text.clone(),
-        steps: (earlier..).zip(listed).map(|(i, step)| row(step, path(i))).collect(),
+        steps: (0..).zip(listed).map(|(i, step)| row(step, path(i))).collect(),
         earlier: match earlier {
             0 => String::new(),
             count => format!("{} earlier steps", grouped(count as u64)),
         },
-        ribbon: ribbon(&curves, scale),
-        floors: line(&floors, scale),
+        ribbon: scale.ribbon(&curves),
+        floors: scale.line(&floors),
         heights: ticks.iter().map(|tick| scale.y(tick.value as u64)).collect(),
         ticks: ticks.into_iter().map(|tick| tick.text).collect(),
         is_cut,
@@ -66,7 +67,6 @@ fn row(step: &FloorRecord, path: String) -> FoldedStep {
     FoldedStep {
         step: step.step,
         term: format!("step:{}", step.step),
-        event: u32::try_from(step.end - 1).unwrap_or(0),
         path,
         peak: Quantity::bytes(Bytes(step.peak_bytes)),
         floor: Quantity::bytes(Bytes(step.floor_bytes)),
@@ -98,7 +98,7 @@ async fn curve(
     tops
 }
 
-/// Bytes at the bottom and at the top.
+/// Bytes at the bottom and at the top of the pictures.
 #[derive(Clone, Copy)]
 struct Scale {
     low: u64,
@@ -106,55 +106,36 @@ struct Scale {
 }
 
 impl Scale {
+    fn height(self) -> u64 {
+        self.high - self.low
+    }
+
+    fn above_low(self, value: u64) -> u64 {
+        value.clamp(self.low, self.high) - self.low
+    }
+
     /// The height of a value from the top, in units of the picture.
     fn y(self, value: u64) -> f64 {
-        let whole = (self.high - self.low) as f64;
-        let part = value.clamp(self.low, self.high) - self.low;
-        (1.0 - part as f64 / whole) * f64::from(FOLDED[1])
+        (1.0 - fraction(self.above_low(value), self.height())) * f64::from(FOLDED[1])
     }
-}
 
-/// A line of steps through values, over the whole width.
-fn line(values: &[u64], scale: Scale) -> String {
-    let width = f64::from(FOLDED[0]) / values.len().max(1) as f64;
-    let mut path = String::new();
-    for (i, &value) in values.iter().enumerate() {
-        path.push_str(if i == 0 { "M0 " } else { "V" });
-        push(&mut path, scale.y(value));
-        path.push('H');
-        push(&mut path, width * (i + 1) as f64);
+    /// A line of steps through values, over the whole width.
+    fn line(self, values: &[u64]) -> String {
+        let values: Vec<u64> = values.iter().map(|&value| self.above_low(value)).collect();
+        outline(&values, [0, FOLDED[0] * 10], FOLDED[1], self.height())
     }
-    path
-}
 
-/// The area between the least and the most of several curves.
-fn ribbon(curves: &[Vec<u64>], scale: Scale) -> String {
-    let edge = |of: fn(u64, u64) -> u64| -> Vec<u64> {
-        let mut edge = curves.first().cloned().unwrap_or_default();
-        for curve in curves {
-            edge.iter_mut().zip(curve).for_each(|(edge, &value)| *edge = of(*edge, value));
-        }
-        edge
-    };
-    let (lower, upper) = (edge(u64::min), edge(u64::max));
-    let mut path = line(&upper, scale);
-    let width = f64::from(FOLDED[0]) / lower.len().max(1) as f64;
-    for (i, &value) in lower.iter().enumerate().rev() {
-        path.push('V');
-        push(&mut path, scale.y(value));
-        path.push('H');
-        push(&mut path, width * i as f64);
-    }
-    path.push('Z');
-    path
-}
-
-/// A number in whole tenths.
-fn push(path: &mut String, number: f64) {
-    let tenths = (number * 10.0).round() as i64;
-    path.push_str(&(tenths / 10).to_string());
-    if tenths % 10 != 0 {
-        path.push('.');
-        path.push_str(&(tenths % 10).to_string());
+    /// The areas below the least and below the most of several curves. By the rule `evenodd` they
+    /// fill what is between both.
+    fn ribbon(self, curves: &[Vec<u64>]) -> String {
+        let edge = |of: fn(u64, u64) -> u64| {
+            let mut edge = curves.first().cloned().unwrap_or_default();
+            for curve in curves {
+                edge.iter_mut().zip(curve).for_each(|(edge, &value)| *edge = of(*edge, value));
+            }
+            let edge: Vec<u64> = edge.into_iter().map(|value| self.above_low(value)).collect();
+            area(&edge, FOLDED, self.height())
+        };
+        edge(u64::min) + &edge(u64::max)
     }
 }

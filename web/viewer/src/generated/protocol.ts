@@ -2603,8 +2603,8 @@ scale: string,
  */
 groups: Array<MapGroup>, 
 /**
- * Segments that few blocks keep from being returned to the driver, at most 100, those that
- * keep most first.
+ * Segments that few blocks keep from being returned to the driver, sorted by
+ * [`MapPin::kept`], the largest first; at most 100.
  */
 pins: Array<MapPin>, 
 /**
@@ -2626,7 +2626,8 @@ steps: Array<FoldedStep>,
  */
 earlier: string, 
 /**
- * The area between the least and the most bytes of all whole steps, as an SVG path.
+ * The area between the least and the most bytes of the listed steps, as an SVG path with the
+ * fill rule `evenodd`.
  */
 ribbon: string, 
 /**
@@ -2655,10 +2656,6 @@ step: number,
  * The filter of its blocks: `step:3`.
  */
 term: string, 
-/**
- * The last event.
- */
-event: number, 
 /**
  * The curve of requested bytes, as an SVG path; empty for all but the last 24 steps.
  */

@@ -75,6 +75,15 @@ const PLAIN: Look = {
 export const breaksOf = ({ breaks }: DeviceSummary) =>
   new Float64Array(breaks.flatMap(({ x0, x1, time }) => [x0, x1, time]));
 
+/** The tooltip of a drawn block, in the color that is drawn. */
+export async function blockTip(
+  drawn: DrawableTrace | null,
+  { block, color }: ViewHit,
+): Promise<Hit | null> {
+  const hit = (await drawn?.client?.view(drawn.target, "hit", { hit: { block } })) ?? null;
+  return hit && { ...hit, color };
+}
+
 export class TimelinePlot extends CanvasPlot<Hit> {
   #drawn: DrawableTrace | null = null;
   #look: Look = PLAIN;

@@ -28,7 +28,7 @@ export const folded = `
 }
 .folded-pictures path { vector-effect: non-scaling-stroke; }
 .folded-grid { fill: none; stroke: var(--line); }
-.folded-ribbon { fill: var(--raised); }
+.folded-ribbon { fill: var(--raised); fill-rule: evenodd; }
 .folded-line { fill: none; stroke: var(--faint); stroke-opacity: 0.3; }
 .folded-last { fill: none; stroke: var(--accent); stroke-width: 1.75px; }
 .folded-pictures figcaption {

@@ -3,7 +3,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { VIEW_TITLES, type View } from "../navigation.js";
+import { KEYED_VIEWS, VIEW_TITLES, type View } from "../navigation.js";
 import type { Uses } from "../stores.js";
 import { Icon } from "./icons.js";
 import { Unread } from "./messages.js";
@@ -11,15 +11,6 @@ import type { PlotStateProperties } from "./plot-state.js";
 import { Tabs } from "./tabs.js";
 import { Timeline, TimelineFacts } from "./timeline.js";
 
-const MAIN: readonly View[] = [
-  "overview",
-  "timeline",
-  "segments",
-  "flame",
-  "anomalies",
-  "compare",
-  "map",
-];
 const DRAWER: readonly View[] = [
   "segments",
   "map",
@@ -31,7 +22,7 @@ const DRAWER: readonly View[] = [
   "what-if",
   "settings",
 ];
-const ALL: readonly View[] = [...new Set([...MAIN, ...DRAWER])];
+const ALL: readonly View[] = [...new Set([...KEYED_VIEWS, ...DRAWER])];
 /** Views that need a device. */
 const DEVICE_VIEWS: ReadonlySet<View> = new Set<View>([
   "segments",
@@ -89,7 +80,7 @@ export function Panes(stores: PanesProperties) {
         workspace={workspace}
         label="Views"
         of="main"
-        views={MAIN}
+        views={KEYED_VIEWS}
         current={main}
         open={(to) => navigation.open(to)}
         keys

@@ -10,7 +10,7 @@ import {
 } from "../generated/protocol.js";
 import { CanvasPlot, type GestureOptions, type PlotEvents } from "../plot/canvas-plot.js";
 import type { Surface } from "../plot/surface.js";
-import type { DrawableTrace } from "../plot/timeline-plot.js";
+import { blockTip, type DrawableTrace } from "../plot/timeline-plot.js";
 
 /** Height of a line in CSS pixels. Lines grow to the maximum if all of them fit. */
 const MIN_LINE = 14;
@@ -60,10 +60,8 @@ export class MapPlot extends CanvasPlot<Hit> {
   }
 
   /** The tooltip, in the color that is drawn. */
-  protected override async confirm({ block, color }: ViewHit): Promise<Hit | null> {
-    const drawn = this.#drawn;
-    const hit = (await drawn?.client?.view(drawn.target, "hit", { hit: { block } })) ?? null;
-    return hit && { ...hit, color };
+  protected override confirm(hit: ViewHit): Promise<Hit | null> {
+    return blockTip(this.#drawn, hit);
   }
 
   #open(trace: DrawableTrace, look: MapLook): void {

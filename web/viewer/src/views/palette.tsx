@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ColorBy, ExportFormat } from "../generated/protocol.js";
-import { VIEW_TITLES, VIEWS, type View } from "../navigation.js";
+import { KEYED_VIEWS, VIEW_TITLES, VIEWS } from "../navigation.js";
 import type { Stores } from "../stores.js";
 import { SHORTCUTS } from "../ui/keymap.js";
 import { COLORS } from "../view-selection.js";
@@ -16,12 +16,9 @@ interface Command {
   run: () => void;
 }
 
-/** Views with a number key, which are among the shortcuts. */
-const KEYED: ReadonlySet<View> = new Set<View>(VIEWS.slice(0, 7));
-
 function commandsOf(stores: Stores): Command[] {
   const { navigation, viewSelection } = stores;
-  const views = VIEWS.filter((view) => !KEYED.has(view)).map((view) => ({
+  const views = VIEWS.filter((view) => !KEYED_VIEWS.includes(view)).map((view) => ({
     text: `View: ${VIEW_TITLES[view]}`,
     keys: [],
     run: () => navigation.openDrawer(view),

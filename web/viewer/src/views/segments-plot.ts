@@ -6,7 +6,7 @@ import type { ColorBy, Hit, SegmentSpec, SegmentsInfo } from "../generated/proto
 import { ROW_UNITS } from "../generated/protocol.js";
 import { CanvasPlot, type GestureOptions, type PlotEvents } from "../plot/canvas-plot.js";
 import type { Surface } from "../plot/surface.js";
-import { breaksOf, type DrawableTrace, GUTTER } from "../plot/timeline-plot.js";
+import { blockTip, breaksOf, type DrawableTrace, GUTTER } from "../plot/timeline-plot.js";
 
 /** Display options of the segments, and the rows that they result in. */
 export interface SegmentsLook {
@@ -62,10 +62,8 @@ export class SegmentsPlot extends CanvasPlot<Hit> {
   }
 
   /** The tooltip, in the color that is drawn. */
-  protected override async confirm({ block, color }: ViewHit): Promise<Hit | null> {
-    const drawn = this.#drawn;
-    const hit = (await drawn?.client?.view(drawn.target, "hit", { hit: { block } })) ?? null;
-    return hit && { ...hit, color };
+  protected override confirm(hit: ViewHit): Promise<Hit | null> {
+    return blockTip(this.#drawn, hit);
   }
 
   #open(): void {
