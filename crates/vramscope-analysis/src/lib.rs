@@ -56,6 +56,7 @@ mod peaks;
 mod pins;
 mod pools;
 mod ranges;
+mod rank_matrix;
 mod rollup;
 mod rounding;
 mod segments;
@@ -97,6 +98,10 @@ pub use peaks::{Peak, peaks, peaks_sliced};
 pub use pins::{Pin, pins};
 pub use pools::{PoolEnvelope, PoolPeak, pool_envelope, pool_envelope_sliced};
 pub use ranges::{NamedRange, named_ranges};
+pub use rank_matrix::{
+    ALIKE_PARTS, EXCEPTION_SITES, MatrixColumn, MatrixRow, RankCluster, RankMatrix, RankOutlier,
+    median, rank_matrix,
+};
 pub use rollup::{
     Measure, Share, by_frame, by_stack, by_stack_sliced, lifetime, merge_same_lines,
     reserved_by_stack,

@@ -14,6 +14,7 @@ mod late;
 mod memory;
 mod model;
 mod pools;
+mod rank_matrix;
 mod replay;
 mod scenarios;
 mod slices;

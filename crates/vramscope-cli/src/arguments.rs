@@ -79,6 +79,8 @@ pub(crate) enum Command {
     Diagnose(Findings),
     /// List findings: OOMs, growth, held memory, unneeded reserved memory, ranks that hold more
     Anomalies(Findings),
+    /// Compare the ranks of a run: bytes of each call site on each rank, clusters of like ranks
+    Matrix(Matrix),
     /// Predict what other settings, another device or another batch would reserve
     WhatIf(WhatIf),
     /// Compare two snapshots or the ranks of two runs: totals, categories, call stacks
@@ -177,6 +179,17 @@ pub(crate) struct Findings {
     /// file that would take more is an error
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub(crate) max_memory: Option<u64>,
+}
+
+/// Files of a run, and how many call sites to show.
+#[derive(Args)]
+pub(crate) struct Matrix {
+    #[command(flatten)]
+    pub(crate) files: Files,
+    /// Show only the N call sites with the most bytes on any rank (default: 20 in text, in JSON the
+    /// 128 that are compared)
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
 }
 
 /// One device of one file.

@@ -85,14 +85,14 @@ pub(crate) struct Table {
     /// The headings, then the rows.
     rows: Vec<Vec<String>>,
     /// Whether each column is right-aligned.
-    right_aligned: &'static [bool],
+    right_aligned: Vec<bool>,
 }
 
 impl Table {
     /// An empty table. Columns of numbers are right-aligned.
-    pub(crate) fn new(head: &[&str], right_aligned: &'static [bool]) -> Self {
+    pub(crate) fn new(head: &[&str], right_aligned: &[bool]) -> Self {
         let head = head.iter().map(|h| (*h).to_owned()).collect();
-        Self { rows: vec![head], right_aligned }
+        Self { rows: vec![head], right_aligned: right_aligned.to_vec() }
     }
 
     /// Adds a row. Characters of its cells that act on a terminal are shown.

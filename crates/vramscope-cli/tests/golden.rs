@@ -95,6 +95,18 @@ golden!(diagnose_text, "diagnose", "recorded/t26/oom_observer.pickle.gz");
 golden!(diagnose_healthy, "diagnose", "recorded/t26/gpt_small.pickle.gz");
 golden!(diagnose_json, "diagnose", "findings/ranks_fsdp2_skew", "--format", "json");
 golden!(diagnose_markdown, "diagnose", "recorded/ranks_fsdp", "--format", "markdown");
+golden!(matrix_text, "matrix", "findings/ranks_fsdp2_skew", "--limit", "6");
+golden!(
+    matrix_json,
+    "matrix",
+    "findings/ranks_fsdp2_skew",
+    FILE,
+    "--limit",
+    "2",
+    "--format",
+    "json"
+);
+golden!(matrix_none_text, "matrix", FILE);
 golden!(info_text, "info", "recorded/gpt_max_split.pickle.gz");
 golden!(info_json, "info", FILE, "--format", "json");
 golden!(folded, "export", FILE, "--as", "folded");

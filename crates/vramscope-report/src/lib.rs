@@ -38,6 +38,7 @@ mod groups;
 pub mod info;
 mod loaded_file;
 pub mod markdown;
+pub mod matrix;
 mod notes;
 pub mod peak;
 pub mod phases;

@@ -14,8 +14,8 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use vramscope_analysis::slicing::{self, Budget, run_to_completion, strides};
 use vramscope_analysis::{
-    BlindSpot, Category, FindingKind, Measure, RankFacts, RankStack, Share, blind_spots_sliced,
-    by_stack_sliced, merge_same_lines, name_hash, parallel,
+    BlindSpot, Category, FindingKind, Measure, RankFacts, RankStack, Share, SmallSort,
+    blind_spots_sliced, by_stack_sliced, merge_same_lines, name_hash, parallel,
 };
 
 /// One device of one rank. The size is at most a few hundred kilobytes for any file, so the
@@ -37,6 +37,8 @@ pub struct RankSummary {
     pub categories: Vec<CategoryShare>,
     /// Live bytes at the peak of `requested_bytes` by call stack: the 200 largest.
     pub stacks: Vec<StackShare>,
+    /// Live bytes at the peak of `requested_bytes` by call site: the 128 largest.
+    pub sites: Vec<(String, u64)>,
     /// Out-of-memory events.
     pub ooms: Vec<OomSummary>,
     /// The rank's own findings, by severity, then bytes.
@@ -65,6 +67,9 @@ pub struct StackShare {
 
 /// The maximum number of call stacks in a summary.
 const MAX_STACKS: usize = 200;
+
+/// The maximum number of call sites in a summary.
+const MAX_SITES: usize = 128;
 
 impl RankSummary {
     /// Summarizes one device.
@@ -132,6 +137,7 @@ impl RankSummary {
                     site: row_site(entry, s.stack, s.no_stack),
                 })
                 .collect(),
+            sites: by_site(entry, &shares),
             ooms: crate::summary::ooms(trace),
             findings: of_device(target),
             blind_spots,
@@ -156,11 +162,25 @@ impl RankSummary {
             requested_peak: peak(BandKind::Requested),
             reserved_peak: peak(BandKind::Reserved),
             by_stack: self.stacks.iter().map(stack).collect(),
+            by_site: self.sites.clone(),
             by_category: self.categories.iter().map(|c| (c.category, c.bytes)).collect(),
             findings: self.findings.iter().map(|f| (f.kind, f.bytes)).collect(),
             ..run_facts(&self.path)
         }
     }
+}
+
+/// The bytes of the largest call sites, each of all its call stacks.
+fn by_site(entry: &SnapshotEntry, shares: &[Share]) -> Vec<(String, u64)> {
+    let mut sums: FxHashMap<String, u64> = FxHashMap::default();
+    for share in shares {
+        let sum = sums.entry(row_site(entry, share.stack, share.no_stack)).or_default();
+        *sum = sum.saturating_add(share.weight as u64);
+    }
+    let mut sites: Vec<(String, u64)> = sums.into_iter().filter(|site| site.1 > 0).collect();
+    sites.sort_small_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    sites.truncate(MAX_SITES);
+    sites
 }
 
 /// The hash of a row of blocks: that of its call stack, or of why there is none.

@@ -31,6 +31,8 @@ pub struct RankFacts {
     pub reserved_peak: u64,
     /// Live memory at the peak of `requested_bytes` by call stack.
     pub by_stack: Vec<RankStack>,
+    /// Live memory at the peak of `requested_bytes` by call site: the sites with the most bytes.
+    pub by_site: Vec<(String, u64)>,
     /// Live bytes by category at the peak of `requested_bytes`.
     pub by_category: Vec<(Category, u64)>,
     /// Kind and bytes of the rank's own findings.

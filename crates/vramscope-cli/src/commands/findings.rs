@@ -7,6 +7,7 @@ use crate::printable::printable;
 use crate::read;
 use serde::Serialize;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use vramscope_report::findings::{BlindSpotRecord, FindingRecord};
 use vramscope_report::markdown::{escape, inline_code};
 use vramscope_report::{Severity, Target};
@@ -36,15 +37,27 @@ pub(super) fn each_device<T: Send>(
         events: arguments.events.clone(),
         max_memory: arguments.max_memory,
     };
-    let read = read::each_file(&arguments.paths, &common, |_, _, result| {
+    each_device_of(&arguments.paths, &common, |target| {
+        target.entry.simulate(target.index);
+        work(target)
+    })
+}
+
+/// [`each_device`], without what the model of the allocator says.
+///
+/// # Errors
+/// A folder cannot be listed, or the rules cannot be read.
+pub(super) fn each_device_of<T: Send>(
+    paths: &[PathBuf],
+    common: &Common,
+    work: impl Fn(Target<'_>) -> T + Sync,
+) -> Result<Devices<T>, Failure> {
+    let read = read::each_file(paths, common, |_, _, result| {
         let mut devices: Vec<T> = Vec::new();
         for entry in result.iter().flat_map(|file| &file.entries) {
             let targets =
                 (0..entry.traces.len()).map(|index| Target { path: &entry.path, entry, index });
-            devices.extend(targets.map(|target| {
-                target.entry.simulate(target.index);
-                work(target)
-            }));
+            devices.extend(targets.map(&work));
         }
         devices
     })?;

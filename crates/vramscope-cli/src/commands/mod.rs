@@ -9,6 +9,7 @@ pub(crate) mod export;
 mod findings;
 pub(crate) mod flame;
 pub(crate) mod info;
+pub(crate) mod matrix;
 pub(crate) mod peak;
 pub(crate) mod phases;
 pub(crate) mod segments;

@@ -1,0 +1,265 @@
+//! `vramscope matrix`: call sites by ranks, with like ranks in clusters.
+
+use crate::phrase::site_filter;
+use crate::rank::RankSummary;
+use serde::Serialize;
+use vramscope_analysis::{
+    ALIKE_PARTS, MatrixColumn, MatrixRow, RankCluster, RankFacts, RankMatrix, RankOutlier,
+    SmallSort, median, rank_matrix, rank_runs,
+};
+use vramscope_units::{Bytes, grouped};
+
+/// The call sites that the page shows.
+pub const ROWS: usize = 40;
+
+/// Clusters and outliers that a text names. All are in JSON.
+const MAX_NAMED: usize = 8;
+
+/// `vramscope.matrix/1`.
+#[derive(Debug, Serialize)]
+pub struct MatrixReport {
+    /// The schema's name and version.
+    pub schema: &'static str,
+    /// Ranks are alike if what they hold differs by at most this many percent.
+    pub alike_percent: u64,
+    /// The runs with several ranks, that with the most ranks first.
+    pub runs: Vec<RunMatrix>,
+    /// Files that are no rank of a run with several ranks.
+    pub other_files: usize,
+    /// Files in folders that are no snapshots.
+    pub skipped_files: usize,
+}
+
+/// The matrix of one run.
+#[derive(Debug, Serialize)]
+pub struct RunMatrix {
+    /// The folder of the run's files; empty for the working directory.
+    pub folder: String,
+    /// What the matrix shows, in sentences.
+    pub text: Vec<String>,
+    /// Groups of like ranks, that with the lowest rank first.
+    pub clusters: Vec<ClusterRecord>,
+    /// The ranks, cluster by cluster. The bytes of rows have this order.
+    pub columns: Vec<ColumnRecord>,
+    /// The call sites, that with the most bytes on any rank first.
+    pub rows: Vec<RowRecord>,
+    /// The number of call sites that are not among the rows.
+    pub omitted: usize,
+    /// Ranks that hold far more or less than the others of their cluster.
+    pub outliers: Vec<OutlierRecord>,
+}
+
+/// A group of like ranks.
+#[derive(Debug, Serialize)]
+pub struct ClusterRecord {
+    /// Its ranks, ascending.
+    pub ranks: Vec<u32>,
+    /// The same in words: `ranks 0-3, 8`.
+    pub text: String,
+}
+
+/// A rank.
+#[derive(Debug, Serialize)]
+pub struct ColumnRecord {
+    /// The rank.
+    pub rank: u32,
+    /// Its file.
+    pub path: String,
+    /// The compared device.
+    pub device: u32,
+    /// The index of its cluster.
+    pub cluster: usize,
+    /// The peak of `requested_bytes`, at which the bytes are counted.
+    pub peak_bytes: u64,
+    /// The rank to compare it with: the one of its cluster nearest to the medians.
+    pub usual_rank: u32,
+}
+
+/// A call site.
+#[derive(Debug, Serialize)]
+pub struct RowRecord {
+    /// The call site.
+    pub site: String,
+    /// The median over the ranks, in bytes.
+    pub median: u64,
+    /// The most bytes on a rank.
+    pub max: u64,
+    /// The rank with the most bytes; of equals the lowest.
+    pub max_rank: u32,
+    /// The largest difference from the median, in bytes.
+    pub deviation: u64,
+    /// The median of each cluster, in bytes.
+    pub clusters: Vec<u64>,
+    /// Bytes on each rank.
+    pub bytes: Vec<u64>,
+}
+
+/// A rank that differs from the others of its cluster.
+#[derive(Debug, Serialize)]
+pub struct OutlierRecord {
+    /// The rank.
+    pub rank: u32,
+    /// Bytes of the call sites on this rank.
+    pub bytes: u64,
+    /// The median on the other ranks of its cluster.
+    pub median: u64,
+    /// The number of these.
+    pub others: usize,
+    /// The call sites, that with the largest difference first.
+    pub sites: Vec<String>,
+    /// The outlier in a sentence.
+    pub text: String,
+}
+
+/// The matrices of all runs among these ranks. Each has at most `limit` rows.
+pub fn matrices(ranks: &[RankSummary], skipped_files: usize, limit: usize) -> MatrixReport {
+    let facts: Vec<RankFacts> = ranks.iter().map(RankSummary::facts).collect();
+    let mut runs = rank_runs(&facts);
+    runs.retain(|run| run.len() > 1);
+    runs.sort_small_by_key(|run| std::cmp::Reverse(run.len()));
+    let run_matrix = |run: &Vec<usize>| {
+        let members: Vec<&RankFacts> = run.iter().map(|&i| &facts[i]).collect();
+        let matrix = rank_matrix(&members);
+        let column = |c: &MatrixColumn| ColumnRecord {
+            rank: c.rank,
+            path: ranks[run[c.member]].path.clone(),
+            device: members[c.member].device,
+            cluster: c.cluster,
+            peak_bytes: c.peak,
+            usual_rank: matrix.columns[c.usual].rank,
+        };
+        RunMatrix {
+            folder: members[0].folder.clone(),
+            text: sentences(&matrix),
+            clusters: matrix
+                .clusters
+                .iter()
+                .map(|c| ClusterRecord { text: named(&c.ranks), ranks: c.ranks.clone() })
+                .collect(),
+            columns: matrix.columns.iter().map(column).collect(),
+            omitted: matrix.omitted + matrix.rows.len().saturating_sub(limit),
+            outliers: matrix.outliers.iter().map(|of| outlier(&matrix, of)).collect(),
+            rows: matrix.rows.iter().take(limit).map(|row| record(&matrix, row)).collect(),
+        }
+    };
+    let in_runs: usize = runs.iter().map(Vec::len).sum();
+    MatrixReport {
+        schema: "vramscope.matrix/1",
+        alike_percent: 100 / ALIKE_PARTS,
+        runs: runs.iter().map(run_matrix).collect(),
+        other_files: ranks.len() - in_runs,
+        skipped_files,
+    }
+}
+
+fn record(matrix: &RankMatrix, row: &MatrixRow) -> RowRecord {
+    let of_cluster = |cluster: &RankCluster| {
+        median(&row.bytes[cluster.first..cluster.first + cluster.ranks.len()])
+    };
+    let most = matrix.columns.iter().zip(&row.bytes).filter(|(_, bytes)| **bytes == row.max);
+    RowRecord {
+        site: row.site.clone(),
+        median: row.median,
+        max: row.max,
+        max_rank: most.map(|(column, _)| column.rank).min().unwrap_or_default(),
+        deviation: row.deviation,
+        clusters: matrix.clusters.iter().map(of_cluster).collect(),
+        bytes: row.bytes.clone(),
+    }
+}
+
+fn outlier(matrix: &RankMatrix, of: &RankOutlier) -> OutlierRecord {
+    OutlierRecord {
+        rank: matrix.columns[of.column].rank,
+        bytes: of.bytes,
+        median: of.usual,
+        others: of.others,
+        sites: of.rows.iter().map(|&row| matrix.rows[row].site.clone()).collect(),
+        text: outlier_text(matrix, of),
+    }
+}
+
+/// What a matrix shows: its clusters, then its outliers.
+pub fn sentences(matrix: &RankMatrix) -> Vec<String> {
+    let (ranks, clusters) = (matrix.columns.len(), &matrix.clusters);
+    let count = grouped(ranks as u64);
+    let mut all = vec![if clusters.len() == 1 {
+        let who = if ranks == 2 { "Both".to_owned() } else { format!("All {count}") };
+        format!("{who} ranks are one cluster of like ranks.")
+    } else if clusters.len() == ranks {
+        format!("No two of the {count} ranks are alike.")
+    } else {
+        let names: Vec<String> = clusters.iter().take(MAX_NAMED).map(|c| named(&c.ranks)).collect();
+        let more = match clusters.len() - names.len() {
+            0 => String::new(),
+            more => format!("; and {} more", grouped(more as u64)),
+        };
+        format!(
+            "{count} ranks in {} clusters of like ranks: {}{more}.",
+            grouped(clusters.len() as u64),
+            names.join("; ")
+        )
+    }];
+    let outliers = &matrix.outliers;
+    all.extend(outliers.iter().take(MAX_NAMED).map(|of| outlier_text(matrix, of)));
+    if outliers.len() > MAX_NAMED {
+        let more = grouped((outliers.len() - MAX_NAMED) as u64);
+        all.push(format!("{more} more ranks differ from their cluster."));
+    }
+    all
+}
+
+/// `Rank 3 holds 233.3 MiB at train.py:88 step; the median of the other 7 ranks is 0 B.`
+fn outlier_text(matrix: &RankMatrix, of: &RankOutlier) -> String {
+    let site = of.rows.first().map_or("", |&row| matrix.rows[row].site.as_str());
+    // Memory without a call stack is named by the reason: `(before recording)`.
+    let at = if site_filter(site).is_some() { "at" } else { "with" };
+    let more = match of.rows.len() {
+        0 | 1 => String::new(),
+        2 => " and 1 more call site".to_owned(),
+        sites => format!(" and {} more call sites", sites - 1),
+    };
+    let of_cluster = if matrix.clusters.len() > 1 { " of its cluster" } else { "" };
+    format!(
+        "Rank {} holds {} {at} {site}{more}; the median of the other {} ranks{of_cluster} is {}.",
+        matrix.columns[of.column].rank,
+        Bytes(of.bytes),
+        grouped(of.others as u64),
+        Bytes(of.usual)
+    )
+}
+
+/// `ranks 0-3, 8`, or `rank 2`.
+pub fn named(ranks: &[u32]) -> String {
+    let is_next = |a: &u32, b: &u32| a.checked_add(1) == Some(*b);
+    let parts: Vec<String> = ranks
+        .chunk_by(is_next)
+        .map(|part| match part {
+            [first, .., last] => format!("{first}-{last}"),
+            [only] => only.to_string(),
+            [] => String::new(),
+        })
+        .collect();
+    // Ranks of a stage may alternate with those of others.
+    let shown = parts[..parts.len().min(MAX_NAMED)].join(", ");
+    let rest = if parts.len() > MAX_NAMED {
+        format!(", ... ({} ranks)", grouped(ranks.len() as u64))
+    } else {
+        String::new()
+    };
+    format!("{} {shown}{rest}", if ranks.len() == 1 { "rank" } else { "ranks" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::named;
+
+    #[test]
+    fn ranks_are_named_by_ranges() {
+        assert_eq!(named(&[2]), "rank 2");
+        assert_eq!(named(&[0, 1, 2, 3, 8]), "ranks 0-3, 8");
+        assert_eq!(named(&[0, 2]), "ranks 0, 2");
+        let every_fourth: Vec<u32> = (0..64).map(|i| 4 * i).collect();
+        assert_eq!(named(&every_fourth), "ranks 0, 4, 8, 12, 16, 20, 24, 28, ... (64 ranks)");
+    }
+}
