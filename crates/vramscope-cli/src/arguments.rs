@@ -65,6 +65,8 @@ pub(crate) enum Command {
     Steps(Phases),
     /// Show the shapes of tensors at the peak, as far as sizes tell
     Shapes(Shapes),
+    /// Show memory by module, as names or call stacks tell
+    Modules(Modules),
     /// Show live blocks and segments after an event, or what changed between two events
     State(State),
     /// Show call stacks as a tree, outermost frame first
@@ -265,6 +267,23 @@ pub(crate) struct Shapes {
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) dims: Vec<u64>,
     /// Show only the N rows with most bytes (default: 20 in text, all in JSON)
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+#[derive(Args)]
+pub(crate) struct Modules {
+    #[command(flatten)]
+    pub(crate) input: DeviceInput,
+    /// Also show what each module holds after this event. Events count from 0; -1 is before the
+    /// first
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) event: Option<i64>,
+    /// Levels of modules in text
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) depth: usize,
+    /// Show only the N largest modules of each module (default: 6 in text and the largest layer,
+    /// all in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 }

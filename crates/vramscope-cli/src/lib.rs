@@ -62,6 +62,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Phases(a) => commands::phases::run(&a),
         Command::Steps(a) => commands::steps::run(&a),
         Command::Shapes(a) => commands::shapes::run(&a),
+        Command::Modules(a) => commands::modules::run(&a),
         Command::State(a) => commands::state::run(&a),
         Command::Flame(a) => commands::flame::run(&a),
         Command::Blocks(a) => commands::blocks::run(&a),

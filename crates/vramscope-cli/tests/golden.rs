@@ -61,6 +61,17 @@ golden!(steps_none_text, "steps", FILE);
 golden!(shapes_text, "shapes", "recorded/gpt_leak.pickle.gz", "--limit", "6");
 golden!(shapes_refused_text, "shapes", "truth/resnet18_step.pickle.gz");
 golden!(shapes_json, "shapes", "truth/gpt_step.pickle.gz", "--limit", "2", "--format", "json");
+golden!(modules_text, "modules", "truth/gpt_step.pickle.gz", "--event", "1000");
+golden!(modules_none_text, "modules", "recorded/misc/norecord.pickle");
+golden!(
+    modules_named_json,
+    "modules",
+    "beside/exit/rank3_memory_snapshot.pickle",
+    "--limit",
+    "2",
+    "--format",
+    "json"
+);
 golden!(state_text, "state", FILE);
 golden!(state_json, "state", FILE, "--event", "10", "--format", "json");
 golden!(state_changes_text, "state", FILE, "--from", "5", "--to", "peak", "--limit", "3");

@@ -6,6 +6,7 @@
 
 use crate::block_context::BlockContext;
 use crate::loaded_file::SnapshotEntry;
+use crate::modules::Modules;
 use crate::proof::{self, Proof};
 use crate::sidecar::{DeviceMemory, TensorRecord};
 use crate::simulated::{Simulated, SimulatedFindings, simulate};
@@ -40,11 +41,13 @@ pub enum Derived {
     WhatIf,
     /// [`SnapshotEntry::simulated`].
     Simulated,
+    /// [`SnapshotEntry::modules`].
+    Modules,
 }
 
 impl Derived {
     /// All kinds. Each kind follows the kinds that it needs.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Carving,
         Self::Tensors,
         Self::Categories,
@@ -54,6 +57,7 @@ impl Derived {
         Self::Findings,
         Self::WhatIf,
         Self::Simulated,
+        Self::Modules,
     ];
 
     /// The kinds that must exist before this one is computed in slices.
@@ -63,7 +67,7 @@ impl Derived {
             Self::Categories => &[Self::Tensors],
             Self::Pools => &[Self::Carving],
             Self::Steps => &[Self::Categories],
-            Self::Context => &[Self::Categories, Self::Steps],
+            Self::Context | Self::Modules => &[Self::Categories, Self::Steps],
             Self::Findings | Self::WhatIf => &[Self::Carving, Self::Categories, Self::Steps],
             Self::Simulated => &[Self::Carving, Self::Categories, Self::Steps, Self::Findings],
         }
@@ -84,6 +88,7 @@ pub(crate) struct DeviceData {
     what_if: OnceLock<Option<WhatIf>>,
     simulated: OnceLock<SimulatedFindings>,
     tensors: OnceLock<FxHashMap<u32, TensorRecord>>,
+    modules: OnceLock<Modules>,
 }
 
 /// Fills a cell in slices. A synchronous caller may fill it first; the values are equal.
@@ -132,6 +137,10 @@ impl SnapshotEntry {
                 Derived::Simulated => {
                     let target = Target { path: &self.path, entry: self, index };
                     fill!(data.simulated, simulate(target, budget));
+                }
+                Derived::Modules => {
+                    let target = Target { path: &self.path, entry: self, index };
+                    fill!(data.modules, Modules::sliced(target, budget));
                 }
             }
         })
@@ -191,6 +200,12 @@ impl SnapshotEntry {
         self.data[index].context.get().expect("it is derived")
     }
 
+    /// The modules of the trace at `index`.
+    pub fn modules(&self, index: usize) -> &Modules {
+        run_to_completion(self.derive(Derived::Modules, index, &mut Budget::unlimited()));
+        self.data[index].modules.get().expect("it is derived")
+    }
+
     /// [`Self::block_context`] if it is computed already.
     pub fn known_context(&self, index: usize) -> Option<&BlockContext> {
         self.data[index].context.get()
@@ -247,6 +262,7 @@ impl SnapshotEntry {
             data.proofs = OnceLock::new();
             data.what_if = OnceLock::new();
             data.simulated = OnceLock::new();
+            data.modules = OnceLock::new();
         }
         self.rules = rules;
     }

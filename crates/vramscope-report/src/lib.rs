@@ -39,6 +39,7 @@ pub mod info;
 mod loaded_file;
 pub mod markdown;
 pub mod matrix;
+pub mod modules;
 mod notes;
 pub mod peak;
 pub mod phases;

@@ -87,6 +87,14 @@ pub struct PhaseRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByCategory(pub CategoryBytes);
 
+impl ByCategory {
+    /// The category with the most bytes; `None` without bytes.
+    pub fn largest(&self) -> Option<Category> {
+        let all = Category::ALL.into_iter().zip(self.0).filter(|(_, bytes)| *bytes > 0);
+        all.rev().max_by_key(|(_, bytes)| *bytes).map(|(category, _)| category)
+    }
+}
+
 impl Serialize for ByCategory {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
@@ -219,6 +227,16 @@ async fn find(target: Target<'_>, budget: &mut Budget) -> StepPhases {
     StepPhases::sliced(target.snapshot(), target.trace(), categories, steps, budget).await
 }
 
+/// The slot and the bytes of the highest peak of each phase over all steps.
+pub(crate) async fn highest_sliced(
+    target: Target<'_>,
+    budget: &mut Budget,
+) -> Vec<(StepPhase, u32, u64)> {
+    let found = find(target, budget).await;
+    let highest = highest(&found.phases).into_iter();
+    highest.map(|part| (part.phase, part.slot, part.bytes)).collect()
+}
+
 /// The phases of each step. `limit` is the largest number of steps to list.
 pub fn phases(target: Target<'_>, limit: Option<usize>) -> Phases<'_> {
     run_to_completion(phases_sliced(target, limit, &mut Budget::unlimited()))
@@ -289,7 +307,7 @@ fn phase_record(target: Target<'_>, part: &PhasePeak) -> PhaseRecord {
 }
 
 /// The highest peak of each phase, highest first.
-fn sum(parts: &[PhasePeak]) -> Vec<SumRecord> {
+fn highest(parts: &[PhasePeak]) -> Vec<&PhasePeak> {
     let mut highest: Vec<&PhasePeak> = Vec::new();
     for part in parts {
         match highest.iter_mut().find(|other| other.phase == part.phase) {
@@ -299,7 +317,11 @@ fn sum(parts: &[PhasePeak]) -> Vec<SumRecord> {
         }
     }
     highest.sort_small_by_key(|part| std::cmp::Reverse(part.bytes));
-    highest.into_iter().map(sum_record).collect()
+    highest
+}
+
+fn sum(parts: &[PhasePeak]) -> Vec<SumRecord> {
+    highest(parts).into_iter().map(sum_record).collect()
 }
 
 fn sum_record(part: &PhasePeak) -> SumRecord {

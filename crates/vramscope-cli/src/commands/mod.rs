@@ -10,6 +10,7 @@ mod findings;
 pub(crate) mod flame;
 pub(crate) mod info;
 pub(crate) mod matrix;
+pub(crate) mod modules;
 pub(crate) mod peak;
 pub(crate) mod phases;
 pub(crate) mod segments;
