@@ -282,8 +282,7 @@ pub(crate) struct Modules {
     /// Levels of modules in text
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) depth: usize,
-    /// Show only the N largest modules of each module (default: 6 in text and the largest layer,
-    /// all in JSON)
+    /// Show only the N largest modules of each module (default: 6 in text, all in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 }
