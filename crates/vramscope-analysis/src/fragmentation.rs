@@ -1,7 +1,10 @@
 //! Cached memory over time: free bytes inside segments, the largest free range, and segment churn.
 
 mod gaps;
+mod largest_free;
 mod sweep;
+
+pub use largest_free::{LargestFree, largest_free, largest_free_sliced};
 
 use crate::carving::Carving;
 use crate::group_by_key;

@@ -90,7 +90,10 @@ pub use findings::{
     rank_runs, rank_skew, slot_of_reserved_peak,
 };
 pub use flame::{Flame, FlameNode, PathOf};
-pub use fragmentation::{Churn, Fragmentation, FreeKind, FreeShare, free_shares};
+pub use fragmentation::{
+    Churn, Fragmentation, FreeKind, FreeShare, LargestFree, free_shares, largest_free,
+    largest_free_sliced,
+};
 pub use no_stack::NoStack;
 pub use notes::Notes;
 pub use path::{file_name, is_library};

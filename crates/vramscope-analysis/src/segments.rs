@@ -186,6 +186,7 @@ impl<'a> SegmentsBuilder<'a> {
 
     pub(crate) fn finish(mut self) -> Segments {
         self.forward.copy_from_final();
+        share_pools(&mut self.forward.spans);
         Segments { spans: self.forward.spans, warnings: self.forward.report.warnings().to_vec() }
     }
 
@@ -306,6 +307,46 @@ fn cut(ranges: &mut Ranges, from: u64, to: u64) -> u64 {
         }
     }
     taken
+}
+
+/// Gives the mapped ranges of one expandable segment one pool and one type. Events of PyTorch before
+/// 2.12 name no pool, so only the ranges that are mapped at the end have one in the file.
+///
+/// A segment's ranges touch or overlap, at different times. Another segment is far away, because
+/// each reserves more addresses than the device has memory (`ExpandableSegment` in
+/// `c10/cuda/CUDACachingAllocator.cpp`).
+fn share_pools(spans: &mut [Span]) {
+    let is_part = |span: &(u32, &Span)| span.1.is_expandable;
+    let mut parts: Vec<u32> = (0u32..).zip(&*spans).filter(is_part).map(|part| part.0).collect();
+    parts.sort_small_by_key(|&part| (spans[part as usize].address, part));
+    let mut rest = &parts[..];
+    while let Some(&first) = rest.first() {
+        let (mut end, stream) = (0, spans[first as usize].stream);
+        let mut known = None;
+        let count = rest
+            .iter()
+            .map(|&part| &spans[part as usize])
+            .take_while(|span| {
+                let is_same = end == 0 || span.address.0 <= end && span.stream == stream;
+                if is_same {
+                    end = span.end().max(end);
+                    let kind = (span.pool, span.segment_type);
+                    known = known.or(Some(kind).filter(|_| span.pool != PoolIndex::UNKNOWN));
+                }
+                is_same
+            })
+            .count();
+        let (segment, others) = rest.split_at(count);
+        if let Some((pool, segment_type)) = known {
+            for &part in segment {
+                let span = &mut spans[part as usize];
+                if span.pool == PoolIndex::UNKNOWN {
+                    (span.pool, span.segment_type) = (pool, segment_type);
+                }
+            }
+        }
+        rest = others;
+    }
 }
 
 /// The forward pass of [`SegmentsBuilder`].

@@ -4,8 +4,9 @@
 use crate::model::{Block, Model, Segment, Settings, Use};
 use crate::parse;
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use vramscope_analysis::{
-    Carving, Content, Exactness, Fragmentation, LiveSet, SegmentState, Trace,
+    Carving, Content, Exactness, Fragmentation, LiveSet, SegmentState, Trace, largest_free,
 };
 use vramscope_snapshot::{SegmentType, Snapshot};
 
@@ -109,12 +110,33 @@ fn check(model: &Model, from: usize) {
             "largest at slot {slot}"
         );
     }
+    check_kinds(&snapshot, trace, &carving, states);
 
     for (slot, state) in states.iter().enumerate() {
         let found =
             to_model(trace, &snapshot, &LiveSet::new(trace, slot as u32).segments(&carving));
         let expected = without_requests(state.clone(), &pending_before);
         assert_eq!(without_requests(found, &pending_before), expected, "slot {slot} from {from}");
+    }
+}
+
+/// Compares the largest free range of each stream and size class with the model's states.
+fn check_kinds(snapshot: &Snapshot, trace: &Trace, carving: &Carving, states: &[Vec<Segment>]) {
+    let kinds = largest_free(snapshot, trace, carving);
+    for (slot, state) in (0u32..).zip(states) {
+        let mut found = BTreeMap::new();
+        for of in &kinds {
+            let kind = (snapshot.stream(of.kind.stream) as u64, of.kind.is_small);
+            let most = found.entry(kind).or_insert(0);
+            *most = of.at(slot).0.max(*most);
+        }
+        let mut expected: BTreeMap<_, u64> = found.keys().map(|&kind| (kind, 0)).collect();
+        for segment in state {
+            let free = segment.blocks.iter().filter(|b| b.used == Use::Free).map(|b| b.size);
+            let most = expected.entry((segment.stream, segment.small)).or_default();
+            *most = free.max().unwrap_or(0).max(*most);
+        }
+        assert_eq!(found, expected, "largest free range by stream and class at slot {slot}");
     }
 }
 

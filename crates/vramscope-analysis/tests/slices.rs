@@ -5,8 +5,8 @@ use std::sync::Arc;
 use vramscope_analysis::slicing::{Budget, SlicedTask, run_to_completion};
 use vramscope_analysis::{
     Carving, Categories, Flame, Fragmentation, LiveSet, Measure, Rules, StepPhases, Steps, Trace,
-    by_stack, by_stack_sliced, findings_sliced, peaks, peaks_sliced, pool_envelope,
-    pool_envelope_sliced,
+    by_stack, by_stack_sliced, findings_sliced, free_shares, largest_free, largest_free_sliced,
+    peaks, peaks_sliced, pool_envelope, pool_envelope_sliced,
 };
 use vramscope_snapshot::Snapshot;
 
@@ -168,6 +168,19 @@ fn sliced_findings_and_rollups_equal_unsliced_ones() {
                 "{name}: free"
             );
             assert_slices(name, "free memory", slices, slice, 16 * events);
+            // Of each kind as the layout of the segments has it, and at most that of all.
+            let budget = &mut Budget::of(slice);
+            let kinds = run_to_completion(largest_free_sliced(snapshot, trace, carving, budget));
+            assert_eq!(kinds, largest_free(snapshot, trace, carving), "{name}: largest free");
+            for slot in (0..trace.slots()).step_by(trace.slots() as usize / 40 + 1) {
+                let most = kinds.iter().map(|kind| kind.at(slot).0).max().unwrap_or(0);
+                assert_eq!(most, free.largest.at(slot), "{name}: largest free in slot {slot}");
+                for share in free_shares(&LiveSet::new(trace, slot).segments(carving)) {
+                    let found = kinds.iter().find(|of| of.kind == share.kind);
+                    let found = found.map(|of| of.at(slot));
+                    assert_eq!(found, Some(share.largest), "{name}: {:?}, slot {slot}", share.kind);
+                }
+            }
             let budget = &mut Budget::of(slice);
             assert_eq!(
                 run_to_completion(Steps::sliced(
