@@ -309,8 +309,8 @@ fn cut(ranges: &mut Ranges, from: u64, to: u64) -> u64 {
     taken
 }
 
-/// Gives the mapped ranges of one expandable segment one pool and one type. Events of PyTorch before
-/// 2.12 name no pool, so only the ranges that are mapped at the end have one in the file.
+/// Gives the mapped ranges of one expandable segment one pool and one type. Events of PyTorch
+/// before 2.12 name no pool, so only the ranges that are mapped at the end have one in the file.
 ///
 /// A segment's ranges touch or overlap, at different times. Another segment is far away, because
 /// each reserves more addresses than the device has memory (`ExpandableSegment` in

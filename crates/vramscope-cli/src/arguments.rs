@@ -490,6 +490,9 @@ pub(crate) struct Segments {
     /// Show only the largest N segments (default: 20 in text, all in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+    /// Add the largest free piece of every pool and stream over time, in N parts of the window
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) curve: Option<u32>,
 }
 
 #[derive(Args)]

@@ -288,9 +288,24 @@ fn exports_have_formats_of_other_tools() {
     assert_eq!(counter("requested_bytes"), Some(total));
     let stats = expected("t26/gpt_small.pickle.gz")["memory_stats"]["at_dump"]["0"].clone();
     assert_eq!(counter("reserved_bytes"), stats["reserved_bytes.all.peak"].as_u64());
+    let largest = events.iter().filter(|e| e["ph"] == "C");
+    let largest = largest.filter(|e| e["name"].as_str().is_some_and(|n| n.starts_with("largest")));
+    let curve = &json(&["segments", GPT, "--curve", "1"])["curve"]["largest_free"];
+    assert_eq!(
+        largest.filter_map(|e| e["args"]["bytes"].as_u64()).max(),
+        curve[0]["bytes"][0].as_u64()
+    );
+    let peak = json(&["peak", GPT]);
+    for row in list(&peak["categories"]) {
+        let name = format!("requested_bytes, {}", row["category"].as_str().expect("a name"));
+        assert!(counter(&name) >= row["bytes"].as_u64(), "{name}");
+    }
+    let phases = json(&["phases", GPT]);
+    let of_steps = list(&phases["steps"]).iter().map(|step| list(&step["phases"]).len() + 1);
+    let phases = of_steps.sum::<usize>() + list(&phases["outside"]).len();
     let slices = events.iter().filter(|e| e["ph"] == "X").count();
     assert_eq!(
-        slices as u64 * 2,
+        (slices - phases) as u64 * 2,
         expected("t26/gpt_small.pickle.gz")["oracle"]["annotations"].as_u64().unwrap_or(0)
     );
     let ooms: Value = serde_json::from_str(&text(&[

@@ -85,6 +85,16 @@ golden!(blocks_json, "blocks", FILE, "--limit", "3", "--format", "json");
 golden!(segments_text, "segments", FILE, "--at", "peak");
 golden!(segments_json, "segments", FILE, "--format", "json");
 golden!(
+    segments_curve_text,
+    "segments",
+    "recorded/oom_expandable.pickle.gz",
+    "--limit",
+    "2",
+    "--curve",
+    "100"
+);
+golden!(segments_curve_json, "segments", FILE, "--limit", "1", "--curve", "4", "--format", "json");
+golden!(
     anomalies_text,
     "anomalies",
     "recorded/gpt_leak.pickle.gz",

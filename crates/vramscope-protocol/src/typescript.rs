@@ -26,7 +26,7 @@ fn declarations() -> String {
         ("NO_BLOCK", NO_BLOCK),
         ("ROW_UNITS", ROW_UNITS),
         ("SIMULATED_HEIGHT", SIMULATED_HEIGHT),
-        ("RESERVED_HEIGHT", RESERVED_HEIGHT),
+        ("COUNTER_HEIGHT", COUNTER_HEIGHT),
     ] {
         writeln!(out, "export const {name} = {value};").expect("writing to a string");
     }
@@ -135,7 +135,7 @@ fn declarations() -> String {
         Legend,
         LegendEntry,
         Ramp,
-        ReservedLine,
+        CounterLine,
         Limit,
         FailedRequest,
         StateAt,

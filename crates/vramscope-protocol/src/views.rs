@@ -112,6 +112,21 @@ pub enum Query {
         /// The number of columns.
         columns: u32,
     },
+    /// The largest free piece of each pool, stream and size class between two slots, the one with
+    /// the highest maximum first, at most four.
+    FreeLines {
+        /// The axis.
+        axis: AxisKind,
+        /// Left edge in slots.
+        x0: f64,
+        /// Right edge in slots.
+        x1: f64,
+        /// The number of columns.
+        columns: u32,
+        /// The event after which [`CounterLine::at`] holds.
+        #[cfg_attr(test, ts(type = "number"))]
+        event: i64,
+    },
     /// What PyTorch could have on the device, and the allocations that failed.
     Limit {
         /// The axis.

@@ -16,8 +16,9 @@ use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 use vramscope_analysis::slicing::{Boxed, Budget, run_to_completion};
 use vramscope_analysis::{
-    Carving, Categories, Category, Evidence, Finding, Notes, PoolEnvelope, Rules, Steps, WhatIf,
-    findings_sliced, pool_envelope, pool_envelope_sliced,
+    Carving, Categories, Category, Evidence, Finding, LargestFree, Notes, PoolEnvelope, Rules,
+    Steps, WhatIf, findings_sliced, largest_free, largest_free_sliced, pool_envelope,
+    pool_envelope_sliced,
 };
 
 /// A kind of derived data.
@@ -31,6 +32,8 @@ pub enum Derived {
     Categories,
     /// [`SnapshotEntry::pools`].
     Pools,
+    /// [`SnapshotEntry::largest_free`].
+    LargestFree,
     /// [`SnapshotEntry::steps`].
     Steps,
     /// [`SnapshotEntry::block_context`].
@@ -52,6 +55,7 @@ impl Derived {
         Self::Tensors,
         Self::Categories,
         Self::Pools,
+        Self::LargestFree,
         Self::Steps,
         Self::Context,
         Self::Findings,
@@ -65,7 +69,7 @@ impl Derived {
         match self {
             Self::Carving | Self::Tensors => &[],
             Self::Categories => &[Self::Tensors],
-            Self::Pools => &[Self::Carving],
+            Self::Pools | Self::LargestFree => &[Self::Carving],
             Self::Steps => &[Self::Categories],
             Self::Context | Self::Modules => &[Self::Categories, Self::Steps],
             Self::Findings | Self::WhatIf => &[Self::Carving, Self::Categories, Self::Steps],
@@ -80,6 +84,7 @@ pub(crate) struct DeviceData {
     carving: OnceLock<Carving>,
     categories: OnceLock<Categories>,
     pools: OnceLock<Option<PoolEnvelope>>,
+    largest_free: OnceLock<Vec<LargestFree>>,
     steps: OnceLock<Option<Steps>>,
     context: OnceLock<BlockContext>,
     findings: OnceLock<Vec<Finding>>,
@@ -119,6 +124,10 @@ impl SnapshotEntry {
                 Derived::Pools => {
                     let carving = self.carving(index);
                     fill!(data.pools, pool_envelope_sliced(trace, carving, snapshot, budget));
+                }
+                Derived::LargestFree => {
+                    let carving = self.carving(index);
+                    fill!(data.largest_free, largest_free_sliced(snapshot, trace, carving, budget));
                 }
                 Derived::Steps => {
                     let phases = self.categories(index).phases();
@@ -163,6 +172,13 @@ impl SnapshotEntry {
         let (data, trace) = (&self.data[index], &self.traces[index]);
         let make = || pool_envelope(trace, self.carving(index), &self.snapshot);
         data.pools.get_or_init(make).as_ref()
+    }
+
+    /// The largest free range of every pool, stream and size class in the trace at `index`.
+    pub fn largest_free(&self, index: usize) -> &[LargestFree] {
+        let (data, trace) = (&self.data[index], &self.traces[index]);
+        let make = || largest_free(&self.snapshot, trace, self.carving(index));
+        data.largest_free.get_or_init(make)
     }
 
     /// The texts that the program gave to blocks of the trace at `index`.

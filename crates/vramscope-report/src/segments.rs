@@ -5,10 +5,14 @@ use super::{StackTable, Target, event_of, row_site, time_of};
 use crate::state::largest;
 use crate::text::{pool, segment_type};
 use serde::Serialize;
+use std::cmp::Reverse;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
-use vramscope_analysis::{Content, Fragmentation, LiveSet, Pin, SegmentState, free_shares, pins};
+use vramscope_analysis::{
+    Content, Fragmentation, FreeKind, LargestFree, LiveSet, Pin, SegmentState, SmallSort,
+    free_shares, pins,
+};
 use vramscope_snapshot::Snapshot;
-use vramscope_units::grouped;
+use vramscope_units::{Bytes, grouped};
 
 /// `vramscope.segments/1`.
 #[derive(Debug, Serialize)]
@@ -36,6 +40,9 @@ pub struct Segments<'a> {
     pub fragmentation: FragmentationRecord,
     /// Segment events of the window.
     pub churn: ChurnRecord,
+    /// With `--curve`: the largest free piece of every pool, stream and size class over time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub curve: Option<Curve>,
     /// The call stacks of `segments`, innermost frame first.
     pub stacks: StackTable<'a>,
 }
@@ -140,6 +147,32 @@ pub struct FragmentationRecord {
     pub max_free_event: i64,
 }
 
+/// The largest free piece over time. A request that is larger needs new memory from the driver.
+#[derive(Debug, Serialize)]
+pub struct Curve {
+    /// The first event of each part of the window; -1 is the state before the window.
+    pub events: Vec<i64>,
+    /// Pools, streams and size classes, sorted by `most`, the largest first.
+    pub largest_free: Vec<CurveRecord>,
+}
+
+/// The largest free piece of one pool, stream and size class over time.
+#[derive(Debug, Serialize)]
+pub struct CurveRecord {
+    /// The memory pool: `[0, 0]` is the default pool. Segments without a pool count toward it.
+    pub pool: Option<[u64; 2]>,
+    /// The stream's handle; 0 is the default stream.
+    pub stream: i64,
+    /// `small` or `large`.
+    pub segment_type: &'static str,
+    /// The maximum over the window, in bytes.
+    pub most: u64,
+    /// The first event after which that maximum is reached; -1 is the state before the window.
+    pub most_event: i64,
+    /// The maximum in each part of the window, in bytes.
+    pub bytes: Vec<u64>,
+}
+
 /// The segment events of the window: memory reserved from the driver and returned to it.
 #[derive(Debug, Serialize)]
 pub struct ChurnRecord {
@@ -222,8 +255,41 @@ pub async fn segments_sliced<'a>(
             segment_unmaps: churn.unmaps,
             segment_unmap_bytes: churn.unmap_bytes.0,
         },
+        curve: None,
         stacks,
     }
+}
+
+/// The largest free piece of every pool, stream and size class, as the maxima in at most `parts`
+/// equal parts of the window.
+pub fn curve(target: Target<'_>, parts: u32) -> Curve {
+    let (snapshot, slots) = (target.snapshot(), target.trace().slots());
+    let parts = parts.clamp(1, slots.max(1));
+    let edge = |part: u32| (u64::from(slots) * u64::from(part) / u64::from(parts)) as u32;
+    let all = target.entry.largest_free(target.index);
+    let largest_free = by_most(all, slots)
+        .into_iter()
+        .map(|(of, (slot, most))| CurveRecord {
+            pool: pool(snapshot, of.kind.pool),
+            stream: snapshot.stream(of.kind.stream),
+            segment_type: class(of.kind),
+            most: most.0,
+            most_event: event_of(slot),
+            bytes: (0..parts)
+                .map(|part| of.most_in(edge(part)..edge(part + 1)).map_or(0, |(_, most)| most.0))
+                .collect(),
+        })
+        .collect();
+    Curve { events: (0..parts).map(|part| event_of(edge(part))).collect(), largest_free }
+}
+
+/// The largest free range of each kind with its maximum over the window and the first slot that has
+/// it, the largest first.
+pub fn by_most(all: &[LargestFree], slots: u32) -> Vec<(&LargestFree, (u32, Bytes))> {
+    let most = |of| (of, LargestFree::most_in(of, 0..slots).unwrap_or_default());
+    let mut sorted: Vec<_> = all.iter().map(most).collect();
+    sorted.sort_small_by_key(|(of, (_, most))| (Reverse(*most), of.kind));
+    sorted
 }
 
 /// The layout of the segments in a slot, in slices.
@@ -305,6 +371,10 @@ fn pin_record<'a>(
     }
 }
 
+fn class(kind: FreeKind) -> &'static str {
+    if kind.is_small { "small" } else { "large" }
+}
+
 /// What a pin says: `1.50 MiB keep 198.50 MiB from being returned`.
 pub fn pin_text(pin: &Pin) -> String {
     let who = match pin.blocks {
@@ -320,7 +390,7 @@ pub(crate) fn free_records(snapshot: &Snapshot, states: &[SegmentState]) -> Vec<
     let record = |f: vramscope_analysis::FreeShare| FreeRecord {
         pool: pool(snapshot, f.kind.pool),
         stream: snapshot.stream(f.kind.stream),
-        segment_type: if f.kind.is_small { "small" } else { "large" },
+        segment_type: class(f.kind),
         reserved: f.reserved.0,
         active: f.active.0,
         free: f.free.0,

@@ -4,10 +4,10 @@ use crate::quantity::Quantity;
 use std::borrow::Cow;
 pub use vramscope_analysis::file_name;
 use vramscope_analysis::{
-    Block, Category, NoStack, Origin, SMALL_SIZE, Trace, is_framework_frame, is_library,
+    Block, Category, FreeKind, NoStack, Origin, SMALL_SIZE, Trace, is_framework_frame, is_library,
     short_operation,
 };
-use vramscope_snapshot::{Frame, PoolIndex, SegmentType, Snapshot, StreamId};
+use vramscope_snapshot::{Frame, PoolId, PoolIndex, SegmentType, Snapshot, StreamId};
 use vramscope_units::{Addr, Bytes, EventIndex, Micros, grouped, signed_grouped};
 
 /// A change of a count with its sign: `+1,204`.
@@ -238,6 +238,22 @@ pub fn stream(snapshot: &Snapshot, id: StreamId) -> String {
         0 => "0 (default)".to_owned(),
         handle => Addr(handle as u64).to_string(),
     }
+}
+
+/// A pool: `default pool`, or `pool (1, 0)`.
+pub fn pool_name(snapshot: &Snapshot, index: PoolIndex) -> String {
+    match snapshot.pool(index) {
+        Some(PoolId::DEFAULT) => "default pool".to_owned(),
+        Some(id) => format!("pool {id}"),
+        None => "unknown pool".to_owned(),
+    }
+}
+
+/// Pool, stream and size class: `default pool, stream 0 (default), large`.
+pub fn free_kind(snapshot: &Snapshot, kind: FreeKind) -> String {
+    let (pool, stream) = (pool_name(snapshot, kind.pool), stream(snapshot, kind.stream));
+    let class = if kind.is_small { "small" } else { "large" };
+    format!("{pool}, stream {stream}, {class}")
 }
 
 #[cfg(test)]

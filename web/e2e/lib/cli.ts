@@ -86,6 +86,10 @@ interface Reports {
     segments: SegmentRow[];
     free: { reserved: number; active: number; free: number; largest_free: number }[];
     pins: { segment: string; blocks: number; kept: number; largest_block: string }[];
+    curve?: {
+      events: number[];
+      largest_free: { segment_type: string; stream: number; most: number; bytes: number[] }[];
+    };
   };
   flame: {
     total: number;

@@ -116,6 +116,8 @@ test("rows are the command line's segments in the selected order, with their car
   viewer,
   page,
 }) => {
+  // All rows are in sight.
+  await page.setViewportSize({ width: 1440, height: 1000 });
   const { views, pane } = await openSegments(viewer, REAL);
   await test.step("rows and their order", async () => {
     expect(Object.keys(deviceOf(REAL).actions), "no segment is freed in this file").not.toContain(
@@ -458,4 +460,37 @@ test("columns beside the rows say what is in use at the cursor, and pools have h
     ];
     expect(below?.width).toBe(above?.width);
   });
+});
+
+test("lanes show the largest free piece of each pool over time", async ({ viewer, page }) => {
+  const { views } = await openSegments(viewer, REAL);
+  const lanes = page.getByTestId("free-lane");
+  const { events } = deviceOf(REAL);
+  const { curve } = cli("segments", REAL, "--curve", String(events + 1));
+  const wanted = curve?.largest_free ?? [];
+  expect(wanted.length).toBeGreaterThan(1);
+  await expect(lanes).toHaveCount(Math.min(4, wanted.length));
+  // The order and the maxima are the program's.
+  for (const [index, { most, segment_type }] of wanted.slice(0, 4).entries()) {
+    const lane = lanes.nth(index);
+    await expect(lane).toHaveAttribute("title", new RegExp(`${segment_type}: at most `));
+    await expect(lane).toHaveAttribute("data-value", String(most));
+  }
+  // The values are those after the cursor's event.
+  for (const event of [5000, 6000]) {
+    await views.cursor(event);
+    for (const [index, { bytes }] of wanted.slice(0, 4).entries())
+      await expect(lanes.nth(index).locator("figcaption")).toHaveAttribute(
+        "data-value",
+        String(bytes[curve?.events.indexOf(event) ?? -1]),
+      );
+  }
+  // The lanes have the x axis of the segments.
+  const path = () => lanes.first().locator("svg").getAttribute("viewBox");
+  const before = await path();
+  await page.getByTestId("segments-canvas").hover();
+  await page.keyboard.down("Control");
+  await page.mouse.wheel(0, -400);
+  await page.keyboard.up("Control");
+  await expect.poll(path).not.toBe(before);
 });

@@ -9,8 +9,11 @@ use crate::slicing::{Budget, run_to_completion, strides};
 use crate::trace::Trace;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use vramscope_snapshot::{SegmentType, Snapshot};
+use vramscope_snapshot::{PoolIndex, SegmentType, Snapshot};
 use vramscope_units::Bytes;
+
+/// The default pool is the first of [`Snapshot::pools`].
+const DEFAULT_POOL: PoolIndex = PoolIndex(0);
 
 /// Cost of sweeping a slot, in units of [`Budget`].
 const COST_PER_SLOT: u64 = 32;
@@ -54,6 +57,9 @@ impl LargestFree {
 }
 
 /// The largest free range of every kind of segment of a device's window, by kind.
+///
+/// Segments without a pool in the file count toward the default pool. Before PyTorch 2.12 these are
+/// the segments that are released before the end.
 pub fn largest_free(snapshot: &Snapshot, trace: &Trace, carving: &Carving) -> Vec<LargestFree> {
     run_to_completion(largest_free_sliced(snapshot, trace, carving, &mut Budget::unlimited()))
 }
@@ -104,7 +110,8 @@ pub async fn largest_free_sliced(
 
 fn kind_of(span: &Span) -> FreeKind {
     let is_small = span.segment_type == SegmentType::Small;
-    FreeKind { pool: span.pool, stream: span.stream, is_small }
+    let pool = if span.pool == PoolIndex::UNKNOWN { DEFAULT_POOL } else { span.pool };
+    FreeKind { pool, stream: span.stream, is_small }
 }
 
 struct Sweep<'a> {

@@ -6,7 +6,7 @@ use crate::output::{self, STRONG, Table, percent, styled};
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::device_name;
-use vramscope_report::segments::{FreeRecord, PinRecord, Segments, segments};
+use vramscope_report::segments::{Curve, FreeRecord, PinRecord, Segments, curve, segments};
 use vramscope_report::state::At;
 use vramscope_units::{Bytes, grouped};
 
@@ -19,7 +19,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let slot = super::slot(target, &arguments.moment, At::End)?;
         let format = arguments.input.common.format;
         let limit = output::limit(arguments.limit, format == Format::Text);
-        output::print(&segments(target, slot, limit), format, text)
+        let mut report = segments(target, slot, limit);
+        report.curve = arguments.curve.map(|parts| curve(target, parts));
+        output::print(&report, format, text)
     })
 }
 
@@ -52,6 +54,9 @@ fn text(out: &mut dyn Write, report: &Segments<'_>) -> io::Result<()> {
     writeln!(out)?;
     write_free(out, &report.free)?;
     write_pins(out, &report.pins)?;
+    if let Some(curve) = &report.curve {
+        write_curve(out, curve)?;
+    }
     let f = &report.fragmentation;
     writeln!(
         out,
@@ -111,6 +116,23 @@ fn write_pins(out: &mut dyn Write, pins: &[PinRecord]) -> io::Result<()> {
     }
     table.write(out)?;
     output::write_omitted(out, pins.len().saturating_sub(TEXT_PINS), "segments")
+}
+
+/// Writes the largest free piece over time: the most, and a line of bars up to it.
+fn write_curve(out: &mut dyn Write, curve: &Curve) -> io::Result<()> {
+    writeln!(out, "\n  Largest free piece over time")?;
+    let head = ["pool", "stream", "most", "after", "over time, up to the most"];
+    let mut table = Table::new(&head, &[false, true, true, true, false]);
+    for row in &curve.largest_free {
+        table.row(vec![
+            pool(row.pool, row.segment_type),
+            format!("{:#x}", row.stream),
+            Bytes(row.most).to_string(),
+            output::after_event(row.most_event),
+            output::sparkline(&row.bytes),
+        ]);
+    }
+    table.write(out)
 }
 
 /// Pinned segments that text shows.

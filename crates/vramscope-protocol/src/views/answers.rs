@@ -1,9 +1,9 @@
 //! Answers to queries of the views: rows with display texts and exact values.
 
 use super::{
-    BlockPage, CategoryRow, CodePage, EventPage, FlameBox, FlameInfo, FlameNode, FoldedSteps,
-    GroupCard, GroupLabel, Legend, Limit, MapInfo, Minimap, NextBlock, Phases, RankCard,
-    ReservedLine, Sandwich, ScenarioCard, SearchResult, SegmentRow, SegmentUses, SegmentsInfo,
+    BlockPage, CategoryRow, CodePage, CounterLine, EventPage, FlameBox, FlameInfo, FlameNode,
+    FoldedSteps, GroupCard, GroupLabel, Legend, Limit, MapInfo, Minimap, NextBlock, Phases,
+    RankCard, Sandwich, ScenarioCard, SearchResult, SegmentRow, SegmentUses, SegmentsInfo,
     SimulatedCurve, Tracks, UsualScenarios, WhatIfCard,
 };
 use crate::{DetailRow, FrameRow, Hit, Phrase, Quantity, Span, StackDetail};
@@ -33,7 +33,9 @@ pub enum Answer {
     /// The answer to `Legend`.
     Legend(Legend),
     /// The answer to `ReservedLine`.
-    ReservedLine(Box<ReservedLine>),
+    ReservedLine(Box<CounterLine>),
+    /// The answer to `FreeLines`.
+    FreeLines(Vec<CounterLine>),
     /// The answer to `Limit`.
     Limit(Box<Limit>),
     /// The answer to `StateAt` and `Peak`.

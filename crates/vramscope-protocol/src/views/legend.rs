@@ -46,28 +46,32 @@ pub struct Ramp {
     pub high: String,
 }
 
-/// Reserved bytes along a part of an axis.
+/// A number of bytes along a part of an axis, as a line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
-pub struct ReservedLine {
+pub struct CounterLine {
     /// Left edge in slots.
     pub x0: f64,
     /// Right edge in slots.
     pub x1: f64,
     /// Width of the box of `path`.
     pub columns: u32,
-    /// The line in a box of [`RESERVED_HEIGHT`], y down. The full height is `top`. Empty where the
-    /// trace has no states.
+    /// The maximum of each column, as a line in a box of [`COUNTER_HEIGHT`], y down. The full
+    /// height is `top`. Empty where the trace has no states.
     pub path: String,
-    /// The peak of reserved bytes.
+    /// The maximum over the window.
     pub top: Quantity,
-    /// The strip in words: `reserved_bytes, peak 9.15 GiB`.
+    /// The value after the event that was asked for.
+    pub at: Option<Quantity>,
+    /// What is counted: `reserved`, or `default pool, stream 0 (default), large`.
+    pub name: String,
+    /// The line in words: `reserved_bytes, peak 9.15 GiB`.
     pub title: String,
 }
 
-/// Height of the box of [`ReservedLine::path`].
-pub const RESERVED_HEIGHT: u32 = 1000;
+/// Height of the box of [`CounterLine::path`].
+pub const COUNTER_HEIGHT: u32 = 1000;
 
 /// What PyTorch could have on the device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

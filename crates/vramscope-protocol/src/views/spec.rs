@@ -2,7 +2,7 @@
 
 use super::Query;
 use vramscope_report::Derived::{
-    self, Carving, Categories, Context, Findings, Pools, Simulated, Steps, WhatIf,
+    self, Carving, Categories, Context, Findings, LargestFree, Pools, Simulated, Steps, WhatIf,
 };
 
 /// The priority of a query.
@@ -65,6 +65,7 @@ specs! {
     FoldedSteps:    Long,  replaces, [Categories, Steps];
     Legend:         Short, replaces, [Carving, Categories];
     ReservedLine:   Short, replaces, [];
+    FreeLines:      Short, replaces, [LargestFree];
     Limit:          Short, replaces, [];
     Peak:           Long,  queues,   [Carving, Categories, Pools, Context];
     StateAt:        Short, replaces, [Carving, Categories, Pools];
@@ -73,7 +74,7 @@ specs! {
     Events:         Short, replaces, [];
     Blocks:         Short, replaces, [Carving, Categories];
     Export:         Long,  queues,   [Carving, Categories];
-    Convert:        Long,  queues,   [Carving];
+    Convert:        Long,  queues,   [Carving, Categories, Steps, LargestFree];
     Next:           Short, queues,   [Carving, Categories, Steps, Context];
     Hit:            Short, replaces, [];
     GroupLabels:    Long,  replaces, [Categories];

@@ -3,14 +3,23 @@
 
 use crate::device_name;
 use crate::peak::BandKind;
+use crate::phases::phases_sliced;
+use crate::segments::by_most;
+use crate::text::free_kind;
 use crate::{Target, time_of};
 use serde::Serialize;
 use std::io::{self, Write};
-use vramscope_analysis::named_ranges;
 use vramscope_analysis::slicing::Budget;
+use vramscope_analysis::{Category, named_ranges};
 
 /// The cost of a slot of a band, in units of [`Budget`].
 const SLOT_COST: u64 = 32;
+
+/// The track of phases and of steps, above those of annotated ranges.
+const PHASES: [u32; 2] = [1, 2];
+
+/// The track of the first lane of annotated ranges.
+const FIRST_LANE: u32 = 3;
 
 /// One entry of `traceEvents`. `ph` is the phase: `M` metadata, `C` counter, `X` complete slice,
 /// `i` instant.
@@ -34,8 +43,9 @@ struct Event<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Args {
-    Process { name: String },
+    Name { name: String },
     Counter { bytes: u64 },
+    Phase { peak_bytes: u64, peak_event: i64, reserved_growth: i64 },
     OutOfMemory { device_free: Option<u64>, event: u32, requested: u64 },
 }
 
@@ -55,6 +65,57 @@ impl Writer<'_> {
     fn event<'a>(&self, ph: &'static str, name: &'a str, tid: u32, ts: i64) -> Event<'a> {
         Event { ph, name, pid: self.pid, tid, ts, dur: None, s: None, args: None }
     }
+
+    /// Names a process or a track.
+    fn name(&mut self, what: &'static str, tid: u32, name: String) -> io::Result<()> {
+        let event = self.event("M", what, tid, 0);
+        self.put(&Event { args: Some(Args::Name { name }), ..event })
+    }
+
+    /// Writes a value of a counter, unless the counter has it already.
+    fn count(&mut self, counter: &mut Counter<'_>, time: i64, value: u64) -> io::Result<()> {
+        // Perfetto shows only the last of several values at one time.
+        match &mut counter.next {
+            Some(next) if next.0 == time => next.1 = value,
+            _ => {
+                self.flush(counter)?;
+                counter.next = Some((time, value));
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, counter: &mut Counter<'_>) -> io::Result<()> {
+        let Some((time, bytes)) = counter.next.take().filter(|next| counter.last != Some(next.1))
+        else {
+            return Ok(());
+        };
+        counter.last = Some(bytes);
+        let event = self.event("C", counter.name, 0, time);
+        self.put(&Event { args: Some(Args::Counter { bytes }), ..event })
+    }
+}
+
+/// A counter with the value that was written last, and the next one.
+struct Counter<'a> {
+    name: &'a str,
+    last: Option<u64>,
+    next: Option<(i64, u64)>,
+}
+
+impl<'a> Counter<'a> {
+    fn new(name: &'a str) -> Self {
+        Self { name, last: None, next: None }
+    }
+}
+
+/// The time of slots. The state before the window has the time of the first event.
+fn time(target: Target<'_>, slot: u32) -> i64 {
+    let trace = target.trace();
+    match &trace.clock {
+        Some(clock) => time_of(trace, slot).unwrap_or(clock.start.0),
+        None => i64::from(slot),
+    }
 }
 
 pub(super) async fn write(
@@ -63,44 +124,33 @@ pub(super) async fn write(
     budget: &mut Budget,
 ) -> io::Result<()> {
     let (trace, snapshot) = (target.trace(), target.snapshot());
-    // The state before the window has the time of the first event.
-    let time = |slot: u32| match &trace.clock {
-        Some(clock) => time_of(trace, slot).unwrap_or(clock.start.0),
-        None => i64::from(slot),
-    };
     write!(out, "{{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
     // Perfetto treats process 0 as no process.
     let mut writer = Writer { out, pid: target.device() + 1, comma: "" };
-    let mut process = writer.event("M", "process_name", 0, 0);
     let name = format!("{} of {}", device_name(target.device()), target.path);
-    process.args = Some(Args::Process { name });
-    writer.put(&process)?;
+    writer.name("process_name", 0, name)?;
     for band in [BandKind::Requested, BandKind::Active, BandKind::Allocated, BandKind::Reserved] {
         let series = band.series_sliced(target, budget).await;
-        let mut last = None;
+        let mut counter = Counter::new(band.name());
         for slot in 0..trace.slots() {
-            let value = series.at(slot);
-            // Perfetto shows only the last of several values at one time.
-            let is_last = slot + 1 == trace.slots() || time(slot + 1) > time(slot) || slot == 0;
-            if is_last && last != Some(value) {
-                let mut event = writer.event("C", band.name(), 0, time(slot));
-                event.args = Some(Args::Counter { bytes: value });
-                writer.put(&event)?;
-                last = Some(value);
-            }
+            writer.count(&mut counter, time(target, slot), series.at(slot))?;
             budget.charge(SLOT_COST).await;
         }
+        writer.flush(&mut counter)?;
     }
+    categories(target, &mut writer, budget).await?;
+    largest_free(target, &mut writer, budget).await?;
+    phases(target, &mut writer, budget).await?;
     if trace.clock.is_some() {
         for range in named_ranges(snapshot) {
             let name = snapshot.text(range.name);
-            let mut event = writer.event("X", &name, range.lane + 1, range.start.0);
+            let mut event = writer.event("X", &name, FIRST_LANE + range.lane, range.start.0);
             event.dur = Some(range.end.0 - range.start.0);
             writer.put(&event)?;
         }
     }
     for oom in &trace.ooms {
-        let mut event = writer.event("i", "out of memory", 0, time(oom.event.0 + 1));
+        let mut event = writer.event("i", "out of memory", 0, time(target, oom.event.0 + 1));
         event.s = Some("p");
         event.args = Some(Args::OutOfMemory {
             event: oom.event.0,
@@ -110,4 +160,82 @@ pub(super) async fn write(
         writer.put(&event)?;
     }
     writeln!(writer.out, "\n]}}")
+}
+
+/// A counter of requested bytes for each category that has any.
+async fn categories(
+    target: Target<'_>,
+    writer: &mut Writer<'_>,
+    budget: &mut Budget,
+) -> io::Result<()> {
+    let (trace, found) = (target.trace(), target.entry.categories(target.index));
+    let names = Category::ALL.map(|category| format!("requested_bytes, {}", category.name()));
+    let mut counters = Category::ALL.map(|category| Counter::new(&names[category as usize]));
+    let mut bytes = Category::ALL.map(|_| 0u64);
+    for slot in 0..trace.slots() {
+        budget.charge(SLOT_COST).await;
+        let mut is_changed = Category::ALL.map(|_| false);
+        for change in trace.changes_at(slot) {
+            let category = found.get(change.block()).category as usize;
+            let size = trace.blocks[change.block() as usize].bytes.0;
+            is_changed[category] = true;
+            let bytes = &mut bytes[category];
+            *bytes =
+                if change.enters() { bytes.wrapping_add(size) } else { bytes.wrapping_sub(size) };
+        }
+        for category in (0..bytes.len()).filter(|&category| is_changed[category]) {
+            writer.count(&mut counters[category], time(target, slot), bytes[category])?;
+        }
+    }
+    counters.iter_mut().try_for_each(|counter| writer.flush(counter))
+}
+
+/// A counter of the largest free range for each pool, stream and size class.
+async fn largest_free(
+    target: Target<'_>,
+    writer: &mut Writer<'_>,
+    budget: &mut Budget,
+) -> io::Result<()> {
+    let slots = target.trace().slots();
+    for (of, _) in by_most(target.entry.largest_free(target.index), slots) {
+        let name = format!("largest free, {}", free_kind(target.snapshot(), of.kind));
+        let mut counter = Counter::new(&name);
+        for &(slot, bytes) in of.changes() {
+            writer.count(&mut counter, time(target, slot), bytes)?;
+            budget.charge(SLOT_COST).await;
+        }
+        writer.flush(&mut counter)?;
+    }
+    Ok(())
+}
+
+/// Steps and their phases as slices on two tracks.
+async fn phases(
+    target: Target<'_>,
+    writer: &mut Writer<'_>,
+    budget: &mut Budget,
+) -> io::Result<()> {
+    let report = phases_sliced(target, None, budget).await;
+    if report.steps.is_empty() && report.outside.is_empty() {
+        return Ok(());
+    }
+    let [steps, phases] = PHASES;
+    writer.name("thread_name", steps, "steps".to_owned())?;
+    writer.name("thread_name", phases, "phases".to_owned())?;
+    // The state after an event lasts until the next one, so slices end where the next begins.
+    let at = |event: u32| time(target, event.saturating_add(1).min(target.trace().slots() - 1));
+    for step in &report.steps {
+        let name = format!("step {}", step.step);
+        let event = writer.event("X", &name, steps, at(step.begin));
+        writer.put(&Event { dur: Some(at(step.end) - event.ts), ..event })?;
+    }
+    let of_steps = report.steps.iter().flat_map(|step| &step.phases);
+    for phase in of_steps.chain(&report.outside) {
+        let event = writer.event("X", phase.phase, phases, at(phase.begin));
+        let (peak_bytes, peak_event) = (phase.peak_bytes, phase.peak_event);
+        let reserved_growth = phase.reserved_growth;
+        let args = Some(Args::Phase { peak_bytes, peak_event, reserved_growth });
+        writer.put(&Event { dur: Some(at(phase.end) - event.ts), args, ..event })?;
+    }
+    Ok(())
 }

@@ -1,8 +1,6 @@
-//! The legend of the plots' colors, reserved bytes for a strip of their own, and what PyTorch could
-//! have on the device.
+//! The legend of the plots' colors, and what PyTorch could have on the device.
 
 use super::card::category_label;
-use super::minimap::outline;
 use super::tiles::layout_axis;
 use crate::loaded::is_apart;
 use std::cmp::Reverse;
@@ -10,9 +8,7 @@ use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_analysis::{Block, Category, SmallSort as _, Trace, lifetime};
 use vramscope_layout::{Axis, Color, LargestSites, segment_color, stream_color};
 use vramscope_protocol::AxisKind;
-use vramscope_protocol::views::{
-    ColorBy, FailedRequest, Legend, LegendEntry, Limit, Query, RESERVED_HEIGHT, Ramp, ReservedLine,
-};
+use vramscope_protocol::views::{ColorBy, FailedRequest, Legend, LegendEntry, Limit, Query, Ramp};
 use vramscope_report::capacity::{Capacity, capacity};
 use vramscope_report::{Quantity, Target, slot_after, text};
 use vramscope_snapshot::StreamId;
@@ -20,8 +16,6 @@ use vramscope_units::{Bytes, EventIndex, Micros};
 
 /// Segments in the list.
 const MAX_SEGMENTS: usize = 8;
-/// The most columns of a line.
-const MAX_COLUMNS: u32 = 16_384;
 
 /// The colors of blocks in view, with their bytes after an event.
 pub(super) async fn legend(
@@ -231,43 +225,6 @@ fn segments(at: Target<'_>, slot: u32) -> Vec<LegendEntry> {
         }
     };
     order.into_iter().map(entry).collect()
-}
-
-/// Reserved bytes between two slots, as a line.
-pub(super) async fn reserved_line(
-    at: Target<'_>,
-    axis: AxisKind,
-    [x0, x1]: [f64; 2],
-    columns: u32,
-    budget: &mut Budget,
-) -> ReservedLine {
-    let trace = at.trace();
-    let columns = columns.clamp(1, MAX_COLUMNS);
-    let peak = trace.reserved_band.peak.max(0) as u64;
-    let top = Quantity::bytes(Bytes(peak));
-    let title = format!("reserved_bytes, peak {}", top.exact);
-    let mut line = ReservedLine { x0, x1, columns, path: String::new(), top, title };
-    let width = (x1 - x0) / f64::from(columns);
-    let Some(axis) = layout_axis(trace, axis).filter(|_| width > 0.0) else { return line };
-    let reserved = trace.reserved_sliced(at.snapshot(), budget).await;
-    let extent = axis.extent() as f64;
-    let (mut first, mut tops) = (None, Vec::new());
-    for column in 0..columns {
-        let edge = |column: u32| x0 + width * f64::from(column);
-        let (from, to) = (edge(column).max(0.0).floor(), edge(column + 1).ceil().min(extent));
-        if to <= from {
-            continue;
-        }
-        let states = axis.states_in(from as u64..to as u64);
-        let Some((_, value)) = reserved.largest_sliced(states, budget).await else { continue };
-        first.get_or_insert(column);
-        tops.push(value);
-    }
-    if let Some(first) = first {
-        let between = [first * 10, (first + tops.len() as u32) * 10];
-        line.path = outline(&tops, between, RESERVED_HEIGHT, peak);
-    }
-    line
 }
 
 /// What PyTorch could have on the device, and the allocations that failed.

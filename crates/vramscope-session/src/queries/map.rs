@@ -1,7 +1,6 @@
 //! The map of segments after an event, and its cache.
 
 use super::lru_cache::LruCache;
-use super::segments::pool_text;
 use super::target as target_of;
 use crate::scheduler::SLICE;
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use vramscope_protocol::DeviceRef;
 use vramscope_protocol::views::{MapGroup, MapInfo, MapPin, MapSpec, ROW_UNITS};
 use vramscope_report::segments::{pin_text, states_sliced};
 use vramscope_report::{LoadedFile, Quantity, Target, event_of, row_site, slot_after, text};
-use vramscope_snapshot::{PoolId, SegmentType};
+use vramscope_snapshot::SegmentType;
 use vramscope_units::{Bytes, EventIndex};
 
 /// Cached maps: that of the view, and those around the cursor while it steps.
@@ -150,15 +149,9 @@ fn sums(states: &[SegmentState], event: i64) -> String {
 
 fn map_group(at: Target<'_>, share: &FreeShare, segments: usize, head: [f64; 2]) -> MapGroup {
     let snapshot = at.snapshot();
-    let pool = match snapshot.pool(share.kind.pool) {
-        Some(PoolId::DEFAULT) => "default pool".to_owned(),
-        _ => format!("pool {}", pool_text(snapshot, share.kind.pool)),
-    };
-    let stream = text::stream(snapshot, share.kind.stream);
-    let class = if share.kind.is_small { "small" } else { "large" };
     MapGroup {
         y: (head[0], head[1]),
-        name: format!("{pool}, stream {stream}, {class}"),
+        name: text::free_kind(snapshot, share.kind),
         segments: Quantity::count(segments as u64, "segment", "segments"),
         reserved: Quantity::bytes(share.reserved),
         active: Quantity::bytes(share.active),

@@ -9,6 +9,7 @@ mod card;
 mod chart;
 mod code;
 mod compare;
+mod counter_lines;
 mod detail_card;
 mod disambiguate;
 mod events;
@@ -272,8 +273,13 @@ impl Queries {
             }
             Query::ReservedLine { axis, x0, x1, columns } => {
                 task!(on, |at, budget| Answer::ReservedLine(Box::new(
-                    legend::reserved_line(at, axis, [x0, x1], columns, budget).await
+                    counter_lines::reserved(at, axis, [x0, x1], columns, budget).await
                 )))
+            }
+            Query::FreeLines { axis, x0, x1, columns, event } => {
+                task!(on, |at, budget| Answer::FreeLines(
+                    counter_lines::free(at, axis, [x0, x1], columns, event, budget).await
+                ))
             }
             Query::Limit { axis } => {
                 task!(on, |at, budget| Answer::Limit(Box::new(

@@ -108,10 +108,7 @@ impl Order {
             let count: usize = rows.clone().map(|row| self.rows.row(row).len()).sum();
             let span = &spans(at)[self.rows.row(rows.start)[0] as usize];
             let last = *self.rows.row(rows.start).last().expect("a row has a span");
-            let pool = match pool_text(at.snapshot(), spans(at)[last as usize].pool) {
-                name if name == "default" => "default pool".to_owned(),
-                name => format!("pool {name}"),
-            };
+            let pool = text::pool_name(at.snapshot(), spans(at)[last as usize].pool);
             let count = Quantity::count(count as u64, "segment", "segments").exact;
             let stream = text::stream(at.snapshot(), span.stream);
             let text = format!("{pool}, stream {stream}, {count}");

@@ -125,6 +125,7 @@ fn uncached_queries(slots: f64) -> Vec<Query> {
         x0: 1.0,
         x1: slots,
     }));
+    all.push(Query::FreeLines { axis, x0: 0.0, x1: slots, columns: 40, event: 1 });
     all.push(Query::ReservedLine { axis, x0: 0.0, x1: slots, columns: 40 });
     all.push(Query::Limit { axis });
     all.extend(BandKind::ALL.map(|band| Query::Side { band }));

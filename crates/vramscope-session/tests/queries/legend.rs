@@ -4,7 +4,7 @@ use super::harness::{TARGET, ask, load_file, open_session, report_target};
 use super::{FILES, number};
 use std::collections::BTreeMap;
 use vramscope_protocol::AxisKind;
-use vramscope_protocol::views::{Answer, ColorBy, Legend, Query, RESERVED_HEIGHT};
+use vramscope_protocol::views::{Answer, COUNTER_HEIGHT, ColorBy, Legend, Query};
 use vramscope_report::state::state;
 use vramscope_session::FileSession;
 
@@ -106,7 +106,7 @@ fn reserved_bytes_are_a_line_up_to_their_peak() {
         // The peak is at the upper edge.
         let is_peak = line.path.contains("V0") || line.path.starts_with("M0 0");
         assert!(is_peak || number(&line.top) == 0, "{name}: {}", line.path);
-        assert_eq!(RESERVED_HEIGHT, 1000);
+        assert_eq!(COUNTER_HEIGHT, 1000);
     }
 }
 

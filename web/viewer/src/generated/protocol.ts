@@ -7,14 +7,14 @@ export const MERGED = 2147483648;
 export const NO_BLOCK = 2147483647;
 export const ROW_UNITS = 4096;
 export const SIMULATED_HEIGHT = 100000;
-export const RESERVED_HEIGHT = 1000;
+export const COUNTER_HEIGHT = 1000;
 export const SPARK = [200, 32] as const;
 export const MINIMAP = [1000, 100] as const;
 export const COMPARED = [1200, 200] as const;
 export const CHART = [340, 112] as const;
 export const FOLDED = [1000, 400] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
-export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "limit", "stateAt", "markers", "range", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "flameNode", "code", "sandwich", "usualScenarios", "scenario", "simulatedCurve"] as const;
+export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "freeLines", "limit", "stateAt", "markers", "range", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "flameNode", "code", "sandwich", "usualScenarios", "scenario", "simulatedCurve"] as const;
 
 export type Quantity = { 
 /**
@@ -1003,7 +1003,27 @@ x1: number,
 /**
  * The number of columns.
  */
-columns: number, } } | { "limit": { 
+columns: number, } } | { "freeLines": { 
+/**
+ * The axis.
+ */
+axis: AxisKind, 
+/**
+ * Left edge in slots.
+ */
+x0: number, 
+/**
+ * Right edge in slots.
+ */
+x1: number, 
+/**
+ * The number of columns.
+ */
+columns: number, 
+/**
+ * The event after which [`CounterLine::at`] holds.
+ */
+event: number, } } | { "limit": { 
 /**
  * The axis.
  */
@@ -1395,7 +1415,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": ReservedLine } | { "limit": Limit } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "limit": Limit } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
 
 export type RankCard = { 
 /**
@@ -2046,7 +2066,7 @@ low: string,
  */
 high: string, };
 
-export type ReservedLine = { 
+export type CounterLine = { 
 /**
  * Left edge in slots.
  */
@@ -2060,16 +2080,24 @@ x1: number,
  */
 columns: number, 
 /**
- * The line in a box of [`RESERVED_HEIGHT`], y down. The full height is `top`. Empty where the
- * trace has no states.
+ * The maximum of each column, as a line in a box of [`COUNTER_HEIGHT`], y down. The full
+ * height is `top`. Empty where the trace has no states.
  */
 path: string, 
 /**
- * The peak of reserved bytes.
+ * The maximum over the window.
  */
 top: Quantity, 
 /**
- * The strip in words: `reserved_bytes, peak 9.15 GiB`.
+ * The value after the event that was asked for.
+ */
+at: Quantity | null, 
+/**
+ * What is counted: `reserved`, or `default pool, stream 0 (default), large`.
+ */
+name: string, 
+/**
+ * The line in words: `reserved_bytes, peak 9.15 GiB`.
  */
 title: string, };
 

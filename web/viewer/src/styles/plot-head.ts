@@ -63,7 +63,7 @@ button.legend-entry:hover { background: var(--hover); color: var(--text); }
 @container timeline (height < 340px) or ((width < 560px) and (height < 520px)) {
   .legend-line { flex-wrap: nowrap; height: 27px; overflow: hidden; }
   .legend-line .legend-entries { max-height: var(--legend-row); overflow: hidden; }
-  .reserved-lane { height: 26px; }
+  .counter-lane { height: 26px; }
   .timeline .tracks:not(.phases) { display: none; }
 }
 @container timeline (height < 240px) {
@@ -72,14 +72,14 @@ button.legend-entry:hover { background: var(--hover); color: var(--text); }
 .legend-at { flex: none; color: var(--faint); font-family: var(--mono); }
 .legend-ramp { display: flex; align-items: center; gap: 8px; font-family: var(--mono); }
 .ramp { width: 160px; height: 8px; border-radius: 2px; }
-.reserved-lane {
+.counter-lane {
   position: relative;
   height: 40px;
   margin: 0;
   padding-left: var(--left);
   border-top: 1px solid var(--line);
 }
-.reserved-lane figcaption {
+.counter-lane figcaption {
   position: absolute;
   top: 3px;
   left: 0;
@@ -88,13 +88,31 @@ button.legend-entry:hover { background: var(--hover); color: var(--text); }
   font: 400 10px / 13px var(--sans);
   text-align: right;
 }
-.reserved-lane figcaption span { display: block; font-family: var(--mono); white-space: nowrap; }
-.reserved-lane svg { display: block; width: var(--width); height: 100%; padding-top: 4px; }
-.reserved-fill { fill: var(--raised); }
-.reserved-line {
+.counter-lane figcaption span { display: block; font-family: var(--mono); white-space: nowrap; }
+.counter-lane svg { display: block; width: var(--width); height: 100%; padding-top: 4px; }
+.counter-fill { fill: var(--raised); }
+.counter-line {
   fill: none;
   stroke: var(--band-reserved);
   stroke-width: 1.5;
   vector-effect: non-scaling-stroke;
 }
+/* The name is above the line: the room at the left has only the bytes. */
+.free-lanes { flex: none; padding-bottom: 3px; border-bottom: 1px solid var(--line); }
+.counter-lane[data-kind="free"] { height: 33px; border-top: 0; }
+.counter-lane[data-kind="free"] figcaption {
+  left: var(--left);
+  width: var(--width);
+  text-align: left;
+  white-space: nowrap;
+}
+.counter-lane[data-kind="free"] figcaption::before { content: "largest free, "; }
+.counter-lane[data-kind="free"] figcaption span {
+  position: absolute;
+  top: 15px;
+  right: calc(100% + 8px);
+  color: var(--text);
+}
+.counter-lane[data-kind="free"] svg { padding-top: 16px; }
+.counter-lane[data-kind="free"] .counter-line { stroke: var(--dim); stroke-width: 1; }
 `;

@@ -5,6 +5,7 @@ import { computed, effect, type ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Range } from "../client/rank-client.js";
+import type { CanvasPlot } from "../plot/canvas-plot.js";
 import type { Plots } from "../plots.js";
 import type { Uses } from "../stores.js";
 import { rove } from "./rove.js";
@@ -29,11 +30,13 @@ function stretchOf({ x0, x1 }: Range, width: number): Stretch {
   return { x0: from * step, x1: to * step, columns: (to - from) * STEP };
 }
 
-/** The stretch around the visible range of the timeline; null without one. */
-export function visibleStretch(plots: Plots): ReadonlySignal<Stretch | null> {
+/** The stretch around the visible range of a plot; null without one. */
+export function visibleStretch(
+  of: ReadonlySignal<CanvasPlot<unknown> | null>,
+): ReadonlySignal<Stretch | null> {
   let last: Stretch | null = null;
   return computed(() => {
-    const plot = plots.timeline.value;
+    const plot = of.value;
     const range = plot?.range.value;
     const width = plot?.labels.value?.plot.width;
     const next = range && width ? stretchOf(range, width) : null;

@@ -53,7 +53,7 @@ function exportsOf({ selection, viewSelection }: Stores): Command[] {
     run: () => void saveConverted(selection, format(), suffix),
   });
   return [
-    save("Perfetto: bands, annotations, OOMs", "perfetto.json", () => ({ perfetto: {} })),
+    save("Perfetto: counters, steps, annotations, OOMs", "perfetto.json", () => ({ perfetto: {} })),
     save("speedscope: call stacks", "speedscope.json", () => ({ speedscope: counted() })),
     save("flamegraph.pl: folded stacks", "folded.txt", () => ({ folded: counted() })),
   ];

@@ -1,8 +1,8 @@
 // Between the toolbar and the timeline: the legend, steps and phases, and reserved bytes.
 
+import { ReservedLane } from "./counter-lane.js";
 import { LegendLine } from "./legend.js";
 import { PhaseLane } from "./phase-lane.js";
-import { ReservedLane } from "./reserved-lane.js";
 import type { ViewUses } from "./workspace.js";
 
 type PlotHeadProperties = ViewUses<

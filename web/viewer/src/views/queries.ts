@@ -7,8 +7,8 @@ import type { Uses } from "../stores.js";
 import { visibleRange, visibleStretch } from "./lanes.js";
 import type { Ranks } from "./ranks.js";
 
-/** Columns of the reserved bytes per column of a lane. */
-const FINER = 3;
+/** Columns of a line of bytes per column of a lane. */
+export const FINER = 3;
 
 /** A finding of one rank, or equal findings of several. */
 export interface FindingCard {
@@ -64,7 +64,7 @@ export class Queries {
     ranks: Ranks,
   ) {
     // Annotations and phases are laid out for a stretch that is wider than the view.
-    const around = visibleStretch(plots);
+    const around = visibleStretch(plots.timeline);
     const axis = () => selection.visibleTrace.value?.axis.kind ?? "event";
     this.stateAt = resource(selection, "stateAt", () => {
       const event = viewSelection.cursor.value;

@@ -14,6 +14,7 @@ import { RowsBar } from "../ui/rows-bar.js";
 import { Tooltip } from "../ui/tooltip.js";
 import { LAST_EVENT } from "./cards.js";
 import { Choice } from "./controls.js";
+import { FreeLanes } from "./free-lanes.js";
 import { DraftBox } from "./marks.js";
 import { type Box, Overlay, placed } from "./overlay.js";
 import { PictureButtons } from "./picture-buttons.js";
@@ -255,6 +256,14 @@ export function Segments({
           </button>
         </span>
       </div>
+      {isMain && (
+        <FreeLanes
+          selection={selection}
+          viewSelection={viewSelection}
+          plots={plots}
+          shown={shown}
+        />
+      )}
       <div class="segments-body">
         <div
           class="plot"

@@ -43,7 +43,7 @@ export class WhatIfs {
       const { deviceMemory, tokens, parts } = this.spec.value;
       return scenarioText({ ...AS_RECORDED, deviceMemory, tokens, parts });
     });
-    const around = visibleStretch(plots);
+    const around = visibleStretch(plots.timeline);
     this.card = resource(selection, "whatIf", () => (isOpen.value ? { whatIf: {} } : null));
     this.usual = resource(selection, "usualScenarios", () =>
       isOpen.value ? { usualScenarios: { spec: scenarioOf(shared.value) ?? AS_RECORDED } } : null,
