@@ -50,7 +50,7 @@ pub enum Derived {
 
 impl Derived {
     /// All kinds. Each kind follows the kinds that it needs.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Carving,
         Self::Tensors,
         Self::Categories,
