@@ -2,6 +2,7 @@
 //! between two states, and the events that touch an address.
 
 use serde_json::Value;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -170,6 +171,26 @@ fn changes_between_two_states_add_up() {
                 assert_eq!(sum("blocks"), number(&change[part]["blocks"]), "{part} by {rows}");
             }
         }
+        for rows in ["by_category", "by_site"] {
+            let rows = list(&change[rows]);
+            for part in ["came", "went", "stayed"] {
+                let sum =
+                    |key: &str| -> u64 { rows.iter().map(|row| number(&row[part][key])).sum() };
+                assert_eq!(sum("bytes"), bytes(part), "{from} to {to}");
+                assert_eq!(sum("blocks"), number(&change[part]["blocks"]), "{from} to {to}");
+            }
+            let net = |row: &Value| row["net_bytes"].as_i64().expect("a number");
+            for row in rows {
+                let (came, went) = (number(&row["came"]["bytes"]), number(&row["went"]["bytes"]));
+                assert_eq!(net(row), came as i64 - went as i64, "{row}");
+            }
+            assert!(rows.is_sorted_by_key(|row| Reverse(net(row).abs())), "{from} to {to}");
+        }
+        let reserved = |moment: &str| number(&change[moment]["reserved_bytes"]);
+        assert_eq!(
+            reserved("from") + number(&change["mapped_bytes"]),
+            reserved("to") + number(&change["released_bytes"])
+        );
     }
     let time = json(&["state", GPT, "--at", "100"])["time_us"].to_string();
     assert_eq!(json(&["state", GPT, "--at", &time])["time_us"].to_string(), time);

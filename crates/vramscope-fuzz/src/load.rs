@@ -169,7 +169,7 @@ fn pictures(target: DeviceRef, axis: AxisKind) -> Vec<Request> {
         Layer::Flame { flame: FlameSpec::default() },
         Layer::Map {
             color: ColorBy::Size,
-            map: MapSpec { event: 3, lines: 30 },
+            map: MapSpec { event: 3, from: Some(1), lines: 30 },
             search: String::new(),
         },
     ];
@@ -231,8 +231,9 @@ fn queries() -> Vec<Query> {
     };
     vec![
         Query::Card {},
-        Query::Map { map: MapSpec { event: i64::MAX, lines: u32::MAX } },
-        Query::Map { map: MapSpec { event: 0, lines: 0 } },
+        Query::Map { map: MapSpec { event: i64::MAX, from: None, lines: u32::MAX } },
+        Query::Map { map: MapSpec { event: 0, from: Some(i64::MAX), lines: 0 } },
+        Query::Changes { from: i64::MIN, to: 3 },
         Query::Findings {},
         Query::Settings {},
         Query::Minimap { axis },

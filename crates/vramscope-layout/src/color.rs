@@ -14,6 +14,13 @@ pub struct Colors {
     words: Vec<Color>,
 }
 
+/// Blocks that came between two states.
+pub const CAME: Color = Color::difference(4);
+/// Blocks that stayed.
+pub const STAYED: Color = Color::difference(0);
+/// Blocks that went.
+pub const WENT: Color = Color::difference(-4);
+
 /// Cost of coloring a block, in units of [`Budget`].
 const COLOR_COST: u64 = 4;
 
@@ -84,6 +91,21 @@ impl Colors {
             }
         }
         Self { words }
+    }
+
+    /// Colors by what changed from the state in one slot to that in another, in slices. Blocks that
+    /// are live in neither are dimmed.
+    pub async fn by_change(trace: &Trace, [from, to]: [u32; 2], budget: &mut Budget) -> Self {
+        let color = |_, block: &Block| {
+            let is_live = |slot: u32| block.enters <= slot && slot < block.leaves;
+            match (is_live(from), is_live(to)) {
+                (false, true) => CAME,
+                (true, true) => STAYED,
+                (true, false) => WENT,
+                (false, false) => Color::DIMMED,
+            }
+        };
+        Self::map_blocks(trace, color, budget).await
     }
 
     /// Dims all blocks for which `keep` is false, in slices.

@@ -47,11 +47,12 @@ mod tile;
 pub use axis::{Axis, AxisKind};
 pub use bands::lines;
 pub use color::{
-    Colors, LargestSites, frame_color, name_color, segment_color, site_color, stream_color,
+    CAME, Colors, LargestSites, STAYED, WENT, frame_color, name_color, segment_color, site_color,
+    stream_color,
 };
 pub use flame::FlameRows;
 pub use group_edges::{Band, GroupEdges, Place, Side, View};
-pub use map::{LinePart, SegmentMap};
+pub use map::{LinePart, MAPPED, RELEASED, SegmentMap};
 pub use pick::{PickPoint, Picked};
 pub use segments::{ROW_QUARTERS, RowOrder, SegmentDrawing, SegmentRows, SegmentTiles};
 pub use stack_order::StackOrder;

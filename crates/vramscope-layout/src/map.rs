@@ -7,7 +7,7 @@
 use crate::color::Colors;
 use crate::tile::{Cell, STRIP_BUDGET};
 use std::ops::Range;
-use vramscope_analysis::{Content, SegmentState};
+use vramscope_analysis::{Content, PieceKind, SegmentState};
 use vramscope_render::{Color, MERGED, NO_BLOCK, Strips};
 
 /// Minimum width, in columns, of the last piece of a segment that is drawn with a gap on its right.
@@ -18,6 +18,12 @@ const GAP: f64 = 8.0;
 
 /// Lines above a group's segments, for its heading.
 const HEAD_LINES: u64 = 1;
+
+/// Free memory that was not reserved in the earlier state.
+pub const MAPPED: Color = Color::difference(2).hatched();
+
+/// Memory that was free in the earlier state and is not reserved any more.
+pub const RELEASED: Color = Color::difference(-2).hatched();
 
 /// A block or free memory on the map.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +36,8 @@ struct Place {
     block: u32,
     /// Whether the block waits for its free to complete.
     pending: bool,
+    /// How it differs from an earlier state.
+    kind: PieceKind,
     /// Whether a segment ends with it.
     ends_segment: bool,
 }
@@ -62,15 +70,27 @@ pub struct SegmentMap {
 impl SegmentMap {
     /// Places the segments of each group in lines of `line_bytes`.
     pub fn new(groups: &[Vec<&SegmentState>], line_bytes: u64, line_units: u32) -> Self {
+        let plain = |group: &Vec<_>| group.iter().map(|&segment| (segment, &[][..])).collect();
+        let groups: Vec<Vec<_>> = groups.iter().map(plain).collect();
+        Self::changed(&groups, line_bytes, line_units)
+    }
+
+    /// [`SegmentMap::new`] with the kinds of the pieces of each segment. Missing kinds are
+    /// [`PieceKind::Now`].
+    pub fn changed(
+        groups: &[Vec<(&SegmentState, &[PieceKind])>],
+        line_bytes: u64,
+        line_units: u32,
+    ) -> Self {
         let line_bytes = line_bytes.max(1);
         let mut map = Self { line_bytes, line_units, ..Self::default() };
         for group in groups {
             map.heads.push(map.lines);
             let start = map.lines.saturating_add(HEAD_LINES).saturating_mul(line_bytes);
             let mut at = start;
-            for segment in group {
+            for (segment, kinds) in group {
                 let end = at.saturating_add(segment.size.0);
-                for piece in &segment.pieces {
+                for (index, piece) in segment.pieces.iter().enumerate() {
                     let offset = piece.address.0.saturating_sub(segment.address.0);
                     // Blocks of a damaged file can reach beyond their segment, or overlap.
                     let last = map.places.last().map_or(0, |place| place.to);
@@ -82,7 +102,8 @@ impl SegmentMap {
                     };
                     if from < to {
                         let ends_segment = to == end;
-                        map.places.push(Place { from, to, block, pending, ends_segment });
+                        let kind = kinds.get(index).copied().unwrap_or_default();
+                        map.places.push(Place { from, to, block, pending, kind, ends_segment });
                     }
                 }
                 at = end;
@@ -268,10 +289,13 @@ impl Painter<'_> {
 
     fn push(&mut self, place: &Place, x: [f64; 2], merged: bool) {
         let x = x.map(|x| x.clamp(0.0, f64::from(self.cell.columns)) as f32);
-        let color = match place.block {
-            NO_BLOCK => Color::SEGMENT.hatched(),
-            block if place.pending => self.colors.of(block).hatched(),
-            block => self.colors.of(block),
+        let color = match (place.kind, place.block) {
+            (PieceKind::Mapped, _) => MAPPED,
+            (PieceKind::Released, _) => RELEASED,
+            (_, NO_BLOCK) => Color::SEGMENT.hatched(),
+            (PieceKind::Went, block) => self.colors.of(block).hatched(),
+            (PieceKind::Now, block) if place.pending => self.colors.of(block).hatched(),
+            (PieceKind::Now, block) => self.colors.of(block),
         };
         if x[0] < x[1] && self.y[0] < self.y[1] {
             let block =

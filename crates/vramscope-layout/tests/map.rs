@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{Carving, Content, LiveSet, SegmentState, Sites, Trace};
-use vramscope_layout::{Cell, Colors, MERGED, NO_BLOCK, SegmentMap, Strips};
+use vramscope_analysis::{PieceKind, changed_segments};
+use vramscope_layout::{CAME, MAPPED, RELEASED, STAYED, WENT};
+use vramscope_layout::{Cell, Color, Colors, MERGED, NO_BLOCK, SegmentMap, Strips};
 use vramscope_snapshot::{Reader, Snapshot};
 
 const UNITS: u32 = 4096;
@@ -146,4 +149,54 @@ fn a_map_without_segments_is_empty() {
     let colors = Colors::by_site(trace, &Sites::new(&snapshot));
     let cell = Cell { kx: 40, ky: 44, slot: 0, columns: 256, low: 0, rows: 256 };
     assert!(map.strips(cell, &colors).positions.is_empty());
+}
+
+#[test]
+fn a_map_of_changes_draws_what_came_went_and_stayed() {
+    let snapshot = test_data("recorded/t26/gpt_small.pickle.gz");
+    let trace = &Trace::all(&snapshot)[0];
+    let carving = Carving::new(&snapshot, trace);
+    let [from, to] = [trace.slots() / 5, trace.slots() - 1];
+    let states = |slot: u32| LiveSet::new(trace, slot).segments(&carving);
+    let is_live_in = |block: u32, slot: u32| {
+        let block = &trace.blocks[block as usize];
+        block.enters <= slot && slot < block.leaves
+    };
+    for [from, to] in [[from, to], [to, from]] {
+        let changed = changed_segments(&states(from), states(to), |block| is_live_in(block, to));
+        let group: Vec<_> =
+            changed.iter().map(|segment| (&segment.state, &segment.kinds[..])).collect();
+        let map = SegmentMap::changed(&[group], LINE, UNITS);
+        let budget = &mut Budget::unlimited();
+        let colors = run_to_completion(Colors::by_change(trace, [from, to], budget));
+        let strips = map.strips(whole(&map, KX), &colors);
+        let mut drawn: BTreeMap<u32, f64> = BTreeMap::new();
+        for (&[x0, _, x1, _], &color) in strips.positions.iter().zip(&strips.colors) {
+            *drawn.entry(color).or_default() += f64::from(x1) - f64::from(x0);
+        }
+        let mut wanted: BTreeMap<u32, f64> = BTreeMap::new();
+        for segment in &changed {
+            for (piece, kind) in segment.state.pieces.iter().zip(&segment.kinds) {
+                let color = match (kind, piece.content) {
+                    (PieceKind::Mapped, _) => MAPPED,
+                    (PieceKind::Released, _) => RELEASED,
+                    (PieceKind::Went, _) => WENT.hatched(),
+                    (PieceKind::Now, Content::Free) => Color::SEGMENT.hatched(),
+                    (PieceKind::Now, Content::Block { block, pending }) => {
+                        let color = if is_live_in(block, from) { STAYED } else { CAME };
+                        if pending { color.hatched() } else { color }
+                    }
+                };
+                *wanted.entry(color.word()).or_default() += (piece.size.0 >> KX) as f64;
+            }
+        }
+        assert!(wanted.len() >= 5, "{wanted:?}");
+        assert!(drawn.keys().eq(wanted.keys()), "{drawn:?} {wanted:?}");
+        for (color, wanted) in wanted {
+            // A gap of one column at the end of a segment.
+            let gaps = changed.len() as f64;
+            assert!((wanted - gaps..=wanted).contains(&drawn[&color]), "{color}");
+        }
+        without_overlaps(&strips);
+    }
 }

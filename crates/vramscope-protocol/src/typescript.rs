@@ -158,6 +158,8 @@ fn declarations() -> String {
         MapInfo,
         FoldedSteps,
         FoldedStep,
+        StateChanges,
+        ChangeRow,
         MapGroup,
         MapPin,
         FlameInfo,

@@ -3,6 +3,7 @@
 //! A [`Query`] is about one device. Its [`Answer`] mostly has the same variant name.
 
 mod answers;
+mod changes;
 mod code;
 mod compare;
 mod groups;
@@ -19,6 +20,7 @@ mod verdict;
 mod what_if;
 
 pub use answers::*;
+pub use changes::*;
 pub use code::*;
 pub use compare::*;
 pub use groups::*;
@@ -148,6 +150,15 @@ pub enum Query {
     },
     /// Allocated, freed and kept memory between two slots.
     Range(MarkedRange),
+    /// What came, went and stayed from the state after one event to that after another.
+    Changes {
+        /// The event of state A; -1 is the state before the window.
+        #[cfg_attr(test, ts(type = "number"))]
+        from: i64,
+        /// The event of state B, which may be before A.
+        #[cfg_attr(test, ts(type = "number"))]
+        to: i64,
+    },
     /// A page of the events.
     Events {
         /// The filter.

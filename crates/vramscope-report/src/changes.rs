@@ -1,11 +1,12 @@
 //! `vramscope state --from A --to B`: what came, went and stayed between two states.
 
-use super::{CategoryShare, StackTable, Target, by_category, event_of, site, time_of};
+use super::{CategoryShare, StackTable, Target, by_category, event_of, row_site, site, time_of};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
-use vramscope_analysis::Category;
-use vramscope_analysis::SmallSort;
+use std::ops::Range;
+use vramscope_analysis::slicing::{Budget, run_to_completion, strides};
+use vramscope_analysis::{Category, NoStack, SmallSort, outside};
 use vramscope_snapshot::StackId;
 
 /// `vramscope.state/1` with `--from` and `--to`.
@@ -27,6 +28,16 @@ pub struct StateChanges<'a> {
     pub went: BlockShares,
     /// Blocks that are live in both.
     pub stayed: BlockShares,
+    /// The changes of each category, the largest net change first.
+    pub by_category: Vec<CategoryChange>,
+    /// The changes of each call site, the largest net change first.
+    pub by_site: Vec<SiteChange>,
+    /// The number of rows of `by_site` left out by `--limit`.
+    pub by_site_omitted: usize,
+    /// Memory that is reserved in `to` only.
+    pub mapped_bytes: u64,
+    /// Memory that is reserved in `from` only.
+    pub released_bytes: u64,
     /// The call stacks of the sites, innermost frame first.
     pub stacks: StackTable<'a>,
 }
@@ -81,6 +92,187 @@ pub struct SiteShare {
     pub stack: u32,
 }
 
+/// Blocks and their requested bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct BlockSum {
+    /// Requested bytes.
+    pub bytes: u64,
+    /// The number of blocks.
+    pub blocks: u32,
+}
+
+/// Blocks that came, went and stayed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ChangeSums {
+    /// Blocks that are live in the later state only.
+    pub came: BlockSum,
+    /// Blocks that are live in the earlier state only.
+    pub went: BlockSum,
+    /// Blocks that are live in both.
+    pub stayed: BlockSum,
+    /// The bytes of `came` less those of `went`.
+    pub net_bytes: i64,
+}
+
+/// The changes of a category.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct CategoryChange {
+    /// The category.
+    pub category: Category,
+    /// What changed.
+    #[serde(flatten)]
+    pub sums: ChangeSums,
+}
+
+/// The changes of a call site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SiteChange {
+    /// The call site, or why there is no call stack.
+    pub site: String,
+    /// The category with most of the bytes.
+    pub category: Category,
+    /// True if `site` and `stack` are those of the frees.
+    pub of_free: bool,
+    /// What changed.
+    #[serde(flatten)]
+    pub sums: ChangeSums,
+    /// The index in `stacks` of the call stack of the site's largest block.
+    pub stack: u32,
+    /// That block.
+    #[serde(skip)]
+    pub block: u32,
+}
+
+/// What changed between two states, in sums.
+#[derive(Clone, Debug)]
+pub struct Changes {
+    /// All blocks.
+    pub all: ChangeSums,
+    /// By category, the largest net change first.
+    pub categories: Vec<CategoryChange>,
+    /// By call site, the largest net change first. `stack` is not set.
+    pub sites: Vec<SiteChange>,
+    /// Memory that is reserved in the later state only.
+    pub mapped_bytes: u64,
+    /// Memory that is reserved in the earlier state only.
+    pub released_bytes: u64,
+}
+
+/// How a block changed.
+#[derive(Clone, Copy)]
+enum How {
+    Came,
+    Went,
+    Stayed,
+}
+
+impl ChangeSums {
+    fn add(&mut self, how: How, bytes: u64) {
+        let sum = match how {
+            How::Came => &mut self.came,
+            How::Went => &mut self.went,
+            How::Stayed => &mut self.stayed,
+        };
+        sum.bytes = sum.bytes.saturating_add(bytes);
+        sum.blocks += 1;
+        self.net_bytes = (self.came.bytes as i64).saturating_sub(self.went.bytes as i64);
+    }
+
+    /// The order of rows: the largest net change first, then the most bytes.
+    fn rank(&self) -> (Reverse<u64>, Reverse<u64>) {
+        let all = [self.came, self.went, self.stayed];
+        let bytes = all.iter().fold(0u64, |sum, part| sum.saturating_add(part.bytes));
+        (Reverse(self.net_bytes.unsigned_abs()), Reverse(bytes))
+    }
+}
+
+/// The changes of one call site while they are added up.
+struct SiteWork {
+    key: (StackId, bool, Option<NoStack>),
+    sums: ChangeSums,
+    categories: [u64; Category::ALL.len()],
+    /// The largest block, whose stack is that of the key.
+    block: u32,
+}
+
+/// What changed from the state in one slot to that in another, in slices. The second may be the
+/// earlier one.
+pub async fn changes_sliced(
+    target: Target<'_>,
+    [from, to]: [u32; 2],
+    budget: &mut Budget,
+) -> Changes {
+    let (trace, entry) = (target.trace(), target.entry);
+    let categories = entry.categories(target.index);
+    let mut all = ChangeSums::default();
+    let mut by_category = Category::ALL.map(|category| CategoryChange { category, sums: all });
+    let mut sites: Vec<SiteWork> = Vec::new();
+    let mut known: FxHashMap<_, usize> = FxHashMap::default();
+    for part in strides(trace.blocks.len()) {
+        budget.charge(3 * part.len() as u64).await;
+        for (i, block) in (part.start as u32..).zip(&trace.blocks[part]) {
+            let is_live = |slot: u32| block.enters <= slot && slot < block.leaves;
+            let how = match (is_live(from), is_live(to)) {
+                (false, true) => How::Came,
+                (true, false) => How::Went,
+                (true, true) => How::Stayed,
+                (false, false) => continue,
+            };
+            let (bytes, category) = (block.bytes.0, categories.get(i).category as usize);
+            all.add(how, bytes);
+            by_category[category].sums.add(how, bytes);
+            let why = trace.no_stack(block);
+            let frame = entry.sites.get(block.stack).frame.filter(|_| why.is_none());
+            let key = (frame, block.has_stack_of_free(), why);
+            let at = *known.entry(key).or_insert(sites.len());
+            if at == sites.len() {
+                sites.push(SiteWork {
+                    key: (block.stack, block.has_stack_of_free(), why),
+                    sums: ChangeSums::default(),
+                    categories: [0; Category::ALL.len()],
+                    block: i,
+                });
+            }
+            let site = &mut sites[at];
+            site.sums.add(how, bytes);
+            site.categories[category] += bytes;
+            if block.bytes > trace.blocks[site.block as usize].bytes {
+                (site.block, site.key.0) = (i, block.stack);
+            }
+        }
+    }
+    let mut by_category: Vec<CategoryChange> =
+        by_category.into_iter().filter(|row| row.sums != ChangeSums::default()).collect();
+    by_category.sort_small_by_key(|row| (row.sums.rank(), row.category as usize));
+    sites.sort_small_by_key(|site| (site.sums.rank(), site.block));
+    budget.charge(16 * sites.len() as u64).await;
+    let row = |site: SiteWork| {
+        let ((stack, of_free, why), all) = (site.key, site.categories);
+        let most = (0..all.len()).rev().max_by_key(|&category| all[category]).unwrap_or(0);
+        SiteChange {
+            site: row_site(entry, stack, why),
+            category: Category::ALL[most],
+            of_free,
+            sums: site.sums,
+            stack: 0,
+            block: site.block,
+        }
+    };
+    let reserved = |slot: u32| -> Vec<Range<u64>> {
+        let spans = entry.carving(target.index).segments.at(slot);
+        spans.iter().map(|span| span.address.0..span.end()).collect()
+    };
+    let (before, after) = (reserved(from), reserved(to));
+    let bytes = |ranges: Vec<Range<u64>>| ranges.iter().map(|range| range.end - range.start).sum();
+    Changes {
+        all,
+        categories: by_category,
+        sites: sites.into_iter().map(row).collect(),
+        mapped_bytes: bytes(outside(&after, &before)),
+        released_bytes: bytes(outside(&before, &after)),
+    }
+}
+
 /// The bytes of one call site.
 #[derive(Default)]
 struct SiteSums {
@@ -108,6 +300,9 @@ pub fn state_changes(
             (false, false) => {}
         }
     }
+    let budget = &mut Budget::unlimited();
+    let Changes { categories: by_category, sites, mapped_bytes, released_bytes, .. } =
+        run_to_completion(changes_sliced(target, [from, to], budget));
     let mut stacks = StackTable::default();
     let mut shares = |blocks: &[u32]| block_shares(target, blocks, limit, &mut stacks);
     StateChanges {
@@ -119,6 +314,18 @@ pub fn state_changes(
         came: shares(&came),
         went: shares(&went),
         stayed: shares(&stayed),
+        by_category,
+        by_site_omitted: sites.len().saturating_sub(limit.unwrap_or(usize::MAX)),
+        by_site: sites
+            .into_iter()
+            .take(limit.unwrap_or(usize::MAX))
+            .map(|row| {
+                let stack = trace.blocks[row.block as usize].stack;
+                SiteChange { stack: stacks.add(target.snapshot(), stack), ..row }
+            })
+            .collect(),
+        mapped_bytes,
+        released_bytes,
         stacks,
     }
 }

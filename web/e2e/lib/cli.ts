@@ -40,6 +40,10 @@ interface Curve {
   end: number;
 }
 
+export type Change = "came" | "went" | "stayed";
+export const CHANGES: readonly Change[] = ["came", "went", "stayed"];
+type ChangeSums = Record<Change, { bytes: number; blocks: number }> & { net_bytes: number };
+
 interface Reports {
   summary: {
     files: {
@@ -77,6 +81,14 @@ interface Reports {
     categories: CategoryRow[];
     segments: SegmentRow[];
   } & Record<Band, number>;
+  changes: {
+    from: { event: number };
+    to: { event: number };
+    by_category: (ChangeSums & { category: string })[];
+    by_site: (ChangeSums & { site: string; of_free: boolean })[];
+    mapped_bytes: number;
+    released_bytes: number;
+  } & Record<Change, { bytes: number; blocks: number }>;
   steps: {
     steps: { step: number; peak_bytes: number; floor_bytes: number; change: number | null }[];
     text: string[];
@@ -244,6 +256,10 @@ export function cli<C extends keyof Reports>(
   if (key !== false) reports.set(key, report);
   return report as Reports[C];
 }
+
+/** What changed from the state after one event to that after another. */
+export const changesOf = (file: string, from: number, to: number) =>
+  cli("state", file, "--from", String(from), "--to", String(to)) as unknown as Reports["changes"];
 
 /** The summary of each device of a file. */
 export const devicesOf = (file: string) =>

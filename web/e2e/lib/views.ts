@@ -16,12 +16,16 @@ export type Tab =
   | "Flame"
   | "Map"
   | "Steps"
+  | "A to B"
   | "Anomalies"
   | "Compare"
   | "Blocks"
   | "Events"
   | "What if"
   | "Settings";
+
+/** The name of a view in links. */
+const idOf = (tab: Tab) => (tab === "A to B" ? "ab" : tab.toLowerCase().replace(" ", "-"));
 
 export class Views {
   readonly page: Page;
@@ -35,7 +39,7 @@ export class Views {
   }
 
   pane(tab: Tab): Locator {
-    return this.page.getByTestId(`view-${tab.toLowerCase().replace(" ", "-")}`);
+    return this.page.getByTestId(`view-${idOf(tab)}`);
   }
 
   /** The switch of a line over the timeline. */
@@ -68,7 +72,7 @@ export class Views {
 
   /** Shows a view in the drawer. */
   async drawer(tab: Tab): Promise<Locator> {
-    if ((await this.viewer.state()).drawer !== tab.toLowerCase()) await this.#click("Drawer", tab);
+    if ((await this.viewer.state()).drawer !== idOf(tab)) await this.#click("Drawer", tab);
     await expect(this.pane(tab)).toHaveAttribute("data-place", "drawer");
     return this.pane(tab);
   }

@@ -21,6 +21,7 @@ const DRAWER = [
   "flame",
   "anomalies",
   "steps",
+  "ab",
   "blocks",
   "events",
   "what-if",

@@ -64,6 +64,7 @@ export class Address {
       view: navigation.view.value,
       drawer: navigation.drawer.value ?? "none",
       ...(cursor.value !== null && { at: cursor.value }),
+      ...this.#ends(),
       ...(marked.value && { range: rangeText(marked.value) }),
       ...(whatIf !== "" && { whatIf }),
       ...(search.value !== "" && { find: search.value }),
@@ -79,10 +80,16 @@ export class Address {
     };
   }
 
-  /** The look of the timeline, where it is not the usual one. */
+  #ends(): ViewState {
+    const { a, b } = this.#owners.viewSelection.ends.value;
+    return { ...(a !== null && { from: a }), ...(b !== null && { to: b }) };
+  }
+
+  /** The look of the plots, where it is not the usual one. */
   #look(): ViewState {
-    const { color, group } = this.#owners.viewSelection;
+    const { color, group, mapColor } = this.#owners.viewSelection;
     return {
+      ...(mapColor.value === "change" && { mapColor: mapColor.value }),
       ...(color.value !== DEFAULT_COLOR && { color: color.value }),
       ...(group.value !== DEFAULT_GROUP && { group: group.value }),
     };
@@ -90,8 +97,11 @@ export class Address {
 
   /** Restores an earlier place. Fields that it lacks are cleared. */
   restore(place: ViewState): void {
-    const { search, color, group, cursor, pinned, range, scenario } = this.#owners.viewSelection;
+    const { viewSelection } = this.#owners;
+    const { search, color, group, cursor, pinned, range, scenario } = viewSelection;
     range.value = null;
+    viewSelection.clearEnds();
+    viewSelection.mapColor.value = "blocks";
     pinned.value = null;
     search.value = "";
     this.#owners.filters.clear();
@@ -124,7 +134,7 @@ export class Address {
   /** Applies the pending state, once the trace that it names is visible. */
   applyPending(): void {
     const { selection, viewSelection, plots } = this.#owners;
-    const { path, x0, x1, sel, at, range, markers, rulers } = this.#pending;
+    const { path, x0, x1, sel, at, from, to, range, markers, rulers } = this.#pending;
     if (path !== undefined && path !== selection.visibleTrace.peek()?.file.path) return;
     this.#pending = {};
     if (x0 !== undefined && x1 !== undefined && x0 < x1)
@@ -133,6 +143,7 @@ export class Address {
     // A link may be of a longer recording.
     const within = this.#limits();
     if (at !== undefined) viewSelection.cursor.value = within.event(at);
+    this.#applyEnds(within.event, from, to);
     if (markers !== undefined)
       viewSelection.markers.value = [...new Set((markersOf(markers) ?? []).map(within.event))];
     if (rulers !== undefined)
@@ -145,6 +156,12 @@ export class Address {
     if (!marked || marked.x0 >= marked.x1) return;
     viewSelection.range.value = marked;
     if (sel === undefined) this.#showRange();
+  }
+
+  #applyEnds(within: (event: number) => number, from?: number, to?: number): void {
+    const { ends } = this.#owners.viewSelection;
+    if (from !== undefined) ends.value = { ...ends.peek(), a: within(from) };
+    if (to !== undefined) ends.value = { ...ends.peek(), b: within(to) };
   }
 
   /** Moves events and positions past an end of the visible trace to that end. */
@@ -174,10 +191,16 @@ export class Address {
     if (state.filter !== undefined) filters.set(termsOf(state.filter));
     const scenario = state.whatIf === undefined ? undefined : scenarioOf(state.whatIf);
     if (scenario) viewSelection.scenario.value = scenario;
-    if (state.color) viewSelection.color.value = state.color;
-    if (state.group) viewSelection.group.value = state.group;
+    this.#chooseLook(state);
     if (state.capacity !== undefined) viewSelection.capacity.value = state.capacity * GIB;
     if (state.a !== undefined)
       viewSelection.pinned.value = { path: state.a, part: state.aPart ?? 0 };
+  }
+
+  #chooseLook({ color, group, mapColor }: ViewState): void {
+    const { viewSelection } = this.#owners;
+    if (color) viewSelection.color.value = color;
+    if (group) viewSelection.group.value = group;
+    if (mapColor) viewSelection.mapColor.value = mapColor;
   }
 }

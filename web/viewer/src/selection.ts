@@ -17,7 +17,7 @@ import type { Plots } from "./plots.js";
 import { drawableOf, type Focus, type Row, traceOf } from "./run.js";
 import type { RunStore } from "./run-store.js";
 import type { Status } from "./status.js";
-import type { ViewSelection } from "./view-selection.js";
+import type { Ends, ViewSelection } from "./view-selection.js";
 
 export const CLIPBOARD_DENIED = "Clipboard access was denied";
 
@@ -186,24 +186,39 @@ export class Selection {
 
   /** Puts the time cursor on the event at a slot of the visible axis. */
   async cursorAt(slot: number): Promise<void> {
-    const { target } = this;
-    const axis = this.visibleTrace.peek()?.axis.kind;
-    if (!target || !axis) return;
-    const state = await target.client.view(target.target, "stateAt", {
-      stateAt: { at: { slot: { axis, slot } } },
-    });
-    if (state) this.#viewSelection.cursor.value = state.event;
+    const event = await this.#eventAt(slot);
+    if (event !== null) this.#viewSelection.cursor.value = event;
   }
 
-  /** Cancels or clears one thing: a drag, the search, the card, the block, filters, the range. */
+  /** Puts A or B on the event at a slot of the visible axis. */
+  async endAt(end: keyof Ends, slot: number): Promise<void> {
+    const event = await this.#eventAt(slot);
+    const { ends } = this.#viewSelection;
+    if (event !== null) ends.value = { ...ends.peek(), [end]: event };
+  }
+
+  async #eventAt(slot: number): Promise<number | null> {
+    const { target } = this;
+    const axis = this.visibleTrace.peek()?.axis.kind;
+    if (!target || !axis) return null;
+    const query = { stateAt: { at: { slot: { axis, slot } } } };
+    const state = await target.client.view(target.target, "stateAt", query);
+    return state?.event ?? null;
+  }
+
+  /**
+   * Cancels or clears one thing: a drag, the search, the card, the block, filters, the range, A
+   * and B.
+   */
   escape(): void {
-    const { search, range } = this.#viewSelection;
+    const { search, range, ends } = this.#viewSelection;
     if (this.#plots.timeline.peek()?.cancelDrag()) return;
     if (search.peek() !== "") search.value = "";
     else if (this.card.peek() !== null) this.card.value = null;
     else if (this.block.peek() !== null) this.select(null);
     else if (this.#filters.terms.peek().length > 0) this.#filters.clear();
-    else range.value = null;
+    else if (range.peek() !== null) range.value = null;
+    else if (ends.peek().a !== null || ends.peek().b !== null) this.#viewSelection.clearEnds();
   }
 
   /** Copies the selected card or block as text. True when the clipboard has it. */

@@ -61,6 +61,16 @@ export interface Ruler {
   y1: number;
 }
 
+/** The two moments that are compared, as events; -1 is before the first event. */
+export interface Ends {
+  a: number | null;
+  b: number | null;
+}
+
+/** What the colors of the map show. */
+export const MAP_COLORS = { blocks: "blocks", change: "A to B" } as const;
+export type MapColor = keyof typeof MAP_COLORS;
+
 /**
  * Half of the machine's memory in GiB. Browsers report at most 8 GiB, and not all of them report
  * it.
@@ -77,6 +87,9 @@ export class ViewSelection {
   /** The event of the time cursor; -1 is before the first event; null without a cursor. */
   readonly cursor: Signal<number | null> = signal(null);
   readonly range: Signal<MarkedRange | null> = signal(null);
+  /** The moments A and B. */
+  readonly ends: Signal<Ends> = signal({ a: null, b: null });
+  readonly mapColor: Signal<MapColor> = signal("blocks");
   readonly search: Signal<string> = signal("");
   /** Side A of a comparison; null until one is chosen. */
   readonly pinned: Signal<Pin | null> = signal(null);
@@ -133,9 +146,26 @@ export class ViewSelection {
   reset(): void {
     this.cursor.value = null;
     this.range.value = null;
+    this.clearEnds();
     this.rulers.value = [];
     this.markers.value = [];
     this.flame.value = { ...this.flame.peek(), root: "", ranged: false };
+  }
+
+  /** Puts A or B at the time cursor. False without a cursor. */
+  setEnd(end: keyof Ends): boolean {
+    const event = this.cursor.peek();
+    if (event !== null) this.ends.value = { ...this.ends.peek(), [end]: event };
+    return event !== null;
+  }
+
+  swapEnds(): void {
+    const { a, b } = this.ends.peek();
+    this.ends.value = { a: b, b: a };
+  }
+
+  clearEnds(): void {
+    this.ends.value = { a: null, b: null };
   }
 
   addMarker(): void {

@@ -23,6 +23,8 @@ const FULL: ViewState = {
   sel: "0:0x7f00aa@~12",
   range: "event:1000:3000",
   at: -1,
+  from: 200,
+  to: -1,
   markers: "500,-1,1500",
   rulers: "y:event:1000:1000:0:2048,x:time:0:1:0:0",
   capacity: 79.1,
@@ -30,6 +32,7 @@ const FULL: ViewState = {
   find: "a=b&c >512MiB",
   filter: 'category:activation "site:(no call stack)" >512MiB',
   color: "category",
+  mapColor: "change",
   theme: "dark",
 };
 

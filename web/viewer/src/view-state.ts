@@ -4,7 +4,14 @@
 import type { AxisKind, ColorBy, GroupBy, MarkedRange } from "./generated/protocol.js";
 import { VIEWS, type View } from "./navigation.js";
 import { scenarioOf } from "./scenario-state.js";
-import { COLORS, GROUPS, MAX_CAPACITY_GIB, type Ruler } from "./view-selection.js";
+import {
+  COLORS,
+  GROUPS,
+  MAP_COLORS,
+  MAX_CAPACITY_GIB,
+  type MapColor,
+  type Ruler,
+} from "./view-selection.js";
 
 export type Theme = "auto" | "light" | "dark";
 
@@ -34,6 +41,10 @@ export interface ViewState {
   range?: string;
   /** The event of the time cursor; -1 is before the first event. */
   at?: number;
+  /** The event of moment A; -1 is before the first event. */
+  from?: number;
+  /** The event of moment B. */
+  to?: number;
   /** Events with a marker: `500,1500`. */
   markers?: string;
   /** Rulers as `along:axis:x0:x1:y0:y1`, separated by commas: `y:event:1000:1000:0:2048`. */
@@ -49,6 +60,8 @@ export interface ViewState {
   color?: ColorBy;
   /** What the blocks of the timeline are grouped by. */
   group?: GroupBy;
+  /** What the colors of the map show: blocks, or what changed from A to B. */
+  mapColor?: MapColor;
   theme?: Theme;
 }
 
@@ -122,6 +135,8 @@ const FIELDS = {
   sel: blockReference,
   range: validText(rangeOf),
   at: event,
+  from: event,
+  to: event,
   markers: validText(markersOf),
   rulers: validText(rulersOf),
   capacity: (text: string) =>
@@ -131,6 +146,7 @@ const FIELDS = {
   filter: (text: string) => text.slice(0, 2000),
   color: oneOf(...(Object.keys(COLORS) as ColorBy[])),
   group: oneOf(...(Object.keys(GROUPS) as GroupBy[])),
+  mapColor: oneOf(...(Object.keys(MAP_COLORS) as MapColor[])),
   theme: oneOf("auto", "light", "dark"),
 };
 

@@ -7,7 +7,7 @@ use crate::output::{self, STRONG, Table, percent, styled};
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::Quantity;
-use vramscope_report::changes::{BlockShares, StateChanges, Totals, state_changes};
+use vramscope_report::changes::{BlockShares, ChangeSums, StateChanges, Totals, state_changes};
 use vramscope_report::device_name;
 use vramscope_report::state::{At, State, state};
 use vramscope_units::{Bytes, grouped};
@@ -99,6 +99,28 @@ fn changes_text(out: &mut dyn Write, report: &StateChanges<'_>) -> io::Result<()
         ]);
     }
     table.write(out)?;
+    let (mapped, released) = (Bytes(report.mapped_bytes), Bytes(report.released_bytes));
+    writeln!(out, "  reserved memory: {mapped} mapped, {released} released\n")?;
+    let cells = |sums: &ChangeSums| {
+        let bytes = [sums.came.bytes, sums.went.bytes, sums.stayed.bytes];
+        let mut cells = bytes.map(|bytes| Bytes(bytes).to_string()).to_vec();
+        cells.push(Quantity::change_of_bytes(sums.net_bytes).text);
+        cells
+    };
+    let number = &[true, true, true, true, false];
+    let mut table = Table::new(&["came", "went", "stayed", "net", "category"], number);
+    for row in &report.by_category {
+        table.row([cells(&row.sums), vec![row.category.name().to_owned()]].concat());
+    }
+    table.write(out)?;
+    writeln!(out)?;
+    let mut table = Table::new(&["came", "went", "stayed", "net", "call site"], number);
+    for row in &report.by_site {
+        let site = output::site_label(&row.site, row.of_free);
+        table.row([cells(&row.sums), vec![site]].concat());
+    }
+    table.write(out)?;
+    output::write_omitted(out, report.by_site_omitted, "call sites")?;
     for (name, shares) in
         [("came", &report.came), ("went", &report.went), ("stayed", &report.stayed)]
     {

@@ -44,6 +44,8 @@ pub enum Answer {
     Markers(Vec<Marker>),
     /// The answer to `Range`, `Segment` and `Frame`; null if it does not exist.
     Detail(Option<Box<DetailCard>>),
+    /// The answer to `Changes`.
+    Changes(Box<super::StateChanges>),
     /// The answer to `Events`.
     Events(EventPage),
     /// The answer to `Blocks`.

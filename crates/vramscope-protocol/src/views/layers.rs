@@ -156,6 +156,10 @@ pub struct MapSpec {
     /// The event after which the segments are shown; -1 is the state before the window.
     #[cfg_attr(test, ts(type = "number"))]
     pub event: i64,
+    /// The event of an earlier state; null for none. With it, colors show what came, stayed and
+    /// went since, and what was released is part of the map.
+    #[cfg_attr(test, ts(type = "number | null"))]
+    pub from: Option<i64>,
     /// The number of lines that the plot has room for. It decides how many bytes a line has.
     pub lines: u32,
 }

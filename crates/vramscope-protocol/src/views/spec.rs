@@ -71,6 +71,7 @@ specs! {
     StateAt:        Short, replaces, [Carving, Categories, Pools];
     Markers:        Short, replaces, [];
     Range:          Short, replaces, [];
+    Changes:        Short, replaces, [Carving, Categories];
     Events:         Short, replaces, [];
     Blocks:         Short, replaces, [Carving, Categories];
     Export:         Long,  queues,   [Carving, Categories];

@@ -5,7 +5,10 @@ use super::target as target_of;
 use crate::scheduler::SLICE;
 use std::sync::Arc;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
-use vramscope_analysis::{FreeShare, Pin, SegmentState, SmallSort, free_shares, pins};
+use vramscope_analysis::{
+    ChangedSegment, FreeKind, FreeShare, PieceKind, Pin, SegmentState, SmallSort, changed_segments,
+    free_shares, pins,
+};
 use vramscope_layout::SegmentMap;
 use vramscope_protocol::DeviceRef;
 use vramscope_protocol::views::{MapGroup, MapInfo, MapPin, MapSpec, ROW_UNITS};
@@ -75,41 +78,88 @@ impl Map {
         let states = states_sliced(at, slot, budget).await;
         budget.charge(8 * states.iter().map(|s| s.pieces.len() as u64).sum::<u64>()).await;
         let mut shares = free_shares(&states);
+        let (pins, text) = (pins(snapshot, &states), sums(&states, event_of(slot)));
+        let shown = match spec.from {
+            Some(from) => {
+                let before = states_sliced(at, slot_after(trace, from), budget).await;
+                budget.charge(8 * before.iter().map(|s| s.pieces.len() as u64).sum::<u64>()).await;
+                changed_segments(&before, states, |block| {
+                    let block = &trace.blocks[block as usize];
+                    block.enters <= slot && slot < block.leaves
+                })
+            }
+            None => states.into_iter().map(unchanged).collect(),
+        };
+        // Everything of a group can be released.
+        for segment in &shown {
+            let kind = kind_of(&segment.state);
+            if !shares.iter().any(|share| share.kind == kind) {
+                let none = Bytes(0);
+                shares.push(FreeShare {
+                    kind,
+                    reserved: none,
+                    active: none,
+                    free: none,
+                    largest: none,
+                });
+            }
+        }
         // The order does not change while the cursor steps: by pool, stream and class.
         shares.sort_small_by_key(|share| {
             let kind = share.kind;
             let pool = snapshot.pool(kind.pool);
             (pool.is_none(), pool, snapshot.stream(kind.stream), kind.is_small)
         });
-        let of = |share: &FreeShare| -> Vec<&SegmentState> {
-            let is_small = |s: &SegmentState| s.segment_type == SegmentType::Small;
-            let kind = share.kind;
-            let is_in = |s: &&SegmentState| {
-                (s.pool, s.stream, is_small(s)) == (kind.pool, kind.stream, kind.is_small)
-            };
-            states.iter().filter(is_in).collect()
+        let of = |share: &FreeShare| -> Vec<Parts<'_>> {
+            let is_in = |segment: &&ChangedSegment| kind_of(&segment.state) == share.kind;
+            shown.iter().filter(is_in).map(parts).collect()
         };
-        let groups: Vec<Vec<&SegmentState>> = shares.iter().map(of).collect();
-        let sizes: Vec<u64> = shares.iter().map(|share| share.reserved.0).collect();
+        let groups: Vec<Vec<Parts<'_>>> = shares.iter().map(of).collect();
+        let size = |group: &Vec<Parts<'_>>| group.iter().map(|(segment, _)| segment.size.0).sum();
+        let sizes: Vec<u64> = groups.iter().map(size).collect();
+        let count = |share: &FreeShare| {
+            let is_in = |segment: &&ChangedSegment| {
+                kind_of(&segment.state) == share.kind && !segment.is_released
+            };
+            shown.iter().filter(is_in).count()
+        };
         let peak = (trace.reserved_band.peak.max(0) as u64).min(MAX_PEAK);
         let line_bytes = line_bytes(&sizes, peak, spec.lines.max(MIN_LINES));
-        let map = SegmentMap::new(&groups, line_bytes, ROW_UNITS);
-        let pins = pins(snapshot, &states);
+        let map = SegmentMap::changed(&groups, line_bytes, ROW_UNITS);
         let info = MapInfo {
             units: map.units(),
             line_bytes: map.line_bytes() as f64,
-            text: sums(&states, event_of(slot)),
+            text,
             scale: format!("a line is {}", Bytes(line_bytes)),
             groups: (0..)
                 .zip(&shares)
-                .zip(&groups)
-                .map(|((index, share), group)| map_group(at, share, group.len(), map.head(index)))
+                .map(|(index, share)| map_group(at, share, count(share), map.head(index)))
                 .collect(),
             pinned: pinned(&pins),
             pins: pins.iter().take(MAX_PINS).filter_map(|pin| map_pin(at, &map, pin)).collect(),
         };
         Self { map, info }
     }
+}
+
+fn kind_of(segment: &SegmentState) -> FreeKind {
+    FreeKind {
+        pool: segment.pool,
+        stream: segment.stream,
+        is_small: segment.segment_type == SegmentType::Small,
+    }
+}
+
+/// A segment and the kinds of its pieces.
+type Parts<'a> = (&'a SegmentState, &'a [PieceKind]);
+
+fn parts(segment: &ChangedSegment) -> Parts<'_> {
+    (&segment.state, &segment.kinds)
+}
+
+/// A segment of a map that shows no changes.
+fn unchanged(state: SegmentState) -> ChangedSegment {
+    ChangedSegment { state, kinds: Vec::new(), is_released: false }
 }
 
 /// A larger peak comes from a damaged file.

@@ -6,6 +6,7 @@
 mod block_detail;
 mod blocks;
 mod card;
+mod changes;
 mod chart;
 mod code;
 mod compare;
@@ -300,6 +301,9 @@ impl Queries {
             Query::Range(marked) => task!(on, |at, budget| Answer::Detail(
                 range::range(at, &marked, budget).await.map(Box::new)
             )),
+            Query::Changes { from, to } => task!(on, |at, budget| Answer::Changes(Box::new(
+                changes::changes(at, [from, to], budget).await
+            ))),
             Query::Export { what, form } => {
                 task!(on, |at, budget| Answer::Text(export::export(at, &what, form, budget).await))
             }

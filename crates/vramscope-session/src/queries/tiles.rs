@@ -14,7 +14,7 @@ use vramscope_layout::{
 };
 use vramscope_protocol::views::{Bands, ColorBy, GroupBy, Layer};
 use vramscope_protocol::{AxisKind, DeviceRef, TileKey};
-use vramscope_report::{Derived, LoadedFile, Target};
+use vramscope_report::{Derived, LoadedFile, Target, slot_after};
 
 /// Cached colorings: two views, each with and without a search.
 const MAX_COLORINGS: usize = 4;
@@ -37,8 +37,9 @@ impl Default for Tiles {
     }
 }
 
-/// The key of colors: the device, the attribute that they show, the search.
-type Coloring = (DeviceRef, ColorBy, String);
+/// The key of colors: the device, the attribute that they show, the search, and the events between
+/// which they show changes instead.
+type Coloring = (DeviceRef, ColorBy, String, Option<[i64; 2]>);
 
 #[derive(Default)]
 struct DeviceTiles {
@@ -170,7 +171,10 @@ impl Queries {
         }
         if let Layer::Map { color, map, search } = layer {
             if self.maps.is_ready(file, device, map)
-                && let Some(colors) = self.tiles.colors(file, device, *color, search)
+                && let Some(colors) = {
+                    let between = map.from.map(|from| [from, map.event]);
+                    self.tiles.colors(file, device, *color, search, between)
+                }
             {
                 let map = &self.maps.get(at, device, map).map;
                 for tile in partial.iter_mut().filter(|tile| tile.finished.is_none()) {
@@ -251,7 +255,7 @@ impl Tiles {
     ) -> Option<()> {
         match layer {
             Layer::Timeline { group, color, bands, search } => {
-                let coloring = self.color(file, device, *color, search)?;
+                let coloring = self.color(file, device, *color, search, None)?;
                 let made = entry_of(&mut self.devices, device);
                 if bands.reserved {
                     made.reserved.advance(|| reserved(file.clone(), device)).then_some(())?;
@@ -281,7 +285,7 @@ impl Tiles {
                 });
             }
             Layer::Segments { color, rows, search } => {
-                let coloring = self.color(file, device, *color, search)?;
+                let coloring = self.color(file, device, *color, search, None)?;
                 let tiles = self.segments(file, device)?;
                 self.orders.is_ready(file, device, rows).then_some(())?;
                 let places = self.orders.get(at, device, rows).places(rows);
@@ -327,8 +331,9 @@ impl Tiles {
         device: DeviceRef,
         by: ColorBy,
         text: &str,
+        between: Option<[i64; 2]>,
     ) -> Option<&Colors> {
-        let coloring = self.color(file, device, by, text)?;
+        let coloring = self.color(file, device, by, text, between)?;
         self.colors.peek(&coloring)
     }
 
@@ -339,11 +344,12 @@ impl Tiles {
         device: DeviceRef,
         by: ColorBy,
         text: &str,
+        between: Option<[i64; 2]>,
     ) -> Option<Coloring> {
         let segments =
             if by == ColorBy::Segment { Some(self.segments(file, device)?) } else { None };
         let sites = if by == ColorBy::Stack { Some(self.sites(file, device)?) } else { None };
-        let wanted: Coloring = (device, by, text.to_owned());
+        let wanted: Coloring = (device, by, text.to_owned(), between);
         let made = || colors(file.clone(), wanted.clone(), segments, sites);
         self.colors.is_ready(&wanted, made).then_some(wanted)
     }
@@ -369,7 +375,7 @@ async fn largest_sites(file: Arc<LoadedFile>, device: DeviceRef) -> Arc<LargestS
 
 async fn colors(
     file: Arc<LoadedFile>,
-    (device, by, text): Coloring,
+    (device, by, text, between): Coloring,
     segments: Option<Arc<SegmentTiles>>,
     sites: Option<Arc<LargestSites>>,
 ) -> Option<Colors> {
@@ -377,6 +383,10 @@ async fn colors(
     let at = target(&file, device)?;
     let trace = at.trace();
     let colors = match by {
+        _ if between.is_some() => {
+            let slots = between.unwrap_or_default().map(|event| slot_after(trace, event));
+            Colors::by_change(trace, slots, budget).await
+        }
         ColorBy::Stack => Colors::by_site_sliced(trace, &at.entry.sites, &*sites?, budget).await,
         ColorBy::Category => {
             Colors::by_category(trace, at.entry.categories(at.index), budget).await

@@ -2,7 +2,8 @@
 
 use super::harness::{TARGET, ask, load_file, open_session, report_target};
 use super::{FILES, number};
-use vramscope_protocol::views::{Answer, MapSpec, Query};
+use vramscope_protocol::views::{Answer, MapInfo, MapSpec, Query};
+use vramscope_report::changes::state_changes;
 use vramscope_report::segments::segments;
 
 #[test]
@@ -14,7 +15,7 @@ fn groups_and_pins_equal_the_report() {
         let slots = file.entries[0].traces[0].slots();
         for slot in [0, slots / 4, slots / 2, slots - 1] {
             let expected = segments(report_target(&file), slot, None);
-            let map = MapSpec { event: i64::from(slot) - 1, lines: 30 };
+            let map = MapSpec { event: i64::from(slot) - 1, from: None, lines: 30 };
             let info = answer!(session, Query::Map { map }, Map);
             let mut found: Vec<_> = info
                 .groups
@@ -53,10 +54,53 @@ fn lines_stay_as_long_while_the_cursor_steps() {
     let events = loaded.parts[0].devices[0].events.value as i64;
     let mut lengths: Vec<u64> = (0..40)
         .map(|step| {
-            let map = MapSpec { event: events / 2 + step, lines: 24 };
+            let map = MapSpec { event: events / 2 + step, from: None, lines: 24 };
             answer!(session, Query::Map { map }, Map).line_bytes as u64
         })
         .collect();
     lengths.dedup();
     assert_eq!(lengths.len(), 1, "{lengths:?}");
+}
+
+#[test]
+fn changes_equal_the_report_and_what_was_released_is_on_the_map() {
+    let mut changed = 0;
+    for name in FILES {
+        let (mut session, _) = open_session(name);
+        let file = load_file(name);
+        let target = report_target(&file);
+        let last = file.entries[0].traces[0].slots() - 1;
+        for [from, to] in [[0, last / 2], [last / 3, last], [last, last / 2], [last, last]] {
+            let events = [from, to].map(|slot| i64::from(slot) - 1);
+            let expected = state_changes(target, from, to, None);
+            let query = Query::Changes { from: events[0], to: events[1] };
+            let found = answer!(session, query, Changes);
+            let all = [&found.all.came, &found.all.went, &found.all.stayed].map(number);
+            let wanted =
+                [&expected.came, &expected.went, &expected.stayed].map(|shares| shares.bytes);
+            assert_eq!(all, wanted, "{name} {events:?}");
+            let nets: Vec<i128> = found.categories.iter().map(|row| row.net.value).collect();
+            let wanted: Vec<i128> =
+                expected.by_category.iter().map(|row| row.sums.net_bytes.into()).collect();
+            assert_eq!(nets, wanted, "{name} {events:?}");
+            for (row, wanted) in found.sites.iter().zip(&expected.by_site) {
+                assert_eq!(row.label, wanted.site, "{name} {events:?}");
+                assert_eq!(number(&row.came), wanted.sums.came.bytes, "{name} {events:?}");
+                assert!((-1.0..=1.0).contains(&row.bar), "{name}: {}", row.bar);
+            }
+            // The map has all lines for the reserved memory of B, and for what was released.
+            let map = MapSpec { event: events[1], from: Some(events[0]), lines: 30 };
+            let info = answer!(session, Query::Map { map }, Map);
+            let now = MapSpec { event: events[1], from: None, lines: 30 };
+            let plain = answer!(session, Query::Map { map: now }, Map);
+            assert_eq!(info.text, plain.text, "{name} {events:?}");
+            let reserved = |info: &MapInfo| -> u64 {
+                info.groups.iter().map(|group| number(&group.reserved)).sum()
+            };
+            assert_eq!(reserved(&info), expected.to.reserved_bytes, "{name} {events:?}");
+            assert!(info.units / 4096.0 <= 30.0, "{name} {events:?}: {}", info.units);
+            changed += expected.released_bytes;
+        }
+    }
+    assert!(changed > 0, "nothing was released");
 }

@@ -14,7 +14,7 @@ export const COMPARED = [1200, 200] as const;
 export const CHART = [340, 112] as const;
 export const FOLDED = [1000, 400] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
-export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "freeLines", "limit", "stateAt", "markers", "range", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "flameNode", "code", "sandwich", "usualScenarios", "scenario", "simulatedCurve"] as const;
+export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "freeLines", "limit", "stateAt", "markers", "range", "changes", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "flameNode", "code", "sandwich", "usualScenarios", "scenario", "simulatedCurve"] as const;
 
 export type Quantity = { 
 /**
@@ -875,6 +875,11 @@ export type MapSpec = {
  */
 event: number, 
 /**
+ * The event of an earlier state; null for none. With it, colors show what came, stayed and
+ * went since, and what was released is part of the map.
+ */
+from: number | null, 
+/**
  * The number of lines that the plot has room for. It decides how many bytes a line has.
  */
 lines: number, };
@@ -1035,7 +1040,15 @@ at: At, } } | { "markers": {
 /**
  * The events; -1 is the state before the window. Events that do not exist have no answer.
  */
-events: number[], } } | { "range": MarkedRange } | { "events": { 
+events: number[], } } | { "range": MarkedRange } | { "changes": { 
+/**
+ * The event of state A; -1 is the state before the window.
+ */
+from: number, 
+/**
+ * The event of state B, which may be before A.
+ */
+to: number, } } | { "events": { 
 /**
  * The filter.
  */
@@ -1415,7 +1428,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "limit": Limit } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "limit": Limit } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
 
 export type RankCard = { 
 /**
@@ -2700,6 +2713,82 @@ floor: Quantity,
  * What they grew by since the step before; null for the first step.
  */
 change: Quantity | null, };
+
+export type StateChanges = { 
+/**
+ * A and B in words: `#3,737  +1.204 s`.
+ */
+moments: Array<string>, 
+/**
+ * All blocks.
+ */
+all: ChangeRow, 
+/**
+ * The numbers of blocks that came, went and stayed.
+ */
+blocks: Array<Quantity>, 
+/**
+ * Reserved memory that was mapped and released.
+ */
+reserved: Array<DetailRow>, 
+/**
+ * The color words of what came, went and stayed, and of memory that was mapped and released.
+ */
+colors: Array<number>, 
+/**
+ * By category, the largest net change first.
+ */
+categories: Array<ChangeRow>, 
+/**
+ * By call site, the largest net change first; at most 200.
+ */
+sites: Array<ChangeRow>, 
+/**
+ * The number of further call sites: `and 12 more call sites`. Empty if there are none.
+ */
+more: string, };
+
+export type ChangeRow = { 
+/**
+ * The category, or the call site.
+ */
+label: string, 
+/**
+ * What else is known: the category of a call site.
+ */
+note: string, 
+/**
+ * The color word.
+ */
+color: number, 
+/**
+ * The terms of a search for the blocks of the row.
+ */
+terms: Array<string>, 
+/**
+ * The numbers of blocks: `3 blocks came, 1 went, 12 stayed`.
+ */
+title: string, 
+/**
+ * Bytes of blocks that are live at B only.
+ */
+came: Quantity, 
+/**
+ * Bytes of blocks that are live at A only.
+ */
+went: Quantity, 
+/**
+ * Bytes of blocks that are live at both.
+ */
+stayed: Quantity, 
+/**
+ * What came less what went.
+ */
+net: Quantity, 
+/**
+ * `net` as a share of the largest in its table, from -1 to 1.
+ */
+bar: number, };
 
 export type MapGroup = { 
 /**

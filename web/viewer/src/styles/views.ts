@@ -1,5 +1,6 @@
 // Styles of the views, which are loaded with their code.
 
+import { ab } from "./ab.js";
 import { compare } from "./compare.js";
 import { findings } from "./findings.js";
 import { folded } from "./folded.js";
@@ -22,4 +23,5 @@ export const style = [
   whatIf,
   map,
   folded,
+  ab,
 ];

@@ -107,23 +107,27 @@ export class Cards {
     viewSelection.rulers.value = [...viewSelection.rulers.peek(), { along, axis, x0, x1, y0, y1 }];
   }
 
-  /** Marks a range of the visible axis and shows its card. */
+  /** Marks a range of the visible axis, shows its card, and puts A and B at its edges. */
   async selectRange(x0: number, x1: number): Promise<void> {
     const { selection, viewSelection } = this.#owners;
     const axis = selection.visibleTrace.peek()?.axis.kind;
     if (!axis || !selection.target || !(x0 < x1)) return;
     viewSelection.range.value = { axis, x0, x1 };
-    await this.showRange();
+    const card = await this.showRange();
+    const [a, b] = ["from", "to"].map((end) => card?.rows.find(({ key }) => key === end)?.raw);
+    if (a && b) viewSelection.ends.value = { a: Number(a), b: Number(b) };
   }
 
   /** Shows the card of the marked range. */
-  async showRange(): Promise<void> {
+  async showRange(): Promise<DetailCard | null> {
     const { selection, viewSelection } = this.#owners;
     const range = viewSelection.range.peek();
-    if (range === null) return;
+    if (range === null) return null;
     await readable(selection);
     const { target } = selection;
     const card = target && (await target.client.view(target.target, "detail", { range }));
-    if (card && viewSelection.range.peek() === range) this.show(card);
+    if (!card || viewSelection.range.peek() !== range) return null;
+    this.show(card);
+    return card;
   }
 }

@@ -4,11 +4,13 @@
 import { effect, signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { resource, stopAll } from "../client/resource.js";
-import type { MapGroup, MapPin, MapSpec } from "../generated/protocol.js";
+import type { MapGroup, MapPin, MapSpec, StateChanges } from "../generated/protocol.js";
 import { Canvas } from "../ui/canvas.js";
 import { NoPicture } from "../ui/messages.js";
 import { RowsBar } from "../ui/rows-bar.js";
 import { Tooltip } from "../ui/tooltip.js";
+import { MAP_COLORS, type MapColor } from "../view-selection.js";
+import { CHANGES, Key } from "./ab.js";
 import { MapPlot } from "./map-plot.js";
 import { type Box, Overlay, placed } from "./overlay.js";
 import { PictureButtons } from "./picture-buttons.js";
@@ -18,7 +20,7 @@ import type { ViewUses } from "./workspace.js";
 /** The usual height of a line in CSS pixels. */
 const LINE = 24;
 
-type MapOwners = ViewUses<"selection" | "viewSelection" | "filters" | "plots">;
+type MapOwners = ViewUses<"selection" | "viewSelection" | "filters" | "plots" | "queries">;
 
 /** Queries of the view, and what it draws. */
 function open({ selection, viewSelection, filters, plots }: MapOwners) {
@@ -29,9 +31,12 @@ function open({ selection, viewSelection, filters, plots }: MapOwners) {
   // At the cursor; without a cursor at the peak, like the details.
   const spec = (): MapSpec | null => {
     const peak = selection.trace.value?.device?.peakEvent.raw;
-    const event = viewSelection.cursor.value ?? (peak === undefined ? null : Number(peak));
+    const { a, b } = viewSelection.ends.value;
+    const isChange = viewSelection.mapColor.value === "change" && a !== null && b !== null;
+    const cursor = viewSelection.cursor.value ?? (peak === undefined ? null : Number(peak));
+    const event = isChange ? b : cursor;
     if (!isShown.value || lines.value === 0 || event === null) return null;
-    return { event, lines: lines.value };
+    return { event, from: isChange ? a : null, lines: lines.value };
   };
   let asked: MapSpec | null = null;
   const info = resource(selection, "map", () => {
@@ -114,6 +119,9 @@ export function SegmentMap({
     [all],
   );
   const playing = player.playing.value;
+  const { a, b } = owners.viewSelection.ends.value;
+  const isChange = owners.viewSelection.mapColor.value === "change" && a !== null && b !== null;
+  const changed = isChange ? owners.queries.changes.value.value : null;
   return (
     <div class="segments map">
       <div class="toolbar">
@@ -128,10 +136,15 @@ export function SegmentMap({
         </button>
         <span data-testid="map-text">{all?.text}</span>
         <span class="dim">{all?.scale}</span>
-        <span class="legend" aria-hidden="true">
-          <span class="key" data-key="free" /> free
-          <span class="key" data-key="pending" /> pending free
-        </span>
+        <Coloring {...owners} isChange={isChange} />
+        {changed ? (
+          <ChangeLegend appearance={appearance} changes={changed} />
+        ) : (
+          <span class="legend" aria-hidden="true">
+            <span class="key" data-key="free" /> free
+            <span class="key" data-key="pending" /> pending free
+          </span>
+        )}
         <span class="toolbar-end">
           <PictureButtons
             selection={selection}
@@ -210,6 +223,52 @@ export function SegmentMap({
         )}
       </div>
     </div>
+  );
+}
+
+/** The switch between blocks and what changed from A to B. */
+function Coloring({ viewSelection, isChange }: MapOwners & { isChange: boolean }) {
+  const { mapColor, ends } = viewSelection;
+  const { a, b } = ends.value;
+  const isReady = a !== null && b !== null;
+  return (
+    <fieldset class="segmented small" aria-label="Color of the map">
+      <span class="segmented-label">Color</span>
+      {(Object.entries(MAP_COLORS) as [MapColor, string][]).map(([color, text]) => (
+        <button
+          type="button"
+          key={color}
+          aria-pressed={(color === "change") === isChange}
+          disabled={color === "change" && !isReady}
+          title={
+            color === "change" && !isReady
+              ? "Set A and B first: mark a range on the timeline, or press ( and ) at the cursor"
+              : undefined
+          }
+          onClick={() => {
+            mapColor.value = color;
+          }}
+        >
+          {text}
+        </button>
+      ))}
+    </fieldset>
+  );
+}
+
+/** What the colors of a change are, with the bytes of all blocks. */
+function ChangeLegend({ appearance, changes }: ViewUses<"appearance"> & { changes: StateChanges }) {
+  const { all, colors, reserved } = changes;
+  const totals = CHANGES.map((name) => ({ key: name, raw: all[name].raw, text: all[name].text }));
+  return (
+    <ul class="legend map-changes" aria-label="Colors" data-testid="map-legend">
+      {[...totals, ...reserved].map(({ key, raw, text }, index) => (
+        <li key={key} data-key={key} data-value={raw}>
+          <Key appearance={appearance} color={colors[index]} /> {key}{" "}
+          <span class="mono">{text}</span>
+        </li>
+      ))}
+    </ul>
   );
 }
 

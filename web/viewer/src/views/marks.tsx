@@ -1,7 +1,7 @@
 // Marks over the timeline: cursor, range, rulers, markers, out-of-memory events, findings, the
 // GPU's memory, block labels, and the box of a drag.
 
-import { useMemo } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type { Labels } from "../../wasm/vramscope_view.js";
 import type {
   Axis,
@@ -30,6 +30,7 @@ interface Item extends Box {
     | "ruler-x"
     | "ruler-y"
     | "marker"
+    | "end"
     | "oom"
     | "finding"
     | "capacity"
@@ -45,6 +46,8 @@ interface Item extends Box {
   side?: Side;
   title?: string;
   open?: () => void;
+  /** Of A and B: moves it to a slot. */
+  move?: (slot: number) => void;
 }
 
 type MarksOwners = ViewUses<
@@ -83,12 +86,35 @@ function rulersOf(plot: TimelinePlot | null, axis: AxisKind, rulers: readonly Ru
   });
 }
 
-function markersOf({ steps }: MarksOwners, axis: AxisKind, markers: readonly Marker[]): Item[] {
+function markersOf(
+  { steps, viewSelection }: MarksOwners,
+  axis: AxisKind,
+  markers: readonly Marker[],
+): Item[] {
+  const marked = viewSelection.markers.peek();
   return markers.flatMap(({ event, label, spans }) => {
     const x = spans.find(({ kind }) => kind === axis)?.x0;
-    if (x === undefined) return [];
+    if (x === undefined || !marked.includes(event)) return [];
     const open = () => steps.goTo(event);
     return [{ key: `marker ${event}`, kind: "marker" as const, text: label, x0: x, x1: x, open }];
+  });
+}
+
+/** The moments A and B. */
+function endsOf(
+  { selection, viewSelection }: MarksOwners,
+  axis: AxisKind,
+  markers: readonly Marker[],
+): Item[] {
+  const ends = viewSelection.ends.peek();
+  return (["a", "b"] as const).flatMap((end) => {
+    const marker = markers.find(({ event }) => event === ends[end]);
+    const x = marker?.spans.find(({ kind }) => kind === axis)?.x0;
+    if (!marker || x === undefined) return [];
+    const text = end.toUpperCase();
+    const move = (slot: number) => void selection.endAt(end, slot);
+    const title = `${text}: ${marker.label}\nDrag to move`;
+    return [{ key: `end ${end}`, kind: "end" as const, text, title, x0: x, x1: x, move }];
   });
 }
 
@@ -174,6 +200,7 @@ export function TimelineMarks(owners: MarksOwners) {
   const range = viewSelection.range.value;
   const rulers = viewSelection.rulers.value;
   const markers = queries.markers.value.value;
+  const ends = viewSelection.ends.value;
   const capacity = viewSelection.capacity.value;
   const limit = queries.limit.value.value;
   const cursor = viewSelection.cursor.value;
@@ -191,19 +218,22 @@ export function TimelineMarks(owners: MarksOwners) {
       ...marksOf(owners, marks ?? []),
       ...rulersOf(plot.peek(), kind, rulers),
       ...markersOf(owners, kind, markers ?? []),
+      ...endsOf(owners, kind, markers ?? []),
       ...capacityItem(plot.peek(), axis, capacity, limit),
       ...requestsOf(limit),
       ...namesOf(names),
       ...groupsOf(groups),
       ...(cursor === null ? [] : cursorOf(kind, state)),
     ];
-  }, [axis, state, marks, range, rulers, markers, capacity, limit, cursor, names, groups]);
+  }, [axis, state, marks, range, rulers, markers, ends, capacity, limit, cursor, names, groups]);
   return (
     <>
       <SimulatedLine plots={plots} whatIfs={owners.whatIfs} />
       <Overlay plot={plot.value} items={items} class="marks" label="Marks">
         {(item, place) =>
-          item.open ? (
+          item.move ? (
+            <EndMark key={item.key} plot={plot.peek()} item={item} place={place} />
+          ) : item.open ? (
             <button
               type="button"
               key={item.key}
@@ -237,6 +267,51 @@ export function TimelineMarks(owners: MarksOwners) {
       </Overlay>
       <DraftBox draft={plot.value?.draft.value ?? null} />
     </>
+  );
+}
+
+interface EndMarkProperties {
+  plot: TimelinePlot | null;
+  item: Item;
+  place: Place;
+}
+
+/** A or B. Its flag can be dragged; keys and commands set it, too. */
+function EndMark({ plot, item, place }: EndMarkProperties) {
+  const from = useRef<number | null>(null);
+  const [by, setBy] = useState(0);
+  const left = place.left + by;
+  return (
+    <div
+      class="mark"
+      data-kind={item.kind}
+      data-end={item.text}
+      title={item.title}
+      style={placed({ ...place, left })}
+    >
+      <span
+        class="mark-text"
+        onPointerDown={(event) => {
+          event.currentTarget.setPointerCapture(event.pointerId);
+          from.current = event.clientX;
+        }}
+        onPointerMove={(event) => {
+          if (from.current !== null) setBy(event.clientX - from.current);
+        }}
+        onPointerUp={() => {
+          if (from.current !== null && by !== 0 && plot)
+            item.move?.(plot.placeAt(left, place.top).x);
+          from.current = null;
+          setBy(0);
+        }}
+        onPointerCancel={() => {
+          from.current = null;
+          setBy(0);
+        }}
+      >
+        {item.text}
+      </span>
+    </div>
   );
 }
 

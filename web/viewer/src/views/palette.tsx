@@ -38,7 +38,11 @@ function commandsOf(stores: Stores): Command[] {
       return [{ text: `${title}: ${text}`, keys: shown, run: () => press(stores, key) }];
     }),
   );
-  return [...views, ...colors, ...exportsOf(stores), ...keyed];
+  const ends = [
+    { text: "Swap A and B", keys: [], run: () => viewSelection.swapEnds() },
+    { text: "Clear A and B", keys: [], run: () => viewSelection.clearEnds() },
+  ];
+  return [...views, ...colors, ...exportsOf(stores), ...ends, ...keyed];
 }
 
 /** Saves the focused device for other tools. Call stacks count as in the flame graph. */

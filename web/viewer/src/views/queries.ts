@@ -25,8 +25,10 @@ export class Queries {
   readonly stateAt;
   /** The state at the peak, while the details are open. */
   readonly peak;
-  /** Places of the markers. */
+  /** Places of the markers, and of A and B. */
   readonly markers;
+  /** What changed from A to B, while a view shows it. */
+  readonly changes;
   /** Findings of the focused trace, and what could not be looked for. */
   readonly findings;
   /** The same findings with what the model of the allocator says, when it says something. */
@@ -74,8 +76,17 @@ export class Queries {
       navigation.detailsOpen.value ? { peak: {} } : null,
     );
     this.markers = resource(selection, "markers", () => {
-      const events = [...viewSelection.markers.value];
+      const { a, b } = viewSelection.ends.value;
+      const ends = [a, b].filter((event) => event !== null);
+      const events = [...new Set([...viewSelection.markers.value, ...ends])];
       return events.length === 0 ? null : { markers: { events } };
+    });
+    this.changes = resource(selection, "changes", () => {
+      const { a: from, b: to } = viewSelection.ends.value;
+      const shown = [navigation.view.value, navigation.drawer.value];
+      if (from === null || to === null || !(shown.includes("ab") || shown.includes("map")))
+        return null;
+      return { changes: { from, to } };
     });
     this.findings = resource(selection, "findings", () => ({ findings: {} }));
     const isModelled = computed(() => {
@@ -139,6 +150,7 @@ export class Queries {
       this.stateAt,
       this.peak,
       this.markers,
+      this.changes,
       this.findings,
       this.simulated,
       verdict,

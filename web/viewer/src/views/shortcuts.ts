@@ -20,6 +20,18 @@ const view = (key: string, to: View, text: string): Shortcut => ({
   press: ({ navigation }) => navigation.open(to),
 });
 
+/** Sets A or B, the moments of the view "A to B". */
+const setEnd = (end: "a" | "b", key: string): Shortcut => ({
+  keys: [key],
+  shown: [key],
+  text: `Set ${end.toUpperCase()} at the cursor`,
+  press: ({ viewSelection, status }) => {
+    const isSet = viewSelection.setEnd(end);
+    const name = end.toUpperCase();
+    status.announce(isSet ? `${name} is at the cursor` : "There is no time cursor");
+  },
+});
+
 export const VIEW_SHORTCUTS: ShortcutGroup[] = [
   {
     title: "Views",
@@ -136,6 +148,8 @@ export const VIEW_SHORTCUTS: ShortcutGroup[] = [
         text: "Next marker",
         press: withViews(({ steps }) => steps.nextMarker()),
       },
+      setEnd("a", "("),
+      setEnd("b", ")"),
       {
         keys: ["Delete", "Backspace"],
         shown: ["Del"],

@@ -3,6 +3,7 @@
 import type { ComponentType } from "preact";
 import type { View } from "../navigation.js";
 import type { Stores } from "../stores.js";
+import { Ab } from "./ab.js";
 import { Anomalies } from "./anomalies.js";
 import { Blocks } from "./blocks.js";
 import { Card } from "./card.js";
@@ -56,6 +57,7 @@ export function bindUi(all: All) {
     compare: bind(Compare, all),
     map: bind(SegmentMap, all),
     steps: bind(Folded, all),
+    ab: bind(Ab, all),
     blocks: bind(Blocks, all),
     events: bind(Events, all),
     settings: bind(Settings, all),
