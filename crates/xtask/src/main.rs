@@ -12,6 +12,7 @@ mod examples;
 mod files;
 mod generate;
 mod install;
+mod order;
 mod python;
 mod repo;
 mod reproducible;
