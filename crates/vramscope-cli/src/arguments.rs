@@ -94,11 +94,39 @@ pub(crate) enum Command {
     Export(Export),
     /// Serve the page with these files and open it in a browser
     Serve(Serve),
+    /// Print the JSON Schema of what a command prints with --format json
+    Schema {
+        /// The command
+        #[arg(value_enum)]
+        command: Answer,
+    },
     /// Print a shell completion script
     Completions {
         /// Shell to complete for
         shell: clap_complete::Shell,
     },
+}
+
+/// A command that prints JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Answer {
+    Summary,
+    Peak,
+    Phases,
+    Steps,
+    Shapes,
+    Modules,
+    State,
+    Flame,
+    Blocks,
+    Segments,
+    Events,
+    Diagnose,
+    Anomalies,
+    Matrix,
+    WhatIf,
+    Diff,
+    Info,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

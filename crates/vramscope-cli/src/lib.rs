@@ -76,6 +76,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Info(a) => commands::info::run(&a),
         Command::Export(a) => commands::export::run(&a),
         Command::Serve(a) => serve::run(&a),
+        Command::Schema { command } => commands::schema::run(command),
         Command::Completions { shell } => commands::completions(shell),
     };
     match result {

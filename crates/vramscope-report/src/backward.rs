@@ -15,6 +15,7 @@ use vramscope_analysis::{
 
 /// The place of an allocation in backward.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BackwardRecord {
     /// The node of the autograd graph; null without C++ frames.
     pub node: Option<String>,
@@ -28,6 +29,7 @@ pub struct BackwardRecord {
 /// The distinct places in backward of a report's rows. A row refers to its place by index, because
 /// many rows have equal places.
 #[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct BackwardTable {
     places: Vec<BackwardRecord>,
@@ -65,6 +67,7 @@ impl BackwardRecord {
 
 /// Blocks with one place in backward.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BackwardShare {
     /// The place.
     #[serde(flatten)]

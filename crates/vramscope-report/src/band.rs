@@ -8,6 +8,7 @@ use vramscope_analysis::{Band, Exactness, Measure, Series};
 
 /// A band of `torch.cuda.memory_stats()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub enum BandKind {
     /// `requested_bytes`.

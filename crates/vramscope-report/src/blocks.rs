@@ -24,6 +24,7 @@ pub enum Sort {
 
 /// `vramscope.blocks/1`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Blocks<'a> {
     /// The schema's name and version.
     pub schema: &'static str,
@@ -47,6 +48,7 @@ pub struct Blocks<'a> {
 
 /// One block over its lifetime.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlockRecord<'a> {
     /// The address: `0x...`.
     pub address: String,

@@ -11,6 +11,7 @@ use vramscope_snapshot::StackId;
 
 /// `vramscope.state/1` with `--from` and `--to`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StateChanges<'a> {
     /// The schema's name and version.
     pub schema: &'static str,
@@ -44,6 +45,7 @@ pub struct StateChanges<'a> {
 
 /// The totals of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Totals {
     /// The event after which this state holds, from 0; -1 is the state before the window.
     pub event: i64,
@@ -61,6 +63,7 @@ pub struct Totals {
 
 /// Blocks by category and by call site.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlockShares {
     /// Requested bytes.
     pub bytes: u64,
@@ -76,6 +79,7 @@ pub struct BlockShares {
 
 /// The blocks of a call site.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SiteShare {
     /// Requested bytes.
     pub bytes: u64,

@@ -62,6 +62,7 @@ const MILLION: i128 = 1_000_000;
 
 /// A checked expression and its result.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
     /// The expression as given by the user.
     pub expression: String,

@@ -28,6 +28,7 @@ const MAX_HEADLINES: usize = 4;
 
 /// `vramscope.diagnose/1`. Its JSON has at most 8 kB.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Diagnosis {
     /// The schema's name and version.
     pub schema: &'static str,
@@ -64,6 +65,7 @@ impl Diagnosis {
 
 /// The sentence about a device.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Headline {
     /// The file's path.
     pub path: String,
@@ -81,6 +83,7 @@ pub struct Headline {
 
 /// The memory of a device at one moment. Bytes.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemorySummary {
     /// The event after which it holds, from 0; -1 is the state before the window.
     pub event: i64,
@@ -97,6 +100,7 @@ pub struct MemorySummary {
 
 /// The highest peak of `requested_bytes` of all ranks.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PeakSummary {
     /// The file's path.
     pub path: String,

@@ -23,6 +23,7 @@ use vramscope_units::grouped;
 
 /// `vramscope.diff/1`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Diff {
     /// The schema's name and version.
     pub schema: &'static str,
@@ -46,6 +47,7 @@ pub struct Diff {
 
 /// The difference between two devices.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pair {
     /// The rank, if it is equal in both paths; else null.
     pub rank: Option<u32>,
@@ -89,6 +91,7 @@ pub struct Pair {
 
 /// The source of a side.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SideSource {
     /// The file's path.
     pub path: String,
@@ -100,6 +103,7 @@ pub struct SideSource {
 
 /// A number in A and in B.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Change {
     /// The value in A.
     pub a: i64,
@@ -139,6 +143,7 @@ impl Change {
 
 /// A band in A and in B.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BandDiff {
     /// Before the first event.
     pub start: Change,
@@ -152,6 +157,7 @@ pub struct BandDiff {
 
 /// Findings in A and in B.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FindingsDiff {
     /// The number of findings.
     #[serde(flatten)]
@@ -164,6 +170,7 @@ pub struct FindingsDiff {
 
 /// A category in A and in B.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CategoryDiff {
     /// The category.
     pub category: Category,

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 /// `vramscope.events/1`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Events<'a> {
     /// The schema's name and version.
     pub schema: &'static str,
@@ -28,6 +29,7 @@ pub struct Events<'a> {
 
 /// An event.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventRecord {
     /// The event's index in the device's trace, from 0.
     pub index: u32,

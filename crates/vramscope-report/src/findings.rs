@@ -22,6 +22,7 @@ use vramscope_snapshot::StackId;
 
 /// `vramscope.anomalies/1`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Findings {
     /// The schema's name and version.
     pub schema: &'static str,
@@ -56,6 +57,7 @@ fn is_zero(count: &usize) -> bool {
 
 /// A finding in JSON and CSV.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FindingRecord {
     /// A stable id: one file gives one id on every machine.
     pub id: String,
@@ -120,6 +122,7 @@ pub struct FindingRecord {
 
 /// The share of one call site in a finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FindingChild {
     /// The call site.
     pub site: String,

@@ -20,6 +20,7 @@ pub enum Weight {
 
 /// `vramscope.flame/1`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Flame<'a> {
     /// The schema's name and version.
     pub schema: &'static str,
@@ -40,6 +41,7 @@ pub struct Flame<'a> {
 
 /// A node of the tree: a frame below its callers.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeRecord<'a> {
     /// Index of the parent node; 0 for the root.
     pub parent: u32,

@@ -10,6 +10,7 @@ use vramscope_snapshot::{Frame, FrameId, Snapshot, StackId};
 
 /// One frame of a call stack.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FrameRecord<'a> {
     /// The function.
     pub name: Cow<'a, str>,
@@ -64,6 +65,7 @@ pub fn owned_frames(snapshot: &Snapshot, stack: StackId) -> Vec<FrameRecord<'sta
 /// The distinct call stacks of a report's rows. A row refers to its stack by index, because many
 /// rows have equal stacks.
 #[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct StackTable<'a> {
     stacks: Vec<Vec<FrameRecord<'a>>>,

@@ -14,6 +14,7 @@ use vramscope_units::grouped;
 
 /// `vramscope.info/1`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Info {
     /// The schema's name and version.
     pub schema: &'static str,
@@ -32,6 +33,7 @@ impl Info {
 
 /// The recording of one snapshot.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileInfo {
     /// The file's path.
     pub path: String,
@@ -61,6 +63,7 @@ pub struct FileInfo {
 
 /// The process that was recorded, from the file beside the snapshot. Fields that it lacks are null.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessInfo {
     /// Why the snapshot was written.
     pub reason: Option<String>,
@@ -103,6 +106,7 @@ impl ProcessInfo {
 
 /// The recording of one device.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceInfo {
     /// The device's ordinal; 128 for pinned host memory.
     pub device: u32,
@@ -129,6 +133,7 @@ pub struct DeviceInfo {
 
 /// Pinned host memory after the last event, in bytes.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PinnedInfo {
     /// Bytes requested by the program, as far as the file tells.
     pub requested_bytes: i64,

@@ -17,6 +17,7 @@ const MAX_NAMED: usize = 8;
 
 /// `vramscope.matrix/1`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MatrixReport {
     /// The schema's name and version.
     pub schema: &'static str,
@@ -32,6 +33,7 @@ pub struct MatrixReport {
 
 /// The matrix of one run.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunMatrix {
     /// The folder of the run's files; empty for the working directory.
     pub folder: String,
@@ -51,6 +53,7 @@ pub struct RunMatrix {
 
 /// A group of like ranks.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClusterRecord {
     /// Its ranks, ascending.
     pub ranks: Vec<u32>,
@@ -60,6 +63,7 @@ pub struct ClusterRecord {
 
 /// A rank.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ColumnRecord {
     /// The rank.
     pub rank: u32,
@@ -77,6 +81,7 @@ pub struct ColumnRecord {
 
 /// A call site.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RowRecord {
     /// The call site.
     pub site: String,
@@ -96,6 +101,7 @@ pub struct RowRecord {
 
 /// A rank that differs from the others of its cluster.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutlierRecord {
     /// The rank.
     pub rank: u32,

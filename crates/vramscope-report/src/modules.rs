@@ -18,6 +18,7 @@ use vramscope_analysis::{Category, CategoryBytes, SmallSort, StepPhase, group_by
 
 /// `vramscope.modules/1`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ModulesReport<'a> {
     /// The schema's name and version.
     pub schema: &'static str,
@@ -45,6 +46,7 @@ pub struct ModulesReport<'a> {
 
 /// The highest peak of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseMoment {
     /// `forward`, `backward` or `optimizer`.
     pub phase: &'static str,
@@ -56,6 +58,7 @@ pub struct PhaseMoment {
 
 /// A module, a layer of it, or what is outside of modules.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ModuleRecord {
     /// The name: `mlp`, `gpt.py:31-32 forward`, `[3]`.
     pub name: String,
@@ -99,6 +102,7 @@ pub struct ModuleRecord {
 
 /// The blocks of a call site.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ModuleSite {
     /// The call site.
     pub site: String,

@@ -21,6 +21,7 @@ use vramscope_snapshot::StackId;
 
 /// `vramscope.peak/1`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Peak<'a> {
     /// The schema's name and version.
     pub schema: &'static str,
@@ -60,6 +61,7 @@ pub struct Peak<'a> {
 
 /// The memory of one call stack.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StackRecord<'a> {
     /// Bytes.
     pub bytes: u64,
@@ -87,6 +89,7 @@ pub struct StackRecord<'a> {
 
 /// The memory of one frame.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FrameShareRecord<'a> {
     /// The frame.
     #[serde(flatten)]
@@ -99,6 +102,7 @@ pub struct FrameShareRecord<'a> {
 
 /// A peak that is separate from higher peaks.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PeakRecord {
     /// The first event of the peak; -1 is the state before the window.
     pub event: i64,
@@ -262,6 +266,7 @@ fn source(entry: &SnapshotEntry, stack: StackId) -> Option<&str> {
 
 /// The memory of a module at a band's peak.
 #[derive(Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ModuleRecord {
     /// The module in all layers, or the file of the call sites.
     pub module: String,

@@ -13,6 +13,7 @@ use vramscope_analysis::{
 
 /// `vramscope.phases/1`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Phases<'a> {
     /// The schema's name and version.
     pub schema: &'static str,
@@ -45,6 +46,7 @@ pub struct Phases<'a> {
 
 /// A step.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepRecord {
     /// The step, from 0.
     pub step: u32,
@@ -60,6 +62,7 @@ pub struct StepRecord {
 
 /// A phase of a step.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseRecord {
     /// `forward`, `backward`, `optimizer`, `generation` or `other`.
     pub phase: &'static str,
@@ -105,8 +108,31 @@ impl Serialize for ByCategory {
     }
 }
 
+/// An object with one number for each category.
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for ByCategory {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ByCategory".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let bytes = generator.subschema_for::<u64>();
+        let names = Category::ALL.map(Category::name);
+        let properties: serde_json::Map<_, _> =
+            names.into_iter().map(|name| (name.to_owned(), bytes.clone().into())).collect();
+        schemars::json_schema!({
+            "type": "object",
+            "description": "Bytes by category.",
+            "properties": properties,
+            "required": names,
+            "additionalProperties": false
+        })
+    }
+}
+
 /// The phase that limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limiting {
     /// The phase.
     pub phase: &'static str,
@@ -125,6 +151,7 @@ pub struct Limiting {
 
 /// The highest peak of a phase as a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SumRecord {
     /// The phase.
     pub phase: &'static str,
@@ -152,6 +179,7 @@ pub struct SumRecord {
 ///
 /// Each value is the largest in [`Phases::sum`], that of G + T in one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Formula {
     /// P: bytes of parameters.
     pub parameter: u64,
@@ -169,6 +197,7 @@ pub struct Formula {
 
 /// The estimated peak of the second step.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NextStepRecord {
     /// How the numbers were obtained: an estimate.
     pub basis: Basis,
@@ -188,6 +217,7 @@ pub struct NextStepRecord {
 
 /// A phase of the second step.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NextPhaseRecord {
     /// The phase.
     pub phase: &'static str,

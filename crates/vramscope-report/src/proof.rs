@@ -26,6 +26,7 @@ const SHOWN_DIVISOR: u32 = 10;
 
 /// The numbers that prove a finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Proof {
     /// How they belong together.
     pub form: ProofForm,
@@ -65,6 +66,7 @@ pub struct Proof {
 
 /// How the values of a [`Proof`] belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProofForm {
     /// A value for each step or rank.
@@ -79,6 +81,7 @@ pub enum ProofForm {
 
 /// What the values of a [`Proof`] count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProofUnit {
     /// Bytes.
@@ -89,6 +92,7 @@ pub enum ProofUnit {
 
 /// What the values of a [`Proof`] are compared with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProofLine {
     /// Its name: `usual`.
     pub label: String,

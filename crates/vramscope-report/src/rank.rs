@@ -21,6 +21,7 @@ use vramscope_analysis::{
 /// One device of one rank. The size is at most a few hundred kilobytes for any file, so the
 /// summaries of 1,000 ranks fit in memory.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankSummary {
     /// The file's path.
     pub path: String,
@@ -50,6 +51,7 @@ pub struct RankSummary {
 
 /// The live bytes of a call stack at the peak of `requested_bytes`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StackShare {
     /// A hash of the frames' names, files and lines, equal in all ranks.
     pub hash: u64,

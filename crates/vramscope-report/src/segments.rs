@@ -16,6 +16,7 @@ use vramscope_units::{Bytes, grouped};
 
 /// `vramscope.segments/1`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Segments<'a> {
     /// The schema's name and version.
     pub schema: &'static str,
@@ -49,6 +50,7 @@ pub struct Segments<'a> {
 
 /// A segment.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SegmentRecord {
     /// The address: `0x...`.
     pub address: String,
@@ -82,6 +84,7 @@ pub struct SegmentRecord {
 
 /// A piece of a segment: a block or free memory.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PieceRecord {
     /// The address: `0x...`.
     pub address: String,
@@ -95,6 +98,7 @@ pub struct PieceRecord {
 
 /// Free memory of one pool, stream and size class.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FreeRecord {
     /// The memory pool: `[0, 0]` is the default pool; null if the file does not record pools.
     pub pool: Option<[u64; 2]>,
@@ -115,6 +119,7 @@ pub struct FreeRecord {
 /// A segment in which at most an eighth is in use. It can be returned to the driver only when its
 /// blocks are freed.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PinRecord {
     /// The segment's address: `0x...`.
     pub segment: String,
@@ -134,6 +139,7 @@ pub struct PinRecord {
 
 /// Free memory over the window.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FragmentationRecord {
     /// Free bytes that the allocator caches after the event.
     pub free: u64,
@@ -149,6 +155,7 @@ pub struct FragmentationRecord {
 
 /// The largest free piece over time. A request that is larger needs new memory from the driver.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Curve {
     /// The first event of each part of the window; -1 is the state before the window.
     pub events: Vec<i64>,
@@ -158,6 +165,7 @@ pub struct Curve {
 
 /// The largest free piece of one pool, stream and size class over time.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CurveRecord {
     /// The memory pool: `[0, 0]` is the default pool. Segments without a pool count toward it.
     pub pool: Option<[u64; 2]>,
@@ -175,6 +183,7 @@ pub struct CurveRecord {
 
 /// The segment events of the window: memory reserved from the driver and returned to it.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChurnRecord {
     /// `segment_alloc` events.
     pub segment_allocs: u32,

@@ -21,6 +21,7 @@ use vramscope_units::{Bytes, grouped};
 
 /// `vramscope.shapes/1`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ShapesReport<'a> {
     /// The schema's name and version.
     pub schema: &'static str,
@@ -65,6 +66,7 @@ pub struct ShapesReport<'a> {
 
 /// Dimensions of a model.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DimsRecord {
     /// Bytes of an element of the parameters.
     pub element_bytes: u64,
@@ -78,6 +80,7 @@ pub struct DimsRecord {
 
 /// A shape.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ShapeRecord {
     /// Dimensions. Of two widths the larger comes first: their order does not show in a size.
     pub dims: Vec<u64>,
@@ -92,6 +95,7 @@ pub struct ShapeRecord {
 
 /// Blocks of one category, call site and shape.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ShapeRow {
     /// The category.
     pub category: &'static str,
@@ -111,6 +115,7 @@ pub struct ShapeRow {
 
 /// Blocks of one shape.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ShapeSum {
     /// The shape.
     pub shape: ShapeRecord,

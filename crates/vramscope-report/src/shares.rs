@@ -6,6 +6,7 @@ use vramscope_analysis::SmallSort;
 
 /// The bytes and blocks of a category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CategoryShare {
     /// The category.
     pub category: Category,

@@ -109,6 +109,7 @@ as_list!(BandFigures { start, peak, end, exact });
 
 /// A finding of a side. `vramscope diff` prints it, so its fields have names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SideFinding {
     /// The kind.
     pub kind: FindingKind,

@@ -59,6 +59,7 @@ pub struct Sidecar {
 
 /// The memory of a device when the snapshot was written, in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceMemory {
     /// The device's ordinal.
     pub device: u32,
@@ -114,6 +115,7 @@ pub struct Tensor {
 
 /// A tensor in JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TensorRecord {
     /// `parameter`, `buffer`, `gradient` or `optimizer_state`.
     pub kind: String,

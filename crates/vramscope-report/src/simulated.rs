@@ -26,6 +26,7 @@ const EIGHT_BIT: f64 = 0.25;
 
 /// A change of a run, and what the model says about it. Bytes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Simulated {
     /// What differs from the recording, in words: `as recorded`, `expandable_segments:True`.
     pub change: String,

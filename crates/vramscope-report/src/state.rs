@@ -67,6 +67,7 @@ impl At {
 
 /// `vramscope.state/1`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct State<'a> {
     /// The schema's name and version.
     pub schema: &'static str,
@@ -106,6 +107,7 @@ pub struct State<'a> {
 
 /// A live block.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LiveBlockRecord<'a> {
     /// The address: `0x...`.
     pub address: String,

@@ -12,6 +12,7 @@ const LAST_STEPS: usize = 4;
 
 /// `vramscope.steps/1`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepsReport<'a> {
     /// The schema's name and version.
     pub schema: &'static str,
@@ -35,6 +36,7 @@ pub struct StepsReport<'a> {
 
 /// A whole step.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FloorRecord {
     /// The step, from 0.
     pub step: u32,
@@ -54,6 +56,7 @@ pub struct FloorRecord {
 
 /// A floor that grows steadily.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SlopeRecord {
     /// The growth in a step, in bytes: the median over all pairs of steps.
     pub bytes_per_step: u64,

@@ -7,6 +7,7 @@ use vramscope_analysis::{Band, Coverage, Exactness, Trace};
 
 /// `vramscope.summary/1`.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// The schema's name and version.
     pub schema: &'static str,
@@ -25,6 +26,7 @@ impl Summary {
 
 /// The summary of one snapshot.
 #[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileSummary {
     /// The path as given, followed by `#name` if the file contains several snapshots.
     pub path: String,
@@ -48,6 +50,7 @@ pub struct FileSummary {
 
 /// Why a file could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorSummary {
     /// What failed, where, and what was expected.
     pub message: String,
@@ -61,6 +64,7 @@ pub struct ErrorSummary {
 
 /// What an unreadable file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub enum ErrorKind {
@@ -74,6 +78,7 @@ pub enum ErrorKind {
 
 /// A warning about a file or a device.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WarningSummary {
     /// The stable name of the kind.
     pub code: &'static str,
@@ -89,6 +94,7 @@ pub struct WarningSummary {
 
 /// The summary of one device.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceSummary {
     /// The device's ordinal; 128 for pinned host memory.
     pub device: u32,
@@ -128,6 +134,7 @@ pub struct DeviceSummary {
 
 /// The figures of one band, in bytes.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BandSummary {
     /// Before the first event.
     pub start: i64,
@@ -145,6 +152,7 @@ pub struct BandSummary {
 
 /// An out-of-memory event.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OomSummary {
     /// The event's index in the trace.
     pub event: u32,

@@ -20,6 +20,7 @@ use vramscope_units::{Bytes, EventIndex};
 
 /// The evidence for the forward line of an allocation, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BackwardBasis {
     /// A block of the line has the same number of bytes, and its operation is that of the node. Or

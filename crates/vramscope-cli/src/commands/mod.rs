@@ -13,6 +13,7 @@ pub(crate) mod matrix;
 pub(crate) mod modules;
 pub(crate) mod peak;
 pub(crate) mod phases;
+pub(crate) mod schema;
 pub(crate) mod segments;
 pub(crate) mod shapes;
 pub(crate) mod state;

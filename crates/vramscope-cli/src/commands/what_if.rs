@@ -19,10 +19,13 @@ use vramscope_report::{LoadedFile, Target};
 use vramscope_units::Bytes;
 
 /// `vramscope.what-if-run/1`.
-#[derive(Serialize)]
-struct RunReport {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct RunReport {
+    /// The schema's name and version.
     schema: &'static str,
+    /// The answer for each file.
     reports: Vec<WhatIfReport>,
+    /// Files of searched folders that are no snapshots.
     skipped_files: usize,
 }
 

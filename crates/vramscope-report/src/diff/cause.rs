@@ -11,6 +11,7 @@ use vramscope_units::signed_grouped;
 
 /// An allocator setting that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SettingDiff {
     /// The key. A group, such as `roundup_power2_divisions`, is one row if all its members have
     /// equal values in each side.
@@ -23,6 +24,7 @@ pub struct SettingDiff {
 
 /// The data that training steps read. A file does not say how many tokens that is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TokensDiff {
     /// Bytes of the input blocks of a typical step.
     pub input_bytes_per_step: Change,

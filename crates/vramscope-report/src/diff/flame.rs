@@ -38,6 +38,7 @@ pub struct DiffFlame {
 
 /// A node of the tree: a frame below its callers.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiffNode {
     /// Index of the parent node; 0 for the root.
     pub parent: u32,

@@ -11,6 +11,7 @@ use vramscope_analysis::{HeldBy, NamedFrame, NoStack, file_name, is_generated_fi
 
 /// A call stack in A and in B.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StackDiff {
     /// Bytes.
     #[serde(flatten)]

@@ -9,6 +9,7 @@ const MAX_TIMES: u64 = 8;
 
 /// A dimension with a short name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LegendEntry {
     /// `N`, `h`, `4h`.
     pub name: String,

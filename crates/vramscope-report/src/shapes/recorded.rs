@@ -8,6 +8,7 @@ use vramscope_analysis::Shape;
 
 /// What tells a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ShapeSource {
     /// The file beside the snapshot.

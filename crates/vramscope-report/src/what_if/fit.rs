@@ -20,6 +20,7 @@ const STEPS: u32 = 13;
 
 /// The answer to "what is the largest batch that fits".
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FitRecord {
     /// The largest factor of the recorded tokens that fits; 0 if none does.
     pub tokens: f64,

@@ -32,6 +32,7 @@ use vramscope_snapshot::{DeviceKind, StackId};
 
 /// `vramscope.what-if/1`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WhatIfReport {
     /// The schema's name and version.
     pub schema: &'static str,
@@ -61,6 +62,7 @@ pub struct WhatIfReport {
 
 /// The comparison of the model with the recording, under the recording's settings. In bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CalibrationRecord {
     /// The recorded peak of `reserved_bytes`.
     pub recorded_reserved_peak: u64,
@@ -76,6 +78,7 @@ pub struct CalibrationRecord {
 
 /// What PyTorch can have on the device, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CapacityRecord {
     /// The bytes; null if the recording does not show them.
     pub bytes: Option<u64>,
@@ -94,6 +97,7 @@ pub struct CapacityRecord {
 
 /// The settings of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SettingsRecord {
     /// `expandable_segments`.
     pub expandable_segments: bool,
@@ -109,6 +113,7 @@ pub struct SettingsRecord {
 
 /// One scenario. All sizes are in bytes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScenarioRecord {
     /// What differs from the recording, in words.
     pub change: String,
@@ -152,6 +157,7 @@ pub struct ScenarioRecord {
 
 /// Reserved memory by use, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PartsRecord {
     /// Requested bytes of blocks in use.
     pub in_use: u64,
@@ -167,6 +173,7 @@ pub struct PartsRecord {
 
 /// [`PartsRecord`] of a private pool and stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PoolPartsRecord {
     /// The pool's id; null for the default pool.
     pub pool: Option<[u64; 2]>,

@@ -48,6 +48,7 @@ pub struct Sizes {
 
 /// The second recording of a prediction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PairRecord {
     /// Its path.
     pub path: String,

@@ -1,0 +1,120 @@
+//! Answers in JSON have the fields that `vramscope schema` says, and no others.
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::Command;
+
+const GPT: &str = "recorded/t26/gpt_small.pickle.gz";
+const LEAK: &str = "recorded/gpt_leak.pickle.gz";
+const OOM: &str = "recorded/oom_expandable.pickle.gz";
+const STEP: &str = "truth/gpt_step.pickle.gz";
+const RANKS: &str = "recorded/ranks_fsdp";
+const SKEW: &str = "findings/ranks_fsdp2_skew";
+
+/// Answers that together have all parts of the reports.
+const ANSWERS: &[&[&str]] = &[
+    &["summary", GPT, "recorded/misc/norecord.pickle"],
+    &["summary", RANKS],
+    &["peak", GPT],
+    &["peak", STEP, "--by", "frame"],
+    &["peak", GPT, "--band", "reserved"],
+    &["phases", STEP],
+    &["phases", "findings/s2_one_step_24_layers.pickle.gz"],
+    &["steps", LEAK],
+    &["shapes", LEAK],
+    &["shapes", "truth/resnet18_step.pickle.gz"],
+    &["modules", STEP],
+    &["state", GPT],
+    &["state", GPT, "--from", "5", "--to", "peak"],
+    &["flame", GPT],
+    &["blocks", GPT, "--limit", "50"],
+    &["segments", OOM, "--curve", "4"],
+    &["events", GPT, "--limit", "200"],
+    &["diagnose", OOM],
+    &["diagnose", SKEW],
+    &["anomalies", LEAK, OOM],
+    &["anomalies", SKEW],
+    &["matrix", RANKS],
+    &["what-if", "what_if/varlen_tight_default.pickle.gz"],
+    &["what-if", GPT],
+    &["what-if", RANKS],
+    &["diff", GPT, "recorded/t20/linear_seed_python.pickle"],
+    &["diff", LEAK, GPT],
+    &["info", GPT],
+    &["info", "recorded/gpt_max_split.pickle.gz"],
+];
+
+fn json(arguments: &[&str]) -> Value {
+    let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../test_data");
+    let resolve = |a: &&str| match data.join(a) {
+        path if a.contains('/') && path.exists() => path.into_os_string(),
+        _ => (*a).into(),
+    };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_vramscope"));
+    let output = command.args(arguments.iter().map(resolve)).output().expect("it runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+    serde_json::from_slice(&output.stdout).expect("JSON on standard output")
+}
+
+/// Forbids fields that a schema does not name.
+fn forbid_others(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            map.values_mut().for_each(forbid_others);
+            if map.contains_key("properties") {
+                map.insert("additionalProperties".to_owned(), false.into());
+            }
+        }
+        Value::Array(all) => all.iter_mut().for_each(forbid_others),
+        _ => {}
+    }
+}
+
+#[test]
+fn answers_have_the_fields_of_their_schema() {
+    for arguments in ANSWERS {
+        let mut schema = json(&["schema", arguments[0]]);
+        assert!(schema["description"].is_string(), "{arguments:?}: what the answer is");
+        forbid_others(&mut schema);
+        let validator = jsonschema::validator_for(&schema).expect("a JSON Schema");
+        let answer = json(&[arguments, &["--format", "json"][..]].concat());
+        let errors: Vec<String> = validator
+            .iter_errors(&answer)
+            .map(|error| format!("{}: {error}", error.instance_path()).chars().take(400).collect())
+            .take(5)
+            .collect();
+        assert_eq!(errors, Vec::<String>::new(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn every_command_with_an_answer_has_a_schema_and_a_test() {
+    let help = Command::new(env!("CARGO_BIN_EXE_vramscope")).arg("--help").output();
+    let help = String::from_utf8(help.expect("it runs").stdout).expect("UTF-8");
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands = commands.take_while(|line| !line.is_empty());
+    let mut commands: BTreeSet<&str> =
+        commands.filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next()).collect();
+    for other in ["completions", "export", "help", "schema", "serve"] {
+        assert!(commands.remove(other), "{other}");
+    }
+    let tested: BTreeSet<&str> = ANSWERS.iter().map(|arguments| arguments[0]).collect();
+    assert_eq!(commands, tested);
+}
+
+#[test]
+fn a_missing_field_and_a_foreign_field_break_the_schema() {
+    let mut schema = json(&["schema", "state"]);
+    forbid_others(&mut schema);
+    let validator = jsonschema::validator_for(&schema).expect("a JSON Schema");
+    let answer = json(&["state", GPT, "--format", "json"]);
+    assert!(validator.is_valid(&answer));
+    let mut less = answer.clone();
+    less.as_object_mut().expect("an object").remove("blocks");
+    assert!(!validator.is_valid(&less));
+    let mut more = answer;
+    more["foreign"] = 1.into();
+    assert!(!validator.is_valid(&more));
+}
