@@ -49,6 +49,7 @@ pub mod proof;
 mod quantity;
 pub mod rank;
 mod rank_of;
+pub mod search;
 pub mod segments;
 pub mod shapes;
 mod shares;

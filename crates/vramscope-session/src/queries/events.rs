@@ -2,7 +2,6 @@
 
 use super::lru_cache::LruCache;
 use super::ranked_bitmap::RankedBitmap;
-use super::search::{Matcher, count_of_total};
 use super::target as target_of;
 use crate::scheduler::SLICE;
 use std::ops::Range;
@@ -13,6 +12,7 @@ use vramscope_layout::site_color;
 use vramscope_protocol::views::{EventFilter, EventPage, EventRow};
 use vramscope_protocol::{DetailRow, DeviceRef};
 use vramscope_report::LoadedFile;
+use vramscope_report::search::{Matcher, count_of_total};
 use vramscope_report::{Quantity, Target, row_site, text};
 use vramscope_snapshot::StackId;
 use vramscope_units::{Bytes, EventIndex, Micros, grouped};

@@ -3,7 +3,6 @@
 use super::card::{category_row, fraction};
 use super::phases;
 use super::range::slot_label;
-use super::search::{Matcher, matching};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
@@ -13,6 +12,7 @@ use vramscope_analysis::{NoStack, StepPhases, Trace, sort};
 use vramscope_layout::site_color;
 use vramscope_protocol::DetailRow;
 use vramscope_protocol::views::{GroupCard, SearchResult, StackShareRow, StepBar};
+use vramscope_report::search::{Matcher, matching};
 use vramscope_report::{Quantity, Target, by_category, row_site, slot_after, slot_of};
 use vramscope_snapshot::{Frame, StackId};
 use vramscope_units::{Bytes, grouped};

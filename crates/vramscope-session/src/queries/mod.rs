@@ -31,7 +31,7 @@ mod phases;
 mod picture;
 mod range;
 mod ranked_bitmap;
-mod search;
+
 mod segment;
 mod segment_uses;
 mod segments;

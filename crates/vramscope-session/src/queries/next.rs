@@ -1,11 +1,11 @@
 //! Steps from one block to the next of a search or of a call stack.
 
 use super::block_detail as detail;
-use super::search::{Matcher, matching};
 use std::cmp::Reverse;
 use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_analysis::sort;
 use vramscope_protocol::views::{Looked, NextBlock};
+use vramscope_report::search::{Matcher, matching};
 use vramscope_report::{Target, slot_after};
 use vramscope_units::grouped;
 

@@ -2,7 +2,7 @@
 
 use super::grouped::Stacks;
 use super::lru_cache::LruCache;
-use super::{Queries, search, segments, target};
+use super::{Queries, segments, target};
 use crate::derived::DerivedBuilder;
 use crate::scheduler::{SLICE, entry_of};
 use std::sync::Arc;
@@ -396,7 +396,7 @@ async fn colors(
         ColorBy::Stream => Colors::by_stream(trace, at.snapshot(), budget).await,
         ColorBy::Segment => Colors::by_segment(trace, &*segments?, budget).await,
     };
-    match search::Matcher::new(at, &text, budget).await {
+    match vramscope_report::search::Matcher::new(at, &text, budget).await {
         Some(found) => Some(colors.dimmed(|block| found.block(at, block), budget).await),
         None => Some(colors),
     }

@@ -1,10 +1,10 @@
 //! Sums of blocks by call stack, then by module, file and line.
 
-use crate::queries::search::Matcher;
 use rustc_hash::FxHashMap;
 use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_analysis::{Category, NoStack};
 use vramscope_protocol::views::CodeSpec;
+use vramscope_report::search::Matcher;
 use vramscope_report::{Target, slot_after, slot_of, text};
 use vramscope_snapshot::{FrameId, StackId, StrId};
 

@@ -1,12 +1,12 @@
 //! A flame graph: its tree, colors and search.
 
 use super::weight::Weight;
-use crate::queries::search::{Matcher, only_word};
 use rustc_hash::FxHashMap;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{Flame, Share, Sites, by_stack_sliced};
 use vramscope_layout::{Cell, Color, FlameRows, Strips, frame_color};
 use vramscope_protocol::views::{FlameSpec, ROW_UNITS};
+use vramscope_report::search::{Matcher, only_word};
 use vramscope_report::{Target, text};
 use vramscope_snapshot::{FrameId, Snapshot, StackId, StrId};
 

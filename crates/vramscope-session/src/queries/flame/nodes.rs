@@ -1,8 +1,8 @@
 //! What the page shows of a flame graph: numbers, boxes with names, details of a node.
 
 use super::graph::{FRAMEWORK_ONLY, Graph};
-use crate::queries::search::{STEP, WHOLE};
 use vramscope_protocol::views::{FlameBox, FlameInfo, FlameNode, FlameStep};
+use vramscope_report::search::{STEP, WHOLE};
 use vramscope_report::{Quantity, Target, text};
 use vramscope_snapshot::Snapshot;
 

@@ -1,16 +1,16 @@
 //! Terms with what they mean in one trace: the stacks, events and blocks that they match.
 
 use super::terms::{Address, Moment, Path, Pool, Term};
+use crate::{BlockPlaces, Target, rank_of, slot_of, text};
 use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
 use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_analysis::{Block, Category, NoStack, StepPhases};
-use vramscope_report::{BlockPlaces, Target, rank_of, slot_of, text};
 use vramscope_snapshot::{Frame, FrameId, StackId};
 use vramscope_units::EventIndex;
 
 /// A term that can be tested on blocks of one trace.
-pub(super) enum Test {
+pub(crate) enum Test {
     Address(Address),
     Size(RangeInclusive<u64>),
     Event(u32),
@@ -32,7 +32,7 @@ pub(super) enum Test {
 
 /// A set of call stacks.
 #[derive(Default)]
-pub(super) struct Stacks {
+pub(crate) struct Stacks {
     /// By [`StackId`].
     stacks: Vec<bool>,
     /// Reasons for a missing call stack.
@@ -54,7 +54,7 @@ impl Stacks {
 
 impl Test {
     /// Finds what a term matches in a trace.
-    pub(super) async fn new(at: Target<'_>, term: Term, budget: &mut Budget) -> Self {
+    pub(crate) async fn new(at: Target<'_>, term: Term, budget: &mut Budget) -> Self {
         match term {
             Term::Address(address) => Self::Address(address),
             Term::Size(min, max) => Self::Size(min..=max),
@@ -90,7 +90,7 @@ impl Test {
     }
 
     /// Whether a block matches.
-    pub(super) fn block(&self, at: Target<'_>, index: u32, block: &Block) -> bool {
+    pub(crate) fn block(&self, at: Target<'_>, index: u32, block: &Block) -> bool {
         let is_at = |event: Option<EventIndex>, wanted| event == Some(EventIndex(wanted));
         match self {
             Self::Address(address) => {
@@ -123,12 +123,12 @@ impl Test {
     }
 
     /// Whether only the block of an event can tell if the event matches.
-    pub(super) fn is_of_blocks(&self) -> bool {
+    pub(crate) fn is_of_blocks(&self) -> bool {
         !matches!(self, Self::Address(_) | Self::Size(_) | Self::Event(_) | Self::All(_))
     }
 
     /// Whether an event matches. False for tests of blocks.
-    pub(super) fn event(&self, at: Target<'_>, event: u32) -> bool {
+    pub(crate) fn event(&self, at: Target<'_>, event: u32) -> bool {
         let (events, row) = (&at.snapshot().events, at.trace().device.events.start + event);
         let (address, size) = (events.addr(row).0, events.size(row).0);
         match self {

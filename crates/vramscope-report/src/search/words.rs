@@ -1,18 +1,18 @@
 //! Where the words of a search occur: in frames of stacks, and in texts of the program about
 //! blocks.
 
+use crate::Target;
 use rustc_hash::FxHashMap;
 use vramscope_analysis::Notes;
 use vramscope_analysis::slicing::{Budget, STRIDE, strides};
-use vramscope_report::Target;
 use vramscope_snapshot::{Events, FrameId, StackId, StrId};
 
 /// The words that occur at each place, as bits.
-pub(super) struct Words {
+pub(crate) struct Words {
     /// All words of the search.
-    pub(super) all: u64,
+    pub(crate) all: u64,
     /// The words in some frame of each stack, by stack.
-    pub(super) stacks: Vec<u64>,
+    pub(crate) stacks: Vec<u64>,
     /// The words in each text of the program, if any.
     texts: FxHashMap<StrId, u64>,
     /// The words in the name of each block's tensor, if any.
@@ -21,7 +21,7 @@ pub(super) struct Words {
 
 impl Words {
     /// Finds the words; `None` if there are more than 64.
-    pub(super) async fn find(
+    pub(crate) async fn find(
         at: Target<'_>,
         words: &[String],
         budget: &mut Budget,
@@ -80,7 +80,7 @@ impl Words {
     }
 
     /// Whether a block has all words, in its stack and the texts about it.
-    pub(super) fn block(&self, at: Target<'_>, block: u32, stack: StackId) -> bool {
+    pub(crate) fn block(&self, at: Target<'_>, block: u32, stack: StackId) -> bool {
         let tensor = self.tensors.get(&block).copied().unwrap_or(0);
         let found = self.stacks[stack.0 as usize] | tensor;
         if found == self.all || self.texts.is_empty() {
@@ -92,7 +92,7 @@ impl Words {
     }
 
     /// Whether the event in a row has all words, in its stack and its text.
-    pub(super) fn event(&self, at: Target<'_>, row: u32) -> bool {
+    pub(crate) fn event(&self, at: Target<'_>, row: u32) -> bool {
         let events = &at.snapshot().events;
         let text = Events::sparse(&events.user_metadata, row);
         let found = self.stacks[events.stack(row).0 as usize];

@@ -25,14 +25,14 @@ mod words;
 
 use self::resolve::Test;
 use self::terms::parse;
-pub(super) use self::terms::{STEP, WHOLE};
+pub use self::terms::{STEP, WHOLE};
 use self::words::Words;
+use crate::{Quantity, Target};
 use vramscope_analysis::slicing::{Budget, strides};
-use vramscope_report::{Quantity, Target};
 use vramscope_units::grouped;
 
 /// A parsed search.
-pub(crate) struct Matcher {
+pub struct Matcher {
     /// The words of each stack, and of each text about a block; `None` without words.
     words: Option<Words>,
     /// Of each inner list, one test must hold.
@@ -40,12 +40,12 @@ pub(crate) struct Matcher {
     /// Whether each event is one of a matching block. Empty unless only blocks can tell.
     events: Vec<bool>,
     /// Each term as it is written, without quotes.
-    pub(super) texts: Vec<String>,
+    pub texts: Vec<String>,
 }
 
 impl Matcher {
     /// Parses a search; `None` when the text is empty or cannot be parsed.
-    pub(crate) async fn new(at: Target<'_>, text: &str, budget: &mut Budget) -> Option<Self> {
+    pub async fn new(at: Target<'_>, text: &str, budget: &mut Budget) -> Option<Self> {
         let parsed = parse(text)?;
         let words = if parsed.words.is_empty() {
             None
@@ -67,7 +67,7 @@ impl Matcher {
     ///
     /// # Errors
     /// A message when the text cannot be parsed. Such a table is empty.
-    pub(super) async fn of_table(
+    pub async fn of_table(
         at: Target<'_>,
         text: &str,
         budget: &mut Budget,
@@ -83,7 +83,7 @@ impl Matcher {
     }
 
     /// [`Matcher::of_table`] for events. Terms about blocks match all events of the blocks.
-    pub(super) async fn of_events(
+    pub async fn of_events(
         at: Target<'_>,
         text: &str,
         budget: &mut Budget,
@@ -111,14 +111,14 @@ impl Matcher {
     }
 
     /// Whether a block matches.
-    pub(crate) fn block(&self, at: Target<'_>, index: u32) -> bool {
+    pub fn block(&self, at: Target<'_>, index: u32) -> bool {
         let Some(block) = at.trace().blocks.get(index as usize) else { return false };
         self.words.as_ref().is_none_or(|words| words.block(at, index, block.stack))
             && self.groups.iter().all(|any| any.iter().any(|test| test.block(at, index, block)))
     }
 
     /// Whether an event matches by its stack, address, size and index, or by its block.
-    pub(crate) fn event(&self, at: Target<'_>, event: u32) -> bool {
+    pub fn event(&self, at: Target<'_>, event: u32) -> bool {
         let range = &at.trace().device.events;
         if event as usize >= range.len() {
             return false;
@@ -132,14 +132,14 @@ impl Matcher {
 }
 
 /// The only word of a search, in lower case; `None` if the search has other terms.
-pub(super) fn only_word(text: &str) -> Option<String> {
+pub fn only_word(text: &str) -> Option<String> {
     let parsed = parse(text)?;
     let [word] = <[String; 1]>::try_from(parsed.words).ok()?;
     parsed.groups.is_empty().then_some(word)
 }
 
 /// The blocks of a matcher, ascending.
-pub(super) async fn matching(at: Target<'_>, matcher: &Matcher, budget: &mut Budget) -> Vec<u32> {
+pub async fn matching(at: Target<'_>, matcher: &Matcher, budget: &mut Budget) -> Vec<u32> {
     let mut found = Vec::new();
     for part in strides(at.trace().blocks.len()) {
         budget.charge(2 * part.len() as u64).await;
@@ -149,7 +149,7 @@ pub(super) async fn matching(at: Target<'_>, matcher: &Matcher, budget: &mut Bud
 }
 
 /// `12 of 2,443 blocks`, or `2,443 blocks` when all rows match.
-pub(super) fn count_of_total(found: usize, all: usize, one: &str, many: &str) -> String {
+pub fn count_of_total(found: usize, all: usize, one: &str, many: &str) -> String {
     let total = Quantity::count(all as u64, one, many).exact;
     if found == all { total } else { format!("{} of {total}", grouped(found as u64)) }
 }

@@ -4,18 +4,18 @@ use vramscope_analysis::{Block, Category};
 
 /// The parsed terms of a search.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Parsed {
+pub(crate) struct Parsed {
     /// Words, in lower case. All must occur.
-    pub(super) words: Vec<String>,
+    pub(crate) words: Vec<String>,
     /// Terms that are not words. Of each inner list, one must hold.
-    pub(super) groups: Vec<Vec<Term>>,
+    pub(crate) groups: Vec<Vec<Term>>,
     /// Each term as it is written in the search, without quotes.
-    pub(super) texts: Vec<String>,
+    pub(crate) texts: Vec<String>,
 }
 
 /// A term that is not a word. Texts are in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Term {
+pub(crate) enum Term {
     /// An address.
     Address(Address),
     /// Minimum and maximum of the requested bytes, both included.
@@ -52,16 +52,16 @@ pub(super) enum Term {
 
 /// Frames from one end of a call stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Path {
+pub(crate) struct Path {
     /// The frames as call sites.
-    pub(super) frames: Vec<String>,
+    pub(crate) frames: Vec<String>,
     /// Whether these are all frames from that end. Else frames of the framework may lie between.
-    pub(super) is_whole: bool,
+    pub(crate) is_whole: bool,
 }
 
 /// A pool of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pool {
+pub(crate) enum Pool {
     /// The default pool.
     Default,
     /// Any private pool.
@@ -76,7 +76,7 @@ pub(super) enum Pool {
 
 /// A moment of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Moment {
+pub(crate) enum Moment {
     /// The peak of requested bytes.
     Peak,
     /// Before the first event.
@@ -89,7 +89,7 @@ pub(super) enum Moment {
 
 /// An address term: a full address, an address prefix, or an address with a reuse number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Address {
+pub(crate) struct Address {
     /// The value of all digits; `None` when only [`Address::reused`] is valid.
     plain: Option<u64>,
     /// The number of digits of `plain`.
@@ -102,7 +102,7 @@ pub(super) struct Address {
 impl Address {
     /// Whether memory of `bytes` bytes at `start` contains the address, or `start` begins with its
     /// digits.
-    pub(super) fn matches(&self, start: u64, bytes: u64) -> bool {
+    pub(crate) fn matches(&self, start: u64, bytes: u64) -> bool {
         let Some(value) = self.plain else { return false };
         let digits = (u64::BITS - start.leading_zeros()).div_ceil(4).max(1);
         let is_prefix = self.digits <= digits && start >> (4 * (digits - self.digits)) == value;
@@ -110,7 +110,7 @@ impl Address {
     }
 
     /// Whether the block has this address and reuse number.
-    pub(super) fn is_reuse(&self, block: &Block) -> bool {
+    pub(crate) fn is_reuse(&self, block: &Block) -> bool {
         self.reused == Some((block.address.0, block.reuse()))
     }
 }
@@ -119,7 +119,7 @@ impl Address {
 const MIN_BARE_DIGITS: usize = 9;
 
 /// Splits a search into its terms. `None` when the text is empty or a term is malformed.
-pub(super) fn parse(text: &str) -> Option<Parsed> {
+pub(crate) fn parse(text: &str) -> Option<Parsed> {
     let mut parsed = Parsed::default();
     let mut keyed: Vec<(&'static str, Vec<Term>)> = Vec::new();
     let mut parts = tokens(text).into_iter().peekable();
@@ -184,9 +184,9 @@ fn key_of(term: &str) -> Option<(&'static str, &str)> {
 }
 
 /// Separates the frames of a path. C++ names contain other signs.
-pub(crate) const STEP: &str = " › ";
+pub const STEP: &str = " › ";
 /// The start of a path that has all frames of the stack from its end.
-pub(crate) const WHOLE: &str = "› ";
+pub const WHOLE: &str = "› ";
 
 fn path(value: &str) -> Path {
     let whole = value.strip_prefix(WHOLE);
