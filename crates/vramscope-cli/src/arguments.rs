@@ -1,8 +1,15 @@
 //! The command line. The help texts are the program's manual.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+mod values;
+
+pub(crate) use values::{
+    Answer, Band, DiffFormat, ExportAs, FlameWeight, Format, PeakRows, SortBy,
+};
+
+use clap::{Args, Parser, Subcommand};
 use std::ops::Range;
 use std::path::PathBuf;
+use values::{address, category_factor, device, event_or_range, event_range, factor, moment};
 use vramscope_report::Category;
 use vramscope_report::state::At;
 use vramscope_report::what_if::parse_memory;
@@ -90,6 +97,8 @@ pub(crate) enum Command {
     Diff(Diff),
     /// Show how each file was recorded: settings, pools, streams, steps
     Info(Files),
+    /// Show what an id of an answer stands for: a finding, a block, a call stack, or any search
+    Show(Show),
     /// Export for flamegraph.pl, speedscope, Perfetto or a spreadsheet
     Export(Export),
     /// Serve the page with these files and open it in a browser
@@ -105,34 +114,6 @@ pub(crate) enum Command {
         /// Shell to complete for
         shell: clap_complete::Shell,
     },
-}
-
-/// A command that prints JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Answer {
-    Summary,
-    Peak,
-    Phases,
-    Steps,
-    Shapes,
-    Modules,
-    State,
-    Flame,
-    Blocks,
-    Segments,
-    Events,
-    Diagnose,
-    Anomalies,
-    Matrix,
-    WhatIf,
-    Diff,
-    Info,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    Text,
-    Json,
 }
 
 /// Options of every command that reads snapshots, except `diff`.
@@ -153,25 +134,6 @@ pub(crate) struct Common {
     /// file that would take more is an error
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub(crate) max_memory: Option<u64>,
-}
-
-/// Parses `A..B`, `A..` or `..B`.
-fn event_range(text: &str) -> Result<Range<u32>, String> {
-    let (from, to) = text.split_once("..").ok_or("expected A..B, such as 1000..2000")?;
-    let number = |text: &str, default: u32| match text {
-        "" => Ok(default),
-        text => text.parse().map_err(|e| format!("{text}: {e}")),
-    };
-    let (from, to) = (number(from, 0)?, number(to, u32::MAX)?);
-    if from > to { Err(format!("{from} is greater than {to}")) } else { Ok(from..to) }
-}
-
-/// Parses a device's ordinal, or `host`.
-fn device(text: &str) -> Result<u32, String> {
-    match text {
-        "host" => Ok(vramscope_report::HOST),
-        text => text.parse().map_err(|_| "expected an ordinal such as 0, or host".to_owned()),
-    }
 }
 
 /// Any number of files and folders.
@@ -236,26 +198,6 @@ pub(crate) struct DeviceInput {
     pub(crate) snapshot: Option<String>,
     #[command(flatten)]
     pub(crate) common: Common,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Band {
-    #[value(name = "requested_bytes", alias = "requested")]
-    Requested,
-    #[value(name = "active_bytes", alias = "active")]
-    Active,
-    #[value(name = "allocated_bytes", alias = "allocated")]
-    Allocated,
-    #[value(name = "reserved_bytes", alias = "reserved")]
-    Reserved,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PeakRows {
-    /// Call stacks, named by the innermost frame in your own code
-    Stack,
-    /// Your own frames at any level, with the bytes of all stacks that contain them
-    Frame,
 }
 
 #[derive(Args)]
@@ -361,22 +303,6 @@ pub(crate) struct WhatIf {
     pub(crate) and: Option<PathBuf>,
 }
 
-/// A factor such as `x1.5` or `1.5`.
-fn factor(text: &str) -> Result<f64, String> {
-    match text.strip_prefix(['x', 'X']).unwrap_or(text).parse::<f64>() {
-        Ok(factor) if (0.0..=1000.0).contains(&factor) => Ok(factor),
-        _ => Err("expected a factor such as x1.5, between 0 and 1000".to_owned()),
-    }
-}
-
-/// A category with a factor, such as `optimizer_state:0.25`.
-fn category_factor(text: &str) -> Result<(Category, f64), String> {
-    let (name, value) =
-        text.split_once(':').ok_or("expected CATEGORY:K, such as optimizer_state:0.25")?;
-    let category = Category::parse(name).ok_or_else(|| format!("`{name}` is no category"))?;
-    Ok((category, factor(value)?))
-}
-
 const EXPRESSIONS: &str = "\
 Expressions
   METRIC > AMOUNT, or with >=, < or <=. Quote the expression: the shell reads > as a redirection.
@@ -399,15 +325,6 @@ Examples
   vramscope diff main.pickle branch.pickle --fail-on 'peak>+2%' --fail-on 'ooms>0'
   vramscope diff main.pickle branch.pickle --fail-on 'site:reduce_scatter blocks>2'
   vramscope diff baseline/ run/ --fail-on 'reserved>+1GiB' --format markdown > comment.md";
-
-/// Output formats of `diff`, `anomalies` and `diagnose`.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DiffFormat {
-    Text,
-    Json,
-    /// For a pull request comment
-    Markdown,
-}
 
 #[derive(Args)]
 pub(crate) struct Diff {
@@ -440,38 +357,6 @@ pub(crate) struct Diff {
     /// file that would take more is an error
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub(crate) max_memory: Option<u64>,
-}
-
-/// Parses `start`, `peak`, `end`, an event or a time.
-fn moment(text: &str) -> Result<At, String> {
-    let expected =
-        || "expected start, peak, end, an event such as 1200, or a time in microseconds".to_owned();
-    match text {
-        "start" => Ok(At::Start),
-        "peak" => Ok(At::Peak),
-        "end" => Ok(At::End),
-        number => {
-            let number = number.parse().map_err(|_| expected())?;
-            // A trace has fewer events, and 2^32 microseconds are the first hours of 1970.
-            let is_time = number > i64::from(u32::MAX);
-            Ok(if is_time { At::Time(number) } else { At::Event(number) })
-        }
-    }
-}
-
-/// Parses `0x7f..`, or a decimal number.
-fn address(text: &str) -> Result<u64, String> {
-    let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
-    let number = hexadecimal.map_or_else(|| text.parse(), |digits| u64::from_str_radix(digits, 16));
-    number.map_err(|_| "expected an address such as 0x7f3a5c000000".to_owned())
-}
-
-/// Parses one event or `A..B`.
-fn event_or_range(text: &str) -> Result<Range<u32>, String> {
-    match text.parse::<u32>() {
-        Ok(event) => Ok(event..event.saturating_add(1)),
-        Err(_) => event_range(text),
-    }
 }
 
 /// A state of the device: by event, by time or by name. Each command has its own default.
@@ -538,20 +423,6 @@ pub(crate) struct Events {
     pub(crate) limit: Option<usize>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FlameWeight {
-    /// Requested bytes of live blocks at the peak
-    Peak,
-    /// Requested bytes of live blocks at --event, --time or --at (end by default)
-    Cursor,
-    /// Requested bytes times lifetime within the window
-    ByteSeconds,
-    /// Number of allocations
-    Count,
-    /// Requested bytes of all allocations, including freed ones
-    Churn,
-}
-
 #[derive(Args)]
 pub(crate) struct Flame {
     #[command(flatten)]
@@ -566,13 +437,6 @@ pub(crate) struct Flame {
     pub(crate) min: f64,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SortBy {
-    Size,
-    Lifetime,
-    ByteSeconds,
-}
-
 #[derive(Args)]
 pub(crate) struct Blocks {
     #[command(flatten)]
@@ -585,16 +449,17 @@ pub(crate) struct Blocks {
     pub(crate) limit: Option<usize>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportAs {
-    /// Folded stacks, one per line, for flamegraph.pl and inferno
-    Folded,
-    /// For speedscope.app
-    Speedscope,
-    /// Table of all blocks
-    Csv,
-    /// For ui.perfetto.dev: bands as counters, annotations as slices, OOMs as instants
-    Perfetto,
+#[derive(Args)]
+pub(crate) struct Show {
+    /// The `id` of a finding, a block or a call stack, or a search as on the page, such as
+    /// `site:model.py:43` or `category:activation live@peak`
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) input: DeviceInput,
+    /// Show only the largest N blocks
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
 }
 
 #[derive(Args)]

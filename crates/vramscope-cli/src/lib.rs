@@ -74,6 +74,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::WhatIf(a) => commands::what_if::run(&a),
         Command::Diff(a) => commands::diff::run(&a),
         Command::Info(a) => commands::info::run(&a),
+        Command::Show(a) => commands::show::run(&a),
         Command::Export(a) => commands::export::run(&a),
         Command::Serve(a) => serve::run(&a),
         Command::Schema { command } => commands::schema::run(command),

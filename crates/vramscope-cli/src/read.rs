@@ -138,9 +138,21 @@ pub(crate) fn with_device(
     input: &DeviceInput,
     work: impl FnOnce(Target<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
+    with_device_or(input, input.device, work)
+}
+
+/// [`with_device`] with this device.
+///
+/// # Errors
+/// As [`with_device`].
+pub(crate) fn with_device_or(
+    input: &DeviceInput,
+    device: Option<u32>,
+    work: impl FnOnce(Target<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let file = read_file(input)?;
     let entry = select_entry(&file, input.snapshot.as_deref())?;
-    work(select_device(entry, input.device, &entry.path)?)
+    work(select_device(entry, device, &entry.path)?)
 }
 
 fn read_file(input: &DeviceInput) -> Result<LoadedFile, Failure> {

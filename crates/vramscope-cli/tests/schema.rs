@@ -41,6 +41,8 @@ const ANSWERS: &[&[&str]] = &[
     &["what-if", RANKS],
     &["diff", GPT, "recorded/t20/linear_seed_python.pickle"],
     &["diff", LEAK, GPT],
+    &["show", "category:activation", LEAK],
+    &["show", "reserved-0-peak", LEAK],
     &["info", GPT],
     &["info", "recorded/gpt_max_split.pickle.gz"],
 ];

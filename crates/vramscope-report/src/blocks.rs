@@ -107,8 +107,17 @@ pub struct BlockRecord<'a> {
 
 /// The blocks of a device.
 pub fn blocks(target: Target<'_>, sort: Sort, limit: Option<usize>) -> Blocks<'_> {
-    let trace = target.trace();
-    let mut order: Vec<u32> = (0..trace.blocks.len() as u32).collect();
+    of_blocks(target, (0..target.trace().blocks.len() as u32).collect(), sort, limit)
+}
+
+/// These blocks of a device.
+pub fn of_blocks(
+    target: Target<'_>,
+    mut order: Vec<u32>,
+    sort: Sort,
+    limit: Option<usize>,
+) -> Blocks<'_> {
+    let (trace, total) = (target.trace(), order.len());
     order.sort_by_cached_key(|&i| {
         let block = &trace.blocks[i as usize];
         let weight = match sort {
@@ -134,9 +143,9 @@ pub fn blocks(target: Target<'_>, sort: Sort, limit: Option<usize>) -> Blocks<'_
         schema: "vramscope.blocks/1",
         path: target.path,
         device: target.device(),
-        total: trace.blocks.len(),
+        total,
         lifetime_unit: if trace.clock.is_some() { "us" } else { "events" },
-        omitted: trace.blocks.len() - rows.len(),
+        omitted: total - rows.len(),
         blocks: rows,
         backward,
         stacks,

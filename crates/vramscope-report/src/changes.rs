@@ -98,6 +98,7 @@ pub struct SiteShare {
 
 /// Blocks and their requested bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlockSum {
     /// Requested bytes.
     pub bytes: u64,
@@ -107,6 +108,7 @@ pub struct BlockSum {
 
 /// Blocks that came, went and stayed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChangeSums {
     /// Blocks that are live in the later state only.
     pub came: BlockSum,
@@ -120,6 +122,7 @@ pub struct ChangeSums {
 
 /// The changes of a category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CategoryChange {
     /// The category.
     pub category: Category,
@@ -130,6 +133,7 @@ pub struct CategoryChange {
 
 /// The changes of a call site.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SiteChange {
     /// The call site, or why there is no call stack.
     pub site: String,

@@ -120,6 +120,18 @@ pub struct FindingRecord {
     pub stack: Option<StackId>,
 }
 
+impl FindingRecord {
+    /// The terms of a search for its blocks: its call sites, or what was live when an allocation
+    /// failed. Empty where it is about no blocks.
+    pub fn terms(&self) -> Vec<String> {
+        if self.kind == FindingKind::Oom {
+            let event = self.events.first();
+            return event.map(|event| format!("live@#{event}")).into_iter().collect();
+        }
+        self.sites.iter().map(|site| format!("site:{site}")).collect()
+    }
+}
+
 /// The share of one call site in a finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -53,6 +53,7 @@ pub mod search;
 pub mod segments;
 pub mod shapes;
 mod shares;
+pub mod show;
 pub mod side;
 pub mod sidecar;
 mod simulated;

@@ -10,6 +10,7 @@ use crate::backward::{self, BackwardShare, row_label};
 use crate::groups::{GroupKind, Groups};
 use crate::loaded_file::SnapshotEntry;
 use crate::phases::place_sliced;
+use crate::search::quoted;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion, strides};
@@ -63,6 +64,8 @@ pub struct Peak<'a> {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StackRecord<'a> {
+    /// A stable id: equal stacks have equal ids in every file. `vramscope show` takes it.
+    pub id: String,
     /// Bytes.
     pub bytes: u64,
     /// Blocks.
@@ -220,6 +223,7 @@ pub async fn peak_sliced<'a>(
             .map(|((s, blocks), backward)| {
                 let shares = by_category(blocks.into_iter());
                 StackRecord {
+                    id: stack_id(entry, s.stack, s.no_stack),
                     bytes: s.weight as u64,
                     blocks: s.blocks,
                     category: row_category(&shares),
@@ -254,6 +258,14 @@ pub async fn peak_sliced<'a>(
                 prominence: p.prominence,
             })
             .collect(),
+    }
+}
+
+/// A search for the blocks of a stack: its hash, or the reason for its lack.
+pub(crate) fn stack_id(entry: &SnapshotEntry, stack: StackId, no_stack: Option<NoStack>) -> String {
+    match no_stack {
+        Some(why) => quoted(&format!("site:{}", crate::text::no_stack(why))),
+        None => format!("stack:{:016x}", entry.sites.get(stack).stack_hash),
     }
 }
 

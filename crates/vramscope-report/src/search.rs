@@ -14,6 +14,7 @@
 //! | `via:adam.py:183` | some frame of the stack is this one |
 //! | `path:a.py:1 main › b.py:2 run` | the outermost frames of the stack; `leaf:` the innermost |
 //! | `path:› a.py:1 main` | the same, and no frames of the framework lie between |
+//! | `stack:c65c1b32de31d67b` | by call stack, as the ids of stacks have it |
 //! | `category:activation` | by category |
 //! | `phase:backward`, `step:3`, `step:3-5` | by the phase and step of the alloc |
 //! | `stream:0`, `pool:private`, `pool:small`, `rank:3` | by place |
@@ -83,6 +84,9 @@ impl Matcher {
     }
 
     /// [`Matcher::of_table`] for events. Terms about blocks match all events of the blocks.
+    ///
+    /// # Errors
+    /// As [`Matcher::of_table`].
     pub async fn of_events(
         at: Target<'_>,
         text: &str,
@@ -129,6 +133,11 @@ impl Matcher {
         self.words.as_ref().is_none_or(|words| words.event(at, range.start + event))
             && self.groups.iter().all(|any| any.iter().any(|test| test.event(at, event)))
     }
+}
+
+/// A term as a search has it: in quotes if it has spaces.
+pub fn quoted(term: &str) -> String {
+    if term.contains(' ') { format!("\"{term}\"") } else { term.to_owned() }
 }
 
 /// The only word of a search, in lower case; `None` if the search has other terms.

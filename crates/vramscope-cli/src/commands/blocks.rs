@@ -6,7 +6,7 @@ use crate::arguments::{Blocks as Arguments, Format, SortBy};
 use crate::output::{self, STRONG, Table, styled};
 use crate::read;
 use std::io::{self, Write};
-use vramscope_report::blocks::{Blocks, Sort, blocks};
+use vramscope_report::blocks::{BlockRecord, Blocks, Sort, blocks};
 use vramscope_report::device_name;
 use vramscope_units::{Bytes, Micros, grouped};
 
@@ -35,6 +35,16 @@ fn text(out: &mut dyn Write, report: &Blocks<'_>) -> io::Result<()> {
         device_name(report.device),
         grouped(report.total as u64)
     )?;
+    write_rows(out, &report.blocks, report.lifetime_unit)?;
+    output::write_omitted(out, report.omitted, "blocks")
+}
+
+/// Writes a table of blocks.
+pub(super) fn write_rows(
+    out: &mut dyn Write,
+    blocks: &[BlockRecord<'_>],
+    lifetime_unit: &str,
+) -> io::Result<()> {
     let head = [
         "address",
         "bytes",
@@ -48,8 +58,8 @@ fn text(out: &mut dyn Write, report: &Blocks<'_>) -> io::Result<()> {
     ];
     let right = &[false, true, true, false, true, true, true, false, false];
     let mut table = Table::new(&head, right);
-    for b in &report.blocks {
-        let lifetime = match report.lifetime_unit {
+    for b in blocks {
+        let lifetime = match lifetime_unit {
             "us" => Micros(b.lifetime as i64).to_string(),
             unit => format!("{} {unit}", grouped(b.lifetime)),
         };
@@ -75,6 +85,5 @@ fn text(out: &mut dyn Write, report: &Blocks<'_>) -> io::Result<()> {
             },
         ]);
     }
-    table.write(out)?;
-    output::write_omitted(out, report.omitted, "blocks")
+    table.write(out)
 }

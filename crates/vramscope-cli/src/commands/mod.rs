@@ -16,6 +16,7 @@ pub(crate) mod phases;
 pub(crate) mod schema;
 pub(crate) mod segments;
 pub(crate) mod shapes;
+pub(crate) mod show;
 pub(crate) mod state;
 pub(crate) mod steps;
 pub(crate) mod summary;

@@ -19,6 +19,7 @@ use vramscope_report::peak::Peak;
 use vramscope_report::phases::Phases;
 use vramscope_report::segments::Segments;
 use vramscope_report::shapes::ShapesReport;
+use vramscope_report::show::Shown;
 use vramscope_report::state::State;
 use vramscope_report::steps::StepsReport;
 use vramscope_report::summary::Summary;
@@ -56,6 +57,7 @@ pub(crate) fn schema(command: Answer) -> Schema {
         Answer::WhatIf => of::<OneOf<WhatIfReport, RunReport>>(),
         Answer::Diff => of::<Diff>(),
         Answer::Info => of::<Info>(),
+        Answer::Show => of::<Shown<'static>>(),
     }
 }
 

@@ -30,6 +30,8 @@ pub(crate) enum Term {
     Path(Path),
     /// The innermost frames of the call stack, the innermost first.
     Leaf(Path),
+    /// The hash of the call stack, as in its id.
+    Stack(u64),
     /// The category.
     Category(Category),
     /// The phase of the alloc.
@@ -174,9 +176,9 @@ fn tokens(text: &str) -> Vec<String> {
 
 /// The known key of a term, and its value.
 fn key_of(term: &str) -> Option<(&'static str, &str)> {
-    const KEYS: [&str; 11] = [
-        "site", "via", "path", "leaf", "category", "phase", "step", "stream", "pool", "size",
-        "lifetime",
+    const KEYS: [&str; 12] = [
+        "site", "stack", "via", "path", "leaf", "category", "phase", "step", "stream", "pool",
+        "size", "lifetime",
     ];
     let (key, value) = term.split_once(':')?;
     let known = KEYS.into_iter().chain(["rank"]).find(|&known| known == key)?;
@@ -200,6 +202,7 @@ fn keyed_term(key: &str, value: &str) -> Option<Term> {
         "via" => Term::Via(value.to_owned()),
         "path" => Term::Path(path(value)),
         "leaf" => Term::Leaf(path(value)),
+        "stack" => Term::Stack(u64::from_str_radix(value, 16).ok()?),
         "category" => Term::Category(category(value)?),
         "phase" => Term::Phase(value.to_owned()),
         "step" => match value.split_once('-') {

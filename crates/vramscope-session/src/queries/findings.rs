@@ -80,7 +80,7 @@ fn slots(at: Target<'_>, finding: &FindingRecord) -> Option<(u32, u32)> {
 /// The fields of a row that need no tables of the file.
 pub(super) fn without_tables(finding: FindingRecord) -> FindingRow {
     FindingRow {
-        terms: terms(&finding),
+        terms: finding.terms(),
         cause: cause_key(&finding),
         chart: finding.proof.as_ref().map(super::chart::chart),
         frames: frames(&finding),
@@ -128,16 +128,6 @@ pub(super) fn place(at: Target<'_>, step: Option<u32>, phase: Option<&str>) -> S
     let [word, _] = phases::words(at.entry.steps(at.index));
     let step = step.map(|step| format!("{word} {}", grouped(step.into())));
     step.into_iter().chain(phase.map(str::to_owned)).collect::<Vec<_>>().join(", ")
-}
-
-/// The terms of a search for the blocks of a finding: its call sites, or what was live when an
-/// allocation failed.
-fn terms(finding: &FindingRecord) -> Vec<String> {
-    if finding.kind == FindingKind::Oom {
-        let event = finding.events.first();
-        return event.map(|event| format!("live@#{event}")).into_iter().collect();
-    }
-    finding.sites.iter().map(|site| format!("site:{site}")).collect()
 }
 
 fn part(child: &FindingChild) -> FindingPart {

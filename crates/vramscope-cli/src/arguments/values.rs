@@ -1,0 +1,164 @@
+//! Values of options: names to choose from, and parsers of events, addresses and factors.
+
+use clap::ValueEnum;
+use std::ops::Range;
+use vramscope_report::Category;
+use vramscope_report::state::At;
+
+/// A command that prints JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Answer {
+    Summary,
+    Peak,
+    Phases,
+    Steps,
+    Shapes,
+    Modules,
+    State,
+    Flame,
+    Blocks,
+    Segments,
+    Events,
+    Diagnose,
+    Anomalies,
+    Matrix,
+    WhatIf,
+    Diff,
+    Info,
+    Show,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Text,
+    Json,
+}
+
+/// Parses `A..B`, `A..` or `..B`.
+pub(super) fn event_range(text: &str) -> Result<Range<u32>, String> {
+    let (from, to) = text.split_once("..").ok_or("expected A..B, such as 1000..2000")?;
+    let number = |text: &str, default: u32| match text {
+        "" => Ok(default),
+        text => text.parse().map_err(|e| format!("{text}: {e}")),
+    };
+    let (from, to) = (number(from, 0)?, number(to, u32::MAX)?);
+    if from > to { Err(format!("{from} is greater than {to}")) } else { Ok(from..to) }
+}
+
+/// Parses a device's ordinal, or `host`.
+pub(super) fn device(text: &str) -> Result<u32, String> {
+    match text {
+        "host" => Ok(vramscope_report::HOST),
+        text => text.parse().map_err(|_| "expected an ordinal such as 0, or host".to_owned()),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Band {
+    #[value(name = "requested_bytes", alias = "requested")]
+    Requested,
+    #[value(name = "active_bytes", alias = "active")]
+    Active,
+    #[value(name = "allocated_bytes", alias = "allocated")]
+    Allocated,
+    #[value(name = "reserved_bytes", alias = "reserved")]
+    Reserved,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PeakRows {
+    /// Call stacks, named by the innermost frame in your own code
+    Stack,
+    /// Your own frames at any level, with the bytes of all stacks that contain them
+    Frame,
+}
+
+/// A factor such as `x1.5` or `1.5`.
+pub(super) fn factor(text: &str) -> Result<f64, String> {
+    match text.strip_prefix(['x', 'X']).unwrap_or(text).parse::<f64>() {
+        Ok(factor) if (0.0..=1000.0).contains(&factor) => Ok(factor),
+        _ => Err("expected a factor such as x1.5, between 0 and 1000".to_owned()),
+    }
+}
+
+/// A category with a factor, such as `optimizer_state:0.25`.
+pub(super) fn category_factor(text: &str) -> Result<(Category, f64), String> {
+    let (name, value) =
+        text.split_once(':').ok_or("expected CATEGORY:K, such as optimizer_state:0.25")?;
+    let category = Category::parse(name).ok_or_else(|| format!("`{name}` is no category"))?;
+    Ok((category, factor(value)?))
+}
+
+/// Output formats of `diff`, `anomalies` and `diagnose`.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DiffFormat {
+    Text,
+    Json,
+    /// For a pull request comment
+    Markdown,
+}
+
+/// Parses `start`, `peak`, `end`, an event or a time.
+pub(super) fn moment(text: &str) -> Result<At, String> {
+    let expected =
+        || "expected start, peak, end, an event such as 1200, or a time in microseconds".to_owned();
+    match text {
+        "start" => Ok(At::Start),
+        "peak" => Ok(At::Peak),
+        "end" => Ok(At::End),
+        number => {
+            let number = number.parse().map_err(|_| expected())?;
+            // A trace has fewer events, and 2^32 microseconds are the first hours of 1970.
+            let is_time = number > i64::from(u32::MAX);
+            Ok(if is_time { At::Time(number) } else { At::Event(number) })
+        }
+    }
+}
+
+/// Parses `0x7f..`, or a decimal number.
+pub(super) fn address(text: &str) -> Result<u64, String> {
+    let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let number = hexadecimal.map_or_else(|| text.parse(), |digits| u64::from_str_radix(digits, 16));
+    number.map_err(|_| "expected an address such as 0x7f3a5c000000".to_owned())
+}
+
+/// Parses one event or `A..B`.
+pub(super) fn event_or_range(text: &str) -> Result<Range<u32>, String> {
+    match text.parse::<u32>() {
+        Ok(event) => Ok(event..event.saturating_add(1)),
+        Err(_) => event_range(text),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FlameWeight {
+    /// Requested bytes of live blocks at the peak
+    Peak,
+    /// Requested bytes of live blocks at --event, --time or --at (end by default)
+    Cursor,
+    /// Requested bytes times lifetime within the window
+    ByteSeconds,
+    /// Number of allocations
+    Count,
+    /// Requested bytes of all allocations, including freed ones
+    Churn,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SortBy {
+    Size,
+    Lifetime,
+    ByteSeconds,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportAs {
+    /// Folded stacks, one per line, for flamegraph.pl and inferno
+    Folded,
+    /// For speedscope.app
+    Speedscope,
+    /// Table of all blocks
+    Csv,
+    /// For ui.perfetto.dev: bands as counters, annotations as slices, OOMs as instants
+    Perfetto,
+}

@@ -1,0 +1,85 @@
+//! `vramscope show`.
+
+use super::blocks::write_rows;
+use super::{findings, write_categories};
+use crate::Failure;
+use crate::arguments::Show as Arguments;
+use crate::output::{self, STRONG, styled};
+use crate::read;
+use std::io::{self, Write};
+use vramscope_report::show::{LiveSum, Shown, show};
+use vramscope_report::{FindingKind, device_name};
+use vramscope_units::{Bytes, grouped};
+
+/// Frames of a stack that text shows.
+const MAX_FRAMES: usize = 12;
+
+/// Prints what an id stands for.
+///
+/// # Errors
+/// The file cannot be read, the device does not exist, the id stands for nothing in it, or the
+/// output cannot be written.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut device = arguments.input.device;
+    if device.is_none() {
+        device = device_of(&arguments.id);
+    }
+    read::with_device_or(&arguments.input, device, |target| {
+        let report = show(target, &arguments.id, Some(arguments.limit)).map_err(Failure::Usage)?;
+        output::print(&report, arguments.input.common.format, text)
+    })
+}
+
+/// Kinds of findings are the first part of their ids, the device the second.
+fn is_kind(name: &str) -> bool {
+    serde_json::from_value::<FindingKind>(name.into()).is_ok()
+}
+
+/// The device in an id: `0:0x7f3a5c000000@12` of a block, `growth-0-c65c1b32de31d67b` of a finding.
+fn device_of(id: &str) -> Option<u32> {
+    match id.split_once(":0x") {
+        Some((device, _)) => device.parse().ok(),
+        None => {
+            let (kind, rest) = id.split_once('-')?;
+            is_kind(kind).then(|| rest.split('-').next()?.parse().ok())?
+        }
+    }
+}
+
+fn text(out: &mut dyn Write, report: &Shown<'_>) -> io::Result<()> {
+    let device = device_name(report.device);
+    writeln!(out, "{}  {device}, {}\n", styled(STRONG, report.path), report.id)?;
+    if let Some(finding) = &report.finding {
+        findings::text(out, std::slice::from_ref(finding), 0)?;
+        writeln!(out)?;
+    }
+    if report.total == 0 {
+        return Ok(());
+    }
+    let live =
+        |sum: LiveSum| format!("{} in {} blocks", Bytes(sum.bytes), grouped(sum.blocks.into()));
+    writeln!(
+        out,
+        "  {} blocks in the window; live at the peak: {}, at the end: {}",
+        grouped(report.total as u64),
+        live(report.at_peak),
+        live(report.at_end)
+    )?;
+    if report.at_peak.blocks > 0 && report.total > 1 {
+        writeln!(out)?;
+        write_categories(out, &report.categories)?;
+    }
+    writeln!(out)?;
+    write_rows(out, &report.blocks, report.lifetime_unit)?;
+    output::write_omitted(out, report.omitted, "blocks")?;
+    let Some(largest) = report.blocks.first() else { return Ok(()) };
+    let frames = report.stacks.frames(largest.stack);
+    if frames.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n  Call stack of the largest, innermost frame first")?;
+    for frame in frames.iter().take(MAX_FRAMES) {
+        writeln!(out, "    {}", frame.label())?;
+    }
+    output::write_omitted(out, frames.len().saturating_sub(MAX_FRAMES), "frames")
+}
