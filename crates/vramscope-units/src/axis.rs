@@ -15,7 +15,7 @@ pub struct Tick {
 /// but two or more where the range has as many bytes: one label tells no scale.
 pub fn byte_ticks(lo: f64, hi: f64, most: usize) -> Vec<Tick> {
     let step = ((hi - lo) / most.max(1) as f64).max(1.0);
-    let mut step = 2f64.powf(step.log2().ceil());
+    let mut step = 2f64.powi(step.log2().ceil() as i32);
     while step > 1.0 && (hi / step).floor() - (lo / step).ceil() < 1.0 {
         step /= 2.0;
     }

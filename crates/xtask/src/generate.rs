@@ -3,7 +3,7 @@
 use crate::repo::Repo;
 use anyhow::{Context, Result};
 use clap::Args;
-use flate2::{Compression, write::GzEncoder};
+use flate2::{Compression, write::DeflateEncoder};
 use std::fs::File;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use std::time::Instant;
 use vramscope_testgen::Generator;
 
 /// The snapshot that the page's worker embeds.
-const WARM_UP: &str = "crates/vramscope-session/src/warm-up.pickle.gz";
+const WARM_UP: &str = "crates/vramscope-session/src/warm-up.pickle.deflate";
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -80,11 +80,11 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<()> {
 /// Writes the snapshot of the warm-up, which is committed.
 pub(crate) fn warm_up(repo: &Repo, blocks: u32) -> Result<()> {
     let bytes = vramscope_testgen::warm_up(blocks);
-    let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
-    gzip.write_all(&bytes)?;
-    let packed = gzip.finish()?;
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(&bytes)?;
+    let packed = encoder.finish()?;
     let path = repo.path(WARM_UP);
     std::fs::write(&path, &packed).with_context(|| format!("writing {}", path.display()))?;
-    println!("{WARM_UP}: {} bytes, {} gzipped", bytes.len(), packed.len());
+    println!("{WARM_UP}: {} bytes, {} packed", bytes.len(), packed.len());
     Ok(())
 }

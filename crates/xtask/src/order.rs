@@ -9,9 +9,9 @@ use std::path::Path;
 use wasmparser::{Parser, Payload};
 
 /// Length of a piece in bytes. Functions resemble each other by the pieces that they share.
-const PIECE: usize = 6;
+const PIECE: usize = 5;
 /// A piece of more functions tells nothing about any two of them.
-const MOST_OWNERS: usize = 100;
+const MOST_OWNERS: usize = 150;
 /// The next function is compared with this many bytes before it.
 const WINDOW: usize = 6000;
 
