@@ -109,6 +109,8 @@ pub(crate) enum Command {
         #[arg(value_enum)]
         command: Answer,
     },
+    /// Answer agents as an MCP server, on standard input and output
+    Mcp,
     /// Print a shell completion script
     Completions {
         /// Shell to complete for

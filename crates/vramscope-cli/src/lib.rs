@@ -9,6 +9,7 @@
 mod arguments;
 mod commands;
 pub mod input;
+mod mcp;
 mod memory;
 mod output;
 mod paths;
@@ -47,6 +48,8 @@ impl From<serde_json::Error> for Failure {
 
 /// Runs the program with these arguments, of which the first is its name. Returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let program = arguments.first().cloned().unwrap_or_default();
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -78,6 +81,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Export(a) => commands::export::run(&a),
         Command::Serve(a) => serve::run(&a),
         Command::Schema { command } => commands::schema::run(command),
+        Command::Mcp => mcp::run(&program),
         Command::Completions { shell } => commands::completions(shell),
     };
     match result {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// Tests that need the installed wheel.
-const OF_WHEEL: [&str; 2] = ["test_reader.py", "test_wheel.py"];
+const OF_WHEEL: [&str; 3] = ["test_mcp.py", "test_reader.py", "test_wheel.py"];
 
 /// The largest wheel, in bytes.
 const WHEEL_LIMIT: u64 = 15 << 20;

@@ -1,0 +1,154 @@
+//! The tools of the MCP server. Comments on fields become their descriptions.
+
+use super::Server;
+use rmcp::handler::server::wrapper::Parameters;
+use rmcp::model::CallToolResult;
+use rmcp::{tool, tool_router};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::ffi::OsString;
+
+/// Rows that an answer has unless the caller asks for others.
+const DEFAULT_ROWS: u32 = 8;
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Paths {
+    /// Snapshot files and folders of them, such as the ranks of one run.
+    paths: Vec<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct File {
+    /// The snapshot file.
+    path: String,
+    /// The device's ordinal; by default the device with the most events.
+    device: Option<u32>,
+    /// The most rows, 8 by default.
+    limit: Option<u32>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Id {
+    /// The `id` of a finding or of a call stack, a block (`device:address@alloc_event`), or a
+    /// search: `site:model.py:43`, `category:activation live@peak`, `step:3`, `>512MiB`.
+    id: String,
+    #[serde(flatten)]
+    file: File,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct WhatIf {
+    /// The snapshot file.
+    path: String,
+    /// Allocator settings to change, such as `expandable_segments:True`. Each is one scenario.
+    #[serde(default)]
+    change: Vec<String>,
+    /// The device's memory or name: `80GiB`, `H100`.
+    device_memory: Option<String>,
+    /// The factor of tokens, that is batch size times length: 0.5 is half of them.
+    tokens: Option<f64>,
+    /// The device for which to find the largest factor of tokens that fits: `80GiB`, `H100`.
+    fit: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Pair {
+    /// The snapshot or run before the change.
+    before: String,
+    /// The snapshot or run after it.
+    after: String,
+    /// The most rows, 8 by default.
+    limit: Option<u32>,
+}
+
+/// The words of a command line.
+fn words(words: &[&str]) -> Vec<OsString> {
+    words.iter().map(Into::into).collect()
+}
+
+/// The arguments of a command about a file. The file follows `--`, as its name may begin with `-`.
+fn of_file(command: &str, more: &[&str], file: &File) -> Vec<OsString> {
+    let limit = file.limit.unwrap_or(DEFAULT_ROWS).to_string();
+    let mut arguments = words(&[command, "--limit", &limit]);
+    if let Some(device) = file.device {
+        arguments.extend(words(&["--device", &device.to_string()]));
+    }
+    arguments.push("--format=json".into());
+    arguments.push("--".into());
+    arguments.extend(words(more));
+    arguments.push((&file.path).into());
+    arguments
+}
+
+#[tool_router(vis = "pub(super)")]
+impl Server {
+    #[tool(
+        description = "The verdict about snapshots: what is wrong, the main findings with their \
+                       numbers and what to do, the peak, and what could not be looked for. Takes \
+                       all ranks of a run at once."
+    )]
+    async fn diagnose(&self, Parameters(of): Parameters<Paths>) -> CallToolResult {
+        let mut arguments = words(&["diagnose", "--format=json", "--"]);
+        arguments.extend(of.paths.iter().map(Into::into));
+        self.answer(arguments).await
+    }
+
+    #[tool(
+        description = "What holds memory at the peak: call stacks with bytes, categories, frames, \
+                       and how much lower the next separate peak is."
+    )]
+    async fn peak(&self, Parameters(of): Parameters<File>) -> CallToolResult {
+        self.answer(of_file("peak", &[], &of)).await
+    }
+
+    #[tool(description = "The peak of each phase (forward, backward, optimizer) of each step by \
+                       category, and which phase limits.")]
+    async fn phases(&self, Parameters(of): Parameters<File>) -> CallToolResult {
+        self.answer(of_file("phases", &[], &of)).await
+    }
+
+    #[tool(
+        description = "What an id stands for, with its blocks and call stacks: a finding, a call \
+                       stack, a block, or any search."
+    )]
+    async fn show(&self, Parameters(of): Parameters<Id>) -> CallToolResult {
+        self.answer(of_file("show", &[&of.id], &of.file)).await
+    }
+
+    #[tool(
+        description = "Simulates the recording with other allocator settings, another device or \
+                       another batch: peaks, out-of-memory events, what fits. Use it to verify a \
+                       change before suggesting it. Without changes: the usual settings."
+    )]
+    async fn what_if(&self, Parameters(of): Parameters<WhatIf>) -> CallToolResult {
+        let mut arguments = words(&["what-if", "--format=json"]);
+        let mut option = |name: &str, value: &str| arguments.push(format!("{name}={value}").into());
+        of.change.iter().for_each(|change| option("--change", change));
+        for (name, value) in [("--device-memory", &of.device_memory), ("--fit", &of.fit)] {
+            if let Some(value) = value {
+                option(name, value);
+            }
+        }
+        if let Some(tokens) = of.tokens {
+            option("--tokens", &tokens.to_string());
+        }
+        arguments.extend(words(&["--", &of.path]));
+        self.answer(arguments).await
+    }
+
+    #[tool(description = "Compares two snapshots, or two runs of ranks: peaks, categories, call \
+                       stacks that came, went, grew and shrank, and the cause.")]
+    async fn diff(&self, Parameters(of): Parameters<Pair>) -> CallToolResult {
+        let limit = of.limit.unwrap_or(DEFAULT_ROWS).to_string();
+        self.answer(words(&[
+            "diff",
+            "--format=json",
+            "--limit",
+            &limit,
+            "--",
+            &of.before,
+            &of.after,
+        ]))
+        .await
+    }
+}

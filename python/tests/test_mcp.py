@@ -1,0 +1,128 @@
+"""The MCP server of the installed program, asked by the official client.
+
+``VRAMSCOPE`` names the console script that the wheel installed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pathlib
+import subprocess
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+DATA = pathlib.Path(__file__).parents[2] / "test_data"
+PROGRAM = os.environ.get("VRAMSCOPE", "vramscope")
+RECORDINGS = [
+    "recorded/oom_expandable.pickle.gz",
+    "recorded/gpt_leak.pickle.gz",
+    "recorded/t26/gpt_small.pickle.gz",
+    "truth/gpt_step.pickle.gz",
+    "what_if/varlen_tight_default.pickle.gz",
+]
+
+Ask = Callable[..., Awaitable[Any]]
+
+
+def told(*arguments: str) -> Any:
+    """The program's answer."""
+    answer = subprocess.run(
+        [PROGRAM, *arguments, "--format", "json"], capture_output=True, check=True
+    )
+    return json.loads(answer.stdout)
+
+
+def talk(conversation: Callable[[ClientSession, Ask], Awaitable[None]]) -> None:
+    """Starts the server, and lets an agent talk to it."""
+
+    async def run() -> None:
+        server = StdioServerParameters(command=PROGRAM, args=["mcp"])
+        async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
+            await session.initialize()
+
+            async def ask(tool: str, **arguments: object) -> Any:
+                answer = await session.call_tool(tool, arguments)
+                assert not answer.is_error, answer.content
+                [content] = answer.content
+                assert json.loads(content.text) == answer.structured_content
+                return answer.structured_content
+
+            await conversation(session, ask)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("recording", RECORDINGS)
+def test_a_transcript_has_the_numbers_of_the_program(recording: str) -> None:
+    path = str(DATA / recording)
+
+    async def conversation(_: ClientSession, ask: Ask) -> None:
+        diagnosis = await ask("diagnose", paths=[path])
+        assert diagnosis == told("diagnose", path)
+        for finding in diagnosis["findings"]:
+            shown = await ask("show", path=path, id=finding["id"], limit=3)
+            assert shown["finding"]["bytes"] == finding["bytes"]
+            assert len(shown["blocks"]) == min(3, shown["total"])
+        peak = await ask("peak", path=path, limit=5)
+        assert peak == told("peak", path, "--limit", "5")
+        for stack in peak["stacks"]:
+            shown = await ask("show", path=path, id=stack["id"])
+            assert shown["at_peak"]["bytes"] == stack["bytes"]
+        assert await ask("phases", path=path, limit=2) == told("phases", path, "--limit", "2")
+        change = "expandable_segments:True"
+        changed = await ask("what_if", path=path, change=[change])
+        assert changed == told("what-if", path, "--change", change)
+
+    talk(conversation)
+
+
+def test_runs_are_diagnosed_and_compared() -> None:
+    skewed, run = str(DATA / "findings/ranks_fsdp2_skew"), str(DATA / "recorded/ranks_fsdp")
+
+    async def conversation(_: ClientSession, ask: Ask) -> None:
+        diagnosis = await ask("diagnose", paths=[skewed])
+        assert diagnosis == told("diagnose", skewed)
+        assert diagnosis["findings"][0]["kind"] == "rank_skew"
+        diff = await ask("diff", before=run, after=skewed, limit=4)
+        assert diff == told("diff", run, skewed, "--limit", "4")
+
+    talk(conversation)
+
+
+def test_the_skill_has_commands_and_options_that_exist() -> None:
+    skill = pathlib.Path(__file__).parents[1] / "skills" / "vramscope" / "SKILL.md"
+    text = skill.read_text()
+    lines = [line for line in text.splitlines() if line.startswith("vramscope ")]
+    assert len(lines) >= 5
+    for line in lines:
+        command, *rest = line.split()[1:]
+        answer = subprocess.run([PROGRAM, command, "--help"], capture_output=True, check=True)
+        for word in rest:
+            if word.startswith("--"):
+                assert word.encode() in answer.stdout, line
+
+
+def test_tools_say_what_they_take_and_failures_say_why() -> None:
+    async def conversation(session: ClientSession, _: Ask) -> None:
+        tools = {tool.name: tool for tool in (await session.list_tools()).tools}
+        assert set(tools) == {"diagnose", "diff", "peak", "phases", "show", "what_if"}
+        for tool in tools.values():
+            fields = tool.input_schema["properties"].values()
+            assert tool.description and all(field["description"] for field in fields)
+        for path, why in [("absent.pickle", "cannot read the file"), (__file__, "")]:
+            answer = await session.call_tool("peak", {"path": path})
+            assert answer.is_error and why in answer.content[0].text and path in str(answer)
+        leak = str(DATA / "recorded/gpt_leak.pickle.gz")
+        answer = await session.call_tool("show", {"path": leak, "id": "nonsense"})
+        assert answer.is_error and "no block matches" in answer.content[0].text
+        everything = {"path": leak, "id": ">=0", "limit": 100000}
+        answer = await session.call_tool("show", everything)
+        assert answer.is_error and "Ask for fewer rows with limit" in answer.content[0].text
+
+    talk(conversation)
