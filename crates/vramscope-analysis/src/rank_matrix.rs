@@ -6,8 +6,6 @@
 
 use crate::findings::RankFacts;
 use crate::small_sort::SmallSort;
-use rustc_hash::FxHashMap;
-use std::cmp::Reverse;
 
 /// Ranks are alike if what they hold differs, on average, by at most one part in this many of what
 /// the larger one holds. Differences are added up over call sites.
@@ -110,352 +108,357 @@ pub struct RankOutlier {
     pub others: usize,
 }
 
-/// What one rank holds by row, and the rest.
-struct Vector {
-    bytes: Vec<u64>,
-    total: u64,
-}
-
 /// Compares ranks of one run, of which the first has the lowest rank.
 pub fn rank_matrix(ranks: &[&RankFacts]) -> RankMatrix {
     let (sites, omitted) = largest_sites(ranks);
-    let vectors = vectors(ranks, &sites);
-    let clusters = clusters(&vectors);
-    let order: Vec<usize> = clusters.iter().flatten().copied().collect();
-    let mut columns = Vec::with_capacity(order.len());
-    for (cluster, members) in clusters.iter().enumerate() {
-        columns.extend(members.iter().map(|&member| MatrixColumn {
-            rank: ranks[member].rank.unwrap_or_default(),
-            member,
-            peak: ranks[member].requested_peak,
-            cluster,
-            usual: 0,
-        }));
+    let held = Held::new(ranks, &sites);
+    let clusters = held.clusters();
+    let mut matrix = RankMatrix { omitted, ..RankMatrix::default() };
+    let order: Vec<usize> = clusters.concat();
+    for (row, site) in sites.into_iter().enumerate() {
+        let bytes = held.row(&order, row);
+        let median = median(&bytes);
+        let (mut max, mut deviation) = (0, 0);
+        for &bytes in &bytes {
+            max = bytes.max(max);
+            deviation = bytes.abs_diff(median).max(deviation);
+        }
+        matrix.rows.push(MatrixRow { site: site.to_owned(), bytes, median, max, deviation });
     }
-    let row = |(index, site): (usize, String)| {
-        let bytes: Vec<u64> = order.iter().map(|&member| vectors[member].bytes[index]).collect();
-        let median = middle(bytes.clone());
-        let deviation = bytes.iter().map(|bytes| bytes.abs_diff(median)).max();
-        MatrixRow {
-            max: bytes.iter().copied().max().unwrap_or(0),
-            median,
-            deviation: deviation.unwrap_or(0),
-            site,
-            bytes,
+    for (cluster, members) in clusters.into_iter().enumerate() {
+        let first = matrix.columns.len();
+        let medians = held.medians(&members);
+        let mut of_cluster = RankCluster { first, ranks: Vec::with_capacity(members.len()) };
+        for &member in &members {
+            let rank = ranks[member].rank.unwrap_or_default();
+            of_cluster.ranks.push(rank);
+            let usual = match members.len() {
+                1 => held.nearest(&order, member, held.of(member)),
+                _ => held.nearest(&members, member, &medians),
+            };
+            matrix.columns.push(MatrixColumn {
+                rank,
+                member,
+                peak: ranks[member].requested_peak,
+                cluster,
+                usual: if members.len() == 1 { usual } else { first + usual },
+            });
         }
-    };
-    let mut matrix = RankMatrix {
-        rows: sites.into_iter().enumerate().map(row).collect(),
-        omitted,
-        columns,
-        clusters: Vec::new(),
-        outliers: Vec::new(),
-    };
-    let mut first = 0;
-    for members in &clusters {
-        let of: Vec<&Vector> =
-            order[first..first + members.len()].iter().map(|&i| &vectors[i]).collect();
-        let usual = usual_columns(&of);
-        for (column, usual) in matrix.columns[first..].iter_mut().zip(usual) {
-            column.usual = first + usual;
-        }
-        if members.len() == 1 {
-            matrix.columns[first].usual = most_alike(&vectors, &order, first);
-        }
-        let ranks = members.iter().map(|&member| ranks[member].rank.unwrap_or_default()).collect();
-        matrix.clusters.push(RankCluster { first, ranks });
-        outliers(&of, first, &mut matrix.outliers);
-        first += members.len();
+        matrix.clusters.push(of_cluster);
+        held.outliers(&members, &medians, first, &mut matrix.outliers);
     }
     matrix
 }
 
 /// The call sites with the most bytes on any rank, and the number of the others.
-fn largest_sites(ranks: &[&RankFacts]) -> (Vec<String>, usize) {
-    let mut most: FxHashMap<&str, u64> = FxHashMap::default();
-    for (site, bytes) in ranks.iter().flat_map(|rank| &rank.by_site) {
-        let known = most.entry(site).or_default();
-        *known = (*known).max(*bytes);
+fn largest_sites<'a>(ranks: &[&'a RankFacts]) -> (Vec<&'a str>, usize) {
+    let mut all: Vec<(&str, u64)> = Vec::new();
+    for rank in ranks {
+        for (site, bytes) in &rank.by_site {
+            all.push((site, *bytes));
+        }
     }
-    let mut sites: Vec<(Reverse<u64>, &str)> =
-        most.into_iter().map(|(site, bytes)| (Reverse(bytes), site)).collect();
-    sites.sort_small();
-    let omitted = sites.len().saturating_sub(MAX_SITES);
-    sites.truncate(MAX_SITES);
-    (sites.into_iter().map(|(_, site)| site.to_owned()).collect(), omitted)
+    all.sort_small_by(|a, b| a.0.cmp(b.0).then(b.1.cmp(&a.1)));
+    all.dedup_by_key(|site| site.0);
+    all.sort_small_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let omitted = all.len().saturating_sub(MAX_SITES);
+    all.truncate(MAX_SITES);
+    (all.iter().map(|site| site.0).collect(), omitted)
 }
 
-fn vectors(ranks: &[&RankFacts], sites: &[String]) -> Vec<Vector> {
-    let index: FxHashMap<&str, usize> =
-        sites.iter().enumerate().map(|(at, site)| (site.as_str(), at)).collect();
-    let vector = |rank: &&RankFacts| {
-        let mut bytes = vec![0; sites.len() + 1];
-        let mut rest = rank.requested_peak;
-        for (site, held) in &rank.by_site {
-            if let Some(&at) = index.get(site.as_str()) {
-                bytes[at] = *held;
-                rest = rest.saturating_sub(*held);
-            }
-        }
-        bytes[sites.len()] = rest;
-        Vector { bytes, total: rank.requested_peak }
-    };
-    ranks.iter().map(vector).collect()
+/// What each rank holds at the call sites, and what it holds beside them.
+struct Held {
+    /// The call sites, and the rest.
+    width: usize,
+    /// Bytes rank by rank.
+    bytes: Vec<u64>,
+    /// The peak of each rank.
+    totals: Vec<u64>,
 }
 
-impl Vector {
-    /// The most by which another vector may differ.
-    fn limit(&self, other: &Self) -> u64 {
-        self.total.max(other.total) / ALIKE_PARTS
-    }
-
-    /// The sum of the differences; `None` above the limit.
-    fn difference(&self, other: &Self, limit: u64) -> Option<u64> {
-        let mut sum = 0u64;
-        for (a, b) in self.bytes.iter().zip(&other.bytes) {
-            sum = sum.saturating_add(a.abs_diff(*b));
-            if sum > limit {
-                return None;
-            }
-        }
-        Some(sum)
-    }
-
-    /// The sum of the differences as a share of what the larger one holds.
-    fn share(&self, other: &Self) -> f64 {
-        let difference = self.difference(other, u64::MAX).unwrap_or(u64::MAX);
-        difference as f64 / (self.total.max(other.total) as f64).max(1.0)
-    }
-
-    /// The sum of the differences, and that without the largest ones.
-    fn exceptions(&self, other: &Self) -> (u64, u64) {
-        let each = self.bytes.iter().zip(&other.bytes).map(|(a, b)| a.abs_diff(*b));
-        let mut largest = [0; EXCEPTION_SITES];
-        let (mut whole, mut rest) = (0u64, 0u64);
-        for mut difference in each {
-            whole = whole.saturating_add(difference);
-            // The list stays sorted, and what leaves it is added.
-            for known in &mut largest {
-                if difference > *known {
-                    std::mem::swap(known, &mut difference);
+impl Held {
+    fn new(ranks: &[&RankFacts], sites: &[&str]) -> Self {
+        let mut by_name: Vec<(&str, usize)> = sites.iter().copied().zip(0..).collect();
+        by_name.sort_small_by(|a, b| a.0.cmp(b.0));
+        let width = sites.len() + 1;
+        let mut bytes = vec![0; ranks.len() * width];
+        let mut totals = Vec::with_capacity(ranks.len());
+        for (rank, own) in ranks.iter().zip(bytes.chunks_exact_mut(width)) {
+            let mut rest = rank.requested_peak;
+            for (site, held) in &rank.by_site {
+                if let Ok(at) = by_name.binary_search_by(|known| known.0.cmp(site)) {
+                    own[by_name[at].1] = *held;
+                    rest = rest.saturating_sub(*held);
                 }
             }
-            rest = rest.saturating_add(difference);
+            own[sites.len()] = rest;
+            totals.push(rank.requested_peak);
         }
-        (whole, rest)
+        Self { width, bytes, totals }
     }
 
-    /// The medians of several ranks.
-    fn medians(of: &[&Self]) -> Self {
-        let rows = of.first().map_or(0, |vector| vector.bytes.len());
-        let median = |row: usize| middle(of.iter().map(|vector| vector.bytes[row]).collect());
-        Self {
-            bytes: (0..rows).map(median).collect(),
-            total: middle(of.iter().map(|vector| vector.total).collect()),
-        }
+    /// What a rank holds.
+    fn of(&self, member: usize) -> &[u64] {
+        &self.bytes[member * self.width..][..self.width]
     }
-}
 
-/// Groups like ranks, by index: average linkage, as long as groups differ by less than the limit on
-/// average. Then a small group whose ranks differ from a larger one at a few call sites only joins
-/// that one.
-fn clusters(vectors: &[Vector]) -> Vec<Vec<usize>> {
-    let mut groups = linked(vectors, nearly_equal(vectors));
-    groups.sort_small_by_key(|group| Reverse(group.len()));
-    let mut kept: Vec<(Vector, usize, Vec<usize>)> = Vec::new();
-    for group in groups {
-        let own = &vectors[group[0]];
-        let hosts = kept.iter().enumerate().filter_map(|(at, (medians, size, _))| {
-            // One in eight, at least one: as many exceptions as the ranks of a finding may be.
-            let is_few = *size > 1 && group.len() <= (size / 8).max(1);
-            let (whole, rest) = is_few.then(|| medians.exceptions(own))?;
-            let is_exception =
-                rest <= medians.limit(own) && rest.saturating_mul(EXCEPTION_PARTS) <= whole;
-            is_exception.then_some((rest, at))
-        });
-        match hosts.min() {
-            Some((_, at)) => kept[at].2.extend(group),
-            None => {
-                let of: Vec<&Vector> = group.iter().map(|&member| &vectors[member]).collect();
-                kept.push((Vector::medians(&of), group.len(), group));
+    /// What ranks hold at one call site.
+    #[inline(never)]
+    fn row(&self, members: &[usize], row: usize) -> Vec<u64> {
+        let mut bytes = Vec::with_capacity(members.len());
+        for member in members {
+            bytes.push(self.bytes[member * self.width + row]);
+        }
+        bytes
+    }
+
+    fn medians(&self, members: &[usize]) -> Vec<u64> {
+        let mut medians = Vec::with_capacity(self.width);
+        for row in 0..self.width {
+            medians.push(middle(self.row(members, row)));
+        }
+        medians
+    }
+
+    /// By how much two ranks differ, as a share of the higher peak.
+    fn share(&self, a: usize, b: usize) -> f64 {
+        let whole = self.totals[a].max(self.totals[b]).max(1);
+        difference(self.of(a), self.of(b), u64::MAX) as f64 / whole as f64
+    }
+
+    /// Groups like ranks: average linkage, as long as groups differ by less than the limit on
+    /// average. Then a small group whose ranks differ from a larger one at a few call sites only
+    /// joins that one.
+    fn clusters(&self) -> Vec<Vec<usize>> {
+        let mut groups = self.linked(self.nearly_equal());
+        groups.sort_small_by(|a, b| b.len().cmp(&a.len()));
+        let mut kept: Vec<(Vec<u64>, usize, Vec<usize>)> = Vec::new();
+        for group in groups {
+            let mut best = (u64::MAX, None);
+            for (at, (medians, size, _)) in kept.iter().enumerate() {
+                // One in eight, at least one: as many exceptions as the ranks of a finding may be.
+                if *size < 2 || group.len() > (size / 8).max(1) {
+                    continue;
+                }
+                let (whole, rest) = exceptions(medians, self.of(group[0]));
+                let limit = self.totals[group[0]].max(total(medians)) / ALIKE_PARTS;
+                let is_exception = rest <= limit && rest.saturating_mul(EXCEPTION_PARTS) <= whole;
+                if is_exception && rest < best.0 {
+                    best = (rest, Some(at));
+                }
+            }
+            match best.1 {
+                Some(at) => kept[at].2.extend(group),
+                None => kept.push((self.medians(&group), group.len(), group)),
             }
         }
+        let mut clusters: Vec<Vec<usize>> = Vec::with_capacity(kept.len());
+        for (_, _, mut cluster) in kept {
+            cluster.sort_small_by(usize::cmp);
+            clusters.push(cluster);
+        }
+        clusters.sort_small_by(|a, b| a[0].cmp(&b[0]));
+        clusters
     }
-    let mut clusters: Vec<Vec<usize>> = kept.into_iter().map(|kept| kept.2).collect();
-    for cluster in &mut clusters {
-        cluster.sort_small();
-    }
-    clusters.sort_small();
-    clusters
-}
 
-/// Groups of ranks of which each differs from its group's first rank by so little that the groups
-/// are few. Without it, a run of many ranks would have too many pairs.
-fn nearly_equal(vectors: &[Vector]) -> Vec<Vec<usize>> {
-    let mut parts = 128 * ALIKE_PARTS;
-    loop {
-        let mut groups: Vec<Vec<usize>> = Vec::new();
-        for (member, vector) in vectors.iter().enumerate() {
-            let is_equal = |group: &&mut Vec<usize>| {
-                let first = &vectors[group[0]];
-                let limit = first.total.max(vector.total) / parts;
-                first.difference(vector, limit).is_some()
-            };
-            match groups.iter_mut().find(is_equal) {
-                Some(group) => group.push(member),
-                None => groups.push(vec![member]),
+    /// Groups of ranks of which each differs from its group's first rank by so little that the
+    /// groups are few. Without it, a run of many ranks would have too many pairs.
+    fn nearly_equal(&self) -> Vec<Vec<usize>> {
+        let mut parts = 128 * ALIKE_PARTS;
+        loop {
+            let mut groups: Vec<Vec<usize>> = Vec::new();
+            'ranks: for member in 0..self.totals.len() {
+                for group in &mut groups {
+                    let limit = self.totals[group[0]].max(self.totals[member]) / parts;
+                    if difference(self.of(group[0]), self.of(member), limit) <= limit {
+                        group.push(member);
+                        continue 'ranks;
+                    }
+                }
+                groups.push(vec![member]);
             }
+            if groups.len() <= MAX_LINKED || parts <= ALIKE_PARTS {
+                return groups;
+            }
+            parts /= 2;
         }
-        if groups.len() <= MAX_LINKED || parts <= ALIKE_PARTS {
-            return groups;
-        }
-        parts /= 2;
     }
-}
 
-/// Joins the two groups that differ least on average, until none differ by less than the limit.
-fn linked(vectors: &[Vector], mut groups: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
-    let count = groups.len();
-    let first = |group: &Vec<usize>| group.first().map(|&member| &vectors[member]);
-    let firsts: Vec<&Vector> = groups.iter().filter_map(first).collect();
-    let mut apart: Vec<f64> = vec![0.0; count * count];
-    for a in 0..count {
-        for b in 0..a {
-            let apart_by = firsts[a].share(firsts[b]);
-            (apart[a * count + b], apart[b * count + a]) = (apart_by, apart_by);
-        }
-    }
-    // The nearest group of each with a higher index.
-    let nearest_of = |apart: &[f64], groups: &[Vec<usize>], a: usize| {
-        let mut nearest = (f64::INFINITY, a);
-        for b in a + 1..count {
-            if !groups[b].is_empty() && apart[a * count + b] < nearest.0 {
-                nearest = (apart[a * count + b], b);
-            }
-        }
-        nearest
-    };
-    let mut nearest: Vec<(f64, usize)> =
-        (0..count).map(|a| nearest_of(&apart, &groups, a)).collect();
-    loop {
-        let mut best = (1.0 / ALIKE_PARTS as f64, None);
+    /// Joins the two groups that differ least on average, until none differ by less than the limit.
+    fn linked(&self, mut groups: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
+        let count = groups.len();
+        let mut apart: Vec<f64> = vec![0.0; count * count];
         for a in 0..count {
-            if !groups[a].is_empty() && nearest[a].0 <= best.0 && nearest[a].1 > a {
+            for b in 0..a {
+                let share = self.share(groups[a][0], groups[b][0]);
+                (apart[a * count + b], apart[b * count + a]) = (share, share);
+            }
+        }
+        let mut nearest: Vec<(f64, usize)> = Vec::with_capacity(count);
+        for a in 0..count {
+            nearest.push(nearest_after(&apart, &groups, a));
+        }
+        loop {
+            let mut best = (1.0 / ALIKE_PARTS as f64, usize::MAX);
+            for a in 0..count {
                 // Of equals the first pair.
-                if best.1.is_none() || nearest[a].0 < best.0 {
-                    best = (nearest[a].0, Some((a, nearest[a].1)));
+                let is_least = nearest[a].0 < best.0 || best.1 == usize::MAX;
+                if !groups[a].is_empty() && nearest[a].0 <= best.0 && is_least {
+                    best = (nearest[a].0, a);
+                }
+            }
+            let a = best.1;
+            if a == usize::MAX {
+                break;
+            }
+            let b = nearest[a].1;
+            let (in_a, in_b) = (groups[a].len() as f64, groups[b].len() as f64);
+            let joined = std::mem::take(&mut groups[b]);
+            groups[a].extend(joined);
+            for other in 0..count {
+                let mean = (apart[a * count + other] * in_a + apart[b * count + other] * in_b)
+                    / (in_a + in_b);
+                (apart[a * count + other], apart[other * count + a]) = (mean, mean);
+            }
+            for other in 0..count {
+                if other == a || nearest[other].1 == a || nearest[other].1 == b {
+                    nearest[other] = nearest_after(&apart, &groups, other);
+                } else if other < a && apart[other * count + a] < nearest[other].0 {
+                    nearest[other] = (apart[other * count + a], a);
                 }
             }
         }
-        let Some((a, b)) = best.1 else { break };
-        let (in_a, in_b) = (groups[a].len() as f64, groups[b].len() as f64);
-        let joined = std::mem::take(&mut groups[b]);
-        groups[a].extend(joined);
-        for other in 0..count {
-            let mean =
-                (apart[a * count + other] * in_a + apart[b * count + other] * in_b) / (in_a + in_b);
-            (apart[a * count + other], apart[other * count + a]) = (mean, mean);
-        }
-        for other in 0..count {
-            let is_changed = other == a || nearest[other].1 == a || nearest[other].1 == b;
-            if groups[other].is_empty() {
+        groups.retain(|group| !group.is_empty());
+        groups
+    }
+
+    /// The place of the rank, but `except`, that differs least.
+    fn nearest(&self, among: &[usize], except: usize, from: &[u64]) -> usize {
+        let mut best = (u64::MAX, 0);
+        for (at, &member) in among.iter().enumerate() {
+            if member == except {
                 continue;
             }
-            if is_changed {
-                nearest[other] = nearest_of(&apart, &groups, other);
-            } else if other < a && apart[other * count + a] < nearest[other].0 {
-                nearest[other] = (apart[other * count + a], a);
+            let apart = difference(self.of(member), from, best.0);
+            if apart < best.0 {
+                best = (apart, at);
             }
         }
+        best.1
     }
-    groups.retain(|group| !group.is_empty());
-    for group in &mut groups {
-        group.sort_small();
-    }
-    groups
-}
 
-/// For each rank of a cluster, the rank that is nearest to the medians, by index.
-fn usual_columns(of: &[&Vector]) -> Vec<usize> {
-    let medians = Vector::medians(of);
-    let mut nearest: Vec<(u64, usize)> = of
-        .iter()
-        .enumerate()
-        .map(|(at, vector)| (vector.difference(&medians, u64::MAX).unwrap_or(u64::MAX), at))
-        .collect();
-    nearest.sort_small();
-    let other = |at: usize| {
-        let found = nearest.iter().find(|&&(_, other)| other != at);
-        found.map_or(at, |found| found.1)
-    };
-    (0..of.len()).map(other).collect()
-}
-
-/// The column of the rank that differs least from that of a column.
-fn most_alike(vectors: &[Vector], order: &[usize], column: usize) -> usize {
-    let own = &vectors[order[column]];
-    let mut best = (u64::MAX, column);
-    for (at, &member) in order.iter().enumerate().filter(|&(at, _)| at != column) {
-        let limit = best.0.saturating_sub(1);
-        if let Some(difference) = vectors[member].difference(own, limit) {
-            best = (difference, at);
+    /// Adds the outliers of a cluster that begins at column `first`.
+    fn outliers(
+        &self,
+        members: &[usize],
+        medians: &[u64],
+        first: usize,
+        found: &mut Vec<RankOutlier>,
+    ) {
+        if members.len() < MIN_RANKS {
+            return;
         }
-    }
-    best.1
-}
-
-/// Adds the outliers of a cluster that begins at column `first`.
-fn outliers(of: &[&Vector], first: usize, found: &mut Vec<RankOutlier>) {
-    if of.len() < MIN_RANKS {
-        return;
-    }
-    let medians = Vector::medians(of);
-    let least = MIN_EXCESS_BYTES.max(medians.total / MIN_EXCESS_PARTS);
-    let few = (of.len() / 8).max(1);
-    // The rows in which few ranks are far from the median, and those ranks.
-    let mut far: Vec<Vec<usize>> = vec![Vec::new(); of.len()];
-    // The last row is the rest.
-    for row in 0..medians.bytes.len().saturating_sub(1) {
-        let median = medians.bytes[row];
-        let usual = middle(of.iter().map(|vector| vector.bytes[row].abs_diff(median)).collect());
-        let limit = usual.saturating_mul(USUAL_DIFFERENCES).max(median / 2).max(MIN_SITE_BYTES);
-        let is_far = |&at: &usize| of[at].bytes[row].abs_diff(median) > limit;
-        let ranks: Vec<usize> = (0..of.len()).filter(is_far).collect();
-        if ranks.len() <= few {
-            for at in ranks {
-                far[at].push(row);
+        let least = MIN_EXCESS_BYTES.max(total(medians) / MIN_EXCESS_PARTS);
+        let few = (members.len() / 8).max(1);
+        // For each rank the rows in which it is far from the median, and few others are.
+        let mut far: Vec<Vec<usize>> = vec![Vec::new(); members.len()];
+        // The last row is the rest.
+        for (row, &usual_bytes) in medians.iter().enumerate().take(self.width - 1) {
+            let mut apart = self.row(members, row);
+            for bytes in &mut apart {
+                *bytes = bytes.abs_diff(usual_bytes);
+            }
+            let usual = median(&apart).saturating_mul(USUAL_DIFFERENCES);
+            let limit = usual.max(usual_bytes / 2).max(MIN_SITE_BYTES);
+            if apart.iter().filter(|&&apart| apart > limit).count() > few {
+                continue;
+            }
+            for (rows, &apart) in far.iter_mut().zip(&apart) {
+                if apart > limit {
+                    rows.push(row);
+                }
             }
         }
-    }
-    for (at, mut rows) in far.into_iter().enumerate() {
-        let (own, usual) = (&of[at].bytes, &medians.bytes);
-        // More and less are told apart: what a rank holds more is the news.
-        let sum = |more: bool| -> u64 {
-            let part = |&row: &usize| {
-                let (own, usual) = (own[row], usual[row]);
-                if more { own.saturating_sub(usual) } else { usual.saturating_sub(own) }
+        for (at, mut rows) in far.into_iter().enumerate() {
+            let own = self.of(members[at]);
+            // More and less are told apart: what a rank holds more is the news.
+            let (mut more, mut less) = (0u64, 0u64);
+            for &row in &rows {
+                more = more.saturating_add(own[row].saturating_sub(medians[row]));
+                less = less.saturating_add(medians[row].saturating_sub(own[row]));
+            }
+            let is_more = more >= least;
+            if !is_more && less < least {
+                continue;
+            }
+            rows.retain(|&row| (own[row] > medians[row]) == is_more);
+            let apart = |row: usize| own[row].abs_diff(medians[row]);
+            rows.sort_small_by(|&a, &b| apart(b).cmp(&apart(a)));
+            let held = |member: usize| {
+                let own = self.of(member);
+                rows.iter().fold(0u64, |sum, &row| sum.saturating_add(own[row]))
             };
-            rows.iter().map(part).fold(0, u64::saturating_add)
-        };
-        let is_more = sum(true) >= least;
-        if !is_more && sum(false) < least {
-            continue;
+            let mut others = Vec::with_capacity(members.len());
+            for (other, &member) in members.iter().enumerate() {
+                if other != at {
+                    others.push(held(member));
+                }
+            }
+            found.push(RankOutlier {
+                column: first + at,
+                bytes: held(members[at]),
+                others: others.len(),
+                usual: middle(others),
+                rows,
+            });
         }
-        rows.retain(|&row| (own[row] > usual[row]) == is_more);
-        rows.sort_small_by_key(|&row| Reverse(own[row].abs_diff(usual[row])));
-        let held = |vector: &Vector| {
-            rows.iter().map(|&row| vector.bytes[row]).fold(0, u64::saturating_add)
-        };
-        let others = of.iter().enumerate().filter(|&(other, _)| other != at);
-        let others: Vec<u64> = others.map(|(_, vector)| held(vector)).collect();
-        found.push(RankOutlier {
-            column: first + at,
-            bytes: held(of[at]),
-            others: others.len(),
-            usual: middle(others),
-            rows,
-        });
     }
+}
+
+/// The nearest of the groups after one.
+fn nearest_after(apart: &[f64], groups: &[Vec<usize>], a: usize) -> (f64, usize) {
+    let mut nearest = (f64::INFINITY, a);
+    for b in a + 1..groups.len() {
+        if !groups[b].is_empty() && apart[a * groups.len() + b] < nearest.0 {
+            nearest = (apart[a * groups.len() + b], b);
+        }
+    }
+    nearest
+}
+
+/// The sum of the differences; some number above the limit if it is above.
+#[inline(never)]
+fn difference(a: &[u64], b: &[u64], limit: u64) -> u64 {
+    let mut sum = 0u64;
+    for (a, b) in a.iter().zip(b) {
+        sum = sum.saturating_add(a.abs_diff(*b));
+        if sum > limit {
+            break;
+        }
+    }
+    sum
+}
+
+/// The sum of the differences, and that without the largest ones.
+fn exceptions(a: &[u64], b: &[u64]) -> (u64, u64) {
+    let mut largest = [0; EXCEPTION_SITES];
+    let (mut whole, mut rest) = (0u64, 0u64);
+    for (a, b) in a.iter().zip(b) {
+        let mut difference = a.abs_diff(*b);
+        whole = whole.saturating_add(difference);
+        // The list stays sorted, and what leaves it is added.
+        for known in &mut largest {
+            if difference > *known {
+                std::mem::swap(known, &mut difference);
+            }
+        }
+        rest = rest.saturating_add(difference);
+    }
+    (whole, rest)
+}
+
+fn total(bytes: &[u64]) -> u64 {
+    bytes.iter().fold(0, |sum, &bytes| sum.saturating_add(bytes))
 }
 
 /// The median; of an even number of values the upper one of the two in the middle. 0 without
@@ -464,6 +467,7 @@ pub fn median(values: &[u64]) -> u64 {
     middle(values.to_vec())
 }
 
+#[inline(never)]
 fn middle(mut values: Vec<u64>) -> u64 {
     values.sort_unstable();
     values.get(values.len() / 2).copied().unwrap_or(0)

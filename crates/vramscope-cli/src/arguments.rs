@@ -88,7 +88,7 @@ pub(crate) enum Command {
     Diagnose(Findings),
     /// List findings: OOMs, growth, held memory, unneeded reserved memory, ranks that hold more
     Anomalies(Findings),
-    /// Compare the ranks of a run: bytes of each call site on each rank, clusters of like ranks
+    /// Compare the ranks of a run: bytes by call site and rank, clusters of like ranks
     Matrix(Matrix),
     /// Predict what other settings, another device or another batch would reserve
     WhatIf(WhatIf),
@@ -175,13 +175,12 @@ pub(crate) struct Findings {
     pub(crate) max_memory: Option<u64>,
 }
 
-/// Files of a run, and how many call sites to show.
 #[derive(Args)]
 pub(crate) struct Matrix {
     #[command(flatten)]
     pub(crate) files: Files,
-    /// Show only the N call sites with the most bytes on any rank (default: 20 in text, in JSON the
-    /// 128 that are compared)
+    /// Show only the N call sites with the most bytes on any rank (default: 20 in text, 128 in
+    /// JSON)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 }

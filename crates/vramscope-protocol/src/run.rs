@@ -29,6 +29,13 @@ pub enum RunRequest {
         /// The query.
         query: views::CompareQuery,
     },
+    /// A query about the matrix of ranks. The answer is `Matrix`.
+    Matrix {
+        /// The id, returned in the response.
+        id: u32,
+        /// The query.
+        query: views::MatrixQuery,
+    },
 }
 
 /// A file before it is read.
@@ -77,6 +84,13 @@ pub enum RunResponse {
         id: u32,
         /// The answer.
         answer: views::CompareAnswer,
+    },
+    /// The matrix of ranks, or a cell of it.
+    Matrix {
+        /// The request's id.
+        id: u32,
+        /// The answer.
+        answer: views::MatrixAnswer,
     },
 }
 

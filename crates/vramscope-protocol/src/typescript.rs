@@ -27,6 +27,7 @@ fn declarations() -> String {
         ("ROW_UNITS", ROW_UNITS),
         ("SIMULATED_HEIGHT", SIMULATED_HEIGHT),
         ("COUNTER_HEIGHT", COUNTER_HEIGHT),
+        ("PINNED_HEIGHT", PINNED_HEIGHT),
     ] {
         writeln!(out, "export const {name} = {value};").expect("writing to a string");
     }
@@ -106,6 +107,13 @@ fn declarations() -> String {
         ExportFormat,
         Looked,
         Answer,
+        MatrixQuery,
+        MatrixAnswer,
+        Matrix,
+        MatrixRow,
+        MatrixColumn,
+        MatrixCluster,
+        MatrixCell,
         RankCard,
         StackFact,
         BandRow,
@@ -136,6 +144,7 @@ fn declarations() -> String {
         LegendEntry,
         Ramp,
         CounterLine,
+        PinnedLine,
         Limit,
         FailedRequest,
         StateAt,

@@ -10,7 +10,9 @@ mod groups;
 mod layers;
 mod legend;
 mod map;
+mod matrix;
 mod minimap;
+mod pinned;
 mod plots;
 mod ranks;
 mod spec;
@@ -27,7 +29,9 @@ pub use groups::*;
 pub use layers::*;
 pub use legend::*;
 pub use map::*;
+pub use matrix::*;
 pub use minimap::*;
+pub use pinned::*;
 pub use plots::*;
 pub use ranks::*;
 pub use spec::{QueryClass, QuerySpec};
@@ -128,6 +132,29 @@ pub enum Query {
         /// The event after which [`CounterLine::at`] holds.
         #[cfg_attr(test, ts(type = "number"))]
         event: i64,
+    },
+    /// Where the edges of columns are in time, in steps and in events, for the curves of other
+    /// ranks. The page passes the answer on as it is. It begins with the edges of the
+    /// stretch in slots and the number of its columns.
+    Moments {
+        /// The axis.
+        axis: AxisKind,
+        /// Left edge in slots.
+        x0: f64,
+        /// Right edge in slots.
+        x1: f64,
+        /// The number of columns.
+        columns: u32,
+        /// The event of the time cursor, -1 before the window; null without a cursor.
+        #[cfg_attr(test, ts(type = "number | null"))]
+        event: Option<i64>,
+    },
+    /// Requested bytes at the moments of another rank.
+    PinnedLine {
+        /// The other rank's answer to `Moments`.
+        moments: Vec<f64>,
+        /// Bytes at the full height.
+        top: f64,
     },
     /// What PyTorch could have on the device, and the allocations that failed.
     Limit {

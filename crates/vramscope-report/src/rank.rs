@@ -174,13 +174,20 @@ impl RankSummary {
 
 /// The bytes of the largest call sites, each of all its call stacks.
 fn by_site(entry: &SnapshotEntry, shares: &[Share]) -> Vec<(String, u64)> {
-    let mut sums: FxHashMap<String, u64> = FxHashMap::default();
+    let mut sites: Vec<(String, u64)> = Vec::with_capacity(shares.len());
     for share in shares {
-        let sum = sums.entry(row_site(entry, share.stack, share.no_stack)).or_default();
-        *sum = sum.saturating_add(share.weight as u64);
+        sites.push((row_site(entry, share.stack, share.no_stack), share.weight as u64));
     }
-    let mut sites: Vec<(String, u64)> = sums.into_iter().filter(|site| site.1 > 0).collect();
-    sites.sort_small_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    sites.sort_small_by(|a, b| a.0.cmp(&b.0));
+    sites.dedup_by(|next, sum| {
+        let is_same = next.0 == sum.0;
+        if is_same {
+            sum.1 = sum.1.saturating_add(next.1);
+        }
+        is_same
+    });
+    sites.retain(|site| site.1 > 0);
+    sites.sort_small_by(|a, b| b.1.cmp(&a.1));
     sites.truncate(MAX_SITES);
     sites
 }

@@ -41,6 +41,9 @@ impl Coordinator {
                 let answer = Compared::answer(&mut self.compared, query);
                 RunResponse::Compared { id: *id, answer }
             }
+            RunRequest::Matrix { id, query } => {
+                RunResponse::Matrix { id: *id, answer: self.ranks.matrix(query) }
+            }
         }
     }
 }

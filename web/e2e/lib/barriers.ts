@@ -18,8 +18,11 @@ export async function expectNoBarrier(
   theme: Theme,
   what: string,
   which: "any" | "serious" = "serious",
+  /** A selector within the viewer; all of the page without one. */
+  within: string | null = null,
 ) {
   const axe = new AxeBuilder({ page }).options({ resultTypes: ["violations"] });
+  if (within !== null) axe.include({ fromShadowDom: ["vramscope-viewer", within] });
   if (theme === "dark") axe.withRules(["color-contrast", "link-in-text-block"]);
   const { violations } = await axe.analyze();
   const grave = violations.filter(

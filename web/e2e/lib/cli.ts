@@ -124,6 +124,15 @@ interface Reports {
     } | null;
     scenarios: ScenarioRecord[];
   };
+  matrix: {
+    runs: {
+      text: string[];
+      clusters: { ranks: number[]; text: string }[];
+      columns: { rank: number; path: string; usual_rank: number; peak_bytes: number }[];
+      rows: { site: string; median: number; max: number; bytes: number[] }[];
+      outliers: { rank: number; text: string }[];
+    }[];
+  };
   blocks: { total: number; blocks: BlockRow[] };
   anomalies: { anomalies: AnomalyRow[]; blind_spots: { kind: string; text: string }[] };
   info: {

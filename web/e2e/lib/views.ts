@@ -15,6 +15,7 @@ export type Tab =
   | "Segments"
   | "Flame"
   | "Map"
+  | "Matrix"
   | "Steps"
   | "A to B"
   | "Anomalies"

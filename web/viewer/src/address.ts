@@ -7,7 +7,11 @@ import { AS_RECORDED, scenarioOf, scenarioText } from "./scenario-state.js";
 import type { Uses } from "./stores.js";
 import { DEFAULT_COLOR, DEFAULT_GROUP, GIB } from "./view-selection.js";
 import {
+  cellOf,
+  cellText,
   markersOf,
+  pinsOf,
+  pinsText,
   rangeOf,
   rangeText,
   rulersOf,
@@ -73,6 +77,7 @@ export class Address {
       ...(focus && { path: focus.file.path }),
       ...(focus?.part && { part: focus.part }),
       ...(a && { a: a.path, ...(a.part !== 0 && { aPart: a.part }) }),
+      ...this.#ranks(),
       ...(trace && { device: trace.target.device, axis: trace.axis.kind }),
       ...(range && { x0: range.x0, x1: range.x1 }),
       ...(sel !== undefined && { sel }),
@@ -83,6 +88,15 @@ export class Address {
   #ends(): ViewState {
     const { a, b } = this.#owners.viewSelection.ends.value;
     return { ...(a !== null && { from: a }), ...(b !== null && { to: b }) };
+  }
+
+  /** Pinned ranks, and the cell in the matrix. */
+  #ranks(): ViewState {
+    const { pins, cell } = this.#owners.viewSelection;
+    return {
+      ...(pins.value.length > 0 && { pins: pinsText(pins.value) }),
+      ...(cell.value && { cell: cellText(cell.value) }),
+    };
   }
 
   /** The look of the plots, where it is not the usual one. */
@@ -102,6 +116,8 @@ export class Address {
     range.value = null;
     viewSelection.clearEnds();
     viewSelection.mapColor.value = "blocks";
+    viewSelection.pins.value = [];
+    viewSelection.cell.value = null;
     pinned.value = null;
     search.value = "";
     this.#owners.filters.clear();
@@ -193,6 +209,7 @@ export class Address {
     if (scenario) viewSelection.scenario.value = scenario;
     this.#chooseLook(state);
     if (state.capacity !== undefined) viewSelection.capacity.value = state.capacity * GIB;
+    this.#chooseRanks(state);
     if (state.a !== undefined)
       viewSelection.pinned.value = { path: state.a, part: state.aPart ?? 0 };
   }
@@ -202,5 +219,11 @@ export class Address {
     if (color) viewSelection.color.value = color;
     if (group) viewSelection.group.value = group;
     if (mapColor) viewSelection.mapColor.value = mapColor;
+  }
+
+  #chooseRanks({ pins: list, cell: place }: ViewState): void {
+    const { pins, cell } = this.#owners.viewSelection;
+    pins.value = pinsOf(list ?? "") ?? pins.peek();
+    cell.value = cellOf(place ?? "") ?? cell.peek();
   }
 }

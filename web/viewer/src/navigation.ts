@@ -12,6 +12,7 @@ export const VIEWS = [
   "anomalies",
   "compare",
   "map",
+  "matrix",
   "steps",
   "ab",
   "blocks",
@@ -22,7 +23,7 @@ export const VIEWS = [
 export type View = (typeof VIEWS)[number];
 
 /** The views with a number key, which have tabs above the center. */
-export const KEYED_VIEWS: readonly View[] = VIEWS.slice(0, 7);
+export const KEYED_VIEWS: readonly View[] = VIEWS.slice(0, 8);
 
 export const VIEW_TITLES: Record<View, string> = {
   overview: "Overview",
@@ -32,6 +33,7 @@ export const VIEW_TITLES: Record<View, string> = {
   anomalies: "Anomalies",
   compare: "Compare",
   map: "Map",
+  matrix: "Matrix",
   steps: "Steps",
   ab: "A to B",
   blocks: "Blocks",

@@ -53,6 +53,10 @@ export class RunStore {
     void this.#renamed.value;
     return this.run.value?.files.flatMap(rowsOf) ?? [];
   });
+  /** Whether several rows are ranks, which can be compared. */
+  readonly hasRanks = computed(
+    () => this.rows.value.filter(({ file }) => file.planned.rank !== null).length > 1,
+  );
   /** What becomes of the files that are being dragged over the page; null without a drag. */
   readonly dropping: Signal<Dropping | null> = signal(null);
   /**

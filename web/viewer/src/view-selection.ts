@@ -45,10 +45,18 @@ export const DEFAULT_GROUP: GroupBy = "category";
 /** Delay between a keystroke in the search box and the search. */
 const TYPING_MS = 120;
 
-/** Side A of a comparison, as a link names it. Its file may not be open. */
+/** A file as a link names it. It may not be open. */
 export interface Pin {
   path: string;
   part: number;
+}
+
+/** A cell of the matrix of ranks. */
+export interface MatrixPlace {
+  /** The rank in digits. */
+  rank: string;
+  /** The call site. */
+  site: string;
 }
 
 /** A measured distance in data units, so that it keeps its place when the view moves. */
@@ -93,6 +101,10 @@ export class ViewSelection {
   readonly search: Signal<string> = signal("");
   /** Side A of a comparison; null until one is chosen. */
   readonly pinned: Signal<Pin | null> = signal(null);
+  /** Files whose curves are below the timeline. */
+  readonly pins: Signal<readonly Pin[]> = signal([]);
+  /** The cursor in the matrix of ranks; null until it is set. */
+  readonly cell: Signal<MatrixPlace | null> = signal(null);
   readonly color: Signal<ColorBy> = signal(DEFAULT_COLOR);
   /** What the blocks of the timeline's stack are grouped by. */
   readonly group: Signal<GroupBy> = signal(DEFAULT_GROUP);

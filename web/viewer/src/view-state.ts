@@ -10,6 +10,8 @@ import {
   MAP_COLORS,
   MAX_CAPACITY_GIB,
   type MapColor,
+  type MatrixPlace,
+  type Pin,
   type Ruler,
 } from "./view-selection.js";
 
@@ -30,6 +32,10 @@ export interface ViewState {
   a?: string;
   /** Index of the snapshot in side A's file. */
   aPart?: number;
+  /** Files whose curves are below the timeline: `0:run/rank3.pickle|0:run/rank5.pickle`. */
+  pins?: string;
+  /** The cursor in the matrix of ranks: `3:train.py:88 step`. */
+  cell?: string;
   axis?: AxisKind;
   /** Start of the visible range in slots of the axis. */
   x0?: number;
@@ -89,6 +95,26 @@ export function rangeOf(text: string): MarkedRange | undefined {
 
 export const rangeText = ({ axis, x0, x1 }: MarkedRange) => `${axis}:${written(x0)}:${written(x1)}`;
 
+/** Parses files with the index of the snapshot in each. */
+export const pinsOf = (text: string): Pin[] | undefined => {
+  const pins = text.split("|").flatMap((one) => {
+    const [, part, path] = /^(\d{1,4}):(.+)$/.exec(one) ?? [];
+    return part !== undefined && path !== undefined ? [{ path, part: Number(part) }] : [];
+  });
+  return pins.length === text.split("|").length ? pins : undefined;
+};
+
+export const pinsText = (pins: readonly Pin[]) =>
+  pins.map(({ path, part }) => `${part}:${path}`).join("|");
+
+/** Parses a cell of the matrix. */
+export const cellOf = (text: string): MatrixPlace | undefined => {
+  const [, rank, site] = /^(\d{1,10}):(.+)$/.exec(text) ?? [];
+  return rank !== undefined && site !== undefined ? { rank, site } : undefined;
+};
+
+export const cellText = ({ rank, site }: MatrixPlace) => `${rank}:${site}`;
+
 /** Parses markers. */
 export const markersOf = (text: string): number[] | undefined => listOf(text, event);
 
@@ -129,6 +155,8 @@ const FIELDS = {
   device: ordinal,
   a: path,
   aPart: ordinal,
+  pins: validText(pinsOf),
+  cell: validText(cellOf),
   axis: AXES,
   x0: number,
   x1: number,

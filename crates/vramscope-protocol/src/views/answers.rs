@@ -3,8 +3,8 @@
 use super::{
     BlockPage, CategoryRow, CodePage, CounterLine, EventPage, FlameBox, FlameInfo, FlameNode,
     FoldedSteps, GroupCard, GroupLabel, Legend, Limit, MapInfo, Minimap, NextBlock, Phases,
-    RankCard, Sandwich, ScenarioCard, SearchResult, SegmentRow, SegmentUses, SegmentsInfo,
-    SimulatedCurve, Tracks, UsualScenarios, WhatIfCard,
+    PinnedLine, RankCard, Sandwich, ScenarioCard, SearchResult, SegmentRow, SegmentUses,
+    SegmentsInfo, SimulatedCurve, Tracks, UsualScenarios, WhatIfCard,
 };
 use crate::{DetailRow, FrameRow, Hit, Phrase, Quantity, Span, StackDetail};
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,10 @@ pub enum Answer {
     ReservedLine(Box<CounterLine>),
     /// The answer to `FreeLines`.
     FreeLines(Vec<CounterLine>),
+    /// The answer to `Moments`.
+    Moments(Vec<f64>),
+    /// The answer to `PinnedLine`.
+    PinnedLine(Box<PinnedLine>),
     /// The answer to `Limit`.
     Limit(Box<Limit>),
     /// The answer to `StateAt` and `Peak`.

@@ -31,6 +31,10 @@ pub struct RankCard {
     pub spark: String,
     /// Live bytes at the peak of requested bytes by call stack, for the comparison of ranks.
     pub stacks: Vec<StackFact>,
+    /// The call sites with the most bytes at that peak, for the matrix of ranks.
+    pub sites: Vec<String>,
+    /// The bytes of each of these.
+    pub site_bytes: Vec<f64>,
 }
 
 /// Width and height of the box of [`RankCard::spark`].

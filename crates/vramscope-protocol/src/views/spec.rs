@@ -66,6 +66,8 @@ specs! {
     Legend:         Short, replaces, [Carving, Categories];
     ReservedLine:   Short, replaces, [];
     FreeLines:      Short, replaces, [LargestFree];
+    Moments:        Long,  replaces, [Categories, Steps];
+    PinnedLine:     Long,  replaces, [Categories, Steps];
     Limit:          Short, replaces, [];
     Peak:           Long,  queues,   [Carving, Categories, Pools, Context];
     StateAt:        Short, replaces, [Carving, Categories, Pools];

@@ -36,6 +36,7 @@ pub(crate) async fn card(at: Target<'_>, budget: &mut Budget) -> RankCard {
             estimate: exactness == Exactness::Estimate,
         }
     };
+    let (sites, site_bytes) = summary.sites.into_iter().map(|(site, b)| (site, b as f64)).unzip();
     let whole = summary.categories.iter().map(|c| c.bytes).sum();
     let of_category = |category: Category| {
         let share = summary.categories.iter().find(|c| c.category == category)?;
@@ -53,6 +54,8 @@ pub(crate) async fn card(at: Target<'_>, budget: &mut Budget) -> RankCard {
         findings: findings::rows(at, summary.findings, budget).await,
         spark: sparkline(at, budget).await,
         stacks: summary.stacks.into_iter().map(stack_fact).collect(),
+        sites,
+        site_bytes,
         path: summary.path,
         rank: summary.rank,
         device: summary.device,

@@ -24,11 +24,13 @@ mod hover;
 mod legend;
 mod lru_cache;
 mod map;
+mod matrix;
 mod minimap;
 mod next;
 mod overview;
 mod phases;
 mod picture;
+mod pinned;
 mod range;
 mod ranked_bitmap;
 
@@ -281,6 +283,14 @@ impl Queries {
                 task!(on, |at, budget| Answer::FreeLines(
                     counter_lines::free(at, axis, [x0, x1], columns, event, budget).await
                 ))
+            }
+            Query::Moments { axis, x0, x1, columns, event } => task!(on, |at, _budget| {
+                Answer::Moments(pinned::moments(at, axis, [x0, x1], columns, event))
+            }),
+            Query::PinnedLine { moments, top } => {
+                task!(on, |at, budget| Answer::PinnedLine(Box::new(
+                    pinned::line(at, &moments, top, budget).await
+                )))
             }
             Query::Limit { axis } => {
                 task!(on, |at, budget| Answer::Limit(Box::new(

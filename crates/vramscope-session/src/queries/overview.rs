@@ -4,6 +4,7 @@
 
 use super::card::fraction;
 use super::findings;
+use super::matrix::ShownMatrix;
 use crate::run_order::natural;
 use rustc_hash::FxHashMap;
 use std::cmp::{Ordering, Reverse};
@@ -12,8 +13,8 @@ use vramscope_analysis::{
     Facts, Finding, RankFacts, RankSkew, RankStack, Severity, SkewCause, rank_runs, rank_skew,
 };
 use vramscope_protocol::views::{
-    FindingGroup, FindingMember, FindingRow, Overview, OverviewRow, RankCard, RankSort, RunCard,
-    RunQuery, StackFact,
+    FindingGroup, FindingMember, FindingRow, MatrixAnswer, MatrixQuery, Overview, OverviewRow,
+    RankCard, RankSort, RunCard, RunQuery, StackFact,
 };
 use vramscope_report::Quantity;
 use vramscope_report::findings::{RunKey, groups as group_findings, of_ranks, order};
@@ -30,6 +31,8 @@ pub(crate) struct Ranks {
     facts: Vec<RankFacts>,
     /// Findings of the comparison, with the index in `rows` of their rank.
     outliers: Vec<(usize, Finding)>,
+    /// The matrix that was asked for last.
+    matrix: Option<ShownMatrix>,
     sort: RankSort,
     descending: bool,
 }
@@ -51,18 +54,37 @@ impl Ranks {
                 self.rows.clear();
                 self.facts.clear();
                 self.outliers.clear();
+                self.matrix = None;
             }
             RunQuery::Cards { cards } => {
                 for card in cards {
                     self.insert(card);
                 }
                 self.outliers = rank_skew(&self.facts);
+                self.matrix = None;
             }
             RunQuery::Sort { sort, descending } => {
                 (self.sort, self.descending) = (*sort, *descending);
             }
         }
         self.overview()
+    }
+
+    /// Answers a query about the matrix of the ranks of a run.
+    pub(crate) fn matrix(&mut self, query: &MatrixQuery) -> MatrixAnswer {
+        match *query {
+            MatrixQuery::Show { key } => {
+                let row = self.rows.iter().position(|rank| Some(rank.key) == key);
+                let shown = ShownMatrix::of(&self.facts, row, self.matrix.take());
+                let key = |row: usize| self.rows[row].key;
+                let answer = shown.as_ref().map(|shown| Box::new(shown.answer(key)));
+                self.matrix = shown;
+                MatrixAnswer::Matrix(answer)
+            }
+            MatrixQuery::Cell { row, column } => MatrixAnswer::Cell(
+                self.matrix.as_ref().and_then(|shown| shown.cell(row as usize, column as usize)),
+            ),
+        }
     }
 
     fn insert(&mut self, RunCard { key, group, card }: &RunCard) {
@@ -346,6 +368,12 @@ fn facts(card: &RankCard) -> RankFacts {
         requested_peak: of_band(BandKind::Requested),
         reserved_peak: of_band(BandKind::Reserved),
         by_stack: card.stacks.iter().map(stack).collect(),
+        by_site: card
+            .sites
+            .iter()
+            .cloned()
+            .zip(card.site_bytes.iter().map(|&b| b as u64))
+            .collect(),
         by_category: card.categories.iter().map(|c| (c.name, bytes(&c.bytes))).collect(),
         findings: card.findings.iter().map(|f| (f.kind, bytes(&f.bytes))).collect(),
         ..run_facts(&card.path)

@@ -128,6 +128,9 @@ fn uncached_queries(slots: f64) -> Vec<Query> {
     all.push(Query::FreeLines { axis, x0: 0.0, x1: slots, columns: 40, event: 1 });
     all.push(Query::ReservedLine { axis, x0: 0.0, x1: slots, columns: 40 });
     all.push(Query::Limit { axis });
+    all.push(Query::Moments { axis, x0: 0.0, x1: slots, columns: 40, event: Some(event) });
+    let moments = vec![0.0, slots, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, slots];
+    all.push(Query::PinnedLine { moments, top: 1e9 });
     all.extend(BandKind::ALL.map(|band| Query::Side { band }));
     let exported = [
         Table::Blocks { table: table("", BlockSort::Site) },

@@ -7,6 +7,8 @@ import type {
   CompareQuery,
   Failure,
   FileEntry,
+  MatrixAnswer,
+  MatrixQuery,
   Overview,
   RunQuery,
   RunRequest,
@@ -55,6 +57,13 @@ export class Coordinator {
     const response = await this.#ask((id) => ({ compare: { id, query } }));
     if (response.kind !== "compared")
       throw new Error("The coordinator did not compare the snapshots.");
+    return response.answer;
+  }
+
+  /** The matrix of ranks, or a cell of it. Rejects with a `Failure`. */
+  async matrix(query: MatrixQuery): Promise<MatrixAnswer> {
+    const response = await this.#ask((id) => ({ matrix: { id, query } }));
+    if (response.kind !== "matrix") throw new Error("The coordinator did not make the matrix.");
     return response.answer;
   }
 

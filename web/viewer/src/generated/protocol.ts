@@ -8,13 +8,14 @@ export const NO_BLOCK = 2147483647;
 export const ROW_UNITS = 4096;
 export const SIMULATED_HEIGHT = 100000;
 export const COUNTER_HEIGHT = 1000;
+export const PINNED_HEIGHT = 1000;
 export const SPARK = [200, 32] as const;
 export const MINIMAP = [1000, 100] as const;
 export const COMPARED = [1200, 200] as const;
 export const CHART = [340, 112] as const;
 export const FOLDED = [1000, 400] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
-export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "freeLines", "limit", "stateAt", "markers", "range", "changes", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "flameNode", "code", "sandwich", "usualScenarios", "scenario", "simulatedCurve"] as const;
+export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "freeLines", "moments", "pinnedLine", "limit", "stateAt", "markers", "range", "changes", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "flameNode", "code", "sandwich", "usualScenarios", "scenario", "simulatedCurve"] as const;
 
 export type Quantity = { 
 /**
@@ -663,7 +664,15 @@ id: number,
 /**
  * The query.
  */
-query: CompareQuery, } };
+query: CompareQuery, } } | { "matrix": { 
+/**
+ * The id, returned in the response.
+ */
+id: number, 
+/**
+ * The query.
+ */
+query: MatrixQuery, } };
 
 export type FileEntry = { 
 /**
@@ -719,7 +728,15 @@ id: number,
 /**
  * The answer.
  */
-answer: CompareAnswer, };
+answer: CompareAnswer, } | { "kind": "matrix", 
+/**
+ * The request's id.
+ */
+id: number, 
+/**
+ * The answer.
+ */
+answer: MatrixAnswer, };
 
 export type PlannedRow = { 
 /**
@@ -1028,7 +1045,35 @@ columns: number,
 /**
  * The event after which [`CounterLine::at`] holds.
  */
-event: number, } } | { "limit": { 
+event: number, } } | { "moments": { 
+/**
+ * The axis.
+ */
+axis: AxisKind, 
+/**
+ * Left edge in slots.
+ */
+x0: number, 
+/**
+ * Right edge in slots.
+ */
+x1: number, 
+/**
+ * The number of columns.
+ */
+columns: number, 
+/**
+ * The event of the time cursor, -1 before the window; null without a cursor.
+ */
+event: number | null, } } | { "pinnedLine": { 
+/**
+ * The other rank's answer to `Moments`.
+ */
+moments: Array<number>, 
+/**
+ * Bytes at the full height.
+ */
+top: number, } } | { "limit": { 
 /**
  * The axis.
  */
@@ -1428,7 +1473,130 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "limit": Limit } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Array<number> } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+
+export type MatrixQuery = { "show": { 
+/**
+ * The page's number for a row of that run; null for the run with the most ranks.
+ */
+key: number | null, } } | { "cell": { 
+/**
+ * The index of its call site.
+ */
+row: number, 
+/**
+ * The index of its rank.
+ */
+column: number, } };
+
+export type MatrixAnswer = { "matrix": Matrix | null } | { "cell": MatrixCell | null };
+
+export type Matrix = { 
+/**
+ * Clusters and outliers in sentences.
+ */
+text: Array<string>, 
+/**
+ * The call sites, that with the most bytes on any rank first.
+ */
+rows: Array<MatrixRow>, 
+/**
+ * The call sites without a row in words: `13 more call sites`; empty if there are none.
+ */
+omitted: string, 
+/**
+ * The ranks, cluster by cluster.
+ */
+columns: Array<MatrixColumn>, 
+/**
+ * Groups of like ranks.
+ */
+clusters: Array<MatrixCluster>, 
+/**
+ * The colors of the cells, row by row, a letter for each: `e` near the median, to `a` far
+ * below and `i` far above, `-` for none.
+ */
+levels: string, 
+/**
+ * The bytes of the cells in words, row by row; empty with many ranks.
+ */
+cells: Array<string>, 
+/**
+ * The least differences from the median of the four steps of color, in words.
+ */
+bounds: Array<string>, };
+
+export type MatrixRow = { 
+/**
+ * The call site.
+ */
+site: string, 
+/**
+ * The filter that chooses its blocks; empty if there is none.
+ */
+term: string, 
+/**
+ * The median over all ranks.
+ */
+median: Quantity, 
+/**
+ * The most bytes on a rank.
+ */
+max: Quantity, };
+
+export type MatrixColumn = { 
+/**
+ * The page's number for the row.
+ */
+key: number, 
+/**
+ * The rank in digits.
+ */
+label: string, 
+/**
+ * The page's number for the row that it is compared with.
+ */
+usual: number, 
+/**
+ * How it differs from its cluster, in a sentence; empty if it does not.
+ */
+outlier: string, };
+
+export type MatrixCluster = { 
+/**
+ * The index of its first column.
+ */
+first: number, 
+/**
+ * The number of its columns.
+ */
+count: number, 
+/**
+ * Its ranks in words: `ranks 0-3, 8`.
+ */
+text: string, };
+
+export type MatrixCell = { 
+/**
+ * The cell in words: `233.3 MiB on rank 3`.
+ */
+title: string, 
+/**
+ * The bytes.
+ */
+bytes: Quantity, 
+/**
+ * The difference from the median over all ranks.
+ */
+change: Quantity, 
+/**
+ * The call site.
+ */
+site: string, 
+/**
+ * The median and the cluster in words.
+ */
+lines: Array<string>, };
 
 export type RankCard = { 
 /**
@@ -1470,7 +1638,15 @@ spark: string,
 /**
  * Live bytes at the peak of requested bytes by call stack, for the comparison of ranks.
  */
-stacks: Array<StackFact>, };
+stacks: Array<StackFact>, 
+/**
+ * The call sites with the most bytes at that peak, for the matrix of ranks.
+ */
+sites: Array<string>, 
+/**
+ * The bytes of each of these.
+ */
+siteBytes: Array<number>, };
 
 export type StackFact = { 
 /**
@@ -2113,6 +2289,29 @@ name: string,
  * The line in words: `reserved_bytes, peak 9.15 GiB`.
  */
 title: string, };
+
+export type PinnedLine = { 
+/**
+ * Requested bytes as a filled SVG path, y down, in a box of [`PINNED_HEIGHT`] and a unit of
+ * width per column: the most in each column.
+ */
+path: string, 
+/**
+ * Bytes at the full height.
+ */
+top: Quantity, 
+/**
+ * The peak of requested bytes over the whole recording.
+ */
+peak: Quantity, 
+/**
+ * Bytes at the time cursor; null without a cursor, and where the recording has no data.
+ */
+held: Quantity | null, 
+/**
+ * What is equal at one position: `clock`, `step` or `event`.
+ */
+aligned: string, };
 
 export type Limit = { 
 /**

@@ -7,7 +7,9 @@ import { folded } from "./folded.js";
 import { groups } from "./groups.js";
 import { lists } from "./lists.js";
 import { map } from "./map.js";
+import { matrix } from "./matrix.js";
 import { overlays } from "./overlays.js";
+import { pinned } from "./pinned.js";
 import { plotHead } from "./plot-head.js";
 import { tables } from "./tables.js";
 import { whatIf } from "./what-if.js";
@@ -24,4 +26,6 @@ export const style = [
   map,
   folded,
   ab,
+  matrix,
+  pinned,
 ];

@@ -45,8 +45,9 @@ const DRAWER_ROOM = { width: 600, height: 700 };
 type PanesProperties = PlotStateProperties & Uses<"appearance" | "navigation">;
 
 export function Panes(stores: PanesProperties) {
-  const { navigation, selection, workspace } = stores;
+  const { runs, navigation, selection, workspace } = stores;
   const { view, drawer } = navigation;
+  const hasRanks = runs.hasRanks.value;
   const panes = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => followRoom(panes.current, navigation), [navigation]);
   const main = view.value;
@@ -82,7 +83,7 @@ export function Panes(stores: PanesProperties) {
         workspace={workspace}
         label="Views"
         of="main"
-        views={KEYED_VIEWS}
+        views={hasRanks ? KEYED_VIEWS : KEYED_VIEWS.filter((of) => of !== "matrix")}
         current={main}
         open={(to) => navigation.open(to)}
         keys

@@ -139,6 +139,7 @@ function RankRow(properties: RankRowProperties) {
         <MiddleCut text={row.label} />
       </span>
       <RankStatus row={row} compiled={compiled} />
+      {views && <views.ui.PinMark row={row} />}
       {views && <views.ui.RailBar row={row} />}
     </div>
   );

@@ -51,6 +51,7 @@ export function Timeline(stores: PlotStateProperties & Uses<"appearance" | "navi
         <Tooltip appearance={appearance} plot={plots.timeline.value} />
         <PlotState {...stores} />
       </div>
+      {views && <views.ui.PinnedLanes />}
       <div class="strip">{views && <views.ui.Minimap />}</div>
       <HintStrip navigation={navigation} />
       <Warnings selection={selection} />

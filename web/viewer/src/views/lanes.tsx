@@ -19,7 +19,7 @@ const STEP = 32;
 const STICKY_WIDTH = 60;
 
 /** A range and the number of its columns. */
-type Stretch = Range & { columns: number };
+export type Stretch = Range & { columns: number };
 
 /** The stretch to lay out for a visible range and its width in CSS pixels. */
 function stretchOf({ x0, x1 }: Range, width: number): Stretch {

@@ -3,12 +3,14 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ColorBy, ExportFormat } from "../generated/protocol.js";
 import { KEYED_VIEWS, VIEW_TITLES, VIEWS } from "../navigation.js";
+import { rowName } from "../run.js";
 import type { Stores } from "../stores.js";
 import { SHORTCUTS } from "../ui/keymap.js";
 import { COLORS } from "../view-selection.js";
 import { Modal } from "./modal.js";
 import { saveConverted } from "./save.js";
 import { VIEW_SHORTCUTS } from "./shortcuts.js";
+import type { ViewUses } from "./workspace.js";
 
 interface Command {
   text: string;
@@ -16,7 +18,7 @@ interface Command {
   run: () => void;
 }
 
-function commandsOf(stores: Stores): Command[] {
+function commandsOf(stores: Stores & ViewUses<"pins">): Command[] {
   const { navigation, viewSelection } = stores;
   const views = VIEWS.filter((view) => !KEYED_VIEWS.includes(view)).map((view) => ({
     text: `View: ${VIEW_TITLES[view]}`,
@@ -42,7 +44,23 @@ function commandsOf(stores: Stores): Command[] {
     { text: "Swap A and B", keys: [], run: () => viewSelection.swapEnds() },
     { text: "Clear A and B", keys: [], run: () => viewSelection.clearEnds() },
   ];
-  return [...views, ...colors, ...exportsOf(stores), ...ends, ...keyed];
+  return [...views, ...colors, ...exportsOf(stores), ...pinsOf(stores), ...ends, ...keyed];
+}
+
+/** Rows with commands of their own. Of more rows, the one in focus is pinned with its key. */
+const MAX_PINNABLE = 64;
+
+/** Ranks to pin below the timeline. */
+function pinsOf({ runs, pins }: Stores & ViewUses<"pins">): Command[] {
+  const rows = runs.rows.peek();
+  if (rows.length < 2) return [];
+  const each = rows.slice(0, MAX_PINNABLE).map((row) => ({
+    text: `${pins.isPinned(row) ? "Unpin" : "Pin"} ${rowName(row)} below the timeline`,
+    keys: [],
+    run: () => pins.toggle(row),
+  }));
+  const none = { text: "Unpin all ranks", keys: [], run: () => pins.clear() };
+  return pins.rows.peek().length > 0 ? [none, ...each] : each;
 }
 
 /** Saves the focused device for other tools. Call stacks count as in the flame graph. */
@@ -63,12 +81,12 @@ function exportsOf({ selection, viewSelection }: Stores): Command[] {
   ];
 }
 
-export function Palette(stores: Stores) {
+export function Palette(stores: Stores & ViewUses<"pins">) {
   const open = stores.navigation.paletteOpen.value;
   return open ? <Dialog {...stores} /> : null;
 }
 
-function Dialog(stores: Stores) {
+function Dialog(stores: Stores & ViewUses<"pins">) {
   const list = useRef<HTMLDivElement>(null);
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);

@@ -43,6 +43,7 @@ export const VIEW_SHORTCUTS: ShortcutGroup[] = [
       view("5", "anomalies", "Anomalies"),
       view("6", "compare", "Compare"),
       view("7", "map", "Map of the segments"),
+      view("8", "matrix", "Matrix of call sites and ranks"),
       {
         keys: ["q"],
         shown: ["Q"],
@@ -60,6 +61,12 @@ export const VIEW_SHORTCUTS: ShortcutGroup[] = [
         shown: ["Shift Z"],
         text: "Redo zoom",
         press: withViews(({ history }) => history.go(1)),
+      },
+      {
+        keys: ["k"],
+        shown: ["K"],
+        text: "Pin this rank below the timeline (again: unpin)",
+        press: withViews(({ pins }) => pins.toggleFocused()),
       },
       {
         keys: ["\\"],

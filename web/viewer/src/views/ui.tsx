@@ -15,10 +15,12 @@ import { Found } from "./found.js";
 import { Group } from "./group.js";
 import { SegmentMap } from "./map.js";
 import { TimelineMarks } from "./marks.js";
+import { RankMatrix } from "./matrix.js";
 import { Minimap } from "./minimap.js";
 import { Overview } from "./overview.js";
 import { Palette } from "./palette.js";
 import { PartForm, PartLine } from "./part.js";
+import { PinMark, PinnedLanes } from "./pinned-lanes.js";
 import { PlotHead } from "./plot-head.js";
 import { RailBar } from "./rail-bar.js";
 import { Segments } from "./segments.js";
@@ -56,6 +58,7 @@ export function bindUi(all: All) {
     anomalies: bind(Anomalies, all),
     compare: bind(Compare, all),
     map: bind(SegmentMap, all),
+    matrix: bind(RankMatrix, all),
     steps: bind(Folded, all),
     ab: bind(Ab, all),
     blocks: bind(Blocks, all),
@@ -76,6 +79,8 @@ export function bindUi(all: All) {
     Sheet: bind(Sheet, all),
     Palette: bind(Palette, all),
     RailBar: bind(RailBar, all),
+    PinMark: bind(PinMark, all),
+    PinnedLanes: bind(PinnedLanes, all),
     PartForm: bind(PartForm, all),
     PartLine: bind(PartLine, all),
     Verdict: bind(Verdict, all),

@@ -13,6 +13,7 @@ import { Groups } from "./groups.js";
 import { ViewHistory } from "./history.js";
 import { capacityOf, marksTop } from "./limits.js";
 import { shadedOf } from "./phase-items.js";
+import { Pins } from "./pins.js";
 import { Player } from "./player.js";
 import { Queries } from "./queries.js";
 import { Ranks } from "./ranks.js";
@@ -36,6 +37,8 @@ export interface ViewStores {
   readonly groups: Groups;
   readonly history: ViewHistory;
   readonly player: Player;
+  /** Ranks whose curves are pinned below the timeline. */
+  readonly pins: Pins;
   /** Labels in large blocks of the timeline. */
   readonly names: BlockNames;
   /** Questions to the model of the allocator, and its answers. */
@@ -65,11 +68,12 @@ export class Workspace {
     const groups = new Groups(stores);
     const steps = new Steps({ ...stores, queries, cards, groups });
     const history = new ViewHistory(stores.address);
+    const pins = new Pins(stores);
     const player = new Player((by) => void steps.step(by));
     const names = new BlockNames(stores);
     const whatIfs = new WhatIfs(stores);
     const shown = { queries, ranks, comparing, cards, groups, names, whatIfs };
-    this.stores = { ...shown, steps, history, player };
+    this.stores = { ...shown, steps, history, player, pins };
     this.ui = bindUi({ ...stores, ...this.stores });
     // A link may have marked a range before the views were loaded.
     if (selection.block.peek() === null) void cards.showRange();
@@ -95,7 +99,7 @@ export class Workspace {
         if (state) untracked(() => status.announce(state.spoken));
       }),
       () => player.stop(),
-      ...[firstLook, ranks, queries, cards, groups, comparing, history, names, whatIfs].map(
+      ...[firstLook, ranks, queries, cards, groups, comparing, history, names, whatIfs, pins].map(
         (owner) => () => owner.destroy(),
       ),
     ];

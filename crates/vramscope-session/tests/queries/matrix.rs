@@ -1,0 +1,136 @@
+//! The matrix of ranks, compared with the report of the command line.
+
+use super::harness::{TARGET, ask, load_file_as, open_session_as, report_target};
+use super::number;
+use std::time::Instant;
+use vramscope_protocol::views::{
+    Answer, Matrix, MatrixAnswer, MatrixCell, MatrixQuery, Query, RankCard, RunCard, RunQuery,
+};
+use vramscope_protocol::{RunRequest, RunResponse};
+use vramscope_report::matrix::matrices;
+use vramscope_report::rank::RankSummary;
+use vramscope_session::Coordinator;
+
+fn path(rank: u32) -> String {
+    format!("rank{rank}_memory_snapshot.pickle")
+}
+
+fn file_name(rank: u32) -> String {
+    format!("findings/ranks_fsdp2_skew/{}.gz", path(rank))
+}
+
+fn card(rank: u32) -> Box<RankCard> {
+    let (mut session, _) = open_session_as(&path(rank), &file_name(rank));
+    answer!(session, Query::Card {}, Card)
+}
+
+fn add(coordinator: &mut Coordinator, cards: Vec<(u32, Box<RankCard>)>) {
+    let cards = cards.into_iter().map(|(key, card)| RunCard { key, group: String::new(), card });
+    let query = RunQuery::Cards { cards: cards.collect() };
+    coordinator.handle(&RunRequest::View { id: 1, query });
+}
+
+fn query(coordinator: &mut Coordinator, query: MatrixQuery) -> MatrixAnswer {
+    match coordinator.handle(&RunRequest::Matrix { id: 3, query }) {
+        RunResponse::Matrix { id: 3, answer } => answer,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn matrix(coordinator: &mut Coordinator, key: Option<u32>) -> Option<Box<Matrix>> {
+    match query(coordinator, MatrixQuery::Show { key }) {
+        MatrixAnswer::Matrix(matrix) => matrix,
+        MatrixAnswer::Cell(cell) => panic!("{cell:?}"),
+    }
+}
+
+fn cell(coordinator: &mut Coordinator, row: u32, column: u32) -> Option<MatrixCell> {
+    match query(coordinator, MatrixQuery::Cell { row, column }) {
+        MatrixAnswer::Cell(cell) => cell,
+        MatrixAnswer::Matrix(matrix) => panic!("{matrix:?}"),
+    }
+}
+
+#[test]
+fn the_matrix_equals_the_report() {
+    let files: Vec<_> = (0..4).map(|rank| load_file_as(&path(rank), &file_name(rank))).collect();
+    let summaries: Vec<_> = files.iter().map(|f| RankSummary::new(report_target(f))).collect();
+    let report = matrices(&summaries, 0, usize::MAX);
+    let [run] = &report.runs[..] else { panic!("{report:?}") };
+
+    let mut coordinator = Coordinator::default();
+    assert_eq!(matrix(&mut coordinator, None), None);
+    add(&mut coordinator, [2, 0, 3, 1].map(|rank| (100 + rank, card(rank))).into());
+    let found = matrix(&mut coordinator, Some(102)).expect("a matrix");
+    assert_eq!(found.text, run.text);
+    let keys: Vec<u32> = found.columns.iter().map(|column| column.key).collect();
+    assert_eq!(keys, run.columns.iter().map(|column| 100 + column.rank).collect::<Vec<_>>());
+    let usual: Vec<u32> = found.columns.iter().map(|column| column.usual).collect();
+    assert_eq!(usual, run.columns.iter().map(|c| 100 + c.usual_rank).collect::<Vec<_>>());
+    let clusters: Vec<&str> = found.clusters.iter().map(|cluster| &*cluster.text).collect();
+    assert_eq!(clusters, run.clusters.iter().map(|cluster| &*cluster.text).collect::<Vec<_>>());
+    assert_eq!(found.rows.len(), run.rows.len());
+    assert_eq!(found.levels.len(), run.rows.len() * 4);
+    for (at, (row, record)) in (0..).zip(found.rows.iter().zip(&run.rows)) {
+        assert_eq!(row.site, record.site);
+        assert_eq!((number(&row.median), number(&row.max)), (record.median, record.max));
+        for (column, &bytes) in (0..).zip(&record.bytes) {
+            let cell = cell(&mut coordinator, at, column).expect("a cell");
+            assert_eq!(number(&cell.bytes), bytes);
+            assert_eq!(cell.change.value, i128::from(bytes) - i128::from(record.median));
+        }
+    }
+    // What rank 2 alone holds stands out: far above the median, and none elsewhere.
+    let at = found.rows.iter().position(|row| row.site == "r_fsdp2.py:40 main").expect("a row");
+    assert_eq!(&found.levels[at * 4..at * 4 + 4], "--i-");
+    assert_eq!(found.rows[at].term, "site:r_fsdp2.py:40");
+    assert_eq!(&found.cells[at * 4..at * 4 + 4], ["", "", "200.0 MiB", ""]);
+    assert_eq!(found.columns[2].outlier, run.outliers[0].text);
+    assert_eq!((cell(&mut coordinator, 999, 0), cell(&mut coordinator, 0, 4)), (None, None));
+
+    // A card that comes again leaves the matrix as it is; without cards there is none.
+    add(&mut coordinator, vec![(103, card(3))]);
+    assert_eq!(matrix(&mut coordinator, None), Some(found));
+    coordinator.handle(&RunRequest::View { id: 2, query: RunQuery::Clear {} });
+    assert_eq!(matrix(&mut coordinator, None), None);
+    assert_eq!(cell(&mut coordinator, 0, 0), None);
+}
+
+#[test]
+fn a_thousand_cards_are_compared_at_once() {
+    let model = card(0);
+    let stages = 8;
+    let of = |rank: u32| {
+        let mut card = model.clone();
+        (card.path, card.rank) = (path(rank), Some(rank));
+        let stage = (rank * stages / 1024) as usize;
+        // Each stage holds other parts of the call sites, and ranks differ a little.
+        for (at, bytes) in card.site_bytes.iter_mut().enumerate() {
+            let share = if at % stages as usize == stage { 9.0 } else { 1.0 };
+            *bytes = (*bytes * share + 5e6 * share + f64::from(rank % 5) * 1000.0).floor();
+        }
+        let sum: f64 = card.site_bytes.iter().sum();
+        if rank == 600 {
+            card.sites.push("eval.py:9 keep".to_owned());
+            card.site_bytes.push(sum);
+        }
+        let peak = card.site_bytes.iter().sum::<f64>() as i128;
+        card.bands[0].peak.value = peak;
+        (rank, card)
+    };
+    let mut coordinator = Coordinator::default();
+    add(&mut coordinator, (0..1024).map(of).collect());
+    let began = Instant::now();
+    let found = matrix(&mut coordinator, Some(600)).expect("a matrix");
+    let took = began.elapsed();
+    let counts: Vec<u32> = found.clusters.iter().map(|cluster| cluster.count).collect();
+    assert_eq!(counts, [128; 8], "{:?}", found.text);
+    let at = found.rows.iter().position(|row| row.site == "eval.py:9 keep").expect("a row");
+    let levels = &found.levels[at * 1024..][..1024];
+    assert_eq!(levels.find('i'), Some(600));
+    assert_eq!(levels.matches('-').count(), 1023);
+    assert!(found.text[1].starts_with("Rank 600 holds "), "{:?}", found.text);
+    assert!(found.cells.is_empty());
+    // A debug build on a shared machine takes a fraction of a second.
+    assert!(took.as_secs() < 20, "{took:?}");
+}
