@@ -14,7 +14,16 @@ const SIZES = [
   [1000, 700],
   [420, 800],
 ] as const;
-const MAIN = ["overview", "timeline", "segments", "flame", "anomalies", "compare", "map"] as const;
+const MAIN = [
+  "overview",
+  "timeline",
+  "segments",
+  "flame",
+  "anomalies",
+  "compare",
+  "map",
+  "matrix",
+] as const;
 const DRAWER = [
   "segments",
   "map",
