@@ -1,7 +1,9 @@
 //! The command line. The help texts are the program's manual.
 
+mod model;
 mod values;
 
+pub(crate) use model::{Modules, Shapes};
 pub(crate) use values::{
     Answer, Band, DiffFormat, ExportAs, FlameWeight, Format, PeakRows, SortBy,
 };
@@ -222,38 +224,6 @@ pub(crate) struct Phases {
     pub(crate) input: DeviceInput,
     /// Show only N steps: the first ones of phases, the last ones of steps (default: all in JSON, 5
     /// and 20 in text)
-    #[arg(long, value_name = "N")]
-    pub(crate) limit: Option<usize>,
-}
-
-#[derive(Args)]
-pub(crate) struct Shapes {
-    #[command(flatten)]
-    pub(crate) input: DeviceInput,
-    /// The model's `config.json` of Hugging Face transformers, instead of the sizes of parameters
-    #[arg(long, value_name = "FILE", conflicts_with = "dims")]
-    pub(crate) config: Option<PathBuf>,
-    /// The model's widths in elements, the hidden width first, instead of the sizes of parameters
-    #[arg(long, value_name = "N[,N]", value_delimiter = ',')]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) dims: Vec<u64>,
-    /// Show only the N rows with most bytes (default: 20 in text, all in JSON)
-    #[arg(long, value_name = "N")]
-    pub(crate) limit: Option<usize>,
-}
-
-#[derive(Args)]
-pub(crate) struct Modules {
-    #[command(flatten)]
-    pub(crate) input: DeviceInput,
-    /// Also show what each module holds after this event. Events count from 0; -1 is before the
-    /// first
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) event: Option<i64>,
-    /// Levels of modules in text
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    pub(crate) depth: usize,
-    /// Show only the N largest modules of each module (default: 6 in text, all in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 }

@@ -12,6 +12,7 @@ mod legend;
 mod map;
 mod matrix;
 mod minimap;
+mod modules;
 mod pinned;
 mod plots;
 mod ranks;
@@ -31,6 +32,7 @@ pub use legend::*;
 pub use map::*;
 pub use matrix::*;
 pub use minimap::*;
+pub use modules::*;
 pub use pinned::*;
 pub use plots::*;
 pub use ranks::*;
@@ -345,6 +347,15 @@ pub enum Query {
     Code {
         /// The content and order.
         spec: CodeSpec,
+        /// Index of the first row.
+        from: u32,
+        /// The maximum number of rows.
+        count: u32,
+    },
+    /// A page of the table of modules.
+    Modules {
+        /// The content.
+        spec: ModuleSpec,
         /// Index of the first row.
         from: u32,
         /// The maximum number of rows.

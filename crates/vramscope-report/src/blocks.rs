@@ -3,7 +3,9 @@
 use super::backward::{self, BackwardRecord, BackwardTable};
 use super::sidecar::TensorRecord;
 use super::{BlockPlaces, StackTable, Target, block_site};
+use crate::Derived;
 use crate::notes::notes;
+use crate::shapes::{BlockShape, BlockShapes};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -101,6 +103,9 @@ pub struct BlockRecord<'a> {
     /// names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tensor: Option<&'a TensorRecord>,
+    /// The shape, as recorded or as far as sizes tell; absent if nothing tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shape: Option<BlockShape>,
     /// The index of the call stack in the report's `stacks`.
     pub stack: u32,
 }
@@ -133,10 +138,13 @@ pub fn of_blocks(
     let of_backward = run_to_completion(of_backward);
     let (mut stacks, places) = (StackTable::default(), BlockPlaces::new(target));
     let mut backward = BackwardTable::default();
+    run_to_completion(target.entry.derive(Derived::Dims, target.index, budget));
+    let mut shapes = BlockShapes::new(target);
     let row = |(&i, place): (&u32, Option<BackwardRecord>)| {
         let stack = stacks.add(target.snapshot(), trace.blocks[i as usize].stack);
         let backward = place.map(|place| backward.add(place));
-        BlockRecord { backward, ..record(&places, target, i, stack) }
+        let shape = shapes.of(i);
+        BlockRecord { backward, shape, ..record(&places, target, i, stack) }
     };
     let rows: Vec<BlockRecord<'_>> = order.iter().zip(of_backward).map(row).collect();
     Blocks {
@@ -152,8 +160,8 @@ pub fn of_blocks(
     }
 }
 
-/// The record of the block at `index`, without its place in backward. `stack` is the index of its
-/// call stack in the report.
+/// The record of the block at `index`, without its place in backward and its shape. `stack` is the
+/// index of its call stack in the report.
 pub fn record<'a>(
     places: &BlockPlaces<'_>,
     target: Target<'a>,
@@ -188,6 +196,7 @@ pub fn record<'a>(
         user_metadata: notes.metadata,
         annotations: notes.annotations,
         tensor: target.entry.tensor(target.index, index),
+        shape: None,
         stack,
     }
 }

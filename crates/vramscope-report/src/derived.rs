@@ -10,15 +10,15 @@ use crate::modules::Modules;
 use crate::proof::{self, Proof};
 use crate::sidecar::{DeviceMemory, TensorRecord};
 use crate::simulated::{Simulated, SimulatedFindings, simulate};
-use crate::target::Target;
+use crate::target::{Target, slot_of};
 use crate::what_if::why_no_model;
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 use vramscope_analysis::slicing::{Boxed, Budget, run_to_completion};
 use vramscope_analysis::{
-    Carving, Categories, Category, Evidence, Finding, LargestFree, Notes, PoolEnvelope, Rules,
-    Steps, WhatIf, findings_sliced, largest_free, largest_free_sliced, pool_envelope,
-    pool_envelope_sliced,
+    Carving, Categories, Category, Dims, Evidence, Finding, LargestFree, NoShapes, Notes,
+    PoolEnvelope, Rules, Steps, WhatIf, findings_sliced, largest_free, largest_free_sliced,
+    pool_envelope, pool_envelope_sliced,
 };
 
 /// A kind of derived data.
@@ -46,11 +46,13 @@ pub enum Derived {
     Simulated,
     /// [`SnapshotEntry::modules`].
     Modules,
+    /// [`SnapshotEntry::dims`].
+    Dims,
 }
 
 impl Derived {
     /// All kinds. Each kind follows the kinds that it needs.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Carving,
         Self::Tensors,
         Self::Categories,
@@ -62,6 +64,7 @@ impl Derived {
         Self::WhatIf,
         Self::Simulated,
         Self::Modules,
+        Self::Dims,
     ];
 
     /// The kinds that must exist before this one is computed in slices.
@@ -70,7 +73,7 @@ impl Derived {
             Self::Carving | Self::Tensors => &[],
             Self::Categories => &[Self::Tensors],
             Self::Pools | Self::LargestFree => &[Self::Carving],
-            Self::Steps => &[Self::Categories],
+            Self::Steps | Self::Dims => &[Self::Categories],
             Self::Context | Self::Modules => &[Self::Categories, Self::Steps],
             Self::Findings | Self::WhatIf => &[Self::Carving, Self::Categories, Self::Steps],
             Self::Simulated => &[Self::Carving, Self::Categories, Self::Steps, Self::Findings],
@@ -94,6 +97,7 @@ pub(crate) struct DeviceData {
     simulated: OnceLock<SimulatedFindings>,
     tensors: OnceLock<FxHashMap<u32, TensorRecord>>,
     modules: OnceLock<Modules>,
+    dims: OnceLock<Result<Dims, NoShapes>>,
 }
 
 /// Fills a cell in slices. A synchronous caller may fill it first; the values are equal.
@@ -150,6 +154,11 @@ impl SnapshotEntry {
                 Derived::Modules => {
                     let target = Target { path: &self.path, entry: self, index };
                     fill!(data.modules, Modules::sliced(target, budget));
+                }
+                Derived::Dims => {
+                    let slot = slot_of(trace.requested_band.peak_event);
+                    let categories = self.categories(index);
+                    fill!(data.dims, Dims::sliced(snapshot, trace, categories, slot, None, budget));
                 }
             }
         })
@@ -222,6 +231,18 @@ impl SnapshotEntry {
         self.data[index].modules.get().expect("it is derived")
     }
 
+    /// The dimensions of the model and of its data at the peak, by the sizes of the blocks of the
+    /// trace at `index`; an error says why sizes do not tell them.
+    pub fn dims(&self, index: usize) -> &Result<Dims, NoShapes> {
+        run_to_completion(self.derive(Derived::Dims, index, &mut Budget::unlimited()));
+        self.data[index].dims.get().expect("it is derived")
+    }
+
+    /// [`Self::dims`] if they are found already.
+    pub fn known_dims(&self, index: usize) -> Option<&Dims> {
+        self.data[index].dims.get()?.as_ref().ok()
+    }
+
     /// [`Self::block_context`] if it is computed already.
     pub fn known_context(&self, index: usize) -> Option<&BlockContext> {
         self.data[index].context.get()
@@ -279,6 +300,7 @@ impl SnapshotEntry {
             data.what_if = OnceLock::new();
             data.simulated = OnceLock::new();
             data.modules = OnceLock::new();
+            data.dims = OnceLock::new();
         }
         self.rules = rules;
     }

@@ -3,9 +3,12 @@
 mod layers;
 mod link;
 mod nesting;
+mod paths;
 mod tree;
 mod visits;
 
+pub(crate) use paths::of_module;
+pub use paths::{ends_of, paths};
 pub use tree::{ModuleBasis, Modules};
 
 use crate::phases::{ByCategory, highest_sliced};

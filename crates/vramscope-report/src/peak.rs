@@ -3,7 +3,7 @@
 pub use crate::band::BandKind;
 
 use super::{
-    CategoryShare, FrameRecord, Target, by_category, event_of, exactness, frame, frames,
+    CategoryShare, Derived, FrameRecord, Target, by_category, event_of, exactness, frame, frames,
     row_category, row_site, slot_of, time_of,
 };
 use crate::backward::{self, BackwardShare, row_label};
@@ -11,6 +11,7 @@ use crate::groups::{GroupKind, Groups};
 use crate::loaded_file::SnapshotEntry;
 use crate::phases::place_sliced;
 use crate::search::quoted;
+use crate::shapes::{BlockShape, BlockShapes};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion, strides};
@@ -82,6 +83,10 @@ pub struct StackRecord<'a> {
     /// The source line of the call site; absent unless the file beside the snapshot has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<&'a str>,
+    /// The shape that all its blocks have, as recorded or as far as sizes tell; absent if nothing
+    /// tells it or they have several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shape: Option<BlockShape>,
     /// Why there is no call stack; null if there is one.
     pub no_stack: Option<NoStack>,
     /// Places in backward of blocks that its threads allocated, most bytes first.
@@ -151,10 +156,12 @@ pub async fn separate_peaks(
 
 /// The blocks that are live at a band's peak, by call stack, frame and category.
 pub fn peak(target: Target<'_>, band: BandKind, top: Option<usize>) -> Peak<'_> {
-    run_to_completion(peak_sliced(target, band, top, &mut Budget::unlimited()))
+    let budget = &mut Budget::unlimited();
+    run_to_completion(target.entry.derive(Derived::Dims, target.index, budget));
+    run_to_completion(peak_sliced(target, band, top, budget))
 }
 
-/// [`peak`] in slices.
+/// [`peak`] in slices. Inferred shapes are stated where the dimensions are derived.
 pub async fn peak_sliced<'a>(
     target: Target<'a>,
     band: BandKind,
@@ -183,6 +190,7 @@ pub async fn peak_sliced<'a>(
     let rows: FxHashMap<RowKey, usize> = shares.iter().map(row_key).zip(0..).collect();
     // Categories of the blocks of each row.
     let mut of_row: Vec<Vec<(Category, u64)>> = vec![Vec::new(); shares.len()];
+    let mut blocks_of_row: Vec<Vec<u32>> = vec![Vec::new(); shown];
     // Blocks that may be backward's, with their rows and bytes.
     let mut of_backward: Vec<(usize, u32, u64)> = Vec::new();
     for part in live.chunks(STRIDE) {
@@ -190,6 +198,9 @@ pub async fn peak_sliced<'a>(
         for &(i, bytes) in part {
             let Some(&row) = rows.get(&block_key(target, i)) else { continue };
             of_row[row].push((categories.get(i).category, bytes));
+            if let Some(blocks) = blocks_of_row.get_mut(row) {
+                blocks.push(i);
+            }
             let share = &shares[row];
             let is_of_backward =
                 share.no_stack.is_some() || entry.sites.is_compiled_only(share.stack);
@@ -204,6 +215,10 @@ pub async fn peak_sliced<'a>(
     let series = band.series_sliced(target, budget).await;
     let peaks = separate_peaks(&series, figures, budget).await;
     let place = place_sliced(target, slot, budget).await;
+    let mut known = BlockShapes::new(target);
+    budget.charge(4 * live.len() as u64).await;
+    let shapes: Vec<Option<BlockShape>> =
+        blocks_of_row.into_iter().map(|blocks| known.of_all(blocks)).collect();
     Peak {
         schema: "vramscope.peak/1",
         path: target.path,
@@ -220,7 +235,8 @@ pub async fn peak_sliced<'a>(
             .iter()
             .zip(of_row)
             .zip(backward_shares)
-            .map(|((s, blocks), backward)| {
+            .zip(shapes)
+            .map(|(((s, blocks), backward), shape)| {
                 let shares = by_category(blocks.into_iter());
                 StackRecord {
                     id: stack_id(entry, s.stack, s.no_stack),
@@ -231,6 +247,7 @@ pub async fn peak_sliced<'a>(
                     of_free: s.is_of_free,
                     site: row_label(row_site(entry, s.stack, s.no_stack), s.no_stack, &backward),
                     source: source(entry, s.stack),
+                    shape,
                     no_stack: s.no_stack,
                     backward,
                     frames: frames(snapshot, s.stack),

@@ -2,10 +2,12 @@
 
 mod config;
 mod legend;
+mod of_block;
 mod recorded;
 
 pub use config::widths_of_config;
 pub use legend::LegendEntry;
+pub use of_block::{BlockShape, BlockShapes};
 pub use recorded::ShapeSource;
 
 use legend::Legend;
@@ -141,7 +143,27 @@ pub fn shapes(
     let (trace, snapshot) = (target.trace(), target.snapshot());
     let categories = target.entry.categories(target.index);
     let slot = slot_of(trace.requested_band.peak_event);
-    let found = Dims::at(snapshot, trace, categories, slot, given);
+    let given = given.map(|widths| Dims::at(snapshot, trace, categories, slot, Some(widths)));
+    let found = given.as_ref().unwrap_or_else(|| target.entry.dims(target.index));
+    shapes_with(target, found, limit)
+}
+
+/// The dimensions of a device's model and data, if they are derived: `N = 4,096 tokens`.
+pub fn legend_texts(target: Target<'_>) -> Vec<String> {
+    let dims = target.entry.known_dims(target.index);
+    let legend = dims.map(|dims| Legend::new(dims).into_entries()).unwrap_or_default();
+    legend.into_iter().map(|entry| entry.text).collect()
+}
+
+/// The same with these dimensions.
+fn shapes_with<'a>(
+    target: Target<'a>,
+    found: &Result<Dims, NoShapes>,
+    limit: Option<usize>,
+) -> ShapesReport<'a> {
+    let (trace, snapshot) = (target.trace(), target.snapshot());
+    let categories = target.entry.categories(target.index);
+    let slot = slot_of(trace.requested_band.peak_event);
     let legend = found.as_ref().map_or_else(|_| Legend::default(), Legend::new);
     // Blocks of one size and stack have one answer.
     let mut alike = Vec::new();

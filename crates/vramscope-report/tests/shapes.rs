@@ -1,7 +1,9 @@
 //! Shapes of recordings of known models.
 
 use std::path::Path;
-use vramscope_report::shapes::{ShapeSource, ShapesReport, shapes, widths_of_config};
+use vramscope_report::blocks::{Sort, blocks};
+use vramscope_report::peak::{BandKind, peak};
+use vramscope_report::shapes::{ShapeRow, ShapeSource, ShapesReport, shapes, widths_of_config};
 use vramscope_report::{FileReader, LoadedFile};
 
 /// Blocks that the program named with their shapes: at the allocation, and later.
@@ -100,7 +102,7 @@ fn shards_have_both_readings() {
         for dims in &report.dims {
             assert_eq!(dims.widths, [768, 1024, 2304, 3072, 50304]);
         }
-        let is_parameter = |row: &&vramscope_report::shapes::ShapeRow| row.category == "parameter";
+        let is_parameter = |row: &&ShapeRow| row.category == "parameter";
         assert!(report.rows.iter().filter(is_parameter).all(|row| !row.is_certain));
     });
 }
@@ -195,7 +197,7 @@ impl Model {
         }
     }
 
-    fn has(&self, row: &vramscope_report::shapes::ShapeRow) -> bool {
+    fn has(&self, row: &ShapeRow) -> bool {
         let shape = &row.shapes[0];
         if ["parameter", "gradient", "optimizer_state"].contains(&row.category) {
             let mut dims = shape.dims.clone();
@@ -270,4 +272,34 @@ fn symbols_name_tokens_and_multiples_of_the_hidden_width() {
     with("recorded/ranks_fsdp/rank3_memory_snapshot.pickle.gz", None, |report| {
         assert!(report.legend.is_empty(), "two readings have two hidden widths");
     });
+}
+
+/// What `blocks` states of a block is what `shapes` states of its row.
+#[test]
+fn blocks_have_the_shapes_of_the_report() {
+    let file = load("truth/gpt_step.pickle.gz");
+    let target = file.target(0, 0).expect("a device");
+    let report = shapes(target, None, None);
+    let mut known = 0;
+    for block in blocks(target, Sort::Size, None).blocks {
+        let Some(shape) = block.shape else { continue };
+        assert!(shape.text.ends_with(" bytes") || shape.text.ends_with(" byte"), "{}", shape.text);
+        assert_eq!(shape.words().ends_with('?'), !shape.is_certain);
+        let plain = shape.text.replace(" tokens", "");
+        let is_row = |row: &&ShapeRow| {
+            row.category == block.category.name()
+                && row.site == block.site
+                && row.is_certain == shape.is_certain
+                && row.shapes.iter().any(|of| plain.starts_with(of.text.split(']').next().unwrap()))
+        };
+        known += u32::from(report.rows.iter().any(|row| is_row(&row)));
+    }
+    assert!(known > 200, "{known}");
+    let of_peak: Vec<_> = peak(target, BandKind::Requested, None)
+        .stacks
+        .into_iter()
+        .filter_map(|stack| Some((stack.site, stack.shape?.text)))
+        .collect();
+    let logits = ("gpt.py:43 forward".to_owned(), "[2,048 tokens, 16,000] of 4 bytes".to_owned());
+    assert!(of_peak.contains(&logits), "{of_peak:?}");
 }

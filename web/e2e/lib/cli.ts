@@ -71,6 +71,7 @@ interface Reports {
       category: string | null;
       /** Of a mixed row. */
       categories?: CategoryRow[];
+      shape?: ShapeRecord;
       frames: FrameRow[];
     }[];
   };
@@ -113,6 +114,17 @@ interface Reports {
       blocks: number;
     })[];
   };
+  modules: {
+    text: string[];
+    phases: { phase: string; bytes: number }[];
+    root: ModuleRecord;
+  };
+  shapes: {
+    tokens: number | null;
+    legend: { text: string }[];
+    refused: string | null;
+    by_shape: { shape: { text: string; symbols?: string }; blocks: number; bytes: number }[];
+  };
   phases: {
     steps: { step: number; whole: boolean; begin: number; end: number }[];
   };
@@ -154,6 +166,20 @@ interface Reports {
   };
 }
 
+export interface ModuleRecord {
+  name: string;
+  path: string;
+  basis: "recorded" | "inferred" | null;
+  layers?: number;
+  bytes: number;
+  blocks: number;
+  event_bytes?: number;
+  forward_bytes: number | null;
+  backward_bytes: number | null;
+  optimizer_bytes: number | null;
+  children: ModuleRecord[];
+}
+
 export interface ScenarioRecord {
   change: string;
   reserved_peak: number;
@@ -193,8 +219,18 @@ export interface BlockRow {
   tensor?: { kind: string; name: string; shape: number[]; dtype: string };
   stream: number;
   site: string;
+  shape?: ShapeRecord;
   frames: FrameRow[];
 }
+
+export interface ShapeRecord {
+  text: string;
+  is_certain: boolean;
+  source: "sidecar" | "annotation" | "size";
+}
+
+/** A shape as the page writes it: with a question mark if it is in doubt. */
+export const shapeWords = ({ text, is_certain }: ShapeRecord) => (is_certain ? text : `${text}?`);
 
 export interface AnomalyRow {
   id: string;

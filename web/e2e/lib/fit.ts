@@ -36,7 +36,7 @@ export function misfits(page: Page): Promise<string[]> {
       element.matches("button, select, input, a[href], [role=tab], label.button"),
     );
     /** A list, a table or a text that scrolls along x by design says so by its role. */
-    const SCROLLS = "[role=listbox], [role=table], [role=grid], pre";
+    const SCROLLS = "[role=listbox], [role=table], [role=grid], [role=treegrid], pre";
     function* ancestorsOf(element: Element) {
       for (let around = element.parentElement; around; around = around.parentElement) yield around;
     }

@@ -16,6 +16,7 @@ export type Tab =
   | "Flame"
   | "Map"
   | "Matrix"
+  | "Modules"
   | "Steps"
   | "A to B"
   | "Anomalies"

@@ -23,6 +23,7 @@ const MAIN = [
   "compare",
   "map",
   "matrix",
+  "modules",
 ] as const;
 const DRAWER = [
   "segments",

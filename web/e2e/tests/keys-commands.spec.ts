@@ -78,6 +78,7 @@ test("the palette lists and runs every command", async ({ viewer, page }) => {
       "Rows: add to the filters",
       "Flame graph: up",
       "Tables:",
+      "Trees:",
       "Tabs:",
       "Pan",
       "Zoom",

@@ -136,6 +136,8 @@ export class ViewSelection {
   });
   /** The question of the "What if" view. */
   readonly scenario: Signal<ScenarioSpec> = signal(AS_RECORDED);
+  /** The modules whose children are listed; null for the usual ones. */
+  readonly openModules: Signal<readonly number[] | null> = signal(null);
   readonly rulers: Signal<readonly Ruler[]> = signal([]);
   /** Events with a marker, in ascending order; -1 is before the first event. */
   readonly markers: Signal<readonly number[]> = signal([]);
@@ -160,6 +162,7 @@ export class ViewSelection {
     this.range.value = null;
     this.clearEnds();
     this.rulers.value = [];
+    this.openModules.value = null;
     this.markers.value = [];
     this.flame.value = { ...this.flame.peek(), root: "", ranged: false };
   }

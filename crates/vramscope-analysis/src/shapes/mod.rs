@@ -14,6 +14,7 @@ pub use widths::Widths;
 use self::widths::ELEMENTS;
 use crate::blocks::Block;
 use crate::category::{Categories, Category};
+use crate::slicing::{Budget, run_to_completion, strides};
 use crate::trace::Trace;
 use crate::{SmallSort, group_by_key, is_framework_frame};
 use vramscope_snapshot::{Snapshot, StackId};
@@ -102,10 +103,43 @@ impl Dims {
         slot: u32,
         given: Option<Vec<Widths>>,
     ) -> Result<Self, NoShapes> {
-        let of = |category: Category| {
-            (0..).zip(&trace.blocks).filter(move |(i, _)| categories.get(*i).category == category)
-        };
-        let parameters: Vec<&Block> = of(Category::Parameter).map(|(_, block)| block).collect();
+        let budget = &mut Budget::unlimited();
+        run_to_completion(Self::sliced(snapshot, trace, categories, slot, given, budget))
+    }
+
+    /// [`Self::at`] in slices.
+    ///
+    /// # Errors
+    /// As [`Self::at`].
+    pub async fn sliced(
+        snapshot: &Snapshot,
+        trace: &Trace,
+        categories: &Categories,
+        slot: u32,
+        given: Option<Vec<Widths>>,
+        budget: &mut Budget,
+    ) -> Result<Self, NoShapes> {
+        let mut parameters: Vec<&Block> = Vec::new();
+        let mut activations: Vec<&Block> = Vec::new();
+        let (mut inputs, mut live) = (Vec::new(), Vec::new());
+        for part in strides(trace.blocks.len()) {
+            budget.charge(part.len() as u64).await;
+            for index in part {
+                let block = &trace.blocks[index];
+                let is_live = block.enters <= slot && slot < block.leaves;
+                if is_live {
+                    live.push((block.stack, ()));
+                }
+                match categories.get(index as u32).category {
+                    Category::Parameter => parameters.push(block),
+                    Category::Input => inputs.push(block.bytes.0),
+                    category if is_live && is_of_data(category) && block.bytes.0 >= MIN_BYTES => {
+                        activations.push(block);
+                    }
+                    _ => {}
+                }
+            }
+        }
         let stays = |block: &&Block| block.is_preexisting() || block.leaves == trace.slots();
         let staying: Vec<u64> =
             parameters.iter().copied().filter(stays).map(|block| block.bytes.0).collect();
@@ -114,13 +148,6 @@ impl Dims {
         } else {
             staying
         };
-        let live = || trace.blocks.iter().filter(|b| b.enters <= slot && slot < b.leaves);
-        let activations: Vec<&Block> = (0..)
-            .zip(&trace.blocks)
-            .filter(|(i, _)| is_of_data(categories.get(*i).category))
-            .map(|(_, block)| block)
-            .filter(|b| b.enters <= slot && slot < b.leaves && b.bytes.0 >= MIN_BYTES)
-            .collect();
         // Many blocks share a stack or a size, and each is looked at once.
         let by_stack = group_by_key(activations.iter().map(|b| (b.stack, b.bytes.0)).collect());
         let is_convolved = |stack: StackId| operation(snapshot, stack) == Operation::Convolution;
@@ -138,14 +165,14 @@ impl Dims {
             Some(widths) => widths,
             None if are_convolved => return Err(NoShapes::Convolutions),
             None => {
-                let stacks = group_by_key(live().map(|block| (block.stack, ())).collect());
+                let stacks = group_by_key(live);
                 let are_sharded =
                     stacks.into_iter().any(|(stack, _)| has_file(snapshot, stack, "fsdp"));
                 widths::widths(&sizes, are_sharded)?
             }
         };
-        let inputs = of(Category::Input).map(|(_, block)| block.bytes.0);
-        let inputs = inputs.filter(|bytes| bytes % 8 == 0 && *bytes > 8).map(|bytes| bytes / 8);
+        let inputs = inputs.into_iter().filter(|bytes| bytes % 8 == 0 && *bytes > 8);
+        let inputs = inputs.map(|bytes| bytes / 8);
         let mut dims =
             Self { widths, tokens: None, other_tokens: Vec::new(), elements: ELEMENTS.to_vec() };
         let fits = |tokens: u64| {

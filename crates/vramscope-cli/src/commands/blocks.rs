@@ -77,13 +77,18 @@ pub(super) fn write_rows(
             b.free_completed_event.map_or_else(|| "-".to_owned(), |e| output::event(e.into())),
             lifetime,
             pool(b.pool, b.segment_type),
-            match b.tensor {
-                Some(tensor) => {
-                    format!("{}: {}", output::site_label(&b.site, b.of_free), tensor.text())
-                }
-                None => output::site_label(&b.site, b.of_free),
-            },
+            label(b),
         ]);
     }
     table.write(out)
+}
+
+/// The call site, and the tensor or its shape.
+fn label(block: &BlockRecord<'_>) -> String {
+    let site = output::site_label(&block.site, block.of_free);
+    match (block.tensor, &block.shape) {
+        (Some(tensor), _) => format!("{site}: {}", tensor.text()),
+        (None, Some(shape)) => format!("{site}  {}", shape.words()),
+        (None, None) => site,
+    }
 }

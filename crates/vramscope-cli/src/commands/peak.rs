@@ -7,6 +7,7 @@ use crate::read;
 use std::io::{self, Write};
 use vramscope_report::device_name;
 use vramscope_report::peak::{Peak, peak};
+use vramscope_report::shapes::BlockShape;
 use vramscope_units::{Bytes, grouped};
 
 /// Prints the call stacks that hold memory at a band's peak.
@@ -89,10 +90,7 @@ fn write_stacks(out: &mut dyn Write, peak: &Peak<'_>, unit: &str) -> io::Result<
             percent(stack.bytes.into(), peak.total.into()),
             grouped(stack.blocks.into()),
             stack.category.unwrap_or_default().to_owned(),
-            match stack.source {
-                Some(source) => format!("{site}: {source}"),
-                None => site,
-            },
+            label(site, stack.shape.as_ref(), stack.source),
         ]);
     }
     table.write(out)?;
@@ -106,6 +104,13 @@ fn write_stacks(out: &mut dyn Write, peak: &Peak<'_>, unit: &str) -> io::Result<
         )?;
     }
     Ok(())
+}
+
+/// `model.py:12 forward [4,096 tokens, 1,536] of 4 bytes: x = self.up(x)`.
+fn label(site: String, shape: Option<&BlockShape>, source: Option<&str>) -> String {
+    let shape = shape.map_or_else(String::new, |shape| format!("  {}", shape.words()));
+    let source = source.map_or_else(String::new, |source| format!(": {source}"));
+    format!("{site}{shape}{source}")
 }
 
 /// Writes the user's own frames. Frames of PyTorch and the allocator are in every stack, so they

@@ -2,8 +2,8 @@
 
 use super::{
     BlockPage, CategoryRow, CodePage, CounterLine, EventPage, FlameBox, FlameInfo, FlameNode,
-    FoldedSteps, GroupCard, GroupLabel, Legend, Limit, MapInfo, Minimap, NextBlock, Phases,
-    PinnedLine, RankCard, Sandwich, ScenarioCard, SearchResult, SegmentRow, SegmentUses,
+    FoldedSteps, GroupCard, GroupLabel, Legend, Limit, MapInfo, Minimap, ModulePage, NextBlock,
+    Phases, PinnedLine, RankCard, Sandwich, ScenarioCard, SearchResult, SegmentRow, SegmentUses,
     SegmentsInfo, SimulatedCurve, Tracks, UsualScenarios, WhatIfCard,
 };
 use crate::{DetailRow, FrameRow, Hit, Phrase, Quantity, Span, StackDetail};
@@ -88,6 +88,8 @@ pub enum Answer {
     FlameNode(Option<Box<FlameNode>>),
     /// The answer to `Code`.
     Code(CodePage),
+    /// The answer to `Modules`.
+    Modules(ModulePage),
     /// The answer to `Sandwich`; null if the frame does not exist.
     Sandwich(Option<Box<Sandwich>>),
     /// The answer to `Settings`.
@@ -281,6 +283,8 @@ pub struct StackShareRow {
     pub bytes: Quantity,
     /// The number of blocks.
     pub blocks: Quantity,
+    /// The shape that all of them have; empty if it is not known.
+    pub shape: String,
     /// Share of the whole, from 0 to 1.
     pub share: f64,
     /// The color word.

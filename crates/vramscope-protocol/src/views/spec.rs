@@ -2,7 +2,8 @@
 
 use super::Query;
 use vramscope_report::Derived::{
-    self, Carving, Categories, Context, Findings, LargestFree, Pools, Simulated, Steps, WhatIf,
+    self, Carving, Categories, Context, Dims, Findings, LargestFree, Modules, Pools, Simulated,
+    Steps, WhatIf,
 };
 
 /// The priority of a query.
@@ -69,14 +70,14 @@ specs! {
     Moments:        Long,  replaces, [Categories, Steps];
     PinnedLine:     Long,  replaces, [Categories, Steps];
     Limit:          Short, replaces, [];
-    Peak:           Long,  queues,   [Carving, Categories, Pools, Context];
+    Peak:           Long,  queues,   [Carving, Categories, Pools, Context, Dims];
     StateAt:        Short, replaces, [Carving, Categories, Pools];
     Markers:        Short, replaces, [];
     Range:          Short, replaces, [];
     Changes:        Short, replaces, [Carving, Categories];
     Events:         Short, replaces, [];
-    Blocks:         Short, replaces, [Carving, Categories];
-    Export:         Long,  queues,   [Carving, Categories];
+    Blocks:         Short, replaces, [Carving, Categories, Dims];
+    Export:         Long,  queues,   [Carving, Categories, Dims];
     Convert:        Long,  queues,   [Carving, Categories, Steps, LargestFree];
     Next:           Short, queues,   [Carving, Categories, Steps, Context];
     Hit:            Short, replaces, [];
@@ -93,11 +94,12 @@ specs! {
     Flame:          Short, queues,   [Carving];
     FlameBoxes:     Short, replaces, [Carving];
     FlameNode:      Short, replaces, [Carving];
+    Modules:        Long,  replaces, [Categories, Steps, Modules, Dims];
     Code:           Short, replaces, [Carving, Categories, Steps];
     Sandwich:       Short, replaces, [Carving, Categories, Steps];
     Frame:          Short, queues,   [Categories];
     Side:           Long,  queues,   [Carving, Categories, Steps, Findings];
-    Settings:       Long,  queues,   [Carving, Categories, Steps];
+    Settings:       Long,  queues,   [Carving, Categories, Steps, Dims];
     WhatIf:         Short, queues,   [WhatIf];
     UsualScenarios: Long,  replaces, [WhatIf];
     Scenario:       Short, replaces, [WhatIf];

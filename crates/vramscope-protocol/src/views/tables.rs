@@ -177,7 +177,7 @@ pub struct BlockPage {
     pub total: u32,
     /// The number of rows and their bytes in words: `12 of 2,443 blocks, 1.20 GiB`.
     pub text: String,
-    /// True if the file beside the snapshot names tensors of the device.
+    /// True if tensors or their shapes are known.
     pub has_tensors: bool,
     /// Index of the first row among all matching rows.
     pub from: u32,
@@ -202,7 +202,8 @@ pub struct BlockLine {
     pub block_bytes: Quantity,
     /// The category.
     pub category: String,
-    /// The tensor that it holds: `0.weight, float32 [1024, 1024]`; empty if it is unknown.
+    /// The tensor that it holds: `0.weight, float32 [1024, 1024]`, or its shape; empty if neither
+    /// is known.
     pub tensor: String,
     /// The alloc in words: `#3,702`, `before window`, or `not recorded`.
     pub allocated: String,

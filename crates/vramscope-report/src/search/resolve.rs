@@ -1,6 +1,7 @@
 //! Terms with what they mean in one trace: the stacks, events and blocks that they match.
 
 use super::terms::{Address, Moment, Path, Pool, Term};
+use crate::modules::of_module;
 use crate::{BlockPlaces, Target, rank_of, slot_of, text};
 use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
@@ -74,6 +75,7 @@ impl Test {
                 Self::Stacks(Stacks { stacks, reasons: Vec::new() })
             }
             Term::Category(category) => Self::Category(category),
+            Term::Module(name) => Self::Blocks(of_module(at, &name, budget).await),
             Term::Phase(name) => {
                 Self::Allocated(ranges(at, |_, phase| phase == name, budget).await)
             }

@@ -34,6 +34,8 @@ pub(crate) enum Term {
     Stack(u64),
     /// The category.
     Category(Category),
+    /// The module, as an end of its path in the table of modules.
+    Module(String),
     /// The phase of the alloc.
     Phase(String),
     /// The first and last step of the alloc, both included.
@@ -176,9 +178,9 @@ fn tokens(text: &str) -> Vec<String> {
 
 /// The known key of a term, and its value.
 fn key_of(term: &str) -> Option<(&'static str, &str)> {
-    const KEYS: [&str; 12] = [
-        "site", "stack", "via", "path", "leaf", "category", "phase", "step", "stream", "pool",
-        "size", "lifetime",
+    const KEYS: [&str; 13] = [
+        "site", "stack", "via", "path", "leaf", "category", "module", "phase", "step", "stream",
+        "pool", "size", "lifetime",
     ];
     let (key, value) = term.split_once(':')?;
     let known = KEYS.into_iter().chain(["rank"]).find(|&known| known == key)?;
@@ -204,6 +206,7 @@ fn keyed_term(key: &str, value: &str) -> Option<Term> {
         "leaf" => Term::Leaf(path(value)),
         "stack" => Term::Stack(u64::from_str_radix(value, 16).ok()?),
         "category" => Term::Category(category(value)?),
+        "module" => Term::Module(value.to_owned()),
         "phase" => Term::Phase(value.to_owned()),
         "step" => match value.split_once('-') {
             Some((first, last)) => Term::Step(number(first)?, number(last)?),

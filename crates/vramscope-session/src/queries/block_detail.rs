@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use vramscope_analysis::{Block, NoStack, Origin, Trace, is_library};
 use vramscope_layout::site_color;
 use vramscope_protocol::{AxisKind, BlockDetail, DetailRow, FrameRow, Span, StackDetail};
+use vramscope_report::shapes::{BlockShapes, ShapeSource};
 use vramscope_report::{
     BlockContext, LoadedFile, Quantity, SnapshotEntry, Target, backward, block_site, notes, site,
     slot_of, text,
@@ -79,6 +80,9 @@ fn rows(at: Target<'_>, block: &Block, index: u32) -> Vec<DetailRow> {
         row("tensor", "tensor", tensor.name.clone(), None);
         row("shape", "shape", tensor.shape_text(), None);
         row("dtype", "dtype", tensor.dtype.clone(), None);
+    } else if let Some(shape) = BlockShapes::new(at).of(index) {
+        let label = if shape.source == ShapeSource::Size { "shape by size" } else { "shape" };
+        row("shape", label, shape.words(), None);
     }
     let size = carving.sizes[index as usize];
     row("block_bytes", "block size", size.exact(), Some(size.0.to_string()));

@@ -16,7 +16,8 @@ use vramscope_layout::site_color;
 use vramscope_protocol::DeviceRef;
 use vramscope_protocol::views::{BlockLine, BlockPage, BlockTable};
 use vramscope_report::search::{Matcher, count_of_total};
-use vramscope_report::{LoadedFile, Quantity, Target, TensorRecord, block_site, slot_after, text};
+use vramscope_report::shapes::BlockShapes;
+use vramscope_report::{LoadedFile, Quantity, Target, block_site, slot_after, text};
 use vramscope_snapshot::{Snapshot, StreamId};
 use vramscope_units::{Bytes, EventIndex};
 
@@ -66,12 +67,17 @@ impl Cache {
         let total = order.len() as u32;
         let from = rows.start.min(total);
         let until = rows.end.min(total).min(from.saturating_add(MAX_PAGE_ROWS)).max(from);
+        let mut shapes = BlockShapes::new(at);
         BlockPage {
             total,
             text: text.clone(),
-            has_tensors: !at.entry.tensors(at.index).is_empty(),
+            has_tensors: !at.entry.tensors(at.index).is_empty()
+                || at.entry.known_dims(at.index).is_some(),
             from,
-            rows: order[from as usize..until as usize].iter().map(|&i| line(at, i)).collect(),
+            rows: order[from as usize..until as usize]
+                .iter()
+                .map(|&i| line(at, i, &mut shapes))
+                .collect(),
             at: near.and_then(|block| order.iter().position(|&i| i == block)).map(|row| row as u32),
         }
     }
@@ -126,7 +132,7 @@ impl FilteredBlocks {
     }
 }
 
-fn line(at: Target<'_>, index: u32) -> BlockLine {
+fn line(at: Target<'_>, index: u32, shapes: &mut BlockShapes<'_>) -> BlockLine {
     let (trace, entry) = (at.trace(), at.entry);
     let block = &trace.blocks[index as usize];
     BlockLine {
@@ -135,7 +141,10 @@ fn line(at: Target<'_>, index: u32) -> BlockLine {
         bytes: Quantity::bytes(block.bytes),
         block_bytes: Quantity::bytes(entry.carving(at.index).sizes[index as usize]),
         category: entry.categories(at.index).get(index).category.name().to_owned(),
-        tensor: entry.tensor(at.index, index).map(TensorRecord::short_text).unwrap_or_default(),
+        tensor: match entry.tensor(at.index, index) {
+            Some(tensor) => tensor.short_text(),
+            None => shapes.of(index).map_or_else(String::new, |shape| shape.words()),
+        },
         allocated: match (block.alloc_event(), block.origin()) {
             (Some(event), _) => event.to_string(),
             (None, Origin::LostAlloc) => "not recorded".to_owned(),

@@ -100,6 +100,7 @@ fn site_rows(at: Target<'_>, sites: &[Site]) -> (Vec<StackShareRow>, String) {
             via: String::new(),
             bytes: Quantity::bytes(Bytes(site.live)),
             blocks: Quantity::count(site.blocks.into(), "block", "blocks"),
+            shape: String::new(),
             share: fraction(site.live, whole),
             color: site_color(&at.entry.sites, site.stack).word(),
             block: site.largest,

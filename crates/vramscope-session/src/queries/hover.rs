@@ -5,7 +5,8 @@ use super::findings::place;
 use vramscope_analysis::{Block, Trace};
 use vramscope_layout::{Picked, site_color};
 use vramscope_protocol::Hit;
-use vramscope_report::{Quantity, Target, TensorRecord, block_site, text};
+use vramscope_report::shapes::BlockShapes;
+use vramscope_report::{Quantity, Target, block_site, text};
 use vramscope_units::{Bytes, grouped};
 
 /// The tooltip of a block, or of a strip of several merged blocks. `group` is the name of their
@@ -46,8 +47,10 @@ pub(crate) fn tooltip(at: Target<'_>, picked: &Picked, group: Option<String>) ->
             let shares = peak_shares(at, block, context);
             lines.extend(shares.map(|[own, site]| format!("{own} of the peak{site}")));
         }
-        let tensor = at.entry.known_tensor(at.index, picked.block).map(TensorRecord::text);
-        lines.extend(tensor);
+        match at.entry.known_tensor(at.index, picked.block) {
+            Some(tensor) => lines.push(tensor.text()),
+            None => lines.extend(BlockShapes::new(at).of(picked.block).map(|shape| shape.words())),
+        }
         lines.extend([life, text::block_address(block)]);
         (bytes.text.clone(), site_of(picked.block), lines)
     };

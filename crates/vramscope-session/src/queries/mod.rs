@@ -26,6 +26,7 @@ mod lru_cache;
 mod map;
 mod matrix;
 mod minimap;
+mod modules;
 mod next;
 mod overview;
 mod phases;
@@ -73,6 +74,7 @@ pub(crate) struct Queries {
     blocks: blocks::Cache,
     flames: flame::Graphs,
     code: code::Tables,
+    modules: modules::Tables,
     maps: map::Maps,
     scenarios: what_if::Scenarios,
 }
@@ -86,6 +88,7 @@ impl Default for Queries {
             blocks: blocks::Cache::default(),
             flames: flame::Graphs::default(),
             code: code::Tables::default(),
+            modules: modules::Tables::default(),
             maps: map::Maps::default(),
             scenarios: what_if::Scenarios::default(),
         }
@@ -198,6 +201,10 @@ impl Queries {
             Query::Code { spec, from, count } => cached!(
                 self.code.is_ready(file, device, &spec),
                 Answer::Code(self.code.page(at, device, &spec, page(from, count)))
+            ),
+            Query::Modules { spec, from, count } => cached!(
+                self.modules.is_ready(file, device, &spec),
+                Answer::Modules(self.modules.page(at, device, &spec, page(from, count)))
             ),
             Query::Sandwich { spec, frame } => task!(on, |at, budget| Answer::Sandwich(
                 code::sandwich(at, &spec, frame, budget).await.map(Box::new)

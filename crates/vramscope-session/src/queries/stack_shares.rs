@@ -96,6 +96,7 @@ pub(super) fn share_rows(
         via: String::new(),
         bytes: Quantity::bytes(Bytes(share.bytes)),
         blocks: Quantity::count(share.blocks.into(), "block", "blocks"),
+        shape: String::new(),
         share: fraction(share.bytes, whole),
         color: site_color(&at.entry.sites, share.stack).word(),
         block: share.largest,

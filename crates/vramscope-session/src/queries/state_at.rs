@@ -12,6 +12,7 @@ use vramscope_layout::Color;
 use vramscope_protocol::DetailRow;
 use vramscope_protocol::views::{At, Marker, StackShareRow, StateAt};
 use vramscope_report::backward::{self, BackwardShare};
+use vramscope_report::shapes::BlockShapes;
 use vramscope_report::{Quantity, text};
 use vramscope_report::{Target, by_category, event_of, row_site, slot_after};
 use vramscope_snapshot::Action;
@@ -193,6 +194,7 @@ pub(super) async fn stack_rows(
         .flat_map(|(row, (_, group))| group.iter().map(move |&i| (row, i, of(i).bytes.0)))
         .collect();
     let places = backward::shares(at, &of_backward, groups.len(), budget).await;
+    let mut shapes = BlockShapes::new(at);
     let row = |(&(bytes, group), places): (&(u64, &[u32]), &Vec<BackwardShare>)| {
         let (stack, is_of_free, no_stack) = key(group[0]);
         let mut sums = [0u64; Category::ALL.len()];
@@ -219,6 +221,9 @@ pub(super) async fn stack_rows(
             via: String::new(),
             bytes: Quantity::bytes(Bytes(bytes)),
             blocks: Quantity::count(group.len() as u64, "block", "blocks"),
+            shape: shapes
+                .of_all(group.iter().copied())
+                .map_or_else(String::new, |shape| shape.words()),
             share: fraction(bytes, whole),
             color: color.word(),
             block: largest,

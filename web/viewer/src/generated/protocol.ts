@@ -1287,6 +1287,18 @@ from: number,
 /**
  * The maximum number of rows.
  */
+count: number, } } | { "modules": { 
+/**
+ * The content.
+ */
+spec: ModuleSpec, 
+/**
+ * Index of the first row.
+ */
+from: number, 
+/**
+ * The maximum number of rows.
+ */
 count: number, } } | { "sandwich": { 
 /**
  * The blocks.
@@ -2434,6 +2446,10 @@ bytes: Quantity,
  */
 blocks: Quantity, 
 /**
+ * The shape that all of them have; empty if it is not known.
+ */
+shape: string, 
+/**
  * Share of the whole, from 0 to 1.
  */
 share: number, 
@@ -2562,7 +2578,7 @@ total: number,
  */
 text: string, 
 /**
- * True if the file beside the snapshot names tensors of the device.
+ * True if tensors or their shapes are known.
  */
 hasTensors: boolean, 
 /**
@@ -2600,7 +2616,8 @@ blockBytes: Quantity,
  */
 category: string, 
 /**
- * The tensor that it holds: `0.weight, float32 [1024, 1024]`; empty if it is unknown.
+ * The tensor that it holds: `0.weight, float32 [1024, 1024]`, or its shape; empty if neither
+ * is known.
  */
 tensor: string, 
 /**
@@ -3294,6 +3311,139 @@ terms: Array<string>,
  * The frame for `Sandwich`; null for modules and files.
  */
 frame: number | null, };
+
+export type ModuleSpec = { 
+/**
+ * The event of the time cursor, -1 before the window; null without a cursor.
+ */
+event: number | null, 
+/**
+ * The modules whose children are listed; null for the usual ones.
+ */
+open: Array<number> | null, };
+
+export type ModulePage = { 
+/**
+ * The number of listed rows.
+ */
+total: number, 
+/**
+ * Index of the first row.
+ */
+from: number, 
+/**
+ * The rows.
+ */
+rows: Array<ModuleRow>, 
+/**
+ * The modules whose children are listed.
+ */
+open: Array<number>, 
+/**
+ * How modules are known, one sentence each.
+ */
+text: Array<string>, 
+/**
+ * The names of the phases that the window has, in the order of [`ModuleRow::phases`].
+ */
+phases: Array<string>, 
+/**
+ * The dimensions of the model and its data: `N = 4,096 tokens`. Empty if nothing tells them.
+ */
+dims: Array<string>, 
+/**
+ * Why sizes do not tell shapes; empty if they do.
+ */
+refused: string, 
+/**
+ * The shapes with most bytes at the peak.
+ */
+shapes: Array<ShapeSum>, };
+
+export type ModuleRow = { 
+/**
+ * Identifies the module.
+ */
+node: number, 
+/**
+ * The number of modules around it.
+ */
+depth: number, 
+/**
+ * The name.
+ */
+label: string, 
+/**
+ * The number of layers, and where the module is called or built: `×24 gpt.py:42`. Empty if
+ * neither is known.
+ */
+note: string, 
+/**
+ * All that is known of the module, for the tooltip.
+ */
+title: string, 
+/**
+ * Whether the children are listed; null without children.
+ */
+open: boolean | null, 
+/**
+ * Bytes at the peak.
+ */
+total: Quantity, 
+/**
+ * The same as a percentage of the peak: `43.2 %`.
+ */
+percent: string, 
+/**
+ * Bytes at the time cursor; null without a cursor.
+ */
+cursor: Quantity | null, 
+/**
+ * Shares of categories at the peak, from 0 to 1, most bytes first.
+ */
+shares: Array<number>, 
+/**
+ * The color words of the shares.
+ */
+colors: Array<number>, 
+/**
+ * The shares in words: `activations 8.20 GiB, parameters 1.22 GiB`.
+ */
+categories: string, 
+/**
+ * Bytes at the highest peak of each phase.
+ */
+phases: Array<Quantity>, 
+/**
+ * Blocks at the peak.
+ */
+blocks: Quantity, 
+/**
+ * The terms of a search for the blocks.
+ */
+terms: Array<string>, };
+
+export type ShapeSum = { 
+/**
+ * The shape: `[4,096, 8,960] of 4 bytes`.
+ */
+shape: string, 
+/**
+ * The shape by the names of dimensions: `[N, f]`; empty without names.
+ */
+symbols: string, 
+/**
+ * Bytes.
+ */
+bytes: Quantity, 
+/**
+ * The number of blocks.
+ */
+blocks: Quantity, 
+/**
+ * Share of the peak, from 0 to 1.
+ */
+share: number, };
 
 export type Sandwich = { 
 /**

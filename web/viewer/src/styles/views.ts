@@ -8,6 +8,7 @@ import { groups } from "./groups.js";
 import { lists } from "./lists.js";
 import { map } from "./map.js";
 import { matrix } from "./matrix.js";
+import { modules } from "./modules.js";
 import { overlays } from "./overlays.js";
 import { pinned } from "./pinned.js";
 import { plotHead } from "./plot-head.js";
@@ -24,6 +25,7 @@ export const style = [
   compare,
   whatIf,
   map,
+  modules,
   folded,
   ab,
   matrix,

@@ -46,10 +46,10 @@ function open({
   return { sort, descending, category, atCursor, table, page, ask };
 }
 
-/** The column of what the file beside the snapshot says. */
+/** The column of what the file beside the snapshot says, or sizes tell. */
 const tensor: Column<BlockLine> = {
   key: "tensor",
-  title: "tensor",
+  title: "tensor or shape",
   width: "minmax(260px, 1fr)",
   words: (r) => r.tensor,
   cell: (r) => r.tensor,

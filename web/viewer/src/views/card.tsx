@@ -59,12 +59,12 @@ type StackSharesProperties = ViewUses<"appearance" | "groups"> & { stacks: Stack
 export function StackShares({ appearance, groups, stacks }: StackSharesProperties) {
   return (
     <ul class="shares">
-      {stacks.map(({ site, via, bytes, blocks, share, color, block, note, terms }) => (
+      {stacks.map(({ site, via, bytes, blocks, shape, share, color, block, note, terms }) => (
         <li key={block}>
           <button
             type="button"
             class="share"
-            title={[site, via, bytes.exact, blocks.exact, note]
+            title={[site, via, shape, bytes.exact, blocks.exact, note]
               .filter((text) => text !== "")
               .join(", ")}
             aria-pressed={groups.isChosen(terms)}
@@ -77,6 +77,7 @@ export function StackShares({ appearance, groups, stacks }: StackSharesPropertie
             <span class="share-text">
               <span class="share-site">{site}</span>
               {via !== "" && <span class="share-via">{via}</span>}
+              {shape !== "" && <span class="share-via share-shape">{shape}</span>}
             </span>
             <span class="num" data-value={bytes.raw}>
               {bytes.text}

@@ -6,9 +6,9 @@ import { useEffect, useMemo } from "preact/hooks";
 import { resource } from "../client/resource.js";
 import { termsText } from "../filters.js";
 import type { CodeRow, CodeSort, CodeSpec, Sandwich } from "../generated/protocol.js";
-import { Icon } from "../ui/icons.js";
 import { StackShares } from "./card.js";
 import { type Column, sortable, Table } from "./table.js";
+import { TreeName } from "./tree-name.js";
 import type { ViewUses } from "./workspace.js";
 
 type CodeOwners = ViewUses<"selection" | "viewSelection" | "filters" | "groups" | "appearance">;
@@ -92,26 +92,7 @@ export function Code(owners: CodeOwners) {
       ...by("name"),
       words: (row) => row.title,
       cell: (row) => (
-        <span class="code-name" style={{ "--depth": row.depth }}>
-          {row.open === null ? (
-            <span class="code-leaf" />
-          ) : (
-            <button
-              type="button"
-              class="code-toggle"
-              tabIndex={-1}
-              aria-expanded={row.open}
-              aria-label={`${row.open ? "Fold" : "Unfold"} ${row.label}`}
-              onClick={(event) => {
-                event.stopPropagation();
-                toggle(row);
-              }}
-            >
-              <Icon name={row.open ? "down" : "forward"} />
-            </button>
-          )}
-          {row.label}
-        </span>
+        <TreeName label={row.label} depth={row.depth} open={row.open} toggle={() => toggle(row)} />
       ),
     },
     number("total", "at peak", "76px", (row) => row.total),

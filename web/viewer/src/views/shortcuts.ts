@@ -44,6 +44,7 @@ export const VIEW_SHORTCUTS: ShortcutGroup[] = [
       view("6", "compare", "Compare"),
       view("7", "map", "Map of the segments"),
       view("8", "matrix", "Matrix of call sites and ranks"),
+      view("9", "modules", "Modules"),
       {
         keys: ["q"],
         shown: ["Q"],
@@ -251,6 +252,7 @@ export const CONTEXT_KEYS: [shown: string, text: string][] = [
   ["Ctrl click", "Rows: add to the filters"],
   ["Backspace", "Flame graph: up (also Alt+click)"],
   ["↑ ↓", "Tables: previous or next row"],
+  ["← →", "Trees: fold or unfold the row"],
   ["← →", "Tabs: previous or next tab"],
 ];
 

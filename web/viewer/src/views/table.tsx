@@ -65,10 +65,19 @@ interface TableProperties<R> {
   reveal: number | null;
   ask: (from: number, count: number) => void;
   open: (row: R) => void;
+  /** The table is a tree, whose rows arrow keys fold and unfold. */
+  tree?: Tree<R>;
+}
+
+interface Tree<R> {
+  depth: (row: R) => number;
+  /** Whether the rows below are listed; null without any. */
+  open: (row: R) => boolean | null;
+  toggle: (row: R) => void;
 }
 
 export function Table<R>(properties: TableProperties<R>) {
-  const { label, testid, columns, total, from, rows, rowKey, current, reveal, ask, open } =
+  const { label, testid, columns, total, from, rows, rowKey, current, reveal, ask, open, tree } =
     properties;
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
@@ -99,7 +108,24 @@ export function Table<R>(properties: TableProperties<R>) {
   }, [reveal, scale]);
 
   const at = rows.findIndex((row) => rowKey(row) === current);
+  /** Folds the current row or goes to the one around it, or unfolds it. Whether it did. */
+  const fold = (key: string): boolean => {
+    const row = rows[at];
+    if (!tree || !row || (key !== "ArrowLeft" && key !== "ArrowRight")) return false;
+    if (tree.open(row) === (key === "ArrowLeft")) tree.toggle(row);
+    else if (key === "ArrowLeft") {
+      const depth = tree.depth(row);
+      const around = rows.slice(0, at).findLast((other) => tree.depth(other) < depth);
+      if (around) open(around);
+    }
+    return true;
+  };
   const keydown = (event: KeyboardEvent) => {
+    if (fold(event.key)) {
+      event.preventDefault();
+      event.stopPropagation();
+      return;
+    }
     const by = { ArrowDown: 1, ArrowUp: -1, PageDown: count - 2, PageUp: 2 - count }[event.key];
     if (by === undefined || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey)
       return;
@@ -121,9 +147,10 @@ export function Table<R>(properties: TableProperties<R>) {
   const template = columns.map(({ width }) => width).join(" ");
   const shift = scale === 1 ? from * ROW : top - (top * scale - from * ROW);
   return (
+    // biome-ignore lint/a11y/useAriaPropsSupportedByRole: both roles have a name
     <div
       class="table"
-      role="grid"
+      role={tree ? "treegrid" : "grid"}
       aria-label={label}
       aria-rowcount={total + 1}
       aria-colcount={columns.length}
@@ -167,6 +194,8 @@ export function Table<R>(properties: TableProperties<R>) {
                 class="table-row"
                 aria-rowindex={from + index + 2}
                 aria-selected={rowKey(row) === current}
+                aria-level={tree && tree.depth(row) + 1}
+                aria-expanded={tree?.open(row) ?? undefined}
                 data-key={rowKey(row)}
                 onClick={() => open(row)}
               >

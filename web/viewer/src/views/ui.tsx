@@ -17,6 +17,7 @@ import { SegmentMap } from "./map.js";
 import { TimelineMarks } from "./marks.js";
 import { RankMatrix } from "./matrix.js";
 import { Minimap } from "./minimap.js";
+import { Modules } from "./modules.js";
 import { Overview } from "./overview.js";
 import { Palette } from "./palette.js";
 import { PartForm, PartLine } from "./part.js";
@@ -59,6 +60,7 @@ export function bindUi(all: All) {
     compare: bind(Compare, all),
     map: bind(SegmentMap, all),
     matrix: bind(RankMatrix, all),
+    modules: bind(Modules, all),
     steps: bind(Folded, all),
     ab: bind(Ab, all),
     blocks: bind(Blocks, all),

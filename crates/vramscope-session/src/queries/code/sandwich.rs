@@ -75,6 +75,7 @@ pub(crate) async fn sandwich(
             via: String::new(),
             bytes: Quantity::bytes(Bytes(bytes)),
             blocks: Quantity::count(blocks, "block", "blocks"),
+            shape: String::new(),
             share: fraction(bytes, total),
             color: Color::NO_STACK.word(),
             block: id.0,

@@ -4,6 +4,7 @@ use vramscope_analysis::{Coverage, StepSource, Steps, Trace};
 use vramscope_protocol::DetailRow;
 use vramscope_report::device_name;
 use vramscope_report::info::{FileInfo, ProcessInfo, has_overflowed};
+use vramscope_report::shapes::legend_texts;
 use vramscope_report::{Quantity, Target};
 use vramscope_units::{Bytes, Micros, grouped};
 
@@ -33,6 +34,10 @@ pub(super) fn provenance(at: Target<'_>, info: &FileInfo) -> Vec<DetailRow> {
         let (total, other) = (Bytes(memory.total_bytes), Bytes(memory.other_bytes));
         let text = format!("{}: {total}, {other} of it outside of PyTorch", memory.name);
         row("device_memory", "device", text, Some(memory.total_bytes));
+    }
+    let dims = legend_texts(at);
+    if !dims.is_empty() {
+        row("dims", "dimensions by size", dims.join(", "), None);
     }
     if let Some(device) = info.devices.get(at.index) {
         row("recorded", "recorded", device.provenance.clone(), None);

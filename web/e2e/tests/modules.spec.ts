@@ -1,0 +1,133 @@
+// Memory by module and layer, and shapes, with the numbers of the program.
+
+import { cli, type ModuleRecord, referenceOf, shapeWords } from "../lib/cli.js";
+import { testData } from "../lib/data.js";
+import { expect, test } from "../lib/test.js";
+import { Views } from "../lib/views.js";
+import { select } from "../lib/work.js";
+
+const GPT = "truth/gpt_step.pickle.gz";
+const EVENT = 1000;
+
+/** The largest module with layers, and the modules around it, from the outermost. */
+function layered(root: ModuleRecord): ModuleRecord[] {
+  const next = root.children.find(({ basis }) => basis !== null);
+  if (!next) throw new Error("no layers");
+  return next.layers === undefined ? [next, ...layered(next)] : [next];
+}
+
+test("modules have the program's numbers, and choose their blocks", async ({ viewer, page }) => {
+  const report = cli("modules", GPT, "--event", String(EVENT));
+  const views = new Views(viewer);
+  await views.show(testData(GPT));
+  await views.cursor(EVENT);
+  await page.keyboard.press("9");
+  const pane = views.pane("Modules");
+  await expect(pane).toHaveAttribute("data-place", "main");
+  await expect(pane.getByTestId("modules-text")).toHaveText(report.text.join(" "));
+  const tree = pane.getByRole("treegrid", { name: "Memory by module" });
+  const row = (name: string) => tree.locator(".table-row", { hasText: name }).first();
+  const expectNumbers = async (record: ModuleRecord) => {
+    const found = row(record.name);
+    const values = {
+      total: record.bytes,
+      cursor: record.event_bytes,
+      forward: record.forward_bytes,
+      backward: record.backward_bytes,
+      optimizer: record.optimizer_bytes,
+      blocks: record.blocks,
+    };
+    for (const [column, value] of Object.entries(values))
+      await expect(
+        found.locator(`[data-column=${column}]`),
+        `${column} of ${record.name}`,
+      ).toHaveAttribute("data-value", String(value));
+  };
+  const chain = layered(report.root);
+  const layers = chain.at(-1);
+  const outside = report.root.children.find(({ name }) => name === "outside of modules");
+  if (!layers?.layers || !outside) throw new Error("no layers, or nothing outside of modules");
+
+  await test.step("open down to the layers", async () => {
+    for (const record of [...chain, outside]) await expectNumbers(record);
+    await expect(row(layers.name)).toContainText(`×${layers.layers}`);
+    await expect(row(layers.name)).toHaveAttribute("aria-expanded", "false");
+  });
+  await test.step("arrow keys go and unfold", async () => {
+    await row(layers.name).click();
+    await expect(row(layers.name)).toHaveAttribute("aria-selected", "true");
+    await page.keyboard.press("ArrowRight");
+    await expect(row(layers.name)).toHaveAttribute("aria-expanded", "true");
+    for (const layer of layers.children) await expectNumbers(layer);
+    await page.keyboard.press("ArrowDown");
+    const first = layers.children[0];
+    if (!first) throw new Error("no layer");
+    await expect(row(first.name)).toHaveAttribute("aria-selected", "true");
+    await page.keyboard.press("ArrowLeft");
+    await expect(row(layers.name)).toHaveAttribute("aria-selected", "true");
+    await page.keyboard.press("ArrowLeft");
+    await expect(row(layers.name)).toHaveAttribute("aria-expanded", "false");
+  });
+  await test.step("all views light the blocks of the module", async () => {
+    const title = page.getByTestId("group").locator("#details-title");
+    await expect(title).toHaveAttribute("data-value", String(layers.bytes));
+    await expect(page.getByTestId("chips").locator("[data-term^='module:']")).toBeVisible();
+    expect((await viewer.state()).filter).toContain("module:");
+  });
+});
+
+test("a recording without modules says so", async ({ viewer }) => {
+  const file = "findings/c17_state_only_crumbs.pickle.gz";
+  const views = new Views(viewer);
+  await views.open(testData(file));
+  const pane = await views.main("Modules");
+  const { text, root } = cli("modules", file);
+  expect(text[0]).toContain("No call stack of this recording");
+  await expect(pane.getByTestId("modules-text")).toHaveText(text.join(" "));
+  await expect(pane.locator(".table-row").first().locator("[data-column=total]")).toHaveAttribute(
+    "data-value",
+    String(root.bytes),
+  );
+});
+
+test("shapes are beside bytes: sums, blocks and call sites", async ({ viewer, page }) => {
+  const report = cli("shapes", GPT);
+  const views = new Views(viewer);
+  await views.show(testData(GPT));
+  await test.step("sums by shape and dimensions", async () => {
+    const pane = await views.main("Modules");
+    const list = pane.getByTestId("shapes").locator("li.share");
+    for (const [index, { shape, bytes }] of report.by_shape.slice(0, 5).entries()) {
+      await expect(list.nth(index)).toContainText(shape.text);
+      await expect(list.nth(index).locator("[data-value]")).toHaveAttribute(
+        "data-value",
+        String(bytes),
+      );
+    }
+    await expect(pane.getByTestId("dims").locator("li")).toHaveText(
+      report.legend.map(({ text }) => text),
+    );
+  });
+  await test.step("call sites at the peak", async () => {
+    const [stack] = cli("peak", GPT).stacks.filter(({ shape }) => shape !== undefined);
+    if (!stack?.shape) throw new Error("no call site has a shape");
+    const rows = page.getByTestId("at-peak").locator(".share", { hasText: stack.site });
+    await expect(rows.first().locator(".share-shape")).toHaveText(shapeWords(stack.shape));
+  });
+  await test.step("a block", async () => {
+    const block = cli("blocks", GPT).blocks.find(({ shape }) => shape?.is_certain === true);
+    if (!block?.shape) throw new Error("no block has a shape");
+    await select(viewer, referenceOf(block));
+    await expect(viewer.fact("shape")).toHaveText(shapeWords(block.shape));
+  });
+});
+
+test("sizes that tell no shapes are refused", async ({ viewer }) => {
+  const file = "truth/resnet18_step.pickle.gz";
+  const { refused } = cli("shapes", file);
+  const views = new Views(viewer);
+  await views.show(testData(file));
+  const pane = await views.main("Modules");
+  await expect(pane.getByTestId("shapes")).toContainText(refused ?? "refused");
+  await expect(pane.getByTestId("dims")).toHaveCount(0);
+});
