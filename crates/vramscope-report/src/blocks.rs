@@ -6,6 +6,7 @@ use super::{BlockPlaces, StackTable, Target, block_site};
 use crate::Derived;
 use crate::notes::notes;
 use crate::shapes::{BlockShape, BlockShapes};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -44,6 +45,8 @@ pub struct Blocks<'a> {
     pub omitted: usize,
     /// The places in backward of `blocks`.
     pub backward: BackwardTable,
+    /// The shapes of `blocks`, as recorded or as far as sizes tell.
+    pub shapes: Vec<BlockShape>,
     /// The call stacks of `blocks`, innermost frame first.
     pub stacks: StackTable<'a>,
 }
@@ -103,9 +106,9 @@ pub struct BlockRecord<'a> {
     /// names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tensor: Option<&'a TensorRecord>,
-    /// The shape, as recorded or as far as sizes tell; absent if nothing tells it.
+    /// The index of the shape in the report's `shapes`; absent if nothing tells the shape.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub shape: Option<BlockShape>,
+    pub shape: Option<u32>,
     /// The index of the call stack in the report's `stacks`.
     pub stack: u32,
 }
@@ -139,11 +142,17 @@ pub fn of_blocks(
     let (mut stacks, places) = (StackTable::default(), BlockPlaces::new(target));
     let mut backward = BackwardTable::default();
     run_to_completion(target.entry.derive(Derived::Dims, target.index, budget));
-    let mut shapes = BlockShapes::new(target);
+    let mut known = BlockShapes::new(target);
+    let (mut shapes, mut places_of_shapes) = (Vec::new(), FxHashMap::default());
     let row = |(&i, place): (&u32, Option<BackwardRecord>)| {
         let stack = stacks.add(target.snapshot(), trace.blocks[i as usize].stack);
         let backward = place.map(|place| backward.add(place));
-        let shape = shapes.of(i);
+        let shape = known.of(i).map(|shape| {
+            *places_of_shapes.entry(shape.clone()).or_insert_with(|| {
+                shapes.push(shape);
+                shapes.len() as u32 - 1
+            })
+        });
         BlockRecord { backward, shape, ..record(&places, target, i, stack) }
     };
     let rows: Vec<BlockRecord<'_>> = order.iter().zip(of_backward).map(row).collect();
@@ -156,6 +165,7 @@ pub fn of_blocks(
         omitted: total - rows.len(),
         blocks: rows,
         backward,
+        shapes,
         stacks,
     }
 }

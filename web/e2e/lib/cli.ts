@@ -145,7 +145,7 @@ interface Reports {
       outliers: { rank: number; text: string }[];
     }[];
   };
-  blocks: { total: number; blocks: BlockRow[] };
+  blocks: { total: number; blocks: BlockRow[]; shapes: ShapeRecord[] };
   anomalies: { anomalies: AnomalyRow[]; blind_spots: { kind: string; text: string }[] };
   info: {
     files: {
@@ -219,7 +219,8 @@ export interface BlockRow {
   tensor?: { kind: string; name: string; shape: number[]; dtype: string };
   stream: number;
   site: string;
-  shape?: ShapeRecord;
+  /** An index into the shapes of the report. */
+  shape?: number;
   frames: FrameRow[];
 }
 

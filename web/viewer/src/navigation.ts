@@ -24,7 +24,7 @@ export const VIEWS = [
 export type View = (typeof VIEWS)[number];
 
 /** The views with a number key, which have tabs above the center. */
-export const KEYED_VIEWS: readonly View[] = VIEWS.slice(0, 8);
+export const KEYED_VIEWS: readonly View[] = VIEWS.slice(0, 9);
 
 export const VIEW_TITLES: Record<View, string> = {
   overview: "Overview",

@@ -8,6 +8,7 @@ use crate::read;
 use std::io::{self, Write};
 use vramscope_report::blocks::{BlockRecord, Blocks, Sort, blocks};
 use vramscope_report::device_name;
+use vramscope_report::shapes::BlockShape;
 use vramscope_units::{Bytes, Micros, grouped};
 
 /// Prints the window's blocks, sorted.
@@ -35,7 +36,7 @@ fn text(out: &mut dyn Write, report: &Blocks<'_>) -> io::Result<()> {
         device_name(report.device),
         grouped(report.total as u64)
     )?;
-    write_rows(out, &report.blocks, report.lifetime_unit)?;
+    write_rows(out, &report.blocks, &report.shapes, report.lifetime_unit)?;
     output::write_omitted(out, report.omitted, "blocks")
 }
 
@@ -43,6 +44,7 @@ fn text(out: &mut dyn Write, report: &Blocks<'_>) -> io::Result<()> {
 pub(super) fn write_rows(
     out: &mut dyn Write,
     blocks: &[BlockRecord<'_>],
+    shapes: &[BlockShape],
     lifetime_unit: &str,
 ) -> io::Result<()> {
     let head = [
@@ -77,16 +79,17 @@ pub(super) fn write_rows(
             b.free_completed_event.map_or_else(|| "-".to_owned(), |e| output::event(e.into())),
             lifetime,
             pool(b.pool, b.segment_type),
-            label(b),
+            label(shapes, b),
         ]);
     }
     table.write(out)
 }
 
 /// The call site, and the tensor or its shape.
-fn label(block: &BlockRecord<'_>) -> String {
+fn label(shapes: &[BlockShape], block: &BlockRecord<'_>) -> String {
     let site = output::site_label(&block.site, block.of_free);
-    match (block.tensor, &block.shape) {
+    let shape = block.shape.map(|shape| &shapes[shape as usize]);
+    match (block.tensor, shape) {
         (Some(tensor), _) => format!("{site}: {}", tensor.text()),
         (None, Some(shape)) => format!("{site}  {}", shape.words()),
         (None, None) => site,

@@ -78,20 +78,27 @@ fn place(peak: &Peak<'_>) -> String {
 }
 
 fn write_stacks(out: &mut dyn Write, peak: &Peak<'_>, unit: &str) -> io::Result<()> {
-    let mut table = Table::new(
-        &["bytes", "share", unit, "category", "call site"],
-        &[true, true, true, false, false],
-    );
+    let has_shapes = peak.stacks.iter().any(|stack| stack.shape.is_some());
+    let mut names = vec!["bytes", "share", unit, "category"];
+    names.extend(has_shapes.then_some("shape"));
+    names.push("call site");
+    let mut table = Table::new(&names, &[true, true, true, false, false, false][..names.len()]);
     let named: Vec<_> =
         peak.stacks.iter().map(|s| (s.site.as_str(), s.frames.as_slice(), s.of_free)).collect();
     for (stack, site) in peak.stacks.iter().zip(output::site_labels(&named)) {
-        table.row(vec![
+        let mut row = vec![
             Bytes(stack.bytes).to_string(),
             percent(stack.bytes.into(), peak.total.into()),
             grouped(stack.blocks.into()),
             stack.category.unwrap_or_default().to_owned(),
-            label(site, stack.shape.as_ref(), stack.source),
-        ]);
+        ];
+        let shape = stack.shape.as_ref().map(BlockShape::words);
+        row.extend(has_shapes.then(|| shape.unwrap_or_default()));
+        row.push(match stack.source {
+            Some(source) => format!("{site}: {source}"),
+            None => site,
+        });
+        table.row(row);
     }
     table.write(out)?;
     if peak.omitted > 0 {
@@ -104,13 +111,6 @@ fn write_stacks(out: &mut dyn Write, peak: &Peak<'_>, unit: &str) -> io::Result<
         )?;
     }
     Ok(())
-}
-
-/// `model.py:12 forward [4,096 tokens, 1,536] of 4 bytes: x = self.up(x)`.
-fn label(site: String, shape: Option<&BlockShape>, source: Option<&str>) -> String {
-    let shape = shape.map_or_else(String::new, |shape| format!("  {}", shape.words()));
-    let source = source.map_or_else(String::new, |source| format!(": {source}"));
-    format!("{site}{shape}{source}")
 }
 
 /// Writes the user's own frames. Frames of PyTorch and the allocator are in every stack, so they

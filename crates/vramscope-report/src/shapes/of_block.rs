@@ -9,7 +9,7 @@ use vramscope_snapshot::StackId;
 use vramscope_units::grouped;
 
 /// The shape of a block.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlockShape {
     /// `[4,096 tokens, 1,536] of 4 bytes`. Of several shapes that fit, each: `[..] or [..] of 4

@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::io;
 use vramscope_analysis::slicing::Budget;
 use vramscope_protocol::views::{ExportFormat, FlameWeight, Table, TextForm};
-use vramscope_report::blocks::{BlockRecord, record};
+use vramscope_report::blocks::record;
 use vramscope_report::csv_line;
 use vramscope_report::export::{
     ExportFormat as Format, FindingLine, SegmentLine, block_csv, csv, export_sliced, json_list,
@@ -15,7 +15,6 @@ use vramscope_report::export::{
 use vramscope_report::findings::of_device;
 use vramscope_report::flame::Weight;
 use vramscope_report::segments::{PinRecord, records_sliced, segments_sliced, states_sliced};
-use vramscope_report::shapes::BlockShapes;
 use vramscope_report::text::block_reference;
 use vramscope_report::{
     BlockPlaces, Derived, StackTable, Target, site, slot_after, slot_of, time_of,
@@ -81,11 +80,7 @@ async fn write(
                     };
                     let places = BlockPlaces::sliced(at, budget).await;
                     let rows = order.into_iter().zip(numbers);
-                    let mut shapes = BlockShapes::new(at);
-                    let rows = rows.map(|(i, stack)| BlockRecord {
-                        shape: shapes.of(i),
-                        ..record(&places, at, i, stack)
-                    });
+                    let rows = rows.map(|(i, stack)| record(&places, at, i, stack));
                     json_list(&head, "blocks", rows, out, budget).await
                 }
             }
