@@ -5,8 +5,7 @@ use super::sidecar::TensorRecord;
 use super::{BlockPlaces, StackTable, Target, block_site};
 use crate::Derived;
 use crate::notes::notes;
-use crate::shapes::{BlockShape, BlockShapes};
-use rustc_hash::FxHashMap;
+use crate::shapes::{BlockShapes, ShapeTable};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -46,7 +45,7 @@ pub struct Blocks<'a> {
     /// The places in backward of `blocks`.
     pub backward: BackwardTable,
     /// The shapes of `blocks`, as recorded or as far as sizes tell.
-    pub shapes: Vec<BlockShape>,
+    pub shapes: ShapeTable,
     /// The call stacks of `blocks`, innermost frame first.
     pub stacks: StackTable<'a>,
 }
@@ -143,16 +142,11 @@ pub fn of_blocks(
     let mut backward = BackwardTable::default();
     run_to_completion(target.entry.derive(Derived::Dims, target.index, budget));
     let mut known = BlockShapes::new(target);
-    let (mut shapes, mut places_of_shapes) = (Vec::new(), FxHashMap::default());
+    let mut shapes = ShapeTable::default();
     let row = |(&i, place): (&u32, Option<BackwardRecord>)| {
         let stack = stacks.add(target.snapshot(), trace.blocks[i as usize].stack);
         let backward = place.map(|place| backward.add(place));
-        let shape = known.of(i).map(|shape| {
-            *places_of_shapes.entry(shape.clone()).or_insert_with(|| {
-                shapes.push(shape);
-                shapes.len() as u32 - 1
-            })
-        });
+        let shape = known.of(i).map(|shape| shapes.add(shape));
         BlockRecord { backward, shape, ..record(&places, target, i, stack) }
     };
     let rows: Vec<BlockRecord<'_>> = order.iter().zip(of_backward).map(row).collect();

@@ -7,7 +7,7 @@ mod recorded;
 
 pub use config::widths_of_config;
 pub use legend::LegendEntry;
-pub use of_block::{BlockShape, BlockShapes};
+pub use of_block::{BlockShape, BlockShapes, ShapeTable};
 pub use recorded::ShapeSource;
 
 use legend::Legend;

@@ -284,7 +284,7 @@ fn blocks_have_the_shapes_of_the_report() {
     let listed = blocks(target, Sort::Size, None);
     for block in &listed.blocks {
         let Some(shape) = block.shape else { continue };
-        let shape = &listed.shapes[shape as usize];
+        let shape = &listed.shapes.all()[shape as usize];
         assert!(shape.text.ends_with(" bytes") || shape.text.ends_with(" byte"), "{}", shape.text);
         assert_eq!(shape.words().ends_with('?'), !shape.is_certain);
         let plain = shape.text.replace(" tokens", "");

@@ -145,7 +145,7 @@ interface Reports {
       outliers: { rank: number; text: string }[];
     }[];
   };
-  blocks: { total: number; blocks: BlockRow[]; shapes: ShapeRecord[] };
+  blocks: { total: number; blocks: BlockRow[] };
   anomalies: { anomalies: AnomalyRow[]; blind_spots: { kind: string; text: string }[] };
   info: {
     files: {
@@ -219,8 +219,7 @@ export interface BlockRow {
   tensor?: { kind: string; name: string; shape: number[]; dtype: string };
   stream: number;
   site: string;
-  /** An index into the shapes of the report. */
-  shape?: number;
+  shape?: ShapeRecord;
   frames: FrameRow[];
 }
 
@@ -262,11 +261,13 @@ export function print(folder: string, args: string[]): unknown {
   return withFrames(JSON.parse(out));
 }
 
-/** Gives each row of a report the frames of its call stack in place of the stack's index. */
+/** Gives each row of a report the frames of its call stack, and its shape, in place of indices. */
 export function withFrames<R extends object>(report: R): R {
   const lists = Object.values(report).filter(Array.isArray);
+  const shapes = "shapes" in report && Array.isArray(report.shapes) ? report.shapes : [];
   const stacks = "stacks" in report && Array.isArray(report.stacks) ? report.stacks : [];
   for (const row of lists.flat()) {
+    if (typeof row?.shape === "number") row.shape = shapes[row.shape];
     if (typeof row?.stack !== "number") continue;
     row.frames = stacks[row.stack];
     delete row.stack;

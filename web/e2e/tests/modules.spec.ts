@@ -115,12 +115,10 @@ test("shapes are beside bytes: sums, blocks and call sites", async ({ viewer, pa
     await expect(rows.first().locator(".share-shape")).toHaveText(shapeWords(stack.shape));
   });
   await test.step("a block", async () => {
-    const { blocks, shapes } = cli("blocks", GPT);
-    const block = blocks.find(({ shape }) => shapes[shape ?? -1]?.is_certain === true);
-    const shape = shapes[block?.shape ?? -1];
-    if (!block || !shape) throw new Error("no block has a shape");
+    const block = cli("blocks", GPT).blocks.find(({ shape }) => shape?.is_certain === true);
+    if (!block?.shape) throw new Error("no block has a shape");
     await select(viewer, referenceOf(block));
-    await expect(viewer.fact("shape")).toHaveText(shapeWords(shape));
+    await expect(viewer.fact("shape")).toHaveText(shapeWords(block.shape));
   });
 });
 

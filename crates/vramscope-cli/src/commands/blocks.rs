@@ -36,7 +36,7 @@ fn text(out: &mut dyn Write, report: &Blocks<'_>) -> io::Result<()> {
         device_name(report.device),
         grouped(report.total as u64)
     )?;
-    write_rows(out, &report.blocks, &report.shapes, report.lifetime_unit)?;
+    write_rows(out, &report.blocks, report.shapes.all(), report.lifetime_unit)?;
     output::write_omitted(out, report.omitted, "blocks")
 }
 

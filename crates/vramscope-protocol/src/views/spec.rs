@@ -77,7 +77,7 @@ specs! {
     Changes:        Short, replaces, [Carving, Categories];
     Events:         Short, replaces, [];
     Blocks:         Short, replaces, [Carving, Categories, Dims];
-    Export:         Long,  queues,   [Carving, Categories];
+    Export:         Long,  queues,   [Carving, Categories, Dims];
     Convert:        Long,  queues,   [Carving, Categories, Steps, LargestFree];
     Next:           Short, queues,   [Carving, Categories, Steps, Context];
     Hit:            Short, replaces, [];

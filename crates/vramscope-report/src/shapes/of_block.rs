@@ -77,6 +77,33 @@ impl<'a> BlockShapes<'a> {
     }
 }
 
+/// The distinct shapes of a report's rows. A row refers to its shape by index.
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct ShapeTable {
+    shapes: Vec<BlockShape>,
+    #[serde(skip)]
+    indices: FxHashMap<BlockShape, u32>,
+}
+
+impl ShapeTable {
+    /// The index of a shape, which is added if it is new.
+    pub fn add(&mut self, shape: BlockShape) -> u32 {
+        let next = self.shapes.len() as u32;
+        let index = *self.indices.entry(shape.clone()).or_insert(next);
+        if index == next {
+            self.shapes.push(shape);
+        }
+        index
+    }
+
+    /// All shapes, by index.
+    pub fn all(&self) -> &[BlockShape] {
+        &self.shapes
+    }
+}
+
 /// Shapes in words. The first dimension of data is its tokens.
 fn words(shapes: &[Shape], tokens: Option<u64>) -> String {
     let dim = |shape: &Shape, at: usize| {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::io;
 use vramscope_analysis::slicing::Budget;
 use vramscope_protocol::views::{ExportFormat, FlameWeight, Table, TextForm};
-use vramscope_report::blocks::record;
+use vramscope_report::blocks::{BlockRecord, record};
 use vramscope_report::csv_line;
 use vramscope_report::export::{
     ExportFormat as Format, FindingLine, SegmentLine, block_csv, csv, export_sliced, json_list,
@@ -15,6 +15,7 @@ use vramscope_report::export::{
 use vramscope_report::findings::of_device;
 use vramscope_report::flame::Weight;
 use vramscope_report::segments::{PinRecord, records_sliced, segments_sliced, states_sliced};
+use vramscope_report::shapes::{BlockShapes, ShapeTable};
 use vramscope_report::text::block_reference;
 use vramscope_report::{
     BlockPlaces, Derived, StackTable, Target, site, slot_after, slot_of, time_of,
@@ -67,20 +68,26 @@ async fn write(
                 TextForm::Csv => block_csv(at, order.into_iter(), out, budget).await,
                 TextForm::Json => {
                     let mut stacks = StackTable::default();
+                    let (mut shapes, mut known) = (ShapeTable::default(), BlockShapes::new(at));
                     let mut numbers = Vec::with_capacity(order.len());
                     for &i in &order {
-                        budget.charge(1).await;
-                        numbers.push(stacks.add(at.snapshot(), trace.blocks[i as usize].stack));
+                        budget.charge(4).await;
+                        let stack = stacks.add(at.snapshot(), trace.blocks[i as usize].stack);
+                        numbers.push((stack, known.of(i).map(|shape| shapes.add(shape))));
                     }
                     let head = BlocksHead {
                         device: at.device(),
                         total: trace.blocks.len(),
                         lifetime_unit: if trace.clock.is_some() { "us" } else { "events" },
+                        shapes,
                         stacks,
                     };
                     let places = BlockPlaces::sliced(at, budget).await;
                     let rows = order.into_iter().zip(numbers);
-                    let rows = rows.map(|(i, stack)| record(&places, at, i, stack));
+                    let rows = rows.map(|(i, (stack, shape))| BlockRecord {
+                        shape,
+                        ..record(&places, at, i, stack)
+                    });
                     json_list(&head, "blocks", rows, out, budget).await
                 }
             }
@@ -150,6 +157,7 @@ struct BlocksHead<'a> {
     device: u32,
     total: usize,
     lifetime_unit: &'static str,
+    shapes: ShapeTable,
     stacks: StackTable<'a>,
 }
 
