@@ -78,7 +78,14 @@ fn block_exports_have_all_rows_in_order() {
         let mut exported = json["blocks"][at].clone();
         let fields = exported.as_object_mut().expect("an object");
         let stack = fields.insert("stack".into(), row.stack.into()).expect("an index");
+        let shape = row.shape.map(|shape| {
+            let own = fields.insert("shape".into(), shape.into()).expect("an index");
+            [own.as_u64().expect("a number") as usize, shape as usize]
+        });
         assert_eq!(exported, printed_json(row));
+        if let Some([own, of_row]) = shape {
+            assert_eq!(json["shapes"][own], printed["shapes"][of_row]);
+        }
         let stack = &json["stacks"][stack.as_u64().expect("an index") as usize];
         assert_eq!(*stack, printed["stacks"][row.stack as usize]);
         let fields = &csv[at + 1];
