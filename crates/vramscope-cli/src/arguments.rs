@@ -210,6 +210,9 @@ pub(crate) struct Peak {
     /// Band whose peak is shown
     #[arg(long, value_enum, default_value_t = Band::Requested)]
     pub(crate) band: Band,
+    /// Show the Nth of the separate peaks: 2 is the next lower one
+    #[arg(long = "peak", value_name = "N", default_value_t = 1)]
+    pub(crate) number: usize,
     /// Rows of the text table. JSON has both
     #[arg(long, value_enum, default_value_t = PeakRows::Stack)]
     pub(crate) by: PeakRows,

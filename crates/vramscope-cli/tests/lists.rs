@@ -202,6 +202,54 @@ fn changes_between_two_states_add_up() {
 }
 
 #[test]
+fn separate_peaks_have_their_events_and_their_live_sites() {
+    let all = json(&["peak", GPT]);
+    let peaks = list(&all["peaks"]);
+    assert!(peaks.len() > 2);
+    for (index, peak) in peaks.iter().enumerate() {
+        let nth = (index + 1).to_string();
+        let found = json(&["peak", GPT, "--peak", &nth]);
+        assert_eq!(found["event"], peak["event"]);
+        assert_eq!(found["total"], peak["bytes"]);
+        let state = json(&["state", GPT, "--event", &peak["event"].to_string()]);
+        assert_eq!(found["total"], state["requested_bytes"]);
+        let next = peaks.get(index + 1).map(|next| number(&peak["bytes"]) - number(&next["bytes"]));
+        assert_eq!(peak["next_lower_bytes"].as_u64(), next);
+        // The live blocks by category and call site.
+        let mut sums: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
+        for block in list(&state["blocks"]).iter().filter(|block| number(&block["bytes"]) > 0) {
+            let key = (block["category"].to_string(), block["site"].to_string());
+            let sum = sums.entry(key).or_default();
+            *sum = (sum.0 + number(&block["bytes"]), sum.1 + 1);
+        }
+        let sites = list(&found["sites"]);
+        assert!(sites.is_sorted_by_key(|site| Reverse(number(&site["bytes"]))));
+        let listed: BTreeMap<(String, String), (u64, u64)> = sites
+            .iter()
+            .map(|site| {
+                let key = (site["category"].to_string(), site["site"].to_string());
+                (key, (number(&site["bytes"]), number(&site["blocks"])))
+            })
+            .collect();
+        assert_eq!(listed, sums);
+        // Totals follow each other up to the peak and after it.
+        let around = list(&found["around"]);
+        assert_eq!(around.len(), 60, "peak {nth}");
+        for pair in around.windows(2) {
+            let total = |of: &Value| of["requested_bytes"].as_i64().expect("a number");
+            let change = pair[1]["bytes"].as_i64().expect("a number");
+            assert_eq!(total(&pair[0]) + change, total(&pair[1]));
+            assert_eq!(change < 0, pair[1]["action"] == "free", "{}", pair[1]);
+        }
+        let top = around.iter().find(|of| of["event"] == peak["event"]).expect("the peak's event");
+        assert_eq!(top["requested_bytes"], peak["bytes"]);
+    }
+    let code = |arguments: &[&str]| vramscope(arguments).status.code();
+    assert_eq!(code(&["peak", GPT, "--peak", "0"]), Some(64));
+    assert_eq!(code(&["peak", GPT, "--peak", "99"]), Some(64));
+}
+
+#[test]
 fn events_that_touch_an_address_are_found() {
     let all = json(&["events", EXPANDABLE]);
     let rows = list(&all["events"]);

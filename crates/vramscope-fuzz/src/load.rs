@@ -233,6 +233,8 @@ fn queries() -> Vec<Query> {
         Query::Card {},
         Query::Map { map: MapSpec { event: i64::MAX, from: None, lines: u32::MAX } },
         Query::Map { map: MapSpec { event: 0, from: Some(i64::MAX), lines: 0 } },
+        Query::PeakLens { peak: 0, width: 600.0, height: 400.0 },
+        Query::PeakLens { peak: u32::MAX, width: f64::NAN, height: -1.0 },
         Query::Changes { from: i64::MIN, to: 3 },
         Query::Findings {},
         Query::Settings {},

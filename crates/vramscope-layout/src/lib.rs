@@ -43,6 +43,7 @@ mod stack_order;
 mod sumtree;
 mod sweep;
 mod tile;
+mod treemap;
 
 pub use axis::{Axis, AxisKind};
 pub use bands::lines;
@@ -57,5 +58,6 @@ pub use pick::{PickPoint, Picked};
 pub use segments::{ROW_QUARTERS, RowOrder, SegmentDrawing, SegmentRows, SegmentTiles};
 pub use stack_order::StackOrder;
 pub use tile::{Cell, Cost, Drawing, STRIP_BUDGET, States, Timeline};
+pub use treemap::{Rect, squarify};
 pub use vramscope_render::{Color, MERGED, NO_BLOCK, Strips, TILE_COLUMNS, TILE_ROWS};
 pub use vramscope_render::{HATCH_GAP, PALETTE_LEN, Palette, Surfaces, Theme};

@@ -13,6 +13,7 @@ mod map;
 mod matrix;
 mod minimap;
 mod modules;
+mod peak;
 mod pinned;
 mod plots;
 mod ranks;
@@ -33,6 +34,7 @@ pub use map::*;
 pub use matrix::*;
 pub use minimap::*;
 pub use modules::*;
+pub use peak::*;
 pub use pinned::*;
 pub use plots::*;
 pub use ranks::*;
@@ -166,6 +168,15 @@ pub enum Query {
     /// The state at the peak of requested bytes. Unlike `StateAt`, it is not canceled by later
     /// queries.
     Peak {},
+    /// A separate peak of requested bytes, what happens around it, and what is live at it.
+    PeakLens {
+        /// Index of the peak, the highest first. After the last, the last is meant.
+        peak: u32,
+        /// Width of the treemap in CSS pixels.
+        width: f64,
+        /// Height of the treemap in CSS pixels.
+        height: f64,
+    },
     /// The state at a position.
     StateAt {
         /// The position.

@@ -36,6 +36,7 @@ pub mod flame;
 mod frames;
 mod groups;
 pub mod info;
+pub mod lens;
 mod loaded_file;
 pub mod markdown;
 pub mod matrix;

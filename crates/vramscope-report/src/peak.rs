@@ -8,8 +8,10 @@ use super::{
 };
 use crate::backward::{self, BackwardShare, row_label};
 use crate::groups::{GroupKind, Groups};
+use crate::lens::{
+    AroundRecord, LiveSite, around_sliced, live_sites_sliced, peaks_sliced as lens_peaks,
+};
 use crate::loaded_file::SnapshotEntry;
-use crate::phases::place_sliced;
 use crate::search::quoted;
 use crate::shapes::{BlockShape, BlockShapes};
 use rustc_hash::FxHashMap;
@@ -59,6 +61,12 @@ pub struct Peak<'a> {
     pub categories: Vec<CategoryShare>,
     /// The highest separate peaks, the band's peak first.
     pub peaks: Vec<PeakRecord>,
+    /// Allocations and frees around `event`, in order.
+    pub around: Vec<AroundRecord>,
+    /// Blocks that are live after `event` by category and call site, most requested bytes first.
+    pub sites: Vec<LiveSite>,
+    /// The number of sites left out by `--limit`.
+    pub sites_omitted: usize,
 }
 
 /// The memory of one call stack.
@@ -120,6 +128,14 @@ pub struct PeakRecord {
     pub bytes: u64,
     /// The drop on both sides before the band rises to this height again, in bytes.
     pub prominence: u64,
+    /// The step, from 0; null outside of steps.
+    pub step: Option<u32>,
+    /// The phase; null if nothing shows phases.
+    pub phase: Option<&'static str>,
+    /// How much lower the next peak of the list is, in bytes; null for the last.
+    pub next_lower_bytes: Option<u64>,
+    /// The peak and what its end would bring, one sentence each.
+    pub text: Vec<String>,
 }
 
 /// What the blocks of a row have in common: the stack, whether it is that of the free, and why
@@ -156,22 +172,61 @@ pub async fn separate_peaks(
 
 /// The blocks that are live at a band's peak, by call stack, frame and category.
 pub fn peak(target: Target<'_>, band: BandKind, top: Option<usize>) -> Peak<'_> {
-    let budget = &mut Budget::unlimited();
-    run_to_completion(target.entry.derive(Derived::Dims, target.index, budget));
-    run_to_completion(peak_sliced(target, band, top, budget))
+    let slot = slot_of(band.of(target).0.peak_event);
+    run_to_completion(whole(target, band, slot, top, &mut Budget::unlimited()))
 }
 
-/// [`peak`] in slices. Inferred shapes are stated where the dimensions are derived.
+/// [`peak`] for a lower separate peak; the first is 1. `None` if there is no such peak.
+pub fn nth_peak(
+    target: Target<'_>,
+    band: BandKind,
+    number: usize,
+    top: Option<usize>,
+) -> Option<Peak<'_>> {
+    let budget = &mut Budget::unlimited();
+    let peaks = run_to_completion(lens_peaks(target, band, budget));
+    let slot = peaks.get(number.checked_sub(1)?)?.peak.slot;
+    Some(run_to_completion(whole(target, band, slot, top, budget)))
+}
+
+async fn whole<'a>(
+    target: Target<'a>,
+    band: BandKind,
+    slot: u32,
+    top: Option<usize>,
+    budget: &mut Budget,
+) -> Peak<'a> {
+    target.entry.derive(Derived::Dims, target.index, budget).await;
+    let peak = at_slot(target, band, slot, top, budget).await;
+    let around = around_sliced(target, slot, budget).await;
+    let mut sites = live_sites_sliced(target, slot, budget).await;
+    let sites_omitted = sites.len().saturating_sub(top.unwrap_or(usize::MAX));
+    sites.truncate(sites.len() - sites_omitted);
+    Peak { around, sites, sites_omitted, ..peak }
+}
+
+/// [`peak`] in slices, without `around` and `sites`. Inferred shapes are stated where the
+/// dimensions are derived.
 pub async fn peak_sliced<'a>(
     target: Target<'a>,
     band: BandKind,
     top: Option<usize>,
     budget: &mut Budget,
 ) -> Peak<'a> {
+    let slot = slot_of(band.of(target).0.peak_event);
+    at_slot(target, band, slot, top, budget).await
+}
+
+async fn at_slot<'a>(
+    target: Target<'a>,
+    band: BandKind,
+    slot: u32,
+    top: Option<usize>,
+    budget: &mut Budget,
+) -> Peak<'a> {
     let (trace, entry, snapshot) = (target.trace(), target.entry, target.snapshot());
     let carving = entry.carving(target.index);
-    let (figures, exact) = band.of(target);
-    let slot = slot_of(figures.peak_event);
+    let (_, exact) = band.of(target);
     let categories = entry.categories(target.index);
     let shares = match band.measure(slot) {
         Some(measure) => by_stack_sliced(trace, |i| measure.of(trace, carving, i), budget).await,
@@ -212,13 +267,12 @@ pub async fn peak_sliced<'a>(
     let backward_shares = backward::shares(target, &of_backward, shown, budget).await;
     let total: u64 = shares.iter().map(|s| s.weight as u64).sum();
     let by_frames = by_frame(snapshot, &shares);
-    let series = band.series_sliced(target, budget).await;
-    let peaks = separate_peaks(&series, figures, budget).await;
-    let place = place_sliced(target, slot, budget).await;
     let mut known = BlockShapes::new(target);
     budget.charge(4 * live.len() as u64).await;
     let shapes: Vec<Option<BlockShape>> =
         blocks_of_row.into_iter().map(|blocks| known.of_all(blocks)).collect();
+    let peaks = lens_peaks(target, band, budget).await;
+    let place = peaks.iter().find(|of| of.peak.slot == slot).map(|of| of.place).unwrap_or_default();
     Peak {
         schema: "vramscope.peak/1",
         path: target.path,
@@ -269,12 +323,19 @@ pub async fn peak_sliced<'a>(
         peaks: peaks
             .into_iter()
             .map(|p| PeakRecord {
-                event: event_of(p.slot),
-                time_us: time_of(trace, p.slot),
-                bytes: p.value,
-                prominence: p.prominence,
+                event: event_of(p.peak.slot),
+                time_us: time_of(trace, p.peak.slot),
+                bytes: p.peak.value,
+                prominence: p.peak.prominence,
+                step: p.place.step,
+                phase: p.place.phase,
+                next_lower_bytes: p.next_lower.map(|bytes| bytes.0),
+                text: p.text,
             })
             .collect(),
+        around: Vec::new(),
+        sites: Vec::new(),
+        sites_omitted: 0,
     }
 }
 

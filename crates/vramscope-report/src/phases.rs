@@ -246,9 +246,17 @@ pub struct Place {
 
 /// The step and the phase of a slot, in slices.
 pub async fn place_sliced(target: Target<'_>, slot: u32, budget: &mut Budget) -> Place {
+    places_sliced(target, &[slot], budget).await.pop().unwrap_or_default()
+}
+
+/// The step and the phase of each slot, in slices.
+pub async fn places_sliced(target: Target<'_>, slots: &[u32], budget: &mut Budget) -> Vec<Place> {
     let found = find(target, budget).await;
-    let part = found.at(slot);
-    Place { step: part.and_then(|part| part.step), phase: part.map(|part| part.phase.name()) }
+    let place = |&slot: &u32| {
+        let part = found.at(slot);
+        Place { step: part.and_then(|part| part.step), phase: part.map(|part| part.phase.name()) }
+    };
+    slots.iter().map(place).collect()
 }
 
 async fn find(target: Target<'_>, budget: &mut Budget) -> StepPhases {

@@ -63,6 +63,9 @@ interface Reports {
     total: number;
     blocks: number;
     categories: CategoryRow[];
+    peaks: { event: number; bytes: number; next_lower_bytes: number | null; text: string[] }[];
+    around: { event: number; bytes: number; requested_bytes: number; address: string }[];
+    sites: { category: string; site: string; bytes: number; blocks: number }[];
     stacks: {
       bytes: number;
       site: string;

@@ -17,6 +17,7 @@ export type Tab =
   | "Map"
   | "Matrix"
   | "Modules"
+  | "Peak"
   | "Steps"
   | "A to B"
   | "Anomalies"

@@ -28,6 +28,7 @@ const MAIN = [
 const DRAWER = [
   "segments",
   "map",
+  "peak",
   "flame",
   "anomalies",
   "steps",

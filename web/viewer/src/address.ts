@@ -101,8 +101,9 @@ export class Address {
 
   /** The look of the plots, where it is not the usual one. */
   #look(): ViewState {
-    const { color, group, mapColor } = this.#owners.viewSelection;
+    const { color, group, mapColor, peak } = this.#owners.viewSelection;
     return {
+      ...(peak.value > 0 && { peak: peak.value + 1 }),
       ...(mapColor.value === "change" && { mapColor: mapColor.value }),
       ...(color.value !== DEFAULT_COLOR && { color: color.value }),
       ...(group.value !== DEFAULT_GROUP && { group: group.value }),
@@ -118,6 +119,7 @@ export class Address {
     viewSelection.mapColor.value = "blocks";
     viewSelection.pins.value = [];
     viewSelection.cell.value = null;
+    viewSelection.peak.value = 0;
     pinned.value = null;
     search.value = "";
     this.#owners.filters.clear();
@@ -150,8 +152,9 @@ export class Address {
   /** Applies the pending state, once the trace that it names is visible. */
   applyPending(): void {
     const { selection, viewSelection, plots } = this.#owners;
-    const { path, x0, x1, sel, at, from, to, range, markers, rulers } = this.#pending;
+    const { path, x0, x1, sel, at, range, markers, rulers } = this.#pending;
     if (path !== undefined && path !== selection.visibleTrace.peek()?.file.path) return;
+    const pending = this.#pending;
     this.#pending = {};
     if (x0 !== undefined && x1 !== undefined && x0 < x1)
       plots.timeline.peek()?.setRange({ x0, x1 });
@@ -159,7 +162,7 @@ export class Address {
     // A link may be of a longer recording.
     const within = this.#limits();
     if (at !== undefined) viewSelection.cursor.value = within.event(at);
-    this.#applyEnds(within.event, from, to);
+    this.#applyMoments(pending, within.event);
     if (markers !== undefined)
       viewSelection.markers.value = [...new Set((markersOf(markers) ?? []).map(within.event))];
     if (rulers !== undefined)
@@ -174,8 +177,9 @@ export class Address {
     if (sel === undefined) this.#showRange();
   }
 
-  #applyEnds(within: (event: number) => number, from?: number, to?: number): void {
-    const { ends } = this.#owners.viewSelection;
+  #applyMoments({ from, to, peak: nth }: ViewState, within: (event: number) => number): void {
+    const { ends, peak } = this.#owners.viewSelection;
+    if (nth !== undefined) peak.value = Math.max(0, nth - 1);
     if (from !== undefined) ends.value = { ...ends.peek(), a: within(from) };
     if (to !== undefined) ends.value = { ...ends.peek(), b: within(to) };
   }

@@ -97,6 +97,8 @@ export class ViewSelection {
   readonly range: Signal<MarkedRange | null> = signal(null);
   /** The moments A and B. */
   readonly ends: Signal<Ends> = signal({ a: null, b: null });
+  /** The peak of the view "Peak", among the separate peaks; 0 is the highest. */
+  readonly peak: Signal<number> = signal(0);
   readonly mapColor: Signal<MapColor> = signal("blocks");
   readonly search: Signal<string> = signal("");
   /** Side A of a comparison; null until one is chosen. */
@@ -161,6 +163,7 @@ export class ViewSelection {
     this.cursor.value = null;
     this.range.value = null;
     this.clearEnds();
+    this.peak.value = 0;
     this.rulers.value = [];
     this.openModules.value = null;
     this.markers.value = [];

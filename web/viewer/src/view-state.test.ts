@@ -34,6 +34,7 @@ const FULL: ViewState = {
   find: "a=b&c >512MiB",
   filter: 'category:activation "site:(no call stack)" >512MiB',
   color: "category",
+  peak: 2,
   mapColor: "change",
   theme: "dark",
 };

@@ -66,6 +66,8 @@ export interface ViewState {
   color?: ColorBy;
   /** What the blocks of the timeline are grouped by. */
   group?: GroupBy;
+  /** The separate peak of the view "Peak", from 1, which is the highest. */
+  peak?: number;
   /** What the colors of the map show: blocks, or what changed from A to B. */
   mapColor?: MapColor;
   theme?: Theme;
@@ -174,6 +176,7 @@ const FIELDS = {
   filter: (text: string) => text.slice(0, 2000),
   color: oneOf(...(Object.keys(COLORS) as ColorBy[])),
   group: oneOf(...(Object.keys(GROUPS) as GroupBy[])),
+  peak: ordinal,
   mapColor: oneOf(...(Object.keys(MAP_COLORS) as MapColor[])),
   theme: oneOf("auto", "light", "dark"),
 };

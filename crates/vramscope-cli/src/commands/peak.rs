@@ -5,8 +5,9 @@ use crate::arguments::{Format, Peak as Arguments, PeakRows};
 use crate::output::{self, STRONG, Table, percent, styled};
 use crate::read;
 use std::io::{self, Write};
+use vramscope_report::Quantity;
 use vramscope_report::device_name;
-use vramscope_report::peak::{Peak, peak};
+use vramscope_report::peak::{Peak, nth_peak, peak};
 use vramscope_report::shapes::BlockShape;
 use vramscope_units::{Bytes, grouped};
 
@@ -22,7 +23,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let rows = arguments.by;
         // The text table of frames hides framework frames before it applies the limit.
         let text_limits = format == Format::Text && rows == PeakRows::Frame;
-        let report = peak(target, band, if text_limits { None } else { limit });
+        let top = if text_limits { None } else { limit };
+        let report = match arguments.number {
+            1 => peak(target, band, top),
+            number => nth_peak(target, band, number, top).ok_or_else(|| {
+                Failure::Usage(format!("{} has no separate peak {number}", target.path))
+            })?,
+        };
         output::print(&report, format, |out, peak| {
             text(out, peak, rows, limit.unwrap_or(usize::MAX))
         })
@@ -64,8 +71,38 @@ fn text(out: &mut dyn Write, peak: &Peak<'_>, rows: PeakRows, limit: usize) -> i
         }
         table.write(out)?;
     }
-    Ok(())
+    if let Some(shown) = peak.peaks.iter().find(|of| of.event == peak.event) {
+        writeln!(out, "\n{}", shown.text.join(" "))?;
+    }
+    write_around(out, peak)
 }
+
+/// Allocations and frees around the peak.
+fn write_around(out: &mut dyn Write, peak: &Peak<'_>) -> io::Result<()> {
+    let at = peak.around.iter().rposition(|of| i64::from(of.event) <= peak.event);
+    let first = at.map_or(0, |at| at.saturating_sub(NEAR));
+    let shown = peak.around.iter().skip(first).take(2 * NEAR + 1);
+    let head = &["around the peak", "change", "total", "category", "call site"];
+    let mut table = Table::new(head, &[false, true, true, false, false]);
+    for of in shown {
+        let mark = if i64::from(of.event) == peak.event { " peak" } else { "" };
+        table.row(vec![
+            format!("{}{mark}", output::event(of.event.into())),
+            Quantity::change_of_bytes(of.bytes).text,
+            Bytes(of.requested_bytes).to_string(),
+            of.category.name().to_owned(),
+            of.site.clone(),
+        ]);
+    }
+    if peak.around.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    table.write(out)
+}
+
+/// Rows of text before and after the peak.
+const NEAR: usize = 3;
 
 /// `, in backward of step 2`; empty if nothing shows phases.
 fn place(peak: &Peak<'_>) -> String {

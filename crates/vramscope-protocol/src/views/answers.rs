@@ -42,6 +42,8 @@ pub enum Answer {
     PinnedLine(Box<PinnedLine>),
     /// The answer to `Limit`.
     Limit(Box<Limit>),
+    /// The answer to `PeakLens`.
+    PeakLens(Box<super::PeakLens>),
     /// The answer to `StateAt` and `Peak`.
     StateAt(Box<StateAt>),
     /// The answer to `Markers`, in the order of the events.

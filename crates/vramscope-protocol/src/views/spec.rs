@@ -71,6 +71,7 @@ specs! {
     PinnedLine:     Long,  replaces, [Categories, Steps];
     Limit:          Short, replaces, [];
     Peak:           Long,  queues,   [Carving, Categories, Pools, Context, Dims];
+    PeakLens:       Long,  replaces, [Carving, Categories, Steps];
     StateAt:        Short, replaces, [Carving, Categories, Pools];
     Markers:        Short, replaces, [];
     Range:          Short, replaces, [];

@@ -29,6 +29,7 @@ mod minimap;
 mod modules;
 mod next;
 mod overview;
+mod peak_lens;
 mod phases;
 mod picture;
 mod pinned;
@@ -312,6 +313,9 @@ impl Queries {
                 let moment = At::Event { event };
                 Answer::StateAt(Box::new(state_at::state_at(at, moment, budget).await))
             }),
+            Query::PeakLens { peak, width, height } => task!(on, |at, budget| Answer::PeakLens(
+                Box::new(peak_lens::lens(at, peak, [width, height], budget).await)
+            )),
             Query::Markers { events } => {
                 task!(on, |at, _budget| Answer::Markers(state_at::markers(at.trace(), &events)))
             }

@@ -26,6 +26,7 @@ mod legend;
 mod map;
 mod matrix;
 mod overview;
+mod peak_lens;
 mod phases;
 mod pinned;
 mod pools;

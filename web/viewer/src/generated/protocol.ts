@@ -15,7 +15,7 @@ export const COMPARED = [1200, 200] as const;
 export const CHART = [340, 112] as const;
 export const FOLDED = [1000, 400] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
-export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "freeLines", "moments", "pinnedLine", "limit", "stateAt", "markers", "range", "changes", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "flameNode", "modules", "code", "sandwich", "usualScenarios", "scenario", "simulatedCurve"] as const;
+export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "freeLines", "moments", "pinnedLine", "limit", "peakLens", "stateAt", "markers", "range", "changes", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "flameNode", "modules", "code", "sandwich", "usualScenarios", "scenario", "simulatedCurve"] as const;
 
 export type Quantity = { 
 /**
@@ -1077,7 +1077,19 @@ top: number, } } | { "limit": {
 /**
  * The axis.
  */
-axis: AxisKind, } } | { "peak": Record<symbol, never> } | { "stateAt": { 
+axis: AxisKind, } } | { "peak": Record<symbol, never> } | { "peakLens": { 
+/**
+ * Index of the peak, the highest first. After the last, the last is meant.
+ */
+peak: number, 
+/**
+ * Width of the treemap in CSS pixels.
+ */
+width: number, 
+/**
+ * Height of the treemap in CSS pixels.
+ */
+height: number, } } | { "stateAt": { 
 /**
  * The position.
  */
@@ -1485,7 +1497,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Array<number> } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Array<number> } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
 
 export type MatrixQuery = { "show": { 
 /**
@@ -2929,6 +2941,147 @@ floor: Quantity,
  * What they grew by since the step before; null for the first step.
  */
 change: Quantity | null, };
+
+export type PeakLens = { 
+/**
+ * The separate peaks of requested bytes, the highest first.
+ */
+peaks: Array<LensPeak>, 
+/**
+ * Index of the peak that is shown.
+ */
+shown: number, 
+/**
+ * Allocations and frees around it, in order.
+ */
+events: Array<LensEvent>, 
+/**
+ * The number of earlier events: `16,366 earlier events`.
+ */
+earlier: string, 
+/**
+ * The number of later events.
+ */
+later: string, 
+/**
+ * The most and the least bytes of these events: the upper and lower edge of their picture.
+ */
+edges: Array<Quantity>, 
+/**
+ * All live blocks.
+ */
+total: Quantity, 
+/**
+ * Live blocks by category and call site, as cells of a treemap. A category is followed by its
+ * call sites, the largest first.
+ */
+cells: Array<TreemapCell>, };
+
+export type LensPeak = { 
+/**
+ * The event; -1 is the state before the window.
+ */
+event: number, 
+/**
+ * The event in words: `#16,402`.
+ */
+label: string, 
+/**
+ * Requested bytes.
+ */
+bytes: Quantity, 
+/**
+ * How much lower the next peak is; null for the last.
+ */
+lower: Quantity | null, 
+/**
+ * The peak and what its end would bring, one sentence each.
+ */
+text: Array<string>, };
+
+export type LensEvent = { 
+/**
+ * The event.
+ */
+event: number, 
+/**
+ * The event in words: `#16,402`.
+ */
+label: string, 
+/**
+ * What requested bytes change by.
+ */
+bytes: Quantity, 
+/**
+ * Requested bytes after it.
+ */
+total: Quantity, 
+/**
+ * The category in words.
+ */
+category: string, 
+/**
+ * The color word of the category.
+ */
+color: number, 
+/**
+ * The call site.
+ */
+site: string, 
+/**
+ * The block.
+ */
+block: number, 
+/**
+ * The lower and upper edge of its bar, as shares of the picture's height.
+ */
+y: [number, number], 
+/**
+ * True if the total is the peak.
+ */
+isPeak: boolean, };
+
+export type TreemapCell = { 
+/**
+ * 0 for a category, 1 for a call site.
+ */
+depth: number, 
+/**
+ * The category or call site.
+ */
+label: string, 
+/**
+ * Requested bytes.
+ */
+bytes: Quantity, 
+/**
+ * The number of blocks.
+ */
+blocks: Quantity, 
+/**
+ * The share of all live blocks: `12.4 %`.
+ */
+percent: string, 
+/**
+ * The color word.
+ */
+color: number, 
+/**
+ * The terms of a search for its blocks; empty for small call sites that share a cell.
+ */
+terms: Array<string>, 
+/**
+ * The left and right edge.
+ */
+x: [number, number], 
+/**
+ * The upper and lower edge.
+ */
+y: [number, number], 
+/**
+ * The edges of its blocks, as an SVG path relative to its corner. Empty if they are too small.
+ */
+edges: string, };
 
 export type StateChanges = { 
 /**

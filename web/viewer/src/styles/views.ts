@@ -10,6 +10,7 @@ import { map } from "./map.js";
 import { matrix } from "./matrix.js";
 import { modules } from "./modules.js";
 import { overlays } from "./overlays.js";
+import { peak } from "./peak.js";
 import { pinned } from "./pinned.js";
 import { plotHead } from "./plot-head.js";
 import { tables } from "./tables.js";
@@ -30,4 +31,5 @@ export const style = [
   ab,
   matrix,
   pinned,
+  peak,
 ];

@@ -33,6 +33,7 @@ function selectAtCursor({ plots, selection }: Stores): void {
 
 function goToPeak({ plots, selection, viewSelection }: Stores): void {
   const slot = selection.visibleTrace.peek()?.axis.peak;
+  viewSelection.peak.value = 0;
   if (slot === undefined) return;
   plots.timeline.peek()?.act((view) => view.goto(slot));
   viewSelection.cursor.value = Number(selection.trace.peek()?.device?.peakEvent.raw);

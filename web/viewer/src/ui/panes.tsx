@@ -14,6 +14,7 @@ import { Timeline, TimelineFacts } from "./timeline.js";
 const DRAWER: readonly View[] = [
   "segments",
   "map",
+  "peak",
   "flame",
   "anomalies",
   "steps",
@@ -28,6 +29,7 @@ const ALL: readonly View[] = [...new Set([...KEYED_VIEWS, ...DRAWER])];
 const DEVICE_VIEWS: ReadonlySet<View> = new Set<View>([
   "segments",
   "map",
+  "peak",
   "flame",
   "anomalies",
   "steps",

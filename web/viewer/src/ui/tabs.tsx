@@ -3,7 +3,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { VIEW_TITLES, type View } from "../navigation.js";
+import { KEYED_VIEWS, VIEW_TITLES, type View } from "../navigation.js";
 import type { Uses } from "../stores.js";
 import { Menu } from "./menu.js";
 
@@ -84,7 +84,9 @@ export function Tabs({
             data-tab={view}
             aria-selected={view === current}
             tabIndex={view === reachable ? 0 : -1}
-            title={keys ? `${VIEW_TITLES[view]} (${views.indexOf(view) + 1})` : VIEW_TITLES[view]}
+            title={
+              keys ? `${VIEW_TITLES[view]} (${KEYED_VIEWS.indexOf(view) + 1})` : VIEW_TITLES[view]
+            }
             onClick={() => open(view)}
           >
             {VIEW_TITLES[view]}

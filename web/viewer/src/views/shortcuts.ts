@@ -15,7 +15,7 @@ const withViews =
 
 const view = (key: string, to: View, text: string): Shortcut => ({
   keys: [key],
-  shown: [key],
+  shown: [key.toUpperCase()],
   text,
   press: ({ navigation }) => navigation.open(to),
 });
@@ -45,6 +45,7 @@ export const VIEW_SHORTCUTS: ShortcutGroup[] = [
       view("7", "map", "Map of the segments"),
       view("8", "matrix", "Matrix of call sites and ranks"),
       view("9", "modules", "Modules"),
+      view("l", "peak", "Peak: its events and what is live"),
       {
         keys: ["q"],
         shown: ["Q"],

@@ -98,8 +98,14 @@ export class Steps {
     const peaks = this.#marks().filter(({ kind }) => kind === "peak");
     const cursor = this.#owners.viewSelection.cursor.peek();
     const at = peaks.findIndex(({ event }) => event === cursor);
-    const next = peaks[(at + 1) % Math.max(1, peaks.length)];
-    if (next) this.openMark(next);
+    this.goToPeak((at + 1) % Math.max(1, peaks.length));
+  }
+
+  /** Opens a separate peak, by its place among them. */
+  goToPeak(index: number): void {
+    this.#owners.viewSelection.peak.value = index;
+    const peak = this.#marks().filter(({ kind }) => kind === "peak")[index];
+    if (peak) this.openMark(peak);
   }
 
   nextMarker(): void {

@@ -21,6 +21,7 @@ import { Modules } from "./modules.js";
 import { Overview } from "./overview.js";
 import { Palette } from "./palette.js";
 import { PartForm, PartLine } from "./part.js";
+import { Peak } from "./peak.js";
 import { PinMark, PinnedLanes } from "./pinned-lanes.js";
 import { PlotHead } from "./plot-head.js";
 import { RailBar } from "./rail-bar.js";
@@ -61,6 +62,7 @@ export function bindUi(all: All) {
     map: bind(SegmentMap, all),
     matrix: bind(RankMatrix, all),
     modules: bind(Modules, all),
+    peak: bind(Peak, all),
     steps: bind(Folded, all),
     ab: bind(Ab, all),
     blocks: bind(Blocks, all),
