@@ -12,5 +12,6 @@ def main() -> None:
     """Runs the program with the arguments of this process, and ends with its exit code."""
     # Python's handler would only take note until the program returns.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    status = _vramscope.main(["vramscope", *sys.argv[1:]])
+    # The MCP server calls the program by its first argument.
+    status = _vramscope.main(sys.argv)
     sys.exit(status)
