@@ -99,6 +99,10 @@ button.legend-entry:hover { background: var(--hover); color: var(--text); }
 }
 /* The name is above the line: the room at the left has only the bytes. */
 .free-lanes { flex: none; padding-bottom: 3px; border-bottom: 1px solid var(--line); }
+/* In a low window the segments need the room. */
+@media (height <= 600px) {
+  .free-lanes { display: none; }
+}
 .counter-lane[data-kind="free"] { height: 33px; border-top: 0; }
 .counter-lane[data-kind="free"] figcaption {
   left: var(--left);
