@@ -381,7 +381,8 @@ impl Held {
         }
         for (at, mut rows) in far.into_iter().enumerate() {
             let own = self.of(members[at]);
-            // More and less are told apart: what a rank holds more is the news.
+            // Bytes above and below the medians do not cancel out. If enough are above, only the
+            // call sites above are listed.
             let (mut more, mut less) = (0u64, 0u64);
             for &row in &rows {
                 more = more.saturating_add(own[row].saturating_sub(medians[row]));

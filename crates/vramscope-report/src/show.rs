@@ -4,7 +4,7 @@ use crate::backward::BackwardTable;
 use crate::blocks::{BlockRecord, Blocks, Sort, of_blocks};
 use crate::findings::{FindingRecord, of_device};
 use crate::search::{Matcher, matching, quoted};
-use crate::text::block_reference;
+use crate::text::parse_reference;
 use crate::{CategoryShare, StackTable, Target, by_category, rank_of, slot_after};
 use serde::Serialize;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
@@ -68,11 +68,11 @@ pub struct LiveSum {
 /// A message when the text is no id of this device and no search.
 pub fn show<'a>(target: Target<'a>, id: &str, limit: Option<usize>) -> Result<Shown<'a>, String> {
     let trace = target.trace();
-    let is_block = id.contains(":0x") && id.contains('@');
-    let is_it =
-        |block: &u32| is_block && block_reference(trace, &trace.blocks[*block as usize]) == id;
+    let block = parse_reference(id)
+        .filter(|&(device, ..)| device == target.device())
+        .and_then(|(_, address, event)| trace.find(address, event));
     let mut finding = None;
-    let (kind, search, found) = if let Some(block) = (0..trace.blocks.len() as u32).find(is_it) {
+    let (kind, search, found) = if let Some(block) = block {
         ("block", None, vec![block])
     } else if let Some(record) = of_device(target).into_iter().find(|record| record.id == id) {
         let terms = record.terms().iter().map(|term| quoted(term)).collect::<Vec<_>>().join(" ");

@@ -203,6 +203,18 @@ pub fn block_reference(trace: &Trace, block: &Block) -> String {
     }
 }
 
+/// The device of a [`block_reference`], the address, and the event; `None` for another text.
+pub fn parse_reference(reference: &str) -> Option<(u32, u64, Option<EventIndex>)> {
+    let (device, rest) = reference.split_once(':')?;
+    let (address, event) = rest.split_once('@')?;
+    let address = u64::from_str_radix(address.strip_prefix("0x")?, 16).ok()?;
+    let event = match event {
+        "pre" => None,
+        event => Some(EventIndex(event.strip_prefix('~').unwrap_or(event).parse().ok()?)),
+    };
+    Some((device.parse().ok()?, address, event))
+}
+
 /// A block's address, and which block of the window at this address it is:
 /// `0x76002a000000 (4th block here)`. The first one has its address alone.
 pub fn block_address(block: &Block) -> String {

@@ -172,7 +172,7 @@ impl Sweep<'_> {
             if let Ok(kind) = self.kinds.binary_search(&kind_of(span)) {
                 self.open.insert(from, (to, kind));
             }
-            // What an unmap leaves of a range is a new span. Nothing is reserved anew then.
+            // An unmap in the middle of a range splits it into new spans, and reserves nothing.
             if slot == 0 || matches!(event, Some((_, (true, _)))) {
                 self.change(from, |gaps| gaps.reserve(from, to, span.is_expandable));
             }

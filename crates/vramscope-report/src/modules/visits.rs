@@ -14,9 +14,9 @@ pub(super) fn visits(symbols: &[u32]) -> Vec<usize> {
     if alike.len() >= repeated.len() { alike } else { repeated }
 }
 
-/// The same for calls that are no part of another call, which can begin as their layers do: one
-/// sequence repeats exactly, or all visits have the same symbols. With `is_cut`, the last one may
-/// be incomplete.
+/// Where visits of an outermost module begin. Its layers can begin with the same symbols as the
+/// module itself, so the test is stricter: one sequence repeats exactly, or all visits have the
+/// same symbols. With `is_cut`, the last visit may be incomplete.
 pub(super) fn outermost_visits(symbols: &[u32], is_cut: bool) -> Vec<usize> {
     let repeated = repeated(symbols, is_cut);
     if repeated.len() > 1 {

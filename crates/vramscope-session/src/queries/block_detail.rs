@@ -18,14 +18,8 @@ use vramscope_units::{Bytes, EventIndex};
 
 /// The details of the block that a reference names: `<device>:<address>@<event|pre>`.
 pub(crate) fn find_block(file: &LoadedFile, part: u32, reference: &str) -> Option<BlockDetail> {
-    let (device, rest) = reference.split_once(':')?;
-    let (address, event) = rest.split_once('@')?;
-    let at = file.target(part, device.parse().ok()?)?;
-    let address = u64::from_str_radix(address.strip_prefix("0x")?, 16).ok()?;
-    let event = match event {
-        "pre" => None,
-        event => Some(EventIndex(event.strip_prefix('~').unwrap_or(event).parse().ok()?)),
-    };
+    let (device, address, event) = text::parse_reference(reference)?;
+    let at = file.target(part, device)?;
     block(at, at.trace().find(address, event)?)
 }
 
