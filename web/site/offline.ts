@@ -10,7 +10,7 @@ const COPY = "isolated";
 /** Files that are not cached: other pages, and the sample, which is large. */
 const EXCLUDED = /^(sample|open|isolated)\/|^sw\.js$/;
 /** Files that are cached at their first use. */
-const ON_DEMAND = /^threads\//;
+const ON_DEMAND = /^(threads\/|inline\.js$)/;
 
 function below(folder: string, prefix = ""): string[] {
   return readdirSync(join(folder, prefix), { withFileTypes: true }).flatMap((entry) =>

@@ -1,6 +1,6 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { defineConfig } from "vite";
+import { defineConfig, type Plugin } from "vite";
 import { offline } from "./offline.ts";
 
 // Headers for cross-origin isolation, which the build with threads needs.
@@ -14,6 +14,16 @@ const headers = {
 // development server does not use it, because it may be older than the sources.
 const folder = fileURLToPath(new URL("public/threads", import.meta.url));
 const build = existsSync(folder) ? readdirSync(folder)[0] : undefined;
+
+/** Puts the viewer in one script beside the page: the program makes reports and notebooks of it. */
+const inline = (): Plugin => ({
+  name: "vramscope-inline",
+  apply: "build",
+  generateBundle() {
+    const script = new URL("../viewer/dist/client/inline.js", import.meta.url);
+    this.emitFile({ type: "asset", fileName: "inline.js", source: readFileSync(script) });
+  },
+});
 
 export default defineConfig(({ command }) => {
   const script =
@@ -40,7 +50,7 @@ export default defineConfig(({ command }) => {
         },
       },
     },
-    plugins: [offline()],
+    plugins: [inline(), offline()],
     // The viewer's package is served without bundling, so that its worker and wasm keep their URLs.
     optimizeDeps: {
       exclude: ["vramscope-viewer"],

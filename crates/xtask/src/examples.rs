@@ -46,7 +46,7 @@ fn pack(repo: &Repo) -> Result<PathBuf> {
     if dist.is_dir() {
         std::fs::remove_dir_all(&dist).with_context(|| format!("removing {}", dist.display()))?;
     }
-    for script in ["build", "standalone"] {
+    for script in ["build", "standalone", "inline"] {
         cmd::output(&mut cmd::command("npm", &["run", "--silent", script], &viewer))?;
     }
     for name in ["LICENSE-APACHE", "LICENSE-MIT"] {

@@ -7,6 +7,7 @@ import { render } from "preact";
 import { fromInput, fromScript, type LoadInput } from "./client/files.js";
 import type { RankFile } from "./client/rank-file.js";
 import { fromIndex, RunWatch } from "./client/run-index.js";
+import type { Parts } from "./client/wasm.js";
 import type { BlockDetail, Failure, Hit } from "./generated/protocol.js";
 import { isFirstVisit, rememberVisit } from "./host/first-visit.js";
 import { pageMemory } from "./host/page-memory.js";
@@ -65,6 +66,8 @@ interface Life {
 export class VramscopeViewer extends HTMLElement {
   static readonly observedAttributes = ["src", "theme", "view", "readonly", "mode"];
 
+  /** The wasm files and the worker's script; read when the element enters a document. */
+  parts: Parts | null = null;
   readonly #root = this.attachShadow({ mode: "open" });
   readonly #ready = Promise.withResolvers<void>();
   #life: Life | null = null;
@@ -95,7 +98,11 @@ export class VramscopeViewer extends HTMLElement {
       },
       {
         memory: this.hasAttribute("page") ? pageMemory : null,
-        places: { wasm: this.#address("wasm-url"), worker: this.#address("worker-url") },
+        places: {
+          wasm: this.#address("wasm-url"),
+          worker: this.#address("worker-url"),
+          parts: this.parts,
+        },
         focusSearch: () =>
           this.#root.querySelector<HTMLInputElement>("[data-testid=search]")?.focus(),
         askForFiles: () =>

@@ -3,6 +3,7 @@
 // register the tag.
 
 export type { LoadInput } from "./client/files.js";
+export type { Bytes, Parts } from "./client/wasm.js";
 export { type Stats, type VramscopeEvents, VramscopeViewer } from "./element.js";
 export type { AxisKind, BlockDetail, Failure, Hit, Quantity } from "./generated/protocol.js";
 export { openAddresses } from "./host/addresses.js";

@@ -25,6 +25,46 @@ export interface Places {
   /** The folder of the wasm files. */
   wasm: string | null;
   worker: string | null;
+  /** The parts themselves, in place of their addresses: nothing is fetched. */
+  parts: Parts | null;
+}
+
+/** The bytes of a file, plain or gzipped. */
+export type Bytes = BufferSource | Promise<BufferSource>;
+
+/** The wasm files and the worker's script, for pages without a server. */
+export interface Parts {
+  /** The text of the worker's script. It is a script, not a module. */
+  worker: string;
+  wasm: { view: Bytes; worker: Bytes };
+}
+
+/** The bytes, unpacked if they are gzipped. */
+async function plain(bytes: BufferSource): Promise<BufferSource> {
+  const [first, second] = ArrayBuffer.isView(bytes)
+    ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    : new Uint8Array(bytes);
+  if (first !== 0x1f || second !== 0x8b) return bytes;
+  const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(unpacked).arrayBuffer();
+}
+
+/** Compiles a module that the page was given. */
+async function compileBytes(name: string, bytes: Bytes): Promise<WebAssembly.Module> {
+  try {
+    return await WebAssembly.compile(await plain(await bytes));
+  } catch (error) {
+    throw refused(name, "application/wasm", error);
+  }
+}
+
+/**
+ * Starts a worker from the text of its script. A page that was opened from disk has no origin that
+ * may import a blob, so the script is not a module.
+ */
+function startText(script: string): Worker {
+  const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
+  return new Worker(url, { name: "vramscope" });
 }
 
 /**
@@ -122,15 +162,16 @@ export class Modules {
 
   constructor(places: Places) {
     this.#places = places;
-    const worker = new URL("../../wasm/vramscope_worker_bg.wasm", import.meta.url);
-    const view = new URL("../../wasm/vramscope_view_bg.wasm", import.meta.url);
+    // A script that holds all parts has no address, so these are made only where they are used.
+    const worker = () => new URL("../../wasm/vramscope_worker_bg.wasm", import.meta.url);
+    const view = () => new URL("../../wasm/vramscope_view_bg.wasm", import.meta.url);
     this.#worker = new Retried(async () => {
-      const module = await this.#compile("vramscope_worker", worker);
+      const module = await this.#compile("worker", worker);
       this.compiled.value = true;
       return module;
     });
     this.#view = new Retried(async () => {
-      await initView({ module_or_path: await this.#compile("vramscope_view", view) });
+      await initView({ module_or_path: await this.#compile("view", view) });
       this.#swatches.value = { dark: swatches(true), light: swatches(false) };
     });
     void this.ready().catch(() => undefined);
@@ -147,9 +188,11 @@ export class Modules {
   }
 
   /** `bundled` must be written as `new URL(...)` by callers, because bundlers search for that. */
-  #compile(name: string, bundled: URL): Promise<WebAssembly.Module> {
-    const { wasm } = this.#places;
-    return compile(wasm === null ? bundled : new URL(`${name}_bg.wasm`, wasm));
+  #compile(part: "view" | "worker", bundled: () => URL): Promise<WebAssembly.Module> {
+    const { wasm, parts } = this.#places;
+    const name = `vramscope_${part}_bg.wasm`;
+    if (parts !== null) return compileBytes(name, parts.wasm[part]);
+    return compile(wasm === null ? bundled() : new URL(name, wasm));
   }
 
   /** Resolves once both modules are compiled. */
@@ -173,7 +216,8 @@ export class Modules {
   }
 
   #start(): Worker {
-    const { worker: place } = this.#places;
+    const { worker: place, parts } = this.#places;
+    if (parts !== null) return startText(parts.worker);
     return place === null
       ? new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "vramscope" })
       : start(place);
@@ -184,7 +228,8 @@ export class Modules {
    * queued until the module is compiled.
    */
   spawn({ threads = 1, early = false } = {}): PreparedWorker {
-    const place = this.#places.worker ?? "worker.js";
+    const { parts, worker: address } = this.#places;
+    const place = parts === null ? (address ?? "worker.js") : "blob:";
     let listener: ((message: FromWorker) => void) | null = null;
     let ended = false;
     // Messages of an ended worker are dropped: a crash would start a replacement.

@@ -1,6 +1,7 @@
 // Makes a viewer with one call, for scripts that do not write the element themselves.
 
 import type { LoadInput } from "../client/files.js";
+import type { Parts } from "../client/wasm.js";
 import type { VramscopeViewer } from "../element.js";
 import type { View } from "../navigation.js";
 import { register, TAG } from "../tag.js";
@@ -21,6 +22,8 @@ export interface ViewerOptions {
   wasmUrl?: string | URL;
   /** The worker's script, if the bundler does not resolve it. */
   workerUrl?: string | URL;
+  /** The parts themselves, in place of their addresses. */
+  parts?: Parts;
 }
 
 /**
@@ -33,12 +36,13 @@ export async function openViewer(
 ): Promise<VramscopeViewer> {
   register();
   const viewer = document.createElement(TAG);
-  const { files, title, state, readonly, theme, view, mode, wasmUrl, workerUrl } = options;
+  const { files, title, state, readonly, theme, view, mode, wasmUrl, workerUrl, parts } = options;
   const attributes = { theme, view, mode, "wasm-url": wasmUrl, "worker-url": workerUrl };
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== undefined) viewer.setAttribute(name, String(value));
   }
   viewer.toggleAttribute("readonly", readonly === true);
+  if (parts) viewer.parts = parts;
   container.append(viewer);
   if (state) viewer.setState(state);
   if (files) void viewer.load(files, title);
