@@ -118,16 +118,17 @@ export class Cards {
     if (a && b) viewSelection.ends.value = { a: Number(a), b: Number(b) };
   }
 
-  /** Shows the card of the marked range. */
+  /** Shows the card of the marked range, unless a block is selected before it has come. */
   async showRange(): Promise<DetailCard | null> {
     const { selection, viewSelection } = this.#owners;
     const range = viewSelection.range.peek();
+    const block = selection.block.peek();
     if (range === null) return null;
     await readable(selection);
     const { target } = selection;
     const card = target && (await target.client.view(target.target, "detail", { range }));
     if (!card || viewSelection.range.peek() !== range) return null;
-    this.show(card);
+    if (selection.block.peek() === block) this.show(card);
     return card;
   }
 }

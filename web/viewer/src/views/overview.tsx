@@ -172,18 +172,22 @@ function Rank(properties: RankProperties) {
     properties;
   const load = row.file.load.value;
   const [requested, , , reserved] = card.bands;
-  const look = () => selection.look(row);
   const open = () => {
-    look();
+    selection.look(row);
     navigation.open("timeline");
   };
   // A part of the bar chooses its category, too. By keyboard, the legend and the verdict's bar do.
   const click = (event: MouseEvent) => {
+    // The verdict of the clicked rank may be taller and move the rows. So the second click of a
+    // double-click may meet another row, but it opens the rank of the first.
+    if (event.detail > 1) {
+      navigation.open("timeline");
+      return;
+    }
     const part = event.target instanceof Element ? event.target.closest("[data-category]") : null;
     const isFocused = selection.isFocused(row);
-    look();
-    // The second click of a double-click opens the rank.
-    if (part === null || event.detail > 1) return;
+    selection.look(row);
+    if (part === null) return;
     const terms = [CATEGORY + part.getAttribute("data-category")];
     if (isFocused || !groups.isChosen(terms)) groups.choose(terms, event);
   };
@@ -199,7 +203,6 @@ function Rank(properties: RankProperties) {
       aria-rowindex={place}
       aria-selected={selection.isFocused(row)}
       onClick={click}
-      onDblClick={open}
     >
       <th scope="row">
         <button type="button" class="link" title={`${card.path}: open its timeline`} onClick={open}>
