@@ -448,7 +448,11 @@ pub(crate) struct Export {
     pub(crate) weight: FlameWeight,
     #[command(flatten)]
     pub(crate) moment: Moment,
-    /// Output file (default: standard output)
+    /// Trace of torch.profiler (`export_chrome_trace`, .json or .json.gz) of the same process. The
+    /// output is this trace with the snapshot on its clock. Only with `--as perfetto`
+    #[arg(long, value_name = "TRACE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Output file, compressed if its name ends in .gz (default: standard output)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }

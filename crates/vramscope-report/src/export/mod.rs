@@ -8,6 +8,7 @@ mod perfetto;
 mod speedscope;
 mod table;
 
+pub use perfetto::TracePlace;
 pub use table::{
     BlockLine, CsvLine, FindingLine, SegmentLine, block_csv, csv, json_list, spreadsheet_text,
 };
@@ -42,6 +43,18 @@ pub fn export(
     out: &mut (dyn Write + Send),
 ) -> io::Result<()> {
     run_to_completion(export_sliced(target, format, out, &mut Budget::unlimited()))
+}
+
+/// Writes the events of a device into the list of another trace's events.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn trace_events(
+    target: Target<'_>,
+    place: TracePlace,
+    out: &mut (dyn Write + Send),
+) -> io::Result<()> {
+    run_to_completion(perfetto::events(target, place, out, &mut Budget::unlimited()))
 }
 
 /// [`export`] in slices.

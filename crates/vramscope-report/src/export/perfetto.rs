@@ -52,7 +52,20 @@ enum Args {
 struct Writer<'o> {
     out: &'o mut (dyn Write + Send),
     pid: u32,
+    /// What `ts` counts from, in microseconds since the Unix epoch.
+    origin: i64,
     comma: &'static str,
+}
+
+/// Where the events of a device go in a trace.
+#[derive(Clone, Copy, Debug)]
+pub struct TracePlace {
+    /// The number of the process that stands for the device. No other process may have it.
+    pub pid: u32,
+    /// What the trace's times count from, in microseconds since the Unix epoch.
+    pub origin: i64,
+    /// Whether the trace has events before these.
+    pub follows: bool,
 }
 
 impl Writer<'_> {
@@ -63,12 +76,13 @@ impl Writer<'_> {
     }
 
     fn event<'a>(&self, ph: &'static str, name: &'a str, tid: u32, ts: i64) -> Event<'a> {
+        let ts = ts.wrapping_sub(self.origin);
         Event { ph, name, pid: self.pid, tid, ts, dur: None, s: None, args: None }
     }
 
     /// Names a process or a track.
     fn name(&mut self, what: &'static str, tid: u32, name: String) -> io::Result<()> {
-        let event = self.event("M", what, tid, 0);
+        let event = self.event("M", what, tid, self.origin);
         self.put(&Event { args: Some(Args::Name { name }), ..event })
     }
 
@@ -123,10 +137,23 @@ pub(super) async fn write(
     out: &mut (dyn Write + Send),
     budget: &mut Budget,
 ) -> io::Result<()> {
-    let (trace, snapshot) = (target.trace(), target.snapshot());
     write!(out, "{{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
     // Perfetto treats process 0 as no process.
-    let mut writer = Writer { out, pid: target.device() + 1, comma: "" };
+    let place = TracePlace { pid: target.device() + 1, origin: 0, follows: false };
+    events(target, place, out, budget).await?;
+    writeln!(out, "\n]}}")
+}
+
+/// Writes the events of a device, with commas between them.
+pub(super) async fn events(
+    target: Target<'_>,
+    place: TracePlace,
+    out: &mut (dyn Write + Send),
+    budget: &mut Budget,
+) -> io::Result<()> {
+    let (trace, snapshot) = (target.trace(), target.snapshot());
+    let TracePlace { pid, origin, follows } = place;
+    let mut writer = Writer { out, pid, origin, comma: if follows { "," } else { "" } };
     let name = format!("{} of {}", device_name(target.device()), target.path);
     writer.name("process_name", 0, name)?;
     for band in [BandKind::Requested, BandKind::Active, BandKind::Allocated, BandKind::Reserved] {
@@ -159,7 +186,7 @@ pub(super) async fn write(
         });
         writer.put(&event)?;
     }
-    writeln!(writer.out, "\n]}}")
+    Ok(())
 }
 
 /// A counter of requested bytes for each category that has any.
@@ -226,16 +253,18 @@ async fn phases(
     let at = |event: u32| time(target, event.saturating_add(1).min(target.trace().slots() - 1));
     for step in &report.steps {
         let name = format!("step {}", step.step);
-        let event = writer.event("X", &name, steps, at(step.begin));
-        writer.put(&Event { dur: Some(at(step.end) - event.ts), ..event })?;
+        let begin = at(step.begin);
+        let event = writer.event("X", &name, steps, begin);
+        writer.put(&Event { dur: Some(at(step.end) - begin), ..event })?;
     }
     let of_steps = report.steps.iter().flat_map(|step| &step.phases);
     for phase in of_steps.chain(&report.outside) {
-        let event = writer.event("X", phase.phase, phases, at(phase.begin));
+        let begin = at(phase.begin);
+        let event = writer.event("X", phase.phase, phases, begin);
         let (peak_bytes, peak_event) = (phase.peak_bytes, phase.peak_event);
         let reserved_growth = phase.reserved_growth;
         let args = Some(Args::Phase { peak_bytes, peak_event, reserved_growth });
-        writer.put(&Event { dur: Some(at(phase.end) - event.ts), args, ..event })?;
+        writer.put(&Event { dur: Some(at(phase.end) - begin), args, ..event })?;
     }
     Ok(())
 }
