@@ -18,6 +18,8 @@ mod read;
 mod row_per_line;
 mod serve;
 
+pub use serve::page::{Viewer, viewer};
+
 use arguments::{Arguments, Command};
 use clap::Parser as _;
 use std::ffi::OsString;

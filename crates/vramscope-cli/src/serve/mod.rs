@@ -6,7 +6,7 @@
 //! snapshots that are written later appear on the page.
 
 mod connections;
-mod page;
+pub(crate) mod page;
 mod redirect;
 mod routes;
 mod shelf;

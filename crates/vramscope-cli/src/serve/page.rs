@@ -13,6 +13,17 @@ pub(crate) struct Asset {
     pub(crate) content_type: String,
 }
 
+/// The viewer in one script, and the wasm files that a page hands over to it. docs/embedding.md
+/// says how.
+pub struct Viewer {
+    /// `inline.js`.
+    pub script: Cow<'static, [u8]>,
+    /// `vramscope_view_bg.wasm`.
+    pub view: Cow<'static, [u8]>,
+    /// `vramscope_worker_bg.wasm`.
+    pub worker: Cow<'static, [u8]>,
+}
+
 #[cfg(feature = "page")]
 mod site {
     /// The program sends the headers that `isolated` works around, and needs no service worker.
@@ -40,6 +51,27 @@ pub(crate) fn get(path: &str) -> Option<Asset> {
 /// No file: the program was built without the feature `page`.
 #[cfg(not(feature = "page"))]
 pub(crate) fn get(_path: &str) -> Option<Asset> {
+    None
+}
+
+/// The viewer of the built site; none if the program was built without it.
+#[cfg(feature = "page")]
+pub fn viewer() -> Option<Viewer> {
+    // The names of wasm files have a hash.
+    let wasm = |start: &str| {
+        let name = site::Site::iter().find(|name| name.starts_with(start))?;
+        Some(site::Site::get(&name)?.data)
+    };
+    Some(Viewer {
+        script: site::Site::get("inline.js")?.data,
+        view: wasm("assets/vramscope_view_bg")?,
+        worker: wasm("assets/vramscope_worker_bg")?,
+    })
+}
+
+/// None: the program was built without the feature `page`.
+#[cfg(not(feature = "page"))]
+pub fn viewer() -> Option<Viewer> {
     None
 }
 
