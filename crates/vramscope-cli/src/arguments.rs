@@ -3,7 +3,7 @@
 mod model;
 mod values;
 
-pub(crate) use model::{Modules, Shapes};
+pub(crate) use model::{Dimensions, Modules, Shapes};
 pub(crate) use values::{
     Answer, Band, DiffFormat, ExportAs, FlameWeight, Format, PeakRows, SortBy,
 };
@@ -207,6 +207,8 @@ pub(crate) struct DeviceInput {
 pub(crate) struct Peak {
     #[command(flatten)]
     pub(crate) input: DeviceInput,
+    #[command(flatten)]
+    pub(crate) model: Dimensions,
     /// Band whose peak is shown
     #[arg(long, value_enum, default_value_t = Band::Requested)]
     pub(crate) band: Band,
@@ -415,6 +417,8 @@ pub(crate) struct Flame {
 pub(crate) struct Blocks {
     #[command(flatten)]
     pub(crate) input: DeviceInput,
+    #[command(flatten)]
+    pub(crate) model: Dimensions,
     /// Sort key, largest first
     #[arg(long, value_enum, default_value_t = SortBy::Size)]
     pub(crate) sort: SortBy,

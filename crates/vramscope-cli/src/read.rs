@@ -1,10 +1,11 @@
 //! Reads snapshot files in chunks and in parallel, with a progress bar.
 
 use crate::Failure;
-use crate::arguments::{Common, DeviceInput};
+use crate::arguments::{Common, DeviceInput, Dimensions};
 use crate::memory;
 use crate::output;
 use crate::paths::{self, Found, Links};
+use crate::printable::printable;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Read as _;
 use std::num::NonZero;
@@ -14,9 +15,10 @@ use std::sync::Mutex;
 use std::thread;
 use vramscope_report::Target;
 use vramscope_report::device_name;
+use vramscope_report::shapes::widths_of_config;
 use vramscope_report::sidecar;
 use vramscope_report::summary::{ErrorKind, ErrorSummary};
-use vramscope_report::{FileReader, LoadedFile, Rules, SnapshotEntry};
+use vramscope_report::{FileReader, LoadedFile, Rules, SnapshotEntry, Widths};
 use vramscope_units::grouped;
 
 /// Bytes per read.
@@ -150,9 +152,54 @@ pub(crate) fn with_device_or(
     device: Option<u32>,
     work: impl FnOnce(Target<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let file = read_file(input)?;
-    let entry = select_entry(&file, input.snapshot.as_deref())?;
+    with_selected(&read_file(input)?, input, device, work)
+}
+
+/// [`with_device`] with what the user knows of the model.
+///
+/// # Errors
+/// As [`with_device`]; the configuration of the model cannot be read.
+pub(crate) fn with_model(
+    input: &DeviceInput,
+    model: &Dimensions,
+    work: impl FnOnce(Target<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let widths = widths(model)?;
+    let mut file = read_file(input)?;
+    if let Some(widths) = widths {
+        for entry in &mut file.entries {
+            entry.set_widths(widths.clone());
+        }
+    }
+    with_selected(&file, input, input.device, work)
+}
+
+fn with_selected(
+    file: &LoadedFile,
+    input: &DeviceInput,
+    device: Option<u32>,
+    work: impl FnOnce(Target<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let entry = select_entry(file, input.snapshot.as_deref())?;
     work(select_device(entry, device, &entry.path)?)
+}
+
+/// A `config.json` has a few kilobytes.
+const MAX_CONFIG_BYTES: u64 = 1 << 20;
+
+/// The widths that the user gives.
+fn widths(model: &Dimensions) -> Result<Option<Vec<Widths>>, Failure> {
+    let Some(path) = &model.config else {
+        let hidden = model.dims.first();
+        return Ok(hidden.map(|&hidden| Widths::given(hidden, &model.dims, None)));
+    };
+    let wrong = |why: &dyn std::fmt::Display| {
+        Failure::Usage(format!("{}: {why}", printable(&path.display().to_string())))
+    };
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(|error| wrong(&error))?;
+    file.take(MAX_CONFIG_BYTES).read_to_string(&mut text).map_err(|error| wrong(&error))?;
+    widths_of_config(&text).map(Some).map_err(|why| wrong(&why))
 }
 
 fn read_file(input: &DeviceInput) -> Result<LoadedFile, Failure> {

@@ -139,7 +139,7 @@ fn blocks_have_the_pool_of_their_segment() {
 
 #[test]
 fn changes_between_two_states_add_up() {
-    for (from, to) in [("start", "peak"), ("100", "2500"), ("peak", "end"), ("7", "7")] {
+    for (from, to) in [("start", "peak"), ("100", "2500"), ("end", "peak"), ("7", "7")] {
         let change = json(&["state", GPT, "--from", from, "--to", to]);
         let of = |moment: &str| json(&["state", GPT, "--at", moment]);
         let (before, after) = (of(from), of(to));
@@ -195,7 +195,6 @@ fn changes_between_two_states_add_up() {
     let time = json(&["state", GPT, "--at", "100"])["time_us"].to_string();
     assert_eq!(json(&["state", GPT, "--at", &time])["time_us"].to_string(), time);
     let code = |arguments: &[&str]| vramscope(arguments).status.code();
-    assert_eq!(code(&["state", GPT, "--from", "end", "--to", "start"]), Some(64));
     assert_eq!(code(&["state", GPT, "--from", "start", "--at", "end"]), Some(64));
     assert_eq!(code(&["state", GPT, "--from", "soon"]), Some(64));
     assert_eq!(code(&["state", GPT, "--from", "99999999"]), Some(64));

@@ -158,7 +158,11 @@ impl SnapshotEntry {
                 Derived::Dims => {
                     let slot = slot_of(trace.requested_band.peak_event);
                     let categories = self.categories(index);
-                    fill!(data.dims, Dims::sliced(snapshot, trace, categories, slot, None, budget));
+                    let given = self.given_widths().cloned();
+                    fill!(
+                        data.dims,
+                        Dims::sliced(snapshot, trace, categories, slot, given, budget)
+                    );
                 }
             }
         })

@@ -1,11 +1,12 @@
 //! A loaded file: its snapshots, with the call sites and traces that every report needs.
 
 use crate::derived::DeviceData;
+use crate::shapes::widths_of_text;
 use crate::sidecar::{DeviceMemory, Sidecar};
 use crate::summary::{ErrorKind, ErrorSummary};
 use crate::target::Target;
 use std::ops::Range;
-use vramscope_analysis::{Rules, Sites, Trace};
+use vramscope_analysis::{Rules, Sites, Trace, Widths};
 use vramscope_snapshot::{
     CAPACITY_CHECKS_PER_FILE, DeviceKind, FileFault, LoadError, NamedSnapshot, Reader, Snapshot,
 };
@@ -37,6 +38,8 @@ pub struct SnapshotEntry {
     pub(crate) rules: Rules,
     /// The file beside the snapshot; an error says why it cannot be used.
     sidecar: Option<Result<Box<Sidecar>, String>>,
+    /// The widths of the model that the user gives; an error says why they cannot be used.
+    widths: Option<Result<Vec<Widths>, String>>,
 }
 
 impl LoadedFile {
@@ -60,7 +63,17 @@ impl SnapshotEntry {
         let (traces, sites) = (Trace::all(&snapshot), Sites::new(&snapshot));
         let data = traces.iter().map(|_| DeviceData::default()).collect();
         let path = if name.is_empty() { file.to_owned() } else { format!("{file}#{name}") };
-        Self { path, name, snapshot, sites, traces, data, rules: Rules::default(), sidecar: None }
+        Self {
+            path,
+            name,
+            snapshot,
+            sites,
+            traces,
+            data,
+            rules: Rules::default(),
+            sidecar: None,
+            widths: None,
+        }
     }
 
     /// Reads the file beside the snapshot. Call it before anything is derived.
@@ -82,6 +95,29 @@ impl SnapshotEntry {
     pub fn sidecar_fault(&self) -> Option<String> {
         let reason = self.sidecar.as_ref()?.as_ref().err()?;
         Some(format!("the file beside the snapshot is not used: {reason}"))
+    }
+
+    /// Takes widths of the model that the user gives, instead of those that sizes tell. Call it
+    /// before anything is derived.
+    pub fn set_widths(&mut self, widths: Vec<Widths>) {
+        self.widths = Some(Ok(widths));
+    }
+
+    /// Reads widths that the user gives, as [`widths_of_text`] does. Call it before anything is
+    /// derived.
+    pub fn read_widths(&mut self, text: &str) {
+        self.widths = Some(widths_of_text(text));
+    }
+
+    /// The widths that the user gives.
+    pub fn given_widths(&self) -> Option<&Vec<Widths>> {
+        self.widths.as_ref()?.as_ref().ok()
+    }
+
+    /// Why the widths that the user gives are not used, as a warning.
+    pub fn widths_fault(&self) -> Option<String> {
+        let reason = self.widths.as_ref()?.as_ref().err()?;
+        Some(format!("the given dimensions of the model are not used: {reason}"))
     }
 
     /// The memory of the device of the trace at `index` when the snapshot was written, as the file

@@ -5,7 +5,7 @@ mod legend;
 mod of_block;
 mod recorded;
 
-pub use config::widths_of_config;
+pub use config::{widths_of_config, widths_of_text};
 pub use legend::LegendEntry;
 pub use of_block::{BlockShape, BlockShapes, ShapeTable};
 pub use recorded::ShapeSource;
@@ -40,10 +40,12 @@ pub struct ShapesReport<'a> {
     /// The dimensions of the model; two readings where sizes do not tell the size of elements.
     /// Empty if sizes tell none.
     pub dims: Vec<DimsRecord>,
+    /// Whether the user gave the dimensions.
+    pub given: bool,
     /// Tokens of the live activations, batch x sequence; null if no input fits them.
     pub tokens: Option<u64>,
     /// Short names of dimensions, as `symbols` of shapes have them. Empty if there are no
-    /// dimensions, or two readings.
+    /// dimensions, or readings with different widths.
     pub legend: Vec<LegendEntry>,
     /// Why there are no shapes; null if there are.
     pub refused: Option<String>,
@@ -133,19 +135,9 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// The shapes of the blocks that are live at the peak of `requested_bytes`. With widths that the
-/// user gives, the sizes of parameters are not asked.
-pub fn shapes(
-    target: Target<'_>,
-    given: Option<Vec<Widths>>,
-    limit: Option<usize>,
-) -> ShapesReport<'_> {
-    let (trace, snapshot) = (target.trace(), target.snapshot());
-    let categories = target.entry.categories(target.index);
-    let slot = slot_of(trace.requested_band.peak_event);
-    let given = given.map(|widths| Dims::at(snapshot, trace, categories, slot, Some(widths)));
-    let found = given.as_ref().unwrap_or_else(|| target.entry.dims(target.index));
-    shapes_with(target, found, limit)
+/// The shapes of the blocks that are live at the peak of `requested_bytes`.
+pub fn shapes(target: Target<'_>, limit: Option<usize>) -> ShapesReport<'_> {
+    shapes_with(target, target.entry.dims(target.index), limit)
 }
 
 /// The dimensions of a device's model and data, if they are derived: `N = 4,096 tokens`.
@@ -225,6 +217,7 @@ fn shapes_with<'a>(
         event: event_of(slot),
         bytes: shaped_bytes.saturating_add(doubtful_bytes).saturating_add(other_bytes),
         dims: found.as_ref().map_or(Vec::new(), |dims| dims.widths.iter().map(dims_of).collect()),
+        given: target.entry.given_widths().is_some(),
         tokens: found.as_ref().ok().and_then(|dims| dims.tokens),
         legend: legend.into_entries(),
         refused: found.as_ref().err().map(|why| refusal(*why)),
@@ -315,8 +308,9 @@ fn sentences(report: &ShapesReport<'_>) -> Vec<String> {
             1 => String::new(),
             ranks => format!(", each spread over {} ranks", grouped(ranks)),
         };
+        let of = if report.given { "Given" } else { "Parameters" };
         text.push(format!(
-            "Parameters: widths {}, mostly {}; elements of {} bytes{parts}.",
+            "{of}: widths {}, mostly {}; elements of {} bytes{parts}.",
             widths.join(", "),
             grouped(dims.hidden),
             dims.element_bytes

@@ -198,6 +198,8 @@ pub fn of_entry(file: &LoadedFile, entry: &SnapshotEntry) -> FileSummary {
 
 /// The code of the warning that the file beside a snapshot is not used.
 pub const SIDECAR_FAULT: &str = "sidecar";
+/// The code of the warning that the given dimensions of the model are not used.
+pub const DIMS_FAULT: &str = "dims";
 
 /// The warnings of a snapshot: first about the file, then about each device.
 pub fn warnings(entry: &SnapshotEntry) -> Vec<WarningSummary> {

@@ -22,7 +22,7 @@ fn shapes_in_texts_of_the_program_are_stated() {
     let mut reader = FileReader::new("annotated.json", 0);
     reader.feed(ANNOTATED.as_bytes()).expect("a snapshot");
     let file = reader.finish().expect("a snapshot");
-    let report = shapes(file.target(0, 0).expect("a device"), None, None);
+    let report = shapes(file.target(0, 0).expect("a device"), None);
     assert!(report.refused.is_some());
     assert_eq!((report.shaped_bytes, report.recorded_bytes), (5120, 5120));
     let of_block = |bytes| report.rows.iter().filter(move |row| row.bytes == bytes);
@@ -43,10 +43,12 @@ fn load(name: &str) -> LoadedFile {
 }
 
 fn with(name: &str, config: Option<&str>, check: impl FnOnce(&ShapesReport<'_>)) {
-    let file = load(name);
-    let target = file.target(0, 0).expect("a device");
-    let given = config.map(|text| widths_of_config(text).expect("a config"));
-    check(&shapes(target, given, None));
+    let mut file = load(name);
+    if let Some(text) = config {
+        file.entries[0].read_widths(text);
+        assert_eq!(file.entries[0].widths_fault(), None);
+    }
+    check(&shapes(file.target(0, 0).expect("a device"), None));
 }
 
 /// The model's widths and the tokens at the peak, by its configuration.
@@ -270,8 +272,23 @@ fn symbols_name_tokens_and_multiples_of_the_hidden_width() {
         assert_eq!(report.recorded_bytes, 0);
     });
     with("recorded/ranks_fsdp/rank3_memory_snapshot.pickle.gz", None, |report| {
-        assert!(report.legend.is_empty(), "two readings have two hidden widths");
+        assert_eq!(report.dims.len(), 2);
+        let names: Vec<_> = report.legend.iter().map(|of| of.text.as_str()).collect();
+        assert!(names.contains(&"h = 768 (hidden width)"), "both readings have it: {names:?}");
     });
+    let config = r#"{"n_embd": 384, "n_inner": 1536, "vocab_size": 50304, "dtype": "float32"}"#;
+    with("recorded/gpt_leak.pickle.gz", Some(config), |report| {
+        let names: Vec<_> = report.legend.iter().map(|of| of.text.as_str()).collect();
+        assert!(names.contains(&"V = 50,304 (vocabulary)"), "{names:?}");
+        assert!(names.contains(&"4h = 1,536"), "a multiple needs no other name: {names:?}");
+        let of_head = report.by_shape.iter().find(|sum| sum.shape.dims == [50304, 384]);
+        assert_eq!(of_head.and_then(|sum| sum.shape.symbols.as_deref()), Some("[V, h]"));
+    });
+    let mut file = load("recorded/gpt_leak.pickle.gz");
+    file.entries[0].read_widths("384, 0");
+    let fault = file.entries[0].widths_fault().expect("0 is no width");
+    assert!(fault.contains("\"0\" is no width"), "{fault}");
+    assert_eq!(shapes(file.target(0, 0).expect("a device"), Some(0)).dims[0].hidden, 384);
 }
 
 /// What `blocks` states of a block is what `shapes` states of its row.
@@ -279,7 +296,7 @@ fn symbols_name_tokens_and_multiples_of_the_hidden_width() {
 fn blocks_have_the_shapes_of_the_report() {
     let file = load("truth/gpt_step.pickle.gz");
     let target = file.target(0, 0).expect("a device");
-    let report = shapes(target, None, None);
+    let report = shapes(target, None);
     let mut known = 0;
     let listed = blocks(target, Sort::Size, None);
     for block in &listed.blocks {

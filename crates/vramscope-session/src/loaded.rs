@@ -7,7 +7,7 @@ use vramscope_protocol::{
 };
 use vramscope_report::Quantity;
 use vramscope_report::device_name;
-use vramscope_report::summary::SIDECAR_FAULT;
+use vramscope_report::summary::{DIMS_FAULT, SIDECAR_FAULT};
 use vramscope_report::{LoadedFile, SnapshotEntry};
 use vramscope_snapshot::Warning;
 use vramscope_units::Micros;
@@ -51,7 +51,12 @@ fn warnings(entry: &SnapshotEntry) -> Vec<WarningRow> {
         message,
         count: 1,
     });
-    of_file.chain(beside).chain(of_devices).collect()
+    let dims = entry.widths_fault().map(|message| WarningRow {
+        code: DIMS_FAULT.to_owned(),
+        message,
+        count: 1,
+    });
+    of_file.chain(beside).chain(dims).chain(of_devices).collect()
 }
 
 fn device(trace: &Trace) -> DeviceSummary {

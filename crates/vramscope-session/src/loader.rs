@@ -23,6 +23,8 @@ pub struct Loader {
     limit: Option<MemoryLimit>,
     /// The file beside the snapshot, or why it cannot be read.
     sidecar: Option<Result<Vec<u8>, String>>,
+    /// The dimensions of the model that the user gives.
+    widths: Option<String>,
 }
 
 /// Files of at least this size show a preview of their curve while they load.
@@ -40,6 +42,7 @@ impl Loader {
             events: None,
             limit: None,
             sidecar: None,
+            widths: None,
         }
     }
 
@@ -63,6 +66,11 @@ impl Loader {
     /// Takes the file beside the snapshot (docs/sidecar.md), or the reason why it cannot be read.
     pub fn set_sidecar(&mut self, json: Result<Vec<u8>, String>) {
         self.sidecar = Some(json);
+    }
+
+    /// Takes the dimensions of the model that the user gives.
+    pub fn set_widths(&mut self, text: String) {
+        self.widths = Some(text);
     }
 
     /// The message for a file beyond the memory limit, and the event range that fits. Valid after
@@ -144,6 +152,9 @@ impl Loader {
                 Some(Ok(json)) => entry.set_sidecar(json),
                 Some(Err(reason)) => entry.refuse_sidecar(reason.clone()),
                 None => {}
+            }
+            if let Some(text) = &self.widths {
+                entry.read_widths(text);
             }
         }
         Ok(file)

@@ -37,8 +37,8 @@ pub struct FileSession {
 }
 
 /// What the details of a block need.
-const BLOCK_NEEDS: [Derived; 4] =
-    [Derived::Carving, Derived::Categories, Derived::Steps, Derived::Context];
+const BLOCK_NEEDS: [Derived; 5] =
+    [Derived::Carving, Derived::Categories, Derived::Steps, Derived::Context, Derived::Dims];
 
 /// The work of a slice, as [`vramscope_layout::Cost::work`] counts it: natively two to three
 /// milliseconds.
@@ -145,6 +145,14 @@ impl FileSession {
     pub fn set_sidecar(&mut self, json: Result<Vec<u8>, String>) {
         if let Some(loader) = &mut self.loader {
             loader.set_sidecar(json);
+        }
+    }
+
+    /// Takes dimensions of the model that the user gives: a `config.json`, or a list of widths. Call
+    /// it before [`Self::finish`]. A fault of it is a warning of the snapshot.
+    pub fn set_widths(&mut self, text: String) {
+        if let Some(loader) = &mut self.loader {
+            loader.set_widths(text);
         }
     }
 

@@ -122,6 +122,13 @@ impl RankWorker {
         self.session.set_sidecar(Err(reason));
     }
 
+    /// Takes the dimensions of the model that the user gives. A fault of it is a warning of the
+    /// snapshot.
+    #[wasm_bindgen(js_name = setDims)]
+    pub fn set_dims(&mut self, text: String) {
+        self.session.set_widths(text);
+    }
+
     /// Ends the file and returns a `Response`: `loaded`, `failed` or `tooLarge`.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 // Memory by module and layer, and shapes, with the numbers of the program.
 
+import { writeFileSync } from "node:fs";
 import { cli, type ModuleRecord, referenceOf, shapeWords } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
@@ -120,6 +121,58 @@ test("shapes are beside bytes: sums, blocks and call sites", async ({ viewer, pa
     await select(viewer, referenceOf(block));
     await expect(viewer.fact("shape")).toHaveText(shapeWords(block.shape));
   });
+});
+
+test("widths and a config.json give shapes that sizes do not tell", async ({
+  viewer,
+  page,
+}, info) => {
+  const views = new Views(viewer);
+  await views.show(testData(GPT));
+  const pane = await views.main("Modules");
+  const expectShapes = async (...given: string[]) => {
+    const report = cli("shapes", GPT, ...given);
+    const list = pane.getByTestId("shapes").locator("li.share");
+    for (const [index, { shape, bytes }] of report.by_shape.slice(0, 5).entries()) {
+      await expect(list.nth(index)).toContainText(shape.text);
+      await expect(list.nth(index)).toContainText(shape.symbols ?? "");
+      await expect(list.nth(index).locator("[data-value]")).toHaveAttribute(
+        "data-value",
+        String(bytes),
+      );
+    }
+    await expect(pane.getByTestId("dims").locator("li")).toHaveText(
+      report.legend.map(({ text }) => text),
+    );
+    return report;
+  };
+  const told = await expectShapes();
+  const [hidden] = told.dims.map((dims) => dims.hidden);
+  if (hidden === undefined) throw new Error("no dimensions");
+  const narrow = `${hidden},${4 * hidden}`;
+  const block = cli("blocks", GPT, "--dims", narrow).blocks.find(({ shape }) => shape);
+  if (!block?.shape) throw new Error("no block has a shape");
+  await select(viewer, referenceOf(block));
+  const field = pane.getByTestId("widths");
+  await field.fill(narrow);
+  await field.press("Enter");
+  const given = await expectShapes("--dims", narrow);
+  expect(given.by_shape).not.toEqual(told.by_shape);
+  await expect(viewer.fact("shape")).toHaveText(shapeWords(block.shape));
+  await field.fill("a few");
+  await field.press("Enter");
+  await expect(pane.getByTestId("widths-fault")).toContainText('"a" is no width');
+  await expectShapes();
+
+  const config = info.outputPath("config.json");
+  const widths = { n_embd: hidden, n_head: 4, vocab_size: 5 * hidden + 1, n_inner: 9 * hidden };
+  writeFileSync(config, JSON.stringify(widths));
+  await page.getByTestId("add-files").setInputFiles(config);
+  const configured = await expectShapes("--config", config);
+  expect(configured.legend.map(({ name }) => name)).toContain("V");
+  await expect(viewer.rows).toHaveCount(1);
+  await pane.getByRole("button", { name: "Use the sizes of parameters" }).click();
+  await expectShapes();
 });
 
 test("sizes that tell no shapes are refused", async ({ viewer }) => {

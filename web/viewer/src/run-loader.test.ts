@@ -39,6 +39,7 @@ function fakeOwners() {
   const focus = signal<Focus | null>(null);
   const runs = Object.create(RunStore.prototype, {
     run: { value: run },
+    dims: { value: signal(null) },
     modules: { value: { compiled: signal(true) } },
     coordinator: { value: { plan } },
     pool: { value: { clear: vi.fn(), open: vi.fn(), renew: vi.fn() } },
@@ -114,6 +115,29 @@ test("a file beside a snapshot alone is no run", async () => {
   await loader.open([beside("rank0.vramscope.json")]);
   expect(owners.runs.run.value).toBeNull();
   expect(owners.status.report).toHaveBeenCalledOnce();
+});
+
+test("a model's configuration gives its text to all files, before or after they are open", async () => {
+  const config = { ...sourceOf("config.json", false), from: new Blob(['{"n_embd": 768}']) };
+  void loader.open([config, sourceOf("rank0.pickle", false)]);
+  await vi.waitFor(() => expect(owners.runs.run.value?.files).toHaveLength(1));
+  expect(owners.runs.run.value?.files[0]?.source.dims).toBe('{"n_embd": 768}');
+  expect(owners.runs.dims.value?.file).toBe("config.json");
+  void loader.add([sourceOf("rank1.pickle", false)]);
+  await vi.waitFor(() => expect(owners.runs.run.value?.files).toHaveLength(2));
+  const files = owners.runs.run.value?.files ?? [];
+  expect(files.map(({ source }) => source.dims)).toEqual(['{"n_embd": 768}', '{"n_embd": 768}']);
+  void loader.add([{ ...config, from: new Blob(["{}"]) }]);
+  await vi.waitFor(() => expect(owners.runs.pool.renew).toHaveBeenCalledTimes(2));
+  expect(files.map(({ source }) => source.dims)).toEqual(["{}", "{}"]);
+  expect(owners.runs.run.value?.files).toEqual(files);
+  void loader.setDims(null);
+  expect(files.map(({ source }) => source.dims)).toEqual([undefined, undefined]);
+  // Without a snapshot there is nothing to show.
+  await loader.open([config]);
+  expect(owners.status.report).toHaveBeenCalledOnce();
+  await loader.add([config, config]);
+  expect(owners.status.report).toHaveBeenCalledTimes(2);
 });
 
 test("foreign files of a folder leave the run, and their number stays", async () => {

@@ -6,6 +6,7 @@ import { fileName, isSame, notOpen } from "./client/files.js";
 import { RankFile, type Source } from "./client/rank-file.js";
 import { visible } from "./client/visible.js";
 import type { PlannedRow } from "./generated/protocol.js";
+import { type ModelDims, takeConfig } from "./model-dims.js";
 import type { Navigation } from "./navigation.js";
 import { failureOf, type Run, settled } from "./run.js";
 import type { RunStore } from "./run-store.js";
@@ -62,8 +63,10 @@ export class RunLoader {
     const { runs, status } = this.#owners;
     let waiting: readonly RankFile[] = [];
     try {
-      const opened = notEmpty(await sources);
+      const { others, dims } = await takeConfig(await sources);
+      const opened = notEmpty(others);
       if (load !== this.#loads) return;
+      runs.dims.value = dims;
       const beside = opened.filter(isBeside);
       waiting = this.#wait(
         opened.filter((source) => !isBeside(source)),
@@ -86,13 +89,47 @@ export class RunLoader {
   async add(sources: Source[] | Promise<Source[]>): Promise<void> {
     if (this.#owners.runs.run.peek() === null) return this.open(sources);
     // One at a time: each addition starts from the result of the one before.
-    const added = Promise.all([sources, this.#added]).then(([from]) => this.#add(notEmpty(from)));
+    const added = Promise.all([sources, this.#added]).then(async ([from]) => {
+      const { others, dims } = await takeConfig(notEmpty(from));
+      const renewed = dims === null ? [] : this.#renew(dims);
+      return others.length === 0 ? renewed : [...renewed, ...(await this.#add(others))];
+    });
     this.#added = added.catch(() => undefined);
     try {
       await Promise.all((await added).map(settled));
     } catch (error) {
       this.#owners.status.report(failureOf(error));
     }
+  }
+
+  /**
+   * Reads all files again with these dimensions of the model; null for those that sizes tell.
+   * Resolves when each is read.
+   */
+  async setDims(dims: ModelDims | null): Promise<void> {
+    const { selection } = this.#owners;
+    const block = selection.block.peek()?.reference;
+    await Promise.all(this.#renew(dims).map(settled));
+    // The details have the shape of the selected block.
+    if (block !== undefined && selection.block.peek()?.reference === block)
+      await selection.selectReference(block);
+  }
+
+  #renew(dims: ModelDims | null): readonly RankFile[] {
+    const { runs } = this.#owners;
+    runs.dims.value = dims;
+    const files = runs.numbered;
+    for (const file of files) {
+      this.#giveDims(file.source);
+      runs.pool.renew(file);
+    }
+    return files;
+  }
+
+  #giveDims(source: Source): void {
+    const dims = this.#owners.runs.dims.peek();
+    if (dims === null) delete source.dims;
+    else source.dims = dims.text;
   }
 
   /** Lists files that are opened before the worker's module is compiled. None later on. */
@@ -124,6 +161,7 @@ export class RunLoader {
       const [file, source] = [known[row.file], all[row.file]];
       const beside = all[row.beside ?? -1]?.from;
       if (source && beside !== undefined) source.beside = beside;
+      if (source) this.#giveDims(source);
       if (file) file.planned = row;
       return file ?? (source ? new RankFile(source, row) : []);
     });

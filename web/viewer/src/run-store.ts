@@ -7,6 +7,7 @@ import type { RankFile } from "./client/rank-file.js";
 import { type PoolEvents, RankPool } from "./client/rank-pool.js";
 import type { Modules } from "./client/wasm.js";
 import type { Loaded } from "./generated/protocol.js";
+import type { ModelDims } from "./model-dims.js";
 import { type Dropping, type Run, rowsOf } from "./run.js";
 
 async function summarize(file: RankFile, client: RankClient, loaded: Loaded): Promise<void> {
@@ -48,6 +49,8 @@ function tallyOf(files: readonly RankFile[]): Tally {
 
 export class RunStore {
   readonly run: Signal<Run | null> = signal(null);
+  /** Dimensions of the model that the user gives; null for those that sizes tell. */
+  readonly dims: Signal<ModelDims | null> = signal(null);
   /** All rows of the rail. */
   readonly rows = computed(() => {
     void this.#renamed.value;

@@ -33,6 +33,8 @@ pub struct Widths {
     pub hidden: u64,
     /// All widths, ascending, with `hidden`.
     pub all: Vec<u64>,
+    /// Widths with a known meaning: the width, its symbol and the meaning in words.
+    pub names: Vec<(u64, &'static str, &'static str)>,
     /// The number of ranks that share each parameter. 1 if each rank has whole parameters.
     pub ranks: u64,
     /// Square matrices, and vectors of a width that a matrix has.
@@ -57,7 +59,15 @@ impl Widths {
         all.dedup();
         let of = |element_bytes| {
             let all = all.clone();
-            Self { element_bytes, hidden, all, ranks: 1, evidence: 0, has_square: false }
+            Self {
+                element_bytes,
+                hidden,
+                all,
+                names: Vec::new(),
+                ranks: 1,
+                evidence: 0,
+                has_square: false,
+            }
         };
         element_bytes.map_or_else(|| ELEMENTS.map(of).into(), |bytes| vec![of(bytes)])
     }
@@ -189,7 +199,15 @@ fn reading(sizes: &Sizes, row: u64, element: u64) -> Option<Widths> {
     widths.sort_unstable();
     widths.dedup();
     let has_square = square > 0;
-    Some(Widths { element_bytes: element, hidden, all: widths, ranks: 1, evidence, has_square })
+    Some(Widths {
+        element_bytes: element,
+        hidden,
+        all: widths,
+        names: Vec::new(),
+        ranks: 1,
+        evidence,
+        has_square,
+    })
 }
 
 #[cfg(test)]

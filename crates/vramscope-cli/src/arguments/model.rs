@@ -4,17 +4,26 @@ use super::DeviceInput;
 use clap::Args;
 use std::path::PathBuf;
 
+/// What the user knows of the model.
+#[derive(Args)]
+pub(crate) struct Dimensions {
+    /// The model's `config.json` of Hugging Face transformers: shapes by its dimensions, instead of
+    /// the sizes of parameters
+    #[arg(long, value_name = "FILE", conflicts_with = "dims")]
+    pub(crate) config: Option<PathBuf>,
+    /// The model's widths in elements, the hidden width first: shapes by these dimensions, instead
+    /// of the sizes of parameters
+    #[arg(long, value_name = "N[,N]", value_delimiter = ',')]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) dims: Vec<u64>,
+}
+
 #[derive(Args)]
 pub(crate) struct Shapes {
     #[command(flatten)]
     pub(crate) input: DeviceInput,
-    /// The model's `config.json` of Hugging Face transformers, instead of the sizes of parameters
-    #[arg(long, value_name = "FILE", conflicts_with = "dims")]
-    pub(crate) config: Option<PathBuf>,
-    /// The model's widths in elements, the hidden width first, instead of the sizes of parameters
-    #[arg(long, value_name = "N[,N]", value_delimiter = ',')]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) dims: Vec<u64>,
+    #[command(flatten)]
+    pub(crate) model: Dimensions,
     /// Show only the N rows with most bytes (default: 20 in text, all in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,

@@ -16,7 +16,7 @@ use vramscope_units::{Bytes, grouped};
 /// # Errors
 /// The file cannot be read, the device does not exist, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    read::with_device(&arguments.input, |target| {
+    read::with_model(&arguments.input, &arguments.model, |target| {
         let format = arguments.input.common.format;
         let band = super::band(arguments.band);
         let limit = output::limit(arguments.limit, format == Format::Text);

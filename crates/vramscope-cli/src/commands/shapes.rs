@@ -5,18 +5,14 @@ use crate::arguments::{Format, Shapes as Arguments};
 use crate::output::{self, STRONG, Table, percent, styled};
 use crate::printable::printable;
 use crate::read;
-use std::fs::File;
-use std::io::{self, Read as _, Write};
-use vramscope_report::Widths;
-use vramscope_report::shapes::{ShapeSource, ShapesReport, shapes, widths_of_config};
+use std::io::{self, Write};
+use vramscope_report::shapes::{ShapeSource, ShapesReport, shapes};
 use vramscope_units::{Bytes, grouped};
 
 /// Rows in text when `--limit` is absent.
 const DEFAULT_LIMIT: usize = 20;
 /// Sums by shape in text when `--limit` is absent.
 const DEFAULT_SUMS: usize = 8;
-/// A `config.json` has a few kilobytes.
-const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
 /// Prints the shapes of the blocks that are live at the peak.
 ///
@@ -24,29 +20,13 @@ const MAX_CONFIG_BYTES: u64 = 1 << 20;
 /// The snapshot or the config cannot be read, the device does not exist, or the output cannot be
 /// written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let given = given(arguments)?;
-    read::with_device(&arguments.input, |target| {
+    read::with_model(&arguments.input, &arguments.model, |target| {
         let format = arguments.input.common.format;
         let limit = arguments.limit.or((format == Format::Text).then_some(DEFAULT_LIMIT));
         let text =
             |out: &mut dyn Write, report: &ShapesReport<'_>| text(out, report, arguments.limit);
-        output::print(&shapes(target, given, limit), format, text)
+        output::print(&shapes(target, limit), format, text)
     })
-}
-
-/// The widths that the user gives.
-fn given(arguments: &Arguments) -> Result<Option<Vec<Widths>>, Failure> {
-    if let Some(path) = &arguments.config {
-        let wrong = |why: &dyn std::fmt::Display| {
-            Failure::Usage(format!("{}: {why}", printable(&path.display().to_string())))
-        };
-        let mut text = String::new();
-        let file = File::open(path).map_err(|error| wrong(&error))?;
-        file.take(MAX_CONFIG_BYTES).read_to_string(&mut text).map_err(|error| wrong(&error))?;
-        return widths_of_config(&text).map(Some).map_err(|why| wrong(&why));
-    }
-    let hidden = arguments.dims.first();
-    Ok(hidden.map(|&hidden| Widths::given(hidden, &arguments.dims, None)))
 }
 
 /// The bytes of each shape.

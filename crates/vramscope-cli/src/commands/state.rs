@@ -15,8 +15,7 @@ use vramscope_units::{Bytes, grouped};
 /// Prints live blocks and segments after an event, or what changed between two events.
 ///
 /// # Errors
-/// The file cannot be read, the device or event does not exist, the first moment is after the
-/// second, or the output cannot be written.
+/// The file cannot be read, the device or event does not exist, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     read::with_device(&arguments.input, |target| {
         let format = arguments.input.common.format;
@@ -28,9 +27,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let slot = |at: At| at.slot(target.trace()).map_err(Failure::Usage);
         let from = slot(arguments.from.unwrap_or(At::Start))?;
         let to = slot(arguments.to.unwrap_or(At::End))?;
-        if from > to {
-            return Err(Failure::Usage("--from is after --to".to_owned()));
-        }
         output::print(&state_changes(target, from, to, limit), format, changes_text)
     })
 }
@@ -82,6 +78,9 @@ fn changes_text(out: &mut dyn Write, report: &StateChanges<'_>) -> io::Result<()
         styled(STRONG, report.path),
         device_name(report.device)
     )?;
+    if report.from.event > report.to.event {
+        writeln!(out, "A is after B: what came is live at B and not at A.\n")?;
+    }
     let mut table = Table::new(&["", "from", "to", "change"], &[false, true, true, true]);
     let totals = |of: fn(&Totals) -> u64| (of(&report.from), of(&report.to));
     for (band, (before, after)) in [

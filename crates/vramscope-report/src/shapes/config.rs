@@ -1,7 +1,33 @@
-//! The widths in a `config.json` of Hugging Face transformers.
+//! The widths of a model that the user gives: a list, or a `config.json` of Hugging Face
+//! transformers.
 
 use serde_json::{Map, Value};
 use vramscope_analysis::Widths;
+
+/// The longest list of widths. No model has more.
+const MAX_WIDTHS: usize = 64;
+/// The largest width. The product of two of them and of the bytes of an element fits 64 bits.
+const MAX_WIDTH: u64 = 1 << 28;
+
+/// The widths of a model by its `config.json`, or by a list of numbers with the hidden width first:
+/// `1536, 8960, 151936`.
+///
+/// # Errors
+/// A sentence: the text is neither.
+pub fn widths_of_text(text: &str) -> Result<Vec<Widths>, String> {
+    if text.trim_start().starts_with(['{', '[']) {
+        return widths_of_config(text).map_err(|why| format!("config.json: {why}"));
+    }
+    let words = text.split([',', ' ', '\n', '\t']).filter(|word| !word.is_empty());
+    let number = |word: &str| {
+        let number = word.parse().ok().filter(|number| (1..=MAX_WIDTH).contains(number));
+        let word: String = word.chars().take(20).collect();
+        number.ok_or_else(|| format!("{word:?} is no width from 1 to {MAX_WIDTH}"))
+    };
+    let widths = words.take(MAX_WIDTHS).map(number).collect::<Result<Vec<u64>, String>>()?;
+    let hidden = *widths.first().ok_or("there is no number")?;
+    Ok(Widths::given(hidden, &widths, None))
+}
 
 /// The widths of a model by its `config.json`. Nested text models (`text_config`) are read.
 ///
@@ -37,7 +63,14 @@ pub fn widths_of_config(text: &str) -> Result<Vec<Widths>, String> {
         number(&["n_positions", "max_position_embeddings"]),
     ];
     let widths: Vec<u64> = widths.into_iter().flatten().collect();
-    Ok(Widths::given(hidden, &widths, element_bytes(config)))
+    let mut given = Widths::given(hidden, &widths, element_bytes(config));
+    let vocabulary = number(&["vocab_size"]);
+    let names = [("f", inner, "intermediate width"), ("V", vocabulary, "vocabulary")];
+    let names = names.into_iter().filter_map(|(name, width, what)| Some((width?, name, what)));
+    for widths in &mut given {
+        widths.names = names.clone().collect();
+    }
+    Ok(given)
 }
 
 fn element_bytes(config: &Map<String, Value>) -> Option<u64> {
@@ -65,6 +98,16 @@ mod tests {
         let found = widths_of_config(gpt2).expect("a config");
         assert_eq!((found.len(), found[0].element_bytes, found[1].element_bytes), (2, 4, 2));
         assert_eq!(found[0].all, [768, 1024, 2304, 3072, 50257]);
+        assert_eq!(found[0].names, [(50257, "V", "vocabulary")]);
+        assert_eq!(widths_of_text("{\"n_embd\": 768}").map(|found| found.len()), Ok(2));
+        let listed = widths_of_text("768, 3072 50257").expect("a list");
+        assert_eq!((listed[0].hidden, &listed[0].all[..]), (768, &[768, 3072, 50257][..]));
+        for (text, wanted) in
+            [("", "no number"), ("768, x", "\"x\""), ("0", "\"0\""), ("{", "config.json")]
+        {
+            let error = widths_of_text(text).expect_err("no widths");
+            assert!(error.contains(wanted), "{error}");
+        }
         for (text, wanted) in [("[]", "object"), ("{", "no JSON"), ("{}", "hidden_size")] {
             let error = widths_of_config(text).expect_err("no config");
             assert!(error.contains(wanted), "{error}");

@@ -24,10 +24,14 @@ pub struct LegendEntry {
 pub(super) struct Legend(Vec<LegendEntry>);
 
 impl Legend {
-    /// Names tokens, the hidden width and its multiples. Of other widths, sizes do not tell what
-    /// they are. Two readings have different hidden widths, and no names.
+    /// Names tokens, the hidden width, its multiples, and widths that the model's configuration
+    /// names. Of other widths, sizes do not tell what they are. Readings with different hidden
+    /// widths have no names.
     pub(super) fn new(dims: &Dims) -> Self {
-        let [widths] = &dims.widths[..] else { return Self::default() };
+        let [widths, others @ ..] = &dims.widths[..] else { return Self::default() };
+        if others.iter().any(|other| (other.hidden, &other.all) != (widths.hidden, &widths.all)) {
+            return Self::default();
+        }
         let entry = |name: String, size: u64, what: &str| LegendEntry {
             text: format!("{name} = {}{what}", grouped(size)),
             name,
@@ -41,7 +45,11 @@ impl Legend {
                 width.is_multiple_of(widths.hidden.max(1)) && (2..=MAX_TIMES).contains(&times);
             is_named.then(|| entry(format!("{times}h"), width, ""))
         };
-        let others = widths.all.iter().filter_map(|&width| times(width));
+        let named = |width: u64| {
+            let &(_, name, what) = widths.names.iter().find(|of| of.0 == width)?;
+            Some(entry(name.to_owned(), width, &format!(" ({what})")))
+        };
+        let others = widths.all.iter().filter_map(|&width| times(width).or_else(|| named(width)));
         Self(tokens.into_iter().chain([hidden]).chain(others).collect())
     }
 

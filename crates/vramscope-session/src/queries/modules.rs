@@ -98,7 +98,7 @@ impl Tree {
                 }
             }
         }
-        let report = shapes(at, None, Some(0));
+        let report = shapes(at, Some(0));
         let whole = report.bytes;
         let sum = |sum: &vramscope_report::shapes::ShapeSum| ShapeSum {
             shape: sum.shape.text.clone(),

@@ -54,6 +54,8 @@ export type ToWorker =
       source: Bytes;
       /** The file beside the snapshot. */
       beside: Bytes | null;
+      /** Dimensions of the model that the user gives. */
+      dims: string | null;
       bounds: Bounds;
     }
   | { kind: "ask"; request: Request }

@@ -95,14 +95,15 @@ export class RankClient {
 
   constructor(
     prepared: PreparedWorker,
-    { path, bytes, from, beside }: Source,
+    { path, bytes, from, beside, dims }: Source,
     bounds: Bounds,
     events: LoadEvents,
   ) {
     this.#prepared = prepared;
     this.#events = events;
     prepared.onmessage((message) => this.#receive(message));
-    prepared.send({ kind: "load", path, bytes, source: from, beside: beside ?? null, bounds });
+    const given = { beside: beside ?? null, dims: dims ?? null };
+    prepared.send({ kind: "load", path, bytes, source: from, ...given, bounds });
   }
 
   /** Sets the consumer of a kind's tiles; null for none. It gets no tiles of earlier requests. */

@@ -21,6 +21,8 @@ export interface Source {
   from: Bytes;
   /** The file that `vramscope.record` writes beside the snapshot (docs/sidecar.md). */
   beside?: Bytes;
+  /** Dimensions of the model that the user gives: a `config.json`, or a list of widths. */
+  dims?: string;
   /** A search of a folder found the file, so it may be something else than a snapshot. */
   searched?: boolean;
 }

@@ -176,7 +176,8 @@ class WorkerHost {
     return this.#engine;
   }
 
-  async #load({ path, bytes, source, beside, bounds }: ToWorker & { kind: "load" }): Promise<void> {
+  async #load(message: ToWorker & { kind: "load" }): Promise<void> {
+    const { path, bytes, source, beside, dims, bounds } = message;
     const { RankWorker } = await this.#prepared();
     const { memory, events } = bounds;
     // A worker that has nothing else to do may read another file.
@@ -197,6 +198,7 @@ class WorkerHost {
       if (typeof json === "string") rank.refuseSidecar(json);
       else rank.setSidecar(json);
     }
+    if (dims !== null) rank.setDims(dims);
     const response: Response = rank.finish();
     this.#rank = rank;
     this.#reply(response, {}, rank);

@@ -42,6 +42,11 @@ export const modules = `
   margin-bottom: 8px;
   font: 400 var(--small) / 1.5 var(--mono);
 }
+.widths { margin: 2px 0 10px; }
+.widths .field { display: flex; }
+.widths .field input { flex: 1; min-width: 0; width: auto; font-family: var(--mono); }
+.widths p { margin: 4px 0 0; font-size: var(--small); }
+.widths .fault { color: var(--error); }
 @container modules (width < 900px) {
   .modules-body { flex-direction: column; }
   .shapes { flex: 0 0 auto; max-height: 32%; border-top: 1px solid var(--line); border-left: 0; }

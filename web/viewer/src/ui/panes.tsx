@@ -85,7 +85,7 @@ export function Panes(stores: PanesProperties) {
         workspace={workspace}
         label="Views"
         of="main"
-        views={hasRanks ? KEYED_VIEWS : KEYED_VIEWS.filter((of) => of !== "matrix")}
+        views={tabsOf(main, hasRanks)}
         current={main}
         open={(to) => navigation.open(to)}
         keys
@@ -106,6 +106,12 @@ export function Panes(stores: PanesProperties) {
       ]}
     </div>
   );
+}
+
+/** The views with keys, and the current one. */
+function tabsOf(main: View, hasRanks: boolean): readonly View[] {
+  const usual = hasRanks ? KEYED_VIEWS : KEYED_VIEWS.filter((of) => of !== "matrix");
+  return usual.includes(main) ? usual : [...usual, main];
 }
 
 /** Follows whether the center has room for a drawer. */

@@ -85,7 +85,9 @@ export function Tabs({
             aria-selected={view === current}
             tabIndex={view === reachable ? 0 : -1}
             title={
-              keys ? `${VIEW_TITLES[view]} (${KEYED_VIEWS.indexOf(view) + 1})` : VIEW_TITLES[view]
+              keys && KEYED_VIEWS.includes(view)
+                ? `${VIEW_TITLES[view]} (${KEYED_VIEWS.indexOf(view) + 1})`
+                : VIEW_TITLES[view]
             }
             onClick={() => open(view)}
           >

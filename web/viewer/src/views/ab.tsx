@@ -1,6 +1,7 @@
 // A to B: what came, went and stayed between two moments, by category and by call site.
 
 import type { ChangeRow, Quantity, StateChanges } from "../generated/protocol.js";
+import { NameButton } from "./name-button.js";
 import type { ViewUses } from "./workspace.js";
 
 type AbOwners = ViewUses<
@@ -158,7 +159,8 @@ type ChangeTableProperties = AbOwners & {
 
 const COLUMNS = ["came", "went", "stayed", "net"] as const;
 
-function ChangeTable({ title, rows, more = "", appearance, groups }: ChangeTableProperties) {
+function ChangeTable({ title, rows, more = "", ...owners }: ChangeTableProperties) {
+  const { groups } = owners;
   return (
     <div class="ab-table" data-testid={`ab-by-${title.replace(" ", "-")}`}>
       <table aria-label={`Changes by ${title}`}>
@@ -180,15 +182,11 @@ function ChangeTable({ title, rows, more = "", appearance, groups }: ChangeTable
               aria-selected={groups.isChosen(row.terms)}
             >
               <th scope="row">
-                <button
-                  type="button"
-                  class="ab-name"
+                <NameButton
+                  {...owners}
+                  {...row}
                   title={[row.label, row.note, row.title].filter((text) => text !== "").join("\n")}
-                  onClick={(event) => groups.choose(row.terms, event)}
-                >
-                  <span class="swatch" style={{ background: appearance.swatch(row.color) }} />
-                  <span>{row.label}</span>
-                </button>
+                />
               </th>
               {COLUMNS.map((name) => (
                 <Cell key={name} name={name} of={row[name]} bar={name === "net" ? row.bar : 0} />

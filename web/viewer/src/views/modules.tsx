@@ -3,12 +3,15 @@
 import { signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { resource } from "../client/resource.js";
-import type { ModulePage, ModuleRow, Quantity } from "../generated/protocol.js";
+import type { ModuleRow, Quantity } from "../generated/protocol.js";
+import { Shapes } from "./shapes.js";
 import { type Column, Table } from "./table.js";
 import { TreeName } from "./tree-name.js";
 import type { ViewUses } from "./workspace.js";
 
-type ModulesOwners = ViewUses<"selection" | "viewSelection" | "filters" | "groups" | "appearance">;
+type ModulesOwners = ViewUses<
+  "runs" | "loader" | "selection" | "viewSelection" | "filters" | "groups" | "appearance"
+>;
 
 function open({ selection, viewSelection }: ModulesOwners) {
   const { cursor, openModules } = viewSelection;
@@ -122,41 +125,8 @@ export function Modules(owners: ModulesOwners) {
           open={choose}
           tree={{ depth: (row) => row.depth, open: (row) => row.open, toggle }}
         />
-        {shown && <Shapes page={shown} />}
+        {shown && <Shapes {...owners} page={shown} />}
       </div>
     </section>
-  );
-}
-
-/** The dimensions that sizes tell, and the bytes of each shape at the peak. */
-function Shapes({ page: { dims, refused, shapes } }: { page: ModulePage }) {
-  return (
-    <aside class="shapes" aria-labelledby="shapes-title" data-testid="shapes">
-      <h3 id="shapes-title">Shapes at the peak</h3>
-      {dims.length > 0 && (
-        <ul class="dims" aria-label="Dimensions" data-testid="dims">
-          {dims.map((dim) => (
-            <li key={dim}>{dim}</li>
-          ))}
-        </ul>
-      )}
-      {refused !== "" && <p class="dim">{refused}</p>}
-      <ul class="shares">
-        {shapes.map(({ shape, symbols, bytes, blocks, share }) => (
-          <li key={shape} class="share" title={`${bytes.exact}, ${blocks.exact}`}>
-            <span class="share-bar" style={{ width: `${share * 100}%` }} />
-            <span class="share-text">
-              <span class="share-site">{shape}</span>
-              <span class="share-via">
-                {[symbols, blocks.exact].filter((text) => text !== "").join(" · ")}
-              </span>
-            </span>
-            <span class="num" data-value={bytes.raw}>
-              {bytes.text}
-            </span>
-          </li>
-        ))}
-      </ul>
-    </aside>
   );
 }

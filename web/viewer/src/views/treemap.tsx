@@ -3,6 +3,7 @@
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PeakLens, TreemapCell } from "../generated/protocol.js";
+import { NameButton } from "./name-button.js";
 import type { ViewUses } from "./workspace.js";
 
 export interface Size {
@@ -247,7 +248,8 @@ function neighbor(cells: readonly TreemapCell[], at: number, key: string): numbe
   return found;
 }
 
-function AsTable({ lens, appearance, groups }: CellsProperties) {
+function AsTable({ lens, ...owners }: CellsProperties) {
+  const { groups } = owners;
   return (
     <div class="ab-table treemap-table" data-testid="treemap-table">
       <table aria-label="Live blocks by category and call site">
@@ -267,15 +269,7 @@ function AsTable({ lens, appearance, groups }: CellsProperties) {
               aria-selected={groups.isChosen(cell.terms)}
             >
               <th scope="row">
-                <button
-                  type="button"
-                  class="ab-name"
-                  title={cell.label}
-                  onClick={(event) => groups.choose(cell.terms, event)}
-                >
-                  <span class="swatch" style={{ background: appearance.swatch(cell.color) }} />
-                  <span>{cell.label}</span>
-                </button>
+                <NameButton {...owners} {...cell} title={cell.label} />
               </th>
               <td data-column="bytes" data-value={cell.bytes.raw} title={cell.bytes.exact}>
                 {cell.bytes.text}
