@@ -10,6 +10,8 @@ import { answering, expectFocusSeen, expectPlace, select, work } from "../lib/wo
 const REAL = testData("recorded/t26/gpt_small.pickle.gz");
 const GROWS = renamed("recorded/ranks_fsdp/rank3_memory_snapshot.pickle.gz", "rank3.pickle.gz");
 
+const SKEWED = "findings/ranks_fsdp2_skew/RANK_memory_snapshot.pickle.gz";
+
 /** Every view, some in the drawer below another one. */
 const PAIRS = [
   ["overview", "blocks"],
@@ -17,11 +19,15 @@ const PAIRS = [
   ["segments", "anomalies"],
   ["flame", "settings"],
   ["compare", "none"],
+  ["map", "steps"],
+  ["modules", "ab"],
+  ["peak", "what-if"],
+  ["matrix", "none"],
 ] as const;
 
 test("no serious barrier on the landing page and in every view", async ({ viewer, page }) => {
-  // Twelve runs of axe.
-  test.setTimeout(180_000);
+  // Twenty runs of axe.
+  test.setTimeout(240_000);
   const expectNone = async (what: string, which: "any" | "serious" = "serious") => {
     for (const theme of THEMES) {
       await page.emulateMedia({ colorScheme: theme });
@@ -49,6 +55,16 @@ test("no serious barrier on the landing page and in every view", async ({ viewer
       page.locator(".pane:not([data-place=none])", { hasText: /loading|looking for/i }),
     ).toHaveCount(0);
     await expectNone(`${view} over ${drawer}`);
+  }
+});
+
+test("labels on the categories of the verdict's bar can be read", async ({ viewer, page }) => {
+  await viewer.open([0, 1].map((rank) => testData(SKEWED.replace("RANK", `rank${rank}`))));
+  await answering(page);
+  await expect(page.locator('.memory-part[data-part="input"]')).toBeVisible();
+  for (const theme of THEMES) {
+    await page.emulateMedia({ colorScheme: theme });
+    await expectNoBarrier(page, theme, "verdict", "serious");
   }
 });
 

@@ -17,7 +17,7 @@ export const ab = `
 .ab-body {
   display: grid;
   flex: 1;
-  grid-template: auto minmax(0, 1fr) / minmax(440px, 2fr) minmax(440px, 3fr);
+  grid-template: auto minmax(0, 1fr) / minmax(470px, 2fr) minmax(440px, 3fr);
   gap: 8px 24px;
   min-height: 0;
   padding: 8px 14px 10px;

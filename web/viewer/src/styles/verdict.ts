@@ -3,7 +3,7 @@
 
 export const verdict = `
 /* The share of a category's color in its part of the bar, which has text on it. */
-.app[data-theme="dark"] { --part-share: 46%; }
+.app[data-theme="dark"] { --part-share: 42%; }
 .app[data-theme="light"] { --part-share: 58%; }
 .verdict {
   flex: none;

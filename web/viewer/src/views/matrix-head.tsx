@@ -6,6 +6,26 @@ import { LABEL_FROM } from "./matrix-picture.js";
 /** Wider clusters have their whole name, in CSS pixels. */
 const NAMED_FROM = 70;
 
+/** The width of a digit in a rank's label, and the least gap between two labels, in CSS pixels. */
+const DIGIT = 7;
+const GAP = 4;
+
+/**
+ * The columns with a label: all if there is room, else those of outliers. The cursor's wins over
+ * labels that it would cover, and an earlier one over a later one.
+ */
+function labeled({ columns }: Matrix, width: number, current: number | null): number[] {
+  const each = width / columns.length;
+  const half = (column: number) => ((columns[column]?.label.length ?? 0) * DIGIT + GAP) / 2;
+  const apart = (a: number, b: number) => Math.abs(a - b) * each >= half(a) + half(b);
+  const shown = current === null ? [] : [current];
+  for (const [column, { outlier }] of columns.entries()) {
+    if (column === current || (outlier === "" && each < LABEL_FROM)) continue;
+    if (each >= LABEL_FROM || shown.every((other) => apart(column, other))) shown.push(column);
+  }
+  return shown.toSorted((a, b) => a - b);
+}
+
 /** `0-3, 8` for `ranks 0-3, 8`. */
 const shortOf = (text: string) => text.replace(/^ranks? /, "");
 
@@ -20,7 +40,6 @@ interface HeadProperties {
 export function MatrixHead({ matrix, width, column: current }: HeadProperties) {
   const { clusters, columns } = matrix;
   const part = (count: number) => `${(count / columns.length) * 100}%`;
-  const isWide = width / columns.length >= LABEL_FROM;
   return (
     <>
       <div class="matrix-corner">
@@ -40,8 +59,9 @@ export function MatrixHead({ matrix, width, column: current }: HeadProperties) {
             <span>{(count * width) / columns.length < NAMED_FROM ? shortOf(text) : text}</span>
           </span>
         ))}
-        {columns.map(({ label, outlier }, column) =>
-          isWide || outlier !== "" || column === current ? (
+        {labeled(matrix, width, current).map((column) => {
+          const { label = "", outlier = "" } = columns[column] ?? {};
+          return (
             <span
               key={label}
               class="matrix-rank"
@@ -53,8 +73,8 @@ export function MatrixHead({ matrix, width, column: current }: HeadProperties) {
             >
               {label}
             </span>
-          ) : null,
-        )}
+          );
+        })}
       </div>
     </>
   );
