@@ -3,7 +3,7 @@
 use std::path::Path;
 use vramscope_report::blocks::{Sort, blocks};
 use vramscope_report::peak::{BandKind, peak};
-use vramscope_report::shapes::{ShapeRow, ShapeSource, ShapesReport, shapes, widths_of_config};
+use vramscope_report::shapes::{ShapeRow, ShapeSource, ShapesReport, shapes};
 use vramscope_report::{FileReader, LoadedFile};
 
 /// Blocks that the program named with their shapes: at the allocation, and later.

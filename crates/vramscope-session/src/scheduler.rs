@@ -148,8 +148,8 @@ impl FileSession {
         }
     }
 
-    /// Takes dimensions of the model that the user gives: a `config.json`, or a list of widths. Call
-    /// it before [`Self::finish`]. A fault of it is a warning of the snapshot.
+    /// Takes dimensions of the model that the user gives: a `config.json`, or a list of widths.
+    /// Call it before [`Self::finish`]. A fault of it is a warning of the snapshot.
     pub fn set_widths(&mut self, text: String) {
         if let Some(loader) = &mut self.loader {
             loader.set_widths(text);

@@ -123,8 +123,8 @@ interface Reports {
     root: ModuleRecord;
   };
   shapes: {
-    tokens: number | null;
-    legend: { text: string }[];
+    dims: { hidden: number }[];
+    legend: { name: string; text: string }[];
     refused: string | null;
     by_shape: { shape: { text: string; symbols?: string }; blocks: number; bytes: number }[];
   };

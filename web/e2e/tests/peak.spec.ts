@@ -47,6 +47,8 @@ test("peaks, their events and the live set are those of the program", async ({ v
   await page.keyboard.press("l");
   const pane = views.pane("Peak");
   await expect(pane).toHaveAttribute("data-place", "main");
+  // A view without a number key has a tab while it is open.
+  await expect(page.getByRole("tab", { name: "Peak", selected: true })).toBeVisible();
   await expectPeak(pane, 1);
   const { peaks, event } = cli("peak", FILE);
   const choices = pane.locator(".peak-choice");

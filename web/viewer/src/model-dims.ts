@@ -8,7 +8,7 @@ import type { Source } from "./client/rank-file.js";
 const MAX_CONFIG_BYTES = 1 << 20;
 
 export interface ModelDims {
-  /** A `config.json` of Hugging Face transformers, or widths in elements, the hidden width first. */
+  /** A `config.json` of Hugging Face transformers, or widths with the hidden width first. */
   text: string;
   /** The name of the file; empty for typed widths. */
   file: string;

@@ -117,7 +117,7 @@ test("a file beside a snapshot alone is no run", async () => {
   expect(owners.status.report).toHaveBeenCalledOnce();
 });
 
-test("a model's configuration gives its text to all files, before or after they are open", async () => {
+test("all files get a model's configuration, before or after they are open", async () => {
   const config = { ...sourceOf("config.json", false), from: new Blob(['{"n_embd": 768}']) };
   void loader.open([config, sourceOf("rank0.pickle", false)]);
   await vi.waitFor(() => expect(owners.runs.run.value?.files).toHaveLength(1));

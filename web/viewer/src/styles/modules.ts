@@ -44,7 +44,13 @@ export const modules = `
 }
 .widths { margin: 2px 0 10px; }
 .widths .field { display: flex; }
-.widths .field input { flex: 1; min-width: 0; max-width: 360px; width: auto; font-family: var(--mono); }
+.widths .field input {
+  flex: 1;
+  width: auto;
+  min-width: 0;
+  max-width: 360px;
+  font-family: var(--mono);
+}
 .widths p { margin: 4px 0 0; font-size: var(--small); }
 .widths .fault { color: var(--error); }
 @container modules (width < 900px) {
