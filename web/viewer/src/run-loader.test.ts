@@ -48,6 +48,7 @@ function fakeOwners() {
     runs,
     selection: {
       focus,
+      block: signal(null),
       look: vi.fn(({ file }: { file: RankFile }) => {
         focus.value = { file, part: 0, device: null };
       }),
@@ -166,7 +167,7 @@ test("foreign files of a folder leave the run, and their number stays", async ()
 });
 
 test("a file that was opened by itself, or that is damaged, keeps its row", async () => {
-  const { files } = await open([sourceOf("config.json", false), sourceOf("rank0.pickle", true)]);
+  const { files } = await open([sourceOf("notes.json", false), sourceOf("rank0.pickle", true)]);
   const [config, rank0] = files as [RankFile, RankFile];
   refuse(config, "no_snapshot");
   refuse(rank0, "damaged");
