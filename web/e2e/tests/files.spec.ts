@@ -111,8 +111,8 @@ test("foreign files of a folder are counted in one line, a damaged snapshot keep
   await viewer.expectRow("run/rank0_memory_snapshot.pickle", "ready");
   await viewer.expectRow("run/rank1_memory_snapshot.pickle", "error");
   // A file that is opened by itself is an error on its row.
-  await viewer.open(testData("run_folder/config.json"));
-  await viewer.expectRow("config.json", "error");
+  await viewer.open(testData("run_folder/report.html"));
+  await viewer.expectRow("report.html", "error");
   await expect(viewer.rows).toHaveCount(1);
   await expect(skipped).toHaveCount(0);
 });

@@ -134,7 +134,10 @@ test("all files get a model's configuration, before or after they are open", asy
   expect(owners.runs.run.value?.files).toEqual(files);
   void loader.setDims(null);
   expect(files.map(({ source }) => source.dims)).toEqual([undefined, undefined]);
-  // Without a snapshot there is nothing to show.
+  // Alone it is about the open run; without one there is nothing to show.
+  void loader.open([config]);
+  await vi.waitFor(() => expect(files[0]?.source.dims).toBe('{"n_embd": 768}'));
+  owners.runs.run.value = null;
   await loader.open([config]);
   expect(owners.status.report).toHaveBeenCalledOnce();
   await loader.add([config, config]);

@@ -64,6 +64,9 @@ export class RunLoader {
     let waiting: readonly RankFile[] = [];
     try {
       const { others, dims } = await takeConfig(await sources);
+      // A configuration alone is about the open run.
+      if (others.length === 0 && dims !== null && runs.run.peek() !== null)
+        return await this.setDims(dims);
       const opened = notEmpty(others);
       if (load !== this.#loads) return;
       runs.dims.value = dims;
