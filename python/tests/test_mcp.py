@@ -75,6 +75,11 @@ def test_a_transcript_has_the_numbers_of_the_program(recording: str) -> None:
             shown = await ask("show", path=path, id=stack["id"])
             assert shown["at_peak"]["bytes"] == stack["bytes"]
         assert await ask("phases", path=path, limit=2) == told("phases", path, "--limit", "2")
+        lines = await ask("source", path=path, limit=3)
+        assert lines == told("annotate", path, "--limit", "3")
+        for line in lines["lines"]:
+            shown = await ask("show", path=path, id=line["id"])
+            assert shown["at_peak"]["bytes"] == line["bytes"]
         change = "expandable_segments:True"
         changed = await ask("what_if", path=path, change=[change])
         assert changed == told("what-if", path, "--change", change)
@@ -111,7 +116,7 @@ def test_the_skill_has_commands_and_options_that_exist() -> None:
 def test_tools_say_what_they_take_and_failures_say_why() -> None:
     async def conversation(session: ClientSession, _: Ask) -> None:
         tools = {tool.name: tool for tool in (await session.list_tools()).tools}
-        assert set(tools) == {"diagnose", "diff", "peak", "phases", "show", "what_if"}
+        assert set(tools) == {"diagnose", "diff", "peak", "phases", "show", "source", "what_if"}
         for tool in tools.values():
             fields = tool.input_schema["properties"].values()
             assert tool.description and all(field["description"] for field in fields)

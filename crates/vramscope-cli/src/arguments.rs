@@ -1,9 +1,11 @@
 //! The command line. The help texts are the program's manual.
 
 mod model;
+mod source;
 mod values;
 
 pub(crate) use model::{Dimensions, Modules, Shapes};
+pub(crate) use source::{Annotate, SourceArguments};
 pub(crate) use values::{
     Answer, Band, DiffFormat, ExportAs, FlameWeight, Format, PeakRows, SortBy,
 };
@@ -76,6 +78,8 @@ pub(crate) enum Command {
     Shapes(Shapes),
     /// Show memory by module, as names or call stacks tell
     Modules(Modules),
+    /// Show source with the memory of each line beside it
+    Annotate(Annotate),
     /// Show live blocks and segments after an event, or what changed between two events
     State(State),
     /// Show call stacks as a tree, outermost frame first

@@ -17,6 +17,7 @@ mod printable;
 mod read;
 mod row_per_line;
 mod serve;
+mod sources;
 
 pub use serve::page::{Viewer, viewer};
 
@@ -68,6 +69,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Steps(a) => commands::steps::run(&a),
         Command::Shapes(a) => commands::shapes::run(&a),
         Command::Modules(a) => commands::modules::run(&a),
+        Command::Annotate(a) => commands::annotate::run(&a),
         Command::State(a) => commands::state::run(&a),
         Command::Flame(a) => commands::flame::run(&a),
         Command::Blocks(a) => commands::blocks::run(&a),

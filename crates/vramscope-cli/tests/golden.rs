@@ -72,6 +72,18 @@ golden!(
     "--format",
     "json"
 );
+golden!(annotate_text, "annotate", "truth/gpt_step.pickle.gz", "--event", "1000", "--limit", "3");
+golden!(annotate_recorded_text, "annotate", "beside/oom_1/rank3_memory_snapshot.pickle");
+golden!(
+    annotate_json,
+    "annotate",
+    "beside/oom_1/rank3_memory_snapshot.pickle",
+    "--function",
+    "step",
+    "--format",
+    "json"
+);
+golden!(annotate_none_text, "annotate", "recorded/misc/norecord.pickle");
 golden!(state_text, "state", FILE);
 golden!(state_json, "state", FILE, "--event", "10", "--format", "json");
 golden!(state_changes_text, "state", FILE, "--from", "5", "--to", "peak", "--limit", "3");

@@ -25,6 +25,8 @@ const ANSWERS: &[&[&str]] = &[
     &["shapes", LEAK],
     &["shapes", "truth/resnet18_step.pickle.gz"],
     &["modules", STEP],
+    &["annotate", LEAK],
+    &["annotate", "beside/oom_1/rank3_memory_snapshot.pickle", "--event", "20", "--all"],
     &["state", GPT],
     &["state", GPT, "--from", "5", "--to", "peak"],
     &["flame", GPT],

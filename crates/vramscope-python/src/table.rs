@@ -235,7 +235,7 @@ pub(crate) fn stacks(entry: &SnapshotEntry) -> PyResult<Table> {
     table.names("file", rows.iter().map(|(.., frame)| Some(frame.file.as_ref())));
     table.u32s("line", rows.iter().map(|(.., frame)| frame.line));
     table.bools("is_framework", rows.iter().map(|(.., frame)| frame.is_framework()));
-    let source = |frame: &FrameRecord<'_>| entry.sidecar()?.source(&frame.file, frame.line);
+    let source = |frame: &FrameRecord<'_>| entry.source(&frame.file, frame.line);
     table.names("source", rows.iter().map(|(.., frame)| source(frame)));
     table.table()
 }

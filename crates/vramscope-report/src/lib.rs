@@ -17,6 +17,7 @@
 //! assert_eq!(peak::peak(target, peak::BandKind::Requested, None).total, 100);
 //! ```
 
+pub mod annotate;
 pub mod backward;
 mod band;
 mod block_context;
@@ -24,6 +25,7 @@ pub mod blocks;
 pub mod capacity;
 pub mod changes;
 pub mod check;
+pub mod code;
 mod derived;
 pub mod diagnose;
 pub mod diff;

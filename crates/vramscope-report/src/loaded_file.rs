@@ -91,6 +91,14 @@ impl SnapshotEntry {
         self.sidecar.as_ref()?.as_deref().ok()
     }
 
+    /// A line of source, without the space around it: from the file beside the snapshot, or from
+    /// the snapshot itself.
+    pub fn source(&self, file: &str, line: u32) -> Option<&str> {
+        let beside = || self.sidecar()?.source(file, line);
+        let within = || self.snapshot.source_line(file, line).map(str::trim);
+        beside().or_else(within).filter(|line| !line.is_empty())
+    }
+
     /// Why the file beside the snapshot is not used, as a warning.
     pub fn sidecar_fault(&self) -> Option<String> {
         let reason = self.sidecar.as_ref()?.as_ref().err()?;

@@ -88,7 +88,7 @@ pub struct StackRecord<'a> {
     pub of_free: bool,
     /// The call site: the stack's innermost frame in the user's own code.
     pub site: String,
-    /// The source line of the call site; absent unless the file beside the snapshot has it.
+    /// The source line of the call site; absent unless it was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<&'a str>,
     /// The shape that all its blocks have, as recorded or as far as sizes tell; absent if nothing
@@ -347,11 +347,10 @@ pub(crate) fn stack_id(entry: &SnapshotEntry, stack: StackId, no_stack: Option<N
     }
 }
 
-/// The source line of a stack's call site, from the file beside the snapshot.
+/// The source line of a stack's call site, if it was recorded.
 fn source(entry: &SnapshotEntry, stack: StackId) -> Option<&str> {
-    let sidecar = entry.sidecar()?;
     let frame = entry.sites.get(stack).frame?;
-    sidecar.source(&entry.snapshot.text(frame.file), frame.line)
+    entry.source(&entry.snapshot.text(frame.file), frame.line)
 }
 
 /// The memory of a module at a band's peak.

@@ -12,6 +12,7 @@
 //! | `live@peak`, `live@start`, `live@end`, `live@#3702` | live at a moment |
 //! | `site:gpt.py:43`, `site:gpt.py:43 forward` | by call site, as tables spell it |
 //! | `via:adam.py:183` | some frame of the stack is this one |
+//! | `via:/train/gpt.py:43`, `site:/train/gpt.py forward` | by the path of the file |
 //! | `path:a.py:1 main › b.py:2 run` | the outermost frames of the stack; `leaf:` the innermost |
 //! | `path:› a.py:1 main` | the same, and no frames of the framework lie between |
 //! | `stack:c65c1b32de31d67b` | by call stack, as the ids of stacks have it |

@@ -45,6 +45,7 @@ mod segments;
 mod sink;
 mod snapshot;
 mod source;
+mod source_code;
 mod tables;
 
 pub use annotations::{Annotation, Stage};
@@ -58,4 +59,5 @@ pub use report::{AffectedCurve, FileFault, LoadError, Report, Warning, WarningKi
 pub use segments::{Block, BlockState, Segment, SegmentType};
 pub use snapshot::{Device, DeviceKind, Excerpt, HOST, Snapshot, UsedCounts, device_name};
 pub use source::{NamedSnapshot, Reader};
+pub use source_code::SourceCode;
 pub use vramscope_pickle::{MemoryUse, StrId};

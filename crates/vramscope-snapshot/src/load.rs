@@ -11,6 +11,7 @@ use crate::report::{LoadError, WarningKind};
 use crate::segments::Segment;
 use crate::snapshot::{Device, DeviceKind, Excerpt, Snapshot, UsedCounts};
 use crate::source::{Options, has_snapshot_key};
+use crate::source_code::SourceCode;
 use crate::tables::{Tables, ext};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -254,6 +255,7 @@ pub(crate) fn build(
         settings.add(&prefix, value, 0);
     }
     let settings = settings.out;
+    let source_code = roots.source_code.map(|dict| SourceCode::read(&heap, dict));
 
     let mut of_devices: Vec<Segment> =
         tables.segments[segments.start as usize..segments.end as usize].to_vec();
@@ -277,6 +279,7 @@ pub(crate) fn build(
         pools: tables.pools,
         actions: tables.actions,
         settings,
+        source_code: source_code.unwrap_or_default(),
         devices,
         report: tables.report,
         used: UsedCounts::default(),
@@ -297,6 +300,7 @@ struct Roots {
     host_segments: Option<Value>,
     host_traces: Option<Value>,
     settings: Vec<(String, Value)>,
+    source_code: Option<Value>,
 }
 
 impl Roots {
@@ -310,6 +314,9 @@ impl Roots {
                 keys::HOST_SEGMENTS => self.host_segments = Some(value),
                 keys::HOST_TRACES => self.host_traces = Some(value),
                 keys::ALLOCATOR_SETTINGS => self.settings.push((String::new(), value)),
+                keys::SOURCE_CODE if matches!(value.kind(), Kind::Dict(_)) => {
+                    self.source_code = Some(value);
+                }
                 // Hints that some builds add, such as `trace_alloc_max_entries`.
                 _ if self.settings.len() < MAX_SETTINGS => {
                     let key = cut(&heap.strings.text(key), MAX_SETTING_KEY_BYTES);

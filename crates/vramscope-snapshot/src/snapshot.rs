@@ -6,6 +6,7 @@ use crate::frames::{Frame, Frames, Stacks};
 use crate::ids::{FrameId, PoolId, PoolIndex, StackId, StreamId};
 use crate::report::Report;
 use crate::segments::{Block, Segment};
+use crate::source_code::SourceCode;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
@@ -37,6 +38,8 @@ pub struct Snapshot {
     pub actions: Vec<StrId>,
     /// `allocator_settings`: dotted keys and their values as JSON text, in file order.
     pub settings: Vec<(String, String)>,
+    /// Texts of source files, if the recorder added them.
+    pub source_code: SourceCode,
     /// Devices with events or segments, sorted by ordinal. Pinned host memory is last.
     pub devices: Vec<Device>,
     /// Defects that reading worked around.
@@ -130,11 +133,22 @@ impl Snapshot {
             + size_of_val(&*self.pools)
             + size_of_val(&*self.settings)
             + settings
+            + self.source_code.memory()
     }
 
     /// A string as text. Invalid UTF-8 becomes U+FFFD.
     pub fn text(&self, id: StrId) -> Cow<'_, str> {
         self.strings.text(id)
+    }
+
+    /// The text of a source file, if the snapshot has it.
+    pub fn source_text(&self, file: &str) -> Option<Cow<'_, str>> {
+        self.source_code.text(&self.strings, file).map(String::from_utf8_lossy)
+    }
+
+    /// A line of source, if the snapshot has it. Lines count from 1.
+    pub fn source_line(&self, file: &str, line: u32) -> Option<&str> {
+        str::from_utf8(self.source_code.line(&self.strings, file, line)?).ok()
     }
 
     /// A frame.

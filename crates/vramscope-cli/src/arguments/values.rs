@@ -14,6 +14,7 @@ pub(crate) enum Answer {
     Steps,
     Shapes,
     Modules,
+    Annotate,
     State,
     Flame,
     Blocks,

@@ -5,6 +5,7 @@ use crate::Failure;
 use crate::arguments::Answer;
 use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 use std::io::{self, Write};
+use vramscope_report::annotate::Annotated;
 use vramscope_report::blocks::Blocks;
 use vramscope_report::changes::StateChanges;
 use vramscope_report::diagnose::Diagnosis;
@@ -44,6 +45,7 @@ pub(crate) fn schema(command: Answer) -> Schema {
         Answer::Steps => of::<StepsReport<'static>>(),
         Answer::Shapes => of::<ShapesReport<'static>>(),
         Answer::Modules => of::<ModulesReport<'static>>(),
+        Answer::Annotate => of::<Annotated<'static>>(),
         // With --from and --to, what changed.
         Answer::State => of::<OneOf<State<'static>, StateChanges<'static>>>(),
         Answer::Flame => of::<Flame<'static>>(),

@@ -37,6 +37,21 @@ pub(super) struct Id {
 }
 
 #[derive(Deserialize, JsonSchema)]
+pub(super) struct Lines {
+    #[serde(flatten)]
+    file: File,
+    /// Folders that have the program's source, such as the repository. A file belongs to a recorded
+    /// path by the end of its path. Without them, lines have numbers, and text if it was recorded.
+    #[serde(default)]
+    source: Vec<String>,
+    /// The file, by the end of its path: `model.py`. By default the file that allocates most at the
+    /// peak.
+    source_file: Option<String>,
+    /// Only lines of this function.
+    function: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
 pub(super) struct WhatIf {
     /// The snapshot file.
     path: String,
@@ -113,6 +128,21 @@ impl Server {
     )]
     async fn show(&self, Parameters(of): Parameters<Id>) -> CallToolResult {
         self.answer(of_file("show", &[&of.id], &of.file)).await
+    }
+
+    #[tool(
+        description = "The lines of a source file with the memory of each: at the peak, own and \
+                       with all that is called, and grown per step. Also its functions, and the \
+                       files with most bytes. Says where the source may not be the code that ran."
+    )]
+    async fn source(&self, Parameters(of): Parameters<Lines>) -> CallToolResult {
+        let options = [("--file", &of.source_file), ("--function", &of.function)];
+        let options = options.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+        let folders = of.source.iter().map(|folder| ("--source", folder));
+        let mut arguments = of_file("annotate", &[], &of.file);
+        let command = folders.chain(options).map(|(name, value)| format!("{name}={value}").into());
+        arguments.splice(1..1, command.collect::<Vec<_>>());
+        self.answer(arguments).await
     }
 
     #[tool(

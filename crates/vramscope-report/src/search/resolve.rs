@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
 use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_analysis::{Block, Category, NoStack, StepPhases};
-use vramscope_snapshot::{Frame, FrameId, StackId};
+use vramscope_snapshot::{Frame, FrameId, Snapshot, StackId};
 use vramscope_units::EventIndex;
 
 /// A term that can be tested on blocks of one trace.
@@ -35,21 +35,24 @@ pub(crate) enum Test {
 #[derive(Default)]
 pub(crate) struct Stacks {
     /// By [`StackId`].
-    stacks: Vec<bool>,
+    wanted: Vec<bool>,
     /// Reasons for a missing call stack.
     reasons: Vec<NoStack>,
+    /// Whether the stack of a free does not count: the block's own is unknown.
+    is_of_alloc: bool,
 }
 
 impl Stacks {
     fn of_block(&self, at: Target<'_>, block: &Block) -> bool {
         match at.trace().no_stack(block) {
             Some(why) => self.reasons.contains(&why),
+            None if self.is_of_alloc && block.has_stack_of_free() => false,
             None => self.of_stack(block.stack),
         }
     }
 
     fn of_stack(&self, stack: StackId) -> bool {
-        self.stacks[stack.0 as usize]
+        self.wanted[stack.0 as usize]
     }
 }
 
@@ -72,7 +75,7 @@ impl Test {
                 budget.charge(at.snapshot().stacks.len() as u64).await;
                 let is_it = |id| at.entry.sites.get(StackId(id)).stack_hash == hash;
                 let stacks = (0..at.snapshot().stacks.len() as u32).map(is_it).collect();
-                Self::Stacks(Stacks { stacks, reasons: Vec::new() })
+                Self::Stacks(Stacks { wanted: stacks, ..Stacks::default() })
             }
             Term::Category(category) => Self::Category(category),
             Term::Module(name) => Self::Blocks(of_module(at, &name, budget).await),
@@ -168,6 +171,21 @@ fn is_label(label: &str, wanted: &str) -> bool {
     label == wanted || label.strip_prefix(wanted).is_some_and(|rest| rest.starts_with([' ', ':']))
 }
 
+/// Whether a place names its file by a whole path: `/train/gpt.py:43`.
+fn is_path(wanted: &str) -> bool {
+    wanted.contains(['/', '\\'])
+}
+
+/// Whether a frame is at a place that names the whole path of its file: `/train/gpt.py:43`,
+/// `/train/gpt.py`, `/train/gpt.py forward`.
+fn is_at_path(snapshot: &Snapshot, frame: Frame, wanted: &str) -> bool {
+    let (name, file) = (snapshot.text(frame.name), snapshot.text(frame.file));
+    // Most frames are in other files.
+    file.get(..1).is_some_and(|first| wanted.starts_with(&first.to_ascii_lowercase()))
+        && (is_label(&format!("{file}:{} {name}", frame.line), wanted)
+            || is_label(&format!("{file} {name}"), wanted))
+}
+
 /// Stacks by a test of their frames, innermost first.
 async fn of_stacks(
     at: Target<'_>,
@@ -181,7 +199,7 @@ async fn of_stacks(
         budget.charge(32 * part.len() as u64).await;
         stacks.extend(part.map(|id| is_wanted(snapshot.stacks.frames(StackId(id as u32)))));
     }
-    Stacks { stacks, reasons: reasons(reason) }
+    Stacks { wanted: stacks, reasons: reasons(reason), is_of_alloc: is_path(reason) }
 }
 
 async fn of_site(at: Target<'_>, site: &str, budget: &mut Budget) -> Stacks {
@@ -194,13 +212,14 @@ async fn of_site(at: Target<'_>, site: &str, budget: &mut Budget) -> Stacks {
         for id in part {
             let frame = sites.get(StackId(id as u32)).frame;
             stacks.push(frame.is_some_and(|frame| {
-                *known
-                    .entry(frame)
-                    .or_insert_with(|| is_label(&text::label_of(snapshot, frame), site))
+                *known.entry(frame).or_insert_with(|| {
+                    is_label(&text::label_of(snapshot, frame), site)
+                        || is_path(site) && is_at_path(snapshot, frame, site)
+                })
             }));
         }
     }
-    Stacks { stacks, reasons: reasons(site) }
+    Stacks { wanted: stacks, reasons: reasons(site), is_of_alloc: is_path(site) }
 }
 
 /// Whether each frame has a label in the tables' spelling, by [`FrameId`].
@@ -213,6 +232,7 @@ async fn of_frame(at: Target<'_>, wanted: &str, budget: &mut Budget) -> Vec<bool
             let frame = snapshot.frame(FrameId(id as u32));
             is_label(&text::label_of(snapshot, frame), wanted)
                 || is_label(&text::full_label(snapshot, frame), wanted)
+                || is_path(wanted) && is_at_path(snapshot, frame, wanted)
         }));
     }
     frames

@@ -271,9 +271,9 @@ pub(crate) fn stack(entry: &SnapshotEntry, stack: StackId, note: Option<&str>) -
     StackDetail { frames: snapshot.stack(stack).map(row).collect(), note: note.map(str::to_owned) }
 }
 
-/// A line of source, from the file beside the snapshot; empty if it is unknown.
+/// A line of source, if it was recorded; else empty.
 pub(super) fn source(entry: &SnapshotEntry, file: &str, line: u32) -> String {
-    entry.sidecar().and_then(|sidecar| sidecar.source(file, line)).unwrap_or_default().to_owned()
+    entry.source(file, line).unwrap_or_default().to_owned()
 }
 
 /// A note when the stack is missing or is that of the free.

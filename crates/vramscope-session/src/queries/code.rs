@@ -1,12 +1,12 @@
 //! The table of the code: memory by module, file and line. A block counts once for each place that
 //! its call stack goes through.
 
+mod places;
 mod sandwich;
-mod sums;
 
 pub(crate) use self::sandwich::sandwich;
 
-use self::sums::{Places, Sums};
+use self::places::Places;
 use super::card::{category_label, fraction};
 use super::lru_cache::LruCache;
 use super::target as target_of;
@@ -19,7 +19,8 @@ use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_layout::Color;
 use vramscope_protocol::DeviceRef;
 use vramscope_protocol::views::{CodePage, CodeRow, CodeSort, CodeSpec};
-use vramscope_report::{LoadedFile, Quantity, Target};
+use vramscope_report::code::{Filter, steps_between};
+use vramscope_report::{LoadedFile, Quantity, Target, slot_after};
 use vramscope_units::Bytes;
 
 /// Rows of a page.
@@ -39,6 +40,11 @@ fn sums_key(spec: &CodeSpec) -> CodeSpec {
     let CodeSpec { text, event, hide_framework, .. } = spec;
     let (text, event, hide_framework) = (text.clone(), *event, *hide_framework);
     CodeSpec { text, event, hide_framework, ..CodeSpec::default() }
+}
+
+/// The blocks and moments of a spec.
+fn filter_of<'a>(at: Target<'_>, spec: &'a CodeSpec) -> Filter<'a> {
+    Filter { text: &spec.text, cursor: spec.event.map(|event| slot_after(at.trace(), event)) }
 }
 
 async fn places(file: Arc<LoadedFile>, (target, spec): (DeviceRef, CodeSpec)) -> Option<Places> {
@@ -98,10 +104,11 @@ fn sorted(places: &Places, parent: Option<usize>, spec: &CodeSpec) -> Vec<usize>
     let all = (0..places.all.len())
         .filter(|&i| places.all[i].parent == parent && places.all[i].sums.blocks > 0);
     let mut all: Vec<usize> = all.collect();
-    let weight = |sums: &Sums| -> i128 {
+    let weight = |i: usize| -> i128 {
+        let sums = &places.all[i].sums;
         match spec.sort {
             CodeSort::Total => sums.peak.into(),
-            CodeSort::Own => sums.own.into(),
+            CodeSort::Own => places.all[i].own.into(),
             CodeSort::Cursor => sums.cursor.into(),
             CodeSort::Growth => i128::from(sums.last_step) - i128::from(sums.first_step),
             CodeSort::Blocks => sums.blocks.into(),
@@ -113,9 +120,9 @@ fn sorted(places: &Places, parent: Option<usize>, spec: &CodeSpec) -> Vec<usize>
     if spec.sort == CodeSort::Name && spec.descending {
         all.sort_small_by_key(|&i| Reverse(label(i).clone()));
     } else if spec.descending {
-        all.sort_small_by_key(|&i| (Reverse(weight(&places.all[i].sums)), label(i).clone()));
+        all.sort_small_by_key(|&i| (Reverse(weight(i)), label(i).clone()));
     } else {
-        all.sort_small_by_key(|&i| (weight(&places.all[i].sums), label(i).clone()));
+        all.sort_small_by_key(|&i| (weight(i), label(i).clone()));
     }
     all
 }
@@ -141,9 +148,9 @@ fn row(at: Target<'_>, places: &Places, place: usize, whole: u64, spec: &CodeSpe
         open: (!is_line).then(|| spec.open.contains(&found.key)),
         total: bytes(sums.peak),
         percent: format!("{:.1} %", 100.0 * fraction(sums.peak, whole)),
-        own: bytes(sums.own),
+        own: bytes(found.own),
         cursor: spec.event.map(|_| bytes(sums.cursor)),
-        growth: Places::steps_between(at).map(growth),
+        growth: steps_between(at).map(growth),
         blocks: Quantity::count(sums.blocks, "block", "blocks"),
         largest: bytes(sums.largest),
         category: category.map_or("", |(&category, _)| category_label(category)).to_owned(),

@@ -1,6 +1,6 @@
 //! What calls a line, and what it calls.
 
-use super::sums::by_stack;
+use super::filter_of;
 use crate::queries::card::fraction;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -8,6 +8,7 @@ use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{SmallSort, is_framework_frame};
 use vramscope_layout::Color;
 use vramscope_protocol::views::{CodeSpec, Sandwich, StackShareRow};
+use vramscope_report::code::by_stack;
 use vramscope_report::{Quantity, Target, text};
 use vramscope_snapshot::FrameId;
 use vramscope_units::Bytes;
@@ -30,7 +31,7 @@ pub(crate) async fn sandwich(
     if frame as usize >= snapshot.frames.len() {
         return None;
     }
-    let sums = by_stack(at, spec, budget).await;
+    let sums = by_stack(at, &filter_of(at, spec), budget).await;
     let is_listed = |id: FrameId| {
         let frame = snapshot.frame(id);
         !spec.hide_framework
@@ -40,7 +41,7 @@ pub(crate) async fn sandwich(
     let (mut total, mut own) = (0u64, 0u64);
     let mut callers: FxHashMap<FrameId, (u64, u64)> = FxHashMap::default();
     let mut callees: FxHashMap<FrameId, (u64, u64)> = FxHashMap::default();
-    for ((stack, no_stack), sums) in &sums {
+    for ((stack, _, no_stack), sums) in &sums {
         let frames = snapshot.stacks.frames(*stack);
         budget.charge(4 + frames.len() as u64).await;
         if no_stack.is_some() || !frames.contains(&wanted) {

@@ -1,48 +1,13 @@
-//! Sums of blocks by call stack, then by module, file and line.
+//! Sums of blocks by module, file and line.
 
+use super::filter_of;
 use rustc_hash::FxHashMap;
-use vramscope_analysis::slicing::{Budget, strides};
-use vramscope_analysis::{Category, NoStack};
+use vramscope_analysis::NoStack;
+use vramscope_analysis::slicing::Budget;
 use vramscope_protocol::views::CodeSpec;
-use vramscope_report::search::Matcher;
-use vramscope_report::{Target, slot_after, slot_of, text};
-use vramscope_snapshot::{FrameId, StackId, StrId};
-
-/// The sums of some blocks.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Sums {
-    /// Bytes at the peak.
-    pub(super) peak: u64,
-    /// Bytes at the peak that the place allocates itself.
-    pub(super) own: u64,
-    /// Bytes at the cursor.
-    pub(super) cursor: u64,
-    /// Bytes at the end of the first step.
-    pub(super) first_step: u64,
-    /// Bytes at the end of the last whole step.
-    pub(super) last_step: u64,
-    /// Blocks in the window.
-    pub(super) blocks: u64,
-    /// The bytes of the largest block.
-    pub(super) largest: u64,
-    /// Bytes at the peak by category.
-    pub(super) categories: [u64; Category::ALL.len()],
-}
-
-impl Sums {
-    fn add(&mut self, other: &Self) {
-        let add = |sum: &mut u64, bytes: u64| *sum = sum.saturating_add(bytes);
-        add(&mut self.peak, other.peak);
-        add(&mut self.cursor, other.cursor);
-        add(&mut self.first_step, other.first_step);
-        add(&mut self.last_step, other.last_step);
-        add(&mut self.blocks, other.blocks);
-        self.largest = self.largest.max(other.largest);
-        for (sum, bytes) in self.categories.iter_mut().zip(other.categories) {
-            add(sum, bytes);
-        }
-    }
-}
+use vramscope_report::code::{Sums, by_stack};
+use vramscope_report::{Target, slot_of, text};
+use vramscope_snapshot::{FrameId, StrId};
 
 /// A module, a file or a line.
 pub(super) struct Place {
@@ -54,6 +19,8 @@ pub(super) struct Place {
     pub(super) terms: Vec<String>,
     pub(super) frame: Option<u32>,
     pub(super) sums: Sums,
+    /// Bytes at the peak that the place allocates itself.
+    pub(super) own: u64,
     /// The number of the stack that was added last.
     stamp: u32,
 }
@@ -65,98 +32,21 @@ pub(super) struct Places {
     pub(super) whole: u64,
 }
 
-/// The sums of each call stack, and of each reason for a missing one.
-pub(super) type StackSums = Vec<((StackId, Option<NoStack>), Sums)>;
-
-/// Sums the blocks of a search by call stack, in the order of the first block of each.
-pub(super) async fn by_stack(at: Target<'_>, spec: &CodeSpec, budget: &mut Budget) -> StackSums {
-    let trace = at.trace();
-    let matcher = Matcher::new(at, &spec.text, budget).await;
-    // A text that cannot be parsed finds nothing.
-    let finds_nothing = matcher.is_none() && !spec.text.trim().is_empty();
-    let slots = Slots::of(at, spec);
-    let categories = at.entry.categories(at.index);
-    let mut places: FxHashMap<(StackId, Option<NoStack>), usize> = FxHashMap::default();
-    let mut sums: StackSums = Vec::new();
-    let count = if finds_nothing { 0 } else { trace.blocks.len() };
-    for part in strides(count) {
-        budget.charge(6 * part.len() as u64).await;
-        for index in part {
-            if matcher.as_ref().is_some_and(|found| !found.block(at, index as u32)) {
-                continue;
-            }
-            let block = &trace.blocks[index];
-            let key = (block.stack, trace.no_stack(block));
-            let place = *places.entry(key).or_insert_with(|| {
-                sums.push((key, Sums::default()));
-                sums.len() - 1
-            });
-            let (sum, bytes) = (&mut sums[place].1, block.bytes.0);
-            let at_slot = |slot: Option<u32>| {
-                let is_live = slot.is_some_and(|slot| block.enters <= slot && slot < block.leaves);
-                if is_live { bytes } else { 0 }
-            };
-            let peak = at_slot(Some(slots.peak));
-            let mut one = Sums {
-                peak,
-                own: 0,
-                cursor: at_slot(slots.cursor),
-                first_step: at_slot(slots.steps.map(|steps| steps.0)),
-                last_step: at_slot(slots.steps.map(|steps| steps.1)),
-                blocks: 1,
-                largest: bytes,
-                categories: [0; Category::ALL.len()],
-            };
-            one.categories[categories.get(index as u32).category as usize] = peak;
-            sum.add(&one);
-        }
-    }
-    sums
-}
-
-/// The slots at which bytes are summed.
-struct Slots {
-    peak: u32,
-    cursor: Option<u32>,
-    /// The ends of the first and the last whole step.
-    steps: Option<(u32, u32)>,
-}
-
-impl Slots {
-    fn of(at: Target<'_>, spec: &CodeSpec) -> Self {
-        let trace = at.trace();
-        let begins = at.entry.steps(at.index).map_or(&[][..], |steps| &steps.begins);
-        Self {
-            peak: slot_of(trace.requested_band.peak_event),
-            cursor: spec.event.map(|event| slot_after(trace, event)),
-            // Step `i` ends in slot `begins[i + 1]`.
-            steps: begins.get(1).copied().zip(begins.last().copied()),
-        }
-    }
-}
-
 impl Places {
-    /// The number of steps from the end of the first whole step to the end of the last one; `None`
-    /// with fewer than two.
-    pub(super) fn steps_between(at: Target<'_>) -> Option<u32> {
-        let begins = at.entry.steps(at.index).map_or(0, |steps| steps.begins.len());
-        begins.checked_sub(2).filter(|&steps| steps > 0).map(|steps| steps as u32)
-    }
-
     /// Sums the blocks of a spec by place.
     pub(super) async fn sliced(at: Target<'_>, spec: &CodeSpec, budget: &mut Budget) -> Self {
         let snapshot = at.snapshot();
-        let sums = by_stack(at, spec, budget).await;
+        let sums = by_stack(at, &filter_of(at, spec), budget).await;
         let peak = slot_of(at.trace().requested_band.peak_event);
         let mut all = Self { all: Vec::new(), whole: at.trace().requested.at(peak) };
         let mut index = Index::default();
-        for (number, ((stack, no_stack), sums)) in (1..).zip(&sums) {
+        for (number, ((stack, _, no_stack), sums)) in (1..).zip(&sums) {
             let frames = snapshot.stacks.frames(*stack);
             budget.charge(8 + 4 * frames.len() as u64).await;
             if let Some(why) = no_stack {
                 let place = index.reason(&mut all.all, *why);
                 all.all[place].sums.add(sums);
-                all.all[place].sums.own += sums.peak;
+                all.all[place].own += sums.peak;
                 continue;
             }
             let site = at.entry.sites.get(*stack).frame;
@@ -175,7 +65,7 @@ impl Places {
                         found.sums.add(sums);
                     }
                     if is_own {
-                        found.sums.own += sums.peak;
+                        found.own += sums.peak;
                     }
                     next = found.parent;
                 }
@@ -255,7 +145,7 @@ fn push(
     frame: Option<u32>,
 ) -> usize {
     let sums = Sums::default();
-    all.push(Place { key, parent, depth, label, title, terms, frame, sums, stamp: 0 });
+    all.push(Place { key, parent, depth, label, title, terms, frame, sums, own: 0, stamp: 0 });
     all.len() - 1
 }
 
