@@ -3,17 +3,15 @@
     import vramscope_open
     torch.cuda.memory._record_memory_history()
     train()
-    vramscope_open.show()     # in a browser
-    vramscope_open.frame()    # in a notebook, as the last line of a cell
+    vramscope_open.show()
 
-Works from a script, a debugger or a notebook. Copy this one file; it needs only the program
-`vramscope` with the page, on the PATH or named by VRAMSCOPE. The page is served to this machine
-only, at an address with a secret token. The server and its snapshots, in a temporary folder, last
-until Python ends.
+Works from a script or a debugger. In a notebook, use vramscope.show of the Python package. Copy
+this one file; it needs only the program `vramscope` with the page, on the PATH or named by
+VRAMSCOPE. The page is served to this machine only, at an address with a secret token. The server
+and its snapshots, in a temporary folder, last until Python ends.
 """
 
 import atexit
-import html
 import os
 import pathlib
 import shutil
@@ -63,27 +61,6 @@ def redirect(address):
     path = pathlib.Path(name)
     atexit.register(path.unlink, missing_ok=True)
     return path
-
-
-def frame(*paths, height=720):
-    """Serves files and folders, and shows the page below the cell of a notebook.
-
-    The notebook's browser must run on this machine.
-    """
-    return Frame(serve(*paths), height)
-
-
-class Frame:
-    """The page at an address, in the form that notebooks display."""
-
-    def __init__(self, address, height):
-        self.address = address
-        self.height = height
-
-    def _repr_html_(self):
-        source = html.escape(f"{self.address}#mode=embedded")
-        style = f"width: 100%; height: {self.height:d}px; border: 0"
-        return f'<iframe src="{source}" style="{style}"></iframe>'
 
 
 def snapshot():

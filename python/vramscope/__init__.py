@@ -9,6 +9,10 @@ Read what it recorded:
 
     s = vramscope.open("runs/42/exit/rank0_memory_snapshot.pickle")
     s.peak(by="category")
+
+Look at it in a notebook:
+
+    vramscope.show(s)
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from .errors import ReadError, VramscopeError
 from .recorder import Recorder, record
 
 if TYPE_CHECKING:
+    from .notebook import show
     from .reader import Run, Snapshot, open, open_run
 
 __all__ = [
@@ -31,6 +36,7 @@ __all__ = [
     "open",
     "open_run",
     "record",
+    "show",
 ]
 
 #: Names of the reader. A program that only records does not load it.
@@ -40,4 +46,6 @@ _READER = frozenset({"Run", "Snapshot", "open", "open_run"})
 def __getattr__(name: str) -> Any:
     if name in _READER:
         return getattr(importlib.import_module(".reader", __name__), name)
+    if name == "show":
+        return importlib.import_module(".notebook", __name__).show
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,6 +3,7 @@
 def main(arguments: list[str]) -> int:
     """Runs the program with these arguments, of which the first is its name."""
 
+def viewer_part(name: str) -> bytes | None: ...
 def open(
     path: str,
     events: tuple[int, int] | None = None,

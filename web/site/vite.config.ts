@@ -20,8 +20,10 @@ const inline = (): Plugin => ({
   name: "vramscope-inline",
   apply: "build",
   generateBundle() {
-    const script = new URL("../viewer/dist/client/inline.js", import.meta.url);
-    this.emitFile({ type: "asset", fileName: "inline.js", source: readFileSync(script) });
+    for (const fileName of ["inline.js", "notebook.js"]) {
+      const script = new URL(`../viewer/dist/client/${fileName}`, import.meta.url);
+      this.emitFile({ type: "asset", fileName, source: readFileSync(script) });
+    }
   },
 });
 

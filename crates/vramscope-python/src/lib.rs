@@ -12,12 +12,28 @@ mod run;
 mod table;
 
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use std::ffi::OsString;
 
 /// Runs the program with these arguments, of which the first is its name. Returns the exit code.
 #[pyfunction]
 fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| vramscope_cli::run(arguments))
+}
+
+/// A part of the viewer: `script`, `view`, `worker` or `notebook`. None without the page, or if
+/// there is no such part.
+#[pyfunction]
+fn viewer_part<'py>(py: Python<'py>, name: &str) -> Option<Bound<'py, PyBytes>> {
+    let viewer = vramscope_cli::viewer()?;
+    let part = match name {
+        "script" => viewer.script,
+        "view" => viewer.view,
+        "worker" => viewer.worker,
+        "notebook" => viewer.notebook,
+        _ => return None,
+    };
+    Some(PyBytes::new(py, &part))
 }
 
 /// The module.
@@ -31,4 +47,6 @@ mod _vramscope {
     use super::run::{Run, open_run};
     #[pymodule_export]
     use super::table::Table;
+    #[pymodule_export]
+    use super::viewer_part;
 }

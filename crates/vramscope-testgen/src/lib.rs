@@ -18,7 +18,6 @@
 //! ```
 
 pub mod allocator;
-pub mod fleet;
 mod pickler;
 mod program;
 mod random;
@@ -27,11 +26,10 @@ mod snapshot;
 mod stacks;
 mod warm_up;
 
-pub use fleet::{Fleet, FleetOptions};
 pub use snapshot::Written;
 pub use warm_up::warm_up;
 
-use program::{Plan, Role};
+use program::Plan;
 use random::Random;
 use stacks::Stacks;
 use std::io::{self, Write};
@@ -87,26 +85,9 @@ impl Generator {
     /// # Errors
     /// When `out` fails.
     pub fn write(&self, rank: u64, mut out: impl Write) -> io::Result<Written> {
-        self.write_role(rank, &Role::default(), &mut out)
-    }
-
-    /// Writes the snapshot of a rank of a fleet after so many earlier iterations.
-    ///
-    /// # Errors
-    /// When `out` fails.
-    pub fn write_of(
-        &self,
-        fleet: &Fleet,
-        rank: u64,
-        iterations: u64,
-        mut out: impl Write,
-    ) -> io::Result<Written> {
-        self.write_role(rank, &fleet.role(rank, iterations), &mut out)
-    }
-
-    // Not generic, so that the code is compiled with this crate's optimization.
-    fn write_role(&self, rank: u64, role: &Role, out: &mut dyn Write) -> io::Result<Written> {
-        snapshot::write(&self.plan, &self.stacks, (rank, role), out)
+        // Not generic, so that the code is compiled with this crate's optimization.
+        let out: &mut dyn Write = &mut out;
+        snapshot::write(&self.plan, &self.stacks, rank, out)
     }
 }
 

@@ -83,8 +83,8 @@ enum Task {
         #[arg(long, conflicts_with = "steps")]
         quick: bool,
         /// Run more cases of the property tests that have a long form, for hours if need be, record
-        /// programs with PyTorch over a stand-in for the device, and build the site twice and
-        /// compare
+        /// programs with PyTorch over a stand-in for the device, build the site twice and compare,
+        /// and show a snapshot in JupyterLab
         #[arg(long)]
         long: bool,
         /// Print the names of the steps and stop
@@ -119,6 +119,7 @@ fn main() -> ExitCode {
                 test::run_long(&repo)?;
                 python::long(&repo)?;
                 reproducible::run(&repo)?;
+                test::jupyter(&repo)?;
             }
             test::run(&repo, &selection)
         }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// Tests that need the installed wheel.
-const OF_WHEEL: [&str; 3] = ["test_mcp.py", "test_reader.py", "test_wheel.py"];
+const OF_WHEEL: [&str; 4] = ["test_mcp.py", "test_notebook.py", "test_reader.py", "test_wheel.py"];
 
 /// The largest wheel, in bytes.
 const WHEEL_LIMIT: u64 = 15 << 20;
@@ -82,6 +82,18 @@ pub(crate) fn long(repo: &Repo) -> Result<()> {
     tests.env("LD_LIBRARY_PATH", folder.join("fake")).env("CUDA_MODULE_LOADING", "LAZY");
     tests.env("VRAMSCOPE_TORCH", folder.join("venv/bin/python")).env("OMP_NUM_THREADS", "2");
     cmd::run(tests.env("VRAMSCOPE", repo.target.join("debug/vramscope")))
+}
+
+/// Installs JupyterLab beside the wheel, as a user of notebooks does. Returns the Python that has
+/// both.
+pub(crate) fn with_jupyter(repo: &Repo) -> Result<PathBuf> {
+    wheel(repo)?;
+    let python = repo.target.join("wheel/venv/bin/python");
+    let pip = ["-m", "pip", "--disable-pip-version-check", "install", "--quiet"];
+    let mut pip = cmd::command(&python.to_string_lossy(), &pip, &repo.root);
+    pip.args(["--only-binary", ":all:", "--requirement"]);
+    cmd::run(pip.arg(repo.path(".ci/jupyter.txt"))).context("cannot install .ci/jupyter.txt")?;
+    Ok(python)
 }
 
 /// Installs the tools below the target folder. Returns the folder that Python imports them from.

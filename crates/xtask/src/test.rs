@@ -411,6 +411,17 @@ fn firefox(repo: &Repo) -> Result<()> {
     cmd::run(xvfb.env("FIREFOX", firefox).env("VRAMSCOPE", program).env("E2E_PORT", free_port()?))
 }
 
+/// Shows a snapshot in JupyterLab with the installed wheel.
+pub(crate) fn jupyter(repo: &Repo) -> Result<()> {
+    println!("\n==> long: vramscope.show in JupyterLab");
+    let python = python::with_jupyter(repo)?;
+    let browser = install::browser(repo)?;
+    let program = program(repo)?;
+    let mut npm = cmd::command("npm", &["run", "--silent", "jupyter", "-w", "e2e"], &repo.web());
+    npm.env("CHROME", browser).env("JUPYTER_PYTHON", python);
+    cmd::run(npm.env("VRAMSCOPE", program).env("E2E_PORT", free_port()?))
+}
+
 /// The program, whose numbers the page must show and which serves the page.
 ///
 /// Cargo builds a program for its integration tests. Building it through one of them, with the

@@ -1,6 +1,6 @@
 // The apps of web/examples, built by `cargo xtask examples` with the packed viewer.
 
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, type Page } from "@playwright/test";
@@ -19,6 +19,14 @@ export function example(name: string): string {
 
 /** The built site. */
 export const site = resolve(HERE, "../site/dist");
+
+/** The wasm file of a part in the built site. */
+export function wasmOf(part: "view" | "worker"): Buffer {
+  const assets = join(site, "assets");
+  const name = readdirSync(assets).find((file) => file.startsWith(`vramscope_${part}_bg`));
+  if (name === undefined) throw new Error(`${assets} has no wasm of the ${part}`);
+  return readFileSync(join(assets, name));
+}
 
 /** Waits until a viewer has drawn strips. */
 export async function drawn(page: Page, selector = "vramscope-viewer"): Promise<void> {

@@ -1,7 +1,7 @@
 // inline.js: the viewer in one script, in a page that is opened from disk and in a frame without an
 // origin, as trackers and notebooks show reports.
 
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -10,16 +10,9 @@ import { expect, type FrameLocator, type Page, test } from "@playwright/test";
 import type { VramscopeViewer } from "vramscope-viewer";
 import { blocksOf, deviceOf, written } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
-import { site } from "../lib/examples.js";
+import { site, wasmOf } from "../lib/examples.js";
 
 const F01 = testData("scenarios/f01.pickle");
-
-const wasm = (part: string) => {
-  const assets = join(site, "assets");
-  const name = readdirSync(assets).find((file) => file.startsWith(`vramscope_${part}_bg`));
-  if (name === undefined) throw new Error(`${assets} has no wasm of the ${part}`);
-  return readFileSync(join(assets, name));
-};
 
 /** A page with the viewer and a file, as its author would write it. */
 function report(file: string): string {
@@ -34,8 +27,8 @@ openViewer(document.body, {
   mode: "embedded",
   files: [file],
   wasm: {
-    view: fromBase64(${data(gzipSync(new Uint8Array(wasm("view"))))}),
-    worker: Promise.resolve(fromBase64(${data(wasm("worker"))}).buffer),
+    view: fromBase64(${data(gzipSync(new Uint8Array(wasmOf("view"))))}),
+    worker: Promise.resolve(fromBase64(${data(wasmOf("worker"))}).buffer),
   },
 });
 </script>`;

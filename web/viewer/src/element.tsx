@@ -12,6 +12,7 @@ import type { BlockDetail, Failure, Hit } from "./generated/protocol.js";
 import { isFirstVisit, rememberVisit } from "./host/first-visit.js";
 import { pageMemory } from "./host/page-memory.js";
 import { VIEWS } from "./navigation.js";
+import { type ProgramRecord, recordOf } from "./records.js";
 import { failureOf } from "./run.js";
 import { Session } from "./session.js";
 import type { Stores } from "./stores.js";
@@ -37,6 +38,7 @@ export interface VramscopeEvents {
   "vramscope-progress": { path: string; fraction: number; text: string };
   "vramscope-loaded": { path: string; remaining: number };
   "vramscope-select": { reference: string | null; detail: BlockDetail | null };
+  "vramscope-finding": { id: string | null };
   "vramscope-error": { path: string | null; failure: Failure };
   /** The result of `getState()` has changed. */
   "vramscope-state": ViewState;
@@ -187,6 +189,14 @@ export class VramscopeViewer extends HTMLElement {
     return true;
   }
 
+  /**
+   * The block with this reference, or the finding with this id, as the program prints it in JSON. A
+   * block has its `reference`, `device`, `frames` and `shape`. Null if the visible trace has none.
+   */
+  record(id: string): Promise<ProgramRecord | null> {
+    return recordOf(this.#stores.selection, id);
+  }
+
   /** The view state, for `setState`. */
   getState(): ViewState {
     return this.#stores.address.state();
@@ -255,6 +265,9 @@ export class VramscopeViewer extends HTMLElement {
     follow();
     dark.addEventListener("change", follow);
     const emitState = effect(() => this.#emit("vramscope-state", stores.address.state()));
+    const emitFinding = effect(() =>
+      this.#emit("vramscope-finding", { id: stores.selection.finding.value }),
+    );
     // The views bring their own styles.
     const addStyles = stores.workspace.subscribe((workspace) => {
       if (workspace) this.#root.adoptedStyleSheets = [...styleSheets(), ...workspace.styleSheets()];
@@ -265,6 +278,7 @@ export class VramscopeViewer extends HTMLElement {
       () => keyboard.destroy(),
       () => dark.removeEventListener("change", follow),
       emitState,
+      emitFinding,
     );
   }
 

@@ -9,6 +9,7 @@ import type {
   BlockDetail,
   DetailCard,
   DeviceRef,
+  FindingRow,
   Hit,
   Span,
 } from "./generated/protocol.js";
@@ -50,6 +51,14 @@ export class Selection {
   readonly block: Signal<BlockDetail | null> = signal(null);
   /** The card of a range, segment, frame or stack that the details show instead of a block. */
   readonly card: Signal<DetailCard | null> = signal(null);
+  /** The finding that was opened last. */
+  readonly opened: Signal<Pick<FindingRow, "id" | "terms"> | null> = signal(null);
+  /** The id of the selected finding: the one opened last, while its blocks are chosen. */
+  readonly finding = computed(() => {
+    const chosen = this.#filters.terms.value;
+    const opened = this.opened.value;
+    return opened?.terms.every((term) => chosen.includes(term)) ? opened.id : null;
+  });
   /** The block under the pointer. */
   readonly hovered = computed(() => this.#hovered());
   /** The selected block that was centered last. */
@@ -130,6 +139,7 @@ export class Selection {
   clear(): void {
     this.block.value = null;
     this.card.value = null;
+    this.opened.value = null;
     this.focus.value = null;
   }
 

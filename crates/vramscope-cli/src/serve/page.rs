@@ -22,6 +22,8 @@ pub struct Viewer {
     pub view: Cow<'static, [u8]>,
     /// `vramscope_worker_bg.wasm`.
     pub worker: Cow<'static, [u8]>,
+    /// `notebook.js`, which gets the other parts by the messages of a notebook's widget.
+    pub notebook: Cow<'static, [u8]>,
 }
 
 #[cfg(feature = "page")]
@@ -66,6 +68,7 @@ pub fn viewer() -> Option<Viewer> {
         script: site::Site::get("inline.js")?.data,
         view: wasm("assets/vramscope_view_bg")?,
         worker: wasm("assets/vramscope_worker_bg")?,
+        notebook: site::Site::get("notebook.js")?.data,
     })
 }
 

@@ -143,6 +143,7 @@ export class Steps {
     if (finding.terms.length > 0) {
       if (!groups.isChosen(finding.terms)) groups.choose(finding.terms);
     } else if (finding.reference !== null) await selection.selectReference(finding.reference);
+    selection.opened.value = finding;
   }
 
   /** Opens the first event of a finding, at the zoom of the view. */
