@@ -18,6 +18,7 @@
 //! ```
 
 pub mod allocator;
+pub mod fleet;
 mod pickler;
 mod program;
 mod random;
@@ -26,10 +27,11 @@ mod snapshot;
 mod stacks;
 mod warm_up;
 
+pub use fleet::{Fleet, FleetOptions};
 pub use snapshot::Written;
 pub use warm_up::warm_up;
 
-use program::Plan;
+use program::{Plan, Role};
 use random::Random;
 use stacks::Stacks;
 use std::io::{self, Write};
@@ -85,9 +87,26 @@ impl Generator {
     /// # Errors
     /// When `out` fails.
     pub fn write(&self, rank: u64, mut out: impl Write) -> io::Result<Written> {
-        // Not generic, so that the code is compiled with this crate's optimization.
-        let out: &mut dyn Write = &mut out;
-        snapshot::write(&self.plan, &self.stacks, rank, out)
+        self.write_role(rank, &Role::default(), &mut out)
+    }
+
+    /// Writes the snapshot of a rank of a fleet after so many earlier iterations.
+    ///
+    /// # Errors
+    /// When `out` fails.
+    pub fn write_of(
+        &self,
+        fleet: &Fleet,
+        rank: u64,
+        iterations: u64,
+        mut out: impl Write,
+    ) -> io::Result<Written> {
+        self.write_role(rank, &fleet.role(rank, iterations), &mut out)
+    }
+
+    // Not generic, so that the code is compiled with this crate's optimization.
+    fn write_role(&self, rank: u64, role: &Role, out: &mut dyn Write) -> io::Result<Written> {
+        snapshot::write(&self.plan, &self.stacks, (rank, role), out)
     }
 }
 

@@ -6,6 +6,7 @@
 //! their own, and freed there when their computation ends.
 
 use crate::allocator::{Allocator, Event, Settings};
+use crate::fleet::STEPS_PER_ITERATION;
 use crate::random::Random;
 use crate::sites::{Act, OPS, PARTS, Site};
 use std::collections::VecDeque;
@@ -100,6 +101,22 @@ impl Plan {
     }
 }
 
+/// What a rank of a fleet does differently. The default is a rank with the whole model.
+#[derive(Default)]
+pub(crate) struct Role {
+    /// The stage of the pipeline, and the number of stages; `None` without a pipeline.
+    pub(crate) stage: Option<(usize, usize)>,
+    /// Bytes that stay from the first event on.
+    pub(crate) kept: u64,
+    /// Bytes that stay of each step.
+    pub(crate) leak: u64,
+    /// Iterations before the window, whose leaks stay.
+    pub(crate) iterations: u64,
+}
+
+/// Microseconds of an iteration.
+const ITERATION_US: u64 = 60_000_000;
+
 /// The final state of a run.
 pub(crate) struct Run {
     pub(crate) allocator: Allocator,
@@ -121,15 +138,20 @@ impl From<io::Error> for Stop {
 }
 
 /// Trains on one rank until the sink has received the plan's number of events.
-pub(crate) fn run(plan: &Plan, rank: u64, sink: &mut impl Sink) -> io::Result<Run> {
+pub(crate) fn run(
+    plan: &Plan,
+    (rank, role): (u64, &Role),
+    sink: &mut impl Sink,
+) -> io::Result<Run> {
     let random = Random::new(plan.seed ^ (rank + 1).wrapping_mul(0xd1b5_4a32_d192_ed03));
     let mut program = Program {
         plan,
+        role,
         sink,
         random,
         allocator: Allocator::new(Settings { expandable: false, max_split_size: None }),
         pending: Vec::new(),
-        time: 1_795_231_001_672_750 + rank * 1117,
+        time: 1_795_231_001_672_750 + rank * 1117 + role.iterations * ITERATION_US,
         events: 0,
         captures: 0,
         allocations: 0,
@@ -148,6 +170,7 @@ pub(crate) fn run(plan: &Plan, rank: u64, sink: &mut impl Sink) -> io::Result<Ru
 
 struct Program<'a, S> {
     plan: &'a Plan,
+    role: &'a Role,
     sink: &'a mut S,
     random: Random,
     allocator: Allocator,
@@ -236,6 +259,15 @@ impl<S: Sink> Program<'_, S> {
         for &(bytes, vector) in &self.plan.parameters {
             self.alloc(bytes, DEFAULT_STREAM, if vector { Site::Vector } else { Site::Matrix })?;
         }
+        if self.role.kept > 0 {
+            self.alloc(self.role.kept, DEFAULT_STREAM, Site::Prefetch)?;
+        }
+        if self.role.leak > 0 {
+            for _ in 0..self.role.iterations {
+                let bytes = self.role.leak * STEPS_PER_ITERATION;
+                self.alloc(bytes, DEFAULT_STREAM, Site::Append)?;
+            }
+        }
         loop {
             self.time += 500;
             self.within(Label::Step(self.steps), Self::step)?;
@@ -252,17 +284,20 @@ impl<S: Sink> Program<'_, S> {
     fn step(&mut self) -> Result<(), Stop> {
         // The length of sequences differs between steps and ranks.
         let tokens = 1024 + 64 * self.random.below(49);
-        let batch =
-            [self.alloc(tokens * 8, 0, Site::Batch)?, self.alloc(tokens * 8, 0, Site::Batch)?];
-        let mut ends = [0; 2];
+        let batch = if self.is_first() {
+            vec![self.alloc(tokens * 8, 0, Site::Batch)?, self.alloc(tokens * 8, 0, Site::Batch)?]
+        } else {
+            vec![self.alloc(tokens * HIDDEN * 2, DEFAULT_STREAM, Site::Receive)?]
+        };
+        let mut ends = Vec::new();
         self.within(Label::Named("## forward ##"), |program| {
             for layer in 0..program.plan.layers {
                 program.forward(layer, tokens)?;
             }
-            ends = [
-                program.alloc(tokens * VOCABULARY * 2, DEFAULT_STREAM, Site::Logits)?,
-                program.alloc(4, DEFAULT_STREAM, Site::Loss)?,
-            ];
+            if program.is_last() {
+                ends.push(program.alloc(tokens * VOCABULARY * 2, DEFAULT_STREAM, Site::Logits)?);
+                ends.push(program.alloc(4, DEFAULT_STREAM, Site::Loss)?);
+            }
             Ok(())
         })?;
         self.within(Label::Named("## backward ##"), |program| {
@@ -275,11 +310,27 @@ impl<S: Sink> Program<'_, S> {
             self.free(block, Site::BatchDone)?;
         }
         self.within(Label::Named("Optimizer.step#AdamW.step"), Self::optimize)?;
+        if self.role.leak > 0 {
+            self.alloc(self.role.leak, DEFAULT_STREAM, Site::Append)?;
+        }
         self.within(Label::Named("Optimizer.zero_grad#AdamW.zero_grad"), |program| {
             std::mem::take(&mut program.gradients)
                 .into_iter()
                 .try_for_each(|g| program.free(g, Site::ZeroGrad))
         })
+    }
+
+    fn is_first(&self) -> bool {
+        self.role.stage.is_none_or(|(stage, _)| stage == 0)
+    }
+
+    fn is_last(&self) -> bool {
+        self.role.stage.is_none_or(|(stage, stages)| stage + 1 == stages)
+    }
+
+    /// The number that tells the kind of a layer. All layers of a stage are of one kind.
+    fn kind(&self, layer: usize) -> usize {
+        self.role.stage.map_or(layer, |(stage, _)| stage)
     }
 
     /// A layer's share of the parameters, in bytes.
@@ -303,7 +354,8 @@ impl<S: Sink> Program<'_, S> {
         let gathered = self.alloc(self.shard(layer), GATHER_STREAM, Site::Unshard)?;
         let mut last = None;
         for (op, of) in OPS.iter().enumerate() {
-            let at = |act| Site::Layer { act, layer, op };
+            let kind = self.kind(layer);
+            let at = |act| Site::Layer { act, layer: kind, op };
             let result = self.alloc(Self::bytes(op, tokens), DEFAULT_STREAM, at(Act::Result))?;
             if of.workspace {
                 let bytes = 64 * KIB * (1 + self.random.below(64));
@@ -322,7 +374,8 @@ impl<S: Sink> Program<'_, S> {
         let gathered = self.alloc(self.shard(layer), GATHER_STREAM, Site::Unshard)?;
         let mut before = None;
         while let Some((saved, op)) = self.activations[layer].pop() {
-            let at = |act| Site::Layer { act, layer, op };
+            let kind = self.kind(layer);
+            let at = |act| Site::Layer { act, layer: kind, op };
             let gradient =
                 self.alloc(Self::bytes(op, tokens), DEFAULT_STREAM, at(Act::Gradient))?;
             self.free(saved, at(Act::Release))?;
@@ -332,11 +385,13 @@ impl<S: Sink> Program<'_, S> {
         }
         for part in 0..PARTS {
             let bytes = self.shard(layer) / PARTS as u64;
-            let gradient = self.alloc(bytes, DEFAULT_STREAM, Site::Accumulate { layer, part })?;
+            let site = Site::Accumulate { layer: self.kind(layer), part };
+            let gradient = self.alloc(bytes, DEFAULT_STREAM, site)?;
             self.gradients.push(gradient);
         }
         if let Some(before) = before {
-            self.free(before, Site::Layer { act: Act::Consume, layer, op: 0 })?;
+            let site = Site::Layer { act: Act::Consume, layer: self.kind(layer), op: 0 };
+            self.free(before, site)?;
         }
         self.free_later(gathered, Site::Reshard)
     }

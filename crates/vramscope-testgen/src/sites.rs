@@ -126,6 +126,14 @@ pub(crate) const PLACES: [Place; 17] = [
     place(None, "empty_cache", "/opt/venv/lib/python3.11/site-packages/torch/cuda/memory.py", 222),
 ];
 
+/// Places that only ranks of a fleet reach. Their stacks come after all others, so that those stay
+/// as they are.
+pub(crate) const FLEET_PLACES: [Place; 3] = [
+    place(Some("empty_memory_format"), "recv_forward", "/train/pipeline.py", 58),
+    place(Some("empty_memory_format"), "prefetch", "/train/data/loader.py", 112),
+    place(Some("clone"), "append", "/train/metrics.py", 44),
+];
+
 /// A site that allocates or frees.
 #[derive(Clone, Copy)]
 pub(crate) enum Site {
@@ -146,6 +154,12 @@ pub(crate) enum Site {
     LossDone,
     BatchDone,
     EmptyCache,
+    /// The input of a stage of a pipeline, from the stage before.
+    Receive,
+    /// What a skewed rank holds.
+    Prefetch,
+    /// What a leaking rank keeps.
+    Append,
     /// Allocates a gradient that autograd accumulates.
     Accumulate {
         layer: usize,
@@ -159,9 +173,12 @@ pub(crate) enum Site {
     },
 }
 
+/// The number of the first stack of [`FLEET_PLACES`].
+const FLEET: usize = PLACES.len() + MAKES.len() * (PARTS + ACTS.len() * OPS.len());
+
 impl Site {
     /// The number of the site's stack: places first, then gradients by kind of layer and part, then
-    /// acts by kind of layer and operation.
+    /// acts by kind of layer and operation, then places of a fleet.
     pub(crate) fn stack(self) -> usize {
         let places = PLACES.len();
         match self {
@@ -187,6 +204,9 @@ impl Site {
             Self::LossDone => 14,
             Self::BatchDone => 15,
             Self::EmptyCache => 16,
+            Self::Receive => FLEET,
+            Self::Prefetch => FLEET + 1,
+            Self::Append => FLEET + 2,
         }
     }
 }

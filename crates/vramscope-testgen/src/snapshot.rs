@@ -6,7 +6,7 @@
 
 use crate::allocator::{Allocator, Event, Use};
 use crate::pickler::{List, Pickler};
-use crate::program::{Capture, Label, NullSink, Plan, Run, Sink, run};
+use crate::program::{Capture, Label, NullSink, Plan, Role, Run, Sink, run};
 use crate::stacks::Stacks;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -39,10 +39,10 @@ pub struct Written {
 pub(crate) fn write(
     plan: &Plan,
     stacks: &Stacks,
-    rank: u64,
+    (rank, role): (u64, &Role),
     out: impl Write,
 ) -> io::Result<Written> {
-    let Run { allocator, events, steps } = run(plan, rank, &mut NullSink)?;
+    let Run { allocator, events, steps } = run(plan, (rank, role), &mut NullSink)?;
     let pickler = Pickler::new(out)?;
     let frames = vec![None; stacks.frames.len()];
     let empty = FxHashMap::default();
@@ -57,7 +57,7 @@ pub(crate) fn write(
     writer.pickler.item(&mut devices);
     let (trace, _) = writer.pickler.list(usize::try_from(events).map_err(io::Error::other)?)?;
     let mut recorder = Recorder { writer, trace, annotations: VecDeque::new() };
-    run(plan, rank, &mut recorder)?;
+    run(plan, (rank, role), &mut recorder)?;
     let Recorder { mut writer, trace, annotations } = recorder;
     writer.pickler.end_list(&trace);
     writer.pickler.end_list(&devices);

@@ -2,7 +2,7 @@
 //! first. Stacks share their frames.
 
 use crate::random::Random;
-use crate::sites::{ACTS, Act, MAKES, OPS, Op, PARTS, PLACES};
+use crate::sites::{ACTS, Act, FLEET_PLACES, MAKES, OPS, Op, PARTS, PLACES, Place};
 use rustc_hash::FxHashMap;
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -176,10 +176,7 @@ impl Stacks {
     pub(crate) fn new(depth: usize, random: &mut Random) -> Self {
         let stacks = Self { frames: Vec::new(), stacks: Vec::new() };
         let mut builder = Builder { depth, random, numbers: FxHashMap::default(), stacks };
-        for place in &PLACES {
-            let head = place.call.map_or_else(freed, dispatched);
-            builder.add(head, frames(&[(place.function, place.file, place.line)]), &MAIN);
-        }
+        builder.places(&PLACES);
         for make in MAKES {
             for part in 0..PARTS {
                 let hook = format!("accumulate_{make}_{part}");
@@ -197,11 +194,19 @@ impl Stacks {
                 }
             }
         }
+        builder.places(&FLEET_PLACES);
         builder.stacks
     }
 }
 
 impl Builder<'_> {
+    fn places(&mut self, places: &[Place]) {
+        for place in places {
+            let head = place.call.map_or_else(freed, dispatched);
+            self.add(head, frames(&[(place.function, place.file, place.line)]), &MAIN);
+        }
+    }
+
     fn operation(&mut self, act: Act, make: &str, n: u32, op: &Op) {
         let head = match act {
             Act::Result => dispatched(op.name),

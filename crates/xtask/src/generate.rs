@@ -4,11 +4,13 @@ use crate::repo::Repo;
 use anyhow::{Context, Result};
 use clap::Args;
 use flate2::{Compression, write::DeflateEncoder};
+use serde_json::json;
 use std::fs::File;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
-use vramscope_testgen::Generator;
+use vramscope_testgen::fleet::{LEAK_BYTES, LEAK_SITE, SKEW_BYTES, SKEW_SITE, STEPS_PER_ITERATION};
+use vramscope_testgen::{Fleet, FleetOptions, Generator, Written};
 
 /// The snapshot that the page's worker embeds.
 const WARM_UP: &str = "crates/vramscope-session/src/warm-up.pickle.deflate";
@@ -39,12 +41,39 @@ pub(crate) struct Options {
         value_parser = clap::value_parser!(u16).range(4..=500)
     )]
     frames: u16,
+    /// Stages of a pipeline. With this or one of the next options the ranks are a fleet, and
+    /// `truth.json` says which ranks differ and how
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pipeline: u64,
+    /// Ranks that hold more than the others of their stage
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    skew: u64,
+    /// Ranks that keep memory in each step
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    leak: u64,
+    /// Snapshots of each rank, each in the folder of its iteration
+    #[arg(
+        long, value_name = "N",
+        value_parser = clap::value_parser!(u64).range(1..=10_000)
+    )]
+    iterations: Option<u64>,
 }
 
 impl Options {
     /// One rank, with the defaults of the command line.
     pub(crate) fn new(events: u64, live: u64, out: PathBuf) -> Self {
-        Self { events, ranks: 1, live, out: Some(out), seed: 1, frames: 32 }
+        Self {
+            events,
+            ranks: 1,
+            live,
+            out: Some(out),
+            seed: 1,
+            frames: 32,
+            pipeline: 1,
+            skew: 0,
+            leak: 0,
+            iterations: None,
+        }
     }
 }
 
@@ -55,12 +84,14 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<()> {
         .context("--events and --live")?;
     let folder = options.out.clone().unwrap_or_else(|| repo.target.join("gen"));
     std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+    let is_fleet = options.pipeline > 1 || options.skew > 0 || options.leak > 0;
+    if is_fleet || options.iterations.is_some() {
+        return fleet(&generator, options, &folder);
+    }
     for rank in 0..ranks {
         let path = folder.join(format!("rank{rank}_memory_snapshot.pickle"));
         let started = Instant::now();
-        let file = File::create(&path).with_context(|| format!("making {}", path.display()))?;
-        let written =
-            generator.write(rank, file).with_context(|| format!("writing {}", path.display()))?;
+        let written = write(&path, |file| generator.write(rank, file))?;
         let seconds = started.elapsed().as_secs_f64();
         println!(
             "{}: {} bytes, {} events, {} steps, {} live blocks in {} segments; {seconds:.1} s, \
@@ -74,6 +105,65 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<()> {
             written.bytes as f64 / 1e6 / seconds
         );
     }
+    Ok(())
+}
+
+fn write(path: &Path, write: impl FnOnce(File) -> std::io::Result<Written>) -> Result<Written> {
+    let file = File::create(path).with_context(|| format!("making {}", path.display()))?;
+    write(file).with_context(|| format!("writing {}", path.display()))
+}
+
+/// Writes the ranks of a fleet, and `truth.json` with what is planted in it.
+fn fleet(generator: &Generator, options: &Options, folder: &Path) -> Result<()> {
+    let &Options { ranks, pipeline, skew, leak, seed, iterations, .. } = options;
+    let fleet =
+        Fleet::new(FleetOptions { ranks, stages: pipeline, skewed: skew, leaking: leak, seed })
+            .context("--ranks, --pipeline, --skew and --leak")?;
+    let started = Instant::now();
+    let (mut bytes, mut steps) = (0, 0);
+    let count = iterations.unwrap_or(1);
+    for iteration in 0..count {
+        let folder = match iterations {
+            Some(_) => folder.join(format!("iteration_{}", iteration * STEPS_PER_ITERATION)),
+            None => folder.to_owned(),
+        };
+        std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+        for rank in 0..ranks {
+            let path = folder.join(format!("rank{rank}_memory_snapshot.pickle"));
+            let written = write(&path, |file| generator.write_of(&fleet, rank, iteration, file))?;
+            bytes += written.bytes;
+            steps = written.steps;
+        }
+    }
+    let stages: Vec<Vec<u64>> = (0..pipeline)
+        .map(|stage| (0..ranks).filter(|&rank| fleet.stage(rank) == stage).collect())
+        .collect();
+    let skewed = fleet.skewed().iter().map(|rank| {
+        json!({ "rank": rank, "stage": fleet.stage(*rank), "site": SKEW_SITE, "bytes": SKEW_BYTES })
+    });
+    let leaking = fleet.leaking().iter().map(|rank| {
+        let stage = fleet.stage(*rank);
+        json!({ "rank": rank, "stage": stage, "site": LEAK_SITE, "bytes_per_step": LEAK_BYTES,
+            "bytes_per_iteration": LEAK_BYTES * STEPS_PER_ITERATION })
+    });
+    let truth = json!({
+        "ranks": ranks,
+        "stages": stages,
+        "skewed": skewed.collect::<Vec<_>>(),
+        "leaking": leaking.collect::<Vec<_>>(),
+        "iterations": iterations.map_or(Vec::new(), |count| {
+            (0..count).map(|iteration| iteration * STEPS_PER_ITERATION).collect::<Vec<_>>()
+        }),
+    });
+    let path = folder.join("truth.json");
+    std::fs::write(&path, serde_json::to_vec_pretty(&truth)?)
+        .with_context(|| format!("writing {}", path.display()))?;
+    println!(
+        "{}: {} files, {bytes} bytes, {steps} steps each; {:.1} s",
+        folder.display(),
+        ranks * count,
+        started.elapsed().as_secs_f64()
+    );
     Ok(())
 }
 

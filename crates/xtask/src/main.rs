@@ -84,7 +84,7 @@ enum Task {
         quick: bool,
         /// Run more cases of the property tests that have a long form, for hours if need be, record
         /// programs with PyTorch over a stand-in for the device, build the site twice and compare,
-        /// and show a snapshot in JupyterLab
+        /// and show a snapshot in a notebook
         #[arg(long)]
         long: bool,
         /// Print the names of the steps and stop

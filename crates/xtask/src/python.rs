@@ -84,7 +84,7 @@ pub(crate) fn long(repo: &Repo) -> Result<()> {
     cmd::run(tests.env("VRAMSCOPE", repo.target.join("debug/vramscope")))
 }
 
-/// Installs JupyterLab beside the wheel, as a user of notebooks does. Returns the Python that has
+/// Installs Jupyter beside the wheel, as a user of notebooks does. Returns the Python that has
 /// both.
 pub(crate) fn with_jupyter(repo: &Repo) -> Result<PathBuf> {
     wheel(repo)?;

@@ -411,7 +411,7 @@ fn firefox(repo: &Repo) -> Result<()> {
     cmd::run(xvfb.env("FIREFOX", firefox).env("VRAMSCOPE", program).env("E2E_PORT", free_port()?))
 }
 
-/// Shows a snapshot in JupyterLab with the installed wheel.
+/// Shows a snapshot in a notebook with the installed wheel.
 pub(crate) fn jupyter(repo: &Repo) -> Result<()> {
     println!("\n==> long: vramscope.show in JupyterLab");
     let python = python::with_jupyter(repo)?;
