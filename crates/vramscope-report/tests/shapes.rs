@@ -35,6 +35,25 @@ fn shapes_in_texts_of_the_program_are_stated() {
     assert_eq!(named.iter().map(|shape| &shape.dims[..]).collect::<Vec<_>>(), [[32, 32]]);
 }
 
+/// torch-snapkit logs each operation's result, also views of it. The log has no times.
+#[test]
+fn shapes_that_a_recorder_logged_are_stated() {
+    let file = load("recorded/misc/snapkit.pickle.gz");
+    let target = file.target(0, 0).expect("a device");
+    let report = shapes(target, None);
+    let logged = |row: &&ShapeRow| row.source == Some(ShapeSource::ShapeData);
+    let hidden = report.rows.iter().filter(logged).find(|row| row.bytes == 8 * 64 * 1024 * 4);
+    let hidden = hidden.expect("the hidden layer's activation");
+    assert_eq!((&hidden.shapes[0].dims[..], hidden.is_certain), (&[8, 64, 1024][..], true));
+    assert_eq!(hidden.site, "train.py:12 forward");
+    assert!(report.recorded_bytes > 0 && report.recorded_bytes <= report.shaped_bytes);
+    // Where one address had several shapes of these bytes, the log tells none.
+    let parameter = |row: &&ShapeRow| row.category == "parameter" && row.bytes == 2 << 20;
+    let parameter = report.rows.iter().find(parameter).expect("two matrices");
+    assert_eq!(parameter.source, Some(ShapeSource::Size));
+    assert!(file.entries[0].snapshot.settings.iter().all(|(key, _)| !key.contains("shape_data")));
+}
+
 fn load(name: &str) -> LoadedFile {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
     let mut reader = FileReader::new(name, 0);

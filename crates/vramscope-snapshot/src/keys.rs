@@ -42,7 +42,7 @@ keys! {
     ALLOC = "alloc", FREE_REQUESTED = "free_requested", FREE_COMPLETED = "free_completed",
     SEGMENT_ALLOC = "segment_alloc", SEGMENT_FREE = "segment_free", SEGMENT_MAP = "segment_map",
     SEGMENT_UNMAP = "segment_unmap", OOM = "oom", SNAPSHOT = "snapshot", ANNOTATE = "annotate",
-    FREE = "free", SOURCE_CODE = "source_code",
+    FREE = "free", SOURCE_CODE = "source_code", SHAPE_DATA = "shape_data",
 }
 
 /// The keys of a dict as bits, without ids from 64 on.

@@ -9,6 +9,7 @@ use crate::keys;
 use crate::limits;
 use crate::report::{LoadError, WarningKind};
 use crate::segments::Segment;
+use crate::shape_data::ShapeData;
 use crate::snapshot::{Device, DeviceKind, Excerpt, Snapshot, UsedCounts};
 use crate::source::{Options, has_snapshot_key};
 use crate::source_code::SourceCode;
@@ -256,6 +257,7 @@ pub(crate) fn build(
     }
     let settings = settings.out;
     let source_code = roots.source_code.map(|dict| SourceCode::read(&heap, dict));
+    let shape_data = roots.shape_data.map(|list| ShapeData::read(&heap, list));
 
     let mut of_devices: Vec<Segment> =
         tables.segments[segments.start as usize..segments.end as usize].to_vec();
@@ -280,6 +282,7 @@ pub(crate) fn build(
         actions: tables.actions,
         settings,
         source_code: source_code.unwrap_or_default(),
+        shape_data: shape_data.unwrap_or_default(),
         devices,
         report: tables.report,
         used: UsedCounts::default(),
@@ -301,6 +304,7 @@ struct Roots {
     host_traces: Option<Value>,
     settings: Vec<(String, Value)>,
     source_code: Option<Value>,
+    shape_data: Option<Value>,
 }
 
 impl Roots {
@@ -316,6 +320,9 @@ impl Roots {
                 keys::ALLOCATOR_SETTINGS => self.settings.push((String::new(), value)),
                 keys::SOURCE_CODE if matches!(value.kind(), Kind::Dict(_)) => {
                     self.source_code = Some(value);
+                }
+                keys::SHAPE_DATA if matches!(value.kind(), Kind::List(_)) => {
+                    self.shape_data = Some(value);
                 }
                 // Hints that some builds add, such as `trace_alloc_max_entries`.
                 _ if self.settings.len() < MAX_SETTINGS => {

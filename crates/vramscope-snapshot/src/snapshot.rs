@@ -6,6 +6,7 @@ use crate::frames::{Frame, Frames, Stacks};
 use crate::ids::{FrameId, PoolId, PoolIndex, StackId, StreamId};
 use crate::report::Report;
 use crate::segments::{Block, Segment};
+use crate::shape_data::ShapeData;
 use crate::source_code::SourceCode;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -40,6 +41,8 @@ pub struct Snapshot {
     pub settings: Vec<(String, String)>,
     /// Texts of source files, if the recorder added them.
     pub source_code: SourceCode,
+    /// Tensors that operations returned, if the recorder added them.
+    pub shape_data: ShapeData,
     /// Devices with events or segments, sorted by ordinal. Pinned host memory is last.
     pub devices: Vec<Device>,
     /// Defects that reading worked around.
@@ -134,6 +137,7 @@ impl Snapshot {
             + size_of_val(&*self.settings)
             + settings
             + self.source_code.memory()
+            + self.shape_data.memory()
     }
 
     /// A string as text. Invalid UTF-8 becomes U+FFFD.
@@ -149,6 +153,17 @@ impl Snapshot {
     /// A line of source, if the snapshot has it. Lines count from 1.
     pub fn source_line(&self, file: &str, line: u32) -> Option<&str> {
         str::from_utf8(self.source_code.line(&self.strings, file, line)?).ok()
+    }
+
+    /// The distinct tensors that operations returned at an address of a device, as far as the
+    /// recorder logged them: shape and type.
+    pub fn logged_tensors(
+        &self,
+        device: u32,
+        address: u64,
+    ) -> impl Iterator<Item = (&[u64], Cow<'_, str>)> {
+        let tensors = self.shape_data.tensors(&self.strings, device, address);
+        tensors.map(|(dims, dtype)| (dims, String::from_utf8_lossy(dtype)))
     }
 
     /// A frame.

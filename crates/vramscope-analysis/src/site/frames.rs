@@ -20,9 +20,8 @@ const TORCH_SUBFOLDERS: &[&str] = &[
 ];
 
 /// Whether a file belongs to PyTorch, to Python's standard library, to compiled code, or to the
-/// recorder. Such
-/// frames lie between the user's code and the allocator. Packages that build on PyTorch count as
-/// the user's code.
+/// recorder. Such frames lie between the user's code and the allocator. Packages that build on
+/// PyTorch count as the user's code.
 pub fn is_framework_file(file: &str) -> bool {
     if !is_python(file) {
         return !file.starts_with("<ipython");
@@ -150,9 +149,21 @@ const WRAPPERS: &[&str] = &[
 /// Functions through which a wrapper object calls what it wraps.
 const FORWARDING: &[&str] = &["__call__", "forward", "_forward"];
 
-/// Whether a frame is an installed package's wrapper around a function of someone else. Wrapper
+/// Methods through which PyTorch passes each operation to a mode or a subclass of tensors, such as a
+/// logger of shapes. The line that calls the operation is outside of them.
+const INTERCEPTING: &[&str] = &["__torch_dispatch__", "__torch_function__"];
+
+/// Whether PyTorch passes operations through a function of this name.
+pub(crate) fn is_interceptor(name: &str) -> bool {
+    INTERCEPTING.contains(&name)
+}
+
+/// Whether a frame intercepts operations, or is an installed package's wrapper around a function of someone else. Wrapper
 /// objects are in the package's folder of utilities.
 fn is_wrapper(name: &str, file: &str) -> bool {
+    if is_interceptor(name) {
+        return true;
+    }
     let parts = components(file);
     let Some(root) = parts.iter().position(|part| part.ends_with("-packages")) else {
         return false;

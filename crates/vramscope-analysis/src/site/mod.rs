@@ -4,6 +4,7 @@
 mod frames;
 mod operation;
 
+use frames::is_interceptor;
 pub(crate) use frames::is_python;
 pub use frames::{is_distinctive, is_framework_file, is_framework_frame, is_generated_file};
 pub use operation::{node, operator, short_operation};
@@ -31,6 +32,9 @@ pub struct Site {
 /// The code that a frame belongs to, from the least to the most useful as a call site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum FrameKind {
+    /// The program's code through which PyTorch passes each operation. The operation, and what
+    /// calls it, is outside of it.
+    Interceptor,
     /// Compiled code without a known operation.
     Compiled,
     /// An operator that only makes an uninitialized tensor.
@@ -57,6 +61,7 @@ impl FrameKind {
             None => Self::Compiled,
         };
         match file {
+            _ if !is_framework_file(file) && is_interceptor(name) => Self::Interceptor,
             _ if !is_framework_file(file) && is_framework_frame(name, file) => Self::Wrapper,
             _ if !is_framework_file(file) => Self::User,
             _ if is_generated_file(file) => Self::Generated,
@@ -89,6 +94,7 @@ impl Sites {
             });
             frames.push((hash_frame(snapshot, frame, &mut buffer), kind));
         }
+        let has_interceptors = frames.iter().any(|&(_, kind)| kind == FrameKind::Interceptor);
         let has_generated_code = frames.iter().any(|&(_, kind)| kind == FrameKind::Generated);
         // The first stack of each model's line.
         let mut first: FxHashMap<u64, StackId> = FxHashMap::default();
@@ -98,7 +104,12 @@ impl Sites {
             let ids = snapshot.stacks.frames(id);
             let of = |f: &FrameId| frames[f.0 as usize];
             // Of equals the innermost one.
-            let best = ids.iter().rev().max_by_key(|id| of(id).1);
+            let mut best = ids.iter().rev().max_by_key(|id| of(id).1);
+            if has_interceptors && best.is_some_and(|f| of(f).1 < FrameKind::User) {
+                let at = ids.iter().rposition(|id| of(id).1 == FrameKind::Interceptor);
+                let outside = &ids[at.map_or(0, |at| at + 1)..];
+                best = outside.iter().rev().max_by_key(|id| of(id).1).or(best);
+            }
             let is_generated = |id: &&FrameId| of(id).1 == FrameKind::Generated;
             let is_compiled = has_generated_code
                 && best.is_some_and(|f| of(f).1 > FrameKind::Generated)

@@ -67,6 +67,23 @@ fn a_wrapper_is_the_site_only_without_another_user_frame() {
 }
 
 #[test]
+fn the_site_is_outside_of_what_intercepts_operations() {
+    let ops = "/venv/lib/python3.11/site-packages/torch/_ops.py:841 __call__";
+    let logger = "/venv/lib/python3.11/site-packages/torch_snapkit/snapshot.py:211 \
+                  __torch_dispatch__";
+    assert_eq!(site(&[EMPTY, ops, logger, LINEAR, MODEL, MAIN]), "forward");
+    assert_eq!(site(&[EMPTY, ops, logger, LINEAR]), "linear");
+    let node = "torch::autograd::generated::BmmBackward0::apply(std::vector<int>&&)";
+    assert_eq!(site(&[EMPTY, ops, logger, COMPILED, NODE]), node);
+    assert_eq!(site(&[EMPTY, ops, logger]), "__call__");
+    // The program's own function inside says more than the line that calls the operation.
+    let inner = "/train/quantized.py:7 dequantize";
+    let own = "/train/quantized.py:30 __torch_dispatch__";
+    assert_eq!(site(&[EMPTY, ops, inner, own, LINEAR, MODEL]), "dequantize");
+    assert_eq!(site(&[EMPTY, ops, own, LINEAR, MODEL]), "forward");
+}
+
+#[test]
 fn windows_paths_have_the_sites_of_other_paths() {
     let windows: Vec<String> = [LINEAR, MODEL, MAIN]
         .iter()

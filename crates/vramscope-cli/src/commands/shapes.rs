@@ -57,6 +57,7 @@ fn source_name(source: ShapeSource) -> &'static str {
     match source {
         ShapeSource::Sidecar => "sidecar",
         ShapeSource::Annotation => "annotation",
+        ShapeSource::ShapeData => "shape_data",
         ShapeSource::Size => "size",
     }
 }

@@ -437,6 +437,7 @@ impl<'a> Reader<'a> {
                 | b"external_annotations"
                 | b"host_segments"
                 | b"host_traces" => {}
+                b"shape_data" if matches!(self.objects.get(value), Object::List(_)) => {}
                 b"source_code" if matches!(self.objects.get(value), Object::Dict(_)) => {}
                 b"allocator_settings" => self.flat("", value, &mut out, 0)?,
                 key => self.flat(&plain(key)?, value, &mut out, 0)?,

@@ -15,6 +15,8 @@ pub enum ShapeSource {
     Sidecar,
     /// The text of `_annotate_tensor` or `_set_memory_metadata`.
     Annotation,
+    /// `shape_data` of torch-snapkit: the tensors that operations returned at the block's address.
+    ShapeData,
     /// The size of the block, and the widths of the model.
     Size,
 }
@@ -34,7 +36,23 @@ pub(super) fn recorded_shape(
     let told = notes(target, block);
     // The last text was given last.
     let mut texts = told.annotations.iter().rev().chain(&told.metadata);
-    texts.find_map(|text| shape_in(text, bytes)).map(|shape| (shape, ShapeSource::Annotation))
+    let told = texts.find_map(|text| shape_in(text, bytes));
+    told.map(|shape| (shape, ShapeSource::Annotation))
+        .or_else(|| logged_shape(target, block, bytes).map(|shape| (shape, ShapeSource::ShapeData)))
+}
+
+/// The shape of the tensors that operations returned at the block's address. `None` if it had
+/// several with the bytes of the block: the log has no times, so it does not tell which block had
+/// which.
+fn logged_shape(target: Target<'_>, block: u32, bytes: u64) -> Option<Shape> {
+    let address = target.trace().blocks[block as usize].address.0;
+    let tensors = target.snapshot().logged_tensors(target.device(), address);
+    let mut shapes = tensors.filter_map(|(dims, dtype)| {
+        let shape = Shape { dims: dims.to_vec(), element_bytes: element_bytes(&dtype)? };
+        has_bytes(&shape, bytes).then_some(shape)
+    });
+    let first = shapes.next()?;
+    shapes.all(|shape| shape == first).then_some(first)
 }
 
 fn has_bytes(shape: &Shape, bytes: u64) -> bool {

@@ -130,6 +130,7 @@ fn is_framework_frame_knows_wrappers_of_packages() {
         ("wrapped_fn", "deepspeed/utils/nvtx.py"),
         ("__call__", "accelerate/utils/operations.py"),
         ("forward", "accelerate/utils/operations.py"),
+        ("__torch_dispatch__", "torch_snapkit/snapshot.py"),
     ] {
         assert!(is_framework_frame(name, &format!("{packages}/{file}")), "{name} {file}");
         let windows = format!("{packages}/{file}").replace('/', "\\");
