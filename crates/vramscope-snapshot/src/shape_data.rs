@@ -1,7 +1,7 @@
 //! `shape_data`: the tensors that operations returned, which some recorders write into a snapshot.
 //!
-//! PyTorch does not write it. `torch-snapkit` 0.1.4 adds the key to the root: a list with a dict for
-//! each process, from the address of a tensor's data in hexadecimal digits to a list of
+//! PyTorch does not write it. `torch-snapkit` 0.1.4 adds the key to the root: a list with a dict
+//! for each process, from the address of a tensor's data in hexadecimal digits to a list of
 //! `[operation, shape, type]`, such as `["aten.mm.default", (8, 256), "torch.float32"]`.
 
 use rustc_hash::FxHashMap;
@@ -234,8 +234,8 @@ mod tests {
 
     #[test]
     fn items_of_another_form_are_left_out() {
-        let odd = r#"[7, {"0x1000": 3, "0x2000": [1, ["a"], ["a", "b", "c"], ["aten.x.y", [1, -2], "t"],
-            ["aten.x.y", [1, null], "t"], [1, [1], "t"], ["aten.x.y", [3], "t"]], "0xg": []}]"#;
+        let odd = r#"[7, {"0x1000": 3, "0x2000": [1, ["a"], ["a", "b", "c"],
+            ["aten.x.y", [1, -2], "t"], ["aten.x.y", [1, null], "t"], [1, [1], "t"], ["aten.x.y", [3], "t"]], "0xg": []}]"#;
         let snapshot = read(odd);
         assert!(tensors(&snapshot, 1, 0x1000).is_empty());
         assert_eq!(tensors(&snapshot, 1, 0x2000), [(vec![3], "t".to_owned())]);

@@ -149,8 +149,8 @@ const WRAPPERS: &[&str] = &[
 /// Functions through which a wrapper object calls what it wraps.
 const FORWARDING: &[&str] = &["__call__", "forward", "_forward"];
 
-/// Methods through which PyTorch passes each operation to a mode or a subclass of tensors, such as a
-/// logger of shapes. The line that calls the operation is outside of them.
+/// Methods through which PyTorch passes each operation to a mode or a subclass of tensors, such as
+/// a logger of shapes. The line that calls the operation is outside of them.
 const INTERCEPTING: &[&str] = &["__torch_dispatch__", "__torch_function__"];
 
 /// Whether PyTorch passes operations through a function of this name.
@@ -158,8 +158,8 @@ pub(crate) fn is_interceptor(name: &str) -> bool {
     INTERCEPTING.contains(&name)
 }
 
-/// Whether a frame intercepts operations, or is an installed package's wrapper around a function of someone else. Wrapper
-/// objects are in the package's folder of utilities.
+/// Whether a frame intercepts operations, or is an installed package's wrapper around a function
+/// of someone else. Wrapper objects are in the package's folder of utilities.
 fn is_wrapper(name: &str, file: &str) -> bool {
     if is_interceptor(name) {
         return true;
