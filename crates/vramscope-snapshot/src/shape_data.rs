@@ -234,8 +234,10 @@ mod tests {
 
     #[test]
     fn items_of_another_form_are_left_out() {
-        let odd = r#"[7, {"0x1000": 3, "0x2000": [1, ["a"], ["a", "b", "c"],
-            ["aten.x.y", [1, -2], "t"], ["aten.x.y", [1, null], "t"], [1, [1], "t"], ["aten.x.y", [3], "t"]], "0xg": []}]"#;
+        let odd = r#"[7, {"0x1000": 3, "0xg": [], "0x2000": [
+            1, ["a"], ["a", "b", "c"], ["aten.x.y", [1, -2], "t"], [1, [1], "t"],
+            ["aten.x.y", [1, null], "t"], ["aten.x.y", [3], "t"]
+        ]}]"#;
         let snapshot = read(odd);
         assert!(tensors(&snapshot, 1, 0x1000).is_empty());
         assert_eq!(tensors(&snapshot, 1, 0x2000), [(vec![3], "t".to_owned())]);
