@@ -479,4 +479,6 @@ pub(crate) struct Serve {
     /// Serve files outside the folders, too, where links in them lead
     #[arg(long)]
     pub(crate) follow_links: bool,
+    #[command(flatten)]
+    pub(crate) source: SourceArguments,
 }

@@ -63,6 +63,11 @@ impl Sources {
         Ok(sources)
     }
 
+    /// Whether no folder is named.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.roots.is_empty()
+    }
+
     fn list(&mut self, root: &Path) -> Result<(), Failure> {
         let mut folders = vec![(root.to_owned(), 1)];
         let mut seen = 0;

@@ -139,6 +139,8 @@ pub struct DeviceSummary {
     pub axes: Vec<Axis>,
     /// The parts of the time axis that take less room.
     pub breaks: Vec<AxisBreak>,
+    /// When the last event was recorded, in milliseconds since 1970; null without a clock.
+    pub until: Option<f64>,
     /// Why there is no history; null if there is one.
     pub note: Option<String>,
 }

@@ -363,6 +363,11 @@ pub enum Query {
         /// The maximum number of rows.
         count: u32,
     },
+    /// Source files with their memory, and the lines of one.
+    Source {
+        /// The content.
+        spec: SourceSpec,
+    },
     /// A page of the table of modules.
     Modules {
         /// The content.

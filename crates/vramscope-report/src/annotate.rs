@@ -10,6 +10,7 @@ use std::cmp::Reverse;
 use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_snapshot::StrId;
+use vramscope_units::Bytes;
 
 /// `vramscope.annotate/1`.
 #[derive(Debug, Serialize)]
@@ -166,6 +167,36 @@ pub struct WithoutLine {
     pub no_line_bytes: u64,
 }
 
+impl WithoutLine {
+    fn of(sums: &SourceSums) -> Self {
+        let [no_stack_bytes, of_free_bytes, no_line_bytes] =
+            [0, 1, 2].map(|i| sums.without[i].peak);
+        Self { no_stack_bytes, of_free_bytes, no_line_bytes }
+    }
+
+    /// The bytes in sentences.
+    fn text(self) -> Vec<String> {
+        sums_text([self.no_stack_bytes, self.of_free_bytes, self.no_line_bytes])
+    }
+}
+
+/// What no line has of some sums, in sentences.
+pub fn without_text(sums: &SourceSums) -> Vec<String> {
+    WithoutLine::of(sums).text()
+}
+
+fn sums_text(bytes: [u64; 3]) -> Vec<String> {
+    let why = [
+        "have no call stack",
+        "have only the call stack of their free",
+        "have a call site without a line",
+    ];
+    let parts = bytes.into_iter().zip(why).filter(|&(bytes, _)| bytes > 0);
+    parts
+        .map(|(bytes, why)| format!("{} at the peak {why}: no line has them.", Bytes(bytes)))
+        .collect()
+}
+
 /// A source file as it was found.
 #[derive(Clone, Debug)]
 pub struct FoundFile {
@@ -234,11 +265,7 @@ pub fn annotate<'a>(
             .iter()
             .map(|place| FileRecord { file: snapshot.text(place.file), numbers: numbers(place) })
             .collect(),
-        without_line: WithoutLine {
-            no_stack_bytes: sums.without[0].peak,
-            of_free_bytes: sums.without[1].peak,
-            no_line_bytes: sums.without[2].peak,
-        },
+        without_line: WithoutLine::of(&sums),
         text: Vec::new(),
     };
     if let Some(file) = chosen {
@@ -261,7 +288,7 @@ pub fn annotate<'a>(
         lines.sort_small_by_key(|place| place.line);
         text::write(&mut report, target, (file, &lines), &options, find, &numbers);
     }
-    report.text.extend(without_text(report.without_line));
+    report.text.extend(report.without_line.text());
     Ok(report)
 }
 
@@ -329,19 +356,6 @@ fn choose(
     sort(&mut functions);
     let first = functions.first().map(|place| place.file);
     first.map(Some).ok_or_else(|| format!("no call stack has a function {function} with a line"))
-}
-
-fn without_text(without: WithoutLine) -> Vec<String> {
-    let parts = [
-        (without.no_stack_bytes, "have no call stack"),
-        (without.of_free_bytes, "have only the call stack of their free"),
-        (without.no_line_bytes, "have a call site without a line"),
-    ];
-    let parts = parts.into_iter().filter(|&(bytes, _)| bytes > 0);
-    let sentence = |(bytes, why): (u64, &str)| {
-        format!("{} at the peak {why}: no line has them.", vramscope_units::Bytes(bytes))
-    };
-    parts.map(sentence).collect()
 }
 
 /// The search for the blocks whose call stack goes through a line.

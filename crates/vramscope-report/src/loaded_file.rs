@@ -1,14 +1,17 @@
 //! A loaded file: its snapshots, with the call sites and traces that every report needs.
 
+use crate::code::has_line;
 use crate::derived::DeviceData;
 use crate::shapes::widths_of_text;
 use crate::sidecar::{DeviceMemory, Sidecar};
 use crate::summary::{ErrorKind, ErrorSummary};
 use crate::target::Target;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use vramscope_analysis::{Rules, Sites, Trace, Widths};
 use vramscope_snapshot::{
-    CAPACITY_CHECKS_PER_FILE, DeviceKind, FileFault, LoadError, NamedSnapshot, Reader, Snapshot,
+    CAPACITY_CHECKS_PER_FILE, DeviceKind, FileFault, FrameId, LoadError, NamedSnapshot, Reader,
+    Snapshot,
 };
 
 /// A loaded file.
@@ -47,6 +50,16 @@ impl LoadedFile {
     pub fn new(path: String, bytes: u64, named: Vec<NamedSnapshot>) -> Self {
         let entries = named.into_iter().map(|one| SnapshotEntry::new(&path, one)).collect();
         Self { path, bytes, entries }
+    }
+
+    /// The source files that call stacks of the file name.
+    pub fn source_files(&self) -> BTreeSet<String> {
+        let of = |snapshot: &Snapshot| -> Vec<String> {
+            let ids = (0..snapshot.frames.len() as u32).map(FrameId);
+            let frames = ids.map(|id| snapshot.frame(id)).filter(|&f| has_line(snapshot, f));
+            frames.map(|frame| snapshot.text(frame.file).into_owned()).collect()
+        };
+        self.entries.iter().flat_map(|entry| of(&entry.snapshot)).collect()
     }
 
     /// A device by its ordinal, in the snapshot at index `entry`; `None` if either does not exist.

@@ -8,7 +8,7 @@ use vramscope_protocol::{
 use vramscope_report::Quantity;
 use vramscope_report::device_name;
 use vramscope_report::summary::{DIMS_FAULT, SIDECAR_FAULT};
-use vramscope_report::{LoadedFile, SnapshotEntry};
+use vramscope_report::{LoadedFile, SnapshotEntry, time_of};
 use vramscope_snapshot::Warning;
 use vramscope_units::Micros;
 
@@ -81,6 +81,11 @@ fn device(trace: &Trace) -> DeviceSummary {
             .filter_map(|kind| axis(trace, kind))
             .collect(),
         breaks: breaks(trace),
+        until: trace
+            .slots()
+            .checked_sub(1)
+            .and_then(|last| time_of(trace, last))
+            .map(|us| us as f64 / 1e3),
         note: note(trace),
     }
 }

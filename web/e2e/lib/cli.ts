@@ -128,6 +128,18 @@ interface Reports {
     refused: string | null;
     by_shape: { shape: { text: string; symbols?: string }; blocks: number; bytes: number }[];
   };
+  annotate: {
+    file: { file: string; found: string | null; basis: string | null };
+    lines: ({
+      line: number;
+      functions: string[];
+      text: string | null;
+      id: string;
+    } & PlaceNumbers)[];
+    functions: ({ function: string; line: number } & PlaceNumbers)[];
+    files: ({ file: string } & PlaceNumbers)[];
+    text: string[];
+  };
   phases: {
     steps: { step: number; whole: boolean; begin: number; end: number }[];
   };
@@ -167,6 +179,18 @@ interface Reports {
       }[];
     }[];
   };
+}
+
+/** The memory of a place in the code. */
+export interface PlaceNumbers {
+  bytes: number;
+  own_bytes: number;
+  event_bytes?: number;
+  own_event_bytes?: number;
+  bytes_per_step: number | null;
+  own_bytes_per_step: number | null;
+  blocks: number;
+  own_blocks: number;
 }
 
 export interface ModuleRecord {

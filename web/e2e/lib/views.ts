@@ -18,6 +18,7 @@ export type Tab =
   | "Matrix"
   | "Modules"
   | "Peak"
+  | "Source"
   | "Steps"
   | "A to B"
   | "Anomalies"
@@ -188,7 +189,7 @@ export class Views {
     if (key) await keyboard.up(key);
   }
 
-  table(what: "blocks" | "events" | "code"): Grid {
+  table(what: "blocks" | "events" | "code" | "source"): Grid {
     return new Grid(this.page.getByTestId(`${what}-table`));
   }
 

@@ -22,11 +22,12 @@ const PAIRS = [
   ["map", "steps"],
   ["modules", "ab"],
   ["peak", "what-if"],
+  ["source", "segments"],
   ["matrix", "none"],
 ] as const;
 
 test("no serious barrier on the landing page and in every view", async ({ viewer, page }) => {
-  // Twenty runs of axe.
+  // Twenty-two runs of axe.
   test.setTimeout(240_000);
   const expectNone = async (what: string, which: "any" | "serious" = "serious") => {
     for (const theme of THEMES) {

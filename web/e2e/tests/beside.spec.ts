@@ -48,7 +48,7 @@ test("blocks have the names, shapes and kinds of their tensors, and frames their
     const block = blocksOf(OOM).find(({ site }) => site === stack.site);
     if (!block) throw new Error(`no block of ${stack.site}`);
     await select(viewer, referenceOf(block));
-    const frame = viewer.details.locator(".frame", { hasText: stack.site.split(" ")[0] ?? "" });
+    const frame = viewer.details.locator(".frame-row", { hasText: stack.site.split(" ")[0] ?? "" });
     await expect(frame.locator(".frame-source")).toHaveText(stack.source);
   });
   await test.step("the table has a column for tensors, and a search finds names", async () => {

@@ -30,6 +30,7 @@ const DRAWER = [
   "map",
   "peak",
   "flame",
+  "source",
   "anomalies",
   "steps",
   "ab",

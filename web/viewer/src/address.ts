@@ -9,6 +9,8 @@ import { DEFAULT_COLOR, DEFAULT_GROUP, GIB } from "./view-selection.js";
 import {
   cellOf,
   cellText,
+  codePlaceOf,
+  codePlaceText,
   markersOf,
   pinsOf,
   pinsText,
@@ -101,8 +103,9 @@ export class Address {
 
   /** The look of the plots, where it is not the usual one. */
   #look(): ViewState {
-    const { color, group, mapColor, peak } = this.#owners.viewSelection;
+    const { color, group, mapColor, peak, source } = this.#owners.viewSelection;
     return {
+      ...(source.value && { source: codePlaceText(source.value) }),
       ...(peak.value > 0 && { peak: peak.value + 1 }),
       ...(mapColor.value === "change" && { mapColor: mapColor.value }),
       ...(color.value !== DEFAULT_COLOR && { color: color.value }),
@@ -120,6 +123,7 @@ export class Address {
     viewSelection.pins.value = [];
     viewSelection.cell.value = null;
     viewSelection.peak.value = 0;
+    viewSelection.source.value = null;
     pinned.value = null;
     search.value = "";
     this.#owners.filters.clear();
@@ -177,8 +181,12 @@ export class Address {
     if (sel === undefined) this.#showRange();
   }
 
-  #applyMoments({ from, to, peak: nth }: ViewState, within: (event: number) => number): void {
-    const { ends, peak } = this.#owners.viewSelection;
+  #applyMoments(
+    { from, to, peak: nth, source: place }: ViewState,
+    within: (event: number) => number,
+  ): void {
+    const { ends, peak, source } = this.#owners.viewSelection;
+    if (place !== undefined) source.value = codePlaceOf(place) ?? null;
     if (nth !== undefined) peak.value = Math.max(0, nth - 1);
     if (from !== undefined) ends.value = { ...ends.peek(), a: within(from) };
     if (to !== undefined) ends.value = { ...ends.peek(), b: within(to) };

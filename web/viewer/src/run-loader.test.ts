@@ -1,6 +1,7 @@
 import { signal } from "@preact/signals";
 import { beforeEach, expect, test, vi } from "vitest";
 import type { RankFile, Source } from "./client/rank-file.js";
+import { CodeStore } from "./code-store.js";
 import type { ErrorKind, FileEntry, Quantity } from "./generated/protocol.js";
 import { type Focus, type Run, rowsOf } from "./run.js";
 import { type LoaderOwners, RunLoader } from "./run-loader.js";
@@ -59,6 +60,7 @@ function fakeOwners() {
     viewSelection: { reset: vi.fn() },
     status: { notice: signal(null), announce: vi.fn(), report: vi.fn() },
     address: { pendingState: {} as { view?: string; path?: string } },
+    code: new CodeStore(),
     navigation: {
       view: signal("timeline"),
       viewGiven: false,
@@ -205,4 +207,32 @@ test("a single file keeps the view", async () => {
   await open([sourceOf("rank0.pickle", false)]);
   expect(owners.navigation.view.value).toBe("timeline");
   expect(loader.opened.value).toBeNull();
+});
+
+test("source files beside snapshots are kept, and are no snapshots", async () => {
+  const code = (path: string): Source => ({
+    path,
+    bytes: 1,
+    from: new File([""], "gpt.py"),
+    searched: true,
+  });
+  void loader.open([sourceOf("run/rank0.pickle", true), code("run/gpt.py")]);
+  await vi.waitFor(() => expect(owners.runs.run.value?.files).toHaveLength(1));
+  const { files } = owners.runs.run.value ?? { files: [] };
+  expect(files.map(({ path }) => path)).toEqual(["run/rank0.pickle"]);
+  expect(owners.code.files.value.map(({ path }) => path)).toEqual(["run/gpt.py"]);
+  // Source alone, dropped later, leaves the run as it is.
+  plan.mockClear();
+  void loader.add([code("src/model/gpt.py"), code("run/gpt.py")]);
+  await vi.waitFor(() =>
+    expect(owners.code.files.value.map(({ path }) => path)).toEqual([
+      "src/model/gpt.py",
+      "run/gpt.py",
+    ]),
+  );
+  void loader.open([code("src/gpt.py")]);
+  await vi.waitFor(() => expect(owners.code.files.value).toHaveLength(3));
+  expect(plan).not.toHaveBeenCalled();
+  expect(owners.runs.run.value?.files).toEqual(files);
+  expect(owners.status.report).not.toHaveBeenCalled();
 });

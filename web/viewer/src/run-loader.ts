@@ -2,9 +2,11 @@
 
 import { batch, type Signal, signal } from "@preact/signals";
 import type { Address } from "./address.js";
+import { isCode } from "./client/code-files.js";
 import { fileName, isSame, notOpen } from "./client/files.js";
 import { RankFile, type Source } from "./client/rank-file.js";
 import { visible } from "./client/visible.js";
+import type { CodeStore } from "./code-store.js";
 import type { PlannedRow } from "./generated/protocol.js";
 import { type ModelDims, takeConfig } from "./model-dims.js";
 import type { Navigation } from "./navigation.js";
@@ -21,6 +23,7 @@ export interface LoaderOwners {
   status: Status;
   address: Address;
   navigation: Navigation;
+  code: CodeStore;
 }
 
 /** The row of a file until the coordinator has planned the run. */
@@ -63,10 +66,11 @@ export class RunLoader {
     const { runs, status } = this.#owners;
     let waiting: readonly RankFile[] = [];
     try {
-      const { others, dims } = await takeConfig(await sources);
-      // A configuration alone is about the open run.
-      if (others.length === 0 && dims !== null && runs.run.peek() !== null)
-        return await this.setDims(dims);
+      const given = await sources;
+      const { others, dims } = await takeConfig(this.#withoutCode(given));
+      // A configuration or source alone is about the open run.
+      if (others.length === 0 && given.length > 0 && runs.run.peek() !== null)
+        return await (dims === null ? undefined : this.setDims(dims));
       const opened = notEmpty(others);
       if (load !== this.#loads) return;
       runs.dims.value = dims;
@@ -93,7 +97,7 @@ export class RunLoader {
     if (this.#owners.runs.run.peek() === null) return this.open(sources);
     // One at a time: each addition starts from the result of the one before.
     const added = Promise.all([sources, this.#added]).then(async ([from]) => {
-      const { others, dims } = await takeConfig(notEmpty(from));
+      const { others, dims } = await takeConfig(this.#withoutCode(notEmpty(from)));
       const renewed = dims === null ? [] : this.#renew(dims);
       return others.length === 0 ? renewed : [...renewed, ...(await this.#add(others))];
     });
@@ -133,6 +137,16 @@ export class RunLoader {
     const dims = this.#owners.runs.dims.peek();
     if (dims === null) delete source.dims;
     else source.dims = dims.text;
+  }
+
+  /** Keeps the source files among opened files, and returns the others. */
+  #withoutCode(sources: Source[]): Source[] {
+    const { code, status } = this.#owners;
+    const isSource = ({ path, from }: Source) => from instanceof File && isCode(path);
+    const files = sources.filter(isSource);
+    code.add(files.flatMap(({ path, from }) => (from instanceof File ? { path, file: from } : [])));
+    if (files.length > 0) status.announce("Source is shown beside call stacks and in Source");
+    return sources.filter((source) => !isSource(source));
   }
 
   /** Lists files that are opened before the worker's module is compiled. None later on. */

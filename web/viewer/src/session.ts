@@ -6,6 +6,7 @@ import { Address } from "./address.js";
 import { Appearance } from "./appearance.js";
 import type { RankFile } from "./client/rank-file.js";
 import { Modules } from "./client/wasm.js";
+import { CodeStore } from "./code-store.js";
 import { Filters } from "./filters.js";
 import { Navigation } from "./navigation.js";
 import { Plots } from "./plots.js";
@@ -55,8 +56,9 @@ export class Session {
     const shown = { selection, viewSelection, filters, navigation };
     const owners = { runs, ...shown, plots, appearance, status };
     const address = new Address(owners, () => void workspace.peek()?.stores.cards.showRange());
-    const loader = new RunLoader({ ...owners, address });
-    this.stores = { ...owners, address, loader, host, workspace };
+    const code = new CodeStore();
+    const loader = new RunLoader({ ...owners, address, code });
+    this.stores = { ...owners, address, code, loader, host, workspace };
     this.#stop = [
       effect(() => runs.pool.setBudget(viewSelection.memory.value * GIB)),
       effect(() => plots.timeline.value?.show(selection.visibleTrace.value)),

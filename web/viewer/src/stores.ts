@@ -3,6 +3,7 @@
 import type { Signal } from "@preact/signals";
 import type { Address } from "./address.js";
 import type { Appearance } from "./appearance.js";
+import type { CodeStore } from "./code-store.js";
 import type { Filters } from "./filters.js";
 import type { Navigation } from "./navigation.js";
 import type { Plots } from "./plots.js";
@@ -17,6 +18,8 @@ import type { Workspace } from "./views/workspace.js";
 export interface Stores {
   /** The open run: files, rows, workers. */
   readonly runs: RunStore;
+  /** Source files that the user opened. */
+  readonly code: CodeStore;
   /** Opens and adds files. */
   readonly loader: RunLoader;
   /** The row in focus, the selected block or card. */

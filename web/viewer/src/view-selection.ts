@@ -59,6 +59,12 @@ export interface MatrixPlace {
   site: string;
 }
 
+/** A line of a source file; 0 for none of its lines. */
+export interface CodePlace {
+  file: string;
+  line: number;
+}
+
 /** A measured distance in data units, so that it keeps its place when the view moves. */
 export interface Ruler {
   along: "x" | "y";
@@ -140,6 +146,8 @@ export class ViewSelection {
   readonly scenario: Signal<ScenarioSpec> = signal(AS_RECORDED);
   /** The modules whose children are listed; null for the usual ones. */
   readonly openModules: Signal<readonly number[] | null> = signal(null);
+  /** The file and line of the view "Source"; null for the file with most bytes. */
+  readonly source: Signal<CodePlace | null> = signal(null);
   readonly rulers: Signal<readonly Ruler[]> = signal([]);
   /** Events with a marker, in ascending order; -1 is before the first event. */
   readonly markers: Signal<readonly number[]> = signal([]);
@@ -166,6 +174,7 @@ export class ViewSelection {
     this.peak.value = 0;
     this.rulers.value = [];
     this.openModules.value = null;
+    this.source.value = null;
     this.markers.value = [];
     this.flame.value = { ...this.flame.peek(), root: "", ranged: false };
   }

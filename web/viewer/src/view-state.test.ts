@@ -35,6 +35,7 @@ const FULL: ViewState = {
   filter: 'category:activation "site:(no call stack)" >512MiB',
   color: "category",
   peak: 2,
+  source: "43:C:/my run/gpt.py",
   mapColor: "change",
   theme: "dark",
 };

@@ -6,6 +6,7 @@ import { VIEWS, type View } from "./navigation.js";
 import { scenarioOf } from "./scenario-state.js";
 import {
   COLORS,
+  type CodePlace,
   GROUPS,
   MAP_COLORS,
   MAX_CAPACITY_GIB,
@@ -68,6 +69,8 @@ export interface ViewState {
   group?: GroupBy;
   /** The separate peak of the view "Peak", from 1, which is the highest. */
   peak?: number;
+  /** The file and line of the view "Source": `43:/train/gpt.py`. */
+  source?: string;
   /** What the colors of the map show: blocks, or what changed from A to B. */
   mapColor?: MapColor;
   theme?: Theme;
@@ -116,6 +119,14 @@ export const cellOf = (text: string): MatrixPlace | undefined => {
 };
 
 export const cellText = ({ rank, site }: MatrixPlace) => `${rank}:${site}`;
+
+/** Parses a line of a source file. */
+export const codePlaceOf = (text: string): CodePlace | undefined => {
+  const [, line, file] = /^(\d{1,9}):(.+)$/.exec(text) ?? [];
+  return line !== undefined && file !== undefined ? { file, line: Number(line) } : undefined;
+};
+
+export const codePlaceText = ({ file, line }: CodePlace) => `${line}:${file}`;
 
 /** Parses markers. */
 export const markersOf = (text: string): number[] | undefined => listOf(text, event);
@@ -177,6 +188,7 @@ const FIELDS = {
   color: oneOf(...(Object.keys(COLORS) as ColorBy[])),
   group: oneOf(...(Object.keys(GROUPS) as GroupBy[])),
   peak: ordinal,
+  source: validText(codePlaceOf),
   mapColor: oneOf(...(Object.keys(MAP_COLORS) as MapColor[])),
   theme: oneOf("auto", "light", "dark"),
 };

@@ -10,6 +10,7 @@ pub(crate) mod page;
 mod redirect;
 mod routes;
 mod shelf;
+mod source;
 #[cfg(all(test, unix))]
 mod tests;
 
@@ -17,8 +18,10 @@ use crate::Failure;
 use crate::arguments::Serve;
 use crate::output::complain;
 use crate::paths::{self, Found, Links};
+use crate::sources::Sources;
 use redirect::Redirect;
 use shelf::Shelf;
+use source::Code;
 use std::fs::Metadata;
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -45,6 +48,7 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
         path.metadata()
             .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", path.display())))?;
     }
+    let code = Code::new(Sources::new(&arguments.source)?);
     let links = if arguments.follow_links { Links::Everywhere } else { Links::Inside };
     // List the folders now, so that errors show before a browser opens.
     let found = count_files(&paths::expand(&arguments.paths, links));
@@ -65,7 +69,7 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
         let shelf = Shelf::new(arguments.paths.clone(), links);
         tokio::select! {
             () = connections::accept(
-                listener, routes::router(&token, shelf), connections::HEADER_TIMEOUT,
+                listener, routes::router(&token, shelf, code), connections::HEADER_TIMEOUT,
             ) => {}
             ended = stopped() => ended?,
         }

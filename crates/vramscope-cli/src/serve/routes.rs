@@ -2,6 +2,7 @@
 
 use super::page::{self, Asset};
 use super::shelf::Shelf;
+use super::source::Code;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
@@ -36,13 +37,14 @@ const HEADERS: [(&str, &str); 7] = [
     ("cache-control", "no-store"),
 ];
 
-pub(crate) fn router(token: &str, shelf: Shelf) -> Router {
+pub(crate) fn router(token: &str, shelf: Shelf, code: Code) -> Router {
     let served = Router::new()
         .route("/", get(page))
         .route("/files/index.json", get(index))
         .route("/files/{number}", get(file))
+        .route("/files/{number}/source/{path}", get(source))
         .route("/{*path}", get(asset))
-        .with_state(Arc::new(shelf));
+        .with_state(Arc::new(Served { shelf, code }));
     let slash = Redirect::temporary(&format!("/{token}/"));
     Router::new()
         .route(&format!("/{token}"), get(async move || slash.clone()))
@@ -54,6 +56,18 @@ pub(crate) fn router(token: &str, shelf: Shelf) -> Router {
             )
         })
         .layer(middleware::from_fn(guarded))
+}
+
+/// What is served: snapshots and the source of their programs.
+struct Served {
+    shelf: Shelf,
+    code: Code,
+}
+
+impl Served {
+    fn index(&self) -> super::shelf::Index {
+        self.shelf.index(!self.code.is_empty())
+    }
 }
 
 /// Refuses requests for other host names, against DNS rebinding, and adds the headers to every
@@ -91,18 +105,19 @@ fn is_local_name(host: &str) -> bool {
     matches!(name, "127.0.0.1" | "[::1]") || name.eq_ignore_ascii_case("localhost")
 }
 
-async fn page(State(shelf): State<Arc<Shelf>>) -> Response {
+async fn page(State(served): State<Arc<Served>>) -> Response {
     let Some(Asset { bytes, .. }) = page::get("index.html") else {
         return StatusCode::NOT_FOUND.into_response();
     };
     let html = String::from_utf8_lossy(&bytes);
-    let html = if shelf.is_empty() { html.into_owned() } else { html.replacen(SAMPLE, RUN, 1) };
+    let html =
+        if served.shelf.is_empty() { html.into_owned() } else { html.replacen(SAMPLE, RUN, 1) };
     axum::response::Html(html).into_response()
 }
 
 /// Listing folders takes time, which other requests must not wait for.
-async fn index(State(shelf): State<Arc<Shelf>>) -> Response {
-    match tokio::task::spawn_blocking(move || shelf.index()).await {
+async fn index(State(served): State<Arc<Served>>) -> Response {
+    match tokio::task::spawn_blocking(move || served.index()).await {
         Ok(index) => Json(index).into_response(),
         Err(error) => failed(&error),
     }
@@ -110,11 +125,11 @@ async fn index(State(shelf): State<Arc<Shelf>>) -> Response {
 
 /// Streams a snapshot or a range of one from disk. The headers keep a browser from running it.
 async fn file(
-    State(shelf): State<Arc<Shelf>>,
+    State(served): State<Arc<Served>>,
     Path(number): Path<usize>,
     mut request: Request,
 ) -> Response {
-    let found = match tokio::task::spawn_blocking(move || shelf.file(number)).await {
+    let found = match tokio::task::spawn_blocking(move || served.shelf.file(number)).await {
         Ok(found) => found,
         Err(error) => return failed(&error),
     };
@@ -143,6 +158,23 @@ async fn file(
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             StatusCode::NOT_FOUND.into_response()
         }
+        Err(error) => failed(&error),
+    }
+}
+
+/// The source file of a path in a snapshot's call stacks. The path is one encoded part of the
+/// address.
+async fn source(
+    State(served): State<Arc<Served>>,
+    Path((number, path)): Path<(usize, String)>,
+) -> Response {
+    let found = tokio::task::spawn_blocking(move || {
+        let (snapshot, version) = served.shelf.file(number)?;
+        served.code.source((number, version), &snapshot, &path)
+    });
+    match found.await {
+        Ok(Some(answer)) => Json(answer).into_response(),
+        Ok(None) => StatusCode::NOT_FOUND.into_response(),
         Err(error) => failed(&error),
     }
 }

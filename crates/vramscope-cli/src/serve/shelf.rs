@@ -60,6 +60,8 @@ struct Entry {
     searched: bool,
     /// The address of the file beside the snapshot; null if there is none.
     beside: Option<String>,
+    /// The start of the addresses of source files; null if no folder of source is named.
+    source: Option<String>,
 }
 
 impl Shelf {
@@ -72,8 +74,9 @@ impl Shelf {
         self.named.is_empty()
     }
 
-    /// Lists the regular files. A file that may still be written is left out.
-    pub(crate) fn index(&self) -> Index {
+    /// Lists the regular files. A file that may still be written is left out. `with_source` tells
+    /// whether there is source to ask for.
+    pub(crate) fn index(&self, with_source: bool) -> Index {
         let now = SystemTime::now();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let mut files = Vec::new();
@@ -90,9 +93,11 @@ impl Shelf {
                 let is_served = self.may_serve(&path);
                 is_served.then(|| format!("{}?{}", seen.number(&path), version(&metadata)))
             });
+            let number = seen.number(&path);
             files.push(Entry {
                 beside,
-                url: format!("{}?{}", seen.number(&path), version(&metadata)),
+                source: with_source.then(|| format!("{number}/source/")),
+                url: format!("{number}?{}", version(&metadata)),
                 path: path.to_string_lossy().into_owned(),
                 bytes: metadata.len(),
                 searched: !is_named,
@@ -167,7 +172,7 @@ mod tests {
             let name = Path::new(&entry.path).file_name().expect("files have a name");
             name.to_string_lossy().into_owned()
         };
-        shelf.index().files.into_iter().map(name).collect()
+        shelf.index(false).files.into_iter().map(name).collect()
     }
 
     #[test]
@@ -213,14 +218,15 @@ mod tests {
         put(&root.join("secret"));
         symlink(root.join("secret"), run.join("rank1.vramscope.json")).expect("a link");
         let shelf = Shelf::new(vec![run.clone()], Links::Inside);
-        let [first, second] = <[Entry; 2]>::try_from(shelf.index().files).ok().expect("two files");
+        let [first, second] =
+            <[Entry; 2]>::try_from(shelf.index(false).files).ok().expect("two files");
         let number = first.beside.as_deref().and_then(|url| url.split('?').next()?.parse().ok());
         let (path, _) = shelf.file(number.expect("an address")).expect("it is served");
         assert_eq!(path, run.join("rank0.vramscope.json"));
         assert_eq!(second.beside, None, "a link leads out of the folder");
         // It lies beside a file that is named, too.
         let named = Shelf::new(vec![run.join("rank0.pickle")], Links::Inside);
-        assert!(named.index().files[0].beside.is_some());
+        assert!(named.index(false).files[0].beside.is_some());
         fs::remove_dir_all(&root).expect("the folder can be removed");
     }
 
@@ -248,9 +254,9 @@ mod tests {
             put(&root.join(format!("rank{n}.pickle")));
         }
         let shelf = Shelf::new(vec![root.clone()], Links::Inside);
-        assert_eq!(shelf.index().files.len(), 10_000);
+        assert_eq!(shelf.index(false).files.len(), 10_000);
         let started = Instant::now();
-        let again = shelf.index();
+        let again = shelf.index(false);
         let took = started.elapsed();
         assert_eq!(again.files.len(), 10_000);
         assert!(again.files[9_999].url.starts_with("9999?"), "numbers stay");

@@ -3,7 +3,10 @@
 use super::connections::accept;
 use super::routes::router;
 use super::shelf::Shelf;
+use super::source::Code;
+use crate::arguments::SourceArguments;
 use crate::paths::Links;
+use crate::sources::{MAX_BYTES, Sources};
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -23,9 +26,17 @@ struct Server {
 
 impl Server {
     fn start(name: &str) -> Self {
+        Self::with_source(name, &[])
+    }
+
+    /// The server, with folders of source below its folder.
+    fn with_source(name: &str, source: &[&str]) -> Self {
         let folder =
             std::env::temp_dir().join(format!("vramscope-serve-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).expect("a folder can be made");
+        let source: Vec<PathBuf> = source.iter().map(|below| folder.join(below)).collect();
+        for folder in source.iter().chain([&folder]) {
+            fs::create_dir_all(folder).expect("a folder can be made");
+        }
         let file = folder.join("rank0.pickle");
         fs::write(&file, [b'x'; 100]).expect("a file can be written");
         let opened = fs::File::options().append(true).open(&file).expect("the file is there");
@@ -38,7 +49,10 @@ impl Server {
         let listener =
             runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).expect("a port is free");
         let address = listener.local_addr().expect("it listens");
-        let routes = router("token", Shelf::new(vec![folder.clone()], Links::Inside));
+        let arguments = SourceArguments { folders: source, maps: Vec::new() };
+        let Ok(sources) = Sources::new(&arguments) else { panic!("folders can be listed") };
+        let shelf = Shelf::new(vec![folder.clone()], Links::Inside);
+        let routes = router("token", shelf, Code::new(sources));
         runtime.spawn(accept(listener, routes, HEADER_TIMEOUT));
         Self { address, folder, _runtime: runtime }
     }
@@ -126,6 +140,69 @@ fn only_this_machine_may_frame_the_page_and_files_are_sandboxed() {
     assert!(index.contains("content-security-policy: frame-ancestors 'self' "), "{index}");
     let file = server.get("/token/files/0", &["Host: localhost"]);
     assert!(file.contains("content-security-policy: sandbox\r\n"), "{file}");
+}
+
+#[test]
+fn only_source_files_that_a_snapshot_names_are_served() {
+    let folder = std::env::temp_dir().join(format!("vramscope-serve-code-{}", std::process::id()));
+    let src = folder.join("src");
+    fs::create_dir_all(&src).expect("a folder can be made");
+    for name in ["src/named.py", "src/other.py", "src/large.py", "secret.py"] {
+        fs::write(folder.join(name), name).expect("a file can be written");
+    }
+    let large = fs::File::options().write(true).open(src.join("large.py")).expect("it is there");
+    large.set_len(MAX_BYTES + 1).expect("it can grow");
+    std::os::unix::fs::symlink(folder.join("secret.py"), src.join("link.py")).expect("a link");
+    let server = Server::with_source("code", &["src"]);
+    let paths = ["/train/named.py", "/train/link.py", "/train/large.py", "/train/../secret.py"];
+    let frames: Vec<String> = paths
+        .iter()
+        .map(|path| format!(r#"{{"name": "f", "filename": "{path}", "line": 1}}"#))
+        .collect();
+    let snapshot = format!(
+        r#"{{"segments": [], "device_traces": [[{{"action": "alloc", "addr": 4096, "size": 1,
+            "frames": [{}]}}]]}}"#,
+        frames.join(",")
+    );
+    let path = folder.join("rank0.pickle");
+    fs::write(&path, snapshot).expect("a file can be written");
+    let opened = fs::File::options().append(true).open(&path).expect("the file is there");
+    opened.set_modified(UNIX_EPOCH).expect("times can be set");
+    assert!(server.index().contains(r#""source":"0/source/""#), "{}", server.index());
+    let ask = |path: &str| {
+        let encoded = path.replace('/', "%2F");
+        server.get(&format!("/token/files/0/source/{encoded}"), &["Host: localhost"])
+    };
+    let named = ask("/train/named.py");
+    assert_status(&named, "200");
+    assert!(named.contains(r#""text":"src/named.py""#), "{named}");
+    assert!(named.contains("content-type: application/json\r\n"), "{named}");
+    // In a folder of source, but in no call stack.
+    assert_status(&ask("/train/other.py"), "404");
+    assert_status(&ask("other.py"), "404");
+    // In call stacks, but outside of the folder.
+    assert_status(&ask("/train/../secret.py"), "404");
+    for (path, why) in [("/train/link.py", "leads out of its folder"), ("/train/large.py", "bytes")]
+    {
+        let refused = ask(path);
+        assert!(refused.contains("refused") && refused.contains(why), "{refused}");
+        assert!(!refused.contains("secret.py\""), "{refused}");
+    }
+    for odd in ["..", "../secret.py", "/etc/passwd", "../../secret.py"] {
+        assert_status(&ask(odd), "404");
+    }
+    let literal = server.get("/token/files/0/source/../../../secret.py", &["Host: localhost"]);
+    assert_status(&literal, "404");
+    assert_status(&server.get("/token/files/9/source/x", &["Host: localhost"]), "404");
+    let evil = server.get("/token/files/0/source/x", &["Host: evil.example"]);
+    assert_status(&evil, "403");
+}
+
+#[test]
+fn without_a_folder_of_source_none_is_served() {
+    let server = Server::start("no-code");
+    assert!(server.index().contains(r#""source":null"#), "{}", server.index());
+    assert_status(&server.get("/token/files/0/source/x.py", &["Host: localhost"]), "404");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::{
     BlockPage, CategoryRow, CodePage, CounterLine, EventPage, FlameBox, FlameInfo, FlameNode,
     FoldedSteps, GroupCard, GroupLabel, Legend, Limit, MapInfo, Minimap, ModulePage, NextBlock,
     Phases, PinnedLine, RankCard, Sandwich, ScenarioCard, SearchResult, SegmentRow, SegmentUses,
-    SegmentsInfo, SimulatedCurve, Tracks, UsualScenarios, WhatIfCard,
+    SegmentsInfo, SimulatedCurve, SourcePage, Tracks, UsualScenarios, WhatIfCard,
 };
 use crate::{DetailRow, FrameRow, Hit, Phrase, Quantity, Span, StackDetail};
 use serde::{Deserialize, Serialize};
@@ -90,6 +90,8 @@ pub enum Answer {
     FlameNode(Option<Box<FlameNode>>),
     /// The answer to `Code`.
     Code(CodePage),
+    /// The answer to `Source`.
+    Source(SourcePage),
     /// The answer to `Modules`.
     Modules(ModulePage),
     /// The answer to `Sandwich`; null if the frame does not exist.

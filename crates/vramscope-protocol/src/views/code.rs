@@ -116,3 +116,64 @@ pub struct Sandwich {
     /// The frames that the line calls, most bytes first.
     pub callees: Vec<StackShareRow>,
 }
+
+/// What the source view lists.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct SourceSpec {
+    /// A search as in [`Query::Search`](super::Query::Search); empty for all blocks.
+    pub text: String,
+    /// The event of the time cursor, -1 before the window; null without a cursor.
+    #[cfg_attr(test, ts(type = "number | null"))]
+    pub event: Option<i64>,
+    /// True to leave out lines of PyTorch, Python and C++.
+    pub hide_framework: bool,
+    /// The path of the file whose lines are listed; empty for the one that allocates most itself.
+    pub file: String,
+    /// True for what each line allocates itself, false for all that goes through it.
+    pub own: bool,
+}
+
+/// Source files with their memory, and the functions and lines of one of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct SourcePage {
+    /// The path of the file whose functions and lines are listed; empty without any.
+    pub file: String,
+    /// Files and functions with most bytes first, and lines in the order of the file.
+    pub rows: Vec<SourceRow>,
+    /// The text of the file, if it was recorded as a whole.
+    pub text: Option<String>,
+    /// What no line has, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// A source file, a function or a line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct SourceRow {
+    /// 0 for a file, 1 for a function, 2 for a line.
+    pub depth: u32,
+    /// The file's path, the function, or the functions of the line.
+    pub label: String,
+    /// The line, or the first line of the function; 0 for a file.
+    pub line: u32,
+    /// The recorded text of the line; empty if it is unknown.
+    pub source: String,
+    /// Bytes at the peak.
+    pub peak: Quantity,
+    /// Bytes at the time cursor; null without a cursor.
+    pub cursor: Option<Quantity>,
+    /// What the bytes at the ends of steps grow by, per step; null without two steps.
+    pub growth: Option<Quantity>,
+    /// Blocks in the window.
+    pub blocks: Quantity,
+    /// The bytes at the peak, at the cursor and per step in parts of the largest of all lines, or
+    /// of all functions or files.
+    pub shares: Vec<f64>,
+    /// The terms of a search for the blocks; empty without any.
+    pub terms: Vec<String>,
+}

@@ -97,6 +97,7 @@ specs! {
     FlameNode:      Short, replaces, [Carving];
     Modules:        Long,  replaces, [Categories, Steps, Modules, Dims];
     Code:           Short, replaces, [Carving, Categories, Steps];
+    Source:         Short, replaces, [Categories, Steps];
     Sandwich:       Short, replaces, [Carving, Categories, Steps];
     Frame:          Short, queues,   [Categories];
     Side:           Long,  queues,   [Carving, Categories, Steps, Findings];

@@ -4,8 +4,8 @@ use super::{
     Annotated, FindSource, FoundFile, LineRecord, LineState, Options, PlaceNumbers, SourceRecord,
     id,
 };
-use crate::Target;
 use crate::code::SourcePlace;
+use crate::{Target, time_of};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use vramscope_analysis::Trace;
@@ -92,10 +92,8 @@ pub(super) fn write<'a>(
 
 /// Whether a file was changed after the last event. `None` if a time is not known.
 fn changed_after(trace: &Trace, found: &FoundFile) -> Option<bool> {
-    let clock = trace.clock.as_ref()?;
-    let last = trace.device.events.len().checked_sub(1)?;
-    let end = clock.start.0.saturating_add_unsigned(clock.offset(last as u32));
-    Some(found.modified_us? > end)
+    let last = trace.slots().checked_sub(1)?;
+    Some(found.modified_us? > time_of(trace, last)?)
 }
 
 /// The state of a line with its text. `known` is its recorded text.

@@ -40,6 +40,7 @@ mod segment;
 mod segment_uses;
 mod segments;
 mod settings;
+mod source;
 mod stack_shares;
 mod state_at;
 mod steps;
@@ -203,6 +204,9 @@ impl Queries {
                 self.code.is_ready(file, device, &spec),
                 Answer::Code(self.code.page(at, device, &spec, page(from, count)))
             ),
+            Query::Source { spec } => {
+                task!(on, |at, budget| Answer::Source(source::page(at, &spec, budget).await))
+            }
             Query::Modules { spec, from, count } => cached!(
                 self.modules.is_ready(file, device, &spec),
                 Answer::Modules(self.modules.page(at, device, &spec, page(from, count)))

@@ -44,6 +44,19 @@ test("a dropped folder is searched recursively for snapshot extensions", async (
   ]);
 });
 
+test("source files of a folder are taken, too, but not those of others", async () => {
+  const folder = folderEntry([
+    fileEntry("/run/gpt.py"),
+    folderEntry([fileEntry("/run/.venv/site-packages/torch/nn.py")]),
+  ]);
+  expect(pathsOf(await fromDrop(dropOf(folder)))).toEqual(["run/gpt.py"]);
+  const picked = fromInput([
+    fileOf("gpt.py", { folder: "src" }),
+    fileOf("a.md", { folder: "src" }),
+  ]);
+  expect(pathsOf(picked)).toEqual(["src/gpt.py"]);
+});
+
 test("only files that a search of a folder found are marked", async () => {
   const folder = folderEntry([fileEntry("/run/config.json")]);
   const dropped = await fromDrop(dropOf(folder, fileEntry("/rank0.pickle")));

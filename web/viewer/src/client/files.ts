@@ -1,5 +1,6 @@
 // Sources with paths, from a drop, a file picker, a folder picker or a script.
 
+import { isCode } from "./code-files.js";
 import type { Source } from "./rank-file.js";
 
 /** Extensions of snapshots in a folder. Single files are taken whatever their name is. */
@@ -40,7 +41,7 @@ async function walk(entry: FileSystemEntry, insideFolder: boolean): Promise<Sour
     const nested = await Promise.all(entries.map((child) => walk(child, true)));
     return nested.flat();
   }
-  if (insideFolder && !isSnapshotName(entry.name)) return [];
+  if (insideFolder && !isSnapshotName(entry.name) && !isCode(entry.fullPath)) return [];
   const file = await fileOf(entry as FileSystemFileEntry);
   const source = insideFolder ? fromFolder : fromFile;
   return [source(file, entry.fullPath.replace(/^\//, ""))];
@@ -63,7 +64,9 @@ export function fromDrop(data: DataTransfer): Promise<Source[]> {
 export function fromInput(files: Iterable<File>): Source[] {
   const all = [...files];
   return all
-    .filter((file) => file.webkitRelativePath === "" || isSnapshotName(file.name))
+    .filter(
+      ({ name, webkitRelativePath: path }) => path === "" || isSnapshotName(name) || isCode(path),
+    )
     .map((file) =>
       file.webkitRelativePath === ""
         ? fromFile(file, file.name)

@@ -23,6 +23,8 @@ export interface Source {
   beside?: Bytes;
   /** Dimensions of the model that the user gives: a `config.json`, or a list of widths. */
   dims?: string;
+  /** The start of the addresses of source files that call stacks name. */
+  code?: string;
   /** A search of a folder found the file, so it may be something else than a snapshot. */
   searched?: boolean;
 }

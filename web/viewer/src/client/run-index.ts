@@ -6,13 +6,17 @@ import type { Source } from "./rank-file.js";
 
 interface RunIndex {
   title: string;
-  /** `beside` is the address of the file beside the snapshot. */
+  /**
+   * `beside` is the address of the file beside the snapshot, `source` the start of the addresses of
+   * source files.
+   */
   files: {
     path: string;
     url: string;
     bytes: number;
     searched?: boolean;
     beside?: string | null;
+    source?: string | null;
   }[];
   /** More files may come. */
   watch?: boolean;
@@ -32,12 +36,13 @@ export async function fromIndex(address: string): Promise<IndexedRun> {
   if (!response.ok)
     throw new Error(`The run cannot be read: ${base.pathname} answered ${response.status}.`);
   const index = (await response.json()) as RunIndex;
-  const sources = index.files.map(({ path, url, bytes, searched = false, beside }) => ({
+  const sources = index.files.map(({ path, url, bytes, searched = false, beside, source }) => ({
     path,
     bytes,
     from: new URL(url, base).href,
     searched,
     ...(beside ? { beside: new URL(beside, base).href } : {}),
+    ...(source ? { code: new URL(source, base).href } : {}),
   }));
   return { title: index.title, sources, watch: index.watch === true };
 }

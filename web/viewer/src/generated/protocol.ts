@@ -15,7 +15,7 @@ export const COMPARED = [1200, 200] as const;
 export const CHART = [340, 112] as const;
 export const FOLDED = [1000, 400] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
-export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "freeLines", "moments", "pinnedLine", "limit", "peakLens", "stateAt", "markers", "range", "changes", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "flameNode", "modules", "code", "sandwich", "usualScenarios", "scenario", "simulatedCurve"] as const;
+export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "freeLines", "moments", "pinnedLine", "limit", "peakLens", "stateAt", "markers", "range", "changes", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "flameNode", "modules", "code", "source", "sandwich", "usualScenarios", "scenario", "simulatedCurve"] as const;
 
 export type Quantity = { 
 /**
@@ -463,6 +463,10 @@ axes: Array<Axis>,
  * The parts of the time axis that take less room.
  */
 breaks: Array<AxisBreak>, 
+/**
+ * When the last event was recorded, in milliseconds since 1970; null without a clock.
+ */
+until: number | null, 
 /**
  * Why there is no history; null if there is one.
  */
@@ -1299,7 +1303,11 @@ from: number,
 /**
  * The maximum number of rows.
  */
-count: number, } } | { "modules": { 
+count: number, } } | { "source": { 
+/**
+ * The content.
+ */
+spec: SourceSpec, } } | { "modules": { 
 /**
  * The content.
  */
@@ -1497,7 +1505,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Array<number> } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Array<number> } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
 
 export type MatrixQuery = { "show": { 
 /**
@@ -3394,6 +3402,89 @@ from: number,
  * The rows.
  */
 rows: Array<CodeRow>, };
+
+export type SourceSpec = { 
+/**
+ * A search as in [`Query::Search`](super::Query::Search); empty for all blocks.
+ */
+text: string, 
+/**
+ * The event of the time cursor, -1 before the window; null without a cursor.
+ */
+event: number | null, 
+/**
+ * True to leave out lines of PyTorch, Python and C++.
+ */
+hideFramework: boolean, 
+/**
+ * The path of the file whose lines are listed; empty for the one that allocates most itself.
+ */
+file: string, 
+/**
+ * True for what each line allocates itself, false for all that goes through it.
+ */
+own: boolean, };
+
+export type SourceRow = { 
+/**
+ * 0 for a file, 1 for a function, 2 for a line.
+ */
+depth: number, 
+/**
+ * The file's path, the function, or the functions of the line.
+ */
+label: string, 
+/**
+ * The line, or the first line of the function; 0 for a file.
+ */
+line: number, 
+/**
+ * The recorded text of the line; empty if it is unknown.
+ */
+source: string, 
+/**
+ * Bytes at the peak.
+ */
+peak: Quantity, 
+/**
+ * Bytes at the time cursor; null without a cursor.
+ */
+cursor: Quantity | null, 
+/**
+ * What the bytes at the ends of steps grow by, per step; null without two steps.
+ */
+growth: Quantity | null, 
+/**
+ * Blocks in the window.
+ */
+blocks: Quantity, 
+/**
+ * The bytes at the peak, at the cursor and per step in parts of the largest of all lines, or
+ * of all functions or files.
+ */
+shares: Array<number>, 
+/**
+ * The terms of a search for the blocks; empty without any.
+ */
+terms: Array<string>, };
+
+export type SourcePage = { 
+/**
+ * The path of the file whose functions and lines are listed; empty without any.
+ */
+file: string, 
+/**
+ * Files and functions with most bytes first, and lines in the order of the file.
+ */
+rows: Array<SourceRow>, 
+/**
+ * The text of the file, if it was recorded as a whole.
+ */
+text: string | null, 
+/**
+ * What no line has, in sentences.
+ */
+notes: Array<string>, };
 
 export type CodeRow = { 
 /**

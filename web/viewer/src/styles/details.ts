@@ -45,9 +45,8 @@ export const details = `
   gap: 10px;
   width: 100%;
   padding: 4px 0;
-  border-bottom: 1px solid var(--line);
 }
-.frame { border-width: 0 0 1px; background: none; text-align: left; cursor: pointer; }
+.frame { border: 0; background: none; text-align: left; cursor: pointer; }
 .frame:hover { background: var(--hover); }
 .frame-name {
   min-width: 0;
@@ -66,17 +65,38 @@ export const details = `
   font-family: var(--mono);
   font-size: var(--small);
 }
-.frame[data-framework="true"] :is(span, code) { color: var(--faint); }
-.frame:has(.frame-source) { flex-wrap: wrap; row-gap: 1px; }
+.frame[data-framework="true"] span { color: var(--faint); }
+.frame-row { position: relative; border-bottom: 1px solid var(--line); }
 .frame-source {
-  flex: 0 0 100%;
+  display: block;
+  width: 100%;
+  padding: 0 0 4px;
   overflow: hidden;
+  border: 0;
+  background: none;
+  color: var(--dim);
+  font: 400 var(--small) / 1.45 var(--mono);
+  text-align: left;
   text-overflow: ellipsis;
   white-space: nowrap;
-  color: var(--dim);
-  font-family: var(--mono);
-  font-size: var(--small);
+  cursor: pointer;
 }
+.frame-source code { font: inherit; }
+.frame-source:hover { background: var(--hover); color: var(--text); }
+.frame-source[data-state="unsure"] { color: var(--faint); font-style: italic; }
+.frame-open {
+  position: absolute;
+  top: 3px;
+  right: -14px;
+  padding: 4px 1px;
+  border: 0;
+  background: none;
+  color: var(--dim);
+  opacity: 0;
+  cursor: pointer;
+}
+.frame-row:hover .frame-open, .frame-open:focus-visible { opacity: 1; }
+.frame-open .icon { width: 12px; height: 12px; }
 
 @container (width < 1120px) {
   .details { padding-inline: 13px; }

@@ -13,6 +13,7 @@ import { overlays } from "./overlays.js";
 import { peak } from "./peak.js";
 import { pinned } from "./pinned.js";
 import { plotHead } from "./plot-head.js";
+import { source } from "./source.js";
 import { tables } from "./tables.js";
 import { whatIf } from "./what-if.js";
 
@@ -32,4 +33,5 @@ export const style = [
   matrix,
   pinned,
   peak,
+  source,
 ];

@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import type { FrameRow, StackDetail } from "../generated/protocol.js";
 import type { Uses } from "../stores.js";
+import { Icon } from "./icons.js";
 
 export type CallStackProperties = Uses<"viewSelection" | "workspace"> & {
   stack: StackDetail;
@@ -47,9 +48,9 @@ export function CallStack({ viewSelection, workspace, stack, tool }: CallStackPr
 }
 
 export function Frame({ workspace, frame }: Uses<"workspace"> & { frame: FrameRow }) {
-  const { name, function: short, file, line, place, source, framework } = frame;
+  const { name, function: short, file, line, place, framework } = frame;
   return (
-    <li>
+    <li class="frame-row">
       <button
         type="button"
         class="frame"
@@ -59,12 +60,42 @@ export function Frame({ workspace, frame }: Uses<"workspace"> & { frame: FrameRo
       >
         <span class="frame-name">{short}</span>
         <span class="frame-place">{place}</span>
-        {source !== "" && (
-          <code class="frame-source" title={source}>
-            {source}
-          </code>
-        )}
       </button>
+      <FrameSource workspace={workspace} frame={frame} />
     </li>
+  );
+}
+
+/** The line of a frame, or a button that leads to it. Both open the source view. */
+function FrameSource({ workspace, frame }: Uses<"workspace"> & { frame: FrameRow }) {
+  const views = workspace.value;
+  const { file, line, place, source, framework } = frame;
+  if (!views || line === 0 || (framework && source === "")) return null;
+  const { sources } = views.stores;
+  const known = sources.frame(frame);
+  const name = `Show ${place} in Source`;
+  const open = () => sources.open(file, line);
+  if (!known)
+    return (
+      <button type="button" class="frame-open" title={name} aria-label={name} onClick={open}>
+        <Icon name="forward" />
+      </button>
+    );
+  const title = [
+    known.text.trim(),
+    known.from !== "" && `from ${known.from}`,
+    known.state === "unsure" && "which may have been changed after the recording",
+    name,
+  ];
+  return (
+    <button
+      type="button"
+      class="frame-source"
+      data-state={known.state}
+      title={title.filter(Boolean).join("\n")}
+      onClick={open}
+    >
+      <code>{known.text.trim()}</code>
+    </button>
   );
 }

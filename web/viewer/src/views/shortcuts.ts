@@ -46,6 +46,7 @@ export const VIEW_SHORTCUTS: ShortcutGroup[] = [
       view("8", "matrix", "Matrix of call sites and ranks"),
       view("9", "modules", "Modules"),
       view("l", "peak", "Peak: its events and what is live"),
+      view("c", "source", "Source: memory beside each line"),
       {
         keys: ["q"],
         shown: ["Q"],

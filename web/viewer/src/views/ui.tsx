@@ -28,6 +28,7 @@ import { RailBar } from "./rail-bar.js";
 import { Segments } from "./segments.js";
 import { Settings } from "./settings.js";
 import { Sheet } from "./sheet.js";
+import { Source } from "./source.js";
 import { State } from "./state-at.js";
 import { TimelineTools } from "./tools.js";
 import { Verdict } from "./verdict.js";
@@ -63,6 +64,7 @@ export function bindUi(all: All) {
     matrix: bind(RankMatrix, all),
     modules: bind(Modules, all),
     peak: bind(Peak, all),
+    source: bind(Source, all),
     steps: bind(Folded, all),
     ab: bind(Ab, all),
     blocks: bind(Blocks, all),

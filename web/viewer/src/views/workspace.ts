@@ -18,6 +18,7 @@ import { Player } from "./player.js";
 import { Queries } from "./queries.js";
 import { Ranks } from "./ranks.js";
 import { VIEW_SHORTCUTS } from "./shortcuts.js";
+import { Sources } from "./sources.js";
 import { Steps } from "./steps.js";
 import { bindUi, type Ui } from "./ui.js";
 import { WhatIfs } from "./what-ifs.js";
@@ -43,6 +44,8 @@ export interface ViewStores {
   readonly names: BlockNames;
   /** Questions to the model of the allocator, and its answers. */
   readonly whatIfs: WhatIfs;
+  /** The text of source files. */
+  readonly sources: Sources;
 }
 
 /** Properties of a view's component that uses these owners. */
@@ -72,7 +75,8 @@ export class Workspace {
     const player = new Player((by) => void steps.step(by));
     const names = new BlockNames(stores);
     const whatIfs = new WhatIfs(stores);
-    const shown = { queries, ranks, comparing, cards, groups, names, whatIfs };
+    const sources = new Sources(stores);
+    const shown = { queries, ranks, comparing, cards, groups, names, whatIfs, sources };
     this.stores = { ...shown, steps, history, player, pins };
     this.ui = bindUi({ ...stores, ...this.stores });
     // A link may have marked a range before the views were loaded.
@@ -102,6 +106,7 @@ export class Workspace {
       ...[firstLook, ranks, queries, cards, groups, comparing, history, names, whatIfs, pins].map(
         (owner) => () => owner.destroy(),
       ),
+      () => sources.destroy(),
     ];
   }
 
