@@ -58,10 +58,33 @@ impl<T> SmallSort<T> for [T] {
 }
 
 /// The indices of `count` items in their sorted order.
+///
+/// Merges neighboring ascending runs until one is left. So items that are nearly sorted, such as the
+/// blocks of a trace, cost little more than one pass.
 #[inline(never)]
 fn sorted_indices(count: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
-    order.sort_by(|&a, &b| compare(a, b));
+    let mut ends: Vec<usize> =
+        (1..=count).filter(|&end| end == count || compare(end - 1, end).is_gt()).collect();
+    let mut merged = order.clone();
+    while ends.len() > 1 {
+        let mut left = 0;
+        for pair in ends.chunks(2) {
+            let (middle, end) = (pair[0], pair[pair.len() - 1]);
+            let mut right = middle;
+            for place in &mut merged[left..end] {
+                // Of equal items the left one comes first.
+                let takes_right =
+                    left == middle || (right < end && compare(order[left], order[right]).is_gt());
+                *place = order[if takes_right { right } else { left }];
+                left += usize::from(!takes_right);
+                right += usize::from(takes_right);
+            }
+            left = end;
+        }
+        std::mem::swap(&mut order, &mut merged);
+        ends = ends.chunks(2).map(|pair| pair[pair.len() - 1]).collect();
+    }
     order
 }
 
