@@ -1,7 +1,7 @@
 //! The driver below the allocator: an address range with a limit.
 
 use crate::settings::SMALL_SEGMENT;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// First address of ordinary segments. Both directions have room for more bytes than a program can
 /// ever allocate.
@@ -60,8 +60,8 @@ pub(crate) struct Driver {
     bottom: u64,
     placed: u64,
     next_range: u64,
-    /// Address ranges that were given back.
-    free_ranges: BTreeSet<u64>,
+    /// Address ranges that were given back, the lowest last.
+    free_ranges: Vec<u64>,
     /// 9/8 of the device.
     address_space: u64,
     /// The distance of address ranges. One with pages of either pool fits.
@@ -82,7 +82,7 @@ impl Driver {
             bottom: FIRST_ADDRESS,
             placed: 0,
             next_range: FIRST_RANGE,
-            free_ranges: BTreeSet::new(),
+            free_ranges: Vec::new(),
             address_space: total + total / 8,
             range_step: {
                 let space = total + total / 8;
@@ -191,7 +191,7 @@ impl Driver {
 
     /// The start of a new address range for an expandable segment (`cuMemAddressReserve`).
     pub(crate) fn reserve_range(&mut self) -> u64 {
-        self.free_ranges.pop_first().unwrap_or_else(|| {
+        self.free_ranges.pop().unwrap_or_else(|| {
             let start = self.next_range;
             self.next_range += self.range_step;
             start
@@ -203,8 +203,9 @@ impl Driver {
     pub(crate) fn free_range(&mut self, start: u64) {
         if (FIRST_RANGE..self.next_range).contains(&start)
             && (start - FIRST_RANGE).is_multiple_of(self.range_step)
+            && let Err(at) = self.free_ranges.binary_search_by(|range| start.cmp(range))
         {
-            self.free_ranges.insert(start);
+            self.free_ranges.insert(at, start);
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::allocator::Allocator;
 use crate::blocks::{Block, BlockId, BlockState, ListKey, NONE};
-use std::collections::BTreeMap;
 
 /// A segment that an allocator starts with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -197,12 +196,17 @@ impl Allocator {
         all
     }
 
-    /// What the reserved memory is used for, by private pool and stream.
-    pub fn reserved_parts(&self) -> BTreeMap<(u32, u32), ReservedParts> {
-        let mut all: BTreeMap<(u32, u32), ReservedParts> = BTreeMap::new();
+    /// What the reserved memory is used for, by private pool and stream, in their order.
+    pub fn reserved_parts(&self) -> Vec<((u32, u32), ReservedParts)> {
+        let mut all: Vec<((u32, u32), ReservedParts)> = Vec::new();
         for (_, block) in self.blocks.iter() {
             let list = &self.blocks.lists[block.list as usize];
-            let parts = all.entry((list.key.pool, list.key.stream)).or_default();
+            let key = (list.key.pool, list.key.stream);
+            let at = all.binary_search_by_key(&key, |(key, _)| *key).unwrap_or_else(|at| {
+                all.insert(at, (key, ReservedParts::default()));
+                at
+            });
+            let parts = &mut all[at].1;
             match block.state {
                 BlockState::Unmapped => {}
                 BlockState::Allocated | BlockState::PendingFree => {
@@ -217,7 +221,7 @@ impl Allocator {
                 }
             }
         }
-        all.retain(|_, parts| parts.total() > 0);
+        all.retain(|(_, parts)| parts.total() > 0);
         all
     }
 

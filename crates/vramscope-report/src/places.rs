@@ -29,20 +29,22 @@ impl<'a> BlockPlaces<'a> {
         let blocks = &target.trace().blocks;
         let mut order: Vec<u32> = (0..blocks.len() as u32).collect();
         order.sort_small_by_key(|&i| blocks[i as usize].enters);
-        let mut next = target.entry.carving(target.index).segments.spans.iter().peekable();
-        // The latest span at each address.
-        let mut reserved: BTreeMap<u64, &Span> = BTreeMap::new();
+        let all = &target.entry.carving(target.index).segments.spans;
+        let mut next = (0u32..).zip(all).peekable();
+        // The latest span at each address, by its index.
+        let mut reserved: BTreeMap<u64, u32> = BTreeMap::new();
         let mut spans = vec![None; blocks.len()];
         for part in strides(order.len()) {
             budget.charge(COST_PER_BLOCK * part.len() as u64).await;
             for &i in &order[part] {
                 let block = &blocks[i as usize];
-                while let Some(span) = next.next_if(|span| span.enters <= block.enters) {
-                    reserve(&mut reserved, span);
+                while let Some((index, _)) = next.next_if(|(_, span)| span.enters <= block.enters) {
+                    reserve(&mut reserved, all, index);
                 }
                 let below = reserved.range(..=block.address.0).next_back();
-                spans[i as usize] =
-                    below.map(|(_, &span)| span).filter(|span| block.address.0 < span.end());
+                spans[i as usize] = below
+                    .map(|(_, &span)| &all[span as usize])
+                    .filter(|span| block.address.0 < span.end());
             }
         }
         Self { target, spans }
@@ -63,17 +65,18 @@ impl<'a> BlockPlaces<'a> {
     }
 }
 
-/// Adds a span, in place of earlier spans at its addresses.
-fn reserve<'a>(reserved: &mut BTreeMap<u64, &'a Span>, span: &'a Span) {
+/// Adds a span of `all`, in place of earlier spans at its addresses.
+fn reserve(reserved: &mut BTreeMap<u64, u32>, all: &[Span], index: u32) {
+    let span = &all[index as usize];
     let start = span.address.0;
     let stale: Vec<u64> = reserved
         .range(..span.end())
         .rev()
-        .take_while(|(_, earlier)| earlier.end() > start)
+        .take_while(|&(_, &earlier)| all[earlier as usize].end() > start)
         .map(|(&address, _)| address)
         .collect();
     for address in stale {
         reserved.remove(&address);
     }
-    reserved.insert(start, span);
+    reserved.insert(start, index);
 }

@@ -121,7 +121,7 @@ impl Run {
         assert!(stats.reserved_bytes <= device.available);
         assert!(stats.active_bytes <= stats.reserved_bytes);
         let mut parts = ReservedParts::default();
-        self.allocator.reserved_parts().values().for_each(|part| parts.add(part));
+        self.allocator.reserved_parts().iter().for_each(|(_, part)| parts.add(part));
         assert_eq!(parts.total(), stats.reserved_bytes);
 
         let blocks = self.allocator.blocks();

@@ -118,12 +118,12 @@ struct Sweep<'a> {
     /// In the order in which they enter.
     spans: &'a [Span],
     /// The first span that has not entered yet.
-    next: usize,
+    next: u32,
     /// The slots in which spans leave, with the span, by slot.
     leaving: Vec<(u32, u32)>,
     next_leaving: usize,
-    /// Reserved spans by address: the end, and the position of the kind.
-    open: BTreeMap<u64, (u64, usize)>,
+    /// Reserved spans by address.
+    open: BTreeMap<u64, u32>,
     kinds: Vec<FreeKind>,
     /// The free memory of each kind.
     free: Vec<Gaps>,
@@ -166,12 +166,11 @@ impl Sweep<'_> {
             self.next_leaving += 1;
             self.open.remove(&self.spans[span as usize].address.0);
         }
-        while let Some(span) = self.spans.get(self.next).filter(|span| span.enters <= slot) {
-            self.next += 1;
+        while let Some(span) = self.spans.get(self.next as usize).filter(|span| span.enters <= slot)
+        {
             let (from, to) = (span.address.0, span.end());
-            if let Ok(kind) = self.kinds.binary_search(&kind_of(span)) {
-                self.open.insert(from, (to, kind));
-            }
+            self.open.insert(from, self.next);
+            self.next += 1;
             // An unmap in the middle of a range splits it into new spans, and reserves nothing.
             if slot == 0 || matches!(event, Some((_, (true, _)))) {
                 self.change(from, |gaps| gaps.reserve(from, to, span.is_expandable));
@@ -182,8 +181,11 @@ impl Sweep<'_> {
     /// Changes the free memory of the kind of an address. Nothing happens where nothing is
     /// reserved, as damaged files have it.
     fn change(&mut self, address: u64, change: impl FnOnce(&mut Gaps)) {
-        let Some((_, &(end, kind))) = self.open.range(..=address).next_back() else { return };
-        if address < end {
+        let Some((_, &span)) = self.open.range(..=address).next_back() else { return };
+        let span = &self.spans[span as usize];
+        if address < span.end()
+            && let Ok(kind) = self.kinds.binary_search(&kind_of(span))
+        {
             change(&mut self.free[kind]);
             self.changed.push(kind);
         }

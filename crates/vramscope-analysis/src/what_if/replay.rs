@@ -306,7 +306,7 @@ impl<'a> Replay<'a> {
         self.result.reserved_end = stats.reserved_bytes;
         self.result.flushes = stats.num_alloc_retries;
         self.result.ties = stats.ties;
-        self.result.parts = self.allocator.reserved_parts().into_iter().collect();
+        self.result.parts = self.allocator.reserved_parts();
         self.result
     }
 }
