@@ -59,8 +59,8 @@ impl<T> SmallSort<T> for [T] {
 
 /// The indices of `count` items in their sorted order.
 ///
-/// Merges neighboring ascending runs until one is left. So items that are nearly sorted, such as the
-/// blocks of a trace, cost little more than one pass.
+/// Merges neighboring ascending runs until one is left. So items that are nearly sorted, such as
+/// the blocks of a trace, cost little more than one pass.
 #[inline(never)]
 fn sorted_indices(count: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();

@@ -10,10 +10,6 @@ use std::path::Path;
 const LANDING_BUDGET: usize = 90_000;
 /// Bytes, gzipped: the worker's wasm module, which is fetched behind the landing page.
 const WORKER_BUDGET: usize = 900_000;
-/// Bytes by which the worker's module may exceed its budget. It has done so since the views of
-/// ranks, modules, the peak and A to B: what is won back must come off here.
-const WORKER_EXCESS: usize = 20_000;
-
 const WORKER: &str = "vramscope_worker_bg";
 /// The folder of the build with threads, which replaces the worker's module for a large file.
 const THREADS: &str = "threads";
@@ -54,11 +50,7 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     println!("{other:>10}  views, the view's module, other pages");
     println!("{threads:>10}  build with threads");
     within("landing page", landing, LANDING_BUDGET)?;
-    if worker > WORKER_BUDGET {
-        let over = worker - WORKER_BUDGET;
-        println!("\nthe worker module is {over} bytes over its budget, at most {WORKER_EXCESS}");
-    }
-    within("worker module", worker, WORKER_BUDGET + WORKER_EXCESS)
+    within("worker module", worker, WORKER_BUDGET)
 }
 
 /// True for the landing page and the scripts and styles that it names. Vite names every statically

@@ -157,17 +157,17 @@ pub(crate) fn run(repo: &Repo, selection: &Selection) -> Result<()> {
     let before = tracked_state(repo);
     let started = Instant::now();
     let mut times = Vec::new();
-    let mut build_ahead = None;
+    let mut running = Vec::new();
     for step in STEPS.iter().filter(|step| selection.contains(step)) {
-        // Optimizing wasm is mostly the work of one core, in a target folder of its own. It runs
-        // beside the lints and tests, which leave cores idle at times.
-        if step.name == "clippy" && matches!(selection, Selection::All) {
-            build_ahead = Some(Ahead::start(repo)?);
+        for early in AHEAD.iter().filter(|early| early.before == step.name) {
+            if matches!(selection, Selection::All) {
+                running.push(Ahead::start(repo, early)?);
+            }
         }
         println!("\n==> {}: {}", step.name, step.summary);
         let start = Instant::now();
-        let result = match build_ahead.take_if(|_| step.name == "build") {
-            Some(build) => build.finish(),
+        let result = match running.iter().position(|ahead| ahead.step == step.name) {
+            Some(at) => running.remove(at).finish(),
             None => (step.run)(repo),
         };
         times.push((step.name, start.elapsed()));
@@ -208,37 +208,55 @@ fn print_notes(repo: &Repo, times: &[(&str, Duration)]) {
     }
 }
 
-/// The step `build` in a process of its own, whose output is kept until the step's turn.
+/// A step that starts before its turn, and runs beside the steps between.
+struct Early {
+    step: &'static str,
+    /// The step with which it starts.
+    before: &'static str,
+    /// The arguments with which xtask runs the step.
+    args: &'static [&'static str],
+}
+
+/// Optimizing wasm and the tests with 32-bit pointers are mostly the work of one core, in target
+/// folders of their own. They run beside lints and tests, which leave cores idle at times.
+const AHEAD: [Early; 2] = [
+    Early { step: "build", before: "clippy", args: &["build"] },
+    Early { step: "32-bit", before: "python", args: &["test", "32-bit"] },
+];
+
+/// A step in a process of its own, whose output is kept until the step's turn.
 struct Ahead {
+    step: &'static str,
     child: Child,
     log: PathBuf,
 }
 
 impl Ahead {
-    fn start(repo: &Repo) -> Result<Self> {
-        let log = repo.target.join("xtask/build.log");
+    fn start(repo: &Repo, early: &Early) -> Result<Self> {
+        let step = early.step;
+        let log = repo.target.join(format!("xtask/{step}.log"));
         std::fs::create_dir_all(repo.target.join("xtask"))?;
         let output =
             std::fs::File::create(&log).with_context(|| format!("creating {}", log.display()))?;
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("build").current_dir(&repo.root).stdin(Stdio::null());
+        command.args(early.args).current_dir(&repo.root).stdin(Stdio::null());
         let child = command
             .stdout(output.try_clone()?)
             .stderr(output)
             .spawn()
-            .context("starting the build")?;
-        Ok(Self { child, log })
+            .with_context(|| format!("starting {step}"))?;
+        Ok(Self { step, child, log })
     }
 
     fn finish(mut self) -> Result<()> {
         let status = self.child.wait()?;
         print!("{}", std::fs::read_to_string(&self.log)?);
-        if status.success() { Ok(()) } else { bail!("the build failed ({status})") }
+        if status.success() { Ok(()) } else { bail!("{} failed ({status})", self.step) }
     }
 }
 
 impl Drop for Ahead {
-    /// Stops the build when an earlier step fails.
+    /// Stops the process when an earlier step fails.
     fn drop(&mut self) {
         drop(self.child.kill());
     }
@@ -448,6 +466,15 @@ mod tests {
         let quick: Vec<&str> =
             STEPS.iter().filter(|step| Selection::Quick.contains(step)).map(|s| s.name).collect();
         assert_eq!(quick, ["fmt", "tidy", "deny", "clippy", "test", "unit"]);
+    }
+
+    #[test]
+    fn steps_ahead_start_before_their_turn() {
+        let at = |name: &str| STEPS.iter().position(|step| step.name == name);
+        for early in AHEAD {
+            let places = at(early.before).zip(at(early.step));
+            assert!(places.is_some_and(|(start, turn)| start < turn), "{}", early.step);
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! So the files are placed beside the site as they are. Their folder is named after a hash of their
 //! content, so that no cache can mix two builds.
 
-use crate::wasm::{self, Mode, OPTIMIZE, PROFILE, TARGET, UNSTRIPPED};
+use crate::wasm::{self, BUILD_STD, Mode, OPTIMIZE, PROFILE, TARGET, UNSTABLE, UNSTRIPPED};
 use crate::{cmd, files, install, repo::Repo};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
@@ -33,8 +33,9 @@ const RUSTFLAGS: [&str; 8] = [
 ];
 
 /// Reading a large file takes longer than the download of a larger module.
-const FAST: [&str; 3] = [
+const FAST: [&str; 4] = [
     "profile.wasm.opt-level=3",
+    "profile.wasm.package.vramscope-analysis.opt-level=3",
     "profile.wasm.package.vramscope-report.opt-level=3",
     "profile.wasm.package.vramscope-session.opt-level=3",
 ];
@@ -85,24 +86,20 @@ pub(crate) fn build(repo: &Repo) -> Result<()> {
 }
 
 fn compile(repo: &Repo) -> Result<Vec<u8>> {
-    // Other flags in the same target folder would rebuild everything each time.
-    let target = repo.target.join("threads");
     let mut args =
         vec!["build", "--quiet", "--target", TARGET, "--profile", PROFILE, "--config", UNSTRIPPED];
     args.extend(FAST.iter().flat_map(|option| ["--config", option]));
     args.extend(["--package", "vramscope-worker", "--features", "threads"]);
-    args.extend(["-Zbuild-std=std,panic_abort", "--target-dir"]);
+    args.push(BUILD_STD);
     let mut flags = wasm::remapped(repo)?;
     flags.extend(RUSTFLAGS.map(str::to_owned));
     let mut cargo = cmd::cargo(&args, &repo.root);
-    cargo.arg(&target);
-    // -Zbuild-std is unstable: the variable makes the stable compiler accept it.
     cargo
-        .env("RUSTC_BOOTSTRAP", "1")
+        .env(UNSTABLE.0, UNSTABLE.1)
         .env_remove("RUSTFLAGS")
         .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
     cmd::run(&mut cargo)?;
-    let compiled = target.join(TARGET).join(PROFILE).join("vramscope_worker.wasm");
+    let compiled = repo.target.join(TARGET).join(PROFILE).join("vramscope_worker.wasm");
     std::fs::read(&compiled).with_context(|| format!("reading {}", compiled.display()))
 }
 
