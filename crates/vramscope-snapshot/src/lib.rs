@@ -48,6 +48,7 @@ mod snapshot;
 mod source;
 mod source_code;
 mod tables;
+mod write;
 
 pub use annotations::{Annotation, Stage};
 pub use delta_column::DeltaColumn;
@@ -63,3 +64,4 @@ pub use snapshot::{Device, DeviceKind, Excerpt, HOST, Snapshot, UsedCounts, devi
 pub use source::{NamedSnapshot, Reader};
 pub use source_code::SourceCode;
 pub use vramscope_pickle::{MemoryUse, StrId};
+pub use write::{AsRecorded, Texts, write_pickle};
