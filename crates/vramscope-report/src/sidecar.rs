@@ -26,7 +26,7 @@ const STRIDE: usize = 1 << 14;
 const VERSION: u32 = 1;
 
 /// The file beside a snapshot.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sidecar {
     /// The version of the fields.
@@ -84,7 +84,7 @@ impl DeviceMemory {
 }
 
 /// When a step ended.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct StepEnd {
     /// The step, as the program counts.
     pub step: u64,
@@ -93,7 +93,7 @@ pub struct StepEnd {
 }
 
 /// The tensors at the end of a step.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TensorsAt {
     /// The time in microseconds since 1970.
     pub time_us: i64,
@@ -102,7 +102,7 @@ pub struct TensorsAt {
 }
 
 /// A tensor.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Tensor {
     /// The device's ordinal.
     pub device: u32,

@@ -22,7 +22,7 @@ mod spans;
 mod stacks;
 mod workspace;
 
-pub use rules::{RuleError, Rules};
+pub use rules::{Rule, RuleError, Rules};
 pub use spans::{Phase, PhaseSpan};
 
 use crate::slicing::{Boxed, Budget, run_to_completion};

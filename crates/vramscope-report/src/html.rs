@@ -1,0 +1,304 @@
+//! The report of a device as HTML: what a page says without a script.
+//!
+//! The page around it has the styles. Names come from files, so every text is escaped, and no
+//! attribute has a text of a file.
+
+use crate::derived::Derived;
+use crate::findings::{BlindSpotRecord, FindingRecord, of_device};
+use crate::markdown::acts;
+use crate::peak::{BandKind, peak_sliced};
+use crate::phrase::plain;
+use crate::summary::warnings;
+use crate::target::{Target, slot_of};
+use crate::verdict::{Action, MemoryBar, verdict_sliced};
+use vramscope_analysis::slicing::Budget;
+use vramscope_analysis::{Category, Series, Severity, blind_spots_sliced};
+use vramscope_units::{Bytes, grouped};
+
+/// The size of the curve.
+const CURVE: [u32; 2] = [960, 200];
+
+/// Columns of the curve.
+const COLUMNS: u32 = 480;
+
+/// The width of the bar of memory.
+const BAR: u64 = 960;
+
+/// Rows of the table of call stacks.
+const STACKS: usize = 12;
+
+/// Text in HTML, in an element or in an attribute.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c if acts(c) => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// An element with a class and a text.
+fn put(out: &mut String, tag: &str, class: &str, text: &str) {
+    open(out, tag, class);
+    out.push_str(&escape(text));
+    close(out, tag);
+}
+
+fn open(out: &mut String, tag: &str, class: &str) {
+    out.push('<');
+    out.push_str(tag);
+    if !class.is_empty() {
+        out.push_str(" class=\"");
+        out.push_str(class);
+        out.push('"');
+    }
+    out.push('>');
+}
+
+fn close(out: &mut String, tag: &str) {
+    out.push_str("</");
+    out.push_str(tag);
+    out.push_str(">\n");
+}
+
+/// The report of one device: verdict, curve, memory, findings, call stacks, what could not be
+/// told. `name` is that of the device among others.
+pub async fn device(target: Target<'_>, name: &str, budget: &mut Budget) -> String {
+    for what in [Derived::Carving, Derived::Categories, Derived::Steps, Derived::Findings] {
+        target.entry.derive(what, target.index, budget).await;
+    }
+    let out = &mut String::new();
+    let verdict = verdict_sliced(target, budget).await;
+    open(out, "section", "device");
+    put(out, "h2", "", name);
+    put(out, "p", severity_class(verdict.severity), &plain(&verdict.headline));
+    if !verdict.detail.is_empty() {
+        put(out, "p", "detail", &verdict.detail);
+    }
+    actions(out, &verdict.actions);
+    curve(out, target, budget).await;
+    memory(out, &verdict.memory);
+    let records = of_device(target);
+    if !records.is_empty() {
+        put(out, "h3", "", "Findings");
+        records.iter().for_each(|record| finding(out, record));
+    }
+    stacks(out, target, budget).await;
+    let spots = blind_spots_sliced(target.entry.evidence(target.index), budget).await;
+    let spots = spots.into_iter().map(|spot| BlindSpotRecord::from(spot).text);
+    let device = Some(target.device());
+    let faults = warnings(target.entry).into_iter();
+    let faults = faults.filter(|w| w.device.is_none() || w.device == device).map(|w| w.message);
+    list(out, "Not looked for", spots);
+    list(out, "Warnings", faults);
+    close(out, "section");
+    std::mem::take(out)
+}
+
+fn severity_class(severity: Option<Severity>) -> &'static str {
+    match severity {
+        Some(Severity::High) => "verdict high",
+        Some(Severity::Medium) => "verdict medium",
+        _ => "verdict",
+    }
+}
+
+fn list(out: &mut String, title: &str, items: impl Iterator<Item = String>) {
+    let mut items = items.peekable();
+    if items.peek().is_some() {
+        put(out, "h3", "", title);
+        open(out, "ul", "notes");
+        items.for_each(|item| put(out, "li", "", &item));
+        close(out, "ul");
+    }
+}
+
+fn actions(out: &mut String, actions: &[Action]) {
+    if actions.is_empty() {
+        return;
+    }
+    open(out, "ul", "actions");
+    for action in actions {
+        open(out, "li", "");
+        put(out, "b", "", &action.text);
+        put(out, "span", if action.helps { "value" } else { "value less" }, &action.value);
+        put(out, "small", "", &action.detail);
+        close(out, "li");
+    }
+    close(out, "ul");
+}
+
+/// The tops of equal parts of a trace.
+async fn columns(series: &Series, slots: u32, budget: &mut Budget) -> Vec<u64> {
+    let count = COLUMNS.min(slots.max(1));
+    let edge = |column: u32| (u64::from(slots) * u64::from(column) / u64::from(count)) as u32;
+    let mut tops = Vec::with_capacity(count as usize);
+    for column in 0..count {
+        let part = edge(column)..edge(column + 1);
+        let top = series.largest_sliced(part, budget).await;
+        tops.push(top.map_or(0, |top| top.1));
+    }
+    tops
+}
+
+/// A stepped path over columns.
+fn path(columns: &[u64], scale: u64, fill: bool) -> String {
+    let [width, height] = CURVE.map(u64::from);
+    let y =
+        |value: u64| height - (u128::from(value) * u128::from(height) / u128::from(scale)) as u64;
+    let mut out = format!("M0 {}", if fill { height } else { y(columns[0]) });
+    for (column, &value) in columns.iter().enumerate() {
+        let x = width * (column as u64 + 1) / columns.len() as u64;
+        out.push_str(&format!("V{}H{x}", y(value)));
+    }
+    if fill {
+        out.push_str(&format!("V{height}Z"));
+    }
+    out
+}
+
+/// The curve of the trace, with its peak.
+async fn curve(out: &mut String, target: Target<'_>, budget: &mut Budget) {
+    let trace = target.trace();
+    let slots = trace.slots();
+    let reserved = trace.reserved_sliced(target.snapshot(), budget).await;
+    let reserved = columns(&reserved, slots, budget).await;
+    let requested = columns(&trace.requested, slots, budget).await;
+    let scale = reserved.iter().chain(&requested).copied().max().unwrap_or(0);
+    if slots < 2 || scale == 0 {
+        return;
+    }
+    let [width, height] = CURVE;
+    let x = |slot: u32| u64::from(width) * u64::from(slot) / u64::from(slots);
+    let peak = slot_of(trace.requested_band.peak_event);
+    let most = Bytes(trace.requested_band.peak.max(0) as u64);
+    out.push_str(&format!(
+        "<figure><svg class=\"curve\" viewBox=\"0 0 {width} {height}\" \
+         preserveAspectRatio=\"none\" role=\"img\" aria-label=\"memory over events\">\
+         <path class=\"requested\" d=\"{}\"/><path class=\"reserved\" d=\"{}\"/>\
+         <path class=\"peak\" d=\"M{} 0V{height}\"/>",
+        path(&requested, scale, true),
+        path(&reserved, scale, false),
+        x(peak),
+    ));
+    for oom in &trace.ooms {
+        out.push_str(&format!("<path class=\"oom\" d=\"M{} 0V{height}\"/>", x(oom.event.0 + 1)));
+    }
+    out.push_str("</svg><figcaption>");
+    put(out, "span", "key requested", &format!("requested_bytes, peak {most}"));
+    let whole = Bytes(trace.reserved_band.peak.max(0) as u64);
+    put(out, "span", "key reserved", &format!("reserved_bytes, peak {whole}"));
+    if !trace.ooms.is_empty() {
+        let failed = format!("{} failed", grouped(trace.ooms.len() as u64));
+        put(out, "span", "key oom", &failed);
+    }
+    put(out, "span", "end", &format!("{} events", grouped(u64::from(slots - 1))));
+    out.push_str("</figcaption></figure>\n");
+}
+
+/// The memory at the moment of the verdict, as a bar and a table.
+fn memory(out: &mut String, bar: &MemoryBar) {
+    let whole = bar.scale().0;
+    if whole == 0 {
+        return;
+    }
+    let estimate = if bar.is_estimate { " (sizes of blocks are estimates)" } else { "" };
+    put(out, "h3", "", &format!("Memory {}{estimate}", bar.moment));
+    out.push_str(&format!(
+        "<svg class=\"bar\" viewBox=\"0 0 {BAR} 16\" preserveAspectRatio=\"none\" \
+         aria-hidden=\"true\">"
+    ));
+    let x = |bytes: u64| (u128::from(bytes) * u128::from(BAR) / u128::from(whole)) as u64;
+    let mut end = 0;
+    for part in &bar.parts {
+        let from = x(end);
+        end += part.bytes.0;
+        out.push_str(&format!(
+            "<path class=\"part {}\" d=\"M{from} 0H{}V16H{from}Z\"/>",
+            part.name,
+            x(end)
+        ));
+    }
+    out.push_str("</svg>\n");
+    open(out, "table", "parts");
+    for part in &bar.parts {
+        open(out, "tr", "");
+        put(out, "th", &format!("key {}", part.name), part.label);
+        put(out, "td", "number", &part.bytes.to_string());
+        put(out, "td", "", &part.note);
+        close(out, "tr");
+    }
+    let sums = [
+        ("reserved by PyTorch", Some(bar.reserved)),
+        ("PyTorch can have", bar.capacity),
+        ("request that failed", bar.request),
+    ];
+    for (label, bytes) in sums.into_iter().filter_map(|(label, bytes)| Some((label, bytes?))) {
+        open(out, "tr", "sum");
+        put(out, "th", "", label);
+        put(out, "td", "number", &bytes.to_string());
+        put(out, "td", "", "");
+        close(out, "tr");
+    }
+    close(out, "table");
+}
+
+/// A finding: what, how much, why, what to do, and the numbers that prove it.
+pub fn finding(out: &mut String, record: &FindingRecord) {
+    open(out, "article", record.severity.name());
+    open(out, "h4", "");
+    put(out, "span", "severity", record.severity.name());
+    put(out, "span", "title", &record.title);
+    put(out, "span", "number", &Bytes(record.bytes).to_string());
+    close(out, "h4");
+    put(out, "p", "", &record.text);
+    if !record.action.is_empty() {
+        put(out, "p", "action", &record.action);
+    }
+    if let Some(proof) = record.proof.as_ref().filter(|proof| !proof.text.is_empty()) {
+        put(out, "p", "proof", &proof.text);
+    }
+    if !record.called_from.is_empty() {
+        put(out, "p", "proof", &format!("called from {}", record.called_from.join(", ")));
+    }
+    close(out, "article");
+}
+
+/// The call stacks that hold most at the peak.
+async fn stacks(out: &mut String, target: Target<'_>, budget: &mut Budget) {
+    let peak = peak_sliced(target, BandKind::Requested, Some(STACKS), budget).await;
+    if peak.stacks.is_empty() {
+        return;
+    }
+    put(out, "h3", "", "Call stacks at the peak");
+    open(out, "table", "stacks");
+    for row in &peak.stacks {
+        open(out, "tr", "");
+        put(out, "td", "number", &Bytes(row.bytes).to_string());
+        let category = row.category.unwrap_or_default();
+        let label = Category::parse(category).map_or(category, crate::text::category);
+        put(out, "td", &format!("key {category}"), label);
+        open(out, "td", "");
+        out.push_str(&escape(&row.site));
+        if let Some(source) = row.source {
+            put(out, "code", "", source);
+        }
+        close(out, "td");
+        close(out, "tr");
+    }
+    if peak.omitted > 0 {
+        let rest = format!("and {} more", grouped(peak.omitted as u64));
+        open(out, "tr", "");
+        out.push_str("<td></td><td></td>");
+        put(out, "td", "", &rest);
+        close(out, "tr");
+    }
+    close(out, "table");
+}

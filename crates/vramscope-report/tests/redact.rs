@@ -1,0 +1,134 @@
+//! A redacted snapshot has the numbers of the original and none of its names.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use vramscope_report::diagnose::{MAX_FINDINGS, at_peak, diagnose};
+use vramscope_report::findings::of_device;
+use vramscope_report::phases::phases;
+use vramscope_report::redact::Redaction;
+use vramscope_report::{FileReader, LoadedFile, SnapshotEntry, Target, sidecar};
+use vramscope_snapshot::write_pickle;
+
+fn test_data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name)
+}
+
+fn read(bytes: &[u8]) -> LoadedFile {
+    let mut reader = FileReader::new("rank0.pickle", bytes.len() as u64);
+    reader.feed(bytes).expect("a snapshot");
+    reader.finish().expect("a snapshot")
+}
+
+fn read_file(path: &Path) -> LoadedFile {
+    let mut file = read(&std::fs::read(path).expect("a file"));
+    let beside = sidecar::path_of(&path.to_string_lossy()).expect("a snapshot's name");
+    if let Ok(json) = std::fs::read(beside) {
+        file.entries[0].set_sidecar(&json);
+    }
+    file
+}
+
+/// The file, written with hashes in place of names, and the bytes of what was written.
+fn redacted(entry: &SnapshotEntry) -> (LoadedFile, Vec<u8>) {
+    let redaction = Redaction::new(b"a salt of the test");
+    let mut pickle = Vec::new();
+    write_pickle(&entry.snapshot, &redaction, &mut |piece| pickle.extend_from_slice(piece));
+    let mut file = read(&pickle);
+    if let Some(sidecar) = entry.sidecar() {
+        let json = serde_json::to_vec(&redaction.sidecar(sidecar)).expect("JSON");
+        file.entries[0].set_sidecar(&json);
+        pickle.extend(json);
+    }
+    (file, pickle)
+}
+
+/// What a file says in numbers.
+fn numbers(entry: &SnapshotEntry) -> Vec<String> {
+    let mut out = Vec::new();
+    for index in 0..entry.traces.len() {
+        let target = Target { path: &entry.path, entry, index };
+        for finding in of_device(target) {
+            out.push(format!(
+                "{} {:?} {} {:?} {:?} blocks {} {:?} {:?}",
+                finding.kind.name(),
+                finding.severity,
+                finding.bytes,
+                finding.step,
+                finding.phase,
+                finding.blocks,
+                finding.events,
+                finding.children.iter().map(|child| child.bytes).collect::<Vec<_>>(),
+            ));
+        }
+        let steps = serde_json::to_string(&phases(target, None).steps).expect("JSON");
+        // A phase has the site of its peak.
+        let sites = steps.split("\"site\":").map(|part| part.split_once('}').map_or(part, |p| p.1));
+        out.push(sites.collect());
+        for (index, block) in (0..).zip(&target.trace().blocks) {
+            let category = entry.categories(target.index).get(index).category;
+            out.push(format!("{} {} {}", block.address.0, block.bytes.0, category.name()));
+        }
+        let one = diagnose(vec![at_peak(target)], MAX_FINDINGS, 0);
+        out.push(format!("{:?} {:?}", one.memory, one.peak.map(|peak| peak.categories)));
+        out.extend(one.blind_spots.iter().map(|spot| spot.kind.to_owned()));
+    }
+    out
+}
+
+fn snapshots(folder: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(test_data(folder)).expect("a folder");
+    let paths = entries.map(|entry| entry.expect("it can be listed").path());
+    let is_snapshot =
+        |path: &PathBuf| path.is_file() && sidecar::path_of(&path.to_string_lossy()).is_some();
+    let mut paths: Vec<PathBuf> = paths.filter(is_snapshot).collect();
+    paths.sort();
+    paths
+}
+
+#[test]
+fn redaction_changes_no_number() {
+    let mut paths = vec![test_data("beside/oom_1/rank3_memory_snapshot.pickle")];
+    for folder in ["recorded", "recorded/misc", "recorded/t26", "findings", "truth", "profiled"] {
+        paths.extend(snapshots(folder));
+    }
+    assert!(paths.len() > 20, "{paths:?}");
+    for path in paths {
+        let file = read_file(&path);
+        let (again, _) = redacted(&file.entries[0]);
+        let (before, after) = (numbers(&file.entries[0]), numbers(&again.entries[0]));
+        for (before, after) in before.iter().zip(&after) {
+            assert_eq!(before, after, "{}", path.display());
+        }
+        assert_eq!(before.len(), after.len(), "{}", path.display());
+    }
+}
+
+#[test]
+fn no_name_of_the_program_stays() {
+    let path = test_data("beside/oom_1/rank3_memory_snapshot.pickle");
+    let file = read_file(&path);
+    let entry = &file.entries[0];
+    let (_, bytes) = redacted(entry);
+    let text = String::from_utf8_lossy(&bytes);
+    let snapshot = &entry.snapshot;
+    let mut private = BTreeSet::from(["node7".to_owned(), "0.weight.exp_avg.x".to_owned()]);
+    for device in &snapshot.devices {
+        for row in device.events.clone() {
+            for frame in snapshot.stack(snapshot.events.stack(row)) {
+                let file = snapshot.text(frame.file).into_owned();
+                if file.ends_with(".py") && !file.contains("/torch/") && !file.contains("/lib/") {
+                    private.insert(file);
+                }
+            }
+        }
+    }
+    assert!(private.len() > 2, "{private:?}");
+    for name in private {
+        assert!(!text.contains(&name), "{name}");
+    }
+    // Equal names stay equal, and another salt gives other hashes.
+    let [one, other] = [b"one".as_slice(), b"other"].map(Redaction::new);
+    assert_eq!(one.hash("train"), one.hash("train"));
+    assert_ne!(one.hash("train"), other.hash("train"));
+    assert_ne!(one.hash("train"), one.hash("test"));
+}
