@@ -10,7 +10,7 @@ const COPY = "isolated";
 /** Files that are not cached: other pages, notebooks, and the sample, which is large. */
 const EXCLUDED = /^(sample|open|isolated)\/|^(sw|notebook)\.js$/;
 /** Files that are cached at their first use. */
-const ON_DEMAND = /^(threads\/|inline\.js$)/;
+const ON_DEMAND = /^threads\//;
 
 function below(folder: string, prefix = ""): string[] {
   return readdirSync(join(folder, prefix), { withFileTypes: true }).flatMap((entry) =>

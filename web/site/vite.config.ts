@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type Plugin } from "vite";
 import { offline } from "./offline.ts";
+import { report } from "./report.ts";
 
 // Headers for cross-origin isolation, which the build with threads needs.
 const headers = {
@@ -52,7 +53,7 @@ export default defineConfig(({ command }) => {
         },
       },
     },
-    plugins: [inline(), offline()],
+    plugins: [inline(), report(), offline()],
     // The viewer's package is served without bundling, so that its worker and wasm keep their URLs.
     optimizeDeps: {
       exclude: ["vramscope-viewer"],

@@ -7,7 +7,7 @@ mod values;
 pub(crate) use model::{Dimensions, Modules, Shapes};
 pub(crate) use source::{Annotate, SourceArguments};
 pub(crate) use values::{
-    Answer, Band, DiffFormat, ExportAs, FlameWeight, Format, PeakRows, SortBy,
+    Answer, Band, DiffFormat, ExportAs, FlameWeight, Format, PeakRows, ReportData, SortBy,
 };
 
 use clap::{Args, Parser, Subcommand};
@@ -105,7 +105,7 @@ pub(crate) enum Command {
     Info(Files),
     /// Show what an id of an answer stands for: a finding, a block, a call stack, or any search
     Show(Show),
-    /// Export for flamegraph.pl, speedscope, Perfetto or a spreadsheet
+    /// Export a report in one HTML file, or for flamegraph.pl, speedscope, Perfetto, spreadsheets
     Export(Export),
     /// Serve the page with these files and open it in a browser
     Serve(Serve),
@@ -448,6 +448,9 @@ pub(crate) struct Show {
 pub(crate) struct Export {
     #[command(flatten)]
     pub(crate) input: DeviceInput,
+    /// More files and folders, for a report of several ranks. Only with `--as html`
+    #[arg(value_name = "PATH")]
+    pub(crate) more: Vec<PathBuf>,
     /// Export format
     #[arg(long = "as", value_enum, value_name = "FORMAT")]
     pub(crate) file_format: ExportAs,
@@ -460,6 +463,17 @@ pub(crate) struct Export {
     /// output is this trace with the snapshot on its clock. Only with `--as perfetto`
     #[arg(long, value_name = "TRACE")]
     pub(crate) trace: Option<PathBuf>,
+    /// What the report holds beside its text: the viewer with the snapshots, or nothing (default:
+    /// the viewer, for snapshots of at most 20 MB compressed). Only with `--as html`
+    #[arg(long, value_enum, value_name = "DATA")]
+    pub(crate) data: Option<ReportData>,
+    /// Put lines of source in the report, and the snapshots as they are. Only with `--as html`
+    #[arg(long)]
+    pub(crate) source: bool,
+    /// Replace paths and the names of functions, tensors and ranges by hashes. Numbers stay. Only
+    /// with `--as html`
+    #[arg(long, conflicts_with = "source")]
+    pub(crate) redact: bool,
     /// Output file, compressed if its name ends in .gz (default: standard output)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

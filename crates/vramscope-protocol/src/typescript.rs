@@ -104,6 +104,7 @@ fn declarations() -> String {
         BlockSort,
         Table,
         TextForm,
+        CopyPart,
         ExportFormat,
         Looked,
         Answer,

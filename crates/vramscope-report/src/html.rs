@@ -11,7 +11,8 @@ use crate::phrase::plain;
 use crate::summary::warnings;
 use crate::target::{Target, slot_of};
 use crate::verdict::{Action, MemoryBar, verdict_sliced};
-use vramscope_analysis::slicing::Budget;
+use std::fmt::{self, Write as _};
+use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{Category, Series, Severity, blind_spots_sliced};
 use vramscope_units::{Bytes, grouped};
 
@@ -44,6 +45,10 @@ pub fn escape(text: &str) -> String {
     out
 }
 
+fn push(out: &mut String, text: fmt::Arguments<'_>) {
+    out.write_fmt(text).expect("a String takes all text");
+}
+
 /// An element with a class and a text.
 fn put(out: &mut String, tag: &str, class: &str, text: &str) {
     open(out, tag, class);
@@ -71,7 +76,8 @@ fn close(out: &mut String, tag: &str) {
 /// The report of one device: verdict, curve, memory, findings, call stacks, what could not be
 /// told. `name` is that of the device among others.
 pub async fn device(target: Target<'_>, name: &str, budget: &mut Budget) -> String {
-    for what in [Derived::Carving, Derived::Categories, Derived::Steps, Derived::Findings] {
+    use Derived::{Carving, Categories, Findings, Simulated, Steps};
+    for what in [Carving, Categories, Steps, Findings, Simulated] {
         target.entry.derive(what, target.index, budget).await;
     }
     let out = &mut String::new();
@@ -88,7 +94,9 @@ pub async fn device(target: Target<'_>, name: &str, budget: &mut Budget) -> Stri
     let records = of_device(target);
     if !records.is_empty() {
         put(out, "h3", "", "Findings");
-        records.iter().for_each(|record| finding(out, record));
+        for record in &records {
+            finding(out, record);
+        }
     }
     stacks(out, target, budget).await;
     let spots = blind_spots_sliced(target.entry.evidence(target.index), budget).await;
@@ -100,6 +108,11 @@ pub async fn device(target: Target<'_>, name: &str, budget: &mut Budget) -> Stri
     list(out, "Warnings", faults);
     close(out, "section");
     std::mem::take(out)
+}
+
+/// [`device`], at once.
+pub fn whole_device(target: Target<'_>, name: &str) -> String {
+    run_to_completion(device(target, name, &mut Budget::unlimited()))
 }
 
 fn severity_class(severity: Option<Severity>) -> &'static str {
@@ -153,15 +166,15 @@ fn path(columns: &[u64], scale: u64, fill: bool) -> String {
     let [width, height] = CURVE.map(u64::from);
     let y =
         |value: u64| height - (u128::from(value) * u128::from(height) / u128::from(scale)) as u64;
-    let mut out = format!("M0 {}", if fill { height } else { y(columns[0]) });
+    let out = &mut format!("M0 {}", if fill { height } else { y(columns[0]) });
     for (column, &value) in columns.iter().enumerate() {
         let x = width * (column as u64 + 1) / columns.len() as u64;
-        out.push_str(&format!("V{}H{x}", y(value)));
+        push(out, format_args!("V{}H{x}", y(value)));
     }
     if fill {
-        out.push_str(&format!("V{height}Z"));
+        push(out, format_args!("V{height}Z"));
     }
-    out
+    std::mem::take(out)
 }
 
 /// The curve of the trace, with its peak.
@@ -179,17 +192,20 @@ async fn curve(out: &mut String, target: Target<'_>, budget: &mut Budget) {
     let x = |slot: u32| u64::from(width) * u64::from(slot) / u64::from(slots);
     let peak = slot_of(trace.requested_band.peak_event);
     let most = Bytes(trace.requested_band.peak.max(0) as u64);
-    out.push_str(&format!(
-        "<figure><svg class=\"curve\" viewBox=\"0 0 {width} {height}\" \
+    push(
+        out,
+        format_args!(
+            "<figure><svg class=\"curve\" viewBox=\"0 0 {width} {height}\" \
          preserveAspectRatio=\"none\" role=\"img\" aria-label=\"memory over events\">\
          <path class=\"requested\" d=\"{}\"/><path class=\"reserved\" d=\"{}\"/>\
          <path class=\"peak\" d=\"M{} 0V{height}\"/>",
-        path(&requested, scale, true),
-        path(&reserved, scale, false),
-        x(peak),
-    ));
+            path(&requested, scale, true),
+            path(&reserved, scale, false),
+            x(peak),
+        ),
+    );
     for oom in &trace.ooms {
-        out.push_str(&format!("<path class=\"oom\" d=\"M{} 0V{height}\"/>", x(oom.event.0 + 1)));
+        push(out, format_args!("<path class=\"oom\" d=\"M{} 0V{height}\"/>", x(oom.event.0 + 1)));
     }
     out.push_str("</svg><figcaption>");
     put(out, "span", "key requested", &format!("requested_bytes, peak {most}"));
@@ -211,20 +227,30 @@ fn memory(out: &mut String, bar: &MemoryBar) {
     }
     let estimate = if bar.is_estimate { " (sizes of blocks are estimates)" } else { "" };
     put(out, "h3", "", &format!("Memory {}{estimate}", bar.moment));
-    out.push_str(&format!(
-        "<svg class=\"bar\" viewBox=\"0 0 {BAR} 16\" preserveAspectRatio=\"none\" \
+    push(
+        out,
+        format_args!(
+            "<svg class=\"bar\" viewBox=\"0 0 {BAR} 16\" preserveAspectRatio=\"none\" \
          aria-hidden=\"true\">"
-    ));
+        ),
+    );
     let x = |bytes: u64| (u128::from(bytes) * u128::from(BAR) / u128::from(whole)) as u64;
     let mut end = 0;
     for part in &bar.parts {
         let from = x(end);
         end += part.bytes.0;
-        out.push_str(&format!(
-            "<path class=\"part {}\" d=\"M{from} 0H{}V16H{from}Z\"/>",
-            part.name,
-            x(end)
-        ));
+        push(
+            out,
+            format_args!(
+                "<path class=\"part {}\" d=\"M{from} 0H{}V16H{from}Z\"/>",
+                part.name,
+                x(end)
+            ),
+        );
+    }
+    if let Some(request) = bar.request {
+        let (from, to) = (x(bar.reserved.0), x(bar.reserved.0 + request.0));
+        push(out, format_args!("<path class=\"request\" d=\"M{from} 1H{to}V15H{from}Z\"/>"));
     }
     out.push_str("</svg>\n");
     open(out, "table", "parts");

@@ -26,6 +26,7 @@ pub mod capacity;
 pub mod changes;
 pub mod check;
 pub mod code;
+pub mod copy;
 mod derived;
 pub mod diagnose;
 pub mod diff;

@@ -187,7 +187,7 @@ impl Redaction {
             || function.starts_with('<')
             || function.starts_with("__") && function.ends_with("__")
             || FUNCTIONS.contains(&function)
-            || file.ends_with(".py") && is_framework_frame(function, file)
+            || is_python(file) && is_framework_frame(function, file)
             || public_part(&file.replace('\\', "/")).is_some()
             || Rules::built_in().iter().any(is_whole);
         if is_public {
@@ -251,6 +251,10 @@ impl Texts for Redaction {
     }
 }
 
+fn is_python(path: &str) -> bool {
+    path.rsplit_once('.').is_some_and(|(_, end)| end == "py")
+}
+
 /// Whether a text is a category that PyTorch's profiler recorded.
 fn is_profile_category(text: &str) -> bool {
     let name = text.to_ascii_lowercase();
@@ -272,7 +276,7 @@ fn public_part(path: &str) -> Option<String> {
         let is_known = LIBRARIES.iter().any(|start| name.starts_with(start));
         return is_known.then(|| name.to_owned());
     }
-    if !path.ends_with(".py") || !is_framework_file(path) {
+    if !is_python(path) || !is_framework_file(path) {
         return None;
     }
     // The default cache of Inductor has the user's name.

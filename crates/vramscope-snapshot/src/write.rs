@@ -181,7 +181,9 @@ impl Writer<'_> {
                 (0..s.settings.len()).partition(|&at| is_again(at));
             w.text("allocator_settings");
             w.dict(|w| first.into_iter().for_each(|at| w.setting(at)));
-            again.into_iter().for_each(|at| w.setting(at));
+            for at in again {
+                w.setting(at);
+            }
             w.text("external_annotations");
             w.list(|w| {
                 for mark in &s.annotations {

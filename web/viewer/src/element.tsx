@@ -105,6 +105,7 @@ export class VramscopeViewer extends HTMLElement {
           worker: this.#address("worker-url"),
           parts: this.parts,
         },
+        report: this.#address("report"),
         focusSearch: () =>
           this.#root.querySelector<HTMLInputElement>("[data-testid=search]")?.focus(),
         askForFiles: () =>

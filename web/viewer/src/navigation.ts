@@ -83,6 +83,8 @@ export class Navigation {
   /** The id of the finding to bring into view; null for none. */
   readonly shownFinding: Signal<string | null> = signal(null);
   readonly paletteOpen: Signal<boolean> = signal(false);
+  /** Whether the dialog that saves a report is open. */
+  readonly reportOpen: Signal<boolean> = signal(false);
   /** Whether the gestures are named over the timeline, for new users. */
   readonly hint: Signal<boolean> = signal(false);
   readonly #status: Status;

@@ -48,6 +48,8 @@ export interface Host {
   /** Keeps choices beyond the page; null for an element in a page of others. */
   readonly memory: Memory | null;
   readonly places: Places;
+  /** The template of reports; null where none can be written. */
+  readonly report: string | null;
   focusSearch(): void;
   /** Opens the browser's file dialog. */
   askForFiles(): void;

@@ -162,4 +162,15 @@ pub(crate) enum ExportAs {
     Csv,
     /// For ui.perfetto.dev: bands as counters, annotations as slices, OOMs as instants
     Perfetto,
+    /// One HTML file to pass on: verdict, findings, curve, and the viewer with the snapshots
+    Html,
+}
+
+/// What an HTML report holds beside its text.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportData {
+    /// The viewer and the snapshots
+    Full,
+    /// The text alone, with curves and findings
+    Reduced,
 }

@@ -51,14 +51,15 @@ fn text(out: &mut dyn Write, report: &Diagnosis) -> io::Result<()> {
     findings::blind_text(out, report.found() > 0, &report.blind_spots)
 }
 
+/// The verdict, a table of the findings, and what to do, for a pull request or an issue.
 fn markdown(out: &mut dyn Write, report: &Diagnosis) -> io::Result<()> {
-    writeln!(out, "### GPU memory\n\n{}\n", escape(&report.verdict))?;
+    writeln!(out, "### GPU memory\n\n**{}**\n", escape(report.verdict.trim()))?;
     for line in lines(report) {
         writeln!(out, "- {}", escape(&line))?;
     }
     if report.headlines.len() > 1 {
         writeln!(out)?;
     }
-    findings::markdown(out, &report.findings, report.omitted.unwrap_or(0))?;
+    findings::markdown_table(out, &report.findings, report.omitted.unwrap_or(0))?;
     findings::blind_markdown(out, report.found() > 0, &report.blind_spots)
 }

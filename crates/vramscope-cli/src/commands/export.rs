@@ -1,5 +1,6 @@
 //! `vramscope export`.
 
+mod html;
 mod trace;
 
 use crate::Failure;
@@ -25,32 +26,46 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.trace.is_some() && arguments.file_format != ExportAs::Perfetto {
         return Err(Failure::Usage("--trace needs --as perfetto".to_owned()));
     }
-    read::with_device(&arguments.input, |target| match &arguments.output {
-        None => {
-            let mut out = BufWriter::new(io::stdout());
-            write(arguments, target, &mut out)?;
-            Ok(out.flush()?)
-        }
-        Some(path) => to_file(arguments, target, path),
+    if arguments.file_format == ExportAs::Html {
+        return html::run(arguments);
+    }
+    if !arguments.more.is_empty()
+        || arguments.data.is_some()
+        || arguments.source
+        || arguments.redact
+    {
+        let message = "several paths, --data, --source and --redact need --as html";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    // The output is created before the trace is read.
+    let (trace, output) = (arguments.trace.as_deref(), arguments.output.as_deref());
+    if trace.zip(output).is_some_and(|(trace, output)| is_same(trace, output)) {
+        return Err(Failure::Usage("-o names the trace itself: choose another file".to_owned()));
+    }
+    read::with_device(&arguments.input, |target| {
+        to_output(output, |out| write(arguments, target, out))
     })
 }
 
-fn to_file(arguments: &Arguments, target: Target<'_>, path: &Path) -> Result<(), Failure> {
-    // The file is created before it is read.
-    if let Some(trace) = &arguments.trace
-        && is_same(trace, path)
-    {
-        return Err(Failure::Usage("-o names the trace itself: choose another file".to_owned()));
-    }
+/// Writes to a file, compressed if its name says so, or to standard output.
+fn to_output(
+    path: Option<&Path>,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let Some(path) = path else {
+        let mut out = BufWriter::new(io::stdout());
+        write(&mut out)?;
+        return Ok(out.flush()?);
+    };
     let file = File::create(path)
         .map_err(|e| io::Error::new(e.kind(), format!("cannot write {}: {e}", path.display())))?;
     let mut out = BufWriter::new(file);
     if path.extension().is_some_and(|end| end == "gz") {
         let mut gzip = GzEncoder::new(out, Compression::default());
-        write(arguments, target, &mut gzip)?;
+        write(&mut gzip)?;
         out = gzip.finish()?;
     } else {
-        write(arguments, target, &mut out)?;
+        write(&mut out)?;
     }
     Ok(out.flush()?)
 }
@@ -70,7 +85,7 @@ fn write(
         (ExportAs::Folded, _) => ExportFormat::Folded(weight()?),
         (ExportAs::Speedscope, _) => ExportFormat::Speedscope(weight()?),
         (ExportAs::Csv, _) => ExportFormat::Csv,
-        (ExportAs::Perfetto, None) => ExportFormat::Perfetto,
+        (ExportAs::Perfetto | ExportAs::Html, _) => ExportFormat::Perfetto,
     };
     Ok(export(target, format, out)?)
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use vramscope_report::findings::{BlindSpotRecord, FindingRecord};
-use vramscope_report::markdown::{escape, inline_code};
+use vramscope_report::markdown::{code_cell, escape, inline_code};
 use vramscope_report::{Severity, Target};
 use vramscope_units::{Bytes, grouped};
 
@@ -162,6 +162,37 @@ pub(super) fn markdown(
         writeln!(out, "- and {} more", grouped(omitted as u64))?;
     }
     Ok(())
+}
+
+/// Writes findings as a table in Markdown, with what to do below it.
+pub(super) fn markdown_table(
+    out: &mut dyn Write,
+    findings: &[FindingRecord],
+    omitted: usize,
+) -> io::Result<()> {
+    if findings.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "| severity | bytes | finding | file |\n|---|---:|---|---|")?;
+    for a in findings {
+        writeln!(
+            out,
+            "| {} | {} | **{}**<br>{} | {} |",
+            a.severity.name(),
+            Bytes(a.bytes),
+            escape(&a.title),
+            escape(&a.text),
+            code_cell(&a.path)
+        )?;
+    }
+    if omitted > 0 {
+        writeln!(out, "\nand {} more", grouped(omitted as u64))?;
+    }
+    let mut actions = findings.iter().filter(|a| !a.action.is_empty()).peekable();
+    if actions.peek().is_some() {
+        writeln!(out, "\nWhat to do:\n")?;
+    }
+    actions.try_for_each(|a| writeln!(out, "- {}: {}", escape(&a.title), escape(&a.action)))
 }
 
 /// Writes what was not looked for as Markdown. Without findings it also says so.

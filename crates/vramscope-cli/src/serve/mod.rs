@@ -38,11 +38,7 @@ const PORTS: u16 = 50;
 /// When the page is not built in, a path does not exist, or no port is free.
 pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
     if page::get("index.html").is_none() {
-        return Err(Failure::Usage(
-            "this program was built without the page. Build it with the page: cargo xtask build \
-             && cargo install --locked --path crates/vramscope-cli --features page"
-                .to_owned(),
-        ));
+        return Err(Failure::Usage(page::MISSING.to_owned()));
     }
     for path in &arguments.paths {
         path.metadata()

@@ -5,6 +5,10 @@
 
 use std::borrow::Cow;
 
+/// What to do about a program without the page.
+pub(crate) const MISSING: &str = "this program was built without the page. Build it with the page: \
+     cargo xtask build && cargo install --locked --path crates/vramscope-cli --features page";
+
 /// A file of the site.
 pub(crate) struct Asset {
     /// Content.

@@ -80,6 +80,8 @@ specs! {
     Blocks:         Short, replaces, [Carving, Categories, Dims];
     Export:         Long,  queues,   [Carving, Categories, Dims];
     Convert:        Long,  queues,   [Carving, Categories, Steps, LargestFree];
+    Report:         Long,  queues,   [Carving, Categories, Steps, Findings, Simulated];
+    Copy:           Long,  queues,   [];
     Next:           Short, queues,   [Carving, Categories, Steps, Context];
     Hit:            Short, replaces, [];
     GroupLabels:    Long,  replaces, [Categories];

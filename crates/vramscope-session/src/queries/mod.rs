@@ -65,6 +65,7 @@ use vramscope_analysis::slicing::Budget;
 use vramscope_layout::View;
 use vramscope_protocol::DeviceRef;
 use vramscope_protocol::views::{Answer, At, ColorBy, GroupBy, Query};
+use vramscope_report::html;
 use vramscope_report::{LoadedFile, Target};
 
 /// The caches that queries share.
@@ -334,6 +335,12 @@ impl Queries {
             }
             Query::Convert { format } => {
                 task!(on, |at, budget| Answer::Text(export::convert(at, format, budget).await))
+            }
+            Query::Report { name } => {
+                task!(on, |at, budget| Answer::Text(html::device(at, &name, budget).await))
+            }
+            Query::Copy { part, salt } => {
+                task!(on, |at, _budget| Answer::Text(export::copy(at, part, salt.as_deref())))
             }
             Query::Next { of, event, block, backwards } => {
                 task!(on, |at, budget| Answer::Next(

@@ -159,12 +159,14 @@ export class Modules {
   readonly #swatches: Signal<Record<"dark" | "light", (color: number) => string> | null> =
     signal(null);
   readonly #places: Places;
+  readonly #bundled: Record<"view" | "worker", () => URL>;
 
   constructor(places: Places) {
     this.#places = places;
     // A script that holds all parts has no address, so these are made only where they are used.
     const worker = () => new URL("../../wasm/vramscope_worker_bg.wasm", import.meta.url);
     const view = () => new URL("../../wasm/vramscope_view_bg.wasm", import.meta.url);
+    this.#bundled = { worker, view };
     this.#worker = new Retried(async () => {
       const module = await this.#compile("worker", worker);
       this.compiled.value = true;
@@ -193,6 +195,17 @@ export class Modules {
     const name = `vramscope_${part}_bg.wasm`;
     if (parts !== null) return compileBytes(name, parts.wasm[part]);
     return compile(wasm === null ? bundled() : new URL(name, wasm));
+  }
+
+  /** The bytes of a wasm file, for a page that has no server. */
+  async bytes(part: "view" | "worker"): Promise<Uint8Array<ArrayBuffer>> {
+    const { wasm, parts } = this.#places;
+    if (parts !== null)
+      return new Uint8Array(await new Response(await parts.wasm[part]).arrayBuffer());
+    const url = wasm === null ? this.#bundled[part]() : new URL(`vramscope_${part}_bg.wasm`, wasm);
+    const response = await fetch(url).catch(() => null);
+    if (!response?.ok) throw new Fault(`${url.pathname} could not be fetched.`, RELOAD);
+    return new Uint8Array(await response.arrayBuffer());
   }
 
   /** Resolves once both modules are compiled. */

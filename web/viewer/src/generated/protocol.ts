@@ -1153,7 +1153,19 @@ form: TextForm, } } | { "convert": {
 /**
  * The format.
  */
-format: ExportFormat, } } | { "next": { 
+format: ExportFormat, } } | { "report": { 
+/**
+ * The name of the device among others.
+ */
+name: string, } } | { "copy": { 
+/**
+ * Which part of it.
+ */
+part: CopyPart, 
+/**
+ * With a salt, names are hashes that are keyed with it.
+ */
+salt: string | null, } } | { "next": { 
 /**
  * The search.
  */
@@ -1476,6 +1488,8 @@ filter: EventFilter, } } | { "findings": Record<symbol, never> } | { "segments":
 event: number, } };
 
 export type TextForm = "csv" | "json";
+
+export type CopyPart = "snapshot" | "sidecar" | "loss";
 
 export type ExportFormat = { "folded": { 
 /**

@@ -178,6 +178,19 @@ export const tables = `
 .sheet h3 { margin-bottom: 2px; color: var(--dim); font-size: var(--small); font-weight: 500; }
 .sheet-row { display: flex; align-items: baseline; gap: 10px; padding: 3px 0; }
 .sheet-row dt { flex: 0 0 104px; display: flex; flex-wrap: wrap; gap: 4px; }
+.sheet.report { width: min(520px, calc(100cqw - 24px)); padding: 16px 20px; }
+.report h2 { margin: 0 0 6px; font-size: 15px; }
+.report ul { margin: 6px 0 12px; padding-left: 18px; overflow-wrap: anywhere; }
+.report li { margin: 2px 0; }
+.report label { display: flex; gap: 8px; align-items: baseline; }
+.report-end { display: flex; gap: 8px; align-items: center; margin-top: 16px; }
+.report-end span {
+  flex: 1;
+  min-width: 0;
+  overflow: hidden;
+  text-overflow: ellipsis;
+  white-space: nowrap;
+}
 kbd {
   padding: 1px 6px;
   border: 1px solid var(--line-strong);

@@ -81,6 +81,7 @@ export function App({ stores, opening }: { stores: Stores; opening: Opening }) {
         <>
           <views.ui.Sheet />
           <views.ui.Palette />
+          <views.ui.ReportDialog />
         </>
       )}
       <div class="veil" aria-hidden="true">

@@ -83,8 +83,9 @@ export class Keyboard {
   /** Whether a dialog takes the keys. */
   #isCovered(): boolean {
     const { workspace, navigation } = this.#stores;
-    const { sheetOpen, paletteOpen } = navigation;
-    return workspace.peek() !== null && (sheetOpen.peek() || paletteOpen.peek());
+    const { sheetOpen, paletteOpen, reportOpen } = navigation;
+    const isOpen = sheetOpen.peek() || paletteOpen.peek() || reportOpen.peek();
+    return workspace.peek() !== null && isOpen;
   }
 
   /** Ctrl or Cmd with a letter. The browser's own action is prevented only for shortcuts. */

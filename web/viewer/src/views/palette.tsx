@@ -64,7 +64,7 @@ function pinsOf({ runs, pins }: Stores & ViewUses<"pins">): Command[] {
 }
 
 /** Saves the focused device for other tools. Call stacks count as in the flame graph. */
-function exportsOf({ selection, viewSelection }: Stores): Command[] {
+function exportsOf({ selection, viewSelection, host, navigation }: Stores): Command[] {
   const counted = () => {
     const { weight } = viewSelection.flame.peek();
     return { weight, event: viewSelection.cursor.peek() ?? -1 };
@@ -74,7 +74,15 @@ function exportsOf({ selection, viewSelection }: Stores): Command[] {
     keys: [],
     run: () => void saveConverted(selection, format(), suffix),
   });
+  const report = {
+    text: "Save as one HTML file",
+    keys: [],
+    run: () => {
+      navigation.reportOpen.value = true;
+    },
+  };
   return [
+    ...(host.report === null ? [] : [report]),
     save("Perfetto: counters, steps, annotations, OOMs", "perfetto.json", () => ({ perfetto: {} })),
     save("speedscope: call stacks", "speedscope.json", () => ({ speedscope: counted() })),
     save("flamegraph.pl: folded stacks", "folded.txt", () => ({ folded: counted() })),

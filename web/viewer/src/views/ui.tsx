@@ -25,6 +25,7 @@ import { Peak } from "./peak.js";
 import { PinMark, PinnedLanes } from "./pinned-lanes.js";
 import { PlotHead } from "./plot-head.js";
 import { RailBar } from "./rail-bar.js";
+import { ReportDialog } from "./report-dialog.js";
 import { Segments } from "./segments.js";
 import { Settings } from "./settings.js";
 import { Sheet } from "./sheet.js";
@@ -84,6 +85,7 @@ export function bindUi(all: All) {
     Found: bind(Found, all),
     Sheet: bind(Sheet, all),
     Palette: bind(Palette, all),
+    ReportDialog: bind(ReportDialog, all),
     RailBar: bind(RailBar, all),
     PinMark: bind(PinMark, all),
     PinnedLanes: bind(PinnedLanes, all),
