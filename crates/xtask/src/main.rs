@@ -118,6 +118,7 @@ fn main() -> ExitCode {
             if long {
                 test::run_long(&repo)?;
                 python::long(&repo)?;
+                python::trackers(&repo)?;
                 reproducible::run(&repo)?;
                 test::jupyter(&repo)?;
             }

@@ -96,6 +96,33 @@ pub(crate) fn with_jupyter(repo: &Repo) -> Result<PathBuf> {
     Ok(python)
 }
 
+/// The experiment trackers that docs/sharing.md names.
+const TRACKERS: [&str; 3] = ["wandb==0.31.0", "mlflow-skinny==3.17.2", "tensorboard==2.21.0"];
+
+/// Logs a report to experiment trackers. [`long`] has installed PyTorch.
+pub(crate) fn trackers(repo: &Repo) -> Result<()> {
+    println!("\n==> long: reports in {}", TRACKERS.join(", "));
+    if !repo.dist().join("report.html").is_file() {
+        bail!("reports hold the viewer: run `cargo xtask build` first");
+    }
+    let tools = install(repo)?;
+    let venv = repo.target.join("trackers");
+    let python = venv.join("bin/python").to_string_lossy().into_owned();
+    cmd::run(cmd::command("python3", &["-m", "venv"], &repo.root).arg(&venv))?;
+    let pip = ["-m", "pip", "--disable-pip-version-check", "install", "--quiet"];
+    cmd::run(cmd::command(&python, &pip, &repo.root).args(TRACKERS))?;
+    let build = ["build", "--quiet", "--package", "vramscope-cli", "--features", "page"];
+    cmd::run(&mut cmd::cargo(&build, &repo.root))?;
+    let args = ["-m", "pytest", "--quiet", "-rs", "-p", "no:cacheprovider"];
+    let mut tests = cmd::command(&python, &args, &repo.path("python"));
+    tests.arg("tests/test_trackers.py");
+    tests.env("PYTHONPATH", &tools).env("PYTHONDONTWRITEBYTECODE", "1");
+    let standin = repo.target.join("standin");
+    tests.env("LD_LIBRARY_PATH", standin.join("fake"));
+    tests.env("VRAMSCOPE_TORCH", standin.join("venv/bin/python"));
+    cmd::run(tests.env("VRAMSCOPE", repo.target.join("debug/vramscope")))
+}
+
 /// Installs the tools below the target folder. Returns the folder that Python imports them from.
 fn install(repo: &Repo) -> Result<PathBuf> {
     let requirements = repo.path(".ci/python.txt");

@@ -10,6 +10,12 @@ use std::path::Path;
 const LANDING_BUDGET: usize = 90_000;
 /// Bytes, gzipped: the worker's wasm module, which is fetched behind the landing page.
 const WORKER_BUDGET: usize = 900_000;
+
+/// Bytes of a report in one HTML file, without its text and its snapshots.
+const REPORT_BUDGET: usize = 2_000_000;
+/// What a report holds: its template as it is, and the others compressed and in base64.
+const REPORT: [&str; 4] = ["report.html", "inline.js", WORKER, "vramscope_view_bg"];
+
 const WORKER: &str = "vramscope_worker_bg";
 /// The folder of the build with threads, which replaces the worker's module for a large file.
 const THREADS: &str = "threads";
@@ -24,7 +30,7 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     }
     let index = std::fs::read_to_string(dist.join("index.html")).context("reading index.html")?;
     println!("{:>10} {:>10}  file", "raw", "gzip");
-    let (mut landing, mut worker, mut other, mut threads) = (0, 0, 0, 0);
+    let (mut landing, mut worker, mut other, mut threads, mut report) = (0, 0, 0, 0, 0);
     for path in files::below(&dist)? {
         let name = path.strip_prefix(&dist)?.to_path_buf();
         if name.starts_with(COPY) || !files::has_extension(&path, &["wasm", "js", "css", "html"]) {
@@ -42,6 +48,12 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
             (&mut other, "")
         };
         *sum += gzip;
+        if !name.starts_with(THREADS)
+            && REPORT.iter().any(|part| file_name(&name).starts_with(part))
+        {
+            let is_template = file_name(&name) == REPORT[0];
+            report += if is_template { bytes.len() } else { gzip.div_ceil(3) * 4 };
+        }
         println!("{:>10} {gzip:>10}  {}{note}", bytes.len(), name.display());
     }
     println!("\ngzipped bytes:");
@@ -49,6 +61,8 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     println!("{worker:>10}  worker module, of {WORKER_BUDGET}");
     println!("{other:>10}  views, the view's module, other pages");
     println!("{threads:>10}  build with threads");
+    println!("{report:>10}  a report without snapshots, of {REPORT_BUDGET} (not gzipped)");
+    within("report", report, REPORT_BUDGET)?;
     within("landing page", landing, LANDING_BUDGET)?;
     within("worker module", worker, WORKER_BUDGET)
 }
