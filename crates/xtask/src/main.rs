@@ -84,7 +84,7 @@ enum Task {
         quick: bool,
         /// Run more cases of the property tests that have a long form, for hours if need be, record
         /// programs with PyTorch over a stand-in for the device, build the site twice and compare,
-        /// and show a snapshot in a notebook
+        /// log reports to experiment trackers, and show a snapshot in a notebook
         #[arg(long)]
         long: bool,
         /// Print the names of the steps and stop
@@ -118,8 +118,8 @@ fn main() -> ExitCode {
             if long {
                 test::run_long(&repo)?;
                 python::long(&repo)?;
-                python::trackers(&repo)?;
                 reproducible::run(&repo)?;
+                python::trackers(&repo)?;
                 test::jupyter(&repo)?;
             }
             test::run(&repo, &selection)

@@ -180,7 +180,13 @@ export const tables = `
 .sheet-row dt { flex: 0 0 104px; display: flex; flex-wrap: wrap; gap: 4px; }
 .sheet.report { width: min(520px, calc(100cqw - 24px)); padding: 16px 20px; }
 .report h2 { margin: 0 0 6px; font-size: 15px; }
-.report ul { margin: 6px 0 12px; padding-left: 18px; overflow-wrap: anywhere; }
+.report .quiet { padding: 0; text-align: start; }
+.report ul {
+  margin: 6px 0 12px;
+  padding-left: 18px;
+  list-style: disc;
+  overflow-wrap: anywhere;
+}
 .report li { margin: 2px 0; }
 .report label { display: flex; gap: 8px; align-items: baseline; }
 .report-end { display: flex; gap: 8px; align-items: center; margin-top: 16px; }
