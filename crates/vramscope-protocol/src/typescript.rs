@@ -104,7 +104,6 @@ fn declarations() -> String {
         BlockSort,
         Table,
         TextForm,
-        CopyPart,
         ExportFormat,
         Looked,
         Answer,

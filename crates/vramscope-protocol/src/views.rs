@@ -238,13 +238,6 @@ pub enum Query {
         /// The name of the device among others.
         name: String,
     },
-    /// A copy of the snapshot to pass on, without lines of source.
-    Copy {
-        /// Which part of it.
-        part: CopyPart,
-        /// With a salt, names are hashes that are keyed with it.
-        salt: Option<String>,
-    },
     /// The next block that matches a search, by size, or that has a block's call stack, by the
     /// event of its alloc.
     Next {

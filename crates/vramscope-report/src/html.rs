@@ -29,6 +29,7 @@ const BAR: u64 = 960;
 const STACKS: usize = 12;
 
 /// Text in HTML, in an element or in an attribute.
+#[inline(never)]
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -45,17 +46,20 @@ pub fn escape(text: &str) -> String {
     out
 }
 
+#[inline(never)]
 fn push(out: &mut String, text: fmt::Arguments<'_>) {
     out.write_fmt(text).expect("a String takes all text");
 }
 
 /// An element with a class and a text.
+#[inline(never)]
 fn put(out: &mut String, tag: &str, class: &str, text: &str) {
     open(out, tag, class);
     out.push_str(&escape(text));
     close(out, tag);
 }
 
+#[inline(never)]
 fn open(out: &mut String, tag: &str, class: &str) {
     out.push('<');
     out.push_str(tag);
@@ -67,6 +71,7 @@ fn open(out: &mut String, tag: &str, class: &str) {
     out.push('>');
 }
 
+#[inline(never)]
 fn close(out: &mut String, tag: &str) {
     out.push_str("</");
     out.push_str(tag);
@@ -104,8 +109,8 @@ pub async fn device(target: Target<'_>, name: &str, budget: &mut Budget) -> Stri
     let device = Some(target.device());
     let faults = warnings(target.entry).into_iter();
     let faults = faults.filter(|w| w.device.is_none() || w.device == device).map(|w| w.message);
-    list(out, "Not looked for", spots);
-    list(out, "Warnings", faults);
+    list(out, "Not looked for", &spots.collect::<Vec<_>>());
+    list(out, "Warnings", &faults.collect::<Vec<_>>());
     close(out, "section");
     std::mem::take(out)
 }
@@ -123,16 +128,20 @@ fn severity_class(severity: Option<Severity>) -> &'static str {
     }
 }
 
-fn list(out: &mut String, title: &str, items: impl Iterator<Item = String>) {
-    let mut items = items.peekable();
-    if items.peek().is_some() {
-        put(out, "h3", "", title);
-        open(out, "ul", "notes");
-        items.for_each(|item| put(out, "li", "", &item));
-        close(out, "ul");
+#[inline(never)]
+fn list(out: &mut String, title: &str, items: &[String]) {
+    if items.is_empty() {
+        return;
     }
+    put(out, "h3", "", title);
+    open(out, "ul", "notes");
+    for item in items {
+        put(out, "li", "", item);
+    }
+    close(out, "ul");
 }
 
+#[inline(never)]
 fn actions(out: &mut String, actions: &[Action]) {
     if actions.is_empty() {
         return;
@@ -182,9 +191,12 @@ async fn curve(out: &mut String, target: Target<'_>, budget: &mut Budget) {
     let trace = target.trace();
     let slots = trace.slots();
     let reserved = trace.reserved_sliced(target.snapshot(), budget).await;
-    let reserved = columns(&reserved, slots, budget).await;
-    let requested = columns(&trace.requested, slots, budget).await;
-    let scale = reserved.iter().chain(&requested).copied().max().unwrap_or(0);
+    let mut curves = Vec::with_capacity(2);
+    for series in [&reserved, &trace.requested] {
+        curves.push(columns(series, slots, budget).await);
+    }
+    let [reserved, requested] = &curves[..] else { return };
+    let scale = reserved.iter().chain(requested).copied().max().unwrap_or(0);
     if slots < 2 || scale == 0 {
         return;
     }
@@ -199,8 +211,8 @@ async fn curve(out: &mut String, target: Target<'_>, budget: &mut Budget) {
          preserveAspectRatio=\"none\" role=\"img\" aria-label=\"memory over events\">\
          <path class=\"requested\" d=\"{}\"/><path class=\"reserved\" d=\"{}\"/>\
          <path class=\"peak\" d=\"M{} 0V{height}\"/>",
-            path(&requested, scale, true),
-            path(&reserved, scale, false),
+            path(requested, scale, true),
+            path(reserved, scale, false),
             x(peak),
         ),
     );
@@ -277,6 +289,7 @@ fn memory(out: &mut String, bar: &MemoryBar) {
 }
 
 /// A finding: what, how much, why, what to do, and the numbers that prove it.
+#[inline(never)]
 pub fn finding(out: &mut String, record: &FindingRecord) {
     open(out, "article", record.severity.name());
     open(out, "h4", "");

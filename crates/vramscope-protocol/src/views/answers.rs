@@ -56,8 +56,8 @@ pub enum Answer {
     Events(EventPage),
     /// The answer to `Blocks`.
     Blocks(BlockPage),
-    /// The answer to `Export`, `Convert`, `Report`, `Copy`, `Picture` and `Side`. The text of
-    /// `Side` is for the coordinator.
+    /// The answer to `Export`, `Convert`, `Report`, `Picture` and `Side`. The text of `Side` is for
+    /// the coordinator.
     Text(String),
     /// The answer to `Next`; null if there is no further block.
     Next(Option<Box<NextBlock>>),

@@ -81,7 +81,6 @@ specs! {
     Export:         Long,  queues,   [Carving, Categories, Dims];
     Convert:        Long,  queues,   [Carving, Categories, Steps, LargestFree];
     Report:         Long,  queues,   [Carving, Categories, Steps, Findings, Simulated];
-    Copy:           Long,  queues,   [];
     Next:           Short, queues,   [Carving, Categories, Steps, Context];
     Hit:            Short, replaces, [];
     GroupLabels:    Long,  replaces, [Categories];

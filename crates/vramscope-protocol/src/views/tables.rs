@@ -97,19 +97,6 @@ pub enum TextForm {
     Json,
 }
 
-/// A part of a copy of a snapshot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
-pub enum CopyPart {
-    /// A pickle. Its bytes are the characters of the text, from 0 to 255.
-    Snapshot,
-    /// The file beside the snapshot as JSON; empty if there is none.
-    Sidecar,
-    /// Why a copy would not have the numbers of the file; empty if it has them.
-    Loss,
-}
-
 /// A format of another tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]

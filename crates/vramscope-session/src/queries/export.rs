@@ -5,9 +5,8 @@ use super::events::{EventBlocks, FilteredEvents};
 use serde::Serialize;
 use std::io;
 use vramscope_analysis::slicing::Budget;
-use vramscope_protocol::views::{CopyPart, ExportFormat, FlameWeight, Table, TextForm};
+use vramscope_protocol::views::{ExportFormat, FlameWeight, Table, TextForm};
 use vramscope_report::blocks::{BlockRecord, record};
-use vramscope_report::copy;
 use vramscope_report::csv_line;
 use vramscope_report::export::{
     ExportFormat as Format, FindingLine, SegmentLine, block_csv, csv, export_sliced, json_list,
@@ -15,7 +14,6 @@ use vramscope_report::export::{
 };
 use vramscope_report::findings::of_device;
 use vramscope_report::flame::Weight;
-use vramscope_report::redact::Redaction;
 use vramscope_report::segments::{PinRecord, records_sliced, segments_sliced, states_sliced};
 use vramscope_report::shapes::{BlockShapes, ShapeTable};
 use vramscope_report::text::block_reference;
@@ -53,23 +51,6 @@ pub(crate) async fn convert(at: Target<'_>, format: ExportFormat, budget: &mut B
     let mut out = Vec::new();
     export_sliced(at, format, &mut out, budget).await.expect("memory takes all text");
     String::from_utf8(out).expect("exports are text")
-}
-
-/// A part of a copy to pass on. The bytes of a pickle are the characters of the text.
-pub(crate) fn copy(at: Target<'_>, part: CopyPart, salt: Option<&str>) -> String {
-    let redaction = salt.map(|salt| Redaction::new(salt.as_bytes()));
-    let redaction = redaction.as_ref();
-    match part {
-        CopyPart::Snapshot => {
-            let mut out = String::new();
-            copy::pickle(at.entry, redaction, &mut |piece| {
-                out.extend(piece.iter().map(|&byte| char::from(byte)));
-            });
-            out
-        }
-        CopyPart::Sidecar => copy::sidecar(at.entry, redaction).unwrap_or_default(),
-        CopyPart::Loss => copy::loss(at.entry).unwrap_or_default().to_owned(),
-    }
 }
 
 async fn write(

@@ -339,9 +339,6 @@ impl Queries {
             Query::Report { name } => {
                 task!(on, |at, budget| Answer::Text(html::device(at, &name, budget).await))
             }
-            Query::Copy { part, salt } => {
-                task!(on, |at, _budget| Answer::Text(export::copy(at, part, salt.as_deref())))
-            }
             Query::Next { of, event, block, backwards } => {
                 task!(on, |at, budget| Answer::Next(
                     next::next(at, &of, event, block, backwards, budget).await.map(Box::new)

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_layout::LargestSites;
 use vramscope_protocol::views::{
-    Answer, At, Bands, BlockSort, BlockTable, ColorBy, CopyPart, EventFilter, ExportFormat,
-    FlameSpec, FlameWeight, GroupBy, Layer, Looked, MarkedRange, Query, ScaledPart, ScenarioSpec,
-    SegmentSort, SegmentSpec, Table, TextForm,
+    Answer, At, Bands, BlockSort, BlockTable, ColorBy, EventFilter, ExportFormat, FlameSpec,
+    FlameWeight, GroupBy, Layer, Looked, MarkedRange, Query, ScaledPart, ScenarioSpec, SegmentSort,
+    SegmentSpec, Table, TextForm,
 };
 use vramscope_protocol::{AxisKind, DeviceRef};
 use vramscope_report::LoadedFile;
@@ -146,9 +146,6 @@ fn uncached_queries(slots: f64) -> Vec<Query> {
     ];
     all.extend(formats.map(|format| Query::Convert { format }));
     all.push(Query::Report { name: "rank 0".to_owned() });
-    for part in [CopyPart::Snapshot, CopyPart::Sidecar, CopyPart::Loss] {
-        all.push(Query::Copy { part, salt: Some("salt".to_owned()) });
-    }
     for what in exported {
         let both = [TextForm::Csv, TextForm::Json];
         all.extend(both.map(|form| Query::Export { what: what.clone(), form }));

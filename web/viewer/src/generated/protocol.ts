@@ -1157,15 +1157,7 @@ format: ExportFormat, } } | { "report": {
 /**
  * The name of the device among others.
  */
-name: string, } } | { "copy": { 
-/**
- * Which part of it.
- */
-part: CopyPart, 
-/**
- * With a salt, names are hashes that are keyed with it.
- */
-salt: string | null, } } | { "next": { 
+name: string, } } | { "next": { 
 /**
  * The search.
  */
@@ -1488,8 +1480,6 @@ filter: EventFilter, } } | { "findings": Record<symbol, never> } | { "segments":
 event: number, } };
 
 export type TextForm = "csv" | "json";
-
-export type CopyPart = "snapshot" | "sidecar" | "loss";
 
 export type ExportFormat = { "folded": { 
 /**

@@ -188,7 +188,6 @@ export const tables = `
   overflow-wrap: anywhere;
 }
 .report li { margin: 2px 0; }
-.report label { display: flex; gap: 8px; align-items: baseline; }
 .report-end { display: flex; gap: 8px; align-items: center; margin-top: 16px; }
 .report-end span {
   flex: 1;

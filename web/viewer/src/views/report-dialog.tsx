@@ -14,7 +14,6 @@ export function ReportDialog(stores: Stores) {
 }
 
 function Dialog({ template, ...stores }: Stores & { template: string }) {
-  const redact = useSignal(false);
   const progress = useSignal<string | null>(null);
   const failure = useSignal<string | null>(null);
   const stop = useRef(new AbortController());
@@ -33,14 +32,12 @@ function Dialog({ template, ...stores }: Stores & { template: string }) {
     try {
       const report = await makeReport(stores, {
         template: new URL(template),
-        redact: redact.peek(),
         progress: (text) => {
           progress.value = text;
         },
         signal: stop.current.signal,
       });
-      const name = redact.peek() ? "report.html" : `${nameFor(selection, "report")}.html`;
-      saveBlob(report, name);
+      saveBlob(report, `${nameFor(selection, "report")}.html`);
       close();
     } catch (error) {
       if (stop.current.signal.aborted) return;
@@ -50,7 +47,7 @@ function Dialog({ template, ...stores }: Stores & { template: string }) {
     }
   };
   const isBusy = progress.value !== null;
-  const [text, viewer, , source, names] = contentsOf([], redact.value);
+  const [text, viewer, , names] = contentsOf([]);
   return (
     <Modal class="sheet report" name={{ "aria-labelledby": "report-title" }} close={close}>
       <h2 id="report-title">Save as one HTML file</h2>
@@ -64,20 +61,12 @@ function Dialog({ template, ...stores }: Stores & { template: string }) {
           </li>
         ))}
         {read.length > 8 && <li>and the other files of the run</li>}
-        <li>{source}</li>
         <li>{names}</li>
       </ul>
-      <label>
-        <input
-          type="checkbox"
-          checked={redact.value}
-          disabled={isBusy}
-          onChange={(event) => {
-            redact.value = event.currentTarget.checked;
-          }}
-        />{" "}
-        Redact: replace paths and names by hashes. Numbers stay.
-      </label>
+      <p class="quiet">
+        <code>vramscope export --as html --redact</code> writes hashes in place of names, and leaves
+        lines of source out.
+      </p>
       {failure.value !== null && (
         <p role="alert" class="bad">
           {failure.value}

@@ -1,23 +1,20 @@
-// Makes a report in one HTML file, as `vramscope export --as html` does: from the same template,
-// and with text that the workers write. What is embedded is read again, so that the text has
-// nothing that the embedded snapshots lack.
+// Makes a report in one HTML file, as `vramscope export --as html --source` does: from the same
+// template, and with text that the workers write.
 
 import { fileName } from "../client/files.js";
-import { RankClient } from "../client/rank-client.js";
-import type { RankFile } from "../client/rank-file.js";
-import type { Modules } from "../client/wasm.js";
-import type { CopyPart, DeviceRef, Loaded } from "../generated/protocol.js";
+import type { RankClient } from "../client/rank-client.js";
+import type { Source } from "../client/rank-file.js";
+import type { Loaded } from "../generated/protocol.js";
 import type { Uses } from "../stores.js";
 import { VERSION } from "../version.js";
 
-/** Files of which a copy fits into a text of the browser. */
+/** The largest file that fits into a page, as text. */
 const MAX_BYTES = 200 << 20;
 
 /** What becomes of the files. */
 export interface ReportOptions {
   /** The page around the text, and the viewer's script beside it. */
   template: URL;
-  redact: boolean;
   /** Told before each file. */
   progress: (text: string) => void;
   signal: AbortSignal;
@@ -27,7 +24,7 @@ export interface ReportOptions {
 interface Embedded {
   name: string;
   /** A snapshot is compressed. */
-  packed: Uint8Array;
+  packed: Uint8Array<ArrayBuffer>;
 }
 
 const ESCAPES: Record<string, string> = {
@@ -46,8 +43,8 @@ async function fetched(url: URL, signal: AbortSignal): Promise<Response> {
   return response;
 }
 
-async function gzip(bytes: BlobPart): Promise<Uint8Array> {
-  const packed = new Blob([bytes]).stream().pipeThrough(new CompressionStream("gzip"));
+async function gzip(bytes: Blob): Promise<Uint8Array<ArrayBuffer>> {
+  const packed = bytes.stream().pipeThrough(new CompressionStream("gzip"));
   return new Uint8Array(await new Response(packed).arrayBuffer());
 }
 
@@ -63,155 +60,106 @@ function base64(bytes: Uint8Array): string {
 const script = (attribute: string, bytes: Uint8Array) =>
   `<script type="text/plain" ${attribute}>${base64(bytes)}</script>\n`;
 
-/** The names of files in a report. Without names, only the rank stays. */
-function namesOf(files: readonly RankFile[], redact: boolean): string[] {
-  const paths = files.map(({ path }) => path);
-  if (!redact) return paths.length === 1 ? paths.map(fileName) : paths;
-  const ranks = files.map(({ planned }) => planned.rank);
-  return ranks.map((rank, place) => {
-    if (rank === null) return `file${place}.pickle`;
-    const isOnly = ranks.filter((other) => other === rank).length === 1;
-    return isOnly ? `rank${rank}.pickle` : `file${place}/rank${rank}.pickle`;
-  });
+/** The bytes of a file that was opened. */
+async function bytesOf(
+  from: Source["from"],
+  signal: AbortSignal,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const whole =
+    typeof from === "string" ? await fetched(new URL(from), signal) : new Response(from);
+  return new Uint8Array(await whole.arrayBuffer());
 }
 
-/** The name of a snapshot that is written anew, and that of the file beside it. */
-function embeddedNames(name: string, part: string): [string, string] {
-  const plain = (part === "" ? name : `${name}#${part}`).replace(/\.gz$/, "");
-  const stem = plain.replace(/\.(pickle|pkl|pt)$/, "");
-  const ending = stem === plain ? ".pickle" : plain.slice(stem.length);
-  return [`${stem}${ending}.gz`, `${stem}.vramscope.json`];
-}
+const isPacked = ([first, second]: Uint8Array) => first === 0x1f && second === 0x8b;
 
-/** Reads what is embedded, and asks for the report of each of its devices. */
-async function textOf(
-  modules: Modules,
-  name: string,
-  snapshot: Blob,
-  beside: Blob | null,
-): Promise<string> {
-  const worker = modules.spawn();
-  try {
-    let client: RankClient | null = null;
-    const loaded = await new Promise<Loaded>((resolve, reject) => {
-      const failed = ({ message }: { message: string }) => reject(new Error(message));
-      const source = { path: name, bytes: snapshot.size, from: snapshot };
-      client = new RankClient(
-        worker,
-        beside === null ? source : { ...source, beside },
-        { memory: null, events: null },
-        { progress: () => undefined, loaded: resolve, failed, crashed: failed, refused: failed },
-      );
-    });
-    let out = "";
-    for (const { device } of loaded.parts[0]?.devices ?? []) {
-      const several = (loaded.parts[0]?.devices.length ?? 0) > 1;
-      const title = several ? `${name}, device ${device}` : name;
-      out +=
-        (await (client as RankClient | null)?.view({ part: 0, device }, "text", {
-          report: { name: title },
-        })) ?? "";
+/** The name of the file beside a snapshot. */
+const besideOf = (name: string) =>
+  `${name.replace(/\.gz$/, "").replace(/\.(pickle|pkl|pt)$/, "")}.vramscope.json`;
+
+/** The report of each device of a file. */
+async function textOf(client: RankClient, loaded: Loaded, name: string): Promise<string> {
+  let out = "";
+  for (const [part, { devices, name: inner }] of loaded.parts.entries()) {
+    const snapshot = inner === "" ? name : `${name}#${inner}`;
+    for (const { device, label } of devices) {
+      const title = devices.length === 1 ? snapshot : `${snapshot}, ${label}`;
+      const query = { report: { name: title } };
+      out += (await client.view({ part, device }, "text", query)) ?? "";
     }
-    return out;
-  } finally {
-    worker.end();
   }
+  return out;
 }
 
-/** Copies the snapshots of one file, and writes their report. */
-async function partOf(
-  modules: Modules,
-  client: RankClient,
-  loaded: Loaded,
+/** A snapshot as it is, compressed, and the file beside it. */
+async function filesOf(
+  { from, beside }: Source,
   name: string,
-  salt: string | null,
-): Promise<{ text: string; files: Embedded[] }> {
-  const files: Embedded[] = [];
-  let text = "";
-  for (const [part, { defaultDevice, devices, name: inner }] of loaded.parts.entries()) {
-    if (devices.length === 0) continue;
-    const target: DeviceRef = { part, device: defaultDevice };
-    const copy = async (part: CopyPart) =>
-      (await client.view(target, "text", { copy: { part, salt } })) ?? "";
-    const loss = await copy("loss");
-    if (loss !== "") throw new Error(`${name} cannot be copied: ${loss}.`);
-    const pickle = await copy("snapshot");
-    const bytes = new Uint8Array(pickle.length);
-    for (let at = 0; at < bytes.length; at += 1) bytes[at] = pickle.charCodeAt(at);
-    const sidecar = await copy("sidecar");
-    const number = part === 0 ? "" : String(part);
-    const [snapshotName, besideName] = embeddedNames(name, salt === null ? inner : number);
-    const beside = sidecar === "" ? null : new Blob([sidecar]);
-    text += await textOf(modules, snapshotName, new Blob([bytes]), beside);
-    files.push({ name: snapshotName, packed: await gzip(bytes) });
-    if (sidecar !== "") files.push({ name: besideName, packed: new TextEncoder().encode(sidecar) });
-  }
-  return { text, files };
+  signal: AbortSignal,
+): Promise<Embedded[]> {
+  const bytes = await bytesOf(from, signal);
+  const packed = isPacked(bytes) ? bytes : await gzip(new Blob([bytes]));
+  if (beside === undefined) return [{ name, packed }];
+  return [
+    { name, packed },
+    { name: besideOf(name), packed: await bytesOf(beside, signal) },
+  ];
 }
 
 /** What a report holds, in the words of the dialog and of the report. */
-export function contentsOf(names: readonly string[], redact: boolean): string[] {
+export function contentsOf(names: readonly string[]): string[] {
   return [
     "the text of the report",
     "the viewer",
     names.length <= 8 ? names.join(" and ") : `${names[0]} and the other files of the run`,
-    "no line of source",
-    redact ? "hashes in place of paths and names" : "paths and names as recorded",
+    "paths, names and lines of source as these files have them",
   ];
 }
 
 /** Writes the report of all files of the run. */
 export async function makeReport(
   { runs }: Uses<"runs">,
-  { template, redact, progress, signal }: ReportOptions,
+  { template, progress, signal }: ReportOptions,
 ): Promise<Blob> {
-  const { modules, pool, files } = runs;
+  const { modules, pool } = runs;
   const page = await (await fetched(template, signal)).text();
-  const viewer = await (await fetched(new URL("inline.js", template), signal)).text();
-  const salt = redact ? `${crypto.randomUUID()}${crypto.randomUUID()}` : null;
-  const read = files.filter((file) => file.load.peek().state === "ready");
-  const names = namesOf(read, redact);
+  const viewer = await (await fetched(new URL("inline.js", template), signal)).blob();
+  const read = runs.files.filter((file) => file.load.peek().state === "ready");
   const texts: string[] = [];
   const embedded: Embedded[] = [];
-  for (const [place, file] of read.entries()) {
+  for (const file of read) {
     signal.throwIfAborted();
-    progress(fileName(file.path));
-    if (file.source.bytes > MAX_BYTES) throw new Error(`${file.path} is too large for a report.`);
+    const name = read.length === 1 ? fileName(file.path) : file.path;
+    progress(name);
+    if (file.part !== null) throw new Error(`Only a part of ${name} was read.`);
+    if (file.source.bytes > MAX_BYTES) throw new Error(`${name} is too large for a report.`);
     const client = await pool.acquire(file);
     try {
       const load = file.load.peek();
-      if (client === null || load.state !== "ready") throw new Error(`${file.path} was not read.`);
-      const part = await partOf(modules, client, load.loaded, names[place] ?? "", salt);
-      texts.push(part.text);
-      embedded.push(...part.files);
+      if (client === null || load.state !== "ready") throw new Error(`${name} was not read.`);
+      texts.push(await textOf(client, load.loaded, name));
     } finally {
       pool.release(file);
     }
+    embedded.push(...(await filesOf(file.source, name, signal)));
   }
   const [view, worker] = await Promise.all([modules.bytes("view"), modules.bytes("worker")]);
-  const title = embedded.length === 1 ? (embedded[0]?.name ?? "") : (runs.run.peek()?.title ?? "");
-  const contents = contentsOf(
-    embedded.map(({ name }) => name),
-    redact,
-  );
-  const filled: Record<string, () => Promise<BlobPart[]> | BlobPart[]> = {
-    title: () => [escaped(redact ? "GPU memory" : title)],
-    version: () => [VERSION],
-    report: () => texts,
-    contents: () => [
-      `This file holds<ul>${contents.map((item) => `<li>${escaped(item)}</li>`).join("")}</ul>`,
-    ],
-    data: async () => [
+  const title = read.length === 1 ? (embedded[0]?.name ?? "") : (runs.run.peek()?.title ?? "");
+  const contents = contentsOf(embedded.map(({ name }) => name));
+  const items = contents.map((item) => `<li>${escaped(item)}</li>`).join("");
+  const filled: Record<string, BlobPart[]> = {
+    title: [escaped(title)],
+    version: [VERSION],
+    report: texts,
+    contents: [`This file holds<ul>${items}</ul>`],
+    data: [
       script('id="viewer-script"', await gzip(viewer)),
-      script('id="viewer-view"', await gzip(view)),
-      script('id="viewer-worker"', await gzip(worker)),
+      script('id="viewer-view"', await gzip(new Blob([view]))),
+      script('id="viewer-worker"', await gzip(new Blob([worker]))),
       ...embedded.map(({ name, packed }) => script(`data-file="${escaped(name)}"`, packed)),
     ],
   };
   // The texts of the run may have braces, so the template is divided first.
   const pieces = page.split(/\{\{([a-z-]+)\}\}/);
-  const out = await Promise.all(
-    pieces.map((piece, place) => (place % 2 === 0 ? [piece] : (filled[piece]?.() ?? []))),
-  );
-  return new Blob(out.flat(), { type: "text/html" });
+  const out = pieces.flatMap((piece, place) => (place % 2 === 0 ? [piece] : (filled[piece] ?? [])));
+  return new Blob(out, { type: "text/html" });
 }
