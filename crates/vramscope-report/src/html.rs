@@ -78,8 +78,8 @@ fn close(out: &mut String, tag: &str) {
     out.push_str(">\n");
 }
 
-/// The report of one device: verdict, curve, memory, findings, call stacks, what could not be
-/// told. `name` is that of the device among others.
+/// The report of one device: verdict, curve, memory, findings. `name` is that of the device among
+/// others.
 pub async fn device(target: Target<'_>, name: &str, budget: &mut Budget) -> String {
     use Derived::{Carving, Categories, Findings, Simulated, Steps};
     for what in [Carving, Categories, Steps, Findings, Simulated] {
@@ -103,21 +103,27 @@ pub async fn device(target: Target<'_>, name: &str, budget: &mut Budget) -> Stri
             finding(out, record);
         }
     }
-    stacks(out, target, budget).await;
-    let spots = blind_spots_sliced(target.entry.evidence(target.index), budget).await;
-    let spots = spots.into_iter().map(|spot| BlindSpotRecord::from(spot).text);
-    let device = Some(target.device());
-    let faults = warnings(target.entry).into_iter();
-    let faults = faults.filter(|w| w.device.is_none() || w.device == device).map(|w| w.message);
-    list(out, "Not looked for", &spots.collect::<Vec<_>>());
-    list(out, "Warnings", &faults.collect::<Vec<_>>());
     close(out, "section");
     std::mem::take(out)
 }
 
-/// [`device`], at once.
+/// [`device`], at once, and what only the program says: call stacks, what could not be told.
 pub fn whole_device(target: Target<'_>, name: &str) -> String {
-    run_to_completion(device(target, name, &mut Budget::unlimited()))
+    run_to_completion(async {
+        let budget = &mut Budget::unlimited();
+        let out = &mut device(target, name, budget).await;
+        open(out, "section", "more");
+        stacks(out, target, budget).await;
+        let spots = blind_spots_sliced(target.entry.evidence(target.index), budget).await;
+        let spots = spots.into_iter().map(|spot| BlindSpotRecord::from(spot).text);
+        let device = Some(target.device());
+        let faults = warnings(target.entry).into_iter();
+        let faults = faults.filter(|w| w.device.is_none() || w.device == device).map(|w| w.message);
+        list(out, "Not looked for", &spots.collect::<Vec<_>>());
+        list(out, "Warnings", &faults.collect::<Vec<_>>());
+        close(out, "section");
+        std::mem::take(out)
+    })
 }
 
 fn severity_class(severity: Option<Severity>) -> &'static str {
