@@ -15,8 +15,9 @@ use vramscope_analysis::{
 use vramscope_snapshot::Texts;
 
 /// Packages whose names and files are public: those that rules and findings know.
-const PACKAGES: [&str; 24] = [
+const PACKAGES: [&str; 25] = [
     "torch",
+    "torch_snapkit",
     "torchvision",
     "torchaudio",
     "transformers",
@@ -177,9 +178,11 @@ impl Redaction {
     fn function(&self, function: &str, file: &str) -> String {
         let is_whole = |rule: &Rule| rule.function.strip_prefix('=') == Some(function);
         if NAMESPACES.iter().any(|start| function.starts_with(start)) {
-            // The arguments of a template can be the program's.
+            // The arguments of a template can be the program's. Rules look for words in them, too.
             return match function.split_once('<') {
-                Some((head, _)) => format!("{head}<{}>", self.hash(function)),
+                Some((head, arguments)) => {
+                    format!("{head}<{}>", self.with_words(arguments, |rule| &rule.function))
+                }
                 None => function.to_owned(),
             };
         }
