@@ -11,6 +11,6 @@ export { type FromViewer, listen, type ToViewer } from "./host/listen.js";
 export { openViewer, type ViewerOptions } from "./host/open-viewer.js";
 export { bindAddress } from "./host/url-state.js";
 export type { View } from "./navigation.js";
-export type { ProgramRecord } from "./records.js";
+export type { ProgramRecord } from "./program-record.js";
 export { register, TAG } from "./tag.js";
 export type { Theme, ViewState } from "./view-state.js";

@@ -2,10 +2,8 @@
 // worker writes the JSON; this finds one record in it.
 
 import type { Table } from "./generated/protocol.js";
+import type { ProgramRecord } from "./program-record.js";
 import type { Selection } from "./selection.js";
-
-/** A record of the program's JSON. docs/cli.md has the fields. */
-export type ProgramRecord = Record<string, unknown>;
 
 /** The parts of a block's record that tell it from others at its address. */
 interface BlockRecord extends ProgramRecord {
