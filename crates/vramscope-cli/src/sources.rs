@@ -172,6 +172,8 @@ impl Sources {
         if bytes.len() as u64 > MAX_BYTES {
             return Err(format!("{} has more than {MAX_BYTES} bytes.", path.display()));
         }
+        // Some file systems keep no times. Then it is not known if the file was changed, and the
+        // lines are marked.
         let modified = metadata.modified().ok();
         let age = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         Ok(Some(FoundFile {

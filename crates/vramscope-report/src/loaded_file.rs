@@ -118,8 +118,8 @@ impl SnapshotEntry {
         Some(format!("the file beside the snapshot is not used: {reason}"))
     }
 
-    /// Takes widths of the model that the user gives, instead of those that sizes tell. Call it
-    /// before anything is derived.
+    /// Sets the widths of the model, as the user gave them. Without them, the widths are inferred
+    /// from the sizes of parameters. Call it before anything is derived.
     pub fn set_widths(&mut self, widths: Vec<Widths>) {
         self.widths = Some(Ok(widths));
     }

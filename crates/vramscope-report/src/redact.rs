@@ -14,7 +14,7 @@ use vramscope_analysis::{
 };
 use vramscope_snapshot::Texts;
 
-/// Packages whose names and files are public: those that rules and findings know.
+/// Packages that the rules of categories and the findings name. Their names and files are public.
 const PACKAGES: [&str; 25] = [
     "torch",
     "torch_snapkit",
@@ -111,7 +111,7 @@ pub struct Redaction {
 }
 
 impl Redaction {
-    /// A redaction with this salt, which nobody may know afterwards.
+    /// A redaction with this salt. Do not store the salt: with it, a guessed name can be checked.
     pub fn new(salt: &[u8]) -> Self {
         Self { salt: salt.to_vec() }
     }

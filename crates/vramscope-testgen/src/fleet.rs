@@ -83,7 +83,7 @@ impl Fleet {
         &self.leaking
     }
 
-    /// What a rank does in the window that begins after so many iterations.
+    /// What a rank does in its window. `iterations` is the number of iterations before the window.
     pub(crate) fn role(&self, rank: u64, iterations: u64) -> Role {
         let of = |ranks: &[u64], bytes: u64| if ranks.contains(&rank) { bytes } else { 0 };
         Role {

@@ -90,7 +90,8 @@ impl Generator {
         self.write_role(rank, &Role::default(), &mut out)
     }
 
-    /// Writes the snapshot of a rank of a fleet after so many earlier iterations.
+    /// Writes the snapshot of a rank of a fleet. `iterations` is the number of iterations before
+    /// the recorded window.
     ///
     /// # Errors
     /// When `out` fails.

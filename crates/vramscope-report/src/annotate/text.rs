@@ -164,7 +164,7 @@ fn faults(file: &SourceRecord<'_>, lines: &BTreeMap<u32, LineRecord<'_>>) -> Vec
     };
     match file.changed_after {
         Some(true) => faults.push(format!(
-            "{found} was changed after the recording: its lines may not be those that ran."
+            "{found} was changed after the recording: the lines that ran may have been others."
         )),
         None => {
             faults.push(format!("It is not known if {found} was changed after the recording."));

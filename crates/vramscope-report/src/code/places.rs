@@ -31,7 +31,7 @@ pub struct SourcePlace {
     pub functions: Vec<StrId>,
     /// The blocks whose call stack goes through the place.
     pub total: Sums,
-    /// Those that the place allocates itself: it has the innermost frame of the user's code.
+    /// The blocks whose innermost frame of the user's code is at this place.
     pub own: Sums,
     /// The number of the stack that was added last.
     stamp: u32,

@@ -18,13 +18,17 @@ pub fn widths_of_text(text: &str) -> Result<Vec<Widths>, String> {
     if text.trim_start().starts_with(['{', '[']) {
         return widths_of_config(text).map_err(|why| format!("config.json: {why}"));
     }
-    let words = text.split([',', ' ', '\n', '\t']).filter(|word| !word.is_empty());
+    let words: Vec<&str> =
+        text.split([',', ' ', '\n', '\t']).filter(|word| !word.is_empty()).collect();
+    if words.len() > MAX_WIDTHS {
+        return Err(format!("more than {MAX_WIDTHS} widths"));
+    }
     let number = |word: &str| {
         let number = word.parse().ok().filter(|number| (1..=MAX_WIDTH).contains(number));
         let word: String = word.chars().take(20).collect();
         number.ok_or_else(|| format!("{word:?} is no width from 1 to {MAX_WIDTH}"))
     };
-    let widths = words.take(MAX_WIDTHS).map(number).collect::<Result<Vec<u64>, String>>()?;
+    let widths = words.into_iter().map(number).collect::<Result<Vec<u64>, String>>()?;
     let hidden = *widths.first().ok_or("there is no number")?;
     Ok(Widths::given(hidden, &widths, None))
 }
@@ -102,6 +106,8 @@ mod tests {
         assert_eq!(widths_of_text("{\"n_embd\": 768}").map(|found| found.len()), Ok(2));
         let listed = widths_of_text("768, 3072 50257").expect("a list");
         assert_eq!((listed[0].hidden, &listed[0].all[..]), (768, &[768, 3072, 50257][..]));
+        let many = "8 ".repeat(MAX_WIDTHS + 1);
+        assert!(widths_of_text(&many).is_err_and(|why| why.contains("more than 64")));
         for (text, wanted) in
             [("", "no number"), ("768, x", "\"x\""), ("0", "\"0\""), ("{", "config.json")]
         {

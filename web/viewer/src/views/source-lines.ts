@@ -72,7 +72,7 @@ export function notesOf(
     notes.push(
       until === null || text.modified === null
         ? `It is not known if ${text.from} was changed after the recording.`
-        : `${text.from} was changed after the recording: its lines may not be those that ran.`,
+        : `${text.from} was changed after the recording: the lines that ran may have been others.`,
     );
   return notes;
 }

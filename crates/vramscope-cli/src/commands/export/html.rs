@@ -16,7 +16,6 @@ use base64::prelude::BASE64_STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -125,7 +124,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     outcome
 }
 
-/// Random bytes that nobody keeps.
+/// Random bytes for the hashes of one export. They are not stored.
 fn salt() -> io::Result<[u8; 32]> {
     let mut salt = [0; 32];
     getrandom::fill(&mut salt).map_err(io::Error::other)?;
@@ -160,7 +159,8 @@ struct How<'a> {
 struct Names(Vec<String>);
 
 impl Names {
-    /// Paths from the last folder on that all have, so that no other folder is told.
+    /// The paths below the last folder that all of them share. The report does not name the folders
+    /// above it.
     fn new(paths: &[PathBuf]) -> Self {
         let folder = paths.first().and_then(|path| path.parent()).unwrap_or(Path::new(""));
         let common = folder
@@ -263,7 +263,7 @@ fn add_devices(part: &mut Part, entry: &SnapshotEntry) {
     }
 }
 
-/// The name of a snapshot that was written anew.
+/// The name of a snapshot in the report. The report has a new, gzipped pickle of it.
 fn pickle_name(name: &str) -> String {
     let plain = name.strip_suffix(".gz").unwrap_or(name);
     let is_pickle = sidecar::path_of(plain).is_some();
@@ -326,12 +326,9 @@ impl Report<'_> {
         let mut out = String::new();
         let is_run = self.diagnosis.headlines.len() > 1;
         if is_run {
-            // Writing to a String cannot fail.
-            let _ = write!(
-                out,
-                "<section class=\"run\"><p class=\"verdict\">{}</p>",
-                escape(&self.diagnosis.verdict)
-            );
+            out.push_str("<section class=\"run\"><p class=\"verdict\">");
+            out.push_str(&escape(&self.diagnosis.verdict));
+            out.push_str("</p>");
             let skews = self.diagnosis.findings.iter().filter(|f| f.kind == FindingKind::RankSkew);
             skews.for_each(|skew| finding(&mut out, skew));
             out.push_str("</section>\n");
