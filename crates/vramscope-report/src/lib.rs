@@ -39,6 +39,7 @@ pub mod flame;
 mod frames;
 mod groups;
 pub mod html;
+pub mod index;
 pub mod info;
 pub mod lens;
 mod loaded_file;

@@ -42,6 +42,25 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
+    /// All kinds.
+    pub const ALL: [Self; 10] = [
+        Self::Oom,
+        Self::Growth,
+        Self::Cycle,
+        Self::GradientsHeld,
+        Self::HeldTooLong,
+        Self::RankSkew,
+        Self::Reserved,
+        Self::StrandedPool,
+        Self::PendingFree,
+        Self::Churn,
+    ];
+
+    /// The kind with this name in JSON.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
     /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {

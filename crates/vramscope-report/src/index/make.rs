@@ -1,0 +1,157 @@
+//! Cards from snapshots.
+
+use super::{COLUMNS, Card, CardFinding, FULL_HEIGHT, MAX_FINDINGS, MAX_STEPS};
+use crate::capacity::capacity;
+use crate::findings::{FindingRecord, cause_key, order};
+use crate::peak::BandKind;
+use crate::plain;
+use crate::rank::RankSummary;
+use crate::target::{Target, event_of, slot_of};
+use rustc_hash::FxHashMap;
+use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::{Exactness, Fragmentation, Steps, step_floors};
+use vramscope_units::grouped;
+
+impl Card {
+    /// The card of a device. It names its own call sites and stacks. `bytes` is the size of the
+    /// file.
+    pub fn new(target: Target<'_>, bytes: u64) -> Self {
+        Self::of(&RankSummary::new(target), target, bytes)
+    }
+
+    /// [`Self::new`] where the summary is known.
+    pub fn of(summary: &RankSummary, target: Target<'_>, bytes: u64) -> Self {
+        let trace = target.trace();
+        let mut card = Self {
+            bytes,
+            device: Some(summary.device),
+            events: trace.device.events.len() as u64,
+            end: trace.requested_band.end,
+            ..Self::of_path(&summary.path)
+        };
+        for band in BandKind::ALL {
+            let (figures, exactness) = band.of(target);
+            card.peaks.push(figures.peak);
+            card.peak_events.push(event_of(slot_of(figures.peak_event)));
+            card.estimates.push((exactness == Exactness::Estimate).into());
+        }
+        for share in &summary.categories {
+            card.categories.push(share.category);
+            card.category_bytes.push(share.bytes);
+        }
+        card.add_sites(summary);
+        for oom in &summary.ooms {
+            card.oom_events.push(oom.event.into());
+            card.oom_requests.push(oom.requested);
+        }
+        card.add_findings(&summary.findings, target.entry.steps(target.index));
+        card.add_free_memory(target);
+        card.curve = curve(target);
+        card.add_steps(target);
+        let capacity = run_to_completion(capacity(target, &mut Budget::unlimited()));
+        card.capacity = capacity.map(|capacity| capacity.bytes.0);
+        card
+    }
+
+    /// The card of a file that could not be read, or in which nothing was allocated.
+    pub fn failed(path: &str, bytes: u64, error: &str) -> Self {
+        Self { bytes, error: Some(error.to_owned()), ..Self::of_path(path) }
+    }
+
+    fn of_path(path: &str) -> Self {
+        Self { path: path.to_owned(), rank: crate::rank_of(path), ..Self::default() }
+    }
+
+    fn add_sites(&mut self, summary: &RankSummary) {
+        let mut known: FxHashMap<String, u64> = FxHashMap::default();
+        let mut index_of = |site: &String, names: &mut Vec<String>| {
+            *known.entry(site.clone()).or_insert_with(|| {
+                names.push(site.clone());
+                names.len() as u64 - 1
+            })
+        };
+        for (site, bytes) in &summary.sites {
+            self.sites.push(index_of(site, &mut self.new_sites));
+            self.site_bytes.push(*bytes);
+        }
+        for (place, stack) in (0..).zip(&summary.stacks) {
+            self.stacks.push(place);
+            self.stack_bytes.push(stack.bytes);
+            self.stack_categories.push(stack.category as u64);
+            if stack.is_told {
+                self.told.push(place);
+            }
+            self.new_stacks.push(stack.hash);
+            self.new_stack_sites.push(index_of(&stack.site, &mut self.new_sites));
+        }
+    }
+
+    fn add_findings(&mut self, findings: &[FindingRecord], steps: Option<&Steps>) {
+        for finding in findings {
+            self.kinds.push(finding.kind);
+            self.kind_bytes.push(finding.bytes);
+        }
+        let mut worst: Vec<&FindingRecord> = findings.iter().collect();
+        worst.sort_by_key(|finding| order(finding.kind, finding.severity, finding.bytes));
+        let row = |finding: &&FindingRecord| CardFinding {
+            id: finding.id.clone(),
+            kind: finding.kind,
+            severity: finding.severity,
+            bytes: finding.bytes,
+            title: finding.title.clone(),
+            headline: plain(&finding.headline),
+            text: finding.text.clone(),
+            action: finding.action.clone(),
+            place: place(finding, steps),
+            cause: cause_key(finding),
+            event: finding.events.first().map(|&event| event.into()),
+            terms: finding.terms(),
+        };
+        self.findings = worst.iter().take(MAX_FINDINGS).map(row).collect();
+    }
+
+    fn add_free_memory(&mut self, target: Target<'_>) {
+        let trace = target.trace();
+        let carving = target.entry.carving(target.index);
+        let cached = Fragmentation::new(target.snapshot(), trace, carving);
+        let at_peak = slot_of(trace.reserved_band.peak_event);
+        (self.free, self.largest_free) = (cached.free.at(at_peak), cached.largest.at(at_peak));
+        let at_end = trace.slots() - 1;
+        (self.end_free, self.end_largest_free) =
+            (cached.free.at(at_end), cached.largest.at(at_end));
+    }
+
+    fn add_steps(&mut self, target: Target<'_>) {
+        let Some(steps) = target.entry.steps(target.index) else { return };
+        let mut budget = Budget::unlimited();
+        let floors = run_to_completion(step_floors(target.trace(), steps, &mut budget));
+        let last = &floors[floors.len().saturating_sub(MAX_STEPS)..];
+        self.first_step = last.first().map_or(0, |step| step.step.into());
+        self.step_peaks = last.iter().map(|step| step.peak.0).collect();
+        self.step_floors = last.iter().map(|step| step.floor.0).collect();
+    }
+}
+
+/// `step 3, backward`; empty if neither is known.
+fn place(finding: &FindingRecord, steps: Option<&Steps>) -> String {
+    let is_training = steps.is_none_or(Steps::are_training);
+    let word = if is_training { "step" } else { "repetition" };
+    let step = finding.step.map(|step| format!("{word} {}", grouped(step.into())));
+    step.into_iter().chain(finding.phase.map(str::to_owned)).collect::<Vec<_>>().join(", ")
+}
+
+/// The most requested bytes in equal parts of the window.
+fn curve(target: Target<'_>) -> Vec<u64> {
+    let trace = target.trace();
+    let height = trace.reserved_band.peak.max(trace.requested_band.peak).max(1) as u64;
+    let (slots, columns) = (u64::from(trace.slots()), COLUMNS as u64);
+    let edge = |column: u64| (slots * column / columns) as u32;
+    let column = |column: u64| {
+        let start = edge(column);
+        let end = edge(column + 1).max(start + 1);
+        let most = trace.requested.largest(start..end).map_or(0, |(_, most)| most);
+        let units = u128::from(most) * u128::from(FULL_HEIGHT) / u128::from(height);
+        units.min(FULL_HEIGHT.into()) as u64
+    };
+    (0..columns).map(column).collect()
+}
