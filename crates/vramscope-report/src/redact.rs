@@ -11,6 +11,7 @@ use crate::sidecar::Sidecar;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use vramscope_analysis::{
     Category, Rule, Rules, is_framework_file, is_framework_frame, is_generated_file, is_library,
+    own_name,
 };
 use vramscope_snapshot::Texts;
 
@@ -123,8 +124,9 @@ impl Redaction {
         format!("r{:012x}", hasher.finish() >> 16)
     }
 
-    /// The hash, with the words that decide a number.
-    fn with_words(&self, name: &str, of: fn(&Rule) -> &str) -> String {
+    /// The hash, with the words that decide a number. `part` is the part of the name in which rules
+    /// look for their words.
+    fn with_words(&self, name: &str, part: &str, of: fn(&Rule) -> &str) -> String {
         let mut out = self.hash(name);
         let lower = name.to_ascii_lowercase();
         let mut keep = |word: &str| {
@@ -135,11 +137,7 @@ impl Redaction {
                 out.push_str(word);
             }
         };
-        for pattern in Rules::built_in().iter().map(of) {
-            if !pattern.starts_with(['*', '=']) && name.contains(pattern) {
-                keep(pattern);
-            }
-        }
+        words(part, of).for_each(&mut keep);
         WORDS.iter().filter(|word| lower.contains(*word)).for_each(|word| keep(word));
         out
     }
@@ -153,7 +151,7 @@ impl Redaction {
         if matches!(file, "" | "??" | "<string>") || file.starts_with("<frozen ") {
             return file.to_owned();
         }
-        let mut out = self.with_words(&path, |rule| &rule.file);
+        let mut out = self.with_words(&path, &path, |rule| &rule.file);
         match ENDINGS.iter().find(|end| path.ends_with(*end)) {
             Some(end) => out = format!("{out}/{}", end.trim_start_matches('/')),
             None if path.starts_with("<ipython") => out = format!("<ipython-{out}>"),
@@ -178,13 +176,16 @@ impl Redaction {
     fn function(&self, function: &str, file: &str) -> String {
         let is_whole = |rule: &Rule| rule.function.strip_prefix('=') == Some(function);
         if NAMESPACES.iter().any(|start| function.starts_with(start)) {
-            // The arguments of a template can be the program's. Rules look for words in them, too.
-            return match function.split_once('<') {
-                Some((head, arguments)) => {
-                    format!("{head}<{}>", self.with_words(arguments, |rule| &rule.function))
+            // The arguments of a template can be the program's. Rules look for words behind them.
+            let Some((head, _)) = function.split_once('<') else { return function.to_owned() };
+            let close = if head.contains('(') { ">)" } else { ">" };
+            let mut out = format!("{head}<{}{close}", self.hash(function));
+            for word in words(&own_name(function), |rule| &rule.function) {
+                if !own_name(&out).contains(word) {
+                    out = format!("{out}_{word}");
                 }
-                None => function.to_owned(),
-            };
+            }
+            return out;
         }
         let is_public = function.is_empty()
             || function.starts_with('<')
@@ -196,7 +197,7 @@ impl Redaction {
         if is_public {
             return function.to_owned();
         }
-        self.with_words(function, |rule| &rule.function)
+        self.with_words(function, &own_name(function), |rule| &rule.function)
     }
 
     /// A dotted name in a model. Numbers of layers stay.
@@ -232,7 +233,7 @@ impl Texts for Redaction {
     fn range(&self, name: &str) -> String {
         let (head, rest) = match name.split_once('#') {
             Some((head, rest)) if RANGES.contains(&head) => (head, rest),
-            _ => return self.with_words(name, |_| "*"),
+            _ => return self.with_words(name, "", |_| "*"),
         };
         let is_number = rest.bytes().all(|byte| byte.is_ascii_digit());
         if is_number { name.to_owned() } else { format!("{head}#{}", self.hash(rest)) }
@@ -252,6 +253,12 @@ impl Texts for Redaction {
         }
         value.to_owned()
     }
+}
+
+/// The words that rules look for in a text, of those that the text has.
+fn words(text: &str, of: fn(&Rule) -> &str) -> impl Iterator<Item = &'static str> {
+    let patterns = Rules::built_in().iter().map(of);
+    patterns.filter(move |word| !word.starts_with(['*', '=']) && text.contains(word))
 }
 
 fn is_python(path: &str) -> bool {

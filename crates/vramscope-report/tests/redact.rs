@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use vramscope_analysis::own_name;
 use vramscope_report::diagnose::{MAX_FINDINGS, at_peak, diagnose};
 use vramscope_report::findings::of_device;
 use vramscope_report::phases::phases;
 use vramscope_report::redact::Redaction;
 use vramscope_report::{FileReader, LoadedFile, SnapshotEntry, Target, sidecar};
-use vramscope_snapshot::write_pickle;
+use vramscope_snapshot::{Texts as _, write_pickle};
 
 fn test_data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name)
@@ -131,4 +132,20 @@ fn no_name_of_the_program_stays() {
     assert_eq!(one.hash("train"), one.hash("train"));
     assert_ne!(one.hash("train"), other.hash("train"));
     assert_ne!(one.hash("train"), one.hash("test"));
+}
+
+#[test]
+fn words_of_rules_stay_where_rules_look_for_them() {
+    let redaction = Redaction::new(b"a salt of the test");
+    let redacted = |function: &str| redaction.frame(function, "/srv/libmine.so").0;
+    for (function, in_own_name) in [
+        ("std::vector<my::Secret> c10d::gather<my::Secret>(my::Secret)", true),
+        ("at::run(std::vector<my::Secret>)::{lambda#1}::c10d::gather(my::Secret)", true),
+        ("my::Secret::gather<c10d::Work>(c10d::Work)", false),
+        ("at::gather<my::Secret, c10d::Work>(my::Secret, c10d::Work)", false),
+    ] {
+        let name = redacted(function);
+        assert!(!name.contains("Secret"), "{function}: {name}");
+        assert_eq!(own_name(&name).contains("c10d::"), in_own_name, "{function}: {name}");
+    }
 }

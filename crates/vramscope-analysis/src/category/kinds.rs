@@ -216,3 +216,33 @@ fn paths_of_windows_match_the_rules() {
     (0..10).for_each(|_| infer(&mut script));
     assert_eq!(guess(&script, cache).category, Category::Cache);
 }
+
+#[test]
+fn a_type_in_the_arguments_of_a_function_is_not_the_function() {
+    const COPY: Stack = &[
+        "at::native::(anonymous namespace)::cublasCommonArgs::cublasCommonArgs(at::Tensor const&, \
+         std::optional<at::cuda::blas::ScalingType> const&)@libtorch_cuda.so",
+        "forward@/lib/torch/nn/modules/linear.py",
+        CALL,
+        MAIN,
+    ];
+    const GEMM: Stack = &[
+        "void at::cuda::blas::gemm<float>(char, long, at::opmath_type<float>)@libtorch_cuda.so",
+        "forward@/lib/torch/nn/modules/linear.py",
+        CALL,
+        MAIN,
+    ];
+    let mut script = Script::default();
+    let copy = script.alloc(3 * MIB, COPY);
+    let scratch = script.alloc(5 * MIB, GEMM);
+    let gradient = script.alloc(1000, BACKWARD);
+    script.free(copy, BACKWARD);
+    script.free(gradient, ZERO);
+    step(&mut script, 1000);
+    let guesses = script.guesses(&Rules::default());
+    assert_eq!(category(&guesses, scratch), Category::Workspace);
+    assert_eq!(category(&guesses, copy), Category::Activation);
+    // A user's rule can name a type among the arguments.
+    let rules = Rules::parse("buffer 1 * blas::ScalingType").expect("a rule");
+    assert_eq!(category(&script.guesses(&rules), copy), Category::Buffer);
+}

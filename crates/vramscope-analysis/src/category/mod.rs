@@ -15,6 +15,7 @@
 
 mod groups;
 mod life;
+mod own_name;
 mod phases;
 mod rules;
 mod sizes;
@@ -22,6 +23,7 @@ mod spans;
 mod stacks;
 mod workspace;
 
+pub use own_name::own_name;
 pub use rules::{Rule, RuleError, Rules};
 pub use spans::{Phase, PhaseSpan};
 

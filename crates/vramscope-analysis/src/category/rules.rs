@@ -7,6 +7,9 @@ use std::borrow::Cow;
 ///
 /// A pattern matches a text that contains it. `*` matches any text. A pattern with a leading `=`
 /// matches the whole text only.
+///
+/// A built-in pattern is searched for in the function's [`own_name`](super::own_name()) only, not
+/// in the types that it takes or returns. A user's pattern is searched for in all of the text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     /// Pattern for the frame's file.
@@ -29,15 +32,16 @@ impl Rule {
         Self { file: Cow::Borrowed(file), function: Cow::Borrowed(function), category, confidence }
     }
 
-    pub(super) fn matches(&self, file: &str, function: &str) -> bool {
-        pattern_matches(&self.function, function) && pattern_matches(&self.file, file)
+    /// Whether the rule matches a frame. `part` is the part of the function's name to search in.
+    pub(super) fn matches(&self, file: &str, function: &str, part: &str) -> bool {
+        pattern_matches(&self.function, function, part) && pattern_matches(&self.file, file, file)
     }
 }
 
-fn pattern_matches(pattern: &str, text: &str) -> bool {
+fn pattern_matches(pattern: &str, text: &str, part: &str) -> bool {
     match pattern.strip_prefix('=') {
         Some(whole) => text == whole,
-        None => pattern == "*" || text.contains(pattern),
+        None => pattern == "*" || part.contains(pattern),
     }
 }
 
@@ -304,10 +308,11 @@ mod tests {
 
     #[test]
     fn patterns_match_substrings_whole_texts_or_anything() {
+        let matches = |rule: &Rule, file, function| rule.matches(file, function, function);
         let rule = Rule::new(Category::Input, 1.0, "data", "=next");
-        assert!(rule.matches("/my/data.py", "next"));
-        assert!(!rule.matches("/my/data.py", "next_batch"));
-        assert!(!rule.matches("/my/model.py", "next"));
-        assert!(Rule::new(Category::Input, 1.0, "*", "*").matches("", ""));
+        assert!(matches(&rule, "/my/data.py", "next"));
+        assert!(!matches(&rule, "/my/data.py", "next_batch"));
+        assert!(!matches(&rule, "/my/model.py", "next"));
+        assert!(matches(&Rule::new(Category::Input, 1.0, "*", "*"), "", ""));
     }
 }

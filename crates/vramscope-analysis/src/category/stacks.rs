@@ -1,5 +1,6 @@
 //! Evidence from stacks: the rules that each stack matches, and the phase that it shows.
 
+use super::own_name::own_name;
 use super::rules::{Rule, Rules};
 use super::{Category, Guess, Phase};
 use crate::SmallSort;
@@ -101,18 +102,19 @@ enum MixedFunction {
 /// Cost of matching a frame against all rules, in units of [`Budget`].
 const COST_PER_FRAME: u64 = 100;
 
-fn first_match(rules: &[Rule], file: &str, name: &str) -> Option<u32> {
-    rules.iter().position(|rule| rule.matches(file, name)).map(|i| i as u32)
+fn first_match(rules: &[Rule], file: &str, name: &str, own: &str) -> Option<u32> {
+    rules.iter().position(|rule| rule.matches(file, name, own)).map(|i| i as u32)
 }
 
 fn frame_hints(snapshot: &Snapshot, id: FrameId, rules: &Rules) -> FrameHints {
     let frame = snapshot.frame(id);
     // Windows paths have backslashes.
     let (file, name) = (snapshot.text(frame.file).replace('\\', "/"), snapshot.text(frame.name));
+    let own = own_name(&name);
     let class = match &*name {
         "<module>" | "_bootstrap" | "_run_module_as_main" | "_run_code" => FrameClass::Root,
-        _ if name.contains("torch::autograd::Engine::evaluate_function") => FrameClass::Engine,
-        _ if name.contains("torch::autograd::Engine::thread_main") => FrameClass::Engine,
+        _ if own.contains("torch::autograd::Engine::evaluate_function") => FrameClass::Engine,
+        _ if own.contains("torch::autograd::Engine::thread_main") => FrameClass::Engine,
         _ if !file.contains(".py") && !file.starts_with('<') => FrameClass::Compiled,
         _ if is_framework_file(&file) => FrameClass::Library,
         _ => FrameClass::User,
@@ -126,8 +128,8 @@ fn frame_hints(snapshot: &Snapshot, id: FrameId, rules: &Rules) -> FrameHints {
     };
     let is_checkpoint = file.ends_with("checkpoint.py") || file.ends_with("checkpointing.py");
     FrameHints {
-        user_rule: first_match(rules.user(), &file, &name),
-        built_in_rule: first_match(Rules::built_in(), &file, &name),
+        user_rule: first_match(rules.user(), &file, &name, &name),
+        built_in_rule: first_match(Rules::built_in(), &file, &name, &own),
         class,
         is_init: name == "__init__",
         function,
@@ -135,7 +137,7 @@ fn frame_hints(snapshot: &Snapshot, id: FrameId, rules: &Rules) -> FrameHints {
             || is_checkpoint && class != FrameClass::Root,
         is_bucket: file.ends_with("/nn/parallel/distributed.py")
             && matches!(&*name, "_ddp_init_helper" | "_pre_forward")
-            || name.contains("Reducer::initialize_buckets"),
+            || own.contains("Reducer::initialize_buckets"),
         is_cache: has_cache_name(&file, &name),
         zeroes_gradients: name == "zero_grad",
     }
