@@ -83,7 +83,7 @@ pub use notes::{BlockNotes, notes};
 pub use phrase::{Link, Phrase, phrases, plain, site_filter};
 pub use places::BlockPlaces;
 pub use quantity::{Quantity, digits};
-pub use rank_of::rank_of;
+pub use rank_of::{iteration_of, rank_of, run_folder_of};
 pub use shares::{CategoryShare, by_category, row_category};
 pub use sidecar::{Sidecar, TensorRecord};
 pub use simulated::{ChangeKind, Simulated};

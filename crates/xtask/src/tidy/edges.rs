@@ -4,7 +4,7 @@ use cargo_metadata::{DependencyKind, Metadata, Package};
 
 /// Every crate of the product with all crates of the product that it depends on. An edge that is
 /// missing here may not be added to a manifest, and an edge that no manifest has may not stay here.
-const EDGES: [(&str, &[&str]); 14] = [
+const EDGES: [(&str, &[&str]); 15] = [
     ("vramscope-units", &[]),
     ("vramscope-allocator", &[]),
     ("vramscope-pickle", &[]),
@@ -16,6 +16,10 @@ const EDGES: [(&str, &[&str]); 14] = [
         &["vramscope-analysis", "vramscope-render", "vramscope-snapshot", "vramscope-units"],
     ),
     ("vramscope-report", &["vramscope-analysis", "vramscope-snapshot", "vramscope-units"]),
+    (
+        "vramscope-dataset",
+        &["vramscope-analysis", "vramscope-report", "vramscope-snapshot", "vramscope-units"],
+    ),
     ("vramscope-protocol", &["vramscope-analysis", "vramscope-render", "vramscope-report"]),
     (
         "vramscope-session",
