@@ -9,7 +9,7 @@ pub use tables::{
     ANNOTATIONS, BLOCKS, CURVE, FINDINGS, FRAMES, OOMS, PEAK, PHASES, RANKS, SEGMENTS, STACKS,
 };
 
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{DataType, Field, Metadata, Schema};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -154,7 +154,8 @@ impl Column {
     fn field(&self) -> Field {
         let unit = self.unit.map(|unit| ("unit", unit.name()));
         let metadata = unit.into_iter().chain([("description", self.description)]);
-        let metadata = metadata.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+        let metadata =
+            metadata.map(|(key, value)| (key.to_owned(), value.to_owned())).collect::<Metadata>();
         Field::new(self.name, self.data_type(), self.is_nullable).with_metadata(metadata)
     }
 }
@@ -168,8 +169,7 @@ impl TableSchema {
     /// The schema of the table's files, with the units and descriptions of the columns.
     pub fn arrow(&self) -> Schema {
         let fields: Vec<Field> = self.all().map(Column::field).collect();
-        let version = (VERSION_KEY.to_owned(), VERSION.to_owned());
-        Schema::new(fields).with_metadata([version].into_iter().collect())
+        Schema::new(fields).with_metadata([(VERSION_KEY, VERSION)])
     }
 }
 
