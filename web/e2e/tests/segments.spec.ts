@@ -327,6 +327,9 @@ test("timeline and segments share range and selection", async ({ viewer, page })
     await views.settledRange();
     await same();
   });
+  const heightsOf = async () =>
+    new Map((await labelsOf(pane)).map(({ address, height }) => [address, height]));
+  const plain = await heightsOf();
   await test.step("a click on a block in its segment selects it", async () => {
     const canvas = views.plot("segments-canvas");
 
@@ -349,8 +352,8 @@ test("timeline and segments share range and selection", async ({ viewer, page })
 
     await page.keyboard.press("Escape");
     await expect.poll(async () => (await viewer.state()).sel).toBeUndefined();
-    const before = await labelsOf(pane);
-    const plain = new Map(before.map(({ address, height }) => [address, height]));
+    // The row that the click enlarged is low again some time after the selection has gone.
+    await expect.poll(heightsOf).toEqual(plain);
     const grown = async () =>
       (await labelsOf(pane)).filter(
         ({ address, height }) => height > 1.3 * (plain.get(address) ?? Number.NaN),
