@@ -42,7 +42,7 @@ const fn step(
     Step { name, summary, is_quick, run }
 }
 
-const STEPS: [Step; 22] = [
+const STEPS: [Step; 21] = [
     step("install", "wasm targets, library sources, packages, browsers", false, install_all),
     step("fmt", "rustfmt", true, fmt),
     step("tidy", "crate edges, lengths, widths, paths, links", true, tidy::run),
@@ -52,9 +52,8 @@ const STEPS: [Step; 22] = [
     step("test", "unit, golden, property, scenario and document tests", true, test_native),
     step("unit", "unit tests of the TypeScript", true, unit),
     step("python", "format, lints, types and tests of the Python package", false, python::run),
-    step("serial", "native tests without threads", false, test_serial),
     step("doc", "documentation without warnings", false, doc),
-    step("32-bit", "tests with 32-bit pointers", false, test_32bit),
+    step("32-bit", "tests with 32-bit pointers, without threads", false, test_32bit),
     step("build", "wasm, TypeScript, the site", false, |repo| site::build(repo, Mode::Release)),
     step("web", "types of all TypeScript, Biome", false, web),
     step("size", "download size against its budget", false, size::run),
@@ -79,10 +78,6 @@ const NO_FIREFOX: &str = "FIREFOX IS NOT TESTED: cannot install firefox-esr, xvf
 /// itself.
 const ALL_BUT_XTASK: [&str; 4] = ["--workspace", "--exclude", "xtask", "--all-features"];
 
-/// The package and the test targets of the step `serial`: what schedules work in slices, which
-/// `parallel` changes.
-const SERIAL: [&str; 5] = ["--package", "vramscope-session", "--lib", "--test", "slices"];
-
 /// Crates whose arithmetic must hold where `usize` has 32 bits. The fuzz corpus runs every query of
 /// the session.
 const PACKAGES_32BIT: [&str; 5] = [
@@ -92,6 +87,10 @@ const PACKAGES_32BIT: [&str; 5] = [
     "vramscope-layout",
     "vramscope-fuzz",
 ];
+/// The package and the test targets of what schedules work in slices. The feature `parallel`, with
+/// which the step `test` runs them, changes that.
+const SLICES: [&str; 5] = ["--package", "vramscope-session", "--lib", "--test", "slices"];
+
 const TARGET_32BIT: &str = "wasm32-wasip1";
 
 /// The crates of the program, which publish.yml publishes.
@@ -354,12 +353,6 @@ fn unit(repo: &Repo) -> Result<()> {
     cmd::run(&mut cmd::command("npm", &["run", "--silent", "unit"], &repo.web()))
 }
 
-fn test_serial(repo: &Repo) -> Result<()> {
-    let mut args = vec!["test", "--quiet"];
-    args.extend(SERIAL);
-    cmd::run(&mut cmd::cargo(&args, &repo.root))
-}
-
 fn doc(repo: &Repo) -> Result<()> {
     let args = ["doc", "--quiet", "--workspace", "--no-deps", "--all-features"];
     cmd::run(cmd::cargo(&args, &repo.root).env("RUSTDOCFLAGS", "--deny warnings"))
@@ -376,10 +369,16 @@ fn package(repo: &Repo) -> Result<()> {
 }
 
 fn test_32bit(repo: &Repo) -> Result<()> {
-    let mut args = vec!["test", "--quiet", "--target", TARGET_32BIT, "--lib", "--tests"];
+    let mut crates = vec!["--lib", "--tests"];
     for name in PACKAGES_32BIT {
-        args.extend(["--package", name]);
+        crates.extend(["--package", name]);
     }
+    run_32bit(repo, &crates)?;
+    run_32bit(repo, &SLICES)
+}
+
+fn run_32bit(repo: &Repo, targets: &[&str]) -> Result<()> {
+    let args = [&["test", "--quiet", "--target", TARGET_32BIT], targets].concat();
     let mut cargo = cmd::cargo(&args, &repo.root);
     cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
     // insta asks cargo for the workspace's folder, which the sandbox does not allow. Nothing else

@@ -171,3 +171,10 @@ export async function expectFocusSeen(focused: Locator): Promise<void> {
 /** The block under a point of the timeline, by the element's method. */
 export const under = (page: Page, x: number, y: number) =>
   page.evaluate(([px = 0, py = 0]) => window.vramscope.pick("timeline", px, py), [x, y]);
+
+/** Shows the flame graph in Compare, until its frames are drawn. Returns its name. */
+export async function flameOfBoth(page: Page): Promise<string> {
+  await page.getByRole("button", { name: "flame graph", exact: true }).click();
+  await expect(page.locator(".compare-flame .flame-name").first()).toBeVisible();
+  return "flame graph of both";
+}

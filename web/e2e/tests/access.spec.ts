@@ -5,7 +5,7 @@ import { expectNoBarrier, THEMES } from "../lib/barriers.js";
 import { blocksOf, deviceOf, referenceOf } from "../lib/cli.js";
 import { renamed, testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
-import { answering, expectFocusSeen, expectPlace, select, work } from "../lib/work.js";
+import { answering, expectFocusSeen, expectPlace, flameOfBoth, select, work } from "../lib/work.js";
 
 const REAL = testData("recorded/t26/gpt_small.pickle.gz");
 const GROWS = renamed("recorded/ranks_fsdp/rank3_memory_snapshot.pickle.gz", "rank3.pickle.gz");
@@ -27,7 +27,7 @@ const PAIRS = [
 ] as const;
 
 test("no serious barrier on the landing page and in every view", async ({ viewer, page }) => {
-  // Twenty-two runs of axe.
+  // Twenty-four runs of axe.
   test.setTimeout(240_000);
   const expectNone = async (what: string, which: "any" | "serious" = "serious") => {
     for (const theme of THEMES) {
@@ -56,6 +56,7 @@ test("no serious barrier on the landing page and in every view", async ({ viewer
       page.locator(".pane:not([data-place=none])", { hasText: /loading|looking for/i }),
     ).toHaveCount(0);
     await expectNone(`${view} over ${drawer}`);
+    if (view === "compare") await expectNone(await flameOfBoth(page));
   }
 });
 

@@ -1,13 +1,10 @@
-// Every view at three widths: nothing is cut, nothing overlaps, nothing is out of reach. And axe in
-// every view and both themes.
+// Every view at three widths: nothing is cut, nothing overlaps, nothing is out of reach.
 
-import type { Page } from "@playwright/test";
-import { expectNoBarrier, THEMES } from "../lib/barriers.js";
 import { renamed } from "../lib/data.js";
 import { misfits } from "../lib/fit.js";
 import { expect, test } from "../lib/test.js";
 import type { Viewer } from "../lib/viewer.js";
-import { answering, expectPlace } from "../lib/work.js";
+import { answering, expectPlace, flameOfBoth } from "../lib/work.js";
 
 const SIZES = [
   [1440, 900],
@@ -50,13 +47,6 @@ async function open(viewer: Viewer): Promise<void> {
   await viewer.expectRow(`${folder}_rank2.pickle.gz`, "ready");
   await viewer.expectRow(`${folder}_rank3.pickle.gz`, "ready");
   await answering(viewer.page);
-}
-
-/** Shows the flame graph in Compare, until its frames are drawn. Returns its name. */
-async function flameOfBoth(page: Page): Promise<string> {
-  await page.getByRole("button", { name: "flame graph", exact: true }).click();
-  await expect(page.locator(".compare-flame .flame-name").first()).toBeVisible();
-  return "flame graph of both";
 }
 
 test("nothing is cut or covered in any view, at 1440, 1000 and 420 px", async ({
@@ -122,24 +112,4 @@ test("a view in the menu opens, and its tab stays", async ({ viewer, page }) => 
   await expectPlace(page, "compare", "main");
   await expect(tabs.getByRole("tab", { selected: true })).toHaveText("Compare");
   await expect(page.locator(".more-tabs .menu-item", { hasText: "Compare" })).toHaveCount(0);
-});
-
-test("no serious barrier in any view, in both themes", async ({ viewer, page }) => {
-  test.setTimeout(240_000);
-  await open(viewer);
-  for (const view of [...MAIN, ...DRAWER.slice(3)]) {
-    await page.evaluate((to) => window.vramscope.setState({ view: to, drawer: "none" }), view);
-    await expectPlace(page, view, "main");
-    await expect(
-      page.locator(".pane:not([data-place=none])", { hasText: /loading|looking for/i }),
-    ).toHaveCount(0);
-    const names = view === "compare" ? [view, "flame graph of both"] : [view];
-    for (const name of names) {
-      if (name !== view) await flameOfBoth(page);
-      for (const theme of THEMES) {
-        await page.emulateMedia({ colorScheme: theme });
-        await expectNoBarrier(page, theme, name);
-      }
-    }
-  }
 });
