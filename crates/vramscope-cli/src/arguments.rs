@@ -1,10 +1,12 @@
 //! The command line. The help texts are the program's manual.
 
 mod model;
+mod run;
 mod source;
 mod values;
 
 pub(crate) use model::{Dimensions, Modules, Shapes};
+pub(crate) use run::Index;
 pub(crate) use source::{Annotate, SourceArguments};
 pub(crate) use values::{
     Answer, Band, DiffFormat, ExportAs, FlameWeight, Format, PeakRows, ReportData, SortBy,
@@ -62,7 +64,8 @@ Examples
   vramscope state rank0.pickle --at peak --format json | jq '.categories'
   vramscope state rank0.pickle --from 1200 --to peak
   vramscope events rank0.pickle --address 0x7f3a5c000000
-  vramscope export rank0.pickle --as speedscope -o rank0.speedscope.json";
+  vramscope export rank0.pickle --as speedscope -o rank0.speedscope.json
+  vramscope index runs/42/ -o run.vramscope";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -96,6 +99,8 @@ pub(crate) enum Command {
     Anomalies(Findings),
     /// Compare the ranks of a run: bytes by call site and rank, clusters of like ranks
     Matrix(Matrix),
+    /// Write the index of a run: one small file with a card of every rank, for the page
+    Index(Index),
     /// Predict what other settings, another device or another batch would reserve
     WhatIf(WhatIf),
     /// Compare two snapshots or the ranks of two runs: totals, categories, call stacks

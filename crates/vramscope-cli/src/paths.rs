@@ -48,6 +48,13 @@ pub(crate) fn expand(paths: &[PathBuf], links: Links) -> Vec<Found> {
     search.files
 }
 
+/// The name of a run: that of the first path, without links. Empty without one.
+pub(crate) fn title(paths: &[PathBuf]) -> String {
+    let first = paths.first().and_then(|path| path.canonicalize().ok());
+    let name = first.as_deref().and_then(Path::file_name);
+    name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
 struct Search {
     links: Links,
     /// The folder that is searched, without links; `None` if it has vanished.

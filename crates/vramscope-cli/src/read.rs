@@ -1,5 +1,9 @@
 //! Reads snapshot files in chunks and in parallel, with a progress bar.
 
+mod ordered;
+
+pub(crate) use ordered::in_order;
+
 use crate::Failure;
 use crate::arguments::{Common, DeviceInput, Dimensions};
 use crate::memory;
@@ -85,17 +89,10 @@ pub(crate) fn each_found<T: Send>(
     });
     bar.finish_and_clear();
     let skipped_files = results.iter().filter(|result| result.is_none()).count();
-    match skipped_files {
-        0 => {}
-        1 => output::complain("1 other file skipped"),
-        n => output::complain(format_args!("{} other files skipped", grouped(n as u64))),
-    }
+    report_skipped(skipped_files);
     let found_none = skipped_files == files.len();
     if found_none {
-        output::complain(
-            "no snapshots found. Folders are searched for .pickle, .pkl, .pt, .gz, \
-             .html and .json files.",
-        );
+        none_found();
     }
     let failed = found_none || results.iter().flatten().any(|&(_, failed)| failed);
     Ok(FilesRead {
@@ -103,6 +100,22 @@ pub(crate) fn each_found<T: Send>(
         skipped_files,
         outcome: if failed { Err(Failure::Input) } else { Ok(()) },
     })
+}
+
+/// Tells how many files of folders are no snapshots.
+fn report_skipped(files: usize) {
+    match files {
+        0 => {}
+        1 => output::complain("1 other file skipped"),
+        n => output::complain(format_args!("{} other files skipped", grouped(n as u64))),
+    }
+}
+
+fn none_found() {
+    output::complain(
+        "no snapshots found. Folders are searched for .pickle, .pkl, .pt, .gz, .html and .json \
+         files.",
+    );
 }
 
 /// The number of threads that read these files.

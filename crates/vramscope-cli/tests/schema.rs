@@ -101,7 +101,7 @@ fn every_command_with_an_answer_has_a_schema_and_a_test() {
     let commands = commands.take_while(|line| !line.is_empty());
     let mut commands: BTreeSet<&str> =
         commands.filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next()).collect();
-    for other in ["completions", "export", "help", "mcp", "schema", "serve"] {
+    for other in ["completions", "export", "help", "index", "mcp", "schema", "serve"] {
         assert!(commands.remove(other), "{other}");
     }
     let tested: BTreeSet<&str> = ANSWERS.iter().map(|arguments| arguments[0]).collect();

@@ -9,6 +9,7 @@ pub(crate) mod events;
 pub(crate) mod export;
 mod findings;
 pub(crate) mod flame;
+pub(crate) mod index;
 pub(crate) mod info;
 pub(crate) mod matrix;
 pub(crate) mod modules;

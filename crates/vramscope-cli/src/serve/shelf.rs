@@ -103,10 +103,7 @@ impl Shelf {
                 searched: !is_named,
             });
         }
-        let title = self.named.first().and_then(|p| p.canonicalize().ok());
-        let title =
-            title.as_deref().and_then(Path::file_name).map(|n| n.to_string_lossy().into_owned());
-        Index { title: title.unwrap_or_default(), files, watch: true }
+        Index { title: paths::title(&self.named), files, watch: true }
     }
 
     /// The file with this number from an index, and its version. `None` if it is no longer there,

@@ -59,7 +59,12 @@ impl Card {
     }
 
     fn of_path(path: &str) -> Self {
-        Self { path: path.to_owned(), rank: crate::rank_of(path), ..Self::default() }
+        Self {
+            path: path.to_owned(),
+            rank: crate::rank_of(path),
+            iteration: crate::iteration_of(path),
+            ..Self::default()
+        }
     }
 
     fn add_sites(&mut self, summary: &RankSummary) {
