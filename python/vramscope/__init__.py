@@ -10,6 +10,10 @@ Read what it recorded:
     s = vramscope.open("runs/42/exit/rank0_memory_snapshot.pickle")
     s.peak(by="category")
 
+Make tables of all ranks of a job:
+
+    vramscope.export_parquet("runs/42", "dataset")
+
 Look at it in a notebook:
 
     vramscope.show(s)
@@ -24,15 +28,18 @@ from .errors import ReadError, VramscopeError
 from .recorder import Recorder, record
 
 if TYPE_CHECKING:
+    from .dataset import Export, export_parquet
     from .notebook import show
     from .reader import Run, Snapshot, open, open_run
 
 __all__ = [
+    "Export",
     "ReadError",
     "Recorder",
     "Run",
     "Snapshot",
     "VramscopeError",
+    "export_parquet",
     "open",
     "open_run",
     "record",
@@ -42,10 +49,15 @@ __all__ = [
 #: Names of the reader. A program that only records does not load it.
 _READER = frozenset({"Run", "Snapshot", "open", "open_run"})
 
+#: Names of datasets.
+_DATASET = frozenset({"Export", "export_parquet"})
+
 
 def __getattr__(name: str) -> Any:
     if name in _READER:
         return getattr(importlib.import_module(".reader", __name__), name)
+    if name in _DATASET:
+        return getattr(importlib.import_module(".dataset", __name__), name)
     if name == "show":
         return importlib.import_module(".notebook", __name__).show
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

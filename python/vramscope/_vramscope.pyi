@@ -1,5 +1,7 @@
 """The module written in Rust. Use `vramscope.open` and `vramscope.open_run`."""
 
+import os
+
 def main(arguments: list[str]) -> int:
     """Runs the program with these arguments, of which the first is its name."""
 
@@ -14,6 +16,12 @@ def open_run(
     events: tuple[int, int] | None = None,
     max_memory: str | None = None,
 ) -> Run: ...
+
+def export_parquet(
+    paths: list[str],
+    dataset: str,
+    run: str | None = None,
+) -> tuple[list[int], list[tuple[str | os.PathLike[str], str]]]: ...
 
 class File:
     """A file in memory. Reports are the JSON that the program prints."""

@@ -2,7 +2,7 @@
 
 use crate::small_sort::SmallSort;
 use rustc_hash::FxHashMap;
-use vramscope_snapshot::{Snapshot, Stage, StrId};
+use vramscope_snapshot::{Annotation, Snapshot, Stage, StrId};
 use vramscope_units::Micros;
 
 /// A range that the program named (`record_function`, `ProfilerStep#N`, `Optimizer.step#...`).
@@ -10,6 +10,8 @@ use vramscope_units::Micros;
 pub struct NamedRange {
     /// Name of the range.
     pub name: StrId,
+    /// The current device of the thread that started it.
+    pub device: i64,
     /// Start time, since the Unix epoch.
     pub start: Micros,
     /// End time, since the Unix epoch. The time of the last annotation if the end was not recorded.
@@ -33,7 +35,8 @@ pub fn named_ranges(snapshot: &Snapshot) -> Vec<NamedRange> {
         match annotation.stage {
             Stage::Start => {
                 open_indices.push(ranges.len());
-                ranges.push(NamedRange { name: annotation.name, start: time, end: last, lane: 0 });
+                let Annotation { name, device, .. } = *annotation;
+                ranges.push(NamedRange { name, device, start: time, end: last, lane: 0 });
             }
             Stage::End => {
                 if let Some(index) = open_indices.pop() {

@@ -65,6 +65,7 @@ Examples
   vramscope state rank0.pickle --from 1200 --to peak
   vramscope events rank0.pickle --address 0x7f3a5c000000
   vramscope export rank0.pickle --as speedscope -o rank0.speedscope.json
+  vramscope export runs/42/ --as parquet -o dataset/
   vramscope index runs/42/ -o run.vramscope";
 
 #[derive(Subcommand)]
@@ -110,7 +111,7 @@ pub(crate) enum Command {
     Info(Files),
     /// Show what an id of an answer stands for: a finding, a block, a call stack, or any search
     Show(Show),
-    /// Export a report in one HTML file, or for flamegraph.pl, speedscope, Perfetto, spreadsheets
+    /// Export one HTML report, Parquet tables, or for flamegraph.pl, speedscope, Perfetto, CSV
     Export(Export),
     /// Serve the page with these files and open it in a browser
     Serve(Serve),
@@ -453,7 +454,7 @@ pub(crate) struct Show {
 pub(crate) struct Export {
     #[command(flatten)]
     pub(crate) input: DeviceInput,
-    /// More files and folders, for a report of several ranks. Only with `--as html`
+    /// More files and folders, for several ranks. Only with `--as html` and `--as parquet`
     #[arg(value_name = "PATH")]
     pub(crate) more: Vec<PathBuf>,
     /// Export format
@@ -479,7 +480,12 @@ pub(crate) struct Export {
     /// with `--as html`
     #[arg(long, conflicts_with = "source")]
     pub(crate) redact: bool,
-    /// Output file, compressed if its name ends in .gz (default: standard output)
+    /// Name of the run in the dataset (default: the name of the run's folder). Only with `--as
+    /// parquet`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) run: Option<String>,
+    /// Output file, compressed if its name ends in .gz (default: standard output). For `--as
+    /// parquet`, the dataset's folder: files that it has already are skipped
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }

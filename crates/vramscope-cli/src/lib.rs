@@ -8,6 +8,7 @@
 
 mod arguments;
 mod commands;
+pub mod dataset;
 pub mod input;
 mod mcp;
 mod memory;

@@ -103,7 +103,7 @@ pub(crate) fn each_found<T: Send>(
 }
 
 /// Tells how many files of folders are no snapshots.
-fn report_skipped(files: usize) {
+pub(crate) fn report_skipped(files: usize) {
     match files {
         0 => {}
         1 => output::complain("1 other file skipped"),
@@ -111,7 +111,8 @@ fn report_skipped(files: usize) {
     }
 }
 
-fn none_found() {
+/// Tells that no file is a snapshot.
+pub(crate) fn none_found() {
     output::complain(
         "no snapshots found. Folders are searched for .pickle, .pkl, .pt, .gz, .html and .json \
          files.",
@@ -278,7 +279,7 @@ pub(crate) fn select_device<'a>(
 }
 
 /// Prints why a file could not be read, and the hint if the failure has one.
-fn print_failure(path: &Path, failure: &ErrorSummary) {
+pub(crate) fn print_failure(path: &Path, failure: &ErrorSummary) {
     output::complain(format_args!("{}: {}", path.display(), failure.message));
     if let Some(hint) = &failure.hint {
         eprintln!("  {hint}");
@@ -286,7 +287,10 @@ fn print_failure(path: &Path, failure: &ErrorSummary) {
 }
 
 /// Reads the file that `--rules` names. No file means no rules.
-fn load_rules(common: &Common) -> Result<Rules, Failure> {
+///
+/// # Errors
+/// The file cannot be read.
+pub(crate) fn load_rules(common: &Common) -> Result<Rules, Failure> {
     let Some(path) = &common.rules else { return Ok(Rules::default()) };
     let text = std::fs::read_to_string(path)
         .map_err(|e| Failure::Usage(format!("cannot read {}: {e}", path.display())))?;
@@ -294,7 +298,7 @@ fn load_rules(common: &Common) -> Result<Rules, Failure> {
 }
 
 /// A progress bar over the bytes of all files. It is hidden unless standard error is a terminal.
-fn progress_bar<'a>(files: impl Iterator<Item = &'a Path>) -> ProgressBar {
+pub(crate) fn progress_bar<'a>(files: impl Iterator<Item = &'a Path>) -> ProgressBar {
     let bytes = files.filter_map(|p| p.metadata().ok()).map(|m| m.len()).sum();
     let bar = ProgressBar::new(bytes);
     let template =
@@ -314,7 +318,7 @@ pub(crate) struct Limits {
 }
 
 /// Reads a file, and applies the rules. Also returns the file's size in bytes.
-fn load(
+pub(crate) fn load(
     path: &Path,
     limits: &Limits,
     rules: &Rules,

@@ -5,6 +5,7 @@
 //! events, stacks and segments cross as Arrow, without copies. Everything that takes long runs
 //! without the interpreter's lock.
 
+mod dataset;
 mod failure;
 mod file;
 mod options;
@@ -39,6 +40,8 @@ fn viewer_part<'py>(py: Python<'py>, name: &str) -> Option<Bound<'py, PyBytes>> 
 /// The module.
 #[pymodule]
 mod _vramscope {
+    #[pymodule_export]
+    use super::dataset::export_parquet;
     #[pymodule_export]
     use super::file::{File, open};
     #[pymodule_export]

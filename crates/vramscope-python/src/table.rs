@@ -18,6 +18,7 @@ use std::sync::Arc;
 use vramscope_report::blocks::record;
 use vramscope_report::events::event_record;
 use vramscope_report::segments::segments as segment_report;
+use vramscope_report::text::pool_text;
 use vramscope_report::{BlockPlaces, FrameRecord, SnapshotEntry, Target, TensorRecord, frames};
 use vramscope_snapshot::StackId;
 
@@ -125,17 +126,13 @@ fn stack(id: StackId) -> Option<u32> {
     (id != StackId::EMPTY).then_some(id.0)
 }
 
-fn pool(pool: Option<[u64; 2]>) -> Option<String> {
-    pool.map(|[a, b]| format!("({a}, {b})"))
-}
-
 /// The blocks of a device's window.
 pub(crate) fn blocks(target: Target<'_>) -> PyResult<Table> {
     let trace = target.trace();
     let places = BlockPlaces::new(target);
     let rows: Vec<_> =
         (0..trace.blocks.len() as u32).map(|i| record(&places, target, i, 0)).collect();
-    let pools: Vec<Option<String>> = rows.iter().map(|row| pool(row.pool)).collect();
+    let pools: Vec<Option<String>> = rows.iter().map(|row| row.pool.map(pool_text)).collect();
     let annotations: Vec<Option<String>> = rows
         .iter()
         .map(|row| (!row.annotations.is_empty()).then(|| row.annotations.join("; ")))
@@ -182,7 +179,7 @@ pub(crate) fn events(target: Target<'_>) -> PyResult<Table> {
     let rows: Vec<_> =
         (0..range.len() as u32).map(|index| event_record(target, index, 0)).collect();
     let address = |row: u32| Some(snapshot.events.addr(row).0).filter(|&address| address != 0);
-    let pools: Vec<Option<String>> = rows.iter().map(|row| pool(row.pool)).collect();
+    let pools: Vec<Option<String>> = rows.iter().map(|row| row.pool.map(pool_text)).collect();
     let mut table = Columns::default();
     table.u32s("event", rows.iter().map(|row| row.index));
     table.some_i64s("time_us", rows.iter().map(|row| row.time_us));
@@ -204,7 +201,7 @@ pub(crate) fn segments(target: Target<'_>) -> PyResult<Table> {
     let address = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16);
     let addresses: Vec<u64> =
         rows.iter().map(|row| address(&row.address)).collect::<Result<_, _>>().map_err(internal)?;
-    let pools: Vec<Option<String>> = rows.iter().map(|row| pool(row.pool)).collect();
+    let pools: Vec<Option<String>> = rows.iter().map(|row| row.pool.map(pool_text)).collect();
     let mut table = Columns::default();
     table.u64s("address", addresses.into_iter());
     table.u64s("total_bytes", rows.iter().map(|row| row.total_size));

@@ -74,7 +74,7 @@ impl BandKind {
 
     /// The measure of a block in a slot; `None` for `reserved_bytes`, which has segments, not
     /// blocks.
-    pub(crate) fn measure(self, slot: u32) -> Option<Measure> {
+    pub fn measure(self, slot: u32) -> Option<Measure> {
         match self {
             Self::Requested => Some(Measure::Requested(slot)),
             Self::Active => Some(Measure::Active(slot)),

@@ -177,6 +177,11 @@ pub fn pool(snapshot: &Snapshot, index: PoolIndex) -> Option<[u64; 2]> {
     snapshot.pool(index).map(|p| [p.0, p.1])
 }
 
+/// A pool in tables: `(0, 0)` is the default pool.
+pub fn pool_text([a, b]: [u64; 2]) -> String {
+    format!("({a}, {b})")
+}
+
 /// The name of a segment type.
 pub fn segment_type(of: SegmentType) -> &'static str {
     match of {

@@ -164,6 +164,8 @@ pub(crate) enum ExportAs {
     Perfetto,
     /// One HTML file to pass on: verdict, findings, curve, and the viewer with the snapshots
     Html,
+    /// Folder of Parquet tables of all files and ranks (docs/fleet.md)
+    Parquet,
 }
 
 /// What an HTML report holds beside its text.

@@ -1,6 +1,7 @@
 //! `vramscope export`.
 
 mod html;
+mod parquet;
 mod trace;
 
 use crate::Failure;
@@ -26,15 +27,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.trace.is_some() && arguments.file_format != ExportAs::Perfetto {
         return Err(Failure::Usage("--trace needs --as perfetto".to_owned()));
     }
-    if arguments.file_format == ExportAs::Html {
-        return html::run(arguments);
+    if arguments.run.is_some() && arguments.file_format != ExportAs::Parquet {
+        return Err(Failure::Usage("--run needs --as parquet".to_owned()));
+    }
+    match arguments.file_format {
+        ExportAs::Html => return html::run(arguments),
+        ExportAs::Parquet => return parquet::run(arguments),
+        _ => {}
     }
     if !arguments.more.is_empty()
         || arguments.data.is_some()
         || arguments.source
         || arguments.redact
     {
-        let message = "several paths, --data, --source and --redact need --as html";
+        let message = "several paths need --as html or parquet; --data, --source and --redact \
+                       need --as html";
         return Err(Failure::Usage(message.to_owned()));
     }
     // The output is created before the trace is read.
@@ -85,7 +92,7 @@ fn write(
         (ExportAs::Folded, _) => ExportFormat::Folded(weight()?),
         (ExportAs::Speedscope, _) => ExportFormat::Speedscope(weight()?),
         (ExportAs::Csv, _) => ExportFormat::Csv,
-        (ExportAs::Perfetto | ExportAs::Html, _) => ExportFormat::Perfetto,
+        (ExportAs::Perfetto | ExportAs::Html | ExportAs::Parquet, _) => ExportFormat::Perfetto,
     };
     Ok(export(target, format, out)?)
 }

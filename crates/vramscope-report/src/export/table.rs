@@ -8,7 +8,7 @@ use crate::findings::FindingRecord;
 use crate::frames::FrameRecord;
 use crate::segments::SegmentRecord;
 use crate::target::Target;
-use crate::text::block_reference;
+use crate::text::{block_reference, pool_text};
 use csv::{Terminator, WriterBuilder};
 use serde::{Serialize, Serializer};
 use std::io::{self, Write};
@@ -259,10 +259,6 @@ impl<'a> SegmentLine<'a> {
             site: &row.site,
         }
     }
-}
-
-fn pool_text([a, b]: [u64; 2]) -> String {
-    format!("({a}, {b})")
 }
 
 /// A call stack in one field, innermost frame first.

@@ -1,0 +1,262 @@
+//! A part of a dataset: the tables of files that are converted together.
+//!
+//! All its files are written under temporary names and renamed at the end, that of `ranks` last. A
+//! part is there when its file of `ranks` is. Until then its writer holds a lock on the temporary
+//! file of `ranks`, so that another process neither writes the part nor removes it.
+
+use crate::rows::{self, Known};
+use crate::schema::{
+    ANNOTATIONS, BLOCKS, CURVE, FINDINGS, FRAMES, OOMS, PEAK, PHASES, RANKS, SEGMENTS, STACKS,
+    TABLES, TableSchema,
+};
+use crate::table::Table;
+use parquet::errors::ParquetError;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use vramscope_report::LoadedFile;
+use vramscope_report::summary::ErrorSummary;
+
+/// A file that is converted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The path, from the root of the file system.
+    pub path: PathBuf,
+    /// The path below the run's folder, with `/` between its parts.
+    pub file: String,
+    /// The run.
+    pub run: String,
+    /// The iteration; 0 if the path has none.
+    pub iteration: u64,
+    /// The size in bytes; 0 if it is not known.
+    pub bytes: u64,
+    /// When it was last written, in microseconds since 1970; `None` if that is not known.
+    pub modified_us: Option<i64>,
+}
+
+/// Files that are converted together. They are of one run and one iteration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The name of its files, without the ending.
+    pub(crate) name: String,
+    /// The folder of its files in the folder of a table: `run=.../iteration=...`.
+    pub(crate) folder: String,
+    /// The files.
+    pub sources: Vec<Source>,
+}
+
+/// The tables of a part that is being written.
+pub(crate) struct Tables {
+    pub(crate) ranks: Table,
+    pub(crate) blocks: Table,
+    pub(crate) stacks: Table,
+    pub(crate) frames: Table,
+    pub(crate) peak: Table,
+    pub(crate) curve: Table,
+    pub(crate) segments: Table,
+    pub(crate) ooms: Table,
+    pub(crate) findings: Table,
+    pub(crate) phases: Table,
+    pub(crate) annotations: Table,
+}
+
+/// The paths of a part's files.
+#[derive(Clone, Debug)]
+pub(crate) struct Files {
+    dataset: PathBuf,
+    folder: String,
+    name: String,
+}
+
+/// The end of the name of a table's file.
+pub(crate) const ENDING: &str = ".parquet";
+
+/// The end of the name of a table's file that is being written.
+pub(crate) const TEMPORARY: &str = ".parquet.tmp";
+
+impl Files {
+    pub(crate) fn new(dataset: &Path, folder: &str, name: &str) -> Self {
+        Self { dataset: dataset.to_owned(), folder: folder.to_owned(), name: name.to_owned() }
+    }
+
+    fn of(&self, table: &TableSchema, ending: &str) -> PathBuf {
+        let folder = self.dataset.join(table.name).join(&self.folder);
+        folder.join(format!("{}{ending}", self.name))
+    }
+
+    pub(crate) fn is_there(&self) -> bool {
+        self.of(&RANKS, ENDING).exists()
+    }
+
+    /// Removes the part: first `ranks`, without which the rest is no part.
+    pub(crate) fn remove(&self) -> io::Result<()> {
+        TABLES.iter().try_for_each(|table| remove(&self.of(table, ENDING)))
+    }
+
+    /// Removes what a writer left that no longer runs: temporary files, and all files of a part
+    /// that is not there.
+    pub(crate) fn clean(&self) -> io::Result<()> {
+        let claimed = self.of(&RANKS, TEMPORARY);
+        let lock = match File::options().write(true).open(&claimed) {
+            Ok(file) => match file.try_lock() {
+                Err(fs::TryLockError::WouldBlock) => return Ok(()),
+                // Where there are no locks, only one process may write.
+                Ok(()) | Err(fs::TryLockError::Error(_)) => Some(file),
+            },
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let is_there = self.is_there();
+        for table in TABLES.iter().rev() {
+            remove(&self.of(table, TEMPORARY))?;
+            if !is_there {
+                remove(&self.of(table, ENDING))?;
+            }
+        }
+        drop(lock);
+        Ok(())
+    }
+
+    /// Creates the temporary file of `ranks` and locks it. `None` if another process has written
+    /// the part meanwhile.
+    fn claim(&self) -> io::Result<Option<File>> {
+        let path = self.of(&RANKS, TEMPORARY);
+        loop {
+            let file = File::options().write(true).create(true).truncate(false).open(&path)?;
+            match file.lock() {
+                Err(error) if error.kind() != ErrorKind::Unsupported => return Err(error),
+                _ => {}
+            }
+            // Whoever had the lock may have removed or renamed the file.
+            let is_own = is_at(&file, &path)?;
+            if self.is_there() {
+                return if is_own { remove(&path).map(|()| None) } else { Ok(None) };
+            }
+            if is_own {
+                file.set_len(0)?;
+                return Ok(Some(file));
+            }
+        }
+    }
+}
+
+/// Removes a file, if it is there.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Whether an open file is the one at a path.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let there = match path.metadata() {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        there => there?,
+    };
+    let own = file.metadata()?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        Ok((there.dev(), there.ino()) == (own.dev(), own.ino()))
+    }
+    #[cfg(not(unix))]
+    Ok(there.created().ok() == own.created().ok())
+}
+
+/// Writes a part.
+pub struct PartWriter {
+    tables: Tables,
+    known: Known,
+    unfinished: Unfinished,
+}
+
+/// The temporary files of a part. They are removed if the part is not finished.
+struct Unfinished(Files);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        for table in TABLES.iter().rev() {
+            // The next export removes what cannot be removed now.
+            drop(fs::remove_file(self.0.of(table, TEMPORARY)));
+        }
+    }
+}
+
+impl PartWriter {
+    /// Begins a part. `None` if it is there: another process has written it.
+    ///
+    /// # Errors
+    /// Its files cannot be created.
+    pub fn begin(dataset: &Path, part: &Part) -> io::Result<Option<Self>> {
+        let files = Files::new(dataset, &part.folder, &part.name);
+        for table in TABLES {
+            fs::create_dir_all(dataset.join(table.name).join(&part.folder))?;
+        }
+        let Some(ranks) = files.claim()? else { return Ok(None) };
+        let unfinished = Unfinished(files);
+        let create = |schema: &TableSchema| {
+            let path = unfinished.0.of(schema, TEMPORARY);
+            Table::new(schema, File::create(path)?).map_err(failure)
+        };
+        let tables = Tables {
+            ranks: Table::new(&RANKS, ranks).map_err(failure)?,
+            blocks: create(&BLOCKS)?,
+            stacks: create(&STACKS)?,
+            frames: create(&FRAMES)?,
+            peak: create(&PEAK)?,
+            curve: create(&CURVE)?,
+            segments: create(&SEGMENTS)?,
+            ooms: create(&OOMS)?,
+            findings: create(&FINDINGS)?,
+            phases: create(&PHASES)?,
+            annotations: create(&ANNOTATIONS)?,
+        };
+        Ok(Some(Self { tables, known: Known::default(), unfinished }))
+    }
+
+    /// Adds a file, or why it could not be read.
+    ///
+    /// # Errors
+    /// The tables cannot be written.
+    pub fn add(
+        &mut self,
+        source: &Source,
+        read: &Result<LoadedFile, ErrorSummary>,
+    ) -> io::Result<()> {
+        let added = match read {
+            Ok(file) => rows::add(&mut self.tables, &mut self.known, source, file),
+            Err(error) => rows::failed(&mut self.tables.ranks, source, error),
+        };
+        added.map_err(failure)
+    }
+
+    /// Finishes the part, which is there from now on. Returns its size in bytes.
+    ///
+    /// # Errors
+    /// The tables cannot be written.
+    pub fn finish(self) -> io::Result<u64> {
+        let Self { tables, unfinished, .. } = self;
+        let Tables { ranks, blocks, stacks, frames, peak, curve, .. } = tables;
+        let Tables { segments, ooms, findings, phases, annotations, .. } = tables;
+        let others =
+            [blocks, stacks, frames, peak, curve, segments, ooms, findings, phases, annotations];
+        let (mut bytes, mut open) = (0, Vec::new());
+        for table in others.into_iter().chain([ranks]) {
+            let file = table.finish().map_err(failure)?;
+            file.sync_all()?;
+            bytes += file.metadata()?.len();
+            // The lock on `ranks` is held until all files have their names.
+            open.push(file);
+        }
+        for table in TABLES.iter().rev() {
+            fs::rename(unfinished.0.of(table, TEMPORARY), unfinished.0.of(table, ENDING))?;
+        }
+        Ok(bytes)
+    }
+}
+
+/// An error of the Parquet writer.
+pub(crate) fn failure(error: ParquetError) -> io::Error {
+    io::Error::other(error)
+}

@@ -1,0 +1,114 @@
+//! The tables `stacks` and `frames`.
+
+use crate::ids::{file_in_package, frame_id, frame_key, function, stack_id};
+use crate::table::{Table, Value};
+use parquet::errors::Result;
+use rustc_hash::{FxHashMap, FxHashSet};
+use vramscope_analysis::NoStack;
+use vramscope_report::text::frame_label;
+use vramscope_report::{SnapshotEntry, row_site};
+use vramscope_snapshot::{Frame, Snapshot, StackId, StrId};
+
+/// The stacks and frames that a part has already.
+#[derive(Default)]
+pub(crate) struct Known {
+    stacks: FxHashSet<String>,
+    frames: FxHashSet<i64>,
+}
+
+/// A stack as rows name it.
+pub(crate) struct Named {
+    /// `None` if there are no frames.
+    pub(crate) id: Option<String>,
+    /// The call site with its line, or why there is none.
+    pub(crate) site: String,
+}
+
+/// The stacks that the rows of a snapshot name.
+pub(crate) struct Stacks<'a> {
+    entry: &'a SnapshotEntry,
+    known: &'a mut Known,
+    named: FxHashMap<(StackId, Option<NoStack>), Named>,
+    /// The stacks that the part does not have yet, in order.
+    new: Vec<(String, StackId)>,
+    frames: Frames,
+}
+
+/// The functions and files of frames as they count in ids.
+#[derive(Default)]
+struct Frames(FxHashMap<(StrId, StrId), Counted>);
+
+/// A frame as it counts in ids.
+struct Counted {
+    id: i64,
+    name: String,
+    file: String,
+}
+
+impl<'a> Stacks<'a> {
+    pub(crate) fn new(entry: &'a SnapshotEntry, known: &'a mut Known) -> Self {
+        let (named, frames) = (FxHashMap::default(), Frames::default());
+        Self { entry, known, named, new: Vec::new(), frames }
+    }
+
+    /// A stack as a row names it.
+    pub(crate) fn name(&mut self, stack: StackId, no_stack: Option<NoStack>) -> &Named {
+        if !self.named.contains_key(&(stack, no_stack)) {
+            let named = Named { id: self.id(stack), site: row_site(self.entry, stack, no_stack) };
+            self.named.insert((stack, no_stack), named);
+        }
+        &self.named[&(stack, no_stack)]
+    }
+
+    fn id(&mut self, stack: StackId) -> Option<String> {
+        let snapshot = &self.entry.snapshot;
+        // Stacks of compiled code differ in places that the model's line does not have.
+        let stack = self.entry.sites.same_line(stack);
+        if snapshot.stack(stack).len() == 0 {
+            return None;
+        }
+        let mut key = Vec::new();
+        for frame in snapshot.stack(stack) {
+            let counted = self.frames.get(snapshot, frame);
+            frame_key(&mut key, &counted.name, &counted.file);
+        }
+        let id = stack_id(&key);
+        if self.known.stacks.insert(id.clone()) {
+            self.new.push((id.clone(), stack));
+        }
+        Some(id)
+    }
+
+    /// Adds the stacks and frames that the part does not have yet.
+    pub(crate) fn finish(self, stacks: &mut Table, frames: &mut Table) -> Result<()> {
+        let Self { entry, known, new, frames: mut counted, .. } = self;
+        let snapshot = &entry.snapshot;
+        for (id, stack) in new {
+            let (mut ids, mut lines) = (Vec::new(), Vec::new());
+            for frame in snapshot.stack(stack) {
+                let Counted { id, name, file } = counted.get(snapshot, frame);
+                ids.push(*id);
+                lines.push(i32::try_from(frame.line).unwrap_or(i32::MAX));
+                if known.frames.insert(*id) {
+                    frames.push([Value::Int(*id), name.as_str().into(), file.as_str().into()])?;
+                }
+            }
+            let site = entry.sites.get(stack).frame.map_or_else(String::new, |frame| {
+                let Counted { name, file, .. } = counted.get(snapshot, frame);
+                frame_label(name, file, 0)
+            });
+            stacks.push([(&id).into(), (&site).into(), Value::Ints(&ids), Value::Lines(&lines)])?;
+        }
+        Ok(())
+    }
+}
+
+impl Frames {
+    fn get(&mut self, snapshot: &Snapshot, frame: Frame) -> &Counted {
+        self.0.entry((frame.name, frame.file)).or_insert_with(|| {
+            let (name, file) = (snapshot.text(frame.name), snapshot.text(frame.file));
+            let (name, file) = (function(&name), file_in_package(&file));
+            Counted { id: frame_id(name, &file), name: name.into(), file: file.into() }
+        })
+    }
+}

@@ -1,0 +1,5 @@
+//! Datasets of recordings and of generated ranks.
+
+mod common;
+mod parts;
+mod rows;
