@@ -6,7 +6,7 @@ mod source;
 mod values;
 
 pub(crate) use model::{Dimensions, Modules, Shapes};
-pub(crate) use run::Index;
+pub(crate) use run::{Index, Series};
 pub(crate) use source::{Annotate, SourceArguments};
 pub(crate) use values::{
     Answer, Band, DiffFormat, ExportAs, FlameWeight, Format, PeakRows, ReportData, SortBy,
@@ -102,6 +102,8 @@ pub(crate) enum Command {
     Matrix(Matrix),
     /// Write the index of a run: one small file with a card of every rank, for the page
     Index(Index),
+    /// Compare the iterations of a run: growth of each rank, call sites that drift
+    Series(Series),
     /// Predict what other settings, another device or another batch would reserve
     WhatIf(WhatIf),
     /// Compare two snapshots or the ranks of two runs: totals, categories, call stacks

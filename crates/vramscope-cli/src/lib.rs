@@ -80,6 +80,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Diagnose(a) => commands::diagnose::run(&a),
         Command::Matrix(a) => commands::matrix::run(&a),
         Command::Index(a) => commands::index::run(&a),
+        Command::Series(a) => commands::series::run(&a),
         Command::WhatIf(a) => commands::what_if::run(&a),
         Command::Diff(a) => commands::diff::run(&a),
         Command::Info(a) => commands::info::run(&a),

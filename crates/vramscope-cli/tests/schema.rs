@@ -38,6 +38,7 @@ const ANSWERS: &[&[&str]] = &[
     &["anomalies", LEAK, OOM],
     &["anomalies", SKEW],
     &["matrix", RANKS],
+    &["series", RANKS],
     &["what-if", "what_if/varlen_tight_default.pickle.gz"],
     &["what-if", GPT],
     &["what-if", RANKS],

@@ -77,7 +77,17 @@ pub struct Card {
     pub sites: Vec<u64>,
     /// The bytes of each of these.
     pub site_bytes: Vec<u64>,
-    /// The call stacks with the most bytes at that peak, by index in the stacks of the index.
+    /// The event after the last whole step, or the last event where nothing shows steps; -1 is the
+    /// state before the window. Then only what is kept is live.
+    pub kept_event: i64,
+    /// `requested_bytes` after that event.
+    pub kept: u64,
+    /// The call sites with the most bytes after that event, by index in the sites of the index.
+    pub kept_sites: Vec<u64>,
+    /// The bytes of each of these.
+    pub kept_site_bytes: Vec<u64>,
+    /// The call stacks with the most bytes at the peak of `requested_bytes`, by index in the stacks
+    /// of the index.
     pub stacks: Vec<u64>,
     /// The bytes of each of these.
     pub stack_bytes: Vec<u64>,

@@ -58,6 +58,7 @@ mod rank_of;
 pub mod redact;
 pub mod search;
 pub mod segments;
+pub mod series;
 pub mod shapes;
 mod shares;
 pub mod show;

@@ -172,6 +172,18 @@ impl RankSummary {
     }
 }
 
+/// Live requested bytes in a slot by call site: the largest ones.
+pub(crate) async fn sites_at(
+    target: Target<'_>,
+    slot: u32,
+    budget: &mut Budget,
+) -> Vec<(String, u64)> {
+    let (trace, entry) = (target.trace(), target.entry);
+    let carving = entry.carving(target.index);
+    let shares = by_stack_sliced(trace, |i| Measure::Requested(slot).of(trace, carving, i), budget);
+    by_site(entry, &merge_same_lines(shares.await, &entry.sites))
+}
+
 /// The bytes of the largest call sites, each of all its call stacks.
 fn by_site(entry: &SnapshotEntry, shares: &[Share]) -> Vec<(String, u64)> {
     let mut sites: Vec<(String, u64)> = Vec::with_capacity(shares.len());

@@ -5,6 +5,7 @@ use vramscope_report::index::{Card, Reader, SCHEMA, Writer};
 use vramscope_report::matrix::matrices;
 use vramscope_report::peak::{BandKind, peak};
 use vramscope_report::rank::RankSummary;
+use vramscope_report::state::state;
 use vramscope_report::steps::steps;
 use vramscope_report::{FileReader, LoadedFile, Target, segments, slot_of};
 
@@ -92,6 +93,7 @@ fn facts_of_cards_are_those_of_the_snapshots() {
             // All else is as it was made.
             let found = Card {
                 sites: source.sites.clone(),
+                kept_sites: source.kept_sites.clone(),
                 stacks: source.stacks.clone(),
                 new_sites: source.new_sites.clone(),
                 new_stacks: source.new_stacks.clone(),
@@ -147,6 +149,14 @@ fn figures_of_cards_are_those_of_the_commands() {
         let peaks: Vec<u64> = last.iter().map(|step| step.peak_bytes).collect();
         assert_eq!(card.step_peaks, peaks);
         assert_eq!(card.first_step, last.first().map_or(0, |step| step.step.into()));
+        // What is kept is what is live after the last step, or event.
+        let kept = whole.last().map_or(i64::from(trace.slots()) - 2, |step| step.end - 1);
+        assert_eq!(card.kept_event, kept);
+        let state = state(target, (kept + 1) as u32, None);
+        assert_eq!(card.kept, state.requested_bytes);
+        if card.kept_sites.len() < 128 {
+            assert_eq!(card.kept_site_bytes.iter().sum::<u64>(), card.kept, "{}", card.path);
+        }
         // The curve has the peak in the column of its event.
         let height = card.peaks[0].max(card.peaks[3]).max(1) as u128;
         let most = card.curve.iter().copied().max();

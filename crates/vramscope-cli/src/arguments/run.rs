@@ -1,9 +1,8 @@
 //! Arguments of the commands about a whole run: its index, and its iterations.
 
-use std::path::PathBuf;
-
-use super::{Common, Format, parse_memory};
+use super::{Common, Files, Format, parse_memory};
 use clap::Args;
+use std::path::PathBuf;
 
 #[derive(Args)]
 pub(crate) struct Index {
@@ -21,6 +20,15 @@ pub(crate) struct Index {
     /// file that would take more is an error
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub(crate) max_memory: Option<u64>,
+}
+
+#[derive(Args)]
+pub(crate) struct Series {
+    #[command(flatten)]
+    pub(crate) files: Files,
+    /// Show only the N ranks with most growth (default: 20 in text, all in JSON)
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
 }
 
 impl Index {

@@ -23,6 +23,7 @@ pub(crate) enum Answer {
     Diagnose,
     Anomalies,
     Matrix,
+    Series,
     WhatIf,
     Diff,
     Info,

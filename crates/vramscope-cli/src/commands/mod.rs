@@ -17,6 +17,7 @@ pub(crate) mod peak;
 pub(crate) mod phases;
 pub(crate) mod schema;
 pub(crate) mod segments;
+pub(crate) mod series;
 pub(crate) mod shapes;
 pub(crate) mod show;
 pub(crate) mod state;

@@ -19,6 +19,7 @@ use vramscope_report::modules::ModulesReport;
 use vramscope_report::peak::Peak;
 use vramscope_report::phases::Phases;
 use vramscope_report::segments::Segments;
+use vramscope_report::series::SeriesReport;
 use vramscope_report::shapes::ShapesReport;
 use vramscope_report::show::Shown;
 use vramscope_report::state::State;
@@ -55,6 +56,7 @@ pub(crate) fn schema(command: Answer) -> Schema {
         Answer::Diagnose => of::<Diagnosis>(),
         Answer::Anomalies => of::<Findings>(),
         Answer::Matrix => of::<MatrixReport>(),
+        Answer::Series => of::<SeriesReport>(),
         // With several files, the answers for each.
         Answer::WhatIf => of::<OneOf<WhatIfReport, RunReport>>(),
         Answer::Diff => of::<Diff>(),

@@ -89,7 +89,7 @@ struct Queue<T> {
 
 /// Maps items on one thread per core, and calls `take` with the results in the order of the items,
 /// until it fails.
-pub(super) fn map_in_order<I: Sync, T: Send, E>(
+pub(crate) fn map_in_order<I: Sync, T: Send, E>(
     items: &[I],
     work: impl Fn(&I) -> T + Sync,
     mut take: impl FnMut(T) -> Result<(), E>,

@@ -3,8 +3,10 @@
 //! The path of the address has a random token, so that neither other users of the machine nor other
 //! pages in the browser can guess it. The token is in no process's arguments. Files are streamed
 //! from disk on request, also in ranges. Each request of the index lists the folders again, so that
-//! snapshots that are written later appear on the page.
+//! snapshots that are written later appear on the page. The cards of many snapshots are made in the
+//! background.
 
+mod cards;
 mod connections;
 pub(crate) mod page;
 mod redirect;
@@ -50,7 +52,7 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
     let found = count_files(&paths::expand(&arguments.paths, links));
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         let listener = listen(arguments.port).await?;
         let token = token()?;
         let address = format!("http://127.0.0.1:{}/{token}/", listener.local_addr()?.port());
@@ -70,7 +72,10 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
             ended = stopped() => ended?,
         }
         Ok(())
-    })
+    });
+    // Cards are made of a file at a time: nobody waits for the last one.
+    runtime.shutdown_background();
+    served
 }
 
 /// The number of files to serve. Folders that cannot be listed are reported.

@@ -1,5 +1,6 @@
 //! Routes of the server, all of them below the token's path.
 
+use super::cards::Cards;
 use super::page::{self, Asset};
 use super::shelf::Shelf;
 use super::source::Code;
@@ -11,7 +12,9 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use std::io;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::io::{self, Write as _};
 use std::sync::Arc;
 use tower_http::services::ServeFile;
 
@@ -41,10 +44,11 @@ pub(crate) fn router(token: &str, shelf: Shelf, code: Code) -> Router {
     let served = Router::new()
         .route("/", get(page))
         .route("/files/index.json", get(index))
+        .route("/files/cards", get(cards))
         .route("/files/{number}", get(file))
         .route("/files/{number}/source/{path}", get(source))
         .route("/{*path}", get(asset))
-        .with_state(Arc::new(Served { shelf, code }));
+        .with_state(Arc::new(Served { shelf: Arc::new(shelf), code, cards: Arc::default() }));
     let slash = Redirect::temporary(&format!("/{token}/"));
     Router::new()
         .route(&format!("/{token}"), get(async move || slash.clone()))
@@ -60,13 +64,22 @@ pub(crate) fn router(token: &str, shelf: Shelf, code: Code) -> Router {
 
 /// What is served: snapshots and the source of their programs.
 struct Served {
-    shelf: Shelf,
+    shelf: Arc<Shelf>,
     code: Code,
+    cards: Arc<Cards>,
 }
 
 impl Served {
     fn index(&self) -> super::shelf::Index {
-        self.shelf.index(!self.code.is_empty())
+        let mut index = self.shelf.index(!self.code.is_empty());
+        index.cards = self.cards.of(&self.shelf, &index.title, &index.files);
+        index
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.cards.stop();
     }
 }
 
@@ -121,6 +134,37 @@ async fn index(State(served): State<Arc<Served>>) -> Response {
         Ok(index) => Json(index).into_response(),
         Err(error) => failed(&error),
     }
+}
+
+/// The lines of cards that are made, from line `from` on, which counts from 0.
+async fn cards(State(served): State<Arc<Served>>, request: Request) -> Response {
+    let mut fields = request.uri().query().unwrap_or_default().split('&');
+    let from = fields.find_map(|field| field.strip_prefix("from=")?.parse().ok()).unwrap_or(0);
+    let accepted = request.headers().get_all(header::ACCEPT_ENCODING).iter();
+    let takes_gzip = accepted.flat_map(|names| names.to_str()).any(|names| {
+        names.split(',').any(|name| name.split(';').next().is_some_and(|n| n.trim() == "gzip"))
+    });
+    let answer = tokio::task::spawn_blocking(move || {
+        let text = served.cards.text(from)?.into_bytes();
+        if !takes_gzip || text.is_empty() {
+            return Ok((text, false));
+        }
+        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+        packed.write_all(&text)?;
+        Ok::<_, io::Error>((packed.finish()?, true))
+    });
+    let (body, is_packed) = match answer.await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(error)) => return failed(&error),
+        Err(error) => return failed(&error),
+    };
+    let mut response = Body::from(body).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+    if is_packed {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    response
 }
 
 /// Streams a snapshot or a range of one from disk. The headers keep a browser from running it.

@@ -1,5 +1,6 @@
 //! The files to serve. Every request of the index lists the folders again.
 
+use super::cards::CardsAt;
 use crate::paths::{self, Found, Links};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -44,20 +45,29 @@ impl Seen {
 /// The run index that the page opens.
 #[derive(Serialize)]
 pub(crate) struct Index {
-    title: String,
-    files: Vec<Entry>,
+    pub(crate) title: String,
+    pub(crate) files: Vec<Entry>,
     /// Files may be added: the page should ask again.
     watch: bool,
+    /// Where the cards of the files are; absent for few files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cards: Option<CardsAt>,
 }
 
 #[derive(Serialize)]
-struct Entry {
+pub(crate) struct Entry {
+    /// The number in addresses.
+    #[serde(skip)]
+    pub(crate) number: usize,
+    /// Changes when the file changes.
+    #[serde(skip)]
+    pub(crate) version: String,
     path: String,
     /// Relative to the index. Changes when the file changes.
     url: String,
     bytes: u64,
     /// Whether a search of a folder found the file, which may be no snapshot.
-    searched: bool,
+    pub(crate) searched: bool,
     /// The address of the file beside the snapshot; null if there is none.
     beside: Option<String>,
     /// The start of the addresses of source files; null if no folder of source is named.
@@ -94,16 +104,19 @@ impl Shelf {
                 is_served.then(|| format!("{}?{}", seen.number(&path), version(&metadata)))
             });
             let number = seen.number(&path);
+            let version = version(&metadata);
             files.push(Entry {
+                number,
                 beside,
                 source: with_source.then(|| format!("{number}/source/")),
-                url: format!("{number}?{}", version(&metadata)),
+                url: format!("{number}?{version}"),
+                version,
                 path: path.to_string_lossy().into_owned(),
                 bytes: metadata.len(),
                 searched: !is_named,
             });
         }
-        Index { title: paths::title(&self.named), files, watch: true }
+        Index { title: paths::title(&self.named), files, watch: true, cards: None }
     }
 
     /// The file with this number from an index, and its version. `None` if it is no longer there,

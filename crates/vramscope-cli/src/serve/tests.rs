@@ -221,3 +221,121 @@ fn a_client_that_sends_no_request_is_cut_off() {
     assert!(started.elapsed() >= HEADER_TIMEOUT);
     assert_status(&server.index(), "200");
 }
+
+/// Adds this many snapshots, each of one block, to the folder.
+fn add_ranks(server: &Server, ranks: std::ops::Range<usize>) {
+    for rank in ranks {
+        let snapshot = format!(
+            r#"{{"segments": [], "device_traces": [[{{"action": "alloc", "addr": 4096,
+                "size": {}, "frames": []}}]]}}"#,
+            100 + rank
+        );
+        let path = server.folder.join(format!("rank{rank}_memory_snapshot.json"));
+        fs::write(&path, snapshot).expect("a file can be written");
+        let opened = fs::File::options().append(true).open(&path).expect("the file is there");
+        opened.set_modified(UNIX_EPOCH).expect("times can be set");
+    }
+}
+
+/// The lines of cards from one on. Waits until all are there.
+fn all_cards(server: &Server, from: usize) -> Vec<String> {
+    let started = Instant::now();
+    let mut lines: Vec<String> = Vec::new();
+    while started.elapsed() < Duration::from_mins(1) {
+        let target = format!("/token/files/cards?from={}", from + lines.len());
+        let response = server.get(&target, &["Host: localhost"]);
+        assert_status(&response, "200");
+        assert!(response.contains("content-type: application/x-ndjson\r\n"), "{response}");
+        let (_, body) = response.split_once("\r\n\r\n").expect("headers");
+        lines.extend(body.lines().map(str::to_owned));
+        if lines.last().is_some_and(|line| line.starts_with(r#"{"done":true"#)) {
+            lines.pop();
+            return lines;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("cards come within a minute: {lines:?}");
+}
+
+#[test]
+fn cards_of_many_snapshots_are_made_in_the_background() {
+    let server = Server::start("cards");
+    add_ranks(&server, 0..31);
+    assert!(!server.index().contains("\"cards\":"), "32 files are few: {}", server.index());
+    let none = server.get("/token/files/cards?from=0", &["Host: localhost"]);
+    assert!(none.ends_with("\r\n\r\n"), "{none}");
+    add_ranks(&server, 31..40);
+    let index = server.index();
+    assert!(index.contains(r#""cards":{"url":"cards","total":41}"#), "{index}");
+    let lines = all_cards(&server, 0);
+    let mut reader = vramscope_report::index::Reader::default();
+    let cards = reader.feed((lines.join("\n") + "\n").as_bytes()).expect("an index");
+    // `rank0.pickle` is no snapshot.
+    assert_eq!((cards.len(), reader.files()), (40, 41));
+    for card in &cards {
+        assert!(index.contains(&format!(r#""path":"{}""#, card.path)), "{}", card.path);
+        let rank = card.rank.expect("a rank");
+        assert_eq!(card.peaks[0], 100 + i64::from(rank));
+    }
+    // A file that is added and one that is changed get cards after those that are there.
+    add_ranks(&server, 40..41);
+    let changed = server.folder.join("rank3_memory_snapshot.json");
+    let opened = fs::File::options().append(true).open(&changed).expect("the file is there");
+    opened.set_modified(UNIX_EPOCH + Duration::from_secs(9)).expect("times can be set");
+    assert!(server.index().contains(r#""total":42"#), "{}", server.index());
+    let more = all_cards(&server, lines.len());
+    let cards = reader.feed((more.join("\n") + "\n").as_bytes()).expect("further lines");
+    let ranks: Vec<Option<u32>> = cards.iter().map(|card| card.rank).collect();
+    assert_eq!(ranks, [Some(3), Some(40)]);
+    assert_eq!(all_cards(&server, lines.len() + more.len()), Vec::<String>::new());
+}
+
+#[test]
+fn cards_are_as_guarded_as_files() {
+    let server = Server::start("guarded-cards");
+    add_ranks(&server, 0..40);
+    assert_status(&server.index(), "200");
+    assert_status(&server.get("/token/files/cards", &["Host: evil.example"]), "403");
+    assert_status(&server.get("/files/cards", &["Host: localhost"]), "404");
+    all_cards(&server, 0);
+    // Compressed for those who take it.
+    let mut stream = server.connect();
+    write!(
+        stream,
+        "GET /token/files/cards?from=1 HTTP/1.1\r\nHost: localhost\r\n\
+         Accept-Encoding: deflate, gzip\r\nConnection: close\r\n\r\n"
+    )
+    .expect("a request can be sent");
+    let mut response = Vec::new();
+    stream.read_to_end(&mut response).expect("a response comes");
+    let end = response.windows(4).position(|four| four == b"\r\n\r\n").expect("headers");
+    let headers = String::from_utf8_lossy(&response[..end]);
+    assert!(headers.contains("content-encoding: gzip"), "{headers}");
+    assert!(headers.contains("cache-control: no-store"), "{headers}");
+    let mut text = String::new();
+    let mut unpacked = flate2::read::GzDecoder::new(&response[end + 4..]);
+    unpacked.read_to_string(&mut text).expect("text");
+    assert_eq!(text.lines().count(), 41, "40 cards and the end: {text}");
+    // What is no number is the begin.
+    let odd = server.get("/token/files/cards?from=x", &["Host: localhost"]);
+    assert!(odd.contains("vramscope.index/1"), "{odd}");
+    let beyond = server.get("/token/files/cards?from=99999999", &["Host: localhost"]);
+    assert!(beyond.contains(r#"{"done":true"#) && !beyond.contains("vramscope.index"), "{beyond}");
+}
+
+#[test]
+fn a_link_out_of_the_folder_has_no_card() {
+    let server = Server::start("card-links");
+    add_ranks(&server, 0..40);
+    let secret = server.folder.with_extension("secret");
+    fs::write(&secret, "{}").expect("a file can be written");
+    std::os::unix::fs::symlink(&secret, server.folder.join("rank99_out.json")).expect("a link");
+    let lines = all_cards_of(&server);
+    assert!(lines.iter().all(|line| !line.contains("rank99")), "{lines:?}");
+    fs::remove_file(&secret).expect("the file can be removed");
+}
+
+fn all_cards_of(server: &Server) -> Vec<String> {
+    assert_status(&server.index(), "200");
+    all_cards(server, 0)
+}

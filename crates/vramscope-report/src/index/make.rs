@@ -5,7 +5,7 @@ use crate::capacity::capacity;
 use crate::findings::{FindingRecord, cause_key, order};
 use crate::peak::BandKind;
 use crate::plain;
-use crate::rank::RankSummary;
+use crate::rank::{RankSummary, sites_at};
 use crate::target::{Target, event_of, slot_of};
 use rustc_hash::FxHashMap;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
@@ -39,7 +39,8 @@ impl Card {
             card.categories.push(share.category);
             card.category_bytes.push(share.bytes);
         }
-        card.add_sites(summary);
+        let mut names = Names::default();
+        card.add_sites(summary, &mut names);
         for oom in &summary.ooms {
             card.oom_events.push(oom.event.into());
             card.oom_requests.push(oom.requested);
@@ -47,7 +48,8 @@ impl Card {
         card.add_findings(&summary.findings, target.entry.steps(target.index));
         card.add_free_memory(target);
         card.curve = curve(target);
-        card.add_steps(target);
+        card.add_steps(target, &mut names);
+        card.new_sites = names.names;
         let capacity = run_to_completion(capacity(target, &mut Budget::unlimited()));
         card.capacity = capacity.map(|capacity| capacity.bytes.0);
         card
@@ -67,16 +69,9 @@ impl Card {
         }
     }
 
-    fn add_sites(&mut self, summary: &RankSummary) {
-        let mut known: FxHashMap<String, u64> = FxHashMap::default();
-        let mut index_of = |site: &String, names: &mut Vec<String>| {
-            *known.entry(site.clone()).or_insert_with(|| {
-                names.push(site.clone());
-                names.len() as u64 - 1
-            })
-        };
+    fn add_sites(&mut self, summary: &RankSummary, names: &mut Names) {
         for (site, bytes) in &summary.sites {
-            self.sites.push(index_of(site, &mut self.new_sites));
+            self.sites.push(names.index_of(site));
             self.site_bytes.push(*bytes);
         }
         for (place, stack) in (0..).zip(&summary.stacks) {
@@ -87,7 +82,7 @@ impl Card {
                 self.told.push(place);
             }
             self.new_stacks.push(stack.hash);
-            self.new_stack_sites.push(index_of(&stack.site, &mut self.new_sites));
+            self.new_stack_sites.push(names.index_of(&stack.site));
         }
     }
 
@@ -126,14 +121,42 @@ impl Card {
             (cached.free.at(at_end), cached.largest.at(at_end));
     }
 
-    fn add_steps(&mut self, target: Target<'_>) {
-        let Some(steps) = target.entry.steps(target.index) else { return };
+    fn add_steps(&mut self, target: Target<'_>, names: &mut Names) {
         let mut budget = Budget::unlimited();
-        let floors = run_to_completion(step_floors(target.trace(), steps, &mut budget));
-        let last = &floors[floors.len().saturating_sub(MAX_STEPS)..];
-        self.first_step = last.first().map_or(0, |step| step.step.into());
-        self.step_peaks = last.iter().map(|step| step.peak.0).collect();
-        self.step_floors = last.iter().map(|step| step.floor.0).collect();
+        let mut kept = target.trace().slots() - 1;
+        if let Some(steps) = target.entry.steps(target.index) {
+            let floors = run_to_completion(step_floors(target.trace(), steps, &mut budget));
+            let last = &floors[floors.len().saturating_sub(MAX_STEPS)..];
+            self.first_step = last.first().map_or(0, |step| step.step.into());
+            self.step_peaks = last.iter().map(|step| step.peak.0).collect();
+            self.step_floors = last.iter().map(|step| step.floor.0).collect();
+            kept = last.last().map_or(kept, |step| step.end);
+        }
+        self.kept_event = event_of(kept);
+        self.kept = target.trace().requested.at(kept);
+        for (site, bytes) in run_to_completion(sites_at(target, kept, &mut budget)) {
+            self.kept_sites.push(names.index_of(&site));
+            self.kept_site_bytes.push(bytes);
+        }
+    }
+}
+
+/// The call sites of a card, each once.
+#[derive(Default)]
+struct Names {
+    names: Vec<String>,
+    known: FxHashMap<String, u64>,
+}
+
+impl Names {
+    fn index_of(&mut self, site: &str) -> u64 {
+        if let Some(&index) = self.known.get(site) {
+            return index;
+        }
+        let index = self.names.len() as u64;
+        self.names.push(site.to_owned());
+        self.known.insert(site.to_owned(), index);
+        index
     }
 }
 

@@ -17,6 +17,7 @@ pub struct Reader {
     /// Lines read so far.
     lines: u64,
     is_done: bool,
+    skipped_files: u64,
     /// The begin of a line whose end has not come yet.
     partial: Vec<u8>,
     sites: Vec<String>,
@@ -67,14 +68,16 @@ impl Reader {
             return Ok(None);
         }
         if json.count("done") > 0 {
-            self.is_done = true;
+            (self.is_done, self.skipped_files) = (true, json.count("skipped_files"));
             return Ok(None);
         }
         let mut card = Card::of_json(&json);
         self.sites.append(&mut card.new_sites);
         let is_site = |&index: &u64| index < self.sites.len() as u64;
         let are_sites = |all: &[u64]| all.iter().all(is_site);
-        let mut is_whole = are_sites(&card.sites) && are_sites(&card.new_stack_sites);
+        let mut is_whole = are_sites(&card.sites)
+            && are_sites(&card.kept_sites)
+            && are_sites(&card.new_stack_sites);
         let stacks = card.new_stacks.drain(..).zip(card.new_stack_sites.drain(..));
         self.stacks.extend(stacks);
         is_whole &= card.stacks.iter().all(|&index| index < self.stacks.len() as u64);
@@ -92,6 +95,11 @@ impl Reader {
     /// The number of files that were looked at. Those that are no snapshots have no card.
     pub fn files(&self) -> u64 {
         self.files
+    }
+
+    /// The number of files that are no snapshots, once the last line was read.
+    pub fn skipped_files(&self) -> u64 {
+        self.skipped_files
     }
 
     /// Whether the last line was read. An index without it is cut off.
@@ -180,6 +188,10 @@ impl Card {
             category_bytes: json.numbers("category_bytes"),
             sites: json.numbers("sites"),
             site_bytes: json.numbers("site_bytes"),
+            kept_event: json.count("kept_event").cast_signed(),
+            kept: json.count("kept"),
+            kept_sites: json.numbers("kept_sites"),
+            kept_site_bytes: json.numbers("kept_site_bytes"),
             stacks: json.numbers("stacks"),
             stack_bytes: json.numbers("stack_bytes"),
             stack_categories: json.numbers("stack_categories"),

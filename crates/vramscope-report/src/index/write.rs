@@ -65,7 +65,7 @@ impl Writer {
                 next
             }));
         }
-        for site in &mut card.sites {
+        for site in card.sites.iter_mut().chain(&mut card.kept_sites) {
             *site = renumbered(*site, &sites)?;
         }
         for stack in &mut card.stacks {
