@@ -128,20 +128,23 @@ pub fn rank_matrix(ranks: &[&RankFacts]) -> RankMatrix {
     for (cluster, members) in clusters.into_iter().enumerate() {
         let first = matrix.columns.len();
         let medians = held.medians(&members);
+        // The rank that is nearest to the medians, and the one that is nearest but for it.
+        let usual = held.nearest(&members, usize::MAX, &medians);
+        let next = held.nearest(&members, members[usual], &medians);
         let mut of_cluster = RankCluster { first, ranks: Vec::with_capacity(members.len()) };
         for &member in &members {
             let rank = ranks[member].rank.unwrap_or_default();
             of_cluster.ranks.push(rank);
             let usual = match members.len() {
                 1 => held.nearest(&order, member, held.of(member)),
-                _ => held.nearest(&members, member, &medians),
+                _ => first + if member == members[usual] { next } else { usual },
             };
             matrix.columns.push(MatrixColumn {
                 rank,
                 member,
                 peak: ranks[member].requested_peak,
                 cluster,
-                usual: if members.len() == 1 { usual } else { first + usual },
+                usual,
             });
         }
         matrix.clusters.push(of_cluster);

@@ -22,6 +22,32 @@ pub enum RunRequest {
         /// The query.
         query: views::RunQuery,
     },
+    /// Which rows of the overview are shown. The answer is `List`.
+    List {
+        /// The id, returned in the response.
+        id: u32,
+        /// The choice.
+        query: views::ListQuery,
+    },
+    /// Rows of the overview. The answer is `Rows`.
+    Rows {
+        /// The id, returned in the response.
+        id: u32,
+        /// The page's numbers of the rows.
+        keys: Vec<u32>,
+    },
+    /// The ranks in one picture. The answer is `Fleet`.
+    Fleet {
+        /// The id, returned in the response.
+        id: u32,
+        /// The page's number for a row of the run; null for the run with the most ranks.
+        key: Option<u32>,
+        /// The sizes of the parallel groups: `64/4/4` for data, tensor and pipeline; empty if they
+        /// are not known.
+        sizes: String,
+        /// What PyTorch can have in bytes, as the user says; null for what the cards say.
+        capacity: Option<f64>,
+    },
     /// A query about two recordings. The answer is `Compared`.
     Compare {
         /// The id, returned in the response.
@@ -77,6 +103,34 @@ pub enum RunResponse {
         id: u32,
         /// The overview.
         overview: views::Overview,
+    },
+    /// The rows of the overview that are shown.
+    List {
+        /// The request's id.
+        id: u32,
+        /// The rows.
+        list: views::RankList,
+    },
+    /// Rows of the overview.
+    Rows {
+        /// The request's id.
+        id: u32,
+        /// The rows with the wanted numbers. Those of no card are missing.
+        rows: Vec<views::ShownRank>,
+    },
+    /// The ranks in one picture.
+    Fleet {
+        /// The request's id.
+        id: u32,
+        /// The picture; null with few ranks.
+        fleet: Option<Box<views::Fleet>>,
+    },
+    /// What lines of an index have added. The page sends these lines as bytes.
+    Indexed {
+        /// The request's id.
+        id: u32,
+        /// The files and the progress.
+        read: views::ReadIndex,
     },
     /// The comparison of two recordings.
     Compared {

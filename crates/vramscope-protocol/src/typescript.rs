@@ -28,6 +28,7 @@ fn declarations() -> String {
         ("SIMULATED_HEIGHT", SIMULATED_HEIGHT),
         ("COUNTER_HEIGHT", COUNTER_HEIGHT),
         ("PINNED_HEIGHT", PINNED_HEIGHT),
+        ("MAX_PARTS", MAX_PARTS),
     ] {
         writeln!(out, "export const {name} = {value};").expect("writing to a string");
     }
@@ -37,6 +38,7 @@ fn declarations() -> String {
         ("COMPARED", COMPARED),
         ("CHART", CHART),
         ("FOLDED", FOLDED),
+        ("SERIES", SERIES),
     ] {
         writeln!(out, "export const {name} = [{width}, {height}] as const;")
             .expect("writing to a string");
@@ -107,6 +109,16 @@ fn declarations() -> String {
         ExportFormat,
         Looked,
         Answer,
+        ListQuery,
+        RankList,
+        ShownRank,
+        Fleet,
+        FleetCluster,
+        FleetBar,
+        FleetTick,
+        FleetIteration,
+        ReadIndex,
+        IndexedFile,
         MatrixQuery,
         MatrixAnswer,
         Matrix,

@@ -264,15 +264,17 @@ pub type RunKey<'a> = (&'a str, &'a str, &'a str);
 pub fn groups(keys: &[Option<RunKey<'_>>]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut known: FxHashMap<(&str, &str), Vec<usize>> = FxHashMap::default();
+    // A path joins equal groups in their order, so the number of its findings is the next group.
+    let mut joined: FxHashMap<RunKey<'_>, usize> = FxHashMap::default();
     for (i, key) in keys.iter().enumerate() {
         let Some((folder, cause, path)) = *key else {
             groups.push(vec![i]);
             continue;
         };
         let same = known.entry((folder, cause)).or_default();
-        let has_path =
-            |group: &[usize]| group.iter().any(|&of| keys[of].is_some_and(|k| k.2 == path));
-        match same.iter().find(|&&group| !has_path(&groups[group])) {
+        let next = joined.entry((folder, cause, path)).or_default();
+        *next += 1;
+        match same.get(*next - 1) {
             Some(&group) => groups[group].push(i),
             None => {
                 same.push(groups.len());

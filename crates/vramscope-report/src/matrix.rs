@@ -239,10 +239,9 @@ pub fn outlier_text(matrix: &RankMatrix, of: &RankOutlier) -> String {
 pub const LEVELS: usize = 4;
 
 /// The least differences from the median that have each step of color, ascending, each four times
-/// the one before. The last one is a power of two: at most the largest difference of these rows,
-/// and at least a 128th of the highest peak, so that small differences are pale.
-pub fn bounds(matrix: &RankMatrix, rows: usize) -> [u64; LEVELS] {
-    let largest = matrix.rows.iter().take(rows).map(|row| row.deviation).max().unwrap_or(0);
+/// the one before. The last one is a power of two: at most the largest difference of the rows, and
+/// at least a 128th of the highest peak, so that small differences are pale.
+pub fn bounds(matrix: &RankMatrix, largest: u64) -> [u64; LEVELS] {
     let peak = matrix.columns.iter().map(|column| column.peak).max().unwrap_or(0);
     let most = largest.max(peak / 64).max(1 << 10).ilog2();
     std::array::from_fn(|level| 1 << (most - 2 * (LEVELS - 1 - level) as u32))
@@ -278,30 +277,19 @@ pub fn named(ranks: &[u32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::{bounds, level, named};
-    use vramscope_analysis::{MatrixColumn, MatrixRow, RankMatrix};
+    use vramscope_analysis::{MatrixColumn, RankMatrix};
 
     const MIB: u64 = 1 << 20;
 
     #[test]
     fn levels_are_steps_of_four_around_the_median() {
-        let row = |deviation| MatrixRow {
-            site: String::new(),
-            bytes: vec![0, deviation],
-            median: 0,
-            max: deviation,
-            deviation,
-        };
         let column = MatrixColumn { rank: 0, member: 0, peak: 1 << 30, cluster: 0, usual: 0 };
-        let matrix = |deviation: u64| RankMatrix {
-            rows: vec![row(deviation), row(u64::MAX)],
-            columns: vec![column],
-            ..RankMatrix::default()
-        };
-        let found = bounds(&matrix(300 * MIB), 1);
+        let matrix = RankMatrix { columns: vec![column], ..RankMatrix::default() };
+        let found = bounds(&matrix, 300 * MIB);
         assert_eq!(found, [4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB]);
-        assert_eq!(bounds(&matrix(5), 1)[3], 16 * MIB, "of a peak of 1 GiB");
-        assert_eq!(bounds(&matrix(5), 2)[3], 1 << 63);
-        assert_eq!(bounds(&RankMatrix::default(), 40), [16, 64, 256, 1024]);
+        assert_eq!(bounds(&matrix, 5)[3], 16 * MIB, "of a peak of 1 GiB");
+        assert_eq!(bounds(&matrix, u64::MAX)[3], 1 << 63);
+        assert_eq!(bounds(&RankMatrix::default(), 0), [16, 64, 256, 1024]);
         let of = |bytes: u64| level(bytes, 100 * MIB, found);
         assert_eq!([100, 97, 96, 84, 36, 0].map(|mib| of(mib * MIB)), [0, 0, -1, -2, -3, -3]);
         assert_eq!([103, 104, 163, 164, 900].map(|mib| of(mib * MIB)), [0, 1, 2, 3, 4]);

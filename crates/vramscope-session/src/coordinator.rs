@@ -1,15 +1,29 @@
 //! Requests about a whole run: the order of its files, the overview, the comparison.
 
-use crate::queries::{Compared, Ranks};
+use crate::queries::{Compared, Ranks, Said, of_index};
 use crate::run_order::plan;
-use vramscope_protocol::{RunRequest, RunResponse};
+use rustc_hash::{FxHashMap, FxHashSet};
+use vramscope_protocol::views::{IndexedFile, MAX_PARTS, ReadIndex, RunQuery};
+use vramscope_protocol::{FileEntry, PlannedRow, RunRequest, RunResponse};
 use vramscope_report::Quantity;
+use vramscope_report::index::{Card, Reader};
+use vramscope_units::grouped;
 
 /// Answers requests about all files of a run. In a browser it runs in its own worker.
 #[derive(Debug, Default)]
 pub struct Coordinator {
     ranks: Ranks,
     compared: Option<Box<Compared>>,
+    /// What reads the index of the run.
+    reader: Reader,
+    /// The number of its lines so far.
+    lines: u32,
+    /// The number and the group of the files of the run by path.
+    files: FxHashMap<String, (u32, String)>,
+    /// The files of the index, each with its peak.
+    indexed: FxHashMap<String, i64>,
+    /// Cards of files that are not planned yet.
+    waiting: Vec<Card>,
 }
 
 impl Coordinator {
@@ -18,11 +32,12 @@ impl Coordinator {
         match request {
             RunRequest::Plan { id, files } => {
                 let (title, rows) = plan(files);
-                let (one, many) = if rows.iter().all(|row| row.rank.is_some()) {
-                    ("rank", "ranks")
-                } else {
-                    ("file", "files")
-                };
+                self.know(files, &rows);
+                // A rank may have a file in each of several iterations.
+                let mut ranks = FxHashSet::default();
+                let are_ranks =
+                    rows.iter().all(|row| row.rank.is_some_and(|rank| ranks.insert(rank)));
+                let (one, many) = if are_ranks { ("rank", "ranks") } else { ("file", "files") };
                 let skipped = files.iter().filter(|file| file.skipped).count() as u64;
                 let skipped = Quantity::count(skipped, "other file", "other files");
                 RunResponse::Planned {
@@ -37,6 +52,17 @@ impl Coordinator {
             RunRequest::View { id, query } => {
                 RunResponse::Overview { id: *id, overview: self.ranks.answer(query) }
             }
+            RunRequest::List { id, query } => {
+                RunResponse::List { id: *id, list: self.ranks.choose(query) }
+            }
+            RunRequest::Rows { id, keys } => {
+                RunResponse::Rows { id: *id, rows: self.ranks.rows(keys) }
+            }
+            RunRequest::Fleet { id, key, sizes, capacity } => {
+                let said = Said { sizes, capacity: capacity.map(|bytes| bytes as u64) };
+                let fleet = self.ranks.fleet(*key, &said).map(Box::new);
+                RunResponse::Fleet { id: *id, fleet }
+            }
             RunRequest::Compare { id, query } => {
                 let answer = Compared::answer(&mut self.compared, query);
                 RunResponse::Compared { id: *id, answer }
@@ -46,4 +72,90 @@ impl Coordinator {
             }
         }
     }
+
+    /// Reads further lines of an index. `is_first` begins another index.
+    pub fn read_index(&mut self, id: u32, text: &[u8], is_first: bool) -> RunResponse {
+        if is_first {
+            self.reader = Reader::default();
+            self.lines = 0;
+            self.ranks.answer(&RunQuery::Clear {});
+            self.indexed.clear();
+            self.waiting.clear();
+        }
+        let mut read = ReadIndex::default();
+        match self.reader.feed(text) {
+            Ok(cards) => {
+                for card in cards {
+                    self.take(card, &mut read.files);
+                }
+            }
+            Err(error) => read.error = Some(error),
+        }
+        self.lines += text.iter().filter(|&&byte| byte == b'\n').count() as u32;
+        read.lines = self.lines;
+        self.place();
+        read.title = self.reader.title().to_owned();
+        read.is_done = self.reader.is_done();
+        if !read.is_done {
+            let [known, all] = [self.indexed.len() as u64, self.reader.files()].map(grouped);
+            read.progress = format!("Reading {known} of {all} ranks");
+        }
+        RunResponse::Indexed { id, read }
+    }
+
+    /// Takes a card. Of a file with several, that with the highest peak counts.
+    fn take(&mut self, card: Card, files: &mut Vec<IndexedFile>) {
+        let peak = card.peaks.first().copied().unwrap_or(0);
+        let path = file_of(&card.path);
+        match self.indexed.get_mut(path) {
+            Some(known) if *known >= peak => return,
+            Some(known) => *known = peak,
+            None => {
+                self.indexed.insert(path.to_owned(), peak);
+                files.push(IndexedFile {
+                    path: path.to_owned(),
+                    bytes: card.bytes as f64,
+                    error: card.error.clone(),
+                });
+            }
+        }
+        if card.error.is_none() {
+            self.waiting.push(card);
+        }
+    }
+
+    /// Notes where the planned files are.
+    fn know(&mut self, files: &[FileEntry], rows: &[PlannedRow]) {
+        self.files.clear();
+        for row in rows {
+            let path = files[row.file as usize].path.clone();
+            self.files.insert(path, (row.file, row.group.clone()));
+        }
+        self.place();
+    }
+
+    /// Gives the cards of planned files to the ranks.
+    fn place(&mut self) {
+        let mut found = Vec::new();
+        for card in std::mem::take(&mut self.waiting) {
+            match self.files.get(file_of(&card.path)) {
+                Some((file, group)) => {
+                    let key = file * MAX_PARTS;
+                    found.push(of_index(key, group.clone(), Box::new(card), &self.reader));
+                }
+                None => self.waiting.push(card),
+            }
+        }
+        if !found.is_empty() {
+            self.ranks.insert(found);
+        }
+    }
+}
+
+/// The file of a card's path, which has the name of a snapshot in it behind `#`.
+fn file_of(path: &str) -> &str {
+    let is_file = |file: &&str| {
+        [".pickle", ".pkl", ".pt", ".gz", ".html", ".json"].iter().any(|end| file.ends_with(end))
+    };
+    path.rsplit_once('#').map(|(file, _)| file).filter(is_file).unwrap_or(path)
 }

@@ -65,6 +65,9 @@ fn common_folder(a: &str, b: &str) -> String {
 /// Natural order: numbers inside names compare as numbers, so `iteration_9` precedes
 /// `iteration_10`.
 pub(crate) fn natural(a: &str, b: &str) -> Ordering {
+    if a == b {
+        return Ordering::Equal;
+    }
     let (mut a, mut b) = (a, b);
     loop {
         let (Some(x), Some(y)) = (a.chars().next(), b.chars().next()) else {

@@ -193,6 +193,16 @@ impl RunWorker {
     pub fn handle(&mut self, request: JsValue) -> Result<JsValue, JsValue> {
         to_js(&self.coordinator.handle(&serde_wasm_bindgen::from_value(request)?))
     }
+
+    /// Reads further lines of an index, and returns a `RunResponse` of kind `indexed`. `first`
+    /// begins another index.
+    ///
+    /// # Errors
+    /// The answer cannot be converted to an object.
+    #[wasm_bindgen(js_name = readIndex)]
+    pub fn read_index(&mut self, id: u32, text: &[u8], first: bool) -> Result<JsValue, JsValue> {
+        to_js(&self.coordinator.read_index(id, text, first))
+    }
 }
 
 /// Converts a value to plain objects, with null for `None`. The generated TypeScript types expect

@@ -94,8 +94,12 @@ export class Address {
 
   /** Pinned ranks, and the cell in the matrix. */
   #ranks(): ViewState {
-    const { pins, cell } = this.#owners.viewSelection;
+    const { pins, cell, rankFilter, iteration, sizes, bySteps } = this.#owners.viewSelection;
     return {
+      ...(rankFilter.value !== "" && { ranks: rankFilter.value }),
+      ...(iteration.value !== null && { iteration: iteration.value }),
+      ...(sizes.value !== "" && { sizes: sizes.value }),
+      ...(bySteps.value && { rows: "steps" as const }),
       ...(pins.value.length > 0 && { pins: pinsText(pins.value) }),
       ...(cell.value && { cell: cellText(cell.value) }),
     };
@@ -233,8 +237,12 @@ export class Address {
     if (mapColor) viewSelection.mapColor.value = mapColor;
   }
 
-  #chooseRanks({ pins: list, cell: place }: ViewState): void {
-    const { pins, cell } = this.#owners.viewSelection;
+  #chooseRanks({ pins: list, cell: place, ...state }: ViewState): void {
+    const { pins, cell, rankFilter, iteration, sizes, bySteps } = this.#owners.viewSelection;
+    rankFilter.value = state.ranks ?? rankFilter.peek();
+    iteration.value = state.iteration ?? iteration.peek();
+    sizes.value = state.sizes ?? sizes.peek();
+    bySteps.value = state.rows === "steps" || bySteps.peek();
     pins.value = pinsOf(list ?? "") ?? pins.peek();
     cell.value = cellOf(place ?? "") ?? cell.peek();
   }

@@ -304,7 +304,11 @@ export class VramscopeViewer extends HTMLElement {
       // `open` reports the failure.
       () => undefined,
     );
-    await session.stores.loader.open(sources, title);
+    const cards = index.then(
+      (run) => run.cards,
+      () => null,
+    );
+    await session.stores.loader.open(sources, title, cards);
   }
 
   /** Applies an attribute that may change later. */

@@ -8,6 +8,7 @@ import { RankFile, type Source } from "./client/rank-file.js";
 import { visible } from "./client/visible.js";
 import type { CodeStore } from "./code-store.js";
 import type { PlannedRow } from "./generated/protocol.js";
+import { IndexLoader, rest } from "./index-loader.js";
 import { type ModelDims, takeConfig } from "./model-dims.js";
 import type { Navigation } from "./navigation.js";
 import { failureOf, type Run, settled } from "./run.js";
@@ -47,11 +48,18 @@ export class RunLoader {
   #loads = 0;
   /** Resolves when all files that are being added have their rows. */
   #added: Promise<unknown> = Promise.resolve();
+  /** Opens runs by their index. */
+  readonly indexes: IndexLoader;
   /** Whether files are about to be taken out of the run. */
   #skipping = false;
 
   constructor(owners: LoaderOwners) {
     this.#owners = owners;
+    this.indexes = new IndexLoader(owners, {
+      isCurrent: (load) => load === this.#loads,
+      plan: (known, sources) => this.#plan(known, sources),
+      start: (run) => this.#start(run),
+    });
   }
 
   /** Cancels the files that are being opened or added. */
@@ -59,8 +67,15 @@ export class RunLoader {
     this.#loads += 1;
   }
 
-  /** Opens files in place of the open run. Resolves when each is read or refused. */
-  async open(sources: Source[] | Promise<Source[]>, title?: string): Promise<void> {
+  /**
+   * Opens files in place of the open run. Resolves when each is read or refused, or known from an
+   * index. `cards` is the address of an index that grows while a server makes it.
+   */
+  async open(
+    sources: Source[] | Promise<Source[]>,
+    title?: string,
+    cards: Promise<string | null> | null = null,
+  ): Promise<void> {
     this.#loads += 1;
     const load = this.#loads;
     const { runs, status } = this.#owners;
@@ -72,17 +87,18 @@ export class RunLoader {
       if (others.length === 0 && given.length > 0 && runs.run.peek() !== null)
         return await (dims === null ? undefined : this.setDims(dims));
       const opened = notEmpty(others);
+      const growing = await cards;
       if (load !== this.#loads) return;
+      if (await this.indexes.takes(load, opened, { dims, title })) return;
       runs.dims.value = dims;
       const beside = opened.filter(isBeside);
-      waiting = this.#wait(
-        opened.filter((source) => !isBeside(source)),
-        title ?? "",
-      );
+      const snapshots = opened.filter((source) => !isBeside(source));
+      waiting = growing === null ? this.#wait(snapshots, title ?? "") : [];
       const run = await this.#plan(waiting, waiting.length === 0 ? opened : beside);
       if (load !== this.#loads) return;
       notEmpty(run.files);
-      this.#start({ ...run, title: title ?? run.title });
+      this.#start({ ...run, title: title ?? run.title, isIndexed: growing !== null });
+      await this.indexes.follow(load, growing);
       await Promise.all(run.files.map(settled));
     } catch (error) {
       if (load === this.#loads && waiting.length > 0) runs.run.value = null;
@@ -158,7 +174,8 @@ export class RunLoader {
     batch(() => {
       status.notice.value = null;
       selection.focus.value = null;
-      runs.run.value = { title, countText, files, skipped: [], skippedText: null };
+      const empty = { skipped: [], skippedText: null, isIndexed: false };
+      runs.run.value = { title, countText, files, ...empty };
     });
     return files;
   }
@@ -184,7 +201,8 @@ export class RunLoader {
     });
     const text = planned.skippedText;
     const skippedText = text === null ? null : { text, value: planned.skipped.raw };
-    return { title, countText, files, skipped, skippedText };
+    const isIndexed = this.#owners.runs.run.peek()?.isIndexed ?? false;
+    return { title, countText, files, skipped, skippedText, isIndexed };
   }
 
   /**
@@ -217,7 +235,9 @@ export class RunLoader {
     if (run.skippedText) status.announce(run.skippedText.text);
   }
 
-  async #add(from: Source[]): Promise<RankFile[]> {
+  async #add(given: Source[]): Promise<RankFile[]> {
+    const from = this.indexes.attach(given);
+    if (from.length === 0) return [];
     const { runs, selection, status } = this.#owners;
     const load = this.#loads;
     const known = runs.numbered;
@@ -257,10 +277,11 @@ export class RunLoader {
       selection.clear();
       viewSelection.reset();
       if (isFree) navigation.center("overview");
-      this.opened.value = isFree ? run.files : null;
+      this.opened.value = isFree && !run.isIndexed ? run.files : null;
+      if (run.isIndexed) rest(run.files, []);
       runs.run.value = run;
     });
-    runs.pool.open(run.files);
+    if (!run.isIndexed) runs.pool.open(run.files);
     const first = run.files.length === 1 ? run.files[0] : undefined;
     this.#arrive(run.files, run.files.find(({ path }) => path === focused) ?? first);
   }

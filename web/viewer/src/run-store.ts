@@ -41,7 +41,7 @@ function tallyOf(files: readonly RankFile[]): Tally {
     if (!file.settled) tally.unread += 1;
     const [{ state }, cards] = [file.load.peek(), file.cards.peek()];
     if (state === "error") tally.failed += 1;
-    else if (cards === null) tally.waiting += 1;
+    else if (cards === null && state !== "unread") tally.waiting += 1;
     tally.cards += cards?.reduce((sum, card) => sum + (card === null ? 0 : 1), 0) ?? 0;
   }
   return tally;
@@ -60,6 +60,10 @@ export class RunStore {
   readonly hasRanks = computed(
     () => this.rows.value.filter(({ file }) => file.planned.rank !== null).length > 1,
   );
+  /** Counts the readings of the run's index. */
+  readonly indexed: Signal<number> = signal(0);
+  /** How far the index of the run is read in words; empty if it is. */
+  readonly reading: Signal<string> = signal("");
   /** What becomes of the files that are being dragged over the page; null without a drag. */
   readonly dropping: Signal<Dropping | null> = signal(null);
   /**
@@ -123,9 +127,10 @@ export class RunStore {
       if (this.#followed.has(file)) continue;
       const state = effect(() => {
         const { state } = file.load.value;
-        if (state === "ready" || state === "error") this.#unread.delete(file);
+        const rests = state === "error" || state === "unread";
+        if (state === "ready" || rests) this.#unread.delete(file);
         else this.#unread.add(file);
-        if (state === "error" || file.cards.value !== null) this.#unfinished.delete(file);
+        if (rests || file.cards.value !== null) this.#unfinished.delete(file);
         else this.#unfinished.add(file);
         untracked(() => this.#changed());
       });

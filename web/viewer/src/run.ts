@@ -12,6 +12,8 @@ export interface Run {
   title: string;
   countText: string;
   files: RankFile[];
+  /** Whether the ranks are known from an index, and their files are read when they are chosen. */
+  isIndexed: boolean;
   /** Files of searched folders that are no snapshots. They have no row. */
   skipped: readonly RankFile[];
   /** Their number in words, with its raw value; null if there are none. */

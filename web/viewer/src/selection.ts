@@ -114,6 +114,12 @@ export class Selection {
     this.chosen.value = true;
     this.focus.value = { file: row.file, part: row.part, device };
     this.#runs.pool.focus(row.file);
+    if (row.file.source.absent === true)
+      this.#status.report({
+        id: null,
+        message: `${row.file.path} is not open`,
+        hint: "Its card is in the index. Open this file, or drop its folder, to read it.",
+      });
   }
 
   /** Moves the focus by a number of rows. */

@@ -113,6 +113,14 @@ export class ViewSelection {
   readonly pins: Signal<readonly Pin[]> = signal([]);
   /** The cursor in the matrix of ranks; null until it is set. */
   readonly cell: Signal<MatrixPlace | null> = signal(null);
+  /** The filter of the ranks in the overview. */
+  readonly rankFilter: Signal<string> = signal("");
+  /** The iteration that the overview and the matrix show; null for the usual one. */
+  readonly iteration: Signal<number | null> = signal(null);
+  /** The sizes of the parallel groups as the user gives them: `64/4/4`. */
+  readonly sizes: Signal<string> = signal("");
+  /** Whether the rows of the matrix are steps. */
+  readonly bySteps: Signal<boolean> = signal(false);
   readonly color: Signal<ColorBy> = signal(DEFAULT_COLOR);
   /** What the blocks of the timeline's stack are grouped by. */
   readonly group: Signal<GroupBy> = signal(DEFAULT_GROUP);

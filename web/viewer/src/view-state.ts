@@ -37,6 +37,14 @@ export interface ViewState {
   pins?: string;
   /** The cursor in the matrix of ranks: `3:train.py:88 step`. */
   cell?: string;
+  /** The filter of the ranks in the overview: `0-63 >40GiB`. */
+  ranks?: string;
+  /** The iteration in the overview and the matrix. */
+  iteration?: number;
+  /** The sizes of the data, tensor and pipeline parallel groups: `64/4/4`. */
+  sizes?: string;
+  /** What the rows of the matrix are, if not call sites. */
+  rows?: "steps";
   axis?: AxisKind;
   /** Start of the visible range in slots of the axis. */
   x0?: number;
@@ -170,6 +178,10 @@ const FIELDS = {
   aPart: ordinal,
   pins: validText(pinsOf),
   cell: validText(cellOf),
+  ranks: (text: string) => text.slice(0, 500),
+  iteration: ordinal,
+  sizes: (text: string) => (/^[\d/ ]{0,40}$/.test(text) ? text : undefined),
+  rows: oneOf("steps"),
   axis: AXES,
   x0: number,
   x1: number,

@@ -12,6 +12,8 @@ pub enum MatrixQuery {
     Show {
         /// The page's number for a row of that run; null for the run with the most ranks.
         key: Option<u32>,
+        /// Whether its rows are steps instead of call sites.
+        by_step: bool,
     },
     /// A cell of the matrix that was asked for last.
     Cell {
@@ -38,6 +40,10 @@ pub enum MatrixAnswer {
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Matrix {
+    /// Whether the rows are steps, of which the ranks have at least two.
+    pub by_step: bool,
+    /// Whether the ranks have steps.
+    pub has_steps: bool,
     /// Clusters and outliers in sentences.
     pub text: Vec<String>,
     /// The call sites, that with the most bytes on any rank first.

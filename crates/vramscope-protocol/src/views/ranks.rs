@@ -35,6 +35,10 @@ pub struct RankCard {
     pub sites: Vec<String>,
     /// The bytes of each of these.
     pub site_bytes: Vec<f64>,
+    /// The number of the first step in `step_peaks`, from 0.
+    pub first_step: u32,
+    /// The peak of requested bytes in each of the last whole steps.
+    pub step_peaks: Vec<f64>,
 }
 
 /// Width and height of the box of [`RankCard::spark`].
@@ -100,12 +104,16 @@ pub struct CategoryRow {
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct Overview {
-    /// The rows in the requested order.
-    pub rows: Vec<OverviewRow>,
-    /// The peaks in words: `peaks from 610.2 MiB to 1.16 GiB`.
-    pub text: String,
-    /// Findings that need a comparison of ranks.
+    /// The rows that are shown.
+    pub list: RankList,
+    /// The rows by rank, if the run has at most [`MAX_ROWS`]; else they are asked for by key.
+    pub rows: Vec<ShownRank>,
+    /// The number of cards.
+    pub cards: u32,
+    /// Findings that need a comparison of ranks, the worst first.
     pub outliers: Vec<FindingRow>,
+    /// Findings of ranks whose cards are in an index, as far as `groups` name them.
+    pub indexed: Vec<FindingRow>,
     /// These and the findings of all ranks, the worst first. Equal ones of several ranks are one.
     pub groups: Vec<FindingGroup>,
     /// The number of groups above low severity.
@@ -114,8 +122,45 @@ pub struct Overview {
     pub notable_text: String,
     /// The other groups in words: `2 small findings`; empty if there are none.
     pub small_text: String,
+    /// The findings that `groups` lacks in words; empty if there are none.
+    pub omitted: String,
     /// The key of the row with the worst finding; null without one above low.
     pub worst: Option<u32>,
+}
+
+/// The most rows that an [`Overview`] has.
+pub const MAX_ROWS: u32 = 200;
+
+/// Snapshots per file: the page's number of a row is the number of its file times this, plus the
+/// index of the snapshot in the file.
+pub const MAX_PARTS: u32 = 64;
+
+/// The rows of the overview that are shown, in order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct RankList {
+    /// The page's numbers of the rows.
+    pub order: Vec<u32>,
+    /// The peaks in words: `Peak per rank: 610.2 MiB to 1.16 GiB`.
+    pub peaks: String,
+    /// How many are shown in words, if a filter is chosen: `312 of 1,024 ranks`; else empty.
+    pub text: String,
+    /// Whether these are the rows of all cards.
+    pub is_whole: bool,
+    /// The place of the chosen iteration among [`Fleet::iterations`]; null for all iterations.
+    pub iteration: Option<u32>,
+}
+
+/// A row of the overview.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ShownRank {
+    /// The row.
+    pub row: OverviewRow,
+    /// Its card, if it is from an index. It lacks call sites and stacks.
+    pub card: Option<Box<RankCard>>,
 }
 
 /// A finding of one rank, or equal findings of several.
@@ -127,7 +172,7 @@ pub struct FindingGroup {
     pub text: String,
     /// Whether it is of low severity.
     pub small: bool,
-    /// The findings, the worst first.
+    /// The findings, the worst first: all, or the first few of those of an index.
     pub members: Vec<FindingMember>,
 }
 
@@ -138,7 +183,7 @@ pub struct FindingGroup {
 pub struct FindingMember {
     /// The page's number for the row whose card has it; null if it is in [`Overview::outliers`].
     pub row: Option<u32>,
-    /// Its index there.
+    /// Its index there; after the last of these in [`Overview::indexed`].
     pub index: u32,
 }
 
@@ -149,8 +194,6 @@ pub struct FindingMember {
 pub struct OverviewRow {
     /// The page's number for the row.
     pub key: u32,
-    /// The row's folder if it differs from the previous row's (in the order by rank); else empty.
-    pub group: String,
     /// The peak of requested bytes, relative to the largest peak of all ranks.
     pub requested: f64,
     /// The peak of reserved bytes, relative to the largest peak of all ranks.
@@ -180,13 +223,21 @@ pub enum RunQuery {
         /// The cards.
         cards: Vec<RunCard>,
     },
-    /// Sorts the rows.
-    Sort {
-        /// The sort key.
-        sort: RankSort,
-        /// True for the largest first.
-        descending: bool,
-    },
+}
+
+/// Which rows of the overview are shown, and how they are sorted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ListQuery {
+    /// The sort key.
+    pub sort: RankSort,
+    /// True for the largest first.
+    pub descending: bool,
+    /// The terms that all shown rows meet, separated by spaces. See [`RankList`].
+    pub filter: String,
+    /// The iteration; null for the last one of an index, and for all of other files.
+    pub iteration: Option<u32>,
 }
 
 /// The card of a rank in a run.

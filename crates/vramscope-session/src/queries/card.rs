@@ -3,11 +3,12 @@
 use super::findings;
 use super::minimap::{area, columns, full_height};
 use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{Category, Exactness};
+use vramscope_analysis::{Category, Exactness, step_floors};
 use vramscope_layout::{Axis, AxisKind, Color};
 use vramscope_protocol::views::{BandRow, CategoryRow, RankCard, SPARK, StackFact};
 use vramscope_report::Quantity;
 use vramscope_report::Target;
+use vramscope_report::index::MAX_STEPS;
 use vramscope_report::peak::BandKind;
 use vramscope_report::rank::{RankSummary, StackShare};
 pub(super) use vramscope_report::text::category as category_label;
@@ -42,6 +43,11 @@ pub(crate) async fn card(at: Target<'_>, budget: &mut Budget) -> RankCard {
         let share = summary.categories.iter().find(|c| c.category == category)?;
         (share.bytes > 0).then(|| category_row(category, share.bytes, whole))
     };
+    let steps = match at.entry.steps(at.index) {
+        Some(steps) => step_floors(trace, steps, budget).await,
+        None => Vec::new(),
+    };
+    let steps = &steps[steps.len().saturating_sub(MAX_STEPS)..];
     RankCard {
         bands: BANDS.into_iter().map(band).collect(),
         end: Quantity::signed_bytes(trace.requested_band.end),
@@ -53,6 +59,8 @@ pub(crate) async fn card(at: Target<'_>, budget: &mut Budget) -> RankCard {
         ),
         findings: findings::rows(at, summary.findings, budget).await,
         spark: sparkline(at, budget).await,
+        first_step: steps.first().map_or(0, |step| step.step),
+        step_peaks: steps.iter().map(|step| step.peak.0 as f64).collect(),
         stacks: summary.stacks.into_iter().map(stack_fact).collect(),
         sites,
         site_bytes,

@@ -1,7 +1,11 @@
 //! The matrix of call sites and ranks: the coordinator's side.
 
+use super::ranks::Rank;
+use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
-use vramscope_analysis::{RankFacts, RankMatrix, SmallSort, median, rank_matrix, rank_runs};
+use vramscope_analysis::{
+    MatrixRow as Sizes, RankFacts, RankMatrix, SmallSort, median, rank_matrix, rank_runs,
+};
 use vramscope_protocol::views::{Matrix, MatrixCell, MatrixCluster, MatrixColumn, MatrixRow};
 use vramscope_report::matrix::{LEVELS, ROWS, bounds, level, named, outlier_text, sentences};
 use vramscope_report::{Quantity, site_filter};
@@ -10,24 +14,37 @@ use vramscope_units::Bytes;
 /// Up to this many ranks have their bytes in the cells.
 const MAX_WRITTEN: usize = 16;
 
+/// The most steps in the matrix.
+const MAX_STEPS: usize = 64;
+
 /// The matrix of one run.
 #[derive(Debug)]
 pub(super) struct ShownMatrix {
     /// The run's ranks, by index.
-    run: Vec<usize>,
-    matrix: RankMatrix,
+    pub(super) run: Vec<usize>,
+    pub(super) matrix: RankMatrix,
+    /// The cluster of each rank by index, from 1.
+    pub(super) clusters: FxHashMap<usize, usize>,
+    /// The peaks of the steps; empty if the ranks have fewer than two.
+    steps: Vec<Sizes>,
+    /// Whether the rows are steps.
+    pub(super) by_step: bool,
+    /// Whether the ranks are of an index.
+    is_indexed: bool,
 }
 
 impl ShownMatrix {
-    /// The matrix of the run with a rank, or else of the largest run. `known` is kept if it is that
-    /// one.
+    /// The matrix of the run with a rank, or else of the largest run, among those that
+    /// `is_shown`. `known` is kept if it is that one.
     pub(super) fn of(
-        ranks: &[RankFacts],
+        facts: &[RankFacts],
+        ranks: &[Rank],
         rank: Option<usize>,
+        is_shown: impl Fn(usize) -> bool,
         known: Option<Self>,
     ) -> Option<Self> {
-        let mut runs = rank_runs(ranks);
-        runs.retain(|run| run.len() > 1);
+        let mut runs = rank_runs(facts);
+        runs.retain(|run| run.len() > 1 && is_shown(run[0]));
         // A run with the rank is the larger one.
         let size = |run: &Vec<usize>| (rank.is_some_and(|rank| run.contains(&rank)), run.len());
         runs.sort_small_by_key(|run| std::cmp::Reverse(size(run)));
@@ -35,15 +52,41 @@ impl ShownMatrix {
         if let Some(known) = known.filter(|known| known.run == run) {
             return Some(known);
         }
-        let members: Vec<&RankFacts> = run.iter().map(|&rank| &ranks[rank]).collect();
-        Some(Self { matrix: rank_matrix(&members), run })
+        let members: Vec<&RankFacts> = run.iter().map(|&rank| &facts[rank]).collect();
+        let matrix = rank_matrix(&members);
+        let steps = steps(&matrix, |member| &ranks[run[member]]);
+        let cluster =
+            |column: &vramscope_analysis::MatrixColumn| (run[column.member], column.cluster + 1);
+        Some(Self {
+            clusters: matrix.columns.iter().map(cluster).collect(),
+            is_indexed: ranks[run[0]].indexed.is_some(),
+            by_step: false,
+            steps,
+            matrix,
+            run,
+        })
+    }
+
+    /// Whether the ranks have steps.
+    pub(super) fn has_steps(&self) -> bool {
+        !self.steps.is_empty()
+    }
+
+    /// The rows that are shown.
+    fn rows(&self) -> &[Sizes] {
+        if self.by_step {
+            &self.steps
+        } else {
+            &self.matrix.rows[..self.matrix.rows.len().min(ROWS)]
+        }
     }
 
     /// What the page shows. `key` gives the page's number of a rank.
     pub(super) fn answer(&self, key: impl Fn(usize) -> u32) -> Matrix {
         let matrix = &self.matrix;
-        let bounds = bounds(matrix, ROWS);
-        let rows = &matrix.rows[..matrix.rows.len().min(ROWS)];
+        let rows = self.rows();
+        let largest = rows.iter().map(|row| row.deviation).max().unwrap_or(0);
+        let bounds = bounds(matrix, largest);
         let mut levels = String::with_capacity(rows.len() * matrix.columns.len());
         let mut cells = Vec::new();
         for row in rows {
@@ -58,13 +101,18 @@ impl ShownMatrix {
                 }
             }
         }
-        let outlier = |column: usize| {
-            let found = matrix.outliers.iter().find(|of| of.column == column);
-            found.map_or_else(String::new, |of| outlier_text(matrix, of))
-        };
+        let mut outliers = vec![String::new(); matrix.columns.len()];
+        for of in &matrix.outliers {
+            outliers[of.column] = outlier_text(matrix, of);
+        }
         let key_of = |column: usize| key(self.run[matrix.columns[column].member]);
-        let omitted = matrix.omitted + matrix.rows.len() - rows.len();
+        let omitted = match self.by_step {
+            true => 0,
+            false => matrix.omitted + matrix.rows.len() - rows.len(),
+        };
         Matrix {
+            by_step: self.by_step,
+            has_steps: self.has_steps(),
             text: sentences(matrix),
             rows: rows
                 .iter()
@@ -85,7 +133,7 @@ impl ShownMatrix {
                     key: key_of(at),
                     label: column.rank.to_string(),
                     usual: key_of(column.usual),
-                    outlier: outlier(at),
+                    outlier: std::mem::take(&mut outliers[at]),
                 })
                 .collect(),
             clusters: matrix
@@ -106,7 +154,7 @@ impl ShownMatrix {
     /// A cell in words.
     pub(super) fn cell(&self, row: usize, column: usize) -> Option<MatrixCell> {
         let matrix = &self.matrix;
-        let (row, of) = (matrix.rows.get(row)?, matrix.columns.get(column)?);
+        let (row, of) = (self.rows().get(row)?, matrix.columns.get(column)?);
         let bytes = *row.bytes.get(column)?;
         let change = Quantity::change_of_bytes((bytes as i64).saturating_sub(row.median as i64));
         let apart = Bytes(bytes.abs_diff(row.median));
@@ -127,7 +175,11 @@ impl ShownMatrix {
                 Bytes(usual)
             ));
         }
-        lines.push(format!("Click to compare with rank {}", matrix.columns[of.usual].rank));
+        lines.push(if self.is_indexed {
+            format!("Click to read the file of rank {}", of.rank)
+        } else {
+            format!("Click to compare with rank {}", matrix.columns[of.usual].rank)
+        });
         let bytes = Quantity::bytes(Bytes(bytes));
         Some(MatrixCell {
             title: format!("{} on rank {}", bytes.text, of.rank),
@@ -137,4 +189,32 @@ impl ShownMatrix {
             lines,
         })
     }
+}
+
+/// The peak of each step on each rank of a matrix; empty if the ranks have fewer than two steps.
+fn steps<'a>(matrix: &RankMatrix, rank: impl Fn(usize) -> &'a Rank) -> Vec<Sizes> {
+    let ranks: Vec<&Rank> = matrix.columns.iter().map(|column| rank(column.member)).collect();
+    let has_steps = || ranks.iter().filter(|rank| !rank.steps.is_empty());
+    let first = has_steps().map(|rank| rank.first_step).min().unwrap_or(0);
+    let end = has_steps().map(|rank| rank.first_step + rank.steps.len() as u32).max().unwrap_or(0);
+    let first = first.max(end.saturating_sub(MAX_STEPS as u32));
+    if end - first < 2 {
+        return Vec::new();
+    }
+    let row = |step: u32| {
+        let of_step = |rank: &&Rank| {
+            let at = step.checked_sub(rank.first_step);
+            at.and_then(|at| rank.steps.get(at as usize)).copied().unwrap_or(0)
+        };
+        let bytes: Vec<u64> = ranks.iter().map(of_step).collect();
+        let median = median(&bytes);
+        Sizes {
+            site: format!("step {}", vramscope_units::grouped(step.into())),
+            max: bytes.iter().copied().max().unwrap_or(0),
+            deviation: bytes.iter().map(|bytes| bytes.abs_diff(median)).max().unwrap_or(0),
+            median,
+            bytes,
+        }
+    };
+    (first..end).map(row).collect()
 }

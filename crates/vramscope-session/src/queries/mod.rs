@@ -17,11 +17,13 @@ mod events;
 mod export;
 mod findings;
 mod flame;
+mod fleet;
 mod frame;
 mod grouped;
 mod groups;
 mod hover;
 mod legend;
+mod list;
 mod lru_cache;
 mod map;
 mod matrix;
@@ -35,6 +37,7 @@ mod picture;
 mod pinned;
 mod range;
 mod ranked_bitmap;
+mod ranks;
 
 mod segment;
 mod segment_uses;
@@ -53,8 +56,10 @@ mod what_if;
 
 pub(crate) use block_detail::{block, find_block};
 pub(crate) use compare::Compared;
+pub(crate) use fleet::Said;
 pub(crate) use hover::tooltip;
 pub(crate) use overview::Ranks;
+pub(crate) use ranks::of_index;
 pub(crate) use tiles::{PartialTile, TileStep, Tiles, draws_bands, layout_axis, needs};
 
 use crate::scheduler::SLICE;

@@ -38,7 +38,7 @@ fn query(coordinator: &mut Coordinator, query: MatrixQuery) -> MatrixAnswer {
 }
 
 fn matrix(coordinator: &mut Coordinator, key: Option<u32>) -> Option<Box<Matrix>> {
-    match query(coordinator, MatrixQuery::Show { key }) {
+    match query(coordinator, MatrixQuery::Show { key, by_step: false }) {
         MatrixAnswer::Matrix(matrix) => matrix,
         MatrixAnswer::Cell(cell) => panic!("{cell:?}"),
     }

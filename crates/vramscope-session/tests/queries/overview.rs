@@ -2,7 +2,9 @@
 
 use super::harness::{TARGET, ask, load_file_as, open_session_as, report_target};
 use super::number;
-use vramscope_protocol::views::{Answer, Overview, Query, RankCard, RankSort, RunCard, RunQuery};
+use vramscope_protocol::views::{
+    Answer, ListQuery, Overview, Query, RankCard, RankList, RankSort, RunCard, RunQuery,
+};
 use vramscope_protocol::{RunRequest, RunResponse};
 use vramscope_report::findings::across;
 use vramscope_report::rank::RankSummary;
@@ -39,6 +41,13 @@ fn run(coordinator: &mut Coordinator, query: RunQuery) -> Overview {
     }
 }
 
+fn list(coordinator: &mut Coordinator, query: ListQuery) -> RankList {
+    match coordinator.handle(&RunRequest::List { id: 4, query }) {
+        RunResponse::List { id: 4, list } => list,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn rank_skew_equals_the_report() {
     let files = ranks();
@@ -69,24 +78,26 @@ fn rank_skew_equals_the_report() {
     expected.sort_unstable();
     assert_eq!(found, expected);
 
-    let keys: Vec<u32> = overview.rows.iter().map(|r| r.key).collect();
+    let keys: Vec<u32> = overview.rows.iter().map(|shown| shown.row.key).collect();
     assert_eq!(keys, (100..104).collect::<Vec<_>>());
-    assert_eq!(overview.rows.iter().map(|r| &*r.group).collect::<Vec<_>>(), ["run", "", "", ""]);
+    assert_eq!(overview.list.order, keys);
+    assert!(overview.list.is_whole && overview.list.text.is_empty());
     assert!(
-        overview.text.starts_with("Peak per rank: ") && overview.text.contains(" to "),
+        overview.list.peaks.starts_with("Peak per rank: ") && overview.list.peaks.contains(" to "),
         "{}",
-        overview.text
+        overview.list.peaks
     );
     // Rank 2 is the story of the run: no finding of its own is worse than the comparison's.
     assert_eq!(overview.worst, Some(102));
-    for row in &overview.rows {
+    let rows = || overview.rows.iter().map(|shown| &shown.row);
+    for row in rows() {
         let story = row.story.map(|at| &*overview.outliers[at as usize].path);
         let is_worst = row.key == 102;
         assert_eq!(story, is_worst.then_some(&*path(2)), "{row:?}");
     }
-    let largest = overview.rows.iter().map(|r| r.requested.max(r.reserved)).fold(0.0, f64::max);
+    let largest = rows().map(|r| r.requested.max(r.reserved)).fold(0.0, f64::max);
     assert_eq!(largest, 1.0);
-    for row in &overview.rows {
+    for row in rows() {
         let path = path(row.key - 100);
         let largest = reported.iter().filter(|a| a.path == path).max_by_key(|a| a.bytes);
         assert_eq!(row.outlier.is_empty(), largest.is_none(), "{row:?}");
@@ -107,12 +118,10 @@ fn rows_are_sorted_and_equals_stay_in_rank_order() {
     run(&mut coordinator, RunQuery::Cards { cards: vec![in_run(1, "b", a)] });
     let cards = vec![in_run(2, "a", b), in_run(3, "a", c)];
     let overview = run(&mut coordinator, RunQuery::Cards { cards });
-    let rows = |overview: &Overview| overview.rows.iter().map(|r| r.key).collect::<Vec<_>>();
-    assert_eq!(rows(&overview), [3, 2, 1]);
+    assert_eq!(overview.list.order, [3, 2, 1]);
     // The rank that ran out of memory.
     assert_eq!(overview.worst, Some(3));
-    assert!(overview.rows.iter().all(|row| row.story.is_none()));
-    assert_eq!(overview.rows.iter().map(|r| &*r.group).collect::<Vec<_>>(), ["a", "", "b"]);
+    assert!(overview.rows.iter().all(|shown| shown.row.story.is_none()));
     for (sort, descending, expected) in [
         (RankSort::Rank, true, [1, 2, 3]),
         (RankSort::Peak, true, [3, 2, 1]),
@@ -120,10 +129,24 @@ fn rows_are_sorted_and_equals_stay_in_rank_order() {
         (RankSort::Reserved, false, [2, 1, 3]),
         (RankSort::Findings, true, [3, 2, 1]),
     ] {
-        let overview = run(&mut coordinator, RunQuery::Sort { sort, descending });
-        assert_eq!(rows(&overview), expected, "{sort:?} {descending}");
-        assert!(overview.rows.iter().all(|r| r.group.is_empty()));
+        let query = ListQuery { sort, descending, ..ListQuery::default() };
+        let found = list(&mut coordinator, query);
+        assert_eq!(found.order, expected, "{sort:?} {descending}");
     }
+    for (filter, expected, text) in [
+        ("1", &[3][..], "1 of 3 ranks"),
+        ("2-3", &[2, 1], "2 of 3 ranks"),
+        ("oom", &[3], "1 of 3 ranks"),
+        ("A/", &[3, 2], "2 of 3 ranks"),
+        (">=100GiB", &[], "0 of 3 ranks"),
+        ("<1000GiB >0", &[3, 2, 1], ""),
+        ("1,3 a/rank3", &[2], "1 of 3 ranks"),
+    ] {
+        let query = ListQuery { filter: filter.to_owned(), ..ListQuery::default() };
+        let found = list(&mut coordinator, query);
+        assert_eq!((&*found.order, &*found.text), (expected, text), "{filter}");
+    }
+    list(&mut coordinator, ListQuery::default());
     let empty = run(&mut coordinator, RunQuery::Clear {});
-    assert_eq!((empty.rows.len(), &*empty.text, empty.outliers.len()), (0, "", 0));
+    assert_eq!((empty.rows.len(), &*empty.list.peaks, empty.outliers.len()), (0, "", 0));
 }

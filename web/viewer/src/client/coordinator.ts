@@ -7,14 +7,19 @@ import type {
   CompareQuery,
   Failure,
   FileEntry,
+  Fleet,
+  ListQuery,
   MatrixAnswer,
   MatrixQuery,
   Overview,
+  RankList,
+  ReadIndex,
   RunQuery,
   RunRequest,
   RunResponse,
+  ShownRank,
 } from "../generated/protocol.js";
-import type { FromWorker } from "./messages.js";
+import type { Bytes, FromWorker } from "./messages.js";
 import { makeVisible } from "./visible.js";
 import type { Modules, PreparedWorker } from "./wasm.js";
 
@@ -52,6 +57,37 @@ export class Coordinator {
     return response.overview;
   }
 
+  /** Chooses which rows of the overview are shown. Rejects with a `Failure`. */
+  async list(query: ListQuery): Promise<RankList> {
+    const response = await this.#ask((id) => ({ list: { id, query } }));
+    if (response.kind !== "list") throw new Error("The coordinator did not list the ranks.");
+    return response.list;
+  }
+
+  /** Rows of the overview by key. Rejects with a `Failure`. */
+  async rows(keys: number[]): Promise<ShownRank[]> {
+    const response = await this.#ask((id) => ({ rows: { id, keys } }));
+    if (response.kind !== "rows") throw new Error("The coordinator did not give the rows.");
+    return response.rows;
+  }
+
+  /** The ranks in one picture; null with few ranks. Rejects with a `Failure`. */
+  async fleet(key: number | null, sizes: string, capacity: number | null): Promise<Fleet | null> {
+    const response = await this.#ask((id) => ({ fleet: { id, key, sizes, capacity } }));
+    if (response.kind !== "fleet") throw new Error("The coordinator did not draw the ranks.");
+    return response.fleet;
+  }
+
+  /** Reads lines of an index. `first` begins another index. Rejects with a `Failure`. */
+  async readIndex(source: Bytes, first: boolean): Promise<ReadIndex> {
+    if (this.#broken) this.#renew();
+    const answer = this.#pend();
+    this.#prepared.send({ kind: "index", id: this.#lastId, source, first });
+    const response = await answer;
+    if (response.kind !== "indexed") throw new Error("The coordinator did not read the index.");
+    return response.read;
+  }
+
   /** Compares two snapshots. Rejects with a `Failure`. */
   async compare(query: CompareQuery): Promise<CompareAnswer> {
     const response = await this.#ask((id) => ({ compare: { id, query } }));
@@ -79,10 +115,16 @@ export class Coordinator {
   }
 
   #ask(request: (id: number) => RunRequest): Promise<RunResponse> {
+    const answer = this.#pend();
+    this.#prepared.send({ kind: "run", request: request(this.#lastId) });
+    return answer;
+  }
+
+  /** The answer to the next request. */
+  #pend(): Promise<RunResponse> {
     this.#lastId += 1;
     const answer = Promise.withResolvers<RunResponse>();
     this.#pending.set(this.#lastId, answer);
-    this.#prepared.send({ kind: "run", request: request(this.#lastId) });
     return answer.promise;
   }
 

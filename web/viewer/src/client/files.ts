@@ -4,7 +4,7 @@ import { isCode } from "./code-files.js";
 import type { Source } from "./rank-file.js";
 
 /** Extensions of snapshots in a folder. Single files are taken whatever their name is. */
-const EXTENSIONS = [".pickle", ".pkl", ".pt", ".gz", ".html", ".json"];
+const EXTENSIONS = [".pickle", ".pkl", ".pt", ".gz", ".html", ".json", ".vramscope"];
 
 const isSnapshotName = (name: string) =>
   EXTENSIONS.some((extension) => name.toLowerCase().endsWith(extension));

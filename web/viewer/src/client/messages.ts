@@ -60,6 +60,8 @@ export type ToWorker =
     }
   | { kind: "ask"; request: Request }
   | { kind: "run"; request: RunRequest }
+  /** Lines of an index, for the coordinator. `first` begins another index. */
+  | { kind: "index"; id: number; source: Bytes; first: boolean }
   | { kind: "ping" };
 
 export type FromWorker =

@@ -27,10 +27,16 @@ export interface Source {
   code?: string;
   /** A search of a folder found the file, so it may be something else than a snapshot. */
   searched?: boolean;
+  /** The file is known from an index only. */
+  absent?: boolean;
 }
 
-/** `again`: loading again may succeed. */
+/**
+ * `unread`: the file has a card in an index, and is read when a user chooses it. `again`: loading
+ * again may succeed.
+ */
 export type Load =
+  | { state: "unread" }
   | { state: "queued" }
   | { state: "loading" }
   | { state: "ready"; loaded: Loaded }
@@ -81,6 +87,6 @@ export class RankFile {
 
   get settled(): boolean {
     const { state } = this.load.peek();
-    return state === "ready" || state === "error";
+    return state === "ready" || state === "error" || state === "unread";
   }
 }

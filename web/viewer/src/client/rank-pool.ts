@@ -118,6 +118,11 @@ export class RankPool {
     return new Promise((resolve) => {
       const stop = effect(() => {
         const [load, client] = [file.load.value, file.client.value];
+        if (load.state === "unread") {
+          resolve(null);
+          queueMicrotask(() => stop());
+          return;
+        }
         if (load.state !== "error" && (load.state !== "ready" || client === null)) return;
         resolve(load.state === "error" ? null : client);
         queueMicrotask(() => stop());
@@ -161,9 +166,11 @@ export class RankPool {
     this.#acquired.clear();
   }
 
-  /** Loads a queued or evicted file next. */
+  /** Loads a queued, evicted or unread file next. */
   #prioritize(file: RankFile): void {
-    if (this.#queue.includes(file) || file.load.peek().state === "ready") this.#next(file);
+    const isUnread = file.load.peek().state === "unread";
+    if (isUnread && file.source.absent !== true) this.again(file);
+    else if (this.#queue.includes(file) || file.load.peek().state === "ready") this.#next(file);
   }
 
   /** Puts a file at the head of the queue, unless it is loading already. */

@@ -20,6 +20,8 @@ interface RunIndex {
   }[];
   /** More files may come. */
   watch?: boolean;
+  /** Where the server's index of the files grows while it reads them. */
+  cards?: { url: string; total: number } | null;
 }
 
 /** The files of an index. */
@@ -27,6 +29,8 @@ export interface IndexedRun {
   title: string;
   sources: Source[];
   watch: boolean;
+  /** The address of the lines of the server's index; null if it has none. */
+  cards: string | null;
 }
 
 /** Fetches an index. Its addresses are relative to it. */
@@ -44,7 +48,8 @@ export async function fromIndex(address: string): Promise<IndexedRun> {
     ...(beside ? { beside: new URL(beside, base).href } : {}),
     ...(source ? { code: new URL(source, base).href } : {}),
   }));
-  return { title: index.title, sources, watch: index.watch === true };
+  const cards = index.cards ? new URL(index.cards.url, base).href : null;
+  return { title: index.title, sources, watch: index.watch === true, cards };
 }
 
 /** Snapshots written since the run was opened. */

@@ -9,10 +9,11 @@
 //                             are handled between steps, so that a newer request can replace an
 //                             older one
 //   run(request)              plans and compares files (coordinator)
+//   index(source)             reads lines of an index (coordinator)
 //   ping                      says that it is alive, and whether it has work
 
 import * as plain from "../../wasm/vramscope_worker.js";
-import type { Failure, Request, Response } from "../generated/protocol.js";
+import type { Failure, Request, Response, RunResponse } from "../generated/protocol.js";
 import { VERSION } from "../version.js";
 import { chunks, firstBytes } from "./chunks.js";
 import { stopped, wordsOf } from "./faults.js";
@@ -104,6 +105,9 @@ class WorkerHost {
         break;
       case "run":
         this.#during(this.#plan(message));
+        break;
+      case "index":
+        this.#during(this.#readIndex(message));
         break;
     }
   }
@@ -218,6 +222,28 @@ class WorkerHost {
     const { RunWorker } = await this.#prepared();
     this.#run ??= new RunWorker();
     this.#post({ kind: "run", response: this.#run.handle(message.request) });
+  }
+
+  /** Reads lines of an index. A failure is a part of the answer. */
+  async #readIndex({ id, source, first }: ToWorker & { kind: "index" }): Promise<void> {
+    const { RunWorker } = await this.#prepared();
+    this.#run ??= new RunWorker();
+    const run = this.#run;
+    const read = (bytes: Uint8Array, begin: boolean) =>
+      run.readIndex(id, bytes, begin) as Extract<RunResponse, { kind: "indexed" }>;
+    const all = read(new Uint8Array(), first);
+    const { files } = all.read;
+    try {
+      for await (const { bytes } of chunks(source)) {
+        const { read: next } = read(bytes, false);
+        files.push(...next.files);
+        all.read = { ...next, files };
+        if (next.error !== null) break;
+      }
+    } catch (error) {
+      all.read.error = isFailure(error) ? error.message : wordsOf(error);
+    }
+    this.#post({ kind: "run", response: all });
   }
 
   #wake(): void {

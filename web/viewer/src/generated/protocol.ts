@@ -9,11 +9,13 @@ export const ROW_UNITS = 4096;
 export const SIMULATED_HEIGHT = 100000;
 export const COUNTER_HEIGHT = 1000;
 export const PINNED_HEIGHT = 1000;
+export const MAX_PARTS = 64;
 export const SPARK = [200, 32] as const;
 export const MINIMAP = [1000, 100] as const;
 export const COMPARED = [1200, 200] as const;
 export const CHART = [340, 112] as const;
 export const FOLDED = [1000, 400] as const;
+export const SERIES = [200, 40] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
 export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "freeLines", "moments", "pinnedLine", "limit", "peakLens", "stateAt", "markers", "range", "changes", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "flameNode", "modules", "code", "source", "sandwich", "usualScenarios", "scenario", "simulatedCurve"] as const;
 
@@ -660,7 +662,40 @@ id: number,
 /**
  * The query.
  */
-query: RunQuery, } } | { "compare": { 
+query: RunQuery, } } | { "list": { 
+/**
+ * The id, returned in the response.
+ */
+id: number, 
+/**
+ * The choice.
+ */
+query: ListQuery, } } | { "rows": { 
+/**
+ * The id, returned in the response.
+ */
+id: number, 
+/**
+ * The page's numbers of the rows.
+ */
+keys: Array<number>, } } | { "fleet": { 
+/**
+ * The id, returned in the response.
+ */
+id: number, 
+/**
+ * The page's number for a row of the run; null for the run with the most ranks.
+ */
+key: number | null, 
+/**
+ * The sizes of the parallel groups: `64/4/4` for data, tensor and pipeline; empty if they
+ * are not known.
+ */
+sizes: string, 
+/**
+ * What PyTorch can have in bytes, as the user says; null for what the cards say.
+ */
+capacity: number | null, } } | { "compare": { 
 /**
  * The id, returned in the response.
  */
@@ -724,7 +759,39 @@ id: number,
 /**
  * The overview.
  */
-overview: Overview, } | { "kind": "compared", 
+overview: Overview, } | { "kind": "list", 
+/**
+ * The request's id.
+ */
+id: number, 
+/**
+ * The rows.
+ */
+list: RankList, } | { "kind": "rows", 
+/**
+ * The request's id.
+ */
+id: number, 
+/**
+ * The rows with the wanted numbers. Those of no card are missing.
+ */
+rows: Array<ShownRank>, } | { "kind": "fleet", 
+/**
+ * The request's id.
+ */
+id: number, 
+/**
+ * The picture; null with few ranks.
+ */
+fleet: Fleet | null, } | { "kind": "indexed", 
+/**
+ * The request's id.
+ */
+id: number, 
+/**
+ * The files and the progress.
+ */
+read: ReadIndex, } | { "kind": "compared", 
 /**
  * The request's id.
  */
@@ -1511,11 +1578,231 @@ block: number, } };
 
 export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Array<number> } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
 
+export type ListQuery = { 
+/**
+ * The sort key.
+ */
+sort: RankSort, 
+/**
+ * True for the largest first.
+ */
+descending: boolean, 
+/**
+ * The terms that all shown rows meet, separated by spaces. See [`RankList`].
+ */
+filter: string, 
+/**
+ * The iteration; null for the last one of an index, and for all of other files.
+ */
+iteration: number | null, };
+
+export type RankList = { 
+/**
+ * The page's numbers of the rows.
+ */
+order: Array<number>, 
+/**
+ * The peaks in words: `Peak per rank: 610.2 MiB to 1.16 GiB`.
+ */
+peaks: string, 
+/**
+ * How many are shown in words, if a filter is chosen: `312 of 1,024 ranks`; else empty.
+ */
+text: string, 
+/**
+ * Whether these are the rows of all cards.
+ */
+isWhole: boolean, 
+/**
+ * The place of the chosen iteration among [`Fleet::iterations`]; null for all iterations.
+ */
+iteration: number | null, };
+
+export type ShownRank = { 
+/**
+ * The row.
+ */
+row: OverviewRow, 
+/**
+ * Its card, if it is from an index. It lacks call sites and stacks.
+ */
+card: RankCard | null, };
+
+export type Fleet = { 
+/**
+ * Clusters of like ranks, that with the lowest rank first.
+ */
+clusters: Array<FleetCluster>, 
+/**
+ * The distribution of the peaks of requested bytes; empty with few ranks.
+ */
+bars: Array<FleetBar>, 
+/**
+ * Labels of the bytes.
+ */
+ticks: Array<FleetTick>, 
+/**
+ * The number of ranks of the highest bar in words.
+ */
+most: string, 
+/**
+ * The memory that PyTorch could have; null if it is not known.
+ */
+capacity: FleetTick | null, 
+/**
+ * What the sizes of the parallel groups mean, or why they cannot be; empty without sizes.
+ */
+sizes: string, 
+/**
+ * Whether the sizes fit the run.
+ */
+isSized: boolean, 
+/**
+ * The iterations of the ranks, ascending; empty with fewer than two.
+ */
+iterations: Array<FleetIteration>, 
+/**
+ * The median of the peaks by iteration, as an SVG path in a box of [`SERIES`], y down.
+ */
+medianPath: string, 
+/**
+ * The highest peak by iteration.
+ */
+maxPath: string, };
+
+export type FleetCluster = { 
+/**
+ * Its ranks in words: `ranks 0-3, 8`.
+ */
+text: string, 
+/**
+ * Its place among the parallel groups: `pp 0, tp 0-3`; empty if it is not known.
+ */
+place: string, 
+/**
+ * The number of its ranks.
+ */
+count: Quantity, 
+/**
+ * The median of the peaks of requested bytes.
+ */
+median: Quantity, 
+/**
+ * The highest of these.
+ */
+max: Quantity, 
+/**
+ * The filter that shows its ranks.
+ */
+filter: string, };
+
+export type FleetBar = { 
+/**
+ * Its left edge, from 0 to 1.
+ */
+x0: number, 
+/**
+ * Its right edge.
+ */
+x1: number, 
+/**
+ * The upper edges of its parts by cluster, from 0 to 1 of the highest bar.
+ */
+tops: Array<number>, 
+/**
+ * The number of ranks.
+ */
+count: number, 
+/**
+ * The bar in words: `10.0 GiB to 10.5 GiB: 312 ranks`.
+ */
+text: string, 
+/**
+ * The filter that shows its ranks.
+ */
+filter: string, };
+
+export type FleetTick = { 
+/**
+ * The place, from 0 to 1.
+ */
+at: number, 
+/**
+ * The label.
+ */
+text: string, };
+
+export type FleetIteration = { 
+/**
+ * The iteration.
+ */
+iteration: number, 
+/**
+ * The iteration in words: `iteration 100`.
+ */
+text: string, 
+/**
+ * The median of the peaks of requested bytes.
+ */
+median: Quantity, 
+/**
+ * The highest of these.
+ */
+max: Quantity, 
+/**
+ * The place of its point in the paths, from 0 to 1.
+ */
+at: number, };
+
+export type ReadIndex = { 
+/**
+ * The run's name.
+ */
+title: string, 
+/**
+ * The files that no line before named.
+ */
+files: Array<IndexedFile>, 
+/**
+ * How many files have their card in words: `Reading 312 of 1,024 ranks`; empty at the end.
+ */
+progress: string, 
+/**
+ * The number of lines that were read of the whole index.
+ */
+lines: number, 
+/**
+ * Whether the last line was read.
+ */
+isDone: boolean, 
+/**
+ * Why the lines cannot be read; null if they can.
+ */
+error: string | null, };
+
+export type IndexedFile = { 
+/**
+ * The path.
+ */
+path: string, 
+/**
+ * The size in bytes.
+ */
+bytes: number, 
+/**
+ * Why the file could not be read; null if it could.
+ */
+error: string | null, };
+
 export type MatrixQuery = { "show": { 
 /**
  * The page's number for a row of that run; null for the run with the most ranks.
  */
-key: number | null, } } | { "cell": { 
+key: number | null, 
+/**
+ * Whether its rows are steps instead of call sites.
+ */
+byStep: boolean, } } | { "cell": { 
 /**
  * The index of its call site.
  */
@@ -1528,6 +1815,14 @@ column: number, } };
 export type MatrixAnswer = { "matrix": Matrix | null } | { "cell": MatrixCell | null };
 
 export type Matrix = { 
+/**
+ * Whether the rows are steps, of which the ranks have at least two.
+ */
+byStep: boolean, 
+/**
+ * Whether the ranks have steps.
+ */
+hasSteps: boolean, 
 /**
  * Clusters and outliers in sentences.
  */
@@ -1682,7 +1977,15 @@ sites: Array<string>,
 /**
  * The bytes of each of these.
  */
-siteBytes: Array<number>, };
+siteBytes: Array<number>, 
+/**
+ * The number of the first step in `step_peaks`, from 0.
+ */
+firstStep: number, 
+/**
+ * The peak of requested bytes in each of the last whole steps.
+ */
+stepPeaks: Array<number>, };
 
 export type StackFact = { 
 /**
@@ -2056,7 +2359,7 @@ text: string,
  */
 small: boolean, 
 /**
- * The findings, the worst first.
+ * The findings, the worst first: all, or the first few of those of an index.
  */
 members: Array<FindingMember>, };
 
@@ -2066,7 +2369,7 @@ export type FindingMember = {
  */
 row: number | null, 
 /**
- * Its index there.
+ * Its index there; after the last of these in [`Overview::indexed`].
  */
 index: number, };
 
@@ -3924,31 +4227,31 @@ export type RunQuery = { "clear": Record<symbol, never> } | { "cards": {
 /**
  * The cards.
  */
-cards: Array<RunCard>, } } | { "sort": { 
-/**
- * The sort key.
- */
-sort: RankSort, 
-/**
- * True for the largest first.
- */
-descending: boolean, } };
+cards: Array<RunCard>, } };
 
 export type RankSort = "rank" | "peak" | "reserved" | "end" | "findings";
 
 export type Overview = { 
 /**
- * The rows in the requested order.
+ * The rows that are shown.
  */
-rows: Array<OverviewRow>, 
+list: RankList, 
 /**
- * The peaks in words: `peaks from 610.2 MiB to 1.16 GiB`.
+ * The rows by rank, if the run has at most [`MAX_ROWS`]; else they are asked for by key.
  */
-text: string, 
+rows: Array<ShownRank>, 
 /**
- * Findings that need a comparison of ranks.
+ * The number of cards.
+ */
+cards: number, 
+/**
+ * Findings that need a comparison of ranks, the worst first.
  */
 outliers: Array<FindingRow>, 
+/**
+ * Findings of ranks whose cards are in an index, as far as `groups` name them.
+ */
+indexed: Array<FindingRow>, 
 /**
  * These and the findings of all ranks, the worst first. Equal ones of several ranks are one.
  */
@@ -3966,6 +4269,10 @@ notableText: string,
  */
 smallText: string, 
 /**
+ * The findings that `groups` lacks in words; empty if there are none.
+ */
+omitted: string, 
+/**
  * The key of the row with the worst finding; null without one above low.
  */
 worst: number | null, };
@@ -3975,10 +4282,6 @@ export type OverviewRow = {
  * The page's number for the row.
  */
 key: number, 
-/**
- * The row's folder if it differs from the previous row's (in the order by rank); else empty.
- */
-group: string, 
 /**
  * The peak of requested bytes, relative to the largest peak of all ranks.
  */

@@ -3,6 +3,7 @@
 import { ab } from "./ab.js";
 import { compare } from "./compare.js";
 import { findings } from "./findings.js";
+import { fleet } from "./fleet.js";
 import { folded } from "./folded.js";
 import { groups } from "./groups.js";
 import { lists } from "./lists.js";
@@ -31,6 +32,7 @@ export const style = [
   folded,
   ab,
   matrix,
+  fleet,
   pinned,
   peak,
   source,

@@ -14,7 +14,11 @@ import { Icon } from "./icons.js";
 
 type BlockOwners = Uses<"selection" | "viewSelection" | "filters" | "appearance" | "workspace">;
 
-export function Details({ navigation, ...owners }: BlockOwners & Uses<"navigation">) {
+export function Details({
+  runs,
+  navigation,
+  ...owners
+}: BlockOwners & Uses<"runs" | "navigation">) {
   const { selection, filters, workspace } = owners;
   const detail = selection.block.value;
   const trace = selection.trace.value;
@@ -26,6 +30,8 @@ export function Details({ navigation, ...owners }: BlockOwners & Uses<"navigatio
     if (card && views) return <views.ui.Card card={card} />;
     if (detail) return <Block {...owners} detail={detail} />;
     if (views && filters.terms.value.length > 0) return <views.ui.Group />;
+    if (!file && runs.run.value?.isIndexed)
+      return <p class="hint">Choose a rank to read its file.</p>;
     return file && <FileFacts file={file} trace={trace} />;
   };
   return (

@@ -27,6 +27,7 @@ export function PlotState({ runs, selection, plots, status, workspace }: PlotSta
       </PlotMessage>
     );
   }
+  if (load.state === "unread") return <Unopened file={focus.file} />;
   if (load.state !== "ready") return <Reading file={focus.file} />;
   const trace = selection.trace.value;
   if (!trace?.device)
@@ -54,8 +55,27 @@ function Compiling() {
   );
 }
 
+/** A file that is known from an index and is not read. */
+function Unopened({ file }: { file: RankFile }) {
+  return (
+    <Message
+      title={`${file.path} is not open`}
+      text="Its card is in the index."
+      hint="Open this file, or drop its folder, to read it."
+    />
+  );
+}
+
 /** No rank is ready yet, or none could be read. */
 function Waiting({ runs }: Uses<"runs">) {
+  if (runs.run.value?.isIndexed)
+    return (
+      <Message
+        title="No rank is chosen"
+        text="Choose a rank to read its file."
+        hint="The overview and the matrix show all ranks without it."
+      />
+    );
   const files = runs.run.value?.files ?? [];
   const failed = runs.tally.value.failed === files.length;
   if (files.length === 0)

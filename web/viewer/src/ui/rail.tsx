@@ -164,6 +164,15 @@ function RankStatus({ row, compiled }: { row: Row; compiled: boolean }) {
     );
   }
   if (load.state === "loading") return <Reading row={row} />;
+  if (load.state === "unread") {
+    const peak = file.cards.value?.[part]?.bands[0]?.peak;
+    if (!peak) return <span class="rank-note">{file.planned.size}</span>;
+    return (
+      <span class="rank-peak" data-value={peak.raw} title={`peak ${peak.exact}; not read`}>
+        {peak.text}
+      </span>
+    );
+  }
   const { peak, warnings } = load.loaded.parts[part] ?? { peak: null, warnings: [] };
   return (
     <>

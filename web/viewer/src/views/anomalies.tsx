@@ -90,6 +90,7 @@ export function Anomalies(owners: AnomaliesProperties) {
       </div>
       <div class="findings">
         <Cards {...owners} label="Anomalies" shown={notable} />
+        {overview && overview.omitted !== "" && <p class="quiet">{overview.omitted}</p>}
         {small.length > 0 && (
           <section class="small-findings" aria-label="Small findings">
             <button

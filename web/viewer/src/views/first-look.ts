@@ -38,7 +38,7 @@ export class FirstLook {
     const isChosen = focus !== this.#first || navigation.view.value !== "overview";
     const overview = ranks.overview.value;
     const { waiting, cards } = runs.tally.value;
-    if (!isChosen && (waiting > 0 || !overview || overview.rows.length < cards)) return;
+    if (!isChosen && (waiting > 0 || !overview || overview.cards < cards)) return;
     const worst = overview?.worst ?? null;
     const row = worst === null ? null : ranks.rowOf(worst)?.row;
     untracked(() => {

@@ -2,6 +2,7 @@
 
 import type { Matrix } from "../generated/protocol.js";
 import { LABEL_FROM } from "./matrix-picture.js";
+import type { ViewUses } from "./workspace.js";
 
 /** Wider clusters have their whole name, in CSS pixels. */
 const NAMED_FROM = 70;
@@ -43,7 +44,7 @@ export function MatrixHead({ matrix, width, column: current }: HeadProperties) {
   return (
     <>
       <div class="matrix-corner">
-        <span>call site</span>
+        <span>{matrix.byStep ? "step" : "call site"}</span>
         <span>median</span>
         <span>most</span>
       </div>
@@ -77,5 +78,27 @@ export function MatrixHead({ matrix, width, column: current }: HeadProperties) {
         })}
       </div>
     </>
+  );
+}
+
+type RowsProperties = ViewUses<"viewSelection"> & { matrix: Matrix };
+
+/** What the rows of the matrix are. */
+export function MatrixRows({ viewSelection, matrix }: RowsProperties) {
+  return (
+    <fieldset class="segmented" aria-label="Rows">
+      {[false, true].map((steps) => (
+        <button
+          key={String(steps)}
+          type="button"
+          aria-pressed={matrix.byStep === steps}
+          onClick={() => {
+            viewSelection.bySteps.value = steps;
+          }}
+        >
+          {steps ? "Steps" : "Call sites"}
+        </button>
+      ))}
+    </fieldset>
   );
 }

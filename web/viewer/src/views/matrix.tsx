@@ -4,7 +4,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Matrix, MatrixCell } from "../generated/protocol.js";
 import { failureOf } from "../run.js";
-import { MatrixHead } from "./matrix-head.js";
+import { MatrixHead, MatrixRows } from "./matrix-head.js";
 import { MatrixLegend } from "./matrix-legend.js";
 import { cellAt, colorsOf, drawMatrix, ROW } from "./matrix-picture.js";
 import type { ViewProperties } from "./ui.js";
@@ -23,18 +23,21 @@ type MatrixOwners = ViewUses<
 >;
 
 export function RankMatrix({ shown, ...owners }: MatrixOwners & ViewProperties) {
-  const { runs, selection, ranks, status } = owners;
+  const { runs, selection, viewSelection, ranks, status } = owners;
   const [matrix, setMatrix] = useState<Matrix | null>(null);
   const [asked, setAsked] = useState(false);
   const overview = ranks.overview.value;
   const focus = selection.focus.value;
   const key = focus ? ranks.keyOf(focus) : null;
+  const byStep = viewSelection.bySteps.value;
+  const iteration = ranks.list.value?.iteration;
   // A new card changes the overview, and the matrix with it.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the coordinator knows the iteration
   useEffect(() => {
     if (!shown || overview === null) return undefined;
     let isCurrent = true;
     const show = async () => {
-      const answer = await runs.coordinator.matrix({ show: { key } });
+      const answer = await runs.coordinator.matrix({ show: { key, byStep } });
       if (!isCurrent || !("matrix" in answer)) return;
       setMatrix(answer.matrix);
       setAsked(true);
@@ -43,7 +46,7 @@ export function RankMatrix({ shown, ...owners }: MatrixOwners & ViewProperties) 
     return () => {
       isCurrent = false;
     };
-  }, [shown, overview, key, runs, status]);
+  }, [shown, overview, key, byStep, iteration, runs, status]);
   if (matrix) return <Filled {...owners} matrix={matrix} />;
   if (!asked && runs.hasRanks.value)
     return (
@@ -134,7 +137,8 @@ function Filled({ matrix, ...owners }: MatrixOwners & { matrix: Matrix }) {
     const of = matrix.columns[column];
     const rank = of && ranks.rowOf(of.key)?.row;
     const usual = of && ranks.rowOf(of.usual)?.row;
-    if (!rank || !usual) return;
+    if (rank && runs.run.peek()?.isIndexed) owners.selection.look(rank);
+    if (!rank || !usual || runs.run.peek()?.isIndexed) return;
     comparing.choose(usual);
     comparing.chooseOther(rank);
     navigation.open("compare");
@@ -171,6 +175,7 @@ function Filled({ matrix, ...owners }: MatrixOwners & { matrix: Matrix }) {
     <div class="matrix">
       <div class="toolbar">
         <span data-testid="matrix-text">{matrix.text[0]}</span>
+        {matrix.hasSteps && <MatrixRows viewSelection={viewSelection} matrix={matrix} />}
         <MatrixLegend matrix={matrix} dark={dark} />
       </div>
       {matrix.text.length > 1 && (
@@ -183,7 +188,7 @@ function Filled({ matrix, ...owners }: MatrixOwners & { matrix: Matrix }) {
       <div class="matrix-scroll">
         <div class="matrix-grid">
           <MatrixHead matrix={matrix} width={width} column={cursor?.column ?? null} />
-          <ul class="matrix-rows" aria-label="Call sites">
+          <ul class="matrix-rows" aria-label={matrix.byStep ? "Steps" : "Call sites"}>
             {matrix.rows.map(({ site, term, median, max }, row) => (
               <li key={site} data-testid="matrix-row" data-chosen={groups.isChosen([term])}>
                 {term === "" ? (

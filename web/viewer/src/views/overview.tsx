@@ -1,19 +1,20 @@
 // The overview of all ranks: peak by category, reserved and final memory, findings, usage over
 // time.
 
-import { useRef } from "preact/hooks";
-import type { OverviewRow, RankCard, RankSort } from "../generated/protocol.js";
-import { SPARK } from "../generated/protocol.js";
+import { useEffect, useRef } from "preact/hooks";
+import type { RankCard, RankSort } from "../generated/protocol.js";
 import type { Row } from "../run.js";
 import { Chunks } from "../ui/chunks.js";
-import { LoadAgain } from "../ui/messages.js";
-import { CategoryBars } from "./category-bars.js";
+import { FleetPanel } from "./fleet.js";
+import { CATEGORY, Known, Pending } from "./overview-rows.js";
+import type { Ranks } from "./ranks.js";
+import type { ViewProperties } from "./ui.js";
 import type { ViewUses } from "./workspace.js";
 
 /** Differences between ranks that are listed above the table. All are in Anomalies. */
 const MAX_OUTLIERS = 20;
-/** A filter by category, before its name. */
-const CATEGORY = "category:";
+/** Fewer rows have no filter. */
+const MIN_FILTERED = 16;
 const BARS = "peak by category (gray: reserved)";
 
 const RANK: readonly [RankSort, string] = ["rank", "rank"];
@@ -25,34 +26,64 @@ const COLUMNS: readonly (readonly [RankSort, string])[] = [
 ];
 
 type OverviewProperties = ViewUses<
-  "runs" | "selection" | "filters" | "groups" | "navigation" | "appearance" | "ranks" | "steps"
+  | "runs"
+  | "selection"
+  | "viewSelection"
+  | "filters"
+  | "groups"
+  | "navigation"
+  | "appearance"
+  | "ranks"
+  | "steps"
 >;
 
-export function Overview(owners: OverviewProperties) {
-  const { runs, selection, navigation, ranks, steps } = owners;
+export function Overview({ shown: isShown, ...owners }: OverviewProperties & ViewProperties) {
+  const { runs, selection, viewSelection, navigation, ranks, steps } = owners;
   const overview = ranks.overview.value;
+  const list = ranks.list.value;
   const rows = runs.rows.value;
   const { waiting, failed } = runs.tally.value;
-  const known = overview?.rows ?? [];
-  const others = rows.filter((row) => ranks.overviewOf(row) === undefined);
+  const isIndexed = runs.run.value?.isIndexed ?? false;
+  const known = (overview && list?.order) ?? [];
+  const others = useOthers(owners, known);
   const scroller = useRef<HTMLDivElement>(null);
   const focus = selection.focus.value;
   const focusedKey = focus && ranks.keyOf(focus);
-  const focused = known.findIndex(({ key }) => key === focusedKey);
-  const first = known[0] && ranks.rowOf(known[0].key);
+  const focused = focusedKey === null ? -1 : known.indexOf(focusedKey);
+  const first = known[0] !== undefined && ranks.shownOf(known[0]) && ranks.rowOf(known[0])?.card;
+  const isComplete = waiting === 0;
+  const sizes = viewSelection.sizes.value;
+  const capacity = viewSelection.capacity.value;
+  const iteration = list?.iteration;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the picture is of these
+  useEffect(() => {
+    if (isShown && isComplete && overview !== null) void ranks.draw(focusedKey, capacity);
+  }, [isShown, isComplete, overview, focusedKey, iteration, sizes, capacity]);
   return (
     <div class="overview">
       <div class="toolbar">
         <span class="dim" data-testid="overview-text">
-          {overview?.text}
+          {overview && list?.peaks}
         </span>
-        {first && <Categories {...owners} card={first.card} />}
-        {waiting > 0 && (
+        {list && list.text !== "" && (
+          <span data-testid="shown-ranks" role="status">
+            {list.text}
+          </span>
+        )}
+        {first && <Categories {...owners} card={first} />}
+        {(overview?.cards ?? 0) >= MIN_FILTERED && <Filter viewSelection={viewSelection} />}
+        {runs.reading.value !== "" && (
+          <span class="toolbar-end dim" role="status" data-testid="reading-cards">
+            {runs.reading.value}
+          </span>
+        )}
+        {waiting > 0 && !isIndexed && (
           <span class="toolbar-end dim" role="status">
             {rows.length - waiting - failed} of {rows.length} read
           </span>
         )}
       </div>
+      {ranks.fleet.value && <FleetPanel {...owners} fleet={ranks.fleet.value} />}
       {overview && overview.outliers.length > 0 && (
         <ul class="outliers" aria-label="Differences between ranks">
           {overview.outliers.slice(0, MAX_OUTLIERS).map((finding) => (
@@ -98,11 +129,14 @@ export function Overview(owners: OverviewProperties) {
             pinned={focused}
             scroller={scroller}
             row={(index) => {
-              const [shown, other] = [known[index], others[index - known.length]];
-              const entry = shown && ranks.rowOf(shown.key);
-              const place = index + 2;
-              if (shown && entry)
-                return <Rank key={shown.key} {...owners} shown={shown} {...entry} place={place} />;
+              const [shownKey, place] = [known[index], index + 2];
+              if (shownKey !== undefined) {
+                const isFirst = isNewGroup(ranks, known[index - 1], shownKey);
+                return (
+                  <Known key={shownKey} {...owners} of={shownKey} place={place} first={isFirst} />
+                );
+              }
+              const other = others[index - known.length];
               if (!other) return null;
               const key = `${other.file.planned.file}/${other.part}`;
               return (
@@ -113,6 +147,44 @@ export function Overview(owners: OverviewProperties) {
         </table>
       </div>
     </div>
+  );
+}
+
+/** The rows of the rail that have no card, if all cards are shown. */
+function useOthers({ runs, ranks }: OverviewProperties, known: readonly number[]): Row[] {
+  const rows = runs.rows.value;
+  if (ranks.list.value?.isWhole === false) return [];
+  if (known.length >= rows.length) return [];
+  const keys = new Set(known);
+  return rows.filter((row) => !keys.has(ranks.keyOf(row)));
+}
+
+/** Whether a row is the first of its folder, in the order by rank. */
+function isNewGroup(ranks: Ranks, before: number | undefined, key: number): boolean {
+  const { sort, descending } = ranks.sort.value;
+  if (sort !== "rank" || descending) return false;
+  const group = (of: number) => ranks.rowOf(of)?.row.file.planned.group;
+  return before === undefined || group(before) !== group(key);
+}
+
+const FILTER_TITLE =
+  "Ranks (0-63 or 3,8), peaks (>40GiB), oom, outlier, finding, cluster:2, or a part of the path";
+
+/** Typing filters at once. */
+function Filter({ viewSelection }: ViewUses<"viewSelection">) {
+  return (
+    <label class="field rank-filter" title={FILTER_TITLE}>
+      <span class="visually-hidden">Filter ranks</span>
+      <input
+        type="search"
+        placeholder="Filter: 0-63 >40GiB outlier"
+        data-testid="rank-filter"
+        value={viewSelection.rankFilter.value}
+        onInput={(event) => {
+          viewSelection.rankFilter.value = event.currentTarget.value;
+        }}
+      />
+    </label>
   );
 }
 
@@ -127,7 +199,7 @@ function Head({ ranks, column: [sort, text] }: HeadProperties) {
       aria-sort={now.sort === sort ? direction : "none"}
       data-number={sort !== "rank"}
     >
-      <button type="button" class="sort" onClick={() => void ranks.sortBy(sort)}>
+      <button type="button" class="sort" onClick={() => ranks.sortBy(sort)}>
         {text}
       </button>
     </th>
@@ -157,155 +229,5 @@ function Categories({ appearance, filters, groups, card }: CategoriesProperties)
         );
       })}
     </ul>
-  );
-}
-
-type RankProperties = ViewUses<"selection" | "navigation" | "appearance" | "filters" | "groups"> & {
-  shown: OverviewRow;
-  row: Row;
-  card: RankCard;
-  place: number;
-};
-
-function Rank(properties: RankProperties) {
-  const { selection, navigation, appearance, filters, groups, shown, row, card, place } =
-    properties;
-  const load = row.file.load.value;
-  const [requested, , , reserved] = card.bands;
-  const open = () => {
-    selection.look(row);
-    navigation.open("timeline");
-  };
-  // A part of the bar chooses its category, too. By keyboard, the legend and the verdict's bar do.
-  const click = (event: MouseEvent) => {
-    // The verdict of the clicked rank may be taller and move the rows. So the second click of a
-    // double-click may meet another row, but it opens the rank of the first.
-    if (event.detail > 1) {
-      navigation.open("timeline");
-      return;
-    }
-    const part = event.target instanceof Element ? event.target.closest("[data-category]") : null;
-    const isFocused = selection.isFocused(row);
-    selection.look(row);
-    if (part === null) return;
-    const terms = [CATEGORY + part.getAttribute("data-category")];
-    if (isFocused || !groups.isChosen(terms)) groups.choose(terms, event);
-  };
-  const categories = filters.terms.value.flatMap((term) =>
-    term.startsWith(CATEGORY) ? [term.slice(CATEGORY.length)] : [],
-  );
-  return (
-    <tr
-      class="rank-line"
-      data-testid="overview-row"
-      data-path={card.path}
-      data-outlier={shown.outlier !== ""}
-      aria-rowindex={place}
-      aria-selected={selection.isFocused(row)}
-      onClick={click}
-    >
-      <th scope="row">
-        <button type="button" class="link" title={`${card.path}: open its timeline`} onClick={open}>
-          {shown.group !== "" && <span class="group">{shown.group} / </span>}
-          {row.label}
-        </button>
-        {shown.outlier !== "" && (
-          <span class="badge" data-severity="medium" title={shown.outlier}>
-            outlier
-          </span>
-        )}
-        {load.state === "error" && (
-          <span class="badge" data-severity="high" title={load.failure.message}>
-            not loaded
-          </span>
-        )}
-      </th>
-      <td class="bar-cell">
-        <svg
-          viewBox="0 0 1 1"
-          preserveAspectRatio="none"
-          role="img"
-          aria-label={`${requested?.peak.text} of ${reserved?.peak.text} reserved`}
-        >
-          <CategoryBars
-            appearance={appearance}
-            shown={shown}
-            card={card}
-            labeled
-            chosen={categories}
-          />
-        </svg>
-      </td>
-      <td
-        class="num"
-        data-value={requested?.peak.raw}
-        data-column="peak"
-        title={requested?.peak.exact}
-      >
-        {requested?.peak.text}
-      </td>
-      <td
-        class="num"
-        data-value={reserved?.peak.raw}
-        data-column="reserved"
-        title={reserved?.peak.exact}
-      >
-        {reserved?.peak.text}
-      </td>
-      <td class="num" data-value={card.end.raw} data-column="end" title={card.end.exact}>
-        {card.end.text}
-      </td>
-      <td class="num" data-value={shown.notable} data-column="findings">
-        {card.ooms.raw !== "0" && (
-          <span class="badge" data-severity="high" title={`${card.ooms.exact}`}>
-            OOM
-          </span>
-        )}
-        {shown.notable > 0 && (
-          <span title={card.findings.map(({ title }) => title).join("\n")}>{shown.notable}</span>
-        )}
-      </td>
-      <td class="spark">
-        <svg viewBox={`0 0 ${SPARK[0]} ${SPARK[1]}`} preserveAspectRatio="none" aria-hidden="true">
-          <path d={card.spark} />
-        </svg>
-      </td>
-    </tr>
-  );
-}
-
-const STATES = {
-  queued: "queued",
-  loading: "reading",
-  ready: "computing",
-  empty: "nothing was allocated on any device",
-};
-
-type PendingProperties = ViewUses<"runs" | "selection"> & { row: Row; place: number };
-
-/** A rank that is being read, or could not be read. */
-function Pending({ runs, selection, row, place }: PendingProperties) {
-  const load = row.file.load.value;
-  const progress = row.file.progress.value;
-  const isEmpty = load.state === "ready" && row.file.cards.value?.[row.part] === null;
-  return (
-    <tr
-      class="rank-line"
-      data-state={load.state}
-      aria-rowindex={place}
-      onClick={() => selection.look(row)}
-    >
-      <th scope="row">{row.label}</th>
-      <td class="dim" colSpan={6}>
-        {load.state === "error" ? (
-          <>
-            <span class="error">{load.failure.message}</span>
-            {load.again && <LoadAgain runs={runs} file={row.file} class="link" />}
-          </>
-        ) : (
-          (progress?.text ?? STATES[isEmpty ? "empty" : load.state])
-        )}
-      </td>
-    </tr>
   );
 }

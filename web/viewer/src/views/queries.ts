@@ -135,8 +135,11 @@ export class Queries {
       const overview = ranks.overview.value;
       const simulated = this.simulated.value.value?.rows ?? [];
       const rowOf = ({ row, index }: FindingMember) => {
-        const rows = row === null ? overview?.outliers : ranks.rowOf(row)?.card.findings;
-        const found = rows?.[index];
+        const outliers = overview?.outliers ?? [];
+        const found =
+          row === null
+            ? (outliers[index] ?? overview?.indexed[index - outliers.length])
+            : ranks.rowOf(row)?.card?.findings[index];
         return found && (simulated.find((of) => isSame(of, found)) ?? found);
       };
       const cards = overview?.groups.map(({ text, small, members }) => ({

@@ -1,38 +1,55 @@
-// Sends the cards of ranks to the coordinator as they are computed, and keeps its overview.
+// Sends the cards of ranks to the coordinator as they are computed, and keeps its overview. Rows of
+// a large run, and cards of an index, come when they are shown.
 
 import { computed, effect, type Signal, signal, untracked } from "@preact/signals";
 import type { RankFile } from "../client/rank-file.js";
 import type {
+  Fleet,
   Overview,
   OverviewRow,
   RankCard,
+  RankList,
   RankSort,
   RunCard,
   RunQuery,
+  ShownRank,
 } from "../generated/protocol.js";
+import { MAX_PARTS } from "../generated/protocol.js";
 import { failureOf, type Row, rowsOf } from "../run.js";
 import type { Uses } from "../stores.js";
-
-/**
- * Maximum number of snapshots per file in the overview: a row's key is `file * MAX_PARTS + part`.
- */
-const MAX_PARTS = 64;
 
 /** The longest pause between two batches of cards, and the pause by the time of a batch. */
 const MAX_PAUSE_MS = 2000;
 const PAUSE = 10;
 
-type RanksOwners = Uses<"runs" | "status">;
+type RanksOwners = Uses<"runs" | "loader" | "viewSelection" | "status">;
 
 export class Ranks {
   readonly overview: Signal<Overview | null> = signal(null);
+  /** The rows of the overview that are shown. */
+  readonly list: Signal<RankList | null> = signal(null);
+  /** The ranks in one picture; null with few ranks. */
+  readonly fleet: Signal<Fleet | null> = signal(null);
   readonly sort: Signal<{ sort: RankSort; descending: boolean }> = signal({
     sort: "rank",
     descending: false,
   });
-  readonly #byKey = computed(() => new Map(this.overview.value?.rows.map((row) => [row.key, row])));
+  readonly #files = computed(
+    () => new Map(this.#owners.runs.run.value?.files.map((file) => [file.planned.file, file])),
+  );
   readonly #owners: RanksOwners;
+  /** What the coordinator has by key. */
   readonly #cards = new Map<number, { file: RankFile; card: RankCard; group: string }>();
+  /** Rows of the overview by key, as they came last. */
+  readonly #rows = new Map<number, OverviewRow>();
+  /** Counts the arrivals of rows. */
+  readonly #arrived: Signal<number> = signal(0);
+  /** Keys of rows that were asked for since the overview changed. */
+  readonly #asked = new Set<number>();
+  /** Keys of rows to ask for. */
+  #wanted = new Set<number>();
+  /** Files whose cards are from an index. */
+  readonly #indexed = new WeakSet<RankFile>();
   readonly #stop: () => void;
   /** The files of the run, each with the end of the subscription to its cards. */
   readonly #followed = new Map<RankFile, () => void>();
@@ -41,19 +58,35 @@ export class Ranks {
   #timer: ReturnType<typeof setTimeout> | null = null;
   #sending = false;
   /**
-   * Time until cards are sent. An answer has all rows of the run, so a large run sends its cards in
-   * batches.
+   * Time until cards are sent. An answer is about all ranks of the run, so a large run sends its
+   * cards in batches.
    */
   #pauseMs = 0;
   /** The coordinator's worker that has the cards, by its number. */
   #worker = 0;
+  /** The numbers of the last choice of rows and of the last picture. */
+  #choices = 0;
+  #pictures = 0;
 
   constructor(owners: RanksOwners) {
     this.#owners = owners;
+    const { runs, viewSelection } = owners;
     const stops = [
       effect(() => this.#follow()),
       effect(() => {
-        if (owners.runs.tally.value.waiting === 0) untracked(() => this.#finish());
+        if (runs.tally.value.waiting === 0) untracked(() => this.#finish());
+      }),
+      effect(() => {
+        const query = {
+          ...this.sort.value,
+          filter: viewSelection.rankFilter.value,
+          iteration: viewSelection.iteration.value,
+        };
+        untracked(() => void this.#choose(query));
+      }),
+      effect(() => {
+        // The coordinator has cards that the page lacks.
+        if (runs.indexed.value > 0) untracked(() => void this.#compare({ cards: { cards: [] } }));
       }),
     ];
     this.#stop = () => {
@@ -68,53 +101,88 @@ export class Ranks {
   }
 
   /** Sorts the rows. Sorting by the same column again reverses the order. */
-  async sortBy(sort: RankSort): Promise<void> {
+  sortBy(sort: RankSort): void {
     const before = this.sort.peek();
     const descending = before.sort === sort ? !before.descending : sort !== "rank";
     this.sort.value = { sort, descending };
-    await this.#compare({ sort: { sort, descending } });
   }
 
-  /** The row of the rail for a row of the overview. */
-  rowOf(key: number): { row: Row; card: RankCard } | null {
-    const entry = this.#cards.get(key);
-    const row = entry && rowsOf(entry.file)[key % MAX_PARTS];
-    return entry && row ? { row, card: entry.card } : null;
+  /** The row of the rail for a row of the overview, with its card if the page has it. */
+  rowOf(key: number): { row: Row; card: RankCard | null } | null {
+    const file = this.#files.value.get(Math.floor(key / MAX_PARTS));
+    const row = file && rowsOf(file)[key % MAX_PARTS];
+    return file && row ? { row, card: file.cards.peek()?.[row.part] ?? null } : null;
   }
 
   keyOf({ file, part }: Pick<Row, "file" | "part">): number {
     return file.planned.file * MAX_PARTS + part;
   }
 
-  /** The row of the overview for a row of the rail. */
-  overviewOf({ file, part }: Row): OverviewRow | undefined {
-    return this.#byKey.value.get(this.keyOf({ file, part }));
+  /** The row of the overview for a row of the rail. It is asked for if the page lacks it. */
+  overviewOf(row: Row): OverviewRow | undefined {
+    return this.shownOf(this.keyOf(row));
+  }
+
+  /** The row of the overview with a key. It is asked for if the page lacks it. */
+  shownOf(key: number): OverviewRow | undefined {
+    void this.#arrived.value;
+    const cards = this.overview.value?.cards ?? 0;
+    if (cards > 0 && !this.#asked.has(key)) {
+      this.#asked.add(key);
+      if (this.#wanted.size === 0) queueMicrotask(() => void this.#ask());
+      this.#wanted.add(key);
+    }
+    return this.#rows.get(key);
+  }
+
+  /** Asks for the picture of the run with a row. */
+  async draw(key: number | null, capacity: number | null): Promise<void> {
+    this.#pictures += 1;
+    const picture = this.#pictures;
+    const { runs, viewSelection, status } = this.#owners;
+    try {
+      const fleet = await runs.coordinator.fleet(key, viewSelection.sizes.peek(), capacity);
+      if (picture === this.#pictures) this.fleet.value = fleet;
+    } catch (error) {
+      status.report(failureOf(error));
+    }
+  }
+
+  async #ask(): Promise<void> {
+    const keys = [...this.#wanted];
+    this.#wanted = new Set();
+    try {
+      this.#take(await this.#owners.runs.coordinator.rows(keys));
+    } catch (error) {
+      this.#owners.status.report(failureOf(error));
+    }
+  }
+
+  #take(shown: readonly ShownRank[]): void {
+    for (const { row, card } of shown) {
+      this.#rows.set(row.key, row);
+      this.#asked.add(row.key);
+      const file = this.#files.peek().get(Math.floor(row.key / MAX_PARTS));
+      if (card === null || !file) continue;
+      this.#indexed.add(file);
+      file.cards.value = [card];
+    }
+    if (shown.length > 0) this.#arrived.value = this.#arrived.peek() + 1;
   }
 
   /** Follows the cards of the run's files. A new worker of the coordinator gets all of them. */
   #follow(): void {
-    const { runs } = this.#owners;
+    const { runs, loader } = this.#owners;
     const run = runs.run.value;
     const worker = runs.coordinator.renewed.value;
     untracked(() => {
       if (worker !== this.#worker) {
         this.#worker = worker;
         this.#cards.clear();
+        if (run?.isIndexed) void loader.indexes.again();
       }
       const files = new Set(run?.files);
-      const gone = new Set([...this.#followed.keys()].filter((file) => !files.has(file)));
-      for (const file of gone) {
-        this.#followed.get(file)?.();
-        this.#followed.delete(file);
-        this.#fresh.delete(file);
-      }
-      // A file that turned out to be no snapshot leaves the run without cards.
-      if ([...this.#cards.values()].some(({ file }) => gone.has(file))) {
-        this.#leave();
-        this.#cards.clear();
-        this.overview.value = null;
-        void this.#compare({ clear: {} });
-      }
+      this.#forget(new Set([...this.#followed.keys()].filter((file) => !files.has(file))));
       for (const file of files) {
         if (this.#followed.has(file)) this.#note(file);
         else
@@ -126,15 +194,33 @@ export class Ranks {
     });
   }
 
+  /** Forgets files that have left the run. */
+  #forget(gone: ReadonlySet<RankFile>): void {
+    for (const file of gone) {
+      this.#followed.get(file)?.();
+      this.#followed.delete(file);
+      this.#fresh.delete(file);
+    }
+    // A file that turned out to be no snapshot leaves the run without cards.
+    if (![...gone].some((file) => this.#indexed.has(file) || file.cards.peek() !== null)) return;
+    this.#leave();
+    this.#cards.clear();
+    this.#rows.clear();
+    this.overview.value = null;
+    this.fleet.value = null;
+    // The coordinator begins with an index by itself.
+    if (this.#owners.runs.run.peek()?.isIndexed !== true) void this.#compare({ clear: {} });
+  }
+
   #leave(): void {
     for (const stop of this.#followed.values()) stop();
     this.#followed.clear();
     this.#fresh.clear();
   }
 
-  /** Sends the file's cards with the next batch, if it has any. */
+  /** Sends the file's cards with the next batch, if it has any of its own. */
   #note(file: RankFile): void {
-    if (file.cards.peek() === null) return;
+    if (file.cards.peek() === null || this.#indexed.has(file)) return;
     this.#fresh.add(file);
     this.#later(this.#pauseMs);
   }
@@ -177,7 +263,22 @@ export class Ranks {
 
   async #compare(query: RunQuery): Promise<void> {
     try {
-      this.overview.value = await this.#owners.runs.coordinator.view(query);
+      const overview = await this.#owners.runs.coordinator.view(query);
+      this.#asked.clear();
+      this.overview.value = overview;
+      this.list.value = overview.list;
+      this.#take(overview.rows);
+    } catch (error) {
+      this.#owners.status.report(failureOf(error));
+    }
+  }
+
+  async #choose(query: Parameters<RanksOwners["runs"]["coordinator"]["list"]>[0]): Promise<void> {
+    this.#choices += 1;
+    const choice = this.#choices;
+    try {
+      const list = await this.#owners.runs.coordinator.list(query);
+      if (choice === this.#choices && this.overview.peek() !== null) this.list.value = list;
     } catch (error) {
       this.#owners.status.report(failureOf(error));
     }

@@ -2,62 +2,14 @@
 // at that moment, and what to do.
 
 import { useEffect, useRef } from "preact/hooks";
-import type {
-  BarPart,
-  FindingRow,
-  MemoryBar,
-  Phrase,
-  Severity,
-  VerdictCard,
-} from "../generated/protocol.js";
-import { rowName } from "../run.js";
+import type { BarPart, FindingRow, MemoryBar, Phrase, VerdictCard } from "../generated/protocol.js";
 import { Icon } from "../ui/icons.js";
 import { ActionChip } from "./action-chip.js";
 import { SeverityMark } from "./finding.js";
-import type { ViewUses } from "./workspace.js";
+import { isOfRun, type Story, storyOf, type VerdictUses } from "./verdict-story.js";
 
 /** Below this size of the center the verdict is one line, in CSS pixels. */
 const MIN_ROOM = { width: 760, height: 720 };
-
-type VerdictUses = ViewUses<
-  | "runs"
-  | "selection"
-  | "viewSelection"
-  | "groups"
-  | "navigation"
-  | "appearance"
-  | "status"
-  | "queries"
-  | "ranks"
-  | "steps"
->;
-
-/** What the verdict says of the focused row. */
-interface Story {
-  /** The rank, with several rows. */
-  owner: string;
-  headline: readonly Phrase[];
-  severity: Severity | null;
-  detail: string;
-  /** The finding's id; null without one. */
-  id: string | null;
-  /** What the comparison of ranks found, if it is worse than the rank's own findings. */
-  outlier: FindingRow | null;
-}
-
-function storyOf({ runs, selection, ranks }: VerdictUses, card: VerdictCard | null): Story {
-  const rows = runs.rows.value;
-  const row = rows.find((each) => selection.isFocused(each));
-  const owner = row && rows.length > 1 ? `${rowName(row)}: ` : "";
-  const at = row && ranks.overviewOf(row)?.story;
-  const outlier = at == null ? undefined : ranks.overview.value?.outliers[at];
-  if (outlier) {
-    const { id, headline, severity, text: detail } = outlier;
-    return { owner, headline, severity, detail, id, outlier };
-  }
-  const { headline = [], severity = null, detail = "", finding: id = null } = card ?? {};
-  return { owner, headline, severity, detail, id, outlier: null };
-}
 
 export function Verdict(owners: VerdictUses) {
   const { navigation, queries } = owners;
@@ -65,7 +17,7 @@ export function Verdict(owners: VerdictUses) {
   useEffect(() => follow(section.current, navigation.verdictFits), [navigation]);
   const card = queries.verdict.value;
   const story = storyOf(owners, card);
-  const isOpen = navigation.verdictOpen.value;
+  const isOpen = navigation.verdictOpen.value && !isOfRun(owners);
   const show = () => showStory(owners, story, card);
   // Their row is kept free until it is known.
   const hasActions = card === null || story.outlier !== null || card.actions.length > 0;
@@ -79,7 +31,7 @@ export function Verdict(owners: VerdictUses) {
       data-open={isOpen}
       data-actions={hasActions}
       aria-label="Verdict"
-      aria-busy={card === null}
+      aria-busy={card === null && !isOfRun(owners)}
     >
       <Head {...owners} story={story} show={show} />
       {isOpen && (
@@ -169,7 +121,7 @@ type HeadProperties = VerdictUses & { story: Story; show: () => void };
 function Head({ story, show, ...owners }: HeadProperties) {
   const { navigation } = owners;
   const { owner, headline, severity } = story;
-  const isOpen = navigation.verdictOpen.value;
+  const isOpen = navigation.verdictOpen.value && !isOfRun(owners);
   const fold = isOpen ? "Fold the verdict" : "Unfold the verdict";
   return (
     <div class="verdict-head">
@@ -183,16 +135,18 @@ function Head({ story, show, ...owners }: HeadProperties) {
           headline.map(({ text }) => text).join("")
         )}
       </h2>
-      <button
-        type="button"
-        class="button plain verdict-fold"
-        aria-expanded={isOpen}
-        aria-label={fold}
-        title={fold}
-        onClick={() => navigation.setVerdictOpen(!isOpen)}
-      >
-        <Icon name={isOpen ? "up" : "down"} />
-      </button>
+      {!isOfRun(owners) && (
+        <button
+          type="button"
+          class="button plain verdict-fold"
+          aria-expanded={isOpen}
+          aria-label={fold}
+          title={fold}
+          onClick={() => navigation.setVerdictOpen(!isOpen)}
+        >
+          <Icon name={isOpen ? "up" : "down"} />
+        </button>
+      )}
     </div>
   );
 }

@@ -38,7 +38,13 @@ struct Group<'a> {
     /// ratio.
     batches: Vec<Option<u64>>,
     batch: Usual,
+    /// The median of inputs.
+    input: u64,
     requested: Usual,
+    reserved: Usual,
+    /// Parameters and optimizer state of each rank.
+    states: Vec<u64>,
+    state: Usual,
     /// The smallest excess to report.
     least: u64,
 }
@@ -102,12 +108,17 @@ impl<'a> Group<'a> {
         let batches: Vec<Option<u64>> =
             members.iter().map(|rank| batch_percent(rank, &stacks)).collect();
         let requested = Usual::of_each(members, |rank| rank.requested_peak);
+        let states: Vec<u64> = members.iter().map(|rank| bytes_of(rank, &SHARDED)).collect();
         Self {
             batch: Usual::of(
                 batches.iter().map(|percent| percent.unwrap_or(100)).collect(),
                 members.len(),
             ),
             least: MIN_EXCESS_BYTES.max(requested.median / MIN_EXCESS_DIVISOR),
+            input: Usual::of_each(members, |rank| bytes_of(rank, &[Category::Input])).median,
+            reserved: Usual::of_each(members, |rank| rank.reserved_peak),
+            state: Usual::of(states.clone(), members.len()),
+            states,
             members,
             stacks,
             batches,
@@ -151,11 +162,10 @@ impl<'a> Group<'a> {
             is_part.then_some((stack, usual))
         });
         let (bytes, usual, sites) = summed(grown);
-        let input = |rank: &RankFacts| bytes_of(rank, &[Category::Input]);
-        let usual_input = Usual::of_each(self.members, input).median;
+        let (input, usual_input) = (bytes_of(rank, &[Category::Input]), self.input);
         let has_ratio =
-            usual_input > 0 && is_near(input(rank).saturating_mul(100) / usual_input, percent);
-        let inputs = has_ratio.then_some((Bytes(input(rank)), Bytes(usual_input)));
+            usual_input > 0 && is_near(input.saturating_mul(100) / usual_input, percent);
+        let inputs = has_ratio.then_some((Bytes(input), Bytes(usual_input)));
         let cause = SkewCause::Batch { percent, inputs };
         Some(Excess { cause, what: "batch".to_owned(), bytes, usual, sites })
     }
@@ -196,11 +206,10 @@ impl<'a> Group<'a> {
             })
             .map(|stack| stack.bytes)
             .sum();
-        let state = |rank: &RankFacts| bytes_of(rank, &SHARDED);
-        let usual = Usual::of_each(self.members, state);
+        let usual = self.state;
         let is_far = |bytes: u64| usual.is_far(bytes, usual.median / 4);
-        let bytes = state(rank).saturating_sub(own);
-        if !is_far(bytes) || !few(self.members, |other| is_far(state(other))) {
+        let bytes = bytes_of(rank, &SHARDED).saturating_sub(own);
+        if !is_far(bytes) || !few(&self.states, |&other| is_far(other)) {
             return None;
         }
         let larger = rank.by_stack.iter().filter_map(|stack| {
@@ -216,7 +225,7 @@ impl<'a> Group<'a> {
     /// More reserved memory, without more memory in use and without an own finding that explains
     /// it.
     fn reserved(&self, rank: &RankFacts) -> Option<Excess> {
-        let usual = Usual::of_each(self.members, |rank| rank.reserved_peak);
+        let usual = self.reserved;
         let is_far = |rank: &&RankFacts| usual.is_far(rank.reserved_peak, usual.median / 4);
         let excess = rank.reserved_peak.saturating_sub(usual.median);
         let requested = rank.requested_peak.saturating_sub(self.requested.median);
