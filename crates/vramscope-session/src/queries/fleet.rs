@@ -13,7 +13,7 @@ use vramscope_units::{Bytes, byte_ticks, grouped};
 const MIN_RANKS: usize = 16;
 
 /// The most bars.
-const MAX_BARS: u64 = 48;
+const MAX_BARS: u64 = 96;
 
 /// The most clusters that have a color of their own. The others share one.
 const MAX_COLORS: usize = 6;
@@ -97,8 +97,7 @@ impl Ranks {
         let columns = &shown.matrix.columns;
         let peaks = || columns.iter().map(|column| column.peak);
         let (lo, hi) = (peaks().min().unwrap_or(0), peaks().max().unwrap_or(0));
-        let width = ((hi - lo) / MAX_BARS + 1).next_power_of_two().max(hi.isqrt() / 64).max(1);
-        let width = width.next_power_of_two();
+        let width = ((hi - lo) / MAX_BARS + 1).next_power_of_two();
         let (first, last) = (lo / width, hi / width);
         let parts = shown.matrix.clusters.len().min(MAX_COLORS + 1);
         let mut counts = vec![0u32; (last - first + 1) as usize * parts];

@@ -28,6 +28,10 @@ export const fleet = `
   border-bottom: 1px solid var(--line);
   font-size: 12px;
 }
+/* In a low or narrow view the table is scrolled to. */
+.overview:has(> .fleet) { overflow: hidden auto; }
+.overview:has(> .fleet) > .grid-scroll { flex: 1 0 min(75%, 420px); }
+.overview:has(> .fleet) > .outliers { flex: none; }
 .fleet rect[data-cluster], .fleet .swatch { fill: var(--of); background: var(--of); }
 .fleet [data-cluster="0"] { --of: var(--cluster-0); }
 .fleet [data-cluster="1"] { --of: var(--cluster-1); }
@@ -43,7 +47,9 @@ export const fleet = `
   justify-content: space-between;
   gap: 12px;
   height: 24px;
+  overflow: hidden;
   font-size: var(--small);
+  white-space: nowrap;
 }
 .fleet-plot {
   position: relative;
@@ -87,6 +93,8 @@ export const fleet = `
   transform: translateX(-50%);
   white-space: nowrap;
 }
+.fleet-ticks span[data-end="first"] { transform: none; }
+.fleet-ticks span[data-end="last"] { transform: translateX(-100%); }
 .fleet-clusters { min-width: 0; }
 .fleet-head .field { display: flex; align-items: center; gap: 6px; color: var(--dim); }
 .fleet-head input { width: 78px; height: 22px; font: 400 var(--small) / 1 var(--mono); }
@@ -110,6 +118,7 @@ export const fleet = `
   padding: 0;
   font: 400 var(--small) / 1 var(--mono);
   text-align: right;
+  white-space: nowrap;
 }
 .fleet-table tbody th { height: 20px; white-space: nowrap; }
 .fleet-table .link {

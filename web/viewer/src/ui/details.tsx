@@ -31,7 +31,7 @@ export function Details({
     if (detail) return <Block {...owners} detail={detail} />;
     if (views && filters.terms.value.length > 0) return <views.ui.Group />;
     if (!file && runs.run.value?.isIndexed)
-      return <p class="hint">Choose a rank to read its file.</p>;
+      return <p class="dim">Choose a rank to read its file.</p>;
     return file && <FileFacts file={file} trace={trace} />;
   };
   return (

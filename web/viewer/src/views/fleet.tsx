@@ -8,6 +8,8 @@ import type { ViewUses } from "./workspace.js";
 /** Clusters from this one on share a color. */
 const COLORS = 6;
 const BOX = 100;
+/** Labels nearer to an end than this share begin or end at their place. */
+const EDGE = 0.06;
 
 type FleetProperties = ViewUses<"viewSelection" | "ranks"> & { fleet: Fleet };
 
@@ -83,7 +85,11 @@ function Distribution(properties: FleetProperties) {
       </div>
       <div class="fleet-ticks" aria-hidden="true">
         {fleet.ticks.map(({ at, text }) => (
-          <span key={text} style={{ left: `${at * 100}%` }}>
+          <span
+            key={text}
+            data-end={at < EDGE ? "first" : at > 1 - EDGE ? "last" : undefined}
+            style={{ left: `${at * 100}%` }}
+          >
             {text}
           </span>
         ))}

@@ -1,8 +1,8 @@
 // The overview of all ranks: peak by category, reserved and final memory, findings, usage over
 // time.
 
-import { useEffect, useRef } from "preact/hooks";
-import type { RankCard, RankSort } from "../generated/protocol.js";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { FindingRow, RankCard, RankSort } from "../generated/protocol.js";
 import type { Row } from "../run.js";
 import { Chunks } from "../ui/chunks.js";
 import { FleetPanel } from "./fleet.js";
@@ -38,7 +38,7 @@ type OverviewProperties = ViewUses<
 >;
 
 export function Overview({ shown: isShown, ...owners }: OverviewProperties & ViewProperties) {
-  const { runs, selection, viewSelection, navigation, ranks, steps } = owners;
+  const { runs, selection, viewSelection, ranks } = owners;
   const overview = ranks.overview.value;
   const list = ranks.list.value;
   const rows = runs.rows.value;
@@ -85,29 +85,7 @@ export function Overview({ shown: isShown, ...owners }: OverviewProperties & Vie
       </div>
       {ranks.fleet.value && <FleetPanel {...owners} fleet={ranks.fleet.value} />}
       {overview && overview.outliers.length > 0 && (
-        <ul class="outliers" aria-label="Differences between ranks">
-          {overview.outliers.slice(0, MAX_OUTLIERS).map((finding) => (
-            <li key={finding.id + finding.path}>
-              <button
-                type="button"
-                class="finding-line"
-                data-severity={finding.severity}
-                title={finding.action}
-                onClick={() => void steps.openFinding(finding)}
-              >
-                <span class="finding-name">{finding.title}</span>{" "}
-                <span class="dim">{finding.text}</span>
-              </button>
-            </li>
-          ))}
-          {overview.outliers.length > MAX_OUTLIERS && (
-            <li>
-              <button type="button" class="link" onClick={() => navigation.open("anomalies")}>
-                Show the others
-              </button>
-            </li>
-          )}
-        </ul>
+        <Outliers {...owners} outliers={overview.outliers} />
       )}
       <div class="grid-scroll" ref={scroller}>
         <table class="grid ranks" aria-rowcount={known.length + others.length + 1}>
@@ -147,6 +125,45 @@ export function Overview({ shown: isShown, ...owners }: OverviewProperties & Vie
         </table>
       </div>
     </div>
+  );
+}
+
+type OutliersProperties = OverviewProperties & { outliers: readonly FindingRow[] };
+
+function Outliers({ outliers: all, runs, ranks, navigation, steps }: OutliersProperties) {
+  const list = ranks.list.value;
+  const run = runs.run.value;
+  const outliers = useMemo(() => {
+    if (!list || !run || list.isWhole) return all;
+    const shown = new Set(list.order);
+    const keys = new Map(run.files.map((file) => [file.path, ranks.keyOf({ file, part: 0 })]));
+    return all.filter(({ path }) => shown.has(keys.get(path) ?? -1));
+  }, [all, list, run, ranks]);
+  if (outliers.length === 0) return null;
+  return (
+    <ul class="outliers" aria-label="Differences between ranks">
+      {outliers.slice(0, MAX_OUTLIERS).map((finding) => (
+        <li key={finding.id + finding.path}>
+          <button
+            type="button"
+            class="finding-line"
+            data-severity={finding.severity}
+            title={finding.action}
+            onClick={() => void steps.openFinding(finding)}
+          >
+            <span class="finding-name">{finding.title}</span>{" "}
+            <span class="dim">{finding.text}</span>
+          </button>
+        </li>
+      ))}
+      {outliers.length > MAX_OUTLIERS && (
+        <li>
+          <button type="button" class="link" onClick={() => navigation.open("anomalies")}>
+            Show the others
+          </button>
+        </li>
+      )}
+    </ul>
   );
 }
 

@@ -39,8 +39,8 @@ function worstOf({ runs, queries }: VerdictUses): Story {
   const finding = queries.cards.value?.[0]?.members[0];
   const row = runs.rows.value.find(({ file }) => file.path === finding?.path);
   const { headline = [], severity = null, text: detail = "", id = null } = finding ?? {};
-  const isRank = finding?.kind === "rank_skew";
-  const owner = row && !isRank ? `${rowName(row)}: ` : "";
+  const rank = row?.file.planned.rank ?? null;
+  const owner = rank !== null ? `rank ${rank}: ` : row ? `${rowName(row)}: ` : "";
   return { owner, headline, severity, detail, id, outlier: finding ?? null };
 }
 
