@@ -91,7 +91,7 @@ impl Coordinator {
             }
             Err(error) => read.error = Some(error),
         }
-        self.lines += text.iter().filter(|&&byte| byte == b'\n').count() as u32;
+        self.lines += text.split(|&byte| byte == b'\n').count() as u32 - 1;
         read.lines = self.lines;
         self.place();
         read.title = self.reader.title().to_owned();

@@ -11,6 +11,8 @@ import type { LoaderOwners } from "./run-loader.js";
 
 /** The pause between two questions for the cards of a server. */
 const CARDS_MS = 500;
+/** After an answer with as many lines, more are there already. */
+const MANY_CARDS = 256;
 
 /** Whether a file is the index of a run. */
 const isIndex = ({ path }: Source) => path.endsWith(".vramscope");
@@ -167,8 +169,9 @@ export class IndexLoader {
         if (read.lines > lines) runs.indexed.value += 1;
       });
       if (read.error !== null) throw new Error(read.error);
+      const isFull = read.lines - lines >= MANY_CARDS;
       [lines, done] = [read.lines, read.isDone];
-      if (!done) await new Promise((resolve) => setTimeout(resolve, CARDS_MS));
+      if (!done && !isFull) await new Promise((resolve) => setTimeout(resolve, CARDS_MS));
     }
   }
 

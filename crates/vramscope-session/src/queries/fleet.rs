@@ -46,51 +46,11 @@ impl Ranks {
         }
         let mut fleet = Fleet::default();
         if let Some(shown) = shown.filter(|_| ranks >= MIN_RANKS) {
-            self.add_clusters(&mut fleet, shown, said.sizes);
+            add_clusters(&mut fleet, shown, said.sizes);
             self.add_bars(&mut fleet, shown, said.capacity);
         }
         self.add_iterations(&mut fleet, &iterations);
         Some(fleet)
-    }
-
-    fn add_clusters(&self, fleet: &mut Fleet, shown: &ShownMatrix, text: &str) {
-        let clusters = &shown.matrix.clusters;
-        let ranks: Vec<u32> = shown.matrix.columns.iter().map(|column| column.rank).collect();
-        let sizes = sizes(text);
-        let last = ranks.iter().max().map_or(0, |&rank| u64::from(rank) + 1);
-        let whole = |of: Sizes| u64::from(of.data) * u64::from(of.tensor) * u64::from(of.pipeline);
-        let fitting = sizes.filter(|&of| whole(of) == last);
-        fleet.is_sized = fitting.is_some();
-        fleet.sizes = match (sizes, fitting) {
-            (Some(of), Some(_)) => format!(
-                "rank = (pp x {} + dp) x {} + tp: tensor parallel ranks are neighbors and \
-                 pipeline stages are outermost, as in Megatron-LM and torchtitan",
-                of.data, of.tensor
-            ),
-            (Some(of), None) => format!(
-                "{} x {} x {} are {} ranks, and the run has {}",
-                of.data,
-                of.tensor,
-                of.pipeline,
-                grouped(whole(of)),
-                grouped(last)
-            ),
-            (None, _) if text.trim().is_empty() => String::new(),
-            (None, _) => "Expected three sizes, such as 64/4/4".to_owned(),
-        };
-        for (number, cluster) in (1..).zip(clusters) {
-            let columns = cluster.first..cluster.first + cluster.ranks.len();
-            let peaks: Vec<u64> =
-                shown.matrix.columns[columns].iter().map(|column| column.peak).collect();
-            fleet.clusters.push(FleetCluster {
-                text: named(&cluster.ranks),
-                place: fitting.map(|sizes| place(&cluster.ranks, sizes)).unwrap_or_default(),
-                count: Quantity::count(peaks.len() as u64, "rank", "ranks"),
-                median: Quantity::bytes(Bytes(median(&peaks))),
-                max: Quantity::bytes(Bytes(peaks.iter().copied().max().unwrap_or(0))),
-                filter: format!("cluster:{number}"),
-            });
-        }
     }
 
     fn add_bars(&self, fleet: &mut Fleet, shown: &ShownMatrix, said: Option<u64>) {
@@ -186,6 +146,46 @@ impl Ranks {
         }
         fleet.median_path = path(points.iter().map(|point| point.0), spaces, highest);
         fleet.max_path = path(points.iter().map(|point| point.1), spaces, highest);
+    }
+}
+
+fn add_clusters(fleet: &mut Fleet, shown: &ShownMatrix, text: &str) {
+    let clusters = &shown.matrix.clusters;
+    let ranks: Vec<u32> = shown.matrix.columns.iter().map(|column| column.rank).collect();
+    let sizes = sizes(text);
+    let last = ranks.iter().max().map_or(0, |&rank| u64::from(rank) + 1);
+    let whole = |of: Sizes| u64::from(of.data) * u64::from(of.tensor) * u64::from(of.pipeline);
+    let fitting = sizes.filter(|&of| whole(of) == last);
+    fleet.is_sized = fitting.is_some();
+    fleet.sizes = match (sizes, fitting) {
+        (Some(of), Some(_)) => format!(
+            "rank = (pp x {} + dp) x {} + tp: tensor parallel ranks are neighbors and \
+             pipeline stages are outermost, as in Megatron-LM and torchtitan",
+            of.data, of.tensor
+        ),
+        (Some(of), None) => format!(
+            "{} x {} x {} are {} ranks, and the run has {}",
+            of.data,
+            of.tensor,
+            of.pipeline,
+            grouped(whole(of)),
+            grouped(last)
+        ),
+        (None, _) if text.trim().is_empty() => String::new(),
+        (None, _) => "Expected three sizes, such as 64/4/4".to_owned(),
+    };
+    for (number, cluster) in (1..).zip(clusters) {
+        let columns = cluster.first..cluster.first + cluster.ranks.len();
+        let peaks: Vec<u64> =
+            shown.matrix.columns[columns].iter().map(|column| column.peak).collect();
+        fleet.clusters.push(FleetCluster {
+            text: named(&cluster.ranks),
+            place: fitting.map(|sizes| place(&cluster.ranks, sizes)).unwrap_or_default(),
+            count: Quantity::count(peaks.len() as u64, "rank", "ranks"),
+            median: Quantity::bytes(Bytes(median(&peaks))),
+            max: Quantity::bytes(Bytes(peaks.iter().copied().max().unwrap_or(0))),
+            filter: format!("cluster:{number}"),
+        });
     }
 }
 

@@ -106,7 +106,7 @@ impl Ranks {
                 *least <= peak && peak < *most
             }
             Term::Ranks(parts) => {
-                parts.iter().any(|&(a, b)| rank.rank.is_some_and(|rank| a <= rank && rank <= b))
+                parts.iter().any(|&(a, b)| rank.number.is_some_and(|rank| a <= rank && rank <= b))
             }
             Term::Cluster(number) => self.cluster_of(at) == Some(*number),
             Term::Oom => rank.ooms > 0,

@@ -106,10 +106,8 @@ impl ShownMatrix {
             outliers[of.column] = outlier_text(matrix, of);
         }
         let key_of = |column: usize| key(self.run[matrix.columns[column].member]);
-        let omitted = match self.by_step {
-            true => 0,
-            false => matrix.omitted + matrix.rows.len() - rows.len(),
-        };
+        let omitted =
+            if self.by_step { 0 } else { matrix.omitted + matrix.rows.len() - rows.len() };
         Matrix {
             by_step: self.by_step,
             has_steps: self.has_steps(),

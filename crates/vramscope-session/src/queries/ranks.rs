@@ -21,7 +21,7 @@ pub(crate) struct Rank {
     pub(super) key: u32,
     pub(super) group: String,
     pub(super) path: String,
-    pub(super) rank: Option<u32>,
+    pub(super) number: Option<u32>,
     pub(super) device: u32,
     pub(super) iteration: Option<u32>,
     pub(super) requested: i64,
@@ -97,7 +97,7 @@ pub(super) fn of_card(RunCard { key, group, card }: &RunCard) -> Compared {
         key: *key,
         group: group.clone(),
         path: card.path.clone(),
-        rank: card.rank,
+        number: card.rank,
         device: card.device,
         iteration: vramscope_report::iteration_of(&card.path).map(|number| number as u32),
         requested: peak(card, BandKind::Requested),
@@ -128,7 +128,7 @@ pub(crate) fn of_index(key: u32, group: String, mut card: Box<Card>, reader: &Re
         key,
         group,
         path: card.path.clone(),
-        rank: card.rank,
+        number: card.rank,
         device: card.device.unwrap_or(0),
         iteration: card.iteration.map(|number| number as u32),
         requested: peak(BandKind::Requested),
@@ -223,7 +223,7 @@ pub(super) fn row(card: &Card, finding: &CardFinding) -> FindingRow {
 
 /// Compares by folder, then rank. Files without a rank come last, by path.
 pub(super) fn by_rank(a: &Rank, b: &Rank) -> Ordering {
-    let rank = |r: &Rank| r.rank.unwrap_or(u32::MAX);
+    let rank = |r: &Rank| r.number.unwrap_or(u32::MAX);
     natural(&a.group, &b.group)
         .then_with(|| rank(a).cmp(&rank(b)))
         .then_with(|| natural(&a.path, &b.path))

@@ -88,7 +88,11 @@ export function Overview({ shown: isShown, ...owners }: OverviewProperties & Vie
         <Outliers {...owners} outliers={overview.outliers} />
       )}
       <div class="grid-scroll" ref={scroller}>
-        <table class="grid ranks" aria-rowcount={known.length + others.length + 1}>
+        <table
+          class="grid ranks"
+          aria-label="Ranks"
+          aria-rowcount={known.length + others.length + 1}
+        >
           <thead>
             <tr aria-rowindex={1}>
               <Head ranks={ranks} column={RANK} />

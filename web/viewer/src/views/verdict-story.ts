@@ -35,10 +35,12 @@ export const isOfRun = ({ runs, selection }: VerdictUses) =>
   selection.focus.value === null && runs.run.value?.isIndexed === true;
 
 /** The worst finding of all ranks. */
-function worstOf({ runs, queries }: VerdictUses): Story {
+function worstOf({ runs, queries, ranks }: VerdictUses): Story {
+  const none = ranks.overview.value?.notableText ?? "Reading";
   const finding = queries.cards.value?.[0]?.members[0];
   const row = runs.rows.value.find(({ file }) => file.path === finding?.path);
-  const { headline = [], severity = null, text: detail = "", id = null } = finding ?? {};
+  const { severity = null, text: detail = "", id = null } = finding ?? {};
+  const headline = finding?.headline ?? [{ text: none, filter: null, event: null }];
   const rank = row?.file.planned.rank ?? null;
   const owner = rank !== null ? `rank ${rank}: ` : row ? `${rowName(row)}: ` : "";
   return { owner, headline, severity, detail, id, outlier: finding ?? null };
