@@ -98,7 +98,7 @@ test("5,000 files open in little time, and each costs the same", async ({ viewer
   });
 
   await test.step("the table has all rows", async () => {
-    const table = overview.getByRole("table");
+    const table = overview.getByRole("table", { name: "Ranks", exact: true });
     await expect(table).toHaveAttribute("aria-rowcount", String(FILES + 1));
     const line = (rank: number) =>
       overview.locator(`[data-testid=overview-row][data-path="${pathOf(rank)}"]`);
