@@ -16,7 +16,6 @@ def open_run(
     events: tuple[int, int] | None = None,
     max_memory: str | None = None,
 ) -> Run: ...
-
 def export_parquet(
     paths: list[str],
     dataset: str,

@@ -48,4 +48,13 @@ def export_parquet(
         paths = [paths]
     given = [os.fspath(path) for path in paths]
     numbers, failed = _vramscope.export_parquet(given, os.fspath(dataset), run)
-    return Export(*numbers, tuple((os.fspath(path), why) for path, why in failed))
+    converted, present, skipped, parts, bytes_read, bytes_written = numbers
+    return Export(
+        converted=converted,
+        present=present,
+        skipped=skipped,
+        parts=parts,
+        bytes_read=bytes_read,
+        bytes_written=bytes_written,
+        failed=tuple((os.fspath(path), why) for path, why in failed),
+    )

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use vramscope_dataset::{Part, PartWriter, Plan, Source};
+use vramscope_dataset::{Part, PartWriter, Plan, Source, add_sql};
 use vramscope_report::Rules;
 use vramscope_report::summary::{ErrorKind, ErrorSummary};
 
@@ -139,6 +139,9 @@ impl Job<'_> {
         let mut exported = Exported { present, failed_before, ..Exported::default() };
         for part in done {
             exported.add(part);
+        }
+        if exported.converted + exported.present > 0 {
+            add_sql(self.dataset)?;
         }
         Ok(exported)
     }

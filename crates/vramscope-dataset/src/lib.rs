@@ -11,7 +11,9 @@ mod part;
 mod plan;
 mod rows;
 pub mod schema;
+mod sql;
 mod table;
 
 pub use part::{Part, PartWriter, Source};
 pub use plan::Plan;
+pub use sql::{SQL, SQL_NAME, add_sql};

@@ -167,6 +167,20 @@ fn fleet(generator: &Generator, options: &Options, folder: &Path) -> Result<()> 
     Ok(())
 }
 
+/// Writes the fleets that `python/tests/test_fleet.py` knows, in two folders.
+pub(crate) fn two_runs(repo: &Repo, ranks: u64, folder: &Path) -> Result<()> {
+    let fleet = |name, skew, leak, iterations| Options {
+        ranks,
+        pipeline: 4,
+        skew,
+        leak,
+        iterations: Some(iterations),
+        ..Options::new(2000, 200, folder.join(name))
+    };
+    run(repo, &fleet("before", 1, 1, 3))?;
+    run(repo, &fleet("after", 2, 0, 1))
+}
+
 /// Writes the snapshot of the warm-up, which is committed.
 pub(crate) fn warm_up(repo: &Repo, blocks: u32) -> Result<()> {
     let bytes = vramscope_testgen::warm_up(blocks);

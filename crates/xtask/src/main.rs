@@ -84,7 +84,8 @@ enum Task {
         quick: bool,
         /// Run more cases of the property tests that have a long form, for hours if need be, record
         /// programs with PyTorch over a stand-in for the device, build the site twice and compare,
-        /// log reports to experiment trackers, and show a snapshot in a notebook
+        /// log reports to experiment trackers, convert fleets on Ray and in one process, and show a
+        /// snapshot in a notebook
         #[arg(long)]
         long: bool,
         /// Print the names of the steps and stop
@@ -120,6 +121,7 @@ fn main() -> ExitCode {
                 python::long(&repo)?;
                 reproducible::run(&repo)?;
                 python::trackers(&repo)?;
+                python::fleet(&repo)?;
                 test::jupyter(&repo)?;
             }
             test::run(&repo, &selection)

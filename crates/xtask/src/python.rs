@@ -3,13 +3,14 @@
 //! Tests that record real programs need a PyTorch, which `VRAMSCOPE_TORCH` names (see
 //! `python/tests/test_recorder.py`). Without one they are skipped, and pytest says how many.
 
-use crate::{cmd, files, repo::Repo, wasm};
+use crate::{cmd, files, generate, repo::Repo, wasm};
 use anyhow::{Context, Result, anyhow, bail};
 use std::path::PathBuf;
 use std::process::Command;
 
 /// Tests that need the installed wheel.
-const OF_WHEEL: [&str; 4] = ["test_mcp.py", "test_notebook.py", "test_reader.py", "test_wheel.py"];
+const OF_WHEEL: [&str; 5] =
+    ["test_fleet.py", "test_mcp.py", "test_notebook.py", "test_reader.py", "test_wheel.py"];
 
 /// The largest wheel, in bytes.
 const WHEEL_LIMIT: u64 = 15 << 20;
@@ -58,12 +59,38 @@ pub(crate) fn wheel(repo: &Repo) -> Result<()> {
     let pip = ["-m", "pip", "--disable-pip-version-check", "install", "--quiet"];
     let mut pip = cmd::command(&python, &pip, &folder);
     cmd::run(pip.args(["--no-index", "--no-deps"]).arg(&wheel))?;
+    let fleet = folder.join("fleet");
+    generate::two_runs(repo, 32, &fleet)?;
     // In another folder than the sources, which Python would import instead.
     let mut tests = cmd::command(&python, &["-m", "pytest", "--quiet"], &folder);
     tests.args(["-p", "no:cacheprovider"]);
     tests.args(OF_WHEEL.map(|name| repo.path("python/tests").join(name)));
     tests.env("PYTHONPATH", &tools).env("PYTHONDONTWRITEBYTECODE", "1");
-    cmd::run(tests.env("VRAMSCOPE", venv.join("bin/vramscope")))
+    cmd::run(tests.env("VRAMSCOPE", venv.join("bin/vramscope")).env("VRAMSCOPE_FLEET", fleet))
+}
+
+/// Converts 256 ranks on Ray, and asks the queries of docs/fleet.md about 1,024 ranks.
+pub(crate) fn fleet(repo: &Repo) -> Result<()> {
+    println!("\n==> long: fleets of 256 ranks on Ray and 1,024 in DuckDB");
+    wheel(repo)?;
+    let python = repo.target.join("wheel/venv/bin/python").to_string_lossy().into_owned();
+    let pip = ["-m", "pip", "--disable-pip-version-check", "install", "--quiet"];
+    let mut pip = cmd::command(&python, &pip, &repo.root);
+    pip.args(["--only-binary", ":all:", "--requirement"]);
+    cmd::run(pip.arg(repo.path(".ci/ray.txt"))).context("cannot install .ci/ray.txt")?;
+    let tools = install(repo)?;
+    let folder = repo.target.join("wheel");
+    for (ranks, name) in [(256, "test_ray.py"), (1024, "test_fleet.py")] {
+        let fleet = folder.join(format!("fleet-{ranks}"));
+        generate::two_runs(repo, ranks, &fleet)?;
+        let mut tests = cmd::command(&python, &["-m", "pytest", "--quiet", "-rs"], &folder);
+        tests.args(["-p", "no:cacheprovider"]).arg(repo.path("python/tests").join(name));
+        // Ray's own packages come before the tools.
+        tests.env("VRAMSCOPE_TOOLS", &tools).env("PYTHONDONTWRITEBYTECODE", "1");
+        cmd::run(tests.env("VRAMSCOPE_FLEET", &fleet))?;
+        std::fs::remove_dir_all(&fleet).with_context(|| format!("removing {}", fleet.display()))?;
+    }
+    Ok(())
 }
 
 /// Records real programs with PyTorch's own allocator, over stand-ins for the CUDA libraries, and

@@ -3,3 +3,4 @@
 mod common;
 mod parts;
 mod rows;
+mod sql;
