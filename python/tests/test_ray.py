@@ -15,7 +15,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -46,15 +45,16 @@ TABLES = (
     "annotations",
 )
 
-OWN = os.getpid()
-
 Dataset = pathlib.Path
 
 
 @pytest.fixture(scope="module", autouse=True)
-def cluster() -> Iterator[None]:
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    yield
+def temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:
+    """Starts Ray. Gives the folder in which its workers have their temporary files."""
+    folder = tmp_path_factory.mktemp("temporary")
+    environment = {"env_vars": {"TMPDIR": str(folder)}}
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env=environment)
+    yield folder
     ray.shutdown()
 
 
@@ -110,15 +110,13 @@ def parts(dataset: Dataset) -> int:
 
 
 @contextlib.contextmanager
-def killing(dataset: Dataset, times: int) -> Iterator[list[int]]:
-    """Ends workers while the dataset grows, which gives the ids of their processes."""
+def killing(temporary: pathlib.Path, dataset: Dataset, times: int) -> Iterator[list[int]]:
+    """Ends workers that have a file in work, which gives the ids of their processes."""
     ended: list[int] = []
     is_over = threading.Event()
 
     def workers() -> list[int]:
-        """Processes that have a file in work."""
-        folders = pathlib.Path(tempfile.gettempdir()).glob("vramscope-*-ray*")
-        return [process for each in folders if (process := int(each.name.split("-")[1])) != OWN]
+        return [int(folder.name.split("-")[1]) for folder in temporary.glob("vramscope-*-ray*")]
 
     def run() -> None:
         while not is_over.wait(0.05) and len(ended) < times:
@@ -127,8 +125,9 @@ def killing(dataset: Dataset, times: int) -> Iterator[list[int]]:
                 continue
             for process in workers():
                 if process not in ended:
-                    os.kill(process, signal.SIGKILL)
-                    ended.append(process)
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(process, signal.SIGKILL)
+                        ended.append(process)
                     break
 
     thread = threading.Thread(target=run)
@@ -138,7 +137,7 @@ def killing(dataset: Dataset, times: int) -> Iterator[list[int]]:
     thread.join()
 
 
-def test_a_fleet_has_the_rows_of_one_machine(runs, files, wanted, tmp_path) -> None:
+def test_a_fleet_has_the_rows_of_one_machine(temporary, runs, files, wanted, tmp_path) -> None:
     dataset = tmp_path / "dataset"
     done = vramscope.ray.convert(f"{runs.parent}/**/rank*.pickle", dataset)
     assert (done.files, done.converted, done.present) == (len(files), len(files), 0)
@@ -152,24 +151,28 @@ def test_a_fleet_has_the_rows_of_one_machine(runs, files, wanted, tmp_path) -> N
     assert_equal(dataset, wanted)
     left = [path for path in dataset.glob("**/*") if path.name.endswith(".tmp")]
     assert left == []
+    assert list(temporary.glob("vramscope-*")) == []
     assert (dataset / "vramscope.sql").is_file()
     # A second time nothing is to be done.
     again = vramscope.ray.convert(runs, dataset)
     assert (again.files, again.converted, again.present) == (len(files), 0, len(files))
+    assert again.failed == done.failed
 
 
-def test_a_lost_worker_loses_nothing(runs, files, wanted, tmp_path) -> None:
+def test_a_lost_worker_loses_nothing(temporary, runs, files, wanted, tmp_path) -> None:
     dataset = tmp_path / "dataset"
-    with killing(dataset, 3) as ended:
+    with killing(temporary, dataset, 3) as ended:
         done = vramscope.ray.convert(f"{runs}/**/rank*.pickle", dataset, retries=10)
     assert len(ended) == 3
     assert (done.converted, len(done.failed)) == (len(files), 2)
     assert_equal(dataset, wanted)
 
 
-def test_a_file_without_a_worker_is_a_row_and_is_tried_again(runs, files, wanted, tmp_path) -> None:
+def test_a_file_without_a_worker_is_a_row_and_is_tried_again(
+    temporary, runs, files, wanted, tmp_path
+) -> None:
     dataset = tmp_path / "dataset"
-    with killing(dataset, 10) as ended:
+    with killing(temporary, dataset, 10) as ended:
         done = vramscope.ray.convert(f"{runs}/**/rank*.pickle", dataset, retries=0)
     lost = [path for path, why in done.failed.items() if "the worker was lost" in why]
     assert 0 < len(lost) <= len(ended)

@@ -24,6 +24,7 @@ import pathlib
 import re
 import shutil
 import tempfile
+import time
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,12 @@ from typing import Any, TypeVar, Union
 
 from .dataset import export_parquet
 from .errors import VramscopeError
+
+try:
+    import fcntl
+except ImportError:
+    # On Windows, what lost workers have left stays.
+    fcntl = None  # type: ignore[assignment]
 
 try:
     import fsspec
@@ -79,7 +86,8 @@ class Converted:
     #: Bytes of the converted files, and of what was written.
     bytes_read: int = 0
     bytes_written: int = 0
-    #: Files that could not be read or converted, and why. The dataset has them in ``ranks``.
+    #: Files that could not be read or converted, now or before, and why. They have rows in
+    #: ``ranks``.
     failed: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
@@ -123,6 +131,10 @@ def convert(
     missing = [item for item in items if item.path not in there or item.path in stale]
     target.add_sql()
     done = Converted(files=len(items), present=len(items) - len(missing))
+    for item in items:
+        before = there.get(item.path)
+        if before is not None and before.error is not None and item.path not in stale:
+            done.failed[item.path] = before.error
     work = _Convert(run, options, target)
     errors = {item.path: _lost(retries) for item in missing}
     if missing:
@@ -554,22 +566,37 @@ def _text_or_none(value: object) -> str | None:
 
 @contextlib.contextmanager
 def _folder() -> Iterator[pathlib.Path]:
-    """A folder on the local disk. Those of processes that were lost are removed."""
+    """A folder on the local disk. Removes those that lost workers have left."""
     for left in pathlib.Path(tempfile.gettempdir()).glob("vramscope-*-ray*"):
-        if not _is_running(int(left.name.split("-")[1])):
+        if _is_left(left):
             shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=f"vramscope-{os.getpid()}-ray") as folder:
-        yield pathlib.Path(folder)
+        with open(os.path.join(folder, _LOCK), "w") as lock:
+            if fcntl is not None:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield pathlib.Path(folder)
 
 
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
+#: The file that a worker locks while it uses its folder.
+_LOCK = ".lock"
+
+#: A folder without a lock is new if it is younger than this, in seconds.
+_NEW = 60
+
+
+def _is_left(folder: pathlib.Path) -> bool:
+    if fcntl is None:
         return False
-    except OSError:
+    try:
+        if time.time() - folder.stat().st_mtime < _NEW:
+            return False
+        with open(folder / _LOCK) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+    except FileNotFoundError:
         return True
-    return True
+    except OSError:
+        return False
 
 
 def _only(out: pathlib.Path, table: str) -> pathlib.Path:

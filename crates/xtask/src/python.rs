@@ -85,8 +85,7 @@ pub(crate) fn fleet(repo: &Repo) -> Result<()> {
         generate::two_runs(repo, ranks, &fleet)?;
         let mut tests = cmd::command(&python, &["-m", "pytest", "--quiet", "-rs"], &folder);
         tests.args(["-p", "no:cacheprovider"]).arg(repo.path("python/tests").join(name));
-        // Ray's own packages come before the tools.
-        tests.env("VRAMSCOPE_TOOLS", &tools).env("PYTHONDONTWRITEBYTECODE", "1");
+        tests.env("PYTHONPATH", &tools).env("PYTHONDONTWRITEBYTECODE", "1");
         cmd::run(tests.env("VRAMSCOPE_FLEET", &fleet))?;
         std::fs::remove_dir_all(&fleet).with_context(|| format!("removing {}", fleet.display()))?;
     }
