@@ -2,7 +2,7 @@
 
 mod ordered;
 
-pub(crate) use ordered::{in_order, map_in_order};
+pub(crate) use ordered::{Read, in_order, map_in_order};
 
 use crate::Failure;
 use crate::arguments::{Common, DeviceInput, Dimensions};

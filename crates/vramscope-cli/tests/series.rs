@@ -169,6 +169,48 @@ fn an_index_gives_the_series_of_its_files() {
 }
 
 #[test]
+fn a_dataset_gives_the_index_and_the_series_of_its_files() {
+    let run = Run::new("dataset", 1, 0..3);
+    let folder = run.folder.canonicalize().expect("the folder is there");
+    let folder = folder.join("fleet");
+    let files = folder.to_str().expect("UTF-8");
+    fs::write(folder.join("rank9.pickle"), b"\x80\x04}q").expect("a file can be written");
+    let exported = run.run(&["export", "fleet", "--as", "parquet", "-o", "dataset"]);
+    assert_eq!(exported.status.code(), Some(2), "a file is damaged");
+    let of = |path: &str| {
+        let output = run.run(&["series", path, "--format", "json"]);
+        assert_eq!(output.status.code(), Some(2));
+        let mut report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        // A dataset does not tell how many other files there were.
+        report["skipped_files"] = 0.into();
+        report
+    };
+    assert_eq!(of("dataset"), of(files));
+    let cards = |name: &str| {
+        let mut text = String::new();
+        let file = File::open(run.folder.join(name)).expect("an index");
+        let mut unpacked = flate2::read::GzDecoder::new(file);
+        std::io::Read::read_to_string(&mut unpacked, &mut text).expect("a text");
+        let mut reader = vramscope_report::index::Reader::default();
+        let mut cards = reader.feed(text.as_bytes()).expect("an index");
+        assert!(reader.is_done());
+        assert_eq!((cards.len(), reader.files()), (25, 25));
+        cards.sort_by(|a, b| a.path.cmp(&b.path));
+        let facts = cards.iter().map(|card| (card.peaks.clone(), reader.facts(card)));
+        facts.collect::<Vec<_>>()
+    };
+    for (path, name) in [("dataset", "a.vramscope"), (files, "b.vramscope")] {
+        let made = run.run(&["index", path, "-o", name]);
+        assert_eq!(made.status.code(), Some(2), "a file is damaged");
+        assert!(String::from_utf8_lossy(&made.stderr).contains("rank9.pickle: "));
+    }
+    assert_eq!(cards("a.vramscope"), cards("b.vramscope"));
+    let refused = run.run(&["index", "dataset", "-o", "c.vramscope", "--rules", "none"]);
+    assert_eq!(refused.status.code(), Some(64));
+    assert!(!run.folder.join("c.vramscope").exists());
+}
+
+#[test]
 fn without_a_leak_nothing_drifts() {
     let run = Run::new("none", 0, 0..4);
     let series = run.series("fleet");

@@ -6,6 +6,7 @@
 //! independent, so threads and processes can write several at a time. docs/fleet.md describes the
 //! tables. The numbers are those of the report crate.
 
+mod cards;
 mod ids;
 mod part;
 mod plan;
@@ -14,6 +15,7 @@ pub mod schema;
 mod sql;
 mod table;
 
+pub use cards::Cards;
 pub use part::{Part, PartWriter, Source};
 pub use plan::Plan;
 pub use sql::{SQL, SQL_NAME, add_sql};

@@ -215,7 +215,7 @@ fn find(dataset: &Path) -> io::Result<Vec<(Files, Vec<Row>)>> {
 }
 
 /// The names in a folder, sorted; none if it is not there.
-fn entries(folder: &Path) -> io::Result<Vec<String>> {
+pub(crate) fn entries(folder: &Path) -> io::Result<Vec<String>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
@@ -228,7 +228,7 @@ fn entries(folder: &Path) -> io::Result<Vec<String>> {
 }
 
 /// The folders of partitions in a folder.
-fn folders(folder: &Path) -> io::Result<Vec<String>> {
+pub(crate) fn folders(folder: &Path) -> io::Result<Vec<String>> {
     let mut names = entries(folder)?;
     names.retain(|name| name.contains('=') && folder.join(name).is_dir());
     Ok(names)

@@ -21,6 +21,9 @@ pub const SCHEMA: &str = "vramscope.index/1";
 /// The end of the name of an index.
 pub const EXTENSION: &str = ".vramscope";
 
+/// The error of a card of a file in which nothing was allocated.
+pub const NO_DEVICE: &str = "no memory was allocated on any device";
+
 /// The columns of a card's curve.
 pub const COLUMNS: usize = 64;
 

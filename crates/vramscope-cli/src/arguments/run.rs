@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(crate) struct Index {
-    /// Snapshot files, and folders to search
+    /// Snapshot files, folders to search, and datasets of `export --as parquet`
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// Output file: `run.vramscope`

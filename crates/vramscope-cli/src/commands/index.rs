@@ -1,16 +1,17 @@
 //! `vramscope index`: a file with the card of every rank.
 
 use crate::Failure;
-use crate::arguments::Index as Arguments;
-use crate::output::{STRONG, styled};
-use crate::paths::{self, Links};
-use crate::read;
+use crate::arguments::{Common, Index as Arguments};
+use crate::output::{STRONG, complain, styled};
+use crate::paths::{self, Found, Links};
+use crate::read::{self, Read};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use vramscope_report::index::{Card, Writer};
+use vramscope_dataset::Cards;
+use vramscope_report::index::{Card, NO_DEVICE, Writer};
 use vramscope_report::summary::ErrorSummary;
 use vramscope_report::{LoadedFile, Target};
 use vramscope_units::{Bytes, grouped};
@@ -20,29 +21,98 @@ use vramscope_units::{Bytes, grouped};
 /// # Errors
 /// The rules or an input cannot be read, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let files = paths::expand(&arguments.paths, Links::Everywhere);
+    let inputs = Inputs::new(&arguments.paths)?;
+    let files = inputs.count()?;
     let output = Output::new(&arguments.output)?;
     let mut out = GzEncoder::new(BufWriter::new(&output.file), Compression::default());
-    writeln!(out, "{}", Writer::header(&paths::title(&arguments.paths), files.len()))?;
+    writeln!(out, "{}", Writer::header(&paths::title(&arguments.paths), files))?;
     let (mut writer, mut count) = (Writer::default(), 0);
-    let read = read::in_order(&files, &arguments.common(), cards, |cards| {
-        for card in cards {
-            writeln!(out, "{}", writer.card(card).map_err(io::Error::other)?)?;
-            count += 1;
-        }
-        Ok(())
+    let read = inputs.each_card(&arguments.common(), |card| {
+        count += 1;
+        Ok(writeln!(out, "{}", writer.card(card).map_err(io::Error::other)?)?)
     })?;
     if count > 0 {
         writeln!(out, "{}", Writer::done(read.skipped_files))?;
         out.finish()?.flush()?;
         let bytes = Bytes(output.keep()?);
         let named = styled(STRONG, arguments.output.display());
-        let files = (files.len() - read.skipped_files) as u64;
+        let files = (files - read.skipped_files) as u64;
         let words = [(count, "card"), (files, "file")]
             .map(|(n, word)| format!("{} {word}{}", grouped(n), if n == 1 { "" } else { "s" }));
         writeln!(anstream::stdout(), "{named}: {} of {}, {bytes}", words[0], words[1])?;
     }
     read.outcome
+}
+
+/// What cards are made of: snapshots, and datasets that have them.
+pub(super) struct Inputs {
+    datasets: Vec<Cards>,
+    files: Vec<Found>,
+}
+
+impl Inputs {
+    /// Finds the snapshots and datasets at these paths.
+    ///
+    /// # Errors
+    /// A dataset cannot be listed.
+    pub(super) fn new(paths: &[PathBuf]) -> Result<Self, Failure> {
+        let (mut datasets, mut others) = (Vec::new(), Vec::new());
+        for path in paths {
+            match if path.is_dir() { Cards::open(path)? } else { None } {
+                Some(cards) => datasets.push(cards),
+                None => others.push(path.clone()),
+            }
+        }
+        Ok(Self { datasets, files: paths::expand(&others, Links::Everywhere) })
+    }
+
+    /// The number of files.
+    fn count(&self) -> io::Result<usize> {
+        let counts = self.datasets.iter().map(Cards::count);
+        Ok(counts.sum::<io::Result<usize>>()? + self.files.len())
+    }
+
+    /// Calls `take` with each card, in the order of the inputs but datasets first.
+    ///
+    /// # Errors
+    /// The rules or a dataset cannot be read, or `take` fails.
+    pub(super) fn each_card(
+        &self,
+        common: &Common,
+        mut take: impl FnMut(Card) -> Result<(), Failure>,
+    ) -> Result<Read, Failure> {
+        if !self.datasets.is_empty() && (common.rules.is_some() || common.events.is_some()) {
+            let message =
+                "a dataset has the cards of its export: --rules and --events do not apply";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        let mut has_failed = false;
+        for dataset in &self.datasets {
+            let mut failure = None;
+            let read = dataset.read(|json| {
+                let card = Card::parse(json.as_bytes()).map_err(io::Error::other)?;
+                if let Some(error) = card.error.as_ref().filter(|error| **error != NO_DEVICE) {
+                    complain(format_args!("{}: {error}", card.path));
+                    has_failed = true;
+                }
+                take(card).map_err(|error| {
+                    failure = Some(error);
+                    io::Error::other("the card cannot be used")
+                })
+            });
+            failure.map_or(Ok(()), Err)?;
+            read?;
+        }
+        if self.files.is_empty() && !self.datasets.is_empty() {
+            let outcome = if has_failed { Err(Failure::Input) } else { Ok(()) };
+            return Ok(Read { skipped_files: 0, outcome });
+        }
+        let read = read::in_order(&self.files, common, cards, |cards| {
+            cards.into_iter().try_for_each(&mut take)
+        })?;
+        let outcome = if has_failed { Err(Failure::Input) } else { read.outcome };
+        Ok(Read { outcome, ..read })
+    }
 }
 
 /// The cards of a file, one for each device.
@@ -57,7 +127,7 @@ pub(crate) fn cards(path: &Path, bytes: u64, file: Result<LoadedFile, ErrorSumma
     });
     let cards: Vec<Card> = targets.map(|target| Card::new(target, bytes)).collect();
     if cards.is_empty() {
-        return vec![Card::failed(&path, bytes, "no memory was allocated on any device")];
+        return vec![Card::failed(&path, bytes, NO_DEVICE)];
     }
     cards
 }
@@ -96,7 +166,7 @@ impl Drop for Output {
             && let Err(error) = fs::remove_file(&self.temporary)
         {
             let path = self.temporary.display();
-            crate::output::complain(format_args!("cannot remove {path}: {error}"));
+            complain(format_args!("cannot remove {path}: {error}"));
         }
     }
 }

@@ -1,12 +1,10 @@
 //! `vramscope series`.
 
-use super::index::cards;
+use super::index::Inputs;
 use crate::Failure;
 use crate::arguments::{Format, Series as Arguments};
 use crate::output::{self, FAINT, STRONG, Table, signed_bytes, styled};
-use crate::paths::{self, Links};
 use crate::printable::printable;
-use crate::read;
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -40,12 +38,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     }
     if !others.is_empty() {
-        let files = paths::expand(&others, Links::Everywhere);
-        let read = read::in_order(&files, common, cards, |cards| {
-            for card in cards {
-                let site = |index: u64| card.new_sites[index as usize].clone();
-                collector.add(&card, site);
-            }
+        let read = Inputs::new(&others)?.each_card(common, |card| {
+            let site = |index: u64| card.new_sites.get(index as usize).cloned().unwrap_or_default();
+            collector.add(&card, site);
             Ok(())
         })?;
         collector.add_skipped(read.skipped_files as u64);

@@ -5,6 +5,7 @@ use crate::table::{Table, Value};
 use parquet::errors::Result;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_report::capacity::capacity;
+use vramscope_report::index::{Card, NO_DEVICE};
 use vramscope_report::info::{FileInfo, ProcessInfo, info};
 use vramscope_report::summary::{
     BandSummary, DeviceSummary, ErrorKind, ErrorSummary, FileSummary, of_entry,
@@ -37,7 +38,9 @@ pub(crate) fn failed(table: &mut Table, source: &Source, error: &ErrorSummary) -
         ErrorKind::Damaged => "damaged",
         ErrorKind::Unreadable => UNREADABLE,
     };
+    let card = Card::failed(&path, source.bytes, &error.message).to_json();
     let mut row = [Value::Null; COLUMNS];
+    row[COLUMNS - 1] = (&card).into();
     row[..8].copy_from_slice(&[
         (&source.file).into(),
         rank.into(),
@@ -92,6 +95,11 @@ impl Row<'_> {
         let capacity = target.and_then(|target| {
             run_to_completion(capacity(target, &mut Budget::unlimited())).map(|of| of.bytes.0)
         });
+        let card = match target {
+            Some(target) => Card::new(target, self.source.bytes),
+            None => Card::failed(&self.summary.path, self.source.bytes, NO_DEVICE),
+        };
+        let card = card.to_json();
         let findings = target.map(|target| target.entry.findings(target.index).len());
         let [requested, active, allocated, reserved] = bands(device);
         table.push::<COLUMNS>([
@@ -143,7 +151,7 @@ impl Row<'_> {
             of(|device| device.ooms.len().into()),
             findings.into(),
             warnings.as_deref().into(),
-            Value::Null,
+            (&card).into(),
         ])
     }
 }
