@@ -29,6 +29,7 @@ fn declarations() -> String {
         ("COUNTER_HEIGHT", COUNTER_HEIGHT),
         ("PINNED_HEIGHT", PINNED_HEIGHT),
         ("MAX_PARTS", MAX_PARTS),
+        ("MAX_ROWS", MAX_ROWS),
     ] {
         writeln!(out, "export const {name} = {value};").expect("writing to a string");
     }

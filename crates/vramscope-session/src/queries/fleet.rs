@@ -89,7 +89,7 @@ impl Ranks {
                 format!("capacity {}, beyond the scale", Bytes(bytes))
             },
         });
-        let ticks = byte_ticks(from as f64, to as f64, 5);
+        let ticks = byte_ticks(from as f64, to as f64, 4);
         let ticks = ticks.into_iter();
         fleet.ticks =
             ticks.map(|tick| FleetTick { at: at(tick.value as u64), text: tick.text }).collect();
@@ -159,8 +159,7 @@ fn add_clusters(fleet: &mut Fleet, shown: &ShownMatrix, text: &str) {
     fleet.is_sized = fitting.is_some();
     fleet.sizes = match (sizes, fitting) {
         (Some(of), Some(_)) => format!(
-            "rank = (pp x {} + dp) x {} + tp: tensor parallel ranks are neighbors and \
-             pipeline stages are outermost, as in Megatron-LM and torchtitan",
+            "rank = (pp x {} + dp) x {} + tp, as in Megatron-LM and torchtitan",
             of.data, of.tensor
         ),
         (Some(of), None) => format!(

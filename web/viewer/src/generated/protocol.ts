@@ -10,6 +10,7 @@ export const SIMULATED_HEIGHT = 100000;
 export const COUNTER_HEIGHT = 1000;
 export const PINNED_HEIGHT = 1000;
 export const MAX_PARTS = 64;
+export const MAX_ROWS = 200;
 export const SPARK = [200, 32] as const;
 export const MINIMAP = [1000, 100] as const;
 export const COMPARED = [1200, 200] as const;

@@ -112,21 +112,22 @@ export const fleet = `
   font-size: var(--small);
   font-weight: 400;
 }
-.fleet-table th:first-child { text-align: left; font-weight: 400; }
+.fleet-table th:first-child {
+  width: 100%;
+  max-width: 0;
+  overflow: hidden;
+  font-weight: 400;
+  text-align: left;
+  text-overflow: ellipsis;
+}
 .fleet-table :is(td, thead th:not(:first-child)) {
-  width: 76px;
-  padding: 0;
+  padding: 0 0 0 14px;
   font: 400 var(--small) / 1 var(--mono);
   text-align: right;
   white-space: nowrap;
 }
 .fleet-table tbody th { height: 20px; white-space: nowrap; }
-.fleet-table .link {
-  max-width: 100%;
-  overflow: hidden;
-  color: inherit;
-  text-overflow: ellipsis;
-}
+.fleet-table .link { color: inherit; }
 .fleet-table .swatch { display: inline-block; margin-right: 4px; }
 .fleet-table tr[data-chosen="true"] { background: var(--tint); }
 .fleet-place { margin-left: 10px; color: var(--dim); font-family: var(--mono); }
@@ -160,12 +161,11 @@ i.fleet-median { background: var(--accent); }
 .rank-filter input { width: 210px; height: 24px; font-size: 12px; }
 
 @container (width < 1120px) {
-  .fleet { grid-template-columns: minmax(0, 1fr) minmax(290px, 46%); gap: 8px 16px; }
-}
-@container (width < 760px) {
   .fleet { grid-template-columns: minmax(0, 1fr); }
   .fleet-plot { min-height: 60px; }
-  .fleet-table { max-height: 62px; }
+  .fleet-table { max-height: 82px; }
+}
+@container (width < 760px) {
   .rank-filter input { width: 160px; }
 }
 `;

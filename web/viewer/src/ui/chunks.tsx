@@ -6,7 +6,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 /** Rows of a chunk. */
 const CHUNK = 40;
-/** Longer lists are rendered in part. */
+/** Longer lists are usually rendered in part. */
 const MAX_WHOLE = 200;
 /** Distance in view heights at which chunks get their content. */
 const NEAR = "100%";
@@ -41,13 +41,16 @@ interface ChunksProperties {
   /** The index of a row that is always rendered, -1 for none. */
   pinned: number;
   scroller: RefObject<HTMLElement | null>;
+  /** Longer lists are rendered in part. */
+  whole?: number;
   /** `body` is a part of a table. */
   of: "list" | "body";
   row: (index: number) => ComponentChildren;
 }
 
 /** Empty chunks have the number of their rows in `--rows`, for their size. */
-export function Chunks({ count, pinned, scroller, of, row }: ChunksProperties) {
+export function Chunks(properties: ChunksProperties) {
+  const { count, pinned, scroller, whole = MAX_WHOLE, of, row } = properties;
   const nearness = useRef<Nearness | null>(null);
   const watch = (element: Element, tell: (isNear: boolean) => void) => {
     nearness.current ??= new Nearness(scroller.current);
@@ -55,7 +58,7 @@ export function Chunks({ count, pinned, scroller, of, row }: ChunksProperties) {
   };
   const rows = (from: number, end: number) =>
     Array.from({ length: end - from }, (_, index) => row(from + index));
-  if (count <= MAX_WHOLE) {
+  if (count <= whole) {
     const all = rows(0, count);
     // biome-ignore lint/complexity/noUselessFragments: a component returns an element
     return of === "body" ? <tbody>{all}</tbody> : <>{all}</>;

@@ -9,7 +9,7 @@ import type { ViewUses } from "./workspace.js";
 const COLORS = 6;
 const BOX = 100;
 /** Labels nearer to an end than this share begin or end at their place. */
-const EDGE = 0.06;
+const EDGE = 0.1;
 
 type FleetProperties = ViewUses<"viewSelection" | "ranks"> & { fleet: Fleet };
 

@@ -2,7 +2,7 @@
 // time.
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { FindingRow, RankCard, RankSort } from "../generated/protocol.js";
+import { type FindingRow, MAX_ROWS, type RankSort } from "../generated/protocol.js";
 import type { Row } from "../run.js";
 import { Chunks } from "../ui/chunks.js";
 import { FleetPanel } from "./fleet.js";
@@ -41,17 +41,13 @@ export function Overview({ shown: isShown, ...owners }: OverviewProperties & Vie
   const { runs, selection, viewSelection, ranks } = owners;
   const overview = ranks.overview.value;
   const list = ranks.list.value;
-  const rows = runs.rows.value;
-  const { waiting, failed } = runs.tally.value;
-  const isIndexed = runs.run.value?.isIndexed ?? false;
   const known = (overview && list?.order) ?? [];
   const others = useOthers(owners, known);
   const scroller = useRef<HTMLDivElement>(null);
   const focus = selection.focus.value;
   const focusedKey = focus && ranks.keyOf(focus);
   const focused = focusedKey === null ? -1 : known.indexOf(focusedKey);
-  const first = known[0] !== undefined && ranks.shownOf(known[0]) && ranks.rowOf(known[0])?.card;
-  const isComplete = waiting === 0;
+  const isComplete = runs.tally.value.waiting === 0;
   const sizes = viewSelection.sizes.value;
   const capacity = viewSelection.capacity.value;
   const iteration = list?.iteration;
@@ -61,28 +57,7 @@ export function Overview({ shown: isShown, ...owners }: OverviewProperties & Vie
   }, [isShown, isComplete, overview, focusedKey, iteration, sizes, capacity]);
   return (
     <div class="overview">
-      <div class="toolbar">
-        <span class="dim" data-testid="overview-text">
-          {overview && list?.peaks}
-        </span>
-        {list && list.text !== "" && (
-          <span data-testid="shown-ranks" role="status">
-            {list.text}
-          </span>
-        )}
-        {first && <Categories {...owners} card={first} />}
-        {(overview?.cards ?? 0) >= MIN_FILTERED && <Filter viewSelection={viewSelection} />}
-        {runs.reading.value !== "" && (
-          <span class="toolbar-end dim" role="status" data-testid="reading-cards">
-            {runs.reading.value}
-          </span>
-        )}
-        {waiting > 0 && !isIndexed && (
-          <span class="toolbar-end dim" role="status">
-            {rows.length - waiting - failed} of {rows.length} read
-          </span>
-        )}
-      </div>
+      <Toolbar {...owners} first={known[0]} />
       {ranks.fleet.value && <FleetPanel {...owners} fleet={ranks.fleet.value} />}
       {overview && overview.outliers.length > 0 && (
         <Outliers {...owners} outliers={overview.outliers} />
@@ -109,6 +84,7 @@ export function Overview({ shown: isShown, ...owners }: OverviewProperties & Vie
             of="body"
             count={known.length + others.length}
             pinned={focused}
+            whole={(overview?.cards ?? 0) > MAX_ROWS ? 0 : MAX_ROWS}
             scroller={scroller}
             row={(index) => {
               const [shownKey, place] = [known[index], index + 2];
@@ -128,6 +104,39 @@ export function Overview({ shown: isShown, ...owners }: OverviewProperties & Vie
           />
         </table>
       </div>
+    </div>
+  );
+}
+
+/** `first` is the key of the first row. */
+function Toolbar({ first, ...owners }: OverviewProperties & { first: number | undefined }) {
+  const { runs, ranks, viewSelection } = owners;
+  const [overview, list] = [ranks.overview.value, ranks.list.value];
+  const rows = runs.rows.value;
+  const { waiting, failed } = runs.tally.value;
+  const isIndexed = runs.run.value?.isIndexed ?? false;
+  return (
+    <div class="toolbar">
+      <span class="dim" data-testid="overview-text">
+        {overview && list?.peaks}
+      </span>
+      {list && list.text !== "" && (
+        <span data-testid="shown-ranks" role="status">
+          {list.text}
+        </span>
+      )}
+      {first !== undefined && <Categories {...owners} of={first} />}
+      {(overview?.cards ?? 0) >= MIN_FILTERED && <Filter viewSelection={viewSelection} />}
+      {runs.reading.value !== "" && (
+        <span class="toolbar-end dim" role="status" data-testid="reading-cards">
+          {runs.reading.value}
+        </span>
+      )}
+      {waiting > 0 && !isIndexed && (
+        <span class="toolbar-end dim" role="status">
+          {rows.length - waiting - failed} of {rows.length} read
+        </span>
+      )}
     </div>
   );
 }
@@ -227,10 +236,15 @@ function Head({ ranks, column: [sort, text] }: HeadProperties) {
   );
 }
 
-type CategoriesProperties = ViewUses<"appearance" | "filters" | "groups"> & { card: RankCard };
+type CategoriesProperties = ViewUses<"appearance" | "filters" | "groups" | "ranks"> & {
+  /** The key of the row whose categories are shown. */
+  of: number;
+};
 
 /** The colors of the bars. A category chooses its blocks, in all views. */
-function Categories({ appearance, filters, groups, card }: CategoriesProperties) {
+function Categories({ appearance, filters, groups, ranks, of }: CategoriesProperties) {
+  const card = ranks.shownOf(of) && ranks.rowOf(of)?.card;
+  if (!card) return null;
   return (
     <ul class="legend" aria-label="Categories">
       {card.categories.map(({ name, label, color }) => {

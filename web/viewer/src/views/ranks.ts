@@ -1,7 +1,7 @@
 // Sends the cards of ranks to the coordinator as they are computed, and keeps its overview. Rows of
 // a large run, and cards of an index, come when they are shown.
 
-import { computed, effect, type Signal, signal, untracked } from "@preact/signals";
+import { batch, computed, effect, type Signal, signal, untracked } from "@preact/signals";
 import type { RankFile } from "../client/rank-file.js";
 import type {
   Fleet,
@@ -41,9 +41,7 @@ export class Ranks {
   /** What the coordinator has by key. */
   readonly #cards = new Map<number, { file: RankFile; card: RankCard; group: string }>();
   /** Rows of the overview by key, as they came last. */
-  readonly #rows = new Map<number, OverviewRow>();
-  /** Counts the arrivals of rows. */
-  readonly #arrived: Signal<number> = signal(0);
+  readonly #rows = new Map<number, Signal<OverviewRow | undefined>>();
   /** Keys of rows that were asked for since the overview changed. */
   readonly #asked = new Set<number>();
   /** Keys of rows to ask for. */
@@ -125,14 +123,20 @@ export class Ranks {
 
   /** The row of the overview with a key. It is asked for if the page lacks it. */
   shownOf(key: number): OverviewRow | undefined {
-    void this.#arrived.value;
     const cards = this.overview.value?.cards ?? 0;
     if (cards > 0 && !this.#asked.has(key)) {
       this.#asked.add(key);
       if (this.#wanted.size === 0) queueMicrotask(() => void this.#ask());
       this.#wanted.add(key);
     }
-    return this.#rows.get(key);
+    return this.#rowOf(key).value;
+  }
+
+  /** Only what shows a row changes with it. */
+  #rowOf(key: number): Signal<OverviewRow | undefined> {
+    const known = this.#rows.get(key) ?? signal(undefined);
+    this.#rows.set(key, known);
+    return known;
   }
 
   /** Asks for the picture of the run with a row. */
@@ -159,15 +163,17 @@ export class Ranks {
   }
 
   #take(shown: readonly ShownRank[]): void {
-    for (const { row, card } of shown) {
-      this.#rows.set(row.key, row);
-      this.#asked.add(row.key);
-      const file = this.#files.peek().get(Math.floor(row.key / MAX_PARTS));
-      if (card === null || !file) continue;
-      this.#indexed.add(file);
-      file.cards.value = [card];
-    }
-    if (shown.length > 0) this.#arrived.value = this.#arrived.peek() + 1;
+    batch(() => {
+      for (const { row, card } of shown) {
+        this.#asked.add(row.key);
+        const file = this.#files.peek().get(Math.floor(row.key / MAX_PARTS));
+        if (card !== null && file) {
+          this.#indexed.add(file);
+          file.cards.value = [card];
+        }
+        this.#rowOf(row.key).value = row;
+      }
+    });
   }
 
   /** Follows the cards of the run's files. A new worker of the coordinator gets all of them. */
@@ -205,6 +211,7 @@ export class Ranks {
     if (![...gone].some((file) => this.#indexed.has(file) || file.cards.peek() !== null)) return;
     this.#leave();
     this.#cards.clear();
+    for (const row of this.#rows.values()) row.value = undefined;
     this.#rows.clear();
     this.overview.value = null;
     this.fleet.value = null;
