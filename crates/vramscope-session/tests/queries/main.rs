@@ -18,6 +18,7 @@ mod compare;
 mod edge_files;
 mod events;
 mod exports;
+mod fleet;
 mod grouped;
 mod groups;
 #[path = "../harness/mod.rs"]

@@ -1,0 +1,264 @@
+//! A run that the coordinator knows from an index.
+
+use super::harness::{load_file_as, report_target};
+use super::number;
+use vramscope_protocol::views::{
+    Fleet, ListQuery, MAX_PARTS, Matrix, MatrixAnswer, MatrixQuery, Overview, RankList, RankSort,
+    ReadIndex, RunQuery,
+};
+use vramscope_protocol::{FileEntry, RunRequest, RunResponse};
+use vramscope_report::Quantity;
+use vramscope_report::index::{Card, Writer};
+use vramscope_session::Coordinator;
+
+const MIB: u64 = 1 << 20;
+
+fn mib(quantity: &Quantity) -> u64 {
+    number(quantity) >> 20
+}
+
+/// The lines of an index.
+fn index(cards: Vec<Card>) -> String {
+    let mut writer = Writer::default();
+    let mut lines = vec![Writer::header("job", cards.len())];
+    lines.extend(cards.into_iter().map(|card| writer.card(card).expect("it names its sites")));
+    lines.push(Writer::done(0));
+    lines.join("\n") + "\n"
+}
+
+fn read(coordinator: &mut Coordinator, text: &str, is_first: bool) -> ReadIndex {
+    match coordinator.read_index(7, text.as_bytes(), is_first) {
+        RunResponse::Indexed { id: 7, read } => read,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Reads an index, and plans its files.
+fn open(cards: Vec<Card>) -> (Coordinator, Overview) {
+    let mut coordinator = Coordinator::default();
+    let read = read(&mut coordinator, &index(cards), true);
+    assert!(read.is_done && read.error.is_none() && read.progress.is_empty(), "{read:?}");
+    plan(&mut coordinator, &read);
+    let overview = overview(&mut coordinator);
+    (coordinator, overview)
+}
+
+fn plan(coordinator: &mut Coordinator, read: &ReadIndex) {
+    let file = |path: &str, bytes| FileEntry { path: path.to_owned(), bytes, skipped: false };
+    let files = read.files.iter().map(|of| file(&of.path, of.bytes)).collect();
+    coordinator.handle(&RunRequest::Plan { id: 1, files });
+}
+
+fn overview(coordinator: &mut Coordinator) -> Overview {
+    let query = RunQuery::Cards { cards: Vec::new() };
+    match coordinator.handle(&RunRequest::View { id: 2, query }) {
+        RunResponse::Overview { id: 2, overview } => overview,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn list(coordinator: &mut Coordinator, query: ListQuery) -> RankList {
+    match coordinator.handle(&RunRequest::List { id: 3, query }) {
+        RunResponse::List { id: 3, list } => list,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn fleet(coordinator: &mut Coordinator, sizes: &str) -> Option<Box<Fleet>> {
+    let request = RunRequest::Fleet { id: 4, key: None, sizes: sizes.to_owned(), capacity: None };
+    match coordinator.handle(&request) {
+        RunResponse::Fleet { id: 4, fleet } => fleet,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn matrix(coordinator: &mut Coordinator, by_step: bool) -> Matrix {
+    let query = MatrixQuery::Show { key: None, by_step };
+    match coordinator.handle(&RunRequest::Matrix { id: 5, query }) {
+        RunResponse::Matrix { id: 5, answer: MatrixAnswer::Matrix(Some(matrix)) } => *matrix,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A rank of one of four stages, which holds memory at five call sites and grows from step to step.
+fn made_up(rank: u32, iteration: u64) -> Card {
+    let stage = u64::from(rank) / 16;
+    let sites: Vec<String> =
+        (0..5).map(|layer| format!("model.py:{layer} stage_{stage}")).collect();
+    let site_bytes = vec![(100 + 40 * stage + u64::from(rank % 16)) * MIB; 5];
+    let peak = site_bytes.iter().sum::<u64>() + iteration * MIB;
+    Card {
+        path: format!("job/iteration_{iteration}/rank{rank}.pickle"),
+        bytes: 1000,
+        rank: Some(rank),
+        iteration: Some(iteration),
+        device: Some(0),
+        peaks: vec![peak as i64; 4],
+        peak_events: vec![5; 4],
+        end: peak as i64 / 2,
+        capacity: Some(2 << 30),
+        sites: (0..5).collect(),
+        site_bytes,
+        new_sites: sites,
+        first_step: 3,
+        step_peaks: vec![peak - 2 * MIB, peak - MIB, peak],
+        ..Card::default()
+    }
+}
+
+fn job() -> Vec<Card> {
+    let of = |iteration| (0..64).map(move |rank| made_up(rank, iteration));
+    of(0).chain(of(100)).collect()
+}
+
+#[test]
+fn cards_of_an_index_give_what_the_snapshots_give() {
+    let path = |rank: u32| format!("rank{rank}_memory_snapshot.pickle");
+    let file = |rank: u32| {
+        load_file_as(&path(rank), &format!("findings/ranks_fsdp2_skew/{}.gz", path(rank)))
+    };
+    let files: Vec<_> = (0..4).map(file).collect();
+    let cards = files.iter().map(|file| Card::new(report_target(file), 10)).collect();
+    let (_, overview) = open(cards);
+    let summaries =
+        files.iter().map(|file| vramscope_report::rank::RankSummary::new(report_target(file)));
+    let reported = vramscope_report::findings::across(summaries.collect(), 0).anomalies;
+    let skews: Vec<_> =
+        reported.iter().filter(|a| a.kind == vramscope_report::FindingKind::RankSkew).collect();
+    assert!(!skews.is_empty(), "rank 2 holds more than the others");
+    let found: Vec<_> = overview.outliers.iter().map(|f| (&*f.id, &*f.path, &*f.text)).collect();
+    assert_eq!(found, skews.iter().map(|a| (&*a.id, &*a.path, &*a.text)).collect::<Vec<_>>());
+    // The findings of the cards are there, too.
+    let own = reported.len() - skews.len();
+    assert_eq!(
+        overview.groups.iter().map(|group| group.members.len()).sum::<usize>(),
+        own + skews.len()
+    );
+    for (rank, (file, shown)) in files.iter().zip(&overview.rows).enumerate() {
+        let card = shown.card.as_ref().expect("the page lacks it");
+        let band = report_target(file).trace().requested_band;
+        assert_eq!(number(&card.bands[0].peak), band.peak as u64);
+        assert_eq!((&*card.path, shown.row.key), (&*path(rank as u32), rank as u32 * MAX_PARTS));
+        assert!(card.spark.starts_with('M') && !card.categories.is_empty());
+    }
+}
+
+#[test]
+fn lines_come_in_parts_and_a_file_without_a_card_is_named() {
+    let mut cards = job();
+    cards.push(Card::failed("job/iteration_0/rank64.pickle", 12, "it is cut off"));
+    let text = index(cards);
+    let mut coordinator = Coordinator::default();
+    let half = text.len() / 2;
+    let first = read(&mut coordinator, &text[..half], true);
+    assert!(!first.is_done && first.progress.ends_with(" of 129 ranks"), "{}", first.progress);
+    plan(&mut coordinator, &first);
+    let shown = overview(&mut coordinator).cards as usize;
+    assert_eq!(shown, first.files.len());
+    let rest = read(&mut coordinator, &text[half..], false);
+    assert!(rest.is_done && rest.progress.is_empty());
+    assert_eq!(rest.lines as usize, 1 + 129 + 1);
+    let failed = rest.files.last().expect("the last file");
+    assert_eq!(failed.error.as_deref(), Some("it is cut off"));
+    assert_eq!(first.files.len() + rest.files.len(), 129);
+    // The cards of files that are not planned yet wait.
+    assert_eq!(overview(&mut coordinator).cards as usize, shown);
+    let wrong = read(&mut coordinator, "{\"schema\":\"other/1\"}\n", true);
+    assert!(wrong.error.expect("another schema").contains("other/1"));
+    assert_eq!(overview(&mut coordinator).cards, 0);
+}
+
+#[test]
+fn the_list_has_the_last_iteration_until_another_one_is_chosen() {
+    let (mut coordinator, overview) = open(job());
+    let keys = |of: std::ops::Range<u32>| of.map(|file| file * MAX_PARTS).collect::<Vec<_>>();
+    assert_eq!((overview.cards, overview.list.iteration), (128, Some(1)));
+    assert_eq!(overview.list.order, keys(64..128));
+    assert!(!overview.list.is_whole && overview.list.text.is_empty());
+    assert_eq!(overview.list.peaks, "Peak per rank: 600.0 MiB to 1.25 GiB");
+    let query = ListQuery { iteration: Some(0), ..ListQuery::default() };
+    let before = list(&mut coordinator, query.clone());
+    assert_eq!((before.order, before.iteration), (keys(0..64), Some(0)));
+    let filtered = ListQuery { filter: "cluster:2 <745MiB".to_owned(), ..query.clone() };
+    let found = list(&mut coordinator, filtered);
+    assert_eq!((found.order, &*found.text), (keys(16..25), "9 of 64 ranks"));
+    let sorted = ListQuery { sort: RankSort::Peak, descending: true, ..query };
+    assert_eq!(list(&mut coordinator, sorted).order[..2], [63 * MAX_PARTS, 62 * MAX_PARTS]);
+    let RunResponse::Rows { rows, .. } =
+        coordinator.handle(&RunRequest::Rows { id: 9, keys: vec![63 * MAX_PARTS, 1] })
+    else {
+        panic!("no rows")
+    };
+    let [shown] = &*rows else { panic!("{rows:?}") };
+    assert_eq!(mib(&shown.card.as_ref().expect("a card").bands[0].peak), 1175);
+}
+
+#[test]
+fn the_picture_has_peaks_clusters_and_iterations() {
+    let (mut coordinator, _) = open(job());
+    let all = fleet(&mut coordinator, "4/4/4").expect("64 ranks");
+    assert_eq!(all.bars.iter().map(|bar| bar.count).sum::<u32>(), 64);
+    assert!(all.bars.iter().all(|bar| bar.tops.is_sorted() && bar.x0 < bar.x1 && bar.x1 <= 1.0));
+    let capacity = all.capacity.expect("the cards know it");
+    assert_eq!((capacity.at, &*capacity.text), (1.0, "capacity 2.00 GiB, beyond the scale"));
+    let clusters: Vec<_> = all
+        .clusters
+        .iter()
+        .map(|of| (&*of.text, &*of.place, number(&of.count), mib(&of.max)))
+        .collect();
+    assert_eq!(
+        clusters,
+        [
+            ("ranks 0-15", "pp 0", 16, 675),
+            ("ranks 16-31", "pp 1", 16, 875),
+            ("ranks 32-47", "pp 2", 16, 1075),
+            ("ranks 48-63", "pp 3", 16, 1275),
+        ]
+    );
+    assert!(
+        all.is_sized && all.sizes.starts_with("rank = (pp x 4 + dp) x 4 + tp"),
+        "{}",
+        all.sizes
+    );
+    let iterations: Vec<_> =
+        all.iterations.iter().map(|of| (&*of.text, mib(&of.max), of.at)).collect();
+    assert_eq!(iterations, [("iteration 0", 1175, 0.0), ("iteration 100", 1275, 1.0)]);
+    assert!(all.max_path.starts_with("M0.0 ") && all.median_path.contains('L'));
+    // A bar's filter shows its ranks.
+    for bar in &all.bars {
+        let query = ListQuery { filter: bar.filter.clone(), ..ListQuery::default() };
+        assert_eq!(list(&mut coordinator, query).order.len() as u32, bar.count, "{}", bar.filter);
+    }
+    for (sizes, text) in [
+        ("4/4/8", "4 x 4 x 8 are 128 ranks, and the run has 64"),
+        ("4/4", "Expected three sizes, such as 64/4/4"),
+        ("0/4/4", "Expected three sizes, such as 64/4/4"),
+        ("", ""),
+    ] {
+        let other = fleet(&mut coordinator, sizes).expect("64 ranks");
+        assert_eq!((other.is_sized, &*other.sizes), (false, text));
+        assert!(other.clusters.iter().all(|of| of.place.is_empty()));
+    }
+    let (mut few, _) = open((0..4).map(|rank| made_up(rank, 0)).collect());
+    assert!(fleet(&mut few, "").is_none());
+}
+
+#[test]
+fn the_matrix_has_steps() {
+    let (mut coordinator, _) = open(job());
+    let sites = matrix(&mut coordinator, false);
+    assert!(!sites.by_step && sites.has_steps && sites.rows.len() == 20);
+    let steps = matrix(&mut coordinator, true);
+    assert!(steps.by_step);
+    let rows: Vec<_> = steps.rows.iter().map(|row| (&*row.site, mib(&row.max))).collect();
+    assert_eq!(rows, [("step 3", 1273), ("step 4", 1274), ("step 5", 1275)]);
+    assert_eq!(steps.columns, sites.columns);
+    assert_eq!((steps.levels.len(), &*steps.omitted), (3 * 64, ""));
+    let RunResponse::Matrix { answer: MatrixAnswer::Cell(Some(cell)), .. } = coordinator
+        .handle(&RunRequest::Matrix { id: 6, query: MatrixQuery::Cell { row: 2, column: 63 } })
+    else {
+        panic!("no cell")
+    };
+    assert_eq!((mib(&cell.bytes), &*cell.site), (1275, "step 5"));
+    assert_eq!(cell.lines.last().map(String::as_str), Some("Click to read the file of rank 63"));
+}
