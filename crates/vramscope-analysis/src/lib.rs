@@ -79,7 +79,9 @@ pub use backward_site::{Allocation, BackwardBasis, BackwardSite, backward_site, 
 pub use band::Band;
 pub use blocks::{Block, Origin};
 pub use carving::Carving;
-pub use category::{Categories, Category, Phase, PhaseSpan, Rule, RuleError, Rules, own_name};
+pub use category::{
+    Categories, Category, Guess, Phase, PhaseSpan, Rule, RuleError, Rules, own_name,
+};
 pub use changed::{ChangedSegment, PieceKind, changed_segments, outside};
 pub use changes::Change;
 pub use clock::Clock;

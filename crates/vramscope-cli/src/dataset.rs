@@ -84,11 +84,21 @@ impl Found {
 /// The current folder is not known.
 pub(crate) fn find(given: &[PathBuf], run: Option<&str>) -> io::Result<Found> {
     let found = paths::expand(given, Links::Everywhere).into_iter().map(|found| {
-        let path = std::path::absolute(&found.path)?;
+        let path = from_root(&found.path)?;
         let source = Source::new(&path, found.metadata.as_ref(), run);
         Ok((path, (source, found.is_named)))
     });
     found.collect::<io::Result<_>>().map(Found)
+}
+
+/// The path from the root of the file system. A link in place of the file stays: its name may have
+/// the rank.
+fn from_root(path: &Path) -> io::Result<PathBuf> {
+    let absolute = std::path::absolute(path)?;
+    let (Some(folder), Some(name)) = (absolute.parent(), absolute.file_name()) else {
+        return Ok(absolute);
+    };
+    Ok(folder.canonicalize().map_or_else(|_| absolute.clone(), |folder| folder.join(name)))
 }
 
 /// What is to be done for these files.

@@ -70,6 +70,17 @@ pub enum Kind {
     Int64List,
 }
 
+/// How a column is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Storage {
+    /// Each distinct value once, where there are few.
+    Dictionary,
+    /// Differences of neighbors: for numbers that rise.
+    Delta,
+    /// First the lowest byte of all values, then the next: for numbers of a common magnitude.
+    Split,
+}
+
 /// What the numbers of a column count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
@@ -103,15 +114,22 @@ pub struct Column {
     pub unit: Option<Unit>,
     /// Whether rows may lack a value.
     pub is_nullable: bool,
-    /// Whether differences between neighbors are stored: numbers that rise or change little.
-    pub is_delta: bool,
+    /// How it is stored.
+    pub(crate) storage: Storage,
     /// What it is, in one line.
     pub description: &'static str,
 }
 
 impl Column {
     const fn new(name: &'static str, kind: Kind, description: &'static str) -> Self {
-        Self { name, kind, unit: None, is_nullable: false, is_delta: false, description }
+        Self {
+            name,
+            kind,
+            unit: None,
+            is_nullable: false,
+            storage: Storage::Dictionary,
+            description,
+        }
     }
 
     const fn bytes(name: &'static str, description: &'static str) -> Self {
@@ -133,7 +151,11 @@ impl Column {
     }
 
     const fn delta(self) -> Self {
-        Self { is_delta: true, ..self }
+        Self { storage: Storage::Delta, ..self }
+    }
+
+    const fn split(self) -> Self {
+        Self { storage: Storage::Split, ..self }
     }
 
     fn data_type(&self) -> DataType {

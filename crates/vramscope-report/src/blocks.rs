@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
-use vramscope_analysis::{Category, lifetime};
+use vramscope_analysis::{Category, Guess, lifetime};
 use vramscope_units::EventIndex;
 
 /// The sort key of blocks, largest first.
@@ -164,6 +164,62 @@ pub fn of_blocks(
     }
 }
 
+/// What is known of a block, without texts that take time to make.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockFacts {
+    /// See [`BlockRecord::reuse`].
+    pub reuse: u32,
+    /// See [`BlockRecord::bytes`].
+    pub bytes: u64,
+    /// See [`BlockRecord::block_bytes`].
+    pub block_bytes: u64,
+    /// Its category.
+    pub guess: Guess,
+    /// See [`BlockRecord::alloc_event`].
+    pub alloc_event: Option<u32>,
+    /// See [`BlockRecord::free_requested_event`].
+    pub free_requested_event: Option<u32>,
+    /// See [`BlockRecord::free_completed_event`].
+    pub free_completed_event: Option<u32>,
+    /// See [`BlockRecord::lifetime`].
+    pub lifetime: u64,
+    /// See [`BlockRecord::preexisting`].
+    pub preexisting: bool,
+    /// See [`BlockRecord::live_at_end`].
+    pub live_at_end: bool,
+    /// See [`BlockRecord::stream`].
+    pub stream: i64,
+    /// See [`BlockRecord::pool`].
+    pub pool: Option<[u64; 2]>,
+    /// See [`BlockRecord::segment_type`].
+    pub segment_type: &'static str,
+    /// See [`BlockRecord::of_free`].
+    pub of_free: bool,
+}
+
+/// What is known of the block at `index`.
+pub fn facts(places: &BlockPlaces<'_>, target: Target<'_>, index: u32) -> BlockFacts {
+    let trace = target.trace();
+    let block = &trace.blocks[index as usize];
+    let number = |event: Option<EventIndex>| event.map(|EventIndex(e)| e);
+    BlockFacts {
+        reuse: block.reuse(),
+        bytes: block.bytes.0,
+        block_bytes: target.entry.carving(target.index).sizes[index as usize].0,
+        guess: target.entry.categories(target.index).get(index),
+        alloc_event: number(block.alloc_event()),
+        free_requested_event: number(block.free_requested()),
+        free_completed_event: number(block.free_completed()),
+        lifetime: lifetime(trace, block),
+        preexisting: block.is_preexisting(),
+        live_at_end: block.leaves == trace.slots(),
+        stream: target.snapshot().stream(block.stream),
+        pool: places.pool(index),
+        segment_type: places.segment_type(index),
+        of_free: block.has_stack_of_free(),
+    }
+}
+
 /// The record of the block at `index`, without its place in backward and its shape. `stack` is the
 /// index of its call stack in the report.
 pub fn record<'a>(
@@ -172,29 +228,26 @@ pub fn record<'a>(
     index: u32,
     stack: u32,
 ) -> BlockRecord<'a> {
-    let (trace, snapshot) = (target.trace(), target.snapshot());
-    let block = &trace.blocks[index as usize];
-    let guess = target.entry.categories(target.index).get(index);
-    let notes = notes(target, index);
-    let number = |event: Option<EventIndex>| event.map(|EventIndex(e)| e);
+    let block = &target.trace().blocks[index as usize];
+    let (facts, notes) = (facts(places, target, index), notes(target, index));
     BlockRecord {
         address: block.address.plain(),
-        reuse: block.reuse(),
-        bytes: block.bytes.0,
-        block_bytes: target.entry.carving(target.index).sizes[index as usize].0,
-        category: guess.category,
-        confidence: guess.confidence,
-        candidates: guess.candidates,
-        alloc_event: number(block.alloc_event()),
-        free_requested_event: number(block.free_requested()),
-        free_completed_event: number(block.free_completed()),
-        lifetime: lifetime(trace, block),
-        preexisting: block.is_preexisting(),
-        live_at_end: block.leaves == trace.slots(),
-        stream: snapshot.stream(block.stream),
-        pool: places.pool(index),
-        segment_type: places.segment_type(index),
-        of_free: block.has_stack_of_free(),
+        reuse: facts.reuse,
+        bytes: facts.bytes,
+        block_bytes: facts.block_bytes,
+        category: facts.guess.category,
+        confidence: facts.guess.confidence,
+        candidates: facts.guess.candidates,
+        alloc_event: facts.alloc_event,
+        free_requested_event: facts.free_requested_event,
+        free_completed_event: facts.free_completed_event,
+        lifetime: facts.lifetime,
+        preexisting: facts.preexisting,
+        live_at_end: facts.live_at_end,
+        stream: facts.stream,
+        pool: facts.pool,
+        segment_type: facts.segment_type,
+        of_free: facts.of_free,
         site: block_site(target, block),
         backward: None,
         user_metadata: notes.metadata,

@@ -60,16 +60,24 @@ impl Gaps {
         Some(to)
     }
 
+    /// The last range that starts before an address.
+    fn before(&self, address: u64) -> Option<(u64, u64)> {
+        self.ranges.range(..address).next_back().map(|(&start, &end)| (start, end))
+    }
+
     /// Marks `[from, to)` as free, and merges it with its neighbors.
     pub(super) fn add(&mut self, mut from: u64, mut to: u64) {
-        // In an inconsistent trace a part of the range may already be free.
-        self.remove(from, to);
+        let mut before = self.before(to);
+        if before.is_some_and(|(_, end)| end > from) {
+            // In an inconsistent trace a part of the range is already free.
+            self.remove(from, to);
+            before = self.before(from);
+        }
         if !self.walls.contains(&to)
             && let Some(end) = self.take(to)
         {
             to = end;
         }
-        let before = self.ranges.range(..from).next_back().map(|(&start, &end)| (start, end));
         if let Some((start, end)) = before
             && end == from
             && !self.walls.contains(&from)
@@ -82,12 +90,18 @@ impl Gaps {
 
     /// Marks `[from, to)` as not free.
     pub(super) fn remove(&mut self, from: u64, to: u64) {
-        let first = self
-            .ranges
-            .range(..from)
-            .next_back()
-            .filter(|&(_, &end)| end > from)
-            .map(|(&start, _)| start);
+        let first = self.ranges.range(..=from).next_back().map(|(&start, &end)| (start, end));
+        if let Some((start, end)) = first
+            && from < to
+            && to <= end
+        {
+            // One range has it all.
+            self.take(start);
+            self.insert(start, from);
+            self.insert(to, end);
+            return;
+        }
+        let first = self.before(from).filter(|&(_, end)| end > from).map(|(start, _)| start);
         let starts: Vec<u64> = first
             .into_iter()
             .chain(self.ranges.range(from..to.max(from)).map(|(&s, _)| s))

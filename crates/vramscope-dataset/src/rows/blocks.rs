@@ -3,9 +3,11 @@
 use super::{Key, Stacks};
 use crate::table::{Table, Value};
 use parquet::errors::Result;
-use vramscope_report::blocks::record;
+use vramscope_analysis::StepPhases;
+use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_report::blocks::facts;
 use vramscope_report::text::pool_text;
-use vramscope_report::{BlockPlaces, Target, TensorRecord, time_of};
+use vramscope_report::{BlockPlaces, Target, TensorRecord, notes, time_of};
 
 pub(super) fn add(
     table: &mut Table,
@@ -14,17 +16,23 @@ pub(super) fn add(
     stacks: &mut Stacks<'_>,
 ) -> Result<()> {
     let (trace, places) = (target.trace(), BlockPlaces::new(target));
-    let context = target.entry.block_context(target.index);
+    let (entry, index) = (target.entry, target.index);
+    let (categories, steps) = (entry.categories(index), entry.steps(index));
+    let budget = &mut Budget::unlimited();
+    let parts = run_to_completion(StepPhases::parts(trace, categories, steps, budget));
     for (index, block) in (0..).zip(&trace.blocks) {
-        let row = record(&places, target, index, 0);
+        let (row, notes) = (facts(&places, target, index), notes(target, index));
+        let tensor = target.entry.tensor(target.index, index);
         let stack = stacks.name(block.stack, trace.no_stack(block));
-        let part = context.part(block);
+        let part = row
+            .alloc_event
+            .and_then(|event| parts.get(parts.partition_point(|part| part.end <= event)));
         let alloc_us = row.alloc_event.and_then(|event| time_of(trace, event + 1));
         let lifetime_us = trace.clock.as_ref().map(|_| row.lifetime);
         let pool = row.pool.map(pool_text);
-        let annotations = (!row.annotations.is_empty()).then(|| row.annotations.join("; "));
-        let shape = row.tensor.map(TensorRecord::shape_text);
-        table.push([
+        let annotations = (!notes.annotations.is_empty()).then(|| notes.annotations.join("; "));
+        let shape = tensor.map(TensorRecord::shape_text);
+        table.push(&[
             file,
             rank,
             device,
@@ -32,8 +40,8 @@ pub(super) fn add(
             row.reuse.into(),
             row.bytes.into(),
             row.block_bytes.into(),
-            row.category.name().into(),
-            row.confidence.into(),
+            row.guess.category.name().into(),
+            row.guess.confidence.into(),
             row.alloc_event.into(),
             row.free_requested_event.into(),
             row.free_completed_event.into(),
@@ -49,12 +57,12 @@ pub(super) fn add(
             stack.id.as_deref().into(),
             row.of_free.into(),
             (&stack.site).into(),
-            row.user_metadata.as_deref().into(),
+            notes.metadata.as_deref().into(),
             annotations.as_deref().into(),
-            row.tensor.map(|tensor| tensor.kind.as_str()).into(),
-            row.tensor.map(|tensor| tensor.name.as_str()).into(),
+            tensor.map(|tensor| tensor.kind.as_str()).into(),
+            tensor.map(|tensor| tensor.name.as_str()).into(),
             shape.as_deref().into(),
-            row.tensor.map(|tensor| tensor.dtype.as_str()).into(),
+            tensor.map(|tensor| tensor.dtype.as_str()).into(),
         ])?;
     }
     Ok(())

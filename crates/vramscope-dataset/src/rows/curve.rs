@@ -26,7 +26,7 @@ pub(super) fn add(
             bands.each_ref().map(|band| band.largest(part.clone()).map_or(0, |(_, most)| most));
         let most_free = free.iter().filter_map(|of| of.most_in(part.clone()));
         let largest_free = most_free.map(|(_, bytes)| bytes.0).max().unwrap_or(0);
-        table.push([
+        table.push(&[
             file,
             rank,
             device,

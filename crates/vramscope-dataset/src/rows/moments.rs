@@ -15,7 +15,7 @@ pub(super) fn ooms(
 ) -> Result<()> {
     let trace = target.trace();
     summary::ooms(trace).into_iter().try_for_each(|oom| {
-        table.push([
+        table.push(&[
             file,
             rank,
             device,
@@ -35,7 +35,7 @@ pub(super) fn findings(
 ) -> Result<()> {
     of_device(target).iter().try_for_each(|finding| {
         let stack = finding.stack.and_then(|stack| stacks.name(stack, None).id.as_deref());
-        table.push([
+        table.push(&[
             file,
             rank,
             device,
@@ -63,7 +63,7 @@ pub(super) fn annotations(
     entry: &SnapshotEntry,
 ) -> Result<()> {
     named_ranges(&entry.snapshot).into_iter().try_for_each(|range| {
-        table.push([
+        table.push(&[
             file,
             rank,
             range.device.into(),

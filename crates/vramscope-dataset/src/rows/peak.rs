@@ -30,7 +30,7 @@ pub(super) fn add(
         let mut rest = figures.peak;
         let mut row =
             |category: Option<Category>, id: Option<&str>, site: &str, bytes, blocks: u32| {
-                table.push([
+                table.push(&[
                     file,
                     rank,
                     device,

@@ -16,7 +16,7 @@ pub(super) fn add(
         let [parameter, gradient, optimizer, buffer, input, activation, rest @ ..] =
             phase.categories.0;
         let [temporary, workspace, communication, cache, unknown] = rest;
-        table.push([
+        table.push(&[
             file,
             rank,
             device,

@@ -51,7 +51,7 @@ pub(crate) fn failed(table: &mut Table, source: &Source, error: &ErrorSummary) -
         (&error.message).into(),
         kind.into(),
     ]);
-    table.push(row)
+    table.push(&row)
 }
 
 /// The kind of error of a file that may be readable later.
@@ -102,7 +102,7 @@ impl Row<'_> {
         let card = card.to_json();
         let findings = target.map(|target| target.entry.findings(target.index).len());
         let [requested, active, allocated, reserved] = bands(device);
-        table.push::<COLUMNS>([
+        table.push(&[
             self.file,
             self.rank,
             of(|device| device.device.into()),

@@ -20,7 +20,7 @@ pub(super) fn add(
         let no_stack = trace.no_stack_of_segment(state.stack, state.enters);
         let stack = stacks.name(state.stack, no_stack);
         let pool = pool(snapshot, state.pool).map(pool_text);
-        table.push([
+        table.push(&[
             file,
             rank,
             device,

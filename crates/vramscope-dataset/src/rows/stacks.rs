@@ -28,7 +28,9 @@ pub(crate) struct Named {
 pub(crate) struct Stacks<'a> {
     entry: &'a SnapshotEntry,
     known: &'a mut Known,
-    named: FxHashMap<(StackId, Option<NoStack>), Named>,
+    named: Vec<Named>,
+    /// Where in `named` a stack is.
+    places: FxHashMap<(StackId, Option<NoStack>), usize>,
     /// The stacks that the part does not have yet, in order.
     new: Vec<(String, StackId)>,
     frames: Frames,
@@ -47,17 +49,23 @@ struct Counted {
 
 impl<'a> Stacks<'a> {
     pub(crate) fn new(entry: &'a SnapshotEntry, known: &'a mut Known) -> Self {
-        let (named, frames) = (FxHashMap::default(), Frames::default());
-        Self { entry, known, named, new: Vec::new(), frames }
+        let (named, places) = (Vec::new(), FxHashMap::default());
+        Self { entry, known, named, places, new: Vec::new(), frames: Frames::default() }
     }
 
     /// A stack as a row names it.
     pub(crate) fn name(&mut self, stack: StackId, no_stack: Option<NoStack>) -> &Named {
-        if !self.named.contains_key(&(stack, no_stack)) {
-            let named = Named { id: self.id(stack), site: row_site(self.entry, stack, no_stack) };
-            self.named.insert((stack, no_stack), named);
-        }
-        &self.named[&(stack, no_stack)]
+        let place = match self.places.get(&(stack, no_stack)) {
+            Some(&place) => place,
+            None => {
+                let site = row_site(self.entry, stack, no_stack);
+                let named = Named { id: self.id(stack), site };
+                self.named.push(named);
+                self.places.insert((stack, no_stack), self.named.len() - 1);
+                self.named.len() - 1
+            }
+        };
+        &self.named[place]
     }
 
     fn id(&mut self, stack: StackId) -> Option<String> {
@@ -90,14 +98,19 @@ impl<'a> Stacks<'a> {
                 ids.push(*id);
                 lines.push(i32::try_from(frame.line).unwrap_or(i32::MAX));
                 if known.frames.insert(*id) {
-                    frames.push([Value::Int(*id), name.as_str().into(), file.as_str().into()])?;
+                    frames.push(&[Value::Int(*id), name.as_str().into(), file.as_str().into()])?;
                 }
             }
             let site = entry.sites.get(stack).frame.map_or_else(String::new, |frame| {
                 let Counted { name, file, .. } = counted.get(snapshot, frame);
                 frame_label(name, file, 0)
             });
-            stacks.push([(&id).into(), (&site).into(), Value::Ints(&ids), Value::Lines(&lines)])?;
+            stacks.push(&[
+                (&id).into(),
+                (&site).into(),
+                Value::Ints(&ids),
+                Value::Lines(&lines),
+            ])?;
         }
         Ok(())
     }

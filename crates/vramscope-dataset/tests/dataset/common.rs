@@ -55,19 +55,19 @@ pub(crate) fn load(path: &Path) -> Result<LoadedFile, ErrorSummary> {
 pub(crate) fn export(dataset: &Path, sources: Vec<Source>, threads: usize) -> Plan {
     let plan = Plan::new(dataset, sources).expect("a plan");
     let queue = Mutex::new(plan.parts.iter());
-    thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some(part) = queue.lock().ok().and_then(|mut queue| queue.next()) {
-                    let writer = PartWriter::begin(dataset, part).expect("files can be created");
-                    let mut writer = writer.expect("no other process writes the part");
-                    for source in &part.sources {
-                        writer.add(source, &load(&source.path)).expect("rows can be written");
-                    }
-                    writer.finish().expect("the part can be finished");
-                }
-            });
+    let work = || {
+        while let Some(part) = queue.lock().ok().and_then(|mut queue| queue.next()) {
+            let writer = PartWriter::begin(dataset, part).expect("files can be created");
+            let mut writer = writer.expect("no other process writes the part");
+            for source in &part.sources {
+                writer.add(source, &load(&source.path)).expect("rows can be written");
+            }
+            writer.finish().expect("the part can be finished");
         }
+    };
+    thread::scope(|scope| {
+        (1..threads).for_each(|_| drop(scope.spawn(work)));
+        work();
     });
     plan
 }
