@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import http.server
+import json
 import os
 import pathlib
 import shutil
@@ -95,6 +96,12 @@ def rows(dataset: Dataset, table: str, without: tuple[str, ...] = ()) -> list[tu
         f"SELECT {distinct} * {left_out} "
         f"FROM read_parquet('{dataset}/{table}/*/*/*.parquet') ORDER BY ALL"
     ).fetchall()
+
+
+def cards(dataset: Dataset) -> list[dict[str, Any]]:
+    """The cards of the ranks in order."""
+    query = f"SELECT card FROM read_parquet('{dataset}/ranks/*/*/*.parquet') ORDER BY rank"
+    return [json.loads(card) for (card,) in duckdb.sql(query).fetchall()]
 
 
 def assert_equal(dataset: Dataset, wanted: Dataset, without: tuple[str, ...] = ()) -> None:
@@ -213,7 +220,12 @@ def test_files_of_a_server_are_fetched(runs, wanted, tmp_path) -> None:
         server.shutdown()
     assert len(done.failed) == 2
     # A server of files does not say when they were written.
-    assert_equal(dataset, wanted, without=("path", "modified_us"))
+    assert_equal(dataset, wanted, without=("path", "modified_us", "card"))
+    own, other = cards(dataset), cards(wanted)
+    assert [card.pop("path") for card in own] == [
+        f"{place}/{pathlib.Path(card.pop('path')).relative_to(runs.parent)}" for card in other
+    ]
+    assert own == other
     (row,) = duckdb.sql(
         f"SELECT path, host FROM read_parquet('{dataset}/ranks/*/*/*.parquet') WHERE rank = 3"
     ).fetchall()

@@ -19,6 +19,7 @@ import contextlib
 import dataclasses
 import datetime
 import importlib.resources
+import json
 import os
 import pathlib
 import re
@@ -546,18 +547,33 @@ def _name_file(ranks: pathlib.Path, item: _Item, error: str | None) -> str | Non
     Returns why it could not be read.
     """
     rows = _read(ranks)
-    own = _plain(rows).to_pylist()[0]
-    columns = {"path": item.path}
+    own = _plain(rows).to_pylist()
+    if error is None and own[0]["path"] == item.path:
+        return _text_or_none(own[0]["error"])
+    columns: dict[str, list[str | None]] = {
+        "path": [item.path] * len(own),
+        "card": [_named_card(row["card"], row["path"], item, error) for row in own],
+    }
     if error is not None:
-        columns.update({"error": error, "error_kind": "unreadable"})
-    elif own["path"] == item.path:
-        return _text_or_none(own["error"])
-    for name, value in columns.items():
+        columns.update(error=[error] * len(own), error_kind=["unreadable"] * len(own))
+    for name, values in columns.items():
         index = rows.schema.get_field_index(name)
         of = rows.schema.field(index)
-        rows = rows.set_column(index, of, pyarrow.array([value] * len(rows), of.type))
+        rows = rows.set_column(index, of, pyarrow.array(values, of.type))
     pyarrow.parquet.write_table(rows, ranks, compression="zstd")
-    return _text_or_none(own["error"] if error is None else error)
+    return _text_or_none(own[0]["error"] if error is None else error)
+
+
+def _named_card(card: str | None, local: str, item: _Item, error: str | None) -> str | None:
+    """The card of a device, with the place of its file."""
+    if card is None:
+        return None
+    told = json.loads(card)
+    # The name of a snapshot in the file may follow.
+    told["path"] = told["path"].replace(local, item.path, 1)
+    if error is not None:
+        told["error"] = error
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
 
 
 def _text_or_none(value: object) -> str | None:
