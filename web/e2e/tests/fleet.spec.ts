@@ -2,13 +2,14 @@
 // it is chosen. The numbers are those of the program.
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import type { TestInfo } from "@playwright/test";
 import { expectNoBarrier, THEMES } from "../lib/barriers.js";
 import { cliIn, program } from "../lib/cli.js";
-import { life, made, onDisk } from "../lib/made.js";
+import { CLOCK, life, made, onDisk } from "../lib/made.js";
+import { serve } from "../lib/served.js";
 import { expect, test } from "../lib/test.js";
 import type { Viewer } from "../lib/viewer.js";
 import { Views } from "../lib/views.js";
@@ -41,7 +42,9 @@ function makeRun(info: TestInfo): string {
       const events = sites.flatMap(([site, mib], index) =>
         life(0x100000000 * (index + 1), mib * MIB, index, undefined, site),
       );
-      onDisk(made("snapshot.json", events, []), join(job, pathOf(rank, iteration)));
+      const path = onDisk(made("snapshot.json", events, []), join(job, pathOf(rank, iteration)));
+      // The server waits for files that may still be written.
+      utimesSync(path, CLOCK / 1e6, CLOCK / 1e6);
     }
   }
   return job;
@@ -293,5 +296,37 @@ test("the picture of a run has no barrier", async ({ viewer, page }, info) => {
   for (const colorScheme of THEMES) {
     await page.emulateMedia({ colorScheme });
     await expectNoBarrier(page, colorScheme, "the overview of a run", "any");
+  }
+});
+
+test("a served run is shown from the cards that the server makes", async ({ page }, info) => {
+  const job = makeRun(info);
+  const served = await serve({}, join(job, "run"));
+  try {
+    await page.goto(served.address);
+    const pane = page.getByTestId("view-overview");
+    const rows = pane.getByTestId("overview-row");
+    await expect(rows).toHaveCount(RANKS, { timeout: 60_000 });
+    await expect(pane.getByTestId("reading-cards")).toHaveCount(0, { timeout: 60_000 });
+    const states = page.locator("[data-testid=rank-row]");
+    await expect(states).toHaveCount(RANKS * ITERATIONS.length);
+    await expect(page.locator("[data-testid=rank-row][data-state=unread]")).toHaveCount(
+      RANKS * ITERATIONS.length,
+    );
+    const [column] = runOf(job, 100).columns;
+    const row = pane.locator(`[data-path$="iteration_100/rank${column?.rank}.json"]`);
+    await expect(row.locator("[data-column=peak]")).toHaveAttribute(
+      "data-value",
+      `${column?.peak_bytes}`,
+    );
+    await row.click();
+    const read = page.locator("[data-testid=rank-row][data-state=ready]");
+    await expect(read).toHaveCount(1, { timeout: 30_000 });
+    await expect(read.locator("[data-value]")).toHaveAttribute(
+      "data-value",
+      `${column?.peak_bytes}`,
+    );
+  } finally {
+    await served.stop();
   }
 });
