@@ -301,6 +301,9 @@ test("the picture of a run has no barrier", async ({ viewer, page }, info) => {
 
 test("a served run is shown from the cards that the server makes", async ({ page }, info) => {
   const job = makeRun(info);
+  const foreign = join(job, "run/config.json");
+  writeFileSync(foreign, "{}");
+  utimesSync(foreign, CLOCK / 1e6, CLOCK / 1e6);
   const served = await serve({}, join(job, "run"));
   try {
     await page.goto(served.address);
@@ -308,11 +311,11 @@ test("a served run is shown from the cards that the server makes", async ({ page
     const rows = pane.getByTestId("overview-row");
     await expect(rows).toHaveCount(RANKS, { timeout: 60_000 });
     await expect(pane.getByTestId("reading-cards")).toHaveCount(0, { timeout: 60_000 });
-    const states = page.locator("[data-testid=rank-row]");
-    await expect(states).toHaveCount(RANKS * ITERATIONS.length);
+    await expect(page.locator("[data-testid=rank-row]")).toHaveCount(RANKS * ITERATIONS.length);
     await expect(page.locator("[data-testid=rank-row][data-state=unread]")).toHaveCount(
       RANKS * ITERATIONS.length,
     );
+    await expect(page.getByTestId("skipped-files")).toHaveAttribute("data-value", "1");
     const [column] = runOf(job, 100).columns;
     const row = pane.locator(`[data-path$="iteration_100/rank${column?.rank}.json"]`);
     await expect(row.locator("[data-column=peak]")).toHaveAttribute(

@@ -113,6 +113,8 @@ interface Hooks {
   isCurrent(load: number): boolean;
   plan(known: readonly RankFile[], sources: readonly Source[]): Promise<Run>;
   start(run: Run): void;
+  /** Takes files out of the run that are no snapshots. */
+  skip(): void;
 }
 
 interface Given {
@@ -158,11 +160,13 @@ export class IndexLoader {
   async follow(load: number, address: string | null): Promise<void> {
     const { runs } = this.#owners;
     this.#index = address;
+    const seen = new Set<string>();
     for (let [lines, done] = [0, address === null]; address !== null && !done; ) {
       const at = new URL(address);
       at.searchParams.set("from", String(lines));
       const read = await runs.coordinator.readIndex(at.href, lines === 0);
       if (!this.#hooks.isCurrent(load)) return;
+      for (const { path } of read.files) seen.add(path);
       batch(() => {
         rest(runs.files, read.files);
         runs.reading.value = read.error === null ? read.progress : "";
@@ -171,8 +175,24 @@ export class IndexLoader {
       if (read.error !== null) throw new Error(read.error);
       const isFull = read.lines - lines >= MANY_CARDS;
       [lines, done] = [read.lines, read.isDone];
+      if (done) this.#leaveOut(seen);
       if (!done && !isFull) await new Promise((resolve) => setTimeout(resolve, CARDS_MS));
     }
+  }
+
+  /** Leaves out files of searched folders that have no card in the whole index. */
+  #leaveOut(seen: ReadonlySet<string>): void {
+    const message = "This file is no snapshot.";
+    const foreign = this.#owners.runs.files.filter(
+      ({ source, load }) => !seen.has(source.path) && load.peek().state === "unread",
+    );
+    for (const file of foreign)
+      file.load.value = {
+        state: "error",
+        failure: { id: null, message, hint: null, file: "no_snapshot" },
+        again: false,
+      };
+    if (foreign.some((file) => file.skipped)) this.#hooks.skip();
   }
 
   /** Reads the index of the run again, for a new worker of the coordinator. */

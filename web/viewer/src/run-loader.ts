@@ -59,6 +59,7 @@ export class RunLoader {
       isCurrent: (load) => load === this.#loads,
       plan: (known, sources) => this.#plan(known, sources),
       start: (run) => this.#start(run),
+      skip: () => this.skip(),
     });
   }
 
