@@ -75,5 +75,5 @@ def test_columns_have_units(tmp_path) -> None:
 
 def test_two_files_of_one_name_are_refused(tmp_path) -> None:
     files = [DATA / "recorded" / torch / "pools.pickle" for torch in ("t20", "t26")]
-    with pytest.raises(ValueError, match="would both be pools.pickle of run one"):
+    with pytest.raises(ValueError, match=r"would both be pools\.pickle of run one"):
         vramscope.export_parquet(files, tmp_path, run="one")

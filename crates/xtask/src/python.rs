@@ -9,8 +9,14 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// Tests that need the installed wheel.
-const OF_WHEEL: [&str; 5] =
-    ["test_fleet.py", "test_mcp.py", "test_notebook.py", "test_reader.py", "test_wheel.py"];
+const OF_WHEEL: [&str; 6] = [
+    "test_dataset.py",
+    "test_fleet.py",
+    "test_mcp.py",
+    "test_notebook.py",
+    "test_reader.py",
+    "test_wheel.py",
+];
 
 /// The largest wheel, in bytes.
 const WHEEL_LIMIT: u64 = 15 << 20;
