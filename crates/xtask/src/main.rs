@@ -23,6 +23,8 @@ mod threads;
 mod tidy;
 mod wasm;
 
+use anyhow::Result;
+use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 use repo::Repo;
 use std::process::ExitCode;
@@ -86,12 +88,34 @@ enum Task {
         /// programs with PyTorch over a stand-in for the device, build the site twice and compare,
         /// log reports to experiment trackers, convert fleets on Ray and in one process, and show a
         /// snapshot in a notebook
-        #[arg(long)]
-        long: bool,
+        ///
+        /// `--long=PART` runs only one of them, and no step.
+        #[arg(
+            long, value_name = "PART", num_args = 0..=1, require_equals = true,
+            default_missing_value = ALL, value_parser = long_parts()
+        )]
+        long: Option<String>,
         /// Print the names of the steps and stop
         #[arg(long)]
         list: bool,
     },
+}
+
+/// All parts of `--long`.
+const ALL: &str = "all";
+
+/// The parts of `--long`, in order.
+const LONG: [(&str, fn(&Repo) -> Result<()>); 6] = [
+    ("properties", test::run_long),
+    ("recorder", python::long),
+    ("reproducible", reproducible::run),
+    ("trackers", python::trackers),
+    ("fleet", python::fleet),
+    ("jupyter", test::jupyter),
+];
+
+fn long_parts() -> PossibleValuesParser {
+    LONG.iter().map(|part| part.0).chain([ALL]).into()
 }
 
 fn main() -> ExitCode {
@@ -116,15 +140,13 @@ fn main() -> ExitCode {
                 (false, true) => Selection::All,
                 (false, false) => Selection::Named(steps),
             };
-            if long {
-                test::run_long(&repo)?;
-                python::long(&repo)?;
-                reproducible::run(&repo)?;
-                python::trackers(&repo)?;
-                python::fleet(&repo)?;
-                test::jupyter(&repo)?;
+            let long = long.as_deref();
+            for (name, run) in LONG {
+                if long == Some(ALL) || long == Some(name) {
+                    run(&repo)?;
+                }
             }
-            test::run(&repo, &selection)
+            if long.is_none_or(|part| part == ALL) { test::run(&repo, &selection) } else { Ok(()) }
         }
     });
     match result {
