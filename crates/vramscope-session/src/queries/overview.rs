@@ -276,15 +276,19 @@ impl Ranks {
         (groups, notable)
     }
 
-    /// The key of the row with the worst finding. Of equals the first rank.
+    /// The key of the row with the worst finding, of the rows that are shown at first. Of equals
+    /// the first rank.
     fn worst(&self, stories: &Stories<'_>) -> Option<u32> {
+        let iteration = self.iteration(&self.iterations());
         let of = |(index, rank): (usize, &Rank)| {
             let outlier = self.story(index, stories).map(|at| &self.outlier_rows[at as usize]);
             let own = rank.findings.iter().filter(|finding| finding.is_notable());
             let own = own.map(Brief::weight);
             Some((own.chain(outlier.map(weight)).min()?, rank.key))
         };
-        let all = self.rows.iter().enumerate().filter_map(of);
+        let is_shown =
+            |(_, rank): &(usize, &Rank)| iteration.is_none() || rank.iteration == iteration;
+        let all = self.rows.iter().enumerate().filter(is_shown).filter_map(of);
         all.min_by_key(|(weight, _)| *weight).map(|(_, key)| key)
     }
 

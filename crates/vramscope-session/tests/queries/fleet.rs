@@ -7,8 +7,8 @@ use vramscope_protocol::views::{
     ReadIndex, RunQuery,
 };
 use vramscope_protocol::{FileEntry, RunRequest, RunResponse};
-use vramscope_report::Quantity;
-use vramscope_report::index::{Card, Writer};
+use vramscope_report::index::{Card, CardFinding, Writer};
+use vramscope_report::{FindingKind, Quantity, Severity};
 use vramscope_session::Coordinator;
 
 const MIB: u64 = 1 << 20;
@@ -191,6 +191,30 @@ fn the_list_has_the_last_iteration_until_another_one_is_chosen() {
     };
     let [shown] = &*rows else { panic!("{rows:?}") };
     assert_eq!(mib(&shown.card.as_ref().expect("a card").bands[0].peak), 1175);
+}
+
+#[test]
+fn the_rank_to_look_at_first_is_of_the_iteration_that_is_shown() {
+    let growth = |bytes: u64| CardFinding {
+        id: "growth".to_owned(),
+        kind: FindingKind::Growth,
+        severity: Severity::High,
+        bytes,
+        title: "growth".to_owned(),
+        headline: String::new(),
+        text: String::new(),
+        action: String::new(),
+        place: String::new(),
+        cause: format!("growth {bytes}"),
+        event: None,
+        terms: Vec::new(),
+    };
+    let mut cards = job();
+    cards[3].findings.push(growth(900 * MIB));
+    cards[64 + 5].findings.push(growth(300 * MIB));
+    let (_, overview) = open(cards);
+    assert_eq!(overview.worst, Some((64 + 5) * MAX_PARTS));
+    assert_eq!(overview.groups.len(), 2, "the findings of all iterations are listed");
 }
 
 #[test]
