@@ -148,7 +148,7 @@ pub struct RankList {
     pub text: String,
     /// Whether these are the rows of all cards.
     pub is_whole: bool,
-    /// The place of the chosen iteration among [`Fleet::iterations`]; null for all iterations.
+    /// The place of the chosen iteration in [`super::Fleet::iterations`]; null for all iterations.
     pub iteration: Option<u32>,
 }
 

@@ -1615,7 +1615,7 @@ text: string,
  */
 isWhole: boolean, 
 /**
- * The place of the chosen iteration among [`Fleet::iterations`]; null for all iterations.
+ * The place of the chosen iteration in [`super::Fleet::iterations`]; null for all iterations.
  */
 iteration: number | null, };
 
