@@ -94,13 +94,14 @@ const SLICES: [&str; 5] = ["--package", "vramscope-session", "--lib", "--test", 
 const TARGET_32BIT: &str = "wasm32-wasip1";
 
 /// The crates of the program, which publish.yml publishes.
-const PUBLISHED: [&str; 7] = [
+const PUBLISHED: [&str; 8] = [
     "vramscope-units",
     "vramscope-pickle",
     "vramscope-allocator",
     "vramscope-snapshot",
     "vramscope-analysis",
     "vramscope-report",
+    "vramscope-dataset",
     "vramscope-cli",
 ];
 
