@@ -104,8 +104,11 @@ enum Task {
 /// All parts of `--long`.
 const ALL: &str = "all";
 
+/// A part of `--long`, by its name.
+type Part = (&'static str, fn(&Repo) -> Result<()>);
+
 /// The parts of `--long`, in order.
-const LONG: [(&str, fn(&Repo) -> Result<()>); 6] = [
+const LONG: [Part; 6] = [
     ("properties", test::run_long),
     ("recorder", python::long),
     ("reproducible", reproducible::run),
