@@ -13,7 +13,7 @@ from . import _vramscope
 class Export:
     """What ``vramscope.export_parquet`` did."""
 
-    #: Files that were converted, those that could not be read included.
+    #: Files that were converted. Files that could not be read count, too.
     converted: int
     #: Files that the dataset had already.
     present: int

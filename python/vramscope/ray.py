@@ -80,7 +80,7 @@ class Converted:
 
     #: Files that were found.
     files: int = 0
-    #: Files that were converted, those that could not be read included.
+    #: Files that were converted. Files that could not be read count, too.
     converted: int = 0
     #: Files that the dataset had already.
     present: int = 0

@@ -16,7 +16,7 @@ use vramscope_report::summary::{ErrorKind, ErrorSummary};
 /// What an export did.
 #[derive(Debug, Default)]
 pub struct Exported {
-    /// Files that were converted, those that could not be read included.
+    /// Files that were converted. Files that could not be read count, too.
     pub converted: usize,
     /// Their size in bytes.
     pub bytes_read: u64,
@@ -69,7 +69,7 @@ pub fn export_parquet(
     job.run(plan)
 }
 
-/// Files to convert. Those that the command line names have `true`.
+/// Files to convert, each with whether the command line names it.
 pub(crate) struct Found(BTreeMap<PathBuf, (Source, bool)>);
 
 impl Found {
@@ -117,7 +117,7 @@ pub(crate) struct Job<'a> {
     pub(crate) bar: ProgressBar,
     /// Whether the user names a file. Others are skipped if they are no snapshots.
     pub(crate) is_named: &'a (dyn Fn(&Source) -> bool + Sync),
-    /// Is told of each file that cannot be read.
+    /// Called for each file that cannot be read.
     pub(crate) failed: &'a (dyn Fn(&Source, &ErrorSummary) + Sync),
 }
 

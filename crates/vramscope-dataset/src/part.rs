@@ -127,7 +127,7 @@ impl Files {
                 Err(error) if error.kind() != ErrorKind::Unsupported => return Err(error),
                 _ => {}
             }
-            // Whoever had the lock may have removed or renamed the file.
+            // The process that held the lock may have removed or renamed the file.
             let is_own = is_at(&file, &path)?;
             if self.is_there() {
                 return if is_own { remove(&path).map(|()| None) } else { Ok(None) };

@@ -22,11 +22,11 @@ use xxhash_rust::xxh3::xxh3_64;
 /// The largest number of files of a part.
 const MAX_FILES: usize = 64;
 
-/// The largest number of bytes of the files of a part that has several: at least so many, so that
-/// parts are no small files, and at most so many, so that an interrupted export loses little.
+/// Bounds of the limit on the bytes of the files of a part. A lower limit would make small parts;
+/// with a higher one, an interrupted export would lose more. A larger file is a part by itself.
 const PART_BYTES: [u64; 2] = [8 << 20, 256 << 20];
 
-/// An export has at least so many parts, if they are large enough: threads work on one each.
+/// The number of parts that an export should have, so that each thread has one to write.
 const MIN_PARTS: u64 = 16;
 
 /// The name of a run whose folder has none.

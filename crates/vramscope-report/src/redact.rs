@@ -255,7 +255,7 @@ impl Texts for Redaction {
     }
 }
 
-/// The words that rules look for in a text, of those that the text has.
+/// The words in a text that rules look for.
 fn words(text: &str, of: fn(&Rule) -> &str) -> impl Iterator<Item = &'static str> {
     let patterns = Rules::built_in().iter().map(of);
     patterns.filter(move |word| !word.starts_with(['*', '=']) && text.contains(word))

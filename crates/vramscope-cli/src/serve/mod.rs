@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
         }
         Ok(())
     });
-    // Cards are made of a file at a time: nobody waits for the last one.
+    // A card that is still being made is dropped: its file may take minutes to read.
     runtime.shutdown_background();
     served
 }

@@ -277,7 +277,7 @@ fn cards_of_many_snapshots_are_made_in_the_background() {
         let rank = card.rank.expect("a rank");
         assert_eq!(card.peaks[0], 100 + i64::from(rank));
     }
-    // A file that is added and one that is changed get cards after those that are there.
+    // The cards of added and changed files come after the cards that are there.
     add_ranks(&server, 40..41);
     let changed = server.folder.join("rank3_memory_snapshot.json");
     let opened = fs::File::options().append(true).open(&changed).expect("the file is there");

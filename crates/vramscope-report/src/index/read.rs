@@ -92,7 +92,7 @@ impl Reader {
         &self.title
     }
 
-    /// The number of files that were looked at. Those that are no snapshots have no card.
+    /// The number of files that were opened. A file that is no snapshot has no card.
     pub fn files(&self) -> u64 {
         self.files
     }
