@@ -8,8 +8,6 @@
 //! - An alloc on a live address ends the old block there: its free was lost.
 //! - A second completed free of an address means that an alloc was lost. So does an active final
 //!   block whose address already has a completed free.
-
-use crate::SmallSort;
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
@@ -247,7 +245,7 @@ fn into_stack_order(blocks: &mut [Block]) {
     let is_before =
         |b: &Block| matches!(b.origin(), Origin::PreexistingLive | Origin::PreexistingFreed);
     let mut before: Vec<Block> = blocks.iter().filter(|b| is_before(b)).copied().collect();
-    before.sort_small_by_key(stack_order_key);
+    before.sort_by_key(stack_order_key);
     // Blocks at `end` and above are in state. Blocks below `start` are not processed yet.
     let (mut start, mut end) = (blocks.len(), blocks.len());
     while start > 0 {
@@ -257,7 +255,7 @@ fn into_stack_order(blocks: &mut [Block]) {
     }
     let (front, window) = blocks.split_at_mut(end);
     front.copy_from_slice(&before);
-    window.sort_small_by_key(stack_order_key);
+    window.sort_by_key(stack_order_key);
 }
 
 /// The block of an event, live in `slots`.

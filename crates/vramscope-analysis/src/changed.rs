@@ -1,6 +1,4 @@
 //! What changed between two states of the segments: what went, what was mapped, what was released.
-
-use crate::SmallSort;
 use crate::state::{Content, Piece, SegmentState};
 use std::ops::Range;
 use vramscope_units::{Addr, Bytes};
@@ -78,7 +76,7 @@ pub fn changed_segments(
             changed.push(released(segment, &range, &is_live));
         }
     }
-    changed.sort_small_by_key(|segment| segment.state.address);
+    changed.sort_by_key(|segment| segment.state.address);
     changed
 }
 

@@ -1,7 +1,5 @@
 //! Matches the call stacks of two recordings of the same program, even where lines have shifted and
 //! folders have moved.
-
-use crate::SmallSort;
 use crate::no_stack::NoStack;
 use crate::path::file_name;
 use crate::site::is_framework_frame;
@@ -181,8 +179,8 @@ fn match_group(
     [mut of_a, mut of_b]: [Vec<usize>; 2],
     matches: &mut Vec<StackMatch>,
 ) {
-    of_a.sort_small_by(|&i, &j| lines(&a[i]).cmp(lines(&a[j])).then(i.cmp(&j)));
-    of_b.sort_small_by(|&i, &j| lines(&b[i]).cmp(lines(&b[j])).then(i.cmp(&j)));
+    of_a.sort_by(|&i, &j| lines(&a[i]).cmp(lines(&a[j])).then(i.cmp(&j)));
+    of_b.sort_by(|&i, &j| lines(&b[i]).cmp(lines(&b[j])).then(i.cmp(&j)));
     let equal = equal_lines(a, b, &of_a, &of_b);
     let pairs = if equal.len() == of_a.len().min(of_b.len()) {
         equal

@@ -3,7 +3,6 @@
 use crate::no_stack::NoStack;
 use crate::rollup::Share;
 use crate::slicing::{Budget, run_to_completion};
-use crate::small_sort::SmallSort;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use vramscope_snapshot::{FrameId, Snapshot};
@@ -162,7 +161,7 @@ async fn in_order(nodes: &[FlameNode], mut leaves: Vec<u32>, budget: &mut Budget
         places[old as usize] = new;
         out.push(FlameNode { parent, ..nodes[old as usize].clone() });
         let below = &mut children[old as usize];
-        below.sort_small_by_key(|&c| (Reverse(nodes[c as usize].total), c));
+        below.sort_by_key(|&c| (Reverse(nodes[c as usize].total), c));
         open.extend(below.iter().rev().map(|&c| (c, new)));
         budget.charge(4 + below.len() as u64).await;
     }

@@ -12,7 +12,6 @@ use crate::parallel;
 use crate::segments::segment_event;
 use crate::series::Series;
 use crate::slicing::{Budget, run_to_completion, strides};
-use crate::small_sort::SmallSort;
 use crate::state::SegmentState;
 use crate::trace::Trace;
 use std::ops::Range;
@@ -167,6 +166,6 @@ pub fn free_shares(segments: &[SegmentState]) -> Vec<FreeShare> {
     };
     let by_kind = group_by_key(segments.iter().map(|segment| (kind(segment), segment)).collect());
     let mut rows: Vec<FreeShare> = by_kind.into_iter().map(row).collect();
-    rows.sort_small_by_key(|r| (std::cmp::Reverse(r.free), r.kind));
+    rows.sort_by_key(|r| (std::cmp::Reverse(r.free), r.kind));
     rows
 }

@@ -48,6 +48,7 @@ mod excerpt;
 mod findings;
 mod flame;
 mod fragmentation;
+mod group_by;
 mod host;
 mod no_stack;
 mod notes;
@@ -65,7 +66,6 @@ mod series;
 mod shapes;
 mod site;
 pub mod slicing;
-mod small_sort;
 mod sort;
 mod state;
 mod step_floors;
@@ -98,6 +98,7 @@ pub use fragmentation::{
     Churn, Fragmentation, FreeKind, FreeShare, LargestFree, free_shares, largest_free,
     largest_free_sliced,
 };
+pub use group_by::group_by_key;
 pub use no_stack::NoStack;
 pub use notes::Notes;
 pub use path::{file_name, is_library};
@@ -120,7 +121,6 @@ pub use site::{
     Site, Sites, is_distinctive, is_framework_file, is_framework_frame, is_generated_file,
     name_hash, node, operator, short_operation,
 };
-pub use small_sort::{SmallSort, group_by_key};
 pub use sort::sort;
 pub use state::{Content, LiveSet, Piece, SegmentState};
 pub use step_floors::{Slope, StepFloor, slope, step_floors};

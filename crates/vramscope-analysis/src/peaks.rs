@@ -1,6 +1,4 @@
 //! The highest separate peaks of a series, ranked by height and filtered by prominence.
-
-use crate::SmallSort;
 use crate::series::Series;
 use crate::slicing::{Budget, run_to_completion, strides};
 
@@ -63,7 +61,7 @@ pub async fn peaks_sliced(
     for peak in open {
         close(peak, 0);
     }
-    found.sort_small_by_key(|p| (std::cmp::Reverse(p.value), p.slot));
+    found.sort_by_key(|p| (std::cmp::Reverse(p.value), p.slot));
     found.truncate(count);
     found
 }

@@ -1,6 +1,4 @@
 //! Segments that few blocks keep from being returned to the driver.
-
-use crate::SmallSort;
 use crate::state::{Content, SegmentState};
 use std::cmp::Reverse;
 use vramscope_snapshot::{PoolId, Snapshot};
@@ -54,7 +52,7 @@ pub fn pins(snapshot: &Snapshot, segments: &[SegmentState]) -> Vec<Pin> {
         }
         pins.push(Pin { segment: index, block: largest.1, blocks, active, kept });
     }
-    pins.sort_small_by_key(|pin| (Reverse(pin.kept), pin.segment));
+    pins.sort_by_key(|pin| (Reverse(pin.kept), pin.segment));
     pins
 }
 

@@ -3,8 +3,6 @@
 //! A private pool belongs to a CUDA graph, or was created by the program. Its memory serves nothing
 //! else, whether live or not. Blocks that a graph reuses when it is replayed count as free. So the
 //! envelope of the stack counts each private pool as a whole in place of its blocks.
-
-use crate::SmallSort;
 use crate::carving::Carving;
 use crate::segments::Span;
 use crate::series::Series;
@@ -89,7 +87,7 @@ pub fn pool_envelope_sliced<'a>(
             .filter(|(_, s)| s.leaves < slots)
             .map(|(i, s)| (s.leaves, i))
             .collect();
-        leaving.sort_small();
+        leaving.sort_unstable();
         // Positions in `spans` and in `leaving` up to which spans have entered and left.
         let (mut next_entering, mut next_leaving) = (0, 0);
         // Reserved private spans by address.

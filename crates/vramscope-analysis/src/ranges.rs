@@ -1,6 +1,4 @@
 //! Annotated ranges: pairs starts with ends, and lays the ranges out in lanes.
-
-use crate::small_sort::SmallSort;
 use rustc_hash::FxHashMap;
 use vramscope_snapshot::{Annotation, Snapshot, Stage, StrId};
 use vramscope_units::Micros;
@@ -46,7 +44,7 @@ pub fn named_ranges(snapshot: &Snapshot) -> Vec<NamedRange> {
             }
         }
     }
-    ranges.sort_small_by_key(|r| (r.start, std::cmp::Reverse(r.end)));
+    ranges.sort_by_key(|r| (r.start, std::cmp::Reverse(r.end)));
     // For each lane, the ends of its open ranges, outermost first.
     let mut lanes: Vec<Vec<Micros>> = Vec::new();
     for range in &mut ranges {

@@ -5,7 +5,6 @@
 //! of that cluster, not a cluster of its own.
 
 use crate::findings::RankFacts;
-use crate::small_sort::SmallSort;
 
 /// Ranks are alike if what they hold differs, on average, by at most one part in this many of what
 /// the larger one holds. Differences are added up over call sites.
@@ -161,9 +160,9 @@ fn largest_sites<'a>(ranks: &[&'a RankFacts]) -> (Vec<&'a str>, usize) {
             all.push((site, *bytes));
         }
     }
-    all.sort_small_by(|a, b| a.0.cmp(b.0).then(b.1.cmp(&a.1)));
+    all.sort_by(|a, b| a.0.cmp(b.0).then(b.1.cmp(&a.1)));
     all.dedup_by_key(|site| site.0);
-    all.sort_small_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    all.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
     let omitted = all.len().saturating_sub(MAX_SITES);
     all.truncate(MAX_SITES);
     (all.iter().map(|site| site.0).collect(), omitted)
@@ -182,7 +181,7 @@ struct Held {
 impl Held {
     fn new(ranks: &[&RankFacts], sites: &[&str]) -> Self {
         let mut by_name: Vec<(&str, usize)> = sites.iter().copied().zip(0..).collect();
-        by_name.sort_small_by(|a, b| a.0.cmp(b.0));
+        by_name.sort_by(|a, b| a.0.cmp(b.0));
         let width = sites.len() + 1;
         let mut bytes = vec![0; ranks.len() * width];
         let mut totals = Vec::with_capacity(ranks.len());
@@ -234,7 +233,7 @@ impl Held {
     /// joins that one.
     fn clusters(&self) -> Vec<Vec<usize>> {
         let mut groups = self.linked(self.nearly_equal());
-        groups.sort_small_by(|a, b| b.len().cmp(&a.len()));
+        groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
         let mut kept: Vec<(Vec<u64>, usize, Vec<usize>)> = Vec::new();
         for group in groups {
             let mut best = (u64::MAX, None);
@@ -257,10 +256,10 @@ impl Held {
         }
         let mut clusters: Vec<Vec<usize>> = Vec::with_capacity(kept.len());
         for (_, _, mut cluster) in kept {
-            cluster.sort_small_by(usize::cmp);
+            cluster.sort_by(usize::cmp);
             clusters.push(cluster);
         }
-        clusters.sort_small_by(|a, b| a[0].cmp(&b[0]));
+        clusters.sort_by(|a, b| a[0].cmp(&b[0]));
         clusters
     }
 
@@ -397,7 +396,7 @@ impl Held {
             }
             rows.retain(|&row| (own[row] > medians[row]) == is_more);
             let apart = |row: usize| own[row].abs_diff(medians[row]);
-            rows.sort_small_by(|&a, &b| apart(b).cmp(&apart(a)));
+            rows.sort_by_key(|&row| std::cmp::Reverse(apart(row)));
             let held = |member: usize| {
                 let own = self.of(member);
                 rows.iter().fold(0u64, |sum, &row| sum.saturating_add(own[row]))

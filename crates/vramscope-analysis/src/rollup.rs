@@ -6,7 +6,6 @@ use crate::no_stack::NoStack;
 use crate::segments::Segments;
 use crate::site::Sites;
 use crate::slicing::{Budget, run_to_completion, strides};
-use crate::small_sort::SmallSort;
 use crate::trace::Trace;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -181,7 +180,7 @@ impl ShareSums {
 
     /// All shares, largest first.
     fn finish(mut self) -> Vec<Share> {
-        self.shares.sort_small_by_key(|s| (Reverse(s.weight), s.stack, s.is_of_free, s.no_stack));
+        self.shares.sort_by_key(|s| (Reverse(s.weight), s.stack, s.is_of_free, s.no_stack));
         self.shares
     }
 }
@@ -215,6 +214,6 @@ pub fn by_frame(snapshot: &Snapshot, shares: &[Share]) -> Vec<FrameShare> {
         }
     }
     frames.retain(|f| f.inclusive > 0);
-    frames.sort_small_by_key(|f| (Reverse(f.inclusive), f.frame));
+    frames.sort_by_key(|f| (Reverse(f.inclusive), f.frame));
     frames
 }

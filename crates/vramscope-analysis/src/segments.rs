@@ -5,7 +5,6 @@
 //! from before the window. Replaying the events forward then gives every span its life.
 
 use crate::slicing::STRIDE;
-use crate::small_sort::SmallSort;
 use std::collections::BTreeMap;
 use vramscope_snapshot::{
     Action, Device, PoolIndex, Report, Segment, SegmentType, Snapshot, StackId, StreamId, Warning,
@@ -77,7 +76,7 @@ impl Segments {
     pub fn at(&self, slot: u32) -> Vec<&Span> {
         let mut spans: Vec<&Span> =
             self.spans.iter().filter(|s| s.enters <= slot && slot < s.leaves).collect();
-        spans.sort_small_by_key(|s| s.address);
+        spans.sort_by_key(|s| s.address);
         spans
     }
 }
@@ -318,7 +317,7 @@ fn cut(ranges: &mut Ranges, from: u64, to: u64) -> u64 {
 fn share_pools(spans: &mut [Span]) {
     let is_part = |span: &(u32, &Span)| span.1.is_expandable;
     let mut parts: Vec<u32> = (0u32..).zip(&*spans).filter(is_part).map(|part| part.0).collect();
-    parts.sort_small_by_key(|&part| (spans[part as usize].address, part));
+    parts.sort_by_key(|&part| (spans[part as usize].address, part));
     let mut rest = &parts[..];
     while let Some(&first) = rest.first() {
         let (mut end, stream) = (0, spans[first as usize].stream);

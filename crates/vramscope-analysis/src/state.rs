@@ -3,8 +3,6 @@
 //! Blocks and spans know the slots in which they are live, so one scan over them gives the state in
 //! a slot. The scan takes a few nanoseconds per block. Storing intermediate states would not pay
 //! off.
-
-use crate::SmallSort;
 use crate::carving::Carving;
 use crate::segments::Span;
 use crate::slicing::{Budget, run_to_completion, strides};
@@ -38,7 +36,7 @@ impl<'a> LiveSet<'a> {
                 of_part.filter(|(_, b)| b.enters <= slot && slot < b.leaves).map(|(i, _)| i),
             );
         }
-        blocks.sort_small_by_key(|&i| (trace.blocks[i as usize].address, i));
+        blocks.sort_by_key(|&i| (trace.blocks[i as usize].address, i));
         Self { trace, slot, blocks }
     }
 

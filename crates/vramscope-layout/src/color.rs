@@ -5,7 +5,7 @@
 
 use crate::segments::SegmentTiles;
 use vramscope_analysis::slicing::{Budget, STRIDE, filled, run_to_completion, strides};
-use vramscope_analysis::{Block, Categories, Sites, SmallSort as _, Trace, lifetime, name_hash};
+use vramscope_analysis::{Block, Categories, Sites, Trace, lifetime, name_hash};
 use vramscope_render::Color;
 use vramscope_snapshot::{Snapshot, StackId, StreamId};
 
@@ -184,7 +184,7 @@ impl LargestSites {
             }
         }
         budget.charge(16 * stacks.len() as u64).await;
-        stacks.sort_small();
+        stacks.sort();
         let mut heads = stacks.clone();
         heads.dedup_by_key(|(hash, _)| *hash);
         let mut site_of = vec![u32::MAX; is_seen.len()];
@@ -212,7 +212,7 @@ impl LargestSites {
             }
         }
         let mut order: Vec<usize> = (0..heads.len()).filter(|&site| most[site] > 0).collect();
-        order.sort_small_by(|&a, &b| most[b].cmp(&most[a]).then(heads[a].0.cmp(&heads[b].0)));
+        order.sort_by(|&a, &b| most[b].cmp(&most[a]).then(heads[a].0.cmp(&heads[b].0)));
         order.truncate(Color::SITES as usize);
         // The hash decides the color where it is free, so that a site mostly has one color in all
         // ranks.

@@ -3,7 +3,6 @@
 use crate::axis::Axis;
 use crate::stack_order::StackOrder;
 use crate::tile::shown_state;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::Trace;
 use vramscope_analysis::slicing::{Budget, strides};
 
@@ -132,7 +131,7 @@ impl GroupEdges {
         let mut high: Vec<u32> = (0..most.len() as u32)
             .filter(|&group| most[group as usize] as f64 >= edges.line && edges.line > 0.0)
             .collect();
-        high.sort_small_by_key(|&group| std::cmp::Reverse(most[group as usize]));
+        high.sort_by_key(|&group| std::cmp::Reverse(most[group as usize]));
         high.truncate(MAX_BANDS);
         high.sort_unstable();
         edges.bands.extend(high.iter().map(|&group| Band {

@@ -4,7 +4,6 @@ use crate::axis::Axis;
 use crate::merge_threshold::MergeThreshold;
 use crate::sweep::Pieces;
 use crate::tile::{Timeline, row_threshold, shown_state};
-use vramscope_analysis::SmallSort;
 
 /// Maximum length of [`Picked::largest`].
 const MAX_LISTED: usize = 3;
@@ -99,6 +98,6 @@ impl Timeline {
 
 /// Keeps the [`MAX_LISTED`] largest members, largest first. Equally large ones are by index.
 fn keep_largest(members: &mut Vec<(u64, u32)>) {
-    members.sort_small_by_key(|&(bytes, block)| (std::cmp::Reverse(bytes), block));
+    members.sort_by_key(|&(bytes, block)| (std::cmp::Reverse(bytes), block));
     members.truncate(MAX_LISTED);
 }

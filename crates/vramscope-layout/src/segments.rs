@@ -15,7 +15,6 @@ pub use rows::SegmentRows;
 pub use shared::{ROW_QUARTERS, RowOrder};
 
 use std::ops::Range;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion, strides};
 use vramscope_analysis::{Carving, Span, Trace};
 
@@ -137,7 +136,7 @@ impl<'a> SpanWalk<'a> {
             return self.lists;
         }
         let mut leaving: Vec<u32> = (0..self.spans.len() as u32).collect();
-        leaving.sort_small_by_key(|&s| self.spans[s as usize].leaves);
+        leaving.sort_by_key(|&s| self.spans[s as usize].leaves);
         let (mut entered, mut left) = (0, 0);
         for part in strides(self.trace.slots() as usize) {
             budget.charge(part.len() as u64 * 2).await;

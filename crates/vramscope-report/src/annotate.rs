@@ -7,7 +7,6 @@ use crate::{Target, event_of, rank_of, slot_of};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_snapshot::StrId;
 use vramscope_units::Bytes;
@@ -285,7 +284,7 @@ pub fn annotate<'a>(
             };
             lines.retain(is_of);
         }
-        lines.sort_small_by_key(|place| place.line);
+        lines.sort_by_key(|place| place.line);
         text::write(&mut report, target, (file, &lines), &options, find, &numbers);
     }
     report.text.extend(report.without_line.text());
@@ -294,7 +293,7 @@ pub fn annotate<'a>(
 
 /// Most own bytes at the peak first.
 fn sort(places: &mut [&SourcePlace]) {
-    places.sort_small_by_key(|place| {
+    places.sort_by_key(|place| {
         (Reverse((place.own.peak, place.total.peak, place.own.blocks)), place.file.0, place.line)
     });
 }

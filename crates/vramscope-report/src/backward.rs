@@ -6,7 +6,6 @@ use crate::target::Target;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::group_by_key;
 use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{
@@ -117,7 +116,7 @@ pub async fn shares(
         of_rows[row].push(BackwardShare { site, bytes, blocks });
     }
     for row in &mut of_rows {
-        row.sort_small_by_key(|share| Reverse(share.bytes));
+        row.sort_by_key(|share| Reverse(share.bytes));
     }
     of_rows
 }
@@ -131,7 +130,7 @@ pub fn row_label(label: String, no_stack: Option<NoStack>, shares: &[BackwardSha
     let lines = shares.iter().filter(likely).filter_map(|share| share.site.forward.as_ref());
     let mut lines: Vec<&String> = lines.collect();
     let Some(&largest) = lines.first().filter(|_| no_stack.is_none()) else { return label };
-    lines.sort_small();
+    lines.sort();
     lines.dedup();
     match lines.len() - 1 {
         0 => format!("{label} (backward of {largest})"),

@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::ops::Range;
 use vramscope_analysis::slicing::{Budget, run_to_completion, strides};
-use vramscope_analysis::{Category, NoStack, SmallSort, outside};
+use vramscope_analysis::{Category, NoStack, outside};
 use vramscope_snapshot::StackId;
 
 /// `vramscope.state/1` with `--from` and `--to`.
@@ -251,8 +251,8 @@ pub async fn changes_sliced(
     }
     let mut by_category: Vec<CategoryChange> =
         by_category.into_iter().filter(|row| row.sums != ChangeSums::default()).collect();
-    by_category.sort_small_by_key(|row| (row.sums.rank(), row.category as usize));
-    sites.sort_small_by_key(|site| (site.sums.rank(), site.block));
+    by_category.sort_by_key(|row| (row.sums.rank(), row.category as usize));
+    sites.sort_by_key(|site| (site.sums.rank(), site.block));
     budget.charge(16 * sites.len() as u64).await;
     let row = |site: SiteWork| {
         let ((stack, of_free, why), all) = (site.key, site.categories);
@@ -385,7 +385,7 @@ fn block_shares<'a>(
             Some((row, stack))
         })
         .collect();
-    rows.sort_small_by(|(a, x), (b, y)| (b.bytes, &a.site, x.0).cmp(&(a.bytes, &b.site, y.0)));
+    rows.sort_by(|(a, x), (b, y)| (b.bytes, &a.site, x.0).cmp(&(a.bytes, &b.site, y.0)));
     let shown = limit.unwrap_or(usize::MAX).min(rows.len());
     let omitted = rows.len() - shown;
     rows.truncate(shown);

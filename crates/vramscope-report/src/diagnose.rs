@@ -14,7 +14,6 @@ use crate::verdict::{Verdict, peak_place, peak_sentence, verdict_sliced};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{BlindSpot, FindingKind, Severity};
 use vramscope_snapshot::HOST;
@@ -234,7 +233,7 @@ fn compared(mut all: Vec<Weighted>, findings: &[FindingRecord]) -> Vec<Weighted>
             one.headline.text = plain(skew.headline.get(1..).unwrap_or_default());
         }
     }
-    all.sort_small_by(|a, b| a.weight.cmp(&b.weight));
+    all.sort_by_key(|a| a.weight);
     all
 }
 

@@ -18,7 +18,6 @@ use crate::side::{Side, SideFinding};
 use serde::Serialize;
 use std::cmp::Reverse;
 use vramscope_analysis::Category;
-use vramscope_analysis::SmallSort;
 use vramscope_units::grouped;
 
 /// `vramscope.diff/1`.
@@ -251,7 +250,7 @@ fn counterparts(a: &[NamedSide], b: &[NamedSide]) -> (Vec<(usize, usize)>, Vec<u
             at.is_none()
         });
     }
-    matched.sort_small_by(|x, y| (a[x.0].1.rank, x.0).cmp(&(a[y.0].1.rank, y.0)));
+    matched.sort_by(|x, y| (a[x.0].1.rank, x.0).cmp(&(a[y.0].1.rank, y.0)));
     (matched, left_a, left_b)
 }
 
@@ -349,7 +348,7 @@ fn categories(a: &Side, b: &Side) -> Vec<CategoryDiff> {
         }
     };
     let mut rows: Vec<CategoryDiff> = b.categories.iter().chain(only_a).map(row).collect();
-    rows.sort_small_by_key(|r| (Reverse(r.bytes.change.unsigned_abs()), Reverse(r.bytes.b)));
+    rows.sort_by_key(|r| (Reverse(r.bytes.change.unsigned_abs()), Reverse(r.bytes.b)));
     rows
 }
 

@@ -3,7 +3,6 @@
 use crate::FrameRecord;
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::is_distinctive;
 
 /// For each call stack, the frame that distinguishes it from the other stacks of its call site.
@@ -57,7 +56,7 @@ pub fn first_differing_frames<F: Ord + Hash>(
     is_distinctive: impl Fn(&F) -> bool,
 ) -> Vec<Option<usize>> {
     let mut order: Vec<usize> = (0..stacks.len()).collect();
-    order.sort_small_by_key(|&i| (sites[i], &stacks[i]));
+    order.sort_by_key(|&i| (sites[i], &stacks[i]));
     let mut found = vec![None; stacks.len()];
     for site in order.chunk_by(|&i, &j| sites[i] == sites[j]) {
         // In sorted order, the stack with the longest common prefix is a neighbor.

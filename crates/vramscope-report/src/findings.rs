@@ -14,7 +14,6 @@ use crate::target::Target;
 use crate::verdict::{self, Action};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::{
     Basis, Facts, Finding, FindingKind, Phase, RankFacts, RankSkew, Severity, SkewSite, rank_skew,
 };
@@ -208,7 +207,7 @@ fn children(target: Target<'_>, finding: &Finding) -> Vec<FindingChild> {
         }
     }
     if finding.kind() != FindingKind::Oom {
-        children.sort_small_by_key(|child| std::cmp::Reverse(child.bytes));
+        children.sort_by_key(|child| std::cmp::Reverse(child.bytes));
     }
     children.truncate(MAX_CHILDREN);
     children
@@ -228,7 +227,7 @@ pub fn of_ranks(path: &str, finding: &Finding, frames: Vec<FrameRecord<'static>>
             }
         }
     }
-    children.sort_small_by_key(|child| std::cmp::Reverse(child.bytes));
+    children.sort_by_key(|child| std::cmp::Reverse(child.bytes));
     children.truncate(MAX_CHILDREN);
     let words = finding_text::rank_words(skew);
     let headline = rank_headline(skew);
@@ -323,7 +322,7 @@ pub fn across(ranks: Vec<RankSummary>, skipped_files: usize) -> Findings {
         all.extend(summary.findings.into_iter().map(|finding| named(finding, rank)));
     }
     all.extend(skews);
-    all.sort_small_by(|a, b| {
+    all.sort_by(|a, b| {
         (a.severity, b.bytes, &a.path, &a.id).cmp(&(b.severity, a.bytes, &b.path, &b.id))
     });
     Findings {

@@ -7,7 +7,6 @@ use crate::Target;
 use crate::text;
 use modules::Modules;
 use rustc_hash::FxHashMap;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_analysis::{Category, NoStack, name_hash};
 use vramscope_snapshot::{Frame, FrameId, StackId};
@@ -112,7 +111,7 @@ impl Groups {
         // From the order of first blocks to the order of the stack.
         let rank = |category| STACKED.iter().position(|&of| of == category);
         let mut order: Vec<u32> = (0..groups.len() as u32).collect();
-        order.sort_small_by_key(|&group| rank(groups[group as usize].category));
+        order.sort_by_key(|&group| rank(groups[group as usize].category));
         let mut places = vec![0; groups.len()];
         for (place, &group) in (0..).zip(&order) {
             places[group as usize] = place;

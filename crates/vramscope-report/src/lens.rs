@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
 use vramscope_analysis::slicing::{Budget, strides};
-use vramscope_analysis::{Category, NoStack, Peak, SmallSort};
+use vramscope_analysis::{Category, NoStack, Peak};
 use vramscope_snapshot::StackId;
 use vramscope_units::{Bytes, EventIndex};
 
@@ -220,8 +220,8 @@ pub async fn live_sites_sliced(
     for (site, (stack, why)) in sites.iter_mut().zip(stacks) {
         budget.charge(2 * site.members.len() as u64).await;
         site.site = row_site(entry, stack, why);
-        site.members.sort_small_by_key(|&i| (Reverse(trace.blocks[i as usize].bytes), i));
+        site.members.sort_by_key(|&i| (Reverse(trace.blocks[i as usize].bytes), i));
     }
-    sites.sort_small_by_key(|site| (Reverse(site.bytes), site.category as usize, site.members[0]));
+    sites.sort_by_key(|site| (Reverse(site.bytes), site.category as usize, site.members[0]));
     sites
 }

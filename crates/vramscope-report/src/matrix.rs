@@ -4,8 +4,8 @@ use crate::phrase::site_filter;
 use crate::rank::RankSummary;
 use serde::Serialize;
 use vramscope_analysis::{
-    ALIKE_PARTS, MatrixColumn, MatrixRow, RankCluster, RankFacts, RankMatrix, RankOutlier,
-    SmallSort, median, rank_matrix, rank_runs,
+    ALIKE_PARTS, MatrixColumn, MatrixRow, RankCluster, RankFacts, RankMatrix, RankOutlier, median,
+    rank_matrix, rank_runs,
 };
 use vramscope_units::{Bytes, grouped};
 
@@ -122,7 +122,7 @@ pub fn matrices(ranks: &[RankSummary], skipped_files: usize, limit: usize) -> Ma
     let facts: Vec<RankFacts> = ranks.iter().map(RankSummary::facts).collect();
     let mut runs = rank_runs(&facts);
     runs.retain(|run| run.len() > 1);
-    runs.sort_small_by_key(|run| std::cmp::Reverse(run.len()));
+    runs.sort_by_key(|run| std::cmp::Reverse(run.len()));
     let run_matrix = |run: &Vec<usize>| {
         let members: Vec<&RankFacts> = run.iter().map(|&i| &facts[i]).collect();
         let matrix = rank_matrix(&members);

@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
 use vramscope_analysis::slicing::{Budget, run_to_completion, strides};
-use vramscope_analysis::{Category, CategoryBytes, SmallSort, StepPhase, group_by_key};
+use vramscope_analysis::{Category, CategoryBytes, StepPhase, group_by_key};
 
 /// `vramscope.modules/1`.
 #[derive(Debug, Serialize)]
@@ -211,7 +211,7 @@ impl ModuleSums {
             }
         }
         for nodes in &mut children {
-            nodes.sort_small_by_key(|&node| (Reverse(sums[node as usize].bytes), node));
+            nodes.sort_by_key(|&node| (Reverse(sums[node as usize].bytes), node));
         }
         Self { sums, children, phases }
     }
@@ -289,7 +289,7 @@ impl Maker<'_> {
         let phase = |at: usize| self.sums.phases[at].map(|_| sum.phases[at]);
         let (called_at, built_at) = modules.lines(self.target, node);
         let mut sites = self.sites.remove(&node).unwrap_or_default();
-        sites.sort_small_by_key(|site| Reverse(site.bytes));
+        sites.sort_by_key(|site| Reverse(site.bytes));
         ModuleRecord {
             name: modules.name(self.target, node),
             path,
@@ -345,6 +345,6 @@ pub fn basis_text(modules: &Modules) -> Vec<String> {
 pub fn categories_of(sum: &NodeSum) -> Vec<(Category, u64)> {
     let mut rows: Vec<(Category, u64)> =
         Category::ALL.iter().copied().zip(sum.categories).filter(|row| row.1 > 0).collect();
-    rows.sort_small_by_key(|row| Reverse(row.1));
+    rows.sort_by_key(|row| Reverse(row.1));
     rows
 }

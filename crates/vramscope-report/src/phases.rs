@@ -5,7 +5,6 @@ mod words;
 use crate::{Target, event_of, rank_of, site};
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{
     Basis, Category, CategoryBytes, NextPhase, NextStep, PhasePeak, StepPhase, StepPhases,
@@ -354,7 +353,7 @@ fn highest(parts: &[PhasePeak]) -> Vec<&PhasePeak> {
             None => highest.push(part),
         }
     }
-    highest.sort_small_by_key(|part| std::cmp::Reverse(part.bytes));
+    highest.sort_by_key(|part| std::cmp::Reverse(part.bytes));
     highest
 }
 

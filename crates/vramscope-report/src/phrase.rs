@@ -2,7 +2,6 @@
 
 use crate::text::NO_STACK;
 use serde::{Deserialize, Serialize};
-use vramscope_analysis::SmallSort;
 
 /// A part of a sentence: plain text, a term that filters, or an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,7 +37,7 @@ pub fn phrases(sentence: &str, nouns: &[(String, Link)]) -> Vec<Phrase> {
         let at = sentence.match_indices(noun.as_str()).find(free).map(|(at, _)| at);
         found.extend(at.map(|at| (at, at + noun.len(), link)));
     }
-    found.sort_small_by_key(|noun| noun.0);
+    found.sort_by_key(|noun| noun.0);
     let plain = |text: &str| Phrase { text: text.to_owned(), ..Phrase::default() };
     let (mut all, mut end) = (Vec::new(), 0);
     for (from, to, link) in found {

@@ -3,7 +3,6 @@
 use crate::Target;
 use crate::text::{pool, segment_type, size_class};
 use std::collections::BTreeMap;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::Span;
 use vramscope_analysis::slicing::{Budget, run_to_completion, strides};
 
@@ -28,7 +27,7 @@ impl<'a> BlockPlaces<'a> {
     pub async fn sliced(target: Target<'a>, budget: &mut Budget) -> Self {
         let blocks = &target.trace().blocks;
         let mut order: Vec<u32> = (0..blocks.len() as u32).collect();
-        order.sort_small_by_key(|&i| blocks[i as usize].enters);
+        order.sort_by_key(|&i| blocks[i as usize].enters);
         let all = &target.entry.carving(target.index).segments.spans;
         let mut next = (0u32..).zip(all).peekable();
         // The latest span at each address, by its index.

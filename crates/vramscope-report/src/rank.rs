@@ -14,8 +14,8 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use vramscope_analysis::slicing::{self, Budget, run_to_completion, strides};
 use vramscope_analysis::{
-    BlindSpot, Category, FindingKind, Measure, RankFacts, RankStack, Share, SmallSort,
-    blind_spots_sliced, by_stack_sliced, merge_same_lines, name_hash, parallel,
+    BlindSpot, Category, FindingKind, Measure, RankFacts, RankStack, Share, blind_spots_sliced,
+    by_stack_sliced, merge_same_lines, name_hash, parallel,
 };
 
 /// One device of one rank. The size is at most a few hundred kilobytes for any file, so the
@@ -190,7 +190,7 @@ fn by_site(entry: &SnapshotEntry, shares: &[Share]) -> Vec<(String, u64)> {
     for share in shares {
         sites.push((row_site(entry, share.stack, share.no_stack), share.weight as u64));
     }
-    sites.sort_small_by(|a, b| a.0.cmp(&b.0));
+    sites.sort_by(|a, b| a.0.cmp(&b.0));
     sites.dedup_by(|next, sum| {
         let is_same = next.0 == sum.0;
         if is_same {
@@ -199,7 +199,7 @@ fn by_site(entry: &SnapshotEntry, shares: &[Share]) -> Vec<(String, u64)> {
         is_same
     });
     sites.retain(|site| site.1 > 0);
-    sites.sort_small_by(|a, b| b.1.cmp(&a.1));
+    sites.sort_by_key(|site| std::cmp::Reverse(site.1));
     sites.truncate(MAX_SITES);
     sites
 }

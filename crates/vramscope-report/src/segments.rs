@@ -8,8 +8,7 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{
-    Content, Fragmentation, FreeKind, LargestFree, LiveSet, Pin, SegmentState, SmallSort,
-    free_shares, pins,
+    Content, Fragmentation, FreeKind, LargestFree, LiveSet, Pin, SegmentState, free_shares, pins,
 };
 use vramscope_snapshot::Snapshot;
 use vramscope_units::{Bytes, grouped};
@@ -297,7 +296,7 @@ pub fn curve(target: Target<'_>, parts: u32) -> Curve {
 pub fn by_most(all: &[LargestFree], slots: u32) -> Vec<(&LargestFree, (u32, Bytes))> {
     let most = |of| (of, LargestFree::most_in(of, 0..slots).unwrap_or_default());
     let mut sorted: Vec<_> = all.iter().map(most).collect();
-    sorted.sort_small_by_key(|(of, (_, most))| (Reverse(*most), of.kind));
+    sorted.sort_by_key(|(of, (_, most))| (Reverse(*most), of.kind));
     sorted
 }
 

@@ -16,7 +16,6 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use vramscope_analysis::SmallSort;
 
 pub use drift::MIN_ITERATIONS;
 
@@ -223,7 +222,7 @@ impl Collector {
             .iter()
             .map(|(folder, ranks)| run_series(folder, ranks, &self.site_names, limit))
             .collect();
-        runs.sort_small_by_key(|run| Reverse(run.ranks.len() + run.omitted));
+        runs.sort_by_key(|run| Reverse(run.ranks.len() + run.omitted));
         SeriesReport {
             schema: "vramscope.series/1",
             min_iterations: MIN_ITERATIONS,
@@ -259,7 +258,7 @@ fn run_series(
         members.iter().map(|member| rank_series(member, &iterations)).collect();
     let text = words::sentences(&members, &rows, &iterations, &drifts);
     let blind_spots = words::blind_spots(&members, &iterations);
-    rows.sort_small_by_key(|row| Reverse(row.growth_bytes.iter().flatten().sum::<i64>()));
+    rows.sort_by_key(|row| Reverse(row.growth_bytes.iter().flatten().sum::<i64>()));
     let omitted = rows.len().saturating_sub(limit);
     rows.truncate(limit);
     RunSeries {

@@ -16,9 +16,7 @@ use recorded::recorded_shape;
 use crate::{Target, event_of, rank_of, row_site, slot_of};
 use serde::Serialize;
 use std::cmp::Reverse;
-use vramscope_analysis::{
-    Category, Dims, NoShapes, Shape, Shapes, SmallSort, Widths, group_by_key,
-};
+use vramscope_analysis::{Category, Dims, NoShapes, Shape, Shapes, Widths, group_by_key};
 use vramscope_units::{Bytes, grouped};
 
 /// `vramscope.shapes/1`.
@@ -197,7 +195,7 @@ fn shapes_with<'a>(
         bytes: sizes.iter().fold(0, |sum, size| sum.saturating_add(size.0.saturating_mul(size.1))),
     };
     let mut rows: Vec<ShapeRow> = group_by_key(blocks.collect()).into_iter().map(row).collect();
-    rows.sort_small_by_key(|row| Reverse(row.bytes));
+    rows.sort_by_key(|row| Reverse(row.bytes));
     let sum = |wanted: &dyn Fn(&ShapeRow) -> bool| {
         rows.iter().filter(|row| wanted(row)).map(|row| row.bytes).sum::<u64>()
     };
@@ -265,7 +263,7 @@ fn by_shape(rows: &[ShapeRow]) -> Vec<ShapeSum> {
         bytes: rows.iter().map(|row| row.bytes).sum(),
     };
     let mut sums: Vec<ShapeSum> = group_by_key(keyed.collect()).into_iter().map(sum).collect();
-    sums.sort_small_by_key(|sum| Reverse(sum.bytes));
+    sums.sort_by_key(|sum| Reverse(sum.bytes));
     sums
 }
 

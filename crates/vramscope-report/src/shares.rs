@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use vramscope_analysis::Category;
-use vramscope_analysis::SmallSort;
 
 /// The bytes and blocks of a category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -26,7 +25,7 @@ pub fn by_category(blocks: impl Iterator<Item = (Category, u64)>) -> Vec<Categor
         share.blocks += 1;
     }
     shares.retain(|s| s.blocks > 0);
-    shares.sort_small_by_key(|s| std::cmp::Reverse(s.bytes));
+    shares.sort_by_key(|s| std::cmp::Reverse(s.bytes));
     shares
 }
 

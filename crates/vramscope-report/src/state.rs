@@ -11,7 +11,6 @@ use crate::segments::{FreeRecord, SegmentRecord, free_records, segment_record};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{Category, LiveSet, Trace};
 use vramscope_units::EventIndex;
@@ -228,9 +227,9 @@ pub(crate) fn largest(
 ) -> impl Iterator<Item = usize> {
     let mut order: Vec<usize> = (0..count).collect();
     if let Some(limit) = limit.filter(|&limit| limit < count) {
-        order.sort_small_by_key(|&at| Reverse(size(at)));
+        order.sort_by_key(|&at| Reverse(size(at)));
         order.truncate(limit);
-        order.sort_small();
+        order.sort_unstable();
     }
     order.into_iter()
 }

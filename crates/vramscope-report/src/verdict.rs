@@ -14,7 +14,6 @@ use crate::phrase::{Link, Phrase, phrases};
 use crate::target::{Target, event_of, slot_of};
 use crate::text::category as category_label;
 use std::cmp::Reverse;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::{Boxed, Budget};
 use vramscope_analysis::{
     Category, CategoryBytes, Exactness, Facts, Finding, MemoryUse, OomStory, Severity,
@@ -183,7 +182,7 @@ pub(crate) fn peak_sentence(
     if whole == 0 {
         return phrases("No memory was allocated.", &[]);
     }
-    categories.sort_small_by_key(|(_, bytes)| Reverse(*bytes));
+    categories.sort_by_key(|(_, bytes)| Reverse(*bytes));
     categories
         .retain(|(_, bytes)| u128::from(*bytes) * 100 >= u128::from(whole) * MIN_NAMED_PERCENT);
     categories.truncate(MAX_NAMED);

@@ -35,6 +35,7 @@ mod load_preview;
 mod loaded;
 mod loader;
 mod memory_limit;
+mod page;
 mod queries;
 mod query_queue;
 mod run_order;
@@ -43,6 +44,7 @@ pub mod warm_up;
 
 pub use coordinator::Coordinator;
 pub use loader::Loader;
+pub use page::Page;
 pub use run_order::plan;
 pub use scheduler::{Column, FileSession, Reply, Slice};
 pub use vramscope_report::sidecar::MAX_BYTES as MAX_SIDECAR_BYTES;

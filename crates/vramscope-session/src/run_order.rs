@@ -2,7 +2,6 @@
 
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
-use vramscope_analysis::SmallSort;
 use vramscope_protocol::{FileEntry, PlannedRow};
 use vramscope_report::text::file_name;
 use vramscope_report::{Quantity, rank_of, sidecar};
@@ -44,7 +43,7 @@ pub fn plan(files: &[FileEntry]) -> (String, Vec<PlannedRow>) {
             (entry, row)
         })
         .collect();
-    rows.sort_small_by(|(a_file, a), (b_file, b)| {
+    rows.sort_by(|(a_file, a), (b_file, b)| {
         natural(&a.group, &b.group)
             .then_with(|| a.rank.unwrap_or(u32::MAX).cmp(&b.rank.unwrap_or(u32::MAX)))
             .then_with(|| natural(&a_file.path, &b_file.path))

@@ -14,19 +14,39 @@
 //! assert_eq!(Addr(0x7600_2a00_0000).to_string(), "0x76002a000000");
 //! ```
 //!
-//! Byte units are binary (KiB, MiB, GiB), never decimal. This crate depends on no other crate of
-//! the workspace.
+//! Byte units are binary (KiB, MiB, GiB), never decimal. Units serialize as integers under their
+//! names, and [`texts`] has the words of each name. This crate depends on no other crate of the
+//! workspace.
 
 mod axis;
+mod shown;
 mod text;
 
 pub use axis::{Tick, TimeBreak, broken_time_ticks, byte_ticks, event_ticks, time_at, time_ticks};
+pub use shown::{
+    Allocations, Blocks, Change, Events, Files, PeakEvent, Ranks, Segments, SignedBytes, Steps,
+    is_unit, texts,
+};
 pub use text::{grouped, signed_grouped};
 
 use std::fmt;
 
 /// A number of bytes of device memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
 pub struct Bytes(pub u64);
 
 impl Bytes {
@@ -45,7 +65,21 @@ impl fmt::Display for Bytes {
 }
 
 /// A time or a duration in microseconds. The field that stores a time documents its epoch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
 pub struct Micros(pub i64);
 
 impl fmt::Display for Micros {
@@ -66,6 +100,13 @@ impl Addr {
     }
 }
 
+/// Serializes as its text, because a JavaScript number cannot represent every address.
+impl serde::Serialize for Addr {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
 impl fmt::Display for Addr {
     /// Hexadecimal without groups, as PyTorch and its logs print it: `0x76002a000000`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -74,7 +115,21 @@ impl fmt::Display for Addr {
 }
 
 /// The 0-based index of an event in its device's trace, as recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
 pub struct EventIndex(pub u32);
 
 impl fmt::Display for EventIndex {

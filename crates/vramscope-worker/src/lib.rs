@@ -13,7 +13,7 @@
 use js_sys::{Float32Array, Object, Reflect, Uint32Array};
 use serde::Serialize;
 use vramscope_session::{
-    Column, Coordinator, FileSession, Loader, MAX_SIDECAR_BYTES, Reply, Slice, warm_up,
+    Column, Coordinator, FileSession, Loader, MAX_SIDECAR_BYTES, Page, Reply, Slice, warm_up,
 };
 use wasm_bindgen::prelude::*;
 #[cfg(all(feature = "threads", target_arch = "wasm32"))]
@@ -205,10 +205,10 @@ impl RunWorker {
     }
 }
 
-/// Converts a value to plain objects, with null for `None`. The generated TypeScript types expect
-/// this.
+/// Converts a value to plain objects, with null for `None` and with the texts of its units. The
+/// generated TypeScript types expect this.
 fn to_js(value: &impl Serialize) -> Result<JsValue, JsValue> {
-    Ok(value.serialize(&serde_wasm_bindgen::Serializer::json_compatible())?)
+    Ok(Page(value).serialize(&serde_wasm_bindgen::Serializer::json_compatible())?)
 }
 
 /// Converts a reply to `{response, columns}`, and copies each column into a typed array.

@@ -7,7 +7,6 @@
 mod stacks;
 
 use self::stacks::{Part, StackParts};
-use crate::SmallSort;
 use crate::blocks::{Block, Origin};
 use crate::site::Sites;
 use crate::slicing::{Budget, run_to_completion, strides};
@@ -80,7 +79,7 @@ pub async fn backward_sites(
         let (index, is_block) = position(trace, allocation);
         order.push((index, is_block, i));
     }
-    order.sort_small();
+    order.sort_unstable();
     let mut order = order.into_iter().peekable();
     let mut found = vec![None; wanted.len()];
     let mut pass = Pass::new(trace, sites, &parts);

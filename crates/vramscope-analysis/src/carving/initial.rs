@@ -3,7 +3,6 @@
 use super::{Replay, Stage, group};
 use crate::segments::{SMALL_SIZE, Segments};
 use crate::slicing::STRIDE;
-use crate::small_sort::SmallSort;
 use vramscope_units::Bytes;
 
 /// Cost of placing a block from before the window, in units of a [budget](crate::slicing::Budget).
@@ -28,11 +27,11 @@ impl Replay<'_> {
         self.next_span = spans.partition_point(|s| s.enters == 0);
         self.initial_blocks =
             (0..).zip(blocks).take_while(|(_, b)| b.is_preexisting()).map(|(i, _)| i).collect();
-        self.initial_blocks.sort_small_by_key(|&i| blocks[i as usize].address);
+        self.initial_blocks.sort_by_key(|&i| blocks[i as usize].address);
         self.initial_blocks.reverse();
         self.initial_spans =
             (0..).zip(spans).filter(|(_, s)| s.enters == 0).map(|(i, _)| i).collect();
-        self.initial_spans.sort_small_by_key(|&i| spans[i as usize].address);
+        self.initial_spans.sort_by_key(|&i| spans[i as usize].address);
         self.initial_spans.reverse();
     }
 

@@ -4,7 +4,6 @@ use super::Phase;
 use super::spans::{self, PhaseSpan, Run};
 use super::stacks::StackHints;
 use crate::slicing::{Budget, STRIDE, strides};
-use crate::small_sort::SmallSort;
 use crate::trace::Trace;
 use rustc_hash::FxHashMap;
 use vramscope_snapshot::{Action, Snapshot, StackId, Stage, StrId};
@@ -234,7 +233,7 @@ async fn range_ends(snapshot: &Snapshot, trace: &Trace, budget: &mut Budget) -> 
             Some((clock.events_before(offset), a.stage, phase))
         }));
     }
-    ends.sort_small_by_key(|e| e.0);
+    ends.sort_by_key(|e| e.0);
     ends
 }
 

@@ -6,7 +6,6 @@ use super::phases::Phases;
 use super::stacks::StackHints;
 use super::workspace::{MAX_PER_STREAM, WORKSPACE_BYTES};
 use super::{Category, Guess, Phase};
-use crate::SmallSort;
 use crate::blocks::Block;
 use crate::slicing::{Budget, filled, strides};
 use crate::trace::Trace;
@@ -412,7 +411,7 @@ impl SizeMatcher<'_> {
             }
         };
         judged.each(budget, visit).await;
-        blocks.sort_small();
+        blocks.sort_unstable();
         // The blocks of each size, with the number of parameters among them.
         let groups = blocks.chunk_by(|a, b| a.0 == b.0).map(|group| {
             let known = |counts: &Counts| counts.get(&group[0].0).copied().unwrap_or(0);
@@ -425,7 +424,7 @@ impl SizeMatcher<'_> {
             let groups = groups.clone().filter(|(_, count)| *count >= min_count);
             let mut lowest: Vec<(u64, u64)> =
                 groups.flat_map(|(g, count)| &g[..count]).map(|b| (b.1, b.0)).collect();
-            lowest.sort_small();
+            lowest.sort_unstable();
             let mut half = lowest.iter().map(|b| u128::from(b.1)).sum::<u128>() / 2;
             let middle = lowest.iter().find(|b| {
                 let reached = u128::from(b.1) >= half;
@@ -484,7 +483,7 @@ impl SizeMatcher<'_> {
             }
         };
         judged.each(budget, visit).await;
-        blocks.sort_small();
+        blocks.sort_unstable();
         let groups = blocks.chunk_by(|a, b| a.0 == b.0);
         let missing = groups.flat_map(|group| {
             let known = |counts: &Counts| counts.get(&group[0].0).copied().unwrap_or(0);

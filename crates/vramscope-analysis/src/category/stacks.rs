@@ -3,7 +3,6 @@
 use super::own_name::own_name;
 use super::rules::{Rule, Rules};
 use super::{Category, Guess, Phase};
-use crate::SmallSort;
 use crate::site::is_framework_file;
 use crate::slicing::{Budget, strides};
 use vramscope_snapshot::{FrameId, Snapshot, StackId};
@@ -254,7 +253,7 @@ async fn find_category_by_line(
         lines.extend(found.map(|&f| (id, snapshot.frame(f).line)));
     }
     let mut distinct: Vec<u32> = lines.iter().map(|l| l.1).collect();
-    distinct.sort_small();
+    distinct.sort_unstable();
     distinct.dedup();
     let count = distinct.len();
     for (id, line) in lines {

@@ -6,7 +6,6 @@ use crate::category::{Category, Phase};
 use crate::group_by_key;
 use crate::site::is_python;
 use crate::slicing::{Budget, strides};
-use crate::small_sort::SmallSort;
 use vramscope_snapshot::{Frame, FrameId, StackId};
 use vramscope_units::{Bytes, EventIndex};
 
@@ -115,7 +114,7 @@ fn last_step(cx: Evidence<'_>, live: &[Live<'_>]) -> Option<Finding> {
     if !is_large(cx, bytes, MIN_PERCENT) {
         return None;
     }
-    old.sort_small_by_key(|l| std::cmp::Reverse(l.block.bytes));
+    old.sort_by_key(|l| std::cmp::Reverse(l.block.bytes));
     let largest = old.first()?.block;
     let until = largest.free_requested();
     let facts = HeldTooLong::LastStep {
@@ -176,7 +175,7 @@ fn variables(cx: Evidence<'_>, live: &[Live<'_>]) -> Vec<Finding> {
         live.iter().filter(is_asked).map(|l| (l.block.stack, l)).collect();
     let mut found: Vec<Finding> = Vec::new();
     for (stack, mut results) in group_by_key(by_stack) {
-        results.sort_small_by_key(|l| l.block.enters);
+        results.sort_by_key(|l| l.block.enters);
         let Some(line) = calling_frame(cx, stack) else { continue };
         let mut old: Vec<(&Block, EventIndex)> = Vec::new();
         for pair in results.windows(2) {
@@ -203,7 +202,7 @@ fn variables(cx: Evidence<'_>, live: &[Live<'_>]) -> Vec<Finding> {
             ..cx.finding(cx.hash(stack), bytes, bytes, events, Facts::HeldTooLong(facts))
         });
     }
-    found.sort_small_by_key(|finding| std::cmp::Reverse(finding.bytes));
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.bytes));
     found
 }
 
@@ -254,10 +253,10 @@ fn copies(cx: Evidence<'_>, live: &[Live<'_>]) -> Vec<Finding> {
     }
     let mut found: Vec<Finding> = Vec::new();
     for ((_, _, each), mut group) in group_by_key(copies) {
-        group.sort_small_by_key(|l| l.block.enters);
+        group.sort_by_key(|l| l.block.enters);
         let mut lines: Vec<FrameId> =
             group.iter().filter_map(|l| program_frame(cx, l.block.stack)).collect();
-        lines.sort_small_by_key(|f| f.0);
+        lines.sort_by_key(|f| f.0);
         lines.dedup();
         if lines.len() < 2 {
             continue;
@@ -277,6 +276,6 @@ fn copies(cx: Evidence<'_>, live: &[Live<'_>]) -> Vec<Finding> {
             ..cx.finding(cx.hash(group[0].block.stack), bytes, 0, events, Facts::HeldTooLong(facts))
         });
     }
-    found.sort_small_by_key(|finding| std::cmp::Reverse(finding.bytes));
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.bytes));
     found
 }

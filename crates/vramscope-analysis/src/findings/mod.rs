@@ -40,7 +40,6 @@ use crate::category::{Categories, Phase};
 use crate::group_by_key;
 use crate::site::{Sites, is_framework_frame};
 use crate::slicing::{self, Boxed, Budget, run_to_completion};
-use crate::small_sort::SmallSort;
 use crate::steps::Steps;
 use crate::trace::Trace;
 pub(crate) use returns::{Cause, Returns};
@@ -171,7 +170,7 @@ async fn of_allocator(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
 }
 
 fn sort(found: &mut [Finding]) {
-    found.sort_small_by(|a, b| (a.severity, b.bytes, &a.id).cmp(&(b.severity, a.bytes, &b.id)));
+    found.sort_by(|a, b| (a.severity, b.bytes, &a.id).cmp(&(b.severity, a.bytes, &b.id)));
 }
 
 impl Evidence<'_> {
@@ -245,7 +244,7 @@ fn parts(blocks: impl IntoIterator<Item = (StackId, u64)>) -> Vec<Part> {
     };
     let by_stack = group_by_key(blocks.into_iter().collect());
     let mut parts: Vec<Part> = by_stack.into_iter().map(part).collect();
-    parts.sort_small_by_key(|part| (std::cmp::Reverse(part.bytes), part.stack));
+    parts.sort_by_key(|part| (std::cmp::Reverse(part.bytes), part.stack));
     parts
 }
 

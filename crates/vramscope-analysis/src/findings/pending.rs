@@ -2,7 +2,6 @@
 //! stream has passed an event.
 
 use super::{Evidence, Facts, Finding, parts};
-use crate::SmallSort;
 use crate::slicing::{Budget, strides};
 use vramscope_snapshot::{StackId, StreamId};
 use vramscope_units::{Bytes, EventIndex, Micros};
@@ -87,7 +86,7 @@ pub(super) async fn pending_frees(cx: Evidence<'_>, budget: &mut Budget) -> Opti
     budget.charge(4 * waiting.len() as u64).await;
     let mut streams: Vec<StreamId> = waiting.iter().map(|w| w.stream).collect();
     streams.dedup();
-    streams.sort_small();
+    streams.sort();
     streams.dedup();
     let facts = PendingFrees {
         peak: Bytes(peak),

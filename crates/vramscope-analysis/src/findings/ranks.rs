@@ -9,7 +9,6 @@ mod cause;
 
 use super::{Finding, FindingKind};
 use crate::category::Category;
-use crate::small_sort::SmallSort;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_snapshot::HOST;
 use vramscope_units::Bytes;
@@ -118,7 +117,7 @@ pub fn rank_skew(ranks: &[RankFacts]) -> Vec<(usize, Finding)> {
             }
         }
     }
-    found.sort_small_by(|a, b| {
+    found.sort_by(|a, b| {
         let key = |f: &(usize, Finding)| (f.0, f.1.severity, std::cmp::Reverse(f.1.bytes));
         key(a).cmp(&key(b)).then_with(|| a.1.id.cmp(&b.1.id))
     });
@@ -135,7 +134,7 @@ pub fn rank_runs(ranks: &[RankFacts]) -> Vec<Vec<usize>> {
         let Some(rank) = facts.rank.filter(|_| facts.device != HOST) else { continue };
         files.push(((&facts.folder, &facts.file, rank), i));
     }
-    files.sort_small_by_key(|&(file, i)| (file, std::cmp::Reverse(ranks[i].requested_peak)));
+    files.sort_by_key(|&(file, i)| (file, std::cmp::Reverse(ranks[i].requested_peak)));
     files.dedup_by_key(|file| file.0);
     let mut runs: Vec<Vec<usize>> = Vec::new();
     for folder in files.chunk_by(|a, b| a.0.0 == b.0.0) {
@@ -148,7 +147,7 @@ pub fn rank_runs(ranks: &[RankFacts]) -> Vec<Vec<usize>> {
         }
     }
     for run in &mut runs {
-        run.sort_small_by_key(|&i| ranks[i].rank);
+        run.sort_by_key(|&i| ranks[i].rank);
     }
     runs
 }
@@ -166,12 +165,12 @@ fn groups(ranks: &[RankFacts], run: &[usize]) -> Vec<Vec<usize>> {
     let mut without_stacks: Option<usize> = None;
     for &rank in run {
         let mut stacks: Vec<u64> = ranks[rank].by_stack.iter().map(|s| s.hash).collect();
-        stacks.sort_small();
+        stacks.sort_unstable();
         stacks.dedup();
         // Each group as often as it shares a stack with the rank.
         let of_stacks = stacks.iter().filter_map(|hash| with_stack.get(hash));
         let mut sharing: Vec<usize> = of_stacks.flatten().copied().collect();
-        sharing.sort_small();
+        sharing.sort_unstable();
         let is_alike = |shared: &&[usize]| {
             let all = sizes[shared[0]] + stacks.len() - shared.len();
             shared.len() * 5 >= all * 4

@@ -6,7 +6,6 @@ use crate::carving::Carving;
 use crate::fragmentation::{FreeShare, free_shares};
 use crate::rounding::Rounding;
 use crate::slicing::Budget;
-use crate::small_sort::SmallSort;
 use crate::state::{Content, SegmentState};
 use crate::trace::Exactness;
 use vramscope_units::{Bytes, EventIndex};
@@ -151,7 +150,7 @@ pub(super) fn costly_settings(cx: Evidence<'_>, segments: &[SegmentState]) -> Ve
     let mut settings = vec![unsplit, CostlySetting::RoundupPower2Divisions { bytes: Bytes(added) }];
     let reserved = segments.iter().map(|segment| segment.size.0).sum::<u64>();
     settings.retain(|setting| setting.bytes().0 > reserved / MIN_SETTING_DIVISOR);
-    settings.sort_small_by_key(|setting| std::cmp::Reverse(setting.bytes()));
+    settings.sort_by_key(|setting| std::cmp::Reverse(setting.bytes()));
     settings
 }
 

@@ -8,7 +8,6 @@ use super::{Basis, Evidence, Facts, Finding, Severity};
 use crate::group_by_key;
 use crate::segments::Span;
 use crate::slicing::{Budget, strides};
-use crate::small_sort::SmallSort;
 use crate::state::SegmentState;
 use vramscope_snapshot::{PoolId, PoolIndex, StreamId};
 use vramscope_units::{Bytes, EventIndex};
@@ -149,8 +148,8 @@ async fn unused_since(
         let span = ranges[next.checked_sub(1)?];
         (address.0 < span.end()).then_some(span.enters)
     };
-    own.sort_small_by_key(|span| span.enters);
-    others.sort_small_by_key(|span| span.enters);
+    own.sort_by_key(|span| span.enters);
+    others.sort_by_key(|span| span.enters);
     let mut free = own.iter().map(|span| span.size.0 as i64).sum::<i64>();
     for part in strides(cx.trace.blocks.len()) {
         budget.charge(2 * part.len() as u64).await;

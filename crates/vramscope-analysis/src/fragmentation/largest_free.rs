@@ -2,7 +2,6 @@
 
 use super::FreeKind;
 use super::gaps::Gaps;
-use crate::SmallSort;
 use crate::carving::Carving;
 use crate::segments::{Span, segment_event};
 use crate::slicing::{Budget, run_to_completion, strides};
@@ -73,7 +72,7 @@ pub async fn largest_free_sliced(
 ) -> Vec<LargestFree> {
     let spans = &carving.segments.spans;
     let mut kinds: Vec<FreeKind> = spans.iter().map(kind_of).collect();
-    kinds.sort_small();
+    kinds.sort();
     kinds.dedup();
     let mut sweep = Sweep {
         spans,
@@ -85,7 +84,7 @@ pub async fn largest_free_sliced(
         changed: Vec::new(),
         kinds,
     };
-    sweep.leaving.sort_small();
+    sweep.leaving.sort_unstable();
     let mut found: Vec<LargestFree> =
         sweep.kinds.iter().map(|&kind| LargestFree { kind, changes: Vec::new() }).collect();
     for part in strides(trace.slots() as usize) {

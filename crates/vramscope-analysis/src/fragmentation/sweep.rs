@@ -6,7 +6,6 @@
 //! does, the sweep starts again with a single partition.
 
 use super::gaps::Gaps;
-use crate::SmallSort;
 use crate::carving::Carving;
 use crate::parallel;
 use crate::segments::segment_event;
@@ -50,7 +49,7 @@ fn cuts(trace: &Trace, carving: &Carving, partitions: usize) -> Vec<u64> {
     }
     let mut spans: Vec<(u64, u64, bool)> =
         carving.segments.spans.iter().map(|s| (s.address.0, s.end(), s.is_expandable)).collect();
-    spans.sort_small();
+    spans.sort_unstable();
     let mut end = 0;
     let mut starts = Vec::new();
     for (from, to, is_expandable) in spans {

@@ -16,7 +16,7 @@ use crate::blocks::Block;
 use crate::category::{Categories, Category};
 use crate::slicing::{Budget, run_to_completion, strides};
 use crate::trace::Trace;
-use crate::{SmallSort, group_by_key, is_framework_frame};
+use crate::{group_by_key, is_framework_frame};
 use vramscope_snapshot::{Snapshot, StackId};
 
 /// Smaller blocks are scalars, losses and indices.
@@ -240,7 +240,7 @@ impl Dims {
             }
             _ => Vec::new(),
         };
-        shapes.sort_small();
+        shapes.sort();
         shapes.dedup();
         Shapes { is_certain: shapes.len() == 1 && !is_doubtful, shapes }
     }

@@ -6,7 +6,6 @@
 //! of two. A square matrix does: its `out` is `in`.
 
 use super::NoShapes;
-use crate::SmallSort;
 
 /// Smaller parameters say little: scalars and frequencies of rotary embeddings.
 const MIN_BYTES: u64 = 320;
@@ -142,7 +141,7 @@ fn of_whole(sizes: &Sizes) -> Result<Vec<Widths>, NoShapes> {
             best.push((evidence == 0, first.all.len(), u64::MAX - count, found));
         }
     }
-    best.sort_small_by_key(|(unclear, widths, count, _)| (*unclear, *widths, *count));
+    best.sort_by_key(|(unclear, widths, count, _)| (*unclear, *widths, *count));
     match best.into_iter().next() {
         Some((.., found)) => Ok(found),
         None if sizes.iter().map(|s| s.1).sum::<u64>() < 2 * MIN_MATRICES => {

@@ -5,7 +5,6 @@
 
 use crate::blocks::Origin;
 use crate::slicing::{Budget, STRIDE, filled, strides};
-use crate::small_sort::SmallSort;
 use crate::sort;
 use crate::trace::Trace;
 use rustc_hash::FxHashMap;
@@ -24,7 +23,7 @@ pub(super) async fn period(snapshot: &Snapshot, trace: &Trace, budget: &mut Budg
     // Kinds are ordered by their number of occurrences, then by their first occurrence.
     let mut order: Vec<&Vec<u32>> =
         occurrences.iter().filter(|o| o.len() >= MIN_REPETITIONS).collect();
-    order.sort_small_by_key(|o| (o.len(), o[0]));
+    order.sort_by_key(|o| (o.len(), o[0]));
     let freed = freed_before(trace, &allocs, budget).await;
     let mut periods: Vec<(usize, &Vec<u32>)> = Vec::new();
     for equally_often in order.chunk_by(|a, b| a.len() == b.len()) {

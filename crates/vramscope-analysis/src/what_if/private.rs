@@ -1,6 +1,4 @@
 //! The private pool of a block. Traces before PyTorch 2.12 name no pools; the final segments do.
-
-use crate::SmallSort;
 use crate::carving::Carving;
 use vramscope_snapshot::{PoolId, PoolIndex, Snapshot};
 
@@ -36,7 +34,7 @@ impl PrivateSpans {
             })
         });
         let mut spans: Vec<PrivateSpan> = spans.collect();
-        spans.sort_small_by_key(|span| (span.start, span.enters));
+        spans.sort_by_key(|span| (span.start, span.enters));
         Self(spans)
     }
 

@@ -3,7 +3,6 @@
 
 use super::bursts::{Bursts, Gives};
 use super::private::PrivateSpans;
-use crate::SmallSort;
 use crate::blocks::Block;
 use crate::carving::Carving;
 use crate::findings::Evidence;
@@ -104,7 +103,7 @@ impl Program {
                 budget.charge(2 * STRIDE as u64).await;
             }
         }
-        late.sort_small();
+        late.sort_unstable();
         let (start, start_blocks) = start(snapshot, trace, cx.carving, &private);
         let own = Bursts::find(cx, &private, budget).await;
         let mut program = Self {

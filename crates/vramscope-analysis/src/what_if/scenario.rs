@@ -4,7 +4,6 @@ use super::least::least_memory;
 use super::replay::Run;
 use super::scale::Scale;
 use super::{Capacity, WhatIf};
-use crate::SmallSort;
 use crate::category::{Categories, Category};
 use crate::slicing::Budget;
 use crate::trace::Trace;
@@ -235,7 +234,7 @@ impl WhatIf {
                 }
             }
         }
-        bytes.sort_small_by_key(|(_, sum)| std::cmp::Reverse(*sum));
+        bytes.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum));
         bytes
     }
 }

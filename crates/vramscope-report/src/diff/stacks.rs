@@ -6,7 +6,6 @@ use crate::side::{Side, SideStack};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use std::cmp::Reverse;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::{HeldBy, NamedFrame, NoStack, file_name, is_generated_file, match_stacks};
 
 /// A call stack in A and in B.
@@ -67,7 +66,7 @@ pub fn stacks(a: &Side, b: &Side) -> Vec<StackDiff> {
     let mut rows: Vec<StackDiff> = matched.into_iter().filter_map(row).collect();
     let size =
         |r: &StackDiff| (Reverse(r.bytes.change.unsigned_abs()), Reverse(r.bytes.b.max(r.bytes.a)));
-    rows.sort_small_by(|x, y| {
+    rows.sort_by(|x, y| {
         size(x)
             .cmp(&size(y))
             .then_with(|| x.site.cmp(&y.site))

@@ -5,7 +5,6 @@ use crate::rank::RankSummary;
 use crate::text::rank_name;
 use serde::Serialize;
 use vramscope_analysis::BlindSpot;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::group_by_key;
 use vramscope_units::grouped;
 
@@ -36,7 +35,7 @@ pub(super) fn merged(ranks: &[RankSummary]) -> Vec<BlindSpotRecord> {
             None => merged.push((spot, vec![rank])),
         }
     }
-    merged.sort_small_by_key(|&(spot, _)| spot);
+    merged.sort_by_key(|&(spot, _)| spot);
     let record = |(spot, of): (BlindSpot, Vec<&RankSummary>)| {
         let text = blind_text(spot);
         let of_files = distinct(of.iter().copied());

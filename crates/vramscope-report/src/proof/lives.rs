@@ -5,7 +5,6 @@ use crate::frames::site;
 use crate::target::Target;
 use crate::text::{self, NO_STACK};
 use std::cmp::Reverse;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_analysis::{Block, Category, Finding, FindingKind, Phase, PhaseSpan};
 use vramscope_units::EventIndex;
@@ -61,7 +60,7 @@ pub(super) async fn lives(
     // A small block is no part of what the largest show.
     let least = largest.first()?.1.bytes.0 / LEAST_DIVISOR;
     largest.retain(|(_, block)| block.bytes.0 >= least);
-    largest.sort_small_by_key(|(_, block)| (block.enters, Reverse(block.bytes)));
+    largest.sort_by_key(|(_, block)| (block.enters, Reverse(block.bytes)));
     let from = largest.iter().map(|(_, block)| block.enters).min()?;
     let to = largest.iter().map(|(_, block)| block.leaves).max()?;
     let mut proof = Proof::new(ProofForm::Lives, title);

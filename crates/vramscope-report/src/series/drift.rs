@@ -5,7 +5,7 @@ use crate::matrix::named;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use vramscope_analysis::{SmallSort, median};
+use vramscope_analysis::median;
 
 /// The fewest iterations of a rank among which drift is looked for: growth that happened once may
 /// be a larger batch.
@@ -116,7 +116,7 @@ pub(super) fn drifts(
         .into_iter()
         .map(|(site, on)| drift(members, iterations, (site, &site_names[site as usize]), &on))
         .collect();
-    all.sort_small_by(|a, b| {
+    all.sort_by(|a, b| {
         Reverse(a.bytes_per_iteration)
             .cmp(&Reverse(b.bytes_per_iteration))
             .then_with(|| a.site.cmp(&b.site))

@@ -5,7 +5,6 @@ use crate::findings::FindingRecord;
 use crate::loaded_file::SnapshotEntry;
 use crate::simulated::{ChangeKind, Simulated};
 use serde::{Deserialize, Serialize};
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::{
     Category, Facts, Finding, GrowthKind, HeldTooLong, OomStory, ReservedPeak, Verdict,
 };
@@ -114,7 +113,7 @@ fn oom(story: &OomStory, record: &FindingRecord, action: Make<'_>) -> Vec<Action
         .filter(|one| one.fits == Some(true) || one.short().zip(own).is_some_and(|(a, b)| a < b))
         .collect();
     // A stable sort: smaller runs follow settings.
-    changes.sort_small_by_key(|one| one.fits != Some(true));
+    changes.sort_by_key(|one| one.fits != Some(true));
     for one in changes {
         let is_setting = one.kind != ChangeKind::Sizes;
         let text = if is_setting { setting_name(one) } else { change_words(one) };
@@ -164,7 +163,7 @@ fn reserved(
         .iter()
         .filter(|one| one.kind != ChangeKind::AsRecorded && one.reserved_peak < peak.reserved.0);
     let mut less: Vec<&Simulated> = less.collect();
-    less.sort_small_by_key(|one| one.reserved_peak);
+    less.sort_by_key(|one| one.reserved_peak);
     let all = less.into_iter().map(|one| Action {
         conf: Some(one.conf.clone()),
         is_simulated: true,

@@ -14,7 +14,6 @@ use crate::scheduler::SLICE;
 use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_layout::Color;
 use vramscope_protocol::DeviceRef;
@@ -118,11 +117,11 @@ fn sorted(places: &Places, parent: Option<usize>, spec: &CodeSpec) -> Vec<usize>
     };
     let label = |i: usize| &places.all[i].label;
     if spec.sort == CodeSort::Name && spec.descending {
-        all.sort_small_by_key(|&i| Reverse(label(i).clone()));
+        all.sort_by_key(|&i| Reverse(label(i).clone()));
     } else if spec.descending {
-        all.sort_small_by_key(|&i| (Reverse(weight(i)), label(i).clone()));
+        all.sort_by_key(|&i| (Reverse(weight(i)), label(i).clone()));
     } else {
-        all.sort_small_by_key(|&i| (weight(i), label(i).clone()));
+        all.sort_by_key(|&i| (weight(i), label(i).clone()));
     }
     all
 }

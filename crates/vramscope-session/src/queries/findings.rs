@@ -3,7 +3,6 @@
 use super::block_detail as detail;
 use super::phases;
 use std::cmp::Reverse;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_analysis::{Block, FindingKind, blind_spots_sliced};
 use vramscope_protocol::FrameRow;
@@ -140,7 +139,7 @@ fn part(child: &FindingChild) -> FindingPart {
 
 /// Sorts findings of several ranks by severity, then bytes.
 pub(super) fn sort(rows: &mut [FindingRow]) {
-    rows.sort_small_by(|a, b| {
+    rows.sort_by(|a, b| {
         let key = |row: &FindingRow| (row.severity, Reverse(row.bytes.value));
         key(a).cmp(&key(b)).then_with(|| (&a.path, &a.id).cmp(&(&b.path, &b.id)))
     });

@@ -3,7 +3,7 @@
 use super::matrix::ShownMatrix;
 use super::overview::Ranks;
 use std::fmt::Write as _;
-use vramscope_analysis::{SmallSort, median};
+use vramscope_analysis::median;
 use vramscope_protocol::views::{Fleet, FleetBar, FleetCluster, FleetIteration, FleetTick, SERIES};
 use vramscope_report::Quantity;
 use vramscope_report::matrix::named;
@@ -127,7 +127,7 @@ impl Ranks {
                 all.push((iteration, rank.requested.max(0).cast_unsigned()));
             }
         }
-        all.sort_small();
+        all.sort_unstable();
         let of_iteration = |peaks: &[(u32, u64)]| {
             let peaks: Vec<u64> = peaks.iter().map(|peak| peak.1).collect();
             (median(&peaks), peaks.last().copied().unwrap_or(0))
@@ -228,7 +228,7 @@ fn place(ranks: &[u32], sizes: Sizes) -> String {
     let mut block = 1;
     for (name, stride, size) in axes {
         let mut at: Vec<u32> = ranks.iter().map(|rank| rank / stride % size).collect();
-        at.sort_small();
+        at.sort_unstable();
         at.dedup();
         block *= at.len();
         if at.len() < size as usize {

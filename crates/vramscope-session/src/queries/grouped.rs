@@ -4,7 +4,6 @@ use super::{Queries, target};
 use crate::scheduler::SLICE;
 use std::cmp::Reverse;
 use std::sync::Arc;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::{Budget, SlicedTask};
 use vramscope_layout as layout;
 use vramscope_layout::{Band, Color, GroupEdges, Place, StackOrder, Timeline, View};
@@ -154,7 +153,7 @@ pub(super) async fn labels(
         }
     }
     // Narrow bands have labels beside the largest total, the largest band first.
-    without.sort_small_by_key(|band| Reverse(band.bytes));
+    without.sort_by_key(|band| Reverse(band.bytes));
     for band in without {
         let Some(text) = texts(at, grouped, band).pop() else { continue };
         let width = width(&text, letter[0]);
@@ -164,7 +163,7 @@ pub(super) async fn labels(
             labels.push(label(grouped, band, text, place, Some(side)));
         }
     }
-    labels.sort_small_by_key(|label| label.group);
+    labels.sort_by_key(|label| label.group);
     labels
 }
 

@@ -6,7 +6,6 @@ use super::range::slot_label;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_analysis::{NoStack, StepPhases, Trace, sort};
 use vramscope_layout::site_color;
@@ -82,9 +81,7 @@ async fn sites(at: Target<'_>, blocks: &[u32], slot: u32, budget: &mut Budget) -
         }
     }
     let size = |site: &Site| trace.blocks[site.largest as usize].bytes;
-    sites.sort_small_by_key(|site| {
-        (Reverse(site.live), Reverse(size(site)), site.stack, site.no_stack)
-    });
+    sites.sort_by_key(|site| (Reverse(site.live), Reverse(size(site)), site.stack, site.no_stack));
     sites
 }
 

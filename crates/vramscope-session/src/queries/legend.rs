@@ -5,7 +5,7 @@ use super::tiles::layout_axis;
 use crate::loaded::is_apart;
 use std::cmp::Reverse;
 use vramscope_analysis::slicing::{Budget, strides};
-use vramscope_analysis::{Block, Category, SmallSort as _, Trace, lifetime};
+use vramscope_analysis::{Block, Category, Trace, lifetime};
 use vramscope_layout::{Axis, Color, LargestSites, segment_color, stream_color};
 use vramscope_protocol::AxisKind;
 use vramscope_protocol::views::{ColorBy, FailedRequest, Legend, LegendEntry, Limit, Query, Ramp};
@@ -193,7 +193,7 @@ struct Row {
 /// The rows of keys in view, those with the most bytes at the peak first.
 fn rows(sums: &[Sum], row: impl Fn(usize) -> Row) -> Vec<LegendEntry> {
     let mut order: Vec<usize> = (0..sums.len()).filter(|&i| sums[i].is_in_view).collect();
-    order.sort_small_by_key(|&i| (Reverse(sums[i].at_peak), i));
+    order.sort_by_key(|&i| (Reverse(sums[i].at_peak), i));
     let entry = |index: usize| {
         let Row { label, color, of, term } = row(index);
         let bytes = Quantity::bytes(Bytes(sums[index].bytes));
@@ -210,7 +210,7 @@ fn segments(at: Target<'_>, slot: u32) -> Vec<LegendEntry> {
     let spans = &at.entry.carving(at.index).segments.spans;
     let is_reserved = |i: &usize| spans[*i].enters <= slot && slot < spans[*i].leaves;
     let mut order: Vec<usize> = (0..spans.len()).filter(is_reserved).collect();
-    order.sort_small_by_key(|&i| (Reverse(spans[i].size), i));
+    order.sort_by_key(|&i| (Reverse(spans[i].size), i));
     order.truncate(MAX_SEGMENTS);
     let entry = |index: usize| {
         let span = &spans[index];

@@ -3,7 +3,6 @@
 use super::overview::Ranks;
 use super::ranks::Rank;
 use std::cmp::Reverse;
-use vramscope_analysis::SmallSort;
 use vramscope_protocol::views::{RankList, RankSort};
 use vramscope_report::Quantity;
 use vramscope_units::grouped;
@@ -49,8 +48,8 @@ impl Ranks {
         match (self.query.sort, self.query.descending) {
             (RankSort::Rank, false) => {}
             (RankSort::Rank, true) => order.reverse(),
-            (_, false) => order.sort_small_by_key(|&i| value(i)),
-            (_, true) => order.sort_small_by_key(|&i| Reverse(value(i))),
+            (_, false) => order.sort_by_key(|&i| value(i)),
+            (_, true) => order.sort_by_key(|&i| Reverse(value(i))),
         }
         let [shown, whole] = [order.len(), all.len()].map(|count| grouped(count as u64));
         RankList {
@@ -87,7 +86,7 @@ impl Ranks {
     /// The iterations of the ranks, ascending; empty with fewer than two.
     pub(super) fn iterations(&self) -> Vec<u32> {
         let mut all: Vec<u32> = self.rows.iter().filter_map(|rank| rank.iteration).collect();
-        all.sort_small();
+        all.sort_unstable();
         all.dedup();
         if all.len() < 2 { Vec::new() } else { all }
     }

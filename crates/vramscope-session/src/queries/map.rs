@@ -6,7 +6,7 @@ use crate::scheduler::SLICE;
 use std::sync::Arc;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{
-    ChangedSegment, FreeKind, FreeShare, PieceKind, Pin, SegmentState, SmallSort, changed_segments,
+    ChangedSegment, FreeKind, FreeShare, PieceKind, Pin, SegmentState, changed_segments,
     free_shares, pins,
 };
 use vramscope_layout::SegmentMap;
@@ -105,7 +105,7 @@ impl Map {
             }
         }
         // The order does not change while the cursor steps: by pool, stream and class.
-        shares.sort_small_by_key(|share| {
+        shares.sort_by_key(|share| {
             let kind = share.kind;
             let pool = snapshot.pool(kind.pool);
             (pool.is_none(), pool, snapshot.stream(kind.stream), kind.is_small)

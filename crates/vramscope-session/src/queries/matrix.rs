@@ -4,7 +4,7 @@ use super::ranks::Rank;
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 use vramscope_analysis::{
-    MatrixRow as Sizes, RankFacts, RankMatrix, SmallSort, median, rank_matrix, rank_runs,
+    MatrixRow as Sizes, RankFacts, RankMatrix, median, rank_matrix, rank_runs,
 };
 use vramscope_protocol::views::{Matrix, MatrixCell, MatrixCluster, MatrixColumn, MatrixRow};
 use vramscope_report::matrix::{LEVELS, ROWS, bounds, level, named, outlier_text, sentences};
@@ -47,7 +47,7 @@ impl ShownMatrix {
         runs.retain(|run| run.len() > 1 && is_shown(run[0]));
         // A run with the rank is the larger one.
         let size = |run: &Vec<usize>| (rank.is_some_and(|rank| run.contains(&rank)), run.len());
-        runs.sort_small_by_key(|run| std::cmp::Reverse(size(run)));
+        runs.sort_by_key(|run| std::cmp::Reverse(size(run)));
         let run = runs.into_iter().next()?;
         if let Some(known) = known.filter(|known| known.run == run) {
             return Some(known);

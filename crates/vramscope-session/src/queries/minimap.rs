@@ -2,7 +2,6 @@
 
 use super::findings::findings;
 use super::tiles::layout_axis;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{FindingKind, Oom, Series, Trace};
 use vramscope_layout::Axis;
@@ -73,7 +72,7 @@ async fn marks(at: Target<'_>, axis: Axis<'_>, budget: &mut Budget) -> Vec<Mark>
             marks.push(mark(MarkKind::Finding, event + 1, text, finding.id));
         }
     }
-    marks.sort_small_by_key(|m| m.event);
+    marks.sort_by_key(|m| m.event);
     for peak in separate_peaks(&trace.requested, trace.requested_band, budget).await {
         let place = match peak.slot.checked_sub(1) {
             Some(event) => format!("at {}", EventIndex(event)),

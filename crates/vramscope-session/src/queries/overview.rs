@@ -8,7 +8,6 @@ use super::matrix::ShownMatrix;
 use super::ranks::{self, Brief, Compared, Rank, by_rank};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::{
     Facts, Finding, RankFacts, RankSkew, Severity, SkewCause, rank_runs, rank_skew,
 };
@@ -116,7 +115,7 @@ impl Ranks {
         }
         let rows = std::mem::take(&mut self.rows).into_iter();
         let mut all: Vec<Compared> = rows.zip(std::mem::take(&mut self.facts)).collect();
-        all.sort_small_by(|a, b| by_rank(&a.0, &b.0));
+        all.sort_by(|a, b| by_rank(&a.0, &b.0));
         (self.rows, self.facts) = all.into_iter().unzip();
         self.places = self.rows.iter().enumerate().map(|(i, rank)| (rank.key, i)).collect();
         self.outliers = rank_skew(&self.facts);
@@ -240,7 +239,7 @@ impl Ranks {
             all.push((finding, FindingMember { row: None, index }, row));
         }
         let path = |row: usize| &*self.rows[row].path;
-        all.sort_small_by(|(a, _, in_a), (b, _, in_b)| {
+        all.sort_by(|(a, _, in_a), (b, _, in_b)| {
             a.weight()
                 .cmp(&b.weight())
                 .then_with(|| (path(*in_a), &a.id).cmp(&(path(*in_b), &b.id)))

@@ -2,8 +2,8 @@
 
 use super::card::{category_label, fraction};
 use std::fmt::Write;
+use vramscope_analysis::Category;
 use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{Category, SmallSort};
 use vramscope_layout::{Color, Rect, squarify};
 use vramscope_protocol::views::{LensEvent, LensPeak, PeakLens, TreemapCell};
 use vramscope_report::lens::{
@@ -128,7 +128,7 @@ fn cells(at: Target<'_>, sites: &[LiveSite], total: u64, size: [f64; 2]) -> Vec<
     let mut categories: Vec<(Category, u64)> =
         Category::ALL.iter().map(|&of| (of, sum(of, |site| site.bytes))).collect();
     categories.retain(|&(_, bytes)| bytes > 0);
-    categories.sort_small_by_key(|&(of, bytes)| (std::cmp::Reverse(bytes), of as usize));
+    categories.sort_by_key(|&(of, bytes)| (std::cmp::Reverse(bytes), of as usize));
     let values: Vec<f64> = categories.iter().map(|&(_, bytes)| bytes as f64).collect();
     let places = squarify(&values, [0.0, 0.0, size[0], size[1]]);
     let cell = |depth, label: String, bytes: u64, blocks: u64, of: Category, place: Rect| {

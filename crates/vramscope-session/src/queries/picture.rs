@@ -15,8 +15,8 @@ use crate::scheduler::SLICE;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::sync::Arc;
+use vramscope_analysis::Cut;
 use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{Cut, SmallSort};
 use vramscope_layout::{Color, HATCH_GAP, PALETTE_LEN, Palette, Strips, Surfaces, Theme, View};
 use vramscope_protocol::views::{Layer, Query, ROW_UNITS};
 use vramscope_protocol::{AxisBreak, AxisKind, DeviceRef, TILE_COLUMNS, TILE_ROWS, TileKey};
@@ -264,7 +264,7 @@ async fn strips(
         }
     }
     // Drawn in this order, as on the page: reserved, active, allocated bytes.
-    paths.sort_small_by_key(|&(color, _)| {
+    paths.sort_by_key(|&(color, _)| {
         (color.is_line(), color.plain() != Color::SEGMENT, Reverse(color))
     });
     let ground = sheet.palette.css(Color::CASING);

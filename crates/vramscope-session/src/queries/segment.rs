@@ -3,7 +3,6 @@
 use super::block_detail as detail;
 use super::segments::{extent, is_reserved, pool_text, released_by, spans};
 use super::state_at::{live_blocks, stack_rows};
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{Span, Trace};
 use vramscope_layout::RowOrder;
@@ -144,7 +143,7 @@ async fn blocks_in_span(
     let live = live_blocks(at.trace(), slot, budget).await;
     budget.charge(4 * live.len() as u64).await;
     let mut inside: Vec<BlockPart> = live.into_iter().filter_map(part).collect();
-    inside.sort_small_by_key(|i| (i.from, i.block));
+    inside.sort_by_key(|i| (i.from, i.block));
     inside
 }
 

@@ -3,7 +3,6 @@
 use super::segment::{BlockPart, Occupancy};
 use super::segments::{Order, extent, is_reserved, spans};
 use super::state_at::live_blocks;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_protocol::views::{SegmentSpec, SegmentUse, SegmentUses};
 use vramscope_report::Quantity;
@@ -72,7 +71,7 @@ impl Live {
                 (from, to, block)
             })
             .collect();
-        blocks.sort_small();
+        blocks.sort_unstable();
         Self { slot, blocks }
     }
 

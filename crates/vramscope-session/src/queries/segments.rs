@@ -7,7 +7,6 @@ use super::target as target_of;
 use crate::scheduler::SLICE;
 use std::ops::Range;
 use std::sync::Arc;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion, strides};
 use vramscope_analysis::{Span, Trace, sort};
 use vramscope_layout::{ROW_QUARTERS, RowOrder, SegmentRows};
@@ -262,7 +261,7 @@ async fn active_bytes(at: Target<'_>, slot: u32, budget: &mut Budget) -> Vec<u64
     let mut active = vec![0; spans.len()];
     let mut reserved: Vec<u32> =
         (0..spans.len() as u32).filter(|&s| is_reserved(&spans[s as usize], slot)).collect();
-    reserved.sort_small_by_key(|&s| spans[s as usize].address);
+    reserved.sort_by_key(|&s| spans[s as usize].address);
     for part in live_blocks(at.trace(), slot, budget).await.chunks(STRIDE) {
         budget.charge(16 * part.len() as u64).await;
         for &block in part {

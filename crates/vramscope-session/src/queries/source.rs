@@ -2,7 +2,6 @@
 
 use super::card::fraction;
 use std::cmp::Reverse;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::Budget;
 use vramscope_protocol::views::{SourcePage, SourceRow, SourceSpec};
 use vramscope_report::annotate::without_text;
@@ -23,7 +22,7 @@ pub(crate) async fn page(at: Target<'_>, spec: &SourceSpec, budget: &mut Budget)
     let sums = SourceSums::sliced(at, &filter, spec.hide_framework, budget).await;
     let mut files: Vec<&SourcePlace> = sums.of_kind(PlaceKind::File, None).collect();
     let by_bytes = |places: &mut Vec<&SourcePlace>| {
-        places.sort_small_by_key(|place| {
+        places.sort_by_key(|place| {
             let bytes = (place.own.peak, place.total.peak);
             let bytes = if spec.own { bytes } else { (bytes.1, bytes.0) };
             (Reverse(bytes), place.file.0, place.line)
@@ -44,7 +43,7 @@ pub(crate) async fn page(at: Target<'_>, spec: &SourceSpec, budget: &mut Budget)
     by_bytes(&mut functions);
     rows(at, spec, &functions, &mut page.rows);
     let mut lines: Vec<&SourcePlace> = sums.of_kind(PlaceKind::Line, Some(file)).collect();
-    lines.sort_small_by_key(|place| place.line);
+    lines.sort_by_key(|place| place.line);
     lines.truncate(MAX_LINES);
     rows(at, spec, &lines, &mut page.rows);
     page

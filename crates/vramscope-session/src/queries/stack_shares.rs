@@ -4,7 +4,6 @@ use super::card::fraction;
 use super::disambiguate;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::{NoStack, Sites, Trace};
 use vramscope_layout::site_color;
 use vramscope_protocol::views::StackShareRow;
@@ -77,7 +76,7 @@ impl<'a> StackShares<'a> {
 
     /// The shares, the largest first.
     pub(super) fn finish(mut self) -> Vec<StackShare> {
-        self.shares.sort_small_by_key(|s| (Reverse(s.bytes), s.stack, s.is_of_free, s.no_stack));
+        self.shares.sort_by_key(|s| (Reverse(s.bytes), s.stack, s.is_of_free, s.no_stack));
         self.shares
     }
 }

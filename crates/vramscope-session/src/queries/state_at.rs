@@ -5,7 +5,6 @@ use super::card::{category_label, category_row, fraction};
 use super::disambiguate;
 use super::tiles::layout_axis;
 use std::cmp::Reverse;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_analysis::{Category, Trace, sort};
 use vramscope_layout::Color;
@@ -185,7 +184,7 @@ pub(super) async fn stack_rows(
     let whole = sum(&blocks);
     let mut groups: Vec<(u64, &[u32])> =
         blocks.chunk_by(|&a, &b| key(a) == key(b)).map(|group| (sum(group), group)).collect();
-    groups.sort_small_by_key(|&(bytes, group)| (Reverse(bytes), key(group[0])));
+    groups.sort_by_key(|&(bytes, group)| (Reverse(bytes), key(group[0])));
     groups.truncate(max);
     // Stacks of backward's threads have a node, and its line in the forward pass.
     let of_backward: Vec<(usize, u32, u64)> = (0..)

@@ -1,7 +1,6 @@
 //! Tracks: annotated ranges in view.
 
 use super::tiles::layout_axis;
-use vramscope_analysis::SmallSort;
 use vramscope_analysis::{Clock, NamedRange, named_ranges};
 use vramscope_layout::{Axis, Color, name_color};
 use vramscope_protocol::AxisKind;
@@ -77,7 +76,7 @@ pub(crate) fn tracks(at: Target<'_>, kind: AxisKind, x0: f64, x1: f64, columns: 
             });
         }
     }
-    items.sort_small_by(|a, b| a.lane.cmp(&b.lane).then_with(|| a.x0.total_cmp(&b.x0)));
+    items.sort_by(|a, b| a.lane.cmp(&b.lane).then_with(|| a.x0.total_cmp(&b.x0)));
     Tracks {
         lanes: count,
         x0,

@@ -3,7 +3,6 @@
 use super::super::{Evidence, Finding, parts};
 use super::series::Candidate;
 use super::{Growth, GrowthKind, finding};
-use crate::SmallSort;
 use crate::category::Category;
 use crate::group_by_key;
 use crate::path::components;
@@ -140,7 +139,7 @@ impl Leak {
         };
         let mut grown: Vec<usize> =
             blocks().filter_map(|i| steps.before(block(i).enters).checked_sub(1)).collect();
-        grown.sort_small();
+        grown.sort_unstable();
         grown.dedup();
         let parts = parts(blocks().map(|i| (block(i).stack, block(i).bytes.0)));
         let sites: FxHashSet<u64> =

@@ -1,6 +1,4 @@
 //! The shape of a series that grows.
-
-use crate::SmallSort;
 use crate::steps::Steps;
 use std::ops::Range;
 use vramscope_units::Bytes;
@@ -77,7 +75,7 @@ pub(super) fn pattern(series: &[(usize, i64)], steady: &Range<usize>) -> Option<
 /// An example is an output kept at every evaluation.
 fn spacing(series: &[(usize, i64)], steady: &Range<usize>) -> Option<usize> {
     let mut gaps: Vec<usize> = series.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
-    gaps.sort_small();
+    gaps.sort_unstable();
     let gap = gaps[gaps.len() / 2];
     let slack = gap / 4;
     let even = gaps.iter().all(|g| g.abs_diff(gap) <= slack);

@@ -9,7 +9,6 @@ use crate::rounding::Rounding;
 use crate::segments::SMALL_SIZE;
 use crate::site::is_framework_file;
 use crate::slicing::Budget;
-use crate::small_sort::SmallSort;
 use crate::state::{Content, SegmentState};
 use crate::trace::Oom;
 use rustc_hash::FxHashMap;
@@ -147,7 +146,7 @@ fn categories(live: &[Live]) -> Vec<(Category, Bytes)> {
         }
     }
     let mut sums: Vec<_> = sums.into_iter().filter(|sum| sum.1.0 > 0).collect();
-    sums.sort_small_by_key(|sum| std::cmp::Reverse(sum.1));
+    sums.sort_by_key(|sum| std::cmp::Reverse(sum.1));
     sums
 }
 
@@ -170,7 +169,7 @@ fn twins(cx: Evidence<'_>, live: &[Live], oom: Oom, request: StackId) -> Vec<Sta
     if twins.len() > MAX_TWINS {
         return Vec::new();
     }
-    twins.sort_small_by_key(|twin| twin.1);
+    twins.sort_by_key(|twin| twin.1);
     twins.into_iter().map(|twin| twin.1).collect()
 }
 
@@ -186,7 +185,7 @@ fn holders(cx: Evidence<'_>, live: &[Live]) -> Vec<Part> {
         part.blocks += 1;
     }
     let mut parts: Vec<Part> = sites.into_values().collect();
-    parts.sort_small_by_key(|part| (std::cmp::Reverse(part.bytes), part.stack));
+    parts.sort_by_key(|part| (std::cmp::Reverse(part.bytes), part.stack));
     parts.truncate(MAX_HOLDERS);
     parts
 }

@@ -4,7 +4,6 @@ use super::{RankFacts, RankSkew, RankStack, SkewCause, SkewSite};
 use crate::category::Category;
 use crate::findings::{Basis, Facts, Finding, FindingKind, Severity};
 use crate::group_by_key;
-use crate::small_sort::SmallSort;
 use vramscope_units::Bytes;
 
 /// The smallest excess over the median to report, whatever the spread.
@@ -315,7 +314,7 @@ fn batch_percent(rank: &RankFacts, stacks: &[(u64, Usual)]) -> Option<u64> {
     if ratios.len() < MIN_BATCH_STACKS {
         return None;
     }
-    ratios.sort_small();
+    ratios.sort_unstable();
     let whole: u64 = ratios.iter().map(|ratio| ratio.1).sum();
     let mut before = 0;
     let percent = ratios.iter().find_map(|&(percent, weight)| {
@@ -335,7 +334,7 @@ fn summed<'a>(stacks: impl Iterator<Item = (&'a RankStack, u64)>) -> (u64, u64, 
         let excess = Bytes(stack.bytes.saturating_sub(usual));
         sites.push(SkewSite { hash: stack.hash, site: stack.site.clone(), excess });
     }
-    sites.sort_small_by_key(|site| (std::cmp::Reverse(site.excess), site.hash));
+    sites.sort_by_key(|site| (std::cmp::Reverse(site.excess), site.hash));
     (bytes, usual_bytes, sites)
 }
 

@@ -4,8 +4,8 @@ use super::filter_of;
 use crate::queries::card::fraction;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
+use vramscope_analysis::is_framework_frame;
 use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{SmallSort, is_framework_frame};
 use vramscope_layout::Color;
 use vramscope_protocol::views::{CodeSpec, Sandwich, StackShareRow};
 use vramscope_report::code::by_stack;
@@ -69,7 +69,7 @@ pub(crate) async fn sandwich(
     let this = label(wanted);
     let rows = |of: FxHashMap<FrameId, (u64, u64)>| {
         let mut rows: Vec<(FrameId, (u64, u64))> = of.into_iter().collect();
-        rows.sort_small_by_key(|&(id, (bytes, _))| (Reverse(bytes), id.0));
+        rows.sort_by_key(|&(id, (bytes, _))| (Reverse(bytes), id.0));
         rows.truncate(MAX_ROWS);
         let row = |(id, (bytes, blocks)): (FrameId, (u64, u64))| StackShareRow {
             site: label(id),
