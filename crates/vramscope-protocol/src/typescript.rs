@@ -158,6 +158,7 @@ fn declarations() -> String {
         Ramp,
         CounterLine,
         PinnedLine,
+        Moments,
         Limit,
         FailedRequest,
         StateAt,

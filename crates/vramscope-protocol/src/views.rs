@@ -140,8 +140,7 @@ pub enum Query {
         event: i64,
     },
     /// Where the edges of columns are in time, in steps and in events, for the curves of other
-    /// ranks. The page passes the answer on as it is. It begins with the edges of the
-    /// stretch in slots and the number of its columns.
+    /// ranks. The page passes the answer on.
     Moments {
         /// The axis.
         axis: AxisKind,
@@ -158,7 +157,7 @@ pub enum Query {
     /// Requested bytes at the moments of another rank.
     PinnedLine {
         /// The other rank's answer to `Moments`.
-        moments: Vec<f64>,
+        moments: Box<Moments>,
         /// Bytes at the full height.
         top: f64,
     },

@@ -2,9 +2,9 @@
 
 use super::{
     BlockPage, CategoryRow, CodePage, CounterLine, EventPage, FlameBox, FlameInfo, FlameNode,
-    FoldedSteps, GroupCard, GroupLabel, Legend, Limit, MapInfo, Minimap, ModulePage, NextBlock,
-    Phases, PinnedLine, RankCard, Sandwich, ScenarioCard, SearchResult, SegmentRow, SegmentUses,
-    SegmentsInfo, SimulatedCurve, SourcePage, Tracks, UsualScenarios, WhatIfCard,
+    FoldedSteps, GroupCard, GroupLabel, Legend, Limit, MapInfo, Minimap, ModulePage, Moments,
+    NextBlock, Phases, PinnedLine, RankCard, Sandwich, ScenarioCard, SearchResult, SegmentRow,
+    SegmentUses, SegmentsInfo, SimulatedCurve, SourcePage, Tracks, UsualScenarios, WhatIfCard,
 };
 use crate::{DetailRow, FrameRow, Hit, Phrase, Quantity, Span, StackDetail};
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ pub enum Answer {
     /// The answer to `FreeLines`.
     FreeLines(Vec<CounterLine>),
     /// The answer to `Moments`.
-    Moments(Vec<f64>),
+    Moments(Box<Moments>),
     /// The answer to `PinnedLine`.
     PinnedLine(Box<PinnedLine>),
     /// The answer to `Limit`.

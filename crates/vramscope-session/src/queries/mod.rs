@@ -303,7 +303,7 @@ impl Queries {
                 ))
             }
             Query::Moments { axis, x0, x1, columns, event } => task!(on, |at, _budget| {
-                Answer::Moments(pinned::moments(at, axis, [x0, x1], columns, event))
+                Answer::Moments(Box::new(pinned::moments(at, axis, [x0, x1], columns, event)))
             }),
             Query::PinnedLine { moments, top } => {
                 task!(on, |at, budget| Answer::PinnedLine(Box::new(

@@ -1141,7 +1141,7 @@ event: number | null, } } | { "pinnedLine": {
 /**
  * The other rank's answer to `Moments`.
  */
-moments: Array<number>, 
+moments: Moments, 
 /**
  * Bytes at the full height.
  */
@@ -1577,7 +1577,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Array<number> } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Moments } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
 
 export type ListQuery = { 
 /**
@@ -2652,6 +2652,36 @@ held: Quantity | null,
  * What is equal at one position: `clock`, `step` or `event`.
  */
 aligned: string, };
+
+export type Moments = { 
+/**
+ * Left edge in slots.
+ */
+x0: number, 
+/**
+ * Right edge in slots.
+ */
+x1: number, 
+/**
+ * The number of columns; 0 where the trace has no such axis.
+ */
+columns: number, 
+/**
+ * The times of the first and of the last event; null without a clock.
+ */
+window: [number, number] | null, 
+/**
+ * In microseconds since the epoch; empty without a clock.
+ */
+times: Array<number>, 
+/**
+ * Numbers of training steps; empty without steps.
+ */
+steps: Array<number>, 
+/**
+ * States of the trace.
+ */
+states: Array<number>, };
 
 export type Limit = { 
 /**
