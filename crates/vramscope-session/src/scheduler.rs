@@ -30,7 +30,7 @@ pub struct FileSession {
     /// The tiles that are being drawn: one, or as many of one layer as there are threads. In the
     /// order of their replies.
     in_progress: Vec<(TileRequest, PartialTile)>,
-    /// The first picture is complete. Until then tiles come before queries.
+    /// The first picture of blocks is complete. Until then tiles come before queries.
     first_picture_done: bool,
     query_queue: QueryQueue,
     queries: Queries,
@@ -292,7 +292,9 @@ impl FileSession {
             return Some(Slice::Working);
         }
         let (tile, _) = self.in_progress.remove(0);
-        self.first_picture_done |= self.tiles.is_empty() && self.in_progress.is_empty();
+        self.first_picture_done |= self.tiles.is_empty()
+            && self.in_progress.is_empty()
+            && *tile.layer != Layer::Outline {};
         Some(match finished {
             Some(strips) => Slice::Answer(Box::new(tile.reply(strips))),
             None => Slice::answer(Response::Failed(failure(

@@ -25,8 +25,10 @@ import { formatState, type Theme, type ViewState, validState } from "./view-stat
 
 /** What the viewer draws and how much memory it uses. */
 export interface Stats {
-  /** Blocks and parts of blocks in the timeline. */
+  /** Blocks and parts of blocks in the timeline; 0 while only the outline of the stack is drawn. */
   strips: number;
+  /** Whether the timeline shows the outline of the stack or its blocks. */
+  picture: "none" | "outline" | "blocks";
   /** Strips, lines and marks. */
   instances: number;
   drawCalls: number;
@@ -221,9 +223,13 @@ export class VramscopeViewer extends HTMLElement {
   }
 
   stats(): Stats {
-    const drawn = this.#stores.plots.timeline.peek()?.stats();
+    const plot = this.#stores.plots.timeline.peek();
+    const drawn = plot?.stats();
+    const strips = drawn?.strips ?? 0;
+    const stage = plot?.hasBlocks ? "blocks" : "outline";
     return {
-      strips: drawn?.strips ?? 0,
+      strips: stage === "blocks" ? strips : 0,
+      picture: strips > 0 ? stage : "none",
       instances: drawn?.instances ?? 0,
       drawCalls: drawn?.drawCalls ?? 0,
       frameCpuMs: drawn?.frameCpuMs ?? { p50: 0, p95: 0 },

@@ -973,7 +973,7 @@ from: number | null,
  */
 lines: number, };
 
-export type Layer = { "timeline": { 
+export type Layer = { "outline": Record<symbol, never> } | { "timeline": { 
 /**
  * What the blocks of the stack are grouped by.
  */

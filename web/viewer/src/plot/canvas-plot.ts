@@ -70,6 +70,8 @@ export abstract class CanvasPlot<H> {
   readonly #pointer: PointerHover<H>;
   /** Requested tiles that have not come. A new worker is asked for them again. */
   #outstanding: TileKey[] = [];
+  /** Tiles that wait for the outstanding ones, so that all are shown in one frame; else null. */
+  #held: (() => void)[] | null = null;
   /** Whether other strips may be under a resting pointer than at the last frame. */
   #changed = false;
   #frame = 0;
@@ -268,6 +270,11 @@ export abstract class CanvasPlot<H> {
     if (wanted.length > 0) this.#ask(wanted);
   }
 
+  /** Shows the tiles that come next in one frame, when all of them have come. */
+  protected holdTiles(): void {
+    this.#held = [];
+  }
+
   /** Called when all requested tiles have come. */
   protected tilesCame(): void {
     // Only the timeline needs it.
@@ -275,6 +282,7 @@ export abstract class CanvasPlot<H> {
 
   protected forgetTiles(): void {
     this.#outstanding = [];
+    this.#held = null;
   }
 
   #tick(now: number): void {
@@ -336,9 +344,15 @@ export abstract class CanvasPlot<H> {
     blocks: Uint32Array,
   ): void {
     this.#outstanding = this.#outstanding.filter((key) => !isSameKey(key, tile));
-    this.view.putTile(tile, positions, colors, blocks);
+    const show = () => this.view.putTile(tile, positions, colors, blocks);
+    if (this.#held === null) show();
+    else this.#held.push(show);
+    if (this.#outstanding.length === 0) {
+      for (const held of this.#held ?? []) held();
+      this.#held = null;
+      this.tilesCame();
+    }
     this.#changed = true;
-    if (this.#outstanding.length === 0) this.tilesCame();
     this.draw();
   }
 }
