@@ -1,8 +1,9 @@
 // Measures the time from a drop to the first picture in a headless browser: `node bench/browser.mjs
 // FILE [RUNS] [isolated]`, after `cargo xtask build`. The clock runs in the page, from the change
 // event of the file input to the first frame with the outline of the stack, and to the first with
-// its blocks. CPython's `pickle.load` of the same file in the same run is the reference. Then the page is zoomed and panned with all views open, and the
-// browser's trace tells the script time of each frame.
+// its blocks. CPython's `pickle.load` of the same file in the same run is the reference. Then the
+// page is zoomed and panned with all views open, and the browser's trace tells the script time of
+// each frame.
 
 import { spawnSync } from "node:child_process";
 import { statSync } from "node:fs";
@@ -172,7 +173,7 @@ await withPages(kind === "isolated", async (open) => {
   const ratio = (of) => median((one) => one[of] / one.python).toFixed(2);
   const compared = Number.isNaN(cpython)
     ? "not run: the file is too large"
-    : `${cpython.toFixed(0)} ms: the outline takes ${ratio("ms")}, the blocks ${ratio("blocksMs")} times that (medians)`;
+    : `${cpython.toFixed(0)} ms. Median ratios: ${ratio("ms")}, blocks ${ratio("blocksMs")}`;
   stdout.write(`CPython pickle.load   ${compared}\n`);
   stdout.write(`all views ready       ${best(({ allViews }) => allViews).toFixed(0)} ms\n`);
   const { wasmBytes, wasmInTheEnd, heap, instances, drawCalls } = all[0];

@@ -61,8 +61,8 @@ fn read(stream: &[u8], chunk: usize) -> Outcome {
     outcome
 }
 
-/// How often the bytes of a stream may be searched. A cut operation of two lines is searched when it
-/// begins, after its first line and after its second.
+/// How often the bytes of a stream may be searched. A cut operation of two lines is searched when
+/// it begins, after its first line and after its second.
 const MAX_SEARCHES: u64 = 4;
 const OPERAND_BYTES: usize = 1 << 20;
 

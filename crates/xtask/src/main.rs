@@ -83,8 +83,8 @@ enum Task {
     Test {
         /// Run only these steps, in the order of the gate
         steps: Vec<String>,
-        /// Run only the steps that need neither a browser nor the built site, and of them only those
-        /// that depend on what has changed since the branch `main` of the remote
+        /// Run only the steps that need neither a browser nor the built site, and of them only
+        /// those that depend on what has changed since the branch `main` of the remote
         #[arg(long, conflicts_with = "steps")]
         quick: bool,
         /// Run more cases of the property tests that have a long form, for hours if need be, record

@@ -25,9 +25,8 @@ import { formatState, type Theme, type ViewState, validState } from "./view-stat
 
 /** What the viewer draws and how much memory it uses. */
 export interface Stats {
-  /** Blocks and parts of blocks in the timeline; 0 while only the outline of the stack is drawn. */
+  /** Blocks and parts of blocks in the timeline. */
   strips: number;
-  /** Whether the timeline shows the outline of the stack or its blocks. */
   picture: "none" | "outline" | "blocks";
   /** Strips, lines and marks. */
   instances: number;
@@ -225,11 +224,10 @@ export class VramscopeViewer extends HTMLElement {
   stats(): Stats {
     const plot = this.#stores.plots.timeline.peek();
     const drawn = plot?.stats();
-    const strips = drawn?.strips ?? 0;
     const stage = plot?.hasBlocks ? "blocks" : "outline";
     return {
-      strips: stage === "blocks" ? strips : 0,
-      picture: strips > 0 ? stage : "none",
+      strips: (stage === "blocks" && drawn?.strips) || 0,
+      picture: drawn?.strips ? stage : "none",
       instances: drawn?.instances ?? 0,
       drawCalls: drawn?.drawCalls ?? 0,
       frameCpuMs: drawn?.frameCpuMs ?? { p50: 0, p95: 0 },

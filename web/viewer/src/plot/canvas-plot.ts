@@ -1,5 +1,6 @@
 // Drives the Rust view of one canvas: gives it tiles, draws a frame when something changed, and
 // tells the page which text to show over the canvas. Subclasses know what the plot shows.
+// Long because requesting, holding and drawing tiles share their state with frame and pointer.
 
 import { type Signal, signal } from "@preact/signals";
 import type { Labels, TimelineView, Hit as ViewHit } from "../../wasm/vramscope_view.js";
