@@ -3744,6 +3744,10 @@ depth: number,
  */
 label: string, 
 /**
+ * The functions of the line, or the function; empty for a file.
+ */
+functions: Array<string>, 
+/**
  * The line, or the first line of the function; 0 for a file.
  */
 line: number, 
