@@ -11,7 +11,7 @@ use vramscope_analysis::parallel;
 use vramscope_layout::{PickPoint, Strips, TILE_ROWS};
 use vramscope_protocol::views::Layer;
 use vramscope_protocol::{AxisKind, DeviceRef, Failure, Progress, Request, Response, TileKey};
-use vramscope_report::{Derived, LoadedFile};
+use vramscope_report::{BlockReference, Derived, LoadedFile};
 
 /// A file from its first byte to its release.
 ///
@@ -327,8 +327,8 @@ impl FileSession {
             }
             Request::Block { target, .. } => is_derived(target),
             Request::Find { part, ref reference, .. } => {
-                let device = reference.split_once(':').and_then(|(device, _)| device.parse().ok());
-                device.is_none_or(|device| is_derived(DeviceRef { part, device }))
+                let Ok(BlockReference { device, .. }) = reference.parse() else { return true };
+                is_derived(DeviceRef { part, device })
             }
             _ => true,
         }

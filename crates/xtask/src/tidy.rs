@@ -1,5 +1,6 @@
 //! Rules that no compiler checks. Each message says how to satisfy its rule.
 
+mod answers;
 mod edges;
 mod lines;
 mod links;
@@ -29,6 +30,7 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     let names = files::tracked(repo)?;
     let sources = read(repo, &names)?;
     let mut broken = edges::check(&repo.metadata);
+    broken.extend(answers::check(&sources));
     broken.extend(lines::lengths(&sources));
     broken.extend(lines::typescript_share(&sources));
     broken.extend(width::check(&sources));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_layout::LargestSites;
 use vramscope_protocol::views::{
-    Answer, At, Bands, BlockSort, BlockTable, ColorBy, EventFilter, ExportFormat, FlameSpec,
+    Answer, Bands, BlockSort, BlockTable, ColorBy, EventFilter, ExportFormat, FlameSpec,
     FlameWeight, GroupBy, Layer, Looked, MarkedRange, Moments, Query, ScaledPart, ScenarioSpec,
     SegmentSort, SegmentSpec, Table, TextForm,
 };
@@ -81,8 +81,10 @@ fn uncached_queries(slots: f64) -> Vec<Query> {
         Query::Minimap { axis },
         Query::Minimap { axis: AxisKind::Time },
         Query::Phases { axis, x0: 0.0, x1: slots, columns: 100 },
-        Query::StateAt { at: At::Event { event } },
-        Query::StateAt { at: At::Event { event: -1 } },
+        Query::StateAt { event },
+        Query::StateAt { event: -1 },
+        Query::EventAt { axis, slot: 1.5 },
+        Query::Record { id: "no finding".into() },
         Query::Peak {},
         Query::Markers { events: vec![0, -1, event] },
         Query::Range(MarkedRange { axis, x0: 1.0, x1: slots - 2.0 }),
