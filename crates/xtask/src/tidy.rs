@@ -3,6 +3,7 @@
 mod edges;
 mod lines;
 mod links;
+mod modules;
 mod paths;
 mod versions;
 mod width;
@@ -33,6 +34,7 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     broken.extend(lines::typescript_share(&sources));
     broken.extend(width::check(&sources));
     broken.extend(unsafe_code(&sources));
+    broken.extend(modules::check(&sources));
     broken.extend(links::check(&sources, &names));
     broken.extend(versions::check(&sources));
     broken.extend(paths::machines(repo, &sources)?);
