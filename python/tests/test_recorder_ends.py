@@ -20,7 +20,7 @@ SNAPSHOT = "rank0_memory_snapshot.pickle"
 BESIDE = "rank0_memory_snapshot.vramscope.json"
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no signals and forks here")
-NOTICE = "frees are recorded without stacks: PyTorch 2.11"
+NOTICE = "frees show the stack of their allocation: PyTorch 2.11"
 needs_torch = pytest.mark.skipif(TORCH is None, reason="VRAMSCOPE_TORCH names no Python")
 needs_none = pytest.mark.skipif(TORCH is not None, reason="a stand-in for PyTorch does this")
 

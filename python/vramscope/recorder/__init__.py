@@ -251,7 +251,8 @@ class Recorder:
         self._is_recording = True
         if "context" in self._arguments:
             log.warning(
-                "frees are recorded without stacks: PyTorch %s loses errors when it takes them",
+                "frees show the stack of their allocation: PyTorch %s loses errors at the stack of "
+                "a free",
                 self._torch.__version__,
             )
         if not Recorder._is_observed:
@@ -368,8 +369,11 @@ class Recorder:
     def _end_step(self) -> None:
         self._step += 1
         self._steps.append((self._step, sidecar.now_us()))
-        if self._has_names() and time.perf_counter() >= self._describe_after:
+        begin = time.perf_counter()
+        if self._has_names() and begin >= self._describe_after:
             self._describe()
+            end = time.perf_counter()
+            self._describe_after = end + (end - begin) / DESCRIBING_SHARE
         every = self._options["every"]
         if every is not None and self._step % every == 0:
             self._write(f"step_{self._step}", kind="step")
@@ -380,15 +384,12 @@ class Recorder:
     @_whole
     def _describe(self) -> None:
         """List the tensors of the model."""
-        begin = time.perf_counter()
         described = {
             "step": self._step,
             "time_us": sidecar.now_us(),
             "tensors": tensors.tensors_of(self._options["model"], self._options["optimizer"]),
         }
         self._described = [*self._described, described][-DESCRIBED_STEPS:]
-        end = time.perf_counter()
-        self._describe_after = end + (end - begin) / DESCRIBING_SHARE
 
     # -- Snapshots ---------------------------------------------------------------------------------
 

@@ -11,6 +11,9 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any, ClassVar
 
+#: All signals, as numbers: their names cost time.
+NUMBERS: tuple[int, ...] = tuple(int(number) for number in signals.valid_signals())
+
 
 class Uninterrupted:
     """A part of the main thread. Signals that arrive in it are delivered at its end.
@@ -71,11 +74,15 @@ class Uninterrupted:
     def _hold(self) -> None:
         native = natively_handled()
         ending = {getattr(signals, name, None) for name in self.ENDING} - native
-        for number in signals.valid_signals():
+        for number in NUMBERS:
             handler = signals.getsignal(number)
             if callable(handler) or (handler is signals.SIG_DFL and number in ending):
                 self._before[number] = handler
-                signals.signal(number, self._note)
+                try:
+                    signals.signal(number, self._note)
+                except (OSError, ValueError):
+                    # As in an interpreter within an interpreter. The signal is delivered at once.
+                    del self._before[number]
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if Uninterrupted._current is self:
@@ -134,6 +141,6 @@ def natively_handled() -> set[int]:
         return set()
     return {
         number
-        for number in signals.valid_signals()
+        for number in NUMBERS
         if caught >> (number - 1) & 1 and not callable(signals.getsignal(number))
     }
