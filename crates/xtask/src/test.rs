@@ -523,7 +523,7 @@ pub(crate) fn jupyter(repo: &Repo) -> Result<()> {
 fn program(repo: &Repo) -> Result<PathBuf> {
     let mut args = vec!["test", "--quiet", "--no-run"];
     args.extend(ALL_BUT_XTASK);
-    args.extend(["--test", "commands"]);
+    args.extend(["--test", "program"]);
     cmd::run(&mut cmd::cargo(&args, &repo.root))?;
     Ok(repo.target.join("debug").join("vramscope"))
 }

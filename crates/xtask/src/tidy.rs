@@ -4,6 +4,7 @@ mod answers;
 mod edges;
 mod lines;
 mod links;
+mod modules;
 mod paths;
 mod versions;
 mod width;
@@ -35,6 +36,7 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     broken.extend(lines::typescript_share(&sources));
     broken.extend(width::check(&sources));
     broken.extend(unsafe_code(&sources));
+    broken.extend(modules::check(&sources));
     broken.extend(links::check(&sources, &names));
     broken.extend(versions::check(&sources));
     broken.extend(paths::machines(repo, &sources)?);

@@ -1,7 +1,7 @@
 //! `vramscope index`: a file with the card of every rank.
 
 use crate::Failure;
-use crate::arguments::{Common, Index as Arguments};
+use crate::arguments::{Index as Arguments, Window};
 use crate::output::{STRONG, complain, styled};
 use crate::paths::{self, Found, Links};
 use crate::read::{self, Read};
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut out = GzEncoder::new(BufWriter::new(&output.file), Compression::default());
     writeln!(out, "{}", Writer::header(&paths::title(&arguments.paths), files))?;
     let (mut writer, mut count) = (Writer::default(), 0);
-    let read = inputs.each_card(&arguments.common(), |card| {
+    let read = inputs.each_card(&Window::whole(&arguments.reading), |card| {
         count += 1;
         Ok(writeln!(out, "{}", writer.card(card).map_err(io::Error::other)?)?)
     })?;
@@ -78,10 +78,11 @@ impl Inputs {
     /// The rules or a dataset cannot be read, or `take` fails.
     pub(super) fn each_card(
         &self,
-        common: &Common,
+        window: &Window,
         mut take: impl FnMut(Card) -> Result<(), Failure>,
     ) -> Result<Read, Failure> {
-        if !self.datasets.is_empty() && (common.rules.is_some() || common.events.is_some()) {
+        if !self.datasets.is_empty() && (window.reading.rules.is_some() || window.events.is_some())
+        {
             let message =
                 "a dataset has the cards of its export: --rules and --events do not apply";
             return Err(Failure::Usage(message.to_owned()));
@@ -107,7 +108,7 @@ impl Inputs {
             let outcome = if has_failed { Err(Failure::Input) } else { Ok(()) };
             return Ok(Read { skipped_files: 0, outcome });
         }
-        let read = read::in_order(&self.files, common, cards, |cards| {
+        let read = read::in_order(&self.files, window, cards, |cards| {
             cards.into_iter().try_for_each(&mut take)
         })?;
         let outcome = if has_failed { Err(Failure::Input) } else { read.outcome };

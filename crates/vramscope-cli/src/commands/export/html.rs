@@ -50,8 +50,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Some((template, viewer)) = page::get("report.html").zip(page::viewer()) else {
         return Err(Failure::Usage(page::MISSING.to_owned()));
     };
-    let common = &arguments.input.common;
-    if common.events.is_some() || arguments.input.device.is_some() || arguments.trace.is_some() {
+    let window = &arguments.input.common.window;
+    if window.events.is_some()
+        || arguments.input.choice.device.is_some()
+        || arguments.trace.is_some()
+    {
         let message = "a report is about whole files: --events, --device and --trace do not apply";
         return Err(Failure::Usage(message.to_owned()));
     }
@@ -62,7 +65,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let names = Names::new(&found.iter().map(|found| found.path.clone()).collect::<Vec<_>>());
     let has_data = arguments.data != Some(ReportData::Reduced);
     let failure: Mutex<Option<io::Error>> = Mutex::default();
-    let read = read::each_found(&found, common, |path, _, result| {
+    let read = read::each_found(&found, window, |path, _, result| {
         let file = result.ok()?;
         let place = found.iter().position(|found| found.path == path).unwrap_or_default();
         let how = How { redaction: redaction.as_ref(), source: arguments.source, has_data };

@@ -18,8 +18,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Some(dataset) = &arguments.output else {
         return usage("--as parquet needs -o DATASET: the folder of the dataset");
     };
-    let (input, common) = (&arguments.input, &arguments.input.common);
-    if common.events.is_some() || input.device.is_some() || input.snapshot.is_some() {
+    let (input, window) = (&arguments.input, &arguments.input.common.window);
+    if window.events.is_some() || input.choice.is_some() {
         return usage(
             "a dataset is of whole files: --events, --device and --snapshot do not apply",
         );
@@ -37,8 +37,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let files = plan.parts.iter().flat_map(|part| &part.sources);
     let job = Job {
         dataset,
-        rules: read::load_rules(common)?,
-        max_memory: common.max_memory,
+        rules: read::load_rules(&window.reading)?,
+        max_memory: window.reading.max_memory,
         bar: read::progress_bar(files.map(|source| source.path.as_path())),
         is_named: &|source| found.is_named(source),
         failed: &|source, error| read::print_failure(&source.path, error),
