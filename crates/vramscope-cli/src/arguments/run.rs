@@ -12,6 +12,9 @@ pub(crate) struct Index {
     /// Output file: `run.vramscope`
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
+    /// Replace a file of another kind
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Category rules that override the built-in ones. Each line is `category confidence file
     /// function`
     #[arg(long, value_name = "FILE")]
