@@ -505,6 +505,10 @@ pub(crate) struct Export {
     /// parquet`, the dataset's folder: files that it has already are skipped
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Replace a file of another kind, or write a dataset into a folder that has other files. Those
+    /// files stay
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Args)]

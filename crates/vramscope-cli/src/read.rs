@@ -20,7 +20,6 @@ use std::thread;
 use vramscope_report::Target;
 use vramscope_report::device_name;
 use vramscope_report::shapes::widths_of_config;
-use vramscope_report::sidecar;
 use vramscope_report::summary::{ErrorKind, ErrorSummary};
 use vramscope_report::{FileReader, LoadedFile, Rules, SnapshotEntry, Widths};
 use vramscope_units::grouped;
@@ -390,19 +389,7 @@ fn try_read_chunks(
 
 /// Reads the file beside a snapshot, if there is one.
 fn beside(path: &Path, file: &mut LoadedFile) {
-    let Some(beside) = sidecar::path_of(&path.to_string_lossy()).map(PathBuf::from) else { return };
-    let Ok(metadata) = beside.metadata() else { return };
-    if !metadata.is_file() {
-        return;
-    }
-    let read = || {
-        let mut json = Vec::new();
-        let file = std::fs::File::open(&beside)?;
-        // One byte more than is accepted: the file may have grown.
-        file.take(sidecar::MAX_BYTES + 1).read_to_end(&mut json)?;
-        Ok(json)
-    };
-    let json: std::io::Result<Vec<u8>> = read();
+    let Some(json) = crate::beside::read(path) else { return };
     for entry in &mut file.entries {
         match &json {
             Ok(json) => entry.set_sidecar(json),

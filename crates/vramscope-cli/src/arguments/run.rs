@@ -12,6 +12,9 @@ pub(crate) struct Index {
     /// Output file: `run.vramscope`
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
+    /// Replace a file of another kind
+    #[arg(long)]
+    pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) reading: Reading,
 }
