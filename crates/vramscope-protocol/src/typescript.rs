@@ -11,11 +11,11 @@ use vramscope_analysis::{
     Basis, Category, FindingId, FindingKind, Phase, Severity, SimulatedBasis,
 };
 use vramscope_report::findings::{FindingChild, FindingRecord};
-use vramscope_report::{ProgramRecord, Simulated};
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::Align;
 use vramscope_report::summary::ErrorKind;
 use vramscope_report::verdict::Action;
+use vramscope_report::{ProgramRecord, Simulated};
 use vramscope_units::{Blocks, Bytes, EventIndex};
 
 fn declarations() -> String {
