@@ -7,12 +7,16 @@ use super::views::*;
 use super::*;
 use std::fmt::Write as _;
 use ts_rs::TS;
-use vramscope_analysis::{Category, FindingKind, Severity};
-use vramscope_report::ProgramRecord;
+use vramscope_analysis::{
+    Basis, Category, FindingId, FindingKind, Phase, Severity, SimulatedBasis,
+};
+use vramscope_report::findings::{FindingChild, FindingRecord};
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::Align;
 use vramscope_report::summary::ErrorKind;
 use vramscope_report::verdict::Action;
+use vramscope_report::{ProgramRecord, Simulated};
+use vramscope_units::{Blocks, Bytes, EventIndex};
 
 fn declarations() -> String {
     let config = ts_rs::Config::default();
@@ -135,7 +139,17 @@ fn declarations() -> String {
         FindingKind,
         Severity,
         Category,
-        FindingPart,
+        Phase,
+        Basis,
+        SimulatedBasis,
+        FindingId,
+        Bytes,
+        Blocks,
+        EventIndex,
+        Simulated,
+        FindingChild,
+        FindingRecord,
+        FindingView,
         FindingRow,
         FindingList,
         VerdictCard,
@@ -144,6 +158,10 @@ fn declarations() -> String {
         BarMark,
         Action,
         FindingChart,
+        ChartShape,
+        ShapeKind,
+        ChartLabel,
+        Anchor,
         FindingGroup,
         FindingMember,
         Minimap,

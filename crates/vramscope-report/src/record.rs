@@ -26,7 +26,8 @@ const MAX_SAFE: f64 = 9_007_199_254_740_992.0;
 pub async fn by_id(target: Target<'_>, id: &str, budget: &mut Budget) -> Option<ProgramRecord> {
     let Ok(reference) = id.parse::<BlockReference>() else {
         target.entry.derive(Derived::Findings, target.index, budget).await;
-        let finding = of_device(target).into_iter().find(|finding| finding.id == id)?;
+        let mut found = of_device(target).into_iter().map(|entry| entry.record);
+        let finding = found.find(|finding| finding.id.to_string() == id)?;
         return Some(ProgramRecord(printed(&finding)));
     };
     let trace = target.trace();

@@ -7,7 +7,7 @@ pub use actions::Action;
 pub(crate) use actions::of_finding as actions_of;
 
 use crate::finding_text::{of_category, of_phase, place_words};
-use crate::findings::{FindingRecord, of_device, order};
+use crate::findings::{FindingEntry, of_device};
 use crate::peak::BandKind;
 use crate::phases::{Place, place_sliced};
 use crate::phrase::{Link, Phrase, phrases};
@@ -16,7 +16,7 @@ use crate::text::category as category_label;
 use std::cmp::Reverse;
 use vramscope_analysis::slicing::{Boxed, Budget};
 use vramscope_analysis::{
-    Category, CategoryBytes, Exactness, Facts, Finding, MemoryUse, OomStory, Severity,
+    Category, CategoryBytes, Exactness, Facts, Finding, FindingId, MemoryUse, OomStory, Severity,
     slot_of_reserved_peak,
 };
 use vramscope_units::{Bytes, EventIndex, grouped};
@@ -33,7 +33,7 @@ pub struct Verdict {
     /// The severity of the finding that it is about; `None` without one above low.
     pub severity: Option<Severity>,
     /// The id of that finding.
-    pub finding: Option<String>,
+    pub finding: Option<FindingId>,
     /// The sentence. It does not name the rank.
     pub headline: Vec<Phrase>,
     /// What leads to it; empty without a finding.
@@ -96,9 +96,9 @@ impl MemoryBar {
 pub fn verdict_sliced<'a>(target: Target<'a>, budget: &'a mut Budget) -> Boxed<'a, Verdict> {
     Box::pin(async move {
         let found = target.entry.findings(target.index);
-        let records = of_device(target);
-        let notable: Vec<(&Finding, &FindingRecord)> =
-            found.iter().zip(&records).filter(|(f, _)| f.severity != Severity::Low).collect();
+        let entries = of_device(target);
+        let notable: Vec<(&Finding, &FindingEntry)> =
+            found.iter().zip(&entries).filter(|(f, _)| f.severity != Severity::Low).collect();
         let worst = worst(&notable);
         let slot = match worst.map(|(finding, _)| &finding.facts) {
             Some(Facts::Oom(story)) => story.event.0 + 1,
@@ -113,11 +113,11 @@ pub fn verdict_sliced<'a>(target: Target<'a>, budget: &'a mut Budget) -> Boxed<'
         let memory = bar(target, slot, &used, &categories, oom);
         let actions = actions::of_device(&notable, worst);
         match worst {
-            Some((_, record)) => Verdict {
+            Some((_, FindingEntry { record, headline, cause, .. })) => Verdict {
                 severity: Some(record.severity),
                 finding: Some(record.id.clone()),
-                headline: record.headline.clone(),
-                detail: if oom.is_some() { &record.cause } else { &record.text }.clone(),
+                headline: headline.clone(),
+                detail: if oom.is_some() { cause } else { &record.text }.clone(),
                 memory,
                 actions,
             },
@@ -140,9 +140,9 @@ pub fn verdict_sliced<'a>(target: Target<'a>, budget: &'a mut Budget) -> Boxed<'
 }
 
 fn worst<'a>(
-    notable: &[(&'a Finding, &'a FindingRecord)],
-) -> Option<(&'a Finding, &'a FindingRecord)> {
-    notable.iter().copied().min_by_key(|(f, _)| order(f.kind(), f.severity, f.bytes))
+    notable: &[(&'a Finding, &'a FindingEntry)],
+) -> Option<(&'a Finding, &'a FindingEntry)> {
+    notable.iter().copied().min_by_key(|(_, entry)| entry.record.weight())
 }
 
 fn story(finding: &Finding) -> Option<&OomStory> {

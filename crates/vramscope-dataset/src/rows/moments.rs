@@ -4,9 +4,9 @@ use super::{Key, Stacks};
 use crate::table::{Table, Value};
 use parquet::errors::Result;
 use vramscope_analysis::named_ranges;
-use vramscope_report::findings::of_device;
+use vramscope_report::findings::{FindingEntry, of_device};
 use vramscope_report::summary;
-use vramscope_report::{SnapshotEntry, Target, time_of};
+use vramscope_report::{Phase, SnapshotEntry, Target, time_of};
 
 pub(super) fn ooms(
     table: &mut Table,
@@ -33,21 +33,21 @@ pub(super) fn findings(
     target: Target<'_>,
     stacks: &mut Stacks<'_>,
 ) -> Result<()> {
-    of_device(target).iter().try_for_each(|finding| {
-        let stack = finding.stack.and_then(|stack| stacks.name(stack, None).id.as_deref());
+    of_device(target).iter().try_for_each(|FindingEntry { record: finding, stack, .. }| {
+        let stack = stack.and_then(|stack| stacks.name(stack, None).id.as_deref());
         table.push(&[
             file,
             rank,
             device,
-            (&finding.id).into(),
+            (&finding.id.to_string()).into(),
             finding.kind.name().into(),
             finding.severity.name().into(),
-            finding.bytes.into(),
-            finding.blocks.into(),
+            finding.bytes.0.into(),
+            finding.blocks.0.into(),
             finding.step.into(),
-            finding.phase.into(),
-            finding.events.first().copied().into(),
-            finding.events.last().copied().into(),
+            finding.phase.map(Phase::name).into(),
+            finding.events.first().map(|event| event.0).into(),
+            finding.events.last().map(|event| event.0).into(),
             finding.sites.first().into(),
             stack.into(),
             (&finding.title).into(),

@@ -4,7 +4,7 @@
 
 use crate::BlockPlaces;
 use crate::blocks::{BlockRecord, record};
-use crate::findings::FindingRecord;
+use crate::findings::FindingEntry;
 use crate::frames::FrameRecord;
 use crate::segments::SegmentRecord;
 use crate::target::Target;
@@ -13,7 +13,7 @@ use csv::{Terminator, WriterBuilder};
 use serde::{Serialize, Serializer};
 use std::io::{self, Write};
 use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{Category, FindingKind, Severity};
+use vramscope_analysis::{Category, FindingKind, Phase, Severity};
 
 /// The cost of a row, in units of [`Budget`].
 const ROW_COST: u64 = 256;
@@ -173,14 +173,14 @@ crate::csv_line! {
     /// A finding as a line of CSV.
     pub struct FindingLine<'a> {
         #[serde(serialize_with = "spreadsheet_text")]
-        id: &'a str,
+        id: String,
         kind: FindingKind,
         severity: Severity,
         device: u32,
         bytes: u64,
         step: Option<u32>,
         phase: Option<&'static str>,
-        blocks: u32,
+        blocks: u64,
         events: usize,
         first_event: Option<u32>,
         last_event: Option<u32>,
@@ -199,23 +199,23 @@ crate::csv_line! {
 
 impl<'a> FindingLine<'a> {
     /// The line of a finding.
-    pub fn new(row: &'a FindingRecord) -> Self {
+    pub fn new(FindingEntry { record: row, frames, .. }: &'a FindingEntry) -> Self {
         Self {
-            id: &row.id,
+            id: row.id.to_string(),
             kind: row.kind,
             severity: row.severity,
             device: row.device,
-            bytes: row.bytes,
+            bytes: row.bytes.0,
             step: row.step,
-            phase: row.phase,
-            blocks: row.blocks,
+            phase: row.phase.map(Phase::name),
+            blocks: row.blocks.0,
             events: row.events.len(),
-            first_event: row.events.first().copied(),
-            last_event: row.events.last().copied(),
+            first_event: row.events.first().map(|event| event.0),
+            last_event: row.events.last().map(|event| event.0),
             title: &row.title,
             text: &row.text,
             action: &row.action,
-            stack: joined(&row.frames),
+            stack: joined(frames),
             path: &row.path,
         }
     }

@@ -163,9 +163,9 @@ fn reserved(peak: &ReservedPeak, simulated: &[Simulated]) -> String {
         }
     }
     let unused = if unused.is_empty() { String::new() } else { format!(": {}", unused.join(", ")) };
-    let less = best_setting(simulated).filter(|best| best.reserved_peak < peak.reserved.0);
+    let less = best_setting(simulated).filter(|best| best.reserved_peak < peak.reserved);
     let less = less.map_or_else(String::new, |best| {
-        format!(" With {} {}.", setting_name(best), Bytes(best.reserved_peak))
+        format!(" With {} {}.", setting_name(best), best.reserved_peak)
     });
     format!("{reserved}, {} needed at once{unused}.{less}", peak.needed)
 }

@@ -65,7 +65,6 @@ pub fn words(entry: &SnapshotEntry, finding: &Finding, simulated: &[Simulated]) 
         Facts::StrandedPool(side) => reserved::stranded(entry, side),
         Facts::PendingFree(waits) => pending::pending(entry, finding, waits),
         Facts::Churn(churn) => churn::churn(entry, finding, churn),
-        Facts::RankSkew(skew) => rank_words(skew),
     }
 }
 

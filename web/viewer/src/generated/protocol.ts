@@ -2061,34 +2061,77 @@ export type Severity = "high" | "medium" | "low";
 
 export type Category = "parameter" | "gradient" | "optimizer_state" | "buffer" | "input" | "activation" | "temporary" | "workspace" | "communication" | "cache" | "unknown";
 
-export type FindingPart = { 
+export type Phase = "forward" | "backward" | "optimizer" | "other";
+
+export type Basis = "recorded" | "exact" | "estimate";
+
+export type SimulatedBasis = "simulated" | "scaled" | "estimate";
+
+export type FindingId = string;
+
+export type Bytes = Quantity;
+
+export type Blocks = Quantity;
+
+export type EventIndex = Quantity;
+
+export type Simulated = { 
 /**
- * The call site: `model.py:212 forward`.
+ * What differs from the recording, in words: `as recorded`, `expandable_segments:True`.
+ */
+change: string, 
+/**
+ * The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`. Empty for PyTorch's defaults.
+ */
+conf: string, 
+/**
+ * For a failed allocation: whether the run goes through this point. Null for other findings.
+ */
+fits: boolean | null, 
+/**
+ * The bytes that are missing; null for findings that are not about a failed allocation.
+ */
+short_by: Bytes | null, 
+/**
+ * The peak of `reserved_bytes`; when memory runs out, until then.
+ */
+reserved_peak: Bytes, 
+/**
+ * The memory that PyTorch must have for the run to go through; null if it was not searched.
+ */
+least_device_memory: Bytes | null, 
+/**
+ * How the numbers were obtained.
+ */
+basis: SimulatedBasis, 
+/**
+ * The measured error of scaled numbers, in percent; null for others.
+ */
+error_percent: number | null, };
+
+export type FindingChild = { 
+/**
+ * The call site.
  */
 site: string, 
 /**
- * Its memory.
+ * Its bytes.
  */
-bytes: Quantity, 
+bytes: Bytes, 
 /**
  * Its blocks.
  */
-blocks: Quantity, };
+blocks: Blocks, };
 
-export type FindingRow = { 
+export type FindingRecord = { 
 /**
- * A stable id, as in `vramscope anomalies --format json`: one file gives one id on every
- * machine.
+ * A stable id: one file gives one id on every machine.
  */
-id: string, 
+id: FindingId, 
 /**
  * The kind.
  */
 kind: FindingKind, 
-/**
- * The kind in words: `Growth`.
- */
-label: string, 
 /**
  * The severity.
  */
@@ -2098,13 +2141,13 @@ severity: Severity,
  */
 path: string, 
 /**
+ * The rank in the path; null if there is none.
+ */
+rank: number | null, 
+/**
  * The device's ordinal.
  */
 device: number, 
-/**
- * The memory that the finding is about.
- */
-bytes: Quantity, 
 /**
  * The finding in a few words.
  */
@@ -2114,9 +2157,56 @@ title: string,
  */
 text: string, 
 /**
- * What to do; empty if nothing follows.
+ * What to do.
  */
 action: string, 
+/**
+ * Bytes that the finding is about.
+ */
+bytes: Bytes, 
+/**
+ * The training step, from 0; null if the finding is about several or none.
+ */
+step: number | null, 
+/**
+ * The phase; null if the finding is about several or none.
+ */
+phase: Phase | null, 
+/**
+ * How the numbers were obtained.
+ */
+basis: Basis, 
+/**
+ * Evidence: event indices from 0.
+ */
+events: Array<EventIndex>, 
+/**
+ * The call sites that the finding is about, most bytes first.
+ */
+sites: Array<string>, 
+/**
+ * The callers of the first site, innermost first: frames outside of PyTorch.
+ */
+called_from: Array<string>, 
+/**
+ * The number of blocks that the finding is about.
+ */
+blocks: Blocks, 
+/**
+ * The shares of the call sites, if there are several.
+ */
+children: Array<FindingChild>, 
+/**
+ * What the model of the allocator says: first about the run as recorded, then about changes.
+ * Absent where it says nothing.
+ */
+simulated?: Array<Simulated>, };
+
+export type FindingView = { 
+/**
+ * The kind in words: `Growth`.
+ */
+label: string, 
 /**
  * The finding in one sentence, without its rank.
  */
@@ -2131,15 +2221,11 @@ place: string,
  */
 terms: Array<string>, 
 /**
- * What makes it equal to a finding of another rank.
- */
-cause: string, 
-/**
- * What to do, each in a few words with what it brings.
+ * Changes that would help, each in a few words with its effect.
  */
 actions: Array<Action>, 
 /**
- * What proves it; null where there is nothing to draw.
+ * The proof; null where there is nothing to draw.
  */
 chart: FindingChart | null, 
 /**
@@ -2148,18 +2234,6 @@ chart: FindingChart | null,
  */
 frames: Array<FrameRow>, 
 /**
- * The shares of call sites, if the finding is about several.
- */
-parts: Array<FindingPart>, 
-/**
- * The first event of the finding; null if it has none.
- */
-event: number | null, 
-/**
- * The first event in words: `#3,702`; empty if there is none.
- */
-at: string, 
-/**
  * The range from the first to the last event on each axis; empty without events.
  */
 spans: Array<Span>, 
@@ -2167,6 +2241,16 @@ spans: Array<Span>,
  * The reference of a block that shows the finding; null if there is none.
  */
 reference: string | null, };
+
+export type FindingRow = { 
+/**
+ * The record, without its proof.
+ */
+record: FindingRecord, 
+/**
+ * The rest of its card.
+ */
+view: FindingView, };
 
 export type FindingList = { 
 /**
@@ -2186,7 +2270,7 @@ severity: Severity | null,
 /**
  * The id of that finding; null without one.
  */
-finding: string | null, 
+finding: FindingId | null, 
 /**
  * The sentence.
  */
@@ -2313,7 +2397,7 @@ scenario: string,
 /**
  * The id of the finding that it is about.
  */
-finding: string, };
+finding: FindingId, };
 
 export type FindingChart = { 
 /**
@@ -2325,31 +2409,53 @@ title: string,
  */
 text: string, 
 /**
- * What each shape stands for, which gives its color, in the order in which they are drawn:
- * `value`, `marked`, `line`, `request`, ...
+ * The shapes in the order in which they are drawn.
  */
-kinds: Array<string>, 
+shapes: Array<ChartShape>, 
 /**
- * The SVG path of each shape.
+ * The labels above the shapes.
  */
-paths: Array<string>, 
+labels: Array<ChartLabel>, };
+
+export type ChartShape = { 
 /**
- * The value of each shape as decimal digits; empty if it has none.
+ * What it stands for, which gives its color.
  */
-values: Array<string>, 
+kind: ShapeKind, 
 /**
- * The words of each label.
+ * The SVG path.
  */
-labels: Array<string>, 
+path: string, 
 /**
- * Where each label is anchored: `start`, `middle` or `end`. With ` strong` it is more than the
- * name of an axis.
+ * Its value as decimal digits; null if it has none.
  */
-anchors: Array<string>, 
+value: string | null, };
+
+export type ShapeKind = "axis" | "value" | "marked" | "line" | "reserved" | "request" | "request-hatch" | "limit" | "used" | "other" | "free" | "hatch" | "forward" | "backward" | "optimizer";
+
+export type ChartLabel = { 
 /**
- * x and y of each label's anchor on its base line.
+ * The words.
  */
-places: Array<number>, };
+text: string, 
+/**
+ * The anchor on the base line.
+ */
+x: number, 
+/**
+ * The base line.
+ */
+y: number, 
+/**
+ * The part of the text at `x`.
+ */
+anchor: Anchor, 
+/**
+ * Whether it is more than the name of an axis.
+ */
+strong: boolean, };
+
+export type Anchor = "start" | "middle" | "end";
 
 export type FindingGroup = { 
 /**

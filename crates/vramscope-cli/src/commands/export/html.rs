@@ -338,7 +338,8 @@ impl Report<'_> {
             out.push_str("<section class=\"run\"><p class=\"verdict\">");
             out.push_str(&escape(&self.diagnosis.verdict));
             out.push_str("</p>");
-            let skews = self.diagnosis.findings.iter().filter(|f| f.kind == FindingKind::RankSkew);
+            let records = self.diagnosis.findings.iter().map(|finding| &finding.record);
+            let skews = records.filter(|record| record.kind == FindingKind::RankSkew);
             skews.for_each(|skew| finding(&mut out, skew));
             out.push_str("</section>\n");
         }
