@@ -285,7 +285,7 @@ fn highest_peak(ranks: &[Diagnosed]) -> Option<(PeakSummary, String)> {
     let is_state = |spot: &BlindSpot| matches!(spot, BlindSpot::NoHistory | BlindSpot::StateOnly);
     let place = peak_place(at, rank.peak_event, rank.blind_spots.iter().any(is_state));
     let shares = rank.categories.iter().map(|share| (share.category, share.bytes)).collect();
-    let sentence = plain(&peak_sentence(&place, shares, u32::try_from(rank.peak_event).ok()));
+    let sentence = peak_sentence(place, shares, u32::try_from(rank.peak_event).ok()).plain();
     let on =
         if gpus > 1 { format!("{}: ", rank_name(rank.rank, &rank.path)) } else { String::new() };
     let summary = PeakSummary {

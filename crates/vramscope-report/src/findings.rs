@@ -245,6 +245,7 @@ pub fn of_device(target: Target<'_>) -> Vec<FindingEntry> {
         let simulated = target.entry.simulated(target.index, i);
         let Words { title, text, action } = finding_text::words(target.entry, finding, simulated);
         let headline = headline(target.entry, finding, &title, simulated);
+        let title = title.plain();
         let stack = finding.stack();
         let frames = owned_frames(target.snapshot(), stack.unwrap_or(StackId::EMPTY));
         let (sites, children) = sites_of(children(target, finding));
@@ -272,7 +273,7 @@ pub fn of_device(target: Target<'_>) -> Vec<FindingEntry> {
         };
         FindingEntry {
             owner: String::new(),
-            headline,
+            headline: headline.into_phrases(),
             cause: finding_text::cause(target.entry, finding),
             actions: verdict::actions_of(target.entry, finding, &record),
             record,
@@ -308,7 +309,7 @@ pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) 
         path: path.to_owned(),
         rank: crate::rank_of(path),
         device: skew.id.device,
-        title,
+        title: title.plain(),
         text,
         action,
         bytes: skew.excess(),
@@ -325,7 +326,7 @@ pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) 
     };
     FindingEntry {
         owner: String::new(),
-        headline: rank_headline(skew),
+        headline: rank_headline(skew).into_phrases(),
         cause: String::new(),
         actions: Vec::new(),
         record,

@@ -83,7 +83,7 @@ pub use frames::{
 pub use groups::{Group, GroupKind, Groups};
 pub use loaded_file::{FileReader, LoadedFile, SnapshotEntry, piece_len};
 pub use notes::{BlockNotes, notes};
-pub use phrase::{Link, Phrase, phrases, plain, site_filter};
+pub use phrase::{Phrase, Sentence, plain, site_filter};
 pub use places::BlockPlaces;
 pub use quantity::{Quantity, digits};
 pub use rank_of::{iteration_of, rank_of, run_folder_of};
