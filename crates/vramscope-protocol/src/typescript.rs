@@ -7,11 +7,15 @@ use super::views::*;
 use super::*;
 use std::fmt::Write as _;
 use ts_rs::TS;
-use vramscope_analysis::{Category, FindingKind, Severity};
+use vramscope_analysis::{Category, FindingKind, Severity, SimulatedBasis};
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::Align;
 use vramscope_report::summary::ErrorKind;
 use vramscope_report::verdict::Action;
+use vramscope_report::what_if::{
+    Edit, QuestionRecord, ScaledPart, ScenarioRecord, SettingsRecord, WrongItem,
+};
+use vramscope_units::{Bytes, Change, EventIndex, Flushes, PeakEvent};
 
 fn declarations() -> String {
     let config = ts_rs::Config::default();
@@ -206,11 +210,22 @@ fn declarations() -> String {
         Sandwich,
         SettingsCard,
         SettingRow,
-        ScenarioSpec,
         WhatIfCard,
+        QuestionRecord,
         ScaledPart,
+        Edit,
+        WrongItem,
         UsualScenarios,
         ScenarioRow,
+        ScenarioRecord,
+        SettingsRecord,
+        SimulatedBasis,
+        Bytes,
+        Change,
+        EventIndex,
+        Flushes,
+        PeakEvent,
+        ScenarioView,
         ScenarioCard,
         SimulatedCurve,
         RunCard,

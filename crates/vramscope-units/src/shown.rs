@@ -97,6 +97,8 @@ counts! {
     Ranks: "rank", "ranks";
     /// A number of files.
     Files: "file", "files";
+    /// How often the allocator returned all free memory.
+    Flushes: "flush", "flushes";
 }
 
 /// Whether [`texts`] has words for this name.

@@ -18,7 +18,7 @@ export const CHART = [340, 112] as const;
 export const FOLDED = [1000, 400] as const;
 export const SERIES = [200, 40] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
-export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "freeLines", "moments", "pinnedLine", "limit", "peakLens", "stateAt", "markers", "range", "changes", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "flameNode", "modules", "code", "source", "sandwich", "usualScenarios", "scenario", "simulatedCurve"] as const;
+export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "freeLines", "moments", "pinnedLine", "limit", "peakLens", "stateAt", "markers", "range", "changes", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "flameNode", "modules", "code", "source", "sandwich", "whatIf", "usualScenarios", "scenario", "simulatedCurve"] as const;
 
 export type Quantity = { 
 /**
@@ -1415,19 +1415,27 @@ line: number, } } | { "side": {
 /**
  * The band at whose peaks the live sets are compared.
  */
-band: BandKind, } } | { "settings": Record<symbol, never> } | { "whatIf": Record<symbol, never> } | { "usualScenarios": { 
+band: BandKind, } } | { "settings": Record<symbol, never> } | { "whatIf": { 
 /**
- * What differs from the recording. The allocator's settings in it do not count.
+ * The question, as `Options` of vramscope-report reads it.
  */
-spec: ScenarioSpec, } } | { "scenario": { 
+text: string, 
 /**
- * What differs from the recording.
+ * What a user changes about it.
  */
-spec: ScenarioSpec, } } | { "simulatedCurve": { 
+edits: Array<Edit>, } } | { "usualScenarios": { 
 /**
- * What differs from the recording.
+ * The question. The allocator's settings in it do not count.
  */
-spec: ScenarioSpec, 
+text: string, } } | { "scenario": { 
+/**
+ * The question.
+ */
+text: string, } } | { "simulatedCurve": { 
+/**
+ * The question.
+ */
+text: string, 
 /**
  * The axis.
  */
@@ -1481,9 +1489,9 @@ height: number,
  */
 dark: boolean, 
 /**
- * The scenario whose simulated reserved bytes are drawn over the timeline; null for none.
+ * The question whose simulated reserved bytes are drawn over the timeline; null for none.
  */
-simulated: ScenarioSpec | null, } };
+simulated: string | null, } };
 
 export type At = { "event": { 
 /**
@@ -2305,7 +2313,7 @@ helps: boolean,
  */
 isSimulated: boolean, 
 /**
- * What was simulated, as the page's links write it: `expandable_segments:True,tokens:0.9`.
+ * What was simulated, as a question: `expandable_segments:True,tokens:0.9`.
  * Empty for other actions.
  */
 scenario: string, 
@@ -4047,32 +4055,6 @@ value: string,
  */
 text: string, };
 
-export type ScenarioSpec = { 
-/**
- * `expandable_segments`; null as recorded.
- */
-expandableSegments: boolean | null, 
-/**
- * `max_split_size_mb`, 0 for no limit; null as recorded.
- */
-maxSplitSizeMb: number | null, 
-/**
- * `roundup_power2_divisions` for all sizes, 0 for none; null as recorded.
- */
-roundupPower2Divisions: number | null, 
-/**
- * The memory of the device: `80GiB`, `H100`. Empty for what the recording shows.
- */
-deviceMemory: string, 
-/**
- * The factor of tokens.
- */
-tokens: number, 
-/**
- * Blocks with another size, and blocks that are left out.
- */
-parts: Array<ScaledPart>, };
-
 export type WhatIfCard = { 
 /**
  * How well the model reproduces the recording, in words; empty without a model.
@@ -4093,7 +4075,49 @@ maxSplitSize: string,
 /**
  * `roundup_power2_divisions` of the recording in words: `4`, `off`.
  */
-roundupPower2Divisions: string, };
+roundupPower2Divisions: string, 
+/**
+ * The question after the edits.
+ */
+question: QuestionRecord, };
+
+export type QuestionRecord = { 
+/**
+ * The text; empty for the recording as it is.
+ */
+text: string, 
+/**
+ * The text without settings, which the usual scenarios do not follow.
+ */
+shared: string, 
+/**
+ * `expandable_segments`; null as recorded.
+ */
+expandable_segments: boolean | null, 
+/**
+ * `max_split_size_mb`, 0 for no limit; null as recorded.
+ */
+max_split_size_mb: number | null, 
+/**
+ * `roundup_power2_divisions`, 0 for none; null as recorded, and if it differs by size.
+ */
+roundup_power2_divisions: number | null, 
+/**
+ * The memory of the device as it was entered: `80GiB`, `H100`. Empty for the recording's.
+ */
+device_memory: string, 
+/**
+ * The factor of tokens.
+ */
+tokens: number, 
+/**
+ * Blocks with another size.
+ */
+parts: Array<ScaledPart>, 
+/**
+ * The item that is wrong; null if none is.
+ */
+error: WrongItem | null, };
 
 export type ScaledPart = { 
 /**
@@ -4101,9 +4125,29 @@ export type ScaledPart = {
  */
 what: string, 
 /**
- * The factor of the sizes; 0 leaves the blocks out. A call site can only be left out.
+ * The factor of the sizes; 0 leaves the blocks out.
  */
 factor: number, };
+
+export type Edit = { 
+/**
+ * The item's name: `tokens`, `optimizer_state`.
+ */
+item: string, 
+/**
+ * The new value; null removes the item.
+ */
+value: string | null, };
+
+export type WrongItem = { 
+/**
+ * The item's name.
+ */
+item: string, 
+/**
+ * The error in a sentence, with what was expected.
+ */
+text: string, };
 
 export type UsualScenarios = { 
 /**
@@ -4117,6 +4161,16 @@ rows: Array<ScenarioRow>, };
 
 export type ScenarioRow = { 
 /**
+ * The numbers.
+ */
+record: ScenarioRecord, 
+/**
+ * Their words.
+ */
+view: ScenarioView, };
+
+export type ScenarioRecord = { 
+/**
  * What differs from the recording, in words.
  */
 change: string, 
@@ -4125,38 +4179,106 @@ change: string,
  */
 conf: string, 
 /**
- * The peak of reserved bytes; when memory runs out, until then.
+ * The settings.
  */
-reservedPeak: Quantity, 
+settings: SettingsRecord, 
 /**
- * The peak in words, with its range where the order of addresses decides.
+ * The memory of the device, if it was given.
+ */
+device_memory: Bytes | null, 
+/**
+ * What PyTorch can have on the device; null if nothing shows a limit.
+ */
+pytorch_memory: Bytes | null, 
+/**
+ * The factor of tokens.
+ */
+tokens: number, 
+/**
+ * The peak of `reserved_bytes`; when memory runs out, until then.
+ */
+reserved_peak: Bytes, 
+/**
+ * The event after which most was reserved, from 0; -1 is the state before the window.
+ */
+reserved_peak_event: PeakEvent, 
+/**
+ * The peak of `active_bytes`.
+ */
+active_peak: Bytes, 
+/**
+ * The lowest and highest reserved peak over three orders of addresses.
+ */
+reserved_range: [Bytes, Bytes], 
+/**
+ * How often all free memory was returned.
+ */
+flushes: Flushes, 
+/**
+ * The events whose request fails, from 0.
+ */
+ooms: Array<EventIndex>, 
+/**
+ * Whether no request fails.
+ */
+fits: boolean, 
+/**
+ * The first event whose request failed in the recording, from 0; null if none did.
+ */
+recorded_oom_event: EventIndex | null, 
+/**
+ * The bytes that are missing; null if nothing shows a limit.
+ */
+short_by: Bytes | null, 
+/**
+ * The memory that PyTorch must have for the run to go through; null if it was not searched, as
+ * for most of the usual settings.
+ */
+least_device_memory: Bytes | null, 
+/**
+ * `simulated`, `scaled`, `paired` (scaled as a second recording shows), or `estimate`.
+ */
+basis: SimulatedBasis, 
+/**
+ * The error that was measured for such scaled numbers, in percent of reserved bytes; null for
+ * others.
+ */
+error_percent: number | null, };
+
+export type SettingsRecord = { 
+/**
+ * `expandable_segments`.
+ */
+expandable_segments: boolean, 
+/**
+ * `max_split_size_mb` in bytes; null without a limit.
+ */
+max_split_size: Bytes | null, 
+/**
+ * `roundup_power2_divisions` by interval, from 1 MiB on.
+ */
+roundup_power2_divisions: number[], 
+/**
+ * `large_segment_size_mb` in bytes.
+ */
+large_segment_size: Bytes, 
+/**
+ * `garbage_collection_threshold`; 0 means off.
+ */
+garbage_collection_threshold: number, };
+
+export type SimulatedBasis = "simulated" | "scaled" | "paired" | "estimate";
+
+export type ScenarioView = { 
+/**
+ * The reserved peak, with its range where the order of addresses decides.
  */
 peakText: string, 
 /**
  * The change of the reserved peak; null when memory runs out, because the peak is only that
  * until then.
  */
-difference: Quantity | null, 
-/**
- * The peak of active bytes.
- */
-activePeak: Quantity, 
-/**
- * How often all free memory was returned.
- */
-flushes: Quantity, 
-/**
- * The memory that PyTorch must have for the run to go through; null if it was not searched.
- */
-needs: Quantity | null, 
-/**
- * Whether no request fails.
- */
-fits: boolean, 
-/**
- * The first event whose request fails; null if none does.
- */
-runsOutAt: number | null, 
+difference: Change | null, 
 /**
  * Whether it fits, in a few words.
  */
@@ -4168,13 +4290,9 @@ basis: string, };
 
 export type ScenarioCard = { 
 /**
- * What is wrong with the question; null if nothing is.
+ * The item of the question that is wrong; null if none is.
  */
-error: string | null, 
-/**
- * The entered text that is wrong: a memory size or a call site; null if it is another value.
- */
-wrong: string | null, 
+error: WrongItem | null, 
 /**
  * The scenario; null with an error, and where there are no predictions.
  */
