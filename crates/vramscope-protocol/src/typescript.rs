@@ -7,15 +7,21 @@ use super::views::*;
 use super::*;
 use std::fmt::Write as _;
 use ts_rs::TS;
-use vramscope_analysis::{Category, FindingKind, Severity, SimulatedBasis};
+use vramscope_analysis::{Category, Exactness, FindingKind, Severity, SimulatedBasis};
+use vramscope_report::diff::{
+    BandDiff, BytesDiff, CategoryDiff, CountDiff, DiffRow, DiffValues, FindingsDiff, Pair,
+    RecordingRow, SettingDiff, SideSource, TokensDiff,
+};
 use vramscope_report::peak::BandKind;
-use vramscope_report::side::Align;
+use vramscope_report::side::{Align, SideFinding};
 use vramscope_report::summary::ErrorKind;
 use vramscope_report::verdict::Action;
 use vramscope_report::what_if::{
     Edit, QuestionRecord, ScaledPart, ScenarioRecord, SettingsRecord, WrongItem,
 };
-use vramscope_units::{Bytes, Change, EventIndex, Flushes, PeakEvent};
+use vramscope_units::{
+    Bytes, Change, Count, CountChange, EventIndex, Flushes, PeakEvent, SignedBytes,
+};
 
 fn declarations() -> String {
     let config = ts_rs::Config::default();
@@ -224,6 +230,9 @@ fn declarations() -> String {
         Change,
         EventIndex,
         Flushes,
+        SignedBytes,
+        Count,
+        CountChange,
         PeakEvent,
         ScenarioView,
         ScenarioCard,
@@ -242,13 +251,25 @@ fn declarations() -> String {
         ComparedFlame,
         ComparedNode,
         ComparedTile,
-        ComparedRow,
-        ComparedSetting,
+        ComparisonView,
+        Pair,
+        SideSource,
+        SettingDiff,
+        TokensDiff,
+        BytesDiff,
+        CountDiff,
+        BandDiff,
+        Exactness,
+        FindingsDiff,
+        SideFinding,
+        CategoryDiff,
+        DiffRow,
+        DiffValues,
+        RecordingRow,
         ComparedGroup,
         Difference,
         ComparedCurves,
         PlaceMark,
-        ComparedFinding,
         ComparedStacks,
         ComparedStack,
     );

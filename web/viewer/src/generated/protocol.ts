@@ -4269,6 +4269,22 @@ garbage_collection_threshold: number, };
 
 export type SimulatedBasis = "simulated" | "scaled" | "paired" | "estimate";
 
+export type Bytes = Quantity;
+
+export type Change = Quantity;
+
+export type EventIndex = Quantity;
+
+export type Flushes = Quantity;
+
+export type SignedBytes = Quantity;
+
+export type Count = Quantity;
+
+export type CountChange = Quantity;
+
+export type PeakEvent = Quantity;
+
 export type ScenarioView = { 
 /**
  * The reserved peak, with its range where the order of addresses decides.
@@ -4506,47 +4522,13 @@ export type CompareAnswer = { "comparison": Comparison | null } | { "stacks": Co
 
 export type Comparison = { 
 /**
- * The headline:
- * `requested bytes peak at 2.17 GiB in A, at 2.60 GiB in B: +445.1 MiB, +20.1 %`.
+ * The difference, as `vramscope diff` writes it, without call stacks.
  */
-text: string, 
+record: Pair, 
 /**
- * The cause of the difference where it is known, in sentences.
+ * Its words, tables and curves.
  */
-causes: Array<string>, 
-/**
- * The allocator settings that differ, then steps and inputs if they differ.
- */
-recording: Array<ComparedSetting>, 
-/**
- * The event of the band's peak in A and in B: `#1,234`.
- */
-peaks: [string, string], 
-/**
- * Each band at its start (if not zero), peak and end, then blocks, OOMs, findings, steps and
- * input.
- */
-totals: Array<ComparedRow>, 
-/**
- * The number of totals that are equal: `5 unchanged`; empty if there are none.
- */
-totalsUnchanged: string, 
-/**
- * Live bytes at the peaks by category, the largest change first.
- */
-categories: Array<ComparedRow>, 
-/**
- * The number of categories that are equal: `2 unchanged`; empty if there are none.
- */
-categoriesUnchanged: string, 
-/**
- * The band over both windows by event, by time and by step.
- */
-curves: Array<ComparedCurves>, 
-/**
- * Findings that are in one side only.
- */
-findings: Array<ComparedFinding>, };
+view: ComparisonView, };
 
 export type ComparedTree = { 
 /**
@@ -4624,33 +4606,293 @@ colors: Array<number>,
  */
 blocks: Array<number>, };
 
-export type ComparedRow = { 
+export type ComparisonView = { 
+/**
+ * The headline:
+ * `requested bytes peak at 2.17 GiB in A, at 2.60 GiB in B: +445.1 MiB, +20.1 %`.
+ */
+text: string, 
+/**
+ * The allocator settings that differ, then steps and inputs if they differ.
+ */
+recording: Array<RecordingRow>, 
+/**
+ * Each band at its start (if not zero), peak and end, then blocks, OOMs, findings, steps and
+ * input.
+ */
+totals: Array<DiffRow>, 
+/**
+ * The number of totals that are equal: `5 unchanged`; empty if there are none.
+ */
+totalsUnchanged: string, 
+/**
+ * Live bytes at the peaks by category, the largest change first.
+ */
+categories: Array<DiffRow>, 
+/**
+ * The number of categories that are equal: `2 unchanged`; empty if there are none.
+ */
+categoriesUnchanged: string, 
+/**
+ * The band over both windows by event, by time and by step.
+ */
+curves: Array<ComparedCurves>, 
+/**
+ * The kinds in words of the findings that only B has, in their order: `Growth`.
+ */
+newLabels: Array<string>, 
+/**
+ * The kinds in words of the findings that only A has.
+ */
+goneLabels: Array<string>, };
+
+export type Pair = { 
+/**
+ * The rank, if it is equal in both paths; else null.
+ */
+rank: number | null, 
+/**
+ * The device of A.
+ */
+a: SideSource, 
+/**
+ * The device of B.
+ */
+b: SideSource, 
+/**
+ * Why the memory differs, in sentences; empty if settings and inputs do not explain it.
+ */
+causes: Array<string>, 
+/**
+ * The allocator settings that differ. Empty if a file has none (before PyTorch 2.3).
+ */
+settings: Array<SettingDiff>, 
+/**
+ * Whole training steps.
+ */
+steps: CountDiff, 
+/**
+ * The data that a step reads; null if it is not known in both sides.
+ */
+tokens: TokensDiff | null, 
+/**
+ * Bytes requested by the program.
+ */
+requested_bytes: BandDiff, 
+/**
+ * Block sizes of blocks that are not yet free.
+ */
+active_bytes: BandDiff, 
+/**
+ * Block sizes of blocks whose free was not yet requested. The peak is
+ * `torch.cuda.max_memory_allocated()`.
+ */
+allocated_bytes: BandDiff, 
+/**
+ * Bytes that the allocator reserved from the driver.
+ */
+reserved_bytes: BandDiff, 
+/**
+ * Blocks that are live at the band's peak (segments, for `reserved_bytes`).
+ */
+blocks: CountDiff, 
+/**
+ * Out-of-memory events.
+ */
+ooms: CountDiff, 
+/**
+ * The number of findings, and the findings that are in one side only.
+ */
+findings: FindingsDiff, 
+/**
+ * Live memory at the peak by category, the largest change first; empty for `reserved_bytes`.
+ */
+categories: Array<CategoryDiff>, 
+/**
+ * Live memory at the peak by call stack, the largest change first. The stacks add up to the
+ * peaks. Null except for the pair whose peak changes most.
+ */
+stacks: null, 
+/**
+ * The number of stacks left out by `--limit`.
+ */
+stacks_left_out: number, 
+/**
+ * All call stacks as a tree, depth first from the root; null where `stacks` is null.
+ */
+tree: null, };
+
+export type SideSource = { 
+/**
+ * The file's path.
+ */
+path: string, 
+/**
+ * The device's ordinal.
+ */
+device: number, 
+/**
+ * The event of the band's peak; -1 is the state before the window.
+ */
+event: PeakEvent, };
+
+export type SettingDiff = { 
+/**
+ * The key. A group, such as `roundup_power2_divisions`, is one row if all its members have
+ * equal values in each side.
+ */
+key: string, 
+/**
+ * The value in A as JSON text; null if A does not have the key.
+ */
+a: string | null, 
+/**
+ * The value in B as JSON text; null if B does not have the key.
+ */
+b: string | null, };
+
+export type TokensDiff = { 
+/**
+ * Bytes of the input blocks of a typical step.
+ */
+input_bytes_per_step: BytesDiff, };
+
+export type BytesDiff = { 
+/**
+ * The value in A.
+ */
+a: SignedBytes, 
+/**
+ * The value in B.
+ */
+b: SignedBytes, 
+/**
+ * `b` - `a`.
+ */
+change: Change, };
+
+export type CountDiff = { 
+/**
+ * The value in A.
+ */
+a: Count, 
+/**
+ * The value in B.
+ */
+b: Count, 
+/**
+ * `b` - `a`.
+ */
+change: CountChange, };
+
+export type BandDiff = { 
+/**
+ * Before the first event.
+ */
+start: BytesDiff, 
+/**
+ * The largest value.
+ */
+peak: BytesDiff, 
+/**
+ * After the last event.
+ */
+end: BytesDiff, 
+/**
+ * `estimate` if either side is an estimate.
+ */
+exactness: Exactness, };
+
+export type Exactness = "exact" | "estimate";
+
+export type FindingsDiff = { 
+/**
+ * Findings of B without a match in A. Findings match by kind, and by function or setting.
+ */
+new: Array<SideFinding>, 
+/**
+ * Findings of A without a match in B.
+ */
+gone: Array<SideFinding>, 
+/**
+ * The value in A.
+ */
+a: Count, 
+/**
+ * The value in B.
+ */
+b: Count, 
+/**
+ * `b` - `a`.
+ */
+change: CountChange, };
+
+export type SideFinding = { 
+/**
+ * The kind.
+ */
+kind: FindingKind, 
+/**
+ * The subject that identifies it in another recording: the function and file of its call site,
+ * a setting's key, or an empty text.
+ */
+about: string, 
+/**
+ * Bytes that the finding is about.
+ */
+bytes: Bytes, 
+/**
+ * The finding in a few words.
+ */
+title: string, 
+/**
+ * The finding in words.
+ */
+text: string, };
+
+export type CategoryDiff = { 
+/**
+ * The category.
+ */
+category: Category, 
+/**
+ * Blocks.
+ */
+blocks: CountDiff, 
+/**
+ * The value in A.
+ */
+a: SignedBytes, 
+/**
+ * The value in B.
+ */
+b: SignedBytes, 
+/**
+ * `b` - `a`.
+ */
+change: Change, };
+
+export type DiffRow = { 
 /**
  * The stable name: `requested_bytes.peak`, `ooms`, `parameter`.
  */
 key: string, 
 /**
- * The label: `requested peak`.
+ * The name in words: `requested peak`.
  */
 label: string, 
 /**
- * The value in A.
+ * The numbers.
  */
-a: Quantity, 
-/**
- * The value in B.
- */
-b: Quantity, 
-/**
- * The change with its sign.
- */
-change: Quantity, 
+values: DiffValues, 
 /**
  * The change in percent of A.
  */
 percent: string, };
 
-export type ComparedSetting = { 
+export type DiffValues = BytesDiff | CountDiff;
+
+export type RecordingRow = { 
 /**
  * The setting's key, or what is counted.
  */
@@ -4680,7 +4922,7 @@ count: number,
 /**
  * The change of all of them.
  */
-change: Quantity, };
+change: Change, };
 
 export type Difference = { 
 /**
@@ -4744,28 +4986,6 @@ at: number,
  */
 text: string, };
 
-export type ComparedFinding = { 
-/**
- * True if the finding is only in B, false if it is only in A.
- */
-isNew: boolean, 
-/**
- * The kind in words: `Growth`.
- */
-label: string, 
-/**
- * The finding in a few words.
- */
-title: string, 
-/**
- * The finding in words.
- */
-text: string, 
-/**
- * The memory that the finding is about.
- */
-bytes: Quantity, };
-
 export type ComparedStacks = { 
 /**
  * The number of matching rows.
@@ -4806,25 +5026,17 @@ via: string,
  */
 category: string, 
 /**
- * Bytes in A.
+ * Bytes in A and in B.
  */
-a: Quantity, 
-/**
- * Bytes in B.
- */
-b: Quantity, 
-/**
- * The change with its sign.
- */
-change: Quantity, 
+bytes: BytesDiff, 
 /**
  * The change relative to the largest change, from -1 to 1.
  */
 share: number, 
 /**
- * The change in blocks with its sign.
+ * The change in blocks.
  */
-blocks: Quantity, 
+blocks: CountChange, 
 /**
  * `only in A`, `only in B` or `other lines`; empty for equal frames.
  */
