@@ -3,13 +3,13 @@
 use crate::text::{self, NO_STACK};
 use crate::{SnapshotEntry, Target};
 use rustc_hash::FxHashMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use vramscope_analysis::{Block, NoStack, is_framework_frame};
 use vramscope_snapshot::{Frame, FrameId, Snapshot, StackId};
 
 /// One frame of a call stack.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FrameRecord<'a> {
     /// The function.

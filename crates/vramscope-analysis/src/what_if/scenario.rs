@@ -65,6 +65,8 @@ pub enum SimulatedBasis {
     Simulated,
     /// By the model, with the sizes of blocks scaled.
     Scaled,
+    /// By the model, with the sizes of blocks scaled as a second recording shows.
+    Paired,
     /// By the model, from the blocks that were live when the recording began. What the allocator
     /// had cached is not in the file.
     Estimate,
@@ -192,6 +194,7 @@ impl WhatIf {
             least,
             basis: match (keeps_segments, is_same_program) {
                 (false, _) => SimulatedBasis::Estimate,
+                (true, false) if question.scale.growth.is_some() => SimulatedBasis::Paired,
                 (true, false) => SimulatedBasis::Scaled,
                 (true, true) => SimulatedBasis::Simulated,
             },

@@ -239,24 +239,24 @@ impl Queries {
                     event,
                 ))
             ),
-            Query::Scenario { spec } => cached!(
-                self.scenarios.is_ready(file, device, &spec),
-                Answer::Scenario(Box::new(self.scenarios.get(at, device, &spec).card.clone()))
+            Query::Scenario { text } => cached!(
+                self.scenarios.is_ready(file, device, &text),
+                Answer::Scenario(Box::new(self.scenarios.get(at, device, &text).card.clone()))
             ),
-            Query::SimulatedCurve { spec, axis, x0, x1, columns } => cached!(
-                self.scenarios.is_ready(file, device, &spec),
-                Answer::SimulatedCurve(self.scenarios.get(at, device, &spec).curve(
+            Query::SimulatedCurve { text, axis, x0, x1, columns } => cached!(
+                self.scenarios.is_ready(file, device, &text),
+                Answer::SimulatedCurve(self.scenarios.get(at, device, &text).curve(
                     at,
                     axis,
                     [x0, x1],
                     columns
                 ))
             ),
-            Query::WhatIf {} => {
-                task!(on, |at, _budget| Answer::WhatIf(Box::new(what_if::card(at))))
+            Query::WhatIf { text, edits } => {
+                task!(on, |at, _budget| Answer::WhatIf(Box::new(what_if::card(at, &text, &edits))))
             }
-            Query::UsualScenarios { spec } => task!(on, |at, budget| Answer::UsualScenarios(
-                what_if::usual(at, &spec, budget).await
+            Query::UsualScenarios { text } => task!(on, |at, budget| Answer::UsualScenarios(
+                what_if::usual(at, &text, budget).await
             )),
             Query::Card {} => {
                 task!(on, |at, budget| Answer::Card(Box::new(card::card(at, budget).await)))

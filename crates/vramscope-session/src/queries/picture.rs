@@ -100,8 +100,8 @@ pub(super) async fn picture(
             sheet.text(x, y, &style, &label.text);
         }
     }
-    if let (Layer::Timeline { .. }, Some(spec)) = (layer, simulated) {
-        simulated::draw(at, spec, *axis, &surfaces, &mut sheet, budget).await;
+    if let (Layer::Timeline { .. }, Some(question)) = (layer, simulated) {
+        simulated::draw(at, question, *axis, &surfaces, &mut sheet, budget).await;
     }
     if !matches!(layer, Layer::Flame { .. } | Layer::Map { .. })
         && let Some(axis) = layout_axis(at.trace(), *axis)
