@@ -20,4 +20,4 @@ pub use cards::Cards;
 pub use columns::Batch;
 pub use part::{Part, PartWriter, Source};
 pub use plan::Plan;
-pub use sql::{SQL, SQL_NAME, add_sql};
+pub use sql::{SQL, SQL_NAME, add_sql, check_dataset};

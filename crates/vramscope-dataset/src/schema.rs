@@ -13,6 +13,9 @@ use vramscope_report::columns::Unit;
 /// The version of the tables. Each file has it in its schema's metadata, as `vramscope.schema`.
 pub const VERSION: &str = "vramscope.dataset/1";
 
+/// Begins every [`VERSION`].
+pub(crate) const VERSION_FAMILY: &str = "vramscope.dataset/";
+
 /// The key of [`VERSION`] in a schema's metadata.
 pub const VERSION_KEY: &str = "vramscope.schema";
 

@@ -8,6 +8,7 @@ use super::*;
 use std::fmt::Write as _;
 use ts_rs::TS;
 use vramscope_analysis::{Category, FindingKind, Severity};
+use vramscope_report::ProgramRecord;
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::Align;
 use vramscope_report::summary::ErrorKind;
@@ -101,7 +102,6 @@ fn declarations() -> String {
         MapSpec,
         Layer,
         Query,
-        At,
         EventFilter,
         BlockTable,
         BlockSort,
@@ -110,6 +110,7 @@ fn declarations() -> String {
         ExportFormat,
         Looked,
         Answer,
+        ProgramRecord,
         ListQuery,
         RankList,
         ShownRank,
@@ -158,6 +159,7 @@ fn declarations() -> String {
         Ramp,
         CounterLine,
         PinnedLine,
+        Moments,
         Limit,
         FailedRequest,
         StateAt,

@@ -15,7 +15,7 @@ use vramscope_report::blocks::{self, BlockRow};
 use vramscope_report::columns::{Column, Rows};
 use vramscope_report::events::{self, EventRow};
 use vramscope_report::segments::{self, segment_record, states_sliced};
-use vramscope_report::{BlockPlaces, FrameRecord, SnapshotEntry, Target, block_site, frames};
+use vramscope_report::{BlockPlaces, FrameRecord, SnapshotEntry, Target, frames};
 use vramscope_snapshot::StackId;
 
 /// A table. `__arrow_c_stream__` hands it to other libraries.
@@ -84,10 +84,8 @@ pub(crate) fn blocks(target: Target<'_>) -> PyResult<Table> {
         "lifetime" => Column { name: lifetime, ..column },
         _ => column,
     });
-    let rows = (0..).zip(&trace.blocks).map(|(index, block)| {
-        BlockRow::new(&places, target, index, block_site(target, block).into())
-    });
-    table(columns, rows)
+    let blocks = 0..trace.blocks.len() as u32;
+    table(columns, blocks.map(|index| BlockRow::new(&places, target, index)))
 }
 
 /// The events of a device's trace.

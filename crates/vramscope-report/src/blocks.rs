@@ -188,8 +188,7 @@ pub fn of_blocks(
         let stack = stacks.add(target.snapshot(), trace.blocks[i as usize].stack);
         let backward = place.map(|place| backward.add(place));
         let shape = known.of(i).map(|shape| shapes.add(shape));
-        let site = block_site(target, &trace.blocks[i as usize]).into();
-        BlockRecord { backward, shape, ..record(&places, target, i, site, stack) }
+        BlockRecord { backward, shape, ..record(&places, target, i, stack) }
     };
     let rows: Vec<BlockRecord<'_>> = order.iter().zip(of_backward).map(row).collect();
     Blocks {
@@ -206,9 +205,20 @@ pub fn of_blocks(
     }
 }
 
-/// The record of the block at `index`, without its place in backward and its shape. `site` is its
-/// call site, `stack` the index of its call stack in the report.
+/// The record of the block at `index`, without its place in backward and its shape. `stack` is the
+/// index of its call stack in the report.
 pub fn record<'a>(
+    places: &BlockPlaces<'_>,
+    target: Target<'a>,
+    index: u32,
+    stack: u32,
+) -> BlockRecord<'a> {
+    let site = block_site(target, &target.trace().blocks[index as usize]);
+    with_site(places, target, index, site.into(), stack)
+}
+
+/// [`record`] with a call site that is known.
+fn with_site<'a>(
     places: &BlockPlaces<'_>,
     target: Target<'a>,
     index: u32,
@@ -264,15 +274,21 @@ impl Rows for BlockRows {
 }
 
 impl<'a> BlockRow<'a> {
-    /// The row of the block at `index`. `site` is its call site.
-    pub fn new(
+    /// The row of the block at `index`.
+    pub fn new(places: &BlockPlaces<'_>, target: Target<'a>, index: u32) -> Self {
+        let stack = target.trace().blocks[index as usize].stack.0;
+        Self { target, index, record: record(places, target, index, stack) }
+    }
+
+    /// [`BlockRow::new`] with a call site that is known.
+    pub fn with_site(
         places: &BlockPlaces<'_>,
         target: Target<'a>,
         index: u32,
         site: Cow<'a, str>,
     ) -> Self {
-        // Tables name call stacks by the snapshot's own index.
-        Self { target, index, record: record(places, target, index, site, 0) }
+        let stack = target.trace().blocks[index as usize].stack.0;
+        Self { target, index, record: with_site(places, target, index, site, stack) }
     }
 
     fn block(&self) -> &'a Block {

@@ -98,7 +98,7 @@ pub(super) fn add(
     let parts = run_to_completion(StepPhases::parts(trace, categories, steps, budget));
     for (index, block) in (0..).zip(&trace.blocks) {
         let stack = stacks.name(block.stack, trace.no_stack(block));
-        let row = BlockRow::new(&places, target, index, stack.site.as_str().into());
+        let row = BlockRow::with_site(&places, target, index, stack.site.as_str().into());
         let part = row
             .record
             .alloc_event

@@ -2,12 +2,12 @@
 //!
 //! CSV follows RFC 4180. Numbers are exact, for spreadsheets and data frames.
 
+use crate::BlockPlaces;
 use crate::blocks::{self, BlockRow};
 use crate::columns::{Column, Rows, Value};
 use crate::findings::FindingRecord;
 use crate::frames::FrameRecord;
 use crate::target::Target;
-use crate::{BlockPlaces, block_site};
 use csv::{Terminator, WriterBuilder};
 use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
 use std::io::{self, Write};
@@ -112,11 +112,8 @@ pub async fn block_csv(
     budget: &mut Budget,
 ) -> io::Result<()> {
     let places = BlockPlaces::sliced(target, budget).await;
-    let row = |index: u32| {
-        let site = block_site(target, &target.trace().blocks[index as usize]);
-        BlockRow::new(&places, target, index, site.into())
-    };
-    csv(&blocks::columns(), blocks.map(row), out, budget).await
+    let rows = blocks.map(|index| BlockRow::new(&places, target, index));
+    csv(&blocks::columns(), rows, out, budget).await
 }
 
 /// Text that spreadsheets do not interpret as a formula: an apostrophe is put before a leading `=`,

@@ -15,7 +15,7 @@ use vramscope_report::findings::of_device;
 use vramscope_report::flame::Weight;
 use vramscope_report::segments::{self, PinRecord, records_sliced, segments_sliced, states_sliced};
 use vramscope_report::shapes::{BlockShapes, ShapeTable};
-use vramscope_report::{BlockPlaces, Derived, StackTable, Target, block_site, slot_after, slot_of};
+use vramscope_report::{BlockPlaces, Derived, StackTable, Target, slot_after, slot_of};
 
 /// A table with all its rows, as text.
 pub(crate) async fn export(
@@ -80,9 +80,9 @@ async fn write(
                     };
                     let places = BlockPlaces::sliced(at, budget).await;
                     let rows = order.into_iter().zip(numbers);
-                    let rows = rows.map(|(i, (stack, shape))| {
-                        let site = block_site(at, &trace.blocks[i as usize]).into();
-                        BlockRecord { shape, ..record(&places, at, i, site, stack) }
+                    let rows = rows.map(|(i, (stack, shape))| BlockRecord {
+                        shape,
+                        ..record(&places, at, i, stack)
                     });
                     json_list(&head, "blocks", rows, out, budget).await
                 }
