@@ -91,8 +91,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Compares files with a dataset, which [`check_dataset`](crate::check_dataset) accepts. Removes
-    /// what interrupted exports left, and parts with files that have changed.
+    /// Compares files with a dataset that [`check_dataset`](crate::check_dataset) accepts. Removes
+    /// parts of interrupted exports, and parts with files that have changed.
     ///
     /// A file is removed only if its name is that of a part, no link leads to it and, if it is
     /// complete, its footer names a version of these tables.

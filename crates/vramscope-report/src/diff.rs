@@ -157,8 +157,8 @@ differences! {
     CountDiff: Count, CountChange;
 }
 
-/// The change from `a` to `b` relative to `a`: `+2.3 %`, or `x 12` from a factor of ten on. `new` if
-/// `a` is zero and `b` is not, `0.0 %` if both are equal.
+/// The change from `a` to `b` relative to `a`: `+2.3 %`, or `x 12` from a factor of ten on. `new`
+/// if `a` is zero and `b` is not, `0.0 %` if both are equal.
 pub(crate) fn percent(a: i64, b: i64) -> String {
     match a {
         _ if a == b => "0.0 %".to_owned(),

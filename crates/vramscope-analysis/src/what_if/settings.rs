@@ -112,8 +112,8 @@ const KEYS: &str = "expandable_segments:True|False, max_split_size_mb:N, \
     max_non_split_rounding_mb:N, large_segment_size_mb:N, roundup_power2_divisions:N, or \
     garbage_collection_threshold:0.N";
 
-/// Reads settings in the form of `PYTORCH_CUDA_ALLOC_CONF` on top of `base`. PyTorch has no value of
-/// `max_split_size_mb` for its default, no limit. Here it is 0.
+/// Reads settings in the form of `PYTORCH_CUDA_ALLOC_CONF` on top of `base`. PyTorch has no value
+/// of `max_split_size_mb` for its default, no limit. Here it is 0.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What a prediction changes, as a text. The page, its links, the program and Python send this text.
+//! The changes of a prediction, as a text. Page, links, program and Python send this text.
 //!
 //! ```
 //! use vramscope_report::what_if::Options;
@@ -17,7 +17,7 @@
 //! | a key of `PYTORCH_CUDA_ALLOC_CONF` | changes the recording's setting |
 //! | `change:[SETTINGS]` | a scenario with these changes of the recording's settings |
 //! | `set:[SETTINGS]` | a scenario with these settings and PyTorch's defaults |
-//! | `device_memory:SIZE`, `pytorch_memory:SIZE` | the memory of the device, or PyTorch's part of it |
+//! | `device_memory:SIZE`, `pytorch_memory:SIZE` | memory of the device, or PyTorch's part |
 //! | `fit:SIZE` | searches the most tokens that fit on a device of this memory |
 //! | `tokens:K` | scales what grows with tokens |
 //! | `CATEGORY:K` | scales a category; 0 leaves it out |

@@ -1584,7 +1584,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Array<number> } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "eventAt": number } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "record": ProgramRecord | null } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Moments } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "eventAt": number } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "record": ProgramRecord | null } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
 
 export type ProgramRecord = Record<string, unknown>;
 
@@ -2073,7 +2073,7 @@ export type Phase = "forward" | "backward" | "optimizer" | "other";
 
 export type Basis = "recorded" | "exact" | "estimate";
 
-export type SimulatedBasis = "simulated" | "scaled" | "estimate";
+export type SimulatedBasis = "simulated" | "scaled" | "paired" | "estimate";
 
 export type FindingId = string;
 

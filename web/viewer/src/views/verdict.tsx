@@ -110,7 +110,8 @@ function Count({ navigation, ranks }: VerdictUses) {
 /** Opens the place of a story: its finding, else the peak. */
 function showStory(owners: VerdictUses, { id, outlier }: Story, card: VerdictCard | null): void {
   const { queries, steps } = owners;
-  const finding = outlier ?? queries.findings.value.peek()?.rows.find(({ record }) => record.id === id);
+  const finding =
+    outlier ?? queries.findings.value.peek()?.rows.find(({ record }) => record.id === id);
   const event = card?.bar?.event ?? null;
   if (finding) void steps.goToFinding(finding);
   else if (event !== null) openEvent(owners, event);
