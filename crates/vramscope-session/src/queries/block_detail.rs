@@ -210,7 +210,7 @@ fn of_site(at: Target<'_>, block: &Block, context: &BlockContext) -> String {
 
 fn is_at_peak(trace: &Trace, block: &Block) -> bool {
     let slot = slot_of(trace.requested_band.peak_event);
-    block.enters <= slot && slot < block.leaves
+    block.is_live_at(slot)
 }
 
 /// The block's share of the peak: `0.4 %`, and that of its call site, if it has other blocks there:

@@ -108,7 +108,7 @@ impl FilteredBlocks {
         let category = |i: u32| at.entry.categories(at.index).get(i).category;
         let is_wanted = |i: u32| {
             let block = &trace.blocks[i as usize];
-            slot.is_none_or(|slot| block.enters <= slot && slot < block.leaves)
+            slot.is_none_or(|slot| block.is_live_at(slot))
                 && (table.category.is_empty() || category(i).name() == table.category)
                 && matcher.as_ref().is_none_or(|m| m.block(at, i))
         };

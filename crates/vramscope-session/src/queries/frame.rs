@@ -54,8 +54,7 @@ pub(crate) async fn frame(
     for part in strides(trace.blocks.len()) {
         budget.charge(2 * part.len() as u64).await;
         let blocks = (part.start as u32..).zip(&trace.blocks[part]);
-        let is_live =
-            |b: &Block| b.enters <= slot && slot < b.leaves && with_frame[b.stack.0 as usize];
+        let is_live = |b: &Block| b.is_live_at(slot) && with_frame[b.stack.0 as usize];
         live.extend(blocks.filter(|(_, b)| is_live(b)).map(|(i, _)| i));
     }
     let mut shares = StackShares::new(at, slot);

@@ -85,7 +85,7 @@ impl Map {
                 budget.charge(8 * before.iter().map(|s| s.pieces.len() as u64).sum::<u64>()).await;
                 changed_segments(&before, states, |block| {
                     let block = &trace.blocks[block as usize];
-                    block.enters <= slot && slot < block.leaves
+                    block.is_live_at(slot)
                 })
             }
             None => states.into_iter().map(unchanged).collect(),

@@ -197,7 +197,7 @@ async fn sorted_rows(
             }
             SegmentSort::Occupancy => {
                 let next = row.get(row.partition_point(|&s| spans[s as usize].leaves <= slot));
-                let reserved = next.filter(|&&s| is_reserved(&spans[s as usize], slot));
+                let reserved = next.filter(|&&s| spans[s as usize].is_reserved_at(slot));
                 let active = reserved.map_or(0, |&s| active[s as usize]);
                 let occupancy = (u128::from(active) << 32) / u128::from(span.size.0.max(1));
                 [u64::from(reserved.is_none()), occupancy as u64, largest, address, enters, 0]
@@ -244,11 +244,6 @@ pub(super) fn spans(at: Target<'_>) -> &[Span] {
     &at.entry.carving(at.index).segments.spans
 }
 
-/// Whether a span is reserved in a slot.
-pub(super) fn is_reserved(span: &Span, slot: u32) -> bool {
-    span.enters <= slot && slot < span.leaves
-}
-
 /// The first address of a block, and the address after its last byte.
 pub(super) fn extent(at: Target<'_>, block: u32) -> (u64, u64) {
     let address = at.trace().blocks[block as usize].address.0;
@@ -260,7 +255,7 @@ async fn active_bytes(at: Target<'_>, slot: u32, budget: &mut Budget) -> Vec<u64
     let spans = spans(at);
     let mut active = vec![0; spans.len()];
     let mut reserved: Vec<u32> =
-        (0..spans.len() as u32).filter(|&s| is_reserved(&spans[s as usize], slot)).collect();
+        (0..spans.len() as u32).filter(|&s| spans[s as usize].is_reserved_at(slot)).collect();
     reserved.sort_by_key(|&s| spans[s as usize].address);
     for part in live_blocks(at.trace(), slot, budget).await.chunks(STRIDE) {
         budget.charge(16 * part.len() as u64).await;

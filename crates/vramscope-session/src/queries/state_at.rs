@@ -29,13 +29,8 @@ pub(crate) async fn state_at(at: Target<'_>, when: At, budget: &mut Budget) -> S
     let event = slot.checked_sub(1).map(EventIndex);
     let requested = trace.requested.at(slot);
     let (active, allocated) = (carving.active.at(slot), carving.allocated.at(slot));
-    let reserved = carving
-        .segments
-        .spans
-        .iter()
-        .filter(|s| s.enters <= slot && slot < s.leaves)
-        .map(|s| s.size.0)
-        .sum();
+    let reserved =
+        carving.segments.spans.iter().filter(|s| s.is_reserved_at(slot)).map(|s| s.size.0).sum();
     let mut bands = vec![
         band("requested_bytes", "requested", requested as i64),
         band("active_bytes", "active", active as i64),

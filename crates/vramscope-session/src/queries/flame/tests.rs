@@ -286,7 +286,7 @@ fn root_and_search_change_the_shown_part() {
     let holds = |stack| {
         snapshot.stack(stack).any(|f| vramscope_report::text::full_label(snapshot, f) == deep.title)
     };
-    let live = at.trace().blocks.iter().filter(|b| b.enters <= peak && peak < b.leaves);
+    let live = at.trace().blocks.iter().filter(|b| b.is_live_at(peak));
     let expected: u64 = live.filter(|b| holds(b.stack)).map(|b| b.bytes.0).sum();
     assert_eq!(matched, i128::from(expected), "each stack counts once");
     let cell = Cell { kx: 30, ky: 12, slot: 0, columns: 512, low: 0, rows: 1024 };
