@@ -194,12 +194,7 @@ impl EventBlocks {
 fn actions(at: Target<'_>) -> Vec<DetailRow> {
     let row = |&(action, count): &(_, u32)| {
         let name = at.snapshot().action_name(action).into_owned();
-        DetailRow {
-            key: name.clone(),
-            label: name,
-            text: grouped(count.into()),
-            raw: Some(count.to_string()),
-        }
+        DetailRow::new(name.clone(), name, grouped(count.into()), Some(count.to_string()))
     };
     at.trace().actions.iter().map(row).collect()
 }

@@ -12,7 +12,7 @@ use vramscope_report::finding_text::label;
 use vramscope_report::findings::{
     BlindSpotRecord, FindingChild, FindingRecord, cause_key, of_device,
 };
-use vramscope_report::{FrameRecord, Quantity, text};
+use vramscope_report::{Quantity, text};
 use vramscope_units::{Bytes, EventIndex, grouped};
 
 /// The findings of a device, and what could not be looked for.
@@ -110,16 +110,7 @@ const MAX_FRAMES: usize = 8;
 /// The program's innermost frames of the call stack.
 fn frames(finding: &FindingRecord) -> Vec<FrameRow> {
     let own = finding.frames.iter().filter(|frame| !frame.is_framework());
-    let row = |frame: &FrameRecord<'_>| FrameRow {
-        name: frame.name.to_string(),
-        function: text::short_name(&frame.name),
-        file: frame.file.to_string(),
-        line: frame.line,
-        place: text::place(&frame.file, frame.line),
-        source: String::new(),
-        framework: false,
-    };
-    own.take(MAX_FRAMES).map(row).collect()
+    own.take(MAX_FRAMES).map(|frame| FrameRow::new(frame, "")).collect()
 }
 
 /// `step 3, backward`; empty if neither is known.

@@ -238,8 +238,7 @@ async fn rows(
     let count = |blocks: u64| Quantity::count(blocks, "block", "blocks").exact;
     let mut rows = Vec::new();
     let mut row = |key: &str, label: &str, text: String, raw: u64| {
-        let (key, label) = (key.to_owned(), label.to_owned());
-        rows.push(DetailRow { key, label, text, raw: Some(raw.to_string()) });
+        rows.push(DetailRow::new(key, label, text, Some(raw.to_string())));
     };
     let held = |slot: u32, blocks: u64| match blocks {
         0 => "none".to_owned(),

@@ -33,7 +33,7 @@ pub(crate) async fn segment(
     let span = &spans(at)[sharing[turn] as usize];
     let mut rows: Vec<DetailRow> = Vec::new();
     let mut row = |key: &str, label: &str, text: String, raw: Option<String>| {
-        rows.push(DetailRow { key: key.to_owned(), label: label.to_owned(), text, raw });
+        rows.push(DetailRow::new(key, label, text, raw));
     };
     row("address", "address", span.address.to_string(), None);
     row("segment_type", "type", type_text(span), None);

@@ -98,12 +98,7 @@ fn marker(trace: &Trace, slot: u32) -> Marker {
 
 fn band(key: &str, label: &str, bytes: i64) -> DetailRow {
     let bytes = Quantity::signed_bytes(bytes);
-    DetailRow {
-        key: key.to_owned(),
-        label: label.to_owned(),
-        text: bytes.text,
-        raw: Some(bytes.value.to_string()),
-    }
+    DetailRow::new(key, label, bytes.text, Some(bytes.value.to_string()))
 }
 
 /// The slot of a place, clamped to the trace.
