@@ -2,11 +2,10 @@
 
 use super::lru_cache::LruCache;
 use super::minimap::outline;
-use super::target as target_of;
+use super::subject::Subject;
 use super::tiles::layout_axis;
 use crate::scheduler::SLICE;
-use std::sync::Arc;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{AllocatorSettings, Category, WhatIf};
 use vramscope_protocol::views::{
     SIMULATED_HEIGHT, ScaledPart, ScenarioCard, ScenarioRow, ScenarioSpec, SimulatedCurve,
@@ -17,7 +16,7 @@ use vramscope_report::what_if::{
     Options, ScenarioRecord, basis_text, calibration_text, outcome_text, parse_memory, peak_text,
     scenario_sliced, sentence, verdict, what_if_sliced, why_no_model,
 };
-use vramscope_report::{LoadedFile, Quantity, Target};
+use vramscope_report::{Quantity, Target};
 use vramscope_units::{Bytes, grouped};
 
 /// The number of scenarios that are kept. A user who turns a switch back gets the earlier answer at
@@ -40,36 +39,15 @@ impl Default for Scenarios {
 }
 
 impl Scenarios {
-    /// Whether a scenario is cached. If not, runs a slice of computing it.
-    pub(crate) fn is_ready(
-        &mut self,
-        file: &Arc<LoadedFile>,
-        target: DeviceRef,
-        spec: &ScenarioSpec,
-    ) -> bool {
-        let wanted = (target, key(spec));
-        self.0.is_ready(&wanted, || simulated(file.clone(), wanted.clone()))
-    }
-
-    /// The cached scenario; a missing one is computed at once.
-    pub(crate) fn get(
-        &mut self,
-        at: Target<'_>,
-        target: DeviceRef,
-        spec: &ScenarioSpec,
-    ) -> &Simulated {
-        let wanted = (target, key(spec));
-        self.0.get(&wanted, || {
-            run_to_completion(Simulated::sliced(at, &wanted.1, &mut Budget::unlimited()))
-        })
+    /// The scenario of a spec. Runs a slice of computing it; `None` until it is complete.
+    pub(crate) fn poll(&mut self, on: &Subject, spec: &ScenarioSpec) -> Option<&Simulated> {
+        let simulated = self.0.poll((on.device, key(spec)), |key| simulated(on.clone(), key));
+        simulated.map(|simulated| &*simulated)
     }
 }
 
-async fn simulated(
-    file: Arc<LoadedFile>,
-    (target, spec): (DeviceRef, ScenarioSpec),
-) -> Option<Simulated> {
-    Some(Simulated::sliced(target_of(&file, target)?, &spec, &mut Budget::of(SLICE)).await)
+async fn simulated(on: Subject, (_, spec): (DeviceRef, ScenarioSpec)) -> Simulated {
+    Simulated::sliced(on.at(), &spec, &mut Budget::of(SLICE)).await
 }
 
 /// A spec as a key, which must equal itself: NaN does not.
