@@ -79,7 +79,7 @@ fn report(target: Target<'_>) {
     let end = trace.requested.len() as u32 - 1;
     for slot in [0, end / 2, end] {
         // The live blocks add up to the curve.
-        let live = trace.blocks.iter().filter(|b| b.enters <= slot && slot < b.leaves);
+        let live = trace.blocks.iter().filter(|b| b.is_live_at(slot));
         let sum: u128 = live.map(|b| u128::from(b.bytes.0)).sum();
         assert_eq!(sum, u128::from(trace.requested.at(slot)), "requested bytes in slot {slot}");
         let state = serde_json::to_value(state::state(target, slot, None)).expect("a state");

@@ -115,7 +115,7 @@ pub fn whole_device(target: Target<'_>, name: &str) -> String {
         let spots = blind_spots_sliced(target.entry.evidence(target.index), budget).await;
         let spots = spots.into_iter().map(|spot| BlindSpotRecord::from(spot).text);
         let device = Some(target.device());
-        let faults = warnings(target.entry).into_iter();
+        let faults = warnings(target.entry, true).into_iter();
         let faults = faults.filter(|w| w.device.is_none() || w.device == device).map(|w| w.message);
         list(out, "Not looked for", &spots.collect::<Vec<_>>());
         list(out, "Warnings", &faults.collect::<Vec<_>>());

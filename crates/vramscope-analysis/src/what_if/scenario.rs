@@ -229,7 +229,7 @@ impl WhatIf {
         let asked = scale.apply(&self.program.asked, trace, categories);
         let mut bytes: Vec<(Category, u64)> = Vec::new();
         for (i, block) in (0..).zip(&trace.blocks) {
-            if block.enters <= slot && slot < block.leaves {
+            if block.is_live_at(slot) {
                 let category = categories.get(i).category;
                 let size = asked[i as usize].bytes;
                 match bytes.iter_mut().find(|(c, _)| *c == category) {

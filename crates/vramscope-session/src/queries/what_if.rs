@@ -2,22 +2,21 @@
 
 use super::lru_cache::LruCache;
 use super::minimap::outline;
-use super::target as target_of;
+use super::subject::Subject;
 use super::tiles::layout_axis;
 use crate::scheduler::SLICE;
-use std::sync::Arc;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::Budget;
 use vramscope_protocol::views::{
     SIMULATED_HEIGHT, ScenarioCard, ScenarioRow, ScenarioView, SimulatedCurve, UsualScenarios,
     WhatIfCard,
 };
 use vramscope_protocol::{AxisKind, DeviceRef};
+use vramscope_report::Target;
 use vramscope_report::what_if::{
     Edit, Options, OtherRecordings, QuestionRecord, ScenarioRecord, WrongItem, basis_text,
     calibration_text, outcome_text, peak_text, scenario_sliced, sentence, verdict, what_if_sliced,
     why_no_model,
 };
-use vramscope_report::{LoadedFile, Target};
 use vramscope_units::{Bytes, Change, grouped};
 
 /// The number of scenarios that are kept. A user who turns a switch back gets the earlier answer at
@@ -37,37 +36,16 @@ impl Default for Scenarios {
 }
 
 impl Scenarios {
-    /// Whether the answer to a question is cached. If not, runs a slice of computing it.
-    pub(crate) fn is_ready(
-        &mut self,
-        file: &Arc<LoadedFile>,
-        target: DeviceRef,
-        text: &str,
-    ) -> bool {
-        let wanted = (target, text.to_owned());
-        self.0.is_ready(&wanted, || answered(file.clone(), wanted.clone()))
-    }
-
-    /// The cached answer; a missing one is computed at once.
-    pub(crate) fn get(
-        &mut self,
-        at: Target<'_>,
-        target: DeviceRef,
-        text: &str,
-    ) -> &AnsweredScenario {
-        let wanted = (target, text.to_owned());
-        self.0.get(&wanted, || {
-            run_to_completion(AnsweredScenario::sliced(at, text, &mut Budget::unlimited()))
-        })
+    /// The answer to a question. Runs a slice of computing it; `None` until it is complete.
+    pub(crate) fn poll(&mut self, on: &Subject, text: &str) -> Option<&AnsweredScenario> {
+        let wanted = (on.device, text.to_owned());
+        let answer = self.0.poll(wanted, |key| answered(on.clone(), key));
+        answer.map(|answer| &*answer)
     }
 }
 
-async fn answered(
-    file: Arc<LoadedFile>,
-    (target, text): (DeviceRef, String),
-) -> Option<AnsweredScenario> {
-    let at = target_of(&file, target)?;
-    Some(AnsweredScenario::sliced(at, &text, &mut Budget::of(SLICE)).await)
+async fn answered(on: Subject, (_, text): (DeviceRef, String)) -> AnsweredScenario {
+    AnsweredScenario::sliced(on.at(), &text, &mut Budget::of(SLICE)).await
 }
 
 /// The answer to a question, with its curve.

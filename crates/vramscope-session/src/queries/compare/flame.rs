@@ -173,15 +173,7 @@ impl Compared {
         let bytes = flame.bytes[node as usize];
         let title = flame.label(node);
         let mut rows = held_rows(bytes, flame.blocks[node as usize]);
-        rows.insert(
-            0,
-            DetailRow {
-                key: "frame".to_owned(),
-                label: "frame".to_owned(),
-                text: title.clone(),
-                raw: None,
-            },
-        );
+        rows.insert(0, DetailRow::new("frame", "frame", title.clone(), None));
         let mut frames = Vec::new();
         let mut at = node;
         while at != 0 {

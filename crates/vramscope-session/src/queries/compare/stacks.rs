@@ -8,7 +8,7 @@ use vramscope_protocol::views::{
 use vramscope_protocol::{DetailRow, FrameRow, StackDetail};
 use vramscope_report::diff::{BytesDiff, CountDiff, Matched, StackDiff};
 use vramscope_report::disambiguate::distinguishing_frames;
-use vramscope_report::{FrameRecord, Quantity, text};
+use vramscope_report::{FrameRecord, Quantity};
 use vramscope_units::{Change, grouped};
 
 impl Compared {
@@ -98,9 +98,11 @@ impl Compared {
             ("category", "category", stack.category.clone()),
             ("matched", "call stack", matched(stack).map(str::to_owned)),
         ];
-        rows.extend(texts.into_iter().filter_map(|(key, label, text)| {
-            Some(DetailRow { key: key.to_owned(), label: label.to_owned(), text: text?, raw: None })
-        }));
+        rows.extend(
+            texts
+                .into_iter()
+                .filter_map(|(key, label, text)| Some(DetailRow::new(key, label, text?, None))),
+        );
         let note = match (stack.no_stack.is_some(), stack.of_free) {
             (true, _) => Some(format!("These blocks have no call stack: {}.", stack.site)),
             (_, true) => Some(
@@ -114,11 +116,8 @@ impl Compared {
 
 /// What both sides hold.
 pub(super) fn held_rows(bytes: BytesDiff, blocks: CountDiff) -> Vec<DetailRow> {
-    let line = |key: &str, label: &str, text: String, raw: i64| DetailRow {
-        key: key.to_owned(),
-        label: label.to_owned(),
-        text,
-        raw: Some(raw.to_string()),
+    let line = |key: &str, label: &str, text: String, raw: i64| {
+        DetailRow::new(key, label, text, Some(raw.to_string()))
     };
     let counts = |n: i64| Quantity::count(n.unsigned_abs(), "block", "blocks").exact;
     let held = |bytes: i64, blocks: i64| {
@@ -142,16 +141,7 @@ pub(super) fn change_card(
     let mut card = detail_card("Change", change, rows, "", Vec::new());
     let line = |f: &&FrameRecord<'_>| format!("  {}  {}:{}\n", f.name, f.file, f.line);
     card.copy.extend(frames.iter().map(line));
-    let frame = |f: &FrameRecord<'_>| FrameRow {
-        name: f.name.to_string(),
-        function: text::short_name(&f.name),
-        file: f.file.to_string(),
-        line: f.line,
-        place: text::place(&f.file, f.line),
-        source: String::new(),
-        framework: f.is_framework(),
-    };
-    let frames = frames.iter().copied().map(frame).collect();
+    let frames = frames.iter().map(|frame| FrameRow::new(frame, "")).collect();
     card.stack = Some(StackDetail { frames, note });
     card
 }
