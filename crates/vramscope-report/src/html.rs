@@ -99,7 +99,9 @@ pub async fn device(target: Target<'_>, name: &str, budget: &mut Budget) -> Stri
     let findings = of_device(target);
     if !findings.is_empty() {
         put(out, "h3", "", "Findings");
-        findings.iter().for_each(|entry| finding(out, &entry.record));
+        for entry in &findings {
+            finding(out, &entry.record);
+        }
     }
     close(out, "section");
     std::mem::take(out)

@@ -87,7 +87,7 @@ impl QuestionRecord {
                 .filter(|all| all.iter().all(|n| *n == all[0]))
                 .and_then(|all| number(all[0])),
             device_memory: at("device_memory").map_or(String::new(), |i| items[i].value.clone()),
-            tokens: right().filter_map(|options| options.tokens).last().unwrap_or(1.0),
+            tokens: right().filter_map(|options| options.tokens).next_back().unwrap_or(1.0),
             parts: right()
                 .flat_map(|options| &options.parts)
                 .map(|part| ScaledPart { what: part.of.name().to_owned(), factor: part.factor })

@@ -4408,13 +4408,7 @@ large_segment_size: Bytes,
  */
 garbage_collection_threshold: number, };
 
-export type SimulatedBasis = "simulated" | "scaled" | "paired" | "estimate";
-
-export type Bytes = Quantity;
-
 export type Change = Quantity;
-
-export type EventIndex = Quantity;
 
 export type Flushes = Quantity;
 
