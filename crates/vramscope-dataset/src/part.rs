@@ -49,17 +49,36 @@ pub struct Part {
 
 /// The tables of a part that is being written.
 pub(crate) struct Tables {
-    pub(crate) ranks: Table,
-    pub(crate) blocks: Table,
-    pub(crate) stacks: Table,
-    pub(crate) frames: Table,
-    pub(crate) peak: Table,
-    pub(crate) curve: Table,
-    pub(crate) segments: Table,
-    pub(crate) ooms: Table,
-    pub(crate) findings: Table,
-    pub(crate) phases: Table,
-    pub(crate) annotations: Table,
+    pub(crate) ranks: Table<rows::Ranks>,
+    pub(crate) blocks: Table<rows::Blocks>,
+    pub(crate) stacks: Table<rows::StackRows>,
+    pub(crate) frames: Table<rows::FrameRows>,
+    pub(crate) peak: Table<rows::Peak>,
+    pub(crate) curve: Table<rows::Curve>,
+    pub(crate) segments: Table<rows::Segments>,
+    pub(crate) ooms: Table<rows::Ooms>,
+    pub(crate) findings: Table<rows::Findings>,
+    pub(crate) phases: Table<rows::Phases>,
+    pub(crate) annotations: Table<rows::Annotations>,
+}
+
+impl Tables {
+    /// Writes all rows, those of `ranks` last.
+    fn finish(self) -> parquet::errors::Result<[File; TABLES.len()]> {
+        Ok([
+            self.blocks.finish()?,
+            self.stacks.finish()?,
+            self.frames.finish()?,
+            self.peak.finish()?,
+            self.curve.finish()?,
+            self.segments.finish()?,
+            self.ooms.finish()?,
+            self.findings.finish()?,
+            self.phases.finish()?,
+            self.annotations.finish()?,
+            self.ranks.finish()?,
+        ])
+    }
 }
 
 /// The paths of a part's files.
@@ -187,12 +206,12 @@ fn remove(path: &Path) -> io::Result<()> {
 
 /// Whether there is a regular file at a path. A link is none.
 pub(crate) fn is_file(path: &Path) -> io::Result<bool> {
-    is(path, |of| of.is_file())
+    is(path, fs::Metadata::is_file)
 }
 
 /// Whether there is a folder at a path. A link is none.
 pub(crate) fn is_folder(path: &Path) -> io::Result<bool> {
-    is(path, |of| of.is_dir())
+    is(path, fs::Metadata::is_dir)
 }
 
 fn is(path: &Path, what: impl FnOnce(&fs::Metadata) -> bool) -> io::Result<bool> {
@@ -209,6 +228,7 @@ fn refused_link(path: &Path) -> io::Error {
 }
 
 /// An error with the path that it is about.
+#[expect(clippy::needless_pass_by_value, reason = "map_err passes the error by value")]
 pub(crate) fn named(error: io::Error, path: &Path) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
@@ -280,20 +300,20 @@ impl PartWriter {
             let path = unfinished.0.of(schema, TEMPORARY);
             // The lock on `ranks` shows that no other writer runs, so what is there is left over.
             remove(&path)?;
-            Table::new(schema, File::create_new(path)?).map_err(failure)
+            File::create_new(path)
         };
         let tables = Tables {
-            ranks: Table::new(&RANKS, ranks).map_err(failure)?,
-            blocks: create(&BLOCKS)?,
-            stacks: create(&STACKS)?,
-            frames: create(&FRAMES)?,
-            peak: create(&PEAK)?,
-            curve: create(&CURVE)?,
-            segments: create(&SEGMENTS)?,
-            ooms: create(&OOMS)?,
-            findings: create(&FINDINGS)?,
-            phases: create(&PHASES)?,
-            annotations: create(&ANNOTATIONS)?,
+            ranks: Table::new(ranks).map_err(failure)?,
+            blocks: Table::new(create(&BLOCKS)?).map_err(failure)?,
+            stacks: Table::new(create(&STACKS)?).map_err(failure)?,
+            frames: Table::new(create(&FRAMES)?).map_err(failure)?,
+            peak: Table::new(create(&PEAK)?).map_err(failure)?,
+            curve: Table::new(create(&CURVE)?).map_err(failure)?,
+            segments: Table::new(create(&SEGMENTS)?).map_err(failure)?,
+            ooms: Table::new(create(&OOMS)?).map_err(failure)?,
+            findings: Table::new(create(&FINDINGS)?).map_err(failure)?,
+            phases: Table::new(create(&PHASES)?).map_err(failure)?,
+            annotations: Table::new(create(&ANNOTATIONS)?).map_err(failure)?,
         };
         Ok(Some(Self { tables, known: Known::default(), unfinished }))
     }
@@ -320,17 +340,12 @@ impl PartWriter {
     /// The tables cannot be written.
     pub fn finish(self) -> io::Result<u64> {
         let Self { tables, unfinished, .. } = self;
-        let Tables { ranks, blocks, stacks, frames, peak, curve, .. } = tables;
-        let Tables { segments, ooms, findings, phases, annotations, .. } = tables;
-        let others =
-            [blocks, stacks, frames, peak, curve, segments, ooms, findings, phases, annotations];
-        let (mut bytes, mut open) = (0, Vec::new());
-        for table in others.into_iter().chain([ranks]) {
-            let file = table.finish().map_err(failure)?;
+        // The lock on `ranks` is held until all files have their names.
+        let open = tables.finish().map_err(failure)?;
+        let mut bytes = 0;
+        for file in &open {
             file.sync_all()?;
             bytes += file.metadata()?.len();
-            // The lock on `ranks` is held until all files have their names.
-            open.push(file);
         }
         for table in TABLES.iter().rev() {
             fs::rename(unfinished.0.of(table, TEMPORARY), unfinished.0.of(table, ENDING))?;

@@ -26,6 +26,7 @@ pub mod capacity;
 pub mod changes;
 pub mod check;
 pub mod code;
+pub mod columns;
 pub mod copy;
 mod derived;
 pub mod diagnose;
@@ -77,6 +78,7 @@ pub mod what_if;
 
 pub use block_context::{BlockContext, SiteSum};
 pub use derived::Derived;
+use frames::stack;
 pub use frames::{
     FrameRecord, StackTable, block_site, frame, frames, owned_frames, row_site, site,
 };

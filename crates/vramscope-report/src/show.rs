@@ -91,7 +91,7 @@ pub fn show<'a>(target: Target<'a>, id: &str, limit: Option<usize>) -> Result<Sh
     let peak = slot_after(trace, trace.requested_band.peak_event.map_or(-1, i64::from));
     let live = |slot: u32| {
         let blocks = found.iter().map(|&block| (block, &trace.blocks[block as usize]));
-        blocks.filter(move |(_, block)| block.enters <= slot && slot < block.leaves)
+        blocks.filter(move |(_, block)| block.is_live_at(slot))
     };
     let sum = |slot: u32| {
         live(slot).fold(LiveSum::default(), |sum, (_, block)| LiveSum {

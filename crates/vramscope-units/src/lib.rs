@@ -25,8 +25,8 @@ mod text;
 
 pub use axis::{Tick, TimeBreak, broken_time_ticks, byte_ticks, event_ticks, time_at, time_ticks};
 pub use shown::{
-    Allocations, Blocks, Change, Events, Files, PeakEvent, Ranks, Segments, SignedBytes, Steps,
-    is_unit, texts,
+    Allocations, Blocks, Change, Count, CountChange, Events, Files, Flushes, PeakEvent, Ranks,
+    Segments, SignedBytes, Steps, is_unit, texts,
 };
 pub use text::{grouped, signed_grouped};
 
@@ -92,6 +92,7 @@ impl fmt::Display for Micros {
 
 /// An address of device or pinned host memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "string"))]
 pub struct Addr(pub u64);
 
 impl Addr {
@@ -105,6 +106,21 @@ impl Addr {
 impl serde::Serialize for Addr {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(self)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Addr {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Addr".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        generator.subschema_for::<String>()
     }
 }
 

@@ -31,7 +31,7 @@ fn state_has_the_bytes_of_private_segments() {
         let answer = answer!(session, Query::StateAt { event }, StateAt);
         let report = state(report_target(&file), (answer.event + 1) as u32, None);
         let private = report.segments.iter().filter(|s| s.pool.is_some_and(|p| p != [0, 0]));
-        let bytes: u64 = private.map(|s| s.total_size).sum();
+        let bytes: u64 = private.map(|s| s.total_size.0).sum();
         let row = answer.bands.last().expect("rows");
         let found = (row.key.as_str(), row.label.as_str(), row.raw.clone());
         let expected = ("private_pools", "private pools", Some(bytes.to_string()));

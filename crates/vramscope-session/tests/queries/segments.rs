@@ -145,9 +145,10 @@ fn segment_occupancy_equals_the_report() {
                 .iter()
                 .map(|s| {
                     (
-                        s.address.clone(),
-                        s.total_size,
-                        [s.allocated, s.active, s.requested, s.free, s.largest_free],
+                        s.address.to_string(),
+                        s.total_size.0,
+                        [s.allocated, s.active, s.requested, s.free, s.largest_free]
+                            .map(|bytes| bytes.0),
                     )
                 })
                 .collect();

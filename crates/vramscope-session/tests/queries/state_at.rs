@@ -35,11 +35,11 @@ fn state_equals_the_report() {
             assert_eq!(band("reserved_bytes"), report.reserved_bytes);
             assert_eq!(
                 band("reserved_bytes"),
-                report.segments.iter().map(|s| s.total_size).sum::<u64>()
+                report.segments.iter().map(|s| s.total_size.0).sum::<u64>()
             );
             assert_eq!(
                 band("cached_free"),
-                report.segments.iter().map(|s| s.free).sum::<u64>(),
+                report.segments.iter().map(|s| s.free.0).sum::<u64>(),
                 "{name} at {event}"
             );
             assert_eq!(band("rounding_waste"), report.active_bytes - report.requested_bytes);
