@@ -4964,26 +4964,87 @@ change: CountChange, };
 
 export type SideFinding = { 
 /**
- * The kind.
- */
-kind: FindingKind, 
-/**
  * The subject that identifies it in another recording: the function and file of its call site,
  * a setting's key, or an empty text.
  */
 about: string, 
 /**
- * Bytes that the finding is about.
+ * A stable id: one file gives one id on every machine.
  */
-bytes: Bytes, 
+id: FindingId, 
+/**
+ * The kind.
+ */
+kind: FindingKind, 
+/**
+ * The severity.
+ */
+severity: Severity, 
+/**
+ * The file's path.
+ */
+path: string, 
+/**
+ * The rank in the path; null if there is none.
+ */
+rank: number | null, 
+/**
+ * The device's ordinal.
+ */
+device: number, 
 /**
  * The finding in a few words.
  */
 title: string, 
 /**
- * The finding in words.
+ * Subject, numbers and cause.
  */
-text: string, };
+text: string, 
+/**
+ * What to do.
+ */
+action: string, 
+/**
+ * Bytes that the finding is about.
+ */
+bytes: Bytes, 
+/**
+ * The training step, from 0; null if the finding is about several or none.
+ */
+step: number | null, 
+/**
+ * The phase; null if the finding is about several or none.
+ */
+phase: Phase | null, 
+/**
+ * How the numbers were obtained.
+ */
+basis: Basis, 
+/**
+ * Evidence: event indices from 0.
+ */
+events: Array<EventIndex>, 
+/**
+ * The call sites that the finding is about, most bytes first.
+ */
+sites: Array<string>, 
+/**
+ * The callers of the first site, innermost first: frames outside of PyTorch.
+ */
+called_from: Array<string>, 
+/**
+ * The number of blocks that the finding is about.
+ */
+blocks: Blocks, 
+/**
+ * The shares of the call sites, if there are several.
+ */
+children: Array<FindingChild>, 
+/**
+ * What the model of the allocator says: first about the run as recorded, then about changes.
+ * Absent where it says nothing.
+ */
+simulated?: Array<Simulated>, };
 
 export type CategoryDiff = { 
 /**
