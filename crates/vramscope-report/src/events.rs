@@ -175,6 +175,7 @@ pub fn columns() -> Vec<Column<EventRows>> {
         })
         .only_in_csv(),
         Of::text("site", "Call site with its line", |row| row.record.site.as_str().into()),
-        Of::new("stack", "Call stack; null if there is none", |row| row.stack()).not_in_csv(),
+        Of::new("stack", "Call stack; null if there is none", |row: &EventRow<'_>| row.stack())
+            .not_in_csv(),
     ]
 }
