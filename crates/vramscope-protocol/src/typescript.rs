@@ -9,6 +9,9 @@ use std::fmt::Write as _;
 use ts_rs::TS;
 use vramscope_analysis::{Category, FindingKind, Severity};
 use vramscope_report::ProgramRecord;
+use vramscope_report::TensorRecord;
+use vramscope_report::blocks::BlockRecord;
+use vramscope_report::events::EventRecord;
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::Align;
 use vramscope_report::summary::ErrorKind;
@@ -168,8 +171,13 @@ fn declarations() -> String {
         DetailCard,
         EventPage,
         EventRow,
+        EventView,
+        EventRecord<'static>,
         BlockPage,
-        BlockLine,
+        BlockRow,
+        BlockView,
+        BlockRecord<'static>,
+        TensorRecord,
         SearchResult,
         GroupCard,
         StepBar,

@@ -3,7 +3,7 @@
 use super::harness::{GPT, Opened, all_files, hit, number, open, table, test_data};
 use vramscope_protocol::DeviceRef;
 use vramscope_protocol::views::{Answer, BlockSort, BlockTable, EventFilter, Query};
-use vramscope_report::blocks::{BlockRecord, Sort, blocks};
+use vramscope_report::blocks::{BlockRecord, BlockSort, blocks};
 use vramscope_report::peak::{BandKind, peak};
 use vramscope_report::state::state;
 
@@ -11,7 +11,7 @@ impl Opened {
     /// The rows of the report of blocks, each with its block index.
     pub(crate) fn rows(&self) -> Vec<(u32, BlockRecord<'_>)> {
         let trace = self.report().trace();
-        let rows = blocks(self.report(), Sort::Size, None).blocks.into_iter().map(|row| {
+        let rows = blocks(self.report(), BlockSort::Size, None).blocks.into_iter().map(|row| {
             let is_row = |b: &vramscope_analysis::Block| {
                 b.address == row.address && b.reuse() == row.reuse && b.bytes == row.bytes
             };
