@@ -10,12 +10,13 @@ use ts_rs::TS;
 use vramscope_analysis::{Category, FindingKind, Severity};
 use vramscope_report::ProgramRecord;
 use vramscope_report::TensorRecord;
-use vramscope_report::blocks::BlockRecord;
+use vramscope_report::blocks::{BlockRecord, Lifetime};
 use vramscope_report::events::EventRecord;
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::Align;
 use vramscope_report::summary::ErrorKind;
 use vramscope_report::verdict::Action;
+use vramscope_units::{Addr, Bytes, EventIndex};
 
 fn declarations() -> String {
     let config = ts_rs::Config::default();
@@ -64,6 +65,10 @@ fn declarations() -> String {
     }
     types!(
         Quantity,
+        Bytes,
+        EventIndex,
+        Addr,
+        Lifetime,
         Phrase,
         AxisKind,
         Axis,

@@ -7,7 +7,7 @@ use vramscope_protocol::views::{
     Answer, BlockSort, BlockTable, EventFilter, Query, Table, TextForm,
 };
 use vramscope_protocol::{Request, Response};
-use vramscope_report::blocks::{BlockSort, blocks};
+use vramscope_report::blocks::blocks;
 use vramscope_report::segments::segments;
 use vramscope_session::FileSession;
 use vramscope_units::EventIndex;

@@ -349,7 +349,7 @@ fn events_of_chosen_blocks_match() {
     };
     let page = opened.events(&filter(&[], text), 0, 500, None);
     assert_eq!(page.total as usize, events.len());
-    let rows: Vec<u32> = page.rows.iter().map(|row| row.event).collect();
+    let rows: Vec<u32> = page.rows.iter().map(|row| row.record.index.0).collect();
     assert_eq!(rows, events.into_iter().take(500).collect::<Vec<_>>());
 }
 
