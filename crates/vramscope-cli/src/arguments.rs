@@ -15,8 +15,7 @@ pub(crate) use values::{
 use clap::{Args, Parser, Subcommand};
 use std::ops::Range;
 use std::path::PathBuf;
-use values::{address, category_factor, device, event_or_range, event_range, factor, moment};
-use vramscope_report::Category;
+use values::{address, device, event_or_range, event_range, moment};
 use vramscope_report::state::At;
 use vramscope_report::what_if::parse_memory;
 
@@ -59,7 +58,7 @@ Examples
   vramscope summary runs/42/
   vramscope peak oom_rank0.pickle --limit 10
   vramscope diagnose runs/42/
-  vramscope anomalies runs/42/ --format markdown --limit 10
+  vramscope diagnose runs/42/ --all --format markdown --limit 10
   vramscope diff main.pickle branch.pickle --fail-on 'peak>+2%' --format markdown
   vramscope state rank0.pickle --at peak --format json | jq '.categories'
   vramscope state rank0.pickle --from 1200 --to peak
@@ -95,9 +94,7 @@ pub(crate) enum Command {
     /// List the raw events of the trace. With --address, list the events that touch it
     Events(Events),
     /// Say in a few sentences what is wrong: verdict, main findings, what to do
-    Diagnose(Findings),
-    /// List findings: OOMs, growth, held memory, unneeded reserved memory, ranks that hold more
-    Anomalies(Findings),
+    Diagnose(Diagnose),
     /// Compare the ranks of a run: bytes by call site and rank, clusters of like ranks
     Matrix(Matrix),
     /// Write the index of a run: one small file with a card of every rank, for the page
@@ -185,12 +182,16 @@ pub(crate) struct Files {
 
 /// Any number of files and folders, and how to write their findings.
 #[derive(Args)]
-pub(crate) struct Findings {
+pub(crate) struct Diagnose {
     /// Snapshot files, and folders to search
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Show only the first N findings (default: 20 in text and Markdown, all in JSON; `diagnose`
-    /// shows at most 5)
+    /// List every finding of each rank: OOMs, growth, held memory, unneeded reserved memory, ranks
+    /// that hold more
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Show only the first N findings (default and maximum: 5; with --all the default is 20 in text
+    /// and Markdown, and all in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
     /// Output format: text for humans, JSON for scripts, Markdown for pull requests
@@ -289,23 +290,23 @@ pub(crate) struct WhatIf {
     pub(crate) change: Vec<String>,
     /// Memory of the device: 80GiB, or a name such as H100 or A100-40GB. 512 MiB of it are left to
     /// the CUDA context
-    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
-    pub(crate) device_memory: Option<u64>,
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) device_memory: Option<String>,
     /// Memory that PyTorch can have on the device
-    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
-    pub(crate) pytorch_memory: Option<u64>,
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) pytorch_memory: Option<String>,
     /// Scale inputs, activations, caches and temporaries, as a larger batch does: x1.5
-    #[arg(long, value_name = "xK", value_parser = factor)]
-    pub(crate) tokens: Option<f64>,
+    #[arg(long, value_name = "xK")]
+    pub(crate) tokens: Option<String>,
     /// Leave out a category, or a call site such as train.py:12. May be repeated
     #[arg(long, value_name = "CATEGORY|SITE")]
     pub(crate) without: Vec<String>,
     /// Scale a category: `optimizer_state:0.25` is an 8-bit optimizer. May be repeated
-    #[arg(long, value_name = "CATEGORY:K", value_parser = category_factor)]
-    pub(crate) scale: Vec<(Category, f64)>,
+    #[arg(long, value_name = "CATEGORY:K")]
+    pub(crate) scale: Vec<String>,
     /// Find the most tokens that fit on a device: 40GiB, or a name such as A100-40GB
-    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
-    pub(crate) fit: Option<u64>,
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) fit: Option<String>,
     /// A second recording of the program with another batch, for --fit and --tokens: from both it
     /// is known how each request grows
     #[arg(long, value_name = "FILE")]

@@ -7,16 +7,27 @@ use super::views::*;
 use super::*;
 use std::fmt::Write as _;
 use ts_rs::TS;
-use vramscope_analysis::{Category, FindingKind, Severity};
-use vramscope_report::ProgramRecord;
-use vramscope_report::TensorRecord;
+use vramscope_analysis::{
+    Basis, Category, Exactness, FindingId, FindingKind, Phase, Severity, SimulatedBasis,
+};
 use vramscope_report::blocks::{BlockRecord, Lifetime};
+use vramscope_report::diff::{
+    BandDiff, BytesDiff, CategoryDiff, CountDiff, DiffRow, DiffValues, FindingsDiff, Pair,
+    RecordingRow, SettingDiff, SideSource, TokensDiff,
+};
 use vramscope_report::events::EventRecord;
+use vramscope_report::findings::{FindingChild, FindingRecord};
 use vramscope_report::peak::BandKind;
-use vramscope_report::side::Align;
+use vramscope_report::side::{Align, SideFinding};
 use vramscope_report::summary::ErrorKind;
 use vramscope_report::verdict::Action;
-use vramscope_units::{Addr, Bytes, EventIndex};
+use vramscope_report::what_if::{
+    Edit, QuestionRecord, ScaledPart, ScenarioRecord, SettingsRecord, WrongItem,
+};
+use vramscope_report::{ProgramRecord, Simulated, TensorRecord};
+use vramscope_units::{
+    Addr, Blocks, Bytes, Change, Count, CountChange, EventIndex, Flushes, PeakEvent, SignedBytes,
+};
 
 fn declarations() -> String {
     let config = ts_rs::Config::default();
@@ -143,7 +154,15 @@ fn declarations() -> String {
         FindingKind,
         Severity,
         Category,
-        FindingPart,
+        Phase,
+        Basis,
+        SimulatedBasis,
+        FindingId,
+        Blocks,
+        Simulated,
+        FindingChild,
+        FindingRecord,
+        FindingView,
         FindingRow,
         FindingList,
         VerdictCard,
@@ -152,6 +171,10 @@ fn declarations() -> String {
         BarMark,
         Action,
         FindingChart,
+        ChartShape,
+        ShapeKind,
+        ChartLabel,
+        Anchor,
         FindingGroup,
         FindingMember,
         Minimap,
@@ -221,11 +244,22 @@ fn declarations() -> String {
         Sandwich,
         SettingsCard,
         SettingRow,
-        ScenarioSpec,
         WhatIfCard,
+        QuestionRecord,
         ScaledPart,
+        Edit,
+        WrongItem,
         UsualScenarios,
         ScenarioRow,
+        ScenarioRecord,
+        SettingsRecord,
+        Change,
+        Flushes,
+        SignedBytes,
+        Count,
+        CountChange,
+        PeakEvent,
+        ScenarioView,
         ScenarioCard,
         SimulatedCurve,
         RunCard,
@@ -242,13 +276,25 @@ fn declarations() -> String {
         ComparedFlame,
         ComparedNode,
         ComparedTile,
-        ComparedRow,
-        ComparedSetting,
+        ComparisonView,
+        Pair,
+        SideSource,
+        SettingDiff,
+        TokensDiff,
+        BytesDiff,
+        CountDiff,
+        BandDiff,
+        Exactness,
+        FindingsDiff,
+        SideFinding,
+        CategoryDiff,
+        DiffRow,
+        DiffValues,
+        RecordingRow,
         ComparedGroup,
         Difference,
         ComparedCurves,
         PlaceMark,
-        ComparedFinding,
         ComparedStacks,
         ComparedStack,
     );

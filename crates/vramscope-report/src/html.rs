@@ -96,11 +96,11 @@ pub async fn device(target: Target<'_>, name: &str, budget: &mut Budget) -> Stri
     actions(out, &verdict.actions);
     curve(out, target, budget).await;
     memory(out, &verdict.memory);
-    let records = of_device(target);
-    if !records.is_empty() {
+    let findings = of_device(target);
+    if !findings.is_empty() {
         put(out, "h3", "", "Findings");
-        for record in &records {
-            finding(out, record);
+        for entry in &findings {
+            finding(out, &entry.record);
         }
     }
     close(out, "section");
@@ -117,7 +117,7 @@ pub fn whole_device(target: Target<'_>, name: &str) -> String {
         let spots = blind_spots_sliced(target.entry.evidence(target.index), budget).await;
         let spots = spots.into_iter().map(|spot| BlindSpotRecord::from(spot).text);
         let device = Some(target.device());
-        let faults = warnings(target.entry).into_iter();
+        let faults = warnings(target.entry, true).into_iter();
         let faults = faults.filter(|w| w.device.is_none() || w.device == device).map(|w| w.message);
         list(out, "Not looked for", &spots.collect::<Vec<_>>());
         list(out, "Warnings", &faults.collect::<Vec<_>>());
@@ -301,7 +301,7 @@ pub fn finding(out: &mut String, record: &FindingRecord) {
     open(out, "h4", "");
     put(out, "span", "severity", record.severity.name());
     put(out, "span", "title", &record.title);
-    put(out, "span", "number", &Bytes(record.bytes).to_string());
+    put(out, "span", "number", &record.bytes.to_string());
     close(out, "h4");
     put(out, "p", "", &record.text);
     if !record.action.is_empty() {

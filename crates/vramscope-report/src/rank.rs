@@ -2,7 +2,7 @@
 //! for the comparison of ranks.
 
 use crate::derived::Derived;
-use crate::findings::{FindingRecord, of_device};
+use crate::findings::{FindingEntry, of_device};
 use crate::frames::{FrameRecord, owned_frames, row_site, site};
 use crate::loaded_file::SnapshotEntry;
 use crate::peak::{BandKind, RowKey, block_key, row_key};
@@ -43,7 +43,7 @@ pub struct RankSummary {
     /// Out-of-memory events.
     pub ooms: Vec<OomSummary>,
     /// The rank's own findings, by severity, then bytes.
-    pub findings: Vec<FindingRecord>,
+    pub findings: Vec<FindingEntry>,
     /// What could not be looked for; empty if another device of the file has more events.
     #[serde(skip)]
     pub blind_spots: Vec<BlindSpot>,
@@ -99,7 +99,7 @@ impl RankSummary {
         for part in strides(trace.blocks.len()) {
             budget.charge(2 * part.len() as u64).await;
             let blocks = (part.start as u32..).zip(&trace.blocks[part]);
-            let of_slot = blocks.filter(|(_, b)| b.enters <= slot && slot < b.leaves);
+            let of_slot = blocks.filter(|(_, b)| b.is_live_at(slot));
             live.extend(of_slot.map(|(i, b)| {
                 let category = categories.get(i).category;
                 if let Some(&row) = rows.get(&block_key(target, i)) {
@@ -166,7 +166,7 @@ impl RankSummary {
             by_stack: self.stacks.iter().map(stack).collect(),
             by_site: self.sites.clone(),
             by_category: self.categories.iter().map(|c| (c.category, c.bytes)).collect(),
-            findings: self.findings.iter().map(|f| (f.kind, f.bytes)).collect(),
+            findings: self.findings.iter().map(|f| (f.record.kind, f.record.bytes.0)).collect(),
             ..run_facts(&self.path)
         }
     }

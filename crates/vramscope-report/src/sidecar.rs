@@ -202,8 +202,7 @@ impl Sidecar {
             let slot = offset.map_or(0, |offset| clock.events_before(offset.saturating_add(1)));
             for (first, blocks) in (0..).step_by(STRIDE).zip(trace.blocks.chunks(STRIDE)) {
                 for (index, block) in (first..).zip(blocks) {
-                    let is_live = block.enters <= slot && slot < block.leaves;
-                    if !is_live {
+                    if !block.is_live_at(slot) {
                         continue;
                     }
                     if let Some(&tensor) = by_address.get(&block.address.0) {

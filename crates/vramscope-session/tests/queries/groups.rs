@@ -65,7 +65,7 @@ impl Opened {
 /// Whether a block is live in the slot after an event, and the bytes of such blocks.
 fn live_bytes(at: Target<'_>, blocks: &[u32], slot: u32) -> i64 {
     let of = |&i: &u32| &at.trace().blocks[i as usize];
-    let live = blocks.iter().map(of).filter(|b| b.enters <= slot && slot < b.leaves);
+    let live = blocks.iter().map(of).filter(|b| b.is_live_at(slot));
     live.map(|block| block.bytes.0 as i64).sum()
 }
 
@@ -363,8 +363,7 @@ fn details_and_tooltips_name_the_category_the_call_site_and_the_step() {
     let report = phases(at, None);
     let (trace, peak_slot) = (at.trace(), slot_of(at.trace().requested_band.peak_event));
     let sites: Vec<String> = trace.blocks.iter().map(|block| block_site(at, block)).collect();
-    let is_live =
-        |i: usize| trace.blocks[i].enters <= peak_slot && peak_slot < trace.blocks[i].leaves;
+    let is_live = |i: usize| trace.blocks[i].is_live_at(peak_slot);
     let (mut in_steps, mut freed) = (0, 0);
     for index in (0..trace.blocks.len()).step_by(53) {
         let block = &trace.blocks[index];
