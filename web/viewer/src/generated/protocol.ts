@@ -35,6 +35,14 @@ text: string,
  */
 exact: string, };
 
+export type Bytes = Quantity;
+
+export type EventIndex = Quantity;
+
+export type Addr = string;
+
+export type Lifetime = Quantity;
+
 export type Phrase = { 
 /**
  * The words.
@@ -2077,11 +2085,7 @@ export type SimulatedBasis = "simulated" | "scaled" | "paired" | "estimate";
 
 export type FindingId = string;
 
-export type Bytes = Quantity;
-
 export type Blocks = Quantity;
-
-export type EventIndex = Quantity;
 
 export type Simulated = { 
 /**
