@@ -137,7 +137,13 @@ export function Blocks(properties: BlocksProperties) {
       words: (r) => r.view.life,
       raw: (r) => r.record.lifetime.raw,
     },
-    { key: "address", title: "address", width: "152px", ...by("address"), cell: (r) => r.view.place },
+    {
+      key: "address",
+      title: "address",
+      width: "152px",
+      ...by("address"),
+      cell: (r) => r.view.place,
+    },
     {
       key: "stream",
       title: "stream",
