@@ -75,7 +75,7 @@ fn once(bytes: &[u8], rows: &mut Vec<Row>) -> Result<()> {
     note(rows, "segments, fragmentation", || drop(segments::segments(target, slot, None)));
     note(rows, "flame, byte-seconds", || drop(flame::flame(target, flame::Weight::ByteSeconds)));
     note(rows, "blocks by byte-seconds", || {
-        drop(blocks::blocks(target, blocks::Sort::ByteSeconds, Some(1000)));
+        drop(blocks::blocks(target, blocks::BlockSort::ByteSeconds, Some(1000)));
     });
     note(rows, "findings, rank summary", || drop(RankSummary::new(target)));
     let mut model = None;

@@ -99,7 +99,9 @@ fn report(target: Target<'_>) {
     ] {
         print(&flame::flame(target, weight));
     }
-    for sort in [blocks::Sort::Size, blocks::Sort::Lifetime, blocks::Sort::ByteSeconds] {
+    for sort in
+        [blocks::BlockSort::Size, blocks::BlockSort::Lifetime, blocks::BlockSort::ByteSeconds]
+    {
         print(&blocks::blocks(target, sort, Some(50)));
     }
     for form in [export::ExportFormat::Csv, export::ExportFormat::Perfetto] {
