@@ -196,7 +196,10 @@ fn what_is_no_index_is_refused() {
         assert_eq!(read(&[&header, card, line]), Err(why.to_owned()), "{line}");
     }
     // What a card lacks is empty, and kinds of JSON that it should not have count as absent.
-    assert_eq!(read(&[&header, r#"{"path":7,"peaks":{"a":1.5},"told":"x"}"#, "null"]), Ok(2));
+    assert_eq!(read(&[&header, r#"{"path":7,"peaks":{"a":1.5},"told":"x"}"#]), Ok(1));
+    // No card at all is refused: it would be a rank without memory that nobody recorded.
+    let why = read(&[&header, card, "null"]).expect_err("a line without a card");
+    assert!(why.starts_with("line 3: invalid type: null"), "{why}");
     let deep = "[".repeat(100_000);
     assert!(read(&[&header, &deep]).is_err());
     let mut reader = Reader::default();
