@@ -57,7 +57,7 @@ impl<S: Serializer> Serializer for Shown<S> {
         serialize_unit_struct: &'static str,
     }
 
-    /// An id beyond 2^53, such as a stream of a damaged file, gets the nearest number of JavaScript.
+    /// An id beyond 2^53, such as a stream of a damaged file, becomes the nearest double.
     fn serialize_i64(self, value: i64) -> Result<S::Ok, S::Error> {
         if value.unsigned_abs() < MAX_SAFE {
             return self.0.serialize_i64(value);
