@@ -8,6 +8,7 @@
 
 mod cards;
 mod connections;
+mod held;
 pub(crate) mod page;
 mod redirect;
 mod routes;

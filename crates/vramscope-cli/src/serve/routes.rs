@@ -1,13 +1,14 @@
 //! Routes of the server, all of them below the token's path.
 
 use super::cards::Cards;
+use super::held::HeldFile;
 use super::page::{self, Asset};
 use super::shelf::Shelf;
 use super::source::Code;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
-use axum::http::StatusCode;
 use axum::http::header::{self, HeaderName, HeaderValue};
+use axum::http::{StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
@@ -16,7 +17,6 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::{self, Write as _};
 use std::sync::Arc;
-use tower_http::services::ServeFile;
 
 /// The attributes of the page that name its sample and its examples, and their replacement, which
 /// names the served run.
@@ -173,11 +173,11 @@ async fn file(
     Path(number): Path<usize>,
     mut request: Request,
 ) -> Response {
-    let found = match tokio::task::spawn_blocking(move || served.shelf.file(number)).await {
+    let found = match tokio::task::spawn_blocking(move || served.shelf.open(number)).await {
         Ok(found) => found,
         Err(error) => return failed(&error),
     };
-    let Some((path, version)) = found else { return StatusCode::NOT_FOUND.into_response() };
+    let Some((file, version)) = found else { return StatusCode::NOT_FOUND.into_response() };
     let tag = format!("\"{version}\"");
     // A range of another version of the file is of no use: the whole file is sent.
     if request
@@ -187,7 +187,8 @@ async fn file(
     {
         request.headers_mut().remove(header::RANGE);
     }
-    match ServeFile::new(path).try_call(request).await {
+    *request.uri_mut() = Uri::from_static(HeldFile::NAME);
+    match HeldFile::service(file).try_call(request).await {
         Ok(response) => {
             let mut response = response.map(Body::new);
             let headers = response.headers_mut();

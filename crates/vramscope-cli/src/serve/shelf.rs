@@ -2,10 +2,12 @@
 
 use super::cards::CardsAt;
 use crate::paths::{self, Found, Links};
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -130,20 +132,42 @@ impl Shelf {
         self.may_serve(&path).then(|| (path, version(&metadata)))
     }
 
+    /// [`Self::file`], opened. A path that changes meanwhile opens no file out of the served folders.
+    pub(crate) fn open(&self, number: usize) -> Option<(File, String)> {
+        let (path, _) = self.file(number)?;
+        let file = if self.may_lead_anywhere(&path) {
+            File::open(&path).ok()?
+        } else {
+            let target = path.canonicalize().ok()?;
+            let mut roots = self.named.iter().filter_map(|named| named.canonicalize().ok());
+            roots.find_map(|root| {
+                let below = target.strip_prefix(&root).ok()?;
+                let folder = Dir::open_ambient_dir(&root, ambient_authority()).ok()?;
+                Some(folder.open(below).ok()?.into_std())
+            })?
+        };
+        let metadata = file.metadata().ok().filter(Metadata::is_file)?;
+        Some((file, version(&metadata)))
+    }
+
     /// A file may be replaced by a link after it was listed.
     fn may_serve(&self, path: &Path) -> bool {
-        let is_beside = |named: &PathBuf| {
-            let beside = sidecar::path_of(&named.to_string_lossy()).map(PathBuf::from);
-            beside.is_some_and(|beside| beside == path) && !path.is_symlink()
-        };
-        if self.links == Links::Everywhere
-            || self.named.iter().any(|named| named == path || is_beside(named))
-        {
+        if self.may_lead_anywhere(path) {
             return true;
         }
         let Ok(target) = path.canonicalize() else { return false };
         let mut roots = self.named.iter().filter_map(|named| named.canonicalize().ok());
         roots.any(|root| target.starts_with(root))
+    }
+
+    /// Whether a path was named itself, so that it may be a link to any place.
+    fn may_lead_anywhere(&self, path: &Path) -> bool {
+        let is_beside = |named: &PathBuf| {
+            let beside = sidecar::path_of(&named.to_string_lossy()).map(PathBuf::from);
+            beside.is_some_and(|beside| beside == path) && !path.is_symlink()
+        };
+        self.links == Links::Everywhere
+            || self.named.iter().any(|named| named == path || is_beside(named))
     }
 }
 
@@ -213,6 +237,43 @@ mod tests {
         symlink(other.join("secret.pickle"), run.join("rank0.pickle")).expect("a link");
         assert!(inside.file(0).is_none());
         assert!(everywhere.file(1).is_some());
+        fs::remove_dir_all(&root).expect("the folder can be removed");
+    }
+
+    /// Another process turns the file into a link and back, while the server opens it.
+    #[test]
+    fn a_link_that_comes_and_goes_opens_no_file_outside() {
+        let root = folder("race");
+        let run = root.join("run");
+        fs::create_dir(&run).expect("a folder can be made");
+        let [file, kept, secret] = ["rank0.pickle", "kept", "secret"].map(|name| run.join(name));
+        let secret = root.join(secret.file_name().expect("a name"));
+        fs::write(&file, "mine").expect("a file");
+        fs::write(&secret, "secret").expect("a file");
+        fs::hard_link(&file, &kept).expect("a second name");
+        let shelf = Shelf::new(vec![run.clone()], Links::Inside);
+        shelf.seen.lock().expect("no panic").number(&file);
+        let is_done = std::sync::atomic::AtomicBool::new(false);
+        let opened = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let link = run.join("link");
+                while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
+                    symlink(&secret, &link).expect("a link");
+                    fs::rename(&link, &file).expect("it takes the place");
+                    fs::hard_link(&kept, &link).expect("a second name");
+                    fs::rename(&link, &file).expect("it takes the place");
+                }
+            });
+            let mut opened = 0;
+            for _ in 0..4000 {
+                let Some((file, _)) = shelf.open(0) else { continue };
+                assert_eq!(std::io::read_to_string(file).expect("text"), "mine");
+                opened += 1;
+            }
+            is_done.store(true, std::sync::atomic::Ordering::Relaxed);
+            opened
+        });
+        assert!(opened > 0);
         fs::remove_dir_all(&root).expect("the folder can be removed");
     }
 
