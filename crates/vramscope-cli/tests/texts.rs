@@ -1,8 +1,9 @@
 //! The text of every command about every recording of `test_data`: no panic, whatever a file holds.
 
-use crate::common::{test_data, vramscope};
+use crate::common::test_data;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::process::{Command, Stdio};
 use std::thread;
 
 /// The commands about one file, without the file.
@@ -41,46 +42,71 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Runs commands, as many at a time as there are cores. Returns the command lines that did not end
-/// by themselves, or ended as a panic does.
-fn panics(lines: Vec<Vec<String>>) -> Vec<String> {
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let (queue, found) = (Mutex::new(lines.into_iter()), Mutex::new(Vec::new()));
-    thread::scope(|scope| {
-        for _ in 0..cores {
-            scope.spawn(|| {
-                while let Some(line) = { queue.lock().expect("no panic").next() } {
-                    let words: Vec<&str> = line.iter().map(String::as_str).collect();
-                    let output = vramscope(&words, &[]);
-                    if !output.status.code().is_some_and(|code| code != BUG) {
-                        let message = String::from_utf8_lossy(&output.stderr).into_owned();
-                        found.lock().expect("no panic").push(format!("{words:?}: {message}"));
-                    }
-                }
-            });
+/// The variable that tells a child of this test which part of the recordings it takes.
+const PART: &str = "VRAMSCOPE_TEST_PART";
+
+/// Prints all texts about every `of`-th recording from `part` on, within this process. A panic ends
+/// it with the code [`BUG`].
+fn print_all(part: usize, of: usize) {
+    for path in recordings().into_iter().skip(part).step_by(of) {
+        let show: &[&str] = &["show", ">1B"];
+        for words in COMMANDS.iter().chain([&show]) {
+            let line = ["vramscope"].iter().chain(*words).map(OsString::from);
+            let code = vramscope_cli::run(line.chain([path.clone().into_os_string()]));
+            assert!(matches!(code, 0 | 2 | 64), "{words:?} {}: {code}", path.display());
         }
+    }
+}
+
+/// The recordings of `test_data`. Inputs of fuzz targets are none, and the fuzz targets read them.
+fn recordings() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    files(&test_data(""), &mut found);
+    found.retain(|path| {
+        let path = path.to_string_lossy();
+        path.contains(".pickle") && !path.contains("fuzz")
     });
-    found.into_inner().expect("no panic")
+    found.sort();
+    found
 }
 
 #[test]
 fn no_text_panics() {
-    let mut recordings = Vec::new();
-    files(&test_data(""), &mut recordings);
-    // Inputs of fuzz targets are no snapshots, and the fuzz targets read them.
-    recordings.retain(|path| {
-        let path = path.to_string_lossy();
-        path.contains(".pickle") && !path.contains("/fuzz/")
-    });
-    assert!(recordings.len() > 200, "{} recordings", recordings.len());
-    let mut lines = Vec::new();
-    for path in &recordings {
-        let path = path.to_string_lossy();
-        let line = |words: &[&str]| -> Vec<String> {
-            words.iter().copied().chain([&*path]).map(str::to_owned).collect()
-        };
-        lines.extend(COMMANDS.iter().map(|words| line(words)));
-        lines.push(line(&["show", ">1B"]));
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    if let Ok(part) = std::env::var(PART) {
+        return print_all(part.parse().expect("a number"), cores);
     }
-    assert_eq!(panics(lines), Vec::<String>::new());
+    assert!(recordings().len() > 200, "{} recordings", recordings().len());
+    let child = |part: usize| {
+        Command::new(std::env::current_exe().expect("a program"))
+            .args(["--exact", "texts::no_text_panics", "--nocapture"])
+            .env(PART, part.to_string())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the test runs")
+    };
+    let children: Vec<_> = (0..cores).map(child).collect();
+    for child in children {
+        let output = child.wait_with_output().expect("it ends");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let last = errors.lines().rev().take(12).collect::<Vec<_>>();
+        assert!(output.status.success(), "{}: {last:#?}", output.status);
+    }
+}
+
+#[test]
+fn a_panic_is_a_message_and_an_exit_code() {
+    if std::env::var(PART).is_ok() {
+        vramscope_cli::run(["vramscope", "--version"].map(OsString::from));
+        panic!("on purpose");
+    }
+    let output = Command::new(std::env::current_exe().expect("a program"))
+        .args(["--exact", "texts::a_panic_is_a_message_and_an_exit_code", "--nocapture"])
+        .env(PART, "0")
+        .output()
+        .expect("the test runs");
+    assert_eq!(output.status.code(), Some(BUG));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("on purpose") && errors.contains("is a bug of vramscope"), "{errors}");
 }
