@@ -90,29 +90,27 @@ pub use findings::{
     Basis, BlindSpot, CostlySetting, Cycle, Evidence, Facts, Finding, FindingKind, GradientsHeld,
     Growth, GrowthKind, HeldTooLong, LargerStep, MemoryUse, OomStory, Overrun, Part, PendingFrees,
     RankFacts, RankSkew, RankStack, ReservedPeak, Returned, SegmentChurn, Severity, SkewCause,
-    SkewSite, StrandedPool, Verdict, blind_spots, blind_spots_sliced, findings, findings_sliced,
-    rank_runs, rank_skew, slot_of_reserved_peak,
+    SkewSite, StrandedPool, Verdict, blind_spots, findings, rank_runs, rank_skew,
+    slot_of_reserved_peak,
 };
 pub use flame::{Flame, FlameNode, PathOf};
 pub use fragmentation::{
     Churn, Fragmentation, FreeKind, FreeShare, LargestFree, free_shares, largest_free,
-    largest_free_sliced,
 };
 pub use group_by::group_by_key;
 pub use no_stack::NoStack;
 pub use notes::Notes;
 pub use path::{file_name, is_library};
-pub use peaks::{Peak, peaks, peaks_sliced};
+pub use peaks::{Peak, peaks};
 pub use pins::{Pin, pins};
-pub use pools::{PoolEnvelope, PoolPeak, pool_envelope, pool_envelope_sliced};
+pub use pools::{PoolEnvelope, PoolPeak, pool_envelope};
 pub use ranges::{NamedRange, named_ranges};
 pub use rank_matrix::{
     ALIKE_PARTS, EXCEPTION_SITES, MatrixColumn, MatrixRow, RankCluster, RankMatrix, RankOutlier,
     median, rank_matrix,
 };
 pub use rollup::{
-    Measure, Share, by_frame, by_stack, by_stack_sliced, lifetime, merge_same_lines,
-    reserved_by_stack,
+    Measure, Share, by_frame, by_stack, lifetime, merge_same_lines, reserved_by_stack,
 };
 pub use segments::{SMALL_SIZE, Segments, Span};
 pub use series::Series;

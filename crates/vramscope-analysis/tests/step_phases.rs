@@ -1,12 +1,13 @@
 //! Peaks of phases on recordings: they are those of the whole window, cut into parts.
 
 use crate::{Device, bytes_of, load, test_data};
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{Category, NextStep, StepPhase, StepPhases};
 use vramscope_snapshot::Reader;
 
 fn phases(device: &Device) -> StepPhases {
     let Device { snapshot, trace, categories, steps, .. } = device;
-    StepPhases::new(snapshot, trace, categories, steps.as_ref())
+    now(async |budget| StepPhases::new(snapshot, trace, categories, steps.as_ref(), budget).await)
 }
 
 /// The snapshots in some folders of `test_data`.

@@ -66,9 +66,7 @@ impl BandKind {
             Self::Requested => Cow::Borrowed(&target.trace().requested),
             Self::Active => Cow::Borrowed(&carving.active),
             Self::Allocated => Cow::Borrowed(&carving.allocated),
-            Self::Reserved => {
-                Cow::Owned(target.trace().reserved_sliced(target.snapshot(), budget).await)
-            }
+            Self::Reserved => Cow::Owned(target.trace().reserved(target.snapshot(), budget).await),
         }
     }
 

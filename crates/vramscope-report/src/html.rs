@@ -13,7 +13,7 @@ use crate::target::{Target, slot_of};
 use crate::verdict::{Action, MemoryBar, verdict_sliced};
 use std::fmt::{self, Write as _};
 use vramscope_analysis::slicing::{Budget, run_to_completion};
-use vramscope_analysis::{Category, Series, Severity, blind_spots_sliced};
+use vramscope_analysis::{Category, Series, Severity, blind_spots};
 use vramscope_units::{Bytes, grouped};
 
 /// The size of the curve.
@@ -114,7 +114,7 @@ pub fn whole_device(target: Target<'_>, name: &str) -> String {
         let out = &mut device(target, name, budget).await;
         open(out, "section", "more");
         stacks(out, target, budget).await;
-        let spots = blind_spots_sliced(target.entry.evidence(target.index), budget).await;
+        let spots = blind_spots(target.entry.evidence(target.index), budget).await;
         let spots = spots.into_iter().map(|spot| BlindSpotRecord::from(spot).text);
         let device = Some(target.device());
         let faults = warnings(target.entry, true).into_iter();
@@ -196,7 +196,7 @@ fn path(columns: &[u64], scale: u64, fill: bool) -> String {
 async fn curve(out: &mut String, target: Target<'_>, budget: &mut Budget) {
     let trace = target.trace();
     let slots = trace.slots();
-    let reserved = trace.reserved_sliced(target.snapshot(), budget).await;
+    let reserved = trace.reserved(target.snapshot(), budget).await;
     let mut curves = Vec::with_capacity(2);
     for series in [&reserved, &trace.requested] {
         curves.push(columns(series, slots, budget).await);

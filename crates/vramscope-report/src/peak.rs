@@ -18,8 +18,8 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion, strides};
 use vramscope_analysis::{
-    Band, Category, NoStack, Series, Share, by_frame, by_stack_sliced, merge_same_lines,
-    peaks_sliced, reserved_by_stack,
+    Band, Category, NoStack, Series, Share, by_frame, by_stack, merge_same_lines, peaks,
+    reserved_by_stack,
 };
 use vramscope_snapshot::StackId;
 
@@ -167,7 +167,7 @@ pub async fn separate_peaks(
     budget: &mut Budget,
 ) -> Vec<vramscope_analysis::Peak> {
     let min_prominence = band.peak.max(0) as u64 / MIN_PROMINENCE_DIVISOR;
-    peaks_sliced(series, MAX_PEAKS, min_prominence, budget).await
+    peaks(series, MAX_PEAKS, min_prominence, budget).await
 }
 
 /// The blocks that are live at a band's peak, by call stack, frame and category.
@@ -229,7 +229,7 @@ async fn at_slot<'a>(
     let (_, exact) = band.of(target);
     let categories = entry.categories(target.index);
     let shares = match band.measure(slot) {
-        Some(measure) => by_stack_sliced(trace, |i| measure.of(trace, carving, i), budget).await,
+        Some(measure) => by_stack(trace, |i| measure.of(trace, carving, i), budget).await,
         None => reserved_by_stack(trace, &carving.segments, slot),
     };
     let shares = merge_same_lines(shares, &entry.sites);

@@ -261,7 +261,7 @@ pub async fn places_sliced(target: Target<'_>, slots: &[u32], budget: &mut Budge
 async fn find(target: Target<'_>, budget: &mut Budget) -> StepPhases {
     let (entry, index) = (target.entry, target.index);
     let (categories, steps) = (entry.categories(index), entry.steps(index));
-    StepPhases::sliced(target.snapshot(), target.trace(), categories, steps, budget).await
+    StepPhases::new(target.snapshot(), target.trace(), categories, steps, budget).await
 }
 
 /// The slot and the bytes of the highest peak of each phase over all steps.

@@ -223,7 +223,7 @@ pub async fn segments_sliced<'a>(
     let (trace, snapshot, carving) =
         (target.trace(), target.snapshot(), target.entry.carving(target.index));
     let states = states_sliced(target, slot, budget).await;
-    let cached = Fragmentation::sliced(snapshot, trace, carving, budget).await;
+    let cached = Fragmentation::new(snapshot, trace, carving, budget).await;
     let (max_slot, max_free) =
         cached.free.largest_sliced(0..trace.slots(), budget).await.unwrap_or_default();
     let churn = cached.churn;
@@ -306,7 +306,7 @@ pub async fn states_sliced(
     slot: u32,
     budget: &mut Budget,
 ) -> Vec<SegmentState> {
-    LiveSet::sliced(target.trace(), slot, budget).await.segments(target.entry.carving(target.index))
+    LiveSet::new(target.trace(), slot, budget).await.segments(target.entry.carving(target.index))
 }
 
 /// The records of segments, in slices. Their call stacks are added to `stacks`.

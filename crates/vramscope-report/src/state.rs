@@ -11,7 +11,7 @@ use crate::segments::{FreeRecord, SegmentRecord, free_records, segment_record};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::{Budget, now, run_to_completion};
 use vramscope_analysis::{Category, LiveSet, Trace};
 use vramscope_units::EventIndex;
 
@@ -154,7 +154,7 @@ pub fn state(target: Target<'_>, slot: u32, limit: Option<usize>) -> State<'_> {
     let (trace, entry, snapshot) = (target.trace(), target.entry, target.snapshot());
     let carving = entry.carving(target.index);
     let categories = entry.categories(target.index);
-    let live = LiveSet::new(trace, slot);
+    let live = now(async |budget| LiveSet::new(trace, slot, budget).await);
     let segments = live.segments(carving);
     let blocks = live.blocks();
     let (mut stacks, places) = (StackTable::default(), BlockPlaces::new(target));

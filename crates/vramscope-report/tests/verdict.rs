@@ -1,7 +1,7 @@
 //! What the verdict says about recordings of known programs.
 
 use std::path::Path;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::{Budget, now, run_to_completion};
 use vramscope_analysis::{LiveSet, MemoryUse};
 use vramscope_report::verdict::{MemoryBar, Verdict, verdict_sliced};
 use vramscope_report::{FileReader, LoadedFile, Severity, Target, plain, state};
@@ -70,7 +70,7 @@ fn the_use_of_memory_meets_the_live_blocks_at_every_moment() {
     let evidence = target.entry.evidence(0);
     let slots = target.trace().slots();
     for slot in (0..slots).step_by(slots as usize / 20) {
-        let live = LiveSet::new(target.trace(), slot);
+        let live = now(async |budget| LiveSet::new(target.trace(), slot, budget).await);
         let requested: u64 =
             live.blocks().iter().map(|&i| target.trace().blocks[i as usize].bytes.0).sum();
         let mut budget = Budget::unlimited();
@@ -79,7 +79,7 @@ fn the_use_of_memory_meets_the_live_blocks_at_every_moment() {
         assert_eq!(memory.in_use.0, requested, "{slot}");
         assert_eq!(
             memory.reserved().0,
-            target.trace().reserved(target.snapshot()).at(slot),
+            now(async |budget| target.trace().reserved(target.snapshot(), budget).await).at(slot),
             "{slot}"
         );
     }

@@ -10,7 +10,7 @@ use crate::carving::Carving;
 use crate::parallel;
 use crate::segments::segment_event;
 use crate::series::Series;
-use crate::slicing::Budget;
+use crate::slicing::{Budget, now};
 use crate::trace::Trace;
 use std::ops::Range;
 use vramscope_snapshot::Snapshot;
@@ -199,7 +199,7 @@ mod tests {
         reader.feed(json.as_bytes()).expect("JSON");
         let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
         let trace = Trace::all(&snapshot).remove(0);
-        let carving = Carving::new(&snapshot, &trace);
+        let carving = now(async |budget| Carving::new(&snapshot, &trace, budget).await);
         let cuts = cuts(&trace, &carving, partitions);
         let (slots, budget) = (trace.slots(), &mut Budget::unlimited());
         let whole = run_to_completion(sweep(&snapshot, &trace, &carving, slots, &[], budget))

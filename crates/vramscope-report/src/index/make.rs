@@ -8,7 +8,7 @@ use crate::plain;
 use crate::rank::{RankSummary, sites_at};
 use crate::target::{Target, event_of, slot_of};
 use rustc_hash::FxHashMap;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::{Budget, now, run_to_completion};
 use vramscope_analysis::{Exactness, Fragmentation, Steps, step_floors};
 use vramscope_units::grouped;
 
@@ -113,7 +113,8 @@ impl Card {
     fn add_free_memory(&mut self, target: Target<'_>) {
         let trace = target.trace();
         let carving = target.entry.carving(target.index);
-        let cached = Fragmentation::new(target.snapshot(), trace, carving);
+        let cached =
+            now(async |budget| Fragmentation::new(target.snapshot(), trace, carving, budget).await);
         let at_peak = slot_of(trace.reserved_band.peak_event);
         (self.free, self.largest_free) = (cached.free.at(at_peak), cached.largest.at(at_peak));
         let at_end = trace.slots() - 1;

@@ -25,7 +25,7 @@ pub(super) async fn reserved(
     budget: &mut Budget,
 ) -> CounterLine {
     let trace = at.trace();
-    let series = trace.reserved_sliced(at.snapshot(), budget).await;
+    let series = trace.reserved(at.snapshot(), budget).await;
     let peak = Bytes(trace.reserved_band.peak.max(0) as u64);
     let most = |states: Range<u32>| series.largest(states).map(|(_, bytes)| bytes);
     let mut line = line(at, axis, between, columns, (peak, &most), budget).await;

@@ -4,7 +4,7 @@ use super::block_detail as detail;
 use super::phases;
 use std::cmp::Reverse;
 use vramscope_analysis::slicing::{Budget, strides};
-use vramscope_analysis::{Block, FindingKind, blind_spots_sliced};
+use vramscope_analysis::{Block, FindingKind, blind_spots};
 use vramscope_protocol::FrameRow;
 use vramscope_protocol::views::{FindingList, FindingPart, FindingRow};
 use vramscope_report::Target;
@@ -18,7 +18,7 @@ use vramscope_units::{Bytes, EventIndex, grouped};
 /// The findings of a device, and what could not be looked for.
 pub(crate) async fn list(at: Target<'_>, budget: &mut Budget) -> FindingList {
     let rows = findings(at, budget).await;
-    let blind_spots = blind_spots_sliced(at.entry.evidence(at.index), budget).await;
+    let blind_spots = blind_spots(at.entry.evidence(at.index), budget).await;
     let text = |spot| BlindSpotRecord::from(spot).text;
     FindingList { rows, blind_spots: blind_spots.into_iter().map(text).collect() }
 }

@@ -28,7 +28,7 @@ pub(crate) async fn minimap(at: Target<'_>, axis: AxisKind, budget: &mut Budget)
     };
     let scale = full_height(trace);
     let requested = columns(axis, &trace.requested, COLUMNS, budget).await;
-    let reserved = trace.reserved_sliced(at.snapshot(), budget).await;
+    let reserved = trace.reserved(at.snapshot(), budget).await;
     let reserved = columns(axis, &reserved, COLUMNS, budget).await;
     Minimap {
         requested: area(&requested, MINIMAP, scale),

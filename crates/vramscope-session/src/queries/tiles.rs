@@ -317,7 +317,7 @@ impl Tiles {
 
 async fn reserved(on: Subject) -> Series {
     let at = on.at();
-    at.trace().reserved_sliced(at.snapshot(), &mut Budget::of(SLICE)).await
+    at.trace().reserved(at.snapshot(), &mut Budget::of(SLICE)).await
 }
 
 async fn segment_tiles(on: Subject) -> Arc<SegmentTiles> {

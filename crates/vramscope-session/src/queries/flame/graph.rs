@@ -3,7 +3,7 @@
 use super::weight::Weight;
 use rustc_hash::FxHashMap;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
-use vramscope_analysis::{Flame, Share, Sites, by_stack_sliced};
+use vramscope_analysis::{Flame, Share, Sites, by_stack};
 use vramscope_layout::{Cell, Color, FlameRows, Strips, frame_color};
 use vramscope_protocol::views::{FlameSpec, ROW_UNITS};
 use vramscope_report::search::{Matcher, only_word};
@@ -36,7 +36,7 @@ impl Graph {
         let weight = Weight::sliced(trace, spec, budget).await;
         let framework = framework_frames(at.snapshot());
         let weighs = |i: u32| weight.measure.within(trace, carving, i, weight.events);
-        let shares = by_stack_sliced(trace, weighs, budget).await;
+        let shares = by_stack(trace, weighs, budget).await;
         let mut path_of = |share: &Share, path: &mut Vec<Option<FrameId>>| {
             frames_of(at.snapshot(), spec, &framework, share.stack, path);
         };
@@ -104,7 +104,7 @@ impl Graph {
             let weight = || self.weight.measure.within(trace, carving, i, self.weight.events);
             if is_wanted { weight() } else { 0 }
         };
-        let shares = run_to_completion(by_stack_sliced(trace, weighs, &mut Budget::unlimited()));
+        let shares = run_to_completion(by_stack(trace, weighs, &mut Budget::unlimited()));
         let mut path_of = |share: &Share, path: &mut Vec<Option<FrameId>>| {
             frames_of(at.snapshot(), &self.spec, &self.framework, share.stack, path);
         };
