@@ -4,7 +4,7 @@
 //! call sites of a trace have distinct colors, and other sites are gray.
 
 use crate::segments::SegmentTiles;
-use vramscope_analysis::slicing::{Budget, STRIDE, filled, run_to_completion, strides};
+use vramscope_analysis::slicing::{Budget, STRIDE, filled, strides};
 use vramscope_analysis::{Block, Categories, Sites, Trace, lifetime, name_hash};
 use vramscope_render::Color;
 use vramscope_snapshot::{Snapshot, StackId, StreamId};
@@ -29,14 +29,13 @@ const MIN_BLOCK_BYTES: u64 = 512;
 
 impl Colors {
     /// Colors by call site. The largest sites have distinct colors, other sites are gray.
-    pub fn by_site(trace: &Trace, sites: &Sites) -> Self {
-        let budget = &mut Budget::unlimited();
-        let largest = run_to_completion(LargestSites::sliced(trace, sites, budget));
-        run_to_completion(Self::by_site_sliced(trace, sites, &largest, budget))
+    pub async fn by_site(trace: &Trace, sites: &Sites, budget: &mut Budget) -> Self {
+        let largest = LargestSites::new(trace, sites, budget).await;
+        Self::by_largest_sites(trace, sites, &largest, budget).await
     }
 
-    /// Sliced version of [`Colors::by_site`].
-    pub async fn by_site_sliced(
+    /// [`Colors::by_site`] with the largest sites that a caller has already.
+    pub async fn by_largest_sites(
         trace: &Trace,
         sites: &Sites,
         largest: &LargestSites,
@@ -163,7 +162,7 @@ pub struct LargestSites {
 
 impl LargestSites {
     /// Finds the sites, in slices.
-    pub async fn sliced(trace: &Trace, sites: &Sites, budget: &mut Budget) -> Self {
+    pub async fn new(trace: &Trace, sites: &Sites, budget: &mut Budget) -> Self {
         // The site of each stack that has blocks, as an index into the sorted hashes.
         let mut stacks: Vec<(u64, StackId)> = Vec::new();
         let mut is_seen: Vec<bool> = Vec::new();

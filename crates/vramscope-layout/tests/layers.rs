@@ -50,8 +50,8 @@ impl<'a> SegmentScene<'a> {
         let carving = now(async |budget| Carving::new(snapshot, trace, budget).await);
         Self {
             axis: Axis::new(trace, AxisKind::Event).expect("every trace has an event axis"),
-            tiles: SegmentTiles::new(trace, &carving),
-            colors: Colors::by_site(trace, &Sites::new(snapshot)),
+            tiles: now(async |budget| SegmentTiles::new(trace, &carving, budget).await),
+            colors: now(async |budget| Colors::by_site(trace, &Sites::new(snapshot), budget).await),
             order: shared(&carving),
             carving,
         }
@@ -67,7 +67,7 @@ impl<'a> SegmentScene<'a> {
 }
 
 fn shared(carving: &Carving) -> RowOrder {
-    run_to_completion(RowOrder::shared(&carving.segments.spans, &mut Budget::unlimited()))
+    now(async |budget| RowOrder::shared(&carving.segments.spans, budget).await)
 }
 
 /// The expected content of a column: each visible span and the state in which it is shown. By brute
@@ -163,9 +163,8 @@ fn segments_show_the_blocks_of_the_shown_state() {
         let snapshot = test_data(name);
         for trace in &Trace::all(&snapshot) {
             let carving = now(async |budget| Carving::new(&snapshot, trace, budget).await);
-            let tiles = SegmentTiles::new(trace, &carving);
-            let colors =
-                run_to_completion(Colors::by_segment(trace, &tiles, &mut Budget::unlimited()));
+            let tiles = now(async |budget| SegmentTiles::new(trace, &carving, budget).await);
+            let colors = now(async |budget| Colors::by_segment(trace, &tiles, budget).await);
             let spans = &carving.segments.spans;
             // High enough that the smallest block of the largest segment is visible.
             let largest = spans.iter().map(|s| s.size.0).max().unwrap_or(0);
@@ -289,10 +288,9 @@ fn zoomed_out_segments_are_merged_and_none_is_lost() {
         let snapshot = test_data(name);
         for trace in &Trace::all(&snapshot) {
             let carving = now(async |budget| Carving::new(&snapshot, trace, budget).await);
-            let tiles = SegmentTiles::new(trace, &carving);
-            let by_size = run_to_completion(Colors::by_size(trace, &mut Budget::unlimited()));
-            let colors =
-                run_to_completion(by_size.dimmed(|block| block % 2 == 0, &mut Budget::unlimited()));
+            let tiles = now(async |budget| SegmentTiles::new(trace, &carving, budget).await);
+            let by_size = now(async |budget| Colors::by_size(trace, budget).await);
+            let colors = now(async |budget| by_size.dimmed(|block| block % 2 == 0, budget).await);
             let order = shared(&carving);
             let rows = SegmentRows::new(&order, f64::from(ROW), None);
             let axis = Axis::new(trace, AxisKind::Event).expect("every trace has an event axis");

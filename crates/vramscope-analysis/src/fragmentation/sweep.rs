@@ -10,7 +10,7 @@ use crate::carving::Carving;
 use crate::parallel;
 use crate::segments::segment_event;
 use crate::series::Series;
-use crate::slicing::{Budget, now};
+use crate::slicing::Budget;
 use crate::trace::Trace;
 use std::ops::Range;
 use vramscope_snapshot::Snapshot;
@@ -189,7 +189,7 @@ impl<'a> Partition<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::slicing::run_to_completion;
+    use crate::slicing::{now, run_to_completion};
     use vramscope_snapshot::Reader;
 
     /// The number of partitions, the free bytes that they add up to, and the free bytes of a sweep

@@ -90,7 +90,7 @@ async fn timelines(on: Subject, order: Option<Arc<StackOrder>>) -> Vec<Timeline>
     let budget = &mut Budget::of(SLICE);
     vec![match order {
         Some(order) => Timeline::grouped(at.trace(), order, budget).await,
-        None => Timeline::sliced(at.trace(), budget).await,
+        None => Timeline::new(at.trace(), budget).await,
     }]
 }
 
@@ -98,7 +98,7 @@ async fn grouped(on: Subject, by: GroupBy) -> Option<Arc<Grouped>> {
     let (at, kind) = (on.at(), kind(by)?);
     let budget = &mut Budget::of(SLICE);
     let groups = Groups::sliced(at, kind, budget).await;
-    let order = StackOrder::sliced(&groups.of_block, groups.groups.len(), budget).await;
+    let order = StackOrder::new(&groups.of_block, groups.groups.len(), budget).await;
     Some(Arc::new(Grouped { groups, order: Arc::new(order) }))
 }
 
@@ -113,7 +113,7 @@ pub(super) async fn labels(
     budget: &mut Budget,
 ) -> Vec<GroupLabel> {
     let Some(axis) = super::layout_axis(at.trace(), axis) else { return Vec::new() };
-    let edges = GroupEdges::sliced(axis, &grouped.order, view, letter[1], budget).await;
+    let edges = GroupEdges::new(axis, &grouped.order, view, letter[1], budget).await;
     let mut labels: Vec<GroupLabel> = Vec::new();
     let mut taken: Vec<Place> = Vec::new();
     let mut without: Vec<&Band> = Vec::new();

@@ -242,7 +242,7 @@ fn cached_values_in_the_smallest_slices_equal_those_in_one_slice() {
         }
         let sites = |mut budget: Budget| {
             let sites = &at.entry.sites;
-            run_to_completion(LargestSites::sliced(at.trace(), sites, &mut budget)).sites
+            run_to_completion(LargestSites::new(at.trace(), sites, &mut budget)).sites
         };
         assert_eq!(sites(Budget::of(1)), sites(Budget::unlimited()), "{name}");
         for weight in

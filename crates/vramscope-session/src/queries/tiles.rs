@@ -322,12 +322,12 @@ async fn reserved(on: Subject) -> Series {
 
 async fn segment_tiles(on: Subject) -> Arc<SegmentTiles> {
     let (at, budget) = (on.at(), &mut Budget::of(SLICE));
-    Arc::new(SegmentTiles::sliced(at.trace(), at.entry.carving(at.index), budget).await)
+    Arc::new(SegmentTiles::new(at.trace(), at.entry.carving(at.index), budget).await)
 }
 
 async fn largest_sites(on: Subject) -> Arc<LargestSites> {
     let (at, budget) = (on.at(), &mut Budget::of(SLICE));
-    Arc::new(LargestSites::sliced(at.trace(), &at.entry.sites, budget).await)
+    Arc::new(LargestSites::new(at.trace(), &at.entry.sites, budget).await)
 }
 
 async fn colors(
@@ -344,7 +344,7 @@ async fn colors(
             let slots = between.unwrap_or_default().map(|event| slot_after(trace, event));
             Colors::by_change(trace, slots, budget).await
         }
-        ColorBy::Stack => Colors::by_site_sliced(trace, &at.entry.sites, &sites, budget).await,
+        ColorBy::Stack => Colors::by_largest_sites(trace, &at.entry.sites, &sites, budget).await,
         ColorBy::Category => {
             Colors::by_category(trace, at.entry.categories(at.index), budget).await
         }
