@@ -48,7 +48,7 @@ mod sweep;
 mod tile;
 mod treemap;
 
-pub use axis::{Axis, AxisKind};
+pub use axis::Axis;
 pub use bands::lines;
 pub use color::{
     CAME, Colors, LargestSites, STAYED, WENT, frame_color, name_color, segment_color, site_color,
@@ -62,5 +62,5 @@ pub use segments::{ROW_QUARTERS, RowOrder, SegmentDrawing, SegmentRows, SegmentT
 pub use stack_order::StackOrder;
 pub use tile::{Cell, Cost, Drawing, STRIP_BUDGET, States, Timeline};
 pub use treemap::{Rect, squarify};
-pub use vramscope_render::{Color, MERGED, NO_BLOCK, Strips, TILE_COLUMNS, TILE_ROWS};
+pub use vramscope_render::{AxisKind, Color, MERGED, NO_BLOCK, Strips, TILE_COLUMNS, TILE_ROWS};
 pub use vramscope_render::{HATCH_GAP, PALETTE_LEN, Palette, Surfaces, Theme};

@@ -432,9 +432,7 @@ fn strips_are_exact_far_from_the_origin() {
             AxisKind::Event => {
                 [[1.0, 512.0, 2.0, 515.0], [0.0, 0.0, 2.0, 512.0], [2.0, 0.0, 3.0, 3.0]]
             }
-            AxisKind::Time => {
-                [[1.0, 512.0, 3.0, 515.0], [0.0, 0.0, 3.0, 512.0], [3.0, 0.0, 8.0, 3.0]]
-            }
+            _ => [[1.0, 512.0, 3.0, 515.0], [0.0, 0.0, 3.0, 512.0], [3.0, 0.0, 8.0, 3.0]],
         };
         let sorted = |mut positions: Vec<[f32; 4]>| {
             positions.sort_by(|a, b| a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1])));

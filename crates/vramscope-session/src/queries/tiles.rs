@@ -128,11 +128,6 @@ pub(super) fn cell(key: TileKey) -> Cell {
 
 /// An axis of a trace; `None` where the trace has no such axis.
 pub(crate) fn layout_axis(trace: &Trace, kind: AxisKind) -> Option<Axis<'_>> {
-    let kind = match kind {
-        AxisKind::Event => vramscope_layout::AxisKind::Event,
-        AxisKind::Time => vramscope_layout::AxisKind::Time,
-        AxisKind::Weight => return None,
-    };
     Axis::new(trace, kind)
 }
 
