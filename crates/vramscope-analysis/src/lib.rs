@@ -113,7 +113,7 @@ pub use rollup::{
     Measure, Share, by_frame, by_stack, lifetime, merge_same_lines, reserved_by_stack,
 };
 pub use segments::{SMALL_SIZE, Segments, Span};
-pub use series::Series;
+pub use series::{Series, columns_of};
 pub use shapes::{Dims, NoShapes, Shape, Shapes, Widths};
 pub use site::{
     Site, Sites, is_distinctive, is_framework_file, is_framework_frame, is_generated_file,

@@ -13,7 +13,8 @@ use crate::target::{Target, slot_of};
 use crate::verdict::{Action, MemoryBar, verdict_sliced};
 use std::fmt::{self, Write as _};
 use vramscope_analysis::slicing::{Budget, run_to_completion};
-use vramscope_analysis::{Category, Series, Severity, blind_spots};
+use vramscope_analysis::{Category, Series, Severity, blind_spots, columns_of};
+use vramscope_units::svg::Path;
 use vramscope_units::{Bytes, grouped};
 
 /// The size of the curve.
@@ -166,14 +167,8 @@ fn actions(out: &mut String, actions: &[Action]) {
 /// The tops of equal parts of a trace.
 async fn columns(series: &Series, slots: u32, budget: &mut Budget) -> Vec<u64> {
     let count = COLUMNS.min(slots.max(1));
-    let edge = |column: u32| (u64::from(slots) * u64::from(column) / u64::from(count)) as u32;
-    let mut tops = Vec::with_capacity(count as usize);
-    for column in 0..count {
-        let part = edge(column)..edge(column + 1);
-        let top = series.largest_sliced(part, budget).await;
-        tops.push(top.map_or(0, |top| top.1));
-    }
-    tops
+    let parts = columns_of(0..slots.into(), count);
+    series.tops(parts.map(|part| part.start as u32..part.end as u32), budget).await
 }
 
 /// A stepped path over columns.
@@ -181,15 +176,17 @@ fn path(columns: &[u64], scale: u64, fill: bool) -> String {
     let [width, height] = CURVE.map(u64::from);
     let y =
         |value: u64| height - (u128::from(value) * u128::from(height) / u128::from(scale)) as u64;
-    let out = &mut format!("M0 {}", if fill { height } else { y(columns[0]) });
+    let mut path = Path::default();
+    path.to("M0 ", (if fill { height } else { y(columns[0]) }) as f64);
     for (column, &value) in columns.iter().enumerate() {
-        let x = width * (column as u64 + 1) / columns.len() as u64;
-        push(out, format_args!("V{}H{x}", y(value)));
+        path.to("V", y(value) as f64);
+        path.to("H", (width * (column as u64 + 1) / columns.len() as u64) as f64);
     }
-    if fill {
-        push(out, format_args!("V{height}Z"));
+    if !fill {
+        return path.into();
     }
-    std::mem::take(out)
+    path.to("V", height as f64);
+    path.closed()
 }
 
 /// The curve of the trace, with its peak.

@@ -4,6 +4,7 @@ use super::card::fraction;
 use vramscope_analysis::Phase;
 use vramscope_protocol::views::{CHART, FindingChart};
 use vramscope_report::proof::{Proof, ProofForm};
+use vramscope_units::svg::Path;
 
 const WIDTH: f64 = CHART[0] as f64;
 const HEIGHT: f64 = CHART[1] as f64;
@@ -48,20 +49,13 @@ fn label(chart: &mut FindingChart, [x, y]: [f64; 2], anchor: &str, text: &str, s
     chart.places.extend([x as u32, y as u32]);
 }
 
-/// A path of commands with their numbers. A tenth of a unit is less than a pixel, and whole tenths
-/// need no code that prints floats.
+/// A path of commands with their numbers.
 fn path(parts: &[(&str, f64)]) -> String {
-    let mut path = String::new();
+    let mut path = Path::default();
     for &(command, number) in parts {
-        let tenths = (number * 10.0).round() as i64;
-        path.push_str(command);
-        path.push_str(&(tenths / 10).to_string());
-        if tenths % 10 != 0 {
-            path.push('.');
-            path.push_str(&(tenths % 10).to_string());
-        }
+        path.to(command, number);
     }
-    path
+    path.into()
 }
 
 fn rect([x0, x1]: [f64; 2], [y0, y1]: [f64; 2]) -> String {

@@ -1,6 +1,5 @@
 //! Bytes along a part of an axis as lines: reserved bytes, and the largest free pieces.
 
-use super::minimap::outline;
 use super::tiles::layout_axis;
 use std::ops::Range;
 use vramscope_analysis::slicing::Budget;
@@ -8,6 +7,7 @@ use vramscope_protocol::AxisKind;
 use vramscope_protocol::views::{COUNTER_HEIGHT, CounterLine};
 use vramscope_report::segments::by_most;
 use vramscope_report::{Quantity, Target, event_of, slot_after, text};
+use vramscope_units::svg::outline;
 use vramscope_units::{Bytes, EventIndex};
 
 /// The most columns of a line.

@@ -1,7 +1,6 @@
 //! Predictions, and the cache of scenarios.
 
 use super::lru_cache::LruCache;
-use super::minimap::outline;
 use super::subject::Subject;
 use super::tiles::layout_axis;
 use crate::scheduler::SLICE;
@@ -17,6 +16,7 @@ use vramscope_report::what_if::{
     scenario_sliced, sentence, verdict, what_if_sliced, why_no_model,
 };
 use vramscope_report::{Quantity, Target};
+use vramscope_units::svg::outline;
 use vramscope_units::{Bytes, grouped};
 
 /// The number of scenarios that are kept. A user who turns a switch back gets the earlier answer at
