@@ -87,11 +87,11 @@ pub use changes::Change;
 pub use clock::Clock;
 pub use compare::{HeldBy, NamedFrame, match_stacks};
 pub use findings::{
-    Basis, BlindSpot, CostlySetting, Cycle, Evidence, Facts, Finding, FindingKind, GradientsHeld,
-    Growth, GrowthKind, HeldTooLong, LargerStep, MemoryUse, OomStory, Overrun, Part, PendingFrees,
-    RankFacts, RankSkew, RankStack, ReservedPeak, Returned, SegmentChurn, Severity, SkewCause,
-    SkewSite, StrandedPool, Verdict, blind_spots, findings, rank_runs, rank_skew,
-    slot_of_reserved_peak,
+    Basis, BlindSpot, CostlySetting, Cycle, Evidence, Facts, Finding, FindingId, FindingKind,
+    GradientsHeld, Growth, GrowthKind, HeldTooLong, LargerStep, MemoryUse, NoFindingId, OomStory,
+    Overrun, Part, PendingFrees, RankFacts, RankSkew, RankStack, ReservedPeak, Returned,
+    SegmentChurn, Severity, SkewCause, SkewSite, StrandedPool, Verdict, blind_spots, findings,
+    rank_runs, rank_skew, slot_of_reserved_peak,
 };
 pub use flame::{Flame, FlameNode, PathOf};
 pub use fragmentation::{
@@ -130,6 +130,7 @@ pub use time_scale::{Cut, TimeScale};
 pub use trace::{Coverage, Exactness, Oom, Trace};
 pub use vramscope_allocator::Settings as AllocatorSettings;
 pub use what_if::{
-    Calibration, Capacity, Question, Scale, Scenario, Search, SettingError, SimulatedBasis, WhatIf,
-    parse_settings, recorded_settings, settings_text,
+    Calibration, Capacity, Question, SETTING_KEYS, Scale, Scenario, Search, SettingError,
+    SimulatedBasis, WhatIf, parse_settings, recorded_settings, settings_text,
+    split_outside_brackets,
 };

@@ -43,8 +43,7 @@ fn each_peak_is_the_largest_value_of_its_slots_and_the_sum_of_its_live_blocks() 
             let largest = trace.requested.largest(first..part.end + 1);
             assert_eq!(largest, Some((part.slot, part.bytes)), "{file}: {part:?}");
             let mut categories = [0; Category::ALL.len()];
-            let live =
-                |b: &vramscope_analysis::Block| b.enters <= part.slot && part.slot < b.leaves;
+            let live = |b: &vramscope_analysis::Block| b.is_live_at(part.slot);
             let mut blocks = 0;
             for (i, block) in (0..).zip(&trace.blocks).filter(|(_, block)| live(block)) {
                 categories[device.categories.get(i).category as usize] += block.bytes.0;

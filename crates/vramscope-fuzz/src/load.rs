@@ -2,9 +2,8 @@
 
 use crate::pieces;
 use vramscope_protocol::views::{
-    At as Moment, Bands, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight,
-    GroupBy, Layer, Looked, MapSpec, MarkedRange, Query, ScaledPart, ScenarioSpec, SegmentSort,
-    SegmentSpec, Table, TextForm,
+    Bands, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight, GroupBy, Layer,
+    Looked, MapSpec, MarkedRange, Query, SegmentSort, SegmentSpec, Table, TextForm,
 };
 use vramscope_protocol::{AxisKind, DeviceRef, Failure, Loaded, Request, Response, TileKey};
 use vramscope_report::LoadedFile;
@@ -218,17 +217,9 @@ fn queries() -> Vec<Query> {
         hide_framework: true,
         ..FlameSpec::default()
     };
-    let scenario = ScenarioSpec {
-        expandable_segments: Some(true),
-        max_split_size_mb: Some(u32::MAX),
-        roundup_power2_divisions: Some(1 << 31),
-        device_memory: "1GiB".to_owned(),
-        tokens: 3.0,
-        parts: vec![
-            ScaledPart { what: "activation".to_owned(), factor: f64::NAN },
-            ScaledPart { what: "py".to_owned(), factor: 0.0 },
-        ],
-    };
+    let text = "max_split_size_mb:4294967295,roundup_power2_divisions:2147483648,\
+                device_memory:1GiB,tokens:3,activation:NaN,py:0"
+        .to_owned();
     vec![
         Query::Card {},
         Query::Map { map: MapSpec { event: i64::MAX, from: None, lines: u32::MAX } },
@@ -243,8 +234,8 @@ fn queries() -> Vec<Query> {
         Query::FoldedSteps { axis: AxisKind::Time },
         Query::Minimap { axis: AxisKind::Time },
         Query::Tracks { axis, x0: -5.0, x1: f64::NAN, columns: 100 },
-        Query::StateAt { at: Moment::Event { event: i64::MAX } },
-        Query::StateAt { at: Moment::Slot { axis, slot: f64::INFINITY } },
+        Query::StateAt { event: i64::MAX },
+        Query::EventAt { axis, slot: f64::INFINITY },
         Query::Range(MarkedRange { axis, x0: 10.0, x1: 2.0 }),
         Query::Events { filter: EventFilter::default(), from: 0, count: 40, near: Some(7) },
         Query::Events {
@@ -288,9 +279,9 @@ fn queries() -> Vec<Query> {
         Query::FlameBoxes { flame: flame.clone(), x0: 0.0, x1: 1e9, least: 1.0 },
         Query::FlameNode { flame, node: 1 },
         Query::Frame { name: String::new(), file: String::new(), line: 0 },
-        Query::WhatIf {},
-        Query::UsualScenarios { spec: scenario.clone() },
-        Query::Scenario { spec: scenario.clone() },
-        Query::SimulatedCurve { spec: scenario, axis, x0: -1.0, x1: 1e9, columns: u32::MAX },
+        Query::WhatIf { text: text.clone(), edits: Vec::new() },
+        Query::UsualScenarios { text: text.clone() },
+        Query::Scenario { text: text.clone() },
+        Query::SimulatedCurve { text, axis, x0: -1.0, x1: 1e9, columns: u32::MAX },
     ]
 }

@@ -7,11 +7,25 @@ use super::views::*;
 use super::*;
 use std::fmt::Write as _;
 use ts_rs::TS;
-use vramscope_analysis::{Category, FindingKind, Severity};
+use vramscope_analysis::{
+    Basis, Category, Exactness, FindingId, FindingKind, Phase, Severity, SimulatedBasis,
+};
+use vramscope_report::diff::{
+    BandDiff, BytesDiff, CategoryDiff, CountDiff, DiffRow, DiffValues, FindingsDiff, Pair,
+    RecordingRow, SettingDiff, SideSource, TokensDiff,
+};
+use vramscope_report::findings::{FindingChild, FindingRecord};
 use vramscope_report::peak::BandKind;
-use vramscope_report::side::Align;
+use vramscope_report::side::{Align, SideFinding};
 use vramscope_report::summary::ErrorKind;
 use vramscope_report::verdict::Action;
+use vramscope_report::what_if::{
+    Edit, QuestionRecord, ScaledPart, ScenarioRecord, SettingsRecord, WrongItem,
+};
+use vramscope_report::{ProgramRecord, Simulated};
+use vramscope_units::{
+    Blocks, Bytes, Change, Count, CountChange, EventIndex, Flushes, PeakEvent, SignedBytes,
+};
 
 fn declarations() -> String {
     let config = ts_rs::Config::default();
@@ -101,7 +115,6 @@ fn declarations() -> String {
         MapSpec,
         Layer,
         Query,
-        At,
         EventFilter,
         BlockTable,
         BlockSort,
@@ -110,6 +123,7 @@ fn declarations() -> String {
         ExportFormat,
         Looked,
         Answer,
+        ProgramRecord,
         ListQuery,
         RankList,
         ShownRank,
@@ -134,7 +148,17 @@ fn declarations() -> String {
         FindingKind,
         Severity,
         Category,
-        FindingPart,
+        Phase,
+        Basis,
+        SimulatedBasis,
+        FindingId,
+        Bytes,
+        Blocks,
+        EventIndex,
+        Simulated,
+        FindingChild,
+        FindingRecord,
+        FindingView,
         FindingRow,
         FindingList,
         VerdictCard,
@@ -143,6 +167,10 @@ fn declarations() -> String {
         BarMark,
         Action,
         FindingChart,
+        ChartShape,
+        ShapeKind,
+        ChartLabel,
+        Anchor,
         FindingGroup,
         FindingMember,
         Minimap,
@@ -158,6 +186,7 @@ fn declarations() -> String {
         Ramp,
         CounterLine,
         PinnedLine,
+        Moments,
         Limit,
         FailedRequest,
         StateAt,
@@ -206,11 +235,22 @@ fn declarations() -> String {
         Sandwich,
         SettingsCard,
         SettingRow,
-        ScenarioSpec,
         WhatIfCard,
+        QuestionRecord,
         ScaledPart,
+        Edit,
+        WrongItem,
         UsualScenarios,
         ScenarioRow,
+        ScenarioRecord,
+        SettingsRecord,
+        Change,
+        Flushes,
+        SignedBytes,
+        Count,
+        CountChange,
+        PeakEvent,
+        ScenarioView,
         ScenarioCard,
         SimulatedCurve,
         RunCard,
@@ -227,13 +267,25 @@ fn declarations() -> String {
         ComparedFlame,
         ComparedNode,
         ComparedTile,
-        ComparedRow,
-        ComparedSetting,
+        ComparisonView,
+        Pair,
+        SideSource,
+        SettingDiff,
+        TokensDiff,
+        BytesDiff,
+        CountDiff,
+        BandDiff,
+        Exactness,
+        FindingsDiff,
+        SideFinding,
+        CategoryDiff,
+        DiffRow,
+        DiffValues,
+        RecordingRow,
         ComparedGroup,
         Difference,
         ComparedCurves,
         PlaceMark,
-        ComparedFinding,
         ComparedStacks,
         ComparedStack,
     );

@@ -130,7 +130,7 @@ impl SnapshotEntry {
                 Derived::Carving => fill!(data.carving, Carving::new(snapshot, trace, budget)),
                 Derived::Tensors => fill!(data.tensors, self.find_tensors(index, budget)),
                 Derived::Categories => {
-                    fill!(data.ruled.categories, self.find_categories(index, budget))
+                    fill!(data.ruled.categories, self.find_categories(index, budget));
                 }
                 Derived::Pools => {
                     let carving = self.carving(index);

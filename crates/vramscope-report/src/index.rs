@@ -12,8 +12,9 @@ mod write;
 pub use read::Reader;
 pub use write::Writer;
 
-use serde::Serialize;
-use vramscope_analysis::{Category, FindingKind, Severity};
+use crate::findings::FindingRecord;
+use serde::{Deserialize, Serialize};
+use vramscope_analysis::{Category, FindingKind};
 
 /// The schema's name and version, in the first line.
 pub const SCHEMA: &str = "vramscope.index/1";
@@ -38,7 +39,7 @@ pub const MAX_FINDINGS: usize = 8;
 pub const MAX_STEPS: usize = 64;
 
 /// One device of one file, or a file that could not be read.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Card {
     /// The file's path, followed by `#name` if the file contains several snapshots.
     pub path: String,
@@ -126,30 +127,13 @@ pub struct Card {
 }
 
 /// A finding of a card.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CardFinding {
-    /// A stable id, as in `vramscope anomalies --format json`.
-    pub id: String,
-    /// The kind.
-    pub kind: FindingKind,
-    /// The severity.
-    pub severity: Severity,
-    /// Bytes that the finding is about.
-    pub bytes: u64,
-    /// The finding in a few words.
-    pub title: String,
+    /// The record, [in brief](FindingRecord::brief).
+    #[serde(flatten)]
+    pub record: FindingRecord,
     /// The finding in one sentence, without its rank.
     pub headline: String,
-    /// Subject, numbers and cause.
-    pub text: String,
-    /// What to do; empty if nothing follows.
-    pub action: String,
     /// The step and phase in words; empty if neither is known.
     pub place: String,
-    /// What makes it equal to a finding of another rank.
-    pub cause: String,
-    /// Its first event; null if it has none.
-    pub event: Option<u64>,
-    /// The terms of a search that finds its blocks.
-    pub terms: Vec<String>,
 }

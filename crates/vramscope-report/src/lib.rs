@@ -26,6 +26,7 @@ pub mod capacity;
 pub mod changes;
 pub mod check;
 pub mod code;
+pub mod columns;
 pub mod copy;
 mod derived;
 pub mod diagnose;
@@ -55,7 +56,9 @@ pub mod proof;
 mod quantity;
 pub mod rank;
 mod rank_of;
+pub mod record;
 pub mod redact;
+mod reference;
 pub mod search;
 pub mod segments;
 pub mod series;
@@ -75,19 +78,24 @@ pub mod what_if;
 
 pub use block_context::{BlockContext, SiteSum};
 pub use derived::Derived;
+use frames::stack;
 pub use frames::{
     FrameRecord, StackTable, block_site, frame, frames, owned_frames, row_site, site,
 };
 pub use groups::{Group, GroupKind, Groups};
 pub use loaded_file::{FileReader, LoadedFile, SnapshotEntry, piece_len};
 pub use notes::{BlockNotes, notes};
-pub use phrase::{Link, Phrase, phrases, plain, site_filter};
+pub use phrase::{Phrase, Sentence, plain, site_filter};
 pub use places::BlockPlaces;
 pub use quantity::{Quantity, digits};
 pub use rank_of::{iteration_of, rank_of, run_folder_of};
+pub use record::ProgramRecord;
+pub use reference::{BlockReference, Entry, NoReference};
 pub use shares::{CategoryShare, by_category, row_category};
 pub use sidecar::{Sidecar, TensorRecord};
 pub use simulated::{ChangeKind, Simulated};
 pub use target::{Target, event_of, exactness, slot_after, slot_of, time_of};
-pub use vramscope_analysis::{Category, FindingKind, RuleError, Rules, Severity, Widths};
+pub use vramscope_analysis::{
+    Category, FindingId, FindingKind, Phase, RuleError, Rules, Severity, Widths,
+};
 pub use vramscope_snapshot::{DeviceKind, HOST, device_name};

@@ -2,7 +2,7 @@
 //! for the comparison of ranks.
 
 use crate::derived::Derived;
-use crate::findings::{FindingRecord, of_device};
+use crate::findings::{FindingEntry, of_device};
 use crate::frames::{FrameRecord, owned_frames, row_site, site};
 use crate::loaded_file::SnapshotEntry;
 use crate::peak::{BandKind, RowKey, block_key, row_key};
@@ -43,7 +43,7 @@ pub struct RankSummary {
     /// Out-of-memory events.
     pub ooms: Vec<OomSummary>,
     /// The rank's own findings, by severity, then bytes.
-    pub findings: Vec<FindingRecord>,
+    pub findings: Vec<FindingEntry>,
     /// What could not be looked for; empty if another device of the file has more events.
     #[serde(skip)]
     pub blind_spots: Vec<BlindSpot>,
@@ -165,7 +165,7 @@ impl RankSummary {
             by_stack: self.stacks.iter().map(stack).collect(),
             by_site: self.sites.clone(),
             by_category: self.categories.iter().map(|c| (c.category, c.bytes)).collect(),
-            findings: self.findings.iter().map(|f| (f.kind, f.bytes)).collect(),
+            findings: self.findings.iter().map(|f| (f.record.kind, f.record.bytes.0)).collect(),
             ..run_facts(&self.path)
         }
     }

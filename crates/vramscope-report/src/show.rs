@@ -2,11 +2,11 @@
 
 use crate::backward::BackwardTable;
 use crate::blocks::{BlockRecord, Blocks, Sort, of_blocks};
-use crate::findings::{FindingRecord, of_device};
+use crate::findings::{FindingEntry, of_device};
 use crate::search::{Matcher, matching, quoted};
-use crate::text::parse_reference;
-use crate::{CategoryShare, StackTable, Target, by_category, rank_of, slot_after};
+use crate::{BlockReference, CategoryShare, StackTable, Target, by_category, rank_of, slot_after};
 use serde::Serialize;
+use vramscope_analysis::FindingId;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 
 /// `vramscope.show/1`.
@@ -31,7 +31,7 @@ pub struct Shown<'a> {
     pub search: Option<String>,
     /// The finding; absent for others.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub finding: Option<FindingRecord>,
+    pub finding: Option<FindingEntry>,
     /// Its blocks that are live at the peak of `requested_bytes`.
     pub at_peak: LiveSum,
     /// Its blocks that are live at the end.
@@ -68,15 +68,14 @@ pub struct LiveSum {
 /// A message when the text is no id of this device and no search.
 pub fn show<'a>(target: Target<'a>, id: &str, limit: Option<usize>) -> Result<Shown<'a>, String> {
     let trace = target.trace();
-    let block = parse_reference(id)
-        .filter(|&(device, ..)| device == target.device())
-        .and_then(|(_, address, event)| trace.find(address, event));
+    let block = id.parse::<BlockReference>().ok().and_then(|reference| reference.find(trace));
     let mut finding = None;
     let (kind, search, found) = if let Some(block) = block {
         ("block", None, vec![block])
-    } else if let Some(record) = of_device(target).into_iter().find(|record| record.id == id) {
-        let terms = record.terms().iter().map(|term| quoted(term)).collect::<Vec<_>>().join(" ");
-        finding = Some(record);
+    } else if let Some(entry) = find(target, id) {
+        let terms =
+            entry.record.terms().iter().map(|term| quoted(term)).collect::<Vec<_>>().join(" ");
+        finding = Some(entry);
         match terms.as_str() {
             "" => ("finding", None, Vec::new()),
             terms => ("finding", Some(terms.to_owned()), search(target, terms)?),
@@ -128,6 +127,12 @@ pub fn show<'a>(target: Target<'a>, id: &str, limit: Option<usize>) -> Result<Sh
         backward,
         stacks,
     })
+}
+
+/// The finding with this id.
+fn find(target: Target<'_>, id: &str) -> Option<FindingEntry> {
+    let id: FindingId = id.parse().ok()?;
+    of_device(target).into_iter().find(|entry| entry.record.id == id)
 }
 
 /// The blocks that a search matches.

@@ -2,42 +2,23 @@
 //!
 //! Each text is stored once. A rank's worker writes the side as JSON, and the page passes that JSON
 //! to the coordinator without parsing it. So byte counts stay exact, and the two files need not be
-//! open at the same time. The JSON has lists without names of fields: only the same version reads
-//! it.
+//! open at one time.
 
 pub(crate) mod inputs;
 
-use crate::findings::FindingRecord;
+use crate::findings::FindingEntry;
 use crate::frames::FrameRecord;
 use crate::peak::{BandKind, peak_sliced};
 use crate::rank::RankSummary;
 use crate::target::Target;
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{Category, Exactness, FindingKind, NoStack};
-
-/// Writes and reads a struct as a list of its fields. Reading names of fields takes three times the
-/// code.
-macro_rules! as_list {
-    ($type:ident { $($field:ident),* }) => {
-        impl Serialize for $type {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                ($(&self.$field,)*).serialize(serializer)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let ($($field,)*) = Deserialize::deserialize(deserializer)?;
-                Ok(Self { $($field),* })
-            }
-        }
-    };
-}
+use vramscope_units::Bytes;
 
 /// One device of one file, as one side of a comparison.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Side {
     /// The file's path.
     pub path: String,
@@ -73,27 +54,8 @@ pub struct Side {
     pub curves: Vec<SideCurve>,
 }
 
-as_list!(Side {
-    path,
-    rank,
-    device,
-    band,
-    event,
-    settings,
-    steps,
-    input_bytes,
-    bands,
-    blocks,
-    ooms,
-    findings,
-    categories,
-    stacks,
-    frames,
-    curves
-});
-
 /// The figures of a band, in bytes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct BandFigures {
     /// Before the first event.
     pub start: i64,
@@ -105,11 +67,10 @@ pub struct BandFigures {
     pub exact: bool,
 }
 
-as_list!(BandFigures { start, peak, end, exact });
-
 /// A finding of a side. `vramscope diff` prints it, so its fields have names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SideFinding {
     /// The kind.
     pub kind: FindingKind,
@@ -117,7 +78,7 @@ pub struct SideFinding {
     /// a setting's key, or an empty text.
     pub about: String,
     /// Bytes that the finding is about.
-    pub bytes: u64,
+    pub bytes: Bytes,
     /// The finding in a few words.
     pub title: String,
     /// The finding in words.
@@ -125,7 +86,7 @@ pub struct SideFinding {
 }
 
 /// The live memory of a call stack at the peak.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SideStack {
     /// Bytes.
     pub bytes: u64,
@@ -143,10 +104,8 @@ pub struct SideStack {
     pub frames: Vec<u32>,
 }
 
-as_list!(SideStack { bytes, blocks, category, of_free, site, no_stack, frames });
-
 /// A band along an axis.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SideCurve {
     /// The axis.
     pub align: Align,
@@ -157,8 +116,6 @@ pub struct SideCurve {
     /// The largest value in each of the equally wide columns.
     pub tops: Vec<u64>,
 }
-
-as_list!(SideCurve { align, from, to, tops });
 
 /// The axis by which two recordings are aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -262,12 +219,12 @@ impl Side {
 
 /// Extracts a finding. Its subject must match in another recording, where lines may have shifted
 /// and events have other numbers.
-fn finding(row: &FindingRecord) -> SideFinding {
-    let own = row.frames.iter().find(|f| !f.is_framework()).or_else(|| row.frames.first());
+fn finding(FindingEntry { record, frames, .. }: &FindingEntry) -> SideFinding {
+    let own = frames.iter().find(|f| !f.is_framework()).or_else(|| frames.first());
     let about = match own {
         Some(frame) => format!("{} {}", frame.name, crate::text::file_name(&frame.file)),
         None => String::new(),
     };
-    let (title, text) = (row.title.clone(), row.text.clone());
-    SideFinding { kind: row.kind, about, bytes: row.bytes, title, text }
+    let (title, text) = (record.title.clone(), record.text.clone());
+    SideFinding { kind: record.kind, about, bytes: record.bytes, title, text }
 }

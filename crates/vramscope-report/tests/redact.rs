@@ -48,7 +48,7 @@ fn numbers(entry: &SnapshotEntry) -> Vec<String> {
     let mut out = Vec::new();
     for index in 0..entry.traces.len() {
         let target = Target { path: &entry.path, entry, index };
-        for finding in of_device(target) {
+        for finding in of_device(target).into_iter().map(|entry| entry.record) {
             out.push(format!(
                 "{} {:?} {} {:?} {:?} blocks {} {:?} {:?}",
                 finding.kind.name(),
@@ -56,7 +56,7 @@ fn numbers(entry: &SnapshotEntry) -> Vec<String> {
                 finding.bytes,
                 finding.step,
                 finding.phase,
-                finding.blocks,
+                finding.blocks.0,
                 finding.events,
                 finding.children.iter().map(|child| child.bytes).collect::<Vec<_>>(),
             ));

@@ -192,7 +192,7 @@ fn diff_compares_eager_with_compiled_code_by_line() {
         |file: &LoadedFile| Side::new(file.target(0, 0).expect("device 0"), BandKind::Requested);
     let found: Vec<(String, i64, i64, i64)> = stacks(&side(&eager), &side(&compiled))
         .into_iter()
-        .map(|s| (s.site, s.bytes.a, s.bytes.b, s.blocks.b))
+        .map(|s| (s.site, s.bytes.a.0, s.bytes.b.0, s.blocks.b.0))
         .collect();
     let mib = MIB as i64;
     assert_eq!(

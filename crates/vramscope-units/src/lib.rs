@@ -19,14 +19,15 @@
 //! workspace.
 
 mod axis;
+mod read;
 mod shown;
 pub mod svg;
 mod text;
 
 pub use axis::{Tick, TimeBreak, broken_time_ticks, byte_ticks, event_ticks, time_at, time_ticks};
 pub use shown::{
-    Allocations, Blocks, Change, Events, Files, PeakEvent, Ranks, Segments, SignedBytes, Steps,
-    is_unit, texts,
+    Allocations, Blocks, Change, Count, CountChange, Events, Files, Flushes, PeakEvent, Ranks,
+    Segments, SignedBytes, Steps, is_unit, texts,
 };
 pub use text::{grouped, signed_grouped};
 
@@ -48,7 +49,7 @@ use std::fmt;
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct Bytes(pub u64);
+pub struct Bytes(#[serde(deserialize_with = "crate::read::integer")] pub u64);
 
 impl Bytes {
     /// The exact count: `345,208,832 bytes`.
@@ -81,7 +82,7 @@ impl fmt::Display for Bytes {
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct Micros(pub i64);
+pub struct Micros(#[serde(deserialize_with = "crate::read::integer")] pub i64);
 
 impl fmt::Display for Micros {
     /// A duration: `412 µs`, `7.90 ms`, `1.204 s`, `2 min 03.1 s`.
@@ -92,6 +93,7 @@ impl fmt::Display for Micros {
 
 /// An address of device or pinned host memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "string"))]
 pub struct Addr(pub u64);
 
 impl Addr {
@@ -105,6 +107,21 @@ impl Addr {
 impl serde::Serialize for Addr {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(self)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Addr {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Addr".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        generator.subschema_for::<String>()
     }
 }
 
@@ -131,7 +148,7 @@ impl fmt::Display for Addr {
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct EventIndex(pub u32);
+pub struct EventIndex(#[serde(deserialize_with = "crate::read::integer")] pub u32);
 
 impl fmt::Display for EventIndex {
     /// `#3,737`.

@@ -22,7 +22,7 @@ use crate::{Bytes, EventIndex, Micros, grouped};
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct Change(pub i64);
+pub struct Change(#[serde(deserialize_with = "crate::read::integer")] pub i64);
 
 /// Bytes that are negative in damaged files only.
 #[derive(
@@ -40,7 +40,7 @@ pub struct Change(pub i64);
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct SignedBytes(pub i64);
+pub struct SignedBytes(#[serde(deserialize_with = "crate::read::integer")] pub i64);
 
 /// The event after which a band peaks; -1 is the state before the window.
 #[derive(
@@ -58,7 +58,43 @@ pub struct SignedBytes(pub i64);
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct PeakEvent(pub i64);
+pub struct PeakEvent(#[serde(deserialize_with = "crate::read::integer")] pub i64);
+
+/// A count in a table whose row names the thing. It is negative in damaged files only.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
+pub struct Count(pub i64);
+
+/// A change of a count with its sign: `+1,204`.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
+pub struct CountChange(pub i64);
 
 /// Declares counts of things. Each has a type of its own, because its exact text names the thing.
 macro_rules! counts {
@@ -69,7 +105,7 @@ macro_rules! counts {
             #[derive(serde::Serialize, serde::Deserialize)]
             #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
             #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-            pub struct $name(pub u64);
+            pub struct $name(#[serde(deserialize_with = "crate::read::integer")] pub u64);
         )*
 
         /// The singular and plural noun of a count.
@@ -97,12 +133,23 @@ counts! {
     Ranks: "rank", "ranks";
     /// A number of files.
     Files: "file", "files";
+    /// How often the allocator returned all free memory.
+    Flushes: "flush", "flushes";
 }
 
 /// Whether [`texts`] has words for this name.
 pub fn is_unit(name: &str) -> bool {
-    matches!(name, "Bytes" | "SignedBytes" | "Change" | "Micros" | "EventIndex" | "PeakEvent")
-        || nouns(name).is_some()
+    let own = [
+        "Bytes",
+        "SignedBytes",
+        "Change",
+        "Micros",
+        "EventIndex",
+        "PeakEvent",
+        "Count",
+        "CountChange",
+    ];
+    own.contains(&name) || nouns(name).is_some()
 }
 
 /// The short and the exact text of the unit that serializes under `name`; `None` for other names.
@@ -123,6 +170,11 @@ pub fn texts(name: &str, value: i128) -> Option<[String; 2]> {
                 _ => "",
             };
             pair(format!("{sign}{bytes}"), format!("{sign}{}", bytes.exact()))
+        }
+        "Count" | "CountChange" => {
+            let text = crate::signed_grouped(i64::try_from(value).ok()?);
+            let plus = if name == "CountChange" && value > 0 { "+" } else { "" };
+            pair(format!("{plus}{text}"), format!("{plus}{text}"))
         }
         "Micros" => {
             let micros = i64::try_from(value).ok()?;
@@ -171,6 +223,9 @@ mod tests {
         check("PeakEvent", -1, "before the window", "before the first event of the window");
         check("Blocks", 1, "1", "1 block");
         check("Ranks", 1204, "1,204", "1,204 ranks");
+        check("Count", 1204, "1,204", "1,204");
+        check("CountChange", 1204, "+1,204", "+1,204");
+        check("CountChange", -3, "-3", "-3");
     }
 
     #[test]

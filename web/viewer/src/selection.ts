@@ -52,12 +52,12 @@ export class Selection {
   /** The card of a range, segment, frame or stack that the details show instead of a block. */
   readonly card: Signal<DetailCard | null> = signal(null);
   /** The finding that was opened last. */
-  readonly opened: Signal<Pick<FindingRow, "id" | "terms"> | null> = signal(null);
+  readonly opened: Signal<FindingRow | null> = signal(null);
   /** The id of the selected finding: the one opened last, while its blocks are chosen. */
   readonly finding = computed(() => {
     const chosen = this.#filters.terms.value;
     const opened = this.opened.value;
-    return opened?.terms.every((term) => chosen.includes(term)) ? opened.id : null;
+    return opened?.view.terms.every((term) => chosen.includes(term)) ? opened.record.id : null;
   });
   /** The block under the pointer. */
   readonly hovered = computed(() => this.#hovered());
@@ -213,13 +213,14 @@ export class Selection {
     if (event !== null) ends.value = { ...ends.peek(), [end]: event };
   }
 
+  /** The event at a slot; null if another trace has the focus when the answer comes. */
   async #eventAt(slot: number): Promise<number | null> {
     const { target } = this;
+    const focus = this.focus.peek();
     const axis = this.visibleTrace.peek()?.axis.kind;
     if (!target || !axis) return null;
-    const query = { stateAt: { at: { slot: { axis, slot } } } };
-    const state = await target.client.view(target.target, "stateAt", query);
-    return state?.event ?? null;
+    const event = await target.client.view(target.target, "eventAt", { eventAt: { axis, slot } });
+    return this.focus.peek() === focus ? event : null;
   }
 
   /**

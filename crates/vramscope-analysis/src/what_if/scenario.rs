@@ -58,12 +58,15 @@ impl Question {
 /// How a simulated number was obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum SimulatedBasis {
     /// By the model, from a complete recording.
     Simulated,
     /// By the model, with the sizes of blocks scaled.
     Scaled,
+    /// By the model, with the sizes of blocks scaled as a second recording shows.
+    Paired,
     /// By the model, from the blocks that were live when the recording began. What the allocator
     /// had cached is not in the file.
     Estimate,
@@ -191,6 +194,7 @@ impl WhatIf {
             least,
             basis: match (keeps_segments, is_same_program) {
                 (false, _) => SimulatedBasis::Estimate,
+                (true, false) if question.scale.growth.is_some() => SimulatedBasis::Paired,
                 (true, false) => SimulatedBasis::Scaled,
                 (true, true) => SimulatedBasis::Simulated,
             },

@@ -8,7 +8,7 @@ use crate::output::{self, STRONG, styled};
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::show::{LiveSum, Shown, show};
-use vramscope_report::{FindingKind, device_name};
+use vramscope_report::{FindingId, device_name};
 use vramscope_units::{Bytes, grouped};
 
 /// Frames of a stack that text shows.
@@ -20,7 +20,7 @@ const MAX_FRAMES: usize = 12;
 /// The file cannot be read, the device does not exist, the id stands for nothing in it, or the
 /// output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut device = arguments.input.device;
+    let mut device = arguments.input.choice.device;
     if device.is_none() {
         device = device_of(&arguments.id);
     }
@@ -30,19 +30,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     })
 }
 
-/// Kinds of findings are the first part of their ids, the device the second.
-fn is_kind(name: &str) -> bool {
-    serde_json::from_value::<FindingKind>(name.into()).is_ok()
-}
-
 /// The device in an id: `0:0x7f3a5c000000@12` of a block, `growth-0-c65c1b32de31d67b` of a finding.
 fn device_of(id: &str) -> Option<u32> {
     match id.split_once(":0x") {
         Some((device, _)) => device.parse().ok(),
-        None => {
-            let (kind, rest) = id.split_once('-')?;
-            is_kind(kind).then(|| rest.split('-').next()?.parse().ok())?
-        }
+        None => id.parse().ok().map(|id: FindingId| id.device),
     }
 }
 
@@ -70,7 +62,7 @@ fn text(out: &mut dyn Write, report: &Shown<'_>) -> io::Result<()> {
         write_categories(out, &report.categories)?;
     }
     writeln!(out)?;
-    write_rows(out, &report.blocks, &[], report.lifetime_unit)?;
+    write_rows(out, &report.blocks, &[])?;
     output::write_omitted(out, report.omitted, "blocks")?;
     let Some(largest) = report.blocks.first() else { return Ok(()) };
     let frames = report.stacks.frames(largest.stack);

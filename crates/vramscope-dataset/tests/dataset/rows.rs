@@ -128,14 +128,14 @@ fn blocks_segments_and_findings_are_those_of_the_reports() {
             };
             own.sort_by_key(order);
             report.sort_by_key(|row| {
-                let address = u64::from_str_radix(&row.address[2..], 16).ok();
-                (address, Some(i64::from(row.reuse)), row.alloc_event.map(i64::from))
+                let event = row.alloc_event.map(|event| i64::from(event.0));
+                (Some(row.address.0), Some(i64::from(row.reuse)), event)
             });
             assert_eq!(own.len(), report.len(), "{key:?}");
             counts[0] += own.len();
             for (own, row) in own.iter().zip(&report) {
                 let json = serde_json::to_value(row).expect("JSON");
-                assert_eq!(format!("{:#x}", own["address"].as_u64().unwrap_or(0)), row.address);
+                assert_eq!(own["address"].as_u64(), Some(row.address.0));
                 for column in [
                     "reuse",
                     "bytes",
@@ -173,11 +173,9 @@ fn blocks_segments_and_findings_are_those_of_the_reports() {
             let report = of_device(target);
             assert_eq!(own.len(), report.len());
             counts[2] += own.len();
-            for (own, row) in own.iter().zip(&report) {
-                assert_eq!(
-                    (text(own, "id"), text(own, "text")),
-                    (row.id.as_str(), row.text.as_str())
-                );
+            for (own, row) in own.iter().zip(report.iter().map(|entry| &entry.record)) {
+                let id = row.id.to_string();
+                assert_eq!((text(own, "id"), text(own, "text")), (&*id, &*row.text));
                 assert_eq!(own["bytes"], json!(row.bytes));
             }
         });

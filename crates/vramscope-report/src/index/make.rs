@@ -2,7 +2,7 @@
 
 use super::{COLUMNS, Card, CardFinding, FULL_HEIGHT, MAX_FINDINGS, MAX_STEPS};
 use crate::capacity::capacity;
-use crate::findings::{FindingRecord, cause_key, order};
+use crate::findings::FindingEntry;
 use crate::peak::BandKind;
 use crate::plain;
 use crate::rank::{RankSummary, sites_at};
@@ -10,7 +10,6 @@ use crate::target::{Target, event_of, slot_of};
 use rustc_hash::FxHashMap;
 use vramscope_analysis::slicing::{Budget, now, run_to_completion};
 use vramscope_analysis::{Exactness, Fragmentation, Steps, step_floors};
-use vramscope_units::grouped;
 
 impl Card {
     /// The card of a device. It names its own call sites and stacks. `bytes` is the size of the
@@ -86,26 +85,18 @@ impl Card {
         }
     }
 
-    fn add_findings(&mut self, findings: &[FindingRecord], steps: Option<&Steps>) {
+    fn add_findings(&mut self, findings: &[FindingEntry], steps: Option<&Steps>) {
         for finding in findings {
-            self.kinds.push(finding.kind);
-            self.kind_bytes.push(finding.bytes);
+            self.kinds.push(finding.record.kind);
+            self.kind_bytes.push(finding.record.bytes.0);
         }
-        let mut worst: Vec<&FindingRecord> = findings.iter().collect();
-        worst.sort_by_key(|finding| order(finding.kind, finding.severity, finding.bytes));
-        let row = |finding: &&FindingRecord| CardFinding {
-            id: finding.id.clone(),
-            kind: finding.kind,
-            severity: finding.severity,
-            bytes: finding.bytes,
-            title: finding.title.clone(),
-            headline: plain(&finding.headline),
-            text: finding.text.clone(),
-            action: finding.action.clone(),
-            place: place(finding, steps),
-            cause: cause_key(finding),
-            event: finding.events.first().map(|&event| event.into()),
-            terms: finding.terms(),
+        let mut worst: Vec<&FindingEntry> = findings.iter().collect();
+        worst.sort_by_key(|finding| finding.record.weight());
+        let is_training = steps.is_none_or(Steps::are_training);
+        let row = |FindingEntry { record, headline, .. }: &&FindingEntry| CardFinding {
+            record: record.brief(),
+            headline: plain(headline),
+            place: record.place(is_training),
         };
         self.findings = worst.iter().take(MAX_FINDINGS).map(row).collect();
     }
@@ -159,14 +150,6 @@ impl Names {
         self.known.insert(site.to_owned(), index);
         index
     }
-}
-
-/// `step 3, backward`; empty if neither is known.
-fn place(finding: &FindingRecord, steps: Option<&Steps>) -> String {
-    let is_training = steps.is_none_or(Steps::are_training);
-    let word = if is_training { "step" } else { "repetition" };
-    let step = finding.step.map(|step| format!("{word} {}", grouped(step.into())));
-    step.into_iter().chain(finding.phase.map(str::to_owned)).collect::<Vec<_>>().join(", ")
 }
 
 /// The most requested bytes in equal parts of the window.

@@ -4,7 +4,8 @@ use super::json::Json;
 use super::{Card, CardFinding, SCHEMA};
 use crate::peak::BandKind;
 use crate::rank::run_facts;
-use vramscope_analysis::{Category, FindingKind, RankFacts, RankStack, Severity};
+use serde::Deserialize;
+use vramscope_analysis::{Category, FindingKind, RankFacts, RankStack};
 
 /// The longest line that is read. A card has a few kilobytes.
 const MAX_LINE: usize = 8 << 20;
@@ -71,7 +72,7 @@ impl Reader {
             (self.is_done, self.skipped_files) = (true, json.count("skipped_files"));
             return Ok(None);
         }
-        let mut card = Card::of_json(&json);
+        let mut card = Card::of_json(&json, line).map_err(failed)?;
         self.sites.append(&mut card.new_sites);
         let is_site = |&index: &u64| index < self.sites.len() as u64;
         let are_sites = |all: &[u64]| all.iter().all(is_site);
@@ -158,16 +159,18 @@ impl Card {
     /// # Errors
     /// The text is no JSON.
     pub fn parse(json: &[u8]) -> Result<Self, String> {
-        Json::parse(json).map(|json| Self::of_json(&json))
+        Json::parse(json).and_then(|tree| Self::of_json(&tree, json))
     }
 
     /// What a card lacks is empty or 0.
-    fn of_json(json: &Json<'_>) -> Self {
+    fn of_json(json: &Json<'_>, text: &[u8]) -> Result<Self, String> {
+        let CardFindings { findings } =
+            serde_json::from_slice(text).map_err(|error| error.to_string())?;
         let signed = |name: &str| -> Vec<i64> {
             json.numbers(name).into_iter().map(u64::cast_signed).collect()
         };
         let error = json.get("error").str();
-        Self {
+        Ok(Self {
             path: json.text("path"),
             bytes: json.count("bytes"),
             rank: json.get("rank").number().map(|rank| rank as u32),
@@ -200,7 +203,7 @@ impl Card {
             oom_requests: json.numbers("oom_requests"),
             kinds: json.get("kinds").list().iter().map(kind).collect(),
             kind_bytes: json.numbers("kind_bytes"),
-            findings: json.get("findings").list().iter().map(finding).collect(),
+            findings,
             curve: json.numbers("curve"),
             first_step: json.count("first_step"),
             step_peaks: json.numbers("step_peaks"),
@@ -208,8 +211,15 @@ impl Card {
             new_sites: json.texts("new_sites"),
             new_stacks: json.numbers("new_stacks"),
             new_stack_sites: json.numbers("new_stack_sites"),
-        }
+        })
     }
+}
+
+/// The findings of a card's line.
+#[derive(Deserialize)]
+struct CardFindings {
+    #[serde(default)]
+    findings: Vec<CardFinding>,
 }
 
 fn category_list(names: &Json<'_>) -> Vec<Category> {
@@ -220,25 +230,4 @@ fn category_list(names: &Json<'_>) -> Vec<Category> {
 /// The kind with this name. One of a later version is churn, the mildest.
 fn kind(name: &Json<'_>) -> FindingKind {
     FindingKind::parse(name.str()).unwrap_or(FindingKind::Churn)
-}
-
-fn finding(json: &Json<'_>) -> CardFinding {
-    CardFinding {
-        id: json.text("id"),
-        kind: kind(json.get("kind")),
-        severity: match json.get("severity").str() {
-            "high" => Severity::High,
-            "medium" => Severity::Medium,
-            _ => Severity::Low,
-        },
-        bytes: json.count("bytes"),
-        title: json.text("title"),
-        headline: json.text("headline"),
-        text: json.text("text"),
-        action: json.text("action"),
-        place: json.text("place"),
-        cause: json.text("cause"),
-        event: json.get("event").number(),
-        terms: json.texts("terms"),
-    }
 }

@@ -71,9 +71,8 @@ use std::task::{Context, Poll, Waker};
 use vramscope_analysis::slicing::Budget;
 use vramscope_layout::View;
 use vramscope_protocol::DeviceRef;
-use vramscope_protocol::views::{Answer, At, ColorBy, GroupBy, Query};
-use vramscope_report::html;
-use vramscope_report::{LoadedFile, Target};
+use vramscope_protocol::views::{Answer, ColorBy, GroupBy, Query};
+use vramscope_report::{LoadedFile, Target, html, record};
 
 /// The caches that queries share.
 pub(crate) struct Queries {
@@ -226,20 +225,22 @@ impl Queries {
                 let uses = |order| segment_uses::uses(at, order, &rows, [y0, y1], event);
                 order.map(|order| Answer::SegmentUses(uses(order))).into()
             }
-            Query::Scenario { spec } => {
-                let simulated = self.scenarios.poll(on, &spec);
-                simulated.map(|of| Answer::Scenario(Box::new(of.card.clone()))).into()
+            Query::Scenario { text } => {
+                let answered = self.scenarios.poll(on, &text);
+                answered.map(|of| Answer::Scenario(Box::new(of.card.clone()))).into()
             }
-            Query::SimulatedCurve { spec, axis, x0, x1, columns } => {
-                let simulated = self.scenarios.poll(on, &spec);
-                let curve = |of: &what_if::Simulated| of.curve(at, axis, [x0, x1], columns);
-                simulated.map(|of| Answer::SimulatedCurve(curve(of))).into()
+            Query::SimulatedCurve { text, axis, x0, x1, columns } => {
+                let answered = self.scenarios.poll(on, &text);
+                let curve = |of: &what_if::AnsweredScenario| of.curve(at, axis, [x0, x1], columns);
+                answered.map(|of| Answer::SimulatedCurve(curve(of))).into()
             }
-            Query::WhatIf {} => {
-                task!(slice, |at, _budget| Answer::WhatIf(Box::new(what_if::card(at))))
+            Query::WhatIf { text, edits } => {
+                task!(slice, |at, _budget| Answer::WhatIf(Box::new(what_if::card(
+                    at, &text, &edits
+                ))))
             }
-            Query::UsualScenarios { spec } => task!(slice, |at, budget| Answer::UsualScenarios(
-                what_if::usual(at, &spec, budget).await
+            Query::UsualScenarios { text } => task!(slice, |at, budget| Answer::UsualScenarios(
+                what_if::usual(at, &text, budget).await
             )),
             Query::Card {} => {
                 task!(slice, |at, budget| Answer::Card(Box::new(card::card(at, budget).await)))
@@ -287,7 +288,7 @@ impl Queries {
                 ))
             }
             Query::Moments { axis, x0, x1, columns, event } => task!(slice, |at, _budget| {
-                Answer::Moments(pinned::moments(at, axis, [x0, x1], columns, event))
+                Answer::Moments(Box::new(pinned::moments(at, axis, [x0, x1], columns, event)))
             }),
             Query::PinnedLine { moments, top } => {
                 task!(slice, |at, budget| Answer::PinnedLine(Box::new(
@@ -299,13 +300,19 @@ impl Queries {
                     legend::limit(at, axis, budget).await
                 )))
             }
-            Query::StateAt { at: moment } => task!(slice, |at, budget| Answer::StateAt(Box::new(
-                state_at::state_at(at, moment, budget).await
+            Query::StateAt { event } => task!(slice, |at, budget| Answer::StateAt(Box::new(
+                state_at::state_at(at, event, budget).await
             ))),
+            Query::EventAt { axis, slot } => {
+                task!(slice, |at, _budget| Answer::EventAt(state_at::event_at(
+                    at.trace(),
+                    axis,
+                    slot
+                )))
+            }
             Query::Peak {} => task!(slice, |at, budget| {
                 let event = at.trace().requested_band.peak_event.map_or(-1, i64::from);
-                let moment = At::Event { event };
-                Answer::StateAt(Box::new(state_at::state_at(at, moment, budget).await))
+                Answer::StateAt(Box::new(state_at::state_at(at, event, budget).await))
             }),
             Query::PeakLens { peak, width, height } => task!(slice, |at, budget| Answer::PeakLens(
                 Box::new(peak_lens::lens(at, peak, [width, height], budget).await)
@@ -323,6 +330,9 @@ impl Queries {
                 task!(slice, |at, budget| Answer::Text(
                     export::export(at, &what, form, budget).await
                 ))
+            }
+            Query::Record { id } => {
+                task!(slice, |at, budget| Answer::Record(record::by_id(at, &id, budget).await))
             }
             Query::Convert { format } => {
                 task!(slice, |at, budget| Answer::Text(export::convert(at, format, budget).await))

@@ -7,16 +7,13 @@ use super::findings;
 use super::matrix::ShownMatrix;
 use super::ranks::{self, Brief, Compared, Rank, by_rank};
 use rustc_hash::FxHashMap;
-use std::cmp::Reverse;
-use vramscope_analysis::{
-    Facts, Finding, RankFacts, RankSkew, Severity, SkewCause, rank_runs, rank_skew,
-};
+use vramscope_analysis::{RankFacts, RankSkew, Severity, SkewCause, rank_runs, rank_skew};
 use vramscope_protocol::views::{
     FindingGroup, FindingMember, FindingRow, ListQuery, MAX_ROWS, MatrixAnswer, MatrixQuery,
     Overview, OverviewRow, RankList, RunQuery, ShownRank,
 };
 use vramscope_report::Quantity;
-use vramscope_report::findings::{RunKey, groups as group_findings, of_ranks, order};
+use vramscope_report::findings::{FindingRecord, RunKey, groups as group_findings, of_ranks};
 use vramscope_units::grouped;
 
 /// The most groups of findings of an index, and the most members of one, that the page gets.
@@ -33,7 +30,7 @@ pub(crate) struct Ranks {
     /// The place in `rows` by key.
     places: FxHashMap<u32, usize>,
     /// Findings of the comparison, with the index in `rows` of their rank.
-    outliers: Vec<(usize, Finding)>,
+    outliers: Vec<(usize, RankSkew)>,
     /// These as rows, the worst first.
     outlier_rows: Vec<FindingRow>,
     /// The matrix that was asked for last.
@@ -185,7 +182,7 @@ impl Ranks {
                 let Some(card) = card else { continue };
                 let found = &card.findings[member.index as usize];
                 let index = (overview.outliers.len() + overview.indexed.len()) as u32;
-                overview.indexed.push(ranks::row(card, found));
+                overview.indexed.push(ranks::row(found));
                 *member = FindingMember { row: None, index };
             }
         }
@@ -221,7 +218,8 @@ impl Ranks {
                 ranks[row] = run.len();
             }
         }
-        let outliers: Vec<Brief> = self.outlier_rows.iter().map(Brief::from).collect();
+        let records = self.outlier_rows.iter().map(|row| &row.record);
+        let outliers: Vec<Brief> = records.clone().map(Brief::from).collect();
         // A finding, its place and the row that it is about.
         let mut all: Vec<(&Brief, FindingMember, usize)> = Vec::new();
         for (row, rank) in self.rows.iter().enumerate() {
@@ -234,7 +232,7 @@ impl Ranks {
         for (row, rank) in self.rows.iter().enumerate() {
             by_file.entry((&rank.path, rank.device)).or_insert(row);
         }
-        for (index, (finding, of)) in (0..).zip(outliers.iter().zip(&self.outlier_rows)) {
+        for (index, (finding, of)) in (0..).zip(outliers.iter().zip(records)) {
             let row = by_file.get(&(&*of.path, of.device)).copied().unwrap_or_default();
             all.push((finding, FindingMember { row: None, index }, row));
         }
@@ -244,7 +242,7 @@ impl Ranks {
                 .cmp(&b.weight())
                 .then_with(|| (path(*in_a), &a.id).cmp(&(path(*in_b), &b.id)))
         });
-        let keys: Vec<Option<RunKey<'_>>> = all
+        let keys: Vec<Option<RunKey<'_, &str>>> = all
             .iter()
             .map(|(finding, member, row)| {
                 let is_shared = member.row.is_some() && ranks[*row] > 1;
@@ -280,10 +278,11 @@ impl Ranks {
     fn worst(&self, stories: &Stories<'_>) -> Option<u32> {
         let iteration = self.iteration(&self.iterations());
         let of = |(index, rank): (usize, &Rank)| {
-            let outlier = self.story(index, stories).map(|at| &self.outlier_rows[at as usize]);
+            let outlier =
+                self.story(index, stories).map(|at| &self.outlier_rows[at as usize].record);
             let own = rank.findings.iter().filter(|finding| finding.is_notable());
             let own = own.map(Brief::weight);
-            Some((own.chain(outlier.map(weight)).min()?, rank.key))
+            Some((own.chain(outlier.map(FindingRecord::weight)).min()?, rank.key))
         };
         let is_shown =
             |(_, rank): &(usize, &Rank)| iteration.is_none() || rank.iteration == iteration;
@@ -297,13 +296,14 @@ impl Ranks {
         let at = stories.of(rank)?;
         let own = rank.findings.iter().filter(|finding| finding.is_notable());
         let own = own.map(Brief::weight).min();
-        own.is_none_or(|own| weight(&self.outlier_rows[at]) < own).then_some(at as u32)
+        let weight = self.outlier_rows[at].record.weight();
+        own.is_none_or(|own| weight < own).then_some(at as u32)
     }
 
     fn outlier_rows(&self) -> Vec<FindingRow> {
-        let row = |(index, finding): &(usize, Finding)| {
+        let row = |(index, skew): &(usize, RankSkew)| {
             let rank = &self.rows[*index];
-            findings::without_tables(of_ranks(&rank.path, finding, Vec::new()))
+            findings::without_tables(of_ranks(&rank.path, skew, Vec::new()))
         };
         let mut rows: Vec<FindingRow> = self.outliers.iter().map(row).collect();
         findings::sort(&mut rows);
@@ -315,9 +315,7 @@ impl Ranks {
         // The comparison sorts them by rank.
         let found = self.outliers.partition_point(|(rank, _)| *rank < index);
         let found = self.outliers.get(found).filter(|(rank, _)| *rank == index);
-        let Some((bytes, skew)) = found.and_then(|(_, f)| Some((f.bytes, skew(f)?))) else {
-            return String::new();
-        };
+        let Some((_, skew)) = found else { return String::new() };
         let what = match (&skew.cause, skew.sites.first()) {
             (SkewCause::Held, Some(site)) => format!("at {}", site.site),
             (SkewCause::Held, None) => String::new(),
@@ -325,7 +323,7 @@ impl Ranks {
             (SkewCause::Sharding, _) => "of parameters and optimizer state".to_owned(),
             (SkewCause::Reserved, _) => "reserved".to_owned(),
         };
-        format!("{} more {what}", vramscope_units::Bytes(bytes))
+        format!("{} more {what}", skew.excess())
     }
 }
 
@@ -336,26 +334,14 @@ impl<'a> Stories<'a> {
     /// `outliers` are sorted, the worst first.
     fn new(outliers: &'a [FindingRow]) -> Self {
         let mut first = FxHashMap::default();
-        let notable = |(_, row): &(usize, &FindingRow)| row.severity != Severity::Low;
+        let notable = |(_, row): &(usize, &FindingRow)| row.record.severity != Severity::Low;
         for (at, row) in outliers.iter().enumerate().filter(notable) {
-            first.entry((&*row.path, row.device)).or_insert(at);
+            first.entry((&*row.record.path, row.record.device)).or_insert(at);
         }
         Self(first)
     }
 
     fn of(&self, rank: &Rank) -> Option<usize> {
         self.0.get(&(&*rank.path, rank.device)).copied()
-    }
-}
-
-/// The least weight is the worst finding.
-fn weight(finding: &FindingRow) -> (bool, Severity, Reverse<u64>) {
-    order(finding.kind, finding.severity, u64::try_from(finding.bytes.value).unwrap_or(0))
-}
-
-fn skew(finding: &Finding) -> Option<&RankSkew> {
-    match &finding.facts {
-        Facts::RankSkew(skew) => Some(skew),
-        _ => None,
     }
 }

@@ -96,8 +96,8 @@ pub(super) async fn picture(on: &Subject, query: &Query, budget: &mut Budget) ->
             sheet.text(x, y, &style, &label.text);
         }
     }
-    if let (Layer::Timeline { .. }, Some(spec)) = (layer, simulated) {
-        simulated::draw(at, spec, *axis, &surfaces, &mut sheet, budget).await;
+    if let (Layer::Timeline { .. }, Some(question)) = (layer, simulated) {
+        simulated::draw(at, question, *axis, &surfaces, &mut sheet, budget).await;
     }
     if !matches!(layer, Layer::Flame { .. } | Layer::Map { .. })
         && let Some(axis) = layout_axis(at.trace(), *axis)
@@ -191,6 +191,7 @@ fn caption(layer: &Layer, has_pools: bool) -> String {
                 format!("requested bytes by block; lines: {}", drawn.join(", "))
             }
         }
+        Layer::Outline {} => "requested bytes".to_owned(),
         Layer::Segments { .. } => "segments and their blocks".to_owned(),
         Layer::Flame { .. } => "call stacks".to_owned(),
         Layer::Map { .. } => "map of the segments".to_owned(),
@@ -313,7 +314,7 @@ fn labels(queries: &mut Queries, on: &Subject, layer: &Layer, sheet: &mut Sheet,
     let at = on.at();
     let [x0, x1] = sheet.x;
     match layer {
-        Layer::Timeline { .. } => {}
+        Layer::Timeline { .. } | Layer::Outline {} => {}
         Layer::Map { map, .. } => {
             let style = format!("fill=\"{text_color}\"");
             let map = queries.maps.poll(on, map);

@@ -2,17 +2,19 @@
 
 use super::card::{BANDS, category_row};
 use crate::run_order::natural;
-use std::cmp::{Ordering, Reverse};
-use vramscope_analysis::{Category, FindingKind, RankFacts, RankStack, Severity};
-use vramscope_protocol::views::{BandRow, FindingRow, RankCard, RunCard, SPARK, StackFact};
+use std::cmp::Ordering;
+use vramscope_analysis::{Category, FindingId, FindingKind, RankFacts, RankStack, Severity};
+use vramscope_protocol::views::{
+    BandRow, FindingRow, FindingView, RankCard, RunCard, SPARK, StackFact,
+};
 use vramscope_report::finding_text::label;
-use vramscope_report::findings::order;
+use vramscope_report::findings::{FindingRecord, Weight, weight};
 use vramscope_report::index::{Card, CardFinding, FULL_HEIGHT, Reader};
 use vramscope_report::peak::BandKind;
 use vramscope_report::rank::run_facts;
 use vramscope_report::{Phrase, Quantity};
+use vramscope_units::Bytes;
 use vramscope_units::svg::area;
-use vramscope_units::{Bytes, EventIndex};
 
 /// One device of one file.
 #[derive(Debug)]
@@ -46,11 +48,11 @@ pub(crate) struct Rank {
 /// What ranks are sorted and grouped by of a finding.
 #[derive(Debug)]
 pub(super) struct Brief {
-    pub(super) id: String,
+    pub(super) id: FindingId,
     pub(super) cause: String,
     pub(super) kind: FindingKind,
     pub(super) severity: Severity,
-    pub(super) bytes: u64,
+    pub(super) bytes: Bytes,
 }
 
 impl Brief {
@@ -59,31 +61,19 @@ impl Brief {
     }
 
     /// The least weight is the worst finding.
-    pub(super) fn weight(&self) -> (bool, Severity, Reverse<u64>) {
-        order(self.kind, self.severity, self.bytes)
+    pub(super) fn weight(&self) -> Weight {
+        weight(self.kind, self.severity, self.bytes)
     }
 }
 
-impl From<&FindingRow> for Brief {
-    fn from(row: &FindingRow) -> Self {
+impl From<&FindingRecord> for Brief {
+    fn from(record: &FindingRecord) -> Self {
         Self {
-            id: row.id.clone(),
-            cause: row.cause.clone(),
-            kind: row.kind,
-            severity: row.severity,
-            bytes: u64::try_from(row.bytes.value).unwrap_or(0),
-        }
-    }
-}
-
-impl From<&CardFinding> for Brief {
-    fn from(finding: &CardFinding) -> Self {
-        Self {
-            id: finding.id.clone(),
-            cause: finding.cause.clone(),
-            kind: finding.kind,
-            severity: finding.severity,
-            bytes: finding.bytes,
+            id: record.id.clone(),
+            cause: record.cause().to_string(),
+            kind: record.kind,
+            severity: record.severity,
+            bytes: record.bytes,
         }
     }
 }
@@ -106,7 +96,7 @@ pub(super) fn of_card(RunCard { key, group, card }: &RunCard) -> Compared {
         ooms: number(&card.ooms).max(0).cast_unsigned(),
         capacity: None,
         categories: card.categories.iter().map(|c| number(&c.bytes).max(0) as u64).collect(),
-        findings: card.findings.iter().map(Brief::from).collect(),
+        findings: card.findings.iter().map(|finding| Brief::from(&finding.record)).collect(),
         first_step: card.first_step,
         steps: card.step_peaks.iter().map(|&bytes| bytes as u64).collect(),
         indexed: None,
@@ -137,7 +127,7 @@ pub(crate) fn of_index(key: u32, group: String, mut card: Box<Card>, reader: &Re
         ooms: card.oom_events.len() as u64,
         capacity: card.capacity,
         categories: categories(&card).map(|(_, bytes)| bytes).collect(),
-        findings: card.findings.iter().map(Brief::from).collect(),
+        findings: card.findings.iter().map(|finding| Brief::from(&finding.record)).collect(),
         first_step: card.first_step as u32,
         steps: std::mem::take(&mut card.step_peaks),
         indexed: Some(card),
@@ -182,7 +172,7 @@ pub(super) fn shown(card: &Card) -> RankCard {
             .map(|(category, bytes)| category_row(category, bytes, whole))
             .collect(),
         ooms: Quantity::count(ooms, "out-of-memory event", "out-of-memory events"),
-        findings: card.findings.iter().map(|finding| row(card, finding)).collect(),
+        findings: card.findings.iter().map(row).collect(),
         spark: area(&card.curve, SPARK, FULL_HEIGHT),
         stacks: Vec::new(),
         sites: Vec::new(),
@@ -192,33 +182,17 @@ pub(super) fn shown(card: &Card) -> RankCard {
     }
 }
 
-/// A finding of a card as the page shows it. What needs the file's tables is missing.
-pub(super) fn row(card: &Card, finding: &CardFinding) -> FindingRow {
-    let event = finding.event.and_then(|event| u32::try_from(event).ok());
-    FindingRow {
-        id: finding.id.clone(),
-        kind: finding.kind,
-        label: label(finding.kind).to_owned(),
-        severity: finding.severity,
-        path: card.path.clone(),
-        device: card.device.unwrap_or(0),
-        bytes: Quantity::bytes(Bytes(finding.bytes)),
-        title: finding.title.clone(),
-        text: finding.text.clone(),
-        action: finding.action.clone(),
-        headline: vec![Phrase { text: finding.headline.clone(), ..Phrase::default() }],
-        place: finding.place.clone(),
-        terms: finding.terms.clone(),
-        cause: finding.cause.clone(),
-        actions: Vec::new(),
-        chart: None,
-        frames: Vec::new(),
-        parts: Vec::new(),
-        event,
-        at: event.map(|event| EventIndex(event).to_string()).unwrap_or_default(),
-        spans: Vec::new(),
-        reference: None,
-    }
+/// A finding of a card as the page shows it, without parts that need the file's tables.
+pub(super) fn row(finding: &CardFinding) -> FindingRow {
+    let CardFinding { record, headline, place } = finding;
+    let view = FindingView {
+        label: label(record.kind).to_owned(),
+        headline: vec![Phrase { text: headline.clone(), ..Phrase::default() }],
+        place: place.clone(),
+        terms: record.terms(),
+        ..FindingView::default()
+    };
+    FindingRow { record: record.clone(), view }
 }
 
 /// Compares by folder, then rank. Files without a rank come last, by path.
@@ -261,7 +235,7 @@ fn facts(card: &RankCard) -> RankFacts {
             .zip(card.site_bytes.iter().map(|&b| b as u64))
             .collect(),
         by_category: card.categories.iter().map(|c| (c.name, bytes(&c.bytes))).collect(),
-        findings: card.findings.iter().map(|f| (f.kind, bytes(&f.bytes))).collect(),
+        findings: card.findings.iter().map(|f| (f.record.kind, f.record.bytes.0)).collect(),
         ..run_facts(&card.path)
     }
 }

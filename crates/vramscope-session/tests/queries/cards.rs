@@ -36,8 +36,8 @@ fn card_equals_the_rank_summary() {
         assert!(card.categories.is_sorted_by_key(|c| c.color), "{name}");
         assert_eq!(card.stacks.len(), summary.stacks.len());
         assert_eq!(number(&card.ooms), summary.ooms.len() as u64);
-        let mut found: Vec<&str> = card.findings.iter().map(|f| &*f.id).collect();
-        let mut expected: Vec<&str> = summary.findings.iter().map(|a| &*a.id).collect();
+        let mut found: Vec<_> = card.findings.iter().map(|f| &f.record.id).collect();
+        let mut expected: Vec<_> = summary.findings.iter().map(|a| &a.record.id).collect();
         found.sort_unstable();
         expected.sort_unstable();
         assert_eq!(found, expected, "{name}");
@@ -57,19 +57,19 @@ fn finding_has_an_example_block_and_a_position() {
     let (mut session, loaded) = open_session(name);
     let extents: Vec<f64> = loaded.parts[0].devices[0].axes.iter().map(|a| a.extent).collect();
     let findings = answer!(session, Query::Findings {}, Findings).rows;
-    let growth = findings.first().expect("a leak");
+    let FindingRow { record: growth, view } = findings.first().expect("a leak");
     assert_eq!(
-        (growth.kind, &*growth.label, growth.severity),
+        (growth.kind, &*view.label, growth.severity),
         (FindingKind::Growth, "Growth", Severity::High)
     );
     assert!(!growth.title.is_empty() && !growth.action.is_empty(), "{growth:?}");
-    let event = growth.event.expect("a first event");
-    assert_eq!(growth.spans.len(), 2);
-    assert_eq!((growth.spans[0].kind, growth.spans[0].x0), (AxisKind::Event, f64::from(event + 1)));
-    for (span, extent) in growth.spans.iter().zip(extents) {
+    let event = growth.events.first().expect("a first event").0;
+    assert_eq!(view.spans.len(), 2);
+    assert_eq!((view.spans[0].kind, view.spans[0].x0), (AxisKind::Event, f64::from(event + 1)));
+    for (span, extent) in view.spans.iter().zip(extents) {
         assert!(span.x0 < span.x1 && span.x1 <= extent, "{span:?}");
     }
-    let reference = growth.reference.clone().expect("an example block");
+    let reference = view.reference.clone().expect("an example block");
     session.post(Request::Find { id: 1, part: 0, reference });
     let Some(Response::Block { detail: Some(block), .. }) = session.step().map(|r| r.response)
     else {
@@ -92,15 +92,15 @@ fn findings_are_sorted_by_severity_then_bytes() {
         let (mut session, _) = open_session(name);
         let findings = answer!(session, Query::Findings {}, Findings).rows;
         assert!(!findings.is_empty(), "{name}");
-        let key = |f: &FindingRow| (f.severity, std::cmp::Reverse(number(&f.bytes)));
+        let key = |f: &FindingRow| (f.record.severity, std::cmp::Reverse(f.record.bytes));
         let keys: Vec<_> = findings.iter().map(key).collect();
         assert!(keys.is_sorted(), "{name}: {keys:?}");
-        for finding in &findings {
+        for FindingRow { record, view } in &findings {
             assert!(
-                finding.kind != FindingKind::Oom || finding.severity == Severity::High,
-                "{finding:?}"
+                record.kind != FindingKind::Oom || record.severity == Severity::High,
+                "{record:?}"
             );
-            assert_eq!(finding.event.is_some(), !finding.spans.is_empty(), "{finding:?}");
+            assert_eq!(record.events.is_empty(), view.spans.is_empty(), "{record:?}");
         }
     }
 }

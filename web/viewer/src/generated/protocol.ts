@@ -18,7 +18,7 @@ export const CHART = [340, 112] as const;
 export const FOLDED = [1000, 400] as const;
 export const SERIES = [200, 40] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
-export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "freeLines", "moments", "pinnedLine", "limit", "peakLens", "stateAt", "markers", "range", "changes", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "flameNode", "modules", "code", "source", "sandwich", "usualScenarios", "scenario", "simulatedCurve"] as const;
+export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "freeLines", "moments", "pinnedLine", "limit", "peakLens", "stateAt", "markers", "range", "changes", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "flameNode", "modules", "code", "source", "sandwich", "whatIf", "usualScenarios", "scenario", "simulatedCurve"] as const;
 
 export type Quantity = { 
 /**
@@ -973,7 +973,7 @@ from: number | null,
  */
 lines: number, };
 
-export type Layer = { "timeline": { 
+export type Layer = { "outline": Record<symbol, never> } | { "timeline": { 
 /**
  * What the blocks of the stack are grouped by.
  */
@@ -1141,7 +1141,7 @@ event: number | null, } } | { "pinnedLine": {
 /**
  * The other rank's answer to `Moments`.
  */
-moments: Array<number>, 
+moments: Moments, 
 /**
  * Bytes at the full height.
  */
@@ -1163,9 +1163,18 @@ width: number,
  */
 height: number, } } | { "stateAt": { 
 /**
- * The position.
+ * The event's index; -1 is the state before the window. Events beyond the trace mean its
+ * end.
  */
-at: At, } } | { "markers": { 
+event: number, } } | { "eventAt": { 
+/**
+ * The axis.
+ */
+axis: AxisKind, 
+/**
+ * The slot. Slots beyond the axis mean its nearest end.
+ */
+slot: number, } } | { "markers": { 
 /**
  * The events; -1 is the state before the window. Events that do not exist have no answer.
  */
@@ -1217,7 +1226,11 @@ what: Table,
 /**
  * The format.
  */
-form: TextForm, } } | { "convert": { 
+form: TextForm, } } | { "record": { 
+/**
+ * The reference `<device>:<address>@<event|pre>`, or the finding's id.
+ */
+id: string, } } | { "convert": { 
 /**
  * The format.
  */
@@ -1415,19 +1428,27 @@ line: number, } } | { "side": {
 /**
  * The band at whose peaks the live sets are compared.
  */
-band: BandKind, } } | { "settings": Record<symbol, never> } | { "whatIf": Record<symbol, never> } | { "usualScenarios": { 
+band: BandKind, } } | { "settings": Record<symbol, never> } | { "whatIf": { 
 /**
- * What differs from the recording. The allocator's settings in it do not count.
+ * The question, as `Options` of vramscope-report reads it.
  */
-spec: ScenarioSpec, } } | { "scenario": { 
+text: string, 
 /**
- * What differs from the recording.
+ * What a user changes about it.
  */
-spec: ScenarioSpec, } } | { "simulatedCurve": { 
+edits: Array<Edit>, } } | { "usualScenarios": { 
 /**
- * What differs from the recording.
+ * The question. The allocator's settings in it do not count.
  */
-spec: ScenarioSpec, 
+text: string, } } | { "scenario": { 
+/**
+ * The question.
+ */
+text: string, } } | { "simulatedCurve": { 
+/**
+ * The question.
+ */
+text: string, 
 /**
  * The axis.
  */
@@ -1481,23 +1502,9 @@ height: number,
  */
 dark: boolean, 
 /**
- * The scenario whose simulated reserved bytes are drawn over the timeline; null for none.
+ * The question whose simulated reserved bytes are drawn over the timeline; null for none.
  */
-simulated: ScenarioSpec | null, } };
-
-export type At = { "event": { 
-/**
- * The event's index; -1 is the state before the window.
- */
-event: number, } } | { "slot": { 
-/**
- * The axis.
- */
-axis: AxisKind, 
-/**
- * The slot.
- */
-slot: number, } };
+simulated: string | null, } };
 
 export type EventFilter = { 
 /**
@@ -1577,7 +1584,9 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Array<number> } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Moments } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "eventAt": number } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "record": ProgramRecord | null } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+
+export type ProgramRecord = Record<string, unknown>;
 
 export type ListQuery = { 
 /**
@@ -2060,34 +2069,77 @@ export type Severity = "high" | "medium" | "low";
 
 export type Category = "parameter" | "gradient" | "optimizer_state" | "buffer" | "input" | "activation" | "temporary" | "workspace" | "communication" | "cache" | "unknown";
 
-export type FindingPart = { 
+export type Phase = "forward" | "backward" | "optimizer" | "other";
+
+export type Basis = "recorded" | "exact" | "estimate";
+
+export type SimulatedBasis = "simulated" | "scaled" | "paired" | "estimate";
+
+export type FindingId = string;
+
+export type Bytes = Quantity;
+
+export type Blocks = Quantity;
+
+export type EventIndex = Quantity;
+
+export type Simulated = { 
 /**
- * The call site: `model.py:212 forward`.
+ * What differs from the recording, in words: `as recorded`, `expandable_segments:True`.
+ */
+change: string, 
+/**
+ * The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`. Empty for PyTorch's defaults.
+ */
+conf: string, 
+/**
+ * For a failed allocation: whether the run goes through this point. Null for other findings.
+ */
+fits: boolean | null, 
+/**
+ * The bytes that are missing; null for findings that are not about a failed allocation.
+ */
+short_by: Bytes | null, 
+/**
+ * The peak of `reserved_bytes`; when memory runs out, until then.
+ */
+reserved_peak: Bytes, 
+/**
+ * The memory that PyTorch must have for the run to go through; null if it was not searched.
+ */
+least_device_memory: Bytes | null, 
+/**
+ * How the numbers were obtained.
+ */
+basis: SimulatedBasis, 
+/**
+ * The measured error of scaled numbers, in percent; null for others.
+ */
+error_percent: number | null, };
+
+export type FindingChild = { 
+/**
+ * The call site.
  */
 site: string, 
 /**
- * Its memory.
+ * Its bytes.
  */
-bytes: Quantity, 
+bytes: Bytes, 
 /**
  * Its blocks.
  */
-blocks: Quantity, };
+blocks: Blocks, };
 
-export type FindingRow = { 
+export type FindingRecord = { 
 /**
- * A stable id, as in `vramscope anomalies --format json`: one file gives one id on every
- * machine.
+ * A stable id: one file gives one id on every machine.
  */
-id: string, 
+id: FindingId, 
 /**
  * The kind.
  */
 kind: FindingKind, 
-/**
- * The kind in words: `Growth`.
- */
-label: string, 
 /**
  * The severity.
  */
@@ -2097,13 +2149,13 @@ severity: Severity,
  */
 path: string, 
 /**
+ * The rank in the path; null if there is none.
+ */
+rank: number | null, 
+/**
  * The device's ordinal.
  */
 device: number, 
-/**
- * The memory that the finding is about.
- */
-bytes: Quantity, 
 /**
  * The finding in a few words.
  */
@@ -2113,9 +2165,56 @@ title: string,
  */
 text: string, 
 /**
- * What to do; empty if nothing follows.
+ * What to do.
  */
 action: string, 
+/**
+ * Bytes that the finding is about.
+ */
+bytes: Bytes, 
+/**
+ * The training step, from 0; null if the finding is about several or none.
+ */
+step: number | null, 
+/**
+ * The phase; null if the finding is about several or none.
+ */
+phase: Phase | null, 
+/**
+ * How the numbers were obtained.
+ */
+basis: Basis, 
+/**
+ * Evidence: event indices from 0.
+ */
+events: Array<EventIndex>, 
+/**
+ * The call sites that the finding is about, most bytes first.
+ */
+sites: Array<string>, 
+/**
+ * The callers of the first site, innermost first: frames outside of PyTorch.
+ */
+called_from: Array<string>, 
+/**
+ * The number of blocks that the finding is about.
+ */
+blocks: Blocks, 
+/**
+ * The shares of the call sites, if there are several.
+ */
+children: Array<FindingChild>, 
+/**
+ * What the model of the allocator says: first about the run as recorded, then about changes.
+ * Absent where it says nothing.
+ */
+simulated?: Array<Simulated>, };
+
+export type FindingView = { 
+/**
+ * The kind in words: `Growth`.
+ */
+label: string, 
 /**
  * The finding in one sentence, without its rank.
  */
@@ -2130,15 +2229,11 @@ place: string,
  */
 terms: Array<string>, 
 /**
- * What makes it equal to a finding of another rank.
- */
-cause: string, 
-/**
- * What to do, each in a few words with what it brings.
+ * Changes that would help, each in a few words with its effect.
  */
 actions: Array<Action>, 
 /**
- * What proves it; null where there is nothing to draw.
+ * The proof; null where there is nothing to draw.
  */
 chart: FindingChart | null, 
 /**
@@ -2147,18 +2242,6 @@ chart: FindingChart | null,
  */
 frames: Array<FrameRow>, 
 /**
- * The shares of call sites, if the finding is about several.
- */
-parts: Array<FindingPart>, 
-/**
- * The first event of the finding; null if it has none.
- */
-event: number | null, 
-/**
- * The first event in words: `#3,702`; empty if there is none.
- */
-at: string, 
-/**
  * The range from the first to the last event on each axis; empty without events.
  */
 spans: Array<Span>, 
@@ -2166,6 +2249,16 @@ spans: Array<Span>,
  * The reference of a block that shows the finding; null if there is none.
  */
 reference: string | null, };
+
+export type FindingRow = { 
+/**
+ * The record, without its proof.
+ */
+record: FindingRecord, 
+/**
+ * The rest of its card.
+ */
+view: FindingView, };
 
 export type FindingList = { 
 /**
@@ -2185,7 +2278,7 @@ severity: Severity | null,
 /**
  * The id of that finding; null without one.
  */
-finding: string | null, 
+finding: FindingId | null, 
 /**
  * The sentence.
  */
@@ -2305,14 +2398,14 @@ helps: boolean,
  */
 isSimulated: boolean, 
 /**
- * What was simulated, as the page's links write it: `expandable_segments:True,tokens:0.9`.
+ * What was simulated, as a question: `expandable_segments:True,tokens:0.9`.
  * Empty for other actions.
  */
 scenario: string, 
 /**
  * The id of the finding that it is about.
  */
-finding: string, };
+finding: FindingId, };
 
 export type FindingChart = { 
 /**
@@ -2324,31 +2417,53 @@ title: string,
  */
 text: string, 
 /**
- * What each shape stands for, which gives its color, in the order in which they are drawn:
- * `value`, `marked`, `line`, `request`, ...
+ * The shapes in the order in which they are drawn.
  */
-kinds: Array<string>, 
+shapes: Array<ChartShape>, 
 /**
- * The SVG path of each shape.
+ * The labels above the shapes.
  */
-paths: Array<string>, 
+labels: Array<ChartLabel>, };
+
+export type ChartShape = { 
 /**
- * The value of each shape as decimal digits; empty if it has none.
+ * What it stands for, which gives its color.
  */
-values: Array<string>, 
+kind: ShapeKind, 
 /**
- * The words of each label.
+ * The SVG path.
  */
-labels: Array<string>, 
+path: string, 
 /**
- * Where each label is anchored: `start`, `middle` or `end`. With ` strong` it is more than the
- * name of an axis.
+ * Its value as decimal digits; null if it has none.
  */
-anchors: Array<string>, 
+value: string | null, };
+
+export type ShapeKind = "axis" | "value" | "marked" | "line" | "reserved" | "request" | "request-hatch" | "limit" | "used" | "other" | "free" | "hatch" | "forward" | "backward" | "optimizer";
+
+export type ChartLabel = { 
 /**
- * x and y of each label's anchor on its base line.
+ * The words.
  */
-places: Array<number>, };
+text: string, 
+/**
+ * The anchor on the base line.
+ */
+x: number, 
+/**
+ * The base line.
+ */
+y: number, 
+/**
+ * The part of the text at `x`.
+ */
+anchor: Anchor, 
+/**
+ * Whether it is more than the name of an axis.
+ */
+strong: boolean, };
+
+export type Anchor = "start" | "middle" | "end";
 
 export type FindingGroup = { 
 /**
@@ -2652,6 +2767,36 @@ held: Quantity | null,
  * What is equal at one position: `clock`, `step` or `event`.
  */
 aligned: string, };
+
+export type Moments = { 
+/**
+ * Left edge in slots.
+ */
+x0: number, 
+/**
+ * Right edge in slots.
+ */
+x1: number, 
+/**
+ * The number of columns; 0 where the trace has no such axis.
+ */
+columns: number, 
+/**
+ * The times of the first and of the last event; null without a clock.
+ */
+window: [number, number] | null, 
+/**
+ * In microseconds since the epoch; empty without a clock.
+ */
+times: Array<number>, 
+/**
+ * Numbers of training steps; empty without steps.
+ */
+steps: Array<number>, 
+/**
+ * States of the trace.
+ */
+states: Array<number>, };
 
 export type Limit = { 
 /**
@@ -3743,6 +3888,10 @@ depth: number,
  */
 label: string, 
 /**
+ * The functions of the line, or the function; empty for a file.
+ */
+functions: Array<string>, 
+/**
  * The line, or the first line of the function; 0 for a file.
  */
 line: number, 
@@ -4047,32 +4196,6 @@ value: string,
  */
 text: string, };
 
-export type ScenarioSpec = { 
-/**
- * `expandable_segments`; null as recorded.
- */
-expandableSegments: boolean | null, 
-/**
- * `max_split_size_mb`, 0 for no limit; null as recorded.
- */
-maxSplitSizeMb: number | null, 
-/**
- * `roundup_power2_divisions` for all sizes, 0 for none; null as recorded.
- */
-roundupPower2Divisions: number | null, 
-/**
- * The memory of the device: `80GiB`, `H100`. Empty for what the recording shows.
- */
-deviceMemory: string, 
-/**
- * The factor of tokens.
- */
-tokens: number, 
-/**
- * Blocks with another size, and blocks that are left out.
- */
-parts: Array<ScaledPart>, };
-
 export type WhatIfCard = { 
 /**
  * How well the model reproduces the recording, in words; empty without a model.
@@ -4093,7 +4216,49 @@ maxSplitSize: string,
 /**
  * `roundup_power2_divisions` of the recording in words: `4`, `off`.
  */
-roundupPower2Divisions: string, };
+roundupPower2Divisions: string, 
+/**
+ * The question after the edits.
+ */
+question: QuestionRecord, };
+
+export type QuestionRecord = { 
+/**
+ * The text; empty for the recording as it is.
+ */
+text: string, 
+/**
+ * The text without settings, which the usual scenarios do not follow.
+ */
+shared: string, 
+/**
+ * `expandable_segments`; null as recorded.
+ */
+expandable_segments: boolean | null, 
+/**
+ * `max_split_size_mb`, 0 for no limit; null as recorded.
+ */
+max_split_size_mb: number | null, 
+/**
+ * `roundup_power2_divisions`, 0 for none; null as recorded, and if it differs by size.
+ */
+roundup_power2_divisions: number | null, 
+/**
+ * The memory of the device as it was entered: `80GiB`, `H100`. Empty for the recording's.
+ */
+device_memory: string, 
+/**
+ * The factor of tokens.
+ */
+tokens: number, 
+/**
+ * Blocks with another size.
+ */
+parts: Array<ScaledPart>, 
+/**
+ * The item that is wrong; null if none is.
+ */
+error: WrongItem | null, };
 
 export type ScaledPart = { 
 /**
@@ -4101,9 +4266,29 @@ export type ScaledPart = {
  */
 what: string, 
 /**
- * The factor of the sizes; 0 leaves the blocks out. A call site can only be left out.
+ * The factor of the sizes; 0 leaves the blocks out.
  */
 factor: number, };
+
+export type Edit = { 
+/**
+ * The item's name: `tokens`, `optimizer_state`.
+ */
+item: string, 
+/**
+ * The new value; null removes the item.
+ */
+value: string | null, };
+
+export type WrongItem = { 
+/**
+ * The item's name.
+ */
+item: string, 
+/**
+ * The error in a sentence, with what was expected.
+ */
+text: string, };
 
 export type UsualScenarios = { 
 /**
@@ -4117,6 +4302,16 @@ rows: Array<ScenarioRow>, };
 
 export type ScenarioRow = { 
 /**
+ * The numbers.
+ */
+record: ScenarioRecord, 
+/**
+ * Their words.
+ */
+view: ScenarioView, };
+
+export type ScenarioRecord = { 
+/**
  * What differs from the recording, in words.
  */
 change: string, 
@@ -4125,38 +4320,116 @@ change: string,
  */
 conf: string, 
 /**
- * The peak of reserved bytes; when memory runs out, until then.
+ * The settings.
  */
-reservedPeak: Quantity, 
+settings: SettingsRecord, 
 /**
- * The peak in words, with its range where the order of addresses decides.
+ * The memory of the device, if it was given.
+ */
+device_memory: Bytes | null, 
+/**
+ * What PyTorch can have on the device; null if nothing shows a limit.
+ */
+pytorch_memory: Bytes | null, 
+/**
+ * The factor of tokens.
+ */
+tokens: number, 
+/**
+ * The peak of `reserved_bytes`; when memory runs out, until then.
+ */
+reserved_peak: Bytes, 
+/**
+ * The event after which most was reserved, from 0; -1 is the state before the window.
+ */
+reserved_peak_event: PeakEvent, 
+/**
+ * The peak of `active_bytes`.
+ */
+active_peak: Bytes, 
+/**
+ * The lowest and highest reserved peak over three orders of addresses.
+ */
+reserved_range: [Bytes, Bytes], 
+/**
+ * How often all free memory was returned.
+ */
+flushes: Flushes, 
+/**
+ * The events whose request fails, from 0.
+ */
+ooms: Array<EventIndex>, 
+/**
+ * Whether no request fails.
+ */
+fits: boolean, 
+/**
+ * The first event whose request failed in the recording, from 0; null if none did.
+ */
+recorded_oom_event: EventIndex | null, 
+/**
+ * The bytes that are missing; null if nothing shows a limit.
+ */
+short_by: Bytes | null, 
+/**
+ * The memory that PyTorch must have for the run to go through; null if it was not searched, as
+ * for most of the usual settings.
+ */
+least_device_memory: Bytes | null, 
+/**
+ * `simulated`, `scaled`, `paired` (scaled as a second recording shows), or `estimate`.
+ */
+basis: SimulatedBasis, 
+/**
+ * The error that was measured for such scaled numbers, in percent of reserved bytes; null for
+ * others.
+ */
+error_percent: number | null, };
+
+export type SettingsRecord = { 
+/**
+ * `expandable_segments`.
+ */
+expandable_segments: boolean, 
+/**
+ * `max_split_size_mb` in bytes; null without a limit.
+ */
+max_split_size: Bytes | null, 
+/**
+ * `roundup_power2_divisions` by interval, from 1 MiB on.
+ */
+roundup_power2_divisions: number[], 
+/**
+ * `large_segment_size_mb` in bytes.
+ */
+large_segment_size: Bytes, 
+/**
+ * `garbage_collection_threshold`; 0 means off.
+ */
+garbage_collection_threshold: number, };
+
+export type Change = Quantity;
+
+export type Flushes = Quantity;
+
+export type SignedBytes = Quantity;
+
+export type Count = Quantity;
+
+export type CountChange = Quantity;
+
+export type PeakEvent = Quantity;
+
+export type ScenarioView = { 
+/**
+ * The reserved peak, with its range where the order of addresses decides.
  */
 peakText: string, 
 /**
  * The change of the reserved peak; null when memory runs out, because the peak is only that
  * until then.
  */
-difference: Quantity | null, 
-/**
- * The peak of active bytes.
- */
-activePeak: Quantity, 
-/**
- * How often all free memory was returned.
- */
-flushes: Quantity, 
-/**
- * The memory that PyTorch must have for the run to go through; null if it was not searched.
- */
-needs: Quantity | null, 
-/**
- * Whether no request fails.
- */
-fits: boolean, 
-/**
- * The first event whose request fails; null if none does.
- */
-runsOutAt: number | null, 
+difference: Change | null, 
 /**
  * Whether it fits, in a few words.
  */
@@ -4168,13 +4441,9 @@ basis: string, };
 
 export type ScenarioCard = { 
 /**
- * What is wrong with the question; null if nothing is.
+ * The item of the question that is wrong; null if none is.
  */
-error: string | null, 
-/**
- * The entered text that is wrong: a memory size or a call site; null if it is another value.
- */
-wrong: string | null, 
+error: WrongItem | null, 
 /**
  * The scenario; null with an error, and where there are no predictions.
  */
@@ -4388,47 +4657,13 @@ export type CompareAnswer = { "comparison": Comparison | null } | { "stacks": Co
 
 export type Comparison = { 
 /**
- * The headline:
- * `requested bytes peak at 2.17 GiB in A, at 2.60 GiB in B: +445.1 MiB, +20.1 %`.
+ * The difference, as `vramscope diff` writes it, without call stacks.
  */
-text: string, 
+record: Pair, 
 /**
- * The cause of the difference where it is known, in sentences.
+ * Its words, tables and curves.
  */
-causes: Array<string>, 
-/**
- * The allocator settings that differ, then steps and inputs if they differ.
- */
-recording: Array<ComparedSetting>, 
-/**
- * The event of the band's peak in A and in B: `#1,234`.
- */
-peaks: [string, string], 
-/**
- * Each band at its start (if not zero), peak and end, then blocks, OOMs, findings, steps and
- * input.
- */
-totals: Array<ComparedRow>, 
-/**
- * The number of totals that are equal: `5 unchanged`; empty if there are none.
- */
-totalsUnchanged: string, 
-/**
- * Live bytes at the peaks by category, the largest change first.
- */
-categories: Array<ComparedRow>, 
-/**
- * The number of categories that are equal: `2 unchanged`; empty if there are none.
- */
-categoriesUnchanged: string, 
-/**
- * The band over both windows by event, by time and by step.
- */
-curves: Array<ComparedCurves>, 
-/**
- * Findings that are in one side only.
- */
-findings: Array<ComparedFinding>, };
+view: ComparisonView, };
 
 export type ComparedTree = { 
 /**
@@ -4506,33 +4741,293 @@ colors: Array<number>,
  */
 blocks: Array<number>, };
 
-export type ComparedRow = { 
+export type ComparisonView = { 
+/**
+ * The headline:
+ * `requested bytes peak at 2.17 GiB in A, at 2.60 GiB in B: +445.1 MiB, +20.1 %`.
+ */
+text: string, 
+/**
+ * The allocator settings that differ, then steps and inputs if they differ.
+ */
+recording: Array<RecordingRow>, 
+/**
+ * Each band at its start (if not zero), peak and end, then blocks, OOMs, findings, steps and
+ * input.
+ */
+totals: Array<DiffRow>, 
+/**
+ * The number of totals that are equal: `5 unchanged`; empty if there are none.
+ */
+totalsUnchanged: string, 
+/**
+ * Live bytes at the peaks by category, the largest change first.
+ */
+categories: Array<DiffRow>, 
+/**
+ * The number of categories that are equal: `2 unchanged`; empty if there are none.
+ */
+categoriesUnchanged: string, 
+/**
+ * The band over both windows by event, by time and by step.
+ */
+curves: Array<ComparedCurves>, 
+/**
+ * The kinds in words of the findings that only B has, in their order: `Growth`.
+ */
+newLabels: Array<string>, 
+/**
+ * The kinds in words of the findings that only A has.
+ */
+goneLabels: Array<string>, };
+
+export type Pair = { 
+/**
+ * The rank, if it is equal in both paths; else null.
+ */
+rank: number | null, 
+/**
+ * The device of A.
+ */
+a: SideSource, 
+/**
+ * The device of B.
+ */
+b: SideSource, 
+/**
+ * Why the memory differs, in sentences; empty if settings and inputs do not explain it.
+ */
+causes: Array<string>, 
+/**
+ * The allocator settings that differ. Empty if a file has none (before PyTorch 2.3).
+ */
+settings: Array<SettingDiff>, 
+/**
+ * Whole training steps.
+ */
+steps: CountDiff, 
+/**
+ * The data that a step reads; null if it is not known in both sides.
+ */
+tokens: TokensDiff | null, 
+/**
+ * Bytes requested by the program.
+ */
+requested_bytes: BandDiff, 
+/**
+ * Block sizes of blocks that are not yet free.
+ */
+active_bytes: BandDiff, 
+/**
+ * Block sizes of blocks whose free was not yet requested. The peak is
+ * `torch.cuda.max_memory_allocated()`.
+ */
+allocated_bytes: BandDiff, 
+/**
+ * Bytes that the allocator reserved from the driver.
+ */
+reserved_bytes: BandDiff, 
+/**
+ * Blocks that are live at the band's peak (segments, for `reserved_bytes`).
+ */
+blocks: CountDiff, 
+/**
+ * Out-of-memory events.
+ */
+ooms: CountDiff, 
+/**
+ * The number of findings, and the findings that are in one side only.
+ */
+findings: FindingsDiff, 
+/**
+ * Live memory at the peak by category, the largest change first; empty for `reserved_bytes`.
+ */
+categories: Array<CategoryDiff>, 
+/**
+ * Live memory at the peak by call stack, the largest change first. The stacks add up to the
+ * peaks. Null except for the pair whose peak changes most.
+ */
+stacks: null, 
+/**
+ * The number of stacks left out by `--limit`.
+ */
+stacks_left_out: number, 
+/**
+ * All call stacks as a tree, depth first from the root; null where `stacks` is null.
+ */
+tree: null, };
+
+export type SideSource = { 
+/**
+ * The file's path.
+ */
+path: string, 
+/**
+ * The device's ordinal.
+ */
+device: number, 
+/**
+ * The event of the band's peak; -1 is the state before the window.
+ */
+event: PeakEvent, };
+
+export type SettingDiff = { 
+/**
+ * The key. A group, such as `roundup_power2_divisions`, is one row if all its members have
+ * equal values in each side.
+ */
+key: string, 
+/**
+ * The value in A as JSON text; null if A does not have the key.
+ */
+a: string | null, 
+/**
+ * The value in B as JSON text; null if B does not have the key.
+ */
+b: string | null, };
+
+export type TokensDiff = { 
+/**
+ * Bytes of the input blocks of a typical step.
+ */
+input_bytes_per_step: BytesDiff, };
+
+export type BytesDiff = { 
+/**
+ * The value in A.
+ */
+a: SignedBytes, 
+/**
+ * The value in B.
+ */
+b: SignedBytes, 
+/**
+ * `b` - `a`.
+ */
+change: Change, };
+
+export type CountDiff = { 
+/**
+ * The value in A.
+ */
+a: Count, 
+/**
+ * The value in B.
+ */
+b: Count, 
+/**
+ * `b` - `a`.
+ */
+change: CountChange, };
+
+export type BandDiff = { 
+/**
+ * Before the first event.
+ */
+start: BytesDiff, 
+/**
+ * The largest value.
+ */
+peak: BytesDiff, 
+/**
+ * After the last event.
+ */
+end: BytesDiff, 
+/**
+ * `estimate` if either side is an estimate.
+ */
+exactness: Exactness, };
+
+export type Exactness = "exact" | "estimate";
+
+export type FindingsDiff = { 
+/**
+ * Findings of B without a match in A. Findings match by kind, and by function or setting.
+ */
+new: Array<SideFinding>, 
+/**
+ * Findings of A without a match in B.
+ */
+gone: Array<SideFinding>, 
+/**
+ * The value in A.
+ */
+a: Count, 
+/**
+ * The value in B.
+ */
+b: Count, 
+/**
+ * `b` - `a`.
+ */
+change: CountChange, };
+
+export type SideFinding = { 
+/**
+ * The kind.
+ */
+kind: FindingKind, 
+/**
+ * The subject that identifies it in another recording: the function and file of its call site,
+ * a setting's key, or an empty text.
+ */
+about: string, 
+/**
+ * Bytes that the finding is about.
+ */
+bytes: Bytes, 
+/**
+ * The finding in a few words.
+ */
+title: string, 
+/**
+ * The finding in words.
+ */
+text: string, };
+
+export type CategoryDiff = { 
+/**
+ * The category.
+ */
+category: Category, 
+/**
+ * Blocks.
+ */
+blocks: CountDiff, 
+/**
+ * The value in A.
+ */
+a: SignedBytes, 
+/**
+ * The value in B.
+ */
+b: SignedBytes, 
+/**
+ * `b` - `a`.
+ */
+change: Change, };
+
+export type DiffRow = { 
 /**
  * The stable name: `requested_bytes.peak`, `ooms`, `parameter`.
  */
 key: string, 
 /**
- * The label: `requested peak`.
+ * The name in words: `requested peak`.
  */
 label: string, 
 /**
- * The value in A.
+ * The numbers.
  */
-a: Quantity, 
-/**
- * The value in B.
- */
-b: Quantity, 
-/**
- * The change with its sign.
- */
-change: Quantity, 
+values: DiffValues, 
 /**
  * The change in percent of A.
  */
 percent: string, };
 
-export type ComparedSetting = { 
+export type DiffValues = BytesDiff | CountDiff;
+
+export type RecordingRow = { 
 /**
  * The setting's key, or what is counted.
  */
@@ -4562,7 +5057,7 @@ count: number,
 /**
  * The change of all of them.
  */
-change: Quantity, };
+change: Change, };
 
 export type Difference = { 
 /**
@@ -4626,28 +5121,6 @@ at: number,
  */
 text: string, };
 
-export type ComparedFinding = { 
-/**
- * True if the finding is only in B, false if it is only in A.
- */
-isNew: boolean, 
-/**
- * The kind in words: `Growth`.
- */
-label: string, 
-/**
- * The finding in a few words.
- */
-title: string, 
-/**
- * The finding in words.
- */
-text: string, 
-/**
- * The memory that the finding is about.
- */
-bytes: Quantity, };
-
 export type ComparedStacks = { 
 /**
  * The number of matching rows.
@@ -4688,25 +5161,17 @@ via: string,
  */
 category: string, 
 /**
- * Bytes in A.
+ * Bytes in A and in B.
  */
-a: Quantity, 
-/**
- * Bytes in B.
- */
-b: Quantity, 
-/**
- * The change with its sign.
- */
-change: Quantity, 
+bytes: BytesDiff, 
 /**
  * The change relative to the largest change, from -1 to 1.
  */
 share: number, 
 /**
- * The change in blocks with its sign.
+ * The change in blocks.
  */
-blocks: Quantity, 
+blocks: CountChange, 
 /**
  * `only in A`, `only in B` or `other lines`; empty for equal frames.
  */

@@ -31,7 +31,7 @@ export function Anomalies(owners: AnomaliesProperties) {
   const [choice, setChoice] = useState<boolean | null>(null);
   const cards = queries.cards.value;
   const wanted = navigation.shownFinding.value;
-  const isWanted = ({ members }: FindingCard) => members.some(({ id }) => id === wanted);
+  const isWanted = ({ members }: FindingCard) => members.some(({ record }) => record.id === wanted);
   const small = cards?.filter((card) => card.small) ?? [];
   const notable = cards?.filter((card) => !card.small) ?? [];
   // What is folded must not hide all there is, nor what another view leads to.
@@ -42,7 +42,7 @@ export function Anomalies(owners: AnomaliesProperties) {
       setChoice(true);
       return;
     }
-    const shown = cards.find(isWanted)?.members[0]?.id;
+    const shown = cards.find(isWanted)?.members[0]?.record.id;
     const all = [...(view.current?.querySelectorAll<HTMLElement>("[data-id]") ?? [])];
     const card = all.find((each) => each.getAttribute("data-id") === shown);
     if (!card) return;
@@ -116,7 +116,7 @@ type CardsProperties = AnomaliesProperties & { label: string; shown: readonly Fi
 function Cards({ label, shown, ...owners }: CardsProperties) {
   const [count, setCount] = useState(PAGE);
   const wanted = owners.navigation.shownFinding.value;
-  const at = shown.findIndex(({ members }) => members.some(({ id }) => id === wanted));
+  const at = shown.findIndex(({ members }) => members.some(({ record }) => record.id === wanted));
   const length = Math.max(count, wanted === null ? 0 : at + 1);
   useEffect(() => setCount(length), [length]);
   if (shown.length === 0) return null;
@@ -125,7 +125,7 @@ function Cards({ label, shown, ...owners }: CardsProperties) {
     <>
       <ul aria-label={label}>
         {shown.slice(0, length).map((card) => (
-          <li key={`${card.members[0]?.path} ${card.members[0]?.id}`}>
+          <li key={`${card.members[0]?.record.path} ${card.members[0]?.record.id}`}>
             <Finding {...owners} card={card} />
           </li>
         ))}

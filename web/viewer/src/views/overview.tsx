@@ -150,25 +150,27 @@ function Outliers({ outliers: all, runs, ranks, navigation, steps }: OutliersPro
     if (!list || !run || list.isWhole) return all;
     const shown = new Set(list.order);
     const keys = new Map(run.files.map((file) => [file.path, ranks.keyOf({ file, part: 0 })]));
-    return all.filter(({ path }) => shown.has(keys.get(path) ?? -1));
+    return all.filter(({ record }) => shown.has(keys.get(record.path) ?? -1));
   }, [all, list, run, ranks]);
   if (outliers.length === 0) return null;
   return (
     <ul class="outliers" aria-label="Differences between ranks">
-      {outliers.slice(0, MAX_OUTLIERS).map((finding) => (
-        <li key={finding.id + finding.path}>
-          <button
-            type="button"
-            class="finding-line"
-            data-severity={finding.severity}
-            title={finding.action}
-            onClick={() => void steps.openFinding(finding)}
-          >
-            <span class="finding-name">{finding.title}</span>{" "}
-            <span class="dim">{finding.text}</span>
-          </button>
-        </li>
-      ))}
+      {outliers.slice(0, MAX_OUTLIERS).map((finding) => {
+        const { id, path, severity, title, text, action } = finding.record;
+        return (
+          <li key={id + path}>
+            <button
+              type="button"
+              class="finding-line"
+              data-severity={severity}
+              title={action}
+              onClick={() => void steps.openFinding(finding)}
+            >
+              <span class="finding-name">{title}</span> <span class="dim">{text}</span>
+            </button>
+          </li>
+        );
+      })}
       {outliers.length > MAX_OUTLIERS && (
         <li>
           <button type="button" class="link" onClick={() => navigation.open("anomalies")}>

@@ -2,6 +2,7 @@
 
 import { readable } from "../client/resource.js";
 import type { FindingRow, Mark, Span } from "../generated/protocol.js";
+import { rowAt } from "../run.js";
 import type { ViewUses } from "./workspace.js";
 
 type StepsOwners = ViewUses<
@@ -61,7 +62,7 @@ export class Steps {
     const { target } = selection;
     const text = filters.text.peek();
     if (text === "" || !target) {
-      this.#nextMark(["oom", "finding"], backwards);
+      this.#nextMark(backwards);
       return;
     }
     const block = selection.block.peek()?.block ?? null;
@@ -71,14 +72,14 @@ export class Steps {
     if (next && filters.text.peek() === text) groups.place.value = next.place;
   }
 
-  /** Opens the next mark of some kinds in order of time; wraps around. */
-  #nextMark(kinds: string[], backwards: boolean): void {
-    const marks = this.#marks().filter(({ kind }) => kinds.includes(kind));
+  /** Opens the next out-of-memory event or finding, in order of time; wraps around. */
+  #nextMark(backwards: boolean): void {
+    // The engine lists them by event.
+    const marks = this.#marks().filter(({ kind }) => kind !== "peak");
     const at = this.#owners.viewSelection.cursor.peek() ?? -2;
-    const ordered = marks.toSorted((a, b) => a.event - b.event);
     const next = backwards
-      ? (ordered.findLast(({ event }) => event < at) ?? ordered.at(-1))
-      : (ordered.find(({ event }) => event > at) ?? ordered[0]);
+      ? (marks.findLast(({ event }) => event < at) ?? marks.at(-1))
+      : (marks.find(({ event }) => event > at) ?? marks[0]);
     if (next) this.openMark(next);
   }
 
@@ -128,7 +129,7 @@ export class Steps {
    * and not about blocks.
    */
   async openFinding(finding: FindingRow, where: "timeline" | "here" = "timeline"): Promise<void> {
-    await this.#open(finding, where, finding.terms.length === 0);
+    await this.#open(finding, where, finding.view.terms.length === 0);
   }
 
   /** Opens a finding and moves the cursor to its first event. */
@@ -138,11 +139,12 @@ export class Steps {
 
   async #open(finding: FindingRow, where: "timeline" | "here", moves: boolean): Promise<void> {
     const { selection, plots, groups } = this.#owners;
+    const { terms, reference } = finding.view;
     const span = await this.#lookAt(finding, where, moves);
     if (span) plots.timeline.peek()?.act((view) => view.fitRange(span.x0, span.x1));
-    if (finding.terms.length > 0) {
-      if (!groups.isChosen(finding.terms)) groups.choose(finding.terms);
-    } else if (finding.reference !== null) await selection.selectReference(finding.reference);
+    if (terms.length > 0) {
+      if (!groups.isChosen(terms)) groups.choose(terms);
+    } else if (reference !== null) await selection.selectReference(reference);
     selection.opened.value = finding;
   }
 
@@ -153,10 +155,10 @@ export class Steps {
   }
 
   /** Focuses the rank of a finding. */
-  async look(finding: FindingRow): Promise<void> {
+  async look({ record: { path, device } }: FindingRow): Promise<void> {
     const { runs, selection } = this.#owners;
-    const row = runs.rows.peek().find(({ file }) => file.path === finding.path.split("#")[0]);
-    if (row && !selection.isFocused(row)) selection.look(row, finding.device);
+    const row = rowAt(runs.rows.peek(), path);
+    if (row && !selection.isFocused(row)) selection.look(row, device);
     await readable(selection);
   }
 
@@ -171,8 +173,9 @@ export class Steps {
     const looked = this.look(finding);
     if (where === "timeline" && !hasTime) navigation.open("timeline");
     await looked;
-    if (moves && finding.event !== null) viewSelection.cursor.value = finding.event;
-    return selection.spanOf(finding);
+    const [first] = finding.record.events;
+    if (moves && first) viewSelection.cursor.value = Number(first.raw);
+    return selection.spanOf(finding.view);
   }
 
   #marks(): readonly Mark[] {

@@ -110,7 +110,8 @@ function Count({ navigation, ranks }: VerdictUses) {
 /** Opens the place of a story: its finding, else the peak. */
 function showStory(owners: VerdictUses, { id, outlier }: Story, card: VerdictCard | null): void {
   const { queries, steps } = owners;
-  const finding = outlier ?? queries.findings.value.peek()?.rows.find((row) => row.id === id);
+  const finding =
+    outlier ?? queries.findings.value.peek()?.rows.find(({ record }) => record.id === id);
   const event = card?.bar?.event ?? null;
   if (finding) void steps.goToFinding(finding);
   else if (event !== null) openEvent(owners, event);
@@ -214,9 +215,10 @@ function Sentence({ phrases, show, ...owners }: SentenceProperties) {
 }
 
 function OutlierAction({ finding, show }: { finding: FindingRow; show: () => void }) {
+  const { action } = finding.record;
   return (
-    <button type="button" class="action-chip" title={finding.action} onClick={show}>
-      <span class="action-text">{finding.action}</span>
+    <button type="button" class="action-chip" title={action} onClick={show}>
+      <span class="action-text">{action}</span>
     </button>
   );
 }

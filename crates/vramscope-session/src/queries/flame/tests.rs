@@ -218,7 +218,7 @@ fn inverted_and_filtered_graphs_have_the_same_total() {
 fn check_orders(file: &Arc<LoadedFile>) -> usize {
     let at = target(file);
     let mut graphs = Graphs::default();
-    let total = get(&mut graphs, &file, &spec(FlameWeight::Churn)).info(at).total;
+    let total = get(&mut graphs, file, &spec(FlameWeight::Churn)).info(at).total;
     let frames_of = |stack| vramscope_report::frames(at.snapshot(), stack);
     let only_framework = |stack| {
         !frames_of(stack).is_empty()
@@ -229,7 +229,7 @@ fn check_orders(file: &Arc<LoadedFile>) -> usize {
     for (inverted, hide_framework) in [(true, false), (false, true), (true, true)] {
         let graph = get(
             &mut graphs,
-            &file,
+            file,
             &FlameSpec { inverted, hide_framework, ..spec(FlameWeight::Churn) },
         );
         assert_eq!(graph.info(at).total, total);
