@@ -29,8 +29,7 @@ fn model(device: &Device) -> WhatIf {
 }
 
 fn answer(device: &Device, model: &WhatIf, question: Question) -> Scenario {
-    let mut budget = Budget::unlimited();
-    run_to_completion(model.answer(question, &device.trace, &device.categories, &mut budget))
+    now(async |budget| model.answer(question, &device.trace, &device.categories, budget).await)
 }
 
 fn set(text: &str) -> Question {

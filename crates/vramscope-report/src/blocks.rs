@@ -11,7 +11,7 @@ use crate::text::{block_reference, pool_text};
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{Block, Category, Trace, lifetime};
 use vramscope_units::{Addr, Bytes, EventIndex, Events, Micros};
 
@@ -176,12 +176,12 @@ pub fn of_blocks(
         (Reverse(weight), i)
     });
     order.truncate(limit.unwrap_or(usize::MAX));
-    let budget = &mut Budget::unlimited();
-    let of_backward = backward::of_blocks(target, order.iter().copied(), budget);
-    let of_backward = run_to_completion(of_backward);
-    let (mut stacks, places) = (StackTable::default(), BlockPlaces::new(target));
+    let of_backward =
+        now(async |budget| backward::of_blocks(target, order.iter().copied(), budget).await);
+    let (mut stacks, places) =
+        (StackTable::default(), now(async |budget| BlockPlaces::new(target, budget).await));
     let mut backward = BackwardTable::default();
-    run_to_completion(target.entry.derive(Derived::Dims, target.index, budget));
+    now(async |budget| target.entry.derive(Derived::Dims, target.index, budget).await);
     let mut known = BlockShapes::new(target);
     let mut shapes = ShapeTable::default();
     let row = |(&i, place): (&u32, Option<BackwardRecord>)| {

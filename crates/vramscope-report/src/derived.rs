@@ -146,12 +146,12 @@ impl SnapshotEntry {
                 }
                 Derived::Context => {
                     let target = Target { path: &self.path, entry: self, index };
-                    fill!(data.ruled.context, BlockContext::sliced(target, budget));
+                    fill!(data.ruled.context, BlockContext::new(target, budget));
                 }
                 Derived::Findings => {
                     fill!(data.ruled.findings, self.find(index, budget));
                     let target = Target { path: &self.path, entry: self, index };
-                    fill!(data.ruled.proofs, proof::of_device_sliced(target, budget));
+                    fill!(data.ruled.proofs, proof::of_device(target, budget));
                 }
                 Derived::WhatIf => fill!(data.ruled.what_if, self.calibrate(index, budget)),
                 Derived::Simulated => {
@@ -160,7 +160,7 @@ impl SnapshotEntry {
                 }
                 Derived::Modules => {
                     let target = Target { path: &self.path, entry: self, index };
-                    fill!(data.ruled.modules, Modules::sliced(target, budget));
+                    fill!(data.ruled.modules, Modules::new(target, budget));
                 }
                 Derived::Dims => {
                     let slot = slot_of(trace.requested_band.peak_event);
@@ -270,7 +270,7 @@ impl SnapshotEntry {
     /// The proofs of the findings of the trace at `index`, in the same order.
     pub fn proofs(&self, index: usize) -> &[Option<Proof>] {
         let target = Target { path: &self.path, entry: self, index };
-        let make = || now(async |budget| proof::of_device_sliced(target, budget).await);
+        let make = || now(async |budget| proof::of_device(target, budget).await);
         self.data[index].ruled.proofs.get_or_init(make)
     }
 

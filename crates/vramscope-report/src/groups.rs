@@ -79,7 +79,7 @@ const COST_PER_BLOCK: u64 = 6;
 
 impl Groups {
     /// Groups the blocks of a device, whose categories exist, in slices.
-    pub async fn sliced(target: Target<'_>, kind: GroupKind, budget: &mut Budget) -> Self {
+    pub async fn new(target: Target<'_>, kind: GroupKind, budget: &mut Budget) -> Self {
         let (trace, categories) = (target.trace(), target.entry.categories(target.index));
         let modules = match kind {
             GroupKind::Module => Some(Modules::new(target, budget).await),

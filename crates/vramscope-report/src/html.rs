@@ -6,13 +6,13 @@
 use crate::derived::Derived;
 use crate::findings::{BlindSpotRecord, FindingRecord, of_device};
 use crate::markdown::acts;
-use crate::peak::{BandKind, peak_sliced};
+use crate::peak::{BandKind, stacks_at_peak};
 use crate::phrase::plain;
 use crate::summary::warnings;
 use crate::target::{Target, slot_of};
-use crate::verdict::{Action, MemoryBar, verdict_sliced};
+use crate::verdict::{Action, MemoryBar, verdict};
 use std::fmt::{self, Write as _};
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::{Budget, now};
 use vramscope_analysis::{Category, Series, Severity, blind_spots, columns_of};
 use vramscope_units::svg::Path;
 use vramscope_units::{Bytes, grouped};
@@ -87,7 +87,7 @@ pub async fn device(target: Target<'_>, name: &str, budget: &mut Budget) -> Stri
         target.entry.derive(what, target.index, budget).await;
     }
     let out = &mut String::new();
-    let verdict = verdict_sliced(target, budget).await;
+    let verdict = verdict(target, budget).await;
     open(out, "section", "device");
     put(out, "h2", "", name);
     put(out, "p", severity_class(verdict.severity), &plain(&verdict.headline));
@@ -110,8 +110,7 @@ pub async fn device(target: Target<'_>, name: &str, budget: &mut Budget) -> Stri
 
 /// [`device`], at once, and what only the program says: call stacks, what could not be told.
 pub fn whole_device(target: Target<'_>, name: &str) -> String {
-    run_to_completion(async {
-        let budget = &mut Budget::unlimited();
+    now(async |budget| {
         let out = &mut device(target, name, budget).await;
         open(out, "section", "more");
         stacks(out, target, budget).await;
@@ -315,7 +314,7 @@ pub fn finding(out: &mut String, record: &FindingRecord) {
 
 /// The call stacks that hold most at the peak.
 async fn stacks(out: &mut String, target: Target<'_>, budget: &mut Budget) {
-    let peak = peak_sliced(target, BandKind::Requested, Some(STACKS), budget).await;
+    let peak = stacks_at_peak(target, BandKind::Requested, Some(STACKS), budget).await;
     if peak.stacks.is_empty() {
         return;
     }

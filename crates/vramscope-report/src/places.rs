@@ -4,7 +4,7 @@ use crate::Target;
 use crate::text::{pool, segment_type, size_class};
 use std::collections::BTreeMap;
 use vramscope_analysis::Span;
-use vramscope_analysis::slicing::{Budget, run_to_completion, strides};
+use vramscope_analysis::slicing::{Budget, strides};
 
 /// The segment in which each block of a trace lies. Most recordings name pools and sizes of
 /// segments only, not of blocks.
@@ -19,12 +19,7 @@ const COST_PER_BLOCK: u64 = 8;
 
 impl<'a> BlockPlaces<'a> {
     /// Finds the segment of every block.
-    pub fn new(target: Target<'a>) -> Self {
-        run_to_completion(Self::sliced(target, &mut Budget::unlimited()))
-    }
-
-    /// [`BlockPlaces::new`] in slices.
-    pub async fn sliced(target: Target<'a>, budget: &mut Budget) -> Self {
+    pub async fn new(target: Target<'a>, budget: &mut Budget) -> Self {
         let blocks = &target.trace().blocks;
         let mut order: Vec<u32> = (0..blocks.len() as u32).collect();
         order.sort_by_key(|&i| blocks[i as usize].enters);

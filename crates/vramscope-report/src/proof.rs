@@ -156,7 +156,7 @@ impl Proof {
 /// The proof of each finding of a device; `None` where there is nothing to draw. Findings must be
 /// derived before.
 #[inline(never)]
-pub(crate) fn of_device_sliced<'a>(
+pub(crate) fn of_device<'a>(
     target: Target<'a>,
     budget: &'a mut Budget,
 ) -> Boxed<'a, Vec<Option<Proof>>> {

@@ -3,6 +3,7 @@
 use crate::columns::{Bound, Key, Keyed, TableRows, key};
 use crate::table::Table;
 use parquet::errors::Result;
+use vramscope_analysis::slicing::now;
 use vramscope_report::columns::Rows;
 use vramscope_report::peak::BandKind;
 use vramscope_report::{Target, event_of, time_of};
@@ -65,7 +66,7 @@ pub(super) fn add(table: &mut Table<Curve>, key: Key<'_>, target: Target<'_>) ->
     let slots = trace.slots();
     let buckets = BUCKETS.min(slots);
     let edge = |at: u32| (u64::from(slots) * u64::from(at) / u64::from(buckets)) as u32;
-    let bands = BandKind::ALL.map(|band| band.series(target));
+    let bands = BandKind::ALL.map(|band| now(async |budget| band.series(target, budget).await));
     let free = target.entry.largest_free(target.index);
     for bucket in 0..buckets {
         let part = edge(bucket)..edge(bucket + 1);

@@ -8,7 +8,7 @@ use crate::plain;
 use crate::rank::{RankSummary, sites_at};
 use crate::target::{Target, event_of, slot_of};
 use rustc_hash::FxHashMap;
-use vramscope_analysis::slicing::{Budget, now, run_to_completion};
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{Exactness, Fragmentation, Steps, step_floors};
 
 impl Card {
@@ -49,7 +49,7 @@ impl Card {
         card.curve = curve(target);
         card.add_steps(target, &mut names);
         card.new_sites = names.names;
-        let capacity = run_to_completion(capacity(target, &mut Budget::unlimited()));
+        let capacity = now(async |budget| capacity(target, budget).await);
         card.capacity = capacity.map(|capacity| capacity.bytes.0);
         card
     }
@@ -114,10 +114,9 @@ impl Card {
     }
 
     fn add_steps(&mut self, target: Target<'_>, names: &mut Names) {
-        let mut budget = Budget::unlimited();
         let mut kept = target.trace().slots() - 1;
         if let Some(steps) = target.entry.steps(target.index) {
-            let floors = run_to_completion(step_floors(target.trace(), steps, &mut budget));
+            let floors = now(async |budget| step_floors(target.trace(), steps, budget).await);
             let last = &floors[floors.len().saturating_sub(MAX_STEPS)..];
             self.first_step = last.first().map_or(0, |step| step.step.into());
             self.step_peaks = last.iter().map(|step| step.peak.0).collect();
@@ -126,7 +125,7 @@ impl Card {
         }
         self.kept_event = event_of(kept);
         self.kept = target.trace().requested.at(kept);
-        for (site, bytes) in run_to_completion(sites_at(target, kept, &mut budget)) {
+        for (site, bytes) in now(async |budget| sites_at(target, kept, budget).await) {
             self.kept_sites.push(names.index_of(&site));
             self.kept_site_bytes.push(bytes);
         }

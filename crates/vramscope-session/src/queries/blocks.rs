@@ -72,7 +72,7 @@ impl Cache {
 }
 
 async fn filtered(on: Subject, (_, table): (DeviceRef, BlockTable)) -> FilteredBlocks {
-    FilteredBlocks::sliced(on.at(), &table, &mut Budget::of(SLICE)).await
+    FilteredBlocks::new(on.at(), &table, &mut Budget::of(SLICE)).await
 }
 
 /// Blocks for each thread between two budget charges.
@@ -82,7 +82,7 @@ const UNITS_PER_BLOCK: u64 = 8;
 
 impl FilteredBlocks {
     /// Filters and sorts the blocks of a table.
-    pub(super) async fn sliced(at: Target<'_>, table: &BlockTable, budget: &mut Budget) -> Self {
+    pub(super) async fn new(at: Target<'_>, table: &BlockTable, budget: &mut Budget) -> Self {
         let trace = at.trace();
         let matcher = match Matcher::of_table(at, &table.text, budget).await {
             Ok(matcher) => matcher,

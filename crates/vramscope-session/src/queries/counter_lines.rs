@@ -1,8 +1,8 @@
 //! Bytes along a part of an axis as lines: reserved bytes, and the largest free pieces.
 
-use super::tiles::layout_axis;
 use std::ops::Range;
 use vramscope_analysis::slicing::Budget;
+use vramscope_layout::Axis;
 use vramscope_protocol::AxisKind;
 use vramscope_protocol::views::{COUNTER_HEIGHT, CounterLine};
 use vramscope_report::segments::by_most;
@@ -83,7 +83,7 @@ async fn line(
         title: String::new(),
     };
     let width = (x1 - x0) / f64::from(columns);
-    let Some(axis) = layout_axis(at.trace(), axis).filter(|_| width > 0.0) else { return line };
+    let Some(axis) = Axis::new(at.trace(), axis).filter(|_| width > 0.0) else { return line };
     let extent = axis.extent() as f64;
     let (mut first, mut tops) = (None, Vec::new());
     for column in 0..columns {

@@ -1,7 +1,6 @@
 //! The minimap: the curve of a whole trace, with marks.
 
 use super::findings::findings;
-use super::tiles::layout_axis;
 use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{FindingKind, Oom, Series, Trace, columns_of};
 use vramscope_layout::Axis;
@@ -19,7 +18,7 @@ const COLUMNS: u32 = MINIMAP[0] / 2;
 pub(crate) async fn minimap(at: Target<'_>, axis: AxisKind, budget: &mut Budget) -> Minimap {
     let trace = at.trace();
     let pools = at.entry.pools(at.index).map_or(0, |p| p.pools.len() as u32);
-    let Some(axis) = layout_axis(trace, axis) else {
+    let Some(axis) = Axis::new(trace, axis) else {
         return Minimap {
             requested: String::new(),
             reserved: String::new(),

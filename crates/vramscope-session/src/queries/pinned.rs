@@ -4,7 +4,6 @@
 //! Another rank places them in its own trace: by the clock, by step if the clocks do not overlap,
 //! or else by event. So one axis serves all of them, also where it is uneven.
 
-use super::tiles::layout_axis;
 use std::ops::Range;
 use vramscope_analysis::Trace;
 use vramscope_analysis::slicing::Budget;
@@ -28,7 +27,7 @@ pub(super) fn moments(
 ) -> Moments {
     let trace = at.trace();
     let columns = columns.clamp(1, MAX_COLUMNS);
-    let Some(axis) = layout_axis(trace, kind).filter(|_| x0 < x1) else {
+    let Some(axis) = Axis::new(trace, kind).filter(|_| x0 < x1) else {
         return Moments::default();
     };
     let mut moments = Moments { x0, x1, columns, window: window(trace), ..Moments::default() };

@@ -6,13 +6,13 @@ use self::provenance::provenance;
 use vramscope_analysis::Churn;
 use vramscope_analysis::slicing::{Budget, now};
 use vramscope_protocol::views::{SettingRow, SettingsCard};
-use vramscope_report::info::info_sliced;
+use vramscope_report::info::info;
 use vramscope_report::{Quantity, Target};
 use vramscope_units::{Bytes, grouped};
 
 /// The recording's provenance and the allocator's settings.
 pub(crate) async fn settings(at: Target<'_>, budget: &mut Budget) -> SettingsCard {
-    let info = info_sliced(at.path, at.entry, budget).await;
+    let info = info(at.path, at.entry, budget).await;
     let settings = rows(at, &info.settings);
     SettingsCard {
         provenance: provenance(at, &info),

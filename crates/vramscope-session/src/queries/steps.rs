@@ -2,13 +2,12 @@
 
 use super::card::fraction;
 use super::minimap::full_height;
-use super::tiles::layout_axis;
 use vramscope_analysis::columns_of;
 use vramscope_analysis::slicing::Budget;
 use vramscope_layout::Axis;
 use vramscope_protocol::AxisKind;
 use vramscope_protocol::views::{FOLDED, FoldedStep, FoldedSteps};
-use vramscope_report::steps::{FloorRecord, steps_sliced};
+use vramscope_report::steps::{FloorRecord, steps};
 use vramscope_report::{Quantity, Target};
 use vramscope_units::svg::{area, outline};
 use vramscope_units::{Bytes, byte_ticks, grouped};
@@ -27,11 +26,11 @@ const MAX_TICKS: usize = 5;
 
 /// The steps of a device, folded along an axis.
 pub(super) async fn folded(at: Target<'_>, axis: AxisKind, budget: &mut Budget) -> FoldedSteps {
-    let report = steps_sliced(at, None, budget).await;
+    let report = steps(at, None, budget).await;
     let earlier = report.steps.len().saturating_sub(MAX_STEPS);
     let listed = &report.steps[earlier..];
     let mut curves: Vec<Vec<u64>> = Vec::new();
-    if let Some(axis) = layout_axis(at.trace(), axis) {
+    if let Some(axis) = Axis::new(at.trace(), axis) {
         for step in listed {
             curves.push(curve(at, axis, step, budget).await);
         }

@@ -7,7 +7,7 @@ use crate::derived::DerivedBuilder;
 use crate::scheduler::{SLICE, entry_of};
 use std::sync::Arc;
 use vramscope_analysis::slicing::{Budget, SlicedTask};
-use vramscope_analysis::{Series, Trace, parallel};
+use vramscope_analysis::{Series, parallel};
 use vramscope_layout::{
     Axis, Cell, Color, Colors, Drawing, LargestSites, SegmentDrawing, SegmentTiles, States, Strips,
     TILE_COLUMNS, TILE_ROWS, Timeline, lines, outline,
@@ -139,11 +139,6 @@ pub(super) fn cell(key: TileKey) -> Cell {
     }
 }
 
-/// An axis of a trace; `None` where the trace has no such axis.
-pub(crate) fn layout_axis(trace: &Trace, kind: AxisKind) -> Option<Axis<'_>> {
-    Axis::new(trace, kind)
-}
-
 /// The outcome of a slice of tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TileStep {
@@ -185,7 +180,7 @@ impl Queries {
             }
             return TileStep::Drawn;
         }
-        let Some(axis) = layout_axis(on.at().trace(), axis) else { return TileStep::NoSuchTrace };
+        let Some(axis) = Axis::new(on.at().trace(), axis) else { return TileStep::NoSuchTrace };
         // `None` means that the slice computed data that the tiles need.
         let _: Option<()> = self.tiles.draw(on, axis, layer, partial);
         TileStep::Drawn

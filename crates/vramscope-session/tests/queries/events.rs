@@ -1,6 +1,7 @@
 //! The table of events.
 
 use super::harness::{GPT, Opened, number, open};
+use vramscope_analysis::slicing::now;
 use vramscope_protocol::views::{Answer, EventFilter, EventPage, Query};
 use vramscope_report::segments::segments;
 
@@ -105,7 +106,7 @@ fn oom_and_segment_events_have_their_sizes() {
         );
     }
     let maps = opened.events(&filter(&["segment_map"], ""), 0, 500, None);
-    let churn = segments(opened.report(), 0, None).churn;
+    let churn = now(async |budget| segments(opened.report(), 0, None, budget).await).churn;
     assert_eq!(maps.total, churn.segment_maps);
     assert_eq!(
         maps.rows.iter().map(|r| number(&r.bytes)).sum::<i64>(),

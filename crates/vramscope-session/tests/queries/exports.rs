@@ -3,6 +3,7 @@
 use super::events::filter;
 use super::harness::{GPT, Opened, TARGET, open, table};
 use serde_json::Value;
+use vramscope_analysis::slicing::now;
 use vramscope_protocol::views::{
     Answer, BlockSort, BlockTable, EventFilter, Query, Table, TextForm,
 };
@@ -159,7 +160,8 @@ fn exports_of_events_findings_and_segments_equal_reports() {
         let json: Value =
             serde_json::from_str(&opened.export(Table::Segments { event }, TextForm::Json))
                 .expect("JSON");
-        let mut printed = printed_json(&segments(opened.report(), slot, None));
+        let mut printed =
+            printed_json(&now(async |budget| segments(opened.report(), slot, None, budget).await));
         let object = printed.as_object_mut().expect("an object");
         object.retain(|key, _| !["schema", "path", "omitted"].contains(&key.as_str()));
         assert_eq!(json, printed, "{event}");

@@ -14,8 +14,8 @@ const COLUMNS: u32 = COMPARED[0] / 2;
 
 /// The side of a device as JSON, for a comparison by another worker.
 pub(crate) async fn side(at: Target<'_>, band: BandKind, budget: &mut Budget) -> String {
-    let series = band.series_sliced(at, budget).await;
-    let mut side = Side::sliced(at, band, budget).await;
+    let series = band.series(at, budget).await;
+    let mut side = Side::new(at, band, budget).await;
     side.curves.extend(along_axis(at, AxisKind::Event, Align::Event, &series, budget).await);
     side.curves.extend(along_axis(at, AxisKind::Time, Align::Time, &series, budget).await);
     side.curves.extend(by_step(at, &series, budget).await);
