@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use vramscope_analysis::WhatIf;
-use vramscope_analysis::slicing::{Budget, now, run_to_completion};
+use vramscope_analysis::slicing::now;
 use vramscope_report::LoadedFile;
 use vramscope_report::peak::BandKind;
 use vramscope_report::rank::RankSummary;
@@ -73,13 +73,15 @@ fn once(bytes: &[u8], rows: &mut Vec<Row>) -> Result<()> {
     note(rows, "peak, by stack", || drop(peak::peak(target, BandKind::Allocated, None)));
     note(rows, "state at the peak", || drop(state::state(target, slot, None)));
     note(rows, "segments, fragmentation", || {
-        drop(now(async |budget| segments::segments(target, slot, None, budget).await))
+        drop(now(async |budget| segments::segments(target, slot, None, budget).await));
     });
     note(rows, "flame, byte-seconds", || drop(flame::flame(target, flame::Weight::ByteSeconds)));
     note(rows, "blocks by byte-seconds", || {
-        drop(blocks::blocks(target, blocks::Sort::ByteSeconds, Some(1000)));
+        drop(blocks::blocks(target, blocks::BlockSort::ByteSeconds, Some(1000)));
     });
-    note(rows, "findings, rank summary", || drop(RankSummary::new(target)));
+    note(rows, "findings, rank summary", || {
+        drop(now(async |budget| RankSummary::new(target, budget).await));
+    });
     let mut model = None;
     note(rows, "what-if, own settings", || model = Some(what_if::model(target)));
     let model = model.context("a model")?;
@@ -97,11 +99,8 @@ fn once(bytes: &[u8], rows: &mut Vec<Row>) -> Result<()> {
 /// What a move of the page's slider for tokens asks for.
 fn slider(target: Target<'_>, model: &WhatIf) -> std::result::Result<ScenarioRecord, WrongItem> {
     let options = Options { tokens: Some(1.25), ..Options::default() };
-    let mut budget = Budget::unlimited();
-    run_to_completion(async {
-        let answer = what_if::scenario(target, model, &options, &mut budget).await;
-        answer.map(|(record, _)| record)
-    })
+    let answer = now(async |budget| what_if::scenario(target, model, &options, budget).await);
+    answer.map(|(record, _)| record)
 }
 
 pub(crate) fn load(bytes: &[u8]) -> Result<LoadedFile> {

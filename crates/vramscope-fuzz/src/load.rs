@@ -100,7 +100,9 @@ fn report(target: Target<'_>) {
     ] {
         print(&flame::flame(target, weight));
     }
-    for sort in [blocks::Sort::Size, blocks::Sort::Lifetime, blocks::Sort::ByteSeconds] {
+    for sort in
+        [blocks::BlockSort::Size, blocks::BlockSort::Lifetime, blocks::BlockSort::ByteSeconds]
+    {
         print(&blocks::blocks(target, sort, Some(50)));
     }
     for form in [export::ExportFormat::Csv, export::ExportFormat::Perfetto] {
@@ -108,7 +110,8 @@ fn report(target: Target<'_>) {
             .expect("a sink takes all bytes");
     }
     print(&now(async |budget| info::info("fuzz", target.entry, budget).await));
-    print(&findings::across(vec![RankSummary::new(target), RankSummary::new(target)], 0));
+    let summary = || now(async |budget| RankSummary::new(target, budget).await);
+    print(&findings::across(vec![summary(), summary()]));
 }
 
 fn print(report: &impl serde::Serialize) {

@@ -10,10 +10,12 @@ use ts_rs::TS;
 use vramscope_analysis::{
     Basis, Category, Exactness, FindingId, FindingKind, Phase, Severity, SimulatedBasis,
 };
+use vramscope_report::blocks::{BlockRecord, Lifetime};
 use vramscope_report::diff::{
     BandDiff, BytesDiff, CategoryDiff, CountDiff, DiffRow, DiffValues, FindingsDiff, Pair,
     RecordingRow, SettingDiff, SideSource, TokensDiff,
 };
+use vramscope_report::events::EventRecord;
 use vramscope_report::findings::{FindingChild, FindingRecord};
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::{Align, SideFinding};
@@ -22,9 +24,9 @@ use vramscope_report::verdict::Action;
 use vramscope_report::what_if::{
     Edit, QuestionRecord, ScaledPart, ScenarioRecord, SettingsRecord, WrongItem,
 };
-use vramscope_report::{ProgramRecord, Simulated};
+use vramscope_report::{ProgramRecord, Simulated, TensorRecord};
 use vramscope_units::{
-    Blocks, Bytes, Change, Count, CountChange, EventIndex, Flushes, PeakEvent, SignedBytes,
+    Addr, Blocks, Bytes, Change, Count, CountChange, EventIndex, Flushes, PeakEvent, SignedBytes,
 };
 
 fn declarations() -> String {
@@ -74,6 +76,10 @@ fn declarations() -> String {
     }
     types!(
         Quantity,
+        Bytes,
+        EventIndex,
+        Addr,
+        Lifetime,
         Phrase,
         AxisKind,
         Axis,
@@ -152,9 +158,7 @@ fn declarations() -> String {
         Basis,
         SimulatedBasis,
         FindingId,
-        Bytes,
         Blocks,
-        EventIndex,
         Simulated,
         FindingChild,
         FindingRecord,
@@ -195,8 +199,13 @@ fn declarations() -> String {
         DetailCard,
         EventPage,
         EventRow,
+        EventView,
+        EventRecord<'static>,
         BlockPage,
-        BlockLine,
+        BlockRow,
+        BlockView,
+        BlockRecord<'static>,
+        TensorRecord,
         SearchResult,
         GroupCard,
         StepBar,

@@ -1,8 +1,8 @@
 //! Data derived from a device's trace. It is computed once, when first needed, either synchronously
 //! or in slices.
 //!
-//! To add a kind: a variant of [`Derived`], a field of `DeviceData` (of `RuledData` if it depends on
-//! categories), an arm in `SnapshotEntry::derive` and a getter.
+//! To add a kind: a variant of [`Derived`], a field of `DeviceData` (of `RuledData` if it depends
+//! on categories), an arm in `SnapshotEntry::derive` and a getter.
 
 use crate::block_context::BlockContext;
 use crate::loaded_file::SnapshotEntry;

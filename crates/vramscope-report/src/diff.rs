@@ -355,8 +355,9 @@ impl Pair {
 fn without(findings: &[SideFinding], others: &[SideFinding]) -> Vec<SideFinding> {
     let mut others: Vec<&SideFinding> = others.iter().collect();
     let is_new = |finding: &&SideFinding| {
-        let matching =
-            others.iter().position(|o| (&o.kind, &o.about) == (&finding.kind, &finding.about));
+        let key = |of: &SideFinding| (of.record.kind, of.about.clone());
+        let wanted = key(finding);
+        let matching = others.iter().position(|other| key(other) == wanted);
         matching.map(|at| others.swap_remove(at)).is_none()
     };
     findings.iter().filter(is_new).cloned().collect()

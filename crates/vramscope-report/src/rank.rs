@@ -12,7 +12,7 @@ use crate::target::{Target, event_of, slot_of};
 use crate::text;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use vramscope_analysis::slicing::{self, Budget, run_to_completion, strides};
+use vramscope_analysis::slicing::{self, Budget, strides};
 use vramscope_analysis::{
     BlindSpot, Category, FindingKind, Measure, RankFacts, RankStack, Share, blind_spots, by_stack,
     merge_same_lines, name_hash, parallel,
@@ -74,14 +74,9 @@ const MAX_STACKS: usize = 200;
 const MAX_SITES: usize = 128;
 
 impl RankSummary {
-    /// Summarizes one device.
-    pub fn new(target: Target<'_>) -> Self {
-        run_to_completion(Self::sliced(target, &mut Budget::unlimited()))
-    }
-
-    /// [`Self::new`] in slices. Derive block sizes and categories first: otherwise they are
-    /// computed here at once.
-    pub async fn sliced(target: Target<'_>, budget: &mut Budget) -> Self {
+    /// Summarizes one device. Derive block sizes and categories first: otherwise they are computed
+    /// here at once.
+    pub async fn new(target: Target<'_>, budget: &mut Budget) -> Self {
         let (trace, entry, snapshot) = (target.trace(), target.entry, target.snapshot());
         let slot = slot_of(trace.requested_band.peak_event);
         let (categories, carving) =

@@ -1,12 +1,11 @@
 //! `vramscope show`: what an id of an answer stands for.
 
 use crate::backward::BackwardTable;
-use crate::blocks::{BlockRecord, Blocks, Sort, of_blocks};
-use crate::findings::{FindingEntry, of_device};
+use crate::blocks::{BlockRecord, BlockSort, Blocks, of_blocks};
+use crate::findings::{FindingEntry, with_id};
 use crate::search::{Matcher, matching, quoted};
 use crate::{BlockReference, CategoryShare, StackTable, Target, by_category, rank_of, slot_after};
 use serde::Serialize;
-use vramscope_analysis::FindingId;
 use vramscope_analysis::slicing::now;
 
 /// `vramscope.show/1`.
@@ -72,7 +71,7 @@ pub fn show<'a>(target: Target<'a>, id: &str, limit: Option<usize>) -> Result<Sh
     let mut finding = None;
     let (kind, search, found) = if let Some(block) = block {
         ("block", None, vec![block])
-    } else if let Some(entry) = find(target, id) {
+    } else if let Some(entry) = with_id(target, id) {
         let terms =
             entry.record.terms().iter().map(|term| quoted(term)).collect::<Vec<_>>().join(" ");
         finding = Some(entry);
@@ -107,7 +106,7 @@ pub fn show<'a>(target: Target<'a>, id: &str, limit: Option<usize>) -> Result<Sh
     let (at_peak, at_end) = (sum(peak), sum(trace.slots() - 1));
     let shares = by_category(live(peak).map(category));
     let Blocks { total, lifetime_unit, blocks, omitted, backward, stacks, .. } =
-        of_blocks(target, found, Sort::Size, limit);
+        of_blocks(target, found, BlockSort::Size, limit);
     Ok(Shown {
         schema: "vramscope.show/1",
         path: target.path,
@@ -127,12 +126,6 @@ pub fn show<'a>(target: Target<'a>, id: &str, limit: Option<usize>) -> Result<Sh
         backward,
         stacks,
     })
-}
-
-/// The finding with this id.
-fn find(target: Target<'_>, id: &str) -> Option<FindingEntry> {
-    let id: FindingId = id.parse().ok()?;
-    of_device(target).into_iter().find(|entry| entry.record.id == id)
 }
 
 /// The blocks that a search matches.

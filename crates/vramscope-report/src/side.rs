@@ -6,7 +6,7 @@
 
 pub(crate) mod inputs;
 
-use crate::findings::FindingEntry;
+use crate::findings::{FindingEntry, FindingRecord};
 use crate::frames::FrameRecord;
 use crate::peak::{BandKind, stacks_at_peak};
 use crate::rank::RankSummary;
@@ -14,8 +14,7 @@ use crate::target::Target;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{Category, Exactness, FindingKind, NoStack};
-use vramscope_units::Bytes;
+use vramscope_analysis::{Category, Exactness, NoStack};
 
 /// One device of one file, as one side of a comparison.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -67,22 +66,17 @@ pub struct BandFigures {
     pub exact: bool,
 }
 
-/// A finding of a side. `vramscope diff` prints it, so its fields have names.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A finding of a side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SideFinding {
-    /// The kind.
-    pub kind: FindingKind,
     /// The subject that identifies it in another recording: the function and file of its call site,
     /// a setting's key, or an empty text.
     pub about: String,
-    /// Bytes that the finding is about.
-    pub bytes: Bytes,
-    /// The finding in a few words.
-    pub title: String,
-    /// The finding in words.
-    pub text: String,
+    /// The finding, without the numbers that prove it: a comparison draws no chart of them.
+    #[serde(flatten)]
+    pub record: FindingRecord,
 }
 
 /// The live memory of a call stack at the peak.
@@ -133,7 +127,7 @@ pub enum Align {
 impl Side {
     /// Extracts one device, without its curves.
     pub async fn new<'a>(target: Target<'a>, band: BandKind, budget: &mut Budget) -> Self {
-        let summary = RankSummary::sliced(target, budget).await;
+        let summary = RankSummary::new(target, budget).await;
         let peak = stacks_at_peak(target, band, None, budget).await;
         let (steps, input_bytes) = inputs::of_steps(target, budget).await;
         let mut frames: Vec<(String, String, u32)> = Vec::new();
@@ -220,6 +214,5 @@ fn finding(FindingEntry { record, frames, .. }: &FindingEntry) -> SideFinding {
         Some(frame) => format!("{} {}", frame.name, crate::text::file_name(&frame.file)),
         None => String::new(),
     };
-    let (title, text) = (record.title.clone(), record.text.clone());
-    SideFinding { kind: record.kind, about, bytes: record.bytes, title, text }
+    SideFinding { about, record: FindingRecord { proof: None, ..record.clone() } }
 }

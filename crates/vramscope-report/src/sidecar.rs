@@ -116,12 +116,14 @@ pub struct Tensor {
 /// A tensor in JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct TensorRecord {
     /// `parameter`, `buffer`, `gradient` or `optimizer_state`.
     pub kind: String,
     /// The name in the model: `layers.0.weight`.
     pub name: String,
     /// The shape.
+    #[cfg_attr(feature = "typescript", ts(type = "number[]"))]
     pub shape: Vec<u64>,
     /// The type of its elements: `float32`.
     pub dtype: String,

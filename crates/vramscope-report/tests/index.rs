@@ -71,7 +71,7 @@ fn index_of(cards: &[Card]) -> String {
 fn facts_of_cards_are_those_of_the_snapshots() {
     let (mut cards, mut facts, mut findings) = (Vec::new(), Vec::new(), 0);
     each_device(&["recorded", "findings", "beside"], |target, bytes| {
-        let summary = RankSummary::new(target);
+        let summary = now(async |budget| RankSummary::new(target, budget).await);
         let card = Card::of(&summary, target, bytes);
         findings += card.findings.len();
         facts.push(summary.facts());
@@ -116,7 +116,7 @@ fn facts_of_cards_are_those_of_the_snapshots() {
 fn clusters_and_outliers_of_cards_are_those_of_the_snapshots() {
     let (mut summaries, mut cards) = (Vec::new(), Vec::new());
     each_device(&["findings/ranks_fsdp2_skew"], |target, bytes| {
-        summaries.push(RankSummary::new(target));
+        summaries.push(now(async |budget| RankSummary::new(target, budget).await));
         cards.push(Card::new(target, bytes));
     });
     let mut reader = Reader::default();
@@ -200,7 +200,10 @@ fn what_is_no_index_is_refused() {
         assert_eq!(read(&[&header, card, line]), Err(why.to_owned()), "{line}");
     }
     // What a card lacks is empty, and kinds of JSON that it should not have count as absent.
-    assert_eq!(read(&[&header, r#"{"path":7,"peaks":{"a":1.5},"told":"x"}"#, "null"]), Ok(2));
+    assert_eq!(read(&[&header, r#"{"path":7,"peaks":{"a":1.5},"told":"x"}"#]), Ok(1));
+    // No card at all is refused: it would be a rank without memory that nobody recorded.
+    let why = read(&[&header, card, "null"]).expect_err("a line without a card");
+    assert!(why.starts_with("line 3: invalid type: null"), "{why}");
     let deep = "[".repeat(100_000);
     assert!(read(&[&header, &deep]).is_err());
     let mut reader = Reader::default();

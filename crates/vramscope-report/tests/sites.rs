@@ -122,7 +122,7 @@ fn a_row_of_backward_has_its_node_and_forward_line() {
     let unknown = all.iter().find(|row| row.no_stack.is_some()).expect("a row");
     assert_eq!(unknown.site, "(backward, no Python frames)");
     let target = file.target(0, 0).expect("device 0");
-    let listed = serde_json::to_value(blocks::blocks(target, blocks::Sort::Size, None));
+    let listed = serde_json::to_value(blocks::blocks(target, blocks::BlockSort::Size, None));
     let listed = listed.expect("it serializes");
     let by_bytes = |bytes: u64, site: &str| {
         let blocks = listed["blocks"].as_array().expect("a list");
@@ -213,7 +213,7 @@ fn blocks_and_state_have_the_texts_of_the_program() {
     let texts = |name: &str| {
         let file = recording(name);
         let target = file.target(0, 0).expect("device 0");
-        let blocks = serde_json::to_value(blocks::blocks(target, blocks::Sort::Size, None));
+        let blocks = serde_json::to_value(blocks::blocks(target, blocks::BlockSort::Size, None));
         let state = serde_json::to_value(state::state(target, target.trace().slots() - 1, None));
         let [blocks, state] = [blocks, state].map(|report| {
             let report = report.expect("it serializes");

@@ -20,7 +20,6 @@ pub(crate) enum Answer {
     Segments,
     Events,
     Diagnose,
-    Anomalies,
     Matrix,
     Series,
     WhatIf,
@@ -74,7 +73,7 @@ pub(crate) enum PeakRows {
     Frame,
 }
 
-/// Output formats of `diff`, `anomalies` and `diagnose`.
+/// Output formats of `diff` and `diagnose`.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DiffFormat {
     Text,

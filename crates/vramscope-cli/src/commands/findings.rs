@@ -1,7 +1,7 @@
-//! Findings and blind spots as text and Markdown, for `anomalies` and `diagnose`.
+//! Findings and blind spots as text and Markdown.
 
 use crate::Failure;
-use crate::arguments::{DiffFormat, Findings as Arguments, Format, Window};
+use crate::arguments::{Diagnose as Arguments, DiffFormat, Format, Window};
 use crate::output::{self, ERROR, FAINT, STRONG, WARNING, styled};
 use crate::printable::printable;
 use crate::read;

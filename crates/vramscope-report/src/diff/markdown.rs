@@ -42,7 +42,7 @@ pub fn write_pair(out: &mut dyn fmt::Write, band: BandKind, pair: &Pair) -> fmt:
     for (findings, word) in [(&pair.findings.new, "New"), (&pair.findings.gone, "Gone")] {
         for (i, finding) in findings.iter().enumerate() {
             let gap = if i == 0 { "\n" } else { "" };
-            writeln!(out, "{gap}- {word}: {}", escape(&finding.text))?;
+            writeln!(out, "{gap}- {word}: {}", escape(&finding.record.text))?;
         }
     }
     let all = pair.stacks.as_deref().unwrap_or_default();

@@ -15,7 +15,7 @@ impl Card {
     /// The card of a device. It names its own call sites and stacks. `bytes` is the size of the
     /// file.
     pub fn new(target: Target<'_>, bytes: u64) -> Self {
-        Self::of(&RankSummary::new(target), target, bytes)
+        Self::of(&now(async |budget| RankSummary::new(target, budget).await), target, bytes)
     }
 
     /// [`Self::new`] where the summary is known.

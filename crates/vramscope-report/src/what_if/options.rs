@@ -63,11 +63,12 @@ impl Item {
         NAMES[..2].contains(&&*self.name) || SETTING_KEYS.contains(&&*self.name)
     }
 
-    /// The place in a written text. Configurations keep their order.
+    /// The place in a written text. Settings and configurations keep their order.
     fn rank(&self) -> usize {
+        let is_setting = SETTING_KEYS.contains(&&*self.name);
         let name = if self.name == "change" { "set" } else { self.name.as_str() };
-        let mut names = SETTING_KEYS.iter().chain(&NAMES);
-        names.position(|known| *known == name).unwrap_or(usize::MAX)
+        let known = NAMES.iter().position(|known| *known == name);
+        if is_setting { 0 } else { known.map_or(usize::MAX, |at| at + 1) }
     }
 
     fn error(&self, text: String) -> WrongItem {

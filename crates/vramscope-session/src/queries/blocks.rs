@@ -9,14 +9,15 @@ use super::ranked_bitmap::RankedBitmap;
 use super::subject::Subject;
 use crate::scheduler::SLICE;
 use std::ops::Range;
-use vramscope_analysis::slicing::Budget;
+use vramscope_analysis::slicing::{Budget, now};
 use vramscope_analysis::{Block, Origin, Trace, parallel};
 use vramscope_layout::site_color;
 use vramscope_protocol::DeviceRef;
-use vramscope_protocol::views::{BlockLine, BlockPage, BlockTable};
+use vramscope_protocol::views::{BlockPage, BlockRow, BlockTable, BlockView};
+use vramscope_report::blocks::record;
 use vramscope_report::search::{Matcher, count_of_total};
 use vramscope_report::shapes::BlockShapes;
-use vramscope_report::{Quantity, Target, block_site, slot_after, text};
+use vramscope_report::{BlockPlaces, Quantity, Target, slot_after, text};
 use vramscope_snapshot::{Snapshot, StreamId};
 use vramscope_units::{Bytes, EventIndex};
 
@@ -55,17 +56,16 @@ impl Cache {
         let total = order.len() as u32;
         let from = rows.start.min(total);
         let until = rows.end.min(total).min(from.saturating_add(MAX_PAGE_ROWS)).max(from);
+        let shown = &order[from as usize..until as usize];
         let mut shapes = BlockShapes::new(at);
+        let places = now(async |budget| BlockPlaces::of(at, shown.to_vec(), budget).await);
         Some(BlockPage {
             total,
             text: text.clone(),
             has_tensors: !at.entry.tensors(at.index).is_empty()
                 || at.entry.known_dims(at.index).is_some(),
             from,
-            rows: order[from as usize..until as usize]
-                .iter()
-                .map(|&i| line(at, i, &mut shapes))
-                .collect(),
+            rows: shown.iter().map(|&i| row(at, i, &places, &mut shapes)).collect(),
             at: near.and_then(|block| order.iter().position(|&i| i == block)).map(|row| row as u32),
         })
     }
@@ -116,15 +116,17 @@ impl FilteredBlocks {
     }
 }
 
-fn line(at: Target<'_>, index: u32, shapes: &mut BlockShapes<'_>) -> BlockLine {
+fn row(
+    at: Target<'_>,
+    index: u32,
+    places: &BlockPlaces<'_>,
+    shapes: &mut BlockShapes<'_>,
+) -> BlockRow {
     let (trace, entry) = (at.trace(), at.entry);
     let block = &trace.blocks[index as usize];
-    BlockLine {
+    let view = BlockView {
         block: index,
         reference: text::block_reference(trace, block),
-        bytes: Quantity::bytes(block.bytes),
-        block_bytes: Quantity::bytes(entry.carving(at.index).sizes[index as usize]),
-        category: entry.categories(at.index).get(index).category.name().to_owned(),
         tensor: match entry.tensor(at.index, index) {
             Some(tensor) => tensor.short_text(),
             None => shapes.of(index).map_or_else(String::new, |shape| shape.words()),
@@ -135,12 +137,12 @@ fn line(at: Target<'_>, index: u32, shapes: &mut BlockShapes<'_>) -> BlockLine {
             (None, _) => "before window".to_owned(),
         },
         freed: freed(trace, block),
-        lifetime: text::short_lifetime(trace, block),
-        address: text::short_block_address(block),
-        stream: short_stream(at.snapshot(), block.stream),
-        site: block_site(at, block),
+        life: text::lifetime(trace, block),
+        place: text::short_block_address(block),
+        handle: short_stream(at.snapshot(), block.stream),
         color: site_color(&entry.sites, block.stack).word(),
-    }
+    };
+    BlockRow { record: record(places, at, index, block.stack.0).into_owned(), view }
 }
 
 fn freed(trace: &Trace, block: &Block) -> String {

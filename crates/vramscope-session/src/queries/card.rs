@@ -26,7 +26,7 @@ pub(super) const BANDS: [(BandKind, &str); 4] = [
 /// The card of one device of one rank.
 pub(crate) async fn card(at: Target<'_>, budget: &mut Budget) -> RankCard {
     let trace = at.trace();
-    let summary = RankSummary::sliced(at, budget).await;
+    let summary = RankSummary::new(at, budget).await;
     let band = |(kind, label): (BandKind, &str)| {
         let (band, exactness) = kind.of(at);
         let event = Quantity::peak_event(band.peak_event).text;

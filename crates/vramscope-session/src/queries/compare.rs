@@ -109,7 +109,7 @@ impl Compared {
         totals.extend(record.recording_totals());
         let categories = record.category_rows();
         let labels = |findings: &[SideFinding]| {
-            findings.iter().map(|f| finding_text::label(f.kind).to_owned()).collect()
+            findings.iter().map(|f| finding_text::label(f.record.kind).to_owned()).collect()
         };
         let view = ComparisonView {
             text,

@@ -8,10 +8,11 @@ use std::ops::Range;
 use vramscope_analysis::NoStack;
 use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_layout::site_color;
-use vramscope_protocol::views::{EventFilter, EventPage, EventRow};
+use vramscope_protocol::views::{EventFilter, EventPage, EventRow, EventView};
 use vramscope_protocol::{DetailRow, DeviceRef};
+use vramscope_report::events::event_record;
 use vramscope_report::search::{Matcher, count_of_total};
-use vramscope_report::{Quantity, Target, row_site, text};
+use vramscope_report::{Target, row_site, text};
 use vramscope_snapshot::StackId;
 use vramscope_units::{Bytes, EventIndex, Micros, grouped};
 
@@ -193,22 +194,19 @@ fn row(at: Target<'_>, blocks: &EventBlocks, event: u32) -> EventRow {
     let (trace, events) = (at.trace(), &at.snapshot().events);
     let row = trace.device.events.start + event;
     let block = blocks.get(event);
-    let address = match block {
+    let place = match block {
         Some(block) => text::short_block_address(&trace.blocks[block as usize]),
         None if events.addr(row).0 == 0 => String::new(),
         None => events.addr(row).to_string(),
     };
     let time = trace.clock.as_ref().map(|clock| format!("+{}", Micros(clock.offset(event) as i64)));
-    EventRow {
-        event,
-        label: EventIndex(event).to_string(),
+    let view = EventView {
         time: time.unwrap_or_default(),
-        action: at.snapshot().action_name(events.action(row)).into_owned(),
-        bytes: Quantity::bytes(events.size(row)),
-        address,
-        live: Quantity::bytes(Bytes(trace.requested.at(event + 1))),
-        site: site(at, event, block),
+        place,
+        live: Bytes(trace.requested.at(event + 1)),
+        label: site(at, event, block),
         color: site_color(&at.entry.sites, events.stack(row)).word(),
         block,
-    }
+    };
+    EventRow { record: event_record(at, event, events.stack(row).0).into_owned(), view }
 }

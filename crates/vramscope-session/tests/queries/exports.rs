@@ -8,7 +8,8 @@ use vramscope_protocol::views::{
     Answer, BlockSort, BlockTable, EventFilter, Query, Table, TextForm,
 };
 use vramscope_protocol::{Request, Response};
-use vramscope_report::blocks::{Sort, blocks};
+use vramscope_report::blocks::blocks;
+use vramscope_report::rank::RankSummary;
 use vramscope_report::segments::segments;
 use vramscope_session::FileSession;
 use vramscope_units::EventIndex;
@@ -70,7 +71,7 @@ fn block_exports_have_all_rows_in_order() {
         serde_json::from_str(&opened.export(Table::Blocks { table: spec }, TextForm::Json))
             .expect("JSON");
     assert!(json.get("schema").is_none() && json.get("path").is_none());
-    let printed = printed_json(&blocks(opened.report(), Sort::Size, None));
+    let printed = printed_json(&blocks(opened.report(), BlockSort::Size, None));
     for key in ["device", "total", "lifetime_unit"] {
         assert_eq!(json[key], printed[key], "{key}");
     }
@@ -143,15 +144,12 @@ fn exports_of_events_findings_and_segments_equal_reports() {
             assert_eq!(*value, written, "{field}");
         }
     }
-    let printed = vramscope_report::findings::across(
-        vec![vramscope_report::rank::RankSummary::new(opened.report())],
-        0,
-    );
-    let printed = printed_json(&printed.anomalies);
+    let summary = now(async |budget| RankSummary::new(opened.report(), budget).await);
+    let printed = printed_json(&vramscope_report::findings::across(vec![summary]));
     assert!(printed.as_array().is_some_and(|a| !a.is_empty()), "a leak");
     let json: Value =
         serde_json::from_str(&opened.export(Table::Findings {}, TextForm::Json)).expect("JSON");
-    assert_eq!(json["anomalies"], printed);
+    assert_eq!(json["findings"], printed);
     let csv = read_csv(&opened.export(Table::Findings {}, TextForm::Csv));
     assert_eq!(csv.len() - 1, printed.as_array().map_or(0, Vec::len));
     for event in [-1, 100, i64::MAX] {

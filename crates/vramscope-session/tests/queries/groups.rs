@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use vramscope_analysis::slicing::now;
 use vramscope_protocol::views::{Answer, FlameSpec, GroupCard, Query, SearchResult};
 use vramscope_protocol::{BlockDetail, Request, Response};
-use vramscope_report::blocks::{BlockRecord, Sort, blocks};
+use vramscope_report::blocks::{BlockRecord, BlockSort, blocks};
 use vramscope_report::peak::{BandKind, peak};
 use vramscope_report::phases::phases;
 use vramscope_report::{Category, Target, block_site, slot_of};
@@ -50,7 +50,7 @@ impl Opened {
     fn expected(&self, is_wanted: impl Fn(&BlockRecord<'_>) -> bool) -> Vec<u32> {
         let at = self.report();
         let all = &at.trace().blocks;
-        let report = blocks(at, Sort::Size, None);
+        let report = blocks(at, BlockSort::Size, None);
         assert_eq!(report.blocks.len(), all.len());
         let mut order: Vec<u32> = (0..all.len() as u32).collect();
         order.sort_by_key(|&i| (Reverse(all[i as usize].bytes), i));
@@ -79,7 +79,7 @@ fn categories_sites_and_streams_equal_the_programs_records() {
         let mut categories: BTreeMap<String, Category> = BTreeMap::new();
         let mut streams: BTreeMap<String, i64> = BTreeMap::new();
         let mut sites: Vec<String> = Vec::new();
-        for record in blocks(at, Sort::Size, None).blocks {
+        for record in blocks(at, BlockSort::Size, None).blocks {
             categories.insert(format!("category:{}", record.category.name()), record.category);
             streams.insert(format!("stream:{}", record.stream), record.stream);
         }
@@ -350,7 +350,7 @@ fn events_of_chosen_blocks_match() {
     };
     let page = opened.events(&filter(&[], text), 0, 500, None);
     assert_eq!(page.total as usize, events.len());
-    let rows: Vec<u32> = page.rows.iter().map(|row| row.event).collect();
+    let rows: Vec<u32> = page.rows.iter().map(|row| row.record.index.0).collect();
     assert_eq!(rows, events.into_iter().take(500).collect::<Vec<_>>());
 }
 

@@ -35,6 +35,14 @@ text: string,
  */
 exact: string, };
 
+export type Bytes = Quantity;
+
+export type EventIndex = Quantity;
+
+export type Addr = string;
+
+export type Lifetime = Quantity;
+
 export type Phrase = { 
 /**
  * The words.
@@ -2077,11 +2085,7 @@ export type SimulatedBasis = "simulated" | "scaled" | "paired" | "estimate";
 
 export type FindingId = string;
 
-export type Bytes = Quantity;
-
 export type Blocks = Quantity;
-
-export type EventIndex = Quantity;
 
 export type Simulated = { 
 /**
@@ -2987,7 +2991,7 @@ text: string,
  */
 from: number, 
 /**
- * The rows.
+ * The rows. Only the page reads them.
  */
 rows: Array<EventRow>, 
 /**
@@ -3001,37 +3005,32 @@ actions: Array<DetailRow>, };
 
 export type EventRow = { 
 /**
- * The event's index.
+ * The record. Its stack is an index into the snapshot's.
  */
-event: number, 
+record: EventRecord, 
 /**
- * The event in words: `#3,702`.
+ * The rest of its row.
  */
-label: string, 
+view: EventView, };
+
+export type EventView = { 
 /**
  * The time from the window's start: `+1.204 s`; empty without a clock.
  */
 time: string, 
 /**
- * PyTorch's name of the action.
+ * The address, and which block at it the event is about: `0x76002a000000 (4th)`; empty if
+ * there is none.
  */
-action: string, 
-/**
- * The event's size.
- */
-bytes: Quantity, 
-/**
- * The address; empty if there is none.
- */
-address: string, 
+place: string, 
 /**
  * Requested bytes that are live after the event.
  */
-live: Quantity, 
+live: Bytes, 
 /**
- * The call site.
+ * The call site, or the reason why there is none.
  */
-site: string, 
+label: string, 
 /**
  * The color word of the call stack.
  */
@@ -3040,6 +3039,44 @@ color: number,
  * The block that the event is about; null if there is none.
  */
 block: number | null, };
+
+export type EventRecord = { 
+/**
+ * The event's index in the device's trace, from 0.
+ */
+index: EventIndex, 
+/**
+ * The recorded time in microseconds since the Unix epoch; null if it was not recorded.
+ */
+time_us: number | null, 
+/**
+ * The action: `alloc`, `free_completed`, `segment_map` and others.
+ */
+action: string, 
+/**
+ * The address: `0x...`; null for an event without one, such as an out-of-memory event.
+ */
+address: Addr | null, 
+/**
+ * The recorded size in bytes: requested bytes for blocks, the reserved range for segments.
+ */
+size: Bytes, 
+/**
+ * The stream's handle; 0 is the default stream.
+ */
+stream: number, 
+/**
+ * The memory pool: `[0, 0]` is the default pool; null if the event does not record it.
+ */
+pool: [number, number] | null, 
+/**
+ * The call site: the stack's innermost frame in the user's own code.
+ */
+site: string, 
+/**
+ * The index of the call stack in the report's `stacks`.
+ */
+stack: number, };
 
 export type BlockPage = { 
 /**
@@ -3059,15 +3096,25 @@ hasTensors: boolean,
  */
 from: number, 
 /**
- * The rows.
+ * The rows. Only the page reads them.
  */
-rows: Array<BlockLine>, 
+rows: Array<BlockRow>, 
 /**
  * Index of the row requested with `near`; null if there is none.
  */
 at: number | null, };
 
-export type BlockLine = { 
+export type BlockRow = { 
+/**
+ * The record. Its stack is an index into the snapshot's.
+ */
+record: BlockRecord, 
+/**
+ * The rest of its row.
+ */
+view: BlockView, };
+
+export type BlockView = { 
 /**
  * Index into the block table.
  */
@@ -3076,18 +3123,6 @@ block: number,
  * The block's stable reference.
  */
 reference: string, 
-/**
- * Requested bytes.
- */
-bytes: Quantity, 
-/**
- * The block size: bytes that the allocator carved out of a segment.
- */
-blockBytes: Quantity, 
-/**
- * The category.
- */
-category: string, 
 /**
  * The tensor that it holds: `0.weight, float32 [1024, 1024]`, or its shape; empty if neither
  * is known.
@@ -3103,25 +3138,139 @@ allocated: string,
  */
 freed: string, 
 /**
- * The lifetime in microseconds, or in events without a clock.
+ * The lifetime in events, and in time with a clock: `412 events, 38.2 ms`.
  */
-lifetime: Quantity, 
+life: string, 
 /**
  * The address, and which block at it this is: `0x76002a000000 (4th)`.
  */
-address: string, 
+place: string, 
 /**
- * The stream's handle, a signed number. The text of a long handle is only its end.
+ * The stream's handle. The text of a long handle is only its end.
  */
-stream: Quantity, 
-/**
- * The call site.
- */
-site: string, 
+handle: Quantity, 
 /**
  * The color word.
  */
 color: number, };
+
+export type BlockRecord = { 
+/**
+ * The address: `0x...`.
+ */
+address: Addr, 
+/**
+ * The number of earlier blocks of the window at this address.
+ */
+reuse: number, 
+/**
+ * Requested bytes.
+ */
+bytes: Bytes, 
+/**
+ * The block size: bytes that the allocator carved out of a segment.
+ */
+block_bytes: Bytes, 
+/**
+ * The category.
+ */
+category: Category, 
+/**
+ * Confidence in the category, from 0 to 1.
+ */
+confidence: number, 
+/**
+ * Two categories that are equally likely, where `category` is `unknown` for that reason.
+ */
+candidates?: [Category, Category], 
+/**
+ * The event that allocated the block; null if it was before the window or is lost.
+ */
+alloc_event: EventIndex | null, 
+/**
+ * The event that requested the free; null if there is none.
+ */
+free_requested_event: EventIndex | null, 
+/**
+ * The event that completed the free; null if there is none.
+ */
+free_completed_event: EventIndex | null, 
+/**
+ * Lifetime within the window, in `lifetime_unit`.
+ */
+lifetime: Lifetime, 
+/**
+ * True if the block was live before the window.
+ */
+preexisting: boolean, 
+/**
+ * True if the block is live at the end of the window.
+ */
+live_at_end: boolean, 
+/**
+ * The stream's handle; 0 is the default stream.
+ */
+stream: number, 
+/**
+ * The memory pool: `[0, 0]` is the default pool; null if the file does not record pools.
+ */
+pool: [number, number] | null, 
+/**
+ * `small` (requests up to 1 MiB) or `large`: the kind of segment that the block lies in.
+ */
+segment_type: string, 
+/**
+ * True if `stack` is the stack of the free, not of the alloc.
+ */
+of_free: boolean, 
+/**
+ * The call site: the stack's innermost frame in the user's own code.
+ */
+site: string, 
+/**
+ * The index of its place in the report's `backward`; absent unless backward allocated the
+ * block in a thread without Python.
+ */
+backward?: number, 
+/**
+ * The text of `_set_memory_metadata` at the alloc; absent if there is none.
+ */
+user_metadata?: string, 
+/**
+ * The texts of `_annotate_tensor`, in order; absent if there are none.
+ */
+annotations?: Array<string>, 
+/**
+ * The tensor in the block at the end of a step; absent unless the file beside the snapshot
+ * names one.
+ */
+tensor?: TensorRecord, 
+/**
+ * The index of the shape in the report's `shapes`; absent if nothing tells the shape.
+ */
+shape?: number, 
+/**
+ * The index of the call stack in the report's `stacks`.
+ */
+stack: number, };
+
+export type TensorRecord = { 
+/**
+ * `parameter`, `buffer`, `gradient` or `optimizer_state`.
+ */
+kind: string, 
+/**
+ * The name in the model: `layers.0.weight`.
+ */
+name: string, 
+/**
+ * The shape.
+ */
+shape: number[], 
+/**
+ * The type of its elements: `float32`.
+ */
+dtype: string, };
 
 export type SearchResult = { 
 /**
@@ -4964,26 +5113,87 @@ change: CountChange, };
 
 export type SideFinding = { 
 /**
- * The kind.
- */
-kind: FindingKind, 
-/**
  * The subject that identifies it in another recording: the function and file of its call site,
  * a setting's key, or an empty text.
  */
 about: string, 
 /**
- * Bytes that the finding is about.
+ * A stable id: one file gives one id on every machine.
  */
-bytes: Bytes, 
+id: FindingId, 
+/**
+ * The kind.
+ */
+kind: FindingKind, 
+/**
+ * The severity.
+ */
+severity: Severity, 
+/**
+ * The file's path.
+ */
+path: string, 
+/**
+ * The rank in the path; null if there is none.
+ */
+rank: number | null, 
+/**
+ * The device's ordinal.
+ */
+device: number, 
 /**
  * The finding in a few words.
  */
 title: string, 
 /**
- * The finding in words.
+ * Subject, numbers and cause.
  */
-text: string, };
+text: string, 
+/**
+ * What to do.
+ */
+action: string, 
+/**
+ * Bytes that the finding is about.
+ */
+bytes: Bytes, 
+/**
+ * The training step, from 0; null if the finding is about several or none.
+ */
+step: number | null, 
+/**
+ * The phase; null if the finding is about several or none.
+ */
+phase: Phase | null, 
+/**
+ * How the numbers were obtained.
+ */
+basis: Basis, 
+/**
+ * Evidence: event indices from 0.
+ */
+events: Array<EventIndex>, 
+/**
+ * The call sites that the finding is about, most bytes first.
+ */
+sites: Array<string>, 
+/**
+ * The callers of the first site, innermost first: frames outside of PyTorch.
+ */
+called_from: Array<string>, 
+/**
+ * The number of blocks that the finding is about.
+ */
+blocks: Blocks, 
+/**
+ * The shares of the call sites, if there are several.
+ */
+children: Array<FindingChild>, 
+/**
+ * What the model of the allocator says: first about the run as recorded, then about changes.
+ * Absent where it says nothing.
+ */
+simulated?: Array<Simulated>, };
 
 export type CategoryDiff = { 
 /**

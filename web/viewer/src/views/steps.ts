@@ -169,7 +169,7 @@ export class Steps {
     moves: boolean,
   ): Promise<Span | undefined> {
     const { selection, viewSelection, navigation } = this.#owners;
-    const hasTime = !["anomalies", "overview"].includes(navigation.view.peek());
+    const hasTime = !["findings", "overview"].includes(navigation.view.peek());
     const looked = this.look(finding);
     if (where === "timeline" && !hasTime) navigation.open("timeline");
     await looked;

@@ -86,7 +86,7 @@ function Tools({ show, ...owners }: VerdictUses & { show: () => void }) {
 /** Brings the card of a finding into view. */
 function showCard({ navigation }: VerdictUses, finding: string): void {
   navigation.shownFinding.value = finding;
-  navigation.open("anomalies");
+  navigation.open("findings");
 }
 
 /** The number of findings above low, as at the tab of their view. */
@@ -100,7 +100,7 @@ function Count({ navigation, ranks }: VerdictUses) {
       data-testid="verdict-count"
       data-value={overview.notable}
       title="Show all findings"
-      onClick={() => navigation.open("anomalies")}
+      onClick={() => navigation.open("findings")}
     >
       {overview.notable > 0 ? overview.notableText : overview.smallText}
     </button>
@@ -170,7 +170,7 @@ function narrow({ groups }: VerdictUses, term: string, keys: MouseEvent): void {
 }
 
 function openEvent({ steps, navigation }: VerdictUses, event: number): void {
-  if (["anomalies", "overview"].includes(navigation.view.peek())) navigation.open("timeline");
+  if (["findings", "overview"].includes(navigation.view.peek())) navigation.open("timeline");
   steps.goTo(event);
 }
 

@@ -106,8 +106,8 @@ fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
                 out,
                 "  {} {}: {}",
                 styled(WARNING, format_args!("{word}:")),
-                finding.kind.name(),
-                printable(&finding.text)
+                finding.record.kind.name(),
+                printable(&finding.record.text)
             )?;
         }
     }
