@@ -9,7 +9,7 @@
 //! A slot is a state of the device. Slot 0 is the state before the window, and slot `i + 1` is the
 //! state after event `i`. So a trace of `n` events has `n + 1` slots.
 //!
-//! A long analysis also has a variant that runs in slices. See [`slicing`].
+//! A long analysis is an `async fn` that runs in slices. [`slicing::now`] runs it at once.
 //!
 //! ```
 //! use vramscope_analysis::Trace;

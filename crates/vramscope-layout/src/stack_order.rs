@@ -23,7 +23,7 @@ pub struct StackOrder {
 const PLACE_COST: u64 = 2;
 
 impl StackOrder {
-    /// Orders blocks by group, in slices. `groups` has the group of each block, counted from the
+    /// Orders blocks by group. `groups` has the group of each block, counted from the
     /// bottom of the stack. `count` is the number of groups.
     pub async fn new(groups: &[u32], count: usize, budget: &mut Budget) -> Self {
         // A counting sort. It keeps the order of blocks within a group.

@@ -197,7 +197,7 @@ impl Timeline {
         Self { sweep: Sweep::new(trace, None, budget).await }
     }
 
-    /// A timeline of `trace` whose stack is in the order of groups, in slices.
+    /// A timeline of `trace` whose stack is in the order of groups.
     pub async fn grouped(trace: &Trace, order: Arc<StackOrder>, budget: &mut Budget) -> Self {
         Self { sweep: Sweep::new(trace, Some(order), budget).await }
     }

@@ -203,8 +203,8 @@ struct SiteWork {
     block: u32,
 }
 
-/// What changed from the state in one slot to that in another, in slices. The second may be the
-/// earlier one.
+/// What changed from the state in one slot to that in another. The second may be the earlier
+/// one.
 pub async fn changes(target: Target<'_>, [from, to]: [u32; 2], budget: &mut Budget) -> Changes {
     let (trace, entry) = (target.trace(), target.entry);
     let categories = entry.categories(target.index);

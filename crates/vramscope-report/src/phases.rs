@@ -243,12 +243,12 @@ pub struct Place {
     pub phase: Option<&'static str>,
 }
 
-/// The step and the phase of a slot, in slices.
+/// The step and the phase of a slot.
 pub async fn place(target: Target<'_>, slot: u32, budget: &mut Budget) -> Place {
     places(target, &[slot], budget).await.pop().unwrap_or_default()
 }
 
-/// The step and the phase of each slot, in slices.
+/// The step and the phase of each slot.
 pub async fn places(target: Target<'_>, slots: &[u32], budget: &mut Budget) -> Vec<Place> {
     let found = find(target, budget).await;
     let place = |&slot: &u32| {

@@ -296,12 +296,12 @@ pub fn by_most(all: &[LargestFree], slots: u32) -> Vec<(&LargestFree, (u32, Byte
     sorted
 }
 
-/// The layout of the segments in a slot, in slices.
+/// The layout of the segments in a slot.
 pub async fn states(target: Target<'_>, slot: u32, budget: &mut Budget) -> Vec<SegmentState> {
     LiveSet::new(target.trace(), slot, budget).await.segments(target.entry.carving(target.index))
 }
 
-/// The records of segments, in slices. Their call stacks are added to `stacks`.
+/// The records of segments. Their call stacks are added to `stacks`.
 pub async fn records<'a>(
     target: Target<'a>,
     states: impl Iterator<Item = &SegmentState>,

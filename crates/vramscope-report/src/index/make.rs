@@ -9,7 +9,7 @@ use crate::rank::{RankSummary, sites_at};
 use crate::target::{Target, event_of, slot_of};
 use rustc_hash::FxHashMap;
 use vramscope_analysis::slicing::now;
-use vramscope_analysis::{Exactness, Fragmentation, Steps, step_floors};
+use vramscope_analysis::{Exactness, Fragmentation, Steps, columns_of, step_floors};
 
 impl Card {
     /// The card of a device. It names its own call sites and stacks. `bytes` is the size of the
@@ -155,14 +155,9 @@ impl Names {
 fn curve(target: Target<'_>) -> Vec<u64> {
     let trace = target.trace();
     let height = trace.reserved_band.peak.max(trace.requested_band.peak).max(1) as u64;
-    let (slots, columns) = (u64::from(trace.slots()), COLUMNS as u64);
-    let edge = |column: u64| (slots * column / columns) as u32;
-    let column = |column: u64| {
-        let start = edge(column);
-        let end = edge(column + 1).max(start + 1);
-        let most = trace.requested.largest(start..end).map_or(0, |(_, most)| most);
-        let units = u128::from(most) * u128::from(FULL_HEIGHT) / u128::from(height);
-        units.min(FULL_HEIGHT.into()) as u64
-    };
-    (0..columns).map(column).collect()
+    let slots = columns_of(0..trace.slots().into(), COLUMNS as u32);
+    let slots = slots.map(|part| part.start as u32..part.end as u32);
+    let tops = now(async |budget| trace.requested.tops(slots, budget).await);
+    let units = |most: u64| u128::from(most) * u128::from(FULL_HEIGHT) / u128::from(height);
+    tops.into_iter().map(|most| units(most).min(FULL_HEIGHT.into()) as u64).collect()
 }

@@ -265,7 +265,7 @@ fn the_picture_has_peaks_clusters_and_iterations() {
     let iterations: Vec<_> =
         all.iterations.iter().map(|of| (&*of.text, mib(&of.max), of.at)).collect();
     assert_eq!(iterations, [("iteration 0", 1175, 0.0), ("iteration 100", 1275, 1.0)]);
-    assert!(all.max_path.starts_with("M0.0 ") && all.median_path.contains('L'));
+    assert!(all.max_path.starts_with("M0 ") && all.median_path.contains('L'));
     // A bar's filter shows its ranks.
     for bar in &all.bars {
         let query = ListQuery { filter: bar.filter.clone(), ..ListQuery::default() };
