@@ -5,7 +5,6 @@
 
 use crate::derived::Derived;
 use crate::findings::{BlindSpotRecord, FindingRecord, of_device};
-use crate::markdown::acts;
 use crate::peak::{BandKind, stacks_at_peak};
 use crate::phrase::plain;
 use crate::summary::warnings;
@@ -15,7 +14,7 @@ use std::fmt::{self, Write as _};
 use vramscope_analysis::slicing::{Budget, now};
 use vramscope_analysis::{Category, Series, Severity, blind_spots, columns_of};
 use vramscope_units::svg::Path;
-use vramscope_units::{Bytes, grouped};
+use vramscope_units::{Bytes, acts, grouped};
 
 /// The size of the curve.
 const CURVE: [u32; 2] = [960, 200];
