@@ -293,6 +293,22 @@ mod tests {
         }
     }
 
+    #[derive(Serialize)]
+    enum Answer {
+        Copied(#[serde(serialize_with = "vramscope_units::whole")] String),
+    }
+
+    #[test]
+    fn texts_are_cut_but_those_to_copy() {
+        let long = "x".repeat(1 << 20);
+        let marks = format!("e{}", "\u{301}".repeat(16_000));
+        let shown = serde_json::to_value(Page(&(&long, &marks))).expect("plain values");
+        assert_eq!(shown[0].as_str().map(|text| text.chars().count()), Some(4_001));
+        assert_eq!(shown[1], format!("e{}", "\u{301}".repeat(4)));
+        let copied = serde_json::to_value(Page(&Answer::Copied(marks.clone())));
+        assert_eq!(copied.expect("plain values"), json!({"Copied": marks}));
+    }
+
     #[test]
     fn ids_that_javascript_lacks_are_rounded() {
         let ids = [-7_i64, i64::MIN, (1 << 53) - 1];
