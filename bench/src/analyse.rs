@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use vramscope_analysis::WhatIf;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::now;
 use vramscope_report::LoadedFile;
 use vramscope_report::peak::BandKind;
 use vramscope_report::rank::RankSummary;
@@ -72,12 +72,16 @@ fn once(bytes: &[u8], rows: &mut Vec<Row>) -> Result<()> {
     });
     note(rows, "peak, by stack", || drop(peak::peak(target, BandKind::Allocated, None)));
     note(rows, "state at the peak", || drop(state::state(target, slot, None)));
-    note(rows, "segments, fragmentation", || drop(segments::segments(target, slot, None)));
+    note(rows, "segments, fragmentation", || {
+        drop(now(async |budget| segments::segments(target, slot, None, budget).await));
+    });
     note(rows, "flame, byte-seconds", || drop(flame::flame(target, flame::Weight::ByteSeconds)));
     note(rows, "blocks by byte-seconds", || {
         drop(blocks::blocks(target, blocks::BlockSort::ByteSeconds, Some(1000)));
     });
-    note(rows, "findings, rank summary", || drop(RankSummary::new(target)));
+    note(rows, "findings, rank summary", || {
+        drop(now(async |budget| RankSummary::new(target, budget).await));
+    });
     let mut model = None;
     note(rows, "what-if, own settings", || model = Some(what_if::model(target)));
     let model = model.context("a model")?;
@@ -85,7 +89,9 @@ fn once(bytes: &[u8], rows: &mut Vec<Row>) -> Result<()> {
     slider(target, &model)?;
     note(rows, "what-if, slider", || drop(slider(target, &model)));
     note(rows, "what-if, usual table", || {
-        drop(what_if::what_if(target, &Options::default(), &OtherRecordings::default()));
+        drop(now(async |budget| {
+            what_if::what_if(target, &Options::default(), &OtherRecordings::default(), budget).await
+        }));
     });
     Ok(())
 }
@@ -93,11 +99,8 @@ fn once(bytes: &[u8], rows: &mut Vec<Row>) -> Result<()> {
 /// What a move of the page's slider for tokens asks for.
 fn slider(target: Target<'_>, model: &WhatIf) -> std::result::Result<ScenarioRecord, WrongItem> {
     let options = Options { tokens: Some(1.25), ..Options::default() };
-    let mut budget = Budget::unlimited();
-    run_to_completion(async {
-        let answer = what_if::scenario_sliced(target, model, &options, &mut budget).await;
-        answer.map(|(record, _)| record)
-    })
+    let answer = now(async |budget| what_if::scenario(target, model, &options, budget).await);
+    answer.map(|(record, _)| record)
 }
 
 pub(crate) fn load(bytes: &[u8]) -> Result<LoadedFile> {

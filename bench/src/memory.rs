@@ -9,6 +9,7 @@ use anyhow::{Context, Result, anyhow};
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{Carving, Sites, Trace};
 use vramscope_snapshot::{MemoryUse, NamedSnapshot, Reader};
 
@@ -56,7 +57,8 @@ pub(crate) fn run(path: &Path) -> Result<()> {
     phases.note("call sites", || Sites::new(&snapshot))?;
     let trace =
         traces.iter().max_by_key(|t| t.device.events.len()).ok_or_else(|| anyhow!("no device"))?;
-    phases.note("block sizes", || Carving::new(&snapshot, trace))?;
+    phases
+        .note("block sizes", || now(async |budget| Carving::new(&snapshot, trace, budget).await))?;
 
     let events = snapshot.events.len();
     let each = |bytes: f64| bytes / events.max(1) as f64;

@@ -5,6 +5,7 @@ use crate::analyse::load;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use vramscope_analysis::slicing::now;
 use vramscope_layout::{Axis, AxisKind, Cell, Colors, Cost, TILE_COLUMNS, TILE_ROWS, Timeline};
 use vramscope_protocol::views::{Bands, ColorBy, GroupBy, Layer, ROW_UNITS, SegmentSpec};
 use vramscope_protocol::{DeviceRef, Request, Response};
@@ -43,9 +44,9 @@ pub(crate) fn run(path: &Path, runs: u32, only: Option<&str>) -> Result<()> {
     let file = load(&bytes)?;
     let part = &file.entries[0];
     let trace = part.default_trace().context("a device")?;
-    let colors = Colors::by_site(trace, &part.sites);
+    let colors = now(async |budget| Colors::by_site(trace, &part.sites, budget).await);
     let start = Instant::now();
-    let mut timeline = Timeline::new(trace);
+    let mut timeline = now(async |budget| Timeline::new(trace, budget).await);
     let made = start.elapsed();
     println!(
         "{}: {} events, {} blocks; made in {:.1} ms",

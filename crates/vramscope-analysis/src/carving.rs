@@ -18,7 +18,7 @@ use crate::blocks::{Block, Origin};
 use crate::rounding::Rounding;
 use crate::segments::{SMALL_SIZE, Segments, SegmentsBuilder, Span, segment_event};
 use crate::series::Series;
-use crate::slicing::{Boxed, Budget, STRIDE, filled, run_to_completion};
+use crate::slicing::{Boxed, Budget, STRIDE, filled};
 use crate::trace::{Exactness, Trace};
 use initial::InitialRange;
 use rustc_hash::FxHashMap;
@@ -52,13 +52,8 @@ pub struct Carving {
 
 impl Carving {
     /// Replays a device's window.
-    pub fn new(snapshot: &Snapshot, trace: &Trace) -> Self {
-        run_to_completion(Self::sliced(snapshot, trace, &mut Budget::unlimited()))
-    }
-
-    /// [`Carving::new`] in slices.
     #[inline(never)]
-    pub fn sliced<'a>(
+    pub fn new<'a>(
         snapshot: &'a Snapshot,
         trace: &'a Trace,
         budget: &'a mut Budget,

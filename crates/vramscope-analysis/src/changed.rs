@@ -162,6 +162,7 @@ fn released(
 mod tests {
     use super::PieceKind::{Mapped, Now, Released, Went};
     use super::*;
+    use crate::slicing::now;
     use crate::{Carving, LiveSet, Trace};
     use vramscope_snapshot::Reader;
 
@@ -209,8 +210,10 @@ mod tests {
         reader.feed(TRACE.as_bytes()).expect("a snapshot");
         let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
         let trace = &Trace::all(&snapshot)[0];
-        let carving = Carving::new(&snapshot, trace);
-        let states = |slot: u32| LiveSet::new(trace, slot).segments(&carving);
+        let carving = now(async |budget| Carving::new(&snapshot, trace, budget).await);
+        let states = |slot: u32| {
+            now(async |budget| LiveSet::new(trace, slot, budget).await).segments(&carving)
+        };
         let between = |from: u32, to: u32| {
             let is_live = |i: u32| {
                 let block = &trace.blocks[i as usize];

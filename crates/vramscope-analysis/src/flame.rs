@@ -2,7 +2,7 @@
 
 use crate::no_stack::NoStack;
 use crate::rollup::Share;
-use crate::slicing::{Budget, run_to_completion};
+use crate::slicing::Budget;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use vramscope_snapshot::{FrameId, Snapshot};
@@ -43,14 +43,14 @@ pub struct FlameNode {
 
 impl Flame {
     /// Builds the tree from shares by stack. The root's total is their sum.
-    pub fn new(snapshot: &Snapshot, shares: &[Share]) -> Self {
+    pub async fn new(snapshot: &Snapshot, shares: &[Share], budget: &mut Budget) -> Self {
         let mut path_of = |share: &Share, path: &mut Vec<Option<FrameId>>| {
             path.extend(snapshot.stacks.frames(share.stack).iter().rev().copied().map(Some));
         };
-        run_to_completion(Self::with_paths(shares, &mut path_of, &mut Budget::unlimited()))
+        Self::with_paths(shares, &mut path_of, budget).await
     }
 
-    /// Builds the tree in slices, with a custom path for each share. `path_of` appends the frames
+    /// Builds the tree with a custom path for each share. `path_of` appends the frames
     /// of a share, starting at the root. It may reorder frames or leave some out.
     pub async fn with_paths(
         shares: &[Share],

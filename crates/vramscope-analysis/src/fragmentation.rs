@@ -4,14 +4,14 @@ mod gaps;
 mod largest_free;
 mod sweep;
 
-pub use largest_free::{LargestFree, largest_free, largest_free_sliced};
+pub use largest_free::{LargestFree, largest_free};
 
 use crate::carving::Carving;
 use crate::group_by_key;
 use crate::parallel;
 use crate::segments::segment_event;
 use crate::series::Series;
-use crate::slicing::{Budget, run_to_completion, strides};
+use crate::slicing::{Budget, strides};
 use crate::state::SegmentState;
 use crate::trace::Trace;
 use std::ops::Range;
@@ -64,12 +64,7 @@ pub struct Churn {
 
 impl Churn {
     /// Counts a device's segment events.
-    pub fn new(snapshot: &Snapshot, trace: &Trace) -> Self {
-        run_to_completion(Self::sliced(snapshot, trace, &mut Budget::unlimited()))
-    }
-
-    /// [`Churn::new`] in slices.
-    pub async fn sliced(snapshot: &Snapshot, trace: &Trace, budget: &mut Budget) -> Self {
+    pub async fn new(snapshot: &Snapshot, trace: &Trace, budget: &mut Budget) -> Self {
         let mut churn = Self::default();
         for part in strides(trace.device.events.len()) {
             budget.charge(part.len() as u64).await;
@@ -96,19 +91,14 @@ impl Churn {
 
 impl Fragmentation {
     /// Measures free memory in every slot of a device's window.
-    pub fn new(snapshot: &Snapshot, trace: &Trace, carving: &Carving) -> Self {
-        run_to_completion(Self::sliced(snapshot, trace, carving, &mut Budget::unlimited()))
-    }
-
-    /// [`Fragmentation::new`] in slices.
-    pub async fn sliced(
+    pub async fn new(
         snapshot: &Snapshot,
         trace: &Trace,
         carving: &Carving,
         budget: &mut Budget,
     ) -> Self {
         let all_slots = Self::until(snapshot, trace, carving, trace.slots(), budget).await;
-        Self { churn: Churn::sliced(snapshot, trace, budget).await, ..all_slots }
+        Self { churn: Churn::new(snapshot, trace, budget).await, ..all_slots }
     }
 
     /// Measures the first `slots` slots only, and leaves `churn` at zero.

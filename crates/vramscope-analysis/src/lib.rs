@@ -9,7 +9,7 @@
 //! A slot is a state of the device. Slot 0 is the state before the window, and slot `i + 1` is the
 //! state after event `i`. So a trace of `n` events has `n + 1` slots.
 //!
-//! A long analysis also has a variant that runs in slices. See [`slicing`].
+//! A long analysis is an `async fn` that runs in slices. [`slicing::now`] runs it at once.
 //!
 //! ```
 //! use vramscope_analysis::Trace;
@@ -90,32 +90,30 @@ pub use findings::{
     Basis, BlindSpot, CostlySetting, Cycle, Evidence, Facts, Finding, FindingId, FindingKind,
     GradientsHeld, Growth, GrowthKind, HeldTooLong, LargerStep, MemoryUse, NoFindingId, OomStory,
     Overrun, Part, PendingFrees, RankFacts, RankSkew, RankStack, ReservedPeak, Returned,
-    SegmentChurn, Severity, SkewCause, SkewSite, StrandedPool, Verdict, blind_spots,
-    blind_spots_sliced, findings, findings_sliced, rank_runs, rank_skew, slot_of_reserved_peak,
+    SegmentChurn, Severity, SkewCause, SkewSite, StrandedPool, Verdict, blind_spots, findings,
+    rank_runs, rank_skew, slot_of_reserved_peak,
 };
 pub use flame::{Flame, FlameNode, PathOf};
 pub use fragmentation::{
     Churn, Fragmentation, FreeKind, FreeShare, LargestFree, free_shares, largest_free,
-    largest_free_sliced,
 };
 pub use group_by::group_by_key;
 pub use no_stack::NoStack;
 pub use notes::Notes;
 pub use path::{file_name, is_library};
-pub use peaks::{Peak, peaks, peaks_sliced};
+pub use peaks::{Peak, peaks};
 pub use pins::{Pin, pins};
-pub use pools::{PoolEnvelope, PoolPeak, pool_envelope, pool_envelope_sliced};
+pub use pools::{PoolEnvelope, PoolPeak, pool_envelope};
 pub use ranges::{NamedRange, named_ranges};
 pub use rank_matrix::{
     ALIKE_PARTS, EXCEPTION_SITES, MatrixColumn, MatrixRow, RankCluster, RankMatrix, RankOutlier,
     median, rank_matrix,
 };
 pub use rollup::{
-    Measure, Share, by_frame, by_stack, by_stack_sliced, lifetime, merge_same_lines,
-    reserved_by_stack,
+    Measure, Share, by_frame, by_stack, lifetime, merge_same_lines, reserved_by_stack,
 };
 pub use segments::{SMALL_SIZE, Segments, Span};
-pub use series::Series;
+pub use series::{Series, columns_of};
 pub use shapes::{Dims, NoShapes, Shape, Shapes, Widths};
 pub use site::{
     Site, Sites, is_distinctive, is_framework_file, is_framework_frame, is_generated_file,

@@ -1,6 +1,6 @@
 //! The highest separate peaks of a series, ranked by height and filtered by prominence.
 use crate::series::Series;
-use crate::slicing::{Budget, run_to_completion, strides};
+use crate::slicing::{Budget, strides};
 
 /// A peak of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,12 +16,7 @@ pub struct Peak {
 
 /// The separate peaks of a series, highest first. Returns at most `count` peaks with a prominence
 /// of at least `min_prominence` (and at least 1). The first one is the maximum of the series.
-pub fn peaks(series: &Series, count: usize, min_prominence: u64) -> Vec<Peak> {
-    run_to_completion(peaks_sliced(series, count, min_prominence, &mut Budget::unlimited()))
-}
-
-/// [`peaks`] in slices.
-pub async fn peaks_sliced(
+pub async fn peaks(
     series: &Series,
     count: usize,
     min_prominence: u64,
@@ -79,6 +74,7 @@ struct Candidate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::slicing::now;
 
     fn series(values: &[u64]) -> Series {
         values.iter().copied().collect()
@@ -86,13 +82,23 @@ mod tests {
 
     #[test]
     fn peaks_are_ranked_by_height() {
-        let found = peaks(&series(&[0, 5, 5, 2, 9, 3, 7, 6, 8, 0, 1]), 9, 1);
+        let found = now(async |budget| {
+            peaks(&series(&[0, 5, 5, 2, 9, 3, 7, 6, 8, 0, 1]), 9, 1, budget).await
+        });
         let tuples: Vec<_> = found.iter().map(|p| (p.slot, p.value, p.prominence)).collect();
         // The prominence of the 7 in front of the 8, and of the final 1, is only 1.
         assert_eq!(tuples, [(4, 9, 9), (8, 8, 5), (6, 7, 1), (1, 5, 3), (10, 1, 1)]);
-        assert_eq!(peaks(&series(&[0, 5, 5, 2, 9, 3, 7, 6, 8, 0, 1]), 9, 2).len(), 3);
-        assert_eq!(peaks(&series(&[4, 4, 4]), 9, 1), [Peak { slot: 0, value: 4, prominence: 4 }]);
-        assert_eq!(peaks(&series(&[0, 0]), 9, 1), []);
+        assert_eq!(
+            now(async |budget| peaks(&series(&[0, 5, 5, 2, 9, 3, 7, 6, 8, 0, 1]), 9, 2, budget)
+                .await)
+            .len(),
+            3
+        );
+        assert_eq!(
+            now(async |budget| peaks(&series(&[4, 4, 4]), 9, 1, budget).await),
+            [Peak { slot: 0, value: 4, prominence: 4 }]
+        );
+        assert_eq!(now(async |budget| peaks(&series(&[0, 0]), 9, 1, budget).await), []);
     }
 
     /// Peaks by the definition of prominence, in quadratic time. A side ends at a value that is at
@@ -127,10 +133,11 @@ mod tests {
                     state >> 61
                 })
                 .collect();
-            let mut found: Vec<_> = peaks(&self::series(&series), 99, 1)
-                .iter()
-                .map(|p| (p.value, p.slot, p.prominence))
-                .collect();
+            let mut found: Vec<_> =
+                now(async |budget| peaks(&self::series(&series), 99, 1, budget).await)
+                    .iter()
+                    .map(|p| (p.value, p.slot, p.prominence))
+                    .collect();
             found.sort_by_key(|p| p.1);
             assert_eq!(found, peaks_by_definition(&series), "{series:?}");
         }

@@ -59,6 +59,7 @@ pub fn pins(snapshot: &Snapshot, segments: &[SegmentState]) -> Vec<Pin> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::slicing::now;
     use crate::{Carving, LiveSet, Trace};
     use vramscope_snapshot::Reader;
 
@@ -104,8 +105,8 @@ mod tests {
         reader.feed(json.as_bytes()).expect("a snapshot");
         let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
         let trace = &Trace::all(&snapshot)[0];
-        let carving = Carving::new(&snapshot, trace);
-        let states = LiveSet::new(trace, 0).segments(&carving);
+        let carving = now(async |budget| Carving::new(&snapshot, trace, budget).await);
+        let states = now(async |budget| LiveSet::new(trace, 0, budget).await).segments(&carving);
         let found = pins(&snapshot, &states);
         let brief: Vec<_> = found
             .iter()

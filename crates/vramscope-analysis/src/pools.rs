@@ -6,7 +6,7 @@
 use crate::carving::Carving;
 use crate::segments::Span;
 use crate::series::Series;
-use crate::slicing::{Boxed, Budget, STRIDE, filled, run_to_completion, strides};
+use crate::slicing::{Boxed, Budget, STRIDE, filled, strides};
 use crate::trace::Trace;
 use std::collections::BTreeMap;
 use vramscope_snapshot::{PoolId, PoolIndex, Snapshot};
@@ -44,17 +44,8 @@ pub struct PoolPeak {
 /// A block belongs to the pool that its event names, or else to the pool of the segment around it
 /// when it enters. Segments without a pool in the file count toward the default pool. Before
 /// PyTorch 2.12 these are the segments that are released before the end.
-pub fn pool_envelope(
-    trace: &Trace,
-    carving: &Carving,
-    snapshot: &Snapshot,
-) -> Option<PoolEnvelope> {
-    run_to_completion(pool_envelope_sliced(trace, carving, snapshot, &mut Budget::unlimited()))
-}
-
-/// [`pool_envelope`] in slices.
 #[inline(never)]
-pub fn pool_envelope_sliced<'a>(
+pub fn pool_envelope<'a>(
     trace: &'a Trace,
     carving: &'a Carving,
     snapshot: &'a Snapshot,

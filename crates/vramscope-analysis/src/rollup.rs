@@ -5,7 +5,7 @@ use crate::carving::Carving;
 use crate::no_stack::NoStack;
 use crate::segments::Segments;
 use crate::site::Sites;
-use crate::slicing::{Budget, run_to_completion, strides};
+use crate::slicing::{Budget, strides};
 use crate::trace::Trace;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -103,18 +103,8 @@ pub struct Share {
 
 /// Sums up a device's blocks by call stack, largest share first. Blocks from before the window are
 /// included, so the shares add up to the band's value. Blocks without a stack have one share for
-/// each reason.
-pub fn by_stack(trace: &Trace, carving: &Carving, measure: Measure) -> Vec<Share> {
-    run_to_completion(by_stack_sliced(
-        trace,
-        |i| measure.of(trace, carving, i),
-        &mut Budget::unlimited(),
-    ))
-}
-
-/// [`by_stack`] in slices, with any weight function. `weight` takes an index into
-/// [`Trace::blocks`].
-pub async fn by_stack_sliced(
+/// each reason. `weight` takes an index into [`Trace::blocks`].
+pub async fn by_stack(
     trace: &Trace,
     weight: impl Fn(u32) -> u128,
     budget: &mut Budget,

@@ -170,6 +170,32 @@ impl Series {
         }
         found
     }
+
+    /// The largest value of each of several ranges of slots; 0 for an empty one.
+    pub async fn tops(
+        &self,
+        ranges: impl Iterator<Item = Range<u32>> + Send,
+        budget: &mut Budget,
+    ) -> Vec<u64> {
+        let mut tops = Vec::with_capacity(ranges.size_hint().0);
+        for range in ranges {
+            tops.push(self.largest_sliced(range, budget).await.map_or(0, |(_, top)| top));
+        }
+        tops
+    }
+}
+
+/// Splits a range into `count` parts of equal width, for the columns of a plot. Each part has at
+/// least one slot, so that parts of a short range overlap.
+pub fn columns_of(whole: Range<u64>, count: u32) -> impl Iterator<Item = Range<u64>> + Send {
+    let width = u128::from(whole.end.saturating_sub(whole.start));
+    let edge = move |column: u32| {
+        whole.start + (width * u128::from(column) / u128::from(count.max(1))) as u64
+    };
+    (0..count).map(move |column| {
+        let start = edge(column);
+        start..edge(column + 1).max(start + 1)
+    })
 }
 
 /// Consecutive slots of one chunk.
@@ -234,7 +260,7 @@ impl FromIterator<u64> for Series {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::slicing::run_to_completion;
+    use crate::slicing::now;
     use proptest::prelude::*;
 
     /// Runs of similar values, with jumps of any size between the runs.
@@ -266,8 +292,8 @@ mod tests {
             let slots_with_values = range.clone().zip(part.iter().copied());
             let first = slots_with_values.rev().max_by_key(|(_, value)| *value);
             prop_assert_eq!(series.largest(range.clone()), first);
-            let budget = &mut Budget::unlimited();
-            prop_assert_eq!(run_to_completion(series.largest_sliced(range, budget)), first);
+            let sliced = now(async |budget| series.largest_sliced(range, budget).await);
+            prop_assert_eq!(sliced, first);
         }
     }
 
@@ -294,6 +320,20 @@ mod tests {
         assert_eq!(series.largest(1..3), Some((2, 3)));
         assert_eq!(series.largest(1..1), None);
         assert_eq!(series.largest(1..4), None);
+    }
+
+    #[test]
+    fn columns_have_the_largest_value_of_their_slots() {
+        let series: Series = [3, 1, 4, 1, 5].into_iter().collect();
+        let tops = |count: u32| {
+            let ranges = columns_of(0..5, count).map(|part| part.start as u32..part.end as u32);
+            now(async |budget| series.tops(ranges, budget).await)
+        };
+        assert_eq!(tops(2), [3, 5]);
+        assert_eq!(tops(7), [3, 3, 1, 4, 4, 1, 5]);
+        assert!(tops(0).is_empty());
+        // Neither an empty range nor one behind the last slot has a value.
+        assert_eq!(now(async |budget| series.tops([2..2, 4..6].into_iter(), budget).await), [0, 0]);
     }
 
     #[test]

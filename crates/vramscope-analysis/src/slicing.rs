@@ -2,9 +2,9 @@
 //!
 //! A long analysis is an `async fn` that charges its work to a [`Budget`], and pauses when the
 //! budget of a slice is used up. The compiler keeps its state across pauses. There is no async
-//! runtime and no waiting. [`SlicedTask`] runs an analysis one slice at a time.
-//! [`run_to_completion`] runs it without pauses. Both run the same code. Budgets count work, not
-//! time, so results do not depend on slicing.
+//! runtime and no waiting. [`SlicedTask`] runs an analysis one slice at a time. [`now`] runs it
+//! without pauses. Both run the same code. Budgets count work, not time, so results do not depend
+//! on slicing.
 
 use crate::parallel;
 use std::future::poll_fn;
@@ -163,6 +163,11 @@ fn poll_once<T>(work: Pin<&mut impl Future<Output = T>>, result: &mut Option<T>)
         *result = Some(done);
     }
     result.is_some()
+}
+
+/// Runs an analysis without pauses.
+pub fn now<T>(work: impl AsyncFnOnce(&mut Budget) -> T) -> T {
+    run_to_completion(work(&mut Budget::unlimited()))
 }
 
 /// Runs a future to its end, ignoring pauses.

@@ -5,7 +5,7 @@
 //! off.
 use crate::carving::Carving;
 use crate::segments::Span;
-use crate::slicing::{Budget, run_to_completion, strides};
+use crate::slicing::{Budget, strides};
 use crate::trace::Trace;
 use vramscope_snapshot::{PoolIndex, SegmentType, StackId, StreamId};
 use vramscope_units::{Addr, Bytes};
@@ -21,12 +21,7 @@ pub struct LiveSet<'a> {
 
 impl<'a> LiveSet<'a> {
     /// The live blocks of a slot. A slot behind the last is clamped to the last.
-    pub fn new(trace: &'a Trace, slot: u32) -> Self {
-        run_to_completion(Self::sliced(trace, slot, &mut Budget::unlimited()))
-    }
-
-    /// [`LiveSet::new`] in slices.
-    pub async fn sliced(trace: &'a Trace, slot: u32, budget: &mut Budget) -> Self {
+    pub async fn new(trace: &'a Trace, slot: u32, budget: &mut Budget) -> Self {
         let slot = slot.min(trace.slots() - 1);
         let mut blocks = Vec::new();
         for part in strides(trace.blocks.len()) {

@@ -10,7 +10,7 @@ use crate::no_stack::StackCoverage;
 use crate::parallel;
 use crate::segments::segment_event;
 use crate::series::Series;
-use crate::slicing::{Budget, run_to_completion, strides};
+use crate::slicing::{Budget, strides};
 use crate::time_scale::TimeScale;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -178,12 +178,7 @@ impl Trace {
     }
 
     /// `reserved_bytes` in every slot.
-    pub fn reserved(&self, snapshot: &Snapshot) -> Series {
-        run_to_completion(self.reserved_sliced(snapshot, &mut Budget::unlimited()))
-    }
-
-    /// [`Trace::reserved`] in slices.
-    pub async fn reserved_sliced(&self, snapshot: &Snapshot, budget: &mut Budget) -> Series {
+    pub async fn reserved(&self, snapshot: &Snapshot, budget: &mut Budget) -> Series {
         let mut total = self.reserved_band.start;
         let mut series = Series::with_capacity(self.slots() as usize);
         series.push(total.max(0) as u64);

@@ -22,6 +22,7 @@ mod step_phases;
 mod what_if;
 
 use std::path::{Path, PathBuf};
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{
     Carving, Categories, Evidence, Finding, FindingKind, Rules, Sites, Steps, Trace, findings,
 };
@@ -40,11 +41,14 @@ struct Device {
 impl Device {
     fn new(snapshot: Snapshot) -> Self {
         let trace = Trace::all(&snapshot).into_iter().next().expect("a device");
-        let categories = Categories::new(&snapshot, &trace, &Rules::default());
+        let categories =
+            now(async |budget| Categories::new(&snapshot, &trace, &Rules::default(), budget).await);
         Self {
             sites: Sites::new(&snapshot),
-            carving: Carving::new(&snapshot, &trace),
-            steps: Steps::find(&snapshot, &trace, categories.phases()),
+            carving: now(async |budget| Carving::new(&snapshot, &trace, budget).await),
+            steps: now(async |budget| {
+                Steps::find(&snapshot, &trace, categories.phases(), budget).await
+            }),
             categories,
             trace,
             snapshot,
@@ -63,7 +67,7 @@ impl Device {
     }
 
     fn findings(&self) -> Vec<Finding> {
-        findings(self.evidence())
+        now(async |budget| findings(self.evidence(), budget).await)
     }
 
     fn of_kind(&self, kind: FindingKind) -> Vec<Finding> {

@@ -4,6 +4,7 @@
 use crate::{bytes_of, load};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{Categories, Rules, Trace};
 
 /// The confusion matrix: bytes by category in the truth file and guessed category.
@@ -12,7 +13,8 @@ fn confusion(name: &str) -> BTreeMap<(String, String), u64> {
     let truth = bytes_of(format!("truth/{name}.truth.json"));
     let truth: Value = serde_json::from_slice(&truth).expect("JSON");
     let trace = &Trace::all(&snapshot)[0];
-    let categories = Categories::new(&snapshot, trace, &Rules::default());
+    let categories =
+        now(async |budget| Categories::new(&snapshot, trace, &Rules::default(), budget).await);
     let mut confusion: BTreeMap<(String, String), u64> = BTreeMap::new();
     for (i, block) in (0..).zip(&trace.blocks).filter(|(_, block)| block.leaves == trace.slots()) {
         let address = block.address.0.to_string();

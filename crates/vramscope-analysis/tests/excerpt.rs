@@ -5,6 +5,7 @@ use crate::bytes_of;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::ops::Range;
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{Carving, Exactness, Segments, Trace};
 use vramscope_snapshot::{Action, Reader, SegmentType, Snapshot};
 
@@ -83,12 +84,18 @@ fn assert_matches(name: &str, whole: &Snapshot, part: &Snapshot, events: &Range<
             requested(&whole_trace, from..to + 1),
             "{name} {events:?}: requested bytes"
         );
-        let reserved = (part_trace.reserved(part), whole_trace.reserved(whole));
+        let reserved = (
+            now(async |budget| part_trace.reserved(part, budget).await),
+            now(async |budget| whole_trace.reserved(whole, budget).await),
+        );
         assert!(
             reserved.0.values(here(from)..here(to) + 1).eq(reserved.1.values(from..to + 1)),
             "{name} {events:?}: reserved bytes"
         );
-        let sizes = (Carving::new(part, &part_trace), Carving::new(whole, &whole_trace));
+        let sizes = (
+            now(async |budget| Carving::new(part, &part_trace, budget).await),
+            now(async |budget| Carving::new(whole, &whole_trace, budget).await),
+        );
         assert_eq!(sizes.0.exactness, Exactness::Estimate);
         let within = |carving: &Carving, slots: Range<u32>| -> Vec<u64> {
             carving.active.values(slots).collect()

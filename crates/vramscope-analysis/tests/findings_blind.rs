@@ -2,10 +2,13 @@
 
 use crate::{Device, load, parse};
 use serde_json::{Value, json};
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{BlindSpot, Overrun, blind_spots};
 
 fn of_json(file: &Value) -> Vec<BlindSpot> {
-    blind_spots(Device::new(parse(file.to_string().as_bytes())).evidence())
+    now(async |budget| {
+        blind_spots(Device::new(parse(file.to_string().as_bytes())).evidence(), budget).await
+    })
 }
 
 /// An event; line 0 means no call stack.
@@ -122,7 +125,9 @@ fn stacks_of_frees_need_a_context_of_all() {
 
 #[test]
 fn recordings_tell_their_steps_and_clock() {
-    let spots = |path: &str| blind_spots(Device::new(load(path)).evidence());
+    let spots = |path: &str| {
+        now(async |budget| blind_spots(Device::new(load(path)).evidence(), budget).await)
+    };
     assert_eq!(spots("recorded/gpt_leak.pickle.gz"), []);
     let few = BlindSpot::FewSteps { whole: 4, needed: 5 };
     assert!(spots("recorded/t26/gpt_small.pickle.gz").contains(&few));

@@ -1,6 +1,7 @@
 //! Pinned host memory: a device of its own, with sizes rounded by its allocator.
 
 use crate::load;
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{Band, Carving, Exactness, Trace};
 use vramscope_snapshot::{DeviceKind, HOST, Snapshot, WarningKind};
 
@@ -9,7 +10,7 @@ const MIB: i64 = 1 << 20;
 fn host(snapshot: &Snapshot) -> (Trace, Carving) {
     let trace = Trace::all(snapshot).pop().expect("a device");
     assert_eq!((trace.device.device, trace.device.kind), (HOST, DeviceKind::Host));
-    let carving = Carving::new(snapshot, &trace);
+    let carving = now(async |budget| Carving::new(snapshot, &trace, budget).await);
     (trace, carving)
 }
 

@@ -2,6 +2,7 @@
 //! block sizes as the whole recording.
 
 use crate::load;
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{Carving, Series, Trace};
 
 /// The largest difference between a late series and the whole one. The late series starts at slot
@@ -30,13 +31,17 @@ fn late_recordings_give_the_same_block_sizes() {
     ] {
         let snapshot = load(format!("recorded/{name}"));
         for device in &snapshot.devices {
-            let whole = Carving::new(&snapshot, &Trace::new(&snapshot, device));
+            let whole = now(async |budget| {
+                Carving::new(&snapshot, &Trace::new(&snapshot, device), budget).await
+            });
             let events = device.events.len() as u32;
             for part in 1..20 {
                 let first = events * part / 20;
                 let mut late = device.clone();
                 late.events.start += first;
-                let found = Carving::new(&snapshot, &Trace::new(&snapshot, &late));
+                let found = now(async |budget| {
+                    Carving::new(&snapshot, &Trace::new(&snapshot, &late), budget).await
+                });
                 let active = max_difference(&found.active, &whole.active, first);
                 let allocated = max_difference(&found.allocated, &whole.allocated, first);
                 let difference = active.max(allocated);

@@ -2,14 +2,15 @@
 //! segments.
 
 use crate::{load, parse, test_data};
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{Carving, LiveSet, PoolEnvelope, Trace, pool_envelope};
 use vramscope_snapshot::{PoolId, Snapshot};
 
 /// Analyzes the first device.
 fn analyze(snapshot: &Snapshot) -> (Trace, Carving, Option<PoolEnvelope>) {
     let trace = Trace::all(snapshot).remove(0);
-    let carving = Carving::new(snapshot, &trace);
-    let envelope = pool_envelope(&trace, &carving, snapshot);
+    let carving = now(async |budget| Carving::new(snapshot, &trace, budget).await);
+    let envelope = now(async |budget| pool_envelope(&trace, &carving, snapshot, budget).await);
     (trace, carving, envelope)
 }
 
@@ -70,7 +71,7 @@ fn envelope_has_the_expected_height_in_every_slot() {
         [2048, 6144, 6144, 6144, 6144, 6144, 6144, 6144, 4096, 4096]
     );
     assert_eq!(
-        trace.reserved(&snapshot).to_vec(),
+        now(async |budget| trace.reserved(&snapshot, budget).await).to_vec(),
         [6144, 10240, 10240, 10240, 10240, 10240, 10240, 10240, 8192, 8192]
     );
     let mut found = peaks(&snapshot, &envelope);
@@ -109,10 +110,11 @@ fn envelope_matches_the_segments_of_every_slot() {
         let (trace, carving, envelope) = analyze(&snapshot);
         let envelope = envelope.unwrap_or_else(|| panic!("{name} has private pools"));
         assert_eq!(envelope.pools.len(), count, "{name}");
-        let reserved = trace.reserved(&snapshot);
+        let reserved = now(async |budget| trace.reserved(&snapshot, budget).await);
         let mut expected_peaks = vec![(0, 0); envelope.pools.len()];
         for slot in 0..trace.slots() {
-            let segments = LiveSet::new(&trace, slot).segments(&carving);
+            let segments =
+                now(async |budget| LiveSet::new(&trace, slot, budget).await).segments(&carving);
             let (mut size, mut height) = (0, 0);
             for (pool, peak) in envelope.pools.iter().zip(&mut expected_peaks) {
                 let own: Vec<_> = segments.iter().filter(|s| s.pool == pool.pool).collect();
@@ -168,8 +170,10 @@ fn envelope_exists_only_with_private_pools_and_is_never_below_requested() {
             }
             let snapshot = load(&path);
             for trace in Trace::all(&snapshot) {
-                let carving = Carving::new(&snapshot, &trace);
-                let Some(envelope) = pool_envelope(&trace, &carving, &snapshot) else {
+                let carving = now(async |budget| Carving::new(&snapshot, &trace, budget).await);
+                let Some(envelope) =
+                    now(async |budget| pool_envelope(&trace, &carving, &snapshot, budget).await)
+                else {
                     without += 1;
                     continue;
                 };

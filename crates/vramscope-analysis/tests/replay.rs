@@ -5,6 +5,7 @@ use crate::model::{Block, Model, Segment, Settings, Use};
 use crate::parse;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{
     Carving, Content, Exactness, Fragmentation, LiveSet, SegmentState, Trace, largest_free,
 };
@@ -72,7 +73,7 @@ fn check(model: &Model, from: usize) {
     }
     let snapshot = parse(model.snapshot(from).as_bytes());
     let Some(trace) = &Trace::all(&snapshot).into_iter().next() else { return };
-    let carving = Carving::new(&snapshot, trace);
+    let carving = now(async |budget| Carving::new(&snapshot, trace, budget).await);
     assert_eq!(carving.warnings, [], "from event {from}");
     assert_eq!(carving.exactness, Exactness::Exact);
     let states = &model.states[from..];
@@ -99,7 +100,7 @@ fn check(model: &Model, from: usize) {
             "allocated at slot {slot} from {from}"
         );
     }
-    let cached = Fragmentation::new(&snapshot, trace, &carving);
+    let cached = now(async |budget| Fragmentation::new(&snapshot, trace, &carving, budget).await);
     for (slot, state) in states.iter().enumerate() {
         let free =
             || state.iter().flat_map(|s| &s.blocks).filter(|b| b.used == Use::Free).map(|b| b.size);
@@ -113,8 +114,11 @@ fn check(model: &Model, from: usize) {
     check_kinds(&snapshot, trace, &carving, states);
 
     for (slot, state) in states.iter().enumerate() {
-        let found =
-            to_model(trace, &snapshot, &LiveSet::new(trace, slot as u32).segments(&carving));
+        let found = to_model(
+            trace,
+            &snapshot,
+            &now(async |budget| LiveSet::new(trace, slot as u32, budget).await).segments(&carving),
+        );
         let expected = without_requests(state.clone(), &pending_before);
         assert_eq!(without_requests(found, &pending_before), expected, "slot {slot} from {from}");
     }
@@ -122,7 +126,7 @@ fn check(model: &Model, from: usize) {
 
 /// Compares the largest free range of each stream and size class with the model's states.
 fn check_kinds(snapshot: &Snapshot, trace: &Trace, carving: &Carving, states: &[Vec<Segment>]) {
-    let kinds = largest_free(snapshot, trace, carving);
+    let kinds = now(async |budget| largest_free(snapshot, trace, carving, budget).await);
     for (slot, state) in (0u32..).zip(states) {
         let mut found = BTreeMap::new();
         for of in &kinds {

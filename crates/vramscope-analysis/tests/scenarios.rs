@@ -3,6 +3,7 @@
 use crate::{load, parse, test_data};
 use serde_json::Value;
 use std::path::PathBuf;
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{Exactness, LiveSet, Trace};
 use vramscope_snapshot::{Snapshot, WarningKind};
 
@@ -103,7 +104,7 @@ fn live_blocks_add_up_to_requested_bytes_in_every_slot() {
             assert_eq!(sum, trace.requested.at(slot), "{name} slot {slot}");
         }
         for slot in (0..trace.slots()).step_by(997).chain([trace.slots() - 1]) {
-            let live = LiveSet::new(trace, slot);
+            let live = now(async |budget| LiveSet::new(trace, slot, budget).await);
             let of_blocks = live.blocks().iter().map(|&i| trace.blocks[i as usize].bytes.0);
             assert_eq!(
                 of_blocks.sum::<u64>(),

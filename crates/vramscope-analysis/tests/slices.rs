@@ -3,11 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use vramscope_analysis::slicing::{Budget, SlicedTask, run_to_completion};
+use vramscope_analysis::slicing::{Budget, SlicedTask, now, run_to_completion};
 use vramscope_analysis::{
     Carving, Categories, Flame, Fragmentation, FreeKind, LiveSet, Measure, Rules, StepPhases,
-    Steps, Trace, by_stack, by_stack_sliced, findings_sliced, free_shares, largest_free,
-    largest_free_sliced, peaks, peaks_sliced, pool_envelope, pool_envelope_sliced,
+    Steps, Trace, by_stack, findings, free_shares, largest_free, peaks, pool_envelope,
 };
 use vramscope_snapshot::{PoolIndex, Snapshot};
 
@@ -29,7 +28,7 @@ struct Loaded {
 fn load(name: &str) -> Arc<Loaded> {
     let snapshot = crate::load(name);
     let trace = Trace::all(&snapshot).remove(0);
-    let carving = Carving::new(&snapshot, &trace);
+    let carving = now(async |budget| Carving::new(&snapshot, &trace, budget).await);
     Arc::new(Loaded { snapshot, trace, carving })
 }
 
@@ -62,7 +61,7 @@ fn sliced_tables_equal_unsliced_ones() {
                 let file = file.clone();
                 async move {
                     let budget = &mut Budget::of(slice);
-                    Carving::sliced(&file.snapshot, &file.trace, budget).await
+                    Carving::new(&file.snapshot, &file.trace, budget).await
                 }
             });
             assert!(format!("{made:?}") == format!("{carving:?}"), "{name}: block sizes");
@@ -73,32 +72,37 @@ fn sliced_tables_equal_unsliced_ones() {
                 let file = file.clone();
                 async move {
                     let rules = Rules::default();
-                    Categories::sliced(&file.snapshot, &file.trace, &rules, &mut Budget::of(slice))
+                    Categories::new(&file.snapshot, &file.trace, &rules, &mut Budget::of(slice))
                         .await
                 }
             });
-            let whole = Categories::new(snapshot, trace, &Rules::default());
+            let whole = now(async |budget| {
+                Categories::new(snapshot, trace, &Rules::default(), budget).await
+            });
             for block in 0..blocks as u32 {
                 assert_eq!(made.get(block), whole.get(block), "{name}: block {block}");
             }
             assert_slices(name, "categories", slices, slice, events + 15 * blocks);
-            let steps = Steps::find(snapshot, trace, whole.phases());
+            let steps =
+                now(async |budget| Steps::find(snapshot, trace, whole.phases(), budget).await);
             let (slices, made) = run_sliced(|| {
                 let (file, categories, steps) = (file.clone(), whole.clone(), steps.clone());
                 async move {
                     let Loaded { snapshot, trace, .. } = &*file;
                     let budget = &mut Budget::of(slice);
-                    StepPhases::sliced(snapshot, trace, &categories, steps.as_ref(), budget).await
+                    StepPhases::new(snapshot, trace, &categories, steps.as_ref(), budget).await
                 }
             });
-            let found = StepPhases::new(snapshot, trace, &whole, steps.as_ref());
+            let found = now(async |budget| {
+                StepPhases::new(snapshot, trace, &whole, steps.as_ref(), budget).await
+            });
             assert!(made == found, "{name}: phases of steps");
             let counted = if found.phases.is_empty() { 0 } else { 6 * events };
             assert_slices(name, "phases of steps", slices, slice, counted);
             let (slices, made) = run_sliced(|| {
                 let file = file.clone();
                 async move {
-                    pool_envelope_sliced(
+                    pool_envelope(
                         &file.trace,
                         &file.carving,
                         &file.snapshot,
@@ -107,7 +111,10 @@ fn sliced_tables_equal_unsliced_ones() {
                     .await
                 }
             });
-            assert!(made == pool_envelope(trace, carving, snapshot), "{name}: pools");
+            assert!(
+                made == now(async |budget| pool_envelope(trace, carving, snapshot, budget).await),
+                "{name}: pools"
+            );
             assert_slices(
                 name,
                 "pools",
@@ -119,15 +126,18 @@ fn sliced_tables_equal_unsliced_ones() {
                 let file = file.clone();
                 async move {
                     let budget = &mut Budget::of(slice);
-                    file.trace.reserved_sliced(&file.snapshot, budget).await
+                    file.trace.reserved(&file.snapshot, budget).await
                 }
             });
-            assert!(made == trace.reserved(snapshot), "{name}: reserved bytes");
+            assert!(
+                made == now(async |budget| trace.reserved(snapshot, budget).await),
+                "{name}: reserved bytes"
+            );
             assert_slices(name, "reserved bytes", slices, slice, events);
         }
         assert_eq!(
-            run_to_completion(trace.reserved_sliced(snapshot, &mut Budget::of(1))),
-            trace.reserved(snapshot)
+            run_to_completion(trace.reserved(snapshot, &mut Budget::of(1))),
+            now(async |budget| trace.reserved(snapshot, budget).await)
         );
     }
 }
@@ -141,21 +151,21 @@ fn sliced_findings_and_rollups_equal_unsliced_ones() {
         let file = load(name);
         let Loaded { snapshot, trace, carving } = &*file;
         let (events, blocks) = (trace.device.events.len(), trace.blocks.len());
-        let free = Fragmentation::new(snapshot, trace, carving);
+        let free = now(async |budget| Fragmentation::new(snapshot, trace, carving, budget).await);
         let device = Arc::new(crate::Device::new(crate::load(name)));
         let whole = device.findings();
         found += whole.len();
         for slice in [1, 1 << 13] {
             let (slices, made) = run_sliced(|| {
                 let device = device.clone();
-                async move { findings_sliced(device.evidence(), &mut Budget::of(slice)).await }
+                async move { findings(device.evidence(), &mut Budget::of(slice)).await }
             });
             assert_eq!(made, whole, "{name}: findings");
             assert_slices(name, "findings", slices, slice, events + 6 * blocks);
             let (slices, made) = run_sliced(|| {
                 let file = file.clone();
                 async move {
-                    Fragmentation::sliced(
+                    Fragmentation::new(
                         &file.snapshot,
                         &file.trace,
                         &file.carving,
@@ -171,13 +181,19 @@ fn sliced_findings_and_rollups_equal_unsliced_ones() {
             assert_slices(name, "free memory", slices, slice, 16 * events);
             // Of each kind as the layout of the segments has it, and at most that of all.
             let budget = &mut Budget::of(slice);
-            let kinds = run_to_completion(largest_free_sliced(snapshot, trace, carving, budget));
-            assert_eq!(kinds, largest_free(snapshot, trace, carving), "{name}: largest free");
+            let kinds = run_to_completion(largest_free(snapshot, trace, carving, budget));
+            assert_eq!(
+                kinds,
+                now(async |budget| largest_free(snapshot, trace, carving, budget).await),
+                "{name}: largest free"
+            );
             for slot in (0..trace.slots()).step_by(trace.slots() as usize / 40 + 1) {
                 let most = kinds.iter().map(|kind| kind.at(slot).0).max().unwrap_or(0);
                 assert_eq!(most, free.largest.at(slot), "{name}: largest free in slot {slot}");
                 let mut expected = BTreeMap::new();
-                for share in free_shares(&LiveSet::new(trace, slot).segments(carving)) {
+                for share in free_shares(
+                    &now(async |budget| LiveSet::new(trace, slot, budget).await).segments(carving),
+                ) {
                     let known = share.kind.pool != PoolIndex::UNKNOWN;
                     let pool = if known { share.kind.pool } else { PoolIndex(0) };
                     let largest = expected.entry(FreeKind { pool, ..share.kind }).or_default();
@@ -191,25 +207,20 @@ fn sliced_findings_and_rollups_equal_unsliced_ones() {
             }
             let budget = &mut Budget::of(slice);
             assert_eq!(
-                run_to_completion(Steps::sliced(
-                    snapshot,
-                    trace,
-                    device.categories.phases(),
-                    budget
-                )),
+                run_to_completion(Steps::find(snapshot, trace, device.categories.phases(), budget)),
                 device.steps,
                 "{name}: steps"
             );
             let min_prominence = trace.requested_band.peak.max(0) as u64 / 50;
             assert_eq!(
-                run_to_completion(peaks_sliced(&trace.requested, 5, min_prominence, budget)),
-                peaks(&trace.requested, 5, min_prominence),
+                run_to_completion(peaks(&trace.requested, 5, min_prominence, budget)),
+                now(async |budget| peaks(&trace.requested, 5, min_prominence, budget).await),
                 "{name}: peaks"
             );
-            let shares = by_stack(trace, carving, Measure::ByteTime);
             let weight = |i| Measure::ByteTime.of(trace, carving, i);
+            let shares = now(async |budget| by_stack(trace, weight, budget).await);
             assert_eq!(
-                run_to_completion(by_stack_sliced(trace, weight, budget)),
+                run_to_completion(by_stack(trace, weight, budget)),
                 shares,
                 "{name}: shares"
             );
@@ -219,13 +230,13 @@ fn sliced_findings_and_rollups_equal_unsliced_ones() {
             };
             assert_eq!(
                 run_to_completion(Flame::with_paths(&shares, &mut path_of, budget)),
-                Flame::new(snapshot, &shares),
+                now(async |budget| Flame::new(snapshot, &shares, budget).await),
                 "{name}"
             );
             for slot in [0, trace.slots() / 2, trace.slots() - 1] {
                 let (sliced, plain) = (
-                    run_to_completion(LiveSet::sliced(trace, slot, budget)),
-                    LiveSet::new(trace, slot),
+                    run_to_completion(LiveSet::new(trace, slot, budget)),
+                    now(async |budget| LiveSet::new(trace, slot, budget).await),
                 );
                 assert_eq!(sliced.blocks(), plain.blocks(), "{name}: slot {slot}");
             }

@@ -1,12 +1,13 @@
 //! Peaks of phases on recordings: they are those of the whole window, cut into parts.
 
 use crate::{Device, bytes_of, load, test_data};
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{Category, NextStep, StepPhase, StepPhases};
 use vramscope_snapshot::Reader;
 
 fn phases(device: &Device) -> StepPhases {
     let Device { snapshot, trace, categories, steps, .. } = device;
-    StepPhases::new(snapshot, trace, categories, steps.as_ref())
+    now(async |budget| StepPhases::new(snapshot, trace, categories, steps.as_ref(), budget).await)
 }
 
 /// The snapshots in some folders of `test_data`.
@@ -42,8 +43,7 @@ fn each_peak_is_the_largest_value_of_its_slots_and_the_sum_of_its_live_blocks() 
             let largest = trace.requested.largest(first..part.end + 1);
             assert_eq!(largest, Some((part.slot, part.bytes)), "{file}: {part:?}");
             let mut categories = [0; Category::ALL.len()];
-            let live =
-                |b: &vramscope_analysis::Block| b.enters <= part.slot && part.slot < b.leaves;
+            let live = |b: &vramscope_analysis::Block| b.is_live_at(part.slot);
             let mut blocks = 0;
             for (i, block) in (0..).zip(&trace.blocks).filter(|(_, block)| live(block)) {
                 categories[device.categories.get(i).category as usize] += block.bytes.0;

@@ -3,7 +3,7 @@
 use crate::{Device, load, parse, test_data};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::{Budget, now, run_to_completion};
 use vramscope_analysis::{
     AllocatorSettings, Capacity, Category, Coverage, Question, Scale, Scenario, Search,
     SimulatedBasis, WhatIf, parse_settings, recorded_settings, settings_text,
@@ -25,12 +25,11 @@ fn device(name: &str) -> Device {
 }
 
 fn model(device: &Device) -> WhatIf {
-    run_to_completion(WhatIf::new(device.evidence(), &mut Budget::unlimited()))
+    now(async |budget| WhatIf::new(device.evidence(), budget).await)
 }
 
 fn answer(device: &Device, model: &WhatIf, question: Question) -> Scenario {
-    let mut budget = Budget::unlimited();
-    run_to_completion(model.answer(question, &device.trace, &device.categories, &mut budget))
+    now(async |budget| model.answer(question, &device.trace, &device.categories, budget).await)
 }
 
 fn set(text: &str) -> Question {
@@ -164,9 +163,7 @@ fn garbage_collection_is_reproduced() {
 fn the_parts_of_the_reserved_peak_add_up() {
     for name in ["varlen_roomy_default", "varlen_roomy_expandable", "varlen_tight_default"] {
         let device = device(name);
-        let parts = run_to_completion(async {
-            model(&device).parts_at_peak(&mut Budget::unlimited()).await
-        });
+        let parts = now(async |budget| model(&device).parts_at_peak(budget).await);
         let sum: u64 = parts.iter().map(|(.., parts)| parts.total()).sum();
         assert_eq!(sum, reserved_peak(&device), "{name}");
     }

@@ -7,6 +7,7 @@ use vramscope_protocol::views::{
 };
 use vramscope_protocol::{AxisKind, DeviceRef, Failure, Loaded, Request, Response, TileKey};
 use vramscope_report::LoadedFile;
+use vramscope_report::now;
 use vramscope_report::peak::BandKind;
 use vramscope_report::rank::RankSummary;
 use vramscope_report::summary::{ErrorKind, ErrorSummary};
@@ -84,7 +85,7 @@ fn report(target: Target<'_>) {
         assert_eq!(sum, u128::from(trace.requested.at(slot)), "requested bytes in slot {slot}");
         let state = serde_json::to_value(state::state(target, slot, None)).expect("a state");
         assert_eq!(state["requested_bytes"], trace.requested.at(slot));
-        print(&segments::segments(target, slot, None));
+        print(&now(async |budget| segments::segments(target, slot, None, budget).await));
     }
     print(&changes::state_changes(target, 0, end, None));
     print(&events::events(target, &events::EventFilter::default(), Some(50)));
@@ -105,10 +106,12 @@ fn report(target: Target<'_>) {
         print(&blocks::blocks(target, sort, Some(50)));
     }
     for form in [export::ExportFormat::Csv, export::ExportFormat::Perfetto] {
-        export::export(target, form, &mut std::io::sink()).expect("a sink takes all bytes");
+        now(async |budget| export::export(target, form, &mut std::io::sink(), budget).await)
+            .expect("a sink takes all bytes");
     }
-    print(&info::info("fuzz", target.entry));
-    print(&findings::across(vec![RankSummary::new(target), RankSummary::new(target)]));
+    print(&now(async |budget| info::info("fuzz", target.entry, budget).await));
+    let summary = || now(async |budget| RankSummary::new(target, budget).await);
+    print(&findings::across(vec![summary(), summary()]));
 }
 
 fn print(report: &impl serde::Serialize) {

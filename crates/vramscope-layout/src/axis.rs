@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 use vramscope_analysis::{Clock, Cut, TimeScale, Trace};
+use vramscope_render::AxisKind;
 
 /// An x axis of a trace.
 #[derive(Clone, Copy)]
@@ -17,20 +18,16 @@ pub struct Axis<'a> {
     scale: Option<&'a TimeScale>,
 }
 
-/// The unit of an axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AxisKind {
-    /// One slot per event.
-    Event,
-    /// One slot per microsecond.
-    Time,
-}
-
 impl<'a> Axis<'a> {
-    /// An axis of `trace`. `None` for the time axis of a trace without timestamps.
+    /// An axis of `trace`. `None` for the time axis of a trace without timestamps, and for an axis
+    /// of weights.
     pub fn new(trace: &'a Trace, kind: AxisKind) -> Option<Self> {
-        let scale = Some(&trace.time_scale);
-        (kind == AxisKind::Event || trace.clock.is_some()).then_some(Self { trace, kind, scale })
+        let exists = match kind {
+            AxisKind::Event => true,
+            AxisKind::Time => trace.clock.is_some(),
+            AxisKind::Weight => false,
+        };
+        exists.then_some(Self { trace, kind, scale: Some(&trace.time_scale) })
     }
 
     /// An axis on which every microsecond is a slot. Axes of several traces can be compared.

@@ -4,7 +4,7 @@
 //! call sites of a trace have distinct colors, and other sites are gray.
 
 use crate::segments::SegmentTiles;
-use vramscope_analysis::slicing::{Budget, STRIDE, filled, run_to_completion, strides};
+use vramscope_analysis::slicing::{Budget, STRIDE, filled, strides};
 use vramscope_analysis::{Block, Categories, Sites, Trace, lifetime, name_hash};
 use vramscope_render::Color;
 use vramscope_snapshot::{Snapshot, StackId, StreamId};
@@ -29,14 +29,13 @@ const MIN_BLOCK_BYTES: u64 = 512;
 
 impl Colors {
     /// Colors by call site. The largest sites have distinct colors, other sites are gray.
-    pub fn by_site(trace: &Trace, sites: &Sites) -> Self {
-        let budget = &mut Budget::unlimited();
-        let largest = run_to_completion(LargestSites::sliced(trace, sites, budget));
-        run_to_completion(Self::by_site_sliced(trace, sites, &largest, budget))
+    pub async fn by_site(trace: &Trace, sites: &Sites, budget: &mut Budget) -> Self {
+        let largest = LargestSites::new(trace, sites, budget).await;
+        Self::by_largest_sites(trace, sites, &largest, budget).await
     }
 
-    /// Sliced version of [`Colors::by_site`].
-    pub async fn by_site_sliced(
+    /// [`Colors::by_site`] with the largest sites that a caller has already.
+    pub async fn by_largest_sites(
         trace: &Trace,
         sites: &Sites,
         largest: &LargestSites,
@@ -45,14 +44,14 @@ impl Colors {
         Self::map_blocks(trace, |_, block| largest.color(sites, block.stack), budget).await
     }
 
-    /// Colors by category, in slices.
+    /// Colors by category.
     pub async fn by_category(trace: &Trace, categories: &Categories, budget: &mut Budget) -> Self {
         Self::map_blocks(trace, |i, _| Color::category(categories.get(i).category as u8), budget)
             .await
     }
 
-    /// Colors by size, in slices. Powers of two from 512 bytes to the largest block are spread over
-    /// the steps of the ramp.
+    /// Colors by size. Powers of two from 512 bytes to the largest block are spread over the steps
+    /// of the ramp.
     pub async fn by_size(trace: &Trace, budget: &mut Budget) -> Self {
         let power = |bytes: u64| bytes.max(MIN_BLOCK_BYTES).ilog2() - MIN_BLOCK_BYTES.ilog2();
         let max = power(max_over_blocks(trace, |block| block.bytes.0, budget).await);
@@ -64,7 +63,7 @@ impl Colors {
         .await
     }
 
-    /// Colors by lifetime within the window on a logarithmic scale, in slices.
+    /// Colors by lifetime within the window on a logarithmic scale.
     pub async fn by_age(trace: &Trace, budget: &mut Budget) -> Self {
         let age = |lifetime: u64| (lifetime as f64 + 1.0).ln();
         let max = age(max_over_blocks(trace, |block| lifetime(trace, block), budget).await);
@@ -72,12 +71,12 @@ impl Colors {
         Self::map_blocks(trace, color, budget).await
     }
 
-    /// Colors by stream, in slices.
+    /// Colors by stream.
     pub async fn by_stream(trace: &Trace, snapshot: &Snapshot, budget: &mut Budget) -> Self {
         Self::map_blocks(trace, |_, block| stream_color(snapshot, block.stream), budget).await
     }
 
-    /// Colors by the segment of each block, in slices. Blocks without a known segment are gray.
+    /// Colors by the segment of each block. Blocks without a known segment are gray.
     pub async fn by_segment(trace: &Trace, segments: &SegmentTiles, budget: &mut Budget) -> Self {
         let mut words = filled(Color::NO_STACK, trace.blocks.len(), budget).await;
         // A block that was in several spans gets the color of the first: spans are ordered by
@@ -93,8 +92,8 @@ impl Colors {
         Self { words }
     }
 
-    /// Colors by what changed from the state in one slot to that in another, in slices. Blocks that
-    /// are live in neither are dimmed.
+    /// Colors by what changed from the state in one slot to that in another. Blocks that are live
+    /// in neither are dimmed.
     pub async fn by_change(trace: &Trace, [from, to]: [u32; 2], budget: &mut Budget) -> Self {
         let color = |_, block: &Block| match (block.is_live_at(from), block.is_live_at(to)) {
             (false, true) => CAME,
@@ -105,7 +104,7 @@ impl Colors {
         Self::map_blocks(trace, color, budget).await
     }
 
-    /// Dims all blocks for which `keep` is false, in slices.
+    /// Dims all blocks for which `keep` is false.
     #[must_use]
     pub async fn dimmed(mut self, keep: impl Fn(u32) -> bool + Send, budget: &mut Budget) -> Self {
         for part in strides(self.words.len()) {
@@ -162,8 +161,8 @@ pub struct LargestSites {
 }
 
 impl LargestSites {
-    /// Finds the sites, in slices.
-    pub async fn sliced(trace: &Trace, sites: &Sites, budget: &mut Budget) -> Self {
+    /// Finds the sites.
+    pub async fn new(trace: &Trace, sites: &Sites, budget: &mut Budget) -> Self {
         // The site of each stack that has blocks, as an index into the sorted hashes.
         let mut stacks: Vec<(u64, StackId)> = Vec::new();
         let mut is_seen: Vec<bool> = Vec::new();

@@ -80,9 +80,9 @@ pub enum Side {
 pub type Place = [f64; 4];
 
 impl GroupEdges {
-    /// Finds the bands of `view` in which a line of text of `line` pixels fits, in slices. A column
-    /// shows the same state as in the tiles of the view.
-    pub async fn sliced(
+    /// Finds the bands of `view` in which a line of text of `line` pixels fits. A column shows
+    /// the same state as in the tiles of the view.
+    pub async fn new(
         axis: Axis<'_>,
         order: &StackOrder,
         view: View,

@@ -9,6 +9,7 @@
 //! integers.
 //!
 //! ```
+//! use vramscope_analysis::slicing::now;
 //! use vramscope_analysis::{Sites, Trace};
 //! use vramscope_layout::{Axis, AxisKind, Cell, Colors, Timeline};
 //! use vramscope_snapshot::Reader;
@@ -21,10 +22,12 @@
 //! let snapshot = reader.finish()?.remove(0).snapshot;
 //! let trace = &Trace::all(&snapshot)[0];
 //! let axis = Axis::new(trace, AxisKind::Event).expect("every trace has an event axis");
-//! let colors = Colors::by_site(trace, &Sites::new(&snapshot));
+//! let sites = Sites::new(&snapshot);
+//! let colors = now(async |budget| Colors::by_site(trace, &sites, budget).await);
 //!
 //! let cell = Cell { kx: 0, ky: 10, slot: 0, columns: 8, low: 0, rows: 8 };
-//! let (strips, _) = Timeline::new(trace).strips(axis, cell, &colors);
+//! let mut timeline = now(async |budget| Timeline::new(trace, budget).await);
+//! let (strips, _) = timeline.strips(axis, cell, &colors);
 //! // Slot 0 is the state before the window: empty. Rows are 1 KiB here.
 //! assert_eq!(strips.positions, [[1.0, 0.0, 3.0, 1.0], [2.0, 1.0, 3.0, 3.0]]);
 //! # Ok::<(), vramscope_snapshot::LoadError>(())
@@ -45,7 +48,7 @@ mod sweep;
 mod tile;
 mod treemap;
 
-pub use axis::{Axis, AxisKind};
+pub use axis::Axis;
 pub use bands::{lines, outline};
 pub use color::{
     CAME, Colors, LargestSites, STAYED, WENT, frame_color, name_color, segment_color, site_color,
@@ -59,5 +62,5 @@ pub use segments::{ROW_QUARTERS, RowOrder, SegmentDrawing, SegmentRows, SegmentT
 pub use stack_order::StackOrder;
 pub use tile::{Cell, Cost, Drawing, STRIP_BUDGET, States, Timeline};
 pub use treemap::{Rect, squarify};
-pub use vramscope_render::{Color, MERGED, NO_BLOCK, Strips, TILE_COLUMNS, TILE_ROWS};
+pub use vramscope_render::{AxisKind, Color, MERGED, NO_BLOCK, Strips, TILE_COLUMNS, TILE_ROWS};
 pub use vramscope_render::{HATCH_GAP, PALETTE_LEN, Palette, Surfaces, Theme};

@@ -15,7 +15,7 @@ pub use rows::SegmentRows;
 pub use shared::{ROW_QUARTERS, RowOrder};
 
 use std::ops::Range;
-use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion, strides};
+use vramscope_analysis::slicing::{Budget, STRIDE, strides};
 use vramscope_analysis::{Carving, Span, Trace};
 
 /// Blocks per entry of [`SegmentTiles::freed_by`].
@@ -35,12 +35,7 @@ pub struct SegmentTiles {
 
 impl SegmentTiles {
     /// Assigns blocks to spans in one pass over the window.
-    pub fn new(trace: &Trace, carving: &Carving) -> Self {
-        run_to_completion(Self::sliced(trace, carving, &mut Budget::unlimited()))
-    }
-
-    /// Sliced version of [`SegmentTiles::new`].
-    pub async fn sliced(trace: &Trace, carving: &Carving, budget: &mut Budget) -> Self {
+    pub async fn new(trace: &Trace, carving: &Carving, budget: &mut Budget) -> Self {
         let lists = SpanWalk::new(trace, carving).run(budget).await;
         let mut starts = vec![0];
         let mut blocks = Vec::with_capacity(lists.iter().map(Vec::len).sum());

@@ -23,9 +23,9 @@ pub struct StackOrder {
 const PLACE_COST: u64 = 2;
 
 impl StackOrder {
-    /// Orders blocks by group, in slices. `groups` has the group of each block, counted from the
+    /// Orders blocks by group. `groups` has the group of each block, counted from the
     /// bottom of the stack. `count` is the number of groups.
-    pub async fn sliced(groups: &[u32], count: usize, budget: &mut Budget) -> Self {
+    pub async fn new(groups: &[u32], count: usize, budget: &mut Budget) -> Self {
         // A counting sort. It keeps the order of blocks within a group.
         let mut starts = vec![0u32; count + 1];
         for part in strides(groups.len()) {
@@ -103,12 +103,12 @@ impl StackOrder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vramscope_analysis::slicing::run_to_completion;
+    use vramscope_analysis::slicing::now;
 
     #[test]
     fn blocks_are_ordered_by_group_then_by_index() {
         let groups: Vec<u32> = (0..100u32).map(|block| [2, 0, 5, 0][block as usize % 4]).collect();
-        let order = run_to_completion(StackOrder::sliced(&groups, 6, &mut Budget::unlimited()));
+        let order = now(async |budget| StackOrder::new(&groups, 6, budget).await);
         let mut expected: Vec<u32> = (0..100).collect();
         expected.sort_by_key(|&block| groups[block as usize]);
         assert_eq!(order.blocks, expected);
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn no_blocks_have_an_order() {
-        let order = run_to_completion(StackOrder::sliced(&[], 0, &mut Budget::unlimited()));
+        let order = now(async |budget| StackOrder::new(&[], 0, budget).await);
         assert_eq!((order.groups(), order.group_of_leaves(0, 0)), (0, None));
     }
 }

@@ -363,17 +363,16 @@ impl Walk<'_> {
 mod tests {
     use super::*;
     use crate::merge_threshold::MergeThreshold;
-    use vramscope_analysis::slicing::run_to_completion;
+    use vramscope_analysis::slicing::now;
 
     fn tree(sizes: &[u64], live: impl Fn(usize) -> bool) -> SumTree {
-        let mut budget = Budget::unlimited();
-        let mut tree = run_to_completion(SumTree::new(sizes.len(), &mut budget));
+        let mut tree = now(async |budget| SumTree::new(sizes.len(), budget).await);
         let is_live = |block: usize| block < sizes.len() && live(block);
         let mask = |leaf| {
             (0..LEAF_BLOCKS)
                 .fold(0, |mask, bit| mask | u16::from(is_live(leaf * LEAF_BLOCKS + bit)) << bit)
         };
-        run_to_completion(tree.fill(mask, |block| sizes[block as usize], &mut budget));
+        now(async |budget| tree.fill(mask, |block| sizes[block as usize], budget).await);
         tree
     }
 
@@ -430,13 +429,13 @@ mod tests {
     fn order(blocks: u32) -> StackOrder {
         let groups: Vec<u32> = (0..blocks).map(|block| block.isqrt() / 2 + block / 120).collect();
         let count = groups.last().map_or(0, |&last| last as usize + 1);
-        run_to_completion(StackOrder::sliced(&groups, count, &mut Budget::unlimited()))
+        now(async |budget| StackOrder::new(&groups, count, budget).await)
     }
 
     #[test]
     fn bands_end_at_the_edges_of_groups() {
         let groups = [0, 0, 0, 1, 1, 1, 1, 2, 3, 3];
-        let order = run_to_completion(StackOrder::sliced(&groups, 4, &mut Budget::unlimited()));
+        let order = now(async |budget| StackOrder::new(&groups, 4, budget).await);
         let sizes = [3, 4, 3, 1, 1, 30, 9, 2, 2, 8];
         let tree = tree(&sizes, |_| true);
         let mut found = Vec::new();

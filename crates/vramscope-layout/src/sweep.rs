@@ -4,7 +4,7 @@ use crate::merge_threshold::MergeThreshold;
 use crate::stack_order::StackOrder;
 use crate::sumtree::{LEAF_BLOCKS, Merging, StackPiece, SumTree};
 use std::sync::Arc;
-use vramscope_analysis::slicing::{Budget, run_to_completion, strides};
+use vramscope_analysis::slicing::{Budget, now, strides};
 use vramscope_analysis::{Block, Trace};
 
 /// Live bytes by block at one state of a trace.
@@ -84,7 +84,7 @@ impl Sweep {
         let (first, last) = (self.state.min(state), self.state.max(state));
         let changes = trace.changes_in(first + 1..last + 1);
         if changes.len() > self.lives.len() {
-            run_to_completion(self.rebuild_at(trace, state, &mut Budget::unlimited()));
+            now(async |budget| self.rebuild_at(trace, state, budget).await);
             return Moved {
                 unchanged_below: 0,
                 changes: self.lives.len() as u64,

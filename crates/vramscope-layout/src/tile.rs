@@ -13,7 +13,7 @@ use crate::sumtree::StackPiece;
 use crate::sweep::{Pieces, Sweep};
 use std::sync::Arc;
 use vramscope_analysis::Trace;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::Budget;
 use vramscope_render::{MERGED, Strips};
 
 /// A cell of the grid. Its columns are `2^kx` slots wide, and its rows `2^ky` bytes high.
@@ -193,16 +193,11 @@ impl Drawing {
 
 impl Timeline {
     /// A timeline of `trace`. All queries must be about this trace.
-    pub fn new(trace: &Trace) -> Self {
-        run_to_completion(Self::sliced(trace, &mut Budget::unlimited()))
-    }
-
-    /// Sliced version of [`Timeline::new`].
-    pub async fn sliced(trace: &Trace, budget: &mut Budget) -> Self {
+    pub async fn new(trace: &Trace, budget: &mut Budget) -> Self {
         Self { sweep: Sweep::new(trace, None, budget).await }
     }
 
-    /// A timeline of `trace` whose stack is in the order of groups, in slices.
+    /// A timeline of `trace` whose stack is in the order of groups.
     pub async fn grouped(trace: &Trace, order: Arc<StackOrder>, budget: &mut Budget) -> Self {
         Self { sweep: Sweep::new(trace, Some(order), budget).await }
     }

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{Sites, Trace};
 use vramscope_layout::{
     Axis, AxisKind, Cell, Colors, Cost, Drawing, PickPoint, STRIP_BUDGET, StackOrder, TILE_COLUMNS,
@@ -104,15 +104,19 @@ fn cells(axis: Axis<'_>, of_slots: f64, of_bytes: f64) -> Vec<Cell> {
 /// of ungrouped cells, and their number.
 fn check(name: &str, snapshot: &Snapshot) -> (Cost, u64) {
     let trace = &Trace::all(snapshot)[0];
-    let cost = check_stack(name, snapshot, (trace, Timeline::new(trace)), None);
+    let cost = check_stack(
+        name,
+        snapshot,
+        (trace, now(async |budget| Timeline::new(trace, budget).await)),
+        None,
+    );
     // Few groups of many blocks, as categories are, and many groups, as lines are. Blocks that are
     // allocated one after the other are in different groups, as in a forward pass.
     for (count, bands) in [(11, false), (11, true), (1000, true)] {
         let groups: Vec<u32> = (0..trace.blocks.len() as u32).map(|i| i % count).collect();
         let name = format!("{name}, {count} groups, bands: {bands}");
-        let budget = &mut Budget::unlimited();
-        let order = run_to_completion(StackOrder::sliced(&groups, count as usize, budget));
-        let timeline = run_to_completion(Timeline::grouped(trace, Arc::new(order), budget));
+        let order = now(async |budget| StackOrder::new(&groups, count as usize, budget).await);
+        let timeline = now(async |budget| Timeline::grouped(trace, Arc::new(order), budget).await);
         check_stack(&name, snapshot, (trace, timeline), Some(bands));
     }
     cost
@@ -125,7 +129,7 @@ fn check_stack(
     bands: Option<bool>,
 ) -> (Cost, u64) {
     let (is_grouped, bands) = (bands.is_some(), bands == Some(true));
-    let colors = Colors::by_site(trace, &Sites::new(snapshot));
+    let colors = now(async |budget| Colors::by_site(trace, &Sites::new(snapshot), budget).await);
     let leaves = (trace.blocks.len() as u64).div_ceil(LEAF_BLOCKS);
     let depth = u64::from(leaves.next_power_of_two().ilog2()) + 1;
     let (mut sum, mut count) = (Cost::default(), 0);
@@ -219,9 +223,12 @@ fn sliced_drawing_equals_unsliced() {
     let snapshot = generated(60_000, 5_000, |random| 1 + random.below(500));
     let trace = &Trace::all(&snapshot)[0];
     let axis = Axis::new(trace, AxisKind::Event).expect("every trace has an event axis");
-    let colors = Colors::by_site(trace, &Sites::new(&snapshot));
+    let colors = now(async |budget| Colors::by_site(trace, &Sites::new(&snapshot), budget).await);
     let mut random = Random(7);
-    let (mut unsliced, mut sliced) = (Timeline::new(trace), Timeline::new(trace));
+    let (mut unsliced, mut sliced) = (
+        now(async |budget| Timeline::new(trace, budget).await),
+        now(async |budget| Timeline::new(trace, budget).await),
+    );
     for cell in cells(axis, 1.0, 1.0).into_iter().chain(cells(axis, 0.05, 0.3)) {
         let (whole, cost) = unsliced.strips(axis, cell, &colors);
         let work = 20_000;
@@ -258,8 +265,11 @@ fn columns_do_not_depend_on_their_predecessors() {
     });
     let trace = &Trace::all(&snapshot)[0];
     let axis = Axis::new(trace, AxisKind::Event).expect("every trace has an event axis");
-    let colors = Colors::by_site(trace, &Sites::new(&snapshot));
-    let (mut single, mut many) = (Timeline::new(trace), Timeline::new(trace));
+    let colors = now(async |budget| Colors::by_site(trace, &Sites::new(&snapshot), budget).await);
+    let (mut single, mut many) = (
+        now(async |budget| Timeline::new(trace, budget).await),
+        now(async |budget| Timeline::new(trace, budget).await),
+    );
     let mut random = Random(11);
     let mut compared = 0;
     for ky in 12..20 {
@@ -333,8 +343,8 @@ fn coarsening_leaves_quiet_bands_unchanged() {
     let snapshot = load(json.as_bytes());
     let trace = &Trace::all(&snapshot)[0];
     let axis = Axis::new(trace, AxisKind::Event).expect("every trace has an event axis");
-    let colors = Colors::by_site(trace, &Sites::new(&snapshot));
-    let mut timeline = Timeline::new(trace);
+    let colors = now(async |budget| Colors::by_site(trace, &Sites::new(&snapshot), budget).await);
+    let mut timeline = now(async |budget| Timeline::new(trace, budget).await);
     let cell =
         |slot: u64| Cell { kx: 7, ky: 15, slot, columns: TILE_COLUMNS, low: 0, rows: TILE_ROWS };
     // The strips of column 100, up to 90 % of the height of the blocks that stay live.

@@ -1,7 +1,7 @@
 //! Colors of blocks by stream, size, age and search.
 
 use std::path::Path;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{Sites, Trace};
 use vramscope_layout::{Color, Colors};
 use vramscope_snapshot::{Reader, Snapshot};
@@ -18,8 +18,7 @@ fn test_data(name: &str) -> Snapshot {
 fn colors_show_stream_size_and_age() {
     let snapshot = test_data("recorded/t26/streams.pickle.gz");
     let trace = &Trace::all(&snapshot)[0];
-    let by_stream =
-        run_to_completion(Colors::by_stream(trace, &snapshot, &mut Budget::unlimited()));
+    let by_stream = now(async |budget| Colors::by_stream(trace, &snapshot, budget).await);
     let streams = |of: &dyn Fn(usize) -> u32| {
         let mut all: Vec<u32> = (0..trace.blocks.len()).map(of).collect();
         all.sort_unstable();
@@ -29,20 +28,20 @@ fn colors_show_stream_size_and_age() {
     let handles = streams(&|b| u32::from(trace.blocks[b].stream.0));
     assert!(handles > 1);
     assert_eq!(streams(&|b| by_stream.of(b as u32).word()), handles, "one color per stream");
-    let by_size = run_to_completion(Colors::by_size(trace, &mut Budget::unlimited()));
+    let by_size = now(async |budget| Colors::by_size(trace, budget).await);
     let largest = (0..trace.blocks.len())
         .max_by_key(|&b| trace.blocks[b].bytes)
         .expect("the trace has blocks");
     assert_eq!(by_size.of(largest as u32), Color::ramp(15));
-    let by_age = run_to_completion(Colors::by_age(trace, &mut Budget::unlimited()));
+    let by_age = now(async |budget| Colors::by_age(trace, budget).await);
     let oldest = (0..trace.blocks.len())
         .max_by_key(|&b| vramscope_analysis::lifetime(trace, &trace.blocks[b]));
     assert_eq!(by_age.of(oldest.expect("the trace has blocks") as u32), Color::ramp(15));
     let sites = Sites::new(&snapshot);
-    let dimmed = run_to_completion(
-        Colors::by_site(trace, &sites).dimmed(|block| block == 3, &mut Budget::unlimited()),
-    );
-    assert_eq!((dimmed.of(2), dimmed.of(3)), (Color::DIMMED, Colors::by_site(trace, &sites).of(3)));
+    let by_site = now(async |budget| Colors::by_site(trace, &sites, budget).await);
+    let third = by_site.of(3);
+    let dimmed = now(async |budget| by_site.dimmed(|block| block == 3, budget).await);
+    assert_eq!((dimmed.of(2), dimmed.of(3)), (Color::DIMMED, third));
 }
 
 #[test]
@@ -50,7 +49,7 @@ fn the_largest_sites_have_distinct_colors() {
     let snapshot = test_data("recorded/t26/gpt_small.pickle.gz");
     let trace = &Trace::all(&snapshot)[0];
     let sites = Sites::new(&snapshot);
-    let colors = Colors::by_site(trace, &sites);
+    let colors = now(async |budget| Colors::by_site(trace, &sites, budget).await);
     // The most bytes of each site that are live at once, state by state.
     let mut most: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::new();
     let is_known = |b: usize| sites.get(trace.blocks[b].stack).frame.is_some();

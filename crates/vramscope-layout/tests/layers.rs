@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::path::Path;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::{Budget, now, run_to_completion};
 use vramscope_analysis::{
     Carving, Content, Flame, LiveSet, Measure, Piece, Sites, Trace, by_stack,
 };
@@ -47,11 +47,11 @@ struct SegmentScene<'a> {
 
 impl<'a> SegmentScene<'a> {
     fn new(snapshot: &Snapshot, trace: &'a Trace) -> Self {
-        let carving = Carving::new(snapshot, trace);
+        let carving = now(async |budget| Carving::new(snapshot, trace, budget).await);
         Self {
             axis: Axis::new(trace, AxisKind::Event).expect("every trace has an event axis"),
-            tiles: SegmentTiles::new(trace, &carving),
-            colors: Colors::by_site(trace, &Sites::new(snapshot)),
+            tiles: now(async |budget| SegmentTiles::new(trace, &carving, budget).await),
+            colors: now(async |budget| Colors::by_site(trace, &Sites::new(snapshot), budget).await),
             order: shared(&carving),
             carving,
         }
@@ -67,7 +67,7 @@ impl<'a> SegmentScene<'a> {
 }
 
 fn shared(carving: &Carving) -> RowOrder {
-    run_to_completion(RowOrder::shared(&carving.segments.spans, &mut Budget::unlimited()))
+    now(async |budget| RowOrder::shared(&carving.segments.spans, budget).await)
 }
 
 /// The expected content of a column: each visible span and the state in which it is shown. By brute
@@ -120,7 +120,7 @@ fn consecutive_spans_of_one_place_share_a_row() {
     for name in FILES {
         let snapshot = test_data(name);
         for trace in &Trace::all(&snapshot) {
-            let carving = Carving::new(&snapshot, trace);
+            let carving = now(async |budget| Carving::new(&snapshot, trace, budget).await);
             let (spans, order) = (&carving.segments.spans, shared(&carving));
             assert_eq!(
                 run_to_completion(RowOrder::shared(spans, &mut Budget::of(1))),
@@ -162,10 +162,9 @@ fn segments_show_the_blocks_of_the_shown_state() {
     for name in FILES {
         let snapshot = test_data(name);
         for trace in &Trace::all(&snapshot) {
-            let carving = Carving::new(&snapshot, trace);
-            let tiles = SegmentTiles::new(trace, &carving);
-            let colors =
-                run_to_completion(Colors::by_segment(trace, &tiles, &mut Budget::unlimited()));
+            let carving = now(async |budget| Carving::new(&snapshot, trace, budget).await);
+            let tiles = now(async |budget| SegmentTiles::new(trace, &carving, budget).await);
+            let colors = now(async |budget| Colors::by_segment(trace, &tiles, budget).await);
             let spans = &carving.segments.spans;
             // High enough that the smallest block of the largest segment is visible.
             let largest = spans.iter().map(|s| s.size.0).max().unwrap_or(0);
@@ -208,7 +207,9 @@ fn segments_show_the_blocks_of_the_shown_state() {
                         for &(span, at) in &seen {
                             let (low, high) =
                                 (spans[span as usize].address.0, spans[span as usize].end());
-                            for segment in LiveSet::new(trace, at).segments(&carving) {
+                            for segment in now(async |budget| LiveSet::new(trace, at, budget).await)
+                                .segments(&carving)
+                            {
                                 let inside =
                                     |p: &&Piece| p.address.0 < high && low < p.address.0 + p.size.0;
                                 expected.extend(segment.pieces.iter().filter(inside).filter_map(
@@ -286,11 +287,10 @@ fn zoomed_out_segments_are_merged_and_none_is_lost() {
     for name in FILES {
         let snapshot = test_data(name);
         for trace in &Trace::all(&snapshot) {
-            let carving = Carving::new(&snapshot, trace);
-            let tiles = SegmentTiles::new(trace, &carving);
-            let by_size = run_to_completion(Colors::by_size(trace, &mut Budget::unlimited()));
-            let colors =
-                run_to_completion(by_size.dimmed(|block| block % 2 == 0, &mut Budget::unlimited()));
+            let carving = now(async |budget| Carving::new(&snapshot, trace, budget).await);
+            let tiles = now(async |budget| SegmentTiles::new(trace, &carving, budget).await);
+            let by_size = now(async |budget| Colors::by_size(trace, budget).await);
+            let colors = now(async |budget| by_size.dimmed(|block| block % 2 == 0, budget).await);
             let order = shared(&carving);
             let rows = SegmentRows::new(&order, f64::from(ROW), None);
             let axis = Axis::new(trace, AxisKind::Event).expect("every trace has an event axis");
@@ -441,8 +441,8 @@ fn lines_are_at_the_value_of_the_shown_state() {
     for name in FILES {
         let snapshot = test_data(name);
         for trace in &Trace::all(&snapshot) {
-            let carving = Carving::new(&snapshot, trace);
-            let reserved = trace.reserved(&snapshot);
+            let carving = now(async |budget| Carving::new(&snapshot, trace, budget).await);
+            let reserved = now(async |budget| trace.reserved(&snapshot, budget).await);
             for series in [&carving.allocated, &carving.active, &reserved] {
                 let axis =
                     Axis::new(trace, AxisKind::Event).expect("every trace has an event axis");
@@ -504,9 +504,13 @@ fn flame_children_lie_within_parents_and_strips_do_not_overlap() {
     ] {
         let snapshot = test_data(name);
         let trace = &Trace::all(&snapshot)[0];
-        let carving = Carving::new(&snapshot, trace);
+        let carving = now(async |budget| Carving::new(&snapshot, trace, budget).await);
         for measure in [Measure::Churn, Measure::ByteTime, Measure::Count] {
-            let flame = Flame::new(&snapshot, &by_stack(trace, &carving, measure));
+            let flame = now(async |budget| {
+                let weight = |i| measure.of(trace, &carving, i);
+                let shares = by_stack(trace, weight, budget).await;
+                Flame::new(&snapshot, &shares, budget).await
+            });
             let mut rows = FlameRows::new(&flame, ROW);
             let deep = flame.nodes.len() as u32 / 2;
             for root in [0, deep] {

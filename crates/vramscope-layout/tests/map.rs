@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{Carving, Content, LiveSet, SegmentState, Sites, Trace};
 use vramscope_analysis::{PieceKind, changed_segments};
 use vramscope_layout::{CAME, MAPPED, RELEASED, STAYED, WENT};
@@ -46,10 +46,12 @@ fn every_byte_of_every_segment_is_drawn_once() {
     ] {
         let snapshot = test_data(name);
         let trace = &Trace::all(&snapshot)[0];
-        let carving = Carving::new(&snapshot, trace);
-        let colors = Colors::by_site(trace, &Sites::new(&snapshot));
+        let carving = now(async |budget| Carving::new(&snapshot, trace, budget).await);
+        let colors =
+            now(async |budget| Colors::by_site(trace, &Sites::new(&snapshot), budget).await);
         for slot in [0, trace.slots() / 3, trace.slots() / 2, trace.slots() - 1] {
-            let states = LiveSet::new(trace, slot).segments(&carving);
+            let states =
+                now(async |budget| LiveSet::new(trace, slot, budget).await).segments(&carving);
             let (small, large): (Vec<_>, Vec<_>) =
                 states.iter().partition::<Vec<&SegmentState>, _>(|s| s.size.0 <= 2 << 20);
             let groups: Vec<Vec<&SegmentState>> =
@@ -115,9 +117,10 @@ fn without_overlaps(strips: &Strips) {
 fn cells_meet_and_narrow_pieces_merge() {
     let snapshot = test_data("recorded/t26/gpt_small.pickle.gz");
     let trace = &Trace::all(&snapshot)[0];
-    let carving = Carving::new(&snapshot, trace);
-    let colors = Colors::by_site(trace, &Sites::new(&snapshot));
-    let states = LiveSet::new(trace, trace.slots() / 2).segments(&carving);
+    let carving = now(async |budget| Carving::new(&snapshot, trace, budget).await);
+    let colors = now(async |budget| Colors::by_site(trace, &Sites::new(&snapshot), budget).await);
+    let states =
+        now(async |budget| LiveSet::new(trace, trace.slots() / 2, budget).await).segments(&carving);
     let map = SegmentMap::new(&[states.iter().collect()], LINE, UNITS);
     let kx = 13;
     let all = map.strips(whole(&map, kx), &colors);
@@ -146,7 +149,7 @@ fn a_map_without_segments_is_empty() {
     assert_eq!((map.units(), map.parts_of(0)), (0.0, Vec::new()));
     let snapshot = test_data("recorded/t26/gpt_small.pickle.gz");
     let trace = &Trace::all(&snapshot)[0];
-    let colors = Colors::by_site(trace, &Sites::new(&snapshot));
+    let colors = now(async |budget| Colors::by_site(trace, &Sites::new(&snapshot), budget).await);
     let cell = Cell { kx: 40, ky: 44, slot: 0, columns: 256, low: 0, rows: 256 };
     assert!(map.strips(cell, &colors).positions.is_empty());
 }
@@ -155,9 +158,10 @@ fn a_map_without_segments_is_empty() {
 fn a_map_of_changes_draws_what_came_went_and_stayed() {
     let snapshot = test_data("recorded/t26/gpt_small.pickle.gz");
     let trace = &Trace::all(&snapshot)[0];
-    let carving = Carving::new(&snapshot, trace);
+    let carving = now(async |budget| Carving::new(&snapshot, trace, budget).await);
     let [from, to] = [trace.slots() / 5, trace.slots() - 1];
-    let states = |slot: u32| LiveSet::new(trace, slot).segments(&carving);
+    let states =
+        |slot: u32| now(async |budget| LiveSet::new(trace, slot, budget).await).segments(&carving);
     let is_live_in = |block: u32, slot: u32| {
         let block = &trace.blocks[block as usize];
         block.is_live_at(slot)
@@ -167,8 +171,7 @@ fn a_map_of_changes_draws_what_came_went_and_stayed() {
         let group: Vec<_> =
             changed.iter().map(|segment| (&segment.state, &segment.kinds[..])).collect();
         let map = SegmentMap::changed(&[group], LINE, UNITS);
-        let budget = &mut Budget::unlimited();
-        let colors = run_to_completion(Colors::by_change(trace, [from, to], budget));
+        let colors = now(async |budget| Colors::by_change(trace, [from, to], budget).await);
         let strips = map.strips(whole(&map, KX), &colors);
         let mut drawn: BTreeMap<u32, f64> = BTreeMap::new();
         for (&[x0, _, x1, _], &color) in strips.positions.iter().zip(&strips.colors) {

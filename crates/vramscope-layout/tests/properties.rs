@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{Block, Sites, Trace};
 use vramscope_layout::{
     Axis, AxisKind, Cell, Colors, Cost, Drawing, MERGED, PickPoint, STRIP_BUDGET, StackOrder,
@@ -45,13 +45,12 @@ impl Stacked {
     }
 
     fn new(trace: &Trace, is_grouped: bool, bands: bool) -> Self {
-        let budget = &mut Budget::unlimited();
         let timeline = if is_grouped {
             let groups: Vec<u32> = trace.blocks.iter().map(group_of).collect();
-            let order = run_to_completion(StackOrder::sliced(&groups, GROUPS, budget));
-            run_to_completion(Timeline::grouped(trace, Arc::new(order), budget))
+            let order = now(async |budget| StackOrder::new(&groups, GROUPS, budget).await);
+            now(async |budget| Timeline::grouped(trace, Arc::new(order), budget).await)
         } else {
-            Timeline::new(trace)
+            now(async |budget| Timeline::new(trace, budget).await)
         };
         Self { timeline, is_grouped, bands }
     }
@@ -86,7 +85,7 @@ fn maximum(axis: Axis<'_>, trace: &Trace, from: u64, to: u64) -> Option<u64> {
 /// Checks all properties for the cells of a trace at one scale.
 fn check(name: &str, snapshot: &Snapshot, trace: &Trace, kind: AxisKind, kx: u8, ky: u8) {
     let Some(axis) = Axis::new(trace, kind) else { return };
-    let colors = Colors::by_site(trace, &Sites::new(snapshot));
+    let colors = now(async |budget| Colors::by_site(trace, &Sites::new(snapshot), budget).await);
     for mut stacked in Stacked::all(trace) {
         check_stacked(name, &mut stacked, axis, &colors, kx, ky);
     }
@@ -210,7 +209,8 @@ fn pick_returns_the_drawn_strip() {
         let snapshot = test_data(name);
         let trace = &Trace::all(&snapshot)[0];
         let axis = Axis::new(trace, AxisKind::Event).expect("every trace has an event axis");
-        let colors = Colors::by_site(trace, &Sites::new(&snapshot));
+        let colors =
+            now(async |budget| Colors::by_site(trace, &Sites::new(&snapshot), budget).await);
         let rows = 64;
         let ky = (trace.requested_band.peak as u64 / u64::from(rows)).max(1).ilog2() as u8 + 1;
         let kx = (axis.extent() / 64).max(1).ilog2() as u8 + 1;
@@ -365,7 +365,7 @@ fn check_band(axis: Axis<'_>, stack: &[(u32, u64, u64)], [low, high]: [u64; 2]) 
 /// `picks` chooses the scale and the position of one cell.
 fn check_cells(snapshot: &Snapshot, picks: &[u32]) {
     let trace = &Trace::all(snapshot)[0];
-    let colors = Colors::by_site(trace, &Sites::new(snapshot));
+    let colors = now(async |budget| Colors::by_site(trace, &Sites::new(snapshot), budget).await);
     let mut stacks = Stacked::all(trace);
     let (columns, rows) = (16, 64);
     let peak = trace.requested_band.peak.max(1) as u64;
@@ -420,7 +420,7 @@ fn strips_are_exact_far_from_the_origin() {
     );
     let snapshot = load(json.as_bytes());
     let trace = &Trace::all(&snapshot)[0];
-    let colors = Colors::by_site(trace, &Sites::new(&snapshot));
+    let colors = now(async |budget| Colors::by_site(trace, &Sites::new(&snapshot), budget).await);
     let mut stacked = Stacked::new(trace, false, false);
     for (kind, slot) in [(AxisKind::Event, 2), (AxisKind::Time, HOURS / 64 + HOURS)] {
         let axis = Axis::new(trace, kind).expect("the trace has timestamps");
@@ -432,9 +432,7 @@ fn strips_are_exact_far_from_the_origin() {
             AxisKind::Event => {
                 [[1.0, 512.0, 2.0, 515.0], [0.0, 0.0, 2.0, 512.0], [2.0, 0.0, 3.0, 3.0]]
             }
-            AxisKind::Time => {
-                [[1.0, 512.0, 3.0, 515.0], [0.0, 0.0, 3.0, 512.0], [3.0, 0.0, 8.0, 3.0]]
-            }
+            _ => [[1.0, 512.0, 3.0, 515.0], [0.0, 0.0, 3.0, 512.0], [3.0, 0.0, 8.0, 3.0]],
         };
         let sorted = |mut positions: Vec<[f32; 4]>| {
             positions.sort_by(|a, b| a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1])));

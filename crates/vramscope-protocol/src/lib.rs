@@ -25,7 +25,7 @@ pub use details::*;
 pub use loading::*;
 pub use messages::*;
 pub use run::*;
-pub use vramscope_render::{MERGED, NO_BLOCK, TILE_COLUMNS, TILE_ROWS};
+pub use vramscope_render::{Axis, AxisKind, MERGED, NO_BLOCK, TILE_COLUMNS, TILE_ROWS, TileKey};
 pub use vramscope_report::{Phrase, Quantity};
 
 /// The version of the protocol, increased with every change of a message's meaning. A page and a

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use vramscope_cli::input::read_file;
 use vramscope_report::diagnose::{Listing, MAX_FINDINGS, at_peak, diagnose};
 use vramscope_report::info::{Info, info};
+use vramscope_report::now;
 use vramscope_report::summary::{FileSummary, Summary, of_entry};
 use vramscope_report::what_if::{Options, OtherRecordings, RankLimit, what_if};
 use vramscope_report::{LoadedFile, Target, device_name, peak, phases};
@@ -112,7 +113,11 @@ impl File {
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let file = &self.loaded;
         let made = py.detach(|| {
-            let all = file.entries.iter().map(|entry| info(&entry.path, entry)).collect();
+            let all = file
+                .entries
+                .iter()
+                .map(|entry| now(async |budget| info(&entry.path, entry, budget).await))
+                .collect();
             text(&Info::new(all, 0))
         })?;
         Ok(json(py, &made))
@@ -167,7 +172,9 @@ impl File {
         entry: u32,
         device: u32,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        self.report(py, (entry, device), |target| text(&phases::phases(target, None)))
+        self.report(py, (entry, device), |target| {
+            text(&now(async |budget| phases::phases(target, None, budget).await))
+        })
     }
 
     /// `vramscope.what-if/1` of a device, about the question of a text.
@@ -182,7 +189,8 @@ impl File {
         self.report(py, (entry, device), |target| {
             let limit = RankLimit::for_rank(target, &self.limits);
             let others = OtherRecordings { limit, growth: None };
-            let report = what_if(target, &options, &others).map_err(|error| wrong(error.text))?;
+            let report = now(async |budget| what_if(target, &options, &others, budget).await)
+                .map_err(|error| wrong(error.text))?;
             text(&report)
         })
     }

@@ -9,12 +9,12 @@ use arrow_array::{RecordBatch, RecordBatchIterator};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::now;
 use vramscope_dataset::Batch;
 use vramscope_report::blocks::{self, BlockRow};
 use vramscope_report::columns::{Column, Rows};
 use vramscope_report::events::{self, EventRow};
-use vramscope_report::segments::{self, segment_record, states_sliced};
+use vramscope_report::segments::{self, segment_record, states};
 use vramscope_report::{BlockPlaces, FrameRecord, SnapshotEntry, Target, frames};
 use vramscope_snapshot::StackId;
 
@@ -78,7 +78,8 @@ fn table<'a, T: Rows>(
 
 /// The blocks of a device's window.
 pub(crate) fn blocks(target: Target<'_>) -> PyResult<Table> {
-    let (trace, places) = (target.trace(), BlockPlaces::new(target));
+    let (trace, places) =
+        (target.trace(), now(async |budget| BlockPlaces::new(target, budget).await));
     let lifetime = if trace.clock.is_some() { "lifetime_us" } else { "lifetime_events" };
     let columns = blocks::columns().into_iter().map(|column| match column.name {
         "lifetime" => Column { name: lifetime, ..column },
@@ -97,7 +98,7 @@ pub(crate) fn events(target: Target<'_>) -> PyResult<Table> {
 /// The segments of a device after the last event.
 pub(crate) fn segments(target: Target<'_>) -> PyResult<Table> {
     let last = target.trace().slots().saturating_sub(1);
-    let states = run_to_completion(states_sliced(target, last, &mut Budget::unlimited()));
+    let states = now(async |budget| states(target, last, budget).await);
     // The table has no call stacks.
     table(segments::columns(), states.iter().map(|state| segment_record(target, state, 0)))
 }

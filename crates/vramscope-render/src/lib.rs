@@ -29,6 +29,8 @@
 //! Edges are rounded to whole device pixels. [`Placement::snap`] and the shader use the same
 //! arithmetic, so hit tests match the drawn pixels.
 //!
+//! [`TileKey`] names a tile and [`Axis`] describes its x axis in messages between page and workers.
+//!
 //! # With feature `gl`
 //!
 //! `gl::StripRenderer` keeps tiles in textures and draws all of them with one or two calls per
@@ -36,6 +38,7 @@
 //! baseline. Both need a `glow::Context` of OpenGL ES 3.0 or WebGL 2, and know no windows or
 //! canvases. The images in `tests/goldens/` are drawn by the same shaders through EGL.
 
+mod axes;
 mod color;
 mod palette;
 mod placement;
@@ -44,6 +47,7 @@ mod strips;
 #[cfg(feature = "gl")]
 pub mod gl;
 
+pub use axes::{Axis, AxisKind, TileKey};
 pub use color::Color;
 pub use palette::{HATCH_GAP, PALETTE_LEN, Palette, Rgba, Surfaces, Theme};
 pub use placement::{PixelRect, Placement};

@@ -7,7 +7,7 @@ use crate::{Target, event_of, rank_of, slot_of};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::now;
 use vramscope_snapshot::StrId;
 use vramscope_units::Bytes;
 
@@ -237,8 +237,8 @@ pub fn annotate<'a>(
     find: FindSource<'_>,
 ) -> Result<Annotated<'a>, String> {
     let filter = Filter { text: "", cursor: options.event };
-    let budget = &mut Budget::unlimited();
-    let sums = run_to_completion(SourceSums::sliced(target, &filter, !options.framework, budget));
+    let sums =
+        now(async |budget| SourceSums::new(target, &filter, !options.framework, budget).await);
     let numbers = |place: &SourcePlace| numbers_of(target, &options, place);
     let snapshot = target.snapshot();
     let mut files: Vec<&SourcePlace> = sums.of_kind(PlaceKind::File, None).collect();

@@ -3,7 +3,7 @@
 use crate::Target;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{Band, Exactness, Measure, Series};
 
 /// A band of `torch.cuda.memory_stats()`.
@@ -51,24 +51,13 @@ impl BandKind {
     }
 
     /// The band's value in every slot.
-    pub fn series(self, target: Target<'_>) -> Cow<'_, Series> {
-        run_to_completion(self.series_sliced(target, &mut Budget::unlimited()))
-    }
-
-    /// [`Self::series`] in slices.
-    pub async fn series_sliced<'a>(
-        self,
-        target: Target<'a>,
-        budget: &mut Budget,
-    ) -> Cow<'a, Series> {
+    pub async fn series<'a>(self, target: Target<'a>, budget: &mut Budget) -> Cow<'a, Series> {
         let carving = target.entry.carving(target.index);
         match self {
             Self::Requested => Cow::Borrowed(&target.trace().requested),
             Self::Active => Cow::Borrowed(&carving.active),
             Self::Allocated => Cow::Borrowed(&carving.allocated),
-            Self::Reserved => {
-                Cow::Owned(target.trace().reserved_sliced(target.snapshot(), budget).await)
-            }
+            Self::Reserved => Cow::Owned(target.trace().reserved(target.snapshot(), budget).await),
         }
     }
 

@@ -38,7 +38,7 @@ fn key(target: Target<'_>, block: &Block) -> SiteKey {
 
 impl BlockContext {
     /// Sums the blocks of each call site, and finds steps and phases.
-    pub(crate) async fn sliced(target: Target<'_>, budget: &mut Budget) -> Self {
+    pub(crate) async fn new(target: Target<'_>, budget: &mut Budget) -> Self {
         let (entry, trace) = (target.entry, target.trace());
         let slot = slot_of(trace.requested_band.peak_event);
         let mut sites: FxHashMap<SiteKey, SiteSum> = FxHashMap::default();

@@ -15,7 +15,7 @@ use crate::text::{block_reference, pool_text};
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{Block, Category, Trace, lifetime};
 use vramscope_snapshot::StackId;
 use vramscope_units::{Addr, Bytes, EventIndex, Events, Micros};
@@ -202,15 +202,15 @@ pub fn of_blocks(
     limit: Option<usize>,
 ) -> Blocks<'_> {
     let (trace, total) = (target.trace(), order.len());
-    let budget = &mut Budget::unlimited();
-    let keys = run_to_completion(SortKeys::sliced(target, sort, budget));
+    let keys = now(async |budget| SortKeys::new(target, sort, budget).await);
     order.sort_by_cached_key(|&i| (Reverse(keys.wide(i)), i));
     order.truncate(limit.unwrap_or(usize::MAX));
-    let of_backward = backward::of_blocks(target, order.iter().copied(), budget);
-    let of_backward = run_to_completion(of_backward);
-    let (mut stacks, places) = (StackTable::default(), BlockPlaces::new(target));
+    let of_backward =
+        now(async |budget| backward::of_blocks(target, order.iter().copied(), budget).await);
+    let (mut stacks, places) =
+        (StackTable::default(), now(async |budget| BlockPlaces::new(target, budget).await));
     let mut backward = BackwardTable::default();
-    run_to_completion(target.entry.derive(Derived::Dims, target.index, budget));
+    now(async |budget| target.entry.derive(Derived::Dims, target.index, budget).await);
     let mut known = BlockShapes::new(target);
     let mut shapes = ShapeTable::default();
     let row = |(&i, place): (&u32, Option<BackwardRecord>)| {

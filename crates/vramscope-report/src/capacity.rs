@@ -24,7 +24,7 @@ pub async fn capacity(target: Target<'_>, budget: &mut Budget) -> Option<Capacit
         Some((oom.event, free))
     });
     if let Some((event, free)) = failed {
-        let reserved = trace.reserved_sliced(target.snapshot(), budget).await;
+        let reserved = trace.reserved(target.snapshot(), budget).await;
         let bytes = Bytes(reserved.at(event.0 + 1).saturating_add(free.0));
         return Some(Capacity { bytes, event: Some(event) });
     }

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::ops::Range;
-use vramscope_analysis::slicing::{Budget, run_to_completion, strides};
+use vramscope_analysis::slicing::{Budget, now, strides};
 use vramscope_analysis::{Category, NoStack, outside};
 use vramscope_snapshot::StackId;
 
@@ -203,13 +203,9 @@ struct SiteWork {
     block: u32,
 }
 
-/// What changed from the state in one slot to that in another, in slices. The second may be the
-/// earlier one.
-pub async fn changes_sliced(
-    target: Target<'_>,
-    [from, to]: [u32; 2],
-    budget: &mut Budget,
-) -> Changes {
+/// What changed from the state in one slot to that in another. The second may be the earlier
+/// one.
+pub async fn changes(target: Target<'_>, [from, to]: [u32; 2], budget: &mut Budget) -> Changes {
     let (trace, entry) = (target.trace(), target.entry);
     let categories = entry.categories(target.index);
     let mut all = ChangeSums::default();
@@ -306,9 +302,8 @@ pub fn state_changes(
             (false, false) => {}
         }
     }
-    let budget = &mut Budget::unlimited();
     let Changes { categories: by_category, sites, mapped_bytes, released_bytes, .. } =
-        run_to_completion(changes_sliced(target, [from, to], budget));
+        now(async |budget| changes(target, [from, to], budget).await);
     let mut stacks = StackTable::default();
     let mut shares = |blocks: &[u32]| block_shares(target, blocks, limit, &mut stacks);
     StateChanges {

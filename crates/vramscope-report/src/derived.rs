@@ -14,11 +14,10 @@ use crate::target::{Target, slot_of};
 use crate::what_if::why_no_model;
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
-use vramscope_analysis::slicing::{Boxed, Budget, run_to_completion};
+use vramscope_analysis::slicing::{Boxed, Budget, now};
 use vramscope_analysis::{
     Carving, Categories, Category, Dims, Evidence, Finding, LargestFree, NoShapes, Notes,
-    PoolEnvelope, Rules, Steps, WhatIf, findings_sliced, largest_free, largest_free_sliced,
-    pool_envelope, pool_envelope_sliced,
+    PoolEnvelope, Rules, Steps, WhatIf, findings, largest_free, pool_envelope,
 };
 
 /// A kind of derived data.
@@ -128,31 +127,31 @@ impl SnapshotEntry {
         Box::pin(async move {
             let (snapshot, trace, data) = (&self.snapshot, &self.traces[index], &self.data[index]);
             match what {
-                Derived::Carving => fill!(data.carving, Carving::sliced(snapshot, trace, budget)),
+                Derived::Carving => fill!(data.carving, Carving::new(snapshot, trace, budget)),
                 Derived::Tensors => fill!(data.tensors, self.find_tensors(index, budget)),
                 Derived::Categories => {
                     fill!(data.ruled.categories, self.find_categories(index, budget));
                 }
                 Derived::Pools => {
                     let carving = self.carving(index);
-                    fill!(data.pools, pool_envelope_sliced(trace, carving, snapshot, budget));
+                    fill!(data.pools, pool_envelope(trace, carving, snapshot, budget));
                 }
                 Derived::LargestFree => {
                     let carving = self.carving(index);
-                    fill!(data.largest_free, largest_free_sliced(snapshot, trace, carving, budget));
+                    fill!(data.largest_free, largest_free(snapshot, trace, carving, budget));
                 }
                 Derived::Steps => {
                     let phases = self.categories(index).phases();
-                    fill!(data.ruled.steps, Steps::sliced(snapshot, trace, phases, budget));
+                    fill!(data.ruled.steps, Steps::find(snapshot, trace, phases, budget));
                 }
                 Derived::Context => {
                     let target = Target { path: &self.path, entry: self, index };
-                    fill!(data.ruled.context, BlockContext::sliced(target, budget));
+                    fill!(data.ruled.context, BlockContext::new(target, budget));
                 }
                 Derived::Findings => {
                     fill!(data.ruled.findings, self.find(index, budget));
                     let target = Target { path: &self.path, entry: self, index };
-                    fill!(data.ruled.proofs, proof::of_device_sliced(target, budget));
+                    fill!(data.ruled.proofs, proof::of_device(target, budget));
                 }
                 Derived::WhatIf => fill!(data.ruled.what_if, self.calibrate(index, budget)),
                 Derived::Simulated => {
@@ -161,7 +160,7 @@ impl SnapshotEntry {
                 }
                 Derived::Modules => {
                     let target = Target { path: &self.path, entry: self, index };
-                    fill!(data.ruled.modules, Modules::sliced(target, budget));
+                    fill!(data.ruled.modules, Modules::new(target, budget));
                 }
                 Derived::Dims => {
                     let slot = slot_of(trace.requested_band.peak_event);
@@ -169,37 +168,45 @@ impl SnapshotEntry {
                     let given = self.given_widths().cloned();
                     fill!(
                         data.ruled.dims,
-                        Dims::sliced(snapshot, trace, categories, slot, given, budget)
+                        Dims::at(snapshot, trace, categories, slot, given, budget)
                     );
                 }
             }
         })
     }
 
+    /// The value of a cell of the data at `index`. A missing one is computed at once.
+    fn derived<'a, T>(
+        &'a self,
+        what: Derived,
+        index: usize,
+        cell: impl Fn(&'a DeviceData) -> &'a OnceLock<T>,
+    ) -> &'a T {
+        let cell = cell(&self.data[index]);
+        if cell.get().is_none() {
+            now(async |budget| self.derive(what, index, budget).await);
+        }
+        cell.get().expect("it is derived")
+    }
+
     /// Block sizes of the trace at `index`.
     pub fn carving(&self, index: usize) -> &Carving {
-        let data = &self.data[index];
-        data.carving.get_or_init(|| Carving::new(&self.snapshot, &self.traces[index]))
+        self.derived(Derived::Carving, index, |data| &data.carving)
     }
 
     /// Categories of the blocks of the trace at `index`.
     pub fn categories(&self, index: usize) -> &Categories {
-        let find = || run_to_completion(self.find_categories(index, &mut Budget::unlimited()));
-        self.data[index].ruled.categories.get_or_init(find)
+        self.derived(Derived::Categories, index, |data| &data.ruled.categories)
     }
 
     /// Bytes held by private pools in the trace at `index`; `None` without private pools.
     pub fn pools(&self, index: usize) -> Option<&PoolEnvelope> {
-        let (data, trace) = (&self.data[index], &self.traces[index]);
-        let make = || pool_envelope(trace, self.carving(index), &self.snapshot);
-        data.pools.get_or_init(make).as_ref()
+        self.derived(Derived::Pools, index, |data| &data.pools).as_ref()
     }
 
     /// The largest free range of every pool, stream and size class in the trace at `index`.
     pub fn largest_free(&self, index: usize) -> &[LargestFree] {
-        let (data, trace) = (&self.data[index], &self.traces[index]);
-        let make = || largest_free(&self.snapshot, trace, self.carving(index));
-        data.largest_free.get_or_init(make)
+        self.derived(Derived::LargestFree, index, |data| &data.largest_free)
     }
 
     /// The texts that the program gave to blocks of the trace at `index`.
@@ -210,8 +217,7 @@ impl SnapshotEntry {
 
     /// The tensors that the file beside the snapshot names, by the blocks of the trace at `index`.
     pub fn tensors(&self, index: usize) -> &FxHashMap<u32, TensorRecord> {
-        let find = || run_to_completion(self.find_tensors(index, &mut Budget::unlimited()));
-        self.data[index].tensors.get_or_init(find)
+        self.derived(Derived::Tensors, index, |data| &data.tensors)
     }
 
     /// The tensor that the file beside the snapshot names for a block of the trace at `index`.
@@ -226,28 +232,23 @@ impl SnapshotEntry {
 
     /// Training steps or repetitions of the trace at `index`; `None` if nothing shows them.
     pub fn steps(&self, index: usize) -> Option<&Steps> {
-        let find =
-            || Steps::find(&self.snapshot, &self.traces[index], self.categories(index).phases());
-        self.data[index].ruled.steps.get_or_init(find).as_ref()
+        self.derived(Derived::Steps, index, |data| &data.ruled.steps).as_ref()
     }
 
     /// What the blocks of the trace at `index` belong to.
     pub fn block_context(&self, index: usize) -> &BlockContext {
-        run_to_completion(self.derive(Derived::Context, index, &mut Budget::unlimited()));
-        self.data[index].ruled.context.get().expect("it is derived")
+        self.derived(Derived::Context, index, |data| &data.ruled.context)
     }
 
     /// The modules of the trace at `index`.
     pub fn modules(&self, index: usize) -> &Modules {
-        run_to_completion(self.derive(Derived::Modules, index, &mut Budget::unlimited()));
-        self.data[index].ruled.modules.get().expect("it is derived")
+        self.derived(Derived::Modules, index, |data| &data.ruled.modules)
     }
 
     /// The dimensions of the model and of its data at the peak, by the sizes of the blocks of the
     /// trace at `index`; an error says why sizes do not tell them.
     pub fn dims(&self, index: usize) -> &Result<Dims, NoShapes> {
-        run_to_completion(self.derive(Derived::Dims, index, &mut Budget::unlimited()));
-        self.data[index].ruled.dims.get().expect("it is derived")
+        self.derived(Derived::Dims, index, |data| &data.ruled.dims)
     }
 
     /// [`Self::dims`] if they are found already.
@@ -262,27 +263,26 @@ impl SnapshotEntry {
 
     /// Findings of the trace at `index`, by severity, then bytes.
     pub fn findings(&self, index: usize) -> &[Finding] {
-        let find = || run_to_completion(self.find(index, &mut Budget::unlimited()));
+        let find = || now(async |budget| self.find(index, budget).await);
         self.data[index].ruled.findings.get_or_init(find)
     }
 
     /// The proofs of the findings of the trace at `index`, in the same order.
     pub fn proofs(&self, index: usize) -> &[Option<Proof>] {
         let target = Target { path: &self.path, entry: self, index };
-        let make = || run_to_completion(proof::of_device_sliced(target, &mut Budget::unlimited()));
+        let make = || now(async |budget| proof::of_device(target, budget).await);
         self.data[index].ruled.proofs.get_or_init(make)
     }
 
     /// The model of the allocator, compared with the trace at `index`; `None` where
     /// [`why_no_model`] has a reason. Its replays are what a prediction costs, so it is kept.
     pub fn what_if(&self, index: usize) -> Option<&WhatIf> {
-        let make = || run_to_completion(self.calibrate(index, &mut Budget::unlimited()));
-        self.data[index].ruled.what_if.get_or_init(make).as_ref()
+        self.derived(Derived::WhatIf, index, |data| &data.ruled.what_if).as_ref()
     }
 
     /// Computes [`Self::simulated`] of the trace at `index`.
     pub fn simulate(&self, index: usize) {
-        run_to_completion(self.derive(Derived::Simulated, index, &mut Budget::unlimited()));
+        self.derived(Derived::Simulated, index, |data| &data.ruled.simulated);
     }
 
     /// What the model of the allocator says about the finding at index `finding` of the trace at
@@ -334,7 +334,7 @@ impl SnapshotEntry {
 
     async fn find_categories(&self, index: usize, budget: &mut Budget) -> Categories {
         let trace = &self.traces[index];
-        let mut categories = Categories::sliced(&self.snapshot, trace, &self.rules, budget).await;
+        let mut categories = Categories::new(&self.snapshot, trace, &self.rules, budget).await;
         let tensors = self.tensors(index);
         if !tensors.is_empty() {
             budget.charge(trace.blocks.len() as u64).await;
@@ -359,6 +359,6 @@ impl SnapshotEntry {
     }
 
     async fn find(&self, index: usize, budget: &mut Budget) -> Vec<Finding> {
-        findings_sliced(self.evidence(index), budget).await
+        findings(self.evidence(index), budget).await
     }
 }

@@ -2,22 +2,21 @@
 
 mod fit;
 
-use crate::derived::Derived;
 use crate::findings::{
     BlindSpotRecord, CauseKey, FindingEntry, FindingRecord, RunKey, Weight, blind, groups, named,
     of_run,
 };
 use crate::peak::BandKind;
-use crate::phases::{Place, place_sliced};
+use crate::phases::{Place, place};
 use crate::phrase::plain;
 use crate::rank::RankSummary;
 use crate::target::{Target, slot_of};
 use crate::text::rank_name;
-use crate::verdict::{Verdict, peak_place, peak_sentence, verdict_sliced};
+use crate::verdict::{self, Verdict, peak_place, peak_sentence};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{BlindSpot, FindingId, FindingKind, Severity};
 use vramscope_snapshot::HOST;
 
@@ -143,15 +142,11 @@ pub struct Diagnosed {
 /// What a diagnosis needs of one device.
 pub fn at_peak(target: Target<'_>) -> Diagnosed {
     let slot = slot_of(target.trace().requested_band.peak_event);
-    let summary = RankSummary::new(target);
-    let all = async {
-        let budget = &mut Budget::unlimited();
-        target.entry.derive(Derived::Findings, target.index, budget).await;
-        let place = place_sliced(target, slot, budget).await;
-        (place, verdict_sliced(target, budget).await)
-    };
-    let (place, verdict) = run_to_completion(all);
-    Diagnosed { summary, place, verdict }
+    now(async |budget| Diagnosed {
+        summary: RankSummary::new(target, budget).await,
+        place: place(target, slot, budget).await,
+        verdict: verdict::verdict(target, budget).await,
+    })
 }
 
 /// The verdict about devices, with their findings.

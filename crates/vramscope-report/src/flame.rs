@@ -3,6 +3,7 @@
 use super::{Target, event_of, frame, text};
 use serde::Serialize;
 use std::borrow::Cow;
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{Flame as Tree, FlameNode, Measure, by_stack};
 
 /// The weight of a block in a flame graph.
@@ -75,8 +76,11 @@ pub fn flame(target: Target<'_>, weight: Weight) -> Flame<'_> {
         Weight::Count => (Measure::Count, "allocations", None),
         Weight::Churn => (Measure::Churn, "bytes", None),
     };
-    let shares = by_stack(target.trace(), target.entry.carving(target.index), measure);
-    let tree = Tree::new(target.snapshot(), &shares);
+    let tree = now(async |budget| {
+        let (trace, carving) = (target.trace(), target.entry.carving(target.index));
+        let shares = by_stack(trace, |i| measure.of(trace, carving, i), budget).await;
+        Tree::new(target.snapshot(), &shares, budget).await
+    });
     Flame {
         schema: "vramscope.flame/1",
         path: target.path,

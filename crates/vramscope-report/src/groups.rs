@@ -78,8 +78,8 @@ const COMPILED: u64 = 1 << 32;
 const COST_PER_BLOCK: u64 = 6;
 
 impl Groups {
-    /// Groups the blocks of a device, whose categories exist, in slices.
-    pub async fn sliced(target: Target<'_>, kind: GroupKind, budget: &mut Budget) -> Self {
+    /// Groups the blocks of a device, whose categories exist.
+    pub async fn new(target: Target<'_>, kind: GroupKind, budget: &mut Budget) -> Self {
         let (trace, categories) = (target.trace(), target.entry.categories(target.index));
         let modules = match kind {
             GroupKind::Module => Some(Modules::new(target, budget).await),

@@ -5,14 +5,15 @@
 
 use crate::derived::Derived;
 use crate::findings::{BlindSpotRecord, FindingRecord, of_device};
-use crate::peak::{BandKind, peak_sliced};
+use crate::peak::{BandKind, stacks_at_peak};
 use crate::phrase::plain;
 use crate::summary::warnings;
 use crate::target::{Target, slot_of};
-use crate::verdict::{Action, MemoryBar, verdict_sliced};
+use crate::verdict::{Action, MemoryBar, verdict};
 use std::fmt::{self, Write as _};
-use vramscope_analysis::slicing::{Budget, run_to_completion};
-use vramscope_analysis::{Category, Series, Severity, blind_spots_sliced};
+use vramscope_analysis::slicing::{Budget, now};
+use vramscope_analysis::{Category, Series, Severity, blind_spots, columns_of};
+use vramscope_units::svg::Path;
 use vramscope_units::{Bytes, acts, grouped};
 
 /// The size of the curve.
@@ -85,7 +86,7 @@ pub async fn device(target: Target<'_>, name: &str, budget: &mut Budget) -> Stri
         target.entry.derive(what, target.index, budget).await;
     }
     let out = &mut String::new();
-    let verdict = verdict_sliced(target, budget).await;
+    let verdict = verdict(target, budget).await;
     open(out, "section", "device");
     put(out, "h2", "", name);
     put(out, "p", severity_class(verdict.severity), &plain(&verdict.headline));
@@ -108,12 +109,11 @@ pub async fn device(target: Target<'_>, name: &str, budget: &mut Budget) -> Stri
 
 /// [`device`], at once, and what only the program says: call stacks, what could not be told.
 pub fn whole_device(target: Target<'_>, name: &str) -> String {
-    run_to_completion(async {
-        let budget = &mut Budget::unlimited();
+    now(async |budget| {
         let out = &mut device(target, name, budget).await;
         open(out, "section", "more");
         stacks(out, target, budget).await;
-        let spots = blind_spots_sliced(target.entry.evidence(target.index), budget).await;
+        let spots = blind_spots(target.entry.evidence(target.index), budget).await;
         let spots = spots.into_iter().map(|spot| BlindSpotRecord::from(spot).text);
         let device = Some(target.device());
         let faults = warnings(target.entry, true).into_iter();
@@ -165,14 +165,8 @@ fn actions(out: &mut String, actions: &[Action]) {
 /// The tops of equal parts of a trace.
 async fn columns(series: &Series, slots: u32, budget: &mut Budget) -> Vec<u64> {
     let count = COLUMNS.min(slots.max(1));
-    let edge = |column: u32| (u64::from(slots) * u64::from(column) / u64::from(count)) as u32;
-    let mut tops = Vec::with_capacity(count as usize);
-    for column in 0..count {
-        let part = edge(column)..edge(column + 1);
-        let top = series.largest_sliced(part, budget).await;
-        tops.push(top.map_or(0, |top| top.1));
-    }
-    tops
+    let parts = columns_of(0..slots.into(), count);
+    series.tops(parts.map(|part| part.start as u32..part.end as u32), budget).await
 }
 
 /// A stepped path over columns.
@@ -180,22 +174,24 @@ fn path(columns: &[u64], scale: u64, fill: bool) -> String {
     let [width, height] = CURVE.map(u64::from);
     let y =
         |value: u64| height - (u128::from(value) * u128::from(height) / u128::from(scale)) as u64;
-    let out = &mut format!("M0 {}", if fill { height } else { y(columns[0]) });
+    let mut path = Path::default();
+    path.to("M0 ", (if fill { height } else { y(columns[0]) }) as f64);
     for (column, &value) in columns.iter().enumerate() {
-        let x = width * (column as u64 + 1) / columns.len() as u64;
-        push(out, format_args!("V{}H{x}", y(value)));
+        path.to("V", y(value) as f64);
+        path.to("H", (width * (column as u64 + 1) / columns.len() as u64) as f64);
     }
-    if fill {
-        push(out, format_args!("V{height}Z"));
+    if !fill {
+        return path.into();
     }
-    std::mem::take(out)
+    path.to("V", height as f64);
+    path.closed()
 }
 
 /// The curve of the trace, with its peak.
 async fn curve(out: &mut String, target: Target<'_>, budget: &mut Budget) {
     let trace = target.trace();
     let slots = trace.slots();
-    let reserved = trace.reserved_sliced(target.snapshot(), budget).await;
+    let reserved = trace.reserved(target.snapshot(), budget).await;
     let mut curves = Vec::with_capacity(2);
     for series in [&reserved, &trace.requested] {
         curves.push(columns(series, slots, budget).await);
@@ -317,7 +313,7 @@ pub fn finding(out: &mut String, record: &FindingRecord) {
 
 /// The call stacks that hold most at the peak.
 async fn stacks(out: &mut String, target: Target<'_>, budget: &mut Budget) {
-    let peak = peak_sliced(target, BandKind::Requested, Some(STACKS), budget).await;
+    let peak = stacks_at_peak(target, BandKind::Requested, Some(STACKS), budget).await;
     if peak.stacks.is_empty() {
         return;
     }

@@ -8,7 +8,7 @@ use crate::summary::WarningSummary;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use vramscope_analysis::Coverage;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::Budget;
 use vramscope_snapshot::{DeviceKind, Stage};
 use vramscope_units::grouped;
 
@@ -142,12 +142,7 @@ pub struct PinnedInfo {
 }
 
 /// How a snapshot was recorded.
-pub fn info(path: &str, entry: &SnapshotEntry) -> FileInfo {
-    run_to_completion(info_sliced(path, entry, &mut Budget::unlimited()))
-}
-
-/// [`info`] in slices.
-pub async fn info_sliced(path: &str, entry: &SnapshotEntry, budget: &mut Budget) -> FileInfo {
+pub async fn info(path: &str, entry: &SnapshotEntry, budget: &mut Budget) -> FileInfo {
     let snapshot = &entry.snapshot;
     let mut annotations = BTreeMap::new();
     for annotation in snapshot.annotations.iter().filter(|a| a.stage == Stage::Start) {

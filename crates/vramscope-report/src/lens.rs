@@ -3,7 +3,7 @@
 use super::{Target, row_site};
 use crate::band::BandKind;
 use crate::peak::separate_peaks;
-use crate::phases::{Place, places_sliced};
+use crate::phases::{Place, places};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -32,15 +32,11 @@ pub struct SeparatePeak {
 }
 
 /// The separate peaks of a band with their places, the highest first.
-pub async fn peaks_sliced(
-    target: Target<'_>,
-    band: BandKind,
-    budget: &mut Budget,
-) -> Vec<SeparatePeak> {
-    let series = band.series_sliced(target, budget).await;
+pub async fn peaks(target: Target<'_>, band: BandKind, budget: &mut Budget) -> Vec<SeparatePeak> {
+    let series = band.series(target, budget).await;
     let peaks = separate_peaks(&series, band.of(target).0, budget).await;
     let slots: Vec<u32> = peaks.iter().map(|peak| peak.slot).collect();
-    let places = places_sliced(target, &slots, budget).await;
+    let places = places(target, &slots, budget).await;
     let below = |index: usize, of: &Peak| {
         peaks.get(index).map(|next| Bytes(of.value.saturating_sub(next.value)))
     };
@@ -107,11 +103,7 @@ pub struct AroundRecord {
 }
 
 /// The last allocations and frees up to a slot, and the first after it.
-pub async fn around_sliced(
-    target: Target<'_>,
-    slot: u32,
-    budget: &mut Budget,
-) -> Vec<AroundRecord> {
+pub async fn around(target: Target<'_>, slot: u32, budget: &mut Budget) -> Vec<AroundRecord> {
     let (trace, entry) = (target.trace(), target.entry);
     let categories = entry.categories(target.index);
     // Slot 0 is the state before the window.
@@ -185,11 +177,7 @@ pub struct LiveSite {
 
 /// The blocks that are live in a slot, by category and call site, most bytes first. Requests of
 /// zero bytes hold no memory and are left out.
-pub async fn live_sites_sliced(
-    target: Target<'_>,
-    slot: u32,
-    budget: &mut Budget,
-) -> Vec<LiveSite> {
+pub async fn live_sites(target: Target<'_>, slot: u32, budget: &mut Budget) -> Vec<LiveSite> {
     let (trace, entry) = (target.trace(), target.entry);
     let categories = entry.categories(target.index);
     let mut known: FxHashMap<_, usize> = FxHashMap::default();

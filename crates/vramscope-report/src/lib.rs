@@ -95,6 +95,7 @@ pub use shares::{CategoryShare, by_category, row_category};
 pub use sidecar::{Sidecar, TensorRecord};
 pub use simulated::{ChangeKind, Simulated};
 pub use target::{Target, event_of, exactness, slot_after, slot_of, time_of};
+pub use vramscope_analysis::slicing::now;
 pub use vramscope_analysis::{
     Category, FindingId, FindingKind, Phase, RuleError, Rules, Severity, Widths,
 };

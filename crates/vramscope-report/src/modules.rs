@@ -11,12 +11,12 @@ pub(crate) use paths::of_module;
 pub use paths::{ends_of, paths};
 pub use tree::{ModuleBasis, Modules};
 
-use crate::phases::{ByCategory, highest_sliced};
+use crate::phases::{ByCategory, highest_peaks};
 use crate::{Target, block_site, event_of, rank_of, slot_of};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
-use vramscope_analysis::slicing::{Budget, run_to_completion, strides};
+use vramscope_analysis::slicing::{Budget, now, strides};
 use vramscope_analysis::{Category, CategoryBytes, StepPhase, group_by_key};
 
 /// `vramscope.modules/1`.
@@ -169,11 +169,11 @@ pub struct ModuleSums {
 
 impl ModuleSums {
     /// Adds up the blocks that are live at the peak, in a slot, and at the peaks of phases.
-    pub async fn sliced(target: Target<'_>, event: Option<u32>, budget: &mut Budget) -> Self {
+    pub async fn new(target: Target<'_>, event: Option<u32>, budget: &mut Budget) -> Self {
         let (trace, modules) = (target.trace(), target.entry.modules(target.index));
         let categories = target.entry.categories(target.index);
         let peak = slot_of(trace.requested_band.peak_event);
-        let highest = highest_sliced(target, budget).await;
+        let highest = highest_peaks(target, budget).await;
         let phases = PHASES.map(|phase| {
             let (_, slot, bytes) = *highest.iter().find(|(of, ..)| *of == phase)?;
             Some(PhaseMoment { phase: phase.name(), event: event_of(slot), bytes })
@@ -219,8 +219,7 @@ impl ModuleSums {
 /// The modules of a device. `event` is the slot of `event_bytes`. A node has at most `limit`
 /// children, without one all.
 pub fn modules(target: Target<'_>, event: Option<u32>, limit: Option<usize>) -> ModulesReport<'_> {
-    let budget = &mut Budget::unlimited();
-    let sums = run_to_completion(ModuleSums::sliced(target, event, budget));
+    let sums = now(async |budget| ModuleSums::new(target, event, budget).await);
     let mut maker = Maker { target, sums: &sums, event, limit, sites: sites(target), omitted: 0 };
     let root = maker.record(0, String::new());
     ModulesReport {

@@ -8,18 +8,16 @@ use super::{
 };
 use crate::backward::{self, BackwardShare, row_label};
 use crate::groups::{GroupKind, Groups};
-use crate::lens::{
-    AroundRecord, LiveSite, around_sliced, live_sites_sliced, peaks_sliced as lens_peaks,
-};
+use crate::lens::{AroundRecord, LiveSite, around, live_sites, peaks as lens_peaks};
 use crate::loaded_file::SnapshotEntry;
 use crate::search::quoted;
 use crate::shapes::{BlockShape, BlockShapes};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion, strides};
+use vramscope_analysis::slicing::{Budget, STRIDE, now, strides};
 use vramscope_analysis::{
-    Band, Category, NoStack, Series, Share, by_frame, by_stack_sliced, merge_same_lines,
-    peaks_sliced, reserved_by_stack,
+    Band, Category, NoStack, Series, Share, by_frame, by_stack, merge_same_lines, peaks,
+    reserved_by_stack,
 };
 use vramscope_snapshot::StackId;
 
@@ -167,13 +165,13 @@ pub async fn separate_peaks(
     budget: &mut Budget,
 ) -> Vec<vramscope_analysis::Peak> {
     let min_prominence = band.peak.max(0) as u64 / MIN_PROMINENCE_DIVISOR;
-    peaks_sliced(series, MAX_PEAKS, min_prominence, budget).await
+    peaks(series, MAX_PEAKS, min_prominence, budget).await
 }
 
 /// The blocks that are live at a band's peak, by call stack, frame and category.
 pub fn peak(target: Target<'_>, band: BandKind, top: Option<usize>) -> Peak<'_> {
     let slot = slot_of(band.of(target).0.peak_event);
-    run_to_completion(whole(target, band, slot, top, &mut Budget::unlimited()))
+    now(async |budget| whole(target, band, slot, top, budget).await)
 }
 
 /// [`peak`] for a lower separate peak; the first is 1. `None` if there is no such peak.
@@ -183,10 +181,9 @@ pub fn nth_peak(
     number: usize,
     top: Option<usize>,
 ) -> Option<Peak<'_>> {
-    let budget = &mut Budget::unlimited();
-    let peaks = run_to_completion(lens_peaks(target, band, budget));
+    let peaks = now(async |budget| lens_peaks(target, band, budget).await);
     let slot = peaks.get(number.checked_sub(1)?)?.peak.slot;
-    Some(run_to_completion(whole(target, band, slot, top, budget)))
+    Some(now(async |budget| whole(target, band, slot, top, budget).await))
 }
 
 async fn whole<'a>(
@@ -198,16 +195,16 @@ async fn whole<'a>(
 ) -> Peak<'a> {
     target.entry.derive(Derived::Dims, target.index, budget).await;
     let peak = at_slot(target, band, slot, top, budget).await;
-    let around = around_sliced(target, slot, budget).await;
-    let mut sites = live_sites_sliced(target, slot, budget).await;
+    let around = around(target, slot, budget).await;
+    let mut sites = live_sites(target, slot, budget).await;
     let sites_omitted = sites.len().saturating_sub(top.unwrap_or(usize::MAX));
     sites.truncate(sites.len() - sites_omitted);
     Peak { around, sites, sites_omitted, ..peak }
 }
 
-/// [`peak`] in slices, without `around` and `sites`. Inferred shapes are stated where the
-/// dimensions are derived.
-pub async fn peak_sliced<'a>(
+/// The call stacks at the peak: [`peak`] without `around` and `sites`. Inferred shapes are stated
+/// where the dimensions are derived.
+pub async fn stacks_at_peak<'a>(
     target: Target<'a>,
     band: BandKind,
     top: Option<usize>,
@@ -229,7 +226,7 @@ async fn at_slot<'a>(
     let (_, exact) = band.of(target);
     let categories = entry.categories(target.index);
     let shares = match band.measure(slot) {
-        Some(measure) => by_stack_sliced(trace, |i| measure.of(trace, carving, i), budget).await,
+        Some(measure) => by_stack(trace, |i| measure.of(trace, carving, i), budget).await,
         None => reserved_by_stack(trace, &carving.segments, slot),
     };
     let shares = merge_same_lines(shares, &entry.sites);
@@ -373,8 +370,7 @@ pub fn by_module(target: Target<'_>, band: BandKind) -> Vec<ModuleRecord> {
     let (trace, carving) = (target.trace(), target.entry.carving(target.index));
     let (figures, _) = band.of(target);
     let Some(measure) = band.measure(slot_of(figures.peak_event)) else { return Vec::new() };
-    let budget = &mut Budget::unlimited();
-    let groups = run_to_completion(Groups::sliced(target, GroupKind::Module, budget));
+    let groups = now(async |budget| Groups::new(target, GroupKind::Module, budget).await);
     let mut sums: Vec<(u64, u32)> = vec![(0, 0); groups.groups.len()];
     for (block, &group) in (0..).zip(&groups.of_block) {
         let bytes = measure.of(trace, carving, block) as u64;

@@ -5,7 +5,7 @@ mod words;
 use crate::{Target, event_of, rank_of, site};
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{
     Basis, Category, CategoryBytes, NextPhase, NextStep, PhasePeak, StepPhase, StepPhases,
 };
@@ -243,13 +243,13 @@ pub struct Place {
     pub phase: Option<&'static str>,
 }
 
-/// The step and the phase of a slot, in slices.
-pub async fn place_sliced(target: Target<'_>, slot: u32, budget: &mut Budget) -> Place {
-    places_sliced(target, &[slot], budget).await.pop().unwrap_or_default()
+/// The step and the phase of a slot.
+pub async fn place(target: Target<'_>, slot: u32, budget: &mut Budget) -> Place {
+    places(target, &[slot], budget).await.pop().unwrap_or_default()
 }
 
-/// The step and the phase of each slot, in slices.
-pub async fn places_sliced(target: Target<'_>, slots: &[u32], budget: &mut Budget) -> Vec<Place> {
+/// The step and the phase of each slot.
+pub async fn places(target: Target<'_>, slots: &[u32], budget: &mut Budget) -> Vec<Place> {
     let found = find(target, budget).await;
     let place = |&slot: &u32| {
         let part = found.at(slot);
@@ -261,11 +261,11 @@ pub async fn places_sliced(target: Target<'_>, slots: &[u32], budget: &mut Budge
 async fn find(target: Target<'_>, budget: &mut Budget) -> StepPhases {
     let (entry, index) = (target.entry, target.index);
     let (categories, steps) = (entry.categories(index), entry.steps(index));
-    StepPhases::sliced(target.snapshot(), target.trace(), categories, steps, budget).await
+    StepPhases::new(target.snapshot(), target.trace(), categories, steps, budget).await
 }
 
 /// The slot and the bytes of the highest peak of each phase over all steps.
-pub(crate) async fn highest_sliced(
+pub(crate) async fn highest_peaks(
     target: Target<'_>,
     budget: &mut Budget,
 ) -> Vec<(StepPhase, u32, u64)> {
@@ -275,12 +275,7 @@ pub(crate) async fn highest_sliced(
 }
 
 /// The phases of each step. `limit` is the largest number of steps to list.
-pub fn phases(target: Target<'_>, limit: Option<usize>) -> Phases<'_> {
-    run_to_completion(phases_sliced(target, limit, &mut Budget::unlimited()))
-}
-
-/// [`phases`] in slices.
-pub async fn phases_sliced<'a>(
+pub async fn phases<'a>(
     target: Target<'a>,
     limit: Option<usize>,
     budget: &mut Budget,

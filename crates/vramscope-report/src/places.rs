@@ -4,7 +4,7 @@ use crate::Target;
 use crate::text::{pool, segment_type, size_class};
 use std::collections::BTreeMap;
 use vramscope_analysis::Span;
-use vramscope_analysis::slicing::{Budget, run_to_completion, strides};
+use vramscope_analysis::slicing::{Budget, strides};
 
 /// The segment in which each block of a trace lies. Most recordings name pools and sizes of
 /// segments only, not of blocks.
@@ -21,21 +21,16 @@ const COST_PER_BLOCK: u64 = 8;
 
 impl<'a> BlockPlaces<'a> {
     /// Finds the segment of every block.
-    pub fn new(target: Target<'a>) -> Self {
-        run_to_completion(Self::sliced(target, &mut Budget::unlimited()))
+    pub async fn new(target: Target<'a>, budget: &mut Budget) -> Self {
+        let all = (0..target.trace().blocks.len() as u32).collect();
+        Self { target, blocks: None, spans: spans(target, all, budget).await }
     }
 
     /// Finds the segments of some blocks.
-    pub fn of(target: Target<'a>, mut blocks: Vec<u32>) -> Self {
+    pub async fn of(target: Target<'a>, mut blocks: Vec<u32>, budget: &mut Budget) -> Self {
         blocks.sort_unstable();
-        let spans = run_to_completion(spans(target, blocks.clone(), &mut Budget::unlimited()));
+        let spans = spans(target, blocks.clone(), budget).await;
         Self { target, blocks: Some(blocks), spans }
-    }
-
-    /// [`BlockPlaces::new`] in slices.
-    pub async fn sliced(target: Target<'a>, budget: &mut Budget) -> Self {
-        let all = (0..target.trace().blocks.len() as u32).collect();
-        Self { target, blocks: None, spans: spans(target, all, budget).await }
     }
 
     fn span(&self, block: u32) -> Option<&'a Span> {

@@ -156,7 +156,7 @@ impl Proof {
 /// The proof of each finding of a device; `None` where there is nothing to draw. Findings must be
 /// derived before.
 #[inline(never)]
-pub(crate) fn of_device_sliced<'a>(
+pub(crate) fn of_device<'a>(
     target: Target<'a>,
     budget: &'a mut Budget,
 ) -> Boxed<'a, Vec<Option<Proof>>> {
@@ -250,7 +250,7 @@ async fn oom(target: Target<'_>, story: &OomStory, budget: &mut Budget) -> Proof
     let from = step.unwrap_or_else(|| failed.saturating_sub(trace.slots() / SHOWN_DIVISOR));
     // In a step that has just begun, the failure is at the edge of nothing.
     let from = from.min(failed.saturating_sub(MAX_VALUES as u32));
-    let reserved = trace.reserved_sliced(target.snapshot(), budget).await;
+    let reserved = trace.reserved(target.snapshot(), budget).await;
     // The last value is that of the failure itself.
     let count = (MAX_VALUES as u64 - 1).min(u64::from(failed - from));
     let edge = |i: u64| from + (u64::from(failed - from) * i / count.max(1)) as u32;

@@ -12,10 +12,10 @@ use crate::target::{Target, event_of, slot_of};
 use crate::text;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use vramscope_analysis::slicing::{self, Budget, run_to_completion, strides};
+use vramscope_analysis::slicing::{self, Budget, strides};
 use vramscope_analysis::{
-    BlindSpot, Category, FindingKind, Measure, RankFacts, RankStack, Share, blind_spots_sliced,
-    by_stack_sliced, merge_same_lines, name_hash, parallel,
+    BlindSpot, Category, FindingKind, Measure, RankFacts, RankStack, Share, blind_spots, by_stack,
+    merge_same_lines, name_hash, parallel,
 };
 
 /// One device of one rank. The size is at most a few hundred kilobytes for any file, so the
@@ -74,22 +74,16 @@ const MAX_STACKS: usize = 200;
 const MAX_SITES: usize = 128;
 
 impl RankSummary {
-    /// Summarizes one device.
-    pub fn new(target: Target<'_>) -> Self {
-        run_to_completion(Self::sliced(target, &mut Budget::unlimited()))
-    }
-
-    /// [`Self::new`] in slices. Derive block sizes and categories first: otherwise they are
-    /// computed here at once.
-    pub async fn sliced(target: Target<'_>, budget: &mut Budget) -> Self {
+    /// Summarizes one device. Derive block sizes and categories first: otherwise they are computed
+    /// here at once.
+    pub async fn new(target: Target<'_>, budget: &mut Budget) -> Self {
         let (trace, entry, snapshot) = (target.trace(), target.entry, target.snapshot());
         let slot = slot_of(trace.requested_band.peak_event);
         let (categories, carving) =
             parallel::join(|| entry.categories(target.index), || entry.carving(target.index));
         // Findings need block sizes, which exist now.
         let mut findings_budget = budget.fork();
-        let shares =
-            by_stack_sliced(trace, |i| Measure::Requested(slot).of(trace, carving, i), budget);
+        let shares = by_stack(trace, |i| Measure::Requested(slot).of(trace, carving, i), budget);
         let findings = entry.derive(Derived::Findings, target.index, &mut findings_budget);
         let (shares, ()) = slicing::join(shares, findings).await;
         let shares = merge_same_lines(shares, &entry.sites);
@@ -115,7 +109,7 @@ impl RankSummary {
         let told = told_sites(target);
         let is_main = entry.default_trace().is_some_and(|main| std::ptr::eq(main, trace));
         let blind_spots = if is_main {
-            blind_spots_sliced(entry.evidence(target.index), budget).await
+            blind_spots(entry.evidence(target.index), budget).await
         } else {
             Vec::new()
         };
@@ -180,7 +174,7 @@ pub(crate) async fn sites_at(
 ) -> Vec<(String, u64)> {
     let (trace, entry) = (target.trace(), target.entry);
     let carving = entry.carving(target.index);
-    let shares = by_stack_sliced(trace, |i| Measure::Requested(slot).of(trace, carving, i), budget);
+    let shares = by_stack(trace, |i| Measure::Requested(slot).of(trace, carving, i), budget);
     by_site(entry, &merge_same_lines(shares.await, &entry.sites))
 }
 

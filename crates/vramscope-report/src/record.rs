@@ -31,7 +31,7 @@ pub async fn by_id(target: Target<'_>, id: &str, budget: &mut Budget) -> Option<
     let trace = target.trace();
     let index = reference.find(trace)?;
     let stack = trace.blocks[index as usize].stack;
-    let places = BlockPlaces::sliced(target, budget).await;
+    let places = BlockPlaces::new(target, budget).await;
     // The index of the stack is replaced by the frames below.
     let mut fields = printed(&record(&places, target, index, 0));
     fields["reference"] = reference.to_string().into();

@@ -7,7 +7,7 @@ use crate::state::largest;
 use crate::text::{pool, pool_text, segment_type};
 use serde::Serialize;
 use std::cmp::Reverse;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{
     Content, Fragmentation, FreeKind, LargestFree, LiveSet, Pin, SegmentState, free_shares, pins,
 };
@@ -210,12 +210,7 @@ const RECORD_COST: u64 = 512;
 const PIECE_COST: u64 = 16;
 
 /// The segments of a device in a slot, at most `limit`, the largest ones.
-pub fn segments(target: Target<'_>, slot: u32, limit: Option<usize>) -> Segments<'_> {
-    run_to_completion(segments_sliced(target, slot, limit, &mut Budget::unlimited()))
-}
-
-/// [`segments`] in slices.
-pub async fn segments_sliced<'a>(
+pub async fn segments<'a>(
     target: Target<'a>,
     slot: u32,
     limit: Option<usize>,
@@ -223,8 +218,8 @@ pub async fn segments_sliced<'a>(
 ) -> Segments<'a> {
     let (trace, snapshot, carving) =
         (target.trace(), target.snapshot(), target.entry.carving(target.index));
-    let states = states_sliced(target, slot, budget).await;
-    let cached = Fragmentation::sliced(snapshot, trace, carving, budget).await;
+    let states = states(target, slot, budget).await;
+    let cached = Fragmentation::new(snapshot, trace, carving, budget).await;
     let (max_slot, max_free) =
         cached.free.largest_sliced(0..trace.slots(), budget).await.unwrap_or_default();
     let churn = cached.churn;
@@ -232,7 +227,7 @@ pub async fn segments_sliced<'a>(
     let count = states.len();
     let shown: Vec<usize> = largest(count, limit, |at| states[at].size.0).collect();
     let mut stacks = StackTable::default();
-    let rows = records_sliced(target, shown.iter().map(|&at| &states[at]), &mut stacks, budget);
+    let rows = records(target, shown.iter().map(|&at| &states[at]), &mut stacks, budget);
     let rows = rows.await;
     let mut pinned = pins(snapshot, &states);
     pinned.truncate(limit.unwrap_or(usize::MAX));
@@ -301,17 +296,13 @@ pub fn by_most(all: &[LargestFree], slots: u32) -> Vec<(&LargestFree, (u32, Byte
     sorted
 }
 
-/// The layout of the segments in a slot, in slices.
-pub async fn states_sliced(
-    target: Target<'_>,
-    slot: u32,
-    budget: &mut Budget,
-) -> Vec<SegmentState> {
-    LiveSet::sliced(target.trace(), slot, budget).await.segments(target.entry.carving(target.index))
+/// The layout of the segments in a slot.
+pub async fn states(target: Target<'_>, slot: u32, budget: &mut Budget) -> Vec<SegmentState> {
+    LiveSet::new(target.trace(), slot, budget).await.segments(target.entry.carving(target.index))
 }
 
-/// The records of segments, in slices. Their call stacks are added to `stacks`.
-pub async fn records_sliced<'a>(
+/// The records of segments. Their call stacks are added to `stacks`.
+pub async fn records<'a>(
     target: Target<'a>,
     states: impl Iterator<Item = &SegmentState>,
     stacks: &mut StackTable<'a>,

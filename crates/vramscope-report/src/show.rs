@@ -7,7 +7,7 @@ use crate::search::{Matcher, matching, quoted};
 use crate::shapes::ShapeTable;
 use crate::{BlockReference, CategoryShare, StackTable, Target, by_category, rank_of, slot_after};
 use serde::Serialize;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::now;
 
 /// `vramscope.show/1`.
 #[derive(Debug, Serialize)]
@@ -134,11 +134,8 @@ pub fn show<'a>(target: Target<'a>, id: &str, limit: Option<usize>) -> Result<Sh
 
 /// The blocks that a search matches.
 fn search(target: Target<'_>, text: &str) -> Result<Vec<u32>, String> {
-    let budget = &mut Budget::unlimited();
-    run_to_completion(async {
-        match Matcher::of_table(target, text, budget).await? {
-            Some(matcher) => Ok(matching(target, &matcher, budget).await),
-            None => Ok(Vec::new()),
-        }
+    now(async |budget| match Matcher::of_table(target, text, budget).await? {
+        Some(matcher) => Ok(matching(target, &matcher, budget).await),
+        None => Ok(Vec::new()),
     })
 }

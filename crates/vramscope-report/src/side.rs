@@ -8,12 +8,12 @@ pub(crate) mod inputs;
 
 use crate::findings::{FindingEntry, FindingRecord};
 use crate::frames::FrameRecord;
-use crate::peak::{BandKind, peak_sliced};
+use crate::peak::{BandKind, stacks_at_peak};
 use crate::rank::RankSummary;
 use crate::target::Target;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{Category, Exactness, NoStack};
 
 /// One device of one file, as one side of a comparison.
@@ -126,14 +126,9 @@ pub enum Align {
 
 impl Side {
     /// Extracts one device, without its curves.
-    pub fn new(target: Target<'_>, band: BandKind) -> Self {
-        run_to_completion(Self::sliced(target, band, &mut Budget::unlimited()))
-    }
-
-    /// [`Self::new`] in slices.
-    pub async fn sliced<'a>(target: Target<'a>, band: BandKind, budget: &mut Budget) -> Self {
-        let summary = RankSummary::sliced(target, budget).await;
-        let peak = peak_sliced(target, band, None, budget).await;
+    pub async fn new<'a>(target: Target<'a>, band: BandKind, budget: &mut Budget) -> Self {
+        let summary = RankSummary::new(target, budget).await;
+        let peak = stacks_at_peak(target, band, None, budget).await;
         let (steps, input_bytes) = inputs::of_steps(target, budget).await;
         let mut frames: Vec<(String, String, u32)> = Vec::new();
         let mut known: FxHashMap<FrameRecord<'_>, u32> = FxHashMap::default();

@@ -11,7 +11,7 @@ use crate::segments::{FreeRecord, SegmentRecord, free_records, segment_record};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{Category, LiveSet, Trace};
 use vramscope_units::EventIndex;
 
@@ -154,10 +154,11 @@ pub fn state(target: Target<'_>, slot: u32, limit: Option<usize>) -> State<'_> {
     let (trace, entry, snapshot) = (target.trace(), target.entry, target.snapshot());
     let carving = entry.carving(target.index);
     let categories = entry.categories(target.index);
-    let live = LiveSet::new(trace, slot);
+    let live = now(async |budget| LiveSet::new(trace, slot, budget).await);
     let segments = live.segments(carving);
     let blocks = live.blocks();
-    let (mut stacks, places) = (StackTable::default(), BlockPlaces::new(target));
+    let (mut stacks, places) =
+        (StackTable::default(), now(async |budget| BlockPlaces::new(target, budget).await));
     let mut backward = BackwardTable::default();
     let mut row = |(&i, place): (&u32, Option<BackwardRecord>)| {
         let notes = notes(target, i);
@@ -190,9 +191,8 @@ pub fn state(target: Target<'_>, slot: u32, limit: Option<usize>) -> State<'_> {
     let bytes = |i: &u32| trace.blocks[*i as usize].bytes.0;
     let shown = largest(blocks.len(), limit, |at| bytes(&blocks[at]));
     let shown: Vec<u32> = shown.map(|at| blocks[at]).collect();
-    let budget = &mut Budget::unlimited();
-    let of_backward = backward::of_blocks(target, shown.iter().copied(), budget);
-    let of_backward = run_to_completion(of_backward);
+    let of_backward =
+        now(async |budget| backward::of_blocks(target, shown.iter().copied(), budget).await);
     let block_rows: Vec<LiveBlockRecord<'_>> =
         shown.iter().zip(of_backward).map(&mut row).collect();
     let shown = largest(segments.len(), limit, |at| segments[at].size.0);

@@ -3,7 +3,7 @@
 use crate::capacity::capacity;
 use crate::{Target, event_of, rank_of};
 use serde::Serialize;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{Slope, StepFloor, slope, step_floors};
 use vramscope_units::{Bytes, grouped};
 
@@ -72,12 +72,7 @@ pub struct SlopeRecord {
 }
 
 /// The steps of a device. `limit` is the largest number of steps to list.
-pub fn steps(target: Target<'_>, limit: Option<usize>) -> StepsReport<'_> {
-    run_to_completion(steps_sliced(target, limit, &mut Budget::unlimited()))
-}
-
-/// [`steps`] in slices.
-pub async fn steps_sliced<'a>(
+pub async fn steps<'a>(
     target: Target<'a>,
     limit: Option<usize>,
     budget: &mut Budget,

@@ -9,7 +9,7 @@ pub(crate) use actions::of_finding as actions_of;
 use crate::finding_text::{category_noun, place_words};
 use crate::findings::{FindingEntry, of_device};
 use crate::peak::BandKind;
-use crate::phases::{Place, place_sliced};
+use crate::phases::{Place, place};
 use crate::phrase::{Phrase, Sentence};
 use crate::target::{Target, event_of, slot_of};
 use crate::text::category as category_label;
@@ -93,7 +93,7 @@ impl MemoryBar {
 /// [`Derived::Simulated`](crate::Derived::Simulated) it also says what the model of the allocator
 /// does.
 #[inline(never)]
-pub fn verdict_sliced<'a>(target: Target<'a>, budget: &'a mut Budget) -> Boxed<'a, Verdict> {
+pub fn verdict<'a>(target: Target<'a>, budget: &'a mut Budget) -> Boxed<'a, Verdict> {
     Box::pin(async move {
         let found = target.entry.findings(target.index);
         let entries = of_device(target);
@@ -122,7 +122,7 @@ pub fn verdict_sliced<'a>(target: Target<'a>, budget: &'a mut Budget) -> Boxed<'
                 actions,
             },
             None => {
-                let place = place_sliced(target, slot, budget).await;
+                let place = place(target, slot, budget).await;
                 let is_state_only = target.trace().slots() == 1;
                 let place = peak_place(&place, event_of(slot), is_state_only);
                 let shares = Category::ALL.into_iter().zip(categories);

@@ -1,6 +1,7 @@
 //! Cards of recordings: what ranks are compared by is the same with and without the snapshots.
 
 use std::path::{Path, PathBuf};
+use vramscope_analysis::slicing::now;
 use vramscope_report::index::{Card, Reader, SCHEMA, Writer};
 use vramscope_report::matrix::matrices;
 use vramscope_report::peak::{BandKind, peak};
@@ -70,7 +71,7 @@ fn index_of(cards: &[Card]) -> String {
 fn facts_of_cards_are_those_of_the_snapshots() {
     let (mut cards, mut facts, mut findings) = (Vec::new(), Vec::new(), 0);
     each_device(&["recorded", "findings", "beside"], |target, bytes| {
-        let summary = RankSummary::new(target);
+        let summary = now(async |budget| RankSummary::new(target, budget).await);
         let card = Card::of(&summary, target, bytes);
         findings += card.findings.len();
         facts.push(summary.facts());
@@ -115,7 +116,7 @@ fn facts_of_cards_are_those_of_the_snapshots() {
 fn clusters_and_outliers_of_cards_are_those_of_the_snapshots() {
     let (mut summaries, mut cards) = (Vec::new(), Vec::new());
     each_device(&["findings/ranks_fsdp2_skew"], |target, bytes| {
-        summaries.push(RankSummary::new(target));
+        summaries.push(now(async |budget| RankSummary::new(target, budget).await));
         cards.push(Card::new(target, bytes));
     });
     let mut reader = Reader::default();
@@ -139,12 +140,15 @@ fn figures_of_cards_are_those_of_the_commands() {
             assert_eq!(card.peak_events[at], event);
         }
         let trace = target.trace();
-        let free = |slot| segments::segments(target, slot, Some(0)).fragmentation;
+        let free = |slot| {
+            now(async |budget| segments::segments(target, slot, Some(0), budget).await)
+                .fragmentation
+        };
         let at_peak = free(slot_of(trace.reserved_band.peak_event));
         assert_eq!([card.free, card.largest_free], [at_peak.free, at_peak.largest_free]);
         let at_end = free(trace.slots() - 1);
         assert_eq!([card.end_free, card.end_largest_free], [at_end.free, at_end.largest_free]);
-        let whole = steps(target, None).steps;
+        let whole = now(async |budget| steps(target, None, budget).await).steps;
         let last = &whole[whole.len().saturating_sub(64)..];
         let peaks: Vec<u64> = last.iter().map(|step| step.peak_bytes).collect();
         assert_eq!(card.step_peaks, peaks);

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use vramscope_analysis::slicing::now;
 use vramscope_report::modules::{ModuleRecord, ModulesReport, modules};
 use vramscope_report::peak::{BandKind, peak};
 use vramscope_report::phases::phases;
@@ -88,7 +89,7 @@ fn modules_add_up_to_the_peak_and_to_the_peaks_of_phases() {
                 assert_eq!(root.categories.0[share.category as usize], share.bytes);
             }
             assert_eq!(root.event_bytes, Some(target.trace().requested.at(slots - 1)));
-            for row in phases(target, None).sum {
+            for row in now(async |budget| phases(target, None, budget).await).sum {
                 let found = match row.phase {
                     "forward" => root.forward_bytes,
                     "backward" => root.backward_bytes,

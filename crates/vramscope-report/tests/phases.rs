@@ -1,6 +1,7 @@
 //! The report on the phases of a hand-made run of two training steps, with values by hand.
 
 use serde_json::{Value, json};
+use vramscope_analysis::slicing::now;
 use vramscope_report::phases::phases;
 use vramscope_report::{FileReader, LoadedFile};
 
@@ -91,7 +92,8 @@ fn report(steps: usize) -> Value {
 fn report_of(run: &Run) -> Value {
     let file = run.file();
     let target = file.target(0, 0).expect("device 0");
-    serde_json::to_value(phases(target, None)).expect("it serializes")
+    serde_json::to_value(now(async |budget| phases(target, None, budget).await))
+        .expect("it serializes")
 }
 
 /// Phase, first event, event after the last, peak, event of the peak.

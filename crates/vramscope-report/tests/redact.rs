@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use vramscope_analysis::own_name;
+use vramscope_analysis::slicing::now;
 use vramscope_report::diagnose::{Listing, MAX_FINDINGS, at_peak, diagnose};
 use vramscope_report::findings::of_device;
 use vramscope_report::phases::phases;
@@ -61,7 +62,9 @@ fn numbers(entry: &SnapshotEntry) -> Vec<String> {
                 finding.children.iter().map(|child| child.bytes).collect::<Vec<_>>(),
             ));
         }
-        let steps = serde_json::to_string(&phases(target, None).steps).expect("JSON");
+        let steps =
+            serde_json::to_string(&now(async |budget| phases(target, None, budget).await).steps)
+                .expect("JSON");
         // A phase has the site of its peak.
         let sites = steps.split("\"site\":").map(|part| part.split_once('}').map_or(part, |p| p.1));
         out.push(sites.collect());

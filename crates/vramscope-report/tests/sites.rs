@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
+use vramscope_analysis::slicing::now;
 use vramscope_report::diff::stacks;
 use vramscope_report::peak::{BandKind, StackRecord, peak};
 use vramscope_report::side::Side;
@@ -188,8 +189,11 @@ fn diff_compares_eager_with_compiled_code_by_line() {
         alloc(2 << 30, 2 * MIB, &[&call(2), "/train/model.py:22 forward", wrapper, MAIN]),
         alloc(3 << 30, MIB, &["/train/data.py:3 load", MAIN]),
     ]);
-    let side =
-        |file: &LoadedFile| Side::new(file.target(0, 0).expect("device 0"), BandKind::Requested);
+    let side = |file: &LoadedFile| {
+        now(async |budget| {
+            Side::new(file.target(0, 0).expect("device 0"), BandKind::Requested, budget).await
+        })
+    };
     let found: Vec<(String, i64, i64, i64)> = stacks(&side(&eager), &side(&compiled))
         .into_iter()
         .map(|s| (s.site, s.bytes.a.0, s.bytes.b.0, s.blocks.b.0))

@@ -1,9 +1,9 @@
 //! What the verdict says about recordings of known programs.
 
 use std::path::Path;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{LiveSet, MemoryUse};
-use vramscope_report::verdict::{MemoryBar, Verdict, verdict_sliced};
+use vramscope_report::verdict::{self, MemoryBar, Verdict};
 use vramscope_report::{FileReader, LoadedFile, Severity, Target, plain, state};
 
 /// A file of `test_data`.
@@ -16,7 +16,7 @@ fn load(path: &str) -> LoadedFile {
 }
 
 fn of(target: Target<'_>) -> Verdict {
-    run_to_completion(verdict_sliced(target, &mut Budget::unlimited()))
+    now(async |budget| verdict::verdict(target, budget).await)
 }
 
 /// The verdict about the first device of a file, with what the model of the allocator says.
@@ -70,16 +70,15 @@ fn the_use_of_memory_meets_the_live_blocks_at_every_moment() {
     let evidence = target.entry.evidence(0);
     let slots = target.trace().slots();
     for slot in (0..slots).step_by(slots as usize / 20) {
-        let live = LiveSet::new(target.trace(), slot);
+        let live = now(async |budget| LiveSet::new(target.trace(), slot, budget).await);
         let requested: u64 =
             live.blocks().iter().map(|&i| target.trace().blocks[i as usize].bytes.0).sum();
-        let mut budget = Budget::unlimited();
-        let (memory, categories) = run_to_completion(MemoryUse::at(evidence, slot, &mut budget));
+        let (memory, categories) = now(async |budget| MemoryUse::at(evidence, slot, budget).await);
         assert_eq!(categories.iter().sum::<u64>(), requested, "{slot}");
         assert_eq!(memory.in_use.0, requested, "{slot}");
         assert_eq!(
             memory.reserved().0,
-            target.trace().reserved(target.snapshot()).at(slot),
+            now(async |budget| target.trace().reserved(target.snapshot(), budget).await).at(slot),
             "{slot}"
         );
     }

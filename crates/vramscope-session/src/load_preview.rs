@@ -3,10 +3,10 @@
 //! The curve is the running sum of allocated minus freed bytes. Memory that was live before the
 //! window is known only at the end of the file, so the preview has no zero line and no peak value.
 
-use std::fmt::Write as _;
 use vramscope_protocol::Provisional;
 use vramscope_report::Quantity;
 use vramscope_snapshot::{Action, Reader, TraceProgress};
+use vramscope_units::svg::Path;
 
 /// Columns after halving. At twice as many, neighbors are merged.
 const MIN_COLUMNS: usize = 500;
@@ -110,15 +110,17 @@ impl CurvePreview {
         let highest = self.columns.iter().copied().max()?;
         let [width, height] = VIEW_BOX;
         let span = i128::from(highest.wrapping_sub(self.lowest).max(1));
-        let (columns, mut path) = (self.columns.len() as i64, format!("M0 {height}"));
+        let (columns, mut path) = (self.columns.len() as i64, Path::default());
+        path.tenths("M0 ", height * 10);
         for (i, &value) in (0..).zip(&self.columns) {
             let x = i * width / columns;
             let above = i128::from(value.wrapping_sub(self.lowest)) * i128::from(height);
-            write!(path, "H{x}V{}", height - (above / span) as i64)
-                .expect("writing to a String cannot fail");
+            path.tenths("H", x * 10);
+            path.tenths("V", (height - (above / span) as i64) * 10);
         }
-        write!(path, "H{width}V{height}Z").expect("writing to a String cannot fail");
-        Some(path)
+        path.tenths("H", width * 10);
+        path.tenths("V", height * 10);
+        Some(path.closed())
     }
 }
 

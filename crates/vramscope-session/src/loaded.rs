@@ -1,6 +1,5 @@
 //! The `Loaded` response: what the page learns about a file when it is read.
 
-use crate::queries::layout_axis;
 use vramscope_analysis::{Coverage, Cut, Trace};
 use vramscope_protocol::{
     Axis, AxisBreak, AxisKind, DeviceSummary, Loaded, PROTOCOL, Part, WarningRow,
@@ -79,7 +78,7 @@ pub(crate) fn is_apart(requested: i64, reserved: i64) -> bool {
 }
 
 fn axis(trace: &Trace, kind: AxisKind) -> Option<Axis> {
-    let axis = layout_axis(trace, kind)?;
+    let axis = vramscope_layout::Axis::new(trace, kind)?;
     let peak = trace.requested_band.peak_event.map_or(0, |event| event + 1);
     Some(Axis {
         kind,
@@ -91,7 +90,7 @@ fn axis(trace: &Trace, kind: AxisKind) -> Option<Axis> {
 
 /// The parts of the time axis that take less room.
 pub(crate) fn breaks(trace: &Trace) -> Vec<AxisBreak> {
-    let Some(axis) = layout_axis(trace, AxisKind::Time) else { return Vec::new() };
+    let Some(axis) = vramscope_layout::Axis::new(trace, AxisKind::Time) else { return Vec::new() };
     let part = |cut: &Cut| {
         let x0 = axis.slot_of_offset(cut.from);
         let text = Micros((cut.to - cut.from) as i64).to_string();

@@ -3,12 +3,12 @@
 use crate::derived::DerivedBuilder;
 use crate::loaded;
 use crate::loader::Loader;
-use crate::queries::{self, PartialTile, Queries, Subject, TileStep, layout_axis};
+use crate::queries::{self, PartialTile, Queries, Subject, TileStep};
 use crate::query_queue::{QueryQueue, Sources};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use vramscope_analysis::parallel;
-use vramscope_layout::{PickPoint, Strips, TILE_ROWS};
+use vramscope_layout::{Axis, PickPoint, Strips, TILE_ROWS};
 use vramscope_protocol::views::Layer;
 use vramscope_protocol::{AxisKind, DeviceRef, Failure, Progress, Request, Response, TileKey};
 use vramscope_report::{BlockReference, Derived, LoadedFile};
@@ -345,7 +345,7 @@ impl FileSession {
                 let place = PickPoint { kx, ky, slot, bytes, cell_rows: TILE_ROWS, bands };
                 let hit = Subject::new(file, target).and_then(|on| {
                     let at = on.at();
-                    let axis = layout_axis(at.trace(), axis)?;
+                    let axis = Axis::new(at.trace(), axis)?;
                     let tiles = &mut self.queries.tiles;
                     let picked = tiles.timeline(&on, layer)?.pick(axis, place)?;
                     let name = |group| tiles.group_name(&on, layer, group);
@@ -363,8 +363,8 @@ impl FileSession {
             Request::MapRange { id, target, from, x0, x1 } => {
                 let mapped = queries::target(file, target).and_then(|at| {
                     let to = if from == AxisKind::Event { AxisKind::Time } else { AxisKind::Event };
-                    let source = layout_axis(at.trace(), from)?;
-                    let goal = layout_axis(at.trace(), to)?;
+                    let source = Axis::new(at.trace(), from)?;
+                    let goal = Axis::new(at.trace(), to)?;
                     let map = |x: f64| goal.slot_of(source.state_at(x.max(0.0) as u64)) as f64;
                     // The end of a range is the end of its last state.
                     let end = source.state_at((x1.ceil() - 1.0).max(0.0) as u64) + 1;

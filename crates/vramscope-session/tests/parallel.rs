@@ -6,6 +6,7 @@
 mod harness;
 
 use harness::{TARGET, all_files, open, table, test_data};
+use vramscope_analysis::slicing::now;
 use vramscope_protocol::views::{
     Bands, BlockSort, BlockTable, ColorBy, FlameSpec, GroupBy, Layer, Query, SegmentSpec,
 };
@@ -47,7 +48,8 @@ fn answers(name: &str) -> Vec<String> {
     answers.push(serde_json::to_string(&summarize(name, 1, &file)).expect("JSON"));
     for entry in file.iter().flat_map(|file| &file.entries) {
         let ranks = (0..entry.traces.len())
-            .map(|index| RankSummary::new(Target { path: name, entry, index }))
+            .map(|index| Target { path: name, entry, index })
+            .map(|at| now(async |budget| RankSummary::new(at, budget).await))
             .collect();
         answers.push(serde_json::to_string(&across(ranks)).expect("JSON"));
     }

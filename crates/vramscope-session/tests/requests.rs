@@ -4,10 +4,12 @@
 mod harness;
 
 use harness::{GPT, TARGET, load_file_as, open_session, report_target};
+use vramscope_analysis::slicing::now;
 use vramscope_protocol::views::{Bands, ColorBy, GroupBy, Layer};
 use vramscope_protocol::{
     AxisKind, BlockDetail, DeviceRef, Hit, MERGED, Request, Response, TileKey,
 };
+use vramscope_report::rank::RankSummary;
 use vramscope_session::{Column, FileSession, Reply};
 
 /// The only response to a request.
@@ -231,7 +233,8 @@ fn requests_before_the_load_fail() {
 #[test]
 fn rank_summary_is_small() {
     let file = load_file_as("rank7.pickle", "recorded/t26/oom_observer.pickle.gz");
-    let summary = vramscope_report::rank::RankSummary::new(report_target(&file));
+    let at = report_target(&file);
+    let summary = now(async |budget| RankSummary::new(at, budget).await);
     assert_eq!((summary.rank, summary.ooms.len()), (Some(7), 1));
     let whole: u64 = summary.categories.iter().map(|c| c.bytes).sum();
     assert_eq!(

@@ -22,6 +22,7 @@ mod axis;
 mod name;
 mod read;
 mod shown;
+pub mod svg;
 mod text;
 
 pub use axis::{Tick, TimeBreak, broken_time_ticks, byte_ticks, event_ticks, time_at, time_ticks};

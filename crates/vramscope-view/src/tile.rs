@@ -1,10 +1,10 @@
-//! Geometry of tiles: scales, areas, and the rows of a plot. The types of tiles and axes are the
-//! protocol's.
+//! Geometry of tiles: scales, areas, and the rows of a plot. Messages to workers have the types of
+//! tiles and axes too.
 
 use serde::{Deserialize, Serialize};
 use vramscope_render::{TILE_COLUMNS, TILE_ROWS};
 
-pub use vramscope_protocol::{Axis, AxisKind, TileKey};
+pub use vramscope_render::{Axis, AxisKind, TileKey};
 
 /// The place of a tile in the plot.
 pub trait TileGeometry {

@@ -9,7 +9,7 @@ mod stacks;
 use self::stacks::{Part, StackParts};
 use crate::blocks::{Block, Origin};
 use crate::site::Sites;
-use crate::slicing::{Budget, run_to_completion, strides};
+use crate::slicing::{Budget, now, strides};
 use crate::trace::Trace;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -113,8 +113,10 @@ pub fn backward_site(
     sites: &Sites,
     wanted: Allocation,
 ) -> Option<BackwardSite> {
-    let (wanted, budget) = ([wanted], &mut Budget::unlimited());
-    run_to_completion(backward_sites(snapshot, trace, sites, &wanted, budget)).pop().flatten()
+    let wanted = [wanted];
+    now(async |budget| backward_sites(snapshot, trace, sites, &wanted, budget).await)
+        .pop()
+        .flatten()
 }
 
 /// The block that an allocation is, or the first block after a failed request. True for a block.

@@ -1,6 +1,7 @@
 //! Tests of backward sites on windows made by hand.
 
 use super::*;
+use crate::slicing::now;
 use serde_json::{Value, json};
 use vramscope_snapshot::Reader;
 
@@ -55,8 +56,8 @@ impl Window {
     fn found(&self) -> Vec<(Option<String>, u32, Option<BackwardBasis>)> {
         let (snapshot, trace, sites) = self.load();
         let wanted: Vec<_> = (0..trace.blocks.len() as u32).map(Allocation::Block).collect();
-        let budget = &mut Budget::unlimited();
-        let all = run_to_completion(backward_sites(&snapshot, &trace, &sites, &wanted, budget));
+        let all =
+            now(async |budget| backward_sites(&snapshot, &trace, &sites, &wanted, budget).await);
         // One allocation alone has the site that it has among all.
         for (&wanted, site) in wanted.iter().zip(&all) {
             assert_eq!(&backward_site(&snapshot, &trace, &sites, wanted), site);

@@ -27,7 +27,7 @@ pub use own_name::own_name;
 pub use rules::{Rule, RuleError, Rules};
 pub use spans::{Phase, PhaseSpan};
 
-use crate::slicing::{Boxed, Budget, run_to_completion};
+use crate::slicing::{Boxed, Budget};
 use crate::trace::Trace;
 use serde::{Deserialize, Serialize};
 use vramscope_snapshot::Snapshot;
@@ -138,13 +138,8 @@ pub struct Categories {
 impl Categories {
     /// Guesses the category of every block of a trace. Takes time linear in events and frames, plus
     /// sorting block sizes.
-    pub fn new(snapshot: &Snapshot, trace: &Trace, rules: &Rules) -> Self {
-        run_to_completion(Self::sliced(snapshot, trace, rules, &mut Budget::unlimited()))
-    }
-
-    /// [`Categories::new`] in slices.
     #[inline(never)]
-    pub fn sliced<'a>(
+    pub fn new<'a>(
         snapshot: &'a Snapshot,
         trace: &'a Trace,
         rules: &'a Rules,

@@ -1,6 +1,7 @@
 //! Hand-written traces of a few blocks, with their expected categories.
 
 use super::*;
+use crate::slicing::now;
 use std::fmt::Write as _;
 use vramscope_snapshot::Reader;
 
@@ -89,7 +90,7 @@ impl Script {
         reader.feed(json.as_bytes()).expect("JSON");
         let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
         let trace = &Trace::all(&snapshot)[0];
-        let categories = Categories::new(&snapshot, trace, rules);
+        let categories = now(async |budget| Categories::new(&snapshot, trace, rules, budget).await);
         (0..).zip(&trace.blocks).map(|(i, b)| (b.address.0, categories.get(i))).collect()
     }
 }

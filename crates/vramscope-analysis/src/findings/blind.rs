@@ -5,7 +5,7 @@ use super::growth::MIN_STEPS;
 use crate::blocks::Origin;
 use crate::category::{Category, Phase};
 use crate::ranges::named_ranges;
-use crate::slicing::{Budget, run_to_completion, strides};
+use crate::slicing::{Budget, strides};
 use crate::steps::Steps;
 use crate::trace::Coverage;
 use rustc_hash::FxHashSet;
@@ -70,12 +70,7 @@ pub enum Overrun {
 const MIN_UNKNOWN_PERCENT: u64 = 90;
 
 /// What could not be looked for on one device.
-pub fn blind_spots(of: Evidence<'_>) -> Vec<BlindSpot> {
-    run_to_completion(blind_spots_sliced(of, &mut Budget::unlimited()))
-}
-
-/// [`blind_spots`] in slices.
-pub async fn blind_spots_sliced(cx: Evidence<'_>, budget: &mut Budget) -> Vec<BlindSpot> {
+pub async fn blind_spots(cx: Evidence<'_>, budget: &mut Budget) -> Vec<BlindSpot> {
     match cx.trace.device.events.len() {
         0 => return vec![BlindSpot::NoHistory],
         1 => return vec![BlindSpot::StateOnly],

@@ -71,7 +71,7 @@ impl MemoryUse {
         budget: &'a mut Budget,
     ) -> Boxed<'a, (Self, CategoryBytes)> {
         Box::pin(async move {
-            let live = LiveSet::sliced(cx.trace, slot, budget).await;
+            let live = LiveSet::new(cx.trace, slot, budget).await;
             let segments = segments_of(cx, &live, budget).await;
             // Damaged files have blocks outside of all segments, which `of` does not see.
             let mut memory =
@@ -149,7 +149,7 @@ pub(super) async fn segments_at(
     slot: u32,
     budget: &mut Budget,
 ) -> Vec<SegmentState> {
-    let live = LiveSet::sliced(cx.trace, slot, budget).await;
+    let live = LiveSet::new(cx.trace, slot, budget).await;
     segments_of(cx, &live, budget).await
 }
 

@@ -21,7 +21,7 @@ mod returns;
 mod severity;
 mod stranded;
 
-pub use blind::{BlindSpot, Overrun, blind_spots, blind_spots_sliced};
+pub use blind::{BlindSpot, Overrun, blind_spots};
 pub use churn::SegmentChurn;
 pub use cycle::Cycle;
 pub use facts::{Basis, Facts, FindingKind};
@@ -41,7 +41,7 @@ use crate::carving::Carving;
 use crate::category::{Categories, Phase};
 use crate::group_by_key;
 use crate::site::{Sites, is_framework_frame};
-use crate::slicing::{self, Boxed, Budget, run_to_completion};
+use crate::slicing::{self, Boxed, Budget};
 use crate::steps::Steps;
 use crate::trace::Trace;
 pub(crate) use returns::{Cause, Returns};
@@ -118,13 +118,8 @@ pub struct Evidence<'a> {
 }
 
 /// The findings of one device: by severity, then bytes.
-pub fn findings(of: Evidence<'_>) -> Vec<Finding> {
-    run_to_completion(findings_sliced(of, &mut Budget::unlimited()))
-}
-
-/// [`findings`] in slices.
 #[inline(never)]
-pub fn findings_sliced<'a>(cx: Evidence<'a>, budget: &'a mut Budget) -> Boxed<'a, Vec<Finding>> {
+pub fn findings<'a>(cx: Evidence<'a>, budget: &'a mut Budget) -> Boxed<'a, Vec<Finding>> {
     Box::pin(async move {
         if cx.trace.device.kind == DeviceKind::Host {
             // The other kinds are about the model and the settings of a GPU's allocator.

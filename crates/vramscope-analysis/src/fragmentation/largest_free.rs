@@ -4,7 +4,7 @@ use super::FreeKind;
 use super::gaps::Gaps;
 use crate::carving::Carving;
 use crate::segments::{Span, segment_event};
-use crate::slicing::{Budget, run_to_completion, strides};
+use crate::slicing::{Budget, strides};
 use crate::trace::Trace;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -59,12 +59,7 @@ impl LargestFree {
 ///
 /// Segments without a pool in the file count toward the default pool. Before PyTorch 2.12 these are
 /// the segments that are released before the end.
-pub fn largest_free(snapshot: &Snapshot, trace: &Trace, carving: &Carving) -> Vec<LargestFree> {
-    run_to_completion(largest_free_sliced(snapshot, trace, carving, &mut Budget::unlimited()))
-}
-
-/// [`largest_free`] in slices.
-pub async fn largest_free_sliced(
+pub async fn largest_free(
     snapshot: &Snapshot,
     trace: &Trace,
     carving: &Carving,

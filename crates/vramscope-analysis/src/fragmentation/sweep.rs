@@ -189,7 +189,7 @@ impl<'a> Partition<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::slicing::run_to_completion;
+    use crate::slicing::now;
     use vramscope_snapshot::Reader;
 
     /// The number of partitions, the free bytes that they add up to, and the free bytes of a sweep
@@ -199,14 +199,16 @@ mod tests {
         reader.feed(json.as_bytes()).expect("JSON");
         let snapshot = reader.finish().expect("a snapshot").remove(0).snapshot;
         let trace = Trace::all(&snapshot).remove(0);
-        let carving = Carving::new(&snapshot, &trace);
+        let carving = now(async |budget| Carving::new(&snapshot, &trace, budget).await);
         let cuts = cuts(&trace, &carving, partitions);
-        let (slots, budget) = (trace.slots(), &mut Budget::unlimited());
-        let whole = run_to_completion(sweep(&snapshot, &trace, &carving, slots, &[], budget))
-            .expect("without cuts nothing can cross");
+        let slots = trace.slots();
+        let whole =
+            now(async |budget| sweep(&snapshot, &trace, &carving, slots, &[], budget).await)
+                .expect("without cuts nothing can cross");
         for until in 0..=slots {
-            let (free, largest) =
-                run_to_completion(series(&snapshot, &trace, &carving, until, partitions, budget));
+            let (free, largest) = now(async |budget| {
+                series(&snapshot, &trace, &carving, until, partitions, budget).await
+            });
             assert!(
                 free.values(0..until).eq(whole.0.values(0..until)) && free.len() as u32 == until
             );
@@ -217,7 +219,7 @@ mod tests {
         }
         (
             cuts.len() + 1,
-            run_to_completion(sweep(&snapshot, &trace, &carving, slots, &cuts, budget))
+            now(async |budget| sweep(&snapshot, &trace, &carving, slots, &cuts, budget).await)
                 .map(|s| s.0),
             whole.0,
         )

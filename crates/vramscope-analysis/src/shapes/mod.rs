@@ -14,7 +14,7 @@ pub use widths::Widths;
 use self::widths::ELEMENTS;
 use crate::blocks::Block;
 use crate::category::{Categories, Category};
-use crate::slicing::{Budget, run_to_completion, strides};
+use crate::slicing::{Budget, strides};
 use crate::trace::Trace;
 use crate::{group_by_key, is_framework_frame};
 use vramscope_snapshot::{Snapshot, StackId};
@@ -96,22 +96,7 @@ impl Dims {
     ///
     /// # Errors
     /// The sizes do not tell dimensions.
-    pub fn at(
-        snapshot: &Snapshot,
-        trace: &Trace,
-        categories: &Categories,
-        slot: u32,
-        given: Option<Vec<Widths>>,
-    ) -> Result<Self, NoShapes> {
-        let budget = &mut Budget::unlimited();
-        run_to_completion(Self::sliced(snapshot, trace, categories, slot, given, budget))
-    }
-
-    /// [`Self::at`] in slices.
-    ///
-    /// # Errors
-    /// As [`Self::at`].
-    pub async fn sliced(
+    pub async fn at(
         snapshot: &Snapshot,
         trace: &Trace,
         categories: &Categories,

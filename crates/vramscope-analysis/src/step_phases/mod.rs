@@ -9,7 +9,7 @@ mod parts;
 pub use next::{NextPhase, NextStep};
 
 use crate::category::{Categories, Category, Phase};
-use crate::slicing::{Budget, run_to_completion, strides};
+use crate::slicing::{Budget, strides};
 use crate::steps::Steps;
 use crate::trace::{Trace, reserve_change};
 pub use parts::StepPart;
@@ -99,18 +99,7 @@ pub struct StepPhases {
 
 impl StepPhases {
     /// Finds the peaks of all phases. `steps` are those of the same trace.
-    pub fn new(
-        snapshot: &Snapshot,
-        trace: &Trace,
-        categories: &Categories,
-        steps: Option<&Steps>,
-    ) -> Self {
-        let budget = &mut Budget::unlimited();
-        run_to_completion(Self::sliced(snapshot, trace, categories, steps, budget))
-    }
-
-    /// [`StepPhases::new`] in slices.
-    pub async fn sliced(
+    pub async fn new(
         snapshot: &Snapshot,
         trace: &Trace,
         categories: &Categories,

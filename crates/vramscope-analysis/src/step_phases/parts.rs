@@ -84,7 +84,7 @@ fn close(parts: &mut [StepPart], begins: &[u32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::slicing::run_to_completion;
+    use crate::slicing::now;
     use crate::steps::StepSource;
 
     /// Cuts spans, one letter for each event, at steps. Writes a step's number and its phases.
@@ -105,8 +105,7 @@ mod tests {
         }
         let steps = Steps { begins: begins.to_vec(), source };
         let steps = (!begins.is_empty()).then_some(&steps);
-        let budget = &mut Budget::unlimited();
-        let parts = run_to_completion(parts(phases.len() as u32, &spans, steps, budget));
+        let parts = now(async |budget| parts(phases.len() as u32, &spans, steps, budget).await);
         let mut end = 0;
         let texts = parts.iter().map(|part| {
             assert_eq!(part.begin, end, "parts touch each other");

@@ -8,7 +8,7 @@ mod period;
 
 use crate::category::{Phase, PhaseSpan};
 use crate::group_by_key;
-use crate::slicing::{Boxed, Budget, run_to_completion};
+use crate::slicing::{Boxed, Budget};
 use crate::trace::Trace;
 use period::period;
 use vramscope_snapshot::{Snapshot, Stage};
@@ -58,13 +58,8 @@ impl Steps {
     const MIN_REPETITIONS: usize = 2;
 
     /// Infers steps. `phases` are the phases of the same trace. `None` if nothing shows steps.
-    pub fn find(snapshot: &Snapshot, trace: &Trace, phases: &[PhaseSpan]) -> Option<Self> {
-        run_to_completion(Self::sliced(snapshot, trace, phases, &mut Budget::unlimited()))
-    }
-
-    /// [`Self::find`] in slices.
     #[inline(never)]
-    pub fn sliced<'a>(
+    pub fn find<'a>(
         snapshot: &'a Snapshot,
         trace: &'a Trace,
         phases: &'a [PhaseSpan],

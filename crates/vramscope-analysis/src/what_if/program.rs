@@ -7,7 +7,7 @@ use crate::blocks::Block;
 use crate::carving::Carving;
 use crate::findings::Evidence;
 use crate::segments::segment_event;
-use crate::slicing::{Budget, STRIDE};
+use crate::slicing::{Budget, STRIDE, now};
 use crate::state::{Content, LiveSet};
 use crate::trace::Trace;
 use vramscope_allocator::{BlockState, StartBlock, StartSegment};
@@ -234,7 +234,7 @@ fn start(
 ) -> (Vec<StartSegment>, Vec<u32>) {
     let mut used = Vec::new();
     let mut segments = Vec::new();
-    for segment in LiveSet::new(trace, 0).segments(carving) {
+    for segment in now(async |budget| LiveSet::new(trace, 0, budget).await).segments(carving) {
         let mut blocks: Vec<StartBlock> = Vec::with_capacity(segment.pieces.len());
         for piece in &segment.pieces {
             let block = match piece.content {

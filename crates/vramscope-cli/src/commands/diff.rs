@@ -12,6 +12,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use vramscope_report::check::Expression;
 use vramscope_report::diff::{Diff, NamedSide};
+use vramscope_report::now;
 use vramscope_report::side::Side;
 
 /// Compares two snapshots, or the ranks of two runs.
@@ -33,7 +34,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let Ok(file) = result else { return Ok(None) };
         let entry = &file.entries[0];
         read::select_device(entry, arguments.device, &entry.path)
-            .map(|target| Some(Side::new(target, band)))
+            .map(|target| Some(now(async |budget| Side::new(target, band, budget).await)))
     })?;
     let outcome = read.outcome;
     let sides = read.each.into_iter().map(|side| side.unwrap_or(Ok(None)));

@@ -13,6 +13,7 @@ use flate2::write::GzEncoder;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use vramscope_report::export::{ExportFormat, export};
+use vramscope_report::now;
 use vramscope_report::{Target, sidecar};
 
 /// Writes a device in the format of another tool.
@@ -96,5 +97,5 @@ fn write(
         (ExportAs::Csv, _) => ExportFormat::Csv,
         (ExportAs::Perfetto | ExportAs::Html | ExportAs::Parquet, _) => ExportFormat::Perfetto,
     };
-    Ok(export(target, format, out)?)
+    Ok(now(async |budget| export(target, format, out, budget).await)?)
 }

@@ -8,6 +8,7 @@ use crate::read;
 use std::io::{self, Write};
 use vramscope_report::device_name;
 use vramscope_report::info::{FileInfo, Info, ProcessInfo, info};
+use vramscope_report::now;
 use vramscope_units::{Bytes, Micros, grouped};
 
 /// Names of annotated ranges in text, at most.
@@ -21,7 +22,11 @@ pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
     let read = read::each_file(&arguments.paths, &arguments.common.window, |_, _, result| {
         let mut infos: Vec<FileInfo> = Vec::new();
         if let Ok(file) = &result {
-            infos.extend(file.entries.iter().map(|entry| info(&entry.path, entry)));
+            infos.extend(
+                file.entries
+                    .iter()
+                    .map(|entry| now(async |budget| info(&entry.path, entry, budget).await)),
+            );
         }
         infos
     })?;

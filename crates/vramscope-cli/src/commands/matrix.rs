@@ -7,6 +7,7 @@ use crate::output::{self, STRONG, Table, styled};
 use crate::printable::printable;
 use std::io::{self, Write};
 use vramscope_report::matrix::{MatrixReport, RunMatrix, matrices};
+use vramscope_report::now;
 use vramscope_report::rank::RankSummary;
 use vramscope_units::{Bytes, grouped};
 
@@ -19,8 +20,9 @@ const MAX_COLUMNS: usize = 8;
 /// A folder cannot be listed, an input cannot be read, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let common = &arguments.files.common;
-    let devices =
-        findings::each_device_of(&arguments.files.paths, &common.window, RankSummary::new)?;
+    let devices = findings::each_device_of(&arguments.files.paths, &common.window, |target| {
+        now(async |budget| RankSummary::new(target, budget).await)
+    })?;
     let limit = output::limit(arguments.limit, common.format == Format::Text);
     let report = matrices(&devices.each, devices.skipped_files, limit.unwrap_or(usize::MAX));
     output::print(&report, common.format, text)?;

@@ -6,6 +6,7 @@ use crate::output::{self, STRONG, Table, percent, styled};
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::device_name;
+use vramscope_report::now;
 use vramscope_report::segments::{Curve, FreeRecord, PinRecord, Segments, curve, segments};
 use vramscope_report::state::At;
 use vramscope_units::{Bytes, grouped};
@@ -19,7 +20,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let slot = super::slot(target, &arguments.moment, At::End)?;
         let format = arguments.input.common.format;
         let limit = output::limit(arguments.limit, format == Format::Text);
-        let mut report = segments(target, slot, limit);
+        let mut report = now(async |budget| segments(target, slot, limit, budget).await);
         report.curve = arguments.curve.map(|parts| curve(target, parts));
         output::print(&report, format, text)
     })

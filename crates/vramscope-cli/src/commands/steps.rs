@@ -6,6 +6,7 @@ use crate::output::{self, STRONG, Table, signed_bytes, styled};
 use crate::printable::printable;
 use crate::read;
 use std::io::{self, Write};
+use vramscope_report::now;
 use vramscope_report::steps::{FloorRecord, StepsReport, steps};
 use vramscope_units::{Bytes, EventIndex};
 
@@ -20,7 +21,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     read::with_device(&arguments.input, |target| {
         let format = arguments.input.common.format;
         let limit = arguments.limit.or((format == Format::Text).then_some(DEFAULT_LIMIT));
-        output::print(&steps(target, limit), format, text)
+        output::print(&now(async |budget| steps(target, limit, budget).await), format, text)
     })
 }
 

@@ -11,6 +11,7 @@ use crate::{
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
+use vramscope_report::now;
 use vramscope_report::what_if::{
     Item, Options, OtherRecordings, PoolPartsRecord, RankLimit, ScenarioRecord, Sizes,
     WhatIfReport, WrongItem, basis_text, fit_text, growth, limit_text, outcome_text, pair_text,
@@ -152,7 +153,8 @@ fn answer(
     let (growth, pair) = second.map(|second| growth(target, second)).unzip();
     let others =
         OtherRecordings { limit: RankLimit::for_rank(target, limits), growth: growth.flatten() };
-    let mut report = what_if(target, options, &others).map_err(usage)?;
+    let mut report =
+        now(async |budget| what_if(target, options, &others, budget).await).map_err(usage)?;
     report.pair = pair;
     Ok(report)
 }

@@ -4,7 +4,7 @@ use super::{HasStack, Stacks, stack_id};
 use crate::columns::{Bound, Key, Keyed, TableRows, key};
 use crate::table::Table;
 use parquet::errors::Result;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{StepPart, StepPhases};
 use vramscope_report::blocks::{BlockRow, Lifetime, columns};
 use vramscope_report::columns::Rows;
@@ -91,11 +91,11 @@ pub(super) fn add(
     target: Target<'_>,
     stacks: &mut Stacks<'_>,
 ) -> Result<()> {
-    let (trace, places) = (target.trace(), BlockPlaces::new(target));
+    let (trace, places) =
+        (target.trace(), now(async |budget| BlockPlaces::new(target, budget).await));
     let (entry, index) = (target.entry, target.index);
     let (categories, steps) = (entry.categories(index), entry.steps(index));
-    let budget = &mut Budget::unlimited();
-    let parts = run_to_completion(StepPhases::parts(trace, categories, steps, budget));
+    let parts = now(async |budget| StepPhases::parts(trace, categories, steps, budget).await);
     for (index, block) in (0..).zip(&trace.blocks) {
         let stack = stacks.name(block.stack, trace.no_stack(block));
         let row = BlockRow::with_site(&places, target, index, stack.site.as_str().into());

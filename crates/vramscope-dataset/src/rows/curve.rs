@@ -3,6 +3,8 @@
 use crate::columns::{Bound, Key, Keyed, TableRows, key};
 use crate::table::Table;
 use parquet::errors::Result;
+use vramscope_analysis::columns_of;
+use vramscope_analysis::slicing::now;
 use vramscope_report::columns::Rows;
 use vramscope_report::peak::BandKind;
 use vramscope_report::{Target, event_of, time_of};
@@ -64,11 +66,11 @@ pub(super) fn add(table: &mut Table<Curve>, key: Key<'_>, target: Target<'_>) ->
     let trace = target.trace();
     let slots = trace.slots();
     let buckets = BUCKETS.min(slots);
-    let edge = |at: u32| (u64::from(slots) * u64::from(at) / u64::from(buckets)) as u32;
-    let bands = BandKind::ALL.map(|band| band.series(target));
+    let parts = columns_of(0..slots.into(), buckets);
+    let bands = BandKind::ALL.map(|band| now(async |budget| band.series(target, budget).await));
     let free = target.entry.largest_free(target.index);
-    for bucket in 0..buckets {
-        let part = edge(bucket)..edge(bucket + 1);
+    for (bucket, part) in (0..).zip(parts) {
+        let part = part.start as u32..part.end as u32;
         let most_free = free.iter().filter_map(|of| of.most_in(part.clone()));
         table.push(&key.row(CurveRow {
             bucket,

@@ -4,6 +4,7 @@ use crate::columns::{Bound, Key, Keyed, TableRows, key};
 use crate::table::Table;
 use parquet::errors::Result;
 use vramscope_analysis::Category;
+use vramscope_analysis::slicing::now;
 use vramscope_report::Target;
 use vramscope_report::columns::Rows;
 use vramscope_report::phases::{PhaseRecord, phases};
@@ -76,7 +77,7 @@ impl TableRows for Phases {
 }
 
 pub(super) fn add(table: &mut Table<Phases>, key: Key<'_>, target: Target<'_>) -> Result<()> {
-    let report = phases(target, None);
+    let report = now(async |budget| phases(target, None, budget).await);
     let mut row = |step: Option<u32>, is_whole: bool, phase: &PhaseRecord| {
         table.push(&key.row(PhaseRow { step, is_whole, phase }))
     };

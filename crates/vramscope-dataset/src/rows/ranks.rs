@@ -5,7 +5,7 @@ use crate::part::Source;
 use crate::table::Table;
 use parquet::errors::Result;
 use std::borrow::Cow;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::now;
 use vramscope_report::capacity::capacity;
 use vramscope_report::columns::{Number, Rows};
 use vramscope_report::index::{Card, NO_DEVICE};
@@ -246,7 +246,8 @@ pub(super) fn add(
     loaded: &LoadedFile,
     entry: &SnapshotEntry,
 ) -> Result<()> {
-    let (summary, info) = (of_entry(loaded, entry), info(&entry.path, entry));
+    let (summary, info) =
+        (of_entry(loaded, entry), now(async |budget| info(&entry.path, entry, budget).await));
     let of = Read { source, file, rank, summary: &summary, info: &info };
     if summary.devices.is_empty() {
         return table.push(&of.row(None));
@@ -324,7 +325,7 @@ impl<'a> Read<'a> {
             settings: Some(serde_json::Value::from(settings).to_string()),
             device,
             capacity: target.and_then(|target| {
-                run_to_completion(capacity(target, &mut Budget::unlimited())).map(|of| of.bytes)
+                now(async |budget| capacity(target, budget).await).map(|of| of.bytes)
             }),
             findings: target.map(|target| target.entry.findings(target.index).len()),
             warnings: (!warnings.is_empty()).then(|| warnings.join("\n")),

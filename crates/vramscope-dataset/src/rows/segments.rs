@@ -4,10 +4,10 @@ use super::{HasStack, Stacks, stack_id};
 use crate::columns::{Bound, Key, Keyed, TableRows, key};
 use crate::table::Table;
 use parquet::errors::Result;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::now;
 use vramscope_report::Target;
 use vramscope_report::columns::Rows;
-use vramscope_report::segments::{SegmentRecord, columns, segment_record, states_sliced};
+use vramscope_report::segments::{SegmentRecord, columns, segment_record, states};
 
 /// `segments`.
 pub(crate) struct Segments;
@@ -57,7 +57,7 @@ pub(super) fn add(
 ) -> Result<()> {
     let trace = target.trace();
     let last = trace.slots().saturating_sub(1);
-    for state in run_to_completion(states_sliced(target, last, &mut Budget::unlimited())) {
+    for state in now(async |budget| states(target, last, budget).await) {
         let no_stack = trace.no_stack_of_segment(state.stack, state.enters);
         let stack_id = stacks.name(state.stack, no_stack).id.as_deref();
         // Rows have ids of call stacks, not their index in a report.

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use vramscope_analysis::Category;
+use vramscope_analysis::slicing::now;
 use vramscope_dataset::schema::{TABLES, VERSION, VERSION_KEY, markdown};
 use vramscope_report::blocks::{BlockSort, blocks};
 use vramscope_report::findings::of_device;
@@ -159,7 +160,7 @@ fn blocks_segments_and_findings_are_those_of_the_reports() {
                 assert_eq!(own["tensor_name"].as_str(), tensor);
             }
             let last = target.trace().slots() - 1;
-            let report = segments(target, last, None);
+            let report = now(async |budget| segments(target, last, None, budget).await);
             let own = of("segments", &key);
             assert_eq!(own.len(), report.segments.len());
             counts[1] += own.len();

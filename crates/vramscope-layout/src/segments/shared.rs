@@ -138,7 +138,7 @@ fn may_share_row(one: &Span, other: &Span) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vramscope_analysis::slicing::run_to_completion;
+    use vramscope_analysis::slicing::now;
     use vramscope_snapshot::{SegmentType, StackId, StreamId};
     use vramscope_units::{Addr, Bytes};
 
@@ -172,7 +172,7 @@ mod tests {
             Span { stream: StreamId(1), ..span(8192, 2, 6, one) },
             Span { segment_type: SegmentType::Small, ..span(8192, 2, 7, one) },
         ];
-        let order = run_to_completion(RowOrder::shared(&spans, &mut Budget::unlimited()));
+        let order = now(async |budget| RowOrder::shared(&spans, budget).await);
         let rows: Vec<&[u32]> = (0..order.len()).map(|row| order.row(row)).collect();
         assert_eq!(rows, [&[0, 4][..], &[2], &[1, 3, 5], &[6], &[9], &[8], &[7]]);
         for (row, expected) in rows.iter().enumerate() {
@@ -183,6 +183,6 @@ mod tests {
         }
         assert_eq!((order.len(), order.spans(), order.row_of(10)), (7, 10, None));
         assert!(RowOrder::row_with(&spans, 10).is_none());
-        assert!(run_to_completion(RowOrder::shared(&[], &mut Budget::unlimited())).is_empty());
+        assert!(now(async |budget| RowOrder::shared(&[], budget).await).is_empty());
     }
 }

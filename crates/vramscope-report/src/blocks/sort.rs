@@ -44,7 +44,7 @@ pub struct SortKeys<'a> {
 
 impl<'a> SortKeys<'a> {
     /// The keys of a column.
-    pub async fn sliced(target: Target<'a>, column: BlockSort, budget: &mut Budget) -> Self {
+    pub async fn new(target: Target<'a>, column: BlockSort, budget: &mut Budget) -> Self {
         let sites = match column {
             BlockSort::Site => site_ranks(target, budget).await,
             _ => Vec::new(),

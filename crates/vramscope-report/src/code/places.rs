@@ -59,7 +59,7 @@ pub fn has_line(snapshot: &Snapshot, frame: Frame) -> bool {
 impl SourceSums {
     /// Sums the blocks of a filter by file, function and line. Without the framework, only the
     /// user's code counts, and the call sites of stacks that have none of it.
-    pub async fn sliced(
+    pub async fn new(
         at: Target<'_>,
         filter: &Filter<'_>,
         hide_framework: bool,

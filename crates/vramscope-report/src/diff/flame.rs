@@ -5,7 +5,7 @@ use crate::{FrameRecord, text};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::now;
 use vramscope_analysis::{Flame as Tree, Share};
 use vramscope_snapshot::{FrameId, StackId};
 
@@ -98,8 +98,7 @@ impl DiffFlame {
         let mut path_of = |share: &Share, path: &mut Vec<Option<FrameId>>| {
             path.extend(&paths[share.stack.0 as usize]);
         };
-        let tree =
-            run_to_completion(Tree::with_paths(&shares, &mut path_of, &mut Budget::unlimited()));
+        let tree = now(async |budget| Tree::with_paths(&shares, &mut path_of, budget).await);
         let mut bytes = vec![BytesDiff::default(); tree.nodes.len()];
         let mut blocks = vec![CountDiff::default(); tree.nodes.len()];
         for (&leaf, stack) in tree.leaves.iter().zip(stacks) {

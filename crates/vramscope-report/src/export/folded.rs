@@ -6,7 +6,7 @@ use crate::frames::frames;
 use crate::target::Target;
 use crate::text;
 use std::io::{self, Write};
-use vramscope_analysis::by_stack_sliced;
+use vramscope_analysis::by_stack;
 use vramscope_analysis::slicing::Budget;
 
 /// The cost of a line, in units of [`Budget`].
@@ -20,7 +20,7 @@ pub(super) async fn write(
 ) -> io::Result<()> {
     let (trace, carving, measure) =
         (target.trace(), target.entry.carving(target.index), measure(weight));
-    for share in by_stack_sliced(trace, |i| measure.of(trace, carving, i), budget).await {
+    for share in by_stack(trace, |i| measure.of(trace, carving, i), budget).await {
         let frames = frames(target.snapshot(), share.stack);
         let mut line: Vec<String> = frames.iter().rev().map(|f| clean(&f.label())).collect();
         line.extend(share.no_stack.map(|why| text::no_stack(why).to_owned()));

@@ -15,7 +15,7 @@ use crate::flame::Weight;
 use crate::target::Target;
 use std::io::{self, Write};
 use vramscope_analysis::Measure;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::{Budget, now};
 
 /// A format of another tool, or the table of all blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,18 +31,6 @@ pub enum ExportFormat {
     Perfetto,
 }
 
-/// Exports a device in the given format.
-///
-/// # Errors
-/// The output cannot be written.
-pub fn export(
-    target: Target<'_>,
-    format: ExportFormat,
-    out: &mut (dyn Write + Send),
-) -> io::Result<()> {
-    run_to_completion(export_sliced(target, format, out, &mut Budget::unlimited()))
-}
-
 /// Writes the events of a device into the list of another trace's events.
 ///
 /// # Errors
@@ -52,14 +40,14 @@ pub fn trace_events(
     place: TracePlace,
     out: &mut (dyn Write + Send),
 ) -> io::Result<()> {
-    run_to_completion(perfetto::events(target, place, out, &mut Budget::unlimited()))
+    now(async |budget| perfetto::events(target, place, out, budget).await)
 }
 
-/// [`export`] in slices.
+/// Exports a device in the given format.
 ///
 /// # Errors
 /// The output cannot be written.
-pub async fn export_sliced(
+pub async fn export(
     target: Target<'_>,
     format: ExportFormat,
     out: &mut (dyn Write + Send),

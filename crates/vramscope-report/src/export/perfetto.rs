@@ -3,7 +3,7 @@
 
 use crate::device_name;
 use crate::peak::BandKind;
-use crate::phases::phases_sliced;
+use crate::phases;
 use crate::segments::by_most;
 use crate::text::free_kind;
 use crate::{Target, time_of};
@@ -157,7 +157,7 @@ pub(super) async fn events(
     let name = format!("{} of {}", device_name(target.device()), target.path);
     writer.name("process_name", 0, name)?;
     for band in [BandKind::Requested, BandKind::Active, BandKind::Allocated, BandKind::Reserved] {
-        let series = band.series_sliced(target, budget).await;
+        let series = band.series(target, budget).await;
         let mut counter = Counter::new(band.name());
         for slot in 0..trace.slots() {
             writer.count(&mut counter, time(target, slot), series.at(slot))?;
@@ -242,7 +242,7 @@ async fn phases(
     writer: &mut Writer<'_>,
     budget: &mut Budget,
 ) -> io::Result<()> {
-    let report = phases_sliced(target, None, budget).await;
+    let report = phases::phases(target, None, budget).await;
     if report.steps.is_empty() && report.outside.is_empty() {
         return Ok(());
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{self, Write};
 use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{Measure, NoStack, Share, by_stack_sliced, is_library};
+use vramscope_analysis::{Measure, NoStack, Share, by_stack, is_library};
 use vramscope_snapshot::FrameId;
 
 /// The reasons for missing stacks, in the order of their values.
@@ -59,7 +59,7 @@ pub(super) async fn write(
 ) -> io::Result<()> {
     let (snapshot, trace, measure) = (target.snapshot(), target.trace(), measure(weight));
     let carving = target.entry.carving(target.index);
-    let shares = by_stack_sliced(trace, |i| measure.of(trace, carving, i), budget).await;
+    let shares = by_stack(trace, |i| measure.of(trace, carving, i), budget).await;
     let row = |id: u32| {
         let frame = frame(snapshot, FrameId(id));
         // In a library, the line is an offset in bytes.

@@ -111,7 +111,7 @@ pub async fn block_csv(
     out: &mut (dyn Write + Send),
     budget: &mut Budget,
 ) -> io::Result<()> {
-    let places = BlockPlaces::sliced(target, budget).await;
+    let places = BlockPlaces::new(target, budget).await;
     let rows = blocks.map(|index| BlockRow::new(&places, target, index));
     csv(&blocks::columns(), rows, out, budget).await
 }
@@ -171,7 +171,7 @@ fn joined(frames: &[FrameRecord<'_>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vramscope_analysis::slicing::run_to_completion;
+    use vramscope_analysis::slicing::now;
 
     struct Words;
 
@@ -190,9 +190,8 @@ mod tests {
 
     fn written<'a>(rows: impl IntoIterator<Item = (Option<u32>, &'a str)>) -> String {
         let (columns, mut out) = (columns(), Vec::new());
-        let budget = &mut Budget::unlimited();
-        let written = csv(&columns, rows.into_iter(), &mut out, budget);
-        run_to_completion(written).expect("writing to memory");
+        now(async |budget| csv(&columns, rows.into_iter(), &mut out, budget).await)
+            .expect("writing to memory");
         String::from_utf8(out).expect("text")
     }
 
@@ -220,15 +219,15 @@ mod tests {
         struct Head {
             device: u32,
         }
-        let (mut out, budget) = (Vec::new(), &mut Budget::unlimited());
+        let mut out = Vec::new();
         let head = Head { device: 3 };
-        let written = json_list(&head, "rows", [1, 2].iter(), &mut out, budget);
-        run_to_completion(written).expect("writing to memory");
+        now(async |budget| json_list(&head, "rows", [1, 2].iter(), &mut out, budget).await)
+            .expect("writing to memory");
         assert_eq!(out, b"{\"device\":3,\"rows\":[1,2]}\n");
         let (mut out, empty) = (Vec::new(), serde_json::json!({}));
         let rows = std::iter::empty::<u32>();
-        let written = json_list(&empty, "rows", rows, &mut out, budget);
-        run_to_completion(written).expect("writing to memory");
+        now(async |budget| json_list(&empty, "rows", rows, &mut out, budget).await)
+            .expect("writing to memory");
         assert_eq!(out, b"{\"rows\":[]}\n");
     }
 }

@@ -2,7 +2,7 @@ use super::{GroupKind, Groups};
 use crate::{FileReader, LoadedFile, Target};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::now;
 
 /// A frame of a model: file, function, line.
 type Line = (&'static str, &'static str, u32);
@@ -43,7 +43,7 @@ fn file(allocations: &[(Vec<Line>, u64)]) -> LoadedFile {
 /// The names of groups with their bytes.
 fn groups(file: &LoadedFile, kind: GroupKind) -> BTreeMap<String, u64> {
     let target = Target { path: "", entry: &file.entries[0], index: 0 };
-    let groups = run_to_completion(Groups::sliced(target, kind, &mut Budget::unlimited()));
+    let groups = now(async |budget| Groups::new(target, kind, budget).await);
     let mut bytes = BTreeMap::new();
     for (block, &group) in target.trace().blocks.iter().zip(&groups.of_block) {
         let names = groups.groups[group as usize].names(target);
@@ -117,7 +117,7 @@ fn groups_are_ordered_by_category_then_by_first_block() {
     let file = steps(&[4]);
     let target = Target { path: "", entry: &file.entries[0], index: 0 };
     for kind in [GroupKind::Category, GroupKind::Line, GroupKind::Module] {
-        let found = run_to_completion(Groups::sliced(target, kind, &mut Budget::unlimited()));
+        let found = now(async |budget| Groups::new(target, kind, budget).await);
         let rank = |group: u32| {
             let category = found.groups[group as usize].category;
             super::STACKED.iter().position(|&of| of == category)

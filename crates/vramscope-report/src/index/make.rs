@@ -8,14 +8,14 @@ use crate::plain;
 use crate::rank::{RankSummary, sites_at};
 use crate::target::{Target, event_of, slot_of};
 use rustc_hash::FxHashMap;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
-use vramscope_analysis::{Exactness, Fragmentation, Steps, step_floors};
+use vramscope_analysis::slicing::now;
+use vramscope_analysis::{Exactness, Fragmentation, Steps, columns_of, step_floors};
 
 impl Card {
     /// The card of a device. It names its own call sites and stacks. `bytes` is the size of the
     /// file.
     pub fn new(target: Target<'_>, bytes: u64) -> Self {
-        Self::of(&RankSummary::new(target), target, bytes)
+        Self::of(&now(async |budget| RankSummary::new(target, budget).await), target, bytes)
     }
 
     /// [`Self::new`] where the summary is known.
@@ -49,7 +49,7 @@ impl Card {
         card.curve = curve(target);
         card.add_steps(target, &mut names);
         card.new_sites = names.names;
-        let capacity = run_to_completion(capacity(target, &mut Budget::unlimited()));
+        let capacity = now(async |budget| capacity(target, budget).await);
         card.capacity = capacity.map(|capacity| capacity.bytes.0);
         card
     }
@@ -104,7 +104,8 @@ impl Card {
     fn add_free_memory(&mut self, target: Target<'_>) {
         let trace = target.trace();
         let carving = target.entry.carving(target.index);
-        let cached = Fragmentation::new(target.snapshot(), trace, carving);
+        let cached =
+            now(async |budget| Fragmentation::new(target.snapshot(), trace, carving, budget).await);
         let at_peak = slot_of(trace.reserved_band.peak_event);
         (self.free, self.largest_free) = (cached.free.at(at_peak), cached.largest.at(at_peak));
         let at_end = trace.slots() - 1;
@@ -113,10 +114,9 @@ impl Card {
     }
 
     fn add_steps(&mut self, target: Target<'_>, names: &mut Names) {
-        let mut budget = Budget::unlimited();
         let mut kept = target.trace().slots() - 1;
         if let Some(steps) = target.entry.steps(target.index) {
-            let floors = run_to_completion(step_floors(target.trace(), steps, &mut budget));
+            let floors = now(async |budget| step_floors(target.trace(), steps, budget).await);
             let last = &floors[floors.len().saturating_sub(MAX_STEPS)..];
             self.first_step = last.first().map_or(0, |step| step.step.into());
             self.step_peaks = last.iter().map(|step| step.peak.0).collect();
@@ -125,7 +125,7 @@ impl Card {
         }
         self.kept_event = event_of(kept);
         self.kept = target.trace().requested.at(kept);
-        for (site, bytes) in run_to_completion(sites_at(target, kept, &mut budget)) {
+        for (site, bytes) in now(async |budget| sites_at(target, kept, budget).await) {
             self.kept_sites.push(names.index_of(&site));
             self.kept_site_bytes.push(bytes);
         }
@@ -155,14 +155,9 @@ impl Names {
 fn curve(target: Target<'_>) -> Vec<u64> {
     let trace = target.trace();
     let height = trace.reserved_band.peak.max(trace.requested_band.peak).max(1) as u64;
-    let (slots, columns) = (u64::from(trace.slots()), COLUMNS as u64);
-    let edge = |column: u64| (slots * column / columns) as u32;
-    let column = |column: u64| {
-        let start = edge(column);
-        let end = edge(column + 1).max(start + 1);
-        let most = trace.requested.largest(start..end).map_or(0, |(_, most)| most);
-        let units = u128::from(most) * u128::from(FULL_HEIGHT) / u128::from(height);
-        units.min(FULL_HEIGHT.into()) as u64
-    };
-    (0..columns).map(column).collect()
+    let slots = columns_of(0..trace.slots().into(), COLUMNS as u32);
+    let slots = slots.map(|part| part.start as u32..part.end as u32);
+    let tops = now(async |budget| trace.requested.tops(slots, budget).await);
+    let units = |most: u64| u128::from(most) * u128::from(FULL_HEIGHT) / u128::from(height);
+    tops.into_iter().map(|most| units(most).min(FULL_HEIGHT.into()) as u64).collect()
 }

@@ -108,7 +108,7 @@ impl Nodes {
 
 impl Modules {
     /// Finds the modules of a device, whose tensors, categories and steps exist.
-    pub(crate) async fn sliced(target: Target<'_>, budget: &mut Budget) -> Self {
+    pub(crate) async fn new(target: Target<'_>, budget: &mut Budget) -> Self {
         let (trace, entry) = (target.trace(), target.entry);
         let mut is_used = filled(false, target.snapshot().stacks.len(), budget).await;
         for part in strides(trace.blocks.len()) {

@@ -291,7 +291,7 @@ async fn ranges(
 }
 
 async fn of_pool(at: Target<'_>, pool: Pool, budget: &mut Budget) -> Vec<bool> {
-    let places = BlockPlaces::sliced(at, budget).await;
+    let places = BlockPlaces::new(at, budget).await;
     let is_wanted = |block: u32| match pool {
         Pool::Default => places.pool(block) == Some([0, 0]),
         Pool::Private => places.pool(block).is_some_and(|id| id != [0, 0]),

@@ -15,7 +15,7 @@ use vramscope_units::Bytes;
 /// # Errors
 ///
 /// No block is allocated at a call site of the options.
-pub async fn scenario_sliced(
+pub async fn scenario(
     target: Target<'_>,
     model: &WhatIf,
     options: &Options,

@@ -3,6 +3,7 @@
 use crate::rank_of::{rank_of, run_of};
 use crate::target::{Target, slot_of};
 use vramscope_analysis::Exactness;
+use vramscope_analysis::slicing::now;
 use vramscope_snapshot::DeviceKind;
 
 /// What PyTorch can have on the device of a rank, from an allocation that failed.
@@ -27,7 +28,7 @@ impl RankLimit {
         if !is_known || trace.ooms.is_empty() {
             return None;
         }
-        let reserved = trace.reserved(target.snapshot());
+        let reserved = now(async |budget| trace.reserved(target.snapshot(), budget).await);
         let mut limits = trace.ooms.iter().filter_map(|oom| {
             // With as much memory free as it takes, the program's own limit was in the way.
             let free = oom.device_free.filter(|free| free.0 < oom.requested.0)?;

@@ -9,7 +9,7 @@ mod pair;
 mod question;
 mod text;
 
-pub use asked::scenario_sliced;
+pub use asked::scenario;
 pub use devices::{CONTEXT, parse_memory};
 pub use fit::FitRecord;
 pub use limit::RankLimit;
@@ -27,7 +27,7 @@ use crate::rank_of::rank_of;
 use crate::target::{Target, event_of, slot_of};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion};
+use vramscope_analysis::slicing::{Budget, STRIDE, now};
 use vramscope_analysis::{
     AllocatorSettings, Capacity, Coverage, Question, Scale, Scenario, Search, SimulatedBasis,
     Trace, WhatIf, settings_text,
@@ -206,20 +206,7 @@ pub struct OtherRecordings {
 /// # Errors
 ///
 /// No block is allocated at a call site of the options.
-pub fn what_if(
-    target: Target<'_>,
-    options: &Options,
-    others: &OtherRecordings,
-) -> Result<WhatIfReport, WrongItem> {
-    run_to_completion(what_if_sliced(target, options, others, &mut Budget::unlimited()))
-}
-
-/// [`what_if`] in slices.
-///
-/// # Errors
-///
-/// No block is allocated at a call site of the options.
-pub async fn what_if_sliced(
+pub async fn what_if(
     target: Target<'_>,
     options: &Options,
     others: &OtherRecordings,
@@ -266,7 +253,7 @@ pub async fn what_if_sliced(
 /// The model of a device's run, compared with the recording.
 pub fn model(target: Target<'_>) -> WhatIf {
     let evidence = target.entry.evidence(target.index);
-    run_to_completion(WhatIf::new(evidence, &mut Budget::unlimited()))
+    now(async |budget| WhatIf::new(evidence, budget).await)
 }
 
 /// The run with expandable segments, without the search for the least memory.
@@ -274,8 +261,7 @@ pub fn one_answer(target: Target<'_>, model: &WhatIf) -> Scenario {
     let settings = AllocatorSettings { expandable_segments: true, ..model.settings.clone() };
     let question = Question { least: Search::WhenShort, ..Question::as_recorded(&settings) };
     let categories = target.entry.categories(target.index);
-    let mut budget = Budget::unlimited();
-    run_to_completion(model.answer(question, target.trace(), categories, &mut budget))
+    now(async |budget| model.answer(question, target.trace(), categories, budget).await)
 }
 
 /// Why there is no model of a device; `None` if there is one.

@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use vramscope_analysis::Category;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::now;
 use vramscope_snapshot::StackId;
 use vramscope_units::Bytes;
 
@@ -65,7 +65,7 @@ pub type Growth = Arc<[f32]>;
 impl Sizes {
     /// The sizes of the requests of a device.
     pub fn of(target: Target<'_>) -> Self {
-        let by_step = run_to_completion(by_step(target, &mut Budget::unlimited()));
+        let by_step = now(async |budget| by_step(target, budget).await);
         let mut by_stack: FxHashMap<Key, Vec<u64>> = FxHashMap::default();
         for (key, bytes) in requests(target) {
             by_stack.entry(key).or_default().push(bytes);

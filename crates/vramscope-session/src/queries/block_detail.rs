@@ -3,10 +3,9 @@
 use super::card::fraction;
 use super::findings::place;
 use super::hover::lifetime;
-use super::tiles::layout_axis;
 use std::fmt::Write as _;
 use vramscope_analysis::{Block, NoStack, Origin, Trace, is_library};
-use vramscope_layout::site_color;
+use vramscope_layout::{Axis, site_color};
 use vramscope_protocol::{AxisKind, BlockDetail, DetailRow, FrameRow, Span, StackDetail};
 use vramscope_report::shapes::{BlockShapes, ShapeSource};
 use vramscope_report::{
@@ -53,7 +52,7 @@ pub(crate) fn block(at: Target<'_>, index: u32) -> Option<BlockDetail> {
 pub(crate) fn spans(trace: &Trace, enters: u32, leaves: u32) -> Vec<Span> {
     let kinds = [AxisKind::Event, AxisKind::Time];
     let span = |kind: AxisKind| {
-        let axis = layout_axis(trace, kind)?;
+        let axis = Axis::new(trace, kind)?;
         Some(Span { kind, x0: axis.slot_of(enters) as f64, x1: axis.slot_of(leaves) as f64 })
     };
     kinds.into_iter().filter_map(span).collect()

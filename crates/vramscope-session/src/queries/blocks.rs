@@ -9,7 +9,7 @@ use super::ranked_bitmap::RankedBitmap;
 use super::subject::Subject;
 use crate::scheduler::SLICE;
 use std::ops::Range;
-use vramscope_analysis::slicing::Budget;
+use vramscope_analysis::slicing::{Budget, now};
 use vramscope_analysis::{Block, Origin, Trace, parallel};
 use vramscope_layout::site_color;
 use vramscope_protocol::DeviceRef;
@@ -57,7 +57,8 @@ impl Cache {
         let from = rows.start.min(total);
         let until = rows.end.min(total).min(from.saturating_add(MAX_PAGE_ROWS)).max(from);
         let shown = &order[from as usize..until as usize];
-        let (mut shapes, places) = (BlockShapes::new(at), BlockPlaces::of(at, shown.to_vec()));
+        let mut shapes = BlockShapes::new(at);
+        let places = now(async |budget| BlockPlaces::of(at, shown.to_vec(), budget).await);
         Some(BlockPage {
             total,
             text: text.clone(),
@@ -71,7 +72,7 @@ impl Cache {
 }
 
 async fn filtered(on: Subject, (_, table): (DeviceRef, BlockTable)) -> FilteredBlocks {
-    FilteredBlocks::sliced(on.at(), &table, &mut Budget::of(SLICE)).await
+    FilteredBlocks::new(on.at(), &table, &mut Budget::of(SLICE)).await
 }
 
 /// Blocks for each thread between two budget charges.
@@ -81,7 +82,7 @@ const UNITS_PER_BLOCK: u64 = 8;
 
 impl FilteredBlocks {
     /// Filters and sorts the blocks of a table.
-    pub(super) async fn sliced(at: Target<'_>, table: &BlockTable, budget: &mut Budget) -> Self {
+    pub(super) async fn new(at: Target<'_>, table: &BlockTable, budget: &mut Budget) -> Self {
         let trace = at.trace();
         let matcher = match Matcher::of_table(at, &table.text, budget).await {
             Ok(matcher) => matcher,

@@ -1,7 +1,7 @@
 //! The card of a rank: what the overview shows of it and compares it by.
 
 use super::findings;
-use super::minimap::{area, columns, full_height};
+use super::minimap::{columns, full_height};
 use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{Category, Exactness, step_floors};
 use vramscope_layout::{Axis, AxisKind, Color};
@@ -13,6 +13,7 @@ use vramscope_report::peak::BandKind;
 use vramscope_report::rank::{RankSummary, StackShare};
 pub(super) use vramscope_report::text::category as category_label;
 use vramscope_units::Bytes;
+use vramscope_units::svg::area;
 
 /// The bands with their labels, in the order of the card.
 pub(super) const BANDS: [(BandKind, &str); 4] = [
@@ -25,7 +26,7 @@ pub(super) const BANDS: [(BandKind, &str); 4] = [
 /// The card of one device of one rank.
 pub(crate) async fn card(at: Target<'_>, budget: &mut Budget) -> RankCard {
     let trace = at.trace();
-    let summary = RankSummary::sliced(at, budget).await;
+    let summary = RankSummary::new(at, budget).await;
     let band = |(kind, label): (BandKind, &str)| {
         let (band, exactness) = kind.of(at);
         let event = Quantity::peak_event(band.peak_event).text;

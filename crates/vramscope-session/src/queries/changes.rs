@@ -6,7 +6,7 @@ use vramscope_analysis::slicing::Budget;
 use vramscope_layout::{CAME, Color, MAPPED, RELEASED, STAYED, WENT};
 use vramscope_protocol::DetailRow;
 use vramscope_protocol::views::{ChangeRow, StateChanges};
-use vramscope_report::changes::{ChangeSums, changes_sliced};
+use vramscope_report::changes::{self, ChangeSums};
 use vramscope_report::{Quantity, Target, slot_after};
 use vramscope_units::{Bytes, grouped};
 
@@ -17,7 +17,7 @@ const MAX_SITES: usize = 200;
 pub(super) async fn changes(at: Target<'_>, events: [i64; 2], budget: &mut Budget) -> StateChanges {
     let trace = at.trace();
     let slots = events.map(|event| slot_after(trace, event));
-    let found = changes_sliced(at, slots, budget).await;
+    let found = changes::changes(at, slots, budget).await;
     let of_category = |category| Color::category(category as u8).word();
     let categories = found.categories.iter().map(|row| {
         let label = category_label(row.category).to_owned();

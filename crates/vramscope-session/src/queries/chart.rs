@@ -4,6 +4,7 @@ use super::card::fraction;
 use vramscope_analysis::Phase;
 use vramscope_protocol::views::{Anchor, CHART, ChartLabel, ChartShape, FindingChart, ShapeKind};
 use vramscope_report::proof::{Proof, ProofForm};
+use vramscope_units::svg::Path;
 
 const WIDTH: f64 = CHART[0] as f64;
 const HEIGHT: f64 = CHART[1] as f64;
@@ -45,20 +46,13 @@ fn label(chart: &mut FindingChart, [x, y]: [f64; 2], anchor: Anchor, text: &str,
     chart.labels.push(ChartLabel { text: text.to_owned(), x, y, anchor, strong });
 }
 
-/// A path of commands with their numbers. A tenth of a unit is less than a pixel, and whole tenths
-/// need no code that prints floats.
+/// A path of commands with their numbers.
 fn path(parts: &[(&str, f64)]) -> String {
-    let mut path = String::new();
+    let mut path = Path::default();
     for &(command, number) in parts {
-        let tenths = (number * 10.0).round() as i64;
-        path.push_str(command);
-        path.push_str(&(tenths / 10).to_string());
-        if tenths % 10 != 0 {
-            path.push('.');
-            path.push_str(&(tenths % 10).to_string());
-        }
+        path.to(command, number);
     }
-    path
+    path.into()
 }
 
 fn rect([x0, x1]: [f64; 2], [y0, y1]: [f64; 2]) -> String {

@@ -46,7 +46,7 @@ fn filter_of<'a>(at: Target<'_>, spec: &'a CodeSpec) -> Filter<'a> {
 }
 
 async fn places(on: Subject, (_, spec): (DeviceRef, CodeSpec)) -> Places {
-    Places::sliced(on.at(), &spec, &mut Budget::of(SLICE)).await
+    Places::new(on.at(), &spec, &mut Budget::of(SLICE)).await
 }
 
 impl Tables {

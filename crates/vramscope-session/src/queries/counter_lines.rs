@@ -1,13 +1,13 @@
 //! Bytes along a part of an axis as lines: reserved bytes, and the largest free pieces.
 
-use super::minimap::outline;
-use super::tiles::layout_axis;
 use std::ops::Range;
 use vramscope_analysis::slicing::Budget;
+use vramscope_layout::Axis;
 use vramscope_protocol::AxisKind;
 use vramscope_protocol::views::{COUNTER_HEIGHT, CounterLine};
 use vramscope_report::segments::by_most;
 use vramscope_report::{Quantity, Target, event_of, slot_after, text};
+use vramscope_units::svg::outline;
 use vramscope_units::{Bytes, EventIndex};
 
 /// The most columns of a line.
@@ -25,7 +25,7 @@ pub(super) async fn reserved(
     budget: &mut Budget,
 ) -> CounterLine {
     let trace = at.trace();
-    let series = trace.reserved_sliced(at.snapshot(), budget).await;
+    let series = trace.reserved(at.snapshot(), budget).await;
     let peak = Bytes(trace.reserved_band.peak.max(0) as u64);
     let most = |states: Range<u32>| series.largest(states).map(|(_, bytes)| bytes);
     let mut line = line(at, axis, between, columns, (peak, &most), budget).await;
@@ -83,7 +83,7 @@ async fn line(
         title: String::new(),
     };
     let width = (x1 - x0) / f64::from(columns);
-    let Some(axis) = layout_axis(at.trace(), axis).filter(|_| width > 0.0) else { return line };
+    let Some(axis) = Axis::new(at.trace(), axis).filter(|_| width > 0.0) else { return line };
     let extent = axis.extent() as f64;
     let (mut first, mut tops) = (None, Vec::new());
     for column in 0..columns {

@@ -31,7 +31,7 @@ mod tests {
     use super::*;
     use crate::queries::state_at::{live_blocks, stack_rows};
     use crate::queries::tests::load;
-    use vramscope_analysis::slicing::{Budget, run_to_completion};
+    use vramscope_analysis::slicing::now;
     use vramscope_report::Target;
 
     #[test]
@@ -41,9 +41,8 @@ mod tests {
         let (trace, snapshot) = (at.trace(), at.snapshot());
         let mut vias = 0;
         for slot in (0..trace.slots()).step_by(97) {
-            let budget = &mut Budget::unlimited();
-            let blocks = run_to_completion(live_blocks(trace, slot, budget));
-            let rows = run_to_completion(stack_rows(at, &blocks, 12, budget));
+            let blocks = now(async |budget| live_blocks(trace, slot, budget).await);
+            let rows = now(async |budget| stack_rows(at, &blocks, 12, budget).await);
             for row in &rows {
                 let same: Vec<_> = rows.iter().filter(|other| other.site == row.site).collect();
                 assert!(same.len() > 1 || row.via.is_empty(), "{row:?}");
@@ -72,10 +71,9 @@ mod tests {
         let at = Target { path: "", entry: &file.entries[0], index: 0 };
         let mut vias = Vec::new();
         for slot in (0..at.trace().slots()).step_by(29) {
-            let budget = &mut Budget::unlimited();
-            let blocks = run_to_completion(live_blocks(at.trace(), slot, budget));
+            let blocks = now(async |budget| live_blocks(at.trace(), slot, budget).await);
             vias.extend(
-                run_to_completion(stack_rows(at, &blocks, 12, budget))
+                now(async |budget| stack_rows(at, &blocks, 12, budget).await)
                     .into_iter()
                     .map(|row| row.via),
             );

@@ -42,7 +42,7 @@ pub(super) struct FilteredEvents {
 
 impl FilteredEvents {
     /// Applies a filter.
-    pub(super) async fn sliced(at: Target<'_>, filter: &EventFilter, budget: &mut Budget) -> Self {
+    pub(super) async fn new(at: Target<'_>, filter: &EventFilter, budget: &mut Budget) -> Self {
         let total = at.trace().device.events.len() as u32;
         let only =
             |events: RankedBitmap, error| Self { total: events.len(), events: Some(events), error };
@@ -97,11 +97,11 @@ impl FilteredEvents {
 }
 
 async fn filtered(on: Subject, (_, filter): (DeviceRef, EventFilter)) -> FilteredEvents {
-    FilteredEvents::sliced(on.at(), &filter, &mut Budget::of(SLICE)).await
+    FilteredEvents::new(on.at(), &filter, &mut Budget::of(SLICE)).await
 }
 
 async fn event_blocks(on: Subject) -> EventBlocks {
-    EventBlocks::sliced(on.at(), &mut Budget::of(SLICE)).await
+    EventBlocks::new(on.at(), &mut Budget::of(SLICE)).await
 }
 
 impl Cache {
@@ -143,7 +143,7 @@ pub(super) struct EventBlocks(Vec<u32>);
 
 impl EventBlocks {
     /// Finds the blocks of all events of a trace.
-    pub(super) async fn sliced(at: Target<'_>, budget: &mut Budget) -> Self {
+    pub(super) async fn new(at: Target<'_>, budget: &mut Budget) -> Self {
         let trace = at.trace();
         let mut of_event = Vec::with_capacity(trace.device.events.len());
         for part in strides(trace.device.events.len()) {

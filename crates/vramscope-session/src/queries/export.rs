@@ -9,11 +9,11 @@ use vramscope_protocol::views::{ExportFormat, FlameWeight, Table, TextForm};
 use vramscope_report::blocks::{BlockRecord, record};
 use vramscope_report::events::{self, EventRow};
 use vramscope_report::export::{
-    ExportFormat as Format, Object, block_csv, csv, export_sliced, finding_columns, json_list,
+    self, ExportFormat as Format, Object, block_csv, csv, finding_columns, json_list,
 };
 use vramscope_report::findings::of_device;
 use vramscope_report::flame::Weight;
-use vramscope_report::segments::{self, PinRecord, records_sliced, segments_sliced, states_sliced};
+use vramscope_report::segments::{self, PinRecord, records, segments, states};
 use vramscope_report::shapes::{BlockShapes, ShapeTable};
 use vramscope_report::{BlockPlaces, Derived, StackTable, Target, slot_after, slot_of};
 
@@ -45,7 +45,7 @@ pub(crate) async fn convert(at: Target<'_>, format: ExportFormat, budget: &mut B
         ExportFormat::Perfetto {} => Format::Perfetto,
     };
     let mut out = Vec::new();
-    export_sliced(at, format, &mut out, budget).await.expect("memory takes all text");
+    export::export(at, format, &mut out, budget).await.expect("memory takes all text");
     String::from_utf8(out).expect("exports are text")
 }
 
@@ -58,7 +58,7 @@ async fn write(
 ) -> io::Result<()> {
     match what {
         Table::Blocks { table } => {
-            let order = FilteredBlocks::sliced(at, table, budget).await.order;
+            let order = FilteredBlocks::new(at, table, budget).await.order;
             let trace = at.trace();
             match form {
                 TextForm::Csv => block_csv(at, order.into_iter(), out, budget).await,
@@ -78,7 +78,7 @@ async fn write(
                         shapes,
                         stacks,
                     };
-                    let places = BlockPlaces::sliced(at, budget).await;
+                    let places = BlockPlaces::new(at, budget).await;
                     let rows = order.into_iter().zip(numbers);
                     let rows = rows.map(|(i, (stack, shape))| BlockRecord {
                         shape,
@@ -89,8 +89,8 @@ async fn write(
             }
         }
         Table::Events { filter } => {
-            let filtered = FilteredEvents::sliced(at, filter, budget).await;
-            let blocks = EventBlocks::sliced(at, budget).await;
+            let filtered = FilteredEvents::new(at, filter, budget).await;
+            let blocks = EventBlocks::new(at, budget).await;
             let rows = filtered
                 .rows(0..filtered.total())
                 .map(|event| EventRow::new(at, event, blocks.get(event)));
@@ -118,13 +118,13 @@ async fn write(
             let slot = slot_after(at.trace(), *event);
             match form {
                 TextForm::Csv => {
-                    let states = states_sliced(at, slot, budget).await;
+                    let states = states(at, slot, budget).await;
                     let mut stacks = StackTable::default();
-                    let rows = records_sliced(at, states.iter(), &mut stacks, budget).await;
+                    let rows = records(at, states.iter(), &mut stacks, budget).await;
                     csv(&segments::columns(), rows.into_iter(), out, budget).await
                 }
                 TextForm::Json => {
-                    let mut state = segments_sliced(at, slot, None, budget).await;
+                    let mut state = segments(at, slot, None, budget).await;
                     let rows = std::mem::take(&mut state.segments);
                     let head = SegmentsHead {
                         device: state.device,

@@ -3,7 +3,7 @@
 use super::block_detail as detail;
 use std::cmp::Reverse;
 use vramscope_analysis::slicing::{Budget, strides};
-use vramscope_analysis::{Block, FindingKind, Phase, Steps, blind_spots_sliced};
+use vramscope_analysis::{Block, FindingKind, Phase, Steps, blind_spots};
 use vramscope_protocol::FrameRow;
 use vramscope_protocol::views::{FindingList, FindingRow, FindingView};
 use vramscope_report::finding_text::label;
@@ -15,7 +15,7 @@ use vramscope_report::{FrameRecord, Target, text};
 /// The findings of a device, and what could not be looked for.
 pub(crate) async fn list(at: Target<'_>, budget: &mut Budget) -> FindingList {
     let rows = findings(at, budget).await;
-    let blind_spots = blind_spots_sliced(at.entry.evidence(at.index), budget).await;
+    let blind_spots = blind_spots(at.entry.evidence(at.index), budget).await;
     let text = |spot| BlindSpotRecord::from(spot).text;
     FindingList { rows, blind_spots: blind_spots.into_iter().map(text).collect() }
 }

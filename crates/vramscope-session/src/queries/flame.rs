@@ -39,7 +39,7 @@ impl Graphs {
 }
 
 async fn graph(on: Subject, (_, spec): (DeviceRef, FlameSpec)) -> Graph {
-    Graph::sliced(on.at(), &spec, &mut Budget::of(SLICE)).await
+    Graph::new(on.at(), &spec, &mut Budget::of(SLICE)).await
 }
 
 /// The fields of a spec that decide the tree: no root, no search, and only the one of event and

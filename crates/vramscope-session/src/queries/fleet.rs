@@ -2,11 +2,11 @@
 
 use super::matrix::ShownMatrix;
 use super::overview::Ranks;
-use std::fmt::Write as _;
 use vramscope_analysis::median;
 use vramscope_protocol::views::{Fleet, FleetBar, FleetCluster, FleetIteration, FleetTick, SERIES};
 use vramscope_report::Quantity;
 use vramscope_report::matrix::named;
+use vramscope_units::svg::Path;
 use vramscope_units::{Bytes, byte_ticks, grouped};
 
 /// Fewer ranks have no distribution.
@@ -190,15 +190,14 @@ fn add_clusters(fleet: &mut Fleet, shown: &ShownMatrix, text: &str) {
 
 /// Points at equal distances as a line in a box of [`SERIES`].
 fn path(values: impl Iterator<Item = u64>, spaces: f64, highest: u64) -> String {
-    let mut path = String::new();
+    let mut path = Path::default();
     for (at, value) in values.enumerate() {
         let x = at as f64 / spaces * f64::from(SERIES[0]);
         let y = (1.0 - value as f64 / highest.max(1) as f64) * f64::from(SERIES[1]);
-        let command = if at == 0 { 'M' } else { 'L' };
-        let done = write!(path, "{command}{x:.1} {y:.1}");
-        debug_assert!(done.is_ok());
+        path.to(if at == 0 { "M" } else { "L" }, x);
+        path.to(" ", y);
     }
-    path
+    path.into()
 }
 
 /// Bytes as a filter reads them, exactly.

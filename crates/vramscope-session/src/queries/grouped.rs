@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 use vramscope_analysis::slicing::{Budget, SlicedTask};
 use vramscope_layout as layout;
-use vramscope_layout::{Band, Color, GroupEdges, Place, StackOrder, Timeline, View};
+use vramscope_layout::{Axis, Band, Color, GroupEdges, Place, StackOrder, Timeline, View};
 use vramscope_protocol::views::{GroupBy, GroupLabel, Side};
 use vramscope_report::{GroupKind, Groups, Quantity, Target};
 use vramscope_units::Bytes;
@@ -90,15 +90,15 @@ async fn timelines(on: Subject, order: Option<Arc<StackOrder>>) -> Vec<Timeline>
     let budget = &mut Budget::of(SLICE);
     vec![match order {
         Some(order) => Timeline::grouped(at.trace(), order, budget).await,
-        None => Timeline::sliced(at.trace(), budget).await,
+        None => Timeline::new(at.trace(), budget).await,
     }]
 }
 
 async fn grouped(on: Subject, by: GroupBy) -> Option<Arc<Grouped>> {
     let (at, kind) = (on.at(), kind(by)?);
     let budget = &mut Budget::of(SLICE);
-    let groups = Groups::sliced(at, kind, budget).await;
-    let order = StackOrder::sliced(&groups.of_block, groups.groups.len(), budget).await;
+    let groups = Groups::new(at, kind, budget).await;
+    let order = StackOrder::new(&groups.of_block, groups.groups.len(), budget).await;
     Some(Arc::new(Grouped { groups, order: Arc::new(order) }))
 }
 
@@ -112,8 +112,8 @@ pub(super) async fn labels(
     letter: [f64; 2],
     budget: &mut Budget,
 ) -> Vec<GroupLabel> {
-    let Some(axis) = super::layout_axis(at.trace(), axis) else { return Vec::new() };
-    let edges = GroupEdges::sliced(axis, &grouped.order, view, letter[1], budget).await;
+    let Some(axis) = Axis::new(at.trace(), axis) else { return Vec::new() };
+    let edges = GroupEdges::new(axis, &grouped.order, view, letter[1], budget).await;
     let mut labels: Vec<GroupLabel> = Vec::new();
     let mut taken: Vec<Place> = Vec::new();
     let mut without: Vec<&Band> = Vec::new();

@@ -1,7 +1,6 @@
 //! The legend of the plots' colors, and what PyTorch could have on the device.
 
 use super::card::category_label;
-use super::tiles::layout_axis;
 use crate::loaded::is_apart;
 use std::cmp::Reverse;
 use vramscope_analysis::slicing::{Budget, strides};
@@ -28,7 +27,7 @@ pub(super) async fn legend(
     let Query::Legend { color, event, axis, x0, x1 } = query else { return list(String::new()) };
     let peak = slot_after(trace, trace.requested_band.peak_event.map_or(-1, i64::from));
     let slot = event.map_or(peak, |event| slot_after(trace, event));
-    let view = layout_axis(trace, *axis).map_or(0..0, |axis| states(axis, [*x0, *x1]));
+    let view = Axis::new(trace, *axis).map_or(0..0, |axis| states(axis, [*x0, *x1]));
     let mut legend = list(when(slot, event.is_none()));
     match color {
         ColorBy::Category => {
@@ -238,7 +237,7 @@ pub(super) async fn limit(at: Target<'_>, axis: AxisKind, budget: &mut Budget) -
             None => format!("{bytes} available to PyTorch when the snapshot was written"),
         };
     }
-    let Some(axis) = layout_axis(trace, axis) else { return limit };
+    let Some(axis) = Axis::new(trace, axis) else { return limit };
     for oom in &trace.ooms {
         let state = oom.event.0 + 1;
         let live = trace.requested.at(state);

@@ -11,7 +11,7 @@ use vramscope_analysis::{
 use vramscope_layout::SegmentMap;
 use vramscope_protocol::DeviceRef;
 use vramscope_protocol::views::{MapGroup, MapInfo, MapPin, MapSpec, ROW_UNITS};
-use vramscope_report::segments::{pin_text, states_sliced};
+use vramscope_report::segments::{pin_text, states};
 use vramscope_report::{Quantity, Target, event_of, row_site, slot_after, text};
 use vramscope_snapshot::SegmentType;
 use vramscope_units::{Bytes, EventIndex};
@@ -46,7 +46,7 @@ impl Maps {
 }
 
 async fn map(on: Subject, (_, spec): (DeviceRef, MapSpec)) -> Map {
-    Map::sliced(on.at(), &spec, &mut Budget::of(SLICE)).await
+    Map::new(on.at(), &spec, &mut Budget::of(SLICE)).await
 }
 
 /// A map and its figures.
@@ -59,23 +59,23 @@ pub(crate) struct Map {
 
 impl Map {
     /// The map of a device after an event.
-    async fn sliced(at: Target<'_>, spec: &MapSpec, budget: &mut Budget) -> Self {
+    async fn new(at: Target<'_>, spec: &MapSpec, budget: &mut Budget) -> Self {
         let (trace, snapshot) = (at.trace(), at.snapshot());
         let slot = slot_after(trace, spec.event);
-        let states = states_sliced(at, slot, budget).await;
-        budget.charge(8 * states.iter().map(|s| s.pieces.len() as u64).sum::<u64>()).await;
-        let mut shares = free_shares(&states);
-        let (pins, text) = (pins(snapshot, &states), sums(&states, event_of(slot)));
+        let after = states(at, slot, budget).await;
+        budget.charge(8 * after.iter().map(|s| s.pieces.len() as u64).sum::<u64>()).await;
+        let mut shares = free_shares(&after);
+        let (pins, text) = (pins(snapshot, &after), sums(&after, event_of(slot)));
         let shown = match spec.from {
             Some(from) => {
-                let before = states_sliced(at, slot_after(trace, from), budget).await;
+                let before = states(at, slot_after(trace, from), budget).await;
                 budget.charge(8 * before.iter().map(|s| s.pieces.len() as u64).sum::<u64>()).await;
-                changed_segments(&before, states, |block| {
+                changed_segments(&before, after, |block| {
                     let block = &trace.blocks[block as usize];
                     block.is_live_at(slot)
                 })
             }
-            None => states.into_iter().map(unchanged).collect(),
+            None => after.into_iter().map(unchanged).collect(),
         };
         // Everything of a group can be released.
         for segment in &shown {

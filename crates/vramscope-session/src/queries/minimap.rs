@@ -1,14 +1,14 @@
 //! The minimap: the curve of a whole trace, with marks.
 
 use super::findings::findings;
-use super::tiles::layout_axis;
 use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{FindingKind, Oom, Series, Trace};
+use vramscope_analysis::{FindingKind, Oom, Series, Trace, columns_of};
 use vramscope_layout::Axis;
 use vramscope_protocol::AxisKind;
 use vramscope_protocol::views::{FindingRow, MINIMAP, Mark, MarkKind, Minimap};
 use vramscope_report::Target;
 use vramscope_report::peak::separate_peaks;
+use vramscope_units::svg::{area, line};
 use vramscope_units::{Bytes, EventIndex};
 
 /// Columns of the curve. Most screens show no more.
@@ -18,7 +18,7 @@ const COLUMNS: u32 = MINIMAP[0] / 2;
 pub(crate) async fn minimap(at: Target<'_>, axis: AxisKind, budget: &mut Budget) -> Minimap {
     let trace = at.trace();
     let pools = at.entry.pools(at.index).map_or(0, |p| p.pools.len() as u32);
-    let Some(axis) = layout_axis(trace, axis) else {
+    let Some(axis) = Axis::new(trace, axis) else {
         return Minimap {
             requested: String::new(),
             reserved: String::new(),
@@ -28,7 +28,7 @@ pub(crate) async fn minimap(at: Target<'_>, axis: AxisKind, budget: &mut Budget)
     };
     let scale = full_height(trace);
     let requested = columns(axis, &trace.requested, COLUMNS, budget).await;
-    let reserved = trace.reserved_sliced(at.snapshot(), budget).await;
+    let reserved = trace.reserved(at.snapshot(), budget).await;
     let reserved = columns(axis, &reserved, COLUMNS, budget).await;
     Minimap {
         requested: area(&requested, MINIMAP, scale),
@@ -104,84 +104,6 @@ pub(super) async fn columns(
     columns: u32,
     budget: &mut Budget,
 ) -> Vec<u64> {
-    let extent = u128::from(axis.extent());
-    let edge = |column: u32| (extent * u128::from(column) / u128::from(columns.max(1))) as u64;
-    let mut tops = Vec::with_capacity(columns as usize);
-    for column in 0..columns {
-        let start = edge(column);
-        let states = axis.states_in(start..edge(column + 1).max(start + 1));
-        let (_, top) = series.largest_sliced(states, budget).await.unwrap_or_default();
-        tops.push(top);
-    }
-    tops
-}
-
-/// A filled SVG path of columns. `scale` is the value at the full height.
-pub(super) fn area(columns: &[u64], size: [u32; 2], scale: u64) -> String {
-    steps(columns, [0, size[0] * 10], size[1], scale, true)
-}
-
-/// The tops of columns as one line, between two x positions in tenths of a unit.
-pub(super) fn outline(columns: &[u64], between: [u32; 2], height: u32, scale: u64) -> String {
-    steps(columns, between, height, scale, false)
-}
-
-/// The tops of columns as one line over the full width.
-fn line(columns: &[u64], size: [u32; 2], scale: u64) -> String {
-    steps(columns, [0, size[0] * 10], size[1], scale, false)
-}
-
-/// A stepped SVG path over the tops of columns. `left` and `right` are in tenths of a unit, and y
-/// points down. Equal neighbors share a step.
-fn steps(columns: &[u64], [left, right]: [u32; 2], height: u32, scale: u64, fill: bool) -> String {
-    let width = u64::from(right.saturating_sub(left));
-    let y = |value: u64| {
-        let fraction = if scale == 0 { 0.0 } else { (value as f64 / scale as f64).min(1.0) };
-        ((1.0 - fraction) * f64::from(height * 10)).round() as u32
-    };
-    let x = |column: usize| left + (width * column as u64 / columns.len().max(1) as u64) as u32;
-    let mut path = String::new();
-    let mut put = |command: char, tenths: u32| {
-        path.push(command);
-        path.push_str(&(tenths / 10).to_string());
-        if !tenths.is_multiple_of(10) {
-            path.push('.');
-            path.push_str(&(tenths % 10).to_string());
-        }
-    };
-    put('M', left);
-    let mut last = if fill { height * 10 } else { columns.first().map_or(height * 10, |&c| y(c)) };
-    put(' ', last);
-    for (column, &value) in columns.iter().enumerate() {
-        let y = y(value);
-        if y != last {
-            if column > 0 {
-                put('H', x(column));
-            }
-            put('V', y);
-            last = y;
-        }
-    }
-    put('H', right);
-    if fill {
-        put('V', height * 10);
-        path.push('Z');
-    }
-    path
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_are_steps_with_at_most_one_decimal() {
-        assert_eq!(area(&[0, 1, 1, 3], [8, 3], 3), "M0 3H2V2H6V0H8V3Z");
-        assert_eq!(area(&[1, 0], [8, 10], 3), "M0 10V6.7H4V10H8V10Z");
-        assert_eq!(line(&[3, 1, 1], [9, 3], 3), "M0 0H3V2H9");
-        assert_eq!(outline(&[3, 1], [15, 40], 3, 3), "M1.5 0H2.7V2H4");
-        // No columns, and a value above the scale.
-        assert_eq!(area(&[], [8, 4], 0), "M0 4H8V4Z");
-        assert_eq!(line(&[9], [8, 4], 3), "M0 0H8");
-    }
+    let parts = columns_of(0..axis.extent(), columns);
+    series.tops(parts.map(|slots| axis.states_in(slots)), budget).await
 }

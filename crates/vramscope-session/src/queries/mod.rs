@@ -62,7 +62,7 @@ pub(crate) use hover::tooltip;
 pub(crate) use overview::Ranks;
 pub(crate) use ranks::of_index;
 pub(crate) use subject::Subject;
-pub(crate) use tiles::{PartialTile, TileStep, Tiles, draws_bands, layout_axis, needs};
+pub(crate) use tiles::{PartialTile, TileStep, Tiles, draws_bands, needs};
 
 use crate::scheduler::SLICE;
 use std::pin::Pin;

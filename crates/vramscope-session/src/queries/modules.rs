@@ -43,7 +43,7 @@ struct Tree {
 }
 
 async fn tree(on: Subject, (_, event): (DeviceRef, Option<i64>)) -> Tree {
-    Tree::sliced(on.at(), event, &mut Budget::of(SLICE)).await
+    Tree::new(on.at(), event, &mut Budget::of(SLICE)).await
 }
 
 impl Tables {
@@ -73,9 +73,9 @@ impl Tables {
 }
 
 impl Tree {
-    async fn sliced(at: Target<'_>, event: Option<i64>, budget: &mut Budget) -> Self {
+    async fn new(at: Target<'_>, event: Option<i64>, budget: &mut Budget) -> Self {
         let slot = event.map(|event| slot_after(at.trace(), event));
-        let sums = ModuleSums::sliced(at, slot, budget).await;
+        let sums = ModuleSums::new(at, slot, budget).await;
         let paths = paths(at, budget).await;
         let mut ends: FxHashMap<u64, u32> = FxHashMap::default();
         for part in strides(paths.len()) {

@@ -6,9 +6,7 @@ use vramscope_analysis::Category;
 use vramscope_analysis::slicing::Budget;
 use vramscope_layout::{Color, Rect, squarify};
 use vramscope_protocol::views::{LensEvent, LensPeak, PeakLens, TreemapCell};
-use vramscope_report::lens::{
-    AroundRecord, LiveSite, around_sliced, live_sites_sliced, peaks_sliced,
-};
+use vramscope_report::lens::{AroundRecord, LiveSite, around, live_sites, peaks};
 use vramscope_report::peak::BandKind;
 use vramscope_report::{Quantity, Target, event_of};
 use vramscope_units::{Bytes, EventIndex, grouped};
@@ -42,11 +40,11 @@ pub(super) async fn lens(
     budget: &mut Budget,
 ) -> PeakLens {
     let trace = at.trace();
-    let peaks = peaks_sliced(at, BandKind::Requested, budget).await;
+    let peaks = peaks(at, BandKind::Requested, budget).await;
     let shown = (index as usize).min(peaks.len().saturating_sub(1));
     let slot = peaks.get(shown).map_or(0, |of| of.peak.slot);
-    let around = around_sliced(at, slot, budget).await;
-    let sites = live_sites_sliced(at, slot, budget).await;
+    let around = around(at, slot, budget).await;
+    let sites = live_sites(at, slot, budget).await;
     let events = trace.device.events.len() as u64;
     let count = |count: u64, which: &str| {
         format!("{} {which} {}", grouped(count), if count == 1 { "event" } else { "events" })

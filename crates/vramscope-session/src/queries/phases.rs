@@ -1,7 +1,6 @@
 //! The lane of steps and their phases.
 
 use super::range::peak_of;
-use super::tiles::layout_axis;
 use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{Phase, PhaseSpan, Steps};
 use vramscope_layout::Axis;
@@ -89,7 +88,7 @@ pub(crate) async fn phases(
     let mut all =
         Phases { label: label.to_owned(), x0, x1, columns, items: Vec::new(), steps: Vec::new() };
     let shows_phases = spans.iter().any(|span| span.phase != spans[0].phase);
-    let Some(axis) = layout_axis(at.trace(), kind) else { return all };
+    let Some(axis) = Axis::new(at.trace(), kind) else { return all };
     let column = (x1 - x0) / f64::from(columns.max(1));
     if (steps.is_none() && !shows_phases) || column.is_nan() || column <= 0.0 {
         return all;

@@ -8,7 +8,7 @@ mod simulated;
 use self::sheet::{
     CHAR_WIDTH, MARGINS, MAX_SIDE, Sheet, X_LABEL_SPACING, Y_LABEL_SPACING, escaped,
 };
-use super::{PartialTile, Queries, Subject, TileStep, grouped, layout_axis};
+use super::{PartialTile, Queries, Subject, TileStep, grouped};
 use crate::derived::DerivedBuilder;
 use crate::loaded::breaks;
 use crate::scheduler::SLICE;
@@ -16,7 +16,9 @@ use std::cmp::Reverse;
 use std::fmt::Write as _;
 use vramscope_analysis::Cut;
 use vramscope_analysis::slicing::Budget;
-use vramscope_layout::{Color, HATCH_GAP, PALETTE_LEN, Palette, Strips, Surfaces, Theme, View};
+use vramscope_layout::{
+    Axis, Color, HATCH_GAP, PALETTE_LEN, Palette, Strips, Surfaces, Theme, View,
+};
 use vramscope_protocol::views::{Layer, Query, ROW_UNITS};
 use vramscope_protocol::{AxisBreak, AxisKind, TILE_COLUMNS, TILE_ROWS, TileKey};
 use vramscope_report::device_name;
@@ -100,7 +102,7 @@ pub(super) async fn picture(on: &Subject, query: &Query, budget: &mut Budget) ->
         simulated::draw(at, question, *axis, &surfaces, &mut sheet, budget).await;
     }
     if !matches!(layer, Layer::Flame { .. } | Layer::Map { .. })
-        && let Some(axis) = layout_axis(at.trace(), *axis)
+        && let Some(axis) = Axis::new(at.trace(), *axis)
     {
         let max_labels = (sheet.width / X_LABEL_SPACING).max(1.0) as usize;
         let origin = axis.origin() as f64;

@@ -4,8 +4,6 @@
 //! Another rank places them in its own trace: by the clock, by step if the clocks do not overlap,
 //! or else by event. So one axis serves all of them, also where it is uneven.
 
-use super::minimap::area;
-use super::tiles::layout_axis;
 use std::ops::Range;
 use vramscope_analysis::Trace;
 use vramscope_analysis::slicing::Budget;
@@ -14,6 +12,7 @@ use vramscope_protocol::AxisKind;
 use vramscope_protocol::views::{Moments, PINNED_HEIGHT, PinnedLine};
 use vramscope_report::{Quantity, Target, slot_after};
 use vramscope_units::Bytes;
+use vramscope_units::svg::area;
 
 /// The most columns. Screens show no more.
 const MAX_COLUMNS: u32 = 8192;
@@ -28,7 +27,7 @@ pub(super) fn moments(
 ) -> Moments {
     let trace = at.trace();
     let columns = columns.clamp(1, MAX_COLUMNS);
-    let Some(axis) = layout_axis(trace, kind).filter(|_| x0 < x1) else {
+    let Some(axis) = Axis::new(trace, kind).filter(|_| x0 < x1) else {
         return Moments::default();
     };
     let mut moments = Moments { x0, x1, columns, window: window(trace), ..Moments::default() };
@@ -60,14 +59,9 @@ pub(super) async fn line(
     let trace = at.trace();
     let places = Places::of(at, moments);
     let columns = places.columns;
-    let mut tops = Vec::with_capacity(columns);
-    for edges in places.edges.windows(2).take(columns) {
-        let mut top = 0;
-        if let Some(states) = places.states(trace, edges[0], edges[1]) {
-            top = trace.requested.largest_sliced(states, budget).await.unwrap_or_default().1;
-        }
-        tops.push(top);
-    }
+    let states = places.edges.windows(2).take(columns);
+    let states = states.map(|of| places.states(trace, of[0], of[1]).unwrap_or_default());
+    let tops = trace.requested.tops(states, budget).await;
     let cursor = places.edges.get(columns + 1);
     let state = cursor.and_then(|&at| places.states(trace, at, at));
     let held = state.map(|states| Quantity::bytes(Bytes(trace.requested.at(states.start))));

@@ -2,9 +2,9 @@
 
 use super::detail_card::detail_card;
 use super::stack_shares::{StackShare, StackShares, share_rows};
-use super::tiles::layout_axis;
 use vramscope_analysis::Trace;
 use vramscope_analysis::slicing::{Budget, strides};
+use vramscope_layout::Axis;
 use vramscope_protocol::DetailRow;
 use vramscope_protocol::views::{DetailCard, MarkedRange};
 use vramscope_report::{Quantity, text};
@@ -97,7 +97,7 @@ pub(super) fn states(
     trace: &Trace,
     &MarkedRange { axis, x0, x1 }: &MarkedRange,
 ) -> Option<(u32, u32)> {
-    let axis = layout_axis(trace, axis)?;
+    let axis = Axis::new(trace, axis)?;
     if x0.is_nan() || x1.is_nan() {
         return None;
     }

@@ -1,7 +1,6 @@
 //! A rank of a run as the coordinator knows it: from a worker's card, or from a card of an index.
 
 use super::card::{BANDS, category_row};
-use super::minimap::area;
 use crate::run_order::natural;
 use std::cmp::Ordering;
 use vramscope_analysis::{Category, FindingId, FindingKind, RankFacts, RankStack, Severity};
@@ -15,6 +14,7 @@ use vramscope_report::peak::BandKind;
 use vramscope_report::rank::run_facts;
 use vramscope_report::{Phrase, Quantity};
 use vramscope_units::Bytes;
+use vramscope_units::svg::area;
 
 /// One device of one file.
 #[derive(Debug)]

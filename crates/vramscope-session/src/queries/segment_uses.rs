@@ -3,7 +3,7 @@
 use super::segment::{BlockPart, Occupancy};
 use super::segments::{Order, extent, spans};
 use super::state_at::live_blocks;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::now;
 use vramscope_protocol::views::{SegmentSpec, SegmentUse, SegmentUses};
 use vramscope_report::Quantity;
 use vramscope_report::{Target, slot_after};
@@ -63,7 +63,7 @@ struct Live {
 
 impl Live {
     fn new(at: Target<'_>, slot: u32) -> Self {
-        let live = run_to_completion(live_blocks(at.trace(), slot, &mut Budget::unlimited()));
+        let live = now(async |budget| live_blocks(at.trace(), slot, budget).await);
         let mut blocks: Vec<(u64, u64, u32)> = live
             .into_iter()
             .map(|block| {

@@ -40,7 +40,7 @@ impl Orders {
 }
 
 async fn order(on: Subject, (_, spec): (DeviceRef, SegmentSpec)) -> Order {
-    Order::sliced(on.at(), &spec, &mut Budget::of(SLICE)).await
+    Order::new(on.at(), &spec, &mut Budget::of(SLICE)).await
 }
 
 /// The fields of a spec that decide the order: the cursor matters only for occupancy.
@@ -60,7 +60,7 @@ pub(crate) struct Order {
 
 impl Order {
     /// Sorts the rows of a device.
-    pub(super) async fn sliced(at: Target<'_>, spec: &SegmentSpec, budget: &mut Budget) -> Self {
+    pub(super) async fn new(at: Target<'_>, spec: &SegmentSpec, budget: &mut Budget) -> Self {
         let expandable = spans(at).iter().filter(|s| s.is_expandable).count();
         let segments =
             Quantity::count((spans(at).len() - expandable) as u64, "segment", "segments").exact;

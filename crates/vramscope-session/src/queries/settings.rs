@@ -4,15 +4,15 @@ mod provenance;
 
 use self::provenance::provenance;
 use vramscope_analysis::Churn;
-use vramscope_analysis::slicing::Budget;
+use vramscope_analysis::slicing::{Budget, now};
 use vramscope_protocol::views::{SettingRow, SettingsCard};
-use vramscope_report::info::info_sliced;
+use vramscope_report::info::info;
 use vramscope_report::{Quantity, Target};
 use vramscope_units::{Bytes, grouped};
 
 /// The recording's provenance and the allocator's settings.
 pub(crate) async fn settings(at: Target<'_>, budget: &mut Budget) -> SettingsCard {
-    let info = info_sliced(at.path, at.entry, budget).await;
+    let info = info(at.path, at.entry, budget).await;
     let settings = rows(at, &info.settings);
     SettingsCard {
         provenance: provenance(at, &info),
@@ -143,7 +143,7 @@ fn max_split_size(at: Target<'_>, key: &str, value: &str) -> SettingRow {
 }
 
 fn collection(at: Target<'_>, value: &str) -> String {
-    let churn = Churn::new(at.snapshot(), at.trace());
+    let churn = now(async |budget| Churn::new(at.snapshot(), at.trace(), budget).await);
     let released = if churn.frees == 0 {
         "no segment was released in the window".to_owned()
     } else {

@@ -20,7 +20,7 @@ pub(crate) async fn page(at: Target<'_>, spec: &SourceSpec, budget: &mut Budget)
     let (snapshot, trace) = (at.snapshot(), at.trace());
     let filter =
         Filter { text: &spec.text, cursor: spec.event.map(|event| slot_after(trace, event)) };
-    let sums = SourceSums::sliced(at, &filter, spec.hide_framework, budget).await;
+    let sums = SourceSums::new(at, &filter, spec.hide_framework, budget).await;
     let mut files: Vec<&SourcePlace> = sums.of_kind(PlaceKind::File, None).collect();
     let by_bytes = |places: &mut Vec<&SourcePlace>| {
         places.sort_by_key(|place| {

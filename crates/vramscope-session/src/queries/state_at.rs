@@ -3,11 +3,10 @@
 use super::block_detail as detail;
 use super::card::{category_label, category_row, fraction};
 use super::disambiguate;
-use super::tiles::layout_axis;
 use std::cmp::Reverse;
 use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_analysis::{Category, Trace, sort};
-use vramscope_layout::Color;
+use vramscope_layout::{Axis, Color};
 use vramscope_protocol::views::{Marker, StackShareRow, StateAt};
 use vramscope_protocol::{AxisKind, DetailRow};
 use vramscope_report::backward::{self, BackwardShare};
@@ -104,7 +103,7 @@ fn band(key: &str, label: &str, bytes: i64) -> DetailRow {
 /// The event at a slot of an axis, clamped to the trace; -1 is the state before the window.
 pub(crate) fn event_at(trace: &Trace, axis: AxisKind, slot: f64) -> i64 {
     // `max` maps NaN and places before the axis to its start.
-    event_of(layout_axis(trace, axis).map_or(0, |axis| axis.state_at(slot.max(0.0) as u64)))
+    event_of(Axis::new(trace, axis).map_or(0, |axis| axis.state_at(slot.max(0.0) as u64)))
 }
 
 /// An event's action and size: `alloc 2.00 MiB`. Actions without a size show their name only.

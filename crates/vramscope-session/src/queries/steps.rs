@@ -1,14 +1,15 @@
 //! Steps over each other on one axis.
 
 use super::card::fraction;
-use super::minimap::{area, full_height, outline};
-use super::tiles::layout_axis;
+use super::minimap::full_height;
+use vramscope_analysis::columns_of;
 use vramscope_analysis::slicing::Budget;
 use vramscope_layout::Axis;
 use vramscope_protocol::AxisKind;
 use vramscope_protocol::views::{FOLDED, FoldedStep, FoldedSteps};
-use vramscope_report::steps::{FloorRecord, steps_sliced};
+use vramscope_report::steps::{FloorRecord, steps};
 use vramscope_report::{Quantity, Target};
+use vramscope_units::svg::{area, outline};
 use vramscope_units::{Bytes, byte_ticks, grouped};
 
 /// Steps in the list.
@@ -25,11 +26,11 @@ const MAX_TICKS: usize = 5;
 
 /// The steps of a device, folded along an axis.
 pub(super) async fn folded(at: Target<'_>, axis: AxisKind, budget: &mut Budget) -> FoldedSteps {
-    let report = steps_sliced(at, None, budget).await;
+    let report = steps(at, None, budget).await;
     let earlier = report.steps.len().saturating_sub(MAX_STEPS);
     let listed = &report.steps[earlier..];
     let mut curves: Vec<Vec<u64>> = Vec::new();
-    if let Some(axis) = layout_axis(at.trace(), axis) {
+    if let Some(axis) = Axis::new(at.trace(), axis) {
         for step in listed {
             curves.push(curve(at, axis, step, budget).await);
         }
@@ -83,19 +84,8 @@ async fn curve(
 ) -> Vec<u64> {
     let slots = [step.begin + 1, step.end].map(|slot| u32::try_from(slot).unwrap_or(0));
     let (from, to) = (axis.slot_of(slots[0]), axis.slot_of(slots[1]) + 1);
-    let edge = |column: u32| {
-        let width = u128::from(to.saturating_sub(from));
-        from + (width * u128::from(column) / u128::from(COLUMNS)) as u64
-    };
-    let mut tops = Vec::with_capacity(COLUMNS as usize);
-    for column in 0..COLUMNS {
-        let start = edge(column);
-        let states = axis.states_in(start..edge(column + 1).max(start + 1));
-        let (_, top) =
-            at.trace().requested.largest_sliced(states, budget).await.unwrap_or_default();
-        tops.push(top);
-    }
-    tops
+    let states = columns_of(from..to, COLUMNS).map(|slots| axis.states_in(slots));
+    at.trace().requested.tops(states, budget).await
 }
 
 /// Bytes at the bottom and at the top of the pictures.

@@ -206,7 +206,7 @@ fn cached_values_in_the_smallest_slices_equal_those_in_one_slice() {
         for (text, sort) in ["", "py"].iter().flat_map(|text| sorts.map(|sort| (text, sort))) {
             let order = |mut budget: Budget| {
                 let table = table(text, sort);
-                run_to_completion(FilteredBlocks::sliced(at, &table, &mut budget)).order
+                run_to_completion(FilteredBlocks::new(at, &table, &mut budget)).order
             };
             assert_eq!(
                 order(Budget::of(1)),
@@ -217,7 +217,7 @@ fn cached_values_in_the_smallest_slices_equal_those_in_one_slice() {
         for text in ["", "py", "(("] {
             let filter = EventFilter { actions: vec!["alloc".into()], text: text.into() };
             let rows = |mut budget: Budget| {
-                let filtered = run_to_completion(FilteredEvents::sliced(at, &filter, &mut budget));
+                let filtered = run_to_completion(FilteredEvents::new(at, &filter, &mut budget));
                 filtered.rows(0..filtered.total()).collect::<Vec<u32>>()
             };
             assert_eq!(rows(Budget::of(1)), rows(Budget::unlimited()), "{name}: {text:?}");
@@ -227,7 +227,7 @@ fn cached_values_in_the_smallest_slices_equal_those_in_one_slice() {
         {
             let spec = SegmentSpec { sort, event: 2, grown: None };
             let rows = |mut budget: Budget| {
-                let order = run_to_completion(segments::Order::sliced(at, &spec, &mut budget));
+                let order = run_to_completion(segments::Order::new(at, &spec, &mut budget));
                 format!(
                     "{:?} {:?}",
                     order.info(at, &spec),
@@ -238,15 +238,14 @@ fn cached_values_in_the_smallest_slices_equal_those_in_one_slice() {
         }
         let sites = |mut budget: Budget| {
             let sites = &at.entry.sites;
-            run_to_completion(LargestSites::sliced(at.trace(), sites, &mut budget)).sites
+            run_to_completion(LargestSites::new(at.trace(), sites, &mut budget)).sites
         };
         assert_eq!(sites(Budget::of(1)), sites(Budget::unlimited()), "{name}");
         for weight in
             [FlameWeight::Peak, FlameWeight::Cursor, FlameWeight::ByteSeconds, FlameWeight::Count]
         {
             let nodes = |mut budget: Budget| {
-                let graph =
-                    run_to_completion(flame::Graph::sliced(at, &flame(weight), &mut budget));
+                let graph = run_to_completion(flame::Graph::new(at, &flame(weight), &mut budget));
                 let nodes: Vec<_> = (0..).map_while(|node| graph.node(at, node)).collect();
                 format!("{:?} {nodes:?}", graph.info(at))
             };

@@ -7,7 +7,7 @@ use crate::derived::DerivedBuilder;
 use crate::scheduler::{SLICE, entry_of};
 use std::sync::Arc;
 use vramscope_analysis::slicing::{Budget, SlicedTask};
-use vramscope_analysis::{Series, Trace, parallel};
+use vramscope_analysis::{Series, parallel};
 use vramscope_layout::{
     Axis, Cell, Color, Colors, Drawing, LargestSites, SegmentDrawing, SegmentTiles, States, Strips,
     TILE_COLUMNS, TILE_ROWS, Timeline, lines, outline,
@@ -139,16 +139,6 @@ pub(super) fn cell(key: TileKey) -> Cell {
     }
 }
 
-/// An axis of a trace; `None` where the trace has no such axis.
-pub(crate) fn layout_axis(trace: &Trace, kind: AxisKind) -> Option<Axis<'_>> {
-    let kind = match kind {
-        AxisKind::Event => vramscope_layout::AxisKind::Event,
-        AxisKind::Time => vramscope_layout::AxisKind::Time,
-        AxisKind::Weight => return None,
-    };
-    Axis::new(trace, kind)
-}
-
 /// The outcome of a slice of tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TileStep {
@@ -190,7 +180,7 @@ impl Queries {
             }
             return TileStep::Drawn;
         }
-        let Some(axis) = layout_axis(on.at().trace(), axis) else { return TileStep::NoSuchTrace };
+        let Some(axis) = Axis::new(on.at().trace(), axis) else { return TileStep::NoSuchTrace };
         // `None` means that the slice computed data that the tiles need.
         let _: Option<()> = self.tiles.draw(on, axis, layer, partial);
         TileStep::Drawn
@@ -332,17 +322,17 @@ impl Tiles {
 
 async fn reserved(on: Subject) -> Series {
     let at = on.at();
-    at.trace().reserved_sliced(at.snapshot(), &mut Budget::of(SLICE)).await
+    at.trace().reserved(at.snapshot(), &mut Budget::of(SLICE)).await
 }
 
 async fn segment_tiles(on: Subject) -> Arc<SegmentTiles> {
     let (at, budget) = (on.at(), &mut Budget::of(SLICE));
-    Arc::new(SegmentTiles::sliced(at.trace(), at.entry.carving(at.index), budget).await)
+    Arc::new(SegmentTiles::new(at.trace(), at.entry.carving(at.index), budget).await)
 }
 
 async fn largest_sites(on: Subject) -> Arc<LargestSites> {
     let (at, budget) = (on.at(), &mut Budget::of(SLICE));
-    Arc::new(LargestSites::sliced(at.trace(), &at.entry.sites, budget).await)
+    Arc::new(LargestSites::new(at.trace(), &at.entry.sites, budget).await)
 }
 
 async fn colors(
@@ -359,7 +349,7 @@ async fn colors(
             let slots = between.unwrap_or_default().map(|event| slot_after(trace, event));
             Colors::by_change(trace, slots, budget).await
         }
-        ColorBy::Stack => Colors::by_site_sliced(trace, &at.entry.sites, &sites, budget).await,
+        ColorBy::Stack => Colors::by_largest_sites(trace, &at.entry.sites, &sites, budget).await,
         ColorBy::Category => {
             Colors::by_category(trace, at.entry.categories(at.index), budget).await
         }

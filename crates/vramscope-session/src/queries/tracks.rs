@@ -1,6 +1,5 @@
 //! Tracks: annotated ranges in view.
 
-use super::tiles::layout_axis;
 use vramscope_analysis::{Clock, NamedRange, named_ranges};
 use vramscope_layout::{Axis, Color, name_color};
 use vramscope_protocol::AxisKind;
@@ -34,7 +33,7 @@ struct Item {
 /// The ranges between two slots. Without a clock their positions are unknown, and there are none.
 pub(crate) fn tracks(at: Target<'_>, kind: AxisKind, x0: f64, x1: f64, columns: u32) -> Tracks {
     let (trace, snapshot) = (at.trace(), at.snapshot());
-    let (Some(clock), Some(axis)) = (&trace.clock, layout_axis(trace, kind)) else {
+    let (Some(clock), Some(axis)) = (&trace.clock, Axis::new(trace, kind)) else {
         return Tracks { lanes: 0, x0, x1, columns, items: Vec::new() };
     };
     let ranges = named_ranges(snapshot);

@@ -5,13 +5,13 @@ use vramscope_analysis::Category;
 use vramscope_analysis::slicing::Budget;
 use vramscope_layout::Color;
 use vramscope_protocol::views::{BarMark, BarPart, MemoryBar, VerdictCard};
-use vramscope_report::verdict::{self, MemoryPart, verdict_sliced};
+use vramscope_report::verdict::{self, MemoryPart, verdict};
 use vramscope_report::{Quantity, Target};
 use vramscope_units::Bytes;
 
 /// The verdict about one device.
 pub(crate) async fn card(at: Target<'_>, budget: &mut Budget) -> VerdictCard {
-    let verdict = verdict_sliced(at, budget).await;
+    let verdict = verdict(at, budget).await;
     VerdictCard {
         severity: verdict.severity,
         finding: verdict.finding,

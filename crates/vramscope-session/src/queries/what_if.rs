@@ -1,11 +1,10 @@
 //! Predictions, and the cache of scenarios.
 
 use super::lru_cache::LruCache;
-use super::minimap::outline;
 use super::subject::Subject;
-use super::tiles::layout_axis;
 use crate::scheduler::SLICE;
 use vramscope_analysis::slicing::Budget;
+use vramscope_layout::Axis;
 use vramscope_protocol::views::{
     SIMULATED_HEIGHT, ScenarioCard, ScenarioRow, ScenarioView, SimulatedCurve, UsualScenarios,
     WhatIfCard,
@@ -14,9 +13,9 @@ use vramscope_protocol::{AxisKind, DeviceRef};
 use vramscope_report::Target;
 use vramscope_report::what_if::{
     Edit, Options, OtherRecordings, QuestionRecord, ScenarioRecord, WrongItem, basis_text,
-    calibration_text, outcome_text, peak_text, scenario_sliced, sentence, verdict, what_if_sliced,
-    why_no_model,
+    calibration_text, outcome_text, peak_text, scenario, sentence, verdict, what_if, why_no_model,
 };
+use vramscope_units::svg::outline;
 use vramscope_units::{Bytes, Change, grouped};
 
 /// The number of scenarios that are kept. A user who turns a switch back gets the earlier answer at
@@ -45,7 +44,7 @@ impl Scenarios {
 }
 
 async fn answered(on: Subject, (_, text): (DeviceRef, String)) -> AnsweredScenario {
-    AnsweredScenario::sliced(on.at(), &text, &mut Budget::of(SLICE)).await
+    AnsweredScenario::new(on.at(), &text, &mut Budget::of(SLICE)).await
 }
 
 /// The answer to a question, with its curve.
@@ -59,7 +58,7 @@ pub(crate) struct AnsweredScenario {
 
 impl AnsweredScenario {
     /// Answers the question of a text. Of several configurations the first counts.
-    pub(crate) async fn sliced(at: Target<'_>, text: &str, budget: &mut Budget) -> Self {
+    pub(crate) async fn new(at: Target<'_>, text: &str, budget: &mut Budget) -> Self {
         let nothing = |error: Option<WrongItem>| Self {
             card: ScenarioCard { error, ..ScenarioCard::default() },
             steps: Vec::new(),
@@ -69,7 +68,7 @@ impl AnsweredScenario {
             return nothing(None);
         };
         let answer = match Options::parse(text) {
-            Ok(options) => scenario_sliced(at, model, &options, budget).await,
+            Ok(options) => scenario(at, model, &options, budget).await,
             Err(error) => Err(error),
         };
         let (record, curve) = match answer {
@@ -122,8 +121,7 @@ impl AnsweredScenario {
         columns: u32,
     ) -> (u32, Vec<u64>) {
         let width = (x1 - x0) / f64::from(columns);
-        let Some(axis) =
-            layout_axis(at.trace(), axis).filter(|_| width > 0.0 && self.card.top > 0.0)
+        let Some(axis) = Axis::new(at.trace(), axis).filter(|_| width > 0.0 && self.card.top > 0.0)
         else {
             return (0, Vec::new());
         };
@@ -185,7 +183,7 @@ pub(crate) async fn usual(at: Target<'_>, text: &str, budget: &mut Budget) -> Us
     let answer = match Options::parse(text) {
         Ok(mut options) => {
             options.configurations.clear();
-            what_if_sliced(at, &options, &OtherRecordings::default(), budget).await
+            what_if(at, &options, &OtherRecordings::default(), budget).await
         }
         Err(error) => Err(error),
     };

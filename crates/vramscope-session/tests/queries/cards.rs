@@ -2,6 +2,7 @@
 
 use super::harness::{TARGET, ask, load_file, open_session, report_target};
 use super::{FILES, number};
+use vramscope_analysis::slicing::now;
 use vramscope_protocol::views::{Answer, FindingRow, MarkKind, Query};
 use vramscope_protocol::{AxisKind, FrameRow, Request, Response};
 use vramscope_report::findings::of_device;
@@ -16,7 +17,7 @@ fn card_equals_the_rank_summary() {
         let card = answer!(session, Query::Card {}, Card);
         let file = load_file(name);
         let at = report_target(&file);
-        let summary = RankSummary::new(at);
+        let summary = now(async |budget| RankSummary::new(at, budget).await);
         let peaks: Vec<(&str, i128)> =
             card.bands.iter().map(|b| (b.name.name(), b.peak.value)).collect();
         assert_eq!(

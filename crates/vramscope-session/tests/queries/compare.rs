@@ -1,6 +1,7 @@
 //! The comparison of two recordings, compared with the report of the command line.
 
 use super::harness::{GPT, TARGET, ask, load_file, open_session, report_target};
+use vramscope_analysis::slicing::now;
 use vramscope_layout::MERGED;
 use vramscope_protocol::views::{
     Answer, CompareAnswer, CompareQuery, ComparedCurves, ComparedStacks, ComparedTree, Comparison,
@@ -23,7 +24,7 @@ fn side(name: &str, band: BandKind) -> String {
 
 /// The side of a file that the command line compares.
 fn report_side(name: &str, band: BandKind) -> Side {
-    Side::new(report_target(&load_file(name)), band)
+    now(async |budget| Side::new(report_target(&load_file(name)), band, budget).await)
 }
 
 fn ask_coordinator(coordinator: &mut Coordinator, query: CompareQuery) -> CompareAnswer {

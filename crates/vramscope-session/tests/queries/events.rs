@@ -1,6 +1,7 @@
 //! The table of events.
 
 use super::harness::{GPT, Opened, open};
+use vramscope_analysis::slicing::now;
 use vramscope_protocol::views::{Answer, EventFilter, EventPage, EventRow, Query};
 use vramscope_report::segments::segments;
 
@@ -105,7 +106,7 @@ fn oom_and_segment_events_have_their_sizes() {
         );
     }
     let maps = opened.events(&filter(&["segment_map"], ""), 0, 500, None);
-    let churn = segments(opened.report(), 0, None).churn;
+    let churn = now(async |budget| segments(opened.report(), 0, None, budget).await).churn;
     assert_eq!(maps.total, churn.segment_maps);
     assert_eq!(maps.rows.iter().map(|r| r.record.size.0).sum::<u64>(), churn.segment_map_bytes);
     // Without a clock, rows have no time.

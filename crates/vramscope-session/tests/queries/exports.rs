@@ -3,11 +3,13 @@
 use super::events::filter;
 use super::harness::{GPT, Opened, TARGET, open, table};
 use serde_json::Value;
+use vramscope_analysis::slicing::now;
 use vramscope_protocol::views::{
     Answer, BlockSort, BlockTable, EventFilter, Query, Table, TextForm,
 };
 use vramscope_protocol::{Request, Response};
 use vramscope_report::blocks::blocks;
+use vramscope_report::rank::RankSummary;
 use vramscope_report::segments::segments;
 use vramscope_session::FileSession;
 use vramscope_units::EventIndex;
@@ -142,7 +144,7 @@ fn exports_of_events_findings_and_segments_equal_reports() {
             assert_eq!(*value, written, "{field}");
         }
     }
-    let summary = vramscope_report::rank::RankSummary::new(opened.report());
+    let summary = now(async |budget| RankSummary::new(opened.report(), budget).await);
     let printed = printed_json(&vramscope_report::findings::across(vec![summary]));
     assert!(printed.as_array().is_some_and(|a| !a.is_empty()), "a leak");
     let json: Value =
@@ -156,7 +158,8 @@ fn exports_of_events_findings_and_segments_equal_reports() {
         let json: Value =
             serde_json::from_str(&opened.export(Table::Segments { event }, TextForm::Json))
                 .expect("JSON");
-        let mut printed = printed_json(&segments(opened.report(), slot, None));
+        let mut printed =
+            printed_json(&now(async |budget| segments(opened.report(), slot, None, budget).await));
         let object = printed.as_object_mut().expect("an object");
         object.retain(|key, _| !["schema", "path", "omitted"].contains(&key.as_str()));
         assert_eq!(json, printed, "{event}");

@@ -5,6 +5,7 @@ use super::harness::{GPT, Opened, TARGET, load_file, number, open, report_target
 use super::value;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use vramscope_analysis::slicing::now;
 use vramscope_protocol::views::{Answer, FlameSpec, GroupCard, Query, SearchResult};
 use vramscope_protocol::{BlockDetail, Request, Response};
 use vramscope_report::blocks::{BlockRecord, BlockSort, blocks};
@@ -135,7 +136,7 @@ fn a_site_may_leave_out_function_and_line() {
 fn steps_and_phases_equal_the_programs_phases() {
     let mut opened = open(GPT);
     let file = load_file(GPT);
-    let report = phases(report_target(&file), None);
+    let report = now(async |budget| phases(report_target(&file), None, budget).await);
     assert!(report.steps.len() > 1);
     let allocated = |opened: &Opened, is_in: &dyn Fn(u32) -> bool| -> Vec<u32> {
         let blocks = (0..).zip(&opened.report().trace().blocks);
@@ -360,7 +361,7 @@ fn details_and_tooltips_name_the_category_the_call_site_and_the_step() {
     let _ = opened.ask(Query::Peak {});
     let file = load_file(GPT);
     let at = report_target(&file);
-    let report = phases(at, None);
+    let report = now(async |budget| phases(at, None, budget).await);
     let (trace, peak_slot) = (at.trace(), slot_of(at.trace().requested_band.peak_event));
     let sites: Vec<String> = trace.blocks.iter().map(|block| block_site(at, block)).collect();
     let is_live = |i: usize| trace.blocks[i].is_live_at(peak_slot);

@@ -2,6 +2,7 @@
 
 use super::harness::{TARGET, ask, load_file, open_session, report_target};
 use super::{FILES, number};
+use vramscope_analysis::slicing::now;
 use vramscope_protocol::views::{Answer, MapInfo, MapSpec, Query};
 use vramscope_report::changes::state_changes;
 use vramscope_report::segments::segments;
@@ -14,7 +15,8 @@ fn groups_and_pins_equal_the_report() {
         let file = load_file(name);
         let slots = file.entries[0].traces[0].slots();
         for slot in [0, slots / 4, slots / 2, slots - 1] {
-            let expected = segments(report_target(&file), slot, None);
+            let expected =
+                now(async |budget| segments(report_target(&file), slot, None, budget).await);
             let map = MapSpec { event: i64::from(slot) - 1, from: None, lines: 30 };
             let info = answer!(session, Query::Map { map }, Map);
             let mut found: Vec<_> = info

@@ -3,6 +3,7 @@
 use super::harness::{TARGET, ask, load_file_as, open_session_as, report_target};
 use super::number;
 use allocation_counter::measure;
+use vramscope_analysis::slicing::now;
 use vramscope_protocol::views::{
     Answer, Matrix, MatrixAnswer, MatrixCell, MatrixQuery, Query, RankCard, RunCard, RunQuery,
 };
@@ -54,7 +55,8 @@ fn cell(coordinator: &mut Coordinator, row: u32, column: u32) -> Option<MatrixCe
 #[test]
 fn the_matrix_equals_the_report() {
     let files: Vec<_> = (0..4).map(|rank| load_file_as(&path(rank), &file_name(rank))).collect();
-    let summaries: Vec<_> = files.iter().map(|f| RankSummary::new(report_target(f))).collect();
+    let summary = |file| now(async |budget| RankSummary::new(report_target(file), budget).await);
+    let summaries: Vec<_> = files.iter().map(summary).collect();
     let report = matrices(&summaries, 0, usize::MAX);
     let [run] = &report.runs[..] else { panic!("{report:?}") };
 

@@ -1,6 +1,7 @@
 //! The overview of a run, compared with the report of the command line.
 
 use super::harness::{TARGET, ask, load_file_as, open_session_as, report_target};
+use vramscope_analysis::slicing::now;
 use vramscope_protocol::views::{
     Answer, ListQuery, Overview, Query, RankCard, RankList, RankSort, RunCard, RunQuery,
 };
@@ -56,8 +57,8 @@ fn compared(record: &FindingRecord) -> (&FindingId, &str, Bytes, &str) {
 #[test]
 fn rank_skew_equals_the_report() {
     let files = ranks();
-    let summaries = files.iter().map(|file| RankSummary::new(report_target(file))).collect();
-    let reported: Vec<_> = across(summaries)
+    let summary = |file| now(async |budget| RankSummary::new(report_target(file), budget).await);
+    let reported: Vec<_> = across(files.iter().map(summary).collect())
         .into_iter()
         .map(|entry| entry.record)
         .filter(|a| a.kind == FindingKind::RankSkew)

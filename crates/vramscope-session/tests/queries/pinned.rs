@@ -56,11 +56,7 @@ fn a_rank_at_its_own_moments_is_its_curve_on_both_axes() {
             let tops = columns(&found);
             assert_eq!(tops.len(), COLUMNS as usize);
             // The minimap has the same states in its columns.
-            let layout = match axis.kind {
-                AxisKind::Event => vramscope_layout::AxisKind::Event,
-                _ => vramscope_layout::AxisKind::Time,
-            };
-            let layout = vramscope_layout::Axis::new(trace, layout).expect("an axis");
+            let layout = vramscope_layout::Axis::new(trace, axis.kind).expect("an axis");
             let width = (x[1] - x[0]) / f64::from(COLUMNS);
             for (column, &found) in (0..).zip(&tops) {
                 let edge = |column: u32| x[0] + width * f64::from(column);

@@ -2,6 +2,7 @@
 
 use super::harness::{TARGET, ask, load_file, open_session, report_target};
 use super::{FILES, all_rows, number, value};
+use vramscope_analysis::slicing::now;
 use vramscope_protocol::views::{
     Answer, GROWN, Query, ROW_UNITS, SegmentRow, SegmentSort, SegmentSpec,
 };
@@ -113,7 +114,8 @@ fn segment_occupancy_equals_the_report() {
         let trace = &file.entries[0].traces[0];
         let rows = all_rows(&mut session, &SegmentSpec::default()).1;
         for slot in [0, trace.slots() / 2, trace.slots() - 1] {
-            let expected = segments(report_target(&file), slot, None);
+            let expected =
+                now(async |budget| segments(report_target(&file), slot, None, budget).await);
             let mut found = Vec::new();
             for row in &rows {
                 let query = Query::Segment { segment: row.segment, event: i64::from(slot) - 1 };

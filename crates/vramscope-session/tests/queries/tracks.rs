@@ -1,6 +1,7 @@
 //! Tracks: annotated ranges in view.
 
 use super::harness::{TARGET, ask, load_file, open_session};
+use vramscope_analysis::slicing::now;
 use vramscope_protocol::views::{Answer, Query, TrackItem, Tracks};
 use vramscope_protocol::{AxisKind, Loaded};
 use vramscope_report::info::info;
@@ -45,7 +46,10 @@ fn tracks_merge_narrow_ranges_and_lose_none() {
         }
         assert_eq!(counts, [counts[0]; 3], "no range is lost");
         let file = load_file(name);
-        let recorded: u32 = info(name, &file.entries[0]).annotations.values().sum();
+        let recorded: u32 = now(async |budget| info(name, &file.entries[0], budget).await)
+            .annotations
+            .values()
+            .sum();
         assert!(
             counts[0] <= recorded && counts[0] * 10 >= recorded * 9,
             "{counts:?} of {recorded}"

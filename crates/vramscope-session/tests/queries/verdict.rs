@@ -2,9 +2,9 @@
 
 use super::harness::{TARGET, ask, load_file, open_session, report_target};
 use super::{FILES, number};
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::now;
 use vramscope_protocol::views::{Answer, MemoryBar, Query, VerdictCard};
-use vramscope_report::verdict::{Verdict, verdict_sliced};
+use vramscope_report::verdict::{Verdict, verdict};
 use vramscope_report::{FindingKind, plain};
 
 fn reported(name: &str, is_simulated: bool) -> Verdict {
@@ -12,7 +12,7 @@ fn reported(name: &str, is_simulated: bool) -> Verdict {
     if is_simulated {
         file.entries[0].simulate(0);
     }
-    run_to_completion(verdict_sliced(report_target(&file), &mut Budget::unlimited()))
+    now(async |budget| verdict(report_target(&file), budget).await)
 }
 
 fn check(name: &str, card: &VerdictCard, expected: &Verdict) {

@@ -2,6 +2,7 @@
 
 use super::FILES;
 use super::harness::{TARGET, ask, load_file, open_session, report_target};
+use vramscope_analysis::slicing::now;
 use vramscope_protocol::views::{
     Answer, Bands, ColorBy, GroupBy, Layer, Query, ScenarioCard, SimulatedCurve, UsualScenarios,
     WhatIfCard,
@@ -45,7 +46,10 @@ fn question(session: &mut FileSession, text: &str, edits: &[(&str, Option<&str>)
 /// The program's answer to a question.
 fn told(file: &LoadedFile, text: &str) -> WhatIfReport {
     let options = Options::parse(text).expect("right options");
-    what_if(report_target(file), &options, &OtherRecordings::default()).expect("right options")
+    now(async |budget| {
+        what_if(report_target(file), &options, &OtherRecordings::default(), budget).await
+    })
+    .expect("right options")
 }
 
 /// The page's scenario has the program's numbers. Only the program searches for the least memory of

@@ -36,7 +36,7 @@ const EDGES: [(&str, &[&str]); 15] = [
         ],
     ),
     ("vramscope-worker", &["vramscope-protocol", "vramscope-session"]),
-    ("vramscope-view", &["vramscope-protocol", "vramscope-render", "vramscope-units"]),
+    ("vramscope-view", &["vramscope-render", "vramscope-units"]),
     ("vramscope-cli", &["vramscope-dataset", "vramscope-report", "vramscope-units"]),
     (
         "vramscope-python",

@@ -51,7 +51,7 @@ pub(super) async fn stories(cx: Evidence<'_>, returns: &Returns, budget: &mut Bu
     if cx.trace.ooms.is_empty() {
         return Stories::default();
     }
-    let reserved = cx.trace.reserved_sliced(cx.snapshot, budget).await;
+    let reserved = cx.trace.reserved(cx.snapshot, budget).await;
     let mut stories = Stories::default();
     let mut known_room = 0;
     for cascade in cascades(cx, returns) {

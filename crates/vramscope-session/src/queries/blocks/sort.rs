@@ -15,7 +15,7 @@ pub(super) async fn sort_blocks(
     (column, descending): (BlockSort, bool),
     budget: &mut Budget,
 ) -> Vec<u32> {
-    let keys = SortKeys::sliced(at, column, budget).await;
+    let keys = SortKeys::new(at, column, budget).await;
     // Only byte-seconds need 128-bit keys, which double the memory of a sort.
     match column {
         BlockSort::ByteSeconds => sorted(blocks, descending, |i| keys.wide(i), budget).await,

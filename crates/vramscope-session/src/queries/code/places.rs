@@ -34,7 +34,7 @@ pub(super) struct Places {
 
 impl Places {
     /// Sums the blocks of a spec by place.
-    pub(super) async fn sliced(at: Target<'_>, spec: &CodeSpec, budget: &mut Budget) -> Self {
+    pub(super) async fn new(at: Target<'_>, spec: &CodeSpec, budget: &mut Budget) -> Self {
         let snapshot = at.snapshot();
         let sums = by_stack(at, &filter_of(at, spec), budget).await;
         let peak = slot_of(at.trace().requested_band.peak_event);

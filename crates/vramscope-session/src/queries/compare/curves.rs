@@ -1,10 +1,9 @@
 //! The curves of two sides in one plot.
 
-use crate::queries::minimap::outline;
-use std::fmt::Write as _;
 use vramscope_protocol::views::{COMPARED, ComparedCurves, Difference, PlaceMark};
 use vramscope_report::Quantity;
 use vramscope_report::side::{Align, Side, SideCurve};
+use vramscope_units::svg::{Path, outline};
 use vramscope_units::{Tick, byte_ticks, event_ticks, time_ticks};
 
 /// Both curves in one box. The x axis spans both curves. The y axis ends above the higher peak.
@@ -84,19 +83,21 @@ fn difference(a: &SideCurve, b: &SideCurve, from: f64, to: f64) -> Difference {
     let [width, height] = COMPARED.map(f64::from);
     let zero = most as f64 / span;
     let path = |of: &dyn Fn(i64) -> i64| {
-        let mut out = String::new();
+        let mut out = Path::default();
         let y = |value: i64| (most - value) as f64 / span * height;
         let x = |column: usize| column as f64 * width / COLUMNS as f64;
-        let _ = write!(out, "M0 {:.1}", y(0));
+        out.to("M0 ", y(0));
         let mut last = 0;
         for (column, value) in values.iter().map(|&v| of(v)).enumerate() {
             if value != last {
-                let _ = write!(out, "H{:.1}V{:.1}", x(column), y(value));
+                out.to("H", x(column));
+                out.to("V", y(value));
             }
             last = value;
         }
-        let _ = write!(out, "H{width}V{:.1}Z", y(0));
-        out
+        out.to("H", width);
+        out.to("V", y(0));
+        out.closed()
     };
     let text = |bytes: i64| match bytes {
         0 => String::new(),
@@ -137,10 +138,10 @@ mod tests {
         let found = difference(&a, &b, 0.0, 4.0);
         assert_eq!((found.most.as_str(), found.least.as_str(), found.zero), ("+300 B", "", 1.0));
         // A quarter of the width has 300 bytes more, the next one nothing, and the rest no data.
-        assert_eq!(found.more, "M0 200.0H0.0V0.0H300.0V200.0H1200V200.0Z");
-        assert_eq!(found.less, "M0 200.0H1200V200.0Z");
+        assert_eq!(found.more, "M0 200H0V0H300V200H1200V200Z");
+        assert_eq!(found.less, "M0 200H1200V200Z");
         let back = difference(&b, &a, 0.0, 4.0);
         assert_eq!((back.most.as_str(), back.least.as_str(), back.zero), ("", "-300 B", 0.0));
-        assert_eq!(back.less, "M0 0.0H0.0V200.0H300.0V0.0H1200V0.0Z");
+        assert_eq!(back.less, "M0 0H0V200H300V0H1200V0Z");
     }
 }

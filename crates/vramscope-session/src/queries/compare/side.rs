@@ -14,8 +14,8 @@ const COLUMNS: u32 = COMPARED[0] / 2;
 
 /// The side of a device as JSON, for a comparison by another worker.
 pub(crate) async fn side(at: Target<'_>, band: BandKind, budget: &mut Budget) -> String {
-    let series = band.series_sliced(at, budget).await;
-    let mut side = Side::sliced(at, band, budget).await;
+    let series = band.series(at, budget).await;
+    let mut side = Side::new(at, band, budget).await;
     side.curves.extend(along_axis(at, AxisKind::Event, Align::Event, &series, budget).await);
     side.curves.extend(along_axis(at, AxisKind::Time, Align::Time, &series, budget).await);
     side.curves.extend(by_step(at, &series, budget).await);
@@ -61,11 +61,7 @@ async fn by_step(at: Target<'_>, series: &Series, budget: &mut Budget) -> Option
         let (low, high) = (f64::from(edges[part]), f64::from(edges[part + 1]));
         (low + (high - low) * (place - part as f64)) as u32
     };
-    let mut tops = Vec::with_capacity(COLUMNS as usize);
-    for column in 0..COLUMNS {
-        let slots = slot(column)..slot(column + 1).max(slot(column)) + 1;
-        let (_, top) = series.largest_sliced(slots, budget).await.unwrap_or_default();
-        tops.push(top);
-    }
+    let columns = (0..COLUMNS).map(|at| slot(at)..slot(at + 1).max(slot(at)) + 1);
+    let tops = series.tops(columns, budget).await;
     Some(SideCurve { align: Align::Step, from, to: from + parts as f64, tops })
 }

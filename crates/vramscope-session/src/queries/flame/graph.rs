@@ -2,8 +2,8 @@
 
 use super::weight::Weight;
 use rustc_hash::FxHashMap;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
-use vramscope_analysis::{Flame, Share, Sites, by_stack_sliced};
+use vramscope_analysis::slicing::{Budget, now};
+use vramscope_analysis::{Flame, Share, Sites, by_stack};
 use vramscope_layout::{Cell, Color, FlameRows, Strips, frame_color};
 use vramscope_protocol::views::{FlameSpec, ROW_UNITS};
 use vramscope_report::search::{Matcher, only_word};
@@ -31,12 +31,12 @@ pub(crate) struct Graph {
 
 impl Graph {
     /// Builds the graph of a device. `spec` has neither root nor search.
-    pub(crate) async fn sliced(at: Target<'_>, spec: &FlameSpec, budget: &mut Budget) -> Self {
+    pub(crate) async fn new(at: Target<'_>, spec: &FlameSpec, budget: &mut Budget) -> Self {
         let (trace, carving) = (at.trace(), at.entry.carving(at.index));
-        let weight = Weight::sliced(trace, spec, budget).await;
+        let weight = Weight::new(trace, spec, budget).await;
         let framework = framework_frames(at.snapshot());
         let weighs = |i: u32| weight.measure.within(trace, carving, i, weight.events);
-        let shares = by_stack_sliced(trace, weighs, budget).await;
+        let shares = by_stack(trace, weighs, budget).await;
         let mut path_of = |share: &Share, path: &mut Vec<Option<FrameId>>| {
             frames_of(at.snapshot(), spec, &framework, share.stack, path);
         };
@@ -72,10 +72,9 @@ impl Graph {
     fn apply_search(&mut self, at: Target<'_>, search: &str) {
         search.clone_into(&mut self.spec.search);
         let snapshot = at.snapshot();
-        let budget = &mut Budget::unlimited();
         (self.matches, self.matched) = if let Some(word) = only_word(search) {
             (self.of_word(snapshot, &word), Vec::new())
-        } else if let Some(matcher) = run_to_completion(Matcher::new(at, search, budget)) {
+        } else if let Some(matcher) = now(async |budget| Matcher::new(at, search, budget).await) {
             self.of_blocks(at, &matcher)
         } else {
             (Vec::new(), Vec::new())
@@ -104,12 +103,11 @@ impl Graph {
             let weight = || self.weight.measure.within(trace, carving, i, self.weight.events);
             if is_wanted { weight() } else { 0 }
         };
-        let shares = run_to_completion(by_stack_sliced(trace, weighs, &mut Budget::unlimited()));
+        let shares = now(async |budget| by_stack(trace, weighs, budget).await);
         let mut path_of = |share: &Share, path: &mut Vec<Option<FrameId>>| {
             frames_of(at.snapshot(), &self.spec, &self.framework, share.stack, path);
         };
-        let budget = &mut Budget::unlimited();
-        let part = run_to_completion(Flame::with_paths(&shares, &mut path_of, budget));
+        let part = now(async |budget| Flame::with_paths(&shares, &mut path_of, budget).await);
         let mut matched = vec![0; self.tree.nodes.len()];
         let rows = FlameRows::new(&part, ROW_UNITS);
         // Both trees, node by node: the part has nodes of the whole only.

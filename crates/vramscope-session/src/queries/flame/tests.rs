@@ -2,12 +2,11 @@
 
 use super::*;
 use crate::loader::Loader;
-use crate::queries::layout_axis;
 use std::path::Path;
 use std::sync::Arc;
 use vramscope_analysis::lifetime;
-use vramscope_analysis::slicing::run_to_completion;
-use vramscope_layout::{Cell, Color, NO_BLOCK};
+use vramscope_analysis::slicing::now;
+use vramscope_layout::{Axis, Cell, Color, NO_BLOCK};
 use vramscope_protocol::AxisKind;
 use vramscope_protocol::views::{FlameBox, FlameNode, MarkedRange};
 use vramscope_report::flame::{Flame, Weight, flame};
@@ -116,7 +115,7 @@ fn time_range_equals_the_range_of_its_events_and_has_its_own_peak() {
         let at = target(&file);
         let trace = at.trace();
         let (axis, last) =
-            (layout_axis(trace, AxisKind::Time).expect("a recording has times"), trace.slots() - 2);
+            (Axis::new(trace, AxisKind::Time).expect("a recording has times"), trace.slots() - 2);
         let time = |event: u32| axis.slot_of(event + 1) as f64;
         // Between two events of different times, which the marked stretch of time begins and ends
         // with.
@@ -336,10 +335,8 @@ fn every_weight_has_its_unit() {
     assert_eq!(description, "requested bytes × seconds of lifetime in the window");
     let (text, exact, _) = texts(FlameWeight::Churn);
     assert!(text.ends_with("iB") && exact.ends_with(" bytes"), "{text} {exact}");
-    let weight = run_to_completion(super::weight::Weight::sliced(
-        at.trace(),
-        &spec(FlameWeight::Churn),
-        &mut Budget::unlimited(),
-    ));
+    let weight = now(async |budget| {
+        super::weight::Weight::new(at.trace(), &spec(FlameWeight::Churn), budget).await
+    });
     assert_eq!(weight.quantity(u128::MAX).value, i128::MAX);
 }

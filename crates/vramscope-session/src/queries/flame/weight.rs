@@ -30,7 +30,7 @@ enum Unit {
 
 impl Weight {
     /// The weight of a spec. Finding the peak of a range takes slices.
-    pub(super) async fn sliced(trace: &Trace, spec: &FlameSpec, budget: &mut Budget) -> Self {
+    pub(super) async fn new(trace: &Trace, spec: &FlameSpec, budget: &mut Budget) -> Self {
         let last = i64::from(trace.slots()) - 1;
         let between = spec.range.and_then(|marked| states(trace, &marked));
         let (measure, unit) = match spec.weight {

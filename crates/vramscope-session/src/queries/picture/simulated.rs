@@ -28,7 +28,7 @@ pub(super) async fn draw(
         at.entry.derive(needed, at.index, budget).await;
     }
     at.entry.derive(Derived::WhatIf, at.index, budget).await;
-    let answered = AnsweredScenario::sliced(at, question, budget).await;
+    let answered = AnsweredScenario::new(at, question, budget).await;
     let columns = sheet.width as u32 * COLUMNS_PER_PIXEL;
     let (first, tops) = answered.tops(at, axis, sheet.x, columns);
     let Some(row) = answered.card.scenario.filter(|_| !tops.is_empty()) else { return };
