@@ -53,6 +53,7 @@ pub(crate) fn run(program: &OsStr, arguments: &Arguments) -> Result<(), Failure>
 }
 
 /// Ends this process when its standard input ends, if it is a call of a server.
+#[expect(clippy::disallowed_methods, reason = "the thread waits as long as the process runs")]
 pub(crate) fn end_with_server() {
     if std::env::var_os(ENDS_WITH_INPUT).is_none() {
         return;

@@ -50,7 +50,7 @@ const PART: &str = "VRAMSCOPE_TEST_PART";
 fn print_all(part: usize, of: usize) {
     for path in recordings().into_iter().skip(part).step_by(of) {
         let show: &[&str] = &["show", ">1B"];
-        for words in COMMANDS.iter().chain([&show]) {
+        for words in COMMANDS.iter().chain(std::iter::once(&show)) {
             let line = ["vramscope"].iter().chain(*words).map(OsString::from);
             let code = vramscope_cli::run(line.chain([path.clone().into_os_string()]));
             assert!(matches!(code, 0 | 2 | 64), "{words:?} {}: {code}", path.display());

@@ -245,8 +245,8 @@ fn canaries() -> (String, String) {
         "CANARYroot": {"CANARY": ["CANARY"]},
     });
     let sidecar = serde_json::json!({
-        "version": 1, "reason": "CANARY", "host": "CANARY", "torch": "2.9.1+CANARY", "cuda": "CANARY",
-        "driver": "12.CANARY", "alloc_conf": "backend:CANARY",
+        "version": 1, "reason": "CANARY", "host": "CANARY", "torch": "2.9.1+CANARY",
+        "cuda": "CANARY", "driver": "12.CANARY", "alloc_conf": "backend:CANARY",
         "devices": [{
             "device": 0, "name": "NVIDIA CANARY", "total_bytes": 1, "free_bytes": 1,
             "reserved_bytes": 1, "other_bytes": 1,

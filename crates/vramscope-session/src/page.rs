@@ -2,9 +2,9 @@
 //!
 //! A record is written once, with typed units. [`Page`] wraps any value and any serializer, and
 //! writes each unit of vramscope-units as `{raw, text, exact}` (`Quantity` in TypeScript). Without
-//! the wrapper the unit is the integer that the program prints as JSON. Texts are cut to what a page
-//! can show, but for
-//! those that [`whole`](vramscope_units::whole) writes. Everything else passes through.
+//! the wrapper the unit is the integer that the program prints as JSON. Texts are cut to what a
+//! page can show, but for those that [`whole`](vramscope_units::whole) writes. Everything else
+//! passes through.
 
 use serde::Serialize;
 use serde::ser::{self, SerializeStruct, Serializer};

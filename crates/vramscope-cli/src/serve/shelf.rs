@@ -132,7 +132,8 @@ impl Shelf {
         self.may_serve(&path).then(|| (path, version(&metadata)))
     }
 
-    /// [`Self::file`], opened. A path that changes meanwhile opens no file out of the served folders.
+    /// [`Self::file`], opened. A path that changes meanwhile opens no file out of the served
+    /// folders.
     pub(crate) fn open(&self, number: usize) -> Option<(File, String)> {
         let (path, _) = self.file(number)?;
         let file = if self.may_lead_anywhere(&path) {

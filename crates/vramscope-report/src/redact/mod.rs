@@ -4,9 +4,9 @@
 //! with a salt that is drawn for each export and not kept, so a guessed name cannot be checked.
 //!
 //! What PyTorch, Python and the packages that vramscope knows define is public and stays: without
-//! it, no category and no step could be told. Every set of public names is closed, so a private name
-//! that begins as a public one is private. Of a private name, words that the rules of categories
-//! look for stay behind the hash, such as `optim`.
+//! it, no category and no step could be told. Every set of public names is closed, so a private
+//! name that begins as a public one is private. Of a private name, words that the rules of
+//! categories look for stay behind the hash, such as `optim`.
 
 mod public;
 
@@ -371,9 +371,10 @@ fn public_part(path: &str) -> Option<(String, &str)> {
     if is_generated_file(path) {
         let at = path.rmatch_indices('/').nth(1).map_or(0, |(at, _)| at);
         let code = path[at..].trim_start_matches('/');
-        return Some(match public::is_generated_code(code) {
-            true => (format!("/torchinductor/{code}"), ""),
-            false => ("/torchinductor/".to_owned(), code),
+        return Some(if public::is_generated_code(code) {
+            (format!("/torchinductor/{code}"), "")
+        } else {
+            ("/torchinductor/".to_owned(), code)
         });
     }
     // A frame of these folders is none of the program, so the folder stays before a private rest.

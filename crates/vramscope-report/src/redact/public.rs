@@ -327,14 +327,12 @@ fn words(name: &str) -> impl Iterator<Item = String> {
             && (before.is_ascii_lowercase() || after.is_some_and(u8::is_ascii_lowercase))
     };
     let mut parts = vec![String::new()];
-    for at in 0..bytes.len() {
-        if !bytes[at].is_ascii_alphabetic() || (at > 0 && starts(at)) {
+    for (at, byte) in bytes.iter().enumerate() {
+        if !byte.is_ascii_alphabetic() || (at > 0 && starts(at)) {
             parts.push(String::new());
         }
-        if bytes[at].is_ascii_alphabetic() {
-            if let Some(part) = parts.last_mut() {
-                part.push(bytes[at].to_ascii_lowercase().into());
-            }
+        if let Some(part) = parts.last_mut().filter(|_| byte.is_ascii_alphabetic()) {
+            part.push(byte.to_ascii_lowercase().into());
         }
     }
     parts.into_iter().filter(|part| part.len() > 1)
