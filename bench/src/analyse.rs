@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use vramscope_analysis::WhatIf;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_report::LoadedFile;
+use vramscope_report::card::Card;
 use vramscope_report::peak::BandKind;
-use vramscope_report::rank::RankSummary;
 use vramscope_report::state::At;
 use vramscope_report::what_if::{self, Options, ScenarioRecord};
 use vramscope_report::{Target, blocks, flame, peak, segments, state};
@@ -77,7 +77,7 @@ fn once(bytes: &[u8], rows: &mut Vec<Row>) -> Result<()> {
     note(rows, "blocks by byte-seconds", || {
         drop(blocks::blocks(target, blocks::Sort::ByteSeconds, Some(1000)));
     });
-    note(rows, "findings, rank summary", || drop(RankSummary::new(target)));
+    note(rows, "findings, card of the rank", || drop(Card::new(target)));
     let mut model = None;
     note(rows, "what-if, own settings", || model = Some(what_if::model(target)));
     let model = model.context("a model")?;

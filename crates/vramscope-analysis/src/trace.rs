@@ -30,7 +30,10 @@ pub enum Coverage {
 }
 
 /// Whether a band equals PyTorch's own counter, as far as the file shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
 pub enum Exactness {
     /// The trace agrees with the final segments.
     Exact,

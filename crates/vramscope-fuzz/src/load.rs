@@ -8,8 +8,8 @@ use vramscope_protocol::views::{
 };
 use vramscope_protocol::{AxisKind, DeviceRef, Failure, Loaded, Request, Response, TileKey};
 use vramscope_report::LoadedFile;
+use vramscope_report::card::Card;
 use vramscope_report::peak::BandKind;
-use vramscope_report::rank::RankSummary;
 use vramscope_report::summary::{ErrorKind, ErrorSummary};
 use vramscope_report::{
     Target, blocks, changes, events, export, findings, flame, info, peak, segments, state, summary,
@@ -107,7 +107,7 @@ fn report(target: Target<'_>) {
         export::export(target, form, &mut std::io::sink()).expect("a sink takes all bytes");
     }
     print(&info::info("fuzz", target.entry));
-    print(&findings::across(vec![RankSummary::new(target), RankSummary::new(target)], 0));
+    print(&findings::across(vec![Card::new(target), Card::new(target)], 0));
 }
 
 fn print(report: &impl serde::Serialize) {

@@ -7,11 +7,16 @@ use super::views::*;
 use super::*;
 use std::fmt::Write as _;
 use ts_rs::TS;
-use vramscope_analysis::{Category, FindingKind, Severity};
+use vramscope_analysis::{Category, Exactness, FindingKind, Severity};
+use vramscope_report::CategoryShare;
+use vramscope_report::card::{
+    Card, CardFinding, FreeMemory, KindBytes, NamedStack, Names, SiteBytes, StackBytes, StepBytes,
+};
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::Align;
-use vramscope_report::summary::ErrorKind;
+use vramscope_report::summary::{BandSummary, ErrorKind, OomSummary};
 use vramscope_report::verdict::Action;
+use vramscope_units::{Bytes, EventIndex, Events, Iteration, Micros, PeakEvent, SignedBytes};
 
 fn declarations() -> String {
     let config = ts_rs::Config::default();
@@ -60,6 +65,13 @@ fn declarations() -> String {
     }
     types!(
         Quantity,
+        Bytes,
+        SignedBytes,
+        Micros,
+        EventIndex,
+        PeakEvent,
+        Events,
+        Iteration,
         Phrase,
         AxisKind,
         Axis,
@@ -127,9 +139,20 @@ fn declarations() -> String {
         MatrixColumn,
         MatrixCluster,
         MatrixCell,
-        RankCard,
-        StackFact,
-        BandRow,
+        FileCard,
+        Card,
+        BandSummary,
+        Exactness,
+        FreeMemory,
+        CategoryShare,
+        SiteBytes,
+        StackBytes,
+        OomSummary,
+        CardFinding,
+        KindBytes,
+        StepBytes,
+        Names,
+        NamedStack,
         CategoryRow,
         FindingKind,
         Severity,
@@ -218,6 +241,7 @@ fn declarations() -> String {
         RankSort,
         Overview,
         OverviewRow,
+        CategoryBar,
         BandKind,
         Align,
         CompareQuery,

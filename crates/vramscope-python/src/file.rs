@@ -9,10 +9,10 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use vramscope_cli::input::read_file;
+use vramscope_report::card::Card;
 use vramscope_report::diagnose::{MAX_FINDINGS, at_peak, diagnose};
 use vramscope_report::findings::across;
 use vramscope_report::info::{Info, info};
-use vramscope_report::rank::RankSummary;
 use vramscope_report::summary::{FileSummary, Summary, of_entry};
 use vramscope_report::what_if::{RankLimit, fit, what_if};
 use vramscope_report::{LoadedFile, Target, device_name, peak, phases};
@@ -123,8 +123,7 @@ impl File {
     /// `vramscope.anomalies/1` of the file.
     fn findings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let file = &self.loaded;
-        let made =
-            py.detach(|| text(&across(simulated(file).map(RankSummary::new).collect(), 0)))?;
+        let made = py.detach(|| text(&across(simulated(file).map(Card::new).collect(), 0)))?;
         Ok(json(py, &made))
     }
 

@@ -8,9 +8,9 @@ use pyo3::types::PyBytes;
 use std::path::PathBuf;
 use std::sync::Arc;
 use vramscope_cli::input::read_files;
+use vramscope_report::card::Card;
 use vramscope_report::diagnose::{MAX_FINDINGS, at_peak, diagnose};
 use vramscope_report::findings::across;
-use vramscope_report::rank::RankSummary;
 use vramscope_report::summary::Summary;
 use vramscope_report::what_if::RankLimit;
 use vramscope_report::{LoadedFile, Target};
@@ -83,7 +83,7 @@ impl Run {
     /// `vramscope.anomalies/1` of all files, with the comparison of ranks.
     fn findings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let made = py.detach(|| {
-            let ranks = self.files.iter().flat_map(|file| simulated(file).map(RankSummary::new));
+            let ranks = self.files.iter().flat_map(|file| simulated(file).map(Card::new));
             text(&across(ranks.collect(), self.skipped_files))
         })?;
         Ok(json(py, &made))

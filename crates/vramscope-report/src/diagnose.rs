@@ -2,12 +2,12 @@
 
 mod fit;
 
+use crate::card::Card;
 use crate::derived::Derived;
 use crate::findings::{BlindSpotRecord, FindingRecord, RunKey, across, cause_key, groups, order};
 use crate::peak::BandKind;
 use crate::phases::{Place, place_sliced};
 use crate::phrase::plain;
-use crate::rank::RankSummary;
 use crate::target::{Target, slot_of};
 use crate::text::rank_name;
 use crate::verdict::{Verdict, peak_place, peak_sentence, verdict_sliced};
@@ -119,10 +119,10 @@ pub struct PeakSummary {
     pub categories: BTreeMap<&'static str, u64>,
 }
 
-/// One device: its summary, the step and the phase of its peak, and its verdict.
+/// One device: its card, the step and the phase of its peak, and its verdict.
 #[derive(Debug)]
 pub struct Diagnosed {
-    summary: RankSummary,
+    card: Card,
     place: Place,
     verdict: Verdict,
 }
@@ -130,7 +130,7 @@ pub struct Diagnosed {
 /// What a diagnosis needs of one device.
 pub fn at_peak(target: Target<'_>) -> Diagnosed {
     let slot = slot_of(target.trace().requested_band.peak_event);
-    let summary = RankSummary::new(target);
+    let card = Card::new(target);
     let all = async {
         let budget = &mut Budget::unlimited();
         target.entry.derive(Derived::Findings, target.index, budget).await;
@@ -138,15 +138,15 @@ pub fn at_peak(target: Target<'_>) -> Diagnosed {
         (place, verdict_sliced(target, budget).await)
     };
     let (place, verdict) = run_to_completion(all);
-    Diagnosed { summary, place, verdict }
+    Diagnosed { card, place, verdict }
 }
 
 /// The verdict about devices, with at most `limit` findings.
 pub fn diagnose(ranks: Vec<Diagnosed>, limit: usize, skipped_files: usize) -> Diagnosis {
     let (peak, sentence) = highest_peak(&ranks).unzip();
     let headlines = headlines(&ranks);
-    let summaries = ranks.into_iter().map(|rank| rank.summary).collect();
-    let all = across(summaries, skipped_files);
+    let cards = ranks.into_iter().map(|rank| rank.card).collect();
+    let all = across(cards, skipped_files);
     let mut headlines = compared(headlines, &all.anomalies);
     let headlines_omitted =
         Some(headlines.len().saturating_sub(MAX_HEADLINES)).filter(|&omitted| omitted > 0);
@@ -187,7 +187,7 @@ struct Weighted {
 fn headlines(ranks: &[Diagnosed]) -> Vec<Weighted> {
     let weighted = |rank: &Diagnosed| {
         let id = rank.verdict.finding.as_ref();
-        let mut findings = rank.summary.findings.iter();
+        let mut findings = rank.card.records.iter();
         let worst = findings.find(|finding| Some(&finding.id) == id);
         let worst = worst.map(|f| order(f.kind, f.severity, f.bytes));
         let bar = &rank.verdict.memory;
@@ -198,13 +198,13 @@ fn headlines(ranks: &[Diagnosed]) -> Vec<Weighted> {
             request: bar.request.map(|bytes| bytes.0),
             parts: bar.parts.iter().map(|part| (part.name, part.bytes.0)).collect(),
         });
-        let is_host = rank.summary.device == HOST;
+        let is_host = rank.card.device == HOST;
         Weighted {
             weight: (worst.is_none(), worst, is_host, Reverse(requested_peak(rank))),
             headline: Headline {
-                path: rank.summary.path.clone(),
-                rank: rank.summary.rank,
-                device: rank.summary.device,
+                path: rank.card.path.clone(),
+                rank: rank.card.rank,
+                device: rank.card.device,
                 severity: rank.verdict.severity,
                 finding: rank.verdict.finding.clone(),
                 text: plain(&rank.verdict.headline),
@@ -239,9 +239,7 @@ fn compared(mut all: Vec<Weighted>, findings: &[FindingRecord]) -> Vec<Weighted>
 
 /// The peak of `requested_bytes`.
 fn requested_peak(rank: &Diagnosed) -> u64 {
-    let peaks = &rank.summary.peaks;
-    let peak = peaks.iter().find(|peak| peak.0 == BandKind::Requested.name());
-    peak.map_or(0, |peak| u64::try_from(peak.1).unwrap_or(0))
+    rank.card.peak(BandKind::Requested)
 }
 
 /// One finding for equal findings of the ranks of one run, the worst of them.
@@ -289,18 +287,17 @@ fn folder(path: &str) -> Option<&str> {
 
 /// The highest peak, and a sentence about it. Pinned host memory counts only if there is no other.
 fn highest_peak(ranks: &[Diagnosed]) -> Option<(PeakSummary, String)> {
-    let gpus = ranks.iter().filter(|rank| rank.summary.device != HOST).count();
+    let gpus = ranks.iter().filter(|rank| rank.card.device != HOST).count();
     // `max_by_key` takes the last of equals. The first rank represents the others.
-    let found = ranks
-        .iter()
-        .rev()
-        .max_by_key(|rank| (rank.summary.device != HOST, requested_peak(rank)))?;
+    let found =
+        ranks.iter().rev().max_by_key(|rank| (rank.card.device != HOST, requested_peak(rank)))?;
     let whole = Some(requested_peak(found)).filter(|&whole| whole > 0)?;
-    let (rank, at) = (&found.summary, &found.place);
+    let (rank, at) = (&found.card, &found.place);
     let is_state = |spot: &BlindSpot| matches!(spot, BlindSpot::NoHistory | BlindSpot::StateOnly);
-    let place = peak_place(at, rank.peak_event, rank.blind_spots.iter().any(is_state));
-    let shares = rank.categories.iter().map(|share| (share.category, share.bytes)).collect();
-    let sentence = plain(&peak_sentence(&place, shares, u32::try_from(rank.peak_event).ok()));
+    let event = rank.band(BandKind::Requested).peak_event.0;
+    let place = peak_place(at, event, rank.blind_spots.iter().any(is_state));
+    let shares = rank.categories.iter().map(|share| (share.category, share.bytes.0)).collect();
+    let sentence = plain(&peak_sentence(&place, shares, u32::try_from(event).ok()));
     let on =
         if gpus > 1 { format!("{}: ", rank_name(rank.rank, &rank.path)) } else { String::new() };
     let summary = PeakSummary {
@@ -308,10 +305,10 @@ fn highest_peak(ranks: &[Diagnosed]) -> Option<(PeakSummary, String)> {
         rank: rank.rank,
         device: rank.device,
         bytes: whole,
-        event: rank.peak_event,
+        event,
         step: at.step,
         phase: at.phase,
-        categories: rank.categories.iter().map(|c| (c.category.name(), c.bytes)).collect(),
+        categories: rank.categories.iter().map(|c| (c.category.name(), c.bytes.0)).collect(),
     };
     Some((summary, format!("{on}{sentence}")))
 }

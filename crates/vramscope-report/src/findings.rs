@@ -4,11 +4,11 @@ pub use blind::BlindSpotRecord;
 
 mod blind;
 
+use crate::card::Card;
 use crate::finding_text::{self, Words, headline, rank_headline};
 use crate::frames::{FrameRecord, owned_frames, site};
 use crate::phrase::Phrase;
 use crate::proof::{self, Proof};
-use crate::rank::RankSummary;
 use crate::simulated::Simulated;
 use crate::target::Target;
 use crate::verdict::{self, Action};
@@ -295,15 +295,16 @@ pub fn order(
 }
 
 /// The findings of all devices, and those across ranks.
-pub fn across(ranks: Vec<RankSummary>, skipped_files: usize) -> Findings {
-    let facts: Vec<RankFacts> = ranks.iter().map(RankSummary::facts).collect();
+pub fn across(ranks: Vec<Card>, skipped_files: usize) -> Findings {
+    let facts: Vec<RankFacts> = ranks.iter().map(|card| card.facts(&card.names)).collect();
     let skews = rank_skew(&facts).into_iter().map(|(index, finding)| {
         let rank = &ranks[index];
         let largest = match &finding.facts {
             Facts::RankSkew(RankSkew { sites, .. }) => sites.first(),
             _ => None,
         };
-        let stack = largest.and_then(|site| rank.stacks.iter().find(|s| s.hash == site.hash));
+        let is_of = |stack: u32, hash: u64| rank.names.stack(stack).hash == hash;
+        let stack = largest.and_then(|site| rank.stacks.iter().find(|s| is_of(s.stack, site.hash)));
         let frames = stack.map(|s| s.frames.clone()).unwrap_or_default();
         let mut record = of_ranks(&rank.path, &finding, frames);
         if let Some(rank) = record.rank {
@@ -319,7 +320,7 @@ pub fn across(ranks: Vec<RankSummary>, skipped_files: usize) -> Findings {
     };
     for (summary, facts) in ranks.into_iter().zip(&facts) {
         let rank = facts.rank.filter(|_| has_other_rank(facts));
-        all.extend(summary.findings.into_iter().map(|finding| named(finding, rank)));
+        all.extend(summary.records.into_iter().map(|finding| named(finding, rank)));
     }
     all.extend(skews);
     all.sort_by(|a, b| {

@@ -11,7 +11,7 @@ use vramscope_protocol::views::{
 };
 use vramscope_protocol::{AxisKind, Request, TileKey};
 use vramscope_report::LoadedFile;
-use vramscope_report::rank::RankSummary;
+use vramscope_report::card::Card;
 use vramscope_report::summary::summarize;
 use vramscope_report::{Target, findings::across};
 
@@ -49,7 +49,7 @@ fn answers(name: &str) -> Vec<String> {
     answers.push(serde_json::to_string(&summarize(name, 1, &file)).expect("JSON"));
     for entry in file.iter().flat_map(|file| &file.entries) {
         let ranks = (0..entry.traces.len())
-            .map(|index| RankSummary::new(Target { path: name, entry, index }))
+            .map(|index| Card::new(Target { path: name, entry, index }))
             .collect();
         answers.push(serde_json::to_string(&across(ranks, 0)).expect("JSON"));
     }

@@ -1,8 +1,8 @@
 //! What is planted in a fleet is what the reports find.
 
+use vramscope_report::card::Card;
 use vramscope_report::matrix::matrices;
 use vramscope_report::peak::{BandKind, peak};
-use vramscope_report::rank::RankSummary;
 use vramscope_report::{FileReader, LoadedFile};
 use vramscope_testgen::fleet::{LEAK_BYTES, LEAK_SITE, SKEW_BYTES, SKEW_SITE, STEPS_PER_ITERATION};
 use vramscope_testgen::{Fleet, FleetOptions, Generator, Options};
@@ -25,7 +25,7 @@ fn stages_are_clusters_and_the_skewed_rank_is_the_outlier() {
     let fleet = Fleet::new(OPTIONS).expect("a fleet");
     let files: Vec<LoadedFile> = (0..OPTIONS.ranks).map(|rank| read(&fleet, rank, 0)).collect();
     let targets = files.iter().map(|file| file.target(0, 0).expect("a device"));
-    let ranks: Vec<RankSummary> = targets.map(RankSummary::new).collect();
+    let ranks: Vec<Card> = targets.map(Card::new).collect();
     let report = matrices(&ranks, 0, usize::MAX);
     let [run] = &report.runs[..] else { panic!("{} runs", report.runs.len()) };
     let clusters: Vec<&[u32]> = run.clusters.iter().map(|cluster| &cluster.ranks[..]).collect();

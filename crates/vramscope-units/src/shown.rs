@@ -60,6 +60,31 @@ pub struct SignedBytes(pub i64);
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
 pub struct PeakEvent(pub i64);
 
+/// The iteration that a path names.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
+pub struct Iteration(pub u64);
+
+impl std::fmt::Display for Iteration {
+    /// `1,000`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(&grouped(self.0))
+    }
+}
+
 /// Declares counts of things. Each has a type of its own, because its exact text names the thing.
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident: $one:literal, $many:literal;)*) => {
@@ -101,8 +126,9 @@ counts! {
 
 /// Whether [`texts`] has words for this name.
 pub fn is_unit(name: &str) -> bool {
-    matches!(name, "Bytes" | "SignedBytes" | "Change" | "Micros" | "EventIndex" | "PeakEvent")
-        || nouns(name).is_some()
+    let units =
+        ["Bytes", "SignedBytes", "Change", "Micros", "EventIndex", "PeakEvent", "Iteration"];
+    units.contains(&name) || nouns(name).is_some()
 }
 
 /// The short and the exact text of the unit that serializes under `name`; `None` for other names.
@@ -141,6 +167,10 @@ pub fn texts(name: &str, value: i128) -> Option<[String; 2]> {
                 pair("before the window".into(), "before the first event of the window".into())
             }
         },
+        "Iteration" => {
+            let text = Iteration(u64::try_from(value).ok()?).to_string();
+            pair(text.clone(), format!("iteration {text}"))
+        }
         _ => {
             let [one, many] = nouns(name)?;
             let text = grouped(u64::try_from(value).ok()?);
@@ -169,6 +199,7 @@ mod tests {
         check("EventIndex", 3737, "#3,737", "event #3,737");
         check("PeakEvent", 3737, "#3,737", "after event #3,737");
         check("PeakEvent", -1, "before the window", "before the first event of the window");
+        check("Iteration", 1000, "1,000", "iteration 1,000");
         check("Blocks", 1, "1", "1 block");
         check("Ranks", 1204, "1,204", "1,204 ranks");
     }

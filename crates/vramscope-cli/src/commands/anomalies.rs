@@ -4,8 +4,8 @@ use super::findings;
 use crate::Failure;
 use crate::arguments::{DiffFormat, Findings as Arguments};
 use std::io::{self, Write};
+use vramscope_report::card::Card;
 use vramscope_report::findings::{Findings, across};
-use vramscope_report::rank::RankSummary;
 
 /// Findings in text and Markdown when `--limit` is absent.
 const DEFAULT_LIMIT: usize = 20;
@@ -15,7 +15,7 @@ const DEFAULT_LIMIT: usize = 20;
 /// # Errors
 /// A folder cannot be listed, an input cannot be read, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let devices = findings::each_device(arguments, RankSummary::new)?;
+    let devices = findings::each_device(arguments, Card::new)?;
     let mut report = across(devices.each, devices.skipped_files);
     let default = (arguments.format != DiffFormat::Json).then_some(DEFAULT_LIMIT);
     report.truncate(arguments.limit.or(default).unwrap_or(usize::MAX));

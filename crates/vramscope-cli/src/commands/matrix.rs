@@ -6,8 +6,8 @@ use crate::arguments::{Format, Matrix as Arguments};
 use crate::output::{self, STRONG, Table, styled};
 use crate::printable::printable;
 use std::io::{self, Write};
+use vramscope_report::card::Card;
 use vramscope_report::matrix::{MatrixReport, RunMatrix, matrices};
-use vramscope_report::rank::RankSummary;
 use vramscope_units::{Bytes, grouped};
 
 /// Columns of single ranks in text. More ranks are shown by cluster.
@@ -19,7 +19,7 @@ const MAX_COLUMNS: usize = 8;
 /// A folder cannot be listed, an input cannot be read, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let common = &arguments.files.common;
-    let devices = findings::each_device_of(&arguments.files.paths, common, RankSummary::new)?;
+    let devices = findings::each_device_of(&arguments.files.paths, common, Card::new)?;
     let limit = output::limit(arguments.limit, common.format == Format::Text);
     let report = matrices(&devices.each, devices.skipped_files, limit.unwrap_or(usize::MAX));
     output::print(&report, common.format, text)?;

@@ -19,10 +19,10 @@ pub(super) fn ooms(
             file,
             rank,
             device,
-            oom.event.into(),
-            time_of(trace, oom.event + 1).into(),
-            oom.requested.into(),
-            oom.device_free.into(),
+            oom.event.0.into(),
+            time_of(trace, oom.event.0 + 1).into(),
+            oom.requested.0.into(),
+            oom.device_free.map(|free| free.0).into(),
         ])
     })
 }

@@ -5,12 +5,14 @@ use crate::table::{Table, Value};
 use parquet::errors::Result;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_report::capacity::capacity;
-use vramscope_report::index::{Card, NO_DEVICE};
+use vramscope_report::card::Card;
+use vramscope_report::index::{FailedFile, NO_DEVICE};
 use vramscope_report::info::{FileInfo, ProcessInfo, info};
 use vramscope_report::summary::{
     BandSummary, DeviceSummary, ErrorKind, ErrorSummary, FileSummary, of_entry,
 };
-use vramscope_report::{LoadedFile, SnapshotEntry, Target, rank_of};
+use vramscope_report::{LoadedFile, SnapshotEntry, Target, exactness, rank_of};
+use vramscope_units::Bytes;
 
 /// Adds the rows of a snapshot: one for each device, or one that says that there is none.
 pub(super) fn add(
@@ -38,7 +40,7 @@ pub(crate) fn failed(table: &mut Table, source: &Source, error: &ErrorSummary) -
         ErrorKind::Damaged => "damaged",
         ErrorKind::Unreadable => UNREADABLE,
     };
-    let card = Card::failed(&path, source.bytes, &error.message).to_json();
+    let card = FailedFile::new(&path, Bytes(source.bytes), error.message.as_str()).to_json();
     let mut row = [Value::Null; COLUMNS];
     row[COLUMNS - 1] = (&card).into();
     row[..8].copy_from_slice(&[
@@ -96,10 +98,11 @@ impl Row<'_> {
             run_to_completion(capacity(target, &mut Budget::unlimited())).map(|of| of.bytes.0)
         });
         let card = match target {
-            Some(target) => Card::new(target, self.source.bytes),
-            None => Card::failed(&self.summary.path, self.source.bytes, NO_DEVICE),
+            Some(target) => Card::new(target).short().to_json(),
+            None => {
+                FailedFile::new(&self.summary.path, Bytes(self.source.bytes), NO_DEVICE).to_json()
+            }
         };
-        let card = card.to_json();
         let findings = target.map(|target| target.entry.findings(target.index).len());
         let [requested, active, allocated, reserved] = bands(device);
         table.push(&[
@@ -161,11 +164,11 @@ fn bands(device: Option<&DeviceSummary>) -> [[Value<'static>; 5]; 4] {
     let Some(device) = device else { return [[Value::Null; 5]; 4] };
     let band = |band: &BandSummary| {
         [
-            band.start.into(),
-            band.peak.into(),
-            band.peak_event.into(),
-            band.end.into(),
-            band.exactness.into(),
+            band.start.0.into(),
+            band.peak.0.into(),
+            band.peak_event.0.into(),
+            band.end.0.into(),
+            exactness(band.exactness).into(),
         ]
     };
     [

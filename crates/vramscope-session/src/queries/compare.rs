@@ -8,7 +8,7 @@ mod stacks;
 
 pub(crate) use side::side;
 
-use super::card::category_label;
+use super::shares::category_label;
 use flame::FlameGraph;
 use stacks::count_change;
 use vramscope_protocol::views::{

@@ -1,7 +1,7 @@
 //! Steps over each other on one axis.
 
-use super::card::fraction;
 use super::minimap::{area, full_height, outline};
+use super::shares::fraction;
 use super::tiles::layout_axis;
 use vramscope_analysis::slicing::Budget;
 use vramscope_layout::Axis;

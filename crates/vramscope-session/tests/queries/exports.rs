@@ -142,7 +142,7 @@ fn exports_of_events_findings_and_segments_equal_reports() {
         }
     }
     let printed = vramscope_report::findings::across(
-        vec![vramscope_report::rank::RankSummary::new(opened.report())],
+        vec![vramscope_report::card::Card::new(opened.report())],
         0,
     );
     let printed = printed_json(&printed.anomalies);

@@ -20,7 +20,10 @@ const EDGES: [(&str, &[&str]); 15] = [
         "vramscope-dataset",
         &["vramscope-analysis", "vramscope-report", "vramscope-snapshot", "vramscope-units"],
     ),
-    ("vramscope-protocol", &["vramscope-analysis", "vramscope-render", "vramscope-report"]),
+    (
+        "vramscope-protocol",
+        &["vramscope-analysis", "vramscope-render", "vramscope-report", "vramscope-units"],
+    ),
     (
         "vramscope-session",
         &[
