@@ -7,11 +7,13 @@
 #![expect(clippy::print_stderr, reason = "the program reports failures on standard error")]
 
 mod arguments;
+mod beside;
 mod commands;
 pub mod dataset;
 pub mod input;
 mod mcp;
 mod memory;
+mod out_file;
 mod output;
 mod paths;
 mod printable;

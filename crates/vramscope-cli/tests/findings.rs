@@ -1,8 +1,6 @@
 //! Runs `vramscope anomalies` and `vramscope diagnose`.
 
-mod common;
-
-use common::vramscope;
+use crate::common::vramscope;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 

@@ -1,6 +1,6 @@
 //! Compares the output of every command with committed files, mostly for a recording of 33 events.
 //!
-//! `INSTA_UPDATE=always cargo test -p vramscope-cli --test golden` rewrites the files.
+//! `INSTA_UPDATE=always cargo test -p vramscope-cli --test program golden` rewrites the files.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -20,7 +20,7 @@ macro_rules! golden {
     ($name:ident, $($argument:expr),+) => {
         #[test]
         fn $name() {
-            insta::assert_snapshot!(run(&[$($argument),+]));
+            assert_golden!(concat!("golden__", stringify!($name)), run(&[$($argument),+]));
         }
     };
 }

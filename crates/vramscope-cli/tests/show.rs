@@ -1,8 +1,6 @@
 //! Ids of answers lead to what they stand for, with the same numbers.
 
-mod common;
-
-use common::vramscope;
+use crate::common::vramscope;
 use serde_json::Value;
 
 const LEAK: &str = "recorded/gpt_leak.pickle.gz";

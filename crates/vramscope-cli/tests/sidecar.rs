@@ -1,8 +1,6 @@
 //! The file beside a snapshot, `NAME.vramscope.json`, in the program's reports.
 
-mod common;
-
-use common::{test_data, vramscope};
+use crate::common::{test_data, vramscope};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Output;

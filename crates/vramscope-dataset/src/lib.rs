@@ -7,6 +7,7 @@
 //! tables. The numbers are those of the report crate.
 
 mod cards;
+mod columns;
 mod ids;
 mod part;
 mod plan;
@@ -16,6 +17,7 @@ mod sql;
 mod table;
 
 pub use cards::Cards;
+pub use columns::Batch;
 pub use part::{Part, PartWriter, Source};
 pub use plan::Plan;
-pub use sql::{SQL, SQL_NAME, add_sql};
+pub use sql::{SQL, SQL_NAME, add_sql, check_dataset};

@@ -7,9 +7,11 @@
 use crate::rows::{self, Known};
 use crate::schema::{
     ANNOTATIONS, BLOCKS, CURVE, FINDINGS, FRAMES, OOMS, PEAK, PHASES, RANKS, SEGMENTS, STACKS,
-    TABLES, TableSchema,
+    TABLES, TableSchema, VERSION_FAMILY, VERSION_KEY,
 };
+use crate::sql::add_sql;
 use crate::table::Table;
+use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::errors::ParquetError;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -47,17 +49,36 @@ pub struct Part {
 
 /// The tables of a part that is being written.
 pub(crate) struct Tables {
-    pub(crate) ranks: Table,
-    pub(crate) blocks: Table,
-    pub(crate) stacks: Table,
-    pub(crate) frames: Table,
-    pub(crate) peak: Table,
-    pub(crate) curve: Table,
-    pub(crate) segments: Table,
-    pub(crate) ooms: Table,
-    pub(crate) findings: Table,
-    pub(crate) phases: Table,
-    pub(crate) annotations: Table,
+    pub(crate) ranks: Table<rows::Ranks>,
+    pub(crate) blocks: Table<rows::Blocks>,
+    pub(crate) stacks: Table<rows::StackRows>,
+    pub(crate) frames: Table<rows::FrameRows>,
+    pub(crate) peak: Table<rows::Peak>,
+    pub(crate) curve: Table<rows::Curve>,
+    pub(crate) segments: Table<rows::Segments>,
+    pub(crate) ooms: Table<rows::Ooms>,
+    pub(crate) findings: Table<rows::Findings>,
+    pub(crate) phases: Table<rows::Phases>,
+    pub(crate) annotations: Table<rows::Annotations>,
+}
+
+impl Tables {
+    /// Writes all rows, those of `ranks` last.
+    fn finish(self) -> parquet::errors::Result<[File; TABLES.len()]> {
+        Ok([
+            self.blocks.finish()?,
+            self.stacks.finish()?,
+            self.frames.finish()?,
+            self.peak.finish()?,
+            self.curve.finish()?,
+            self.segments.finish()?,
+            self.ooms.finish()?,
+            self.findings.finish()?,
+            self.phases.finish()?,
+            self.annotations.finish()?,
+            self.ranks.finish()?,
+        ])
+    }
 }
 
 /// The paths of a part's files.
@@ -88,33 +109,65 @@ impl Files {
         self.of(&RANKS, ENDING).exists()
     }
 
-    /// Removes the part: first `ranks`, without which the rest is no part.
-    pub(crate) fn remove(&self) -> io::Result<()> {
-        TABLES.iter().try_for_each(|table| remove(&self.of(table, ENDING)))
+    /// Removes the part, and returns the files that are gone: first `ranks`, without which the rest
+    /// is no part.
+    pub(crate) fn remove(&self) -> io::Result<Vec<PathBuf>> {
+        let mut removed = Vec::new();
+        for table in TABLES {
+            self.remove_complete(table, &mut removed)?;
+        }
+        Ok(removed)
     }
 
     /// Removes what a writer left that no longer runs: temporary files, and all files of a part
-    /// that is not there.
-    pub(crate) fn clean(&self) -> io::Result<()> {
+    /// that is not there. Returns the files that are gone.
+    pub(crate) fn clean(&self) -> io::Result<Vec<PathBuf>> {
         let claimed = self.of(&RANKS, TEMPORARY);
-        let lock = match File::options().write(true).open(&claimed) {
-            Ok(file) => match file.try_lock() {
-                Err(fs::TryLockError::WouldBlock) => return Ok(()),
+        let mut removed = Vec::new();
+        let lock = if is_file(&claimed)? {
+            let file = File::options().write(true).open(&claimed)?;
+            match file.try_lock() {
+                Err(fs::TryLockError::WouldBlock) => return Ok(removed),
                 // Where there are no locks, only one process may write.
                 Ok(()) | Err(fs::TryLockError::Error(_)) => Some(file),
-            },
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
+            }
+        } else {
+            None
         };
         let is_there = self.is_there();
         for table in TABLES.iter().rev() {
-            remove(&self.of(table, TEMPORARY))?;
+            let temporary = self.of(table, TEMPORARY);
+            if self.is_own_folder(table)? && is_file(&temporary)? {
+                remove(&temporary)?;
+                removed.push(temporary);
+            }
             if !is_there {
-                remove(&self.of(table, ENDING))?;
+                self.remove_complete(table, &mut removed)?;
             }
         }
         drop(lock);
+        Ok(removed)
+    }
+
+    /// Removes the complete file of a table, if this program wrote it.
+    fn remove_complete(&self, table: &TableSchema, removed: &mut Vec<PathBuf>) -> io::Result<()> {
+        let path = self.of(table, ENDING);
+        if self.is_own_folder(table)? && is_file(&path)? && has_version(&path) {
+            remove(&path)?;
+            removed.push(path);
+        }
         Ok(())
+    }
+
+    /// Whether the folder of the part's file of this table lies in the dataset, not behind a link.
+    fn is_own_folder(&self, table: &TableSchema) -> io::Result<bool> {
+        let mut folder = self.dataset.join(table.name);
+        let mut is_own = is_folder(&folder)?;
+        for name in self.folder.split('/') {
+            folder.push(name);
+            is_own = is_own && is_folder(&folder)?;
+        }
+        Ok(is_own)
     }
 
     /// Creates the temporary file of `ranks` and locks it. `None` if another process has written
@@ -122,6 +175,9 @@ impl Files {
     fn claim(&self) -> io::Result<Option<File>> {
         let path = self.of(&RANKS, TEMPORARY);
         loop {
+            if !is_file(&path)? && fs::symlink_metadata(&path).is_ok() {
+                return Err(refused_link(&path));
+            }
             let file = File::options().write(true).create(true).truncate(false).open(&path)?;
             match file.lock() {
                 Err(error) if error.kind() != ErrorKind::Unsupported => return Err(error),
@@ -148,9 +204,49 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether an open file is the one at a path.
+/// Whether there is a regular file at a path. A link is none.
+pub(crate) fn is_file(path: &Path) -> io::Result<bool> {
+    is(path, |of| of.is_file())
+}
+
+/// Whether there is a folder at a path. A link is none.
+pub(crate) fn is_folder(path: &Path) -> io::Result<bool> {
+    is(path, |of| of.is_dir())
+}
+
+fn is(path: &Path, what: impl FnOnce(&fs::Metadata) -> bool) -> io::Result<bool> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(named(error, path)),
+        Ok(of) => Ok(what(&of)),
+    }
+}
+
+fn refused_link(path: &Path) -> io::Error {
+    let text = format!("{} is a link: a dataset is written without links", path.display());
+    io::Error::new(ErrorKind::InvalidInput, text)
+}
+
+/// An error with the path that it is about.
+pub(crate) fn named(error: io::Error, path: &Path) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+/// Whether a Parquet file names a version of these tables in its footer.
+fn has_version(path: &Path) -> bool {
+    let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(false);
+    let read = File::open(path).map_err(ParquetError::from);
+    let read =
+        read.and_then(|file| ParquetRecordBatchReaderBuilder::try_new_with_options(file, plain));
+    read.is_ok_and(|read| {
+        let version = read.schema().metadata().get(VERSION_KEY);
+        version.is_some_and(|version| version.starts_with(VERSION_FAMILY))
+    })
+}
+
+/// Whether an open file is the one at a path, and no link leads to it.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    let there = match path.metadata() {
+    let there = match path.symlink_metadata() {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
         there => there?,
     };
@@ -190,27 +286,33 @@ impl PartWriter {
     /// Its files cannot be created.
     pub fn begin(dataset: &Path, part: &Part) -> io::Result<Option<Self>> {
         let files = Files::new(dataset, &part.folder, &part.name);
+        add_sql(dataset)?;
         for table in TABLES {
             fs::create_dir_all(dataset.join(table.name).join(&part.folder))?;
+            if !files.is_own_folder(table)? {
+                return Err(refused_link(&dataset.join(table.name).join(&part.folder)));
+            }
         }
         let Some(ranks) = files.claim()? else { return Ok(None) };
         let unfinished = Unfinished(files);
         let create = |schema: &TableSchema| {
             let path = unfinished.0.of(schema, TEMPORARY);
-            Table::new(schema, File::create(path)?).map_err(failure)
+            // The lock on `ranks` shows that no other writer runs, so what is there is left over.
+            remove(&path)?;
+            File::create_new(path)
         };
         let tables = Tables {
-            ranks: Table::new(&RANKS, ranks).map_err(failure)?,
-            blocks: create(&BLOCKS)?,
-            stacks: create(&STACKS)?,
-            frames: create(&FRAMES)?,
-            peak: create(&PEAK)?,
-            curve: create(&CURVE)?,
-            segments: create(&SEGMENTS)?,
-            ooms: create(&OOMS)?,
-            findings: create(&FINDINGS)?,
-            phases: create(&PHASES)?,
-            annotations: create(&ANNOTATIONS)?,
+            ranks: Table::new(ranks).map_err(failure)?,
+            blocks: Table::new(create(&BLOCKS)?).map_err(failure)?,
+            stacks: Table::new(create(&STACKS)?).map_err(failure)?,
+            frames: Table::new(create(&FRAMES)?).map_err(failure)?,
+            peak: Table::new(create(&PEAK)?).map_err(failure)?,
+            curve: Table::new(create(&CURVE)?).map_err(failure)?,
+            segments: Table::new(create(&SEGMENTS)?).map_err(failure)?,
+            ooms: Table::new(create(&OOMS)?).map_err(failure)?,
+            findings: Table::new(create(&FINDINGS)?).map_err(failure)?,
+            phases: Table::new(create(&PHASES)?).map_err(failure)?,
+            annotations: Table::new(create(&ANNOTATIONS)?).map_err(failure)?,
         };
         Ok(Some(Self { tables, known: Known::default(), unfinished }))
     }
@@ -237,17 +339,12 @@ impl PartWriter {
     /// The tables cannot be written.
     pub fn finish(self) -> io::Result<u64> {
         let Self { tables, unfinished, .. } = self;
-        let Tables { ranks, blocks, stacks, frames, peak, curve, .. } = tables;
-        let Tables { segments, ooms, findings, phases, annotations, .. } = tables;
-        let others =
-            [blocks, stacks, frames, peak, curve, segments, ooms, findings, phases, annotations];
-        let (mut bytes, mut open) = (0, Vec::new());
-        for table in others.into_iter().chain([ranks]) {
-            let file = table.finish().map_err(failure)?;
+        // The lock on `ranks` is held until all files have their names.
+        let open = tables.finish().map_err(failure)?;
+        let mut bytes = 0;
+        for file in &open {
             file.sync_all()?;
             bytes += file.metadata()?.len();
-            // The lock on `ranks` is held until all files have their names.
-            open.push(file);
         }
         for table in TABLES.iter().rev() {
             fs::rename(unfinished.0.of(table, TEMPORARY), unfinished.0.of(table, ENDING))?;

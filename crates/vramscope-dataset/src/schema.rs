@@ -3,18 +3,18 @@
 //! A change that a reader could notice is a new [`VERSION`]: a column that is gone, renamed, or
 //! means something else. A new column is none.
 
-mod tables;
-
-pub use tables::{
-    ANNOTATIONS, BLOCKS, CURVE, FINDINGS, FRAMES, OOMS, PEAK, PHASES, RANKS, SEGMENTS, STACKS,
-};
-
+use crate::columns::TableRows;
+use crate::rows;
 use arrow_schema::{DataType, Field, Metadata, Schema};
 use std::fmt::Write as _;
 use std::sync::Arc;
+use vramscope_report::columns::Unit;
 
 /// The version of the tables. Each file has it in its schema's metadata, as `vramscope.schema`.
 pub const VERSION: &str = "vramscope.dataset/1";
+
+/// Begins every [`VERSION`].
+pub(crate) const VERSION_FAMILY: &str = "vramscope.dataset/";
 
 /// The key of [`VERSION`] in a schema's metadata.
 pub const VERSION_KEY: &str = "vramscope.schema";
@@ -34,6 +34,29 @@ pub const TABLES: [&TableSchema; 11] = [
     &ANNOTATIONS,
 ];
 
+/// `ranks`.
+pub static RANKS: TableSchema = rows::Ranks::SCHEMA;
+/// `blocks`.
+pub static BLOCKS: TableSchema = rows::Blocks::SCHEMA;
+/// `stacks`.
+pub static STACKS: TableSchema = rows::StackRows::SCHEMA;
+/// `frames`.
+pub static FRAMES: TableSchema = rows::FrameRows::SCHEMA;
+/// `peak`.
+pub static PEAK: TableSchema = rows::Peak::SCHEMA;
+/// `curve`.
+pub static CURVE: TableSchema = rows::Curve::SCHEMA;
+/// `segments`.
+pub static SEGMENTS: TableSchema = rows::Segments::SCHEMA;
+/// `ooms`.
+pub static OOMS: TableSchema = rows::Ooms::SCHEMA;
+/// `findings`.
+pub static FINDINGS: TableSchema = rows::Findings::SCHEMA;
+/// `phases`.
+pub static PHASES: TableSchema = rows::Phases::SCHEMA;
+/// `annotations`.
+pub static ANNOTATIONS: TableSchema = rows::Annotations::SCHEMA;
+
 /// A table. Its files lie in the folder of its name.
 #[derive(Debug)]
 pub struct TableSchema {
@@ -41,10 +64,8 @@ pub struct TableSchema {
     pub name: &'static str,
     /// What a row is.
     pub row: &'static str,
-    /// The columns before [`TableSchema::columns`]: which file, rank and device a row is about.
-    pub key: &'static [Column],
-    /// The columns.
-    pub columns: &'static [Column],
+    /// The columns, in order.
+    pub columns: fn() -> Vec<Column>,
 }
 
 /// The type of a column.
@@ -52,6 +73,8 @@ pub struct TableSchema {
 pub enum Kind {
     /// 32-bit integers.
     Int32,
+    /// 32-bit integers without a sign.
+    UInt32,
     /// 64-bit integers.
     Int64,
     /// 64-bit integers without a sign: addresses.
@@ -81,28 +104,6 @@ pub(crate) enum Storage {
     Split,
 }
 
-/// What the numbers of a column count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Bytes.
-    Bytes,
-    /// Events of the device's trace, from 0. -1 is the state before the window.
-    Events,
-    /// Microseconds; those of a moment count from 1970.
-    Microseconds,
-}
-
-impl Unit {
-    /// The name in a column's metadata.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Bytes => "bytes",
-            Self::Events => "events",
-            Self::Microseconds => "microseconds",
-        }
-    }
-}
-
 /// A column.
 #[derive(Debug)]
 pub struct Column {
@@ -121,47 +122,11 @@ pub struct Column {
 }
 
 impl Column {
-    const fn new(name: &'static str, kind: Kind, description: &'static str) -> Self {
-        Self {
-            name,
-            kind,
-            unit: None,
-            is_nullable: false,
-            storage: Storage::Dictionary,
-            description,
-        }
-    }
-
-    const fn bytes(name: &'static str, description: &'static str) -> Self {
-        Self { unit: Some(Unit::Bytes), ..Self::new(name, Kind::Int64, description) }
-    }
-
-    const fn event(name: &'static str, description: &'static str) -> Self {
-        let column = Self::new(name, Kind::Int64, description).delta();
-        Self { unit: Some(Unit::Events), ..column }
-    }
-
-    const fn time(name: &'static str, description: &'static str) -> Self {
-        let column = Self::new(name, Kind::Int64, description).delta();
-        Self { unit: Some(Unit::Microseconds), ..column }
-    }
-
-    const fn nullable(self) -> Self {
-        Self { is_nullable: true, ..self }
-    }
-
-    const fn delta(self) -> Self {
-        Self { storage: Storage::Delta, ..self }
-    }
-
-    const fn split(self) -> Self {
-        Self { storage: Storage::Split, ..self }
-    }
-
-    fn data_type(&self) -> DataType {
+    pub(crate) fn data_type(&self) -> DataType {
         let list = |of| DataType::List(Arc::new(Field::new_list_field(of, false)));
         match self.kind {
             Kind::Int32 => DataType::Int32,
+            Kind::UInt32 => DataType::UInt32,
             Kind::Int64 => DataType::Int64,
             Kind::UInt64 => DataType::UInt64,
             Kind::Float32 => DataType::Float32,
@@ -183,14 +148,9 @@ impl Column {
 }
 
 impl TableSchema {
-    /// All columns, in order.
-    pub fn all(&self) -> impl Iterator<Item = &'static Column> {
-        self.key.iter().chain(self.columns)
-    }
-
     /// The schema of the table's files, with the units and descriptions of the columns.
     pub fn arrow(&self) -> Schema {
-        let fields: Vec<Field> = self.all().map(Column::field).collect();
+        let fields: Vec<Field> = (self.columns)().iter().map(Column::field).collect();
         Schema::new(fields).with_metadata([(VERSION_KEY, VERSION)])
     }
 }
@@ -203,9 +163,10 @@ pub fn markdown() -> String {
         let gap = if at > 0 { "\n" } else { "" };
         write!(out, "{gap}### `{name}`\n\nA row is {row}.\n\n").expect("writing to memory");
         out.push_str("| column | type | unit | |\n|---|---|---|---|\n");
-        for column in table.all() {
+        for column in (table.columns)() {
             let kind = match column.kind {
                 Kind::Int32 => "int32",
+                Kind::UInt32 => "uint32",
                 Kind::Int64 => "int64",
                 Kind::UInt64 => "uint64",
                 Kind::Float32 => "float",

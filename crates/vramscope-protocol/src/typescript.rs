@@ -8,7 +8,6 @@ use super::*;
 use std::fmt::Write as _;
 use ts_rs::TS;
 use vramscope_analysis::{Category, Exactness, FindingKind, Severity};
-use vramscope_report::CategoryShare;
 use vramscope_report::card::{
     Card, CardFinding, FreeMemory, KindBytes, NamedStack, Names, SiteBytes, StackBytes, StepBytes,
 };
@@ -16,6 +15,7 @@ use vramscope_report::peak::BandKind;
 use vramscope_report::side::Align;
 use vramscope_report::summary::{BandSummary, ErrorKind, OomSummary};
 use vramscope_report::verdict::Action;
+use vramscope_report::{CategoryShare, ProgramRecord};
 use vramscope_units::{Bytes, EventIndex, Events, Iteration, Micros, PeakEvent, SignedBytes};
 
 fn declarations() -> String {
@@ -113,7 +113,6 @@ fn declarations() -> String {
         MapSpec,
         Layer,
         Query,
-        At,
         EventFilter,
         BlockTable,
         BlockSort,
@@ -122,6 +121,7 @@ fn declarations() -> String {
         ExportFormat,
         Looked,
         Answer,
+        ProgramRecord,
         ListQuery,
         RankList,
         ShownRank,
@@ -181,6 +181,7 @@ fn declarations() -> String {
         Ramp,
         CounterLine,
         PinnedLine,
+        Moments,
         Limit,
         FailedRequest,
         StateAt,

@@ -2,16 +2,18 @@
 
 use super::backward::{self, BackwardRecord, BackwardTable};
 use super::sidecar::TensorRecord;
-use super::{BlockPlaces, StackTable, Target, block_site};
+use super::{BlockPlaces, StackTable, Target, block_site, stack};
 use crate::Derived;
+use crate::columns::{Column, Rows};
 use crate::notes::notes;
 use crate::shapes::{BlockShapes, ShapeTable};
-use serde::Serialize;
+use crate::text::{block_reference, pool_text};
+use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
-use vramscope_analysis::{Category, Guess, lifetime};
-use vramscope_units::EventIndex;
+use vramscope_analysis::{Block, Category, Trace, lifetime};
+use vramscope_units::{Addr, Bytes, EventIndex, Events, Micros};
 
 /// The sort key of blocks, largest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,18 +52,57 @@ pub struct Blocks<'a> {
     pub stacks: StackTable<'a>,
 }
 
+/// A time within the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline, untagged))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
+pub enum Lifetime {
+    /// In microseconds.
+    Time(Micros),
+    /// In events, for a trace without a clock.
+    Events(Events),
+}
+
+impl Lifetime {
+    /// The lifetime of a block.
+    pub fn of(trace: &Trace, block: &Block) -> Self {
+        let lifetime = lifetime(trace, block);
+        match trace.clock {
+            Some(_) => Self::Time(Micros(i64::try_from(lifetime).unwrap_or(i64::MAX))),
+            None => Self::Events(Events(lifetime)),
+        }
+    }
+
+    /// The number, in its unit.
+    pub fn raw(self) -> u64 {
+        match self {
+            Self::Time(Micros(time)) => time.unsigned_abs(),
+            Self::Events(Events(events)) => events,
+        }
+    }
+}
+
+impl Serialize for Lifetime {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Time(time) => time.serialize(to),
+            Self::Events(events) => events.serialize(to),
+        }
+    }
+}
+
 /// One block over its lifetime.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlockRecord<'a> {
     /// The address: `0x...`.
-    pub address: String,
+    pub address: Addr,
     /// The number of earlier blocks of the window at this address.
     pub reuse: u32,
     /// Requested bytes.
-    pub bytes: u64,
+    pub bytes: Bytes,
     /// The block size: bytes that the allocator carved out of a segment.
-    pub block_bytes: u64,
+    pub block_bytes: Bytes,
     /// The category.
     pub category: Category,
     /// Confidence in the category, from 0 to 1.
@@ -70,13 +111,13 @@ pub struct BlockRecord<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub candidates: Option<[Category; 2]>,
     /// The event that allocated the block; null if it was before the window or is lost.
-    pub alloc_event: Option<u32>,
+    pub alloc_event: Option<EventIndex>,
     /// The event that requested the free; null if there is none.
-    pub free_requested_event: Option<u32>,
+    pub free_requested_event: Option<EventIndex>,
     /// The event that completed the free; null if there is none.
-    pub free_completed_event: Option<u32>,
+    pub free_completed_event: Option<EventIndex>,
     /// Lifetime within the window, in `lifetime_unit`.
-    pub lifetime: u64,
+    pub lifetime: Lifetime,
     /// True if the block was live before the window.
     pub preexisting: bool,
     /// True if the block is live at the end of the window.
@@ -90,7 +131,7 @@ pub struct BlockRecord<'a> {
     /// True if `stack` is the stack of the free, not of the alloc.
     pub of_free: bool,
     /// The call site: the stack's innermost frame in the user's own code.
-    pub site: String,
+    pub site: Cow<'a, str>,
     /// The index of its place in the report's `backward`; absent unless backward allocated the
     /// block in a thread without Python.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -164,62 +205,6 @@ pub fn of_blocks(
     }
 }
 
-/// What is known of a block, without texts that take time to make.
-#[derive(Clone, Copy, Debug)]
-pub struct BlockFacts {
-    /// See [`BlockRecord::reuse`].
-    pub reuse: u32,
-    /// See [`BlockRecord::bytes`].
-    pub bytes: u64,
-    /// See [`BlockRecord::block_bytes`].
-    pub block_bytes: u64,
-    /// Its category.
-    pub guess: Guess,
-    /// See [`BlockRecord::alloc_event`].
-    pub alloc_event: Option<u32>,
-    /// See [`BlockRecord::free_requested_event`].
-    pub free_requested_event: Option<u32>,
-    /// See [`BlockRecord::free_completed_event`].
-    pub free_completed_event: Option<u32>,
-    /// See [`BlockRecord::lifetime`].
-    pub lifetime: u64,
-    /// See [`BlockRecord::preexisting`].
-    pub preexisting: bool,
-    /// See [`BlockRecord::live_at_end`].
-    pub live_at_end: bool,
-    /// See [`BlockRecord::stream`].
-    pub stream: i64,
-    /// See [`BlockRecord::pool`].
-    pub pool: Option<[u64; 2]>,
-    /// See [`BlockRecord::segment_type`].
-    pub segment_type: &'static str,
-    /// See [`BlockRecord::of_free`].
-    pub of_free: bool,
-}
-
-/// What is known of the block at `index`.
-pub fn facts(places: &BlockPlaces<'_>, target: Target<'_>, index: u32) -> BlockFacts {
-    let trace = target.trace();
-    let block = &trace.blocks[index as usize];
-    let number = |event: Option<EventIndex>| event.map(|EventIndex(e)| e);
-    BlockFacts {
-        reuse: block.reuse(),
-        bytes: block.bytes.0,
-        block_bytes: target.entry.carving(target.index).sizes[index as usize].0,
-        guess: target.entry.categories(target.index).get(index),
-        alloc_event: number(block.alloc_event()),
-        free_requested_event: number(block.free_requested()),
-        free_completed_event: number(block.free_completed()),
-        lifetime: lifetime(trace, block),
-        preexisting: block.is_preexisting(),
-        live_at_end: block.leaves == trace.slots(),
-        stream: target.snapshot().stream(block.stream),
-        pool: places.pool(index),
-        segment_type: places.segment_type(index),
-        of_free: block.has_stack_of_free(),
-    }
-}
-
 /// The record of the block at `index`, without its place in backward and its shape. `stack` is the
 /// index of its call stack in the report.
 pub fn record<'a>(
@@ -228,32 +213,167 @@ pub fn record<'a>(
     index: u32,
     stack: u32,
 ) -> BlockRecord<'a> {
-    let block = &target.trace().blocks[index as usize];
-    let (facts, notes) = (facts(places, target, index), notes(target, index));
+    let site = block_site(target, &target.trace().blocks[index as usize]);
+    with_site(places, target, index, site.into(), stack)
+}
+
+/// [`record`] with a call site that is known.
+fn with_site<'a>(
+    places: &BlockPlaces<'_>,
+    target: Target<'a>,
+    index: u32,
+    site: Cow<'a, str>,
+    stack: u32,
+) -> BlockRecord<'a> {
+    let (trace, entry) = (target.trace(), target.entry);
+    let block = &trace.blocks[index as usize];
+    let (guess, notes) = (entry.categories(target.index).get(index), notes(target, index));
     BlockRecord {
-        address: block.address.plain(),
-        reuse: facts.reuse,
-        bytes: facts.bytes,
-        block_bytes: facts.block_bytes,
-        category: facts.guess.category,
-        confidence: facts.guess.confidence,
-        candidates: facts.guess.candidates,
-        alloc_event: facts.alloc_event,
-        free_requested_event: facts.free_requested_event,
-        free_completed_event: facts.free_completed_event,
-        lifetime: facts.lifetime,
-        preexisting: facts.preexisting,
-        live_at_end: facts.live_at_end,
-        stream: facts.stream,
-        pool: facts.pool,
-        segment_type: facts.segment_type,
-        of_free: facts.of_free,
-        site: block_site(target, block),
+        address: block.address,
+        reuse: block.reuse(),
+        bytes: block.bytes,
+        block_bytes: entry.carving(target.index).sizes[index as usize],
+        category: guess.category,
+        confidence: guess.confidence,
+        candidates: guess.candidates,
+        alloc_event: block.alloc_event(),
+        free_requested_event: block.free_requested(),
+        free_completed_event: block.free_completed(),
+        lifetime: Lifetime::of(trace, block),
+        preexisting: block.is_preexisting(),
+        live_at_end: block.leaves == trace.slots(),
+        stream: target.snapshot().stream(block.stream),
+        pool: places.pool(index),
+        segment_type: places.segment_type(index),
+        of_free: block.has_stack_of_free(),
+        site,
         backward: None,
         user_metadata: notes.metadata,
         annotations: notes.annotations,
-        tensor: target.entry.tensor(target.index, index),
+        tensor: entry.tensor(target.index, index),
         shape: None,
         stack,
     }
+}
+
+/// Rows of the table of blocks.
+pub struct BlockRows;
+
+/// A row of the table of blocks.
+pub struct BlockRow<'a> {
+    /// The device.
+    pub target: Target<'a>,
+    /// The index of the block in the trace.
+    pub index: u32,
+    /// The block.
+    pub record: BlockRecord<'a>,
+}
+
+impl Rows for BlockRows {
+    type Row<'a> = BlockRow<'a>;
+}
+
+impl<'a> BlockRow<'a> {
+    /// The row of the block at `index`.
+    pub fn new(places: &BlockPlaces<'_>, target: Target<'a>, index: u32) -> Self {
+        let stack = target.trace().blocks[index as usize].stack.0;
+        Self { target, index, record: record(places, target, index, stack) }
+    }
+
+    /// [`BlockRow::new`] with a call site that is known.
+    pub fn with_site(
+        places: &BlockPlaces<'_>,
+        target: Target<'a>,
+        index: u32,
+        site: Cow<'a, str>,
+    ) -> Self {
+        let stack = target.trace().blocks[index as usize].stack.0;
+        Self { target, index, record: with_site(places, target, index, site, stack) }
+    }
+
+    fn block(&self) -> &'a Block {
+        &self.target.trace().blocks[self.index as usize]
+    }
+}
+
+/// The columns of the table of blocks, in order.
+pub fn columns() -> Vec<Column<BlockRows>> {
+    type Of = Column<BlockRows>;
+    vec![
+        Of::new("device", "Device", |row| row.target.device()).only_in_csv(),
+        Of::text("reference", "Id of the block", |row| {
+            block_reference(row.target.trace(), row.block()).into()
+        })
+        .only_in_csv(),
+        Of::new("address", "Address", |row| row.record.address),
+        Of::new("reuse", "Earlier blocks of the window at this address", |row| row.record.reuse),
+        Of::new("requested_bytes", "Requested bytes", |row| row.record.bytes),
+        Of::new("block_bytes", "Bytes that the allocator carved out of a segment", |row| {
+            row.record.block_bytes
+        }),
+        Of::text("category", "What it holds", |row| row.record.category.name().into()),
+        Of::new("confidence", "Confidence in the category, from 0 to 1", |row| {
+            row.record.confidence
+        }),
+        Of::new(
+            "alloc_event",
+            "Event that allocated it; null if it was before the window",
+            |row| row.record.alloc_event,
+        ),
+        Of::new("free_requested_event", "Event that requested the free", |row| {
+            row.record.free_requested_event
+        }),
+        Of::new("free_completed_event", "Event that completed the free", |row| {
+            row.record.free_completed_event
+        }),
+        Of::new("lifetime", "Life within the window", |row| row.record.lifetime.raw()),
+        Of::new("preexisting", "Whether it was live before the window", |row| {
+            row.record.preexisting
+        }),
+        Of::new("live_at_end", "Whether it is live at the end of the window", |row| {
+            row.record.live_at_end
+        }),
+        Of::new("stream", "Stream; 0 is the default stream", |row| row.record.stream),
+        Of::maybe_text("pool", "Memory pool; `(0, 0)` is the default pool", |row| {
+            row.record.pool.map(|pool| pool_text(pool).into())
+        }),
+        Of::text("segment_type", "`small` or `large`", |row| row.record.segment_type.into()),
+        Of::new("stack_of_free", "Whether the stack is that of the free", |row| row.record.of_free),
+        Of::text(
+            "site",
+            "Call site with its line: the innermost frame in the user's own code",
+            |row| row.record.site.as_ref().into(),
+        ),
+        Of::new("stack", "Call stack; null if there is none", |row| stack(row.block().stack))
+            .not_in_csv(),
+        Of::maybe_text(
+            "user_metadata",
+            "Text of `_set_memory_metadata` at the allocation",
+            |row| row.record.user_metadata.as_deref().map(Into::into),
+        )
+        .not_in_csv(),
+        Of::maybe_text("annotations", "Texts of `_annotate_tensor`", |row| {
+            let texts = &row.record.annotations;
+            (!texts.is_empty()).then(|| texts.join("; ").into())
+        })
+        .not_in_csv(),
+        Of::maybe_text(
+            "tensor_kind",
+            "Kind of the tensor in it, from the file beside the snapshot",
+            |row| row.record.tensor.map(|tensor| tensor.kind.as_str().into()),
+        )
+        .not_in_csv(),
+        Of::maybe_text("tensor_name", "Name of that tensor", |row| {
+            row.record.tensor.map(|tensor| tensor.name.as_str().into())
+        })
+        .not_in_csv(),
+        Of::maybe_text("tensor_shape", "Shape of that tensor", |row| {
+            row.record.tensor.map(|tensor| tensor.shape_text().into())
+        })
+        .not_in_csv(),
+        Of::maybe_text("tensor_dtype", "Type of that tensor's elements", |row| {
+            row.record.tensor.map(|tensor| tensor.dtype.as_str().into())
+        })
+        .not_in_csv(),
+    ]
 }

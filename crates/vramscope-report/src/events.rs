@@ -1,9 +1,12 @@
 //! `vramscope events`: the events of a device's trace, as they were recorded.
 
-use super::{StackTable, Target, site};
-use crate::text::pool;
+use super::{StackTable, Target, site, stack, time_of};
+use crate::columns::{Column, Rows};
+use crate::text::{block_reference, pool, pool_text};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::ops::Range;
+use vramscope_units::{Addr, Bytes, EventIndex};
 
 /// `vramscope.events/1`.
 #[derive(Debug, Serialize)]
@@ -20,7 +23,7 @@ pub struct Events<'a> {
     /// The first event's time in microseconds since the Unix epoch; null without a clock.
     pub start_us: Option<i64>,
     /// The selected events in file order, at most `--limit`.
-    pub events: Vec<EventRecord>,
+    pub events: Vec<EventRecord<'a>>,
     /// The number of selected events left out by `--limit`.
     pub omitted: usize,
     /// The call stacks of `events`, innermost frame first.
@@ -30,17 +33,17 @@ pub struct Events<'a> {
 /// An event.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct EventRecord {
+pub struct EventRecord<'a> {
     /// The event's index in the device's trace, from 0.
-    pub index: u32,
+    pub index: EventIndex,
     /// The recorded time in microseconds since the Unix epoch; null if it was not recorded.
     pub time_us: Option<i64>,
     /// The action: `alloc`, `free_completed`, `segment_map` and others.
-    pub action: String,
+    pub action: Cow<'a, str>,
     /// The address: `0x...`; null for an event without one, such as an out-of-memory event.
-    pub address: Option<String>,
+    pub address: Option<Addr>,
     /// The recorded size in bytes: requested bytes for blocks, the reserved range for segments.
-    pub size: u64,
+    pub size: Bytes,
     /// The stream's handle; 0 is the default stream.
     pub stream: i64,
     /// The memory pool: `[0, 0]` is the default pool; null if the event does not record it.
@@ -78,7 +81,7 @@ pub fn events<'a>(target: Target<'a>, filter: &EventFilter, limit: Option<usize>
         event_record(target, index, stack)
     };
     let mut selected = (range.start.min(count)..range.end.min(count)).filter(is_selected);
-    let shown: Vec<EventRecord> =
+    let shown: Vec<EventRecord<'_>> =
         selected.by_ref().take(limit.unwrap_or(usize::MAX)).map(&mut record).collect();
     let omitted = selected.count();
     Events {
@@ -95,19 +98,83 @@ pub fn events<'a>(target: Target<'a>, filter: &EventFilter, limit: Option<usize>
 
 /// The record of the event at `index` in the device's trace. `stack` is the index of its call stack
 /// in the report.
-pub fn event_record(target: Target<'_>, index: u32, stack: u32) -> EventRecord {
+pub fn event_record(target: Target<'_>, index: u32, stack: u32) -> EventRecord<'_> {
     let (snapshot, row) = (target.snapshot(), target.trace().device.events.start + index);
     let events = &snapshot.events;
-    let address = events.addr(row);
     EventRecord {
-        index,
+        index: EventIndex(index),
         time_us: events.time(row).map(|time| time.0),
-        action: snapshot.action_name(events.action(row)).into_owned(),
-        address: (address.0 != 0).then(|| address.plain()),
-        size: events.size(row).0,
+        action: snapshot.action_name(events.action(row)),
+        address: Some(events.addr(row)).filter(|&address| address != Addr(0)),
+        size: events.size(row),
         stream: snapshot.stream(events.stream(row)),
         pool: pool(snapshot, events.pool(row)),
         site: site(target.entry, events.stack(row)),
         stack,
     }
+}
+
+/// Rows of the table of events.
+pub struct EventRows;
+
+/// A row of the table of events.
+pub struct EventRow<'a> {
+    /// The device.
+    pub target: Target<'a>,
+    /// The event.
+    pub record: EventRecord<'a>,
+    /// The block that it allocates or frees; `None` if it does not, and in tables.
+    pub block: Option<u32>,
+}
+
+impl Rows for EventRows {
+    type Row<'a> = EventRow<'a>;
+}
+
+impl<'a> EventRow<'a> {
+    /// The row of the event at `index`.
+    pub fn new(target: Target<'a>, index: u32, block: Option<u32>) -> Self {
+        // Tables name call stacks by the snapshot's own index.
+        Self { target, record: event_record(target, index, 0), block }
+    }
+
+    fn stack(&self) -> Option<u32> {
+        let first = self.target.trace().device.events.start;
+        stack(self.target.snapshot().events.stack(first + self.record.index.0))
+    }
+}
+
+/// The columns of the table of events, in order.
+pub fn columns() -> Vec<Column<EventRows>> {
+    type Of = Column<EventRows>;
+    vec![
+        Of::new("event", "Event, from 0", |row| row.record.index.0),
+        Of::new("time_us", "Time, never before that of an earlier event", |row| {
+            time_of(row.target.trace(), row.record.index.0 + 1)
+        })
+        .only_in_csv(),
+        Of::new("time_us", "Time as recorded", |row| row.record.time_us).not_in_csv(),
+        Of::text("action", "Action", |row| row.record.action.as_ref().into()),
+        Of::new("address", "Address; null if there is none", |row| row.record.address),
+        Of::new("size_bytes", "Size: requested bytes for blocks, all for segments", |row| {
+            row.record.size
+        })
+        .named_in_csv("bytes"),
+        Of::new("requested_bytes", "Requested bytes in total after the event", |row| {
+            row.target.trace().requested.at(row.record.index.0 + 1)
+        })
+        .only_in_csv(),
+        Of::new("stream", "Stream; 0 is the default stream", |row| row.record.stream),
+        Of::maybe_text("pool", "Memory pool; `(0, 0)` is the default pool", |row| {
+            row.record.pool.map(|pool| pool_text(pool).into())
+        })
+        .not_in_csv(),
+        Of::maybe_text("block", "Id of the event's block", |row| {
+            let trace = row.target.trace();
+            row.block.map(|block| block_reference(trace, &trace.blocks[block as usize]).into())
+        })
+        .only_in_csv(),
+        Of::text("site", "Call site with its line", |row| row.record.site.as_str().into()),
+        Of::new("stack", "Call stack; null if there is none", |row| row.stack()).not_in_csv(),
+    ]
 }

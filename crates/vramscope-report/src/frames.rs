@@ -98,6 +98,11 @@ pub fn site(entry: &SnapshotEntry, stack: StackId) -> String {
     frame.map_or_else(|| NO_STACK.to_owned(), |f| record(&entry.snapshot, f).label())
 }
 
+/// A call stack as tables name it: its index in the snapshot; `None` without frames.
+pub(crate) fn stack(id: StackId) -> Option<u32> {
+    (id != StackId::EMPTY).then_some(id.0)
+}
+
 /// The call site of a row of blocks: [`site`], or why there is no call stack.
 pub fn row_site(entry: &SnapshotEntry, stack: StackId, no_stack: Option<NoStack>) -> String {
     no_stack.map_or_else(|| site(entry, stack), |why| text::no_stack(why).to_owned())

@@ -27,6 +27,7 @@ pub mod card;
 pub mod changes;
 pub mod check;
 pub mod code;
+pub mod columns;
 pub mod copy;
 mod derived;
 pub mod diagnose;
@@ -56,7 +57,9 @@ pub mod proof;
 mod quantity;
 
 mod rank_of;
+pub mod record;
 pub mod redact;
+mod reference;
 pub mod search;
 pub mod segments;
 pub mod series;
@@ -76,6 +79,7 @@ pub mod what_if;
 
 pub use block_context::{BlockContext, SiteSum};
 pub use derived::Derived;
+use frames::stack;
 pub use frames::{
     FrameRecord, StackTable, block_site, frame, frames, owned_frames, row_site, site,
 };
@@ -86,6 +90,8 @@ pub use phrase::{Link, Phrase, phrases, plain, site_filter};
 pub use places::BlockPlaces;
 pub use quantity::{Quantity, digits, optional_digits};
 pub use rank_of::{iteration_of, rank_of, run_folder_of};
+pub use record::ProgramRecord;
+pub use reference::{BlockReference, Entry, NoReference};
 pub use shares::{CategoryShare, by_category, row_category};
 pub use sidecar::{Sidecar, TensorRecord};
 pub use simulated::{ChangeKind, Simulated};

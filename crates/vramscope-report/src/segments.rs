@@ -2,8 +2,9 @@
 //! window.
 
 use super::{StackTable, Target, event_of, row_site, time_of};
+use crate::columns::{Column, Rows};
 use crate::state::largest;
-use crate::text::{pool, segment_type};
+use crate::text::{pool, pool_text, segment_type};
 use serde::Serialize;
 use std::cmp::Reverse;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
@@ -11,7 +12,7 @@ use vramscope_analysis::{
     Content, Fragmentation, FreeKind, LargestFree, LiveSet, Pin, SegmentState, free_shares, pins,
 };
 use vramscope_snapshot::Snapshot;
-use vramscope_units::{Bytes, grouped};
+use vramscope_units::{Addr, Bytes, grouped};
 
 /// `vramscope.segments/1`.
 #[derive(Debug, Serialize)]
@@ -52,9 +53,9 @@ pub struct Segments<'a> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SegmentRecord {
     /// The address: `0x...`.
-    pub address: String,
+    pub address: Addr,
     /// Bytes reserved.
-    pub total_size: u64,
+    pub total_size: Bytes,
     /// `small` (requests up to 1 MiB) or `large`.
     pub segment_type: &'static str,
     /// The stream's handle; 0 is the default stream.
@@ -64,15 +65,15 @@ pub struct SegmentRecord {
     /// True for a mapped range of an expandable segment.
     pub is_expandable: bool,
     /// Block sizes of allocated blocks.
-    pub allocated: u64,
+    pub allocated: Bytes,
     /// Block sizes of allocated blocks and of blocks whose free is pending.
-    pub active: u64,
+    pub active: Bytes,
     /// Requested bytes of the active blocks.
-    pub requested: u64,
+    pub requested: Bytes,
     /// Free bytes.
-    pub free: u64,
+    pub free: Bytes,
     /// Bytes of the largest free piece.
-    pub largest_free: u64,
+    pub largest_free: Bytes,
     /// Blocks and free pieces by address, without gaps.
     pub blocks: Vec<PieceRecord>,
     /// The call site: the stack's innermost frame in the user's own code.
@@ -86,13 +87,13 @@ pub struct SegmentRecord {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PieceRecord {
     /// The address: `0x...`.
-    pub address: String,
+    pub address: Addr,
     /// Size in bytes.
-    pub size: u64,
+    pub size: Bytes,
     /// `active_allocated`, `active_pending_free` or `inactive`.
     pub state: &'static str,
     /// Requested bytes; 0 for free memory.
-    pub requested_size: u64,
+    pub requested_size: Bytes,
 }
 
 /// Free memory of one pool, stream and size class.
@@ -319,45 +320,84 @@ pub async fn records_sliced<'a>(
     let mut records = Vec::new();
     for state in states {
         budget.charge(RECORD_COST + PIECE_COST * state.pieces.len() as u64).await;
-        records.push(segment_record(target, state, stacks));
+        let stack = stacks.add(target.snapshot(), state.stack);
+        records.push(segment_record(target, state, stack));
     }
     records
 }
 
-/// The record of a segment, with its pieces.
-pub(crate) fn segment_record<'a>(
-    target: Target<'a>,
-    state: &SegmentState,
-    stacks: &mut StackTable<'a>,
-) -> SegmentRecord {
+/// The record of a segment, with its pieces. `stack` is the index of its call stack in the report.
+pub fn segment_record(target: Target<'_>, state: &SegmentState, stack: u32) -> SegmentRecord {
     let (trace, snapshot) = (target.trace(), target.snapshot());
     let piece = |p: &vramscope_analysis::Piece| {
         let (state, requested_size) = match p.content {
-            Content::Free => ("inactive", 0),
+            Content::Free => ("inactive", Bytes(0)),
             Content::Block { block, pending } => (
                 if pending { "active_pending_free" } else { "active_allocated" },
-                trace.blocks[block as usize].bytes.0,
+                trace.blocks[block as usize].bytes,
             ),
         };
-        PieceRecord { address: p.address.plain(), size: p.size.0, state, requested_size }
+        PieceRecord { address: p.address, size: p.size, state, requested_size }
     };
     let no_stack = trace.no_stack_of_segment(state.stack, state.enters);
     SegmentRecord {
-        address: state.address.plain(),
-        total_size: state.size.0,
+        address: state.address,
+        total_size: state.size,
         segment_type: segment_type(state.segment_type),
         stream: snapshot.stream(state.stream),
         pool: pool(snapshot, state.pool),
         is_expandable: state.is_expandable,
-        allocated: state.allocated.0,
-        active: state.active.0,
-        requested: state.requested.0,
-        free: state.free.0,
-        largest_free: state.largest_free.0,
+        allocated: state.allocated,
+        active: state.active,
+        requested: state.requested,
+        free: state.free,
+        largest_free: state.largest_free,
         blocks: state.pieces.iter().map(piece).collect(),
         site: row_site(target.entry, state.stack, no_stack),
-        stack: stacks.add(snapshot, state.stack),
+        stack,
     }
+}
+
+/// Rows of the table of segments.
+pub struct SegmentRows;
+
+impl Rows for SegmentRows {
+    type Row<'a> = SegmentRecord;
+}
+
+/// The columns of the table of segments, in order. CSV has the names of the record.
+pub fn columns() -> Vec<Column<SegmentRows>> {
+    type Of = Column<SegmentRows>;
+    vec![
+        Of::new("address", "Address", |row| row.address),
+        Of::new("total_bytes", "Bytes reserved", |row| row.total_size).named_in_csv("total_size"),
+        Of::text("segment_type", "`small` or `large`", |row| row.segment_type.into()),
+        Of::new("stream", "Stream; 0 is the default stream", |row| row.stream),
+        Of::maybe_text("pool", "Memory pool; `(0, 0)` is the default pool", |row| {
+            row.pool.map(|pool| pool_text(pool).into())
+        }),
+        Of::new("is_expandable", "Whether it is a mapped range of an expandable segment", |row| {
+            row.is_expandable
+        }),
+        Of::new("allocated_bytes", "Sizes of allocated blocks", |row| row.allocated)
+            .named_in_csv("allocated"),
+        Of::new(
+            "active_bytes",
+            "Sizes of allocated blocks and of blocks whose free is pending",
+            |row| row.active,
+        )
+        .named_in_csv("active"),
+        Of::new("requested_bytes", "Requested bytes of active blocks", |row| row.requested)
+            .named_in_csv("requested"),
+        Of::new("free_bytes", "Free bytes", |row| row.free).named_in_csv("free"),
+        Of::new("largest_free_bytes", "Largest free piece", |row| row.largest_free)
+            .named_in_csv("largest_free"),
+        Of::text(
+            "site",
+            "Call site with its line: the innermost frame in the user's own code",
+            |row| row.site.as_str().into(),
+        ),
+    ]
 }
 
 fn pin_record<'a>(

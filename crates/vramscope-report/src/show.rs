@@ -4,8 +4,7 @@ use crate::backward::BackwardTable;
 use crate::blocks::{BlockRecord, Blocks, Sort, of_blocks};
 use crate::findings::{FindingRecord, of_device};
 use crate::search::{Matcher, matching, quoted};
-use crate::text::parse_reference;
-use crate::{CategoryShare, StackTable, Target, by_category, rank_of, slot_after};
+use crate::{BlockReference, CategoryShare, StackTable, Target, by_category, rank_of, slot_after};
 use serde::Serialize;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 
@@ -68,9 +67,7 @@ pub struct LiveSum {
 /// A message when the text is no id of this device and no search.
 pub fn show<'a>(target: Target<'a>, id: &str, limit: Option<usize>) -> Result<Shown<'a>, String> {
     let trace = target.trace();
-    let block = parse_reference(id)
-        .filter(|&(device, ..)| device == target.device())
-        .and_then(|(_, address, event)| trace.find(address, event));
+    let block = id.parse::<BlockReference>().ok().and_then(|reference| reference.find(trace));
     let mut finding = None;
     let (kind, search, found) = if let Some(block) = block {
         ("block", None, vec![block])

@@ -196,8 +196,11 @@ pub fn state(target: Target<'_>, slot: u32, limit: Option<usize>) -> State<'_> {
     let block_rows: Vec<LiveBlockRecord<'_>> =
         shown.iter().zip(of_backward).map(&mut row).collect();
     let shown = largest(segments.len(), limit, |at| segments[at].size.0);
-    let segment_rows: Vec<SegmentRecord> =
-        shown.map(|at| segment_record(target, &segments[at], &mut stacks)).collect();
+    let segment_row = |at: usize| {
+        let segment = &segments[at];
+        segment_record(target, segment, stacks.add(snapshot, segment.stack))
+    };
+    let segment_rows: Vec<SegmentRecord> = shown.map(segment_row).collect();
     State {
         schema: "vramscope.state/1",
         path: target.path,

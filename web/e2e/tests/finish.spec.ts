@@ -19,30 +19,6 @@ import {
 const REAL = "recorded/t26/gpt_small.pickle.gz";
 const LEAK = "recorded/gpt_leak.pickle.gz";
 
-test("the drawer is open under the timeline only, and each view remembers its own", async ({
-  viewer,
-  page,
-}) => {
-  const views = new Views(viewer);
-  await work(viewer, testData(REAL));
-  const drawer = async () => (await viewer.state()).drawer;
-  expect(await drawer()).toBe("segments");
-  for (const tab of ["Overview", "Segments", "Flame", "Anomalies", "Compare"] as const) {
-    await views.main(tab);
-    expect(await drawer(), tab).toBe("none");
-  }
-  await views.main("Flame");
-  await views.drawer("Blocks");
-  await views.main("Timeline");
-  expect(await drawer()).toBe("segments");
-  await page.keyboard.press("q");
-  await expect.poll(drawer).toBe("none");
-  await views.main("Flame");
-  expect(await drawer()).toBe("blocks");
-  await views.main("Timeline");
-  expect(await drawer()).toBe("none");
-});
-
 test("a select gives the keyboard back, and keys still step through it", async ({
   viewer,
   page,
@@ -144,22 +120,6 @@ test("the flag of the cursor is in the band of the axis, and never cut", async (
         return { inBand, whole };
       })
       .toEqual({ inBand: true, whole: true });
-  }
-});
-
-test("a GPU is found by its first words", async ({ viewer, page }) => {
-  await work(viewer, testData(REAL));
-  const field = page.getByTestId("capacity");
-  for (const [typed, shown, gib] of [
-    ["H100", "H100 80 GB", 79.1],
-    ["80", "80", 80],
-    ["rtx 4090", "RTX 4090 24 GB", 23.6],
-  ] as const) {
-    await field.fill(typed);
-    await field.press("Enter");
-    await expect(field).toHaveValue(shown);
-    await expect(field).toHaveAttribute("aria-invalid", "false");
-    await expect.poll(async () => (await viewer.state()).capacity).toBeCloseTo(gib, 3);
   }
 });
 

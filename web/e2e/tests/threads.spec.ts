@@ -13,7 +13,7 @@ import { Views, valuesOf } from "../lib/views.js";
 const BUILT = existsSync(fileURLToPath(new URL("../../site/dist/threads", import.meta.url)));
 test.skip(
   !BUILT,
-  "THREADS ARE NOT TESTED: the build with threads is absent, rust-src could not be had",
+  "threads are not tested: the site was built without them (`cargo xtask test threads`)",
 );
 
 const REAL = "recorded/t26/gpt_small.pickle.gz";

@@ -6,10 +6,10 @@ use crate::arguments::{Blocks as Arguments, Format, SortBy};
 use crate::output::{self, STRONG, Table, styled};
 use crate::read;
 use std::io::{self, Write};
-use vramscope_report::blocks::{BlockRecord, Blocks, Sort, blocks};
+use vramscope_report::blocks::{BlockRecord, Blocks, Lifetime, Sort, blocks};
 use vramscope_report::device_name;
 use vramscope_report::shapes::BlockShape;
-use vramscope_units::{Bytes, Micros, grouped};
+use vramscope_units::{Events, grouped};
 
 /// Prints the window's blocks, sorted.
 ///
@@ -36,7 +36,7 @@ fn text(out: &mut dyn Write, report: &Blocks<'_>) -> io::Result<()> {
         device_name(report.device),
         grouped(report.total as u64)
     )?;
-    write_rows(out, &report.blocks, report.shapes.all(), report.lifetime_unit)?;
+    write_rows(out, &report.blocks, report.shapes.all())?;
     output::write_omitted(out, report.omitted, "blocks")
 }
 
@@ -45,7 +45,6 @@ pub(super) fn write_rows(
     out: &mut dyn Write,
     blocks: &[BlockRecord<'_>],
     shapes: &[BlockShape],
-    lifetime_unit: &str,
 ) -> io::Result<()> {
     let head = [
         "address",
@@ -61,22 +60,22 @@ pub(super) fn write_rows(
     let right = &[false, true, true, false, true, true, true, false, false];
     let mut table = Table::new(&head, right);
     for b in blocks {
-        let lifetime = match lifetime_unit {
-            "us" => Micros(b.lifetime as i64).to_string(),
-            unit => format!("{} {unit}", grouped(b.lifetime)),
+        let lifetime = match b.lifetime {
+            Lifetime::Time(time) => time.to_string(),
+            Lifetime::Events(Events(events)) => format!("{} events", grouped(events)),
         };
         let reuse = if b.reuse == 0 { String::new() } else { format!("_{}", b.reuse) };
         table.row(vec![
             format!("{}{reuse}", b.address),
-            Bytes(b.bytes).to_string(),
-            Bytes(b.block_bytes).to_string(),
+            b.bytes.to_string(),
+            b.block_bytes.to_string(),
             b.category.name().to_owned(),
             if b.alloc_event.is_none() && !b.preexisting {
                 "not recorded".to_owned()
             } else {
-                output::event(b.alloc_event.map_or(-1, i64::from))
+                output::event(b.alloc_event.map_or(-1, |event| event.0.into()))
             },
-            b.free_completed_event.map_or_else(|| "-".to_owned(), |e| output::event(e.into())),
+            b.free_completed_event.map_or_else(|| "-".to_owned(), |e| e.to_string()),
             lifetime,
             pool(b.pool, b.segment_type),
             label(shapes, b),

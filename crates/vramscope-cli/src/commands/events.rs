@@ -7,7 +7,7 @@ use crate::output::{self, STRONG, Table, styled};
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::events::{EventFilter, Events, events};
-use vramscope_units::{Bytes, EventIndex, Micros, grouped};
+use vramscope_units::{Addr, Micros, grouped};
 
 /// Prints the events of a device's trace.
 ///
@@ -36,13 +36,13 @@ fn text(out: &mut dyn Write, report: &Events<'_>) -> io::Result<()> {
     for event in &report.events {
         let time = event.time_us.zip(report.start_us);
         table.row(vec![
-            EventIndex(event.index).to_string(),
+            event.index.to_string(),
             time.map_or_else(String::new, |(time, start)| {
                 format!("+{}", Micros(time.saturating_sub(start)))
             }),
-            event.action.clone(),
-            event.address.clone().unwrap_or_default(),
-            Bytes(event.size).to_string(),
+            event.action.to_string(),
+            event.address.map_or_else(String::new, Addr::plain),
+            event.size.to_string(),
             format!("{:#x}", event.stream),
             pool_id(event.pool),
             event.site.clone(),

@@ -39,11 +39,11 @@ fn text(out: &mut dyn Write, report: &Segments<'_>) -> io::Result<()> {
     let mut table = Table::new(&head, &[false, true, true, true, true, false, true, false]);
     for s in rows {
         table.row(vec![
-            s.address.clone(),
-            Bytes(s.total_size).to_string(),
-            percent(s.active.into(), s.total_size.into()),
-            Bytes(s.free).to_string(),
-            Bytes(s.largest_free).to_string(),
+            s.address.to_string(),
+            s.total_size.to_string(),
+            percent(s.active.0.into(), s.total_size.0.into()),
+            s.free.to_string(),
+            s.largest_free.to_string(),
             pool(s.pool, s.segment_type),
             format!("{:#x}", s.stream),
             output::site_label(&s.site, false),

@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     }
     if !others.is_empty() {
-        let read = Inputs::new(&others)?.each_entry(common, |entry| {
+        let read = Inputs::new(&others)?.each_entry(&common.window, |entry| {
             collector.add(&entry, entry.as_ref().map_or(&Names::default(), |card| &card.names));
             Ok(())
         })?;

@@ -20,7 +20,7 @@ const MAX_FRAMES: usize = 12;
 /// The file cannot be read, the device does not exist, the id stands for nothing in it, or the
 /// output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut device = arguments.input.device;
+    let mut device = arguments.input.choice.device;
     if device.is_none() {
         device = device_of(&arguments.id);
     }
@@ -70,7 +70,7 @@ fn text(out: &mut dyn Write, report: &Shown<'_>) -> io::Result<()> {
         write_categories(out, &report.categories)?;
     }
     writeln!(out)?;
-    write_rows(out, &report.blocks, &[], report.lifetime_unit)?;
+    write_rows(out, &report.blocks, &[])?;
     output::write_omitted(out, report.omitted, "blocks")?;
     let Some(largest) = report.blocks.first() else { return Ok(()) };
     let frames = report.stacks.frames(largest.stack);

@@ -1,43 +1,68 @@
-//! The table `segments`.
+//! The table `segments`: the columns of the report's table, with ids of call stacks.
 
-use super::{Key, Stacks};
-use crate::table::{Table, Value};
+use super::{HasStack, Stacks, stack_id};
+use crate::columns::{Bound, Key, Keyed, TableRows, key};
+use crate::table::Table;
 use parquet::errors::Result;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_report::Target;
-use vramscope_report::segments::states_sliced;
-use vramscope_report::text::{pool, pool_text, segment_type};
+use vramscope_report::columns::Rows;
+use vramscope_report::segments::{SegmentRecord, columns, segment_record, states_sliced};
+
+/// `segments`.
+pub(crate) struct Segments;
+
+pub(crate) struct Segment<'a> {
+    record: SegmentRecord,
+    stack_id: Option<&'a str>,
+}
+
+impl Rows for Segments {
+    type Row<'a> = Keyed<'a, Segment<'a>>;
+}
+
+impl AsRef<SegmentRecord> for Keyed<'_, Segment<'_>> {
+    fn as_ref(&self) -> &SegmentRecord {
+        &self.record
+    }
+}
+
+impl HasStack for Keyed<'_, Segment<'_>> {
+    fn stack_id(&self) -> Option<&str> {
+        self.stack_id
+    }
+}
+
+impl TableRows for Segments {
+    const NAME: &'static str = "segments";
+    const ROW: &'static str = "a segment after the last event";
+
+    fn columns() -> Vec<Bound<Self>> {
+        let mut all = key();
+        for column in columns() {
+            if column.name == "site" {
+                all.push(stack_id());
+            }
+            all.push(column.lift().into());
+        }
+        all
+    }
+}
 
 pub(super) fn add(
-    table: &mut Table,
-    [file, rank, device]: Key<'_>,
+    table: &mut Table<Segments>,
+    key: Key<'_>,
     target: Target<'_>,
     stacks: &mut Stacks<'_>,
 ) -> Result<()> {
-    let (trace, snapshot) = (target.trace(), target.snapshot());
+    let trace = target.trace();
     let last = trace.slots().saturating_sub(1);
     for state in run_to_completion(states_sliced(target, last, &mut Budget::unlimited())) {
         let no_stack = trace.no_stack_of_segment(state.stack, state.enters);
-        let stack = stacks.name(state.stack, no_stack);
-        let pool = pool(snapshot, state.pool).map(pool_text);
-        table.push(&[
-            file,
-            rank,
-            device,
-            Value::Int(state.address.0 as i64),
-            state.size.0.into(),
-            segment_type(state.segment_type).into(),
-            snapshot.stream(state.stream).into(),
-            pool.as_deref().into(),
-            state.is_expandable.into(),
-            state.allocated.0.into(),
-            state.active.0.into(),
-            state.requested.0.into(),
-            state.free.0.into(),
-            state.largest_free.0.into(),
-            stack.id.as_deref().into(),
-            (&stack.site).into(),
-        ])?;
+        let stack_id = stacks.name(state.stack, no_stack).id.as_deref();
+        // Rows have ids of call stacks, not their index in a report.
+        let record = segment_record(target, &state, 0);
+        table.push(&key.row(Segment { record, stack_id }))?;
     }
     Ok(())
 }

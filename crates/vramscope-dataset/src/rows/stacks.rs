@@ -1,10 +1,12 @@
 //! The tables `stacks` and `frames`.
 
+use crate::columns::{Bound, TableRows};
 use crate::ids::{file_in_package, frame_id, frame_key, function, stack_id};
-use crate::table::{Table, Value};
+use crate::table::Table;
 use parquet::errors::Result;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_analysis::NoStack;
+use vramscope_report::columns::Rows;
 use vramscope_report::text::frame_label;
 use vramscope_report::{SnapshotEntry, row_site};
 use vramscope_snapshot::{Frame, Snapshot, StackId, StrId};
@@ -14,6 +16,73 @@ use vramscope_snapshot::{Frame, Snapshot, StackId, StrId};
 pub(crate) struct Known {
     stacks: FxHashSet<String>,
     frames: FxHashSet<i64>,
+}
+
+/// `stacks`.
+pub(crate) struct StackRows;
+
+pub(crate) struct StackRow<'a> {
+    id: &'a str,
+    site: &'a str,
+    frames: &'a [i64],
+    lines: &'a [i32],
+}
+
+impl Rows for StackRows {
+    type Row<'a> = StackRow<'a>;
+}
+
+impl TableRows for StackRows {
+    const NAME: &'static str = "stacks";
+    const ROW: &'static str = "a call stack of the part; several parts may have it";
+
+    fn columns() -> Vec<Bound<Self>> {
+        type Of = Bound<StackRows>;
+        vec![
+            Of::name(
+                "stack_id",
+                "128-bit hash of the frames' files and functions, without lines",
+                |row| row.id.into(),
+            )
+            .distinct(),
+            Of::name("site", "Call site without its line", |row| row.site.into()),
+            Of::int64_list("frame_ids", "Frames, innermost first", |row| row.frames),
+            Of::int32_list(
+                "lines",
+                "Lines of the frames of the first such stack; 0 if unknown",
+                |row| row.lines,
+            ),
+        ]
+    }
+}
+
+/// `frames`.
+pub(crate) struct FrameRows;
+
+pub(crate) struct FrameRow<'a> {
+    id: i64,
+    name: &'a str,
+    file: &'a str,
+}
+
+impl Rows for FrameRows {
+    type Row<'a> = FrameRow<'a>;
+}
+
+impl TableRows for FrameRows {
+    const NAME: &'static str = "frames";
+    const ROW: &'static str = "a frame of the part's stacks; several parts may have it";
+
+    fn columns() -> Vec<Bound<Self>> {
+        type Of = Bound<FrameRows>;
+        vec![
+            Of::new("frame_id", "64-bit hash of file and function", |row| row.id),
+            Of::name("name", "Function", |row| row.name.into()).distinct(),
+            Of::name("file", "File: its path within a package, else its name", |row| {
+                row.file.into()
+            }),
+        ]
+    }
 }
 
 /// A stack as rows name it.
@@ -88,7 +157,11 @@ impl<'a> Stacks<'a> {
     }
 
     /// Adds the stacks and frames that the part does not have yet.
-    pub(crate) fn finish(self, stacks: &mut Table, frames: &mut Table) -> Result<()> {
+    pub(crate) fn finish(
+        self,
+        stacks: &mut Table<StackRows>,
+        frames: &mut Table<FrameRows>,
+    ) -> Result<()> {
         let Self { entry, known, new, frames: mut counted, .. } = self;
         let snapshot = &entry.snapshot;
         for (id, stack) in new {
@@ -98,19 +171,14 @@ impl<'a> Stacks<'a> {
                 ids.push(*id);
                 lines.push(i32::try_from(frame.line).unwrap_or(i32::MAX));
                 if known.frames.insert(*id) {
-                    frames.push(&[Value::Int(*id), name.as_str().into(), file.as_str().into()])?;
+                    frames.push(&FrameRow { id: *id, name, file })?;
                 }
             }
             let site = entry.sites.get(stack).frame.map_or_else(String::new, |frame| {
                 let Counted { name, file, .. } = counted.get(snapshot, frame);
                 frame_label(name, file, 0)
             });
-            stacks.push(&[
-                (&id).into(),
-                (&site).into(),
-                Value::Ints(&ids),
-                Value::Lines(&lines),
-            ])?;
+            stacks.push(&StackRow { id: &id, site: &site, frames: &ids, lines: &lines })?;
         }
         Ok(())
     }

@@ -128,14 +128,14 @@ fn blocks_segments_and_findings_are_those_of_the_reports() {
             };
             own.sort_by_key(order);
             report.sort_by_key(|row| {
-                let address = u64::from_str_radix(&row.address[2..], 16).ok();
-                (address, Some(i64::from(row.reuse)), row.alloc_event.map(i64::from))
+                let event = row.alloc_event.map(|event| i64::from(event.0));
+                (Some(row.address.0), Some(i64::from(row.reuse)), event)
             });
             assert_eq!(own.len(), report.len(), "{key:?}");
             counts[0] += own.len();
             for (own, row) in own.iter().zip(&report) {
                 let json = serde_json::to_value(row).expect("JSON");
-                assert_eq!(format!("{:#x}", own["address"].as_u64().unwrap_or(0)), row.address);
+                assert_eq!(own["address"].as_u64(), Some(row.address.0));
                 for column in [
                     "reuse",
                     "bytes",

@@ -9,9 +9,7 @@ mod speedscope;
 mod table;
 
 pub use perfetto::TracePlace;
-pub use table::{
-    BlockLine, CsvLine, FindingLine, SegmentLine, block_csv, csv, json_list, spreadsheet_text,
-};
+pub use table::{Object, block_csv, csv, finding_columns, json_list};
 
 use crate::flame::Weight;
 use crate::target::Target;

@@ -3,62 +3,77 @@
 //! CSV follows RFC 4180. Numbers are exact, for spreadsheets and data frames.
 
 use crate::BlockPlaces;
-use crate::blocks::{BlockRecord, record};
+use crate::blocks::{self, BlockRow};
+use crate::columns::{Column, Rows, Value};
 use crate::findings::FindingRecord;
 use crate::frames::FrameRecord;
-use crate::segments::SegmentRecord;
 use crate::target::Target;
-use crate::text::{block_reference, pool_text};
 use csv::{Terminator, WriterBuilder};
-use serde::{Serialize, Serializer};
+use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
 use std::io::{self, Write};
 use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{Category, FindingKind, Severity};
 
 /// The cost of a row, in units of [`Budget`].
 const ROW_COST: u64 = 256;
 
-/// A line of CSV: a struct whose fields are the columns.
-pub trait CsvLine: Serialize {
-    /// The names of the columns.
-    const HEAD: &'static [&'static str];
-}
-
-/// Declares a struct as a line of CSV. The names of its fields are the head line.
-#[macro_export]
-macro_rules! csv_line {
-    ($(#[$meta:meta])* $vis:vis struct $name:ident $(<$life:lifetime>)? {
-        $($(#[$attr:meta])* $field:ident: $type:ty,)*
-    }) => {
-        $(#[$meta])*
-        #[derive(serde::Serialize)]
-        $vis struct $name $(<$life>)? {
-            $($(#[$attr])* $field: $type,)*
-        }
-
-        impl $(<$life>)? $crate::export::CsvLine for $name $(<$life>)? {
-            const HEAD: &'static [&'static str] = &[$(stringify!($field)),*];
-        }
-    };
-}
-
-/// Writes rows as CSV with a head line.
+/// Writes rows as CSV with a head line. Columns without a name in CSV are left out.
 ///
 /// # Errors
 /// The output cannot be written.
-pub async fn csv<R: CsvLine>(
-    rows: impl Iterator<Item = R>,
+pub async fn csv<'a, T: Rows>(
+    columns: &[Column<T>],
+    rows: impl Iterator<Item = T::Row<'a>>,
     out: &mut (dyn Write + Send),
     budget: &mut Budget,
 ) -> io::Result<()> {
     let mut builder = WriterBuilder::new();
     let mut writer = builder.terminator(Terminator::CRLF).has_headers(false).from_writer(out);
-    writer.write_record(R::HEAD).map_err(io::Error::other)?;
+    writer
+        .write_record(columns.iter().filter_map(|column| column.csv))
+        .map_err(io::Error::other)?;
     for row in rows {
-        writer.serialize(row).map_err(io::Error::other)?;
+        writer.serialize(Line { columns, row: &row }).map_err(io::Error::other)?;
         budget.charge(ROW_COST).await;
     }
     writer.flush()
+}
+
+/// A row as a line of CSV.
+struct Line<'r, 'a, T: Rows> {
+    columns: &'r [Column<T>],
+    row: &'r T::Row<'a>,
+}
+
+impl<T: Rows> Serialize for Line<'_, '_, T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut line = to.serialize_seq(None)?;
+        for column in self.columns.iter().filter(|column| column.csv.is_some()) {
+            column.with_value(self.row, |value| match value {
+                Value::Text(text) => line.serialize_element(&SpreadsheetText(text)),
+                value => line.serialize_element(&value),
+            })?;
+        }
+        line.end()
+    }
+}
+
+/// A row as a JSON object. Columns have their names in CSV.
+pub struct Object<'r, 'a, T: Rows> {
+    /// The columns.
+    pub columns: &'r [Column<T>],
+    /// The row.
+    pub row: T::Row<'a>,
+}
+
+impl<T: Rows> Serialize for Object<'_, '_, T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut object = to.serialize_map(None)?;
+        for column in self.columns {
+            let Some(name) = column.csv else { continue };
+            column.with_value(&self.row, |value| object.serialize_entry(name, &value))?;
+        }
+        object.end()
+    }
 }
 
 /// Writes a JSON object that ends with a list: the fields of `head`, then `key` with the rows.
@@ -97,168 +112,51 @@ pub async fn block_csv(
     budget: &mut Budget,
 ) -> io::Result<()> {
     let places = BlockPlaces::sliced(target, budget).await;
-    csv(blocks.map(|block| BlockLine::new(&places, target, block)), out, budget).await
+    let rows = blocks.map(|index| BlockRow::new(&places, target, index));
+    csv(&blocks::columns(), rows, out, budget).await
 }
 
-/// Serializes text so that spreadsheets do not interpret it as a formula: an apostrophe is put
-/// before a leading `=`, `+`, `-`, `@`, tab or carriage return.
-///
-/// # Errors
-/// The serializer fails.
-pub fn spreadsheet_text<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
-    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
-        return serializer.collect_str(&format_args!("'{text}"));
-    }
-    serializer.serialize_str(text)
-}
+/// Text that spreadsheets do not interpret as a formula: an apostrophe is put before a leading `=`,
+/// `+`, `-`, `@`, tab or carriage return.
+struct SpreadsheetText<'a>(&'a str);
 
-crate::csv_line! {
-    /// A block as a line of CSV.
-    pub struct BlockLine {
-        device: u32,
-        reference: String,
-        address: String,
-        reuse: u32,
-        requested_bytes: u64,
-        block_bytes: u64,
-        category: Category,
-        confidence: f32,
-        alloc_event: Option<u32>,
-        free_requested_event: Option<u32>,
-        free_completed_event: Option<u32>,
-        lifetime: u64,
-        preexisting: bool,
-        live_at_end: bool,
-        stream: i64,
-        /// `(0, 0)` is the default pool; empty if the file does not record pools.
-        pool: Option<String>,
-        segment_type: &'static str,
-        stack_of_free: bool,
-        #[serde(serialize_with = "spreadsheet_text")]
-        site: String,
-    }
-}
-
-impl BlockLine {
-    /// The line of the block at `index`.
-    pub fn new(places: &BlockPlaces<'_>, target: Target<'_>, index: u32) -> Self {
-        // Lines have no call stack.
-        let row: BlockRecord<'_> = record(places, target, index, 0);
-        let trace = target.trace();
-        Self {
-            device: target.device(),
-            reference: block_reference(trace, &trace.blocks[index as usize]),
-            address: row.address,
-            reuse: row.reuse,
-            requested_bytes: row.bytes,
-            block_bytes: row.block_bytes,
-            category: row.category,
-            confidence: row.confidence,
-            alloc_event: row.alloc_event,
-            free_requested_event: row.free_requested_event,
-            free_completed_event: row.free_completed_event,
-            lifetime: row.lifetime,
-            preexisting: row.preexisting,
-            live_at_end: row.live_at_end,
-            stream: row.stream,
-            pool: row.pool.map(pool_text),
-            segment_type: row.segment_type,
-            stack_of_free: row.of_free,
-            site: row.site,
+impl Serialize for SpreadsheetText<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        if self.0.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+            return to.collect_str(&format_args!("'{}", self.0));
         }
+        to.serialize_str(self.0)
     }
 }
 
-crate::csv_line! {
-    /// A finding as a line of CSV.
-    pub struct FindingLine<'a> {
-        #[serde(serialize_with = "spreadsheet_text")]
-        id: &'a str,
-        kind: FindingKind,
-        severity: Severity,
-        device: u32,
-        bytes: u64,
-        step: Option<u32>,
-        phase: Option<&'static str>,
-        blocks: u32,
-        events: usize,
-        first_event: Option<u32>,
-        last_event: Option<u32>,
-        #[serde(serialize_with = "spreadsheet_text")]
-        title: &'a str,
-        #[serde(serialize_with = "spreadsheet_text")]
-        text: &'a str,
-        #[serde(serialize_with = "spreadsheet_text")]
-        action: &'a str,
-        #[serde(serialize_with = "spreadsheet_text")]
-        stack: String,
-        #[serde(serialize_with = "spreadsheet_text")]
-        path: &'a str,
-    }
+/// Rows of the table of findings.
+pub struct FindingRows;
+
+impl Rows for FindingRows {
+    type Row<'a> = &'a FindingRecord;
 }
 
-impl<'a> FindingLine<'a> {
-    /// The line of a finding.
-    pub fn new(row: &'a FindingRecord) -> Self {
-        Self {
-            id: &row.id,
-            kind: row.kind,
-            severity: row.severity,
-            device: row.device,
-            bytes: row.bytes,
-            step: row.step,
-            phase: row.phase,
-            blocks: row.blocks,
-            events: row.events.len(),
-            first_event: row.events.first().copied(),
-            last_event: row.events.last().copied(),
-            title: &row.title,
-            text: &row.text,
-            action: &row.action,
-            stack: joined(&row.frames),
-            path: &row.path,
-        }
-    }
-}
-
-crate::csv_line! {
-    /// A segment as a line of CSV.
-    pub struct SegmentLine<'a> {
-        address: &'a str,
-        total_size: u64,
-        segment_type: &'static str,
-        stream: i64,
-        /// `(0, 0)` is the default pool; empty if the file does not record pools.
-        pool: Option<String>,
-        is_expandable: bool,
-        allocated: u64,
-        active: u64,
-        requested: u64,
-        free: u64,
-        largest_free: u64,
-        #[serde(serialize_with = "spreadsheet_text")]
-        site: &'a str,
-    }
-}
-
-impl<'a> SegmentLine<'a> {
-    /// The line of a segment.
-    pub fn new(row: &'a SegmentRecord) -> Self {
-        Self {
-            address: &row.address,
-            total_size: row.total_size,
-            segment_type: row.segment_type,
-            stream: row.stream,
-            pool: row.pool.map(pool_text),
-            is_expandable: row.is_expandable,
-            allocated: row.allocated,
-            active: row.active,
-            requested: row.requested,
-            free: row.free,
-            largest_free: row.largest_free,
-            site: &row.site,
-        }
-    }
+/// The columns of findings in CSV.
+pub fn finding_columns() -> Vec<Column<FindingRows>> {
+    type Of = Column<FindingRows>;
+    vec![
+        Of::text("id", "Id", |row| row.id.as_str().into()),
+        Of::text("kind", "Kind", |row| row.kind.name().into()),
+        Of::text("severity", "`high`, `medium` or `low`", |row| row.severity.name().into()),
+        Of::new("device", "Device", |row| row.device),
+        Of::new("bytes", "Bytes that it is about", |row| row.bytes),
+        Of::new("step", "Step, from 0", |row| row.step),
+        Of::maybe_text("phase", "Phase", |row| row.phase.map(Into::into)),
+        Of::new("blocks", "Blocks that it is about", |row| row.blocks),
+        Of::new("events", "Events of its evidence", |row| row.events.len()),
+        Of::new("first_event", "First event of its evidence", |row| row.events.first().copied()),
+        Of::new("last_event", "Last event of its evidence", |row| row.events.last().copied()),
+        Of::text("title", "The finding in a few words", |row| row.title.as_str().into()),
+        Of::text("text", "Subject, numbers and cause", |row| row.text.as_str().into()),
+        Of::text("action", "What to do", |row| row.action.as_str().into()),
+        Of::text("stack", "Frames, innermost first", |row| joined(&row.frames).into()),
+        Of::text("path", "Path of the file", |row| row.path.as_str().into()),
+    ]
 }
 
 /// A call stack in one field, innermost frame first.
@@ -271,39 +169,50 @@ mod tests {
     use super::*;
     use vramscope_analysis::slicing::run_to_completion;
 
-    crate::csv_line! {
-        struct Row {
-            n: Option<u32>,
-            #[serde(serialize_with = "spreadsheet_text")]
-            text: &'static str,
-        }
+    struct Words;
+
+    impl Rows for Words {
+        type Row<'a> = (Option<u32>, &'a str);
+    }
+
+    fn columns() -> Vec<Column<Words>> {
+        type Of = Column<Words>;
+        vec![
+            Of::new("n", "", |row| row.0),
+            Of::text("text", "", |row| row.1.into()),
+            Of::new("length", "", |row| row.1.len()).not_in_csv(),
+        ]
+    }
+
+    fn written<'a>(rows: impl IntoIterator<Item = (Option<u32>, &'a str)>) -> String {
+        let (columns, mut out) = (columns(), Vec::new());
+        let budget = &mut Budget::unlimited();
+        let written = csv(&columns, rows.into_iter(), &mut out, budget);
+        run_to_completion(written).expect("writing to memory");
+        String::from_utf8(out).expect("text")
     }
 
     #[test]
     fn csv_quotes_text_and_escapes_formulas() {
-        let rows = [
-            Row { n: Some(1), text: "=1+1" },
-            Row { n: None, text: "a,\"b\"" },
-            Row { n: Some(2), text: "plain" },
-        ];
-        let (mut out, budget) = (Vec::new(), &mut Budget::unlimited());
-        let written = csv(rows.into_iter(), &mut out, budget);
-        run_to_completion(written).expect("writing to memory");
-        let text = String::from_utf8(out).expect("text");
-        assert_eq!(text, "n,text\r\n1,'=1+1\r\n,\"a,\"\"b\"\"\"\r\n2,plain\r\n");
+        let rows = [(Some(1), "=1+1"), (None, "a,\"b\""), (Some(2), "plain")];
+        assert_eq!(written(rows), "n,text\r\n1,'=1+1\r\n,\"a,\"\"b\"\"\"\r\n2,plain\r\n");
     }
 
     #[test]
     fn csv_without_rows_has_a_head_line() {
-        let (mut out, budget) = (Vec::new(), &mut Budget::unlimited());
-        let written = csv(std::iter::empty::<Row>(), &mut out, budget);
-        run_to_completion(written).expect("writing to memory");
-        assert_eq!(out, b"n,text\r\n");
+        assert_eq!(written([]), "n,text\r\n");
+    }
+
+    #[test]
+    fn objects_have_the_columns_of_csv() {
+        let (columns, row) = (columns(), (None, "=1+1"));
+        let object = serde_json::to_value(Object { columns: &columns, row });
+        assert_eq!(object.expect("plain"), serde_json::json!({"n": null, "text": "=1+1"}));
     }
 
     #[test]
     fn json_list_continues_the_head() {
-        #[derive(Serialize)]
+        #[derive(serde::Serialize)]
         struct Head {
             device: u32,
         }

@@ -7,19 +7,15 @@ use std::io;
 use vramscope_analysis::slicing::Budget;
 use vramscope_protocol::views::{ExportFormat, FlameWeight, Table, TextForm};
 use vramscope_report::blocks::{BlockRecord, record};
-use vramscope_report::csv_line;
+use vramscope_report::events::{self, EventRow};
 use vramscope_report::export::{
-    ExportFormat as Format, FindingLine, SegmentLine, block_csv, csv, export_sliced, json_list,
-    spreadsheet_text,
+    ExportFormat as Format, Object, block_csv, csv, export_sliced, finding_columns, json_list,
 };
 use vramscope_report::findings::of_device;
 use vramscope_report::flame::Weight;
-use vramscope_report::segments::{PinRecord, records_sliced, segments_sliced, states_sliced};
+use vramscope_report::segments::{self, PinRecord, records_sliced, segments_sliced, states_sliced};
 use vramscope_report::shapes::{BlockShapes, ShapeTable};
-use vramscope_report::text::block_reference;
-use vramscope_report::{
-    BlockPlaces, Derived, StackTable, Target, site, slot_after, slot_of, time_of,
-};
+use vramscope_report::{BlockPlaces, Derived, StackTable, Target, slot_after, slot_of};
 
 /// A table with all its rows, as text.
 pub(crate) async fn export(
@@ -95,11 +91,14 @@ async fn write(
         Table::Events { filter } => {
             let filtered = FilteredEvents::sliced(at, filter, budget).await;
             let blocks = EventBlocks::sliced(at, budget).await;
-            let rows =
-                filtered.rows(0..filtered.total()).map(|event| EventLine::new(at, &blocks, event));
+            let rows = filtered
+                .rows(0..filtered.total())
+                .map(|event| EventRow::new(at, event, blocks.get(event)));
+            let columns = &events::columns();
             match form {
-                TextForm::Csv => csv(rows, out, budget).await,
+                TextForm::Csv => csv(columns, rows, out, budget).await,
                 TextForm::Json => {
+                    let rows = rows.map(|row| Object { columns, row });
                     json_list(&DeviceHead { device: at.device() }, "events", rows, out, budget)
                         .await
                 }
@@ -109,7 +108,7 @@ async fn write(
             at.entry.derive(Derived::Findings, at.index, budget).await;
             let findings = of_device(at);
             match form {
-                TextForm::Csv => csv(findings.iter().map(FindingLine::new), out, budget).await,
+                TextForm::Csv => csv(&finding_columns(), findings.iter(), out, budget).await,
                 TextForm::Json => {
                     json_list(&NoHead {}, "anomalies", findings.iter(), out, budget).await
                 }
@@ -122,7 +121,7 @@ async fn write(
                     let states = states_sliced(at, slot, budget).await;
                     let mut stacks = StackTable::default();
                     let rows = records_sliced(at, states.iter(), &mut stacks, budget).await;
-                    csv(rows.iter().map(SegmentLine::new), out, budget).await
+                    csv(&segments::columns(), rows.into_iter(), out, budget).await
                 }
                 TextForm::Json => {
                     let mut state = segments_sliced(at, slot, None, budget).await;
@@ -171,41 +170,4 @@ struct SegmentsHead<'a, F: Serialize, R: Serialize, C: Serialize> {
     churn: &'a C,
     pins: &'a [PinRecord],
     stacks: &'a StackTable<'a>,
-}
-
-csv_line! {
-    /// An event of the trace.
-    struct EventLine {
-        event: u32,
-        time_us: Option<i64>,
-        #[serde(serialize_with = "spreadsheet_text")]
-        action: String,
-        address: Option<String>,
-        bytes: u64,
-        /// Requested bytes in total after the event.
-        requested_bytes: u64,
-        stream: i64,
-        /// The reference of the event's block.
-        block: Option<String>,
-        #[serde(serialize_with = "spreadsheet_text")]
-        site: String,
-    }
-}
-
-impl EventLine {
-    fn new(at: Target<'_>, blocks: &EventBlocks, event: u32) -> Self {
-        let (trace, snapshot) = (at.trace(), at.snapshot());
-        let (events, row) = (&snapshot.events, trace.device.events.start + event);
-        Self {
-            event,
-            time_us: time_of(trace, event + 1),
-            action: snapshot.action_name(events.action(row)).into_owned(),
-            address: (events.addr(row).0 != 0).then(|| events.addr(row).plain()),
-            bytes: events.size(row).0,
-            requested_bytes: trace.requested.at(event + 1),
-            stream: snapshot.stream(events.stream(row)),
-            block: blocks.get(event).map(|i| block_reference(trace, &trace.blocks[i as usize])),
-            site: site(at.entry, events.stack(row)),
-        }
-    }
 }

@@ -13,7 +13,7 @@ impl Opened {
         let trace = self.report().trace();
         let rows = blocks(self.report(), Sort::Size, None).blocks.into_iter().map(|row| {
             let is_row = |b: &vramscope_analysis::Block| {
-                b.address.plain() == row.address && b.reuse() == row.reuse && b.bytes.0 == row.bytes
+                b.address == row.address && b.reuse() == row.reuse && b.bytes == row.bytes
             };
             (trace.blocks.iter().position(is_row).expect("a block of the trace") as u32, row)
         });
@@ -47,8 +47,8 @@ fn every_column_sorts_blocks() {
         };
         let (enters, leaves) = (spans.clone(), spans);
         let columns: Vec<(BlockSort, Key)> = vec![
-            (BlockSort::Size, by(|r| r.bytes.into())),
-            (BlockSort::BlockSize, by(|r| r.block_bytes.into())),
+            (BlockSort::Size, by(|r| r.bytes.0.into())),
+            (BlockSort::BlockSize, by(|r| r.block_bytes.0.into())),
             (BlockSort::Category, Box::new(|r, _| (0, r.category.name().to_owned()))),
             (
                 BlockSort::Allocated,
@@ -62,12 +62,9 @@ fn every_column_sorts_blocks() {
                     ((u128::from(leaves) * 2) + u128::from(is_live), String::new())
                 }),
             ),
-            (BlockSort::Lifetime, by(|r| r.lifetime.into())),
-            (BlockSort::ByteSeconds, by(|r| u128::from(r.bytes) * u128::from(r.lifetime))),
-            (
-                BlockSort::Address,
-                by(|r| u64::from_str_radix(&r.address[2..], 16).expect("hexadecimal").into()),
-            ),
+            (BlockSort::Lifetime, by(|r| r.lifetime.raw().into())),
+            (BlockSort::ByteSeconds, by(|r| u128::from(r.bytes.0) * u128::from(r.lifetime.raw()))),
+            (BlockSort::Address, by(|r| r.address.0.into())),
             (BlockSort::Stream, by(|r| (i128::from(r.stream) + (1 << 64)) as u128)),
             (BlockSort::Site, Box::new(move |_, i| (0, sites[i as usize].clone()))),
         ];
@@ -142,7 +139,7 @@ fn filters_add_up_to_the_reports() {
         assert_eq!((line.block, line.category.as_str()), (block, row.category.name()));
         assert_eq!(
             (number(&line.bytes), number(&line.block_bytes)),
-            (row.bytes as i64, row.block_bytes as i64)
+            (row.bytes.0 as i64, row.block_bytes.0 as i64)
         );
         assert_eq!(line.allocated == "before window", row.alloc_event.is_none());
         assert_eq!(
@@ -153,7 +150,7 @@ fn filters_add_up_to_the_reports() {
         );
         assert_eq!(
             (number(&line.lifetime), number(&line.stream)),
-            (row.lifetime as i64, row.stream)
+            (row.lifetime.raw() as i64, row.stream)
         );
         assert!(
             line.lifetime.exact.ends_with(&format!(", {}", line.lifetime.text)),

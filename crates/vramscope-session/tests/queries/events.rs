@@ -83,8 +83,11 @@ fn rows_have_the_block_and_size_of_their_event() {
         big.total > 0
             && big.rows.iter().all(|r| number(&r.bytes) >= 1 << 20 && r.action == "alloc")
     );
-    let expected =
-        opened.rows().iter().filter(|(_, r)| r.alloc_event.is_some() && r.bytes >= 1 << 20).count();
+    let expected = opened
+        .rows()
+        .iter()
+        .filter(|(_, r)| r.alloc_event.is_some() && r.bytes.0 >= 1 << 20)
+        .count();
     assert_eq!(big.total as usize, expected);
     assert_eq!(opened.events(&filter(&[], "#7"), 0, 9, None).rows[0].event, 7);
 }

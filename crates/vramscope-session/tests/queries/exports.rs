@@ -10,6 +10,7 @@ use vramscope_protocol::{Request, Response};
 use vramscope_report::blocks::{Sort, blocks};
 use vramscope_report::segments::segments;
 use vramscope_session::FileSession;
+use vramscope_units::EventIndex;
 
 impl Opened {
     fn export(&mut self, what: Table, form: TextForm) -> String {
@@ -89,27 +90,27 @@ fn block_exports_have_all_rows_in_order() {
         let stack = &json["stacks"][stack.as_u64().expect("an index") as usize];
         assert_eq!(*stack, printed["stacks"][row.stack as usize]);
         let fields = &csv[at + 1];
-        let event = |e: Option<u32>| e.map(|e| e.to_string()).unwrap_or_default();
+        let event = |e: Option<EventIndex>| e.map(|e| e.0.to_string()).unwrap_or_default();
         assert_eq!(
             fields[2..],
             [
-                row.address.clone(),
+                row.address.to_string(),
                 row.reuse.to_string(),
-                row.bytes.to_string(),
-                row.block_bytes.to_string(),
+                row.bytes.0.to_string(),
+                row.block_bytes.0.to_string(),
                 row.category.name().to_owned(),
                 row.confidence.to_string(),
                 event(row.alloc_event),
                 event(row.free_requested_event),
                 event(row.free_completed_event),
-                row.lifetime.to_string(),
+                row.lifetime.raw().to_string(),
                 row.preexisting.to_string(),
                 row.live_at_end.to_string(),
                 row.stream.to_string(),
                 row.pool.map(|[a, b]| format!("({a}, {b})")).unwrap_or_default(),
                 row.segment_type.to_owned(),
                 row.of_free.to_string(),
-                row.site.clone(),
+                row.site.to_string(),
             ]
         );
     }

@@ -54,7 +54,7 @@ impl Opened {
         let mut order: Vec<u32> = (0..all.len() as u32).collect();
         order.sort_by_key(|&i| (Reverse(all[i as usize].bytes), i));
         let records = order.iter().zip(&report.blocks);
-        assert!(records.clone().all(|(&i, record)| all[i as usize].bytes.0 == record.bytes));
+        assert!(records.clone().all(|(&i, record)| all[i as usize].bytes == record.bytes));
         let wanted = records.filter(|(_, record)| is_wanted(record));
         let mut wanted: Vec<u32> = wanted.map(|(&i, _)| i).collect();
         wanted.sort_unstable();

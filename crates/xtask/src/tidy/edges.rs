@@ -38,7 +38,16 @@ const EDGES: [(&str, &[&str]); 15] = [
     ("vramscope-worker", &["vramscope-protocol", "vramscope-session"]),
     ("vramscope-view", &["vramscope-protocol", "vramscope-render", "vramscope-units"]),
     ("vramscope-cli", &["vramscope-dataset", "vramscope-report", "vramscope-units"]),
-    ("vramscope-python", &["vramscope-cli", "vramscope-report", "vramscope-snapshot"]),
+    (
+        "vramscope-python",
+        &[
+            "vramscope-analysis",
+            "vramscope-cli",
+            "vramscope-dataset",
+            "vramscope-report",
+            "vramscope-snapshot",
+        ],
+    ),
 ];
 
 /// Packages that do not ship. They may depend on everything.

@@ -973,7 +973,7 @@ from: number | null,
  */
 lines: number, };
 
-export type Layer = { "timeline": { 
+export type Layer = { "outline": Record<symbol, never> } | { "timeline": { 
 /**
  * What the blocks of the stack are grouped by.
  */
@@ -1141,7 +1141,7 @@ event: number | null, } } | { "pinnedLine": {
 /**
  * The other rank's answer to `Moments`.
  */
-moments: Array<number>, 
+moments: Moments, 
 /**
  * Bytes at the full height.
  */
@@ -1163,9 +1163,18 @@ width: number,
  */
 height: number, } } | { "stateAt": { 
 /**
- * The position.
+ * The event's index; -1 is the state before the window. Events beyond the trace mean its
+ * end.
  */
-at: At, } } | { "markers": { 
+event: number, } } | { "eventAt": { 
+/**
+ * The axis.
+ */
+axis: AxisKind, 
+/**
+ * The slot. Slots beyond the axis mean its nearest end.
+ */
+slot: number, } } | { "markers": { 
 /**
  * The events; -1 is the state before the window. Events that do not exist have no answer.
  */
@@ -1217,7 +1226,11 @@ what: Table,
 /**
  * The format.
  */
-form: TextForm, } } | { "convert": { 
+form: TextForm, } } | { "record": { 
+/**
+ * The reference `<device>:<address>@<event|pre>`, or the finding's id.
+ */
+id: string, } } | { "convert": { 
 /**
  * The format.
  */
@@ -1485,20 +1498,6 @@ dark: boolean,
  */
 simulated: ScenarioSpec | null, } };
 
-export type At = { "event": { 
-/**
- * The event's index; -1 is the state before the window.
- */
-event: number, } } | { "slot": { 
-/**
- * The axis.
- */
-axis: AxisKind, 
-/**
- * The slot.
- */
-slot: number, } };
-
 export type EventFilter = { 
 /**
  * Names of actions, such as `alloc`; empty for all actions.
@@ -1577,7 +1576,9 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": FileCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Array<number> } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Array<number> } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "eventAt": number } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "record": ProgramRecord | null } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+
+export type ProgramRecord = Record<string, unknown>;
 
 export type ListQuery = { 
 /**
@@ -1593,10 +1594,9 @@ descending: boolean,
  */
 filter: string, 
 /**
- * The iteration in decimal digits; null for the last one of an index, and for all of other
- * files.
+ * The iteration; null for the last one of an index, and for all of other files.
  */
-iteration: string | null, };
+iteration: number | null, };
 
 export type RankList = { 
 /**
@@ -1626,14 +1626,9 @@ export type ShownRank = {
  */
 row: OverviewRow, 
 /**
- * Its card, without the lists that no row shows: call sites, stacks, steps and the curve.
- * Categories are in their fixed order.
+ * Its card, if it is from an index. It lacks call sites and stacks.
  */
-card: Card, 
-/**
- * Whether the card is of an index. Then no worker of a file has its findings.
- */
-indexed: boolean, };
+card: RankCard | null, };
 
 export type Fleet = { 
 /**
@@ -1743,7 +1738,11 @@ export type FleetIteration = {
 /**
  * The iteration.
  */
-iteration: Iteration, 
+iteration: number, 
+/**
+ * The iteration in words: `iteration 100`.
+ */
+text: string, 
 /**
  * The median of the peaks of requested bytes.
  */
@@ -1932,296 +1931,107 @@ site: string,
  */
 lines: Array<string>, };
 
-export type FileCard = { 
+export type RankCard = { 
 /**
- * The card as JSON. The page passes it to the coordinator, so byte counts stay exact.
- */
-card: string, 
-/**
- * The findings of the card, in its order.
- */
-findings: Array<FindingRow>, };
-
-export type Card = { 
-/**
- * The file's path, followed by `#name` if the file contains several snapshots.
+ * The file's path.
  */
 path: string, 
-/**
- * Stored size of the file.
- */
-bytes: Bytes, 
 /**
  * The rank in the path; null if there is none.
  */
 rank: number | null, 
 /**
- * The iteration in the path; null if there is none.
- */
-iteration: Iteration | null, 
-/**
  * The device's ordinal.
  */
 device: number, 
 /**
- * The number of trace events.
+ * The peaks of requested, active, allocated and reserved bytes.
  */
-events: Events, 
+bands: Array<BandRow>, 
 /**
- * The four bands, in the order of [`BandKind::ALL`].
+ * Requested bytes after the last event.
  */
-bands: [BandSummary, BandSummary, BandSummary, BandSummary], 
+end: Quantity, 
 /**
- * The free memory that the allocator caches at the peak of `reserved_bytes`.
+ * Live bytes at the peak of requested bytes by category, in the fixed order of categories.
  */
-free: FreeMemory, 
+categories: Array<CategoryRow>, 
 /**
- * The free memory that the allocator caches after the last event.
+ * The number of out-of-memory events.
  */
-end_free: FreeMemory, 
+ooms: Quantity, 
 /**
- * What PyTorch could have on the device; null if the file does not show it.
+ * The rank's own findings.
  */
-capacity: Bytes | null, 
+findings: Array<FindingRow>, 
 /**
- * Live bytes at the peak of `requested_bytes` by category, most bytes first.
+ * The curve of requested bytes as an SVG path in a box of [`SPARK`], y down.
  */
-categories: Array<CategoryShare>, 
+spark: string, 
 /**
- * Live bytes at that peak by call site: the [`MAX_SITES`] largest.
+ * Live bytes at the peak of requested bytes by call stack, for the comparison of ranks.
  */
-sites: Array<SiteBytes>, 
+stacks: Array<StackFact>, 
 /**
- * Live bytes at that peak by call stack: the [`MAX_STACKS`] largest.
+ * The call sites with the most bytes at that peak, for the matrix of ranks.
  */
-stacks: Array<StackBytes>, 
+sites: Array<string>, 
 /**
- * The event after the last whole step, or the last event where nothing shows steps; -1 is the
- * state before the window. The memory that is live then is kept.
+ * The bytes of each of these.
  */
-kept_event: PeakEvent, 
+siteBytes: Array<number>, 
 /**
- * `requested_bytes` after that event.
+ * The number of the first step in `step_peaks`, from 0.
  */
-kept: Bytes, 
+firstStep: number, 
 /**
- * Live bytes after that event by call site: the [`MAX_SITES`] largest.
+ * The peak of requested bytes in each of the last whole steps.
  */
-kept_sites: Array<SiteBytes>, 
-/**
- * Out-of-memory events.
- */
-ooms: Array<OomSummary>, 
-/**
- * The device's own findings by severity, then bytes. A short card has the worst of them.
- */
-findings: Array<CardFinding>, 
-/**
- * The findings that a short card leaves out.
- */
-other_findings: Array<KindBytes>, 
-/**
- * The most `requested_bytes` in equal parts of the window, in units of the full height divided
- * by [`FULL_HEIGHT`].
- */
-curve: Array<number>, 
-/**
- * The number of the first step in `steps`, from 0.
- */
-first_step: number, 
-/**
- * The last whole steps.
- */
-steps: Array<StepBytes>, 
-/**
- * The call sites and stacks that no card before this one names. A card outside of an index
- * names all of its own.
- */
-names: Names, };
+stepPeaks: Array<number>, };
 
-export type BandSummary = { 
+export type StackFact = { 
 /**
- * Before the first event.
+ * The stack's hash, equal in every rank, as decimal digits.
  */
-start: SignedBytes, 
+hash: string, 
 /**
- * The largest value.
+ * The call site.
  */
-peak: SignedBytes, 
+site: string, 
 /**
- * The first event after which the peak is reached, from 0; -1 is the state before the window.
+ * Requested bytes, as decimal digits.
  */
-peak_event: PeakEvent, 
-/**
- * The time of `peak_event`; null without a clock, and before the window.
- */
-peak_us: Micros | null, 
-/**
- * After the last event.
- */
-end: SignedBytes, 
-/**
- * `exact` or `estimate`.
- */
-exactness: Exactness, };
-
-export type Exactness = "exact" | "estimate";
-
-export type FreeMemory = { 
-/**
- * Reserved minus active bytes.
- */
-bytes: Bytes, 
-/**
- * The largest free piece.
- */
-largest: Bytes, };
-
-export type CategoryShare = { 
-/**
- * The category.
- */
-category: Category, 
-/**
- * Bytes.
- */
-bytes: Bytes, 
-/**
- * Blocks.
- */
-blocks: number, };
-
-export type SiteBytes = { 
-/**
- * Its index in [`Names::sites`].
- */
-site: number, 
-/**
- * Requested bytes.
- */
-bytes: Bytes, };
-
-export type StackBytes = { 
-/**
- * Its index in [`Names::stacks`].
- */
-stack: number, 
-/**
- * Requested bytes.
- */
-bytes: Bytes, 
+bytes: string, 
 /**
  * The category with most of the bytes.
  */
 category: Category, 
 /**
- * Whether a finding about growth or held memory names the call site. Absent means no.
+ * Whether a finding about growth or held memory of the rank names the call site.
  */
-is_found?: boolean, };
+isTold: boolean, };
 
-export type OomSummary = { 
+export type BandRow = { 
 /**
- * The event's index in the trace.
+ * The band.
  */
-event: EventIndex, 
+name: BandKind, 
 /**
- * Requested bytes.
+ * The label: `requested`.
  */
-requested: Bytes, 
+label: string, 
 /**
- * Free bytes reported by the driver; null if not recorded.
+ * The peak.
  */
-device_free: Bytes | null, };
-
-export type CardFinding = { 
+peak: Quantity, 
 /**
- * A stable id, as in `vramscope anomalies --format json`.
+ * The event of the peak in words: `at #3,737`.
  */
-id: string, 
+at: string, 
 /**
- * The kind.
+ * True if the peak is an estimate.
  */
-kind: FindingKind, 
-/**
- * The severity.
- */
-severity: Severity, 
-/**
- * Bytes that the finding is about.
- */
-bytes: Bytes, 
-/**
- * The finding in a few words.
- */
-title: string, 
-/**
- * The finding in one sentence, without its rank.
- */
-headline: string, 
-/**
- * Subject, numbers and cause.
- */
-text: string, 
-/**
- * What to do; empty if nothing follows.
- */
-action: string, 
-/**
- * The step and phase in words; empty if neither is known.
- */
-place: string, 
-/**
- * What makes it equal to a finding of another rank.
- */
-cause: string, 
-/**
- * Its first event; null if it has none.
- */
-event: number | null, 
-/**
- * The terms of a search that finds its blocks.
- */
-terms: Array<string>, };
-
-export type KindBytes = { 
-/**
- * The kind.
- */
-kind: FindingKind, 
-/**
- * Bytes that the finding is about.
- */
-bytes: Bytes, };
-
-export type StepBytes = { 
-/**
- * The peak of `requested_bytes` in the step.
- */
-peak: Bytes, 
-/**
- * `requested_bytes` after the step.
- */
-floor: Bytes, };
-
-export type Names = { 
-/**
- * The call sites.
- */
-sites: Array<string>, 
-/**
- * The call stacks.
- */
-stacks: Array<NamedStack>, };
-
-export type NamedStack = { 
-/**
- * A hash of the frames' names, files and lines, equal in all ranks.
- */
-hash: number, 
-/**
- * The index of its call site in [`Names::sites`].
- */
-site: number, };
+estimate: boolean, };
 
 export type CategoryRow = { 
 /**
@@ -2843,6 +2653,36 @@ held: Quantity | null,
  * What is equal at one position: `clock`, `step` or `event`.
  */
 aligned: string, };
+
+export type Moments = { 
+/**
+ * Left edge in slots.
+ */
+x0: number, 
+/**
+ * Right edge in slots.
+ */
+x1: number, 
+/**
+ * The number of columns; 0 where the trace has no such axis.
+ */
+columns: number, 
+/**
+ * The times of the first and of the last event; null without a clock.
+ */
+window: [number, number] | null, 
+/**
+ * In microseconds since the epoch; empty without a clock.
+ */
+times: Array<number>, 
+/**
+ * Numbers of training steps; empty without steps.
+ */
+steps: Array<number>, 
+/**
+ * States of the trace.
+ */
+states: Array<number>, };
 
 export type Limit = { 
 /**
@@ -3934,6 +3774,10 @@ depth: number,
  */
 label: string, 
 /**
+ * The functions of the line, or the function; empty for a file.
+ */
+functions: Array<string>, 
+/**
  * The line, or the first line of the function; 0 for a file.
  */
 line: number, 
@@ -4411,9 +4255,9 @@ key: number,
  */
 group: string, 
 /**
- * The card, as the text of [`FileCard::card`].
+ * The card.
  */
-card: string, };
+card: RankCard, };
 
 export type RunQuery = { "clear": Record<symbol, never> } | { "cards": { 
 /**
@@ -4483,17 +4327,9 @@ requested: number,
  */
 reserved: number, 
 /**
- * The bars of the categories, in the card's order.
+ * The right edges of the category bars, relative to the largest peak, in the card's order.
  */
-categories: Array<CategoryBar>, 
-/**
- * The out-of-memory events in words: `2 out-of-memory events`; empty if there are none.
- */
-ooms: string, 
-/**
- * The curve of requested bytes as an SVG path in a box of [`SPARK`], y down.
- */
-spark: string, 
+categories: Array<number>, 
 /**
  * The number of findings above low severity that the rank has or is about.
  */
@@ -4508,20 +4344,6 @@ outlier: string,
  * or none.
  */
 story: number | null, };
-
-export type CategoryBar = { 
-/**
- * The label: `parameters`.
- */
-label: string, 
-/**
- * The color word.
- */
-color: number, 
-/**
- * The right edge, relative to the largest peak of all ranks.
- */
-end: number, };
 
 export type BandKind = "requested_bytes" | "active_bytes" | "allocated_bytes" | "reserved_bytes";
 
