@@ -85,8 +85,9 @@ const timeline = (by, lines) => {
   return { timeline: { group, color: by, bands, search: "" } };
 };
 
-// The first picture and the frames come before anything else is computed, as on the page. They need
-// the categories of all blocks.
+// The first pictures and the frames come before anything else is computed, as on the page. All but
+// the outline need the categories of all blocks.
+draw("outline, whole", { outline: {} }, 1);
 draw("timeline, whole", timeline("category", false), 1);
 draw("timeline, a hundredth", timeline("category", false), 0.01);
 const tilesOf = (keys) =>

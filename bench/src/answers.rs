@@ -16,7 +16,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use vramscope_analysis::parallel;
 use vramscope_protocol::views::{
-    At, Bands, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight, GroupBy, Layer,
+    Bands, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight, GroupBy, Layer,
     Looked, MarkedRange, Query, SegmentSort, SegmentSpec, Table, TextForm,
 };
 use vramscope_protocol::{AxisKind, DeviceRef, Request, Response, TileKey};
@@ -175,8 +175,8 @@ fn queries(events: u32) -> Vec<(&'static str, Query)> {
         ("minimap, after the card", Query::Minimap { axis }),
         ("settings", Query::Settings {}),
         ("tracks", Query::Tracks { axis, x0: 0.0, x1: end, columns: 1000 }),
-        ("state, in the middle", Query::StateAt { at: At::Event { event: middle } }),
-        ("state, at the end", Query::StateAt { at: At::Event { event: i64::from(events) } }),
+        ("state, in the middle", Query::StateAt { event: middle }),
+        ("state, at the end", Query::StateAt { event: i64::from(events) }),
         ("range, the whole", Query::Range(MarkedRange { axis, x0: 0.0, x1: end })),
         ("events, all", events_page("")),
         ("events, by a word", events_page("forward")),

@@ -1,10 +1,18 @@
 """Names and lifetimes of files."""
 
+import os
 import pathlib
+import time
 
 import pytest
 
-from vramscope.recorder.files import Kept, sidecar_of, write_whole
+from vramscope.recorder.files import (
+    Kept,
+    remove_left_over,
+    sidecar_of,
+    write_beside,
+    write_snapshot,
+)
 from vramscope.recorder.ranks import rank_and_world
 
 
@@ -16,19 +24,63 @@ def test_a_file_is_whole_or_absent(tmp_path: pathlib.Path) -> None:
         raise ValueError("no more")
 
     with pytest.raises(ValueError, match="no more"):
-        write_whole(wanted, fail)
+        write_snapshot(wanted, fail)
     assert list(wanted.parent.iterdir()) == []
-    assert write_whole(wanted, lambda file: file.write(b"whole")) == wanted
+    assert write_snapshot(wanted, lambda file: file.write(b"whole")) == wanted
     assert wanted.read_bytes() == b"whole"
 
 
-def test_two_processes_of_one_rank_keep_both_files(tmp_path: pathlib.Path) -> None:
+def test_no_snapshot_replaces_another_and_each_has_its_own_file_beside(
+    tmp_path: pathlib.Path,
+) -> None:
     wanted = tmp_path / "rank0_memory_snapshot.pickle"
-    assert write_whole(wanted, lambda file: file.write(b"first")) == wanted
-    other = write_whole(wanted, lambda file: file.write(b"second"))
-    assert (wanted.read_bytes(), other.read_bytes()) == (b"first", b"second")
-    assert other.name.endswith("_rank0_memory_snapshot.pickle")
-    assert other.parent == tmp_path
+    # A file whose snapshot is gone does not describe the next one.
+    sidecar_of(wanted).write_bytes(b"of another")
+    paths = []
+    for text in (b"first", b"second", b"third"):
+        paths.append(write_snapshot(wanted, lambda file, text=text: file.write(text)))
+        write_beside(paths[-1], lambda file, text=text: file.write(text))
+    own = f"pid{os.getpid()}"
+    assert [path.name for path in paths] == [
+        f"{own}_{wanted.name}",
+        f"{own}_2_{wanted.name}",
+        f"{own}_3_{wanted.name}",
+    ]
+    assert [path.read_bytes() for path in paths] == [b"first", b"second", b"third"]
+    assert [sidecar_of(path).read_bytes() for path in paths] == [b"first", b"second", b"third"]
+    assert sidecar_of(wanted).read_bytes() == b"of another"
+    with pytest.raises(FileExistsError):
+        write_beside(wanted, lambda file: file.write(b"other"))
+
+
+def test_a_file_system_without_links_replaces_nothing_either(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_links(*paths: object) -> None:
+        raise PermissionError("no links")
+
+    monkeypatch.setattr(os, "link", no_links)
+    wanted = tmp_path / "rank0_memory_snapshot.pickle"
+    paths = [write_snapshot(wanted, lambda file: file.write(b"x")) for _ in range(3)]
+    assert len({path for path in paths if path.read_bytes() == b"x"}) == 3
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_files_that_are_left_over_are_a_day_old_or_of_an_ended_process(
+    tmp_path: pathlib.Path,
+) -> None:
+    dump = tmp_path / "exit"
+    dump.mkdir()
+    name = ".rank0_memory_snapshot.pickle.01234567-1.abcdefgh.part"
+    for path in (dump / name, dump / f"other{name}", dump / "rank0_memory_snapshot.pickle"):
+        path.write_bytes(b"x")
+    assert remove_left_over(tmp_path) == []
+    yesterday = time.time() - 25 * 3600
+    for path in dump.iterdir():
+        os.utime(path, (yesterday, yesterday))
+    assert remove_left_over(tmp_path) == [dump / name]
+    assert len(list(dump.iterdir())) == 2
+    assert remove_left_over(tmp_path / "none") == []
 
 
 def test_only_the_last_dumps_are_kept_and_other_ranks_stay(tmp_path: pathlib.Path) -> None:
@@ -36,7 +88,8 @@ def test_only_the_last_dumps_are_kept_and_other_ranks_stay(tmp_path: pathlib.Pat
     paths = [tmp_path / f"step_{n}" / "rank0_memory_snapshot.pickle" for n in range(1, 5)]
     for path in paths:
         for file in (path, sidecar_of(path)):
-            write_whole(file, lambda out: out.write(b"x"))
+            file.parent.mkdir(exist_ok=True)
+            file.write_bytes(b"x")
     other = tmp_path / "step_1" / "rank1_memory_snapshot.pickle"
     other.write_bytes(b"x")
     for path in paths:

@@ -59,7 +59,7 @@ Examples
   vramscope summary runs/42/
   vramscope peak oom_rank0.pickle --limit 10
   vramscope diagnose runs/42/
-  vramscope anomalies runs/42/ --format markdown --limit 10
+  vramscope diagnose runs/42/ --all --format markdown --limit 10
   vramscope diff main.pickle branch.pickle --fail-on 'peak>+2%' --format markdown
   vramscope state rank0.pickle --at peak --format json | jq '.categories'
   vramscope state rank0.pickle --from 1200 --to peak
@@ -95,9 +95,7 @@ pub(crate) enum Command {
     /// List the raw events of the trace. With --address, list the events that touch it
     Events(Events),
     /// Say in a few sentences what is wrong: verdict, main findings, what to do
-    Diagnose(Findings),
-    /// List findings: OOMs, growth, held memory, unneeded reserved memory, ranks that hold more
-    Anomalies(Findings),
+    Diagnose(Diagnose),
     /// Compare the ranks of a run: bytes by call site and rank, clusters of like ranks
     Matrix(Matrix),
     /// Write the index of a run: one small file with a card of every rank, for the page
@@ -132,24 +130,45 @@ pub(crate) enum Command {
     },
 }
 
-/// Options of every command that reads snapshots, except `diff`.
+/// How snapshots are read: options of every command that reads them.
+#[derive(Args, Clone)]
+pub(crate) struct Reading {
+    /// Category rules that override the built-in ones. Each line is `category confidence file
+    /// function`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rules: Option<PathBuf>,
+    /// Memory that reading files may take, such as 12GiB (default: 80 % of the machine's memory). A
+    /// file that would take more is an error
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
+    pub(crate) max_memory: Option<u64>,
+}
+
+/// How snapshots are read, and which of their events.
+#[derive(Args)]
+pub(crate) struct Window {
+    /// Read only events A to B (exclusive) of each device, and the events of blocks live in that
+    /// range. Other events take no memory
+    #[arg(long, value_name = "A..B", value_parser = event_range)]
+    pub(crate) events: Option<Range<u32>>,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+}
+
+impl Window {
+    /// All events.
+    pub(crate) fn whole(reading: &Reading) -> Self {
+        Self { events: None, reading: reading.clone() }
+    }
+}
+
+/// Options of every command that prints text or JSON about snapshots.
 #[derive(Args)]
 pub(crate) struct Common {
     /// Output format: text for humans, JSON for scripts
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
-    /// Category rules that override the built-in ones. Each line is `category confidence file
-    /// function`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) rules: Option<PathBuf>,
-    /// Read only events A to B (exclusive) of each device, and the events of blocks live in that
-    /// range. Other events take no memory
-    #[arg(long, value_name = "A..B", value_parser = event_range)]
-    pub(crate) events: Option<Range<u32>>,
-    /// Memory that reading files may take, such as 12GiB (default: 80 % of the machine's memory). A
-    /// file that would take more is an error
-    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
-    pub(crate) max_memory: Option<u64>,
+    #[command(flatten)]
+    pub(crate) window: Window,
 }
 
 /// Any number of files and folders.
@@ -164,29 +183,23 @@ pub(crate) struct Files {
 
 /// Any number of files and folders, and how to write their findings.
 #[derive(Args)]
-pub(crate) struct Findings {
+pub(crate) struct Diagnose {
     /// Snapshot files, and folders to search
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Show only the first N findings (default: 20 in text and Markdown, all in JSON; `diagnose`
-    /// shows at most 5)
+    /// List every finding of each rank: OOMs, growth, held memory, unneeded reserved memory, ranks
+    /// that hold more
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Show only the first N findings (default and maximum: 5; with --all the default is 20 in text
+    /// and Markdown, and all in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
     /// Output format: text for humans, JSON for scripts, Markdown for pull requests
     #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
     pub(crate) format: DiffFormat,
-    /// Category rules that override the built-in ones. Each line is `category confidence file
-    /// function`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) rules: Option<PathBuf>,
-    /// Read only events A to B (exclusive) of each device, and the events of blocks live in that
-    /// range. Other events take no memory
-    #[arg(long, value_name = "A..B", value_parser = event_range)]
-    pub(crate) events: Option<Range<u32>>,
-    /// Memory that reading files may take, such as 12GiB (default: 80 % of the machine's memory). A
-    /// file that would take more is an error
-    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
-    pub(crate) max_memory: Option<u64>,
+    #[command(flatten)]
+    pub(crate) window: Window,
 }
 
 #[derive(Args)]
@@ -199,18 +212,32 @@ pub(crate) struct Matrix {
     pub(crate) limit: Option<usize>,
 }
 
-/// One device of one file.
+/// Which device of a file.
 #[derive(Args)]
-pub(crate) struct DeviceInput {
-    /// Snapshot file
-    #[arg(value_name = "FILE")]
-    pub(crate) path: PathBuf,
+pub(crate) struct DeviceChoice {
     /// Device ordinal, or `host` for pinned host memory (default: the device with the most events)
     #[arg(long, value_name = "D", value_parser = device)]
     pub(crate) device: Option<u32>,
     /// Snapshot name, in a page that holds several (default: the first)
     #[arg(long, value_name = "NAME")]
     pub(crate) snapshot: Option<String>,
+}
+
+impl DeviceChoice {
+    /// Whether the user chose.
+    pub(crate) fn is_some(&self) -> bool {
+        self.device.is_some() || self.snapshot.is_some()
+    }
+}
+
+/// One device of one file.
+#[derive(Args)]
+pub(crate) struct DeviceInput {
+    /// Snapshot file
+    #[arg(value_name = "FILE")]
+    pub(crate) path: PathBuf,
+    #[command(flatten)]
+    pub(crate) choice: DeviceChoice,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -251,12 +278,8 @@ pub(crate) struct WhatIf {
     /// no limit takes that of a rank of its run that ran out of memory
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Device ordinal, or `host` for pinned host memory (default: the device with the most events)
-    #[arg(long, value_name = "D", value_parser = device)]
-    pub(crate) device: Option<u32>,
-    /// Snapshot name, in a page that holds several (default: the first)
-    #[arg(long, value_name = "NAME")]
-    pub(crate) snapshot: Option<String>,
+    #[command(flatten)]
+    pub(crate) choice: DeviceChoice,
     #[command(flatten)]
     pub(crate) common: Common,
     /// A whole configuration, as in `PYTORCH_CUDA_ALLOC_CONF`. What it leaves out has PyTorch's
@@ -337,14 +360,8 @@ pub(crate) struct Diff {
     /// Output format: text for humans, JSON for scripts, Markdown for pull requests
     #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
     pub(crate) format: DiffFormat,
-    /// Category rules that override the built-in ones. Each line is `category confidence file
-    /// function`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) rules: Option<PathBuf>,
-    /// Memory that reading files may take, such as 12GiB (default: 80 % of the machine's memory). A
-    /// file that would take more is an error
-    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
-    pub(crate) max_memory: Option<u64>,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
 }
 
 /// A state of the device: by event, by time or by name. Each command has its own default.
@@ -490,6 +507,10 @@ pub(crate) struct Export {
     /// parquet`, the dataset's folder: files that it has already are skipped
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Replace a file of another kind, or write a dataset into a folder that has other files. Those
+    /// files stay
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Args)]

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use vramscope_dataset::{Part, PartWriter, Plan, Source, add_sql};
+use vramscope_dataset::{Part, PartWriter, Plan, Source, add_sql, check_dataset};
 use vramscope_report::Rules;
 use vramscope_report::summary::{ErrorKind, ErrorSummary};
 
@@ -50,12 +50,14 @@ impl Exported {
 /// of the run's folder.
 ///
 /// # Errors
-/// The dataset cannot be read or written. `InvalidInput` if two files would have one name in it.
+/// The dataset cannot be read or written. `InvalidInput` if the folder holds other files, or if two
+/// files would have one name in it.
 pub fn export_parquet(
     given: &[PathBuf],
     dataset: &Path,
     run: Option<&str>,
 ) -> io::Result<Exported> {
+    check_dataset(dataset, false)?;
     let found = find(given, run)?;
     let plan = plan(dataset, &found)?;
     let job = Job {
@@ -127,7 +129,7 @@ impl Job<'_> {
     /// # Errors
     /// The dataset cannot be written.
     pub(crate) fn run(&self, plan: Plan) -> io::Result<Exported> {
-        let Plan { parts, present, failed: failed_before } = plan;
+        let Plan { parts, present, failed: failed_before, .. } = plan;
         let limits =
             Limits { events: None, memory: memory::limit(self.max_memory, threads(parts.len())) };
         let (is_over, first) = (AtomicBool::new(false), Mutex::new(None));

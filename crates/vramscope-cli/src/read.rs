@@ -5,7 +5,7 @@ mod ordered;
 pub(crate) use ordered::{Read, in_order, map_in_order};
 
 use crate::Failure;
-use crate::arguments::{Common, DeviceInput, Dimensions};
+use crate::arguments::{DeviceInput, Dimensions, Reading, Window};
 use crate::memory;
 use crate::output;
 use crate::paths::{self, Found, Links};
@@ -20,7 +20,6 @@ use std::thread;
 use vramscope_report::Target;
 use vramscope_report::device_name;
 use vramscope_report::shapes::widths_of_config;
-use vramscope_report::sidecar;
 use vramscope_report::summary::{ErrorKind, ErrorSummary};
 use vramscope_report::{FileReader, LoadedFile, Rules, SnapshotEntry, Widths};
 use vramscope_units::grouped;
@@ -55,10 +54,10 @@ impl<T> FilesRead<T> {
 /// The rules cannot be read.
 pub(crate) fn each_file<T: Send>(
     given: &[PathBuf],
-    common: &Common,
+    window: &Window,
     work: impl Fn(&Path, u64, Result<LoadedFile, ErrorSummary>) -> T + Sync,
 ) -> Result<FilesRead<T>, Failure> {
-    each_found(&paths::expand(given, Links::Everywhere), common, work)
+    each_found(&paths::expand(given, Links::Everywhere), window, work)
 }
 
 /// [`each_file`] for files that were found already.
@@ -67,15 +66,12 @@ pub(crate) fn each_file<T: Send>(
 /// The rules cannot be read.
 pub(crate) fn each_found<T: Send>(
     files: &[Found],
-    common: &Common,
+    window: &Window,
     work: impl Fn(&Path, u64, Result<LoadedFile, ErrorSummary>) -> T + Sync,
 ) -> Result<FilesRead<T>, Failure> {
-    let rules = load_rules(common)?;
+    let rules = load_rules(&window.reading)?;
     let bar = progress_bar(files.iter().map(|found| found.path.as_path()));
-    let limits = Limits {
-        events: common.events.clone(),
-        memory: memory::limit(common.max_memory, threads(files.len())),
-    };
+    let limits = Limits::of_each(window, files.len());
     let results = parallel_map(files, |Found { path, is_named, .. }: &Found| {
         let (bytes, result) = load(path, &limits, &rules, &bar);
         if let Err(failure) = &result {
@@ -154,7 +150,7 @@ pub(crate) fn with_device(
     input: &DeviceInput,
     work: impl FnOnce(Target<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    with_device_or(input, input.device, work)
+    with_device_or(input, input.choice.device, work)
 }
 
 /// [`with_device`] with this device.
@@ -185,7 +181,7 @@ pub(crate) fn with_model(
             entry.set_widths(widths.clone());
         }
     }
-    with_selected(&file, input, input.device, work)
+    with_selected(&file, input, input.choice.device, work)
 }
 
 fn with_selected(
@@ -194,7 +190,7 @@ fn with_selected(
     device: Option<u32>,
     work: impl FnOnce(Target<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let entry = select_entry(file, input.snapshot.as_deref())?;
+    let entry = select_entry(file, input.choice.snapshot.as_deref())?;
     work(select_device(entry, device, &entry.path)?)
 }
 
@@ -217,12 +213,10 @@ fn widths(model: &Dimensions) -> Result<Option<Vec<Widths>>, Failure> {
 }
 
 fn read_file(input: &DeviceInput) -> Result<LoadedFile, Failure> {
-    let rules = load_rules(&input.common)?;
+    let window = &input.common.window;
+    let rules = load_rules(&window.reading)?;
     let bar = progress_bar(std::iter::once(input.path.as_path()));
-    let limits = Limits {
-        events: input.common.events.clone(),
-        memory: memory::limit(input.common.max_memory, 1),
-    };
+    let limits = Limits::of_each(window, 1);
     let (_, result) = load(&input.path, &limits, &rules, &bar);
     bar.finish_and_clear();
     result.map_err(|failure| {
@@ -290,8 +284,8 @@ pub(crate) fn print_failure(path: &Path, failure: &ErrorSummary) {
 ///
 /// # Errors
 /// The file cannot be read.
-pub(crate) fn load_rules(common: &Common) -> Result<Rules, Failure> {
-    let Some(path) = &common.rules else { return Ok(Rules::default()) };
+pub(crate) fn load_rules(reading: &Reading) -> Result<Rules, Failure> {
+    let Some(path) = &reading.rules else { return Ok(Rules::default()) };
     let text = std::fs::read_to_string(path)
         .map_err(|e| Failure::Usage(format!("cannot read {}: {e}", path.display())))?;
     Rules::parse(&text).map_err(|e| Failure::Usage(format!("{}: {e}", path.display())))
@@ -315,6 +309,16 @@ pub(crate) struct Limits {
     pub(crate) events: Option<Range<u32>>,
     /// Bytes of memory that reading may take.
     pub(crate) memory: u64,
+}
+
+impl Limits {
+    /// What is read of each of `files`, of which each core reads one at a time.
+    fn of_each(window: &Window, files: usize) -> Self {
+        Self {
+            events: window.events.clone(),
+            memory: memory::limit(window.reading.max_memory, threads(files)),
+        }
+    }
 }
 
 /// Reads a file, and applies the rules. Also returns the file's size in bytes.
@@ -385,19 +389,7 @@ fn try_read_chunks(
 
 /// Reads the file beside a snapshot, if there is one.
 fn beside(path: &Path, file: &mut LoadedFile) {
-    let Some(beside) = sidecar::path_of(&path.to_string_lossy()).map(PathBuf::from) else { return };
-    let Ok(metadata) = beside.metadata() else { return };
-    if !metadata.is_file() {
-        return;
-    }
-    let read = || {
-        let mut json = Vec::new();
-        let file = std::fs::File::open(&beside)?;
-        // One byte more than is accepted: the file may have grown.
-        file.take(sidecar::MAX_BYTES + 1).read_to_end(&mut json)?;
-        Ok(json)
-    };
-    let json: std::io::Result<Vec<u8>> = read();
+    let Some(json) = crate::beside::read(path) else { return };
     for entry in &mut file.entries {
         match &json {
             Ok(json) => entry.set_sidecar(json),

@@ -18,6 +18,12 @@ pub(crate) const MAX_BYTES: u64 = 4 << 20;
 /// The most files and folders of a source folder that are listed.
 const MAX_ENTRIES: usize = 200_000;
 
+/// Ends of names of source files. A recorded path may name any file of the folder, such as `.env`.
+const ENDINGS: [&str; 16] = [
+    "py", "pyi", "pyx", "pxd", "pxi", "cu", "cuh", "c", "cc", "cpp", "cxx", "h", "hh", "hpp",
+    "inc", "rs",
+];
+
 /// Folders below a source folder that are not searched, beside those with a dot.
 const SKIPPED: [&str; 3] = ["node_modules", "__pycache__", "site-packages"];
 
@@ -36,6 +42,10 @@ struct Candidate {
     path: PathBuf,
     /// The number of parts of its path below the folder.
     below: usize,
+}
+
+fn is_source(path: &Path) -> bool {
+    path.extension().is_some_and(|end| ENDINGS.iter().any(|known| end == *known))
 }
 
 impl Sources {
@@ -106,7 +116,7 @@ impl Sources {
     pub(crate) fn find(&self, recorded: &str) -> Result<Option<PathBuf>, String> {
         let wanted = parts(recorded);
         // A path with `..` names no file of its own.
-        if wanted.iter().any(|part| part == "..") {
+        if wanted.iter().any(|part| part == "..") || !is_source(Path::new(recorded)) {
             return Ok(None);
         }
         for (prefix, root) in &self.maps {
@@ -158,8 +168,8 @@ impl Sources {
         let failed = |why: std::io::Error| format!("{}: {why}", path.display());
         // A link may lead out of the folder, and the folder may have changed since it was listed.
         let target = path.canonicalize().map_err(failed)?;
-        if !self.roots.iter().any(|root| target.starts_with(root)) {
-            return Err(format!("{} leads out of its folder.", path.display()));
+        if !is_source(&target) || !self.roots.iter().any(|root| target.starts_with(root)) {
+            return Err(format!("{} leads to no source file of its folder.", path.display()));
         }
         // Opening a pipe would wait forever.
         if !target.is_file() {

@@ -1,8 +1,6 @@
 //! `vramscope annotate`: the numbers of lines, and which source is shown beside them.
 
-mod common;
-
-use common::{test_data, vramscope};
+use crate::common::{test_data, vramscope};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

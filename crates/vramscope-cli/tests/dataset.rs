@@ -1,8 +1,6 @@
 //! `export --as parquet`: the program as it is run. `vramscope-dataset/tests` has the contents.
 
-mod common;
-
-use common::{test_data, vramscope};
+use crate::common::{test_data, vramscope};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

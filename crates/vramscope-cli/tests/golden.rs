@@ -1,6 +1,6 @@
 //! Compares the output of every command with committed files, mostly for a recording of 33 events.
 //!
-//! `INSTA_UPDATE=always cargo test -p vramscope-cli --test golden` rewrites the files.
+//! `INSTA_UPDATE=always cargo test -p vramscope-cli --test program golden` rewrites the files.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -20,7 +20,7 @@ macro_rules! golden {
     ($name:ident, $($argument:expr),+) => {
         #[test]
         fn $name() {
-            insta::assert_snapshot!(run(&[$($argument),+]));
+            assert_golden!(concat!("golden__", stringify!($name)), run(&[$($argument),+]));
         }
     };
 }
@@ -107,15 +107,17 @@ golden!(
 );
 golden!(segments_curve_json, "segments", FILE, "--limit", "1", "--curve", "4", "--format", "json");
 golden!(
-    anomalies_text,
-    "anomalies",
+    findings_text,
+    "diagnose",
+    "--all",
     "recorded/gpt_leak.pickle.gz",
     "recorded/t26/oom_observer.pickle.gz"
 );
-golden!(anomalies_json, "anomalies", "recorded/gpt_leak.pickle.gz", "--format", "json");
+golden!(findings_json, "diagnose", "--all", "recorded/gpt_leak.pickle.gz", "--format", "json");
 golden!(
-    anomalies_markdown,
-    "anomalies",
+    findings_markdown,
+    "diagnose",
+    "--all",
     "findings/ranks_fsdp2_skew",
     "recorded/ranks_fsdp",
     "--limit",
@@ -123,7 +125,7 @@ golden!(
     "--format",
     "markdown"
 );
-golden!(anomalies_nothing, "anomalies", "recorded/misc/norecord.pickle");
+golden!(findings_nothing, "diagnose", "--all", "recorded/misc/norecord.pickle");
 golden!(diagnose_text, "diagnose", "recorded/t26/oom_observer.pickle.gz");
 golden!(diagnose_healthy, "diagnose", "recorded/t26/gpt_small.pickle.gz");
 golden!(diagnose_json, "diagnose", "findings/ranks_fsdp2_skew", "--format", "json");

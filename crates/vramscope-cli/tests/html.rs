@@ -1,9 +1,7 @@
 //! `export --as html`. Tests of the built page are in `web/e2e/tests/report.spec.ts`; these need no
 //! page.
 
-mod common;
-
-use common::vramscope;
+use crate::common::vramscope;
 
 const FILE: &str = "recorded/t26/gpt_small.pickle.gz";
 

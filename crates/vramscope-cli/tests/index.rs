@@ -1,8 +1,6 @@
 //! `vramscope index`: the file, its cards, what could not be read.
 
-mod common;
-
-use common::vramscope;
+use crate::common::vramscope;
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use std::fs;
@@ -84,7 +82,7 @@ fn what_cannot_be_read_is_a_card_with_its_error() {
 #[test]
 fn cards_have_the_iteration_of_their_folder() {
     let folder = folder("iterations");
-    let snapshot = common::test_data("recorded/t26/linear_seed_python.pickle");
+    let snapshot = crate::common::test_data("recorded/t26/linear_seed_python.pickle");
     for iteration in ["iteration_0", "iteration_100"] {
         let run = folder.join("gpt").join(iteration);
         fs::create_dir_all(&run).expect("a folder can be made");

@@ -1,8 +1,6 @@
 //! `vramscope matrix`, compared with `vramscope peak` of each rank.
 
-mod common;
-
-use common::vramscope;
+use crate::common::vramscope;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

@@ -298,13 +298,13 @@ fn what_is_missing_or_damaged_is_said() {
 #[test]
 fn the_text_and_the_schema() {
     let run = Run::new("text", 1, 0..3);
-    insta::assert_snapshot!("series_text", run.text(&["series", "fleet", "--limit", "3"]));
+    assert_golden!("series__series_text", run.text(&["series", "fleet", "--limit", "3"]));
     let json = run.text(&["series", "fleet", "--limit", "2", "--format", "json"]);
     let schema: Value = serde_json::from_str(&run.text(&["schema", "series"])).expect("JSON");
     let validator = jsonschema::validator_for(&schema).expect("a JSON Schema");
     let answer: Value = serde_json::from_str(&json).expect("JSON");
     assert!(validator.is_valid(&answer), "{json}");
-    insta::assert_snapshot!("series_json", json);
+    assert_golden!("series__series_json", json);
     let none = run.text(&["series", path_of_one(&run.file(0, 0))]);
     assert!(none.contains("1 rank, 1 iteration"), "{none}");
 }

@@ -1,8 +1,6 @@
 //! The file beside a snapshot, `NAME.vramscope.json`, in the program's reports.
 
-mod common;
-
-use common::{test_data, vramscope};
+use crate::common::{test_data, vramscope};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -137,8 +135,8 @@ fn call_sites_have_their_source_line() {
 
 #[test]
 fn a_failed_allocation_names_what_is_outside_of_pytorch() {
-    let report = told("anomalies", OOM);
-    let text = report["anomalies"][0]["text"].as_str().expect("a text");
+    let report = report(&vramscope(&["diagnose", "--all", "--format", "json"], &[OOM]));
+    let text = report["findings"][0]["text"].as_str().expect("a text");
     let outside = "The device has 2.93 GiB: 500.0 MiB are outside of PyTorch";
     assert!(text.contains(outside), "{text}");
     let report = told("diagnose", OOM);

@@ -1,8 +1,6 @@
 //! Runs `vramscope summary`.
 
-mod common;
-
-use common::vramscope;
+use crate::common::vramscope;
 use serde_json::Value;
 use std::process::Output;
 

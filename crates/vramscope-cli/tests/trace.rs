@@ -1,8 +1,6 @@
 //! `export --as perfetto --trace`: a profiler's trace and a snapshot of one run, in one file.
 
-mod common;
-
-use common::{test_data, vramscope};
+use crate::common::{test_data, vramscope};
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 use std::io::Read as _;

@@ -1,8 +1,6 @@
 //! Runs `vramscope what-if`.
 
-mod common;
-
-use common::{test_data, vramscope};
+use crate::common::{test_data, vramscope};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;

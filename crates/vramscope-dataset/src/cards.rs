@@ -1,7 +1,7 @@
 //! The cards of a dataset: what `vramscope index` needs of it.
 
 use crate::part::{ENDING, failure};
-use crate::plan::{entries, folders};
+use crate::plan::{entries, partitions};
 use crate::schema::RANKS;
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, RecordBatch};
@@ -26,13 +26,11 @@ impl Cards {
     pub fn open(dataset: &Path) -> io::Result<Option<Self>> {
         let table = dataset.join(RANKS.name);
         let mut files = Vec::new();
-        for run in folders(&table)? {
-            for iteration in folders(&table.join(&run))? {
-                let folder = table.join(&run).join(iteration);
-                let names = entries(&folder)?;
-                let parts = names.iter().filter(|name| name.ends_with(ENDING));
-                files.extend(parts.map(|name| folder.join(name)));
-            }
+        for partition in partitions(&table)? {
+            let folder = table.join(partition);
+            let names = entries(&folder)?;
+            let parts = names.iter().filter(|name| name.ends_with(ENDING));
+            files.extend(parts.map(|name| folder.join(name)));
         }
         Ok((!files.is_empty()).then_some(Self { files }))
     }

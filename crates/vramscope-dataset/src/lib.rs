@@ -18,4 +18,4 @@ mod table;
 pub use cards::Cards;
 pub use part::{Part, PartWriter, Source};
 pub use plan::Plan;
-pub use sql::{SQL, SQL_NAME, add_sql};
+pub use sql::{SQL, SQL_NAME, add_sql, check_dataset};

@@ -7,9 +7,11 @@
 use crate::rows::{self, Known};
 use crate::schema::{
     ANNOTATIONS, BLOCKS, CURVE, FINDINGS, FRAMES, OOMS, PEAK, PHASES, RANKS, SEGMENTS, STACKS,
-    TABLES, TableSchema,
+    TABLES, TableSchema, VERSION_FAMILY, VERSION_KEY,
 };
+use crate::sql::add_sql;
 use crate::table::Table;
+use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::errors::ParquetError;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -88,33 +90,65 @@ impl Files {
         self.of(&RANKS, ENDING).exists()
     }
 
-    /// Removes the part: first `ranks`, without which the rest is no part.
-    pub(crate) fn remove(&self) -> io::Result<()> {
-        TABLES.iter().try_for_each(|table| remove(&self.of(table, ENDING)))
+    /// Removes the part, and returns the files that are gone: first `ranks`, without which the rest
+    /// is no part.
+    pub(crate) fn remove(&self) -> io::Result<Vec<PathBuf>> {
+        let mut removed = Vec::new();
+        for table in TABLES {
+            self.remove_complete(table, &mut removed)?;
+        }
+        Ok(removed)
     }
 
     /// Removes what a writer left that no longer runs: temporary files, and all files of a part
-    /// that is not there.
-    pub(crate) fn clean(&self) -> io::Result<()> {
+    /// that is not there. Returns the files that are gone.
+    pub(crate) fn clean(&self) -> io::Result<Vec<PathBuf>> {
         let claimed = self.of(&RANKS, TEMPORARY);
-        let lock = match File::options().write(true).open(&claimed) {
-            Ok(file) => match file.try_lock() {
-                Err(fs::TryLockError::WouldBlock) => return Ok(()),
+        let mut removed = Vec::new();
+        let lock = if is_file(&claimed)? {
+            let file = File::options().write(true).open(&claimed)?;
+            match file.try_lock() {
+                Err(fs::TryLockError::WouldBlock) => return Ok(removed),
                 // Where there are no locks, only one process may write.
                 Ok(()) | Err(fs::TryLockError::Error(_)) => Some(file),
-            },
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
+            }
+        } else {
+            None
         };
         let is_there = self.is_there();
         for table in TABLES.iter().rev() {
-            remove(&self.of(table, TEMPORARY))?;
+            let temporary = self.of(table, TEMPORARY);
+            if self.is_own_folder(table)? && is_file(&temporary)? {
+                remove(&temporary)?;
+                removed.push(temporary);
+            }
             if !is_there {
-                remove(&self.of(table, ENDING))?;
+                self.remove_complete(table, &mut removed)?;
             }
         }
         drop(lock);
+        Ok(removed)
+    }
+
+    /// Removes the complete file of a table, if this program wrote it.
+    fn remove_complete(&self, table: &TableSchema, removed: &mut Vec<PathBuf>) -> io::Result<()> {
+        let path = self.of(table, ENDING);
+        if self.is_own_folder(table)? && is_file(&path)? && has_version(&path) {
+            remove(&path)?;
+            removed.push(path);
+        }
         Ok(())
+    }
+
+    /// Whether the folder of the part's file of this table lies in the dataset, not behind a link.
+    fn is_own_folder(&self, table: &TableSchema) -> io::Result<bool> {
+        let mut folder = self.dataset.join(table.name);
+        let mut is_own = is_folder(&folder)?;
+        for name in self.folder.split('/') {
+            folder.push(name);
+            is_own = is_own && is_folder(&folder)?;
+        }
+        Ok(is_own)
     }
 
     /// Creates the temporary file of `ranks` and locks it. `None` if another process has written
@@ -122,6 +156,9 @@ impl Files {
     fn claim(&self) -> io::Result<Option<File>> {
         let path = self.of(&RANKS, TEMPORARY);
         loop {
+            if !is_file(&path)? && fs::symlink_metadata(&path).is_ok() {
+                return Err(refused_link(&path));
+            }
             let file = File::options().write(true).create(true).truncate(false).open(&path)?;
             match file.lock() {
                 Err(error) if error.kind() != ErrorKind::Unsupported => return Err(error),
@@ -148,9 +185,49 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether an open file is the one at a path.
+/// Whether there is a regular file at a path. A link is none.
+pub(crate) fn is_file(path: &Path) -> io::Result<bool> {
+    is(path, |of| of.is_file())
+}
+
+/// Whether there is a folder at a path. A link is none.
+pub(crate) fn is_folder(path: &Path) -> io::Result<bool> {
+    is(path, |of| of.is_dir())
+}
+
+fn is(path: &Path, what: impl FnOnce(&fs::Metadata) -> bool) -> io::Result<bool> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(named(error, path)),
+        Ok(of) => Ok(what(&of)),
+    }
+}
+
+fn refused_link(path: &Path) -> io::Error {
+    let text = format!("{} is a link: a dataset is written without links", path.display());
+    io::Error::new(ErrorKind::InvalidInput, text)
+}
+
+/// An error with the path that it is about.
+pub(crate) fn named(error: io::Error, path: &Path) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+/// Whether a Parquet file names a version of these tables in its footer.
+fn has_version(path: &Path) -> bool {
+    let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(false);
+    let read = File::open(path).map_err(ParquetError::from);
+    let read =
+        read.and_then(|file| ParquetRecordBatchReaderBuilder::try_new_with_options(file, plain));
+    read.is_ok_and(|read| {
+        let version = read.schema().metadata().get(VERSION_KEY);
+        version.is_some_and(|version| version.starts_with(VERSION_FAMILY))
+    })
+}
+
+/// Whether an open file is the one at a path, and no link leads to it.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    let there = match path.metadata() {
+    let there = match path.symlink_metadata() {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
         there => there?,
     };
@@ -190,14 +267,20 @@ impl PartWriter {
     /// Its files cannot be created.
     pub fn begin(dataset: &Path, part: &Part) -> io::Result<Option<Self>> {
         let files = Files::new(dataset, &part.folder, &part.name);
+        add_sql(dataset)?;
         for table in TABLES {
             fs::create_dir_all(dataset.join(table.name).join(&part.folder))?;
+            if !files.is_own_folder(table)? {
+                return Err(refused_link(&dataset.join(table.name).join(&part.folder)));
+            }
         }
         let Some(ranks) = files.claim()? else { return Ok(None) };
         let unfinished = Unfinished(files);
         let create = |schema: &TableSchema| {
             let path = unfinished.0.of(schema, TEMPORARY);
-            Table::new(schema, File::create(path)?).map_err(failure)
+            // The lock on `ranks` shows that no other writer runs, so what is there is left over.
+            remove(&path)?;
+            Table::new(schema, File::create_new(path)?).map_err(failure)
         };
         let tables = Tables {
             ranks: Table::new(&RANKS, ranks).map_err(failure)?,

@@ -1,6 +1,6 @@
 //! What an export has to do: which files the dataset has, and how the others form parts.
 
-use crate::part::{ENDING, Files, Part, Source, TEMPORARY, failure};
+use crate::part::{ENDING, Files, Part, Source, TEMPORARY, failure, is_folder, named};
 use crate::rows::UNREADABLE;
 use crate::schema::{RANKS, TABLES};
 use arrow_array::cast::AsArray as _;
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 use vramscope_analysis::file_name;
 use vramscope_report::{iteration_of, run_folder_of};
@@ -28,6 +28,9 @@ const PART_BYTES: [u64; 2] = [8 << 20, 256 << 20];
 
 /// The number of parts that an export should have, so that each thread has one to write.
 const MIN_PARTS: u64 = 16;
+
+/// Begins the name of a part. A hash of 16 hexadecimal digits follows.
+const PART: &str = "part-";
 
 /// The name of a run whose folder has none.
 const NO_NAME: &str = "run";
@@ -83,18 +86,23 @@ pub struct Plan {
     pub present: usize,
     /// Those of them that could not be read, and why.
     pub failed: Vec<(Source, String)>,
+    /// The files that were removed: what interrupted exports left, and parts with changed files.
+    pub removed: Vec<PathBuf>,
 }
 
 impl Plan {
-    /// Compares files with a dataset. Removes what interrupted exports left, and parts with files
-    /// that have changed.
+    /// Compares files with a dataset, which [`check_dataset`](crate::check_dataset) accepts. Removes
+    /// what interrupted exports left, and parts with files that have changed.
+    ///
+    /// A file is removed only if its name is that of a part, no link leads to it and, if it is
+    /// complete, its footer names a version of these tables.
     ///
     /// # Errors
     /// The dataset cannot be read. `InvalidInput` if two files would have one name in it.
     pub fn new(dataset: &Path, sources: Vec<Source>) -> io::Result<Self> {
         let given: FxHashMap<(String, &str), &Source> = distinct(&sources)?;
-        let parts = find(dataset)?;
-        let (mut plan, mut present) = (Self::default(), FxHashSet::default());
+        let (parts, removed) = find(dataset)?;
+        let (mut plan, mut present) = (Self { removed, ..Self::default() }, FxHashSet::default());
         for (files, rows) in parts {
             let is_stale = rows.iter().any(|row| {
                 let source = given.get(&(row.folder.clone(), row.file.as_str()));
@@ -106,7 +114,7 @@ impl Plan {
                         given.get(&(row.folder.clone(), row.file.as_str())).copied(),
                     )?;
                 }
-                files.remove()?;
+                plan.removed.extend(files.remove()?);
                 continue;
             }
             for row in rows {
@@ -185,33 +193,49 @@ impl Row {
     }
 }
 
-/// The parts that are there, with the rows of their files. Removes what interrupted exports left.
-fn find(dataset: &Path) -> io::Result<Vec<(Files, Vec<Row>)>> {
+/// Parts of a dataset, with the rows of their files.
+type Parts = Vec<(Files, Vec<Row>)>;
+
+/// The parts that are there. Removes what interrupted exports left, and returns those files.
+fn find(dataset: &Path) -> io::Result<(Parts, Vec<PathBuf>)> {
     let mut names: BTreeSet<(String, String)> = BTreeSet::new();
     for table in TABLES {
-        for run in folders(&dataset.join(table.name))? {
-            for iteration in folders(&dataset.join(table.name).join(&run))? {
-                let folder = format!("{run}/{iteration}");
-                for file in entries(&dataset.join(table.name).join(&folder))? {
-                    let name = file.strip_suffix(TEMPORARY).or_else(|| file.strip_suffix(ENDING));
-                    names.extend(name.map(|name| (folder.clone(), name.to_owned())));
-                }
+        for folder in partitions(&dataset.join(table.name))? {
+            for file in entries(&dataset.join(table.name).join(&folder))? {
+                let name = file.strip_suffix(TEMPORARY).or_else(|| file.strip_suffix(ENDING));
+                let name = name.filter(|name| is_part(name));
+                names.extend(name.map(|name| (folder.clone(), name.to_owned())));
             }
         }
     }
-    let mut parts = Vec::new();
+    let (mut parts, mut removed) = (Vec::new(), Vec::new());
     for (folder, name) in names {
         let files = Files::new(dataset, &folder, &name);
-        files.clean()?;
+        removed.extend(files.clean()?);
         if files.is_there() {
             let path = dataset.join(RANKS.name).join(&folder).join(format!("{name}{ENDING}"));
-            let rows = read(&path, &folder).map_err(|error| {
-                io::Error::new(error.kind(), format!("{}: {error}", path.display()))
-            })?;
+            let rows = read(&path, &folder).map_err(|error| named(error, &path))?;
             parts.push((files, rows));
         }
     }
-    Ok(parts)
+    Ok((parts, removed))
+}
+
+/// Whether a file without its ending has the name of a part: see [`part`].
+fn is_part(name: &str) -> bool {
+    let hash = name.strip_prefix(PART).unwrap_or_default();
+    hash.len() == 16 && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The folders `run=*/iteration=*` in the folder of a table. Links are left out.
+pub(crate) fn partitions(table: &Path) -> io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for run in folders(table, "run=")? {
+        for iteration in folders(&table.join(&run), "iteration=")? {
+            found.push(format!("{run}/{iteration}"));
+        }
+    }
+    Ok(found)
 }
 
 /// The names in a folder, sorted; none if it is not there.
@@ -227,11 +251,18 @@ pub(crate) fn entries(folder: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// The folders of partitions in a folder.
-pub(crate) fn folders(folder: &Path) -> io::Result<Vec<String>> {
-    let mut names = entries(folder)?;
-    names.retain(|name| name.contains('=') && folder.join(name).is_dir());
-    Ok(names)
+/// The folders in a folder whose names begin with `key`; none if `folder` is a link.
+fn folders(folder: &Path, key: &str) -> io::Result<Vec<String>> {
+    if !is_folder(folder)? {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    for name in entries(folder)?.into_iter().filter(|name| name.starts_with(key)) {
+        if is_folder(&folder.join(&name))? {
+            found.push(name);
+        }
+    }
+    Ok(found)
 }
 
 /// The columns of `ranks` that are compared.
@@ -248,11 +279,20 @@ fn read(path: &Path, folder: &str) -> io::Result<Vec<Row>> {
         let batch: RecordBatch = batch.map_err(io::Error::other)?;
         let column = |name: &str| {
             let column = batch.column_by_name(name);
-            column.ok_or_else(|| io::Error::other(format!("it has no column {name}")))
+            column.ok_or_else(|| invalid(format!("it has no column {name}")))
         };
-        let text = |name: &str| Ok::<_, io::Error>(column(name)?.as_string::<i32>().clone());
-        let number =
-            |name: &str| Ok::<_, io::Error>(column(name)?.as_primitive::<Int64Type>().clone());
+        let wrong = |name: &str, expected: &str| {
+            let found = column(name).map(|column| column.data_type().clone());
+            found.map(|found| invalid(format!("its column {name} is {found}, not {expected}")))
+        };
+        let text = |name: &str| match column(name)?.as_string_opt::<i32>() {
+            Some(texts) => Ok(texts.clone()),
+            None => Err(wrong(name, "text")?),
+        };
+        let number = |name: &str| match column(name)?.as_primitive_opt::<Int64Type>() {
+            Some(numbers) => Ok(numbers.clone()),
+            None => Err(wrong(name, "a 64-bit integer")?),
+        };
         let (file, path) = (text("file")?, text("path")?);
         let (error, error_kind) = (text("error")?, text("error_kind")?);
         let (bytes, modified) = (number("file_bytes")?, number("modified_us")?);
@@ -271,6 +311,13 @@ fn read(path: &Path, folder: &str) -> io::Result<Vec<Row>> {
         }
     }
     Ok(rows)
+}
+
+fn invalid(what: String) -> io::Error {
+    io::Error::new(
+        ErrorKind::InvalidData,
+        format!("{what}: remove the file, or use another dataset"),
+    )
 }
 
 /// The file without the name of the snapshot in it. The path ends with it.
@@ -313,6 +360,6 @@ fn part(folder: &str, sources: Vec<Source>) -> Part {
     for Source { file, bytes, modified_us, .. } in &sources {
         write!(key, "{file}\0{bytes}\0{modified_us:?}\0").expect("writing to memory");
     }
-    let name = format!("part-{:016x}", xxh3_64(key.as_bytes()));
+    let name = format!("{PART}{:016x}", xxh3_64(key.as_bytes()));
     Part { name, folder: folder.to_owned(), sources }
 }

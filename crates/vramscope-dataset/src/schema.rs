@@ -16,6 +16,9 @@ use std::sync::Arc;
 /// The version of the tables. Each file has it in its schema's metadata, as `vramscope.schema`.
 pub const VERSION: &str = "vramscope.dataset/1";
 
+/// Begins every [`VERSION`].
+pub(crate) const VERSION_FAMILY: &str = "vramscope.dataset/";
+
 /// The key of [`VERSION`] in a schema's metadata.
 pub const VERSION_KEY: &str = "vramscope.schema";
 

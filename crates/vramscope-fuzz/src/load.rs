@@ -2,9 +2,9 @@
 
 use crate::pieces;
 use vramscope_protocol::views::{
-    At as Moment, Bands, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight,
-    GroupBy, Layer, Looked, MapSpec, MarkedRange, Query, ScaledPart, ScenarioSpec, SegmentSort,
-    SegmentSpec, Table, TextForm,
+    Bands, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight, GroupBy, Layer,
+    Looked, MapSpec, MarkedRange, Query, ScaledPart, ScenarioSpec, SegmentSort, SegmentSpec, Table,
+    TextForm,
 };
 use vramscope_protocol::{AxisKind, DeviceRef, Failure, Loaded, Request, Response, TileKey};
 use vramscope_report::LoadedFile;
@@ -107,7 +107,7 @@ fn report(target: Target<'_>) {
         export::export(target, form, &mut std::io::sink()).expect("a sink takes all bytes");
     }
     print(&info::info("fuzz", target.entry));
-    print(&findings::across(vec![RankSummary::new(target), RankSummary::new(target)], 0));
+    print(&findings::across(vec![RankSummary::new(target), RankSummary::new(target)]));
 }
 
 fn print(report: &impl serde::Serialize) {
@@ -243,8 +243,8 @@ fn queries() -> Vec<Query> {
         Query::FoldedSteps { axis: AxisKind::Time },
         Query::Minimap { axis: AxisKind::Time },
         Query::Tracks { axis, x0: -5.0, x1: f64::NAN, columns: 100 },
-        Query::StateAt { at: Moment::Event { event: i64::MAX } },
-        Query::StateAt { at: Moment::Slot { axis, slot: f64::INFINITY } },
+        Query::StateAt { event: i64::MAX },
+        Query::EventAt { axis, slot: f64::INFINITY },
         Query::Range(MarkedRange { axis, x0: 10.0, x1: 2.0 }),
         Query::Events { filter: EventFilter::default(), from: 0, count: 40, near: Some(7) },
         Query::Events {

@@ -25,6 +25,27 @@ pub fn lines(axis: Axis<'_>, states: &States, series: &[(&Series, Color)], strip
     }
 }
 
+/// Adds the area below the top of the stack, in one neutral color. It covers the pixels that the
+/// blocks of a cell will cover.
+///
+/// The states of the columns must have been found.
+pub fn outline(axis: Axis<'_>, states: &States, strips: &mut Strips) {
+    let cell = states.cell();
+    let (low, row) = (cell.low as f64, (1u64 << cell.ky) as f64);
+    let rows = f64::from(cell.rows);
+    let top_of = |state: u32| {
+        ((axis.trace().requested.at(state) as f64 - low) / row).clamp(0.0, rows) as f32
+    };
+    let mut since = 0;
+    for level in states.found().chunk_by(|&a, &b| top_of(a) == top_of(b)) {
+        let (top, end) = (top_of(level[0]), since + level.len());
+        if top > 0.0 {
+            strips.push([since as f32, 0.0, end as f32, top], Color::NO_STACK, NO_BLOCK);
+        }
+        since = end;
+    }
+}
+
 /// `before` is the state of the column left of the cell.
 fn push_line(
     cell: Cell,

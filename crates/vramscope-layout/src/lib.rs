@@ -46,7 +46,7 @@ mod tile;
 mod treemap;
 
 pub use axis::{Axis, AxisKind};
-pub use bands::lines;
+pub use bands::{lines, outline};
 pub use color::{
     CAME, Colors, LargestSites, STAYED, WENT, frame_color, name_color, segment_color, site_color,
     stream_color,

@@ -22,6 +22,8 @@ pub struct Parser<S> {
     /// The stream offset of the next unread byte (the first byte of `carry`, if any).
     at: ByteOffset,
     trailing: u64,
+    /// See [`Parser::scanned`].
+    scanned: u64,
 }
 
 /// The result of reading a whole pickle.
@@ -76,6 +78,7 @@ impl<S: Sink> Parser<S> {
             missing: 0,
             at: 0,
             trailing: 0,
+            scanned: 0,
         }
     }
 
@@ -133,6 +136,7 @@ impl<S: Sink> Parser<S> {
     }
 
     fn run(&mut self, bytes: &[u8]) -> Result<usize, PickleError> {
+        self.scanned += bytes.len() as u64;
         let used = match self.machine.run(bytes, self.at)? {
             RunOutcome::NeedsMore { used, missing } => {
                 self.missing = missing;
@@ -147,6 +151,12 @@ impl<S: Sink> Parser<S> {
     /// The number of bytes of the stream that were parsed.
     pub fn position(&self) -> ByteOffset {
         self.at
+    }
+
+    /// The number of bytes that operations were searched in, with repetitions. It measures work: an
+    /// operation that the end of a chunk cuts is searched again when more of it has come.
+    pub fn scanned(&self) -> u64 {
+        self.scanned
     }
 
     /// The sink, while it fills.

@@ -10,12 +10,12 @@ use ts_rs::TS;
 use vramscope_analysis::{
     Basis, Category, FindingId, FindingKind, Phase, Severity, SimulatedBasis,
 };
-use vramscope_report::Simulated;
 use vramscope_report::findings::{FindingChild, FindingRecord};
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::Align;
 use vramscope_report::summary::ErrorKind;
 use vramscope_report::verdict::Action;
+use vramscope_report::{ProgramRecord, Simulated};
 use vramscope_units::{Blocks, Bytes, EventIndex};
 
 fn declarations() -> String {
@@ -106,7 +106,6 @@ fn declarations() -> String {
         MapSpec,
         Layer,
         Query,
-        At,
         EventFilter,
         BlockTable,
         BlockSort,
@@ -115,6 +114,7 @@ fn declarations() -> String {
         ExportFormat,
         Looked,
         Answer,
+        ProgramRecord,
         ListQuery,
         RankList,
         ShownRank,
@@ -177,6 +177,7 @@ fn declarations() -> String {
         Ramp,
         CounterLine,
         PinnedLine,
+        Moments,
         Limit,
         FailedRequest,
         StateAt,

@@ -140,8 +140,7 @@ pub enum Query {
         event: i64,
     },
     /// Where the edges of columns are in time, in steps and in events, for the curves of other
-    /// ranks. The page passes the answer on as it is. It begins with the edges of the
-    /// stretch in slots and the number of its columns.
+    /// ranks. The page passes the answer on.
     Moments {
         /// The axis.
         axis: AxisKind,
@@ -158,7 +157,7 @@ pub enum Query {
     /// Requested bytes at the moments of another rank.
     PinnedLine {
         /// The other rank's answer to `Moments`.
-        moments: Vec<f64>,
+        moments: Box<Moments>,
         /// Bytes at the full height.
         top: f64,
     },
@@ -179,10 +178,19 @@ pub enum Query {
         /// Height of the treemap in CSS pixels.
         height: f64,
     },
-    /// The state at a position.
+    /// The state after an event.
     StateAt {
-        /// The position.
-        at: At,
+        /// The event's index; -1 is the state before the window. Events beyond the trace mean its
+        /// end.
+        #[cfg_attr(test, ts(type = "number"))]
+        event: i64,
+    },
+    /// The event at a slot of an axis.
+    EventAt {
+        /// The axis.
+        axis: AxisKind,
+        /// The slot. Slots beyond the axis mean its nearest end.
+        slot: f64,
     },
     /// The positions and labels of events that the user marked.
     Markers {
@@ -229,6 +237,11 @@ pub enum Query {
         what: Table,
         /// The format.
         form: TextForm,
+    },
+    /// The block with a reference, or the finding with an id, as the program prints it in JSON.
+    Record {
+        /// The reference `<device>:<address>@<event|pre>`, or the finding's id.
+        id: String,
     },
     /// The device in the format of another tool, as `vramscope export` writes it.
     Convert {
@@ -454,26 +467,6 @@ pub enum Query {
         dark: bool,
         /// The scenario whose simulated reserved bytes are drawn over the timeline; null for none.
         simulated: Option<ScenarioSpec>,
-    },
-}
-
-/// A position in the window.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum At {
-    /// After an event. Events beyond the trace mean its end.
-    Event {
-        /// The event's index; -1 is the state before the window.
-        #[cfg_attr(test, ts(type = "number"))]
-        event: i64,
-    },
-    /// At a slot of an axis.
-    Slot {
-        /// The axis.
-        axis: AxisKind,
-        /// The slot.
-        slot: f64,
     },
 }
 

@@ -4,7 +4,8 @@ mod fit;
 
 use crate::derived::Derived;
 use crate::findings::{
-    BlindSpotRecord, CauseKey, FindingEntry, FindingRecord, RunKey, Weight, blind, groups, of_run,
+    BlindSpotRecord, CauseKey, FindingEntry, FindingRecord, RunKey, Weight, blind, groups, named,
+    of_run,
 };
 use crate::peak::BandKind;
 use crate::phases::{Place, place_sliced};
@@ -20,13 +21,22 @@ use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{BlindSpot, FindingId, FindingKind, Severity};
 use vramscope_snapshot::HOST;
 
-/// The maximum number of findings in a [`Diagnosis`].
+/// The maximum number of findings in a [`Diagnosis`] of the main ones.
 pub const MAX_FINDINGS: usize = 5;
+
+/// The findings that a [`Diagnosis`] lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listing {
+    /// The main ones, at most this number and [`MAX_FINDINGS`]. The JSON has at most 8 kB.
+    Main(usize),
+    /// All findings of each rank, at most this number. No text or list is cut.
+    All(usize),
+}
 
 /// The maximum number of devices in a [`Diagnosis`].
 const MAX_HEADLINES: usize = 4;
 
-/// `vramscope.diagnose/1`. Its JSON has at most 8 kB.
+/// `vramscope.diagnose/1`. Its JSON has at most 8 kB, unless all findings are listed.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Diagnosis {
@@ -34,7 +44,8 @@ pub struct Diagnosis {
     pub schema: &'static str,
     /// The result: the headline of the worst finding, and what leads to it.
     pub verdict: String,
-    /// One sentence for each device, the worst first, at most four. The page begins with it.
+    /// One sentence for each device, the worst first: at most four, or with `--all` every device.
+    /// The page begins with it.
     pub headlines: Vec<Headline>,
     /// The number of further devices; absent if none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +54,8 @@ pub struct Diagnosis {
     /// was reserved.
     pub memory: Option<MemorySummary>,
     /// The findings that matter most, at most five. One finding stands for equal ones of several
-    /// ranks. Long lists and texts are cut.
+    /// ranks. Long lists and texts are cut. With `--all` the complete findings of each rank, by
+    /// severity, then bytes.
     pub findings: Vec<FindingEntry>,
     /// The number of further findings; absent if none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,36 +154,47 @@ pub fn at_peak(target: Target<'_>) -> Diagnosed {
     Diagnosed { summary, place, verdict }
 }
 
-/// The verdict about devices, with at most `limit` findings.
-pub fn diagnose(ranks: Vec<Diagnosed>, limit: usize, skipped_files: usize) -> Diagnosis {
+/// The verdict about devices, with their findings.
+pub fn diagnose(ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usize) -> Diagnosis {
     let (peak, sentence) = highest_peak(&ranks).unzip();
     let headlines = headlines(&ranks);
     let summaries: Vec<RankSummary> = ranks.into_iter().map(|rank| rank.summary).collect();
     let blind_spots = blind::merged(&summaries);
     let all = of_run(summaries);
     let mut headlines = compared(headlines, &all);
-    let headlines_omitted =
-        Some(headlines.len().saturating_sub(MAX_HEADLINES)).filter(|&omitted| omitted > 0);
     let memory = headlines.first_mut().and_then(|worst| worst.memory.take());
-    headlines.truncate(MAX_HEADLINES);
-    let headlines = headlines.into_iter().map(|one| one.headline).collect();
-    let mut findings = merged(all);
-    let found = findings.len();
-    let verdict = verdict(&findings, sentence, &blind_spots);
-    findings.truncate(limit.min(MAX_FINDINGS));
+    let every: Option<Vec<FindingEntry>> = match listing {
+        Listing::Main(_) => None,
+        Listing::All(_) => Some(all.iter().cloned().map(named).collect()),
+    };
+    let main = merged(all);
     let mut diagnosis = Diagnosis {
         schema: "vramscope.diagnose/1",
-        verdict,
-        headlines,
-        headlines_omitted,
+        verdict: verdict(&main, sentence, &blind_spots),
+        headlines: headlines.into_iter().map(|one| one.headline).collect(),
+        headlines_omitted: None,
         memory,
-        findings,
+        findings: every.unwrap_or(main),
         omitted: None,
         peak,
         blind_spots,
         skipped_files,
     };
-    fit::fit(&mut diagnosis, found);
+    let positive = |count: usize| Some(count).filter(|&count| count > 0);
+    let found = diagnosis.findings.len();
+    match listing {
+        Listing::Main(limit) => {
+            diagnosis.headlines_omitted =
+                positive(diagnosis.headlines.len().saturating_sub(MAX_HEADLINES));
+            diagnosis.headlines.truncate(MAX_HEADLINES);
+            diagnosis.findings.truncate(limit.min(MAX_FINDINGS));
+            fit::fit(&mut diagnosis, found);
+        }
+        Listing::All(limit) => {
+            diagnosis.findings.truncate(limit);
+            diagnosis.omitted = positive(found - diagnosis.findings.len());
+        }
+    }
     diagnosis
 }
 

@@ -22,41 +22,6 @@ use vramscope_analysis::{
 use vramscope_snapshot::StackId;
 use vramscope_units::{Blocks, Bytes, EventIndex, grouped};
 
-/// `vramscope.anomalies/1`.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Findings {
-    /// The schema's name and version.
-    pub schema: &'static str,
-    /// The findings by severity, then bytes.
-    pub anomalies: Vec<FindingEntry>,
-    /// The number of findings that a limit left out; absent if none.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub omitted: usize,
-    /// What could not be looked for, each once.
-    pub blind_spots: Vec<BlindSpotRecord>,
-    /// Files in folders that are no snapshots.
-    pub skipped_files: usize,
-}
-
-impl Findings {
-    /// The number of findings, shown or not.
-    pub fn found(&self) -> usize {
-        self.anomalies.len() + self.omitted
-    }
-
-    /// Keeps the first `limit` findings.
-    pub fn truncate(&mut self, limit: usize) {
-        self.omitted += self.anomalies.len().saturating_sub(limit);
-        self.anomalies.truncate(limit);
-    }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
-}
-
 /// A finding, as every door of vramscope writes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -456,18 +421,21 @@ impl FindingEntry {
     }
 }
 
-/// The findings of all devices, and those across ranks.
-pub fn across(ranks: Vec<RankSummary>, skipped_files: usize) -> Findings {
-    let blind_spots = blind::merged(&ranks);
-    let named = |(entry, rank): (FindingEntry, Option<u32>)| match rank {
+/// The findings of all devices and those across ranks, with the ranks in their words.
+pub fn across(ranks: Vec<RankSummary>) -> Vec<FindingEntry> {
+    of_run(ranks).into_iter().map(named).collect()
+}
+
+/// Names the rank of a finding of a run.
+pub(crate) fn named((entry, rank): (FindingEntry, Option<u32>)) -> FindingEntry {
+    match rank {
         Some(rank) => entry.named(rank, 0),
         None => entry,
-    };
-    Findings {
-        schema: "vramscope.anomalies/1",
-        anomalies: of_run(ranks).into_iter().map(named).collect(),
-        omitted: 0,
-        blind_spots,
-        skipped_files,
     }
+}
+
+/// The finding with an id; `None` if the device has none. Findings must be derived before.
+pub fn with_id(target: Target<'_>, id: &str) -> Option<FindingEntry> {
+    let id: FindingId = id.parse().ok()?;
+    of_device(target).into_iter().find(|entry| entry.record.id == id)
 }

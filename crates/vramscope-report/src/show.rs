@@ -2,12 +2,10 @@
 
 use crate::backward::BackwardTable;
 use crate::blocks::{BlockRecord, Blocks, Sort, of_blocks};
-use crate::findings::{FindingEntry, of_device};
+use crate::findings::{FindingEntry, with_id};
 use crate::search::{Matcher, matching, quoted};
-use crate::text::parse_reference;
-use crate::{CategoryShare, StackTable, Target, by_category, rank_of, slot_after};
+use crate::{BlockReference, CategoryShare, StackTable, Target, by_category, rank_of, slot_after};
 use serde::Serialize;
-use vramscope_analysis::FindingId;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 
 /// `vramscope.show/1`.
@@ -69,13 +67,11 @@ pub struct LiveSum {
 /// A message when the text is no id of this device and no search.
 pub fn show<'a>(target: Target<'a>, id: &str, limit: Option<usize>) -> Result<Shown<'a>, String> {
     let trace = target.trace();
-    let block = parse_reference(id)
-        .filter(|&(device, ..)| device == target.device())
-        .and_then(|(_, address, event)| trace.find(address, event));
+    let block = id.parse::<BlockReference>().ok().and_then(|reference| reference.find(trace));
     let mut finding = None;
     let (kind, search, found) = if let Some(block) = block {
         ("block", None, vec![block])
-    } else if let Some(entry) = find(target, id) {
+    } else if let Some(entry) = with_id(target, id) {
         let terms =
             entry.record.terms().iter().map(|term| quoted(term)).collect::<Vec<_>>().join(" ");
         finding = Some(entry);
@@ -130,12 +126,6 @@ pub fn show<'a>(target: Target<'a>, id: &str, limit: Option<usize>) -> Result<Sh
         backward,
         stacks,
     })
-}
-
-/// The finding with this id.
-fn find(target: Target<'_>, id: &str) -> Option<FindingEntry> {
-    let id: FindingId = id.parse().ok()?;
-    of_device(target).into_iter().find(|entry| entry.record.id == id)
 }
 
 /// The blocks that a search matches.

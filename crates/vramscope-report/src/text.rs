@@ -1,10 +1,11 @@
 //! Labels shared by reports and page: places, call sites, ranks, events, lifetimes.
 
+use crate::BlockReference;
 use crate::quantity::Quantity;
 use std::borrow::Cow;
 pub use vramscope_analysis::file_name;
 use vramscope_analysis::{
-    Block, Category, FreeKind, NoStack, Origin, SMALL_SIZE, Trace, is_framework_frame, is_library,
+    Block, Category, FreeKind, NoStack, SMALL_SIZE, Trace, is_framework_frame, is_library,
     short_operation,
 };
 use vramscope_snapshot::{Frame, PoolId, PoolIndex, SegmentType, Snapshot, StreamId};
@@ -203,28 +204,9 @@ pub fn size_class(block: Bytes) -> &'static str {
     segment_type(if block.0 <= SMALL_SIZE { SegmentType::Small } else { SegmentType::Large })
 }
 
-/// The stable reference of a block: `<device>:<address>@<event|pre>`.
-///
-/// A block whose alloc is lost has `~` before the event from which it counts.
+/// The text of a [`BlockReference`].
 pub fn block_reference(trace: &Trace, block: &Block) -> String {
-    let (device, address) = (trace.device.device, block.address.plain());
-    match block.origin() {
-        Origin::Alloc => format!("{device}:{address}@{}", block.enters - 1),
-        Origin::LostAlloc => format!("{device}:{address}@~{}", block.enters - 1),
-        Origin::PreexistingLive | Origin::PreexistingFreed => format!("{device}:{address}@pre"),
-    }
-}
-
-/// The device of a [`block_reference`], the address, and the event; `None` for another text.
-pub fn parse_reference(reference: &str) -> Option<(u32, u64, Option<EventIndex>)> {
-    let (device, rest) = reference.split_once(':')?;
-    let (address, event) = rest.split_once('@')?;
-    let address = u64::from_str_radix(address.strip_prefix("0x")?, 16).ok()?;
-    let event = match event {
-        "pre" => None,
-        event => Some(EventIndex(event.strip_prefix('~').unwrap_or(event).parse().ok()?)),
-    };
-    Some((device.parse().ok()?, address, event))
+    BlockReference::of(trace, block).to_string()
 }
 
 /// A block's address, and which block of the window at this address it is:

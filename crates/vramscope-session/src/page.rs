@@ -281,7 +281,11 @@ mod tests {
         assert_eq!(
             shown,
             json!({
-                "bytes": bytes("18446744073709551615", "16.00 EiB", "18,446,744,073,709,551,615 bytes"),
+                "bytes": bytes(
+                    "18446744073709551615",
+                    "16.00 EiB",
+                    "18,446,744,073,709,551,615 bytes"
+                ),
                 "change": bytes("1024", "+1.00 KiB", "+1,024 bytes"),
                 "blocks": null,
                 "address": "0x1000",

@@ -11,7 +11,7 @@ use vramscope_analysis::parallel;
 use vramscope_layout::{PickPoint, Strips, TILE_ROWS};
 use vramscope_protocol::views::Layer;
 use vramscope_protocol::{AxisKind, DeviceRef, Failure, Progress, Request, Response, TileKey};
-use vramscope_report::{Derived, LoadedFile};
+use vramscope_report::{BlockReference, Derived, LoadedFile};
 
 /// A file from its first byte to its release.
 ///
@@ -30,7 +30,7 @@ pub struct FileSession {
     /// The tiles that are being drawn: one, or as many of one layer as there are threads. In the
     /// order of their replies.
     in_progress: Vec<(TileRequest, PartialTile)>,
-    /// The first picture is complete. Until then tiles come before queries.
+    /// The first picture of blocks is complete. Until then tiles come before queries.
     first_picture_done: bool,
     query_queue: QueryQueue,
     queries: Queries,
@@ -292,7 +292,9 @@ impl FileSession {
             return Some(Slice::Working);
         }
         let (tile, _) = self.in_progress.remove(0);
-        self.first_picture_done |= self.tiles.is_empty() && self.in_progress.is_empty();
+        self.first_picture_done |= self.tiles.is_empty()
+            && self.in_progress.is_empty()
+            && *tile.layer != Layer::Outline {};
         Some(match finished {
             Some(strips) => Slice::Answer(Box::new(tile.reply(strips))),
             None => Slice::answer(Response::Failed(failure(
@@ -325,8 +327,8 @@ impl FileSession {
             }
             Request::Block { target, .. } => is_derived(target),
             Request::Find { part, ref reference, .. } => {
-                let device = reference.split_once(':').and_then(|(device, _)| device.parse().ok());
-                device.is_none_or(|device| is_derived(DeviceRef { part, device }))
+                let Ok(BlockReference { device, .. }) = reference.parse() else { return true };
+                is_derived(DeviceRef { part, device })
             }
             _ => true,
         }

@@ -34,14 +34,16 @@ pub fn snapshot() -> Vec<u8> {
     unpacked
 }
 
-/// The requests that a page sends for a new file: first the tile of the timeline.
+/// The requests that a page sends for a new file: first the tiles of the timeline.
 pub fn requests() -> Vec<Request> {
     let target = DeviceRef { part: 0, device: 0 };
     let axis = AxisKind::Event;
-    let (color, rows) = (ColorBy::Stack, SegmentSpec::default());
+    let (color, rows) = (ColorBy::Category, SegmentSpec::default());
+    let (group, bands, search) = (GroupBy::Category, Bands::ALL, String::new());
     let layers = [
-        Layer::Timeline { group: GroupBy::Block, color, bands: Bands::ALL, search: String::new() },
-        Layer::Segments { color, rows: rows.clone(), search: String::new() },
+        Layer::Outline {},
+        Layer::Timeline { group, color, bands, search: search.clone() },
+        Layer::Segments { color, rows: rows.clone(), search },
     ];
     let tiles =
         layers.map(|layer| Request::Tiles { id: 0, target, axis, layer, tiles: vec![TILE] });
@@ -54,11 +56,11 @@ pub fn requests() -> Vec<Request> {
 #[cfg(test)]
 mod tests {
     use super::{requests, snapshot};
-    use crate::{Column, FileSession};
+    use crate::FileSession;
     use vramscope_protocol::Response;
 
     #[test]
-    fn first_reply_draws_most_blocks_and_no_reply_fails() {
+    fn the_page_s_layers_are_drawn_and_no_reply_fails() {
         let bytes = snapshot();
         let mut session = FileSession::new("warm-up", bytes.len() as u64);
         session.feed(&bytes).expect("a pickle");
@@ -69,17 +71,16 @@ mod tests {
         for request in requests {
             session.post(request);
         }
-        let reply = session.step().expect("a tile");
-        assert!(matches!(reply.response, Response::Tile { .. }), "{:?}", reply.response);
-        let blocks = reply.columns.iter().find(|(name, _)| *name == "blocks").expect("blocks");
-        let Column::U32(blocks) = &blocks.1 else { panic!("numbers") };
-        let mut blocks = blocks.clone();
-        blocks.sort_unstable();
-        blocks.dedup();
-        assert!(blocks.len() > 180, "{} of 200 blocks", blocks.len());
+        let mut strips_of_next = || {
+            let reply = session.step().expect("a tile");
+            let Response::Tile { strips, .. } = reply.response else { panic!("{reply:?}") };
+            strips
+        };
+        let [outline, blocks] = [strips_of_next(), strips_of_next()];
+        assert!(outline > 20 && blocks > outline, "{outline} strips, then {blocks}");
         let others: Vec<_> =
             std::iter::from_fn(|| session.step()).map(|reply| reply.response).collect();
-        assert_eq!(others.len(), expected - 1);
+        assert_eq!(others.len(), expected - 2);
         assert!(others.iter().all(|other| !matches!(other, Response::Failed(_))), "{others:?}");
     }
 }

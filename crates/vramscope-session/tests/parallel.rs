@@ -7,7 +7,7 @@ mod harness;
 
 use harness::{TARGET, all_files, open, table, test_data};
 use vramscope_protocol::views::{
-    At, Bands, BlockSort, BlockTable, ColorBy, FlameSpec, GroupBy, Layer, Query, SegmentSpec,
+    Bands, BlockSort, BlockTable, ColorBy, FlameSpec, GroupBy, Layer, Query, SegmentSpec,
 };
 use vramscope_protocol::{AxisKind, Request, TileKey};
 use vramscope_report::LoadedFile;
@@ -33,9 +33,7 @@ fn answers(name: &str) -> Vec<String> {
     let mut opened = open(name);
     let mut answers = vec![serde_json::to_string(&opened.loaded).expect("JSON")];
     if !opened.loaded.parts[0].devices.is_empty() {
-        for query in
-            [Query::Card {}, Query::Findings {}, Query::StateAt { at: At::Event { event: 100 } }]
-        {
+        for query in [Query::Card {}, Query::Findings {}, Query::StateAt { event: 100 }] {
             answers.push(serde_json::to_string(&opened.ask(query)).expect("JSON"));
         }
         for sort in SORTS {
@@ -51,7 +49,7 @@ fn answers(name: &str) -> Vec<String> {
         let ranks = (0..entry.traces.len())
             .map(|index| RankSummary::new(Target { path: name, entry, index }))
             .collect();
-        answers.push(serde_json::to_string(&across(ranks, 0)).expect("JSON"));
+        answers.push(serde_json::to_string(&across(ranks)).expect("JSON"));
     }
     answers
 }

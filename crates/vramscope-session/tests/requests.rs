@@ -95,6 +95,36 @@ fn pick_finds_a_block_or_a_merged_strip() {
 }
 
 #[test]
+fn the_outline_covers_the_columns_of_the_stack_before_any_category_is_known() {
+    let (mut session, loaded) = open_session(GPT);
+    let device = &loaded.parts[0].devices[0];
+    let (axis, extent) = (AxisKind::Event, device.axes[0].extent);
+    let tile = TileKey { kx: extent.log2().ceil() as u8 - 9, ky: 24, ix: 0, iy: 0 };
+    let mut strips = |layer: Layer| -> Vec<[f32; 4]> {
+        let tiles = vec![tile];
+        session.post(Request::Tiles { id: 1, target: TARGET, axis, layer, tiles });
+        let reply = session.step().expect("a tile");
+        let positions = reply.columns.iter().find(|(name, _)| *name == "positions");
+        let Some((_, Column::F32(positions))) = positions else { panic!("{reply:?}") };
+        positions.as_chunks().0.to_vec()
+    };
+    let tops = |strips: &[[f32; 4]]| -> Vec<f32> {
+        let top = |column: f32| {
+            let over = strips.iter().filter(|[x0, _, x1, _]| *x0 <= column && column < *x1);
+            over.map(|[.., y1]| *y1).fold(0.0, f32::max)
+        };
+        (0..512).map(|column| top(column as f32)).collect()
+    };
+    let outline = strips(Layer::Outline {});
+    assert!(outline.iter().all(|[_, y0, ..]| *y0 == 0.0), "{outline:?}");
+    let (outline, stack) = (tops(&outline), tops(&strips(layer(GroupBy::Category))));
+    assert!(outline.iter().any(|&top| top > 0.0));
+    for (column, (a, b)) in outline.iter().zip(&stack).enumerate() {
+        assert!((a - b).abs() < 0.5, "column {column}: {a} and {b}");
+    }
+}
+
+#[test]
 fn newer_requests_cancel_older_ones_and_picks_come_first() {
     let (mut session, _) = open_session("scenarios/f01.pickle");
     let tile = |ix| TileKey { kx: 0, ky: 4, ix, iy: 0 };

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use vramscope_analysis::parallel;
 use vramscope_protocol::views::{
-    Answer, At, Bands, BlockSort, BlockTable, ColorBy, FlameSpec, FlameWeight, GROWN, GroupBy,
-    Layer, MarkedRange, Query, ROW_UNITS, SegmentSort, SegmentSpec, Table, TextForm,
+    Answer, Bands, BlockSort, BlockTable, ColorBy, FlameSpec, FlameWeight, GROWN, GroupBy, Layer,
+    MarkedRange, Query, ROW_UNITS, SegmentSort, SegmentSpec, Table, TextForm,
 };
 use vramscope_protocol::{AxisKind, DeviceRef, Request, Response, TileKey};
 use vramscope_session::{Column, FileSession, Slice};
@@ -228,7 +228,7 @@ fn requests_with_cached_data() -> [(Request, u32); 5] {
         (tile(lines), 18),
         (tile(segments), 8),
         (query(Query::Card {}), 18),
-        (query(Query::StateAt { at: At::Event { event: 1000 } }), 18),
+        (query(Query::StateAt { event: 1000 }), 18),
     ]
 }
 

@@ -49,7 +49,8 @@ const MAX_DRAW_CALLS: u64 = 20;
 /// The committed count of every file.
 const READ: &str = "read";
 /// Further committed counts of the large file. All other counts are only held to budgets.
-const OF_LARGE_FILE: [&str; 9] = [
+const OF_LARGE_FILE: [&str; 10] = [
+    "outline, whole",
     "timeline, whole",
     "timeline, a hundredth",
     "findings",

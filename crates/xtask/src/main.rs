@@ -12,7 +12,6 @@ mod examples;
 mod files;
 mod generate;
 mod install;
-mod order;
 mod python;
 mod repo;
 mod reproducible;
@@ -27,9 +26,9 @@ use anyhow::Result;
 use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 use repo::Repo;
+use site::Site;
 use std::process::ExitCode;
 use test::Selection;
-use wasm::Mode;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Tasks of the vramscope repository")]
@@ -54,6 +53,9 @@ enum Task {
         /// Compile in a fraction of the time, to larger and slower modules, without threads
         #[arg(long)]
         fast: bool,
+        /// Leave out the optional module with threads, as the gate does
+        #[arg(long, conflicts_with = "fast")]
+        plain: bool,
     },
     /// Pack the npm package and build the apps of web/examples with it, into target/
     Examples,
@@ -81,13 +83,14 @@ enum Task {
     Test {
         /// Run only these steps, in the order of the gate
         steps: Vec<String>,
-        /// Run only the steps that need neither a browser nor the built site
+        /// Run only the steps that need neither a browser nor the built site, and of them only
+        /// those that depend on what has changed since the branch `main` of the remote
         #[arg(long, conflicts_with = "steps")]
         quick: bool,
         /// Run more cases of the property tests that have a long form, for hours if need be, record
         /// programs with PyTorch over a stand-in for the device, build the site twice and compare,
-        /// log reports to experiment trackers, convert fleets on Ray and in one process, and show a
-        /// snapshot in a notebook
+        /// log reports to experiment trackers, convert fleets on Ray and in one process, show a
+        /// snapshot in a notebook, and read a large file with threads
         ///
         /// `--long=PART` runs only one of them, and no step.
         #[arg(
@@ -108,13 +111,14 @@ const ALL: &str = "all";
 type Part = (&'static str, fn(&Repo) -> Result<()>);
 
 /// The parts of `--long`, in order.
-const LONG: [Part; 6] = [
+const LONG: [Part; 7] = [
     ("properties", test::run_long),
     ("recorder", python::long),
     ("reproducible", reproducible::run),
     ("trackers", python::trackers),
     ("fleet", python::fleet),
     ("jupyter", test::jupyter),
+    ("threads", test::threads),
 ];
 
 fn long_parts() -> PossibleValuesParser {
@@ -125,7 +129,9 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let result = Repo::find().and_then(|repo| match args.task {
         Task::Dev { port, once } => dev::run(&repo, port, once),
-        Task::Build { fast } => site::build(&repo, if fast { Mode::Fast } else { Mode::Release }),
+        Task::Build { fast: true, .. } => site::build(&repo, Site::Fast),
+        Task::Build { plain: true, .. } => site::build(&repo, Site::Plain),
+        Task::Build { .. } => site::build(&repo, Site::Whole),
         Task::Examples => examples::run(&repo),
         Task::Types => site::types(&repo),
         Task::Gen(options) => generate::run(&repo, &options),

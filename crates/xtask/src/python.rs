@@ -18,9 +18,6 @@ const OF_WHEEL: [&str; 6] = [
     "test_wheel.py",
 ];
 
-/// The largest wheel, in bytes.
-const WHEEL_LIMIT: u64 = 15 << 20;
-
 /// Checks the Python package.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
     let tools = install(repo)?;
@@ -37,6 +34,9 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
 }
 
 /// Builds the wheel for this machine, installs it without network, and tests what was installed.
+///
+/// The wheel is not optimized: three quarters of its dependencies are there from the step `test`.
+/// publish.yml builds the wheels of a release, and checks their size.
 pub(crate) fn wheel(repo: &Repo) -> Result<()> {
     if !repo.dist().join("index.html").is_file() {
         bail!("the wheel holds the page: run `cargo xtask build` first");
@@ -48,17 +48,13 @@ pub(crate) fn wheel(repo: &Repo) -> Result<()> {
             .with_context(|| format!("emptying {}", folder.display()))?;
     }
     let maturin = tools.join("bin/maturin");
-    let args = ["build", "--quiet", "--profile", "wheel-fast", "--interpreter", "python3", "--out"];
+    let args =
+        ["build", "--quiet", "--profile", "dev", "--strip", "--interpreter", "python3", "--out"];
     let mut build = cmd::command(&maturin.to_string_lossy(), &args, &repo.path("python"));
     cmd::run(build.arg(&folder))?;
     let [wheel] = files::below(&folder)?.try_into().map_err(|all: Vec<PathBuf>| {
         anyhow!("expected one wheel in {}, found {}", folder.display(), all.len())
     })?;
-    let bytes = wheel.metadata().with_context(|| format!("size of {}", wheel.display()))?.len();
-    if bytes > WHEEL_LIMIT {
-        bail!("{} has {bytes} bytes, of {WHEEL_LIMIT}", wheel.display());
-    }
-    println!("{}: {bytes} bytes", wheel.display());
     let venv = folder.join("venv");
     cmd::run(cmd::command("python3", &["-m", "venv"], &folder).arg(&venv))?;
     let python = venv.join("bin/python").to_string_lossy().into_owned();
@@ -98,22 +94,34 @@ pub(crate) fn fleet(repo: &Repo) -> Result<()> {
     Ok(())
 }
 
+/// The releases of PyTorch that the recorder is tested with, the folders for them below the target
+/// folder, and the tests. 2.11 loses errors when it takes the stack of a free.
+const RECORDED: [(&str, &str, &[&str]); 2] = [
+    ("2.9.1", "standin", &["test_recorder.py", "test_recorder_ends.py", "test_trainers.py"]),
+    ("2.11.0", "standin-2.11", &["test_recorder_ends.py"]),
+];
+
 /// Records real programs with PyTorch's own allocator, over stand-ins for the CUDA libraries, and
 /// reads what was recorded.
 pub(crate) fn long(repo: &Repo) -> Result<()> {
     println!("\n==> long: recording with PyTorch over a stand-in for the device");
     let tools = install(repo)?;
-    let folder = repo.target.join("standin");
     let setup = repo.path("scripts/standin/setup.sh");
-    cmd::run(cmd::command(&setup.to_string_lossy(), &[], &repo.root).arg(&folder))?;
     cmd::run(&mut cmd::cargo(&["build", "--quiet", "--package", "vramscope-cli"], &repo.root))?;
-    let args = ["-m", "pytest", "--quiet", "-rs", "-s", "-p", "no:cacheprovider"];
-    let mut tests = cmd::command("python3", &args, &repo.path("python"));
-    tests.args(["tests/test_recorder.py", "tests/test_trainers.py"]);
-    tests.env("PYTHONPATH", &tools).env("PYTHONDONTWRITEBYTECODE", "1");
-    tests.env("LD_LIBRARY_PATH", folder.join("fake")).env("CUDA_MODULE_LOADING", "LAZY");
-    tests.env("VRAMSCOPE_TORCH", folder.join("venv/bin/python")).env("OMP_NUM_THREADS", "2");
-    cmd::run(tests.env("VRAMSCOPE", repo.target.join("debug/vramscope")))
+    for (release, folder, files) in RECORDED {
+        println!("PyTorch {release}");
+        let folder = repo.target.join(folder);
+        let mut setup = cmd::command(&setup.to_string_lossy(), &[], &repo.root);
+        cmd::run(setup.arg(&folder).arg(release))?;
+        let args = ["-m", "pytest", "--quiet", "-rs", "-s", "-p", "no:cacheprovider"];
+        let mut tests = cmd::command("python3", &args, &repo.path("python"));
+        tests.args(files.iter().map(|name| format!("tests/{name}")));
+        tests.env("PYTHONPATH", &tools).env("PYTHONDONTWRITEBYTECODE", "1");
+        tests.env("LD_LIBRARY_PATH", folder.join("fake")).env("CUDA_MODULE_LOADING", "LAZY");
+        tests.env("VRAMSCOPE_TORCH", folder.join("venv/bin/python")).env("OMP_NUM_THREADS", "2");
+        cmd::run(tests.env("VRAMSCOPE", repo.target.join("debug/vramscope")))?;
+    }
+    Ok(())
 }
 
 /// Installs Jupyter beside the wheel, as a user of notebooks does. Returns the Python that has

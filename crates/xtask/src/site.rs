@@ -4,12 +4,25 @@ use crate::wasm::{self, Mode};
 use crate::{cmd, repo::Repo, threads};
 use anyhow::Result;
 
+/// Which modules the site gets.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Site {
+    /// What is published: also the module with threads, if it can be built.
+    Whole,
+    /// Without the module with threads.
+    Plain,
+    /// Compiled in a fraction of the time, for work on the page.
+    Fast,
+}
+
 /// Builds wasm, TypeScript and the site with Vite, into `web/site/dist`. The fast build leaves an
 /// older build with threads as it is.
-pub(crate) fn build(repo: &Repo, mode: Mode) -> Result<()> {
-    wasm::build(repo, mode)?;
-    if mode == Mode::Release {
-        threads::build(repo)?;
+pub(crate) fn build(repo: &Repo, site: Site) -> Result<()> {
+    wasm::build(repo, if site == Site::Fast { Mode::Fast } else { Mode::Release })?;
+    match site {
+        Site::Whole => threads::build(repo)?,
+        Site::Plain => threads::remove(repo)?,
+        Site::Fast => {}
     }
     cmd::run(&mut cmd::command("npm", &["run", "--silent", "build", "-w", "site"], &repo.web()))
 }

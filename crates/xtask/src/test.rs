@@ -5,18 +5,24 @@
 //! | configuration | ships as | steps |
 //! |---|---|---|
 //! | native, all features (`parallel`, `page`) | the program | clippy, test, doc |
-//! | native, without `parallel` | the tests' reference for the page's worker | serial |
 //! | 32-bit pointers, without `parallel` | the page's worker | 32-bit |
 //! | native, Python module | the wheel | clippy, wheel |
 //! | `wasm32-unknown-unknown`, worker and view | the page | clippy-wasm, build, cost, e2e |
-//! | `wasm32-unknown-unknown`, worker with `threads` | the isolated page | build, e2e |
+//! | `wasm32-unknown-unknown`, worker with `threads` | the isolated page | threads |
+//!
+//! The last one compiles the standard library and the worker once more. What it adds to the others
+//! is a feature of one dependency, linker arguments and a script, so the gate builds it only when
+//! one of these has changed ([`threads::SOURCES`]). The release workflow always builds it.
 //!
 //! Clippy does not see `threads` on wasm32: `wasm-bindgen-rayon` refuses to compile without the
-//! target feature `atomics`, which is unstable and so has no `cfg` on a stable compiler. The build
-//! step compiles it with `RUSTC_BOOTSTRAP`.
+//! target feature `atomics`, which is unstable and so has no `cfg` on a stable compiler.
 
-use crate::wasm::Mode;
-use crate::{cmd, cost, dev, examples, install, python, repo::Repo, site, size, threads, tidy};
+use crate::{
+    cmd, cost, dev, examples, install, python,
+    repo::Repo,
+    site::{self, Site},
+    size, threads, tidy,
+};
 use anyhow::{Context, Result, anyhow, bail};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
@@ -28,44 +34,73 @@ use std::time::{Duration, Instant};
 struct Step {
     name: &'static str,
     summary: &'static str,
-    /// `--quick` runs this step.
-    is_quick: bool,
+    when: When,
     run: fn(&Repo) -> Result<()>,
 }
+
+/// When a step runs without being named. Paths are the starts of the paths that it depends on.
+#[derive(Clone, Copy)]
+enum When {
+    /// In the whole gate, and with `--quick` if one of these paths has changed.
+    Quick(&'static [&'static str]),
+    /// In the whole gate only.
+    Whole,
+    /// In the whole gate, if one of these paths has changed.
+    Changed(&'static [&'static str]),
+}
+use When::{Changed, Quick, Whole};
 
 const fn step(
     name: &'static str,
     summary: &'static str,
-    is_quick: bool,
+    when: When,
     run: fn(&Repo) -> Result<()>,
 ) -> Step {
-    Step { name, summary, is_quick, run }
+    Step { name, summary, when, run }
 }
 
-const STEPS: [Step; 21] = [
-    step("install", "wasm targets, library sources, packages, browsers", false, install_all),
-    step("fmt", "rustfmt", true, fmt),
-    step("tidy", "crate edges, lengths, widths, paths, links", true, tidy::run),
-    step("deny", "licenses, sources and versions of dependencies", true, deny),
-    step("clippy", "lints, native", true, clippy),
-    step("clippy-wasm", "lints of worker and view for wasm32", false, clippy_wasm),
-    step("test", "unit, golden, property, scenario and document tests", true, test_native),
-    step("unit", "unit tests of the TypeScript", true, unit),
-    step("python", "format, lints, types and tests of the Python package", false, python::run),
-    step("doc", "documentation without warnings", false, doc),
-    step("32-bit", "tests with 32-bit pointers, without threads", false, test_32bit),
-    step("build", "wasm, TypeScript, the site", false, |repo| site::build(repo, Mode::Release)),
-    step("web", "types of all TypeScript, Biome", false, web),
-    step("size", "download size against its budget", false, size::run),
-    step("cost", "instructions and memory against bench/cost.json", false, |repo| {
+const EVERYTHING: &[&str] = &[""];
+const RUST: &[&str] = &["crates/", "bench/", "Cargo.", "clippy.toml", "rust"];
+const DEPENDENCIES: &[&str] = &["Cargo.", "deny.toml", ".ci/cargo-deny.txt", "crates/"];
+/// Tests read recordings, documents, scripts and the generated types.
+const TESTED: &[&str] = &[
+    "crates/",
+    "bench/",
+    "Cargo.",
+    "rust",
+    "test_data/",
+    "docs/",
+    "scripts/",
+    "python/",
+    "web/viewer/src/generated/",
+    "web/site/public/",
+];
+
+const STEPS: [Step; 22] = [
+    step("install", "wasm targets, packages, browsers", Whole, install_all),
+    step("fmt", "rustfmt", Quick(RUST), fmt),
+    step("tidy", "crate edges, lengths, widths, paths, links", Quick(EVERYTHING), tidy::run),
+    step("deny", "licenses, sources and versions of dependencies", Quick(DEPENDENCIES), deny),
+    step("clippy", "lints, native", Quick(RUST), clippy),
+    step("clippy-wasm", "lints of worker and view for wasm32", Whole, clippy_wasm),
+    step("test", "unit, golden, property, scenario and document tests", Quick(TESTED), test_native),
+    step("unit", "unit tests of the TypeScript", Quick(&["web/"]), unit),
+    step("python", "format, lints, types and tests of the Python package", Whole, python::run),
+    step("doc", "documentation without warnings", Whole, doc),
+    step("32-bit", "tests with 32-bit pointers, without threads", Whole, test_32bit),
+    step("build", "wasm, TypeScript, the site", Whole, |repo| site::build(repo, Site::Plain)),
+    step("web", "types of all TypeScript, Biome", Whole, web),
+    step("size", "download size against its budget", Whole, size::run),
+    step("wheel", "the Python wheel, installed without network", Whole, python::wheel),
+    step("package", "the crates of the program as they are published", Whole, package),
+    step("dev", "the development server", Whole, |repo| dev::run(repo, 5173, true)),
+    step("examples", "the npm package and the apps built with it", Whole, examples::run),
+    step("cost", "instructions and memory against bench/cost.json", Whole, |repo| {
         cost::run(repo, false)
     }),
-    step("wheel", "the Python wheel, installed without network", false, python::wheel),
-    step("package", "the crates of the program as they are published", false, package),
-    step("dev", "the development server", false, |repo| dev::run(repo, 5173, true)),
-    step("examples", "the npm package and the apps built with it", false, examples::run),
-    step("e2e", "the built site in Chromium", false, e2e),
-    step("firefox", "the main path in Firefox", false, firefox),
+    step("e2e", "the built site in Chromium", Whole, e2e),
+    step("firefox", "the main path in Firefox", Whole, firefox),
+    step("threads", "the site with threads in Chromium", Changed(threads::SOURCES), with_threads),
 ];
 
 /// The note where Firefox, or a display for it, cannot be installed.
@@ -116,18 +151,25 @@ const LONG: [&str; 2] = ["vramscope-allocator", "vramscope-fuzz"];
 pub(crate) enum Selection {
     /// Every step.
     All,
-    /// The steps that need neither a browser nor the built site.
+    /// Of the steps that need neither a browser nor the built site, those that depend on what has
+    /// changed.
     Quick,
     /// The steps with these names, in the order of the gate.
     Named(Vec<String>),
 }
 
 impl Selection {
-    fn contains(&self, step: &Step) -> bool {
-        match self {
-            Self::All => true,
-            Self::Quick => step.is_quick,
-            Self::Named(names) => names.iter().any(|name| name == step.name),
+    /// Whether a step runs after these changes; `None` if they are not known.
+    fn contains(&self, step: &Step, changed: Option<&[String]>) -> bool {
+        let touches = |paths: &[&str]| {
+            let is_below = |file: &String| paths.iter().any(|path| file.starts_with(path));
+            changed.is_none_or(|files| files.iter().any(is_below))
+        };
+        match (self, step.when) {
+            (Self::Named(names), _) => names.iter().any(|name| name == step.name),
+            (Self::All, Changed(paths)) | (Self::Quick, Quick(paths)) => touches(paths),
+            (Self::All, _) => true,
+            (Self::Quick, _) => false,
         }
     }
 
@@ -146,7 +188,7 @@ impl Selection {
 /// Prints the name and the summary of every step.
 pub(crate) fn list() {
     for step in STEPS {
-        let quick = if step.is_quick { "quick" } else { "" };
+        let quick = if matches!(step.when, Quick(_)) { "quick" } else { "" };
         println!("{:12} {quick:6} {}", step.name, step.summary);
     }
 }
@@ -158,7 +200,8 @@ pub(crate) fn run(repo: &Repo, selection: &Selection) -> Result<()> {
     let started = Instant::now();
     let mut times = Vec::new();
     let mut running = Vec::new();
-    for step in STEPS.iter().filter(|step| selection.contains(step)) {
+    let changed = changed(repo);
+    for step in STEPS.iter().filter(|step| selection.contains(step, changed.as_deref())) {
         for early in AHEAD.iter().filter(|early| early.before == step.name) {
             if matches!(selection, Selection::All) {
                 running.push(Ahead::start(repo, early)?);
@@ -198,9 +241,11 @@ pub(crate) fn run_long(repo: &Repo) -> Result<()> {
 fn print_notes(repo: &Repo, times: &[(&str, Duration)]) {
     let ran = |name| times.iter().any(|(step, _)| *step == name);
     println!();
-    if ran("build") {
+    if ran("threads") {
         let built = threads::is_built(repo);
-        println!("{}", if built { "the threads build is there" } else { threads::ABSENT });
+        println!("{}", if built { "threads passed" } else { threads::ABSENT });
+    } else if ran("e2e") {
+        println!("{}", threads::UNTESTED);
     }
     if ran("firefox") {
         let found = install::found_firefox().is_some();
@@ -217,11 +262,12 @@ struct Early {
     args: &'static [&'static str],
 }
 
-/// Optimizing wasm and the tests with 32-bit pointers are mostly the work of one core, in target
-/// folders of their own. They run beside lints and tests, which leave cores idle at times.
-const AHEAD: [Early; 2] = [
-    Early { step: "build", before: "clippy", args: &["build"] },
+/// Optimizing wasm, the tests with 32-bit pointers and the counts are mostly the work of one core,
+/// in target folders of their own. They run beside steps that leave cores idle at times.
+const AHEAD: [Early; 3] = [
+    Early { step: "build", before: "clippy", args: &["build", "--plain"] },
     Early { step: "32-bit", before: "python", args: &["test", "32-bit"] },
+    Early { step: "cost", before: "wheel", args: &["cost"] },
 ];
 
 /// A step in a process of its own, whose output is kept until the step's turn.
@@ -276,6 +322,18 @@ fn tracked_state(repo: &Repo) -> Option<(String, String)> {
     Some((git(&["status", "--porcelain"])?, git(&["diff", "--no-ext-diff", "--stat", "HEAD"])?))
 }
 
+/// The paths that differ from the branch `main` of the remote or, on that branch, from the commit
+/// before: those of commits, of the working tree and of new files. `None` where that is not known.
+fn changed(repo: &Repo) -> Option<Vec<String>> {
+    let git = |args: &[&str]| cmd::probe(&mut cmd::command("git", args, &repo.root));
+    let head = git(&["rev-parse", "HEAD"])?;
+    let fork = git(&["merge-base", "HEAD", "origin/main"])?;
+    let base = if fork == head { git(&["rev-parse", "--verify", "HEAD^"])? } else { fork };
+    let edited = git(&["diff", "--name-only", &base])?;
+    let new = git(&["ls-files", "--others", "--exclude-standard"])?;
+    Some(edited.lines().chain(new.lines()).map(str::to_owned).collect())
+}
+
 /// Installs everything, from several registries at a time.
 fn install_all(repo: &Repo) -> Result<()> {
     std::thread::scope(|scope| {
@@ -294,9 +352,7 @@ fn install_all(repo: &Repo) -> Result<()> {
 
 fn targets(repo: &Repo) -> Result<()> {
     install::target(repo, "wasm32-unknown-unknown")?;
-    install::target(repo, TARGET_32BIT)?;
-    println!("{}", if install::rust_src(repo) { "threads can be built" } else { threads::ABSENT });
-    Ok(())
+    install::target(repo, TARGET_32BIT)
 }
 
 /// Both browsers, one after the other: apt holds a lock.
@@ -355,7 +411,9 @@ fn unit(repo: &Repo) -> Result<()> {
 }
 
 fn doc(repo: &Repo) -> Result<()> {
-    let args = ["doc", "--quiet", "--workspace", "--no-deps", "--all-features"];
+    let mut args = vec!["doc", "--quiet", "--workspace", "--no-deps", "--all-features"];
+    // With examples, dependencies have the features that the step `clippy` has checked them with.
+    args.extend(["--lib", "--bins", "--examples"]);
     cmd::run(cmd::cargo(&args, &repo.root).env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
@@ -404,6 +462,23 @@ fn web(repo: &Repo) -> Result<()> {
 }
 
 fn e2e(repo: &Repo) -> Result<()> {
+    in_chromium(repo, &[])
+}
+
+/// The step `threads`, whatever has changed.
+pub(crate) fn threads(repo: &Repo) -> Result<()> {
+    println!("\n==> long: the site with threads");
+    with_threads(repo)
+}
+
+/// Builds the site with threads, and runs the tests of threads.
+fn with_threads(repo: &Repo) -> Result<()> {
+    site::build(repo, Site::Whole)?;
+    in_chromium(repo, &["--", "threads.spec.ts"])
+}
+
+/// Runs end-to-end tests with these further arguments of npm.
+fn in_chromium(repo: &Repo, more: &[&str]) -> Result<()> {
     let browser = install::browser(repo)?;
     let program = program(repo)?;
     // The step also runs by itself, without `examples` before it.
@@ -411,7 +486,7 @@ fn e2e(repo: &Repo) -> Result<()> {
         examples::run(repo)?;
     }
     let mut npm = cmd::command("npm", &["run", "--silent", "test", "-w", "e2e"], &repo.web());
-    npm.env("CHROME", browser).env("EXAMPLES", examples::folder(repo));
+    npm.args(more).env("CHROME", browser).env("EXAMPLES", examples::folder(repo));
     cmd::run(npm.env("VRAMSCOPE", program).env("E2E_PORT", free_port()?))
 }
 
@@ -448,7 +523,7 @@ pub(crate) fn jupyter(repo: &Repo) -> Result<()> {
 fn program(repo: &Repo) -> Result<PathBuf> {
     let mut args = vec!["test", "--quiet", "--no-run"];
     args.extend(ALL_BUT_XTASK);
-    args.extend(["--test", "commands"]);
+    args.extend(["--test", "program"]);
     cmd::run(&mut cmd::cargo(&args, &repo.root))?;
     Ok(repo.target.join("debug").join("vramscope"))
 }
@@ -461,11 +536,29 @@ fn free_port() -> Result<String> {
 mod tests {
     use super::*;
 
+    fn names(selection: &Selection, changed: Option<&[&str]>) -> Vec<&'static str> {
+        let changed: Option<Vec<String>> =
+            changed.map(|files| files.iter().map(|&file| file.to_owned()).collect());
+        let selected = STEPS.iter().filter(|step| selection.contains(step, changed.as_deref()));
+        selected.map(|step| step.name).collect()
+    }
+
     #[test]
-    fn quick_steps_come_in_order_and_need_no_site() {
-        let quick: Vec<&str> =
-            STEPS.iter().filter(|step| Selection::Quick.contains(step)).map(|s| s.name).collect();
-        assert_eq!(quick, ["fmt", "tidy", "deny", "clippy", "test", "unit"]);
+    fn quick_steps_are_those_that_depend_on_the_change() {
+        let quick = |changed| names(&Selection::Quick, changed);
+        assert_eq!(quick(None), ["fmt", "tidy", "deny", "clippy", "test", "unit"]);
+        assert_eq!(quick(Some(&["web/viewer/src/run.ts"])), ["tidy", "unit"]);
+        assert_eq!(quick(Some(&["docs/cli.md"])), ["tidy", "test"]);
+        let rust = ["fmt", "tidy", "deny", "clippy", "test"];
+        assert_eq!(quick(Some(&["README.md", "crates/vramscope-pickle/src/memo.rs"])), rust);
+    }
+
+    #[test]
+    fn the_gate_builds_threads_when_their_sources_change() {
+        let has_threads = |changed| names(&Selection::All, changed).contains(&"threads");
+        assert!(has_threads(None) && has_threads(Some(&["Cargo.lock"])));
+        assert!(!has_threads(Some(&["crates/vramscope-pickle/src/memo.rs"])));
+        assert_eq!(names(&Selection::All, Some(&[])).len(), STEPS.len() - 1);
     }
 
     #[test]

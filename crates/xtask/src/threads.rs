@@ -8,14 +8,31 @@
 //! So the files are placed beside the site as they are. Their folder is named after a hash of their
 //! content, so that no cache can mix two builds.
 
-use crate::wasm::{self, BUILD_STD, Mode, OPTIMIZE, PROFILE, TARGET, UNSTABLE, UNSTRIPPED};
+use crate::wasm::{self, Mode, OPTIMIZE, PROFILE, TARGET, UNSTRIPPED};
 use crate::{cmd, files, install, repo::Repo};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 
 /// The note where the module cannot be built.
 pub(crate) const ABSENT: &str =
-    "threads build skipped: cannot install rust-src, so every worker has one thread";
+    "THREADS ARE NOT TESTED: cannot install rust-src, so every worker has one thread";
+
+/// The note where the gate does not build it.
+pub(crate) const UNTESTED: &str =
+    "threads were not built, nothing of them has changed: `cargo xtask test threads` does";
+
+/// Starts of the paths that the module is made of, besides what the other steps test.
+pub(crate) const SOURCES: &[&str] = &[
+    "Cargo.",
+    "rust-toolchain.toml",
+    "crates/vramscope-worker/",
+    "crates/xtask/src/threads.rs",
+    "crates/xtask/src/thread-start.js",
+    "crates/xtask/src/wasm.rs",
+    "web/e2e/tests/threads.spec.ts",
+    "web/site/vite.config.ts",
+    "web/viewer/src/client/",
+];
 
 const NAME: &str = "vramscope_worker_threads";
 
@@ -32,13 +49,10 @@ const RUSTFLAGS: [&str; 8] = [
     "-Clink-arg=--export=__tls_base",
 ];
 
-/// Reading a large file takes longer than the download of a larger module.
-const FAST: [&str; 4] = [
-    "profile.wasm.opt-level=3",
-    "profile.wasm.package.vramscope-analysis.opt-level=3",
-    "profile.wasm.package.vramscope-report.opt-level=3",
-    "profile.wasm.package.vramscope-session.opt-level=3",
-];
+/// Makes cargo compile the standard library from its sources.
+const BUILD_STD: &str = "-Zbuild-std=std,panic_abort";
+/// That is unstable: this variable makes the stable compiler accept it.
+const UNSTABLE: (&str, &str) = ("RUSTC_BOOTSTRAP", "1");
 
 /// Replacements in the script of wasm-bindgen-rayon, each of a text that occurs once.
 const PATCHES: [(&str, &str); 4] = [
@@ -60,7 +74,7 @@ pub(crate) fn is_built(repo: &Repo) -> bool {
 /// Builds the module into a folder that Vite copies. Without the sources of the standard library
 /// the folder is removed, and a note is printed.
 pub(crate) fn build(repo: &Repo) -> Result<()> {
-    let public = repo.path("web/site/public/threads");
+    let public = public(repo);
     if !install::rust_src(repo) {
         println!("{ABSENT}");
         return clear(&public);
@@ -85,10 +99,18 @@ pub(crate) fn build(repo: &Repo) -> Result<()> {
     wasm::place(&scratch, &out, Path::new(&format!("{NAME}.js")))
 }
 
+/// Removes an older build.
+pub(crate) fn remove(repo: &Repo) -> Result<()> {
+    clear(&public(repo))
+}
+
+fn public(repo: &Repo) -> PathBuf {
+    repo.path("web/site/public/threads")
+}
+
 fn compile(repo: &Repo) -> Result<Vec<u8>> {
     let mut args =
         vec!["build", "--quiet", "--target", TARGET, "--profile", PROFILE, "--config", UNSTRIPPED];
-    args.extend(FAST.iter().flat_map(|option| ["--config", option]));
     args.extend(["--package", "vramscope-worker", "--features", "threads"]);
     args.push(BUILD_STD);
     let mut flags = wasm::remapped(repo)?;

@@ -1,8 +1,10 @@
 //! Rules that no compiler checks. Each message says how to satisfy its rule.
 
+mod answers;
 mod edges;
 mod lines;
 mod links;
+mod modules;
 mod paths;
 mod versions;
 mod width;
@@ -29,10 +31,12 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     let names = files::tracked(repo)?;
     let sources = read(repo, &names)?;
     let mut broken = edges::check(&repo.metadata);
+    broken.extend(answers::check(&sources));
     broken.extend(lines::lengths(&sources));
     broken.extend(lines::typescript_share(&sources));
     broken.extend(width::check(&sources));
     broken.extend(unsafe_code(&sources));
+    broken.extend(modules::check(&sources));
     broken.extend(links::check(&sources, &names));
     broken.extend(versions::check(&sources));
     broken.extend(paths::machines(repo, &sources)?);

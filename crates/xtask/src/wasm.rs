@@ -3,11 +3,8 @@
 //!
 //! wasm-bindgen is used as a library, so that its version is the one in Cargo.lock. The module
 //! `threads` builds the worker's module once more, with threads.
-//!
-//! What a visitor downloads has a standard library that is compiled here, for size. Without its
-//! sources the modules get the one of the toolchain, which adds 15 kB to the worker's, gzipped.
 
-use crate::{cmd, files, order, repo::Repo};
+use crate::{cmd, files, repo::Repo};
 use anyhow::{Context, Result, anyhow};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
@@ -63,26 +60,6 @@ pub(crate) fn remapped(repo: &Repo) -> Result<Vec<String>> {
         .into())
 }
 
-/// The crates of the standard library that are optimized for speed all the same. Optimized for size
-/// they would be slower and, because less of them is inlined and then dropped, not smaller.
-const FAST_STD: [&str; 6] = [
-    "--config",
-    "profile.wasm.package.alloc.opt-level=3",
-    "--config",
-    "profile.wasm.package.compiler_builtins.opt-level=3",
-    "--config",
-    "profile.wasm.package.core.opt-level=3",
-];
-/// Makes cargo compile the standard library from its sources.
-pub(crate) const BUILD_STD: &str = "-Zbuild-std=std,panic_abort";
-/// Of two algorithms in the standard library the smaller one, as for sorting.
-const SMALL_STD: &str = "-Zbuild-std-features=optimize_for_size";
-/// A panic names the file and the line. With the column too, most places in a line that can panic
-/// would be code of their own.
-const LINES_ONLY: &str = "-Zlocation-detail=file,line";
-/// All this is unstable: this variable makes the stable compiler accept it.
-pub(crate) const UNSTABLE: (&str, &str) = ("RUSTC_BOOTSTRAP", "1");
-
 /// The linker must not strip: it would drop the section that tells wasm-bindgen and wasm-opt which
 /// target features are in use. They strip instead.
 pub(crate) const UNSTRIPPED: &str = "profile.wasm.strip=\"none\"";
@@ -109,19 +86,10 @@ fn compile(repo: &Repo, module: Module, mode: Mode) -> Result<Vec<u8>> {
     let unstripped = format!("profile.{profile}.strip=\"none\"");
     let mut args = vec!["build", "--quiet", "--target", TARGET, "--profile", profile];
     args.extend(["--config", &unstripped, "--package", module.package]);
-    let builds_std = mode == Mode::Release && crate::install::rust_src(repo);
-    if builds_std {
-        args.extend([BUILD_STD, SMALL_STD]);
-        args.extend(FAST_STD);
-    }
     let mut cargo = cmd::cargo(&args, &repo.root);
     // Flags for native builds, such as a linker, sanitizers or coverage, would break this build.
     let mut flags = remapped(repo)?;
     flags.push(RUSTFLAGS.to_owned());
-    if builds_std {
-        flags.push(LINES_ONLY.to_owned());
-        cargo.env(UNSTABLE.0, UNSTABLE.1);
-    }
     cargo.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
     cmd::run(&mut cargo)?;
     let compiled = repo.target.join(TARGET).join(profile).join(format!("{}.wasm", module.name));
@@ -169,8 +137,7 @@ pub(crate) fn generate(repo: &Repo, module: &str, mode: Mode, bytes: &[u8]) -> R
         .web(true)?
         .typescript(true)
         .omit_default_module_path(false);
-    // wasm-opt sorts by names, then drops them.
-    bindgen.remove_name_section(mode != Mode::Release).remove_producers_section(true);
+    bindgen.remove_name_section(true).remove_producers_section(true);
     bindgen.generate(&scratch).with_context(|| format!("wasm-bindgen of {module}"))?;
     if mode == Mode::Release {
         optimize(repo, &scratch.join(format!("{module}_bg.wasm")))?;
@@ -185,25 +152,15 @@ pub(crate) fn generate(repo: &Repo, module: &str, mode: Mode, bytes: &[u8]) -> R
 /// file, so larger functions than 20 bytes are not inlined into their only caller.
 ///
 /// The lowest kilobyte of memory is the end of the stack, which no valid pointer reaches.
-pub(crate) const OPTIMIZE: [&str; 4] = [
-    "-Os",
-    "--one-caller-inline-max-function-size=20",
-    "--low-memory-unused",
-    "--reorder-functions-by-name",
-];
+pub(crate) const OPTIMIZE: [&str; 3] =
+    ["-O3", "--one-caller-inline-max-function-size=20", "--low-memory-unused"];
 
-/// Optimizes the module twice. Between, its functions get the names of their order.
 fn optimize(repo: &Repo, wasm: &Path) -> Result<()> {
-    let small: PathBuf = wasm.with_extension("small");
-    let run = |options: &[&str]| {
-        let mut command = cmd::command("node", &[], &repo.root);
-        command.arg(repo.path("web/node_modules/binaryen/bin/wasm-opt")).args(OPTIMIZE);
-        cmd::output(command.args(options).arg(wasm).arg("-o").arg(&small))?;
-        std::fs::rename(&small, wasm).with_context(|| format!("replacing {}", wasm.display()))
-    };
-    run(&["--debuginfo"])?;
-    order::name_by_place(wasm)?;
-    run(&[])
+    let optimized: PathBuf = wasm.with_extension("optimized");
+    let mut command = cmd::command("node", &[], &repo.root);
+    command.arg(repo.path("web/node_modules/binaryen/bin/wasm-opt")).args(OPTIMIZE);
+    cmd::output(command.arg(wasm).arg("-o").arg(&optimized))?;
+    std::fs::rename(&optimized, wasm).with_context(|| format!("replacing {}", wasm.display()))
 }
 
 pub(crate) fn place(from: &Path, to: &Path, name: &Path) -> Result<()> {

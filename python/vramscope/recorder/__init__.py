@@ -19,8 +19,9 @@ from types import FrameType, TracebackType
 from typing import Any, ClassVar, TypeVar
 
 from . import allocator, sidecar, sources, tensors
-from .files import SUFFIX, Kept, sidecar_of, write_whole
-from .ranks import rank_and_world
+from .files import SUFFIX, Kept, remove_left_over, write_beside, write_snapshot
+from .interrupts import Uninterrupted, natively_handled, pass_on
+from .ranks import is_first_of_machine, rank_and_world
 
 __all__ = ["Recorder", "record"]
 
@@ -35,6 +36,9 @@ DESCRIBED_STEPS = 2
 DESCRIBING_SHARE = 0.01
 #: Steps whose end is in a sidecar: the last ones.
 TOLD_STEPS = 10_000
+#: Seconds that a signal waits for the snapshot of another thread. That thread may need a lock that
+#: the interrupted thread holds.
+SIGNAL_PATIENCE = 20.0
 
 
 def record(
@@ -58,8 +62,9 @@ def record(
 
     A snapshot is written when memory runs out, from inside the allocator, at the end, on a signal,
     and after every ``every`` steps. Beside each lies a JSON file with what a snapshot lacks. Errors
-    of the program pass untouched, and the exit status stays what it would be. An error of the
-    recorder is logged.
+    of the program pass untouched, and the exit status stays what it would be. Where recording
+    cannot start, dump or stop, one line is logged and the program goes on. A forked process records
+    nothing unless it calls this itself.
 
     Args:
         folder: Where files go. All ranks of a job may share it.
@@ -109,11 +114,28 @@ def _never_raise(method: Callable[..., Result]) -> Callable[..., Result | None]:
     def guarded(self: Recorder, *args: Any, **kwargs: Any) -> Result | None:
         try:
             return method(self, *args, **kwargs)
-        except Exception:
-            log.exception("cannot %s", task)
+        except Exception as error:
+            first = next(iter(str(error).strip().splitlines()), "")
+            log.warning("cannot %s: %s: %s", task, type(error).__name__, first)
+            log.debug("cannot %s", task, exc_info=True)
             return None
 
     return guarded
+
+
+def _whole(method: Callable[..., Result]) -> Callable[..., Result | None]:
+    """:func:`_never_raise`, and signals are delivered afterwards.
+
+    A handler of the program may raise. That exception is the program's, and passes.
+    """
+    guarded = _never_raise(method)
+
+    @functools.wraps(method)
+    def uninterrupted(self: Recorder, *args: Any, **kwargs: Any) -> Result | None:
+        with Uninterrupted():
+            return guarded(self, *args, **kwargs)
+
+    return uninterrupted
 
 
 class Recorder:
@@ -127,6 +149,7 @@ class Recorder:
         self.folder = folder
         self._options = options
         self._torch: Any = None
+        self._pid = os.getpid()
         self._is_recording = False
         self._arguments: dict[str, Any] = {}
         self._dumping = threading.RLock()
@@ -141,6 +164,7 @@ class Recorder:
         self._kept: dict[str, Kept] = {}
         self._undo: list[Callable[[], None]] = []
         self._oom_at_step: int | None = None
+        self._written_in: Uninterrupted | None = None
 
     # -- The program's side ------------------------------------------------------------------------
 
@@ -158,16 +182,18 @@ class Recorder:
     def start(self) -> Recorder:
         """Start recording."""
         if self not in Recorder._active:
+            self._pid = os.getpid()
             Recorder._active.append(self)
             self._begin()
         return self
 
     def stop(self) -> None:
         """Write the last snapshot and stop recording."""
-        if self not in Recorder._active:
+        if not self._is_active():
             return
         self._at_end()
         Recorder._active.remove(self)
+        self._run_undo()
         self._end()
 
     def step(self) -> None:
@@ -187,7 +213,11 @@ class Recorder:
 
     def dump(self, name: str = "call") -> pathlib.Path | None:
         """Write a snapshot into the subfolder ``name``. Returns its path; None if it failed."""
-        return self._write(re.sub(r"[^\w.-]+", "_", name), kind="call")
+        return self._write(re.sub(r"[^\w.-]+", "_", str(name)).lstrip(".") or "call", kind="call")
+
+    def _is_active(self) -> bool:
+        """Whether this process records with it. A forked one does not."""
+        return self in Recorder._active and os.getpid() == self._pid
 
     # -- Starting and ending -----------------------------------------------------------------------
 
@@ -203,14 +233,15 @@ class Recorder:
         self._on_exit()
         self._on_signals()
         self._on_optimizer_steps()
+        self._remove_left_over()
         # Runs now if CUDA is initialized, else as soon as the program uses it. Starting CUDA here
         # would take memory on a device that the program may not choose.
         torch.cuda._lazy_call(self._start_history)
 
     @_never_raise
     def _start_history(self) -> None:
-        """Start the history of the allocator."""
-        if self not in Recorder._active:
+        """Start recording."""
+        if not self._is_active():
             return
         options = self._options
         length = options["max_entries"] or allocator.history_length(
@@ -218,18 +249,44 @@ class Recorder:
         )
         self._arguments = allocator.start_history(self._torch, length, options["stacks"])
         self._is_recording = True
+        if "context" in self._arguments:
+            log.warning(
+                "frees show the stack of their allocation: PyTorch %s loses errors at the stack of "
+                "a free",
+                self._torch.__version__,
+            )
         if not Recorder._is_observed:
             Recorder._is_observed = allocator.attach_oom_observer(self._torch, _ran_out)
 
     @_never_raise
     def _end(self) -> None:
         """Stop recording."""
-        for undo in reversed(self._undo):
-            undo()
-        self._undo.clear()
-        if self._is_recording and not any(other._is_recording for other in Recorder._active):
+        was_recording, self._is_recording = self._is_recording, False
+        if was_recording and not any(other._is_recording for other in Recorder._active):
             allocator.stop_history(self._torch)
+
+    def _run_undo(self) -> None:
+        while self._undo:
+            self._undo_one(self._undo.pop())
+
+    @_never_raise
+    def _undo_one(self, undo: Callable[[], None]) -> None:
+        """Detach the recorder from the program."""
+        undo()
+
+    @_never_raise
+    def _remove_left_over(self) -> None:
+        """Remove unfinished files of ended processes."""
+        if is_first_of_machine():
+            for path in remove_left_over(self.folder):
+                log.info("removed %s, which an ended process has not finished", path)
+
+    def _forget(self) -> None:
+        """Leaves a forked process as if it were not recorded."""
+        # Another thread of the parent may have held it.
+        self._dumping, self._is_dumping = threading.RLock(), False
         self._is_recording = False
+        self._run_undo()
 
     def _on_exit(self) -> None:
         atexit.register(self.stop)
@@ -237,7 +294,9 @@ class Recorder:
 
     # -- Signals -----------------------------------------------------------------------------------
 
+    @_never_raise
     def _on_signals(self) -> None:
+        """Handle signals."""
         if threading.current_thread() is not threading.main_thread():
             log.warning("no snapshot on signals: recording was started outside the main thread")
             return
@@ -249,40 +308,44 @@ class Recorder:
 
     def _handle(self, number: int, handler: Callable[[int, FrameType | None, Any], None]) -> None:
         before = signals.getsignal(number)
-        if before is None:
+        if before is None or number in natively_handled():
             log.warning("signal %d is left alone: its handler is not Python's", number)
             return
 
         def handle(received: int, frame: FrameType | None) -> None:
-            handler(received, frame, before)
+            if self._is_active():
+                handler(received, frame, before)
+            else:
+                pass_on(before, received, frame)
 
         signals.signal(number, handle)
 
         def undo() -> None:
-            # A handler that was set later stays.
-            if signals.getsignal(number) is handle:
+            # A handler that was set later stays, and calls this one. Another thread cannot set any.
+            is_main = threading.current_thread() is threading.main_thread()
+            if is_main and signals.getsignal(number) is handle:
                 signals.signal(number, before)
 
         self._undo.append(undo)
 
     def _dump_on_signal(self, number: int, frame: FrameType | None, before: Any) -> None:
-        self._write(self._numbered("signal"), kind="signal")
+        self._write(self._numbered("signal"), kind="signal", patience=SIGNAL_PATIENCE)
         if callable(before):
             before(number, frame)
 
     def _dump_and_terminate(self, number: int, frame: FrameType | None, before: Any) -> None:
         if before is signals.SIG_IGN:
             return
-        self._write("terminated", kind="end")
-        if callable(before):
-            before(number, frame)
-        else:
-            signals.signal(number, signals.SIG_DFL)
-            os.kill(os.getpid(), number)
+        # The signal may have arrived during a snapshot, which then shows the state at its arrival.
+        if self._written_in is None or self._written_in is not Uninterrupted.delivering():
+            self._write("terminated", kind="end", patience=SIGNAL_PATIENCE)
+        pass_on(before, number, frame)
 
     # -- Steps -------------------------------------------------------------------------------------
 
+    @_never_raise
     def _on_optimizer_steps(self) -> None:
+        """Count steps of optimizers."""
         from torch.optim import optimizer as optimizers
 
         register = getattr(optimizers, "register_optimizer_step_post_hook", None)
@@ -293,40 +356,46 @@ class Recorder:
         if not self._counts_itself:
             return
         # Several optimizers may step in one step of training: the first one counts.
-        counted = getattr(self._counted, "optimizer", self._counted)
-        if counted is None:
-            self._counted = counted = stepped
-        if stepped is counted or stepped is self._counted:
+        if self._counted is None:
+            self._counted = stepped
+        if stepped is self._counted or self._is_counted(stepped):
             self._end_step()
 
     @_never_raise
+    def _is_counted(self, stepped: Any) -> bool:
+        """Find the optimizer in its wrapper."""
+        return stepped is getattr(self._counted, "optimizer", None)
+
     def _end_step(self) -> None:
-        """End a step."""
         self._step += 1
         self._steps.append((self._step, sidecar.now_us()))
-        if time.perf_counter() >= self._describe_after:
+        begin = time.perf_counter()
+        if self._has_names() and begin >= self._describe_after:
             self._describe()
+            end = time.perf_counter()
+            self._describe_after = end + (end - begin) / DESCRIBING_SHARE
         every = self._options["every"]
         if every is not None and self._step % every == 0:
             self._write(f"step_{self._step}", kind="step")
 
+    def _has_names(self) -> bool:
+        return self._options["model"] is not None or self._options["optimizer"] is not None
+
+    @_whole
     def _describe(self) -> None:
         """List the tensors of the model."""
-        if self._options["model"] is None and self._options["optimizer"] is None:
-            return
-        begin = time.perf_counter()
         described = {
             "step": self._step,
             "time_us": sidecar.now_us(),
             "tensors": tensors.tensors_of(self._options["model"], self._options["optimizer"]),
         }
         self._described = [*self._described, described][-DESCRIBED_STEPS:]
-        end = time.perf_counter()
-        self._describe_after = end + (end - begin) / DESCRIBING_SHARE
 
     # -- Snapshots ---------------------------------------------------------------------------------
 
     def _out_of_memory(self, device: int, requested: int, total: int, free: int) -> None:
+        if not self._is_active():
+            return
         self._oom_at_step = self._step
         oom = {
             "device": device,
@@ -345,15 +414,23 @@ class Recorder:
         self._numbers[kind] = self._numbers.get(kind, 0) + 1
         return f"{kind}_{self._numbers[kind]}"
 
-    @_never_raise
+    @_whole
     def _write(
-        self, name: str, *, kind: str, oom: dict[str, Any] | None = None
+        self,
+        name: str,
+        *,
+        kind: str,
+        oom: dict[str, Any] | None = None,
+        patience: float = -1,
     ) -> pathlib.Path | None:
         """Write a snapshot."""
-        if not self._is_recording:
+        if not self._is_recording or os.getpid() != self._pid:
             return None
-        with self._dumping:
-            # A signal may arrive while this thread writes a snapshot.
+        # No limit if it is -1.
+        if not self._dumping.acquire(timeout=patience):
+            return None
+        try:
+            # A finalizer may ask for a snapshot while this thread writes one.
             if self._is_dumping:
                 return None
             self._is_dumping = True
@@ -361,6 +438,8 @@ class Recorder:
                 return self._write_now(name, kind, oom)
             finally:
                 self._is_dumping = False
+        finally:
+            self._dumping.release()
 
     def _write_now(self, name: str, kind: str, oom: dict[str, Any] | None) -> pathlib.Path:
         torch = self._torch
@@ -368,12 +447,14 @@ class Recorder:
         snapshot = torch.cuda.memory._snapshot()
         if not any(snapshot.get("device_traces", ())):
             log.warning("the snapshot has no history: other code has stopped the recording")
-        if not self._described or self._described[-1]["step"] != self._step:
+        is_described = self._described and self._described[-1]["step"] == self._step
+        if self._has_names() and not is_described:
             self._describe()
         wanted = self.folder / name / f"rank{rank}{SUFFIX}"
-        path = write_whole(wanted, lambda file: pickle.dump(snapshot, file))
+        path = write_snapshot(wanted, lambda file: pickle.dump(snapshot, file))
+        self._written_in = Uninterrupted.current()
         if path != wanted:
-            log.warning("%s exists: another process has rank %d, too", wanted, rank)
+            log.warning("%s exists: wrote %s", wanted, path.name)
         self._kept.setdefault(kind, Kept(self._options["keep"])).add(path)
         facts = {
             "version": sidecar.VERSION,
@@ -390,12 +471,51 @@ class Recorder:
             "sources": sources.source_lines(snapshot) if self._options["source"] else {},
         }
         text = json.dumps(facts, ensure_ascii=False, separators=(",", ":"))
-        write_whole(sidecar_of(path), lambda file: file.write(text.encode()))
+        write_beside(path, lambda file: file.write(text.encode()))
         log.info("wrote %s", path)
         return path
 
 
 def _ran_out(device: int, requested: int, total: int, free: int) -> None:
     """Called inside the allocator. It then raises the error that the program sees."""
-    for recorder in list(Recorder._active):
-        recorder._out_of_memory(device, requested, total, free)
+    with Uninterrupted():
+        for recorder in list(Recorder._active):
+            recorder._out_of_memory(device, requested, total, free)
+
+
+class _Forking(threading.local):
+    """The signals that a thread took before it forked; ``None`` if nothing is recorded."""
+
+    mask: set[Any] | None = None
+
+
+_forking = _Forking()
+
+
+def _before_fork() -> None:
+    # Python drops what arrives in the child before it runs. So a signal waits until the child has
+    # the handlers of the program: a process that is terminated at once must end.
+    if Recorder._active:
+        _forking.mask = signals.pthread_sigmask(signals.SIG_BLOCK, signals.valid_signals())
+
+
+def _after_fork() -> None:
+    mask, _forking.mask = _forking.mask, None
+    if mask is not None:
+        signals.pthread_sigmask(signals.SIG_SETMASK, mask)
+
+
+def _in_child() -> None:
+    """Ends what is recorded: a forked process does not record."""
+    try:
+        Uninterrupted.end_in_child()
+        active = list(Recorder._active)
+        Recorder._active.clear()
+        for recorder in reversed(active):
+            recorder._forget()
+    finally:
+        _after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)

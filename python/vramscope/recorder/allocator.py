@@ -46,8 +46,11 @@ def start_history(torch: Any, max_entries: int, stacks: str) -> dict[str, Any]:
     """Starts recording. Returns the arguments that were used.
 
     Raises:
-        RuntimeError: this PyTorch records no history.
+        RuntimeError: this PyTorch, or its allocator, records no history.
     """
+    backend = getattr(torch.cuda, "get_allocator_backend", lambda: "native")()
+    if backend != "native":
+        raise RuntimeError(f"PyTorch records only its native allocator, and this is {backend}")
     record = getattr(torch.cuda.memory, "_record_memory_history", None)
     if record is None:
         raise RuntimeError(
@@ -58,16 +61,27 @@ def start_history(torch: Any, max_entries: int, stacks: str) -> dict[str, Any]:
         raise RuntimeError(
             f"PyTorch {torch.__version__} records memory in another way: use 2.1 or later"
         )
-    wanted = {
+    wanted: dict[str, Any] = {
         "stacks": stacks,
         "max_entries": max_entries,
         # Annotations and the graph of a compiled program say which part of a step allocated.
         "global_record_annotations": True,
         "compile_context": True,
     }
+    if loses_errors_in_frees(torch):
+        wanted["context"] = "alloc"
     arguments = {name: value for name, value in wanted.items() if name in known}
     record("all", **arguments)
     return arguments
+
+
+def loses_errors_in_frees(torch: Any) -> bool:
+    """Whether this PyTorch loses the error that is raised while it takes the stack of a free.
+
+    Activation checkpointing ends its recomputation by an error, so such programs would fail:
+    https://github.com/pytorch/pytorch/issues/179536. Of the releases, 2.11 does.
+    """
+    return str(torch.__version__).startswith("2.11.")
 
 
 def _parameters(record: Callable[..., Any], torch: Any) -> set[str]:

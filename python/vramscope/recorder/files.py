@@ -12,11 +12,16 @@ The program and the page compare the ranks within each folder.
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import os
 import pathlib
+import re
+import socket
 import tempfile
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import IO
 
 #: What the name of a snapshot ends with.
@@ -24,49 +29,108 @@ SUFFIX = "_memory_snapshot.pickle"
 #: What the name of the file beside it ends with.
 SIDECAR_SUFFIX = ".vramscope.json"
 
+#: The name of a file that is being written: of what, on which machine, by which process.
+PART = re.compile(
+    r"\.(?:pid\d+_(?:\d+_)?)?rank\d+_memory_snapshot\.(?:pickle|vramscope\.json)"
+    r"\.(?P<machine>[0-9a-f]{8})-(?P<pid>\d+)\.\w{8}\.part"
+)
+#: Seconds after which an unfinished file of any process is left over: writing changes its time.
+LEFT_OVER_AFTER = 24 * 3600
+#: How often a folder is made that other ranks remove.
+MAX_ATTEMPTS = 5
+#: Seconds that the search for left-over files may take.
+SEARCH_SECONDS = 1.0
+
 
 def sidecar_of(snapshot: pathlib.Path) -> pathlib.Path:
     """The path of the file beside a snapshot."""
     return snapshot.with_suffix(SIDECAR_SUFFIX)
 
 
-def write_whole(path: pathlib.Path, write: Callable[[IO[bytes]], object]) -> pathlib.Path:
-    """Writes a file that is either whole or absent, and replaces no other.
+def write_snapshot(wanted: pathlib.Path, write: Callable[[IO[bytes]], object]) -> pathlib.Path:
+    """Writes a snapshot that is either whole or absent, and replaces no file.
 
-    Returns the path that was written. If another process has taken the name, as when two processes
-    believe that they are one rank, the process's number becomes part of the name.
+    Returns the path that was written. If the name is taken, by an older dump or by another process
+    that believes to be this rank, the process's number becomes part of the name. The file beside
+    the snapshot goes by its name, so a name is free only if both are.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    part = pathlib.Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            write(file)
-        os.chmod(part, 0o666 & ~_umask())
-        return _claim(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    with _Part(wanted, write) as part:
+        for name in _names(wanted):
+            if not os.path.lexists(sidecar_of(name)) and _claim(part, name):
+                return name
+    raise AssertionError("names do not end")
 
 
-def _claim(part: pathlib.Path, path: pathlib.Path) -> pathlib.Path:
-    own = path.with_name(f"pid{os.getpid()}_{path.name}")
-    for candidate in (path, own):
+def write_beside(snapshot: pathlib.Path, write: Callable[[IO[bytes]], object]) -> None:
+    """Writes the file beside a snapshot of :func:`write_snapshot`. It is whole or absent.
+
+    Raises:
+        FileExistsError: another program has made this file.
+    """
+    path = sidecar_of(snapshot)
+    with _Part(path, write) as part:
+        if not _claim(part, path):
+            raise FileExistsError(f"{path} exists")
+
+
+def _names(wanted: pathlib.Path) -> Iterator[pathlib.Path]:
+    yield wanted
+    own = f"pid{os.getpid()}"
+    yield wanted.with_name(f"{own}_{wanted.name}")
+    for number in itertools.count(2):
+        yield wanted.with_name(f"{own}_{number}_{wanted.name}")
+
+
+class _Part:
+    """A written file under a temporary name, which is gone at the end."""
+
+    def __init__(self, wanted: pathlib.Path, write: Callable[[IO[bytes]], object]) -> None:
+        handle, self._path = _new_part(wanted)
         try:
-            # A link fails if the name is taken; a rename would replace the file.
-            os.link(part, candidate)
-            return candidate
+            with os.fdopen(handle, "wb") as file:
+                write(file)
+            os.chmod(self._path, 0o666 & ~_umask())
+        except BaseException:
+            self._path.unlink()
+            raise
+
+    def __enter__(self) -> pathlib.Path:
+        return self._path
+
+    def __exit__(self, *error: object) -> None:
+        self._path.unlink(missing_ok=True)
+
+
+def _new_part(wanted: pathlib.Path) -> tuple[int, pathlib.Path]:
+    prefix = f".{wanted.name}.{_machine()}-{os.getpid()}."
+    for attempt in itertools.count(1):
+        wanted.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            handle, name = tempfile.mkstemp(prefix=prefix, suffix=".part", dir=wanted.parent)
+        except FileNotFoundError:
+            # Another rank has removed the folder, since it was empty.
+            if attempt == MAX_ATTEMPTS:
+                raise
+        else:
+            return handle, pathlib.Path(name)
+    raise AssertionError("attempts do not end")
+
+
+def _claim(part: pathlib.Path, path: pathlib.Path) -> bool:
+    """Gives a written file its name. False if the name is taken."""
+    try:
+        # A link fails if the name is taken; a rename would replace the file.
+        os.link(part, path)
+    except FileExistsError:
+        return False
+    except OSError:
+        # No links on this file system. The name's own creation is as exclusive.
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL))
         except FileExistsError:
-            continue
-        except OSError:
-            # No links on this file system. The name's own creation is as exclusive.
-            try:
-                os.close(os.open(candidate, os.O_CREAT | os.O_EXCL))
-            except FileExistsError:
-                continue
-            os.replace(part, candidate)
-            return candidate
-    os.replace(part, own)
-    return own
+            return False
+        os.replace(part, path)
+    return True
 
 
 def _umask() -> int:
@@ -74,6 +138,75 @@ def _umask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
+
+
+def _machine() -> str:
+    """A name for the machine, or the container: process numbers count within it."""
+    try:
+        processes = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        processes = ""
+    return hashlib.sha256(f"{socket.gethostname()}\0{processes}".encode()).hexdigest()[:8]
+
+
+def remove_left_over(folder: pathlib.Path) -> list[pathlib.Path]:
+    """Removes unfinished files that ended processes have left in the dumps of a run.
+
+    Removes only regular files with the name of such a file (:data:`PART`), of a process of this
+    machine that has ended, or a day old. Follows no link. Returns what it removed.
+    """
+    removed: list[pathlib.Path] = []
+    until = time.monotonic() + SEARCH_SECONDS
+    machine = _machine()
+    for dump in _entries(folder):
+        if time.monotonic() > until:
+            break
+        if not dump.is_dir(follow_symlinks=False):
+            continue
+        left = [entry for entry in _entries(dump.path) if _is_left_over(entry, machine)]
+        for entry in left:
+            path = pathlib.Path(entry.path)
+            # Another process may have removed it.
+            path.unlink(missing_ok=True)
+            removed.append(path)
+        if left:
+            try:
+                os.rmdir(dump.path)
+            except OSError:
+                # Other files are in it.
+                pass
+    return removed
+
+
+def _entries(folder: str | os.PathLike[str]) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _is_left_over(entry: os.DirEntry[str], machine: str) -> bool:
+    named = PART.fullmatch(entry.name)
+    if named is None or not entry.is_file(follow_symlinks=False):
+        return False
+    if named["machine"] == machine and not _is_running(int(named["pid"])):
+        return True
+    return time.time() - entry.stat(follow_symlinks=False).st_mtime > LEFT_OVER_AFTER
+
+
+def _is_running(pid: int) -> bool:
+    if os.name != "posix":
+        # Signal 0 is no question there.
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        # Of another user, or no number of a process.
+        return True
+    return True
 
 
 class Kept:

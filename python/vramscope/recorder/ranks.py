@@ -14,6 +14,9 @@ LAUNCHERS = (
     ("PMI_RANK", "PMI_SIZE"),
 )
 
+#: Environment variables with the number of a process on its machine.
+LOCAL_RANKS = ("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")
+
 
 def rank_and_world(environ: dict[str, str] | None = None) -> tuple[int, int]:
     """The rank of this process and the number of ranks.
@@ -31,6 +34,12 @@ def rank_and_world(environ: dict[str, str] | None = None) -> tuple[int, int]:
             world = _number(environ.get(world_name))
             return rank, max(world or 1, rank + 1)
     return 0, 1
+
+
+def is_first_of_machine(environ: dict[str, str] | None = None) -> bool:
+    """Whether this is the first of the processes that a launcher has started on this machine."""
+    environ = dict(os.environ) if environ is None else environ
+    return all(_number(environ.get(name)) in (None, 0) for name in LOCAL_RANKS)
 
 
 def _number(text: str | None) -> int | None:

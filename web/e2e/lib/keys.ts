@@ -1,4 +1,4 @@
-// Helpers of tests/keys-*.spec.ts.
+// Helpers of tests that press keys.
 
 import { expect, type Locator, type Page } from "@playwright/test";
 import type { BlockRow } from "./cli.js";

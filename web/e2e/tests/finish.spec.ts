@@ -19,30 +19,6 @@ import {
 const REAL = "recorded/t26/gpt_small.pickle.gz";
 const LEAK = "recorded/gpt_leak.pickle.gz";
 
-test("the drawer is open under the timeline only, and each view remembers its own", async ({
-  viewer,
-  page,
-}) => {
-  const views = new Views(viewer);
-  await work(viewer, testData(REAL));
-  const drawer = async () => (await viewer.state()).drawer;
-  expect(await drawer()).toBe("segments");
-  for (const tab of ["Overview", "Segments", "Flame", "Anomalies", "Compare"] as const) {
-    await views.main(tab);
-    expect(await drawer(), tab).toBe("none");
-  }
-  await views.main("Flame");
-  await views.drawer("Blocks");
-  await views.main("Timeline");
-  expect(await drawer()).toBe("segments");
-  await page.keyboard.press("q");
-  await expect.poll(drawer).toBe("none");
-  await views.main("Flame");
-  expect(await drawer()).toBe("blocks");
-  await views.main("Timeline");
-  expect(await drawer()).toBe("none");
-});
-
 test("a select gives the keyboard back, and keys still step through it", async ({
   viewer,
   page,
@@ -147,22 +123,6 @@ test("the flag of the cursor is in the band of the axis, and never cut", async (
   }
 });
 
-test("a GPU is found by its first words", async ({ viewer, page }) => {
-  await work(viewer, testData(REAL));
-  const field = page.getByTestId("capacity");
-  for (const [typed, shown, gib] of [
-    ["H100", "H100 80 GB", 79.1],
-    ["80", "80", 80],
-    ["rtx 4090", "RTX 4090 24 GB", 23.6],
-  ] as const) {
-    await field.fill(typed);
-    await field.press("Enter");
-    await expect(field).toHaveValue(shown);
-    await expect(field).toHaveAttribute("aria-invalid", "false");
-    await expect.poll(async () => (await viewer.state()).capacity).toBeCloseTo(gib, 3);
-  }
-});
-
 test("a call stack shows the user's frames, and one switch shows all", async ({ viewer, page }) => {
   const file = "recorded/t29/gpt_small_all.pickle.gz";
   await work(viewer, testData(file));
@@ -245,7 +205,7 @@ test("the landing page has three starts, code to copy, and a hint at the first r
   const hint = page.getByTestId("hint");
   const starts = [
     ["oom", "timeline", "recorded/t26/oom_observer.pickle.gz", 1],
-    ["growth", "anomalies", LEAK, 1],
+    ["growth", "findings", LEAK, 1],
     ["compare", "compare", REAL, 2],
   ] as const;
   for (const [name, view, file, rows] of starts) {

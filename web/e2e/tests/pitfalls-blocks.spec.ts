@@ -74,29 +74,6 @@ test("blocks from before the window keep size, state and call stack", async ({ v
       String(largest.block_bytes),
     );
   });
-  await test.step("a pending free is live until the end", async () => {
-    const file = scenario("f08");
-    const { start, end } = deviceOf(file).requested_bytes;
-    const pending = blocksOf(file).find(({ preexisting }) => preexisting);
-    if (!pending) throw new Error("no block from before the window is pending");
-    expect(start).toBe(pending.bytes);
-    await work(viewer, file);
-    await select(viewer, referenceOf(pending));
-    await expect(viewer.details.locator("h2[data-value]")).toHaveAttribute(
-      "data-value",
-      String(start),
-    );
-    await expect(viewer.details).toContainText(/pending/);
-    await page.evaluate(
-      ([at = 0]) => window.vramscope.setState({ at }),
-      [deviceOf(file).events - 1],
-    );
-    await expect(bandOf(page, "requested_bytes")).toHaveAttribute("data-value", String(end));
-    await expect(bandOf(page, "active_bytes")).toHaveAttribute(
-      "data-value",
-      String(stateOf(file, deviceOf(file).events - 1).active_bytes),
-    );
-  });
   await test.step("the call stack of a free is labeled as such", async () => {
     const file = scenario("f04");
     const block = blocksOf(file).find(({ of_free }) => of_free);

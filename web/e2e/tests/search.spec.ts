@@ -38,27 +38,6 @@ test("results are grouped by call site with their bytes at the peak", async ({ v
     expect(shown).toEqual(expected);
   });
 
-  await test.step("sizes with and without an operator, and bare addresses", async () => {
-    const [some] = blocks.filter(({ bytes }) => bytes > 4 * MIB);
-    if (!some) throw new Error("no large block");
-    const rounded = Math.round(some.bytes / MIB);
-    const near = blocks.filter(({ bytes }) => Math.abs(bytes - rounded * MIB) <= MIB / 2);
-    for (const [text, of] of [
-      [">4MiB", blocks.filter(({ bytes }) => bytes > 4 * MIB)],
-      [`${rounded} MiB`, near],
-      [`${rounded}MiB`, near],
-      [some.address.slice(2), blocks.filter(({ address }) => address === some.address)],
-      ["live@peak", blocks.filter(isLive)],
-      [
-        "category:parameter live@end",
-        blocks.filter((b) => b.category === "parameter" && b.live_at_end),
-      ],
-    ] as const) {
-      await search.fill(text);
-      await expect(count, text).toHaveAttribute("data-value", String(of.length));
-    }
-  });
-
   await test.step("Enter writes filters, and a row adds its call site", async () => {
     await search.fill("> 1 MiB live@peak");
     const large = blocks.filter((block) => block.bytes > MIB && isLive(block));

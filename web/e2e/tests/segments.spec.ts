@@ -141,25 +141,6 @@ test("rows are the command line's segments in the selected order, with their car
     await expect
       .poll(async () => (await labelsOf(pane)).map(({ address }) => address))
       .toEqual(addresses);
-
-    await page.getByTestId("segment-sort").selectOption("occupancy");
-    const seen = new Set<string>();
-    for (const event of [2000, 3843]) {
-      const there = cli("segments", REAL, "--event", String(event)).segments;
-      const parts = new Map(
-        there.map((segment) => [segment.address, segment.active / segment.total_size]),
-      );
-      await views.cursor(event);
-      const first = async () =>
-        (await labelsOf(pane)).map(({ address }) => address).slice(0, there.length);
-      const inOrder = async () =>
-        (await first()).map((address) => parts.get(address) ?? Number.NaN);
-      await expect
-        .poll(inOrder, `the emptiest after #${event}`)
-        .toEqual([...parts.values()].toSorted((a, b) => a - b));
-      seen.add((await first()).join());
-    }
-    expect(seen.size, "the order depends on the event").toBe(2);
   });
   await test.step("the card of a row at the cursor", async () => {
     const fact = (key: string) => views.fact(key);

@@ -13,7 +13,7 @@ import { Views, valuesOf } from "../lib/views.js";
 const BUILT = existsSync(fileURLToPath(new URL("../../site/dist/threads", import.meta.url)));
 test.skip(
   !BUILT,
-  "THREADS ARE NOT TESTED: the build with threads is absent, rust-src could not be had",
+  "threads are not tested: the site was built without them (`cargo xtask test threads`)",
 );
 
 const REAL = "recorded/t26/gpt_small.pickle.gz";
@@ -54,7 +54,7 @@ async function said(viewer: Viewer, views: Views): Promise<Map<string, unknown>>
   const row = (await views.main("Overview")).getByTestId("overview-row");
   await expect(row.locator("[data-category]").first()).toBeAttached();
   answers.set("overview", [await row.innerText(), await valuesOf(row.locator("[data-value]"))]);
-  answers.set("anomalies", await (await views.main("Anomalies")).innerText());
+  answers.set("findings", await (await views.main("Findings")).innerText());
   await views.main("Timeline");
   await views.cursor(3000);
   answers.set("moment", await views.moment.innerText());

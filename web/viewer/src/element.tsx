@@ -8,12 +8,10 @@ import { fromInput, fromScript, type LoadInput } from "./client/files.js";
 import type { RankFile } from "./client/rank-file.js";
 import { fromIndex, RunWatch } from "./client/run-index.js";
 import type { Parts } from "./client/wasm.js";
-import type { BlockDetail, Failure, Hit } from "./generated/protocol.js";
+import type { BlockDetail, Failure, Hit, ProgramRecord } from "./generated/protocol.js";
 import { isFirstVisit, rememberVisit } from "./host/first-visit.js";
 import { pageMemory } from "./host/page-memory.js";
 import { VIEWS } from "./navigation.js";
-import type { ProgramRecord } from "./program-record.js";
-import { recordOf } from "./records.js";
 import { failureOf } from "./run.js";
 import { Session } from "./session.js";
 import type { Stores } from "./stores.js";
@@ -27,6 +25,7 @@ import { formatState, type Theme, type ViewState, validState } from "./view-stat
 export interface Stats {
   /** Blocks and parts of blocks in the timeline. */
   strips: number;
+  picture: "none" | "outline" | "blocks";
   /** Strips, lines and marks. */
   instances: number;
   drawCalls: number;
@@ -195,8 +194,9 @@ export class VramscopeViewer extends HTMLElement {
    * The block with this reference, or the finding with this id, as the program prints it in JSON. A
    * block has its `reference`, `device`, `frames` and `shape`. Null if the visible trace has none.
    */
-  record(id: string): Promise<ProgramRecord | null> {
-    return recordOf(this.#stores.selection, id);
+  async record(id: string): Promise<ProgramRecord | null> {
+    const { target } = this.#stores.selection;
+    return (await target?.client.view(target.target, "record", { record: { id } })) ?? null;
   }
 
   /** The view state, for `setState`. */
@@ -221,9 +221,12 @@ export class VramscopeViewer extends HTMLElement {
   }
 
   stats(): Stats {
-    const drawn = this.#stores.plots.timeline.peek()?.stats();
+    const plot = this.#stores.plots.timeline.peek();
+    const drawn = plot?.stats();
+    const stage = plot?.hasBlocks ? "blocks" : "outline";
     return {
-      strips: drawn?.strips ?? 0,
+      strips: (stage === "blocks" && drawn?.strips) || 0,
+      picture: drawn?.strips ? stage : "none",
       instances: drawn?.instances ?? 0,
       drawCalls: drawn?.drawCalls ?? 0,
       frameCpuMs: drawn?.frameCpuMs ?? { p50: 0, p95: 0 },

@@ -5,12 +5,18 @@
 export type { LoadInput } from "./client/files.js";
 export type { Bytes, Parts } from "./client/wasm.js";
 export { type Stats, type VramscopeEvents, VramscopeViewer } from "./element.js";
-export type { AxisKind, BlockDetail, Failure, Hit, Quantity } from "./generated/protocol.js";
+export type {
+  AxisKind,
+  BlockDetail,
+  Failure,
+  Hit,
+  ProgramRecord,
+  Quantity,
+} from "./generated/protocol.js";
 export { openAddresses } from "./host/addresses.js";
 export { type FromViewer, listen, type ToViewer } from "./host/listen.js";
 export { openViewer, type ViewerOptions } from "./host/open-viewer.js";
 export { bindAddress } from "./host/url-state.js";
 export type { View } from "./navigation.js";
-export type { ProgramRecord } from "./program-record.js";
 export { register, TAG } from "./tag.js";
 export type { Theme, ViewState } from "./view-state.js";

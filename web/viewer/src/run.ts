@@ -72,6 +72,18 @@ export function rowsOf(file: RankFile): Row[] {
   return names.map((label, part) => ({ file, part, label }));
 }
 
+/**
+ * The row that a path in an answer names: `FILE`, or `FILE#SNAPSHOT` for one of several snapshots
+ * in a file. A file that is not read has one row for all of them.
+ */
+export function rowAt(rows: readonly Row[], path: string): Row | undefined {
+  const known = ({ file, label }: Row) =>
+    file.names.peek() === null ? file.path : `${file.path}#${label}`;
+  return (
+    rows.find((row) => known(row) === path) ?? rows.find((row) => path.startsWith(`${known(row)}#`))
+  );
+}
+
 /** The name of a row in texts: `rank 3` if its rank is known, else its label, with its group. */
 export function rowName({ file: { planned }, label }: Row): string {
   const name = planned.rank === null || label !== planned.label ? label : `rank ${label}`;

@@ -213,13 +213,14 @@ export class Selection {
     if (event !== null) ends.value = { ...ends.peek(), [end]: event };
   }
 
+  /** The event at a slot; null if another trace has the focus when the answer comes. */
   async #eventAt(slot: number): Promise<number | null> {
     const { target } = this;
+    const focus = this.focus.peek();
     const axis = this.visibleTrace.peek()?.axis.kind;
     if (!target || !axis) return null;
-    const query = { stateAt: { at: { slot: { axis, slot } } } };
-    const state = await target.client.view(target.target, "stateAt", query);
-    return state?.event ?? null;
+    const event = await target.client.view(target.target, "eventAt", { eventAt: { axis, slot } });
+    return this.focus.peek() === focus ? event : null;
   }
 
   /**

@@ -1,4 +1,4 @@
-// Fake workers for the tests of the rank pool.
+// Fake workers and files for unit tests.
 
 import type { FromWorker, ToWorker } from "../src/client/messages.js";
 import { RankFile, type Source } from "../src/client/rank-file.js";
@@ -72,6 +72,18 @@ export class FakeFactory implements WorkerFactory {
 }
 
 export const LOADED = { kind: "loaded", parts: [] } as unknown as Loaded & { kind: "loaded" };
+
+/** A file with one trace of this many events, in time and in events, with its peak at event 2. */
+export function traceOf(events: number): Loaded {
+  const axes = [
+    { kind: "event", extent: events + 1, peak: 3 },
+    { kind: "time", extent: 10 * events, peak: 30 },
+  ];
+  const count = (value: number) => ({ raw: String(value), text: "", exact: "" });
+  const device = { device: 0, events: count(events), peakEvent: count(2), note: null, axes };
+  const part = { name: "", devices: [device], defaultDevice: 0 };
+  return { protocol: 0, parts: [part] } as unknown as Loaded;
+}
 
 export function fileOf(path: string, bytes = MIB, from: Source["from"] = new Blob()): RankFile {
   return new RankFile(

@@ -157,14 +157,14 @@ fn lines(
         report.lines.iter().filter(|line| line.numbers.is_some()).map(|line| line.line).collect();
     let is_near = |line: u32| {
         let next = with_blocks.partition_point(|&one| one < line.saturating_sub(AROUND));
-        with_blocks.get(next).is_some_and(|&one| one <= line + AROUND)
+        with_blocks.get(next).is_some_and(|&one| one <= line.saturating_add(AROUND))
     };
     // Without the whole text, every line that is known is shown.
     let has_gaps = report.file.as_ref().is_some_and(|file| file.lines.is_some());
     let mut table = columns.table(" line  source");
     let mut last = None;
     for line in report.lines.iter().filter(|line| all || is_near(line.line)) {
-        if has_gaps && last.is_some_and(|last| last + 1 < line.line) {
+        if has_gaps && last.is_some_and(|last| u32::saturating_add(last, 1) < line.line) {
             table.row(columns.row(None, "  ...".to_owned()));
         }
         last = Some(line.line);

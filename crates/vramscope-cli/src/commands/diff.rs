@@ -4,7 +4,7 @@ mod markdown;
 mod text;
 
 use crate::Failure;
-use crate::arguments::{Common, Diff as Arguments, DiffFormat, Format};
+use crate::arguments::{Diff as Arguments, DiffFormat, Format, Window};
 use crate::output;
 use crate::paths::{self, Found, Links};
 use crate::read;
@@ -28,13 +28,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .map_err(Failure::Usage)?;
     let band = super::band(arguments.band);
     let (a, b) = (files(&arguments.a)?, files(&arguments.b)?);
-    let common = Common {
-        format: Format::Text,
-        rules: arguments.rules.clone(),
-        events: None,
-        max_memory: arguments.max_memory,
-    };
-    let read = read::each_found(&[a.as_slice(), &b].concat(), &common, |_, _, result| {
+    let window = Window::whole(&arguments.reading);
+    let read = read::each_found(&[a.as_slice(), &b].concat(), &window, |_, _, result| {
         let Ok(file) = result else { return Ok(None) };
         let entry = &file.entries[0];
         read::select_device(entry, arguments.device, &entry.path)

@@ -6,14 +6,14 @@ mod trace;
 
 use crate::Failure;
 use crate::arguments::{Export as Arguments, ExportAs, Format};
+use crate::out_file::{Kind, write_file};
 use crate::read;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
-use vramscope_report::Target;
+use std::path::{Path, PathBuf};
 use vramscope_report::export::{ExportFormat, export};
+use vramscope_report::{Target, sidecar};
 
 /// Writes a device in the format of another tool.
 ///
@@ -44,41 +44,43 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
                        need --as html";
         return Err(Failure::Usage(message.to_owned()));
     }
-    // The output is created before the trace is read.
-    let (trace, output) = (arguments.trace.as_deref(), arguments.output.as_deref());
-    if trace.zip(output).is_some_and(|(trace, output)| is_same(trace, output)) {
-        return Err(Failure::Usage("-o names the trace itself: choose another file".to_owned()));
-    }
+    let kind = match arguments.file_format {
+        ExportAs::Folded => Kind::Folded,
+        ExportAs::Speedscope => Kind::Speedscope,
+        ExportAs::Csv => Kind::Csv,
+        ExportAs::Perfetto | ExportAs::Html | ExportAs::Parquet => Kind::Perfetto,
+    };
+    let path = arguments.input.path.as_path();
+    let beside = sidecar::path_of(&path.to_string_lossy()).map(PathBuf::from);
+    let inputs: Vec<&Path> =
+        [Some(path), beside.as_deref(), arguments.trace.as_deref()].into_iter().flatten().collect();
     read::with_device(&arguments.input, |target| {
-        to_output(output, |out| write(arguments, target, out))
+        to_output(arguments, kind, &inputs, |out| write(arguments, target, out))
     })
 }
 
-/// Writes to a file, compressed if its name says so, or to standard output.
+/// Writes to a file, compressed if its name says so, or to standard output. `inputs` stay as they
+/// are.
 fn to_output(
-    path: Option<&Path>,
+    arguments: &Arguments,
+    kind: Kind,
+    inputs: &[&Path],
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let Some(path) = path else {
+    let Some(path) = arguments.output.as_deref() else {
         let mut out = BufWriter::new(io::stdout());
         write(&mut out)?;
         return Ok(out.flush()?);
     };
-    let file = File::create(path)
-        .map_err(|e| io::Error::new(e.kind(), format!("cannot write {}: {e}", path.display())))?;
-    let mut out = BufWriter::new(file);
-    if path.extension().is_some_and(|end| end == "gz") {
-        let mut gzip = GzEncoder::new(out, Compression::default());
-        write(&mut gzip)?;
-        out = gzip.finish()?;
-    } else {
-        write(&mut out)?;
-    }
-    Ok(out.flush()?)
-}
-
-fn is_same(a: &Path, b: &Path) -> bool {
-    a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
+    write_file(path, kind, inputs, arguments.force, |out| {
+        if path.extension().is_some_and(|end| end == "gz") {
+            let mut gzip = GzEncoder::new(out, Compression::default());
+            write(&mut gzip)?;
+            gzip.finish()?;
+            return Ok(());
+        }
+        write(out)
+    })
 }
 
 fn write(

@@ -1,7 +1,7 @@
-//! Findings and blind spots as text and Markdown, for `anomalies` and `diagnose`.
+//! Findings and blind spots as text and Markdown.
 
 use crate::Failure;
-use crate::arguments::{Common, DiffFormat, Findings as Arguments, Format};
+use crate::arguments::{Diagnose as Arguments, DiffFormat, Format, Window};
 use crate::output::{self, ERROR, FAINT, STRONG, WARNING, styled};
 use crate::printable::printable;
 use crate::read;
@@ -31,13 +31,7 @@ pub(super) fn each_device<T: Send>(
     arguments: &Arguments,
     work: impl Fn(Target<'_>) -> T + Sync,
 ) -> Result<Devices<T>, Failure> {
-    let common = Common {
-        format: Format::Text,
-        rules: arguments.rules.clone(),
-        events: arguments.events.clone(),
-        max_memory: arguments.max_memory,
-    };
-    each_device_of(&arguments.paths, &common, |target| {
+    each_device_of(&arguments.paths, &arguments.window, |target| {
         target.entry.simulate(target.index);
         work(target)
     })
@@ -49,10 +43,10 @@ pub(super) fn each_device<T: Send>(
 /// A folder cannot be listed, or the rules cannot be read.
 pub(super) fn each_device_of<T: Send>(
     paths: &[PathBuf],
-    common: &Common,
+    window: &Window,
     work: impl Fn(Target<'_>) -> T + Sync,
 ) -> Result<Devices<T>, Failure> {
-    let read = read::each_file(paths, common, |_, _, result| {
+    let read = read::each_file(paths, window, |_, _, result| {
         let mut devices: Vec<T> = Vec::new();
         for entry in result.iter().flat_map(|file| &file.entries) {
             let targets =

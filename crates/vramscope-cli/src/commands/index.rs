@@ -1,13 +1,13 @@
 //! `vramscope index`: a file with the card of every rank.
 
 use crate::Failure;
-use crate::arguments::{Common, Index as Arguments};
+use crate::arguments::{Index as Arguments, Window};
+use crate::out_file::{Kind, OutFile};
 use crate::output::{STRONG, complain, styled};
 use crate::paths::{self, Found, Links};
 use crate::read::{self, Read};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use vramscope_dataset::Cards;
@@ -23,17 +23,17 @@ use vramscope_units::{Bytes, grouped};
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let inputs = Inputs::new(&arguments.paths)?;
     let files = inputs.count()?;
-    let output = Output::new(&arguments.output)?;
-    let mut out = GzEncoder::new(BufWriter::new(&output.file), Compression::default());
+    let output = OutFile::create(&arguments.output, Kind::Index, &inputs.paths(), arguments.force)?;
+    let mut out = GzEncoder::new(BufWriter::new(output), Compression::default());
     writeln!(out, "{}", Writer::header(&paths::title(&arguments.paths), files))?;
     let (mut writer, mut count) = (Writer::default(), 0);
-    let read = inputs.each_card(&arguments.common(), |card| {
+    let read = inputs.each_card(&Window::whole(&arguments.reading), |card| {
         count += 1;
         Ok(writeln!(out, "{}", writer.card(card).map_err(io::Error::other)?)?)
     })?;
     if count > 0 {
         writeln!(out, "{}", Writer::done(read.skipped_files))?;
-        out.finish()?.flush()?;
+        let output = out.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
         let bytes = Bytes(output.keep()?);
         let named = styled(STRONG, arguments.output.display());
         let files = (files - read.skipped_files) as u64;
@@ -66,6 +66,11 @@ impl Inputs {
         Ok(Self { datasets, files: paths::expand(&others, Links::Everywhere) })
     }
 
+    /// The files. Datasets are left out: a folder is never replaced.
+    fn paths(&self) -> Vec<&Path> {
+        self.files.iter().map(|found| found.path.as_path()).collect()
+    }
+
     /// The number of files.
     fn count(&self) -> io::Result<usize> {
         let counts = self.datasets.iter().map(Cards::count);
@@ -78,10 +83,11 @@ impl Inputs {
     /// The rules or a dataset cannot be read, or `take` fails.
     pub(super) fn each_card(
         &self,
-        common: &Common,
+        window: &Window,
         mut take: impl FnMut(Card) -> Result<(), Failure>,
     ) -> Result<Read, Failure> {
-        if !self.datasets.is_empty() && (common.rules.is_some() || common.events.is_some()) {
+        if !self.datasets.is_empty() && (window.reading.rules.is_some() || window.events.is_some())
+        {
             let message =
                 "a dataset has the cards of its export: --rules and --events do not apply";
             return Err(Failure::Usage(message.to_owned()));
@@ -107,7 +113,7 @@ impl Inputs {
             let outcome = if has_failed { Err(Failure::Input) } else { Ok(()) };
             return Ok(Read { skipped_files: 0, outcome });
         }
-        let read = read::in_order(&self.files, common, cards, |cards| {
+        let read = read::in_order(&self.files, window, cards, |cards| {
             cards.into_iter().try_for_each(&mut take)
         })?;
         let outcome = if has_failed { Err(Failure::Input) } else { read.outcome };
@@ -130,43 +136,4 @@ pub(crate) fn cards(path: &Path, bytes: u64, file: Result<LoadedFile, ErrorSumma
         return vec![Card::failed(&path, bytes, NO_DEVICE)];
     }
     cards
-}
-
-/// A file that has its name only when it is complete.
-struct Output {
-    file: File,
-    path: PathBuf,
-    temporary: PathBuf,
-    is_kept: bool,
-}
-
-impl Output {
-    fn new(path: &Path) -> io::Result<Self> {
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}.part", std::process::id()));
-        let temporary = path.with_file_name(name);
-        let file = File::create(&temporary).map_err(|e| {
-            io::Error::new(e.kind(), format!("cannot write {}: {e}", path.display()))
-        })?;
-        Ok(Self { file, path: path.to_owned(), temporary, is_kept: false })
-    }
-
-    /// Gives the file its name, and returns its size.
-    fn keep(mut self) -> io::Result<u64> {
-        let bytes = self.file.metadata()?.len();
-        fs::rename(&self.temporary, &self.path)?;
-        self.is_kept = true;
-        Ok(bytes)
-    }
-}
-
-impl Drop for Output {
-    fn drop(&mut self) {
-        if !self.is_kept
-            && let Err(error) = fs::remove_file(&self.temporary)
-        {
-            let path = self.temporary.display();
-            complain(format_args!("cannot remove {path}: {error}"));
-        }
-    }
 }

@@ -18,7 +18,7 @@ const MAX_ANNOTATIONS: usize = 12;
 /// # Errors
 /// A folder cannot be listed, an input cannot be read, or the output cannot be written.
 pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
-    let read = read::each_file(&arguments.paths, &arguments.common, |_, _, result| {
+    let read = read::each_file(&arguments.paths, &arguments.common.window, |_, _, result| {
         let mut infos: Vec<FileInfo> = Vec::new();
         if let Ok(file) = &result {
             infos.extend(file.entries.iter().map(|entry| info(&entry.path, entry)));

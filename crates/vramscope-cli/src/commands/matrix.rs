@@ -19,7 +19,8 @@ const MAX_COLUMNS: usize = 8;
 /// A folder cannot be listed, an input cannot be read, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let common = &arguments.files.common;
-    let devices = findings::each_device_of(&arguments.files.paths, common, RankSummary::new)?;
+    let devices =
+        findings::each_device_of(&arguments.files.paths, &common.window, RankSummary::new)?;
     let limit = output::limit(arguments.limit, common.format == Format::Text);
     let report = matrices(&devices.each, devices.skipped_files, limit.unwrap_or(usize::MAX));
     output::print(&report, common.format, text)?;

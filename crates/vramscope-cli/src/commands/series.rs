@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     }
     if !others.is_empty() {
-        let read = Inputs::new(&others)?.each_card(common, |card| {
+        let read = Inputs::new(&others)?.each_card(&common.window, |card| {
             let site = |index: u64| card.new_sites.get(index as usize).cloned().unwrap_or_default();
             collector.add(&card, site);
             Ok(())

@@ -20,7 +20,7 @@ const MAX_FRAMES: usize = 12;
 /// The file cannot be read, the device does not exist, the id stands for nothing in it, or the
 /// output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut device = arguments.input.device;
+    let mut device = arguments.input.choice.device;
     if device.is_none() {
         device = device_of(&arguments.id);
     }

@@ -14,9 +14,10 @@ use vramscope_units::{Bytes, EventIndex, Micros, grouped};
 /// # Errors
 /// A folder cannot be listed, an input cannot be read, or the output cannot be written.
 pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
-    let read = read::each_file(&arguments.paths, &arguments.common, |path, bytes, result| {
-        summarize(&path.to_string_lossy(), bytes, &result)
-    })?;
+    let read =
+        read::each_file(&arguments.paths, &arguments.common.window, |path, bytes, result| {
+            summarize(&path.to_string_lossy(), bytes, &result)
+        })?;
     let (files, skipped_files, outcome) = read.into_results();
     let summary = Summary::new(files.flatten().collect(), skipped_files);
     output::print(&summary, arguments.common.format, |out, summary| {

@@ -43,9 +43,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         [path] if !path.is_dir() => {
             let second =
                 arguments.and.as_deref().map(|path| second(path, arguments)).transpose()?;
-            let read = read::each_file(&arguments.paths, &arguments.common, |_, _, result| {
-                Some(answer(&result.ok()?, arguments, &[], second.as_ref()))
-            })?;
+            let read =
+                read::each_file(&arguments.paths, &arguments.common.window, |_, _, result| {
+                    Some(answer(&result.ok()?, arguments, &[], second.as_ref()))
+                })?;
             let (results, _, outcome) = read.into_results();
             for report in results.flatten() {
                 output::print(&report?, arguments.common.format, text)?;
@@ -61,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// The sizes in the second recording.
 fn second(path: &Path, arguments: &Arguments) -> Result<Sizes, Failure> {
-    let read = read::each_file(&[path.to_owned()], &arguments.common, |_, _, result| {
+    let read = read::each_file(&[path.to_owned()], &arguments.common.window, |_, _, result| {
         Some(select(&result.ok()?, arguments).map(Sizes::of))
     })?;
     let (results, _, outcome) = read.into_results();
@@ -73,7 +74,7 @@ fn second(path: &Path, arguments: &Arguments) -> Result<Sizes, Failure> {
 /// for the limits that they show.
 fn of_run(arguments: &Arguments) -> Result<(), Failure> {
     let mut files = paths::expand(&arguments.paths, Links::Everywhere);
-    let read = read::each_found(&files, &arguments.common, |_, _, result| {
+    let read = read::each_found(&files, &arguments.common.window, |_, _, result| {
         let file = result.ok()?;
         Some(select(&file, arguments).ok().and_then(RankLimit::of))
     })?;
@@ -83,7 +84,7 @@ fn of_run(arguments: &Arguments) -> Result<(), Failure> {
     let mut outcome = read.outcome;
     let mut reports = Vec::new();
     if !files.is_empty() {
-        let again = read::each_found(&files, &arguments.common, |_, _, result| {
+        let again = read::each_found(&files, &arguments.common.window, |_, _, result| {
             Some(answer(&result.ok()?, arguments, &limits, None))
         })?;
         for result in again.each.into_iter().flatten().flatten() {
@@ -103,8 +104,8 @@ fn of_run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn select<'a>(file: &'a LoadedFile, arguments: &Arguments) -> Result<Target<'a>, Failure> {
-    let entry = read::select_entry(file, arguments.snapshot.as_deref())?;
-    read::select_device(entry, arguments.device, &entry.path)
+    let entry = read::select_entry(file, arguments.choice.snapshot.as_deref())?;
+    read::select_device(entry, arguments.choice.device, &entry.path)
 }
 
 /// The answer for a file; an error if the device does not exist, or a setting is wrong.

@@ -4,8 +4,7 @@ use super::{
     Limits, load, load_rules, none_found, print_failure, progress_bar, report_skipped, threads,
 };
 use crate::Failure;
-use crate::arguments::Common;
-use crate::memory;
+use crate::arguments::Window;
 use crate::paths::Found;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,16 +31,13 @@ pub(crate) struct Read {
 /// The rules cannot be read, or `take` fails.
 pub(crate) fn in_order<T: Send>(
     files: &[Found],
-    common: &Common,
+    window: &Window,
     work: impl Fn(&Path, u64, Result<LoadedFile, ErrorSummary>) -> T + Sync,
     mut take: impl FnMut(T) -> Result<(), Failure>,
 ) -> Result<Read, Failure> {
-    let rules = load_rules(common)?;
+    let rules = load_rules(&window.reading)?;
     let bar = progress_bar(files.iter().map(|found| found.path.as_path()));
-    let limits = Limits {
-        events: common.events.clone(),
-        memory: memory::limit(common.max_memory, threads(files.len())),
-    };
+    let limits = Limits::of_each(window, files.len());
     let (mut skipped_files, mut has_failed) = (0, false);
     let read = |found: &Found| {
         let (bytes, result) = load(&found.path, &limits, &rules, &bar);

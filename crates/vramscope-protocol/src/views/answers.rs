@@ -2,12 +2,13 @@
 
 use super::{
     BlockPage, CategoryRow, CodePage, CounterLine, EventPage, FlameBox, FlameInfo, FlameNode,
-    FoldedSteps, GroupCard, GroupLabel, Legend, Limit, MapInfo, Minimap, ModulePage, NextBlock,
-    Phases, PinnedLine, RankCard, Sandwich, ScenarioCard, SearchResult, SegmentRow, SegmentUses,
-    SegmentsInfo, SimulatedCurve, SourcePage, Tracks, UsualScenarios, WhatIfCard,
+    FoldedSteps, GroupCard, GroupLabel, Legend, Limit, MapInfo, Minimap, ModulePage, Moments,
+    NextBlock, Phases, PinnedLine, RankCard, Sandwich, ScenarioCard, SearchResult, SegmentRow,
+    SegmentUses, SegmentsInfo, SimulatedCurve, SourcePage, Tracks, UsualScenarios, WhatIfCard,
 };
 use crate::{DetailRow, FrameRow, Hit, Phrase, Quantity, Span, StackDetail};
 use serde::{Deserialize, Serialize};
+use vramscope_report::ProgramRecord;
 use vramscope_report::findings::FindingRecord;
 use vramscope_report::verdict::Action;
 
@@ -37,7 +38,7 @@ pub enum Answer {
     /// The answer to `FreeLines`.
     FreeLines(Vec<CounterLine>),
     /// The answer to `Moments`.
-    Moments(Vec<f64>),
+    Moments(Box<Moments>),
     /// The answer to `PinnedLine`.
     PinnedLine(Box<PinnedLine>),
     /// The answer to `Limit`.
@@ -46,6 +47,8 @@ pub enum Answer {
     PeakLens(Box<super::PeakLens>),
     /// The answer to `StateAt` and `Peak`.
     StateAt(Box<StateAt>),
+    /// The answer to `EventAt`: the event's index; -1 is the state before the window.
+    EventAt(#[cfg_attr(test, ts(type = "number"))] i64),
     /// The answer to `Markers`, in the order of the events.
     Markers(Vec<Marker>),
     /// The answer to `Range`, `Segment` and `Frame`; null if it does not exist.
@@ -59,6 +62,8 @@ pub enum Answer {
     /// The answer to `Export`, `Convert`, `Report`, `Picture` and `Side`. The text of `Side` is for
     /// the coordinator.
     Text(String),
+    /// The answer to `Record`; null if the device has no such block or finding.
+    Record(Option<ProgramRecord>),
     /// The answer to `Next`; null if there is no further block.
     Next(Option<Box<NextBlock>>),
     /// The answer to `Hit`; null if the block does not exist.

@@ -159,6 +159,8 @@ pub struct SourceRow {
     pub depth: u32,
     /// The file's path, the function, or the functions of the line.
     pub label: String,
+    /// The functions of the line, or the function; empty for a file.
+    pub functions: Vec<String>,
     /// The line, or the first line of the function; 0 for a file.
     pub line: u32,
     /// The recorded text of the line; empty if it is unknown.

@@ -175,6 +175,9 @@ pub const GROWN: u32 = 4;
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Layer {
+    /// The top of the timeline's stack above a neutral area. It is drawn before the categories of
+    /// blocks are known. x is in slots, y in bytes.
+    Outline {},
     /// The timeline of blocks. x is in slots, y in bytes.
     Timeline {
         /// What the blocks of the stack are grouped by.

@@ -73,12 +73,14 @@ specs! {
     Peak:           Long,  queues,   [Carving, Categories, Pools, Context, Dims];
     PeakLens:       Long,  replaces, [Carving, Categories, Steps];
     StateAt:        Short, replaces, [Carving, Categories, Pools];
+    EventAt:        Short, queues,   [];
     Markers:        Short, replaces, [];
     Range:          Short, replaces, [];
     Changes:        Short, replaces, [Carving, Categories];
     Events:         Short, replaces, [];
     Blocks:         Short, replaces, [Carving, Categories, Dims];
     Export:         Long,  queues,   [Carving, Categories, Dims];
+    Record:         Long,  queues,   [Carving, Categories, Dims];
     Convert:        Long,  queues,   [Carving, Categories, Steps, LargestFree];
     Report:         Long,  queues,   [Carving, Categories, Steps, Findings, Simulated];
     Next:           Short, queues,   [Carving, Categories, Steps, Context];

@@ -10,17 +10,17 @@ use vramscope_layout::site_color;
 use vramscope_protocol::{AxisKind, BlockDetail, DetailRow, FrameRow, Span, StackDetail};
 use vramscope_report::shapes::{BlockShapes, ShapeSource};
 use vramscope_report::{
-    BlockContext, LoadedFile, Quantity, SnapshotEntry, Target, backward, block_site, notes, site,
-    slot_of, text,
+    BlockContext, BlockReference, LoadedFile, Quantity, SnapshotEntry, Target, backward,
+    block_site, notes, site, slot_of, text,
 };
 use vramscope_snapshot::{Events, Frame, PoolIndex, SegmentType, Snapshot, StackId, StrId};
 use vramscope_units::{Bytes, EventIndex};
 
 /// The details of the block that a reference names: `<device>:<address>@<event|pre>`.
 pub(crate) fn find_block(file: &LoadedFile, part: u32, reference: &str) -> Option<BlockDetail> {
-    let (device, address, event) = text::parse_reference(reference)?;
-    let at = file.target(part, device)?;
-    block(at, at.trace().find(address, event)?)
+    let reference: BlockReference = reference.parse().ok()?;
+    let at = file.target(part, reference.device)?;
+    block(at, reference.find(at.trace())?)
 }
 
 /// The details of a block by its index.

@@ -111,7 +111,7 @@ async fn write(
             match form {
                 TextForm::Csv => csv(findings.iter().map(FindingLine::new), out, budget).await,
                 TextForm::Json => {
-                    json_list(&NoHead {}, "anomalies", findings.iter(), out, budget).await
+                    json_list(&NoHead {}, "findings", findings.iter(), out, budget).await
                 }
             }
         }

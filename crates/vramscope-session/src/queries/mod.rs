@@ -69,9 +69,8 @@ use std::task::{Context, Poll, Waker};
 use vramscope_analysis::slicing::Budget;
 use vramscope_layout::View;
 use vramscope_protocol::DeviceRef;
-use vramscope_protocol::views::{Answer, At, ColorBy, GroupBy, Query};
-use vramscope_report::html;
-use vramscope_report::{LoadedFile, Target};
+use vramscope_protocol::views::{Answer, ColorBy, GroupBy, Query};
+use vramscope_report::{LoadedFile, Target, html, record};
 
 /// The caches that queries share.
 pub(crate) struct Queries {
@@ -303,7 +302,7 @@ impl Queries {
                 ))
             }
             Query::Moments { axis, x0, x1, columns, event } => task!(on, |at, _budget| {
-                Answer::Moments(pinned::moments(at, axis, [x0, x1], columns, event))
+                Answer::Moments(Box::new(pinned::moments(at, axis, [x0, x1], columns, event)))
             }),
             Query::PinnedLine { moments, top } => {
                 task!(on, |at, budget| Answer::PinnedLine(Box::new(
@@ -315,13 +314,15 @@ impl Queries {
                     legend::limit(at, axis, budget).await
                 )))
             }
-            Query::StateAt { at: moment } => task!(on, |at, budget| Answer::StateAt(Box::new(
-                state_at::state_at(at, moment, budget).await
+            Query::StateAt { event } => task!(on, |at, budget| Answer::StateAt(Box::new(
+                state_at::state_at(at, event, budget).await
             ))),
+            Query::EventAt { axis, slot } => {
+                task!(on, |at, _budget| Answer::EventAt(state_at::event_at(at.trace(), axis, slot)))
+            }
             Query::Peak {} => task!(on, |at, budget| {
                 let event = at.trace().requested_band.peak_event.map_or(-1, i64::from);
-                let moment = At::Event { event };
-                Answer::StateAt(Box::new(state_at::state_at(at, moment, budget).await))
+                Answer::StateAt(Box::new(state_at::state_at(at, event, budget).await))
             }),
             Query::PeakLens { peak, width, height } => task!(on, |at, budget| Answer::PeakLens(
                 Box::new(peak_lens::lens(at, peak, [width, height], budget).await)
@@ -337,6 +338,9 @@ impl Queries {
             ))),
             Query::Export { what, form } => {
                 task!(on, |at, budget| Answer::Text(export::export(at, &what, form, budget).await))
+            }
+            Query::Record { id } => {
+                task!(on, |at, budget| Answer::Record(record::by_id(at, &id, budget).await))
             }
             Query::Convert { format } => {
                 task!(on, |at, budget| Answer::Text(export::convert(at, format, budget).await))

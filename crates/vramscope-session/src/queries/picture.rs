@@ -195,6 +195,7 @@ fn caption(layer: &Layer, has_pools: bool) -> String {
                 format!("requested bytes by block; lines: {}", drawn.join(", "))
             }
         }
+        Layer::Outline {} => "requested bytes".to_owned(),
         Layer::Segments { .. } => "segments and their blocks".to_owned(),
         Layer::Flame { .. } => "call stacks".to_owned(),
         Layer::Map { .. } => "map of the segments".to_owned(),
@@ -326,7 +327,7 @@ fn labels(
     let Some(at) = super::target(file, target) else { return };
     let [x0, x1] = sheet.x;
     match layer {
-        Layer::Timeline { .. } => {}
+        Layer::Timeline { .. } | Layer::Outline {} => {}
         Layer::Map { map, .. } => {
             let style = format!("fill=\"{text_color}\"");
             for group in &queries.maps.get(at, target, map).info.groups {

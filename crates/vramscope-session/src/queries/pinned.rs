@@ -11,18 +11,12 @@ use vramscope_analysis::Trace;
 use vramscope_analysis::slicing::Budget;
 use vramscope_layout::Axis;
 use vramscope_protocol::AxisKind;
-use vramscope_protocol::views::{PINNED_HEIGHT, PinnedLine};
+use vramscope_protocol::views::{Moments, PINNED_HEIGHT, PinnedLine};
 use vramscope_report::{Quantity, Target, slot_after};
 use vramscope_units::Bytes;
 
 /// The most columns. Screens show no more.
 const MAX_COLUMNS: u32 = 8192;
-
-/// Numbers before the lists of an answer: left and right edge in slots, the number of columns,
-/// whether there is a time cursor, the times of the first and of the last event, and the lengths of
-/// the lists of times and of steps. Then come the times, the steps and the states at the edges of
-/// the columns, and at the cursor. The page reads the first three.
-const HEAD: usize = 8;
 
 /// Where the edges of columns between two slots are.
 pub(super) fn moments(
@@ -31,19 +25,20 @@ pub(super) fn moments(
     [x0, x1]: [f64; 2],
     columns: u32,
     event: Option<i64>,
-) -> Vec<f64> {
+) -> Moments {
     let trace = at.trace();
     let columns = columns.clamp(1, MAX_COLUMNS);
-    let Some(axis) = layout_axis(trace, kind).filter(|_| x0 < x1) else { return Vec::new() };
-    let [begin, end] = window(trace).unwrap_or_default();
+    let Some(axis) = layout_axis(trace, kind).filter(|_| x0 < x1) else {
+        return Moments::default();
+    };
+    let mut moments = Moments { x0, x1, columns, window: window(trace), ..Moments::default() };
     let step_edges = StepEdges::of(at);
     let width = (x1 - x0) / f64::from(columns);
-    let (mut clock, mut steps, mut states) = (Vec::new(), Vec::new(), Vec::new());
     let mut place = |x: f64| {
         let state = state_at(axis, kind, x);
-        states.push(state);
-        clock.extend(time_at(axis, kind, x));
-        steps.extend(step_edges.as_ref().map(|steps| steps.number(state)));
+        moments.states.push(state);
+        moments.times.extend(time_at(axis, kind, x));
+        moments.steps.extend(step_edges.as_ref().map(|steps| steps.number(state)));
     };
     for column in 0..=columns {
         place(x0 + width * f64::from(column));
@@ -52,16 +47,13 @@ pub(super) fn moments(
         // The time cursor is where the state after its event begins.
         place(axis.slot_of(slot_after(trace, event)) as f64);
     }
-    let cursor = f64::from(u8::from(event.is_some()));
-    let (times, numbers) = (clock.len() as f64, steps.len() as f64);
-    let head = [x0, x1, f64::from(columns), cursor, begin, end, times, numbers];
-    [&head[..], &clock, &steps, &states].concat()
+    moments
 }
 
 /// The curve at the moments of another rank.
 pub(super) async fn line(
     at: Target<'_>,
-    moments: &[f64],
+    moments: &Moments,
     top: f64,
     budget: &mut Budget,
 ) -> PinnedLine {
@@ -76,7 +68,7 @@ pub(super) async fn line(
         }
         tops.push(top);
     }
-    let cursor = places.edges.get(columns + 1).filter(|_| places.has_cursor);
+    let cursor = places.edges.get(columns + 1);
     let state = cursor.and_then(|&at| places.states(trace, at, at));
     let held = state.map(|states| Quantity::bytes(Bytes(trace.requested.at(states.start))));
     let top = Bytes((top as u64).max(1));
@@ -137,36 +129,30 @@ fn time_at(axis: Axis<'_>, kind: AxisKind, x: f64) -> Option<f64> {
 struct Places<'a> {
     by: &'static str,
     columns: usize,
-    /// Whether the edges end with the place of the time cursor.
-    has_cursor: bool,
     edges: &'a [f64],
     steps: Option<StepEdges>,
 }
 
 impl<'a> Places<'a> {
-    fn of(at: Target<'_>, moments: &'a [f64]) -> Self {
-        let mut places =
-            Self { by: "event", columns: 0, has_cursor: false, edges: &[], steps: None };
-        let Some((&[_, _, columns, cursor, begin, end, clock, steps], lists)) =
-            moments.split_first_chunk::<HEAD>()
-        else {
-            return places;
-        };
-        let (clock, lists) = lists.split_at((clock as usize).min(lists.len()));
-        let (steps, states) = lists.split_at((steps as usize).min(lists.len()));
-        places.columns = (columns as usize).min(MAX_COLUMNS as usize);
-        places.has_cursor = cursor > 0.0;
-        let overlaps = window(at.trace()).is_some_and(|own| begin <= own[1] && own[0] <= end);
+    fn of(at: Target<'_>, moments: &'a Moments) -> Self {
+        let Moments { window: other, times, steps, states, .. } = moments;
+        let overlaps = window(at.trace())
+            .zip(*other)
+            .is_some_and(|([first, last], [from, to])| from <= last && first <= to);
         let own_steps = StepEdges::of(at).filter(|_| !steps.is_empty());
-        (places.by, places.edges) = if overlaps && !clock.is_empty() {
-            ("clock", clock)
+        let (by, edges) = if overlaps && !times.is_empty() {
+            ("clock", times)
         } else if own_steps.is_some() {
             ("step", steps)
         } else {
             ("event", states)
         };
-        places.steps = own_steps.filter(|_| places.by == "step");
-        places
+        Self {
+            by,
+            columns: moments.columns.min(MAX_COLUMNS) as usize,
+            edges,
+            steps: own_steps.filter(|_| by == "step"),
+        }
     }
 
     /// The states in a column; `None` where the recording has no data.

@@ -1,6 +1,7 @@
 //! The source view: files, and the functions and lines of one, with their memory.
 
 use super::card::fraction;
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use vramscope_analysis::slicing::Budget;
 use vramscope_protocol::views::{SourcePage, SourceRow, SourceSpec};
@@ -78,6 +79,7 @@ fn rows(at: Target<'_>, spec: &SourceSpec, places: &[&SourcePlace], rows: &mut V
         rows.push(SourceRow {
             depth,
             label,
+            functions: names.into_iter().map(Cow::into_owned).collect(),
             line: place.line,
             source: source.unwrap_or_default().to_owned(),
             peak: Quantity::bytes(Bytes(sums.peak)),

@@ -8,8 +8,8 @@ use std::cmp::Reverse;
 use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_analysis::{Category, Trace, sort};
 use vramscope_layout::Color;
-use vramscope_protocol::DetailRow;
-use vramscope_protocol::views::{At, Marker, StackShareRow, StateAt};
+use vramscope_protocol::views::{Marker, StackShareRow, StateAt};
+use vramscope_protocol::{AxisKind, DetailRow};
 use vramscope_report::backward::{self, BackwardShare};
 use vramscope_report::shapes::BlockShapes;
 use vramscope_report::{Quantity, text};
@@ -20,11 +20,11 @@ use vramscope_units::{Bytes, EventIndex};
 /// Call stacks in the list.
 const MAX_STACKS: usize = 12;
 
-/// The state after an event, or at a position on an axis.
-pub(crate) async fn state_at(at: Target<'_>, when: At, budget: &mut Budget) -> StateAt {
+/// The state after an event; -1 is the state before the window.
+pub(crate) async fn state_at(at: Target<'_>, event: i64, budget: &mut Budget) -> StateAt {
     let trace = at.trace();
     let (carving, categories) = (at.entry.carving(at.index), at.entry.categories(at.index));
-    let slot = slot(trace, when);
+    let slot = slot_after(trace, event);
     let live = live_blocks(trace, slot, budget).await;
     let event = slot.checked_sub(1).map(EventIndex);
     let requested = trace.requested.at(slot);
@@ -111,15 +111,10 @@ fn band(key: &str, label: &str, bytes: i64) -> DetailRow {
     }
 }
 
-/// The slot of a place, clamped to the trace.
-fn slot(trace: &Trace, when: At) -> u32 {
-    match when {
-        At::Event { event } => slot_after(trace, event),
-        At::Slot { axis, slot } => {
-            // `max` maps NaN and places before the axis to its start.
-            layout_axis(trace, axis).map_or(0, |axis| axis.state_at(slot.max(0.0) as u64))
-        }
-    }
+/// The event at a slot of an axis, clamped to the trace; -1 is the state before the window.
+pub(crate) fn event_at(trace: &Trace, axis: AxisKind, slot: f64) -> i64 {
+    // `max` maps NaN and places before the axis to its start.
+    event_of(layout_axis(trace, axis).map_or(0, |axis| axis.state_at(slot.max(0.0) as u64)))
 }
 
 /// An event's action and size: `alloc 2.00 MiB`. Actions without a size show their name only.

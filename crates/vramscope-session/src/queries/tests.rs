@@ -9,9 +9,9 @@ use std::sync::Arc;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_layout::LargestSites;
 use vramscope_protocol::views::{
-    Answer, At, Bands, BlockSort, BlockTable, ColorBy, EventFilter, ExportFormat, FlameSpec,
-    FlameWeight, GroupBy, Layer, Looked, MarkedRange, Query, ScaledPart, ScenarioSpec, SegmentSort,
-    SegmentSpec, Table, TextForm,
+    Answer, Bands, BlockSort, BlockTable, ColorBy, EventFilter, ExportFormat, FlameSpec,
+    FlameWeight, GroupBy, Layer, Looked, MarkedRange, Moments, Query, ScaledPart, ScenarioSpec,
+    SegmentSort, SegmentSpec, Table, TextForm,
 };
 use vramscope_protocol::{AxisKind, DeviceRef};
 use vramscope_report::LoadedFile;
@@ -81,8 +81,10 @@ fn uncached_queries(slots: f64) -> Vec<Query> {
         Query::Minimap { axis },
         Query::Minimap { axis: AxisKind::Time },
         Query::Phases { axis, x0: 0.0, x1: slots, columns: 100 },
-        Query::StateAt { at: At::Event { event } },
-        Query::StateAt { at: At::Event { event: -1 } },
+        Query::StateAt { event },
+        Query::StateAt { event: -1 },
+        Query::EventAt { axis, slot: 1.5 },
+        Query::Record { id: "no finding".into() },
         Query::Peak {},
         Query::Markers { events: vec![0, -1, event] },
         Query::Range(MarkedRange { axis, x0: 1.0, x1: slots - 2.0 }),
@@ -129,8 +131,9 @@ fn uncached_queries(slots: f64) -> Vec<Query> {
     all.push(Query::ReservedLine { axis, x0: 0.0, x1: slots, columns: 40 });
     all.push(Query::Limit { axis });
     all.push(Query::Moments { axis, x0: 0.0, x1: slots, columns: 40, event: Some(event) });
-    let moments = vec![0.0, slots, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, slots];
-    all.push(Query::PinnedLine { moments, top: 1e9 });
+    let states = vec![0.0, 2.0, slots];
+    let moments = Moments { x1: slots, columns: 2, states, ..Moments::default() };
+    all.push(Query::PinnedLine { moments: Box::new(moments), top: 1e9 });
     all.extend(BandKind::ALL.map(|band| Query::Side { band }));
     let exported = [
         Table::Blocks { table: table("", BlockSort::Site) },

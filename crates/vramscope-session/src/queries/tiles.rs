@@ -10,7 +10,7 @@ use vramscope_analysis::slicing::{Budget, SlicedTask};
 use vramscope_analysis::{Series, Trace, parallel};
 use vramscope_layout::{
     Axis, Cell, Color, Colors, Drawing, LargestSites, SegmentDrawing, SegmentTiles, States, Strips,
-    TILE_COLUMNS, TILE_ROWS, Timeline, lines,
+    TILE_COLUMNS, TILE_ROWS, Timeline, lines, outline,
 };
 use vramscope_protocol::views::{Bands, ColorBy, GroupBy, Layer};
 use vramscope_protocol::{AxisKind, DeviceRef, TileKey};
@@ -55,7 +55,7 @@ struct DeviceTiles {
 /// A tile that is being drawn.
 pub(crate) struct PartialTile {
     pub(crate) timeline: Drawing,
-    /// The drawn blocks of a timeline whose lines are not drawn yet.
+    /// The drawn blocks of a timeline whose lines are not drawn yet, or no strips of an outline.
     lines: Option<(Strips, States)>,
     segments: Option<SegmentDrawing>,
     /// The finished tile.
@@ -69,6 +69,19 @@ impl PartialTile {
         let timeline =
             if draws_bands(layer) { Drawing::of_bands(cell) } else { Drawing::new(cell) };
         Self { timeline, lines: None, segments: None, finished: None }
+    }
+
+    /// Draws a slice of the outline of a stack.
+    fn draw_outline(&mut self, axis: Axis<'_>) {
+        if self.finished.is_some() {
+            return;
+        }
+        let made = || (Strips::default(), States::new(self.timeline.cell()));
+        let (strips, states) = self.lines.get_or_insert_with(made);
+        if states.find(axis, &mut 0, SLICE) {
+            outline(axis, states, strips);
+            self.finished = Some(std::mem::take(strips));
+        }
     }
 
     /// Draws a slice of a timeline, then of the lines over it.
@@ -193,6 +206,7 @@ impl Queries {
 /// The derived data that a layer is drawn from.
 pub(crate) fn needs(layer: &Layer) -> Vec<Derived> {
     let (color, bands, group, search) = match layer {
+        Layer::Outline {} => return Vec::new(),
         Layer::Timeline { group, color, bands, search } => (Some(*color), *bands, *group, search),
         Layer::Segments { color, search, .. } | Layer::Map { color, search, .. } => {
             (Some(*color), Bands::NONE, GroupBy::Block, search)
@@ -301,6 +315,7 @@ impl Tiles {
                     }
                 });
             }
+            Layer::Outline {} => parallel::each_mut(partial, |tile| tile.draw_outline(axis)),
             Layer::Flame { .. } | Layer::Map { .. } => {}
         }
         Some(())

@@ -5,7 +5,7 @@ use super::exports::read_csv;
 use super::harness::{all_files, ask, open, open_session, table, test_data};
 use serde_json::Value;
 use vramscope_protocol::views::{
-    Answer, At, Looked, MarkedRange, Query, SegmentSort, SegmentSpec, Table, TextForm,
+    Answer, Looked, MarkedRange, Query, SegmentSort, SegmentSpec, Table, TextForm,
 };
 use vramscope_protocol::{AxisKind, DeviceRef};
 
@@ -33,11 +33,11 @@ fn views_of_edge_files_are_answered() {
                     queries.push(Query::Minimap { axis });
                     for x1 in [0.0, extent, f64::INFINITY, f64::NAN] {
                         queries.push(Query::Tracks { axis, x0: -1.0, x1, columns: 7 });
-                        queries.push(Query::StateAt { at: At::Slot { axis, slot: x1 } });
+                        queries.push(Query::EventAt { axis, slot: x1 });
                     }
                 }
                 for event in [i64::MIN, -1, 0, 3, i64::MAX] {
-                    queries.push(Query::StateAt { at: At::Event { event } });
+                    queries.push(Query::StateAt { event });
                     queries.push(Query::Segment { segment: 0, event });
                     let rows = SegmentSpec { sort: SegmentSort::Occupancy, event, grown: Some(99) };
                     let high = [-1.0, 5e4, f64::INFINITY, f64::NAN];

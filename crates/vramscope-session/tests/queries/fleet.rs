@@ -125,7 +125,7 @@ fn cards_of_an_index_give_what_the_snapshots_give() {
     let (_, overview) = open(cards);
     let summaries =
         files.iter().map(|file| vramscope_report::rank::RankSummary::new(report_target(file)));
-    let reported = vramscope_report::findings::across(summaries.collect(), 0).anomalies;
+    let reported = vramscope_report::findings::across(summaries.collect());
     let records = reported.iter().map(|entry| &entry.record);
     let skews: Vec<_> = records.filter(|a| a.kind == FindingKind::RankSkew).collect();
     assert!(!skews.is_empty(), "rank 2 holds more than the others");

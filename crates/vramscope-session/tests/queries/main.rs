@@ -32,6 +32,7 @@ mod phases;
 mod pinned;
 mod pools;
 mod ranges;
+mod record;
 mod search;
 mod segments;
 mod settings;

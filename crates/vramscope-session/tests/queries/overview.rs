@@ -57,8 +57,7 @@ fn compared(record: &FindingRecord) -> (&FindingId, &str, Bytes, &str) {
 fn rank_skew_equals_the_report() {
     let files = ranks();
     let summaries = files.iter().map(|file| RankSummary::new(report_target(file))).collect();
-    let reported: Vec<_> = across(summaries, 0)
-        .anomalies
+    let reported: Vec<_> = across(summaries)
         .into_iter()
         .map(|entry| entry.record)
         .filter(|a| a.kind == FindingKind::RankSkew)

@@ -3,24 +3,22 @@
 use super::harness::{TARGET, ask, load_file, open_session};
 use super::number;
 use vramscope_protocol::AxisKind;
-use vramscope_protocol::views::{Answer, PINNED_HEIGHT, PinnedLine, Query};
+use vramscope_protocol::views::{Answer, Moments, PINNED_HEIGHT, PinnedLine, Query};
 use vramscope_session::FileSession;
 
 const FILE: &str = "recorded/t26/gpt_small.pickle.gz";
 const COLUMNS: u32 = 200;
 
-fn moments(session: &mut FileSession, axis: AxisKind, x: [f64; 2], event: Option<i64>) -> Vec<f64> {
+fn moments(session: &mut FileSession, axis: AxisKind, x: [f64; 2], event: Option<i64>) -> Moments {
     let query = Query::Moments { axis, x0: x[0], x1: x[1], columns: COLUMNS, event };
-    answer!(*session, query, Moments)
+    *answer!(*session, query, Moments)
 }
 
-fn line(session: &mut FileSession, moments: &[f64], top: u64) -> PinnedLine {
-    let moments = moments.to_vec();
+fn line(session: &mut FileSession, moments: &Moments, top: u64) -> PinnedLine {
+    let moments = Box::new(moments.clone());
     *answer!(*session, Query::PinnedLine { moments, top: top as f64 }, PinnedLine)
 }
 
-/// Numbers before the lists of times, steps and states, of which each has an item per edge.
-const HEAD: usize = 8;
 const EDGES: usize = COLUMNS as usize + 1;
 
 /// The bytes of each column in a path of steps.
@@ -95,32 +93,28 @@ fn ranks_are_aligned_by_clock_then_by_step_then_by_event() {
     let (mut session, loaded) = open_session(FILE);
     let axis = loaded.parts[0].devices[0].axes[0];
     let at = moments(&mut session, axis.kind, [0.0, axis.extent], None);
-    assert_eq!(at.len(), HEAD + 3 * EDGES);
+    let lists = [&at.times, &at.steps, &at.states];
+    assert_eq!(lists.map(Vec::len), [EDGES; 3]);
     let whole = line(&mut session, &at, 1 << 30);
     assert_eq!((whole.held.as_ref(), whole.aligned.as_str()), (None, "clock"));
 
     // A clock of another day: the steps remain, and they give the same curve.
     let day = 86_400e6;
     let mut late = at.clone();
-    for time in &mut late[4..6] {
-        *time += day;
-    }
+    late.window = at.window.map(|window| window.map(|time| time + day));
     let by_step = line(&mut session, &late, 1 << 30);
     assert_eq!(by_step.aligned, "step");
     assert_eq!(columns(&by_step).iter().max(), columns(&whole).iter().max());
 
     // Without steps.
-    late[7] = 0.0;
-    late.drain(HEAD + EDGES..HEAD + 2 * EDGES);
+    late.steps.clear();
     let by_event = line(&mut session, &late, 1 << 30);
     assert_eq!(by_event.aligned, "event");
     assert_eq!(columns(&by_event).iter().max(), columns(&whole).iter().max());
 
     // Before the recording there is no data.
     let mut before = at;
-    for time in &mut before[HEAD..HEAD + EDGES] {
-        *time -= day;
-    }
+    before.times.iter_mut().for_each(|time| *time -= day);
     assert_eq!(columns(&line(&mut session, &before, 1 << 30)), vec![0; COLUMNS as usize]);
 }
 
@@ -128,13 +122,24 @@ fn ranks_are_aligned_by_clock_then_by_step_then_by_event() {
 fn wrong_moments_give_no_curve() {
     let (mut session, _) = open_session(FILE);
     let empty = moments(&mut session, AxisKind::Weight, [0.0, 5.0], None);
-    assert!(empty.is_empty());
+    assert_eq!(empty, Moments::default());
     assert_eq!(line(&mut session, &empty, 0).path, "");
-    let nan = f64::NAN;
+    let odd = vec![f64::NAN, f64::INFINITY, -1e300, 1e300];
+    let odd = Moments {
+        x0: f64::NAN,
+        x1: f64::NAN,
+        columns: u32::MAX,
+        window: None,
+        times: odd.clone(),
+        steps: odd.clone(),
+        states: odd,
+    };
+    let all_times = Some([f64::NEG_INFINITY, f64::INFINITY]);
     for odd in [
-        vec![nan; HEAD],
-        vec![nan, nan, 1e300, 1.0, nan, nan, 1e300, 1e300, 5.0],
-        vec![nan, nan, 3.0, 1.0, nan, nan, 0.0, 0.0, nan, f64::INFINITY, -1e300, 1e300],
+        odd.clone(),
+        Moments { steps: Vec::new(), ..odd.clone() },
+        Moments { window: all_times, ..odd.clone() },
+        Moments { columns: 2, window: all_times, ..odd },
     ] {
         let path = line(&mut session, &odd, 0).path;
         assert!(path.is_empty() || path.starts_with("M0 "), "{odd:?}: {path}");

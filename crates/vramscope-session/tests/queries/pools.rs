@@ -2,7 +2,7 @@
 
 use super::harness::{GPT, TARGET, ask, load_file, open_session, report_target};
 use vramscope_protocol::AxisKind;
-use vramscope_protocol::views::{Answer, At, Bands, ColorBy, GroupBy, Layer, Query};
+use vramscope_protocol::views::{Answer, Bands, ColorBy, GroupBy, Layer, Query};
 use vramscope_report::state::state;
 use vramscope_session::FileSession;
 
@@ -28,7 +28,7 @@ fn picture(session: &mut FileSession, bands: Bands) -> String {
 fn state_has_the_bytes_of_private_segments() {
     let ((mut session, _), file) = (open_session(POOLS), load_file(POOLS));
     for event in [-1, 0, 100, 200, i64::MAX] {
-        let answer = answer!(session, Query::StateAt { at: At::Event { event } }, StateAt);
+        let answer = answer!(session, Query::StateAt { event }, StateAt);
         let report = state(report_target(&file), (answer.event + 1) as u32, None);
         let private = report.segments.iter().filter(|s| s.pool.is_some_and(|p| p != [0, 0]));
         let bytes: u64 = private.map(|s| s.total_size).sum();
@@ -38,7 +38,7 @@ fn state_has_the_bytes_of_private_segments() {
         assert_eq!(found, expected, "at {event}");
     }
     let (mut without, _) = open_session(GPT);
-    let answer = answer!(without, Query::StateAt { at: At::Event { event: 100 } }, StateAt);
+    let answer = answer!(without, Query::StateAt { event: 100 }, StateAt);
     assert!(answer.bands.iter().all(|row| row.key != "private_pools"));
 }
 

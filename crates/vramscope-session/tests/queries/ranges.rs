@@ -3,7 +3,7 @@
 use super::harness::{GPT, Opened, TARGET, all_files, hit, number, open, table};
 use std::cmp::Reverse;
 use vramscope_protocol::views::{
-    Answer, At, Bands, ColorBy, DetailCard, GroupBy, Layer, Looked, MarkedRange, NextBlock, Query,
+    Answer, Bands, ColorBy, DetailCard, GroupBy, Layer, Looked, MarkedRange, NextBlock, Query,
 };
 use vramscope_protocol::{AxisKind, BlockDetail, DeviceRef, Request, Response};
 use vramscope_report::peak::{BandKind, peak};
@@ -316,7 +316,7 @@ fn marker_has_the_position_and_label_of_the_state() {
     };
     assert_eq!(markers.len(), there.len());
     for (marker, event) in markers.iter().zip(there) {
-        let Answer::StateAt(state) = opened.ask(Query::StateAt { at: At::Event { event } }) else {
+        let Answer::StateAt(state) = opened.ask(Query::StateAt { event }) else {
             panic!("a state")
         };
         assert_eq!(

@@ -3,7 +3,7 @@
 use super::harness::{TARGET, ask, load_file, open_session, report_target};
 use super::{FILES, all_rows, number, value};
 use vramscope_protocol::views::{
-    Answer, At, GROWN, Query, ROW_UNITS, SegmentRow, SegmentSort, SegmentSpec,
+    Answer, GROWN, Query, ROW_UNITS, SegmentRow, SegmentSort, SegmentSpec,
 };
 use vramscope_protocol::{Request, Response};
 use vramscope_report::segments::segments;
@@ -170,7 +170,7 @@ fn segments_add_up_to_the_bands() {
         let rows = all_rows(&mut session, &SegmentSpec::default()).1;
         let end = loaded.parts[0].devices[0].axes[0].extent as i64 - 2;
         for event in [-1, end / 2, end] {
-            let state = answer!(session, Query::StateAt { at: At::Event { event } }, StateAt);
+            let state = answer!(session, Query::StateAt { event }, StateAt);
             let mut cards = Vec::new();
             for row in &rows {
                 let card = answer!(session, Query::Segment { segment: row.segment, event }, Detail)

@@ -2,7 +2,7 @@
 
 use super::harness::{TARGET, ask, load_file, open_session, report_target};
 use super::{FILES, number, value};
-use vramscope_protocol::views::{Answer, At, Query};
+use vramscope_protocol::views::{Answer, Query};
 use vramscope_protocol::{AxisKind, Span};
 use vramscope_report::peak::{BandKind, peak};
 use vramscope_report::state::state;
@@ -16,7 +16,7 @@ fn state_equals_the_report() {
         let last = i64::from(trace.slots()) - 2;
         for event in [-1, 0, last / 3, last / 2, last] {
             let event = event.clamp(-1, last);
-            let answer = answer!(session, Query::StateAt { at: At::Event { event } }, StateAt);
+            let answer = answer!(session, Query::StateAt { event }, StateAt);
             assert_eq!(answer.event, event, "{name}");
             let report = state(report_target(&file), (event + 1) as u32, None);
             let band = |key| value(&answer.bands, key) as u64;
@@ -68,7 +68,7 @@ fn state_at_the_peak_has_the_stacks_of_the_peak_report() {
     let file = load_file(name);
     let report = peak(report_target(&file), BandKind::Requested, Some(12));
     let answer = answer!(session, Query::Peak {}, StateAt);
-    let same = answer!(session, Query::StateAt { at: At::Event { event: report.event } }, StateAt);
+    let same = answer!(session, Query::StateAt { event: report.event }, StateAt);
     assert_eq!((answer.event, format!("{answer:?}")), (report.event, format!("{same:?}")));
     let expected: Vec<_> = report.stacks.iter().map(|s| (s.bytes, u64::from(s.blocks))).collect();
     let found: Vec<_> =
@@ -81,31 +81,21 @@ fn state_at_the_peak_has_the_stacks_of_the_peak_report() {
         let label = of_one.map_or("mixed", |c| &*c.label);
         assert_eq!((row.note.as_str(), of_one.is_none()), (label, category == "mixed"));
     }
-    // A slot of either axis gives the state of the event.
+    // A slot of either axis gives the event.
     for axis in &loaded.parts[0].devices[0].axes {
-        let same = answer!(
-            session,
-            Query::StateAt { at: At::Slot { axis: axis.kind, slot: axis.peak + 0.4 } },
-            StateAt
-        );
-        assert!(
-            same.event >= report.event && same.event < report.event + 8,
-            "{} {}",
-            same.event,
-            report.event
-        );
-        assert!(axis.kind == AxisKind::Time || same.event == report.event);
+        let slot = axis.peak + 0.4;
+        let event = answer!(session, Query::EventAt { axis: axis.kind, slot }, EventAt);
+        assert!(event >= report.event && event < report.event + 8, "{event} {}", report.event);
+        assert!(axis.kind == AxisKind::Time || event == report.event);
     }
-    let answer = answer!(
-        session,
-        Query::StateAt { at: At::Slot { axis: AxisKind::Event, slot: f64::NAN } },
-        StateAt
-    );
+    let before = Query::EventAt { axis: AxisKind::Event, slot: f64::NAN };
+    assert_eq!(answer!(session, before, EventAt), -1);
+    let answer = answer!(session, Query::StateAt { event: -1 }, StateAt);
     assert_eq!(
         (answer.event, &*answer.label, &*answer.action),
         (-1, "before the window", "before the window")
     );
-    let answer = answer!(session, Query::StateAt { at: At::Event { event: i64::MAX } }, StateAt);
+    let answer = answer!(session, Query::StateAt { event: i64::MAX }, StateAt);
     assert_eq!(
         answer.event,
         i64::try_from(file.entries[0].traces[0].device.events.len()).expect("few") - 1
@@ -118,7 +108,7 @@ fn state_has_the_block_of_its_event() {
     let (mut session, _) = open_session("scenarios/f02.pickle");
     let mut found = Vec::new();
     for event in 0..6 {
-        let answer = answer!(session, Query::StateAt { at: At::Event { event } }, StateAt);
+        let answer = answer!(session, Query::StateAt { event }, StateAt);
         found.push((answer.block, answer.action));
     }
     let of = |block: u32, action: &str| (Some(block), action.to_owned());
@@ -127,7 +117,7 @@ fn state_has_the_block_of_its_event() {
         found[3..],
         [of(1, "free_requested 200 B"), of(1, "free_completed 200 B"), of(3, "alloc 50 B")]
     );
-    let answer = answer!(session, Query::StateAt { at: At::Event { event: 5 } }, StateAt);
+    let answer = answer!(session, Query::StateAt { event: 5 }, StateAt);
     assert!(
         answer.spoken.starts_with("After event #5")
             && answer.spoken.contains("450 B requested in 3 blocks"),

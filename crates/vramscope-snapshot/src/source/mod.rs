@@ -1,7 +1,6 @@
 //! File formats around a snapshot: plain pickle, gzip, HTML page, JSON. They are detected by
 //! content, never by file name.
 
-mod crc;
 mod gzip;
 mod html;
 

@@ -18,6 +18,7 @@ import {
   type TileKey,
   type TooLarge,
 } from "../generated/protocol.js";
+import { type ContentOf, contentOf, type KindOf } from "./answers.js";
 import type { Bounds, Columns, FromWorker } from "./messages.js";
 import type { Source } from "./rank-file.js";
 import { makeVisible } from "./visible.js";
@@ -49,12 +50,6 @@ export interface Range {
 
 type Settle = (response: Response | null) => void;
 
-type OneKeyOf<T> = T extends unknown ? keyof T : never;
-/** The name of a query's kind. */
-export type QueryKind = OneKeyOf<Query>;
-type AnswerKind = OneKeyOf<Answer>;
-type AnswerOf<K extends AnswerKind> = Extract<Answer, Record<K, unknown>>[K];
-
 /** Kinds of tiles, one per plot. A newer list of tiles replaces the older one of its kind. */
 export const LAYERS = ["timeline", "segments", "flame", "map"] as const;
 /** Ids count in steps of this many: the rest of an id is its kind of tiles, or none. */
@@ -62,13 +57,15 @@ const KINDS = LAYERS.length + 1;
 export type LayerKind = (typeof LAYERS)[number];
 
 /** Kinds of queries of which the engine answers only the newest. */
-const REPLACEABLE: ReadonlySet<string> = new Set<QueryKind>(REPLACED);
+const REPLACEABLE: ReadonlySet<string> = new Set<KindOf<Query>>(REPLACED);
 
 /** Bytes of memory up to which a worker reads another file. More is given back. */
 const MAX_REUSED_BYTES = 64 << 20;
 
 /** The busy indicator shows after this time. */
 const BUSY_AFTER_MS = 300;
+
+const isForScripts = (answer: Answer) => "text" in answer || "record" in answer;
 
 interface TileConsumer {
   /** Tiles of earlier requests belong to an earlier source. */
@@ -152,17 +149,16 @@ export class RankClient {
    * The answer to a view's query. Null when the worker has ended, or when a newer query of the
    * same kind has replaced this one.
    */
-  async view<K extends AnswerKind>(
+  async view<K extends KindOf<Answer>>(
     target: DeviceRef,
     answer: K,
     query: Query,
-  ): Promise<AnswerOf<K> | null> {
+  ): Promise<ContentOf<Answer, K> | null> {
     const id = this.#nextId();
     const [kind] = Object.keys(query);
     if (kind !== undefined && REPLACEABLE.has(kind)) this.#replace(kind, id);
     const response = await this.#answer(id, { view: { id, target, query } });
-    if (response?.kind !== "view" || !(answer in response.answer)) return null;
-    return (response.answer as unknown as Record<K, AnswerOf<K>>)[answer];
+    return response?.kind === "view" ? contentOf(response.answer, answer) : null;
   }
 
   /**
@@ -257,9 +253,9 @@ export class RankClient {
     if (message.kind === "crashed") this.#events.crashed(message.failure);
     if (message.kind !== "reply") return;
     const { columns, wasmBytes, threads } = message;
-    // A saved table has the names as they are.
-    const isSaved = message.response.kind === "view" && "text" in message.response.answer;
-    const response = isSaved ? message.response : makeVisible(message.response);
+    // Saved tables and records for scripts have the names as they are.
+    const isShown = message.response.kind !== "view" || !isForScripts(message.response.answer);
+    const response = isShown ? makeVisible(message.response) : message.response;
     this.wasmBytes = wasmBytes;
     this.threads = threads;
     switch (response.kind) {

@@ -4,10 +4,10 @@
 import { effect, type Signal, signal, untracked } from "@preact/signals";
 import type { Answer, Query } from "../generated/protocol.js";
 import type { Selection } from "../selection.js";
+import type { ContentOf, KindOf } from "./answers.js";
 
-type OneKeyOf<T> = T extends unknown ? keyof T : never;
-type AnswerKind = OneKeyOf<Answer>;
-export type AnswerOf<K extends AnswerKind> = Extract<Answer, Record<K, unknown>>[K];
+type AnswerKind = KindOf<Answer>;
+export type AnswerOf<K extends AnswerKind> = ContentOf<Answer, K>;
 
 export interface Resource<T> {
   readonly value: Signal<T | null>;

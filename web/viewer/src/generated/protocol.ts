@@ -973,7 +973,7 @@ from: number | null,
  */
 lines: number, };
 
-export type Layer = { "timeline": { 
+export type Layer = { "outline": Record<symbol, never> } | { "timeline": { 
 /**
  * What the blocks of the stack are grouped by.
  */
@@ -1141,7 +1141,7 @@ event: number | null, } } | { "pinnedLine": {
 /**
  * The other rank's answer to `Moments`.
  */
-moments: Array<number>, 
+moments: Moments, 
 /**
  * Bytes at the full height.
  */
@@ -1163,9 +1163,18 @@ width: number,
  */
 height: number, } } | { "stateAt": { 
 /**
- * The position.
+ * The event's index; -1 is the state before the window. Events beyond the trace mean its
+ * end.
  */
-at: At, } } | { "markers": { 
+event: number, } } | { "eventAt": { 
+/**
+ * The axis.
+ */
+axis: AxisKind, 
+/**
+ * The slot. Slots beyond the axis mean its nearest end.
+ */
+slot: number, } } | { "markers": { 
 /**
  * The events; -1 is the state before the window. Events that do not exist have no answer.
  */
@@ -1217,7 +1226,11 @@ what: Table,
 /**
  * The format.
  */
-form: TextForm, } } | { "convert": { 
+form: TextForm, } } | { "record": { 
+/**
+ * The reference `<device>:<address>@<event|pre>`, or the finding's id.
+ */
+id: string, } } | { "convert": { 
 /**
  * The format.
  */
@@ -1485,20 +1498,6 @@ dark: boolean,
  */
 simulated: ScenarioSpec | null, } };
 
-export type At = { "event": { 
-/**
- * The event's index; -1 is the state before the window.
- */
-event: number, } } | { "slot": { 
-/**
- * The axis.
- */
-axis: AxisKind, 
-/**
- * The slot.
- */
-slot: number, } };
-
 export type EventFilter = { 
 /**
  * Names of actions, such as `alloc`; empty for all actions.
@@ -1577,7 +1576,9 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Array<number> } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Moments } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "eventAt": number } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "record": ProgramRecord | null } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+
+export type ProgramRecord = Record<string, unknown>;
 
 export type ListQuery = { 
 /**
@@ -2759,6 +2760,36 @@ held: Quantity | null,
  */
 aligned: string, };
 
+export type Moments = { 
+/**
+ * Left edge in slots.
+ */
+x0: number, 
+/**
+ * Right edge in slots.
+ */
+x1: number, 
+/**
+ * The number of columns; 0 where the trace has no such axis.
+ */
+columns: number, 
+/**
+ * The times of the first and of the last event; null without a clock.
+ */
+window: [number, number] | null, 
+/**
+ * In microseconds since the epoch; empty without a clock.
+ */
+times: Array<number>, 
+/**
+ * Numbers of training steps; empty without steps.
+ */
+steps: Array<number>, 
+/**
+ * States of the trace.
+ */
+states: Array<number>, };
+
 export type Limit = { 
 /**
  * Reserved bytes and free bytes of the device when an allocation failed; null if the file does
@@ -3848,6 +3879,10 @@ depth: number,
  * The file's path, the function, or the functions of the line.
  */
 label: string, 
+/**
+ * The functions of the line, or the function; empty for a file.
+ */
+functions: Array<string>, 
 /**
  * The line, or the first line of the function; 0 for a file.
  */

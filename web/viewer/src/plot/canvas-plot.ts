@@ -1,5 +1,6 @@
 // Drives the Rust view of one canvas: gives it tiles, draws a frame when something changed, and
 // tells the page which text to show over the canvas. Subclasses know what the plot shows.
+// Long because requesting, holding and drawing tiles share their state with frame and pointer.
 
 import { type Signal, signal } from "@preact/signals";
 import type { Labels, TimelineView, Hit as ViewHit } from "../../wasm/vramscope_view.js";
@@ -70,6 +71,8 @@ export abstract class CanvasPlot<H> {
   readonly #pointer: PointerHover<H>;
   /** Requested tiles that have not come. A new worker is asked for them again. */
   #outstanding: TileKey[] = [];
+  /** Tiles that wait for the outstanding ones, so that all are shown in one frame; else null. */
+  #held: (() => void)[] | null = null;
   /** Whether other strips may be under a resting pointer than at the last frame. */
   #changed = false;
   #frame = 0;
@@ -268,6 +271,11 @@ export abstract class CanvasPlot<H> {
     if (wanted.length > 0) this.#ask(wanted);
   }
 
+  /** Shows the tiles that come next in one frame, when all of them have come. */
+  protected holdTiles(): void {
+    this.#held = [];
+  }
+
   /** Called when all requested tiles have come. */
   protected tilesCame(): void {
     // Only the timeline needs it.
@@ -275,6 +283,7 @@ export abstract class CanvasPlot<H> {
 
   protected forgetTiles(): void {
     this.#outstanding = [];
+    this.#held = null;
   }
 
   #tick(now: number): void {
@@ -336,9 +345,15 @@ export abstract class CanvasPlot<H> {
     blocks: Uint32Array,
   ): void {
     this.#outstanding = this.#outstanding.filter((key) => !isSameKey(key, tile));
-    this.view.putTile(tile, positions, colors, blocks);
+    const show = () => this.view.putTile(tile, positions, colors, blocks);
+    if (this.#held === null) show();
+    else this.#held.push(show);
+    if (this.#outstanding.length === 0) {
+      for (const held of this.#held ?? []) held();
+      this.#held = null;
+      this.tilesCame();
+    }
     this.#changed = true;
-    if (this.#outstanding.length === 0) this.tilesCame();
     this.draw();
   }
 }

@@ -46,6 +46,12 @@ export interface Look {
   simulatedTop: number;
 }
 
+/**
+ * The stages of a new picture: the outline of the stack, for which nothing but the file is needed;
+ * its blocks, when their categories are known; the lines of other bytes over them.
+ */
+export type Stage = "outline" | "blocks" | "whole";
+
 /** The block to outline. */
 export type Outlined = Pick<BlockDetail, "block"> & Partial<Pick<BlockDetail, "spans">>;
 
@@ -90,14 +96,16 @@ export class TimelinePlot extends CanvasPlot<Hit> {
   /** The trace that was requested last. Differs from the drawn one while a range is mapped. */
   #latest: DrawableTrace | null = null;
   #outlined: Outlined | null = null;
-  /**
-   * True until the first tiles have come. They are requested without band lines, whose values take
-   * the worker longer than the blocks.
-   */
-  #plain = false;
+  /** What is requested. Each stage takes the worker longer than the one before. */
+  #stage: Stage = "whole";
 
   constructor(surface: Surface, events: PlotEvents, options: GestureOptions) {
     super("timeline", surface, events, options);
+  }
+
+  /** Whether blocks are drawn, or only the outline of the stack. */
+  get hasBlocks(): boolean {
+    return this.#stage === "whole";
   }
 
   /** Draws a trace. The view is kept when only the axis changes. */
@@ -182,7 +190,7 @@ export class TimelinePlot extends CanvasPlot<Hit> {
     const trace = this.#drawn;
     if (trace === null) return;
     this.forgetTiles();
-    this.#plain = true;
+    this.#stage = "outline";
     this.#attach(trace);
     this.view.open(trace.axis, Number(trace.device.peak.raw), "bytes", GUTTER);
     if (trace.axis.kind === "time") this.view.setBreaks(breaksOf(trace.device));
@@ -195,16 +203,22 @@ export class TimelinePlot extends CanvasPlot<Hit> {
   }
 
   #layer({ reservedApart }: DeviceSummary): Layer {
+    if (this.#stage === "outline") return { outline: {} };
     const { group, color, bands, search } = this.#look;
     const reserved = bands.reserved && !reservedApart;
-    const lines = this.#plain ? NO_BANDS : { ...bands, reserved };
+    const lines = this.#stage === "blocks" ? NO_BANDS : { ...bands, reserved };
     return { timeline: { group, color, bands: lines, search } };
   }
 
   protected override tilesCame(): void {
-    if (!this.#plain) return;
-    this.#plain = false;
-    if (!isSameBands(this.#look.bands, NO_BANDS)) this.#redraw();
+    if (this.#stage === "outline") {
+      this.#stage = "blocks";
+      this.#redraw();
+      this.holdTiles();
+    } else if (this.#stage === "blocks") {
+      this.#stage = "whole";
+      if (!isSameBands(this.#look.bands, NO_BANDS)) this.#redraw();
+    }
   }
 
   /** Requests other tiles for the same view. */

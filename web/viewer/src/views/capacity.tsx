@@ -25,7 +25,7 @@ const UNITS: Readonly<Record<string, number>> = { m: 2 ** -10, g: 1, t: 2 ** 10 
 const AMOUNT = /^(\d+\.?\d*|\.\d+)\s*(?:([mgt])i?b?)?$/i;
 
 /** The GPU that a text names, whole or by its first words: `h100`, `RTX 4090`. */
-function deviceOf(text: string): readonly [string, number] | undefined {
+export function deviceOf(text: string): readonly [string, number] | undefined {
   const words = `${text.trim().toLowerCase()} `;
   return words === " "
     ? undefined
@@ -33,7 +33,7 @@ function deviceOf(text: string): readonly [string, number] | undefined {
 }
 
 /** Bytes of a text; null for an empty text, undefined for a text that is no amount. */
-function bytesOf(text: string): number | null | undefined {
+export function bytesOf(text: string): number | null | undefined {
   const trimmed = text.trim();
   if (trimmed === "") return null;
   const [, known] = deviceOf(trimmed) ?? [];

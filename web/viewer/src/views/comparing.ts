@@ -3,6 +3,7 @@
 // compares both sides.
 
 import { computed, effect, type Signal, signal, untracked } from "@preact/signals";
+import { type ContentOf, contentOf, type KindOf } from "../client/answers.js";
 import type { Range } from "../client/rank-client.js";
 import type { RankFile } from "../client/rank-file.js";
 import type {
@@ -17,7 +18,6 @@ import type {
   ComparedTree,
   CompareQuery,
   Comparison,
-  DetailCard,
   FlameBox,
   TileKey,
 } from "../generated/protocol.js";
@@ -150,7 +150,7 @@ export class Comparing {
 
   /** Copies the comparison for a pull request. */
   async copyMarkdown(): Promise<boolean> {
-    const text = await this.#answer<string>("markdown", "markdown");
+    const text = await this.#answer("markdown", "markdown");
     const done = text !== null && (await copyText(text));
     this.#owners.status.announce(done ? "Comparison copied as Markdown" : CLIPBOARD_DENIED);
     return done;
@@ -191,7 +191,7 @@ export class Comparing {
   /** Shows a call stack in the details. */
   async openStack({ row }: ComparedStack): Promise<void> {
     this.chosen.value = row;
-    const card = await this.#answer<DetailCard>("detail", { stack: { row } });
+    const card = await this.#answer("detail", { stack: { row } });
     if (!card || this.chosen.peek() !== row) return;
     this.#owners.selection.card.value = card;
     this.#owners.status.announce(`${card.kind} ${card.title.text}`);
@@ -274,7 +274,7 @@ export class Comparing {
       const missing = before === null || after === null;
       const sides = missing
         ? null
-        : await this.#answer<Comparison>("comparison", { sides: { a: before, b: after } });
+        : await this.#answer("comparison", { sides: { a: before, b: after } });
       if (!current()) return;
       this.comparison.value = sides;
       if (missing)
@@ -324,13 +324,15 @@ export class Comparing {
     if (this.comparison.value === null) return;
     this.#pages += 1;
     const latest = this.#pages;
-    void this.#answer<ComparedStacks>("stacks", query).then((page) => {
+    void this.#answer("stacks", query).then((page) => {
       if (latest === this.#pages) this.stacks.value = page;
     });
   }
 
-  async #answer<T>(kind: string, query: CompareQuery): Promise<T | null> {
-    const answer: CompareAnswer = await this.#owners.runs.coordinator.compare(query);
-    return kind in answer ? ((answer as unknown as Record<string, T>)[kind] ?? null) : null;
+  async #answer<K extends KindOf<CompareAnswer>>(
+    kind: K,
+    query: CompareQuery,
+  ): Promise<ContentOf<CompareAnswer, K> | null> {
+    return contentOf(await this.#owners.runs.coordinator.compare(query), kind);
   }
 }

@@ -4,7 +4,8 @@ import { effect } from "@preact/signals";
 import type { Address } from "../address.js";
 import type { ViewState } from "../view-state.js";
 
-const REST_MS = 500;
+/** A view that does not change for this time is remembered. */
+export const REST_MS = 500;
 const MAX_STATES = 100;
 
 export class ViewHistory {
@@ -43,11 +44,12 @@ export class ViewHistory {
   }
 
   #remember(state: ViewState): void {
-    const same = JSON.stringify(state) === JSON.stringify(this.#states[this.#at]);
-    if (state.path === undefined || same) return;
-    if (this.#going) {
+    if (state.path === undefined) return;
+    const isRestored = this.#going;
+    this.#going = false;
+    if (JSON.stringify(state) === JSON.stringify(this.#states[this.#at])) return;
+    if (isRestored) {
       // A restored view differs from the remembered state by rounding only.
-      this.#going = false;
       this.#states[this.#at] = state;
       return;
     }

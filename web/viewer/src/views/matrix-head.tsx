@@ -19,12 +19,14 @@ function labeled({ columns }: Matrix, width: number, current: number | null): nu
   const each = width / columns.length;
   const half = (column: number) => ((columns[column]?.label.length ?? 0) * DIGIT + GAP) / 2;
   const apart = (a: number, b: number) => Math.abs(a - b) * each >= half(a) + half(b);
-  const shown = current === null ? [] : [current];
+  const shown: number[] = [];
+  const hasRoom = (column: number) =>
+    (current === null || apart(column, current)) && shown.every((other) => apart(column, other));
   for (const [column, { outlier }] of columns.entries()) {
-    if (column === current || (outlier === "" && each < LABEL_FROM)) continue;
-    if (each >= LABEL_FROM || shown.every((other) => apart(column, other))) shown.push(column);
+    const isWanted = each >= LABEL_FROM || (outlier !== "" && hasRoom(column));
+    if (column === current || isWanted) shown.push(column);
   }
-  return shown.toSorted((a, b) => a - b);
+  return shown;
 }
 
 /** `0-3, 8` for `ranks 0-3, 8`. */

@@ -11,7 +11,7 @@ import type { Ranks } from "./ranks.js";
 import type { ViewProperties } from "./ui.js";
 import type { ViewUses } from "./workspace.js";
 
-/** Differences between ranks that are listed above the table. All are in Anomalies. */
+/** Differences between ranks that are listed above the table. All are in Findings. */
 const MAX_OUTLIERS = 20;
 /** Fewer rows have no filter. */
 const MIN_FILTERED = 16;
@@ -173,7 +173,7 @@ function Outliers({ outliers: all, runs, ranks, navigation, steps }: OutliersPro
       })}
       {outliers.length > MAX_OUTLIERS && (
         <li>
-          <button type="button" class="link" onClick={() => navigation.open("anomalies")}>
+          <button type="button" class="link" onClick={() => navigation.open("findings")}>
             Show the others
           </button>
         </li>

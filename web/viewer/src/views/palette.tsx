@@ -18,7 +18,8 @@ interface Command {
   run: () => void;
 }
 
-function commandsOf(stores: Stores & ViewUses<"pins">): Command[] {
+/** All commands, each with its own text. */
+export function commandsOf(stores: Stores & ViewUses<"pins">): Command[] {
   const { navigation, viewSelection } = stores;
   const views = VIEWS.filter((view) => !KEYED_VIEWS.includes(view)).map((view) => ({
     text: `View: ${VIEW_TITLES[view]}`,

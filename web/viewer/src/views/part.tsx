@@ -109,8 +109,8 @@ function Curve({ choice, part, choose }: CurveProperties) {
   };
   const drag = (event: PointerEvent) => {
     if (from.current === null) return;
-    const [low, high] = [from.current, column(event)].sort((a, b) => a - b);
-    const [first, end] = [edges[low ?? 0], edges[(high ?? 0) + 1]];
+    const ends = [from.current, column(event)];
+    const [first, end] = [edges[Math.min(...ends)], edges[Math.max(...ends) + 1]];
     if (first !== undefined && end !== undefined) choose({ first, last: end - 1 });
   };
   return (

@@ -5,7 +5,7 @@ import { computed, effect, type Signal, signal, untracked } from "@preact/signal
 import type { RankClient } from "../client/rank-client.js";
 import type { RankFile } from "../client/rank-file.js";
 import { resource, stopAll } from "../client/resource.js";
-import type { DeviceRef, PinnedLine } from "../generated/protocol.js";
+import type { DeviceRef, Moments, PinnedLine } from "../generated/protocol.js";
 import { type Row, traceOf } from "../run.js";
 import type { Uses } from "../stores.js";
 import type { Pin } from "../view-selection.js";
@@ -133,7 +133,7 @@ export class Pins {
   }
 
   /** Asks all ranks for their curves, on one scale. */
-  #ask(moments: number[] | null): void {
+  #ask(moments: Moments | null): void {
     const { selection } = this.#owners;
     const targets = this.rows.value.flatMap((row) => {
       const device = traceOf({ ...row, device: null })?.device;
@@ -166,7 +166,7 @@ export class Pins {
         this.#lines.value = new Map(
           each.flatMap((one) => (one.line ? [[one.key, one.line] as const] : [])),
         );
-        const [x0 = 0, x1 = 0, columns = 0] = moments;
+        const { x0, x1, columns } = moments;
         this.stretch.value = columns > 0 ? { x0, x1, columns } : null;
       });
     });

@@ -70,7 +70,7 @@ export class Queries {
     const axis = () => selection.visibleTrace.value?.axis.kind ?? "event";
     this.stateAt = resource(selection, "stateAt", () => {
       const event = viewSelection.cursor.value;
-      return event === null ? null : { stateAt: { at: { event: { event } } } };
+      return event === null ? null : { stateAt: { event } };
     });
     this.peak = resource(selection, "stateAt", () =>
       navigation.detailsOpen.value ? { peak: {} } : null,

@@ -22,10 +22,10 @@ export function linesOf(page: SourcePage, text: SourceText, isOld: boolean): Lin
   const found = text !== null && "lines" in text ? text.lines : null;
   const whole = page.text === null ? found : page.text.replace(/\n$/, "").split("\n");
   const known = (row: SourceRow): Line => {
-    const { line, source, label } = row;
+    const { line, source, functions } = row;
     // The whole text was recorded.
     if (page.text !== null) return { line, text: whole?.[line - 1] ?? "", state: "recorded", row };
-    return { ...lineOf(line, label.split(", "), source, whole, isOld), line, row };
+    return { ...lineOf(line, functions, source, whole, isOld), line, row };
   };
   if (whole === null) return rows.map(known);
   const byLine = new Map(rows.map((row) => [row.line, row]));

@@ -81,7 +81,7 @@ function Findings({ queries, steps, navigation }: StateProperties) {
       })}
       {more > 0 && (
         <li>
-          <button type="button" class="link" onClick={() => navigation.open("anomalies")}>
+          <button type="button" class="link" onClick={() => navigation.open("findings")}>
             {more} more
           </button>
         </li>

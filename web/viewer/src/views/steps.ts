@@ -2,6 +2,7 @@
 
 import { readable } from "../client/resource.js";
 import type { FindingRow, Mark, Span } from "../generated/protocol.js";
+import { rowAt } from "../run.js";
 import type { ViewUses } from "./workspace.js";
 
 type StepsOwners = ViewUses<
@@ -61,7 +62,7 @@ export class Steps {
     const { target } = selection;
     const text = filters.text.peek();
     if (text === "" || !target) {
-      this.#nextMark(["oom", "finding"], backwards);
+      this.#nextMark(backwards);
       return;
     }
     const block = selection.block.peek()?.block ?? null;
@@ -71,14 +72,14 @@ export class Steps {
     if (next && filters.text.peek() === text) groups.place.value = next.place;
   }
 
-  /** Opens the next mark of some kinds in order of time; wraps around. */
-  #nextMark(kinds: string[], backwards: boolean): void {
-    const marks = this.#marks().filter(({ kind }) => kinds.includes(kind));
+  /** Opens the next out-of-memory event or finding, in order of time; wraps around. */
+  #nextMark(backwards: boolean): void {
+    // The engine lists them by event.
+    const marks = this.#marks().filter(({ kind }) => kind !== "peak");
     const at = this.#owners.viewSelection.cursor.peek() ?? -2;
-    const ordered = marks.toSorted((a, b) => a.event - b.event);
     const next = backwards
-      ? (ordered.findLast(({ event }) => event < at) ?? ordered.at(-1))
-      : (ordered.find(({ event }) => event > at) ?? ordered[0]);
+      ? (marks.findLast(({ event }) => event < at) ?? marks.at(-1))
+      : (marks.find(({ event }) => event > at) ?? marks[0]);
     if (next) this.openMark(next);
   }
 
@@ -156,9 +157,7 @@ export class Steps {
   /** Focuses the rank of a finding. */
   async look({ record: { path, device } }: FindingRow): Promise<void> {
     const { runs, selection } = this.#owners;
-    const row = runs.rows
-      .peek()
-      .find(({ file, label }) => path === file.path || path === `${file.path}#${label}`);
+    const row = rowAt(runs.rows.peek(), path);
     if (row && !selection.isFocused(row)) selection.look(row, device);
     await readable(selection);
   }
@@ -170,7 +169,7 @@ export class Steps {
     moves: boolean,
   ): Promise<Span | undefined> {
     const { selection, viewSelection, navigation } = this.#owners;
-    const hasTime = !["anomalies", "overview"].includes(navigation.view.peek());
+    const hasTime = !["findings", "overview"].includes(navigation.view.peek());
     const looked = this.look(finding);
     if (where === "timeline" && !hasTime) navigation.open("timeline");
     await looked;

@@ -7,6 +7,8 @@
 use super::to_output;
 use crate::Failure;
 use crate::arguments::{Export as Arguments, ReportData};
+use crate::beside;
+use crate::out_file::Kind;
 use crate::output::complain;
 use crate::paths::{self, Links};
 use crate::read;
@@ -19,9 +21,10 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use vramscope_report::diagnose::{Diagnosed, Diagnosis, MAX_FINDINGS, at_peak, diagnose};
+use vramscope_report::diagnose::{Diagnosed, Diagnosis, Listing, MAX_FINDINGS, at_peak, diagnose};
 use vramscope_report::html::{escape, finding, whole_device};
 use vramscope_report::redact::Redaction;
+use vramscope_report::sidecar::Sidecar;
 use vramscope_report::{
     FileReader, FindingKind, LoadedFile, SnapshotEntry, Target, copy, device_name, rank_of, sidecar,
 };
@@ -50,8 +53,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Some((template, viewer)) = page::get("report.html").zip(page::viewer()) else {
         return Err(Failure::Usage(page::MISSING.to_owned()));
     };
-    let common = &arguments.input.common;
-    if common.events.is_some() || arguments.input.device.is_some() || arguments.trace.is_some() {
+    let window = &arguments.input.common.window;
+    if window.events.is_some()
+        || arguments.input.choice.device.is_some()
+        || arguments.trace.is_some()
+    {
         let message = "a report is about whole files: --events, --device and --trace do not apply";
         return Err(Failure::Usage(message.to_owned()));
     }
@@ -62,7 +68,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let names = Names::new(&found.iter().map(|found| found.path.clone()).collect::<Vec<_>>());
     let has_data = arguments.data != Some(ReportData::Reduced);
     let failure: Mutex<Option<io::Error>> = Mutex::default();
-    let read = read::each_found(&found, common, |path, _, result| {
+    let read = read::each_found(&found, window, |path, _, result| {
         let file = result.ok()?;
         let place = found.iter().position(|found| found.path == path).unwrap_or_default();
         let how = How { redaction: redaction.as_ref(), source: arguments.source, has_data };
@@ -92,12 +98,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::Usage(format!("{loss}: {remedy}")));
     }
     let devices = parts.iter_mut().flat_map(|part| std::mem::take(&mut part.devices)).collect();
-    let diagnosis = diagnose(devices, MAX_FINDINGS, skipped);
+    let diagnosis = diagnose(devices, Listing::Main(MAX_FINDINGS), skipped);
     let report = Report { arguments, parts: &parts, diagnosis: &diagnosis, is_full, size };
     let contents = report.contents();
     complain(format_args!("the report holds {}", contents.join(", ")));
     let template = String::from_utf8_lossy(&template.bytes);
-    to_output(arguments.output.as_deref(), |out| {
+    let beside: Vec<PathBuf> = found
+        .iter()
+        .filter_map(|found| sidecar::path_of(&found.path.to_string_lossy()))
+        .map(PathBuf::from)
+        .collect();
+    let inputs: Vec<&Path> =
+        found.iter().map(|found| &found.path).chain(&beside).map(PathBuf::as_path).collect();
+    to_output(arguments, Kind::Html, &inputs, |out| {
         let mut rest: &str = &template;
         while let Some((before, after)) = rest.split_once("{{") {
             out.write_all(before.as_bytes())?;
@@ -292,15 +305,11 @@ fn packed(path: &Path) -> io::Result<Vec<u8>> {
     if bytes.starts_with(&[0x1f, 0x8b]) { Ok(bytes) } else { gzip(&bytes) }
 }
 
-/// The file beside a snapshot as it is.
+/// The file beside a snapshot, written anew: only what is known of it.
 fn sidecar_text(path: &Path) -> io::Result<Option<String>> {
-    let Some(beside) = sidecar::path_of(&path.to_string_lossy()) else { return Ok(None) };
-    match std::fs::read_to_string(beside) {
-        Ok(text) if text.len() as u64 <= sidecar::MAX_BYTES => Ok(Some(text)),
-        Ok(_) => Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+    let Some(Ok(json)) = beside::read(path) else { return Ok(None) };
+    let Ok(sidecar) = Sidecar::parse(&json) else { return Ok(None) };
+    Ok(Some(serde_json::to_string(&sidecar)?))
 }
 
 struct Report<'a> {

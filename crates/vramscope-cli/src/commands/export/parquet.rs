@@ -7,6 +7,7 @@ use crate::output::complain;
 use crate::read;
 use std::io::ErrorKind;
 use std::path::PathBuf;
+use vramscope_dataset::check_dataset;
 use vramscope_units::{Bytes, grouped};
 
 /// Adds files to a dataset.
@@ -18,8 +19,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Some(dataset) = &arguments.output else {
         return usage("--as parquet needs -o DATASET: the folder of the dataset");
     };
-    let (input, common) = (&arguments.input, &arguments.input.common);
-    if common.events.is_some() || input.device.is_some() || input.snapshot.is_some() {
+    let (input, window) = (&arguments.input, &arguments.input.common.window);
+    if window.events.is_some() || input.choice.is_some() {
         return usage(
             "a dataset is of whole files: --events, --device and --snapshot do not apply",
         );
@@ -30,15 +31,20 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let given: Vec<PathBuf> =
         std::iter::once(&input.path).chain(&arguments.more).cloned().collect();
     let found = find(&given, arguments.run.as_deref())?;
-    let plan = plan(dataset, &found).map_err(|error| match error.kind() {
+    let usage_or_io = |error: std::io::Error| match error.kind() {
         ErrorKind::InvalidInput => Failure::Usage(error.to_string()),
         _ => Failure::Io(error),
-    })?;
+    };
+    check_dataset(dataset, arguments.force).map_err(usage_or_io)?;
+    let plan = plan(dataset, &found).map_err(usage_or_io)?;
+    if let Some(removed) = removed(&plan.removed) {
+        complain(removed);
+    }
     let files = plan.parts.iter().flat_map(|part| &part.sources);
     let job = Job {
         dataset,
-        rules: read::load_rules(common)?,
-        max_memory: common.max_memory,
+        rules: read::load_rules(&window.reading)?,
+        max_memory: window.reading.max_memory,
         bar: read::progress_bar(files.map(|source| source.path.as_path())),
         is_named: &|source| found.is_named(source),
         failed: &|source, error| read::print_failure(&source.path, error),
@@ -55,6 +61,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     complain(said(&exported));
     let is_whole = exported.failed.is_empty() && exported.failed_before.is_empty();
     if is_whole { Ok(()) } else { Err(Failure::Input) }
+}
+
+/// What was removed: `removed 3 files of an interrupted or older export, such as ds/ranks/...`.
+fn removed(files: &[PathBuf]) -> Option<String> {
+    let first = files.first()?.display();
+    let count = grouped(files.len() as u64);
+    Some(match files.len() {
+        1 => format!("removed a file of an interrupted or older export: {first}"),
+        _ => format!("removed {count} files of an interrupted or older export, such as {first}"),
+    })
 }
 
 /// What was done: `32 files of 640 MiB in 16 parts of 18.2 MiB; 8 files were there`.

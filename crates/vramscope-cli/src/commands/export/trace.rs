@@ -13,10 +13,12 @@ use flate2::bufread::MultiGzDecoder;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+use std::cell::Cell;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
+use std::rc::Rc;
 use vramscope_report::Target;
 use vramscope_report::export::{TracePlace, trace_events};
 use vramscope_units::Micros;
@@ -26,6 +28,9 @@ const EVENTS: &str = "traceEvents";
 
 /// The member with what times count from.
 const BASE: &str = "baseTimeNanoseconds";
+
+/// Bytes that an event or another member of a trace may have. Each is in memory as a whole.
+const MAX_MEMBER: usize = 16 << 20;
 
 /// The bytes that a gzip begins with.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -112,14 +117,42 @@ fn read(path: &Path, reader: &mut dyn Reader) -> Result<(), Failure> {
     } else {
         Box::new(file)
     };
+    let left = Rc::new(Cell::new(MAX_MEMBER));
+    let input = Bounded { input, left: left.clone() };
     let mut json = serde_json::Deserializer::from_reader(input);
-    Members(reader).deserialize(&mut json).and_then(|()| json.end()).map_err(|error| {
+    let members = Members { reader, left: &left };
+    members.deserialize(&mut json).and_then(|()| json.end()).map_err(|error| {
         wrong(path, format_args!("expected a trace of torch.profiler as JSON: {error}"))
     })
 }
 
+/// Input that fails if one member has more than [`MAX_MEMBER`] bytes.
+struct Bounded<R> {
+    input: R,
+    /// Bytes that the current member may still have.
+    left: Rc<Cell<usize>>,
+}
+
+impl<R: io::Read> io::Read for Bounded<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let left = self.left.get();
+        if left == 0 {
+            return Err(io::Error::other(format!(
+                "an event or member has over {MAX_MEMBER} bytes"
+            )));
+        }
+        let most = bytes.len().min(left);
+        let count = self.input.read(&mut bytes[..most])?;
+        self.left.set(left - count);
+        Ok(count)
+    }
+}
+
 /// Reads the object of a trace.
-struct Members<'r>(&'r mut dyn Reader);
+struct Members<'r> {
+    reader: &'r mut dyn Reader,
+    left: &'r Cell<usize>,
+}
 
 impl<'de> DeserializeSeed<'de> for Members<'_> {
     type Value = ();
@@ -137,21 +170,25 @@ impl<'de> Visitor<'de> for Members<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        self.0.bracket("{").map_err(A::Error::custom)?;
+        self.reader.bracket("{").map_err(A::Error::custom)?;
         while let Some(key) = map.next_key::<String>()? {
             if key == EVENTS {
-                map.next_value_seed(EventList(&mut *self.0))?;
+                map.next_value_seed(EventList { reader: &mut *self.reader, left: self.left })?;
             } else {
                 let value = map.next_value::<Box<RawValue>>()?;
-                self.0.member(&key, &value).map_err(A::Error::custom)?;
+                self.reader.member(&key, &value).map_err(A::Error::custom)?;
             }
+            self.left.set(MAX_MEMBER);
         }
-        self.0.bracket("}").map_err(A::Error::custom)
+        self.reader.bracket("}").map_err(A::Error::custom)
     }
 }
 
 /// Reads the list of events.
-struct EventList<'r>(&'r mut dyn Reader);
+struct EventList<'r> {
+    reader: &'r mut dyn Reader,
+    left: &'r Cell<usize>,
+}
 
 impl<'de> DeserializeSeed<'de> for EventList<'_> {
     type Value = ();
@@ -169,11 +206,13 @@ impl<'de> Visitor<'de> for EventList<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        self.0.events_begin().map_err(A::Error::custom)?;
+        self.reader.events_begin().map_err(A::Error::custom)?;
+        self.left.set(MAX_MEMBER);
         while let Some(event) = list.next_element::<Box<RawValue>>()? {
-            self.0.event(&event).map_err(A::Error::custom)?;
+            self.reader.event(&event).map_err(A::Error::custom)?;
+            self.left.set(MAX_MEMBER);
         }
-        self.0.events_end().map_err(A::Error::custom)
+        self.reader.events_end().map_err(A::Error::custom)
     }
 }
 

@@ -11,7 +11,7 @@ import type { ViewUses } from "./workspace.js";
 /** Cards that are shown at first, and with each further step: unequal files have many. */
 const PAGE = 20;
 
-type AnomaliesProperties = ViewUses<
+type FindingsProperties = ViewUses<
   | "viewSelection"
   | "runs"
   | "selection"
@@ -25,7 +25,7 @@ type AnomaliesProperties = ViewUses<
   | "workspace"
 >;
 
-export function Anomalies(owners: AnomaliesProperties) {
+export function Findings(owners: FindingsProperties) {
   const { selection, navigation, queries, ranks } = owners;
   const view = useRef<HTMLDivElement>(null);
   const [choice, setChoice] = useState<boolean | null>(null);
@@ -69,7 +69,7 @@ export function Anomalies(owners: AnomaliesProperties) {
   }
   const overview = ranks.overview.value;
   return (
-    <div class="anomalies" ref={view}>
+    <div class="findings-view" ref={view}>
       <div class="toolbar">
         <h3 class="findings-count" data-testid="findings-count" data-value={overview?.notable}>
           {overview?.notableText}
@@ -81,7 +81,7 @@ export function Anomalies(owners: AnomaliesProperties) {
               type="button"
               class="button plain"
               title={`Save the findings of this rank as ${form.toUpperCase()}`}
-              onClick={() => void saveTable(selection, { findings: {} }, form, "anomalies")}
+              onClick={() => void saveTable(selection, { findings: {} }, form, "findings")}
             >
               {form.toUpperCase()}
             </button>
@@ -89,7 +89,7 @@ export function Anomalies(owners: AnomaliesProperties) {
         </span>
       </div>
       <div class="findings">
-        <Cards {...owners} label="Anomalies" shown={notable} />
+        <Cards {...owners} label="Findings" shown={notable} />
         {overview && overview.omitted !== "" && <p class="quiet">{overview.omitted}</p>}
         {small.length > 0 && (
           <section class="small-findings" aria-label="Small findings">
@@ -111,7 +111,7 @@ export function Anomalies(owners: AnomaliesProperties) {
   );
 }
 
-type CardsProperties = AnomaliesProperties & { label: string; shown: readonly FindingCard[] };
+type CardsProperties = FindingsProperties & { label: string; shown: readonly FindingCard[] };
 
 function Cards({ label, shown, ...owners }: CardsProperties) {
   const [count, setCount] = useState(PAGE);

@@ -1,0 +1,11 @@
+//! All integration tests, in one binary: linking one takes less time than linking many.
+
+mod finding_text;
+mod index;
+mod modules;
+mod oracle;
+mod phases;
+mod redact;
+mod shapes;
+mod sites;
+mod verdict;

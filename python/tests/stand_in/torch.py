@@ -1,0 +1,83 @@
+"""Stands in for PyTorch in tests of the recorder: only what it calls, and memory as a list.
+
+``TORCH_VERSION`` and ``TORCH_BACKEND`` of the environment say which PyTorch this is.
+"""
+
+import os
+import sys
+import types
+
+__version__ = os.environ.get("TORCH_VERSION", "2.9.1")
+#: Elements that a device has.
+CAPACITY = 1 << 40
+
+
+class OutOfMemoryError(RuntimeError):
+    pass
+
+
+observers = []
+events = []
+
+
+def empty(elements, device):
+    if elements > CAPACITY:
+        for observer in observers:
+            observer(0, elements, CAPACITY, 0)
+        raise OutOfMemoryError("CUDA out of memory")
+    events.append({"action": "alloc", "size": elements, "frames": []})
+    return elements
+
+
+def _module(name, **members):
+    module = types.ModuleType(name)
+    vars(module).update(members)
+    sys.modules[name] = module
+    return module
+
+
+def _lazy_call(function):
+    function()
+
+
+def _record_memory_history(enabled, **arguments):
+    _record_memory_history_impl(enabled, **arguments)
+
+
+def _record_memory_history_impl(enabled="all", context="all", stacks="all", max_entries=1 << 40):
+    if enabled and cuda.get_allocator_backend() != "native":
+        raise RuntimeError("does not yet support recordHistory")
+    if not enabled:
+        events.clear()
+
+
+def _snapshot():
+    return {"segments": [], "device_traces": [list(events)]}
+
+
+version = types.SimpleNamespace(cuda="12.8", hip=None)
+_C = types.SimpleNamespace(_cuda_attach_out_of_memory_observer=observers.append)
+_optimizer = _module(
+    "torch.optim.optimizer",
+    register_optimizer_step_post_hook=lambda hook: types.SimpleNamespace(remove=lambda: None),
+)
+optim = _module("torch.optim", optimizer=_optimizer)
+_memory = _module(
+    "torch.cuda.memory",
+    _record_memory_history=_record_memory_history,
+    _record_memory_history_impl=_record_memory_history_impl,
+    _snapshot=_snapshot,
+)
+cuda = _module(
+    "torch.cuda",
+    OutOfMemoryError=OutOfMemoryError,
+    _lazy_call=_lazy_call,
+    current_device=lambda: 0,
+    device_count=lambda: 1,
+    get_allocator_backend=lambda: os.environ.get("TORCH_BACKEND", "native"),
+    get_device_name=lambda device: "none",
+    is_available=lambda: True,
+    mem_get_info=lambda device: (CAPACITY, CAPACITY),
+    memory=_memory,
+    memory_reserved=lambda device: 0,
+)
