@@ -25,7 +25,7 @@ const STEPS = [
     "flame graph, bytes × time",
     (page) => page.getByRole("button", { name: "bytes × time" }).click(),
   ],
-  ["anomalies", (page) => page.keyboard.press("5")],
+  ["findings", (page) => page.keyboard.press("5")],
   ["timeline", (page) => page.keyboard.press("2")],
   ["blocks", (page) => page.getByRole("tab", { name: "Blocks" }).click()],
   ["events", (page) => page.getByRole("tab", { name: "Events" }).click()],

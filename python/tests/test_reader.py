@@ -5,6 +5,7 @@ Needs the installed wheel, as ``cargo xtask test wheel`` installs it.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -79,10 +80,24 @@ def test_the_parts_of_a_peak_add_up(snapshot, by: str) -> None:
 
 
 def test_findings_and_the_verdict_are_the_programs(snapshot) -> None:
-    told = program("anomalies", OOM)
+    told = program("diagnose", OOM, "--all")
     assert [(f.id, f.text, f.about_bytes) for f in snapshot.findings] == [
-        (f["id"], f["text"], f["bytes"]) for f in told["anomalies"]
+        (f["id"], f["text"], f["bytes"]) for f in told["findings"]
     ]
+    for finding, wanted in zip(snapshot.findings, told["findings"], strict=True):
+        assert len(dataclasses.fields(finding)) == len(wanted.keys() | {"simulated", "proof"})
+        children = [(one.site, one.about_bytes, one.blocks) for one in finding.children]
+        assert children == [tuple(one.values()) for one in wanted["children"]]
+        simulated = [dataclasses.astuple(one) for one in finding.simulated]
+        assert simulated == [tuple(one.values()) for one in wanted.get("simulated", ())]
+        proof = wanted.get("proof")
+        assert (finding.proof is None) == (proof is None)
+        if finding.proof is not None:
+            assert (finding.proof.text, finding.proof.values) == (
+                proof["text"],
+                tuple(proof["values"]),
+            )
+    assert any(finding.simulated for finding in snapshot.findings)
     assert [b.kind for b in snapshot.findings.blind_spots] == [
         b["kind"] for b in told["blind_spots"]
     ]
@@ -201,10 +216,10 @@ def test_a_run_is_read_and_bad_files_are_collected(tmp_path: pathlib.Path) -> No
     (error,) = run.errors
     assert (pathlib.Path(error.path), error.kind) == (bad, "damaged")
     assert error.offset is not None
-    command = [PROGRAM, "anomalies", str(tmp_path), "--format", "json"]
+    command = [PROGRAM, "diagnose", "--all", str(tmp_path), "--format", "json"]
     told = json.loads(subprocess.run(command, capture_output=True, check=False).stdout)
     assert run.skipped_files == told["skipped_files"] == 1
-    assert [f.id for f in run.findings] == [f["id"] for f in told["anomalies"]]
+    assert [f.id for f in run.findings] == [f["id"] for f in told["findings"]]
     assert [s.rank for s in run.summaries] == [2, 3]
     assert [s.path for s in run] == [s.path for s in run.summaries]
 

@@ -214,14 +214,14 @@ def test_wrong_usage_is_told(tmp_path: pathlib.Path) -> None:
 def test_the_program_reads_what_was_recorded(tmp_path: pathlib.Path) -> None:
     ended(start("train.py", tmp_path, "--oom", RANK="3", WORLD_SIZE="8"))
 
-    def told(command: str) -> dict:
-        arguments = [os.environ["VRAMSCOPE"], command, str(tmp_path), "--format", "json"]
+    def told(*command: str) -> dict:
+        arguments = [os.environ["VRAMSCOPE"], *command, str(tmp_path), "--format", "json"]
         return json.loads(subprocess.run(arguments, capture_output=True, check=True).stdout)
 
     assert told("diagnose")["verdict"].startswith("Out of memory in step 3: asked for 8.00 GiB")
     (process,) = [file["process"] for file in told("info")["files"]]
     assert (process["reason"], process["rank"], process["world_size"]) == ("oom", 3, 8)
-    oom = told("anomalies")["anomalies"][0]
+    oom = told("diagnose", "--all")["findings"][0]
     assert "500.0 MiB are outside of PyTorch" in oom["text"]
     # The program runs below `python -m vramscope`, whose frames are no callers.
     assert oom["sites"][0] == "train.py:19 train"

@@ -33,7 +33,7 @@ class Viewer(anywidget.AnyWidget):
     #: The selected block, as ``vramscope blocks --format json`` prints it, with its ``reference``,
     #: ``device``, call stack (``frames``) and the ``path`` of its file. ``None`` without one.
     selected = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
-    #: The selected finding, as ``vramscope anomalies --format json`` prints it, with its ``path``.
+    #: The selected finding, as ``vramscope diagnose --all --format json`` prints it.
     finding = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True)
     #: The event of the time cursor; -1 is the state before the first event.
     cursor = traitlets.Int(default_value=None, allow_none=True).tag(sync=True)

@@ -87,11 +87,11 @@ pub use changes::Change;
 pub use clock::Clock;
 pub use compare::{HeldBy, NamedFrame, match_stacks};
 pub use findings::{
-    Basis, BlindSpot, CostlySetting, Cycle, Evidence, Facts, Finding, FindingKind, GradientsHeld,
-    Growth, GrowthKind, HeldTooLong, LargerStep, MemoryUse, OomStory, Overrun, Part, PendingFrees,
-    RankFacts, RankSkew, RankStack, ReservedPeak, Returned, SegmentChurn, Severity, SkewCause,
-    SkewSite, StrandedPool, Verdict, blind_spots, blind_spots_sliced, findings, findings_sliced,
-    rank_runs, rank_skew, slot_of_reserved_peak,
+    Basis, BlindSpot, CostlySetting, Cycle, Evidence, Facts, Finding, FindingId, FindingKind,
+    GradientsHeld, Growth, GrowthKind, HeldTooLong, LargerStep, MemoryUse, NoFindingId, OomStory,
+    Overrun, Part, PendingFrees, RankFacts, RankSkew, RankStack, ReservedPeak, Returned,
+    SegmentChurn, Severity, SkewCause, SkewSite, StrandedPool, Verdict, blind_spots,
+    blind_spots_sliced, findings, findings_sliced, rank_runs, rank_skew, slot_of_reserved_peak,
 };
 pub use flame::{Flame, FlameNode, PathOf};
 pub use fragmentation::{

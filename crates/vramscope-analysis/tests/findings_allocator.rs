@@ -283,5 +283,5 @@ fn churn_of_the_allocator_is_another_finding() {
     let (finding, churn) = returned(&memory).expect("four retries");
     assert!(churn.by_allocator);
     assert_eq!((churn.bursts, churn.reserved_again), (4, mib(520)));
-    assert_eq!(finding.id, "churn-0-make-room");
+    assert_eq!(finding.id.to_string(), "churn-0-make-room");
 }

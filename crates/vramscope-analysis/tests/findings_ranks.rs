@@ -1,8 +1,7 @@
 //! Rank skew on hand-made figures, one cause at a time.
 
 use vramscope_analysis::{
-    Basis, Category, Facts, Finding, FindingKind, RankFacts, RankSkew, RankStack, Severity,
-    SkewCause, rank_skew,
+    Basis, Category, FindingKind, RankFacts, RankSkew, RankStack, Severity, SkewCause, rank_skew,
 };
 use vramscope_units::Bytes;
 
@@ -48,13 +47,8 @@ fn hold(rank: &mut RankFacts, line: u64, bytes: u64, category: Category) {
     rank.reserved_peak += bytes * 6 / 5;
 }
 
-fn skew(finding: &Finding) -> &RankSkew {
-    let Facts::RankSkew(skew) = &finding.facts else { panic!("{finding:?}") };
-    skew
-}
-
 /// The only finding of a run, with its rank.
-fn only(ranks: &[RankFacts]) -> (usize, Finding) {
+fn only(ranks: &[RankFacts]) -> (usize, RankSkew) {
     let mut found = rank_skew(ranks);
     assert_eq!(found.len(), 1, "{found:?}");
     found.remove(0)
@@ -71,13 +65,13 @@ fn memory_that_one_rank_holds_is_one_finding_with_all_its_sites() {
     hold(&mut ranks[5], 99, 500 * MIB, Category::Unknown);
     hold(&mut ranks[5], 98, 100 * MIB, Category::Input);
     let (index, finding) = only(&ranks);
-    let held = skew(&finding);
+    let held = &finding;
     assert_eq!((index, held.rank, &held.cause), (5, 5, &SkewCause::Held));
-    assert_eq!((finding.bytes, held.usual, held.ranks), (600 * MIB, Bytes(0), 8));
+    assert_eq!((finding.excess(), held.usual, held.ranks), (Bytes(600 * MIB), Bytes(0), 8));
     let sites: Vec<_> = held.sites.iter().map(|site| (site.hash, site.excess.0 / MIB)).collect();
     assert_eq!(sites, [(99, 500), (98, 100)]);
     assert_eq!((finding.severity, finding.basis), (Severity::Medium, Basis::Recorded));
-    assert_eq!(finding.id, "rank_skew-0-0000000000000063");
+    assert_eq!(finding.id.to_string(), "rank_skew-0-0000000000000063");
 }
 
 #[test]
@@ -95,7 +89,7 @@ fn one_ratio_at_all_sites_is_a_larger_batch() {
     let mut ranks = run();
     ranks[2] = rank(2, 66);
     let (index, finding) = only(&ranks);
-    let batch = skew(&finding);
+    let batch = &finding;
     let SkewCause::Batch { percent, inputs: Some((own, usual)) } = batch.cause else {
         panic!("{batch:?}")
     };
@@ -106,7 +100,7 @@ fn one_ratio_at_all_sites_is_a_larger_batch() {
     // Batches of samples of different lengths differ by so much.
     ranks[2] = rank(2, 34);
     let (_, finding) = only(&ranks);
-    let SkewCause::Batch { percent, .. } = skew(&finding).cause else { panic!("{finding:?}") };
+    let SkewCause::Batch { percent, .. } = finding.cause else { panic!("{finding:?}") };
     assert_eq!((percent, finding.severity), (161, Severity::Low));
 }
 
@@ -116,9 +110,9 @@ fn a_larger_batch_and_a_leak_on_one_rank_are_two_findings() {
     ranks[2] = rank(2, 63);
     hold(&mut ranks[2], 99, 500 * MIB, Category::Activation);
     let found = rank_skew(&ranks);
-    let causes: Vec<_> = found.iter().map(|found| &skew(&found.1).cause).collect();
+    let causes: Vec<_> = found.iter().map(|found| &found.1.cause).collect();
     assert!(matches!(causes[..], [SkewCause::Batch { .. }, SkewCause::Held]), "{causes:?}");
-    assert_eq!(found[1].1.bytes, 500 * MIB);
+    assert_eq!(found[1].1.excess(), Bytes(500 * MIB));
 }
 
 #[test]
@@ -127,8 +121,8 @@ fn more_parameters_and_optimizer_state_are_sharding() {
     hold(&mut ranks[7], 31, 150 * MIB, Category::Parameter);
     hold(&mut ranks[7], 32, 300 * MIB, Category::OptimizerState);
     let (index, finding) = only(&ranks);
-    assert_eq!((index, &skew(&finding).cause), (7, &SkewCause::Sharding));
-    assert_eq!(finding.bytes, 450 * MIB);
+    assert_eq!((index, &finding.cause), (7, &SkewCause::Sharding));
+    assert_eq!(finding.excess(), Bytes(450 * MIB));
 }
 
 #[test]
@@ -136,7 +130,7 @@ fn more_reserved_memory_alone_is_the_allocator() {
     let mut ranks = run();
     ranks[1].reserved_peak += 2048 * MIB;
     let (index, finding) = only(&ranks);
-    assert_eq!((index, &skew(&finding).cause), (1, &SkewCause::Reserved));
+    assert_eq!((index, &finding.cause), (1, &SkewCause::Reserved));
     // A finding of the rank about that memory tells it already.
     ranks[1].findings.push((FindingKind::Reserved, 2048 * MIB));
     assert_eq!(rank_skew(&ranks), []);

@@ -59,7 +59,7 @@ Examples
   vramscope summary runs/42/
   vramscope peak oom_rank0.pickle --limit 10
   vramscope diagnose runs/42/
-  vramscope anomalies runs/42/ --format markdown --limit 10
+  vramscope diagnose runs/42/ --all --format markdown --limit 10
   vramscope diff main.pickle branch.pickle --fail-on 'peak>+2%' --format markdown
   vramscope state rank0.pickle --at peak --format json | jq '.categories'
   vramscope state rank0.pickle --from 1200 --to peak
@@ -95,9 +95,7 @@ pub(crate) enum Command {
     /// List the raw events of the trace. With --address, list the events that touch it
     Events(Events),
     /// Say in a few sentences what is wrong: verdict, main findings, what to do
-    Diagnose(Findings),
-    /// List findings: OOMs, growth, held memory, unneeded reserved memory, ranks that hold more
-    Anomalies(Findings),
+    Diagnose(Diagnose),
     /// Compare the ranks of a run: bytes by call site and rank, clusters of like ranks
     Matrix(Matrix),
     /// Write the index of a run: one small file with a card of every rank, for the page
@@ -185,12 +183,16 @@ pub(crate) struct Files {
 
 /// Any number of files and folders, and how to write their findings.
 #[derive(Args)]
-pub(crate) struct Findings {
+pub(crate) struct Diagnose {
     /// Snapshot files, and folders to search
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Show only the first N findings (default: 20 in text and Markdown, all in JSON; `diagnose`
-    /// shows at most 5)
+    /// List every finding of each rank: OOMs, growth, held memory, unneeded reserved memory, ranks
+    /// that hold more
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Show only the first N findings (default and maximum: 5; with --all the default is 20 in text
+    /// and Markdown, and all in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
     /// Output format: text for humans, JSON for scripts, Markdown for pull requests

@@ -78,7 +78,6 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Blocks(a) => commands::blocks::run(&a),
         Command::Segments(a) => commands::segments::run(&a),
         Command::Events(a) => commands::events::run(&a),
-        Command::Anomalies(a) => commands::anomalies::run(&a),
         Command::Diagnose(a) => commands::diagnose::run(&a),
         Command::Matrix(a) => commands::matrix::run(&a),
         Command::Index(a) => commands::index::run(&a),

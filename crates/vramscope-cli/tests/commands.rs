@@ -374,7 +374,7 @@ fn shapes_take_widths_and_say_what_is_wrong_with_a_config() {
 #[test]
 fn text_help_and_completions_are_printed() {
     let commands =
-        ["peak", "phases", "shapes", "state", "flame", "blocks", "segments", "anomalies", "info"];
+        ["peak", "phases", "shapes", "state", "flame", "blocks", "segments", "diagnose", "info"];
     for command in commands {
         let text = text(&[command, "recorded/gpt_leak.pickle.gz"]);
         assert!(text.lines().count() > 3, "{command}: {text}");
@@ -513,19 +513,8 @@ fn names_never_act_on_the_terminal() {
             .fold(all, |text, style| text.replace(style, ""))
     };
     for command in [
-        "summary",
-        "peak",
-        "phases",
-        "shapes",
-        "state",
-        "flame",
-        "blocks",
-        "segments",
-        "events",
-        "anomalies",
-        "diagnose",
-        "what-if",
-        "info",
+        "summary", "peak", "phases", "shapes", "state", "flame", "blocks", "segments", "events",
+        "diagnose", "what-if", "info",
     ] {
         for arguments in [vec![command, path], vec![command, path, "--format", "json"]] {
             let shown = shown(&arguments);

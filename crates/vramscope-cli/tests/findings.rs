@@ -1,4 +1,4 @@
-//! Runs `vramscope anomalies` and `vramscope diagnose`.
+//! Runs `vramscope diagnose`, with and without `--all`.
 
 use crate::common::vramscope;
 use serde_json::{Value, json};
@@ -12,6 +12,11 @@ fn text(arguments: &[&str], paths: &[&str]) -> String {
 
 fn json(command: &str, paths: &[&str]) -> Value {
     serde_json::from_str(&text(&[command, "--format", "json"], paths)).expect("JSON")
+}
+
+/// The diagnosis with all findings.
+fn all(paths: &[&str]) -> Value {
+    serde_json::from_str(&text(&["diagnose", "--all", "--format", "json"], paths)).expect("JSON")
 }
 
 fn list(value: &Value) -> &Vec<Value> {
@@ -28,19 +33,19 @@ const HEALTHY: &str = "recorded/t26/gpt_small.pickle.gz";
 const SKEW: &str = "findings/ranks_fsdp2_skew";
 
 #[test]
-fn anomalies_finds_growth_and_oom_in_their_files() {
-    let found = json("anomalies", &[LEAK, HEALTHY]);
+fn growth_and_oom_are_found_in_their_files() {
+    let found = all(&[LEAK, HEALTHY]);
     assert_eq!(
         (&found["schema"], &found["skipped_files"]),
-        (&json!("vramscope.anomalies/1"), &json!(0))
+        (&json!("vramscope.diagnose/1"), &json!(0))
     );
     let growth: Vec<&Value> =
-        list(&found["anomalies"]).iter().filter(|a| a["kind"] == "growth").collect();
+        list(&found["findings"]).iter().filter(|a| a["kind"] == "growth").collect();
     assert_eq!(growth.len(), 1, "{growth:?}");
     assert!(growth[0]["path"].as_str().is_some_and(|p| p.ends_with("gpt_leak.pickle.gz")));
     assert_eq!(growth[0]["sites"][0], "p_gpt.py:31 train_step");
-    let ooms = json("anomalies", &[OOM]);
-    let oom = list(&ooms["anomalies"]).iter().find(|a| a["kind"] == "oom").expect("an OOM finding");
+    let ooms = all(&[OOM]);
+    let oom = list(&ooms["findings"]).iter().find(|a| a["kind"] == "oom").expect("an OOM finding");
     // The OOM observer of the recorded program reported a segment of 413,138,944 bytes. PyTorch
     // rounds the request up to 2 MiB.
     let requested = oom["bytes"].as_u64().expect("a number");
@@ -48,14 +53,14 @@ fn anomalies_finds_growth_and_oom_in_their_files() {
 }
 
 #[test]
-fn anomalies_are_sorted_by_severity_before_bytes() {
-    let found = json("anomalies", &[LEAK, OOM]);
+fn findings_are_sorted_by_severity_before_bytes() {
+    let found = all(&[LEAK, OOM]);
     let sort_key = |a: &Value| {
         let severity =
             ["high", "medium", "low"].iter().position(|s| a["severity"] == *s).expect("a severity");
         (severity, Reverse(a["bytes"].as_u64().expect("a number")))
     };
-    let rows = list(&found["anomalies"]);
+    let rows = list(&found["findings"]);
     assert!(rows.iter().map(sort_key).is_sorted(), "{rows:?}");
     // The order by bytes alone differs, so the severity decides.
     assert!(!rows.iter().map(|a| sort_key(a).1).is_sorted(), "{rows:?}");
@@ -63,24 +68,24 @@ fn anomalies_are_sorted_by_severity_before_bytes() {
 
 #[test]
 fn a_limit_cuts_the_list_and_counts_the_rest() {
-    let all = json("anomalies", &[LEAK, OOM]);
+    let whole = all(&[LEAK, OOM]);
     let cut: Value = serde_json::from_str(&text(
-        &["anomalies", "--limit", "1", "--format", "json"],
+        &["diagnose", "--all", "--limit", "1", "--format", "json"],
         &[LEAK, OOM],
     ))
     .expect("JSON");
-    let count = list(&all["anomalies"]).len();
-    assert!(count > 1 && all.get("omitted").is_none(), "{all}");
-    assert_eq!(list(&cut["anomalies"])[..], list(&all["anomalies"])[..1]);
+    let count = list(&whole["findings"]).len();
+    assert!(count > 1 && whole.get("omitted").is_none(), "{whole}");
+    assert_eq!(list(&cut["findings"])[..], list(&whole["findings"])[..1]);
     assert_eq!(cut["omitted"], count - 1);
-    let of_text = text(&["anomalies", "--limit", "1"], &[LEAK, OOM]);
+    let of_text = text(&["diagnose", "--all", "--limit", "1"], &[LEAK, OOM]);
     assert!(of_text.contains(&format!("and {} more", count - 1)), "{of_text}");
 }
 
 #[test]
 fn findings_of_a_run_say_the_rank() {
-    let found = json("anomalies", &[SKEW, "recorded/ranks_fsdp"]);
-    let rows = list(&found["anomalies"]);
+    let found = all(&[SKEW, "recorded/ranks_fsdp"]);
+    let rows = list(&found["findings"]);
     let skews: Vec<&Value> = rows.iter().filter(|a| a["kind"] == "rank_skew").collect();
     let [skew] = skews[..] else { panic!("one skew, not {skews:?}") };
     assert_eq!((&skew["rank"], &skew["bytes"]), (&json!(2), &json!(200 << 20)));
@@ -93,27 +98,42 @@ fn findings_of_a_run_say_the_rank() {
         assert!(leak[key].as_str().is_some_and(|t| t.starts_with("rank 3: ")), "{key}: {leak}");
     }
     // A single file needs no name.
-    let alone = json("anomalies", &["recorded/ranks_fsdp/rank3_memory_snapshot.pickle.gz"]);
-    assert!(!alone["anomalies"][0]["title"].as_str().is_some_and(|t| t.contains("rank")));
+    let alone = all(&["recorded/ranks_fsdp/rank3_memory_snapshot.pickle.gz"]);
+    assert!(!alone["findings"][0]["title"].as_str().is_some_and(|t| t.contains("rank")));
+}
+
+#[test]
+fn all_findings_come_with_the_verdict_and_are_not_merged() {
+    let (main, whole) = (json("diagnose", &["recorded/ranks_fsdp"]), all(&["recorded/ranks_fsdp"]));
+    for key in ["verdict", "headlines", "memory", "peak", "blind_spots"] {
+        assert_eq!(main[key], whole[key], "{key}");
+    }
+    let reserved = |report: &Value| {
+        list(&report["findings"]).iter().filter(|f| f["kind"] == "reserved").count()
+    };
+    assert_eq!((reserved(&main), reserved(&whole)), (1, 2));
+    let has_proof =
+        |report: &Value| list(&report["findings"]).iter().any(|f| !f["proof"].is_null());
+    assert_eq!((has_proof(&main), has_proof(&whole)), (false, true));
 }
 
 #[test]
 fn unrelated_files_are_no_ranks() {
-    let found = json("anomalies", &["recorded/t20", "recorded/t26", "recorded/t29"]);
-    assert!(list(&found["anomalies"]).iter().all(|a| a["kind"] != "rank_skew"));
+    let found = all(&["recorded/t20", "recorded/t26", "recorded/t29"]);
+    assert!(list(&found["findings"]).iter().all(|a| a["kind"] != "rank_skew"));
 }
 
 #[test]
 fn blind_spots_are_told_once_with_their_files() {
-    assert_eq!(kinds(&json("anomalies", &[LEAK])), Vec::<&str>::new());
-    assert_eq!(kinds(&json("anomalies", &["recorded/gpt_state_only.pickle"])), ["state_only"]);
-    assert_eq!(kinds(&json("anomalies", &["recorded/misc/norecord.pickle"])), ["no_history"]);
+    assert_eq!(kinds(&all(&[LEAK])), Vec::<&str>::new());
+    assert_eq!(kinds(&all(&["recorded/gpt_state_only.pickle"])), ["state_only"]);
+    assert_eq!(kinds(&all(&["recorded/misc/norecord.pickle"])), ["no_history"]);
     let several = json("diagnose", &[LEAK, HEALTHY, "recorded/gpt_late.pickle.gz"]);
     assert_eq!(kinds(&several), ["late_start", "few_steps"]);
     let of = |index: usize| several["blind_spots"][index]["text"].as_str().expect("a text");
     assert!(of(0).starts_with("gpt_late.pickle.gz: "), "{several}");
     assert!(of(1).ends_with("2 of 3 files in all)"), "{several}");
-    let nothing = text(&["anomalies"], &["recorded/misc/norecord.pickle"]);
+    let nothing = text(&["findings"], &["recorded/misc/norecord.pickle"]);
     assert!(nothing.starts_with("Nothing found. Not looked for:\n  - "), "{nothing}");
 }
 

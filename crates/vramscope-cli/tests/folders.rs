@@ -60,7 +60,7 @@ impl Drop for Run {
 fn foreign_files_of_a_folder_are_skipped_in_one_line() {
     let folder = test_data("run_folder");
     let folder = folder.to_str().expect("a path");
-    for command in ["summary", "anomalies", "info"] {
+    for command in ["summary", "diagnose", "info"] {
         let output = vramscope(&[command, folder, "--format", "json"]);
         assert_eq!(output.status.code(), Some(0), "{command}");
         assert_eq!(stderr(&output), "vramscope: 5 other files skipped\n", "{command}");

@@ -107,15 +107,17 @@ golden!(
 );
 golden!(segments_curve_json, "segments", FILE, "--limit", "1", "--curve", "4", "--format", "json");
 golden!(
-    anomalies_text,
-    "anomalies",
+    findings_text,
+    "diagnose",
+    "--all",
     "recorded/gpt_leak.pickle.gz",
     "recorded/t26/oom_observer.pickle.gz"
 );
-golden!(anomalies_json, "anomalies", "recorded/gpt_leak.pickle.gz", "--format", "json");
+golden!(findings_json, "diagnose", "--all", "recorded/gpt_leak.pickle.gz", "--format", "json");
 golden!(
-    anomalies_markdown,
-    "anomalies",
+    findings_markdown,
+    "diagnose",
+    "--all",
     "findings/ranks_fsdp2_skew",
     "recorded/ranks_fsdp",
     "--limit",
@@ -123,7 +125,7 @@ golden!(
     "--format",
     "markdown"
 );
-golden!(anomalies_nothing, "anomalies", "recorded/misc/norecord.pickle");
+golden!(findings_nothing, "diagnose", "--all", "recorded/misc/norecord.pickle");
 golden!(diagnose_text, "diagnose", "recorded/t26/oom_observer.pickle.gz");
 golden!(diagnose_healthy, "diagnose", "recorded/t26/gpt_small.pickle.gz");
 golden!(diagnose_json, "diagnose", "findings/ranks_fsdp2_skew", "--format", "json");

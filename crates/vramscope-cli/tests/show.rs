@@ -63,8 +63,8 @@ fn a_block_is_shown_by_its_id() {
 
 #[test]
 fn a_finding_is_shown_with_its_blocks() {
-    let anomalies = json(&["anomalies", LEAK]);
-    let growth = &anomalies["anomalies"][0];
+    let diagnosis = json(&["diagnose", "--all", LEAK]);
+    let growth = &diagnosis["findings"][0];
     let shown = json(&["show", id(growth), LEAK]);
     assert_eq!((&shown["kind"], &shown["finding"]), (&"finding".into(), growth));
     assert_eq!(shown["at_end"]["bytes"], growth["bytes"]);
@@ -73,7 +73,7 @@ fn a_finding_is_shown_with_its_blocks() {
         list(&shown["blocks"]).iter().map(|block| &block["alloc_event"]).collect();
     assert_eq!(events, list(&growth["events"]).iter().collect::<Vec<_>>());
     // A finding about memory that no block holds.
-    let reserved = &anomalies["anomalies"][1];
+    let reserved = &diagnosis["findings"][1];
     assert_eq!(reserved["kind"], "reserved");
     assert_eq!(json(&["show", id(reserved), LEAK])["total"], 0);
 }

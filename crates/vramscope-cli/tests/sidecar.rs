@@ -135,8 +135,8 @@ fn call_sites_have_their_source_line() {
 
 #[test]
 fn a_failed_allocation_names_what_is_outside_of_pytorch() {
-    let report = told("anomalies", OOM);
-    let text = report["anomalies"][0]["text"].as_str().expect("a text");
+    let report = report(&vramscope(&["diagnose", "--all", "--format", "json"], &[OOM]));
+    let text = report["findings"][0]["text"].as_str().expect("a text");
     let outside = "The device has 2.93 GiB: 500.0 MiB are outside of PyTorch";
     assert!(text.contains(outside), "{text}");
     let report = told("diagnose", OOM);

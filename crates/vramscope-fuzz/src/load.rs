@@ -107,7 +107,7 @@ fn report(target: Target<'_>) {
         export::export(target, form, &mut std::io::sink()).expect("a sink takes all bytes");
     }
     print(&info::info("fuzz", target.entry));
-    print(&findings::across(vec![Card::new(target), Card::new(target)], 0));
+    print(&findings::across(vec![Card::new(target), Card::new(target)]));
 }
 
 fn print(report: &impl serde::Serialize) {

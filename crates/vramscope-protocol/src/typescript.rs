@@ -7,16 +7,21 @@ use super::views::*;
 use super::*;
 use std::fmt::Write as _;
 use ts_rs::TS;
-use vramscope_analysis::{Category, Exactness, FindingKind, Severity};
+use vramscope_analysis::{
+    Basis, Category, Exactness, FindingId, FindingKind, Phase, Severity, SimulatedBasis,
+};
 use vramscope_report::card::{
     Card, CardFinding, FreeMemory, KindBytes, NamedStack, Names, SiteBytes, StackBytes, StepBytes,
 };
+use vramscope_report::findings::{FindingChild, FindingRecord};
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::Align;
 use vramscope_report::summary::{BandSummary, ErrorKind, OomSummary};
 use vramscope_report::verdict::Action;
-use vramscope_report::{CategoryShare, ProgramRecord};
-use vramscope_units::{Bytes, EventIndex, Events, Iteration, Micros, PeakEvent, SignedBytes};
+use vramscope_report::{CategoryShare, ProgramRecord, Simulated};
+use vramscope_units::{
+    Blocks, Bytes, EventIndex, Events, Iteration, Micros, PeakEvent, SignedBytes,
+};
 
 fn declarations() -> String {
     let config = ts_rs::Config::default();
@@ -157,7 +162,15 @@ fn declarations() -> String {
         FindingKind,
         Severity,
         Category,
-        FindingPart,
+        Phase,
+        Basis,
+        SimulatedBasis,
+        FindingId,
+        Blocks,
+        Simulated,
+        FindingChild,
+        FindingRecord,
+        FindingView,
         FindingRow,
         FindingList,
         VerdictCard,
@@ -166,6 +179,10 @@ fn declarations() -> String {
         BarMark,
         Action,
         FindingChart,
+        ChartShape,
+        ShapeKind,
+        ChartLabel,
+        Anchor,
         FindingGroup,
         FindingMember,
         Minimap,

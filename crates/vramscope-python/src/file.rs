@@ -9,9 +9,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use vramscope_cli::input::read_file;
-use vramscope_report::card::Card;
-use vramscope_report::diagnose::{MAX_FINDINGS, at_peak, diagnose};
-use vramscope_report::findings::across;
+use vramscope_report::diagnose::{Listing, MAX_FINDINGS, at_peak, diagnose};
 use vramscope_report::info::{Info, info};
 use vramscope_report::summary::{FileSummary, Summary, of_entry};
 use vramscope_report::what_if::{RankLimit, fit, what_if};
@@ -120,18 +118,21 @@ impl File {
         Ok(json(py, &made))
     }
 
-    /// `vramscope.anomalies/1` of the file.
+    /// `vramscope.diagnose/1` of the file, with all findings.
     fn findings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let file = &self.loaded;
-        let made = py.detach(|| text(&across(simulated(file).map(Card::new).collect(), 0)))?;
+        let made = py.detach(|| {
+            text(&diagnose(simulated(file).map(at_peak).collect(), Listing::All(usize::MAX), 0))
+        })?;
         Ok(json(py, &made))
     }
 
     /// `vramscope.diagnose/1` of the file.
     fn diagnosis<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let file = &self.loaded;
-        let made =
-            py.detach(|| text(&diagnose(simulated(file).map(at_peak).collect(), MAX_FINDINGS, 0)))?;
+        let made = py.detach(|| {
+            text(&diagnose(simulated(file).map(at_peak).collect(), Listing::Main(MAX_FINDINGS), 0))
+        })?;
         Ok(json(py, &made))
     }
 

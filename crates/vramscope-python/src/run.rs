@@ -8,9 +8,7 @@ use pyo3::types::PyBytes;
 use std::path::PathBuf;
 use std::sync::Arc;
 use vramscope_cli::input::read_files;
-use vramscope_report::card::Card;
-use vramscope_report::diagnose::{MAX_FINDINGS, at_peak, diagnose};
-use vramscope_report::findings::across;
+use vramscope_report::diagnose::{Listing, MAX_FINDINGS, at_peak, diagnose};
 use vramscope_report::summary::Summary;
 use vramscope_report::what_if::RankLimit;
 use vramscope_report::{LoadedFile, Target};
@@ -80,11 +78,11 @@ impl Run {
         Ok(json(py, &made))
     }
 
-    /// `vramscope.anomalies/1` of all files, with the comparison of ranks.
+    /// `vramscope.diagnose/1` of all files, with all findings.
     fn findings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let made = py.detach(|| {
-            let ranks = self.files.iter().flat_map(|file| simulated(file).map(Card::new));
-            text(&across(ranks.collect(), self.skipped_files))
+            let ranks = self.files.iter().flat_map(|file| simulated(file).map(at_peak));
+            text(&diagnose(ranks.collect(), Listing::All(usize::MAX), self.skipped_files))
         })?;
         Ok(json(py, &made))
     }
@@ -93,7 +91,7 @@ impl Run {
     fn diagnosis<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let made = py.detach(|| {
             let ranks = self.files.iter().flat_map(|file| simulated(file).map(at_peak));
-            text(&diagnose(ranks.collect(), MAX_FINDINGS, self.skipped_files))
+            text(&diagnose(ranks.collect(), Listing::Main(MAX_FINDINGS), self.skipped_files))
         })?;
         Ok(json(py, &made))
     }

@@ -7,13 +7,13 @@
 
 mod make;
 
-use crate::findings::{FindingRecord, order};
+use crate::findings::{FindingEntry, FindingRecord};
 use crate::frames::FrameRecord;
 use crate::peak::BandKind;
 use crate::shares::CategoryShare;
 use crate::summary::{BandSummary, OomSummary};
 use serde::{Deserialize, Serialize};
-use vramscope_analysis::{BlindSpot, Category, FindingKind, RankFacts, RankStack, Severity};
+use vramscope_analysis::{BlindSpot, Category, FindingKind, RankFacts, RankStack};
 use vramscope_units::{Bytes, Events, Iteration, PeakEvent};
 
 /// The columns of a card's curve.
@@ -88,9 +88,9 @@ pub struct Card {
     /// The call sites and stacks that no card before this one names. A card outside of an index
     /// names all of its own.
     pub names: Names,
-    /// The findings with their proofs. They stay with the file.
+    /// The findings with all that is known of them. They stay with the file.
     #[serde(skip)]
-    pub records: Vec<FindingRecord>,
+    pub entries: Vec<FindingEntry>,
     /// The kinds of findings that the recording cannot show; empty for a device that is not the
     /// main one of its file. They stay with the file.
     #[serde(skip)]
@@ -176,34 +176,16 @@ pub struct NamedStack {
     pub site: u32,
 }
 
-/// A finding of a card.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A finding of a card: the record, and words that need the tables of the file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct CardFinding {
-    /// A stable id, as in `vramscope anomalies --format json`.
-    pub id: String,
-    /// The kind.
-    pub kind: FindingKind,
-    /// The severity.
-    pub severity: Severity,
-    /// Bytes that the finding is about.
-    pub bytes: Bytes,
-    /// The finding in a few words.
-    pub title: String,
+    /// The record, [in brief](FindingRecord::brief).
+    pub record: FindingRecord,
     /// The finding in one sentence, without its rank.
     pub headline: String,
-    /// Subject, numbers and cause.
-    pub text: String,
-    /// What to do; empty if nothing follows.
-    pub action: String,
     /// The step and phase in words; empty if neither is known.
     pub place: String,
-    /// What makes it equal to a finding of another rank.
-    pub cause: String,
-    /// Its first event; null if it has none.
-    pub event: Option<u32>,
-    /// The terms of a search that finds its blocks.
-    pub terms: Vec<String>,
 }
 
 impl Names {
@@ -249,10 +231,10 @@ impl Card {
     /// Keeps the texts of the worst findings only.
     #[must_use]
     pub fn short(mut self) -> Self {
-        self.findings.sort_by_key(|finding| order(finding.kind, finding.severity, finding.bytes.0));
+        self.findings.sort_by_key(|finding| finding.record.weight());
         let rest = self.findings.split_off(MAX_FINDINGS.min(self.findings.len()));
-        let rest = rest.into_iter().map(|of| KindBytes { kind: of.kind, bytes: of.bytes });
-        self.other_findings.extend(rest);
+        let rest = rest.into_iter().map(|of| of.record);
+        self.other_findings.extend(rest.map(|of| KindBytes { kind: of.kind, bytes: of.bytes }));
         self
     }
 
@@ -295,7 +277,7 @@ impl Card {
                 is_told: of.is_found,
             }
         };
-        let findings = self.findings.iter().map(|of| (of.kind, of.bytes.0));
+        let findings = self.findings.iter().map(|of| (of.record.kind, of.record.bytes.0));
         RankFacts {
             device: self.device,
             requested_peak: self.peak(BandKind::Requested),

@@ -4,7 +4,10 @@ mod fit;
 
 use crate::card::Card;
 use crate::derived::Derived;
-use crate::findings::{BlindSpotRecord, FindingRecord, RunKey, across, cause_key, groups, order};
+use crate::findings::{
+    BlindSpotRecord, CauseKey, FindingEntry, FindingRecord, RunKey, Weight, blind, groups, named,
+    of_run,
+};
 use crate::peak::BandKind;
 use crate::phases::{Place, place_sliced};
 use crate::phrase::plain;
@@ -15,17 +18,25 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
-use vramscope_analysis::{BlindSpot, FindingKind, Severity};
+use vramscope_analysis::{BlindSpot, FindingId, FindingKind, Severity};
 use vramscope_snapshot::HOST;
-use vramscope_units::grouped;
 
-/// The maximum number of findings in a [`Diagnosis`].
+/// The maximum number of findings in a [`Diagnosis`] of the main ones.
 pub const MAX_FINDINGS: usize = 5;
+
+/// The findings that a [`Diagnosis`] lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listing {
+    /// The main ones, at most this number and [`MAX_FINDINGS`]. The JSON has at most 8 kB.
+    Main(usize),
+    /// All findings of each rank, at most this number. No text or list is cut.
+    All(usize),
+}
 
 /// The maximum number of devices in a [`Diagnosis`].
 const MAX_HEADLINES: usize = 4;
 
-/// `vramscope.diagnose/1`. Its JSON has at most 8 kB.
+/// `vramscope.diagnose/1`. Its JSON has at most 8 kB, unless all findings are listed.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Diagnosis {
@@ -33,7 +44,8 @@ pub struct Diagnosis {
     pub schema: &'static str,
     /// The result: the headline of the worst finding, and what leads to it.
     pub verdict: String,
-    /// One sentence for each device, the worst first, at most four. The page begins with it.
+    /// One sentence for each device, the worst first: at most four, or with `--all` every device.
+    /// The page begins with it.
     pub headlines: Vec<Headline>,
     /// The number of further devices; absent if none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,8 +54,9 @@ pub struct Diagnosis {
     /// was reserved.
     pub memory: Option<MemorySummary>,
     /// The findings that matter most, at most five. One finding stands for equal ones of several
-    /// ranks. Long lists and texts are cut.
-    pub findings: Vec<FindingRecord>,
+    /// ranks. Long lists and texts are cut. With `--all` the complete findings of each rank, by
+    /// severity, then bytes.
+    pub findings: Vec<FindingEntry>,
     /// The number of further findings; absent if none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub omitted: Option<usize>,
@@ -75,7 +88,7 @@ pub struct Headline {
     /// The severity of its worst finding; null without one above low.
     pub severity: Option<Severity>,
     /// The id of that finding; null without one.
-    pub finding: Option<String>,
+    pub finding: Option<FindingId>,
     /// The sentence.
     pub text: String,
 }
@@ -141,44 +154,56 @@ pub fn at_peak(target: Target<'_>) -> Diagnosed {
     Diagnosed { card, place, verdict }
 }
 
-/// The verdict about devices, with at most `limit` findings.
-pub fn diagnose(ranks: Vec<Diagnosed>, limit: usize, skipped_files: usize) -> Diagnosis {
+/// The verdict about devices, with their findings.
+pub fn diagnose(ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usize) -> Diagnosis {
     let (peak, sentence) = highest_peak(&ranks).unzip();
     let headlines = headlines(&ranks);
-    let cards = ranks.into_iter().map(|rank| rank.card).collect();
-    let all = across(cards, skipped_files);
-    let mut headlines = compared(headlines, &all.anomalies);
-    let headlines_omitted =
-        Some(headlines.len().saturating_sub(MAX_HEADLINES)).filter(|&omitted| omitted > 0);
+    let cards: Vec<Card> = ranks.into_iter().map(|rank| rank.card).collect();
+    let blind_spots = blind::merged(&cards);
+    let all = of_run(cards);
+    let mut headlines = compared(headlines, &all);
     let memory = headlines.first_mut().and_then(|worst| worst.memory.take());
-    headlines.truncate(MAX_HEADLINES);
-    let headlines = headlines.into_iter().map(|one| one.headline).collect();
-    let mut findings = merged(all.anomalies);
-    let found = findings.len();
-    let verdict = verdict(&findings, sentence, &all.blind_spots);
-    findings.truncate(limit.min(MAX_FINDINGS));
+    let every: Option<Vec<FindingEntry>> = match listing {
+        Listing::Main(_) => None,
+        Listing::All(_) => Some(all.iter().cloned().map(named).collect()),
+    };
+    let main = merged(all);
     let mut diagnosis = Diagnosis {
         schema: "vramscope.diagnose/1",
-        verdict,
-        headlines,
-        headlines_omitted,
+        verdict: verdict(&main, sentence, &blind_spots),
+        headlines: headlines.into_iter().map(|one| one.headline).collect(),
+        headlines_omitted: None,
         memory,
-        findings,
+        findings: every.unwrap_or(main),
         omitted: None,
         peak,
-        blind_spots: all.blind_spots,
+        blind_spots,
         skipped_files,
     };
-    fit::fit(&mut diagnosis, found);
+    let positive = |count: usize| Some(count).filter(|&count| count > 0);
+    let found = diagnosis.findings.len();
+    match listing {
+        Listing::Main(limit) => {
+            diagnosis.headlines_omitted =
+                positive(diagnosis.headlines.len().saturating_sub(MAX_HEADLINES));
+            diagnosis.headlines.truncate(MAX_HEADLINES);
+            diagnosis.findings.truncate(limit.min(MAX_FINDINGS));
+            fit::fit(&mut diagnosis, found);
+        }
+        Listing::All(limit) => {
+            diagnosis.findings.truncate(limit);
+            diagnosis.omitted = positive(found - diagnosis.findings.len());
+        }
+    }
     diagnosis
 }
 
 /// What makes one headline worse than another: the least is the worst.
-type Weight = (bool, Option<(bool, Severity, Reverse<u64>)>, bool, Reverse<u64>);
+type HeadlineWeight = (bool, Option<Weight>, bool, Reverse<u64>);
 
 /// A headline, with its weight and the memory of its device.
 struct Weighted {
-    weight: Weight,
+    weight: HeadlineWeight,
     headline: Headline,
     memory: Option<MemorySummary>,
 }
@@ -187,9 +212,8 @@ struct Weighted {
 fn headlines(ranks: &[Diagnosed]) -> Vec<Weighted> {
     let weighted = |rank: &Diagnosed| {
         let id = rank.verdict.finding.as_ref();
-        let mut findings = rank.card.records.iter();
-        let worst = findings.find(|finding| Some(&finding.id) == id);
-        let worst = worst.map(|f| order(f.kind, f.severity, f.bytes));
+        let mut records = rank.card.entries.iter().map(|finding| &finding.record);
+        let worst = records.find(|record| Some(&record.id) == id).map(FindingRecord::weight);
         let bar = &rank.verdict.memory;
         let memory = (bar.reserved.0 > 0).then(|| MemorySummary {
             event: bar.event,
@@ -217,11 +241,12 @@ fn headlines(ranks: &[Diagnosed]) -> Vec<Weighted> {
 
 /// The headlines, the worst first. What the comparison of ranks found takes the place of what is
 /// not worse.
-fn compared(mut all: Vec<Weighted>, findings: &[FindingRecord]) -> Vec<Weighted> {
-    let skews =
-        findings.iter().filter(|f| f.kind == FindingKind::RankSkew && f.severity != Severity::Low);
-    for skew in skews {
-        let weight = order(skew.kind, skew.severity, skew.bytes);
+fn compared(mut all: Vec<Weighted>, findings: &[(FindingEntry, Option<u32>)]) -> Vec<Weighted> {
+    let skews = findings.iter().filter(|(FindingEntry { record, .. }, _)| {
+        record.kind == FindingKind::RankSkew && record.severity != Severity::Low
+    });
+    for (FindingEntry { record: skew, headline, .. }, _) in skews {
+        let weight = skew.weight();
         let of = all
             .iter_mut()
             .find(|one| (&one.headline.path, one.headline.device) == (&skew.path, skew.device));
@@ -229,8 +254,7 @@ fn compared(mut all: Vec<Weighted>, findings: &[FindingRecord]) -> Vec<Weighted>
             (one.weight.0, one.weight.1) = (false, Some(weight));
             one.headline.severity = Some(skew.severity);
             one.headline.finding = Some(skew.id.clone());
-            // The rank is a field of its own.
-            one.headline.text = plain(skew.headline.get(1..).unwrap_or_default());
+            one.headline.text = plain(headline);
         }
     }
     all.sort_by_key(|a| a.weight);
@@ -243,42 +267,26 @@ fn requested_peak(rank: &Diagnosed) -> u64 {
 }
 
 /// One finding for equal findings of the ranks of one run, the worst of them.
-fn merged(findings: Vec<FindingRecord>) -> Vec<FindingRecord> {
-    let causes: Vec<String> = findings.iter().map(cause_key).collect();
-    let keys: Vec<Option<RunKey<'_>>> = findings
+fn merged(findings: Vec<(FindingEntry, Option<u32>)>) -> Vec<FindingEntry> {
+    let keys: Vec<Option<RunKey<'_, CauseKey<'_>>>> = findings
         .iter()
-        .zip(&causes)
-        .map(|(finding, cause)| {
-            let folder = folder(&finding.path).filter(|_| is_of_run(finding))?;
-            Some((folder, cause.as_str(), finding.path.as_str()))
+        .map(|(FindingEntry { record, .. }, rank)| {
+            let folder = folder(&record.path).filter(|_| rank.is_some())?;
+            Some((folder, record.cause(), record.path.as_str()))
         })
         .collect();
     let groups = groups(&keys);
-    let mut findings: Vec<Option<FindingRecord>> = findings.into_iter().map(Some).collect();
-    let first = |group: Vec<usize>| Some((findings[group[0]].take()?, group.len() - 1));
-    let merged: Vec<(FindingRecord, usize)> = groups.into_iter().filter_map(first).collect();
-    let named = |(mut finding, others): (FindingRecord, usize)| {
-        if let (Some(rank), true) = (finding.rank, others > 0) {
-            let title = finding.title.trim_start_matches(&format!("rank {rank}: ")).to_owned();
-            let ranks = if others == 1 { "rank" } else { "ranks" };
-            let named = format!("rank {rank} and {} more {ranks}: ", grouped(others as u64));
-            finding.title = format!("{named}{title}");
-            if let Some(name) = finding.headline.first_mut() {
-                name.text = named;
-            }
-        }
+    let mut findings: Vec<_> = findings.into_iter().map(Some).collect();
+    let merge = |group: Vec<usize>| {
+        let (mut finding, rank) = findings[group[0]].take()?;
         // It has the numbers of a chart, and a diagnosis is small.
-        finding.proof = None;
-        finding
+        finding.record.proof = None;
+        Some(match rank {
+            Some(rank) => finding.named(rank, group.len() - 1),
+            None => finding,
+        })
     };
-    merged.into_iter().map(named).collect()
-}
-
-/// Whether the title names the rank of a run.
-fn is_of_run(finding: &FindingRecord) -> bool {
-    let prefix = finding.rank.map(|rank| format!("rank {rank}: "));
-    finding.kind != FindingKind::RankSkew
-        && prefix.is_some_and(|prefix| finding.title.starts_with(&prefix))
+    groups.into_iter().filter_map(merge).collect()
 }
 
 fn folder(path: &str) -> Option<&str> {
@@ -297,7 +305,7 @@ fn highest_peak(ranks: &[Diagnosed]) -> Option<(PeakSummary, String)> {
     let event = rank.band(BandKind::Requested).peak_event.0;
     let place = peak_place(at, event, rank.blind_spots.iter().any(is_state));
     let shares = rank.categories.iter().map(|share| (share.category, share.bytes.0)).collect();
-    let sentence = plain(&peak_sentence(&place, shares, u32::try_from(event).ok()));
+    let sentence = peak_sentence(place, shares, u32::try_from(event).ok()).plain();
     let on =
         if gpus > 1 { format!("{}: ", rank_name(rank.rank, &rank.path)) } else { String::new() };
     let summary = PeakSummary {
@@ -314,17 +322,17 @@ fn highest_peak(ranks: &[Diagnosed]) -> Option<(PeakSummary, String)> {
 }
 
 fn verdict(
-    findings: &[FindingRecord],
+    findings: &[FindingEntry],
     peak: Option<String>,
     blind_spots: &[BlindSpotRecord],
 ) -> String {
     let Some(peak) = peak else { return "No memory was allocated.".to_owned() };
-    let serious = findings.iter().filter(|finding| finding.severity != Severity::Low);
-    match serious.min_by_key(|f| order(f.kind, f.severity, f.bytes)) {
-        Some(worst) if worst.kind == FindingKind::Oom => {
-            format!("{} {}", plain(&worst.headline), worst.cause)
+    let serious = findings.iter().filter(|finding| finding.record.severity != Severity::Low);
+    match serious.min_by_key(|finding| finding.record.weight()) {
+        Some(worst) => {
+            let rest = if worst.record.kind == FindingKind::Oom { &worst.cause } else { &peak };
+            format!("{}{} {rest}", worst.owner, plain(&worst.headline))
         }
-        Some(worst) => format!("{} {peak}", plain(&worst.headline)),
         None if blind_spots.is_empty() && findings.is_empty() => {
             format!("{peak} Nothing is wrong with it.")
         }

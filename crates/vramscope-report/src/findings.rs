@@ -1,8 +1,8 @@
-//! `vramscope anomalies`: the findings of each file and across ranks.
+//! The record of a finding, the findings of a device, and those across ranks.
 
 pub use blind::BlindSpotRecord;
 
-mod blind;
+pub(crate) mod blind;
 
 use crate::card::Card;
 use crate::finding_text::{self, Words, headline, rank_headline};
@@ -13,53 +13,22 @@ use crate::simulated::Simulated;
 use crate::target::Target;
 use crate::verdict::{self, Action};
 use rustc_hash::FxHashMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::hash::Hash;
 use vramscope_analysis::{
-    Basis, Facts, Finding, FindingKind, Phase, RankFacts, RankSkew, Severity, SkewSite, rank_skew,
+    Basis, Finding, FindingId, FindingKind, Phase, RankFacts, RankSkew, Severity, rank_skew,
 };
 use vramscope_snapshot::StackId;
+use vramscope_units::{Blocks, Bytes, EventIndex, grouped};
 
-/// `vramscope.anomalies/1`.
-#[derive(Debug, Serialize)]
+/// A finding, as every door of vramscope writes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Findings {
-    /// The schema's name and version.
-    pub schema: &'static str,
-    /// The findings by severity, then bytes.
-    pub anomalies: Vec<FindingRecord>,
-    /// The number of findings that a limit left out; absent if none.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub omitted: usize,
-    /// What could not be looked for, each once.
-    pub blind_spots: Vec<BlindSpotRecord>,
-    /// Files in folders that are no snapshots.
-    pub skipped_files: usize,
-}
-
-impl Findings {
-    /// The number of findings, shown or not.
-    pub fn found(&self) -> usize {
-        self.anomalies.len() + self.omitted
-    }
-
-    /// Keeps the first `limit` findings.
-    pub fn truncate(&mut self, limit: usize) {
-        self.omitted += self.anomalies.len().saturating_sub(limit);
-        self.anomalies.truncate(limit);
-    }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
-}
-
-/// A finding in JSON and CSV.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FindingRecord {
     /// A stable id: one file gives one id on every machine.
-    pub id: String,
+    pub id: FindingId,
     /// The kind.
     pub kind: FindingKind,
     /// The severity.
@@ -77,39 +46,67 @@ pub struct FindingRecord {
     /// What to do.
     pub action: String,
     /// Bytes that the finding is about.
-    pub bytes: u64,
+    pub bytes: Bytes,
     /// The training step, from 0; null if the finding is about several or none.
     pub step: Option<u32>,
     /// The phase; null if the finding is about several or none.
-    pub phase: Option<&'static str>,
+    pub phase: Option<Phase>,
     /// How the numbers were obtained.
     pub basis: Basis,
     /// Evidence: event indices from 0.
-    pub events: Vec<u32>,
+    pub events: Vec<EventIndex>,
     /// The call sites that the finding is about, most bytes first.
     pub sites: Vec<String>,
     /// The callers of the first site, innermost first: frames outside of PyTorch.
     pub called_from: Vec<String>,
     /// The number of blocks that the finding is about.
-    pub blocks: u32,
+    pub blocks: Blocks,
     /// The shares of the call sites, if there are several.
     pub children: Vec<FindingChild>,
     /// What the model of the allocator says: first about the run as recorded, then about changes.
     /// Absent where it says nothing.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(as = "Option<Vec<Simulated>>", optional))]
     pub simulated: Vec<Simulated>,
-    /// The numbers that prove it; absent where there are none to draw.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The numbers that prove it; absent where there are none to draw. The page has its chart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
     pub proof: Option<Proof>,
-    /// What to do, each in a few words with what it brings.
+}
+
+/// The share of one call site in a finding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct FindingChild {
+    /// The call site.
+    pub site: String,
+    /// Its bytes.
+    pub bytes: Bytes,
+    /// Its blocks.
+    pub blocks: Blocks,
+}
+
+/// A finding where it is made: the record, and the parts that only sentences with links, pictures
+/// and searches need. It serializes as the record.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct FindingEntry {
+    /// The record.
+    pub record: FindingRecord,
+    /// The rank or ranks before the headline: `rank 3: `. Empty for a file without other ranks.
     #[serde(skip)]
-    pub actions: Vec<Action>,
-    /// The finding in one sentence, with its nouns as links; the rank is named as in the title.
+    pub owner: String,
+    /// The finding in one sentence, with its nouns as links, without a rank.
     #[serde(skip)]
     pub headline: Vec<Phrase>,
-    /// What leads to it, beyond the headline; empty where `text` says it.
+    /// Reasons beyond the headline; empty where `text` has them.
     #[serde(skip)]
     pub cause: String,
+    /// Changes that would help, each in a few words with its effect.
+    #[serde(skip)]
+    pub actions: Vec<Action>,
     /// The largest call stack, innermost frame first; empty if there is none.
     #[serde(skip)]
     pub frames: Vec<FrameRecord<'static>>,
@@ -119,75 +116,206 @@ pub struct FindingRecord {
     pub stack: Option<StackId>,
 }
 
+/// The cause of a finding. Findings of two ranks with one cause are one finding. Bytes and blocks
+/// differ from rank to rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CauseKey<'a> {
+    kind: FindingKind,
+    what: &'a str,
+}
+
 impl FindingRecord {
     /// The terms of a search for its blocks: its call sites, or what was live when an allocation
     /// failed. Empty where it is about no blocks.
     pub fn terms(&self) -> Vec<String> {
         if self.kind == FindingKind::Oom {
             let event = self.events.first();
-            return event.map(|event| format!("live@#{event}")).into_iter().collect();
+            return event.map(|event| format!("live@#{}", event.0)).into_iter().collect();
         }
         self.sites.iter().map(|site| format!("site:{site}")).collect()
     }
+
+    /// The step and phase in words: `step 3, backward`, or `repetition 3`. Empty if neither is
+    /// known.
+    pub fn place(&self, is_training: bool) -> String {
+        step_and_phase(is_training, self.step, self.phase.map(Phase::name))
+    }
+
+    /// The cause.
+    pub fn cause(&self) -> CauseKey<'_> {
+        let what = match self.kind {
+            // The run ended, or memory was reserved, wherever each rank was at that moment.
+            FindingKind::Oom | FindingKind::Reserved | FindingKind::PendingFree => "",
+            FindingKind::StrandedPool | FindingKind::Churn => &self.id.what,
+            FindingKind::Growth
+            | FindingKind::Cycle
+            | FindingKind::GradientsHeld
+            | FindingKind::HeldTooLong
+            | FindingKind::RankSkew => self.sites.first().map_or("", String::as_str),
+        };
+        CauseKey { kind: self.kind, what }
+    }
+
+    /// The record without its lists of evidence, for the card of a rank: it keeps the first event.
+    pub fn brief(&self) -> Self {
+        Self {
+            events: self.events.first().copied().into_iter().collect(),
+            called_from: Vec::new(),
+            children: Vec::new(),
+            simulated: Vec::new(),
+            proof: None,
+            ..self.clone()
+        }
+    }
+
+    /// What makes one finding worse than another: the least is the worst. A failed allocation ended
+    /// the run, whatever else was found.
+    pub fn weight(&self) -> Weight {
+        weight(self.kind, self.severity, self.bytes)
+    }
 }
 
-/// The share of one call site in a finding.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FindingChild {
-    /// The call site.
-    pub site: String,
-    /// Its bytes.
-    pub bytes: u64,
-    /// Its blocks.
-    pub blocks: u32,
+/// See [`FindingRecord::place`].
+pub fn step_and_phase(is_training: bool, step: Option<u32>, phase: Option<&str>) -> String {
+    let word = if is_training { "step" } else { "repetition" };
+    let step = step.map(|step| format!("{word} {}", grouped(step.into())));
+    step.into_iter().chain(phase.map(str::to_owned)).collect::<Vec<_>>().join(", ")
+}
+
+/// See [`FindingRecord::weight`].
+pub type Weight = (bool, Severity, std::cmp::Reverse<Bytes>);
+
+/// See [`FindingRecord::weight`].
+pub fn weight(kind: FindingKind, severity: Severity, bytes: Bytes) -> Weight {
+    (kind != FindingKind::Oom, severity, std::cmp::Reverse(bytes))
+}
+
+/// The cause in words, for lists of cards.
+impl fmt::Display for CauseKey<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind.name(), self.what)
+    }
 }
 
 /// The maximum number of children. The rest is in the text's sum.
 const MAX_CHILDREN: usize = 20;
 
-/// The findings of one device, by severity, then bytes, with what the model of the allocator says
-/// about them if [`Derived::Simulated`](crate::Derived::Simulated) is computed. Rank skew needs a
-/// comparison of ranks.
-pub fn of_device(target: Target<'_>) -> Vec<FindingRecord> {
+/// The findings of one device, by severity, then bytes, with the answers of the allocator's model
+/// if [`Derived::Simulated`](crate::Derived::Simulated) is computed. Rank skew needs a comparison
+/// of ranks.
+pub fn of_device(target: Target<'_>) -> Vec<FindingEntry> {
     let found = target.entry.findings(target.index).iter().enumerate();
     let proofs = target.entry.proofs(target.index);
-    let row = |(i, finding): (usize, &Finding)| {
+    let entry = |(i, finding): (usize, &Finding)| {
         let simulated = target.entry.simulated(target.index, i);
-        let words = finding_text::words(target.entry, finding, simulated);
+        let Words { title, text, action } = finding_text::words(target.entry, finding, simulated);
+        let headline = headline(target.entry, finding, &title, simulated);
+        let title = title.plain();
+        let stack = finding.stack();
+        let frames = owned_frames(target.snapshot(), stack.unwrap_or(StackId::EMPTY));
+        let (sites, children) = sites_of(children(target, finding));
         let record = FindingRecord {
-            children: children(target, finding),
-            headline: headline(target.entry, finding, &words.title, simulated),
-            cause: finding_text::cause(target.entry, finding),
+            id: finding.id.clone(),
+            kind: finding.kind(),
+            severity: finding.severity,
+            path: target.path.to_owned(),
+            rank: crate::rank_of(target.path),
+            device: finding.device,
+            title,
+            text,
+            action,
+            bytes: Bytes(finding.bytes),
+            step: finding.step,
+            phase: finding.phase,
+            basis: finding.basis,
+            events: finding.events.iter().copied().map(EventIndex).collect(),
+            sites,
+            called_from: callers(&frames),
+            blocks: Blocks(finding.blocks.into()),
+            children,
             simulated: simulated.to_vec(),
             proof: proofs.get(i).cloned().flatten(),
-            ..record(target.path, finding, words)
         };
-        FindingRecord { actions: verdict::actions_of(target.entry, finding, &record), ..record }
+        FindingEntry {
+            owner: String::new(),
+            headline: headline.into_phrases(),
+            cause: finding_text::cause(target.entry, finding),
+            actions: verdict::actions_of(target.entry, finding, &record),
+            record,
+            frames,
+            stack,
+        }
     };
-    let with_frames = |record: FindingRecord| {
-        let stack = record.stack.unwrap_or(StackId::EMPTY);
-        with_frames(record, owned_frames(target.snapshot(), stack))
-    };
-    found.map(row).map(with_sites).map(with_frames).collect()
+    found.map(entry).collect()
 }
 
-/// The record with its call sites. A single one has no children.
-fn with_sites(mut record: FindingRecord) -> FindingRecord {
-    record.sites = record.children.iter().map(|child| child.site.clone()).collect();
-    if record.children.len() == 1 {
-        record.children.clear();
+/// The finding that a comparison of ranks made about the file at `path`. `frames` is the call stack
+/// that it is about.
+pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) -> FindingEntry {
+    let mut children: Vec<FindingChild> = Vec::new();
+    for site in &skew.sites {
+        match children.iter_mut().find(|child| child.site == site.site) {
+            Some(child) => child.bytes.0 += site.excess.0,
+            None => children.push(FindingChild {
+                site: site.site.clone(),
+                bytes: site.excess,
+                blocks: Blocks(0),
+            }),
+        }
     }
-    record
+    children.sort_by_key(|child| std::cmp::Reverse(child.bytes));
+    children.truncate(MAX_CHILDREN);
+    let (sites, children) = sites_of(children);
+    let Words { title, text, action } = finding_text::rank_words(skew);
+    let record = FindingRecord {
+        id: skew.id.clone(),
+        kind: FindingKind::RankSkew,
+        severity: skew.severity,
+        path: path.to_owned(),
+        rank: crate::rank_of(path),
+        device: skew.id.device,
+        title: title.plain(),
+        text,
+        action,
+        bytes: skew.excess(),
+        step: None,
+        phase: None,
+        basis: skew.basis,
+        events: Vec::new(),
+        sites,
+        called_from: callers(&frames),
+        blocks: Blocks(0),
+        children,
+        simulated: Vec::new(),
+        proof: Some(proof::ranks(skew)),
+    };
+    FindingEntry {
+        owner: String::new(),
+        headline: rank_headline(skew).into_phrases(),
+        cause: String::new(),
+        actions: Vec::new(),
+        record,
+        frames,
+        stack: None,
+    }
+}
+
+/// The call sites of a record, and its children. A single call site has no children.
+fn sites_of(mut children: Vec<FindingChild>) -> (Vec<String>, Vec<FindingChild>) {
+    let sites = children.iter().map(|child| child.site.clone()).collect();
+    if children.len() == 1 {
+        children.clear();
+    }
+    (sites, children)
 }
 
 /// The maximum number of callers of a finding's call site.
 const MAX_CALLERS: usize = 8;
 
-fn with_frames(record: FindingRecord, frames: Vec<FrameRecord<'static>>) -> FindingRecord {
+/// The callers of the first call site of a stack.
+fn callers(frames: &[FrameRecord<'_>]) -> Vec<String> {
     let own = frames.iter().filter(|f| !f.is_framework()).map(FrameRecord::label);
-    let called_from = own.skip(1).take(MAX_CALLERS).collect();
-    FindingRecord { called_from, frames, ..record }
+    own.skip(1).take(MAX_CALLERS).collect()
 }
 
 /// The shares of call sites, most bytes first. Call stacks with one label are one site. The call
@@ -196,13 +324,14 @@ fn children(target: Target<'_>, finding: &Finding) -> Vec<FindingChild> {
     let mut children: Vec<FindingChild> = Vec::new();
     for part in &finding.parts {
         let site = site(target.entry, part.stack);
+        let blocks = u64::from(part.blocks);
         match children.iter_mut().find(|child| child.site == site) {
             Some(child) => {
-                child.bytes += part.bytes.0;
-                child.blocks += part.blocks;
+                child.bytes.0 += part.bytes.0;
+                child.blocks.0 += blocks;
             }
             None => {
-                children.push(FindingChild { site, bytes: part.bytes.0, blocks: part.blocks });
+                children.push(FindingChild { site, bytes: part.bytes, blocks: Blocks(blocks) });
             }
         }
     }
@@ -213,58 +342,17 @@ fn children(target: Target<'_>, finding: &Finding) -> Vec<FindingChild> {
     children
 }
 
-/// The record of a finding across ranks. `frames` is the call stack that it is about.
-pub fn of_ranks(path: &str, finding: &Finding, frames: Vec<FrameRecord<'static>>) -> FindingRecord {
-    let Facts::RankSkew(skew) = &finding.facts else {
-        return record(path, finding, Words::default());
-    };
-    let mut children: Vec<FindingChild> = Vec::new();
-    for SkewSite { site, excess, .. } in &skew.sites {
-        match children.iter_mut().find(|child| child.site == *site) {
-            Some(child) => child.bytes += excess.0,
-            None => {
-                children.push(FindingChild { site: site.clone(), bytes: excess.0, blocks: 0 });
-            }
-        }
-    }
-    children.sort_by_key(|child| std::cmp::Reverse(child.bytes));
-    children.truncate(MAX_CHILDREN);
-    let words = finding_text::rank_words(skew);
-    let headline = rank_headline(skew);
-    let proof = Some(proof::ranks(skew));
-    let record = FindingRecord { children, proof, headline, ..record(path, finding, words) };
-    with_frames(with_sites(record), frames)
-}
-
-/// What makes findings of two ranks equal: their kind, and where it happens. What they are about
-/// in bytes differs from rank to rank.
-pub fn cause_key(finding: &FindingRecord) -> String {
-    let what = match finding.kind {
-        // The run ended, or memory was reserved, wherever each rank was at that moment.
-        FindingKind::Oom | FindingKind::Reserved | FindingKind::PendingFree => "",
-        FindingKind::StrandedPool | FindingKind::Churn => {
-            finding.id.splitn(3, '-').nth(2).unwrap_or_default()
-        }
-        FindingKind::Growth
-        | FindingKind::Cycle
-        | FindingKind::GradientsHeld
-        | FindingKind::HeldTooLong
-        | FindingKind::RankSkew => finding.sites.first().map_or("", String::as_str),
-    };
-    format!("{} {what}", finding.kind.name())
-}
-
-/// Where a finding of a rank belongs: the folder of its run, its [`cause_key`] and its path.
-pub type RunKey<'a> = (&'a str, &'a str, &'a str);
+/// Where a finding of a rank belongs: the folder of its run, its cause and its path.
+pub type RunKey<'a, C> = (&'a str, C, &'a str);
 
 /// Groups findings that are equal on several ranks. `keys` are the findings, the worst first;
 /// `None` is one that no other equals. Each group has one finding of a path at most, and the groups
 /// are in the order of their first findings.
-pub fn groups(keys: &[Option<RunKey<'_>>]) -> Vec<Vec<usize>> {
+pub fn groups<C: Copy + Eq + Hash>(keys: &[Option<RunKey<'_, C>>]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
-    let mut known: FxHashMap<(&str, &str), Vec<usize>> = FxHashMap::default();
+    let mut known: FxHashMap<(&str, C), Vec<usize>> = FxHashMap::default();
     // A path joins equal groups in their order, so the number of its findings is the next group.
-    let mut joined: FxHashMap<RunKey<'_>, usize> = FxHashMap::default();
+    let mut joined: FxHashMap<RunKey<'_, C>, usize> = FxHashMap::default();
     for (i, key) in keys.iter().enumerate() {
         let Some((folder, cause, path)) = *key else {
             groups.push(vec![i]);
@@ -284,99 +372,71 @@ pub fn groups(keys: &[Option<RunKey<'_>>]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// What makes one finding worse than another: the least is the worst. A failed allocation ended the
-/// run, whatever else was found.
-pub fn order(
-    kind: FindingKind,
-    severity: Severity,
-    bytes: u64,
-) -> (bool, Severity, std::cmp::Reverse<u64>) {
-    (kind != FindingKind::Oom, severity, std::cmp::Reverse(bytes))
-}
-
-/// The findings of all devices, and those across ranks.
-pub fn across(ranks: Vec<Card>, skipped_files: usize) -> Findings {
+/// The findings of all devices and those across ranks, by severity, then bytes. A finding of a file
+/// with other ranks has that rank; its words do not name it.
+pub(crate) fn of_run(ranks: Vec<Card>) -> Vec<(FindingEntry, Option<u32>)> {
     let facts: Vec<RankFacts> = ranks.iter().map(|card| card.facts(&card.names)).collect();
-    let skews = rank_skew(&facts).into_iter().map(|(index, finding)| {
+    let skews = rank_skew(&facts).into_iter().map(|(index, skew)| {
         let rank = &ranks[index];
-        let largest = match &finding.facts {
-            Facts::RankSkew(RankSkew { sites, .. }) => sites.first(),
-            _ => None,
-        };
+        let largest = skew.sites.first();
         let is_of = |stack: u32, hash: u64| rank.names.stack(stack).hash == hash;
         let stack = largest.and_then(|site| rank.stacks.iter().find(|s| is_of(s.stack, site.hash)));
         let frames = stack.map(|s| s.frames.clone()).unwrap_or_default();
-        let mut record = of_ranks(&rank.path, &finding, frames);
-        if let Some(rank) = record.rank {
-            record.headline.insert(0, name_of(rank));
-        }
-        record
+        let mut entry = of_ranks(&rank.path, &skew, frames);
+        entry.owner = entry.record.rank.map(rank_owner).unwrap_or_default();
+        (entry, None)
     });
-    let skews: Vec<FindingRecord> = skews.collect();
-    let blind_spots = blind::merged(&ranks);
-    let mut all: Vec<FindingRecord> = Vec::new();
+    let skews: Vec<(FindingEntry, Option<u32>)> = skews.collect();
+    let mut all: Vec<(FindingEntry, Option<u32>)> = Vec::new();
     let has_other_rank = |of: &RankFacts| {
         facts.iter().any(|f| f.folder == of.folder && f.rank.is_some() && f.rank != of.rank)
     };
     for (summary, facts) in ranks.into_iter().zip(&facts) {
         let rank = facts.rank.filter(|_| has_other_rank(facts));
-        all.extend(summary.records.into_iter().map(|finding| named(finding, rank)));
+        all.extend(summary.entries.into_iter().map(|finding| (finding, rank)));
     }
     all.extend(skews);
-    all.sort_by(|a, b| {
+    all.sort_by(|(FindingEntry { record: a, .. }, _), (FindingEntry { record: b, .. }, _)| {
         (a.severity, b.bytes, &a.path, &a.id).cmp(&(b.severity, a.bytes, &b.path, &b.id))
     });
-    Findings {
-        schema: "vramscope.anomalies/1",
-        anomalies: all,
-        omitted: 0,
-        blind_spots,
-        skipped_files,
-    }
-}
-
-/// A finding whose title and text begin with the rank.
-fn named(mut finding: FindingRecord, rank: Option<u32>) -> FindingRecord {
-    if let Some(rank) = rank {
-        finding.title = format!("rank {rank}: {}", finding.title);
-        finding.text = format!("rank {rank}: {}", finding.text);
-        finding.headline.insert(0, name_of(rank));
-    }
-    finding
+    all
 }
 
 /// `rank 3: `.
-fn name_of(rank: u32) -> Phrase {
-    Phrase { text: format!("rank {rank}: "), ..Phrase::default() }
+fn rank_owner(rank: u32) -> String {
+    format!("rank {rank}: ")
 }
 
-/// A record without call sites.
-fn record(path: &str, finding: &Finding, words: Words) -> FindingRecord {
-    FindingRecord {
-        id: finding.id.clone(),
-        kind: finding.kind(),
-        severity: finding.severity,
-        path: path.to_owned(),
-        rank: crate::rank_of(path),
-        device: finding.device,
-        title: words.title,
-        text: words.text,
-        action: words.action,
-        bytes: finding.bytes,
-        step: finding.step,
-        phase: finding.phase.map(Phase::name),
-        basis: finding.basis,
-        events: finding.events.clone(),
-        sites: Vec::new(),
-        called_from: Vec::new(),
-        blocks: finding.blocks,
-        children: Vec::new(),
-        simulated: Vec::new(),
-        proof: None,
-        actions: Vec::new(),
-        headline: Vec::new(),
-        cause: String::new(),
-        frames: Vec::new(),
-        stack: finding.stack(),
+impl FindingEntry {
+    /// Names the rank that has the finding in its words, and the number of `others` with an equal
+    /// one.
+    pub(crate) fn named(mut self, rank: u32, others: usize) -> Self {
+        self.owner = match others {
+            0 => rank_owner(rank),
+            1 => format!("rank {rank} and 1 more rank: "),
+            _ => format!("rank {rank} and {} more ranks: ", grouped(others as u64)),
+        };
+        self.record.title.insert_str(0, &self.owner);
+        self.record.text.insert_str(0, &rank_owner(rank));
+        self
     }
+}
+
+/// The findings of all devices and those across ranks, with the ranks in their words.
+pub fn across(ranks: Vec<Card>) -> Vec<FindingEntry> {
+    of_run(ranks).into_iter().map(named).collect()
+}
+
+/// Names the rank of a finding of a run.
+pub(crate) fn named((entry, rank): (FindingEntry, Option<u32>)) -> FindingEntry {
+    match rank {
+        Some(rank) => entry.named(rank, 0),
+        None => entry,
+    }
+}
+
+/// The finding with an id; `None` if the device has none. Findings must be derived before.
+pub fn with_id(target: Target<'_>, id: &str) -> Option<FindingEntry> {
+    let id: FindingId = id.parse().ok()?;
+    of_device(target).into_iter().find(|entry| entry.record.id == id)
 }

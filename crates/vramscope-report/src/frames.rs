@@ -103,6 +103,12 @@ pub(crate) fn stack(id: StackId) -> Option<u32> {
     (id != StackId::EMPTY).then_some(id.0)
 }
 
+/// The filter of a stack's call site: `site:model.py:212`. `None` without a call stack.
+pub(crate) fn stack_filter(entry: &SnapshotEntry, stack: StackId) -> Option<String> {
+    let frame = entry.sites.get(stack).frame?;
+    Some(text::frame_filter(&entry.snapshot, frame))
+}
+
 /// The call site of a row of blocks: [`site`], or why there is no call stack.
 pub fn row_site(entry: &SnapshotEntry, stack: StackId, no_stack: Option<NoStack>) -> String {
     no_stack.map_or_else(|| site(entry, stack), |why| text::no_stack(why).to_owned())

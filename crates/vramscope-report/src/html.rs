@@ -96,12 +96,10 @@ pub async fn device(target: Target<'_>, name: &str, budget: &mut Budget) -> Stri
     actions(out, &verdict.actions);
     curve(out, target, budget).await;
     memory(out, &verdict.memory);
-    let records = of_device(target);
-    if !records.is_empty() {
+    let findings = of_device(target);
+    if !findings.is_empty() {
         put(out, "h3", "", "Findings");
-        for record in &records {
-            finding(out, record);
-        }
+        findings.iter().for_each(|entry| finding(out, &entry.record));
     }
     close(out, "section");
     std::mem::take(out)
@@ -301,7 +299,7 @@ pub fn finding(out: &mut String, record: &FindingRecord) {
     open(out, "h4", "");
     put(out, "span", "severity", record.severity.name());
     put(out, "span", "title", &record.title);
-    put(out, "span", "number", &Bytes(record.bytes).to_string());
+    put(out, "span", "number", &record.bytes.to_string());
     close(out, "h4");
     put(out, "p", "", &record.text);
     if !record.action.is_empty() {

@@ -86,7 +86,7 @@ pub use frames::{
 pub use groups::{Group, GroupKind, Groups};
 pub use loaded_file::{FileReader, LoadedFile, SnapshotEntry, piece_len};
 pub use notes::{BlockNotes, notes};
-pub use phrase::{Link, Phrase, phrases, plain, site_filter};
+pub use phrase::{Phrase, Sentence, plain, site_filter};
 pub use places::BlockPlaces;
 pub use quantity::{Quantity, digits, optional_digits};
 pub use rank_of::{iteration_of, rank_of, run_folder_of};
@@ -96,5 +96,7 @@ pub use shares::{CategoryShare, by_category, row_category};
 pub use sidecar::{Sidecar, TensorRecord};
 pub use simulated::{ChangeKind, Simulated};
 pub use target::{Target, event_of, exactness, slot_after, slot_of, time_of};
-pub use vramscope_analysis::{Category, FindingKind, RuleError, Rules, Severity, Widths};
+pub use vramscope_analysis::{
+    Category, FindingId, FindingKind, Phase, RuleError, Rules, Severity, Widths,
+};
 pub use vramscope_snapshot::{DeviceKind, HOST, device_name};

@@ -1,7 +1,9 @@
 //! Sentences whose nouns lead somewhere.
 
-use crate::text::NO_STACK;
+use crate::text::{NO_STACK, no_stack};
 use serde::{Deserialize, Serialize};
+use std::fmt::Display;
+use vramscope_analysis::NoStack;
 
 /// A part of a sentence: plain text, a term that filters, or an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,45 +19,60 @@ pub struct Phrase {
     pub event: Option<u32>,
 }
 
-/// Where a noun of a sentence leads.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Link {
-    /// A filter: `site:model.py:212`, `category:activation`, `phase:backward`, `step:2`.
-    Filter(String),
-    /// An event.
-    Event(u32),
-}
+/// A sentence that is written part by part. Neighboring plain texts are one part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sentence(Vec<Phrase>);
 
-/// Divides a sentence at its nouns. Each noun is looked for once, outside of the nouns before it in
-/// the list. Nouns that the sentence lacks are left out.
-pub fn phrases(sentence: &str, nouns: &[(String, Link)]) -> Vec<Phrase> {
-    let mut found: Vec<(usize, usize, &Link)> = Vec::new();
-    for (noun, link) in nouns.iter().filter(|(noun, _)| !noun.is_empty()) {
-        let free = |&(at, _): &(usize, &str)| {
-            found.iter().all(|&(from, to, _)| at + noun.len() <= from || to <= at)
-        };
-        let at = sentence.match_indices(noun.as_str()).find(free).map(|(at, _)| at);
-        found.extend(at.map(|at| (at, at + noun.len(), link)));
+impl Sentence {
+    /// A sentence that begins with plain text.
+    pub fn new(text: impl Display) -> Self {
+        Self::default().text(text)
     }
-    found.sort_by_key(|noun| noun.0);
-    let plain = |text: &str| Phrase { text: text.to_owned(), ..Phrase::default() };
-    let (mut all, mut end) = (Vec::new(), 0);
-    for (from, to, link) in found {
-        if end < from {
-            all.push(plain(&sentence[end..from]));
+
+    /// Appends plain text.
+    #[must_use]
+    pub fn text(self, text: impl Display) -> Self {
+        self.with(Phrase { text: text.to_string(), ..Phrase::default() })
+    }
+
+    /// Appends a noun that filters: `site:model.py:212`, `category:activation`, `phase:backward`,
+    /// `step:2`. Without a filter it is plain text.
+    #[must_use]
+    pub fn filter(self, text: impl Display, filter: impl Into<Option<String>>) -> Self {
+        self.with(Phrase { text: text.to_string(), filter: filter.into(), event: None })
+    }
+
+    /// Appends words that lead to an event. Without an event they are plain text.
+    #[must_use]
+    pub fn event(self, text: impl Display, event: Option<u32>) -> Self {
+        self.with(Phrase { text: text.to_string(), filter: None, event })
+    }
+
+    /// Appends another sentence.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        other.0.into_iter().fold(self, Self::with)
+    }
+
+    /// The words.
+    pub fn plain(&self) -> String {
+        plain(&self.0)
+    }
+
+    /// The parts.
+    pub fn into_phrases(self) -> Vec<Phrase> {
+        self.0
+    }
+
+    fn with(mut self, phrase: Phrase) -> Self {
+        let is_plain = |phrase: &Phrase| phrase.filter.is_none() && phrase.event.is_none();
+        match self.0.last_mut() {
+            _ if phrase.text.is_empty() => {}
+            Some(last) if is_plain(last) && is_plain(&phrase) => last.text.push_str(&phrase.text),
+            _ => self.0.push(phrase),
         }
-        let mut phrase = plain(&sentence[from..to]);
-        match link {
-            Link::Filter(filter) => phrase.filter = Some(filter.clone()),
-            Link::Event(event) => phrase.event = Some(*event),
-        }
-        all.push(phrase);
-        end = to;
+        self
     }
-    if end < sentence.len() {
-        all.push(plain(&sentence[end..]));
-    }
-    all
 }
 
 /// The words of a sentence.
@@ -63,18 +80,12 @@ pub fn plain(sentence: &[Phrase]) -> String {
     sentence.iter().map(|phrase| phrase.text.as_str()).collect()
 }
 
-/// The filter of a call site: `site:model.py:212` for `model.py:212 forward`. `None` for memory
-/// without a call stack.
-pub fn site_filter(site: &str) -> Option<String> {
-    if site.is_empty() || site == NO_STACK || site.starts_with('(') {
-        return None;
-    }
-    // The function follows the line. Names of files may have spaces, too.
-    let after_line = site.char_indices().find(|&(at, letter)| {
-        letter == ' ' && site[..at].ends_with(|letter: char| letter.is_ascii_digit())
-    });
-    let place = after_line.map_or(site, |(at, _)| &site[..at]);
-    Some(format!("site:{place}"))
+/// The filter of a call site that is known by its label. `None` for memory without a call stack,
+/// whose label is the reason.
+pub fn site_filter(label: &str) -> Option<String> {
+    let reasons = [NoStack::BeforeRecording, NoStack::Backward, NoStack::NotRecorded].map(no_stack);
+    let is_site = !label.is_empty() && label != NO_STACK && !reasons.contains(&label);
+    is_site.then(|| format!("site:{label}"))
 }
 
 #[cfg(test)]
@@ -82,49 +93,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nouns_become_links_in_the_order_of_the_sentence() {
-        let filter = |text: &str| Link::Filter(text.to_owned());
-        let sentence = "gpt.py:4 forward fails in forward of step 2: asked for 3.0 MiB";
-        let all = phrases(
-            sentence,
-            &[
-                ("gpt.py:4 forward".to_owned(), filter("site:gpt.py:4")),
-                ("forward".to_owned(), filter("phase:forward")),
-                ("step 2".to_owned(), filter("step:2")),
-                ("3.0 MiB".to_owned(), Link::Event(7)),
-                ("backward".to_owned(), filter("phase:backward")),
-            ],
-        );
-        assert_eq!(plain(&all), sentence);
-        let links: Vec<_> = all
+    fn a_reason_for_no_call_stack_is_no_filter() {
+        assert_eq!(site_filter("my file.py:3 f").as_deref(), Some("site:my file.py:3 f"));
+        for reason in ["", NO_STACK, "(before recording)", "(backward, no Python frames)"] {
+            assert_eq!(site_filter(reason), None, "{reason}");
+        }
+    }
+
+    #[test]
+    fn neighboring_plain_texts_are_one_part() {
+        let place = Sentence::new(" in ").filter("forward", "phase:forward".to_owned());
+        let sentence = Sentence::new("Out of memory")
+            .text("")
+            .and(place)
+            .text(": asked for ")
+            .event("3.0 MiB", Some(7))
+            .event(", at ", None)
+            .filter("no call stack", None)
+            .text(".");
+        let plain_text = "Out of memory in forward: asked for 3.0 MiB, at no call stack.";
+        assert_eq!(sentence.plain(), plain_text);
+        let parts = sentence.into_phrases();
+        let parts: Vec<_> = parts
             .iter()
-            .filter(|phrase| phrase.filter.is_some() || phrase.event.is_some())
-            .map(|phrase| (phrase.text.as_str(), phrase.filter.as_deref(), phrase.event))
+            .map(|part| (part.text.as_str(), part.filter.as_deref(), part.event))
             .collect();
         assert_eq!(
-            links,
+            parts,
             [
-                ("gpt.py:4 forward", Some("site:gpt.py:4"), None),
+                ("Out of memory in ", None, None),
                 ("forward", Some("phase:forward"), None),
-                ("step 2", Some("step:2"), None),
+                (": asked for ", None, None),
                 ("3.0 MiB", None, Some(7)),
+                (", at no call stack.", None, None),
             ]
         );
-        assert_eq!(all[1].text, " fails in ", "the site keeps its function");
-    }
-
-    #[test]
-    fn a_sentence_without_nouns_stays_whole() {
-        assert_eq!(phrases("Nothing.", &[(String::new(), Link::Event(1))]).len(), 1);
-        assert!(phrases("", &[]).is_empty());
-    }
-
-    #[test]
-    fn a_site_filters_by_file_and_line() {
-        assert_eq!(site_filter("model.py:212 forward").as_deref(), Some("site:model.py:212"));
-        assert_eq!(site_filter("my file.py:3 <module>").as_deref(), Some("site:my file.py:3"));
-        assert_eq!(site_filter("libtorch.so").as_deref(), Some("site:libtorch.so"));
-        assert_eq!(site_filter(NO_STACK), None);
-        assert_eq!(site_filter("(before recording)"), None);
     }
 }

@@ -4,7 +4,7 @@ mod lives;
 
 use crate::target::{Target, slot_of};
 use rustc_hash::FxHashSet;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use vramscope_analysis::slicing::{Boxed, Budget, strides};
 use vramscope_analysis::{
     Facts, Finding, MemoryUse, OomStory, PendingFrees, RankSkew, ReservedPeak, SegmentChurn,
@@ -25,7 +25,7 @@ const MAX_NAMED: usize = 16;
 const SHOWN_DIVISOR: u32 = 10;
 
 /// The numbers that prove a finding.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Proof {
     /// How they belong together.
@@ -40,13 +40,13 @@ pub struct Proof {
     /// The values. Of a curve, the most `requested_bytes` in equal parts of a range of events.
     pub values: Vec<u64>,
     /// The most `reserved_bytes` in the same parts; absent for other forms.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reserved: Vec<u64>,
     /// The indices of the values that show the finding.
     pub marked: Vec<u32>,
     /// The first state in which a block is live and the first state after its life, counted in
     /// events from the state before the window; absent for other forms.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spans: Vec<[u32; 2]>,
     /// What the values are compared with; absent if there is nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,7 +65,7 @@ pub struct Proof {
 }
 
 /// How the values of a [`Proof`] belong together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProofForm {
@@ -80,7 +80,7 @@ pub enum ProofForm {
 }
 
 /// What the values of a [`Proof`] count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProofUnit {
@@ -91,7 +91,7 @@ pub enum ProofUnit {
 }
 
 /// What the values of a [`Proof`] are compared with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProofLine {
     /// Its name: `usual`.
@@ -179,7 +179,6 @@ pub(crate) fn of_device_sliced<'a>(
                 Facts::StrandedPool(pool) => Some(stranded(pool)),
                 Facts::PendingFree(waits) => Some(pending(waits)),
                 Facts::Churn(churn) => Some(returns(target, churn)),
-                Facts::RankSkew(skew) => Some(ranks(skew)),
             };
             all.push(proof);
         }

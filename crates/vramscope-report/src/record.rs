@@ -1,7 +1,7 @@
 //! The record of a block or a finding by its id, for scripts around the page.
 
 use crate::blocks::record;
-use crate::findings::of_device;
+use crate::findings::with_id;
 use crate::reference::BlockReference;
 use crate::shapes::BlockShapes;
 use crate::{BlockPlaces, Derived, Target, frames};
@@ -26,8 +26,7 @@ const MAX_SAFE: f64 = 9_007_199_254_740_992.0;
 pub async fn by_id(target: Target<'_>, id: &str, budget: &mut Budget) -> Option<ProgramRecord> {
     let Ok(reference) = id.parse::<BlockReference>() else {
         target.entry.derive(Derived::Findings, target.index, budget).await;
-        let finding = of_device(target).into_iter().find(|finding| finding.id == id)?;
-        return Some(ProgramRecord(printed(&finding)));
+        return Some(ProgramRecord(printed(&with_id(target, id)?)));
     };
     let trace = target.trace();
     let index = reference.find(trace)?;

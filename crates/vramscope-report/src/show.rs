@@ -2,7 +2,7 @@
 
 use crate::backward::BackwardTable;
 use crate::blocks::{BlockRecord, Blocks, Sort, of_blocks};
-use crate::findings::{FindingRecord, of_device};
+use crate::findings::{FindingEntry, with_id};
 use crate::search::{Matcher, matching, quoted};
 use crate::{BlockReference, CategoryShare, StackTable, Target, by_category, rank_of, slot_after};
 use serde::Serialize;
@@ -30,7 +30,7 @@ pub struct Shown<'a> {
     pub search: Option<String>,
     /// The finding; absent for others.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub finding: Option<FindingRecord>,
+    pub finding: Option<FindingEntry>,
     /// Its blocks that are live at the peak of `requested_bytes`.
     pub at_peak: LiveSum,
     /// Its blocks that are live at the end.
@@ -71,9 +71,10 @@ pub fn show<'a>(target: Target<'a>, id: &str, limit: Option<usize>) -> Result<Sh
     let mut finding = None;
     let (kind, search, found) = if let Some(block) = block {
         ("block", None, vec![block])
-    } else if let Some(record) = of_device(target).into_iter().find(|record| record.id == id) {
-        let terms = record.terms().iter().map(|term| quoted(term)).collect::<Vec<_>>().join(" ");
-        finding = Some(record);
+    } else if let Some(entry) = with_id(target, id) {
+        let terms =
+            entry.record.terms().iter().map(|term| quoted(term)).collect::<Vec<_>>().join(" ");
+        finding = Some(entry);
         match terms.as_str() {
             "" => ("finding", None, Vec::new()),
             terms => ("finding", Some(terms.to_owned()), search(target, terms)?),

@@ -7,7 +7,7 @@
 
 pub(crate) mod inputs;
 
-use crate::findings::{FindingRecord, of_device};
+use crate::findings::{FindingEntry, of_device};
 use crate::frames::FrameRecord;
 use crate::peak::{BandKind, peak_sliced};
 use crate::target::Target;
@@ -261,12 +261,12 @@ impl Side {
 
 /// Extracts a finding. Its subject must match in another recording, where lines may have shifted
 /// and events have other numbers.
-fn finding(row: &FindingRecord) -> SideFinding {
-    let own = row.frames.iter().find(|f| !f.is_framework()).or_else(|| row.frames.first());
+fn finding(FindingEntry { record, frames, .. }: &FindingEntry) -> SideFinding {
+    let own = frames.iter().find(|f| !f.is_framework()).or_else(|| frames.first());
     let about = match own {
         Some(frame) => format!("{} {}", frame.name, crate::text::file_name(&frame.file)),
         None => String::new(),
     };
-    let (title, text) = (row.title.clone(), row.text.clone());
-    SideFinding { kind: row.kind, about, bytes: row.bytes, title, text }
+    let (title, text) = (record.title.clone(), record.text.clone());
+    SideFinding { kind: record.kind, about, bytes: record.bytes.0, title, text }
 }

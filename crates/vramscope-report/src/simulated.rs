@@ -3,8 +3,8 @@
 
 use crate::derived::Derived;
 use crate::target::Target;
-use crate::what_if::{basis, error_percent};
-use serde::Serialize;
+use crate::what_if::error_percent;
+use serde::{Deserialize, Serialize};
 use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{
     AllocatorSettings, Capacity, Category, CostlySetting, Facts, OomStory, Question, ReservedPeak,
@@ -24,9 +24,10 @@ const MAX_OOMS: usize = 4;
 /// The share of optimizer state that 8-bit optimizers leave of 32-bit ones.
 const EIGHT_BIT: f64 = 0.25;
 
-/// A change of a run, and what the model says about it. Bytes.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// A change of a run, and what the model says about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Simulated {
     /// What differs from the recording, in words: `as recorded`, `expandable_segments:True`.
     pub change: String,
@@ -35,24 +36,25 @@ pub struct Simulated {
     /// For a failed allocation: whether the run goes through this point. Null for other findings.
     pub fits: Option<bool>,
     /// The bytes that are missing; null for findings that are not about a failed allocation.
-    pub short_by: Option<u64>,
+    pub short_by: Option<Bytes>,
     /// The peak of `reserved_bytes`; when memory runs out, until then.
-    pub reserved_peak: u64,
+    pub reserved_peak: Bytes,
     /// The memory that PyTorch must have for the run to go through; null if it was not searched.
-    pub least_device_memory: Option<u64>,
-    /// `simulated`, or `scaled`.
-    pub basis: &'static str,
+    pub least_device_memory: Option<Bytes>,
+    /// How the numbers were obtained.
+    pub basis: SimulatedBasis,
     /// The measured error of scaled numbers, in percent; null for others.
     pub error_percent: Option<f64>,
-    /// What differs.
+    /// What differs. Only words need it, where the record is made.
     #[serde(skip)]
     pub kind: ChangeKind,
 }
 
 /// What a [`Simulated`] changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChangeKind {
     /// Nothing.
+    #[default]
     AsRecorded,
     /// Expandable segments are on.
     Expandable,
@@ -244,9 +246,9 @@ impl Simulated {
             conf: settings_text(&scenario.question.settings),
             fits: None,
             short_by: None,
-            reserved_peak: scenario.reserved_peak,
-            least_device_memory: scenario.least,
-            basis: basis(scenario.basis),
+            reserved_peak: Bytes(scenario.reserved_peak),
+            least_device_memory: scenario.least.map(Bytes),
+            basis: scenario.basis,
             error_percent: error_percent(scenario.basis),
             kind,
         }
@@ -255,7 +257,7 @@ impl Simulated {
     fn of_oom(kind: ChangeKind, change: &str, scenario: &Scenario) -> Self {
         Self {
             fits: Some(scenario.fits()),
-            short_by: scenario.short_by(),
+            short_by: scenario.short_by().map(Bytes),
             // Searched until the failure only: no figure about the run.
             least_device_memory: None,
             ..Self::new(kind, change, scenario)
@@ -264,7 +266,7 @@ impl Simulated {
 
     /// The missing bytes.
     pub(crate) fn short(&self) -> Option<Bytes> {
-        self.short_by.filter(|_| self.fits == Some(false)).map(Bytes)
+        self.short_by.filter(|_| self.fits == Some(false))
     }
 }
 

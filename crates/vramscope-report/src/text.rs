@@ -90,6 +90,13 @@ pub fn frame_label(name: &str, file: &str, line: u32) -> String {
     place_if_known(file, line).map_or_else(|| name.to_owned(), |place| format!("{place} {name}"))
 }
 
+/// The filter of a call site: its file and line, or its operation or function without a known file.
+pub fn frame_filter(snapshot: &Snapshot, frame: Frame) -> String {
+    let name = snapshot.text(frame.name);
+    let place = || place_of(snapshot, frame).unwrap_or_else(|| without_arguments(&name).to_owned());
+    format!("site:{}", short_operation(&name).unwrap_or_else(place))
+}
+
 /// A function's short name: its operator or node of the autograd graph, else the name without
 /// arguments.
 pub fn short_name(name: &str) -> String {

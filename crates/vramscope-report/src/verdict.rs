@@ -6,17 +6,17 @@ mod actions;
 pub use actions::Action;
 pub(crate) use actions::of_finding as actions_of;
 
-use crate::finding_text::{of_category, of_phase, place_words};
-use crate::findings::{FindingRecord, of_device, order};
+use crate::finding_text::{category_noun, place_words};
+use crate::findings::{FindingEntry, of_device};
 use crate::peak::BandKind;
 use crate::phases::{Place, place_sliced};
-use crate::phrase::{Link, Phrase, phrases};
+use crate::phrase::{Phrase, Sentence};
 use crate::target::{Target, event_of, slot_of};
 use crate::text::category as category_label;
 use std::cmp::Reverse;
 use vramscope_analysis::slicing::{Boxed, Budget};
 use vramscope_analysis::{
-    Category, CategoryBytes, Exactness, Facts, Finding, MemoryUse, OomStory, Severity,
+    Category, CategoryBytes, Exactness, Facts, Finding, FindingId, MemoryUse, OomStory, Severity,
     slot_of_reserved_peak,
 };
 use vramscope_units::{Bytes, EventIndex, grouped};
@@ -33,7 +33,7 @@ pub struct Verdict {
     /// The severity of the finding that it is about; `None` without one above low.
     pub severity: Option<Severity>,
     /// The id of that finding.
-    pub finding: Option<String>,
+    pub finding: Option<FindingId>,
     /// The sentence. It does not name the rank.
     pub headline: Vec<Phrase>,
     /// What leads to it; empty without a finding.
@@ -96,9 +96,9 @@ impl MemoryBar {
 pub fn verdict_sliced<'a>(target: Target<'a>, budget: &'a mut Budget) -> Boxed<'a, Verdict> {
     Box::pin(async move {
         let found = target.entry.findings(target.index);
-        let records = of_device(target);
-        let notable: Vec<(&Finding, &FindingRecord)> =
-            found.iter().zip(&records).filter(|(f, _)| f.severity != Severity::Low).collect();
+        let entries = of_device(target);
+        let notable: Vec<(&Finding, &FindingEntry)> =
+            found.iter().zip(&entries).filter(|(f, _)| f.severity != Severity::Low).collect();
         let worst = worst(&notable);
         let slot = match worst.map(|(finding, _)| &finding.facts) {
             Some(Facts::Oom(story)) => story.event.0 + 1,
@@ -113,11 +113,11 @@ pub fn verdict_sliced<'a>(target: Target<'a>, budget: &'a mut Budget) -> Boxed<'
         let memory = bar(target, slot, &used, &categories, oom);
         let actions = actions::of_device(&notable, worst);
         match worst {
-            Some((_, record)) => Verdict {
+            Some((_, FindingEntry { record, headline, cause, .. })) => Verdict {
                 severity: Some(record.severity),
                 finding: Some(record.id.clone()),
-                headline: record.headline.clone(),
-                detail: if oom.is_some() { &record.cause } else { &record.text }.clone(),
+                headline: headline.clone(),
+                detail: if oom.is_some() { cause } else { &record.text }.clone(),
                 memory,
                 actions,
             },
@@ -129,7 +129,8 @@ pub fn verdict_sliced<'a>(target: Target<'a>, budget: &'a mut Budget) -> Boxed<'
                 Verdict {
                     severity: None,
                     finding: None,
-                    headline: peak_sentence(&place, shares.collect(), slot.checked_sub(1)),
+                    headline: peak_sentence(place, shares.collect(), slot.checked_sub(1))
+                        .into_phrases(),
                     detail: String::new(),
                     memory,
                     actions,
@@ -140,9 +141,9 @@ pub fn verdict_sliced<'a>(target: Target<'a>, budget: &'a mut Budget) -> Boxed<'
 }
 
 fn worst<'a>(
-    notable: &[(&'a Finding, &'a FindingRecord)],
-) -> Option<(&'a Finding, &'a FindingRecord)> {
-    notable.iter().copied().min_by_key(|(f, _)| order(f.kind(), f.severity, f.bytes))
+    notable: &[(&'a Finding, &'a FindingEntry)],
+) -> Option<(&'a Finding, &'a FindingEntry)> {
+    notable.iter().copied().min_by_key(|(_, entry)| entry.record.weight())
 }
 
 fn story(finding: &Finding) -> Option<&OomStory> {
@@ -152,49 +153,39 @@ fn story(finding: &Finding) -> Option<&OomStory> {
     }
 }
 
-/// Where a peak is, in nouns of its sentence.
-pub(crate) struct PeakPlace {
-    words: String,
-    nouns: Vec<(String, Link)>,
-}
-
-/// The place of a peak: its phase and step, else its event.
-pub(crate) fn peak_place(at: &Place, event: i64, is_state_only: bool) -> PeakPlace {
+/// The place of a peak in words: its phase and step, else its event.
+pub(crate) fn peak_place(at: &Place, event: i64, is_state_only: bool) -> Sentence {
     let phase = at.phase.filter(|&phase| phase != "other");
-    let words = match u32::try_from(event) {
-        _ if is_state_only => " when the snapshot was taken".to_owned(),
+    match u32::try_from(event) {
+        _ if is_state_only => Sentence::new(" when the snapshot was taken"),
         _ if phase.is_some() || at.step.is_some() => place_words(phase, at.step),
-        Ok(event) => format!(" at {}", EventIndex(event)),
-        Err(_) => " before the first event".to_owned(),
-    };
-    let step = at.step.map(|step| (format!("step {step}"), Link::Filter(format!("step:{step}"))));
-    PeakPlace { words, nouns: step.into_iter().chain(phase.map(of_phase)).collect() }
+        Ok(event) => Sentence::new(format_args!(" at {}", EventIndex(event))),
+        Err(_) => Sentence::new(" before the first event"),
+    }
 }
 
 /// `Peak 42.5 GiB in backward of step 2: 22.0 GiB activations, 11.5 GiB optimizer state, 5.80 GiB
 /// parameters.`
 pub(crate) fn peak_sentence(
-    place: &PeakPlace,
+    place: Sentence,
     mut categories: Vec<(Category, u64)>,
     event: Option<u32>,
-) -> Vec<Phrase> {
+) -> Sentence {
     let whole = categories.iter().map(|(_, bytes)| bytes).sum::<u64>();
     if whole == 0 {
-        return phrases("No memory was allocated.", &[]);
+        return Sentence::new("No memory was allocated.");
     }
     categories.sort_by_key(|(_, bytes)| Reverse(*bytes));
     categories
         .retain(|(_, bytes)| u128::from(*bytes) * 100 >= u128::from(whole) * MIN_NAMED_PERCENT);
     categories.truncate(MAX_NAMED);
-    let named: Vec<String> = categories
-        .iter()
-        .map(|&(of, bytes)| format!("{} {}", Bytes(bytes), category_label(of)))
-        .collect();
-    let mut nouns = place.nouns.clone();
-    nouns.extend(event.map(|event| (Bytes(whole).to_string(), Link::Event(event))));
-    nouns.extend(categories.iter().map(|&(of, _)| of_category(of, category_label(of))));
-    let sentence = format!("Peak {}{}: {}.", Bytes(whole), place.words, named.join(", "));
-    phrases(&sentence, &nouns)
+    let peak = Sentence::new("Peak ").event(Bytes(whole), event).and(place);
+    let named = categories.into_iter().zip(std::iter::once(": ").chain(std::iter::repeat(", ")));
+    let named = named.fold(peak, |sentence, ((of, bytes), before)| {
+        let words = format!("{before}{} ", Bytes(bytes));
+        sentence.text(words).and(category_noun(of, category_label(of)))
+    });
+    named.text(".")
 }
 
 /// The memory of a slot as a bar.

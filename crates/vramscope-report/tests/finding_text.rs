@@ -1,7 +1,7 @@
 //! What findings about the allocator say about recordings of known programs.
 
 use std::path::Path;
-use vramscope_report::findings::{FindingRecord, of_device};
+use vramscope_report::findings::{FindingEntry, FindingRecord, of_device};
 use vramscope_report::{FileReader, LoadedFile, plain};
 
 /// A file of `test_data`.
@@ -20,33 +20,30 @@ fn recorded_peak(path: &str) -> u64 {
 }
 
 /// The findings about the allocator in a file of `test_data`, with what its model says or without.
-fn findings_of(path: &str, is_simulated: bool) -> Vec<FindingRecord> {
+fn entries_of(path: &str, is_simulated: bool) -> Vec<FindingEntry> {
     let file = load(path);
     if is_simulated {
         file.entries[0].simulate(0);
     }
     let kinds = ["oom", "reserved", "stranded_pool", "pending_free", "churn"];
     let mut found = of_device(file.target(0, 0).expect("a device"));
-    found.retain(|finding| kinds.contains(&finding.kind.name()));
+    found.retain(|finding| kinds.contains(&finding.record.kind.name()));
     found
 }
 
-fn findings(path: &str) -> Vec<FindingRecord> {
-    findings_of(path, false)
+fn findings_of(path: &str, is_simulated: bool) -> impl Iterator<Item = FindingRecord> {
+    entries_of(path, is_simulated).into_iter().map(|entry| entry.record)
 }
 
-fn simulated_of_kind(path: &str, kind: &str) -> FindingRecord {
-    let mut found = findings_of(path, true);
-    found.retain(|finding| finding.kind.name() == kind);
-    assert!(!found.is_empty(), "{path} has no {kind}");
-    found.remove(0)
+fn simulated_of_kind(path: &str, kind: &str) -> FindingEntry {
+    let mut found = entries_of(path, true).into_iter();
+    let found = found.find(|finding| finding.record.kind.name() == kind);
+    found.unwrap_or_else(|| panic!("{path} has no {kind}"))
 }
 
 fn of_kind(path: &str, kind: &str) -> FindingRecord {
-    let mut found = findings(path);
-    found.retain(|finding| finding.kind.name() == kind);
-    assert!(!found.is_empty(), "{path} has no {kind}");
-    found.remove(0)
+    let found = findings_of(path, false).find(|finding| finding.kind.name() == kind);
+    found.unwrap_or_else(|| panic!("{path} has no {kind}"))
 }
 
 #[test]
@@ -64,7 +61,7 @@ fn every_finding_says_what_and_what_to_do() {
         "findings/s1_pool_strand.pickle.gz",
         "findings/varlen_tight_roundup.pickle.gz",
     ] {
-        let both = findings(path).into_iter().chain(findings_of(path, true));
+        let both = findings_of(path, false).chain(findings_of(path, true));
         for FindingRecord { id, title, text, action, .. } in both {
             assert!(!title.is_empty() && !title.ends_with('.'), "{path} {id}: {title}");
             for sentences in [&text, &action] {
@@ -118,9 +115,13 @@ fn reserved_memory_names_the_setting_that_costs_it() {
 
 #[test]
 fn a_failed_allocation_is_told_what_is_missing_and_what_would_fit() {
-    let oom = simulated_of_kind("recorded/t26/oom_observer.pickle.gz", "oom");
-    let short: Vec<(&str, Option<u64>)> =
-        oom.simulated.iter().map(|one| (one.change.as_str(), one.short_by)).collect();
+    let FindingEntry { record: oom, headline, cause: found, .. } =
+        simulated_of_kind("recorded/t26/oom_observer.pickle.gz", "oom");
+    let short: Vec<(&str, Option<u64>)> = oom
+        .simulated
+        .iter()
+        .map(|one| (one.change.as_str(), one.short_by.map(|bytes| bytes.0)))
+        .collect();
     assert_eq!(
         short,
         [
@@ -134,19 +135,19 @@ fn a_failed_allocation_is_told_what_is_missing_and_what_would_fit() {
                     expandable_segments:True (simulated).";
     assert!(oom.text.contains(sentence), "{}", oom.text);
     assert_eq!(
-        plain(&oom.headline),
+        plain(&headline),
         "Out of memory in backward of step 2: asked for 393.0 MiB, 326.0 MiB short. With \
          expandable_segments still 22.00 MiB short."
     );
     let cause = "Requested by LogSoftmaxBackward0 (backward of gpt.py:44 forward). PyTorch can";
-    assert!(oom.cause.starts_with(cause), "{}", oom.cause);
+    assert!(found.starts_with(cause), "{found}");
     let action = "Free or avoid at least 22.00 MiB with expandable_segments:True, or 326.0 MiB";
     assert!(oom.action.starts_with(action), "{}", oom.action);
 }
 
 #[test]
 fn a_setting_that_serves_the_request_is_the_action() {
-    let oom = simulated_of_kind("what_if/varlen_tight_default.pickle.gz", "oom");
+    let oom = simulated_of_kind("what_if/varlen_tight_default.pickle.gz", "oom").record;
     assert!(oom.text.contains("57.00 MiB are missing as configured (simulated)."), "{}", oom.text);
     let action = "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: the request is then \
                   served (simulated).";
@@ -156,7 +157,7 @@ fn a_setting_that_serves_the_request_is_the_action() {
 /// The other settings reserve most of what is missing in the other pool, too.
 #[test]
 fn a_setting_that_does_not_help_is_not_the_action() {
-    let oom = simulated_of_kind("findings/s1_pool_strand.pickle.gz", "oom");
+    let oom = simulated_of_kind("findings/s1_pool_strand.pickle.gz", "oom").record;
     assert!(oom.text.contains("expandable_segments:True does not help."), "{}", oom.text);
     assert!(oom.action.starts_with("Delete pool (0, 1) before this point"), "{}", oom.action);
     assert!(!oom.action.contains("expandable_segments"), "{}", oom.action);
@@ -169,10 +170,10 @@ fn other_settings_reserve_what_their_own_recording_shows() {
         ("varlen_roomy_default", "varlen_roomy_expandable"),
         ("multiscale_roomy_default", "multiscale_roomy_expandable"),
     ] {
-        let reserved = simulated_of_kind(&format!("what_if/{path}.pickle.gz"), "reserved");
+        let reserved = simulated_of_kind(&format!("what_if/{path}.pickle.gz"), "reserved").record;
         let expandable =
             reserved.simulated.iter().find(|one| one.conf == "expandable_segments:True");
         let peak = expandable.expect("a replay with expandable segments").reserved_peak;
-        assert_eq!(peak, recorded_peak(&format!("what_if/{twin}.pickle.gz")), "{path}");
+        assert_eq!(peak.0, recorded_peak(&format!("what_if/{twin}.pickle.gz")), "{path}");
     }
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use vramscope_analysis::Fragmentation;
 use vramscope_report::card::{Card, CardFinding, MAX_FINDINGS, SiteBytes};
+use vramscope_report::findings::FindingRecord;
 use vramscope_report::index::{Entry, FailedFile, Reader, SCHEMA, Writer, parse_entry};
 use vramscope_report::matrix::matrices;
 use vramscope_report::peak::{BandKind, peak};
@@ -125,12 +126,9 @@ fn a_short_card_has_the_worst_findings_and_the_bytes_of_all() {
     });
     let mut whole = whole.expect("a card");
     let one = whole.findings.first().cloned().expect("a finding");
-    for bytes in 0..20 {
-        whole.findings.push(CardFinding {
-            bytes: Bytes(bytes),
-            severity: Severity::Low,
-            ..one.clone()
-        });
+    for bytes in (0..20).map(Bytes) {
+        let record = FindingRecord { bytes, severity: Severity::Low, ..one.record.clone() };
+        whole.findings.push(CardFinding { record, ..one.clone() });
     }
     let sum = |card: &Card| -> u64 {
         card.facts(&card.names).findings.iter().map(|(_, bytes)| bytes).sum()

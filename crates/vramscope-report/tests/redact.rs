@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use vramscope_analysis::own_name;
-use vramscope_report::diagnose::{MAX_FINDINGS, at_peak, diagnose};
+use vramscope_report::diagnose::{Listing, MAX_FINDINGS, at_peak, diagnose};
 use vramscope_report::findings::of_device;
 use vramscope_report::phases::phases;
 use vramscope_report::redact::Redaction;
@@ -48,7 +48,7 @@ fn numbers(entry: &SnapshotEntry) -> Vec<String> {
     let mut out = Vec::new();
     for index in 0..entry.traces.len() {
         let target = Target { path: &entry.path, entry, index };
-        for finding in of_device(target) {
+        for finding in of_device(target).into_iter().map(|entry| entry.record) {
             out.push(format!(
                 "{} {:?} {} {:?} {:?} blocks {} {:?} {:?}",
                 finding.kind.name(),
@@ -56,7 +56,7 @@ fn numbers(entry: &SnapshotEntry) -> Vec<String> {
                 finding.bytes,
                 finding.step,
                 finding.phase,
-                finding.blocks,
+                finding.blocks.0,
                 finding.events,
                 finding.children.iter().map(|child| child.bytes).collect::<Vec<_>>(),
             ));
@@ -69,7 +69,7 @@ fn numbers(entry: &SnapshotEntry) -> Vec<String> {
             let category = entry.categories(target.index).get(index).category;
             out.push(format!("{} {} {}", block.address.0, block.bytes.0, category.name()));
         }
-        let one = diagnose(vec![at_peak(target)], MAX_FINDINGS, 0);
+        let one = diagnose(vec![at_peak(target)], Listing::Main(MAX_FINDINGS), 0);
         out.push(format!("{:?} {:?}", one.memory, one.peak.map(|peak| peak.categories)));
         out.extend(one.blind_spots.iter().map(|spot| spot.kind.to_owned()));
     }

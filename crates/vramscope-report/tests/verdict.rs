@@ -92,7 +92,10 @@ fn a_failed_allocation_is_told_first_with_what_is_missing() {
     assert!(text.starts_with("Out of memory"), "{text}");
     assert!(text.contains(": asked for "), "{text}");
     assert_eq!(verdict.severity, Some(Severity::High));
-    assert!(verdict.finding.as_deref().is_some_and(|id| id.starts_with("oom-0-")), "{verdict:?}");
+    assert!(
+        verdict.finding.as_ref().is_some_and(|id| id.to_string().starts_with("oom-0-")),
+        "{verdict:?}"
+    );
     let bar = &verdict.memory;
     let (capacity, request) = (bar.capacity.expect("known"), bar.request.expect("failed"));
     assert_eq!(capacity.0, bar.reserved.0 + bytes(bar, "device_free"));

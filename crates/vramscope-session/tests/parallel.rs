@@ -49,7 +49,7 @@ fn answers(name: &str) -> Vec<String> {
         let ranks = (0..entry.traces.len())
             .map(|index| Card::new(Target { path: name, entry, index }))
             .collect();
-        answers.push(serde_json::to_string(&across(ranks, 0)).expect("JSON"));
+        answers.push(serde_json::to_string(&across(ranks)).expect("JSON"));
     }
     answers
 }

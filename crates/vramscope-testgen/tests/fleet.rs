@@ -3,7 +3,7 @@
 use vramscope_report::card::Card;
 use vramscope_report::matrix::matrices;
 use vramscope_report::peak::{BandKind, peak};
-use vramscope_report::{FileReader, LoadedFile};
+use vramscope_report::{FileReader, FindingKind, LoadedFile};
 use vramscope_testgen::fleet::{LEAK_BYTES, LEAK_SITE, SKEW_BYTES, SKEW_SITE, STEPS_PER_ITERATION};
 use vramscope_testgen::{Fleet, FleetOptions, Generator, Options};
 
@@ -45,7 +45,7 @@ fn the_leaking_rank_grows_in_each_step_and_from_iteration_to_iteration() {
         let file = read(&fleet, rank, 0);
         let target = file.target(0, 0).expect("a device");
         let findings = target.entry.findings(target.index);
-        findings.iter().any(|finding| finding.id.starts_with("growth"))
+        findings.iter().any(|finding| finding.kind() == FindingKind::Growth)
     };
     let leaking: Vec<u64> = (0..OPTIONS.ranks).filter(leaks).collect();
     assert_eq!(leaking, fleet.leaking());

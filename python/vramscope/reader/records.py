@@ -240,6 +240,101 @@ class BlindSpot:
 
 
 @dataclass(frozen=True)
+class FindingChild:
+    """The share of one call site in a finding."""
+
+    site: str
+    #: The bytes of the finding at this call site.
+    about_bytes: int
+    blocks: int
+
+    @classmethod
+    def of(cls, json: Json) -> FindingChild:
+        """From the program's JSON."""
+        return cls(json["site"], json["bytes"], json["blocks"])
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A change of a run, and the answer of the allocator's model."""
+
+    #: What differs from the recording: ``as recorded``, ``expandable_segments:True``.
+    change: str
+    #: The settings in the form of ``PYTORCH_CUDA_ALLOC_CONF``.
+    conf: str
+    #: For a failed allocation: whether the run goes through this point. Else ``None``.
+    fits: bool | None
+    #: The missing bytes of a failed allocation.
+    short_by_bytes: int | None
+    #: When memory runs out, the peak until then.
+    reserved_peak_bytes: int
+    #: The memory that PyTorch must have for the run; ``None`` if it was not searched.
+    least_device_memory_bytes: int | None
+    #: ``simulated``, ``scaled`` or ``estimate``.
+    basis: str
+    #: The measured error of scaled numbers.
+    error_percent: float | None
+
+    @classmethod
+    def of(cls, json: Json) -> Simulated:
+        """From the program's JSON."""
+        return cls(
+            change=json["change"],
+            conf=json["conf"],
+            fits=json["fits"],
+            short_by_bytes=json["short_by"],
+            reserved_peak_bytes=json["reserved_peak"],
+            least_device_memory_bytes=json["least_device_memory"],
+            basis=json["basis"],
+            error_percent=json["error_percent"],
+        )
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The numbers that prove a finding. ``unit`` is the unit of all values."""
+
+    #: ``columns``, ``parts``, ``curve`` or ``lives``.
+    form: str
+    title: str
+    #: ``bytes`` or ``count``.
+    unit: str
+    #: The names of the values; of a curve, those of the first and the last.
+    labels: tuple[str, ...]
+    values: tuple[int, ...]
+    #: The reserved bytes of a curve.
+    reserved: tuple[int, ...]
+    #: The indices of the values that show the finding.
+    marked: tuple[int, ...]
+    #: The first state of each block's life, and the first state after it.
+    spans: tuple[tuple[int, int], ...]
+    #: The name and the value of what the values are compared with.
+    line: tuple[str, int] | None
+    #: The request that failed.
+    request_bytes: int | None
+    #: The numbers in words.
+    text: str
+
+    @classmethod
+    def of(cls, json: Json) -> Proof:
+        """From the program's JSON."""
+        line = json.get("line")
+        return cls(
+            form=json["form"],
+            title=json["title"],
+            unit=json["unit"],
+            labels=tuple(json["labels"]),
+            values=tuple(json["values"]),
+            reserved=tuple(json.get("reserved", ())),
+            marked=tuple(json["marked"]),
+            spans=tuple((begin, end) for begin, end in json.get("spans", ())),
+            line=None if line is None else (line["label"], line["value"]),
+            request_bytes=json.get("request"),
+            text=json["text"],
+        )
+
+
+@dataclass(frozen=True)
 class Finding:
     """A finding."""
 
@@ -266,10 +361,17 @@ class Finding:
     sites: tuple[str, ...]
     called_from: tuple[str, ...]
     blocks: int
+    #: The shares of the call sites, if there are several.
+    children: tuple[FindingChild, ...]
+    #: Answers of the allocator's model: first about the run as recorded, then about changes.
+    simulated: tuple[Simulated, ...]
+    #: ``None`` where there is nothing to draw, and in a :class:`Diagnosis`.
+    proof: Proof | None
 
     @classmethod
     def of(cls, json: Json) -> Finding:
         """From the program's JSON."""
+        proof = json.get("proof")
         return cls(
             id=json["id"],
             kind=json["kind"],
@@ -288,6 +390,9 @@ class Finding:
             sites=tuple(json["sites"]),
             called_from=tuple(json["called_from"]),
             blocks=json["blocks"],
+            children=tuple(map(FindingChild.of, json["children"])),
+            simulated=tuple(map(Simulated.of, json.get("simulated", ()))),
+            proof=None if proof is None else Proof.of(proof),
         )
 
 
@@ -299,7 +404,7 @@ class Findings(tuple[Finding, ...]):
     @classmethod
     def of(cls, json: Json) -> Findings:
         """From the program's JSON."""
-        findings = cls(map(Finding.of, json["anomalies"]))
+        findings = cls(map(Finding.of, json["findings"]))
         findings.blind_spots = tuple(map(BlindSpot.of, json["blind_spots"]))
         return findings
 

@@ -94,7 +94,7 @@ test("files open, every view shows its content, and a click selects a block", as
     ["2", "timeline", "timeline-canvas"],
     ["3", "segments", "segments-canvas"],
     ["4", "flame", "flame-canvas"],
-    ["5", "anomalies", "[data-testid=finding]"],
+    ["5", "findings", "[data-testid=finding]"],
     ["6", "compare", "[data-testid=compare-totals] [data-column=change]"],
   ] as const) {
     await page.keyboard.press(key);

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect, type Locator, type Page, test } from "@playwright/test";
 import type { VramscopeViewer } from "vramscope-viewer";
-import { anomaliesOf, blocksOf, deviceOf, referenceOf } from "../lib/cli.js";
+import { blocksOf, deviceOf, findingsOf, referenceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 
 const REAL = testData("recorded/gpt_leak.pickle.gz");
@@ -130,9 +130,9 @@ test("a click in the widget comes back to Python as the program's block", async 
     .poll(async () => (await traits(page))[0])
     .toEqual({ path: "gpt_leak.pickle.gz", reference: hit.reference, device: 0, ...block });
 
-  const [finding] = anomaliesOf(REAL);
+  const [finding] = findingsOf(REAL);
   if (!finding) throw new Error("the recording has no finding");
-  await viewer.evaluate((element) => element.setAttribute("view", "anomalies"));
+  await viewer.evaluate((element) => element.setAttribute("view", "findings"));
   await viewer.locator(`[data-testid=finding][data-id="${finding.id}"]`).click();
   await expect
     .poll(async () => ((await traits(page))[1] as { id?: string } | null)?.id)

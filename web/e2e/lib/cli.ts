@@ -161,7 +161,7 @@ interface Reports {
     }[];
   };
   blocks: { total: number; blocks: BlockRow[] };
-  anomalies: { anomalies: AnomalyRow[]; blind_spots: { kind: string; text: string }[] };
+  diagnose: { findings: FindingRecord[]; blind_spots: { kind: string; text: string }[] };
   info: {
     files: {
       stacks: number;
@@ -259,7 +259,7 @@ export interface ShapeRecord {
 /** A shape as the page writes it: with a question mark if it is in doubt. */
 export const shapeWords = ({ text, is_certain }: ShapeRecord) => (is_certain ? text : `${text}?`);
 
-export interface AnomalyRow {
+export interface FindingRecord {
   id: string;
   kind: string;
   severity: "high" | "medium" | "low";
@@ -354,7 +354,8 @@ export const blocksOf = (file: string, ...more: string[]) => cli("blocks", file,
 export const stateOf = (file: string, event: number) =>
   cli("state", file, "--event", String(event));
 
-export const anomaliesOf = (file: string) => cli("anomalies", file).anomalies;
+/** All findings of a file. */
+export const findingsOf = (file: string) => cli("diagnose", file, "--all").findings;
 
 /** The reference of a block: `0:0x1000@1`. */
 export const referenceOf = ({ address, alloc_event, preexisting }: BlockRow, device = 0) =>

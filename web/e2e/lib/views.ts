@@ -21,7 +21,7 @@ export type Tab =
   | "Source"
   | "Steps"
   | "A to B"
-  | "Anomalies"
+  | "Findings"
   | "Compare"
   | "Blocks"
   | "Events"

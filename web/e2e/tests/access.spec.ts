@@ -16,7 +16,7 @@ const SKEWED = "findings/ranks_fsdp2_skew/RANK_memory_snapshot.pickle.gz";
 const PAIRS = [
   ["overview", "blocks"],
   ["timeline", "events"],
-  ["segments", "anomalies"],
+  ["segments", "findings"],
   ["flame", "settings"],
   ["compare", "none"],
   ["map", "steps"],

@@ -2,7 +2,7 @@
 
 import { cpSync, mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { anomaliesOf, type BlockRow, blocksOf, cli, deviceOf, referenceOf } from "../lib/cli.js";
+import { type BlockRow, blocksOf, cli, deviceOf, findingsOf, referenceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { serve } from "../lib/served.js";
 import { expect, test } from "../lib/test.js";
@@ -77,12 +77,12 @@ test("an out-of-memory finding says what is outside of PyTorch", async ({ viewer
   await page.getByTestId("open-files").setInputFiles(pair("oom_1"));
   await viewer.plot.drawn();
   await expect(viewer.rows).toHaveCount(1);
-  const [oom] = anomaliesOf(OOM);
+  const [oom] = findingsOf(OOM);
   expect(oom?.text).toContain("outside of PyTorch");
   await expect(page.getByTestId("verdict")).toContainText(
     "The device has 2.93 GiB: 500.0 MiB are outside of PyTorch",
   );
-  const pane = await views.drawer("Anomalies");
+  const pane = await views.drawer("Findings");
   await expect(pane.locator(`[data-id="${oom?.id}"] .finding-text`)).toHaveText(oom?.text ?? "");
 });
 

@@ -7,7 +7,7 @@ import { expect, test } from "../lib/test.js";
 import { type Tab, Views, valuesOf } from "../lib/views.js";
 import { select } from "../lib/work.js";
 
-const MAIN: readonly Tab[] = ["Overview", "Segments", "Flame", "Anomalies", "Compare", "Timeline"];
+const MAIN: readonly Tab[] = ["Overview", "Segments", "Flame", "Findings", "Compare", "Timeline"];
 const DRAWER: readonly Tab[] = ["Settings", "Blocks", "Events"];
 
 const ascending = (numbers: number[]) => numbers.toSorted((a, b) => a - b);
@@ -34,7 +34,7 @@ test("a file without history says so, and the other views show its final state",
       "data-value",
       String(cli("flame", file).total),
     );
-    await expect(await views.main("Anomalies")).toContainText("No problems found");
+    await expect(await views.main("Findings")).toContainText("No problems found");
     await views.drawer("Blocks");
     await views.table("blocks").expectTotal(cli("blocks", file).total);
     const settings = await views.drawer("Settings");

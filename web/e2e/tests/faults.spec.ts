@@ -367,7 +367,7 @@ test("without WebGL 2 the pictures are missing, and everything else works", asyn
     "background-color",
     /rgb\((?!0, 0, 0)/,
   );
-  await views.main("Anomalies");
+  await views.main("Findings");
   await expect(page.locator("[data-testid=finding]").first()).toBeVisible();
   await views.drawer("Blocks");
   await views.table("blocks").expectTotal(cli("blocks", REAL).total);

@@ -205,7 +205,7 @@ test("the landing page has three starts, code to copy, and a hint at the first r
   const hint = page.getByTestId("hint");
   const starts = [
     ["oom", "timeline", "recorded/t26/oom_observer.pickle.gz", 1],
-    ["growth", "anomalies", LEAK, 1],
+    ["growth", "findings", LEAK, 1],
     ["compare", "compare", REAL, 2],
   ] as const;
   for (const [name, view, file, rows] of starts) {

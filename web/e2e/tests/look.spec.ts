@@ -233,7 +233,7 @@ test("a search grays out other blocks, and a mark lets clicks through to the blo
     await expect.poll(look).toBeCloseTo(plain, 1);
   });
   await test.step("a click through a mark selects the block below", async () => {
-    const finding = cli("anomalies", REAL).anomalies.find(
+    const finding = cli("diagnose", REAL, "--all").findings.find(
       ({ kind, events }) => kind !== "oom" && events.length > 0,
     );
     const [event] = finding?.events ?? [];

@@ -120,7 +120,7 @@ test("cells are those of the program, by pointer and by keyboard", async ({
     const outlier = rows.filter({ hasText: "r_fsdp2.py:40 main" });
     await outlier.getByRole("button").click();
     await expect(outlier).toHaveAttribute("data-chosen", "true");
-    expect((await viewer.state()).filter).toBe("site:r_fsdp2.py:40");
+    expect((await viewer.state()).filter).toBe('"site:r_fsdp2.py:40 main"');
     await outlier.getByRole("button").click();
     expect((await viewer.state()).filter).toBeUndefined();
   });

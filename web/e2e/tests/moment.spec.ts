@@ -1,7 +1,7 @@
 // The state at the cursor, the changes over a range, and how the file was recorded.
 
 import type { Locator } from "@playwright/test";
-import { anomaliesOf, cli, deviceOf } from "../lib/cli.js";
+import { cli, deviceOf, findingsOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
 import { Views } from "../lib/views.js";
@@ -141,7 +141,7 @@ test("an opened file says that it ran out of memory, or what is left when it has
   await test.step("out of memory", async () => {
     const name = "recorded/oom_expandable.pickle.gz";
     await viewer.open(testData(name));
-    const all = anomaliesOf(name);
+    const all = findingsOf(name);
     const notable = all.filter(({ severity }) => severity !== "low");
     const list = viewer.details.getByRole("list", { name: "Findings" });
     const rows = list.locator(".finding-line");
@@ -149,7 +149,7 @@ test("an opened file says that it ran out of memory, or what is left when it has
     const titles = await rows.locator(".finding-name").allTextContents();
     expect(titles).toEqual(notable.slice(0, 3).map(({ title }) => title));
     await list.getByRole("button", { name: `${all.length - titles.length} more` }).click();
-    await expect(page.getByTestId("view-anomalies")).toHaveAttribute("data-place", "main");
+    await expect(page.getByTestId("view-findings")).toHaveAttribute("data-place", "main");
     // The finding lists the blocks that were live when the allocation failed.
     await rows.first().click();
     await expect(page.getByTestId("chips").locator("[data-term]")).toHaveAttribute(

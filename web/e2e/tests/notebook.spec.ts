@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { expect, type Page } from "@playwright/test";
 import type { VramscopeViewer } from "vramscope-viewer";
-import { anomaliesOf, blocksOf, deviceOf, referenceOf } from "../lib/cli.js";
+import { blocksOf, deviceOf, findingsOf, referenceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { test } from "../lib/embedded.js";
 import { drawn, site, wasmOf } from "../lib/examples.js";
@@ -143,10 +143,10 @@ test("viewer and file come in pieces, and selections go back", async ({ page, wr
   await page.evaluate(() => window.model.tell({ kind: "select", reference: null }));
   await expect.poll(() => trait(page, "selected")).toBe(null);
 
-  const [finding] = anomaliesOf(REAL);
+  const [finding] = findingsOf(REAL);
   await viewer.evaluate((element) => {
     (element as VramscopeViewer).setState({ at: 500 });
-    element.setAttribute("view", "anomalies");
+    element.setAttribute("view", "findings");
   });
   await expect.poll(() => trait(page, "cursor")).toBe(500);
   const card = page.locator(`[data-testid=finding][data-id="${finding?.id}"]`);

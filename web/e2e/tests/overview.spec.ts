@@ -58,8 +58,8 @@ async function openRun(
       device ? [[path, device] as const] : [],
     ),
   );
-  const { anomalies } = cliIn(folder, "anomalies", ...names);
-  return { views, folder, names, pane, rows, row, summaries, anomalies };
+  const { findings } = cliIn(folder, "diagnose", "--all", ...names);
+  return { views, folder, names, pane, rows, row, summaries, findings };
 }
 
 const pathsOf = (rows: ReturnType<Viewer["row"]>) =>
@@ -133,8 +133,8 @@ test("a rank that holds more is an outlier in the overview and a finding", async
   viewer,
   page,
 }, info) => {
-  const { views, pane, rows, row, names, anomalies } = await openRun(viewer, info, SKEWED);
-  const outliers = anomalies.filter(({ kind }) => kind === "rank_skew");
+  const { views, pane, rows, row, names, findings } = await openRun(viewer, info, SKEWED);
+  const outliers = findings.filter(({ kind }) => kind === "rank_skew");
   const odd = new Set(outliers.map(({ path }) => path));
   expect(outliers.length, "one rank is an outlier").toBeGreaterThan(0);
   expect(odd.size).toBeLessThan(names.length);
@@ -154,7 +154,7 @@ test("a rank that holds more is an outlier in the overview and a finding", async
   await lines.first().click();
   await expect(views.pane("Timeline")).toHaveAttribute("data-place", "main");
   await expect.poll(async () => odd.has((await viewer.state()).path ?? "")).toBe(true);
-  await views.main("Anomalies");
+  await views.main("Findings");
   for (const { id, bytes } of outliers) {
     await expect(page.locator(`[data-testid=finding][data-id="${id}"]`)).toHaveAttribute(
       "data-value",
@@ -167,7 +167,7 @@ test("columns sort ranks, a click selects a rank, and a double click opens its t
   viewer,
   page,
 }, info) => {
-  const { views, pane, rows, row, names, summaries, anomalies } = await openRun(viewer, info, GPT);
+  const { views, pane, rows, row, names, summaries, findings } = await openRun(viewer, info, GPT);
   await test.step("sorting", async () => {
     const numbers = (of: (path: string) => number) => names.map(of).toSorted((a, b) => b - a);
     const of = (path: string) => {
@@ -180,8 +180,7 @@ test("columns sort ranks, a click selects a rank, and a double click opens its t
       reserved: numbers((path) => of(path).reserved_bytes.peak),
       end: numbers((path) => of(path).requested_bytes.end),
       findings: numbers(
-        (path) =>
-          anomalies.filter((each) => each.path === path && each.kind !== "rank_skew").length,
+        (path) => findings.filter((each) => each.path === path && each.kind !== "rank_skew").length,
       ),
     };
     for (const [column, sorted] of Object.entries(columns)) {
@@ -244,12 +243,12 @@ test("columns sort ranks, a click selects a rank, and a double click opens its t
 test("each finding above low of a rank that ran out of memory is counted once", async ({
   viewer,
 }, info) => {
-  const { row, names, anomalies } = await openRun(viewer, info, [
+  const { row, names, findings } = await openRun(viewer, info, [
     "recorded/oom_expandable.pickle.gz",
     "recorded/t26/gpt_small.pickle.gz",
   ]);
   for (const path of names) {
-    const own = anomalies.filter((each) => each.path === path && each.severity !== "low");
+    const own = findings.filter((each) => each.path === path && each.severity !== "low");
     await expect(row(path).locator("[data-column=findings]")).toHaveAttribute(
       "data-value",
       String(own.length),

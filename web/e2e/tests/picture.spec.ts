@@ -180,7 +180,7 @@ test("a failed allocation lies on the stack, below what PyTorch could have", asy
   const oom = deviceOf(OOM).ooms[0];
   if (!oom) throw new Error("no allocation failed");
   const state = stateOf(OOM, oom.event);
-  const finding = cli("anomalies", OOM).anomalies.find(({ kind }) => kind === "oom");
+  const finding = cli("diagnose", OOM, "--all").findings.find(({ kind }) => kind === "oom");
   const pane = views.pane("Timeline");
   const request = pane.locator(".mark[data-kind=request]");
   await expect(request).toBeVisible();

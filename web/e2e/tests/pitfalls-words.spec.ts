@@ -1,7 +1,7 @@
 // Mistakes of other viewers in names, units and shares: each test would catch one of them here.
 
 import type { ViewState } from "vramscope-viewer";
-import { anomaliesOf, deviceOf } from "../lib/cli.js";
+import { deviceOf, findingsOf } from "../lib/cli.js";
 import { renamed, testData } from "../lib/data.js";
 import { life, made, onDisk } from "../lib/made.js";
 import { expect, test } from "../lib/test.js";
@@ -45,8 +45,8 @@ test("no text counts seconds from 1970, and growth is not called a leak", async 
   page,
 }) => {
   await work(viewer, GROWS);
-  const growth = anomaliesOf(GROWS).find(({ kind }) => kind === "growth");
-  await page.evaluate(() => window.vramscope.setState({ view: "anomalies", drawer: "events" }));
+  const growth = findingsOf(GROWS).find(({ kind }) => kind === "growth");
+  await page.evaluate(() => window.vramscope.setState({ view: "findings", drawer: "events" }));
   await expect(page.locator(`[data-testid=finding][data-id="${growth?.id}"]`)).toHaveAttribute(
     "data-value",
     String(growth?.bytes),
@@ -54,7 +54,7 @@ test("no text counts seconds from 1970, and growth is not called a leak", async 
   await expect(page.getByTestId("events-table").locator(".table-row").first()).toBeVisible();
   const epoch = /1[67][\d,_. ]{8,}\s?(s|µs|us|ms)\b|1\.[67]\d*e\+?9|\b1[67]\d{8}\b/;
   await expect(page.locator(".panes")).not.toContainText(epoch);
-  await expect(pane(page, "anomalies")).not.toContainText(/\bleak/i);
+  await expect(pane(page, "findings")).not.toContainText(/\bleak/i);
   await page.locator("[data-testid=finding] .finding-open").first().click();
   await expect(page.getByTestId("view-timeline")).toBeVisible();
   await expect(viewer.details).not.toContainText(epoch);
@@ -86,7 +86,7 @@ test("no share of reserved bytes exceeds 100 %", async ({ viewer, page }, info) 
     "data-value",
     String(reserved_bytes.peak),
   );
-  for (const view of ["overview", "segments", "anomalies"] as const) {
+  for (const view of ["overview", "segments", "findings"] as const) {
     await page.evaluate((to) => window.vramscope.setState({ view: to, drawer: "settings" }), view);
     await expect(pane(page, view)).toBeVisible();
     const text = await page.evaluate(
@@ -200,7 +200,7 @@ test("text that is cut is whole in a title, in a wide and in a narrow window", a
     for (const view of [
       "overview",
       "segments",
-      "anomalies",
+      "findings",
       "compare",
       "blocks",
       "events",

@@ -9,7 +9,7 @@ import { pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
 import type { Browser, Page } from "@playwright/test";
 import type { VramscopeViewer } from "vramscope-viewer";
-import { anomaliesOf, blocksOf, deviceOf, program, written as writtenAddress } from "../lib/cli.js";
+import { blocksOf, deviceOf, findingsOf, program, written as writtenAddress } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
 
@@ -84,7 +84,7 @@ async function expectViewer(browser: Browser, path: string): Promise<void> {
 async function expectText(browser: Browser, path: string): Promise<void> {
   const { context, page } = await opened(browser, path, false);
   await expect(page.getByRole("button")).toHaveCount(0);
-  const findings = anomaliesOf(FILE);
+  const findings = findingsOf(FILE);
   await expect(page.locator("article")).toHaveCount(findings.length);
   await expect(page.locator("svg.curve path.requested")).toBeVisible();
   await expect(page.locator(".verdict")).toContainText("Out of memory");
@@ -119,7 +119,7 @@ test("the program's report opens from disk, with and without scripts", async ({ 
   await expectText(browser, path);
   await expectViewer(browser, path);
   const html = readFileSync(path, "utf8");
-  const titles = anomaliesOf(FILE).map(({ title }) => title);
+  const titles = findingsOf(FILE).map(({ title }) => title);
   for (const title of titles) expect(html).toContain(`<span class="title">${title}</span>`);
   expect(html.includes("loss = model(")).toBe(false);
 });

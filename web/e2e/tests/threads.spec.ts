@@ -54,7 +54,7 @@ async function said(viewer: Viewer, views: Views): Promise<Map<string, unknown>>
   const row = (await views.main("Overview")).getByTestId("overview-row");
   await expect(row.locator("[data-category]").first()).toBeAttached();
   answers.set("overview", [await row.innerText(), await valuesOf(row.locator("[data-value]"))]);
-  answers.set("anomalies", await (await views.main("Anomalies")).innerText());
+  answers.set("findings", await (await views.main("Findings")).innerText());
   await views.main("Timeline");
   await views.cursor(3000);
   answers.set("moment", await views.moment.innerText());

@@ -102,7 +102,7 @@ test("the proof of an out-of-memory error is its step, with the cursor on the ev
 
 test("the row of actions is there only with actions", async ({ viewer, page }) => {
   for (const file of [LEAK, "findings/s10_graph_capture.pickle.gz"]) {
-    const has = cli("anomalies", file).anomalies.some(({ action }) => action !== "");
+    const has = cli("diagnose", file, "--all").findings.some(({ action }) => action !== "");
     expect(has).toBe(file === LEAK);
     await viewer.show(testData(file));
     const verdict = await answered(page);
@@ -137,8 +137,8 @@ test("an action leads to its finding", async ({ viewer, page }) => {
   const verdict = await answered(page);
   const finding = (await verdict.getAttribute("data-finding")) ?? "";
   await verdict.getByTestId("verdict-action").first().click();
-  await expect(page.getByTestId("view-anomalies")).toHaveAttribute("data-place", "main");
-  const card = page.locator(`[data-testid=view-anomalies] [data-id="${finding}"]`);
+  await expect(page.getByTestId("view-findings")).toHaveAttribute("data-place", "main");
+  const card = page.locator(`[data-testid=view-findings] [data-id="${finding}"]`);
   await expect(card.locator(".finding-open")).toBeFocused();
 });
 
@@ -148,10 +148,10 @@ test("a simulated action opens What if with its question", async ({ viewer, page
   const chip = verdict.getByTestId("verdict-action").filter({ hasText: "8-bit optimizer state" });
   await chip.click({ timeout: 60_000 });
   await expect(page.getByTestId("view-what-if")).toHaveAttribute("data-place", "drawer");
-  const { anomalies } = cli("anomalies", OOM) as unknown as {
-    anomalies: { simulated?: { change: string; fits: boolean | null }[] }[];
+  const { findings } = cli("diagnose", OOM, "--all") as unknown as {
+    findings: { simulated?: { change: string; fits: boolean | null }[] }[];
   };
-  const change = anomalies
+  const change = findings
     .flatMap(({ simulated = [] }) => simulated)
     .find((one) => one.change.startsWith("optimizer_state"));
   expect(change?.fits).toBe(true);

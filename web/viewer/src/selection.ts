@@ -52,12 +52,12 @@ export class Selection {
   /** The card of a range, segment, frame or stack that the details show instead of a block. */
   readonly card: Signal<DetailCard | null> = signal(null);
   /** The finding that was opened last. */
-  readonly opened: Signal<Pick<FindingRow, "id" | "terms"> | null> = signal(null);
+  readonly opened: Signal<FindingRow | null> = signal(null);
   /** The id of the selected finding: the one opened last, while its blocks are chosen. */
   readonly finding = computed(() => {
     const chosen = this.#filters.terms.value;
     const opened = this.opened.value;
-    return opened?.terms.every((term) => chosen.includes(term)) ? opened.id : null;
+    return opened?.view.terms.every((term) => chosen.includes(term)) ? opened.record.id : null;
   });
   /** The block under the pointer. */
   readonly hovered = computed(() => this.#hovered());

@@ -1,7 +1,12 @@
 //! The phases of a window as whole spans, without short interruptions.
 
+use serde::{Deserialize, Serialize};
+
 /// The phase of a training step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// A forward pass, with the program's own code up to backward (the loss).
     Forward,

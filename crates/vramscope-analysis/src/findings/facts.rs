@@ -9,7 +9,6 @@ use super::growth::Growth;
 use super::held::HeldTooLong;
 use super::oom::OomStory;
 use super::pending::PendingFrees;
-use super::ranks::RankSkew;
 use super::reserved::ReservedPeak;
 use super::stranded::StrandedPool;
 
@@ -81,6 +80,7 @@ impl FindingKind {
 /// How the numbers of a finding were obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
     /// The file has them.
@@ -91,7 +91,8 @@ pub enum Basis {
     Estimate,
 }
 
-/// The facts of a finding, by kind.
+/// The facts of a finding of one device, by kind. [`RankSkew`](super::RankSkew) is a finding of its
+/// own, because only a comparison of ranks makes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Facts {
     /// See [`FindingKind::Growth`].
@@ -112,8 +113,6 @@ pub enum Facts {
     PendingFree(PendingFrees),
     /// See [`FindingKind::Churn`].
     Churn(SegmentChurn),
-    /// See [`FindingKind::RankSkew`].
-    RankSkew(RankSkew),
 }
 
 impl Facts {
@@ -129,7 +128,6 @@ impl Facts {
             Self::Reserved(_) => FindingKind::Reserved,
             Self::StrandedPool(_) => FindingKind::StrandedPool,
             Self::Churn(_) => FindingKind::Churn,
-            Self::RankSkew(_) => FindingKind::RankSkew,
         }
     }
 }

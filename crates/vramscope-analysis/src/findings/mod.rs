@@ -11,6 +11,7 @@ mod facts;
 mod gradients;
 mod growth;
 mod held;
+mod id;
 mod memory_use;
 mod oom;
 mod pending;
@@ -27,6 +28,7 @@ pub use facts::{Basis, Facts, FindingKind};
 pub use gradients::GradientsHeld;
 pub use growth::{Growth, GrowthKind};
 pub use held::HeldTooLong;
+pub use id::{FindingId, NoFindingId};
 pub use memory_use::{MemoryUse, slot_of_reserved_peak};
 pub use oom::{LargerStep, OomStory, Returned, Verdict};
 pub use pending::PendingFrees;
@@ -51,9 +53,8 @@ use vramscope_units::Bytes;
 /// It carries data, not sentences. `vramscope-report` writes the text of each kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// A stable id, equal for one file on every machine: kind, device, and an event, the hash of a
-    /// call stack, or a name.
-    pub id: String,
+    /// The id.
+    pub id: FindingId,
     /// The device's ordinal.
     pub device: u32,
     /// How much it matters.
@@ -186,7 +187,7 @@ impl Evidence<'_> {
     ) -> Finding {
         let (kind, device) = (facts.kind(), self.trace.device.device);
         Finding {
-            id: format!("{}-{device}-{what}", kind.name()),
+            id: FindingId { kind, device, what: what.to_string() },
             device,
             severity: Severity::of(kind, cost, self.trace.reserved_band.peak),
             bytes,

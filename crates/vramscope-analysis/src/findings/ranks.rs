@@ -7,7 +7,7 @@
 
 mod cause;
 
-use super::{Finding, FindingKind};
+use super::{Basis, FindingId, FindingKind, Severity};
 use crate::category::Category;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_snapshot::HOST;
@@ -56,6 +56,12 @@ pub struct RankStack {
 /// What one rank holds more than the other ranks of its run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankSkew {
+    /// The id of the finding.
+    pub id: FindingId,
+    /// How much it matters.
+    pub severity: Severity,
+    /// How the numbers were obtained.
+    pub basis: Basis,
     /// The rank.
     pub rank: u32,
     /// Why.
@@ -70,6 +76,13 @@ pub struct RankSkew {
     pub each: Vec<(u32, Bytes)>,
     /// The call stacks that hold more, largest excess first; empty if the cause has none.
     pub sites: Vec<SkewSite>,
+}
+
+impl RankSkew {
+    /// Bytes above what is usual.
+    pub fn excess(&self) -> Bytes {
+        Bytes(self.bytes.0.saturating_sub(self.usual.0))
+    }
 }
 
 /// A call stack that holds more on one rank.
@@ -106,19 +119,19 @@ const MIN_RANKS: usize = 3;
 
 /// Ranks (by index) that hold far more than the other ranks of their run. Findings of one rank are
 /// sorted by severity. A rank that holds less is not reported.
-pub fn rank_skew(ranks: &[RankFacts]) -> Vec<(usize, Finding)> {
-    let mut found: Vec<(usize, Finding)> = Vec::new();
+pub fn rank_skew(ranks: &[RankFacts]) -> Vec<(usize, RankSkew)> {
+    let mut found: Vec<(usize, RankSkew)> = Vec::new();
     for run in rank_runs(ranks) {
         for group in groups(ranks, &run) {
             if group.len() >= MIN_RANKS {
                 let members: Vec<&RankFacts> = group.iter().map(|&rank| &ranks[rank]).collect();
                 let skews = cause::compare(&members);
-                found.extend(skews.into_iter().map(|(member, finding)| (group[member], finding)));
+                found.extend(skews.into_iter().map(|(member, skew)| (group[member], skew)));
             }
         }
     }
     found.sort_by(|a, b| {
-        let key = |f: &(usize, Finding)| (f.0, f.1.severity, std::cmp::Reverse(f.1.bytes));
+        let key = |f: &(usize, RankSkew)| (f.0, f.1.severity, std::cmp::Reverse(f.1.excess()));
         key(a).cmp(&key(b)).then_with(|| a.1.id.cmp(&b.1.id))
     });
     found

@@ -21,7 +21,6 @@ pub(crate) enum Answer {
     Segments,
     Events,
     Diagnose,
-    Anomalies,
     Matrix,
     Series,
     WhatIf,
@@ -91,7 +90,7 @@ pub(super) fn category_factor(text: &str) -> Result<(Category, f64), String> {
     Ok((category, factor(value)?))
 }
 
-/// Output formats of `diff`, `anomalies` and `diagnose`.
+/// Output formats of `diff` and `diagnose`.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DiffFormat {
     Text,

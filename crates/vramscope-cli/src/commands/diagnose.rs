@@ -2,24 +2,38 @@
 
 use super::findings;
 use crate::Failure;
-use crate::arguments::Findings as Arguments;
+use crate::arguments::{Diagnose as Arguments, DiffFormat};
 use crate::output::{STRONG, styled};
 use crate::printable::printable;
 use std::io::{self, Write};
 use vramscope_report::device_name;
-use vramscope_report::diagnose::{Diagnosis, Headline, MAX_FINDINGS, at_peak, diagnose};
+use vramscope_report::diagnose::{Diagnosis, Headline, Listing, MAX_FINDINGS, at_peak, diagnose};
 use vramscope_report::markdown::escape;
 use vramscope_report::text::rank_name;
+use vramscope_units::grouped;
 
-/// Prints the verdict about files, the main findings and what could not be looked for.
+/// Findings of `--all` in text and Markdown when `--limit` is absent.
+const DEFAULT_LIMIT: usize = 20;
+
+/// Prints the verdict about files, their findings and what could not be looked for.
 ///
 /// # Errors
 /// A folder cannot be listed, an input cannot be read, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let devices = findings::each_device(arguments, at_peak)?;
-    let limit = arguments.limit.unwrap_or(MAX_FINDINGS);
-    let report = diagnose(devices.each, limit, devices.skipped_files);
-    findings::print(&report, arguments.format, text, markdown)?;
+    let listing = match arguments.format {
+        _ if !arguments.all => Listing::Main(arguments.limit.unwrap_or(MAX_FINDINGS)),
+        DiffFormat::Json => Listing::All(arguments.limit.unwrap_or(usize::MAX)),
+        DiffFormat::Text | DiffFormat::Markdown => {
+            Listing::All(arguments.limit.unwrap_or(DEFAULT_LIMIT))
+        }
+    };
+    let report = diagnose(devices.each, listing, devices.skipped_files);
+    if arguments.all {
+        findings::print(&report, arguments.format, list_text, list_markdown)?;
+    } else {
+        findings::print(&report, arguments.format, text, markdown)?;
+    }
     devices.outcome
 }
 
@@ -61,5 +75,23 @@ fn markdown(out: &mut dyn Write, report: &Diagnosis) -> io::Result<()> {
         writeln!(out)?;
     }
     findings::markdown_table(out, &report.findings, report.omitted.unwrap_or(0))?;
+    findings::blind_markdown(out, report.found() > 0, &report.blind_spots)
+}
+
+/// All findings.
+fn list_text(out: &mut dyn Write, report: &Diagnosis) -> io::Result<()> {
+    findings::text(out, &report.findings, report.omitted.unwrap_or(0))?;
+    findings::blind_text(out, report.found() > 0, &report.blind_spots)
+}
+
+/// All findings, for a pull request or an issue.
+fn list_markdown(out: &mut dyn Write, report: &Diagnosis) -> io::Result<()> {
+    let count = match report.found() {
+        0 => "nothing found".to_owned(),
+        1 => "1 finding".to_owned(),
+        count => format!("{} findings", grouped(count as u64)),
+    };
+    writeln!(out, "### GPU memory: {count}\n")?;
+    findings::markdown(out, &report.findings, report.omitted.unwrap_or(0))?;
     findings::blind_markdown(out, report.found() > 0, &report.blind_spots)
 }

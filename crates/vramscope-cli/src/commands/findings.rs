@@ -1,17 +1,17 @@
-//! Findings and blind spots as text and Markdown, for `anomalies` and `diagnose`.
+//! Findings and blind spots as text and Markdown.
 
 use crate::Failure;
-use crate::arguments::{DiffFormat, Findings as Arguments, Format, Window};
+use crate::arguments::{Diagnose as Arguments, DiffFormat, Format, Window};
 use crate::output::{self, ERROR, FAINT, STRONG, WARNING, styled};
 use crate::printable::printable;
 use crate::read;
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use vramscope_report::findings::{BlindSpotRecord, FindingRecord};
+use vramscope_report::findings::{BlindSpotRecord, FindingEntry};
 use vramscope_report::markdown::{code_cell, escape, inline_code};
 use vramscope_report::{Severity, Target};
-use vramscope_units::{Bytes, grouped};
+use vramscope_units::grouped;
 
 /// The devices of files.
 pub(super) struct Devices<T> {
@@ -80,10 +80,10 @@ pub(super) fn print<T: Serialize>(
 /// Writes findings as text, and the number of omitted findings.
 pub(super) fn text(
     out: &mut dyn Write,
-    findings: &[FindingRecord],
+    findings: &[FindingEntry],
     omitted: usize,
 ) -> io::Result<()> {
-    for a in findings {
+    for FindingEntry { record: a, .. } in findings {
         let style = match a.severity {
             Severity::High => ERROR,
             Severity::Medium => WARNING,
@@ -93,7 +93,7 @@ pub(super) fn text(
         writeln!(
             out,
             "{:>11}  {severity}  {}  {}",
-            Bytes(a.bytes).to_string(),
+            a.bytes.to_string(),
             a.kind.name(),
             styled(STRONG, &a.path)
         )?;
@@ -135,16 +135,16 @@ pub(super) fn blind_text(
 /// Writes findings as a list in Markdown, and the number of omitted findings.
 pub(super) fn markdown(
     out: &mut dyn Write,
-    findings: &[FindingRecord],
+    findings: &[FindingEntry],
     omitted: usize,
 ) -> io::Result<()> {
-    for a in findings {
+    for FindingEntry { record: a, .. } in findings {
         writeln!(
             out,
             "- **{}** ({}, {}, {})",
             escape(&a.title),
             a.severity.name(),
-            Bytes(a.bytes),
+            a.bytes,
             inline_code(&a.path)
         )?;
         writeln!(out, "  {}", escape(&a.text))?;
@@ -161,19 +161,19 @@ pub(super) fn markdown(
 /// Writes findings as a table in Markdown, with what to do below it.
 pub(super) fn markdown_table(
     out: &mut dyn Write,
-    findings: &[FindingRecord],
+    findings: &[FindingEntry],
     omitted: usize,
 ) -> io::Result<()> {
     if findings.is_empty() {
         return Ok(());
     }
     writeln!(out, "| severity | bytes | finding | file |\n|---|---:|---|---|")?;
-    for a in findings {
+    for FindingEntry { record: a, .. } in findings {
         writeln!(
             out,
             "| {} | {} | **{}**<br>{} | {} |",
             a.severity.name(),
-            Bytes(a.bytes),
+            a.bytes,
             escape(&a.title),
             escape(&a.text),
             code_cell(&a.path)
@@ -182,7 +182,8 @@ pub(super) fn markdown_table(
     if omitted > 0 {
         writeln!(out, "\nand {} more", grouped(omitted as u64))?;
     }
-    let mut actions = findings.iter().filter(|a| !a.action.is_empty()).peekable();
+    let records = findings.iter().map(|finding| &finding.record);
+    let mut actions = records.filter(|a| !a.action.is_empty()).peekable();
     if actions.peek().is_some() {
         writeln!(out, "\nWhat to do:\n")?;
     }

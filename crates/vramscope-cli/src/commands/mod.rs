@@ -1,7 +1,6 @@
 //! One module per command. It selects the report and writes it as text.
 
 pub(crate) mod annotate;
-pub(crate) mod anomalies;
 pub(crate) mod blocks;
 pub(crate) mod diagnose;
 pub(crate) mod diff;

@@ -8,7 +8,7 @@ use crate::output::{self, STRONG, styled};
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::show::{LiveSum, Shown, show};
-use vramscope_report::{FindingKind, device_name};
+use vramscope_report::{FindingId, device_name};
 use vramscope_units::{Bytes, grouped};
 
 /// Frames of a stack that text shows.
@@ -30,19 +30,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     })
 }
 
-/// Kinds of findings are the first part of their ids, the device the second.
-fn is_kind(name: &str) -> bool {
-    serde_json::from_value::<FindingKind>(name.into()).is_ok()
-}
-
 /// The device in an id: `0:0x7f3a5c000000@12` of a block, `growth-0-c65c1b32de31d67b` of a finding.
 fn device_of(id: &str) -> Option<u32> {
     match id.split_once(":0x") {
         Some((device, _)) => device.parse().ok(),
-        None => {
-            let (kind, rest) = id.split_once('-')?;
-            is_kind(kind).then(|| rest.split('-').next()?.parse().ok())?
-        }
+        None => id.parse().ok().map(|id: FindingId| id.device),
     }
 }
 

@@ -7,10 +7,10 @@ use parquet::errors::Result;
 use std::borrow::Cow;
 use vramscope_analysis::{NamedRange, named_ranges};
 use vramscope_report::columns::Rows;
-use vramscope_report::findings::{FindingRecord, of_device};
+use vramscope_report::findings::{FindingEntry, FindingRecord, of_device};
 use vramscope_report::summary::{self, OomSummary};
-use vramscope_report::{SnapshotEntry, Target, time_of};
-use vramscope_units::{Bytes, EventIndex, Micros};
+use vramscope_report::{Phase, SnapshotEntry, Target, time_of};
+use vramscope_units::Micros;
 
 /// `ooms`.
 pub(crate) struct Ooms;
@@ -79,26 +79,28 @@ impl TableRows for Findings {
         let mut columns = key();
         columns.extend([
             Of::name("id", "Id: a file gives the same on every machine", |row| {
-                row.finding.id.as_str().into()
+                row.finding.id.to_string().into()
             })
             .distinct(),
             Of::name("kind", "Kind", |row| row.finding.kind.name().into()),
             Of::name("severity", "`high`, `medium` or `low`", |row| {
                 row.finding.severity.name().into()
             }),
-            Of::new("bytes", "Bytes that it is about", |row| Bytes(row.finding.bytes)),
-            Of::new("blocks", "Blocks that it is about", |row| row.finding.blocks),
+            Of::new("bytes", "Bytes that it is about", |row| row.finding.bytes),
+            Of::new("blocks", "Blocks that it is about", |row| {
+                u32::try_from(row.finding.blocks.0).unwrap_or(u32::MAX)
+            }),
             Of::new("step", "Step, from 0; null if it is about several or none", |row| {
                 row.finding.step
             }),
             Of::maybe_name("phase", "Phase; null if it is about several or none", |row| {
-                row.finding.phase.map(Into::into)
+                row.finding.phase.map(Phase::name).map(Into::into)
             }),
             Of::new("first_event", "First event of its evidence", |row| {
-                row.finding.events.first().copied().map(EventIndex)
+                row.finding.events.first().copied()
             }),
             Of::new("last_event", "Last event of its evidence", |row| {
-                row.finding.events.last().copied().map(EventIndex)
+                row.finding.events.last().copied()
             }),
             Of::maybe_name("site", "Call site with most of the bytes", |row| {
                 row.finding.sites.first().map(Into::into)
@@ -122,8 +124,8 @@ pub(super) fn findings(
     target: Target<'_>,
     stacks: &mut Stacks<'_>,
 ) -> Result<()> {
-    of_device(target).iter().try_for_each(|finding| {
-        let stack_id = finding.stack.and_then(|stack| stacks.name(stack, None).id.as_deref());
+    of_device(target).iter().try_for_each(|FindingEntry { record: finding, stack, .. }| {
+        let stack_id = stack.and_then(|stack| stacks.name(stack, None).id.as_deref());
         table.push(&key.row(FindingRow { finding, stack_id }))
     })
 }

@@ -173,11 +173,9 @@ fn blocks_segments_and_findings_are_those_of_the_reports() {
             let report = of_device(target);
             assert_eq!(own.len(), report.len());
             counts[2] += own.len();
-            for (own, row) in own.iter().zip(&report) {
-                assert_eq!(
-                    (text(own, "id"), text(own, "text")),
-                    (row.id.as_str(), row.text.as_str())
-                );
+            for (own, row) in own.iter().zip(report.iter().map(|entry| &entry.record)) {
+                let id = row.id.to_string();
+                assert_eq!((text(own, "id"), text(own, "text")), (&*id, &*row.text));
                 assert_eq!(own["bytes"], json!(row.bytes));
             }
         });

@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{DetailRow, FrameRow, Hit, Phrase, Quantity, Span, StackDetail};
 use serde::{Deserialize, Serialize};
-use vramscope_analysis::{FindingKind, Severity};
 use vramscope_report::ProgramRecord;
+use vramscope_report::findings::FindingRecord;
 use vramscope_report::verdict::Action;
 
 /// The answer to a [`Query`](super::Query).
@@ -124,78 +124,47 @@ pub struct FindingList {
     pub blind_spots: Vec<String>,
 }
 
-/// A finding. The coordinator reads only what it compares and counts.
+/// A finding on the page. The coordinator reads the record back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct FindingRow {
-    /// A stable id, as in `vramscope anomalies --format json`: one file gives one id on every
-    /// machine.
-    pub id: String,
-    /// The kind.
-    pub kind: FindingKind,
+    /// The record, without its proof.
+    pub record: FindingRecord,
+    /// The rest of its card.
+    #[serde(skip_deserializing)]
+    pub view: FindingView,
+}
+
+/// What the page shows of a finding, and does with it, beyond the record.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct FindingView {
     /// The kind in words: `Growth`.
-    #[serde(skip_deserializing)]
     pub label: String,
-    /// The severity.
-    pub severity: Severity,
-    /// The file's path.
-    pub path: String,
-    /// The device's ordinal.
-    pub device: u32,
-    /// The memory that the finding is about.
-    pub bytes: Quantity,
-    /// The finding in a few words.
-    #[serde(skip_deserializing)]
-    pub title: String,
-    /// Subject, numbers and cause.
-    #[serde(skip_deserializing)]
-    pub text: String,
-    /// What to do; empty if nothing follows.
-    #[serde(skip_deserializing)]
-    pub action: String,
     /// The finding in one sentence, without its rank.
-    #[serde(skip_deserializing)]
     pub headline: Vec<Phrase>,
     /// The step and phase in words: `step 3, backward`, or `repetition 3`. Empty if neither is
     /// known.
-    #[serde(skip_deserializing)]
     pub place: String,
     /// The terms of a search that finds the blocks of the finding; empty if none does.
-    #[serde(skip_deserializing)]
     pub terms: Vec<String>,
-    /// What makes it equal to a finding of another rank.
-    pub cause: String,
-    /// What to do, each in a few words with what it brings.
-    #[serde(skip_deserializing)]
+    /// Changes that would help, each in a few words with its effect.
     pub actions: Vec<Action>,
-    /// What proves it; null where there is nothing to draw.
-    #[serde(skip_deserializing)]
+    /// The proof; null where there is nothing to draw.
     pub chart: Option<FindingChart>,
     /// The frames of its largest call stack that are the program's, innermost first. Only the
     /// innermost ones.
-    #[serde(skip_deserializing)]
     pub frames: Vec<FrameRow>,
-    /// The shares of call sites, if the finding is about several.
-    #[serde(skip_deserializing)]
-    pub parts: Vec<FindingPart>,
-    /// The first event of the finding; null if it has none.
-    #[serde(skip_deserializing)]
-    pub event: Option<u32>,
-    /// The first event in words: `#3,702`; empty if there is none.
-    #[serde(skip_deserializing)]
-    pub at: String,
     /// The range from the first to the last event on each axis; empty without events.
-    #[serde(skip_deserializing)]
     pub spans: Vec<Span>,
     /// The reference of a block that shows the finding; null if there is none.
-    #[serde(skip_deserializing)]
     pub reference: Option<String>,
 }
 
-/// A small picture of what proves a finding, in a box of [`CHART`], y down. Its lists are columns,
-/// because types of rows take code.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The proof of a finding as a small picture, in a box of [`CHART`], y down.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct FindingChart {
@@ -203,37 +172,94 @@ pub struct FindingChart {
     pub title: String,
     /// Its numbers in words.
     pub text: String,
-    /// What each shape stands for, which gives its color, in the order in which they are drawn:
-    /// `value`, `marked`, `line`, `request`, ...
-    pub kinds: Vec<String>,
-    /// The SVG path of each shape.
-    pub paths: Vec<String>,
-    /// The value of each shape as decimal digits; empty if it has none.
-    pub values: Vec<String>,
-    /// The words of each label.
-    pub labels: Vec<String>,
-    /// Where each label is anchored: `start`, `middle` or `end`. With ` strong` it is more than the
-    /// name of an axis.
-    pub anchors: Vec<String>,
-    /// x and y of each label's anchor on its base line.
-    pub places: Vec<u32>,
+    /// The shapes in the order in which they are drawn.
+    pub shapes: Vec<ChartShape>,
+    /// The labels above the shapes.
+    pub labels: Vec<ChartLabel>,
+}
+
+/// A shape of a [`FindingChart`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ChartShape {
+    /// What it stands for, which gives its color.
+    pub kind: ShapeKind,
+    /// The SVG path.
+    pub path: String,
+    /// Its value as decimal digits; null if it has none.
+    pub value: Option<String>,
+}
+
+/// The meaning of a shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "kebab-case")]
+pub enum ShapeKind {
+    /// The base line.
+    Axis,
+    /// A value, or `requested_bytes`.
+    Value,
+    /// A value that shows the finding.
+    Marked,
+    /// The value that others are compared with, or a moment.
+    Line,
+    /// `reserved_bytes`.
+    Reserved,
+    /// The request that failed.
+    Request,
+    /// The lines across it.
+    RequestHatch,
+    /// The memory that PyTorch can have.
+    Limit,
+    /// A part that is in use.
+    Used,
+    /// A further part.
+    Other,
+    /// A part that is free.
+    Free,
+    /// The lines across free parts.
+    Hatch,
+    /// A forward pass behind the lives of blocks.
+    Forward,
+    /// A backward pass.
+    Backward,
+    /// The end of a step.
+    Optimizer,
+}
+
+/// A label of a [`FindingChart`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ChartLabel {
+    /// The words.
+    pub text: String,
+    /// The anchor on the base line.
+    pub x: u32,
+    /// The base line.
+    pub y: u32,
+    /// The part of the text at `x`.
+    pub anchor: Anchor,
+    /// Whether it is more than the name of an axis.
+    pub strong: bool,
+}
+
+/// The part of a text that is at its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub enum Anchor {
+    /// Its left end.
+    Start,
+    /// Its middle.
+    Middle,
+    /// Its right end.
+    End,
 }
 
 /// Width and height of the box of a [`FindingChart`].
 pub const CHART: [u32; 2] = [340, 112];
-
-/// The share of a call site in a finding.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
-pub struct FindingPart {
-    /// The call site: `model.py:212 forward`.
-    pub site: String,
-    /// Its memory.
-    pub bytes: Quantity,
-    /// Its blocks.
-    pub blocks: Quantity,
-}
 
 /// The state after an event.
 #[derive(Clone, Debug, Serialize, Deserialize)]

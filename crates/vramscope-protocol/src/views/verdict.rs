@@ -2,7 +2,7 @@
 
 use crate::{Phrase, Quantity};
 use serde::{Deserialize, Serialize};
-use vramscope_analysis::Severity;
+use vramscope_analysis::{FindingId, Severity};
 use vramscope_report::verdict::Action;
 
 /// What the recording says about a device.
@@ -13,7 +13,7 @@ pub struct VerdictCard {
     /// The severity of the finding that it is about; null without one above low.
     pub severity: Option<Severity>,
     /// The id of that finding; null without one.
-    pub finding: Option<String>,
+    pub finding: Option<FindingId>,
     /// The sentence.
     pub headline: Vec<Phrase>,
     /// What leads to it; empty without a finding.

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::capacity::capacity;
 use crate::derived::Derived;
-use crate::findings::{FindingRecord, cause_key, of_device};
+use crate::findings::{FindingEntry, of_device};
 use crate::frames::{owned_frames, row_site, site};
 use crate::loaded_file::SnapshotEntry;
 use crate::peak::{BandKind, RowKey, block_key, row_key};
@@ -22,7 +22,7 @@ use vramscope_analysis::{
     Category, FindingKind, Measure, Share, Steps, blind_spots_sliced, by_stack_sliced,
     merge_same_lines, name_hash, parallel, step_floors,
 };
-use vramscope_units::{Bytes, Events, Iteration, PeakEvent, grouped};
+use vramscope_units::{Bytes, Events, Iteration, PeakEvent};
 
 impl Card {
     /// The card of a device. It names its own call sites and stacks.
@@ -70,8 +70,13 @@ impl Card {
         } else {
             Vec::new()
         };
-        let records = of_device(target);
-        let all_steps = entry.steps(target.index);
+        let entries = of_device(target);
+        let is_training = entry.steps(target.index).is_none_or(Steps::are_training);
+        let finding = |FindingEntry { record, headline, .. }: &FindingEntry| CardFinding {
+            record: record.brief(),
+            headline: plain(headline),
+            place: record.place(is_training),
+        };
         Self {
             path: target.path.to_owned(),
             bytes: Bytes(entry.file_bytes),
@@ -90,13 +95,13 @@ impl Card {
             kept: Bytes(trace.requested.at(kept_slot)),
             kept_sites,
             ooms: ooms(trace),
-            findings: records.iter().map(|record| finding(record, all_steps)).collect(),
+            findings: entries.iter().map(finding).collect(),
             other_findings: Vec::new(),
             curve: curve(target, budget).await,
             first_step,
             steps,
             names: names.names,
-            records,
+            entries,
             blind_spots,
         }
     }
@@ -123,31 +128,6 @@ async fn free_at(target: Target<'_>, slot: u32, budget: &mut Budget) -> FreeMemo
         bytes: Bytes(states.iter().map(|segment| segment.free.0).sum()),
         largest: states.iter().map(|segment| segment.largest_free).max().unwrap_or_default(),
     }
-}
-
-fn finding(record: &FindingRecord, steps: Option<&Steps>) -> CardFinding {
-    CardFinding {
-        id: record.id.clone(),
-        kind: record.kind,
-        severity: record.severity,
-        bytes: Bytes(record.bytes),
-        title: record.title.clone(),
-        headline: plain(&record.headline),
-        text: record.text.clone(),
-        action: record.action.clone(),
-        place: place(record, steps),
-        cause: cause_key(record),
-        event: record.events.first().copied(),
-        terms: record.terms(),
-    }
-}
-
-/// `step 3, backward`; empty if neither is known.
-fn place(finding: &FindingRecord, steps: Option<&Steps>) -> String {
-    let is_training = steps.is_none_or(Steps::are_training);
-    let word = if is_training { "step" } else { "repetition" };
-    let step = finding.step.map(|step| format!("{word} {}", grouped(step.into())));
-    step.into_iter().chain(finding.phase.map(str::to_owned)).collect::<Vec<_>>().join(", ")
 }
 
 /// The most requested bytes in equal parts of the window.

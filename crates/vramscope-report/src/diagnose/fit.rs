@@ -22,7 +22,7 @@ pub(super) fn fit(diagnosis: &mut Diagnosis, found: usize) {
     let whole = diagnosis.clone();
     let counts = |limit: usize| {
         let all = whole.findings.len();
-        let serious = whole.findings.iter().filter(|f| f.severity != Severity::Low).count();
+        let serious = whole.findings.iter().filter(|f| f.record.severity != Severity::Low).count();
         let least = match limit {
             0..KEEPS_LOW => all,
             _ if limit + 1 < LIMITS.len() => serious,
@@ -80,7 +80,7 @@ fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {
     if let Some(peak) = &mut diagnosis.peak {
         keep_end(&mut peak.path, text);
     }
-    for finding in &mut diagnosis.findings {
+    for finding in diagnosis.findings.iter_mut().map(|entry| &mut entry.record) {
         keep_end(&mut finding.path, text);
         shorten(&mut finding.title, text);
         shorten(&mut finding.text, text);
@@ -121,12 +121,18 @@ fn keep_end(path: &mut String, limit: usize) {
 mod tests {
     use super::*;
     use crate::diagnose::{Headline, MAX_HEADLINES, MemorySummary, PeakSummary};
-    use crate::findings::{BlindSpotRecord, FindingChild, FindingRecord};
-    use vramscope_analysis::{Basis, Category, FindingKind};
+    use crate::findings::{BlindSpotRecord, FindingChild, FindingEntry, FindingRecord};
+    use vramscope_analysis::{Basis, Category, FindingId, FindingKind, Phase};
+    use vramscope_units::{Blocks, Bytes, EventIndex};
 
-    fn finding(severity: Severity, text: &str, list: usize) -> FindingRecord {
-        FindingRecord {
-            id: "growth-0-0123456789abcdef".to_owned(),
+    fn id() -> FindingId {
+        "growth-0-0123456789abcdef".parse().expect("an id")
+    }
+
+    fn finding(severity: Severity, text: &str, list: usize) -> FindingEntry {
+        let (bytes, blocks) = (Bytes(u64::MAX), Blocks(u32::MAX.into()));
+        let record = FindingRecord {
+            id: id(),
             kind: FindingKind::Growth,
             severity,
             path: text.to_owned(),
@@ -135,23 +141,24 @@ mod tests {
             title: text.to_owned(),
             text: text.to_owned(),
             action: text.to_owned(),
-            bytes: u64::MAX,
+            bytes,
             step: Some(u32::MAX),
-            phase: Some("optimizer"),
+            phase: Some(Phase::Optimizer),
             basis: Basis::Estimate,
-            events: vec![u32::MAX; list],
+            events: vec![EventIndex(u32::MAX); list],
             sites: vec![text.to_owned(); list],
             called_from: vec![text.to_owned(); list],
-            blocks: u32::MAX,
-            children: vec![
-                FindingChild { site: text.to_owned(), bytes: u64::MAX, blocks: u32::MAX };
-                list
-            ],
+            blocks,
+            children: vec![FindingChild { site: text.to_owned(), bytes, blocks }; list],
             simulated: Vec::new(),
             proof: None,
-            actions: Vec::new(),
+        };
+        FindingEntry {
+            record,
+            owner: String::new(),
             headline: Vec::new(),
             cause: String::new(),
+            actions: Vec::new(),
             frames: Vec::new(),
             stack: None,
         }
@@ -178,7 +185,7 @@ mod tests {
                     rank: Some(u32::MAX),
                     device: u32::MAX,
                     severity: Some(Severity::Medium),
-                    finding: Some("growth-0-0123456789abcdef".to_owned()),
+                    finding: Some(id()),
                     text: text.to_owned(),
                 };
                 MAX_HEADLINES.min(list + 1)
@@ -230,7 +237,7 @@ mod tests {
         severities[0] = Severity::High;
         let mut one = diagnosis(&severities, &text, 1);
         fit(&mut one, 5);
-        assert_eq!(one.findings[0].text, text);
+        assert_eq!(one.findings[0].record.text, text);
         assert!(one.findings.len() < 5 && one.omitted == Some(5 - one.findings.len()), "{one:?}");
     }
 

@@ -5,12 +5,13 @@
 use crate::BlockPlaces;
 use crate::blocks::{self, BlockRow};
 use crate::columns::{Column, Rows, Value};
-use crate::findings::FindingRecord;
+use crate::findings::FindingEntry;
 use crate::frames::FrameRecord;
 use crate::target::Target;
 use csv::{Terminator, WriterBuilder};
 use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
 use std::io::{self, Write};
+use vramscope_analysis::Phase;
 use vramscope_analysis::slicing::Budget;
 
 /// The cost of a row, in units of [`Budget`].
@@ -133,29 +134,33 @@ impl Serialize for SpreadsheetText<'_> {
 pub struct FindingRows;
 
 impl Rows for FindingRows {
-    type Row<'a> = &'a FindingRecord;
+    type Row<'a> = &'a FindingEntry;
 }
 
 /// The columns of findings in CSV.
 pub fn finding_columns() -> Vec<Column<FindingRows>> {
     type Of = Column<FindingRows>;
     vec![
-        Of::text("id", "Id", |row| row.id.as_str().into()),
-        Of::text("kind", "Kind", |row| row.kind.name().into()),
-        Of::text("severity", "`high`, `medium` or `low`", |row| row.severity.name().into()),
-        Of::new("device", "Device", |row| row.device),
-        Of::new("bytes", "Bytes that it is about", |row| row.bytes),
-        Of::new("step", "Step, from 0", |row| row.step),
-        Of::maybe_text("phase", "Phase", |row| row.phase.map(Into::into)),
-        Of::new("blocks", "Blocks that it is about", |row| row.blocks),
-        Of::new("events", "Events of its evidence", |row| row.events.len()),
-        Of::new("first_event", "First event of its evidence", |row| row.events.first().copied()),
-        Of::new("last_event", "Last event of its evidence", |row| row.events.last().copied()),
-        Of::text("title", "The finding in a few words", |row| row.title.as_str().into()),
-        Of::text("text", "Subject, numbers and cause", |row| row.text.as_str().into()),
-        Of::text("action", "What to do", |row| row.action.as_str().into()),
+        Of::text("id", "Id", |row| row.record.id.to_string().into()),
+        Of::text("kind", "Kind", |row| row.record.kind.name().into()),
+        Of::text("severity", "`high`, `medium` or `low`", |row| row.record.severity.name().into()),
+        Of::new("device", "Device", |row| row.record.device),
+        Of::new("bytes", "Bytes that it is about", |row| row.record.bytes),
+        Of::new("step", "Step, from 0", |row| row.record.step),
+        Of::maybe_text("phase", "Phase", |row| row.record.phase.map(Phase::name).map(Into::into)),
+        Of::new("blocks", "Blocks that it is about", |row| row.record.blocks),
+        Of::new("events", "Events of its evidence", |row| row.record.events.len()),
+        Of::new("first_event", "First event of its evidence", |row| {
+            row.record.events.first().copied()
+        }),
+        Of::new("last_event", "Last event of its evidence", |row| {
+            row.record.events.last().copied()
+        }),
+        Of::text("title", "The finding in a few words", |row| row.record.title.as_str().into()),
+        Of::text("text", "Subject, numbers and cause", |row| row.record.text.as_str().into()),
+        Of::text("action", "What to do", |row| row.record.action.as_str().into()),
         Of::text("stack", "Frames, innermost first", |row| joined(&row.frames).into()),
-        Of::text("path", "Path of the file", |row| row.path.as_str().into()),
+        Of::text("path", "Path of the file", |row| row.record.path.as_str().into()),
     ]
 }
 

@@ -3,6 +3,7 @@
 use super::allocator::{EXPANDABLE, at_site, can_expand, setting};
 use super::{Words, counted, main_site, times};
 use crate::loaded_file::SnapshotEntry;
+use crate::phrase::Sentence;
 use vramscope_analysis::{Finding, SegmentChurn};
 
 pub(super) fn churn(entry: &SnapshotEntry, finding: &Finding, churn: &SegmentChurn) -> Words {
@@ -26,7 +27,9 @@ pub(super) fn churn(entry: &SnapshotEntry, finding: &Finding, churn: &SegmentChu
     };
     let times = times(churn.bursts);
     Words {
-        title: format!("{} returned and reserved again", churn.reserved_again),
+        title: Sentence::default()
+            .event(churn.reserved_again, finding.events.first().copied())
+            .text(" returned and reserved again"),
         text: format!(
             "{subject} {verb} {times}{at}{reason}. That returned {} ({}), and {} were reserved \
              again. Each return waits for the device: {}.",

@@ -3,9 +3,9 @@
 
 use super::program::growth_place;
 use super::simulated::{best_setting, setting_name};
-use super::{interval, main_site, range};
+use super::{interval, range};
 use crate::loaded_file::SnapshotEntry;
-use crate::phrase::{Link, Phrase, phrases, site_filter};
+use crate::phrase::{Sentence, site_filter};
 use crate::simulated::Simulated;
 use vramscope_analysis::{
     Category, Facts, Finding, Growth, GrowthKind, OomStory, Phase, RankSkew, ReservedPeak,
@@ -17,83 +17,47 @@ use vramscope_units::{Bytes, grouped};
 pub(crate) fn headline(
     entry: &SnapshotEntry,
     finding: &Finding,
-    title: &str,
+    title: &Sentence,
     simulated: &[Simulated],
-) -> Vec<Phrase> {
-    let mut nouns = Vec::new();
-    let site = match &finding.facts {
-        Facts::Growth(facts) => growth_place(entry, finding, facts),
-        _ => main_site(entry, finding),
-    };
-    nouns.extend(site_filter(&site).map(|filter| (site.clone(), Link::Filter(filter))));
-    if let Some(step) = finding.step {
-        nouns.push((format!("step {step}"), Link::Filter(format!("step:{step}"))));
+) -> Sentence {
+    match &finding.facts {
+        Facts::Oom(story) => oom(finding, story, simulated),
+        Facts::Growth(facts) => growth(entry, finding, facts),
+        Facts::GradientsHeld(held) => title.clone().text(format_args!(
+            " in {} of {} steps.",
+            grouped(held.passes as u64),
+            grouped(held.of_passes as u64)
+        )),
+        Facts::Reserved(peak) => reserved(peak, simulated),
+        _ => title.clone().text("."),
     }
-    let phase = match &finding.facts {
-        Facts::GradientsHeld(_) => Some(Phase::Forward),
-        _ => finding.phase,
-    };
-    nouns.extend(phase.map(|phase| of_phase(phase.name())));
-    let sentence = match &finding.facts {
-        Facts::Oom(story) => {
-            nouns.push((story.requested.to_string(), Link::Event(story.event.0)));
-            oom(story, &place(finding), simulated)
-        }
-        Facts::Growth(facts) => {
-            nouns.extend(first_event(finding, range(facts.per_step)));
-            growth(&site, facts)
-        }
-        Facts::GradientsHeld(held) => {
-            nouns.push(of_category(Category::Gradient, "gradients"));
-            format!(
-                "{title} in {} of {} steps.",
-                grouped(held.passes as u64),
-                grouped(held.of_passes as u64)
-            )
-        }
-        Facts::Reserved(peak) => {
-            let event = peak.event.map(|event| Link::Event(event.0));
-            nouns.extend(event.map(|event| (peak.reserved.to_string(), event)));
-            reserved(peak, simulated)
-        }
-        _ => {
-            nouns.extend(first_event(finding, Bytes(finding.bytes).to_string()));
-            format!("{title}.")
-        }
-    };
-    phrases(&sentence, &nouns)
 }
 
 /// ` in backward of step 2`.
-pub(super) fn place(finding: &Finding) -> String {
+pub(super) fn place(finding: &Finding) -> Sentence {
     place_words(finding.phase.map(Phase::name), finding.step)
 }
 
 /// ` in backward of step 2`; empty if neither is known.
-pub(crate) fn place_words(phase: Option<&str>, step: Option<u32>) -> String {
-    match (phase, step) {
-        (Some(phase), Some(step)) => format!(" in {phase} of step {step}"),
-        (Some(phase), None) => format!(" in {phase}"),
-        (None, Some(step)) => format!(" in step {step}"),
-        (None, None) => String::new(),
+pub(crate) fn place_words(phase: Option<&str>, step: Option<u32>) -> Sentence {
+    let sentence = match phase {
+        Some(phase) => Sentence::new(" in ").filter(phase, format!("phase:{phase}")),
+        None => Sentence::default(),
+    };
+    match step {
+        Some(step) => sentence
+            .text(if phase.is_some() { " of " } else { " in " })
+            .filter(format_args!("step {step}"), format!("step:{step}")),
+        None => sentence,
     }
 }
 
-/// A phase as a noun.
-pub(crate) fn of_phase(phase: &str) -> (String, Link) {
-    (phase.to_owned(), Link::Filter(format!("phase:{phase}")))
-}
-
 /// A category as a noun.
-pub(crate) fn of_category(category: Category, words: &str) -> (String, Link) {
-    (words.to_owned(), Link::Filter(format!("category:{}", category.name())))
+pub(crate) fn category_noun(category: Category, words: &str) -> Sentence {
+    Sentence::default().filter(words, format!("category:{}", category.name()))
 }
 
-fn first_event(finding: &Finding, words: String) -> Option<(String, Link)> {
-    finding.events.first().map(|&event| (words, Link::Event(event)))
-}
-
-fn oom(story: &OomStory, place: &str, simulated: &[Simulated]) -> String {
+fn oom(finding: &Finding, story: &OomStory, simulated: &[Simulated]) -> Sentence {
     let own = simulated.first().and_then(Simulated::short);
     let short = match (own, story.verdict) {
         (Some(own), _) => format!(", {own} short"),
@@ -128,29 +92,32 @@ fn oom(story: &OomStory, place: &str, simulated: &[Simulated]) -> String {
         },
         None => String::new(),
     };
-    format!("Out of memory{place}: asked for {}{short}.{settings}", story.requested)
+    Sentence::new("Out of memory")
+        .and(place(finding))
+        .text(": asked for ")
+        .event(story.requested, Some(story.event.0))
+        .text(format_args!("{short}.{settings}"))
 }
 
-fn growth(place: &str, growth: &Growth) -> String {
+fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) -> Sentence {
     let (amount, interval) = (range(growth.per_step), interval(growth.every));
     let steps = grouped(growth.steps as u64);
     let total = growth.total;
-    let does = if growth.kind == GrowthKind::Replaced {
-        format!("replaces a tensor by one that is {amount} larger, {interval}")
+    let (verb, more) = if growth.kind == GrowthKind::Replaced {
+        ("replaces a tensor by one that is ", format!(" larger, {interval}"))
     } else if growth.activations.is_some() {
-        format!("keeps its autograd graph: {amount} more {interval}")
+        ("keeps its autograd graph: ", format!(" more {interval}"))
     } else {
-        format!("keeps {amount} more {interval}")
+        ("keeps ", format!(" more {interval}"))
     };
-    format!("{place} {does}. After {steps} times it holds {total}.")
+    growth_place(entry, finding, growth)
+        .text(format_args!(" {verb}"))
+        .event(amount, finding.events.first().copied())
+        .text(format_args!("{more}. After {steps} times it holds {total}."))
 }
 
-fn reserved(peak: &ReservedPeak, simulated: &[Simulated]) -> String {
-    let reserved = if peak.is_state_only {
-        format!("{} reserved when the snapshot was taken", peak.reserved)
-    } else {
-        format!("{} reserved at most", peak.reserved)
-    };
+fn reserved(peak: &ReservedPeak, simulated: &[Simulated]) -> Sentence {
+    let when = if peak.is_state_only { "when the snapshot was taken" } else { "at most" };
     let memory = &peak.memory;
     let mut unused = Vec::new();
     for (bytes, what) in [
@@ -163,47 +130,45 @@ fn reserved(peak: &ReservedPeak, simulated: &[Simulated]) -> String {
         }
     }
     let unused = if unused.is_empty() { String::new() } else { format!(": {}", unused.join(", ")) };
-    let less = best_setting(simulated).filter(|best| best.reserved_peak < peak.reserved.0);
+    let less = best_setting(simulated).filter(|best| best.reserved_peak < peak.reserved);
     let less = less.map_or_else(String::new, |best| {
-        format!(" With {} {}.", setting_name(best), Bytes(best.reserved_peak))
+        format!(" With {} {}.", setting_name(best), best.reserved_peak)
     });
-    format!("{reserved}, {} needed at once{unused}.{less}", peak.needed)
+    Sentence::default()
+        .event(peak.reserved, peak.event.map(|event| event.0))
+        .text(format_args!(" reserved {when}, {} needed at once{unused}.{less}", peak.needed))
 }
 
 /// The sentence about a rank, without its name.
-pub fn rank_headline(skew: &RankSkew) -> Vec<Phrase> {
+pub fn rank_headline(skew: &RankSkew) -> Sentence {
     let RankSkew { bytes, usual, .. } = *skew;
-    let excess = Bytes(bytes.0.saturating_sub(usual.0));
+    let excess = skew.excess();
     let others = super::ranks::others(skew);
-    let mut nouns: Vec<(String, Link)> = Vec::new();
-    let sentence = match &skew.cause {
+    match &skew.cause {
         SkewCause::Batch { percent, .. } => {
-            nouns.push(of_category(Category::Activation, "activations"));
-            format!(
-                "{}.{:02} x the activations of {others}: {bytes} instead of {usual}.",
-                percent / 100,
-                percent % 100
-            )
+            Sentence::new(format_args!("{}.{:02} x the ", percent / 100, percent % 100))
+                .and(category_noun(Category::Activation, "activations"))
+                .text(format_args!(" of {others}: {bytes} instead of {usual}."))
         }
         SkewCause::Held => {
             let site = skew.sites.first().map(|site| site.site.as_str()).unwrap_or_default();
-            nouns.extend(site_filter(site).map(|to| (site.to_owned(), Link::Filter(to))));
             let more = match skew.sites.len() {
                 0 | 1 => String::new(),
                 count => format!(" and {} more call stacks", grouped(count as u64 - 1)),
             };
             let usual =
                 if usual.0 == 0 { "nothing".to_owned() } else { format!("usually {usual}") };
-            format!("{bytes} at {site}{more}, and {usual} on {others}.")
+            Sentence::new(format_args!("{bytes} at "))
+                .filter(site, site_filter(site))
+                .text(format_args!("{more}, and {usual} on {others}."))
         }
-        SkewCause::Sharding => {
-            nouns.push(of_category(Category::Parameter, "parameters"));
-            nouns.push(of_category(Category::OptimizerState, "optimizer state"));
-            format!("{excess} more parameters and optimizer state than usual on {others}.")
-        }
-        SkewCause::Reserved => {
-            format!("{excess} more reserved than usual on {others}, with equal use.")
-        }
-    };
-    phrases(&sentence, &nouns)
+        SkewCause::Sharding => Sentence::new(format_args!("{excess} more "))
+            .and(category_noun(Category::Parameter, "parameters"))
+            .text(" and ")
+            .and(category_noun(Category::OptimizerState, "optimizer state"))
+            .text(format_args!(" than usual on {others}.")),
+        SkewCause::Reserved => Sentence::new(format_args!(
+            "{excess} more reserved than usual on {others}, with equal use."
+        )),
+    }
 }

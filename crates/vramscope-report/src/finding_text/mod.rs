@@ -11,8 +11,9 @@ mod ranks;
 mod reserved;
 mod simulated;
 
-use crate::frames::site;
+use crate::frames::{site, stack_filter};
 use crate::loaded_file::SnapshotEntry;
+use crate::phrase::Sentence;
 use crate::simulated::Simulated;
 use crate::text::NO_STACK;
 use vramscope_analysis::{Facts, Finding, FindingKind};
@@ -23,14 +24,14 @@ pub use blind::{blind_kind, blind_text};
 pub use headline::rank_headline;
 pub use ranks::rank_words;
 
-pub(crate) use headline::{headline, of_category, of_phase, place_words};
+pub(crate) use headline::{category_noun, headline, place_words};
 pub(crate) use simulated::{change_words, setting_name};
 
 /// The words of a finding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words {
     /// The finding in a few words: subject and number.
-    pub title: String,
+    pub title: Sentence,
     /// Subject, numbers and cause, in sentences.
     pub text: String,
     /// What to do, in sentences that begin with a verb.
@@ -62,10 +63,9 @@ pub fn words(entry: &SnapshotEntry, finding: &Finding, simulated: &[Simulated]) 
         Facts::HeldTooLong(held) => program::held(entry, finding, held),
         Facts::Oom(story) => oom::oom(entry, finding, story, simulated),
         Facts::Reserved(peak) => reserved::reserved(entry, finding, peak, simulated),
-        Facts::StrandedPool(side) => reserved::stranded(entry, side),
+        Facts::StrandedPool(side) => reserved::stranded(entry, finding, side),
         Facts::PendingFree(waits) => pending::pending(entry, finding, waits),
         Facts::Churn(churn) => churn::churn(entry, finding, churn),
-        Facts::RankSkew(skew) => rank_words(skew),
     }
 }
 
@@ -81,6 +81,12 @@ pub fn cause(entry: &SnapshotEntry, finding: &Finding) -> String {
 /// The call site of a finding's largest part; [`NO_STACK`] without one.
 fn main_site(entry: &SnapshotEntry, finding: &Finding) -> String {
     site(entry, finding.stack().unwrap_or(StackId::EMPTY))
+}
+
+/// The call site of a finding's largest part as a noun.
+fn site_noun(entry: &SnapshotEntry, finding: &Finding) -> Sentence {
+    let stack = finding.stack().unwrap_or(StackId::EMPTY);
+    Sentence::default().filter(site(entry, stack), stack_filter(entry, stack))
 }
 
 /// A call site as the subject of a sentence.

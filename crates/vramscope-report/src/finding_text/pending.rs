@@ -3,6 +3,7 @@
 use super::allocator::{at_site, list, stream};
 use super::{Words, counted, main_site};
 use crate::loaded_file::SnapshotEntry;
+use crate::phrase::Sentence;
 use vramscope_analysis::{Finding, PendingFrees};
 use vramscope_units::Bytes;
 
@@ -13,7 +14,9 @@ pub(super) fn pending(entry: &SnapshotEntry, finding: &Finding, waits: &PendingF
     let streams: Vec<String> = waits.streams.iter().map(|&id| stream(entry, id)).collect();
     let time = waits.longest_time.map(|time| format!(", the longest in time {time}"));
     Words {
-        title: format!("Frees that wait for another stream cost {cost} at the peak"),
+        title: Sentence::new("Frees that wait for another stream cost ")
+            .event(cost, finding.events.first().copied())
+            .text(" at the peak"),
         text: format!(
             "At the peak of {}, {} ({}) of {} were already freed{at}, but waited until another \
              stream had caught up (record_stream). With immediate frees the peak is {cost} lower: \

@@ -1,13 +1,16 @@
 //! The words of findings about the program's use of memory.
 
-use super::{Words, counted, interval, main_site, percent, range};
+use super::{Words, category_noun, counted, interval, main_site, percent, range, site_noun};
 use crate::loaded_file::SnapshotEntry;
-use crate::text::{NO_STACK, label_of};
-use vramscope_analysis::{Cycle, Finding, GradientsHeld, Growth, GrowthKind, HeldTooLong, Phase};
+use crate::phrase::Sentence;
+use crate::text::{NO_STACK, frame_filter, label_of};
+use vramscope_analysis::{
+    Category, Cycle, Finding, GradientsHeld, Growth, GrowthKind, HeldTooLong, Phase,
+};
 use vramscope_units::{Bytes, grouped};
 
 pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) -> Words {
-    let place = growth_place(entry, finding, growth);
+    let place = growth_place(entry, finding, growth).plain();
     let amount = range(growth.per_step);
     let interval = interval(growth.every);
     let total = growth.total;
@@ -20,7 +23,9 @@ pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) 
     let outlook = format!("{} more steps add {more}.", grouped(1000 * growth.every as u64));
     if growth.kind == GrowthKind::Replaced {
         return Words {
-            title: format!("{place} replaces a tensor by one that is {amount} larger, {interval}"),
+            title: Sentence::new(format_args!(
+                "{place} replaces a tensor by one that is {amount} larger, {interval}"
+            )),
             text: format!(
                 "{place} grows by {amount} {interval} ({steps} times), {total} in total. Each \
                  step replaces its tensor by a larger one.{called} {outlook}"
@@ -32,7 +37,9 @@ pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) 
     }
     if let Some((kept, all)) = growth.activations {
         return Words {
-            title: format!("{place} keeps its autograd graph: {amount} {interval}"),
+            title: Sentence::new(format_args!(
+                "{place} keeps its autograd graph: {amount} {interval}"
+            )),
             text: format!(
                 "{} call sites below {place} grow together by {amount} {interval} ({steps} \
                  times). None of it is freed while the steps last: {total} in the end. {kept} of a \
@@ -67,7 +74,7 @@ pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) 
         )
     };
     Words {
-        title: format!("{place} keeps {amount} more {interval}"),
+        title: Sentence::new(format_args!("{place} keeps {amount} more {interval}")),
         text: format!(
             "{place} grows by {amount} {interval} ({steps} times). None of it is freed while \
              the steps last: {total} in the end.{what}{sites}{called} {outlook}"
@@ -77,16 +84,22 @@ pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) 
 }
 
 /// The subject of a text about growth: the frame that its call stacks share.
-pub(super) fn growth_place(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) -> String {
+pub(super) fn growth_place(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) -> Sentence {
     // One call site speaks for itself, also where its frame is not the program's.
-    let frame = growth.at.filter(|_| growth.sites > 1);
-    match frame {
-        Some(frame) => label_of(&entry.snapshot, frame),
-        None => match main_site(entry, finding) {
-            site if site != NO_STACK => site,
-            _ if finding.phase == Some(Phase::Backward) => "The backward pass".to_owned(),
-            _ => format!("Memory with {NO_STACK}"),
-        },
+    if let Some(frame) = growth.at.filter(|_| growth.sites > 1) {
+        let snapshot = &entry.snapshot;
+        return Sentence::default()
+            .filter(label_of(snapshot, frame), frame_filter(snapshot, frame));
+    }
+    let site = site_noun(entry, finding);
+    if site.plain() != NO_STACK {
+        return site;
+    }
+    match finding.phase {
+        Some(Phase::Backward) => {
+            Sentence::new("The ").filter("backward", "phase:backward".to_owned()).text(" pass")
+        }
+        _ => Sentence::new(format_args!("Memory with {NO_STACK}")),
     }
 }
 
@@ -94,7 +107,9 @@ pub(super) fn cycle(entry: &SnapshotEntry, finding: &Finding, cycle: &Cycle) -> 
     let Cycle { collections, largest, freed, steps, at_peak } = cycle;
     let site = main_site(entry, finding);
     Words {
-        title: format!("Reference cycles hold up to {freed} of past steps"),
+        title: Sentence::new("Reference cycles hold up to ")
+            .event(freed, finding.events.first().copied())
+            .text(" of past steps"),
         text: format!(
             "{freed} of {steps} past steps were freed at once at {largest}, in the middle of a \
              pass ({} in the window). Only Python's garbage collector frees memory like that. \
@@ -124,7 +139,10 @@ pub(super) fn gradients(finding: &Finding, held: &GradientsHeld) -> Words {
         Some(_) => format!("{at_peak} of them are live at the peak, in forward."),
     };
     Words {
-        title: format!("{} of old gradients stay live through forward", Bytes(finding.bytes)),
+        title: Sentence::new(format_args!("{} of old ", Bytes(finding.bytes)))
+            .and(category_noun(Category::Gradient, "gradients"))
+            .text(" stay live through ")
+            .filter("forward", "phase:forward".to_owned()),
         text: format!(
             "Gradients of a finished update stay live through {passes}, up to {through_forward}. \
              {cost}"
@@ -136,7 +154,7 @@ pub(super) fn gradients(finding: &Finding, held: &GradientsHeld) -> Words {
 
 pub(super) fn held(entry: &SnapshotEntry, finding: &Finding, held: &HeldTooLong) -> Words {
     let site = main_site(entry, finding);
-    let bytes = Bytes(finding.bytes);
+    let (bytes, first) = (Bytes(finding.bytes), finding.events.first().copied());
     match held {
         HeldTooLong::LastStep { until, freed_at } => {
             let until = until.map(|event| format!(" until {event}")).unwrap_or_default();
@@ -144,7 +162,9 @@ pub(super) fn held(entry: &SnapshotEntry, finding: &Finding, held: &HeldTooLong)
                 .map(|frame| format!(", where {} drops them", label_of(&entry.snapshot, frame)))
                 .unwrap_or_default();
             Words {
-                title: format!("{bytes} of the last step are live at the peak"),
+                title: Sentence::default()
+                    .event(bytes, first)
+                    .text(" of the last step are live at the peak"),
                 text: format!(
                     "{} of the last step, most of them from {site}, stay live{until}{freed}. They \
                      add {bytes} to the peak of the next step.",
@@ -157,7 +177,10 @@ pub(super) fn held(entry: &SnapshotEntry, finding: &Finding, held: &HeldTooLong)
             }
         }
         HeldTooLong::Variable { results, until } => Words {
-            title: format!("{site} holds {bytes} of old results"),
+            title: site_noun(entry, finding)
+                .text(" holds ")
+                .event(bytes, first)
+                .text(" of old results"),
             text: format!(
                 "{} of {site} are live at the peak. The variable keeps the old one until the \
                      line has computed the new one ({until}). That adds {bytes} to the peak.",
@@ -166,11 +189,10 @@ pub(super) fn held(entry: &SnapshotEntry, finding: &Finding, held: &HeldTooLong)
             action: format!("Delete the old result (del) before {site} runs again."),
         },
         HeldTooLong::Copies { each, lines } => Words {
-            title: format!(
-                "{} of {each} from {}",
-                counted(finding.blocks as usize, "block"),
-                counted(*lines, "line")
-            ),
+            title: Sentence::new(counted(finding.blocks as usize, "block"))
+                .text(" of ")
+                .event(each, first.filter(|_| *each == bytes))
+                .text(format_args!(" from {}", counted(*lines, "line"))),
             text: format!(
                 "{} of equal size ({each}) from {} of one function are live at the peak: {}. \
                  Equal sizes suggest copies of one tensor.",

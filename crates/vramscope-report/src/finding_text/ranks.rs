@@ -1,18 +1,21 @@
 //! The words of findings about ranks. They need no tables of a file.
 
 use super::{Words, counted, subject};
+use crate::phrase::Sentence;
 use vramscope_analysis::{RankSkew, SkewCause};
 use vramscope_units::{Bytes, grouped};
 
 /// The words of a finding across ranks.
 pub fn rank_words(skew: &RankSkew) -> Words {
     let RankSkew { rank, bytes, usual, .. } = *skew;
-    let excess = Bytes(bytes.0.saturating_sub(usual.0));
+    let excess = skew.excess();
     match &skew.cause {
         SkewCause::Batch { percent, inputs } => batch(skew, excess, *percent, *inputs),
         SkewCause::Held => held(skew, excess),
         SkewCause::Sharding => Words {
-            title: format!("rank {rank}: {excess} more parameters and optimizer state"),
+            title: Sentence::new(format_args!(
+                "rank {rank}: {excess} more parameters and optimizer state"
+            )),
             text: format!(
                 "Parameters and optimizer state take {bytes} on rank {rank}, and usually {usual} \
                  on {}.",
@@ -24,7 +27,9 @@ pub fn rank_words(skew: &RankSkew) -> Words {
             ),
         },
         SkewCause::Reserved => Words {
-            title: format!("rank {rank}: {excess} more reserved, with equal use"),
+            title: Sentence::new(format_args!(
+                "rank {rank}: {excess} more reserved, with equal use"
+            )),
             text: format!(
                 "reserved_bytes peaks at {bytes} on rank {rank}, and usually at {usual} on {}. \
                  The peaks of requested_bytes hardly differ, so the allocator keeps memory that \
@@ -47,7 +52,9 @@ fn batch(skew: &RankSkew, excess: Bytes, percent: u64, inputs: Option<(Bytes, By
         None => String::new(),
     };
     Words {
-        title: format!("rank {rank}: {ratio} x the activations of the other ranks"),
+        title: Sentence::new(format_args!(
+            "rank {rank}: {ratio} x the activations of the other ranks"
+        )),
         text: format!(
             "{} hold {ratio} x as much on rank {rank} as usually on {}: {bytes} instead of \
              {usual}. One ratio everywhere means a larger batch or longer sequences.{inputs} That \
@@ -76,7 +83,7 @@ fn held(skew: &RankSkew, excess: Bytes) -> Words {
         format!("usually {usual} on {}", others(skew))
     };
     Words {
-        title: format!("rank {rank}: {excess} more at {site}{more}"),
+        title: Sentence::new(format_args!("rank {rank}: {excess} more at {site}{more}")),
         text: format!("{site}{more} {holds} {bytes} on rank {rank} at its peak, and {elsewhere}."),
         action: format!(
             "Look for code at {site} that only rank {rank} runs (if rank == {rank}, evaluation, \

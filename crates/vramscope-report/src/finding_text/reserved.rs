@@ -3,6 +3,7 @@
 use super::allocator::{EXPANDABLE, can_expand, list, pool, stream};
 use super::{Words, counted, percent, simulated};
 use crate::loaded_file::SnapshotEntry;
+use crate::phrase::Sentence;
 use crate::simulated::Simulated;
 use vramscope_analysis::{CostlySetting, Finding, MemoryUse, ReservedPeak, StrandedPool};
 use vramscope_units::Bytes;
@@ -45,11 +46,11 @@ pub(super) fn reserved(
         .chain(by_kind(entry, peak))
         .collect();
     Words {
-        title: format!(
+        title: Sentence::new(format_args!(
             "{unneeded} of the {} reserved were not needed ({} %)",
             peak.reserved,
             percent(unneeded, peak.reserved)
-        ),
+        )),
         text: sentences.join(" "),
         action: action(entry, finding, peak, simulated),
     }
@@ -163,7 +164,7 @@ fn action(
     }
 }
 
-pub(super) fn stranded(entry: &SnapshotEntry, side: &StrandedPool) -> Words {
+pub(super) fn stranded(entry: &SnapshotEntry, finding: &Finding, side: &StrandedPool) -> Words {
     let stream = stream(entry, side.stream);
     let name = match side.pool {
         Some(id) => pool(Some(id)),
@@ -184,7 +185,9 @@ pub(super) fn stranded(entry: &SnapshotEntry, side: &StrandedPool) -> Words {
         ),
     };
     Words {
-        title: format!("{} free in {name}, out of reach", side.free),
+        title: Sentence::default()
+            .event(side.free, finding.events.first().copied())
+            .text(format_args!(" free in {name}, out of reach")),
         text: format!(
             "{name} holds {} at the peak of reserved memory ({}). {} of it are free, in pieces of \
              at most {}. Requests outside of it reserved {} more while {} of it were free {since}.",

@@ -70,14 +70,14 @@ pub(super) fn smaller(simulated: &[Simulated]) -> Option<String> {
 pub(super) fn reserved(simulated: &[Simulated], peak: Bytes) -> String {
     let own = simulated.iter().find(|one| one.kind == ChangeKind::AsRecorded);
     let least = own.and_then(|own| own.least_device_memory);
-    let least = least.map(|bytes| format!("This run fits in {}.", Bytes(bytes)));
+    let least = least.map(|bytes| format!("This run fits in {bytes}."));
     let others = simulated.iter().filter(|one| one.kind != ChangeKind::AsRecorded).map(|one| {
         let subject = match one.kind {
             ChangeKind::Expandable => format!("{} would reserve", one.change),
             _ => format!("{} it would reserve", capitalized(&with(&one.change))),
         };
-        let reserved = Bytes(one.reserved_peak);
-        if one.reserved_peak < peak.0 {
+        let reserved = one.reserved_peak;
+        if reserved < peak {
             format!("{subject} {reserved}.")
         } else {
             format!("{subject} no less: {reserved}.")
@@ -94,7 +94,7 @@ pub(super) fn saving(simulated: &[Simulated], peak: Bytes) -> Option<String> {
     let best = others.min_by_key(|one| one.reserved_peak)?;
     let saved = peak
         .0
-        .checked_sub(best.reserved_peak)
+        .checked_sub(best.reserved_peak.0)
         .filter(|&saved| saved >= MIN_SAVED && saved.saturating_mul(50) >= peak.0)?;
     Some(format!("{}: it reserves {} less (simulated).", set(best), Bytes(saved)))
 }

@@ -26,7 +26,7 @@ impl From<BlindSpot> for BlindSpotRecord {
 
 /// The blind spots of all files, each kind once. Where files differ in a number, the text has that
 /// of the first.
-pub(super) fn merged(ranks: &[Card]) -> Vec<BlindSpotRecord> {
+pub(crate) fn merged(ranks: &[Card]) -> Vec<BlindSpotRecord> {
     let files = distinct(ranks.iter());
     let mut merged: Vec<(BlindSpot, Vec<&Card>)> = Vec::new();
     for (rank, &spot) in ranks.iter().flat_map(|r| r.blind_spots.iter().map(move |s| (r, s))) {

@@ -1,12 +1,13 @@
 //! What to do about the worst findings, each in a few words with its bytes.
 
 use crate::finding_text::{change_words, setting_name};
-use crate::findings::FindingRecord;
+use crate::findings::{FindingEntry, FindingRecord};
 use crate::loaded_file::SnapshotEntry;
 use crate::simulated::{ChangeKind, Simulated};
+use crate::what_if::basis;
 use serde::{Deserialize, Serialize};
 use vramscope_analysis::{
-    Category, Facts, Finding, GrowthKind, HeldTooLong, OomStory, ReservedPeak, Verdict,
+    Category, Facts, Finding, FindingId, GrowthKind, HeldTooLong, OomStory, ReservedPeak, Verdict,
 };
 use vramscope_units::Bytes;
 
@@ -14,7 +15,7 @@ use vramscope_units::Bytes;
 const MAX_ACTIONS: usize = 3;
 
 /// Something to do, in a few words.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
@@ -36,17 +37,17 @@ pub struct Action {
     /// Empty for other actions.
     pub scenario: String,
     /// The id of the finding that it is about.
-    pub finding: String,
+    pub finding: FindingId,
 }
 
 /// The actions of a device's findings above low: those of the worst, then one of each other.
 pub(super) fn of_device(
-    notable: &[(&Finding, &FindingRecord)],
-    worst: Option<(&Finding, &FindingRecord)>,
+    notable: &[(&Finding, &FindingEntry)],
+    worst: Option<(&Finding, &FindingEntry)>,
 ) -> Vec<Action> {
-    let Some((_, record)) = worst else { return Vec::new() };
-    let mut all = record.actions.clone();
-    let others = notable.iter().filter(|(_, other)| other.id != record.id);
+    let Some((_, worst)) = worst else { return Vec::new() };
+    let mut all = worst.actions.clone();
+    let others = notable.iter().filter(|(_, other)| other.record.id != worst.record.id);
     all.extend(others.filter_map(|(_, other)| other.actions.first().cloned()));
     all.truncate(MAX_ACTIONS);
     all
@@ -123,7 +124,7 @@ fn oom(story: &OomStory, record: &FindingRecord, action: Make<'_>) -> Vec<Action
                 Some(short) => format!("still {short} short"),
                 None => "fits".to_owned(),
             },
-            detail: format!("{}{}: {}", one.basis, error.unwrap_or_default(), record.action),
+            detail: format!("{}{}: {}", basis(one.basis), error.unwrap_or_default(), record.action),
             conf: is_setting.then(|| one.conf.clone()),
             helps: one.fits == Some(true),
             is_simulated: true,
@@ -161,15 +162,15 @@ fn reserved(
     let less = record
         .simulated
         .iter()
-        .filter(|one| one.kind != ChangeKind::AsRecorded && one.reserved_peak < peak.reserved.0);
+        .filter(|one| one.kind != ChangeKind::AsRecorded && one.reserved_peak < peak.reserved);
     let mut less: Vec<&Simulated> = less.collect();
     less.sort_by_key(|one| one.reserved_peak);
     let all = less.into_iter().map(|one| Action {
         conf: Some(one.conf.clone()),
         is_simulated: true,
         scenario: scenario(&one.change),
-        detail: format!("{}: {}", one.basis, record.action),
-        ..action(&setting_name(one), format!("-{}", Bytes(peak.reserved.0 - one.reserved_peak)))
+        detail: format!("{}: {}", basis(one.basis), record.action),
+        ..action(&setting_name(one), format!("-{}", Bytes(peak.reserved.0 - one.reserved_peak.0)))
     });
     let mut all: Vec<Action> = all.collect();
     // The out-of-memory finding says it.

@@ -2,7 +2,7 @@
 
 use super::shares::fraction;
 use vramscope_analysis::Phase;
-use vramscope_protocol::views::{CHART, FindingChart};
+use vramscope_protocol::views::{Anchor, CHART, ChartLabel, ChartShape, FindingChart, ShapeKind};
 use vramscope_report::proof::{Proof, ProofForm};
 
 const WIDTH: f64 = CHART[0] as f64;
@@ -36,16 +36,13 @@ pub(super) fn chart(proof: &Proof) -> FindingChart {
     chart
 }
 
-fn put(chart: &mut FindingChart, kind: &str, path: String, value: Option<u64>) {
-    chart.kinds.push(kind.to_owned());
-    chart.paths.push(path);
-    chart.values.push(value.map(|value| value.to_string()).unwrap_or_default());
+fn put(chart: &mut FindingChart, kind: ShapeKind, path: String, value: Option<u64>) {
+    chart.shapes.push(ChartShape { kind, path, value: value.map(|value| value.to_string()) });
 }
 
-fn label(chart: &mut FindingChart, [x, y]: [f64; 2], anchor: &str, text: &str, strong: bool) {
-    chart.labels.push(text.to_owned());
-    chart.anchors.push(if strong { format!("{anchor} strong") } else { anchor.to_owned() });
-    chart.places.extend([x as u32, y as u32]);
+fn label(chart: &mut FindingChart, [x, y]: [f64; 2], anchor: Anchor, text: &str, strong: bool) {
+    let (x, y) = (x as u32, y as u32);
+    chart.labels.push(ChartLabel { text: text.to_owned(), x, y, anchor, strong });
 }
 
 /// A path of commands with their numbers. A tenth of a unit is less than a pixel, and whole tenths
@@ -108,16 +105,16 @@ fn columns(chart: &mut FindingChart, proof: &Proof) {
     // Columns are at most as wide as high, so that few of them do not fill the box.
     let width = (pitch - if pitch > 6.0 { 2.0 } else { 0.5 }).min(BOTTOM - TOP);
     let middle = |i: usize| (i as f64 + 0.5) * pitch;
-    put(chart, "axis", across(BOTTOM), None);
+    put(chart, ShapeKind::Axis, across(BOTTOM), None);
     for (i, &value) in proof.values.iter().enumerate() {
         let x = middle(i) - width / 2.0;
         let top = y(value, scale).min(if value > 0 { BOTTOM - 1.0 } else { BOTTOM });
-        let kind = if is_marked(proof, i) { "marked" } else { "value" };
+        let kind = if is_marked(proof, i) { ShapeKind::Marked } else { ShapeKind::Value };
         put(chart, kind, rect([x, x + width], [top, BOTTOM]), Some(value));
     }
     if let Some(line) = &proof.line {
         let at = y(line.value, scale);
-        put(chart, "line", across(at), Some(line.value));
+        put(chart, ShapeKind::Line, across(at), Some(line.value));
     }
     let last = proof.values.len().saturating_sub(1);
     let Some(highest) = (0..=last).rev().max_by_key(|&i| proof.values.get(i)) else { return };
@@ -127,30 +124,30 @@ fn columns(chart: &mut FindingChart, proof: &Proof) {
     if let Some(line) = &proof.line {
         let text = format!("{} {}", line.label, proof.unit.text(line.value));
         let (x, anchor) =
-            if middle(highest) < WIDTH / 2.0 { (WIDTH, "end") } else { (0.0, "start") };
+            if middle(highest) < WIDTH / 2.0 { (WIDTH, Anchor::End) } else { (0.0, Anchor::Start) };
         label(chart, [x, TOP - ABOVE], anchor, &text, false);
     }
-    label(chart, [0.0, HEIGHT - 4.0], "start", &proof.labels[0], false);
+    label(chart, [0.0, HEIGHT - 4.0], Anchor::Start, &proof.labels[0], false);
     if last > 0 {
-        label(chart, [WIDTH, HEIGHT - 4.0], "end", &proof.labels[last], false);
+        label(chart, [WIDTH, HEIGHT - 4.0], Anchor::End, &proof.labels[last], false);
     }
     // A rank in the middle is named as well.
     if let [only] = proof.marked[..]
         && (0.15..0.85).contains(&(middle(only as usize) / WIDTH))
     {
         let at = [middle(only as usize), HEIGHT - 4.0];
-        label(chart, at, "middle", &proof.labels[only as usize], true);
+        label(chart, at, Anchor::Middle, &proof.labels[only as usize], true);
     }
 }
 
 /// Where a label at a place is anchored, so that it is not cut.
-fn within(x: f64) -> (f64, &'static str) {
+fn within(x: f64) -> (f64, Anchor) {
     if x < WIDTH * 0.2 {
-        (0.0, "start")
+        (0.0, Anchor::Start)
     } else if x > WIDTH * 0.8 {
-        (WIDTH, "end")
+        (WIDTH, Anchor::End)
     } else {
-        (x, "middle")
+        (x, Anchor::Middle)
     }
 }
 
@@ -166,7 +163,7 @@ fn parts(chart: &mut FindingChart, proof: &Proof) {
         let is_free = is_marked(proof, i);
         put(chart, part_kind(i, is_free), rect(x, BAR), Some(value));
         if is_free {
-            put(chart, "hatch", hatch(x, BAR), None);
+            put(chart, ShapeKind::Hatch, hatch(x, BAR), None);
         }
         // Two columns of names below, from top to bottom.
         let (column, row) = ((i % 2) as f64, (i / 2) as f64);
@@ -174,14 +171,14 @@ fn parts(chart: &mut FindingChart, proof: &Proof) {
         let swatch = ([left, left + 8.0], [base - 8.0, base]);
         put(chart, part_kind(i, is_free), rect(swatch.0, swatch.1), None);
         if is_free {
-            put(chart, "hatch", hatch(swatch.0, swatch.1), None);
+            put(chart, ShapeKind::Hatch, hatch(swatch.0, swatch.1), None);
         }
         let text = format!("{} {}", proof.labels[i], proof.unit.text(value));
-        label(chart, [left + 13.0, base], "start", &text, is_free);
+        label(chart, [left + 13.0, base], Anchor::Start, &text, is_free);
     }
     if let Some(line) = &proof.line {
         let at = fraction(line.value.min(whole), whole) * WIDTH;
-        put(chart, "line", path(&[("M", at), (" ", 14.0), ("V", 50.0)]), Some(line.value));
+        put(chart, ShapeKind::Line, path(&[("M", at), (" ", 14.0), ("V", 50.0)]), Some(line.value));
         let (x, anchor) = within(at);
         let text = format!("{} {}", line.label, proof.unit.text(line.value));
         label(chart, [x, 10.0], anchor, &text, false);
@@ -189,11 +186,11 @@ fn parts(chart: &mut FindingChart, proof: &Proof) {
 }
 
 /// The first part is what is in use. Further ones that do not show the finding are paler.
-fn part_kind(index: usize, is_marked: bool) -> &'static str {
+fn part_kind(index: usize, is_marked: bool) -> ShapeKind {
     match index {
-        _ if is_marked => "free",
-        0 => "used",
-        _ => "other",
+        _ if is_marked => ShapeKind::Free,
+        0 => ShapeKind::Used,
+        _ => ShapeKind::Other,
     }
 }
 
@@ -216,29 +213,40 @@ fn curve(chart: &mut FindingChart, proof: &Proof) {
     };
     let requested = steps(&proof.values);
     let last = proof.values.last().copied();
-    put(chart, "value", requested + &path(&[("V", BOTTOM)]) + "H0Z", last);
-    put(chart, "reserved", steps(&proof.reserved) + &path(&[("H", WIDTH)]), Some(reserved));
+    put(chart, ShapeKind::Value, requested + &path(&[("V", BOTTOM)]) + "H0Z", last);
+    put(
+        chart,
+        ShapeKind::Reserved,
+        steps(&proof.reserved) + &path(&[("H", WIDTH)]),
+        Some(reserved),
+    );
     if let Some(request) = proof.request {
         let (sides, ends) = ([width, WIDTH], [y(asked, scale), y(reserved, scale)]);
-        put(chart, "request", rect(sides, ends), Some(request));
-        put(chart, "request-hatch", hatch(sides, ends), None);
+        put(chart, ShapeKind::Request, rect(sides, ends), Some(request));
+        put(chart, ShapeKind::RequestHatch, hatch(sides, ends), None);
     }
     if let Some(line) = &proof.line {
-        put(chart, "limit", across(y(line.value, scale)), Some(line.value));
+        put(chart, ShapeKind::Limit, across(y(line.value, scale)), Some(line.value));
         let text = format!("{} {}", proof.unit.text(line.value), line.label);
-        label(chart, [0.0, TOP - ABOVE], "start", &text, false);
+        label(chart, [0.0, TOP - ABOVE], Anchor::Start, &text, false);
     }
-    put(chart, "axis", across(BOTTOM), None);
+    put(chart, ShapeKind::Axis, across(BOTTOM), None);
     if let Some(request) = proof.request {
         let text = format!("{} asked for", proof.unit.text(request));
-        label(chart, [WIDTH, TOP - ABOVE], "end", &text, true);
+        label(chart, [WIDTH, TOP - ABOVE], Anchor::End, &text, true);
     }
-    for (text, at) in proof.labels.iter().zip([(0.0, "start"), (WIDTH, "end")]) {
+    for (text, at) in proof.labels.iter().zip([(0.0, Anchor::Start), (WIDTH, Anchor::End)]) {
         label(chart, [at.0, HEIGHT - 4.0], at.1, text, false);
     }
     let names = format!("requested {}", proof.unit.text(last.unwrap_or(0)));
     let reserved = format!("reserved {}", proof.unit.text(reserved));
-    label(chart, [WIDTH / 2.0, HEIGHT - 4.0], "middle", &format!("{names}, {reserved}"), false);
+    label(
+        chart,
+        [WIDTH / 2.0, HEIGHT - 4.0],
+        Anchor::Middle,
+        &format!("{names}, {reserved}"),
+        false,
+    );
 }
 
 fn lives(chart: &mut FindingChart, proof: &Proof) {
@@ -253,31 +261,36 @@ fn lives(chart: &mut FindingChart, proof: &Proof) {
     for ground in &proof.ground {
         let path = rect([x(ground.from), x(ground.to)], [0.0, BOTTOM]);
         let kind = match ground.phase {
-            Phase::Forward => "forward",
-            Phase::Backward => "backward",
-            Phase::Optimizer => "optimizer",
+            Phase::Forward => ShapeKind::Forward,
+            Phase::Backward => ShapeKind::Backward,
+            Phase::Optimizer => ShapeKind::Optimizer,
             Phase::Other => continue,
         };
         put(chart, kind, path, None);
     }
-    for (i, kind) in ["forward", "backward", "optimizer"].into_iter().enumerate() {
-        if chart.kinds.iter().any(|known| known == kind) {
+    let phases = [
+        (ShapeKind::Forward, Phase::Forward),
+        (ShapeKind::Backward, Phase::Backward),
+        (ShapeKind::Optimizer, Phase::Optimizer),
+    ];
+    for (i, (kind, phase)) in phases.into_iter().enumerate() {
+        if chart.shapes.iter().any(|known| known.kind == kind) {
             let left = i as f64 * 86.0;
             put(chart, kind, rect([left, left + 9.0], [HEIGHT - 12.0, HEIGHT - 3.0]), None);
-            label(chart, [left + 14.0, HEIGHT - 4.0], "start", kind, false);
+            label(chart, [left + 14.0, HEIGHT - 4.0], Anchor::Start, phase.name(), false);
         }
     }
     for (i, (span, &value)) in proof.spans.iter().zip(&proof.values).enumerate() {
         let top = i as f64 * PITCH + 15.0;
         let bar = rect([x(span[0]), x(span[1]).max(x(span[0]) + 1.0)], [top, top + 8.0]);
-        put(chart, "marked", bar, Some(value));
+        put(chart, ShapeKind::Marked, bar, Some(value));
         let site = &proof.labels[i];
         let cut = site.char_indices().nth(MAX_SITE).map(|(end, _)| format!("{}…", &site[..end]));
         let text = format!("{} {}", proof.unit.text(value), cut.as_ref().unwrap_or(site));
-        label(chart, [4.0, top - 4.0], "start", &text, true);
+        label(chart, [4.0, top - 4.0], Anchor::Start, &text, true);
     }
     if let Some(moment) = proof.moment {
-        put(chart, "line", path(&[("M", x(moment)), (" ", 0.0), ("V", BOTTOM)]), None);
+        put(chart, ShapeKind::Line, path(&[("M", x(moment)), (" ", 0.0), ("V", BOTTOM)]), None);
     }
-    put(chart, "axis", across(BOTTOM), None);
+    put(chart, ShapeKind::Axis, across(BOTTOM), None);
 }

@@ -110,7 +110,7 @@ async fn write(
             match form {
                 TextForm::Csv => csv(&finding_columns(), findings.iter(), out, budget).await,
                 TextForm::Json => {
-                    json_list(&NoHead {}, "anomalies", findings.iter(), out, budget).await
+                    json_list(&NoHead {}, "findings", findings.iter(), out, budget).await
                 }
             }
         }

@@ -1,19 +1,16 @@
 //! Findings as rows of the page.
 
 use super::block_detail as detail;
-use super::phases;
 use std::cmp::Reverse;
 use vramscope_analysis::slicing::{Budget, strides};
-use vramscope_analysis::{Block, FindingKind, blind_spots_sliced};
+use vramscope_analysis::{Block, FindingKind, Phase, Steps, blind_spots_sliced};
 use vramscope_protocol::FrameRow;
-use vramscope_protocol::views::{FindingList, FindingPart, FindingRow};
-use vramscope_report::Target;
+use vramscope_protocol::views::{FindingList, FindingRow, FindingView};
 use vramscope_report::finding_text::label;
 use vramscope_report::findings::{
-    BlindSpotRecord, FindingChild, FindingRecord, cause_key, of_device,
+    BlindSpotRecord, FindingEntry, FindingRecord, of_device, step_and_phase,
 };
-use vramscope_report::{FrameRecord, Quantity, text};
-use vramscope_units::{Bytes, EventIndex, grouped};
+use vramscope_report::{FrameRecord, Target, text};
 
 /// The findings of a device, and what could not be looked for.
 pub(crate) async fn list(at: Target<'_>, budget: &mut Budget) -> FindingList {
@@ -31,20 +28,21 @@ pub(super) async fn findings(at: Target<'_>, budget: &mut Budget) -> Vec<Finding
 /// Rows of these findings, with an example block for each.
 pub(super) async fn rows(
     at: Target<'_>,
-    findings: Vec<FindingRecord>,
+    findings: Vec<FindingEntry>,
     budget: &mut Budget,
 ) -> Vec<FindingRow> {
     let trace = at.trace();
     let mut rows: Vec<FindingRow> = Vec::with_capacity(findings.len());
     for finding in findings {
-        let spans = match slots(at, &finding) {
-            Some((from, to)) => detail::spans(trace, from, to),
-            None => Vec::new(),
-        };
         let reference = reference(at, &finding, budget).await;
-        let place = place(at, finding.step, finding.phase);
-        let mut row = FindingRow { spans, reference, place, ..without_tables(finding) };
-        for frame in &mut row.frames {
+        let mut row = without_tables(finding);
+        let FindingRow { record, view } = &mut row;
+        view.reference = reference;
+        view.place = place(at, record.step, record.phase.map(Phase::name));
+        if let Some((from, to)) = slots(at, record) {
+            view.spans = detail::spans(trace, from, to);
+        }
+        for frame in &mut view.frames {
             frame.source = detail::source(at.entry, &frame.file, frame.line);
         }
         rows.push(row);
@@ -58,7 +56,7 @@ const MIN_SHOWN_DIVISOR: u32 = 20;
 /// The slots that show a finding: from the state after its first event to the state after its last.
 /// A failed allocation is shown with its step, and few events with what is around them.
 fn slots(at: Target<'_>, finding: &FindingRecord) -> Option<(u32, u32)> {
-    let (&first, &last) = (finding.events.first()?, finding.events.last()?);
+    let (first, last) = (finding.events.first()?.0, finding.events.last()?.0);
     let end = at.trace().slots();
     let (mut from, mut to) = (first + 1, (last + 2).min(end));
     let least = end / MIN_SHOWN_DIVISOR;
@@ -76,40 +74,27 @@ fn slots(at: Target<'_>, finding: &FindingRecord) -> Option<(u32, u32)> {
     Some((from, to))
 }
 
-/// The fields of a row that need no tables of the file.
-pub(super) fn without_tables(finding: FindingRecord) -> FindingRow {
-    FindingRow {
-        terms: finding.terms(),
-        cause: cause_key(&finding),
-        chart: finding.proof.as_ref().map(super::chart::chart),
-        frames: frames(&finding),
-        severity: finding.severity,
-        id: finding.id,
-        kind: finding.kind,
-        label: label(finding.kind).to_owned(),
-        path: finding.path,
-        device: finding.device,
-        bytes: Quantity::bytes(Bytes(finding.bytes)),
-        title: finding.title,
-        text: finding.text,
-        action: finding.action,
-        headline: finding.headline,
-        actions: finding.actions,
-        place: String::new(),
-        parts: finding.children.iter().map(part).collect(),
-        event: finding.events.first().copied(),
-        at: finding.events.first().map(|&event| EventIndex(event).to_string()).unwrap_or_default(),
-        spans: Vec::new(),
-        reference: None,
-    }
+/// The parts of a row that need no tables of the file.
+pub(super) fn without_tables(finding: FindingEntry) -> FindingRow {
+    let FindingEntry { mut record, headline, actions, frames, .. } = finding;
+    let view = FindingView {
+        label: label(record.kind).to_owned(),
+        headline,
+        terms: record.terms(),
+        actions,
+        chart: record.proof.take().as_ref().map(super::chart::chart),
+        frames: frame_rows(&frames),
+        ..FindingView::default()
+    };
+    FindingRow { record, view }
 }
 
 /// The maximum number of frames of a finding. Its blocks have the whole call stack.
 const MAX_FRAMES: usize = 8;
 
 /// The program's innermost frames of the call stack.
-fn frames(finding: &FindingRecord) -> Vec<FrameRow> {
-    let own = finding.frames.iter().filter(|frame| !frame.is_framework());
+fn frame_rows(frames: &[FrameRecord<'_>]) -> Vec<FrameRow> {
+    let own = frames.iter().filter(|frame| !frame.is_framework());
     let row = |frame: &FrameRecord<'_>| FrameRow {
         name: frame.name.to_string(),
         function: text::short_name(&frame.name),
@@ -124,31 +109,26 @@ fn frames(finding: &FindingRecord) -> Vec<FrameRow> {
 
 /// `step 3, backward`; empty if neither is known.
 pub(super) fn place(at: Target<'_>, step: Option<u32>, phase: Option<&str>) -> String {
-    let [word, _] = phases::words(at.entry.steps(at.index));
-    let step = step.map(|step| format!("{word} {}", grouped(step.into())));
-    step.into_iter().chain(phase.map(str::to_owned)).collect::<Vec<_>>().join(", ")
-}
-
-fn part(child: &FindingChild) -> FindingPart {
-    FindingPart {
-        site: child.site.clone(),
-        bytes: Quantity::bytes(Bytes(child.bytes)),
-        blocks: Quantity::count(child.blocks.into(), "block", "blocks"),
-    }
+    let is_training = at.entry.steps(at.index).is_none_or(Steps::are_training);
+    step_and_phase(is_training, step, phase)
 }
 
 /// Sorts findings of several ranks by severity, then bytes.
 pub(super) fn sort(rows: &mut [FindingRow]) {
-    rows.sort_by(|a, b| {
-        let key = |row: &FindingRow| (row.severity, Reverse(row.bytes.value));
+    rows.sort_by(|FindingRow { record: a, .. }, FindingRow { record: b, .. }| {
+        let key = |record: &FindingRecord| (record.severity, Reverse(record.bytes));
         key(a).cmp(&key(b)).then_with(|| (&a.path, &a.id).cmp(&(&b.path, &b.id)))
     });
 }
 
 /// The reference of an example block: the largest block of the finding's call stack that is live at
 /// the end. For pending frees without such a block, the block of the first free.
-async fn reference(at: Target<'_>, finding: &FindingRecord, budget: &mut Budget) -> Option<String> {
-    match finding.kind {
+async fn reference(
+    at: Target<'_>,
+    FindingEntry { record, stack, .. }: &FindingEntry,
+    budget: &mut Budget,
+) -> Option<String> {
+    match record.kind {
         FindingKind::Growth
         | FindingKind::Cycle
         | FindingKind::GradientsHeld
@@ -161,18 +141,13 @@ async fn reference(at: Target<'_>, finding: &FindingRecord, budget: &mut Budget)
         | FindingKind::Churn => return None,
     }
     let trace = at.trace();
-    let first_free = finding
-        .events
-        .first()
-        .copied()
-        .filter(|_| finding.kind == FindingKind::PendingFree)
-        .map(EventIndex);
+    let first_free =
+        record.events.first().copied().filter(|_| record.kind == FindingKind::PendingFree);
     let (mut largest, mut pending): (Option<&Block>, Option<&Block>) = (None, None);
     for part in strides(trace.blocks.len()) {
         budget.charge(part.len() as u64).await;
         for block in &trace.blocks[part] {
-            let is_live_at_end =
-                block.leaves == trace.slots() && Some(block.stack) == finding.stack;
+            let is_live_at_end = block.leaves == trace.slots() && Some(block.stack) == *stack;
             // Of equals the oldest.
             if is_live_at_end && largest.is_none_or(|largest| largest.bytes < block.bytes) {
                 largest = Some(block);

@@ -113,7 +113,7 @@ impl Ranks {
             Term::Finding => rank.notable > 0,
             Term::Word(word) => {
                 rank.card.path.to_lowercase().contains(word)
-                    || rank.card.findings.iter().any(|finding| finding.kind.name().contains(word))
+                    || rank.card.findings.iter().any(|of| of.record.kind.name().contains(word))
             }
         }
     }

@@ -6,7 +6,7 @@ use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{FindingKind, Oom, Series, Trace};
 use vramscope_layout::Axis;
 use vramscope_protocol::AxisKind;
-use vramscope_protocol::views::{MINIMAP, Mark, MarkKind, Minimap};
+use vramscope_protocol::views::{FindingRow, MINIMAP, Mark, MarkKind, Minimap};
 use vramscope_report::Target;
 use vramscope_report::peak::separate_peaks;
 use vramscope_units::{Bytes, EventIndex};
@@ -57,19 +57,22 @@ async fn marks(at: Target<'_>, axis: Axis<'_>, budget: &mut Budget) -> Vec<Mark>
     let findings = findings(at, budget).await;
     let mut marks: Vec<Mark> = Vec::new();
     for oom in &trace.ooms {
-        let finding =
-            findings.iter().find(|f| f.kind == FindingKind::Oom && f.event == Some(oom.event.0));
+        let finding = findings.iter().map(|row| &row.record).find(|record| {
+            record.kind == FindingKind::Oom && record.events.first() == Some(&oom.event)
+        });
         marks.push(mark(
             MarkKind::Oom,
             oom.event.0 + 1,
             oom_text(oom),
-            finding.map(|f| f.id.clone()).unwrap_or_default(),
+            finding.map(|record| record.id.to_string()).unwrap_or_default(),
         ));
     }
-    for finding in findings.into_iter().filter(|f| f.kind != FindingKind::Oom) {
-        if let Some(event) = finding.event {
-            let text = format!("{}: {}", finding.label, finding.title);
-            marks.push(mark(MarkKind::Finding, event + 1, text, finding.id));
+    for FindingRow { record, view } in
+        findings.iter().filter(|row| row.record.kind != FindingKind::Oom)
+    {
+        if let Some(event) = record.events.first() {
+            let text = format!("{}: {}", view.label, record.title);
+            marks.push(mark(MarkKind::Finding, event.0 + 1, text, record.id.to_string()));
         }
     }
     marks.sort_by_key(|m| m.event);

@@ -4,17 +4,17 @@
 
 use super::findings;
 use super::matrix::ShownMatrix;
-use super::ranks::{self, Compared, Rank, Weight, by_rank};
+use super::ranks::{self, Compared, Rank, by_rank};
 use rustc_hash::FxHashMap;
-use vramscope_analysis::{
-    Facts, Finding, FindingKind, RankFacts, RankSkew, Severity, SkewCause, rank_runs, rank_skew,
-};
+use vramscope_analysis::{RankFacts, RankSkew, Severity, SkewCause, rank_runs, rank_skew};
 use vramscope_protocol::views::{
     FindingGroup, FindingMember, FindingRow, ListQuery, MAX_ROWS, MatrixAnswer, MatrixQuery,
     Overview, RankList, RunCard, RunQuery, ShownRank,
 };
 use vramscope_report::Quantity;
-use vramscope_report::findings::{RunKey, groups as group_findings, of_ranks, order};
+use vramscope_report::findings::{
+    CauseKey, FindingRecord, RunKey, groups as group_findings, of_ranks,
+};
 use vramscope_units::grouped;
 
 /// The most groups of findings of an index, and the most members of one, that the page gets.
@@ -31,7 +31,7 @@ pub(crate) struct Ranks {
     /// The place in `rows` by key.
     places: FxHashMap<u32, usize>,
     /// Findings of the comparison, with the index in `rows` of their rank.
-    outliers: Vec<(usize, Finding)>,
+    outliers: Vec<(usize, RankSkew)>,
     /// These as rows, the worst first.
     outlier_rows: Vec<FindingRow>,
     /// The matrix that was asked for last.
@@ -188,7 +188,7 @@ impl Ranks {
                 let Some(Rank { card, .. }) = rank else { continue };
                 let found = &card.findings[member.index as usize];
                 let index = (overview.outliers.len() + overview.indexed.len()) as u32;
-                overview.indexed.push(ranks::row(card, found));
+                overview.indexed.push(ranks::row(found));
                 *member = FindingMember { row: None, index };
             }
         }
@@ -208,38 +208,36 @@ impl Ranks {
             }
         }
         // A finding, its place and the row that it is about.
-        let mut all: Vec<(Found<'_>, FindingMember, usize)> = Vec::new();
+        let mut all: Vec<(&FindingRecord, FindingMember, usize)> = Vec::new();
         for (row, rank) in self.rows.iter().enumerate() {
             let own = (0..).zip(&rank.card.findings);
             all.extend(own.map(|(index, of)| {
-                let found = Found::new(&of.id, &of.cause, of.kind, of.severity, of.bytes.0);
-                (found, FindingMember { row: Some(rank.key), index }, row)
+                (&of.record, FindingMember { row: Some(rank.key), index }, row)
             }));
         }
         let mut by_file: FxHashMap<(&str, u32), usize> = FxHashMap::default();
         for (row, rank) in self.rows.iter().enumerate() {
             by_file.entry((&rank.card.path, rank.card.device)).or_insert(row);
         }
-        for (index, of) in (0..).zip(&self.outlier_rows) {
+        for (index, of) in (0..).zip(self.outlier_rows.iter().map(|row| &row.record)) {
             let row = by_file.get(&(&*of.path, of.device)).copied().unwrap_or_default();
-            let found = Found::new(&of.id, &of.cause, of.kind, of.severity, bytes(of));
-            all.push((found, FindingMember { row: None, index }, row));
+            all.push((of, FindingMember { row: None, index }, row));
         }
         let path = |row: usize| &*self.rows[row].card.path;
         all.sort_by(|(a, _, in_a), (b, _, in_b)| {
-            (a.weight, path(*in_a), a.id).cmp(&(b.weight, path(*in_b), b.id))
+            (a.weight(), path(*in_a), &a.id).cmp(&(b.weight(), path(*in_b), &b.id))
         });
-        let keys: Vec<Option<RunKey<'_>>> = all
+        let keys: Vec<Option<RunKey<'_, CauseKey<'_>>>> = all
             .iter()
             .map(|(finding, member, row)| {
                 let is_shared = member.row.is_some() && ranks[*row] > 1;
-                is_shared.then_some((&*self.facts[*row].folder, finding.cause, path(*row)))
+                is_shared.then_some((&*self.facts[*row].folder, finding.cause(), path(*row)))
             })
             .collect();
         let mut notable = vec![0; self.rows.len()];
         let group = |members: Vec<usize>| {
-            let (ref worst, _, row) = all[members[0]];
-            let small = worst.weight.1 == Severity::Low;
+            let (worst, _, row) = all[members[0]];
+            let small = worst.severity == Severity::Low;
             if !small {
                 for &i in &members {
                     notable[all[i].2] += 1;
@@ -265,8 +263,9 @@ impl Ranks {
     fn worst(&self, stories: &Stories<'_>) -> Option<u32> {
         let iteration = self.iteration(&self.iterations());
         let of = |(index, rank): (usize, &Rank)| {
-            let outlier = self.story(index, stories).map(|at| &self.outlier_rows[at as usize]);
-            Some((rank.weights().chain(outlier.map(weight)).min()?, rank.key))
+            let outlier =
+                self.story(index, stories).map(|at| &self.outlier_rows[at as usize].record);
+            Some((rank.weights().chain(outlier.map(FindingRecord::weight)).min()?, rank.key))
         };
         let is_shown =
             |(_, rank): &(usize, &Rank)| iteration.is_none() || rank.iteration() == iteration;
@@ -278,16 +277,14 @@ impl Ranks {
     fn story(&self, index: usize, stories: &Stories<'_>) -> Option<u32> {
         let rank = &self.rows[index];
         let at = stories.of(rank)?;
-        rank.weights()
-            .min()
-            .is_none_or(|own| weight(&self.outlier_rows[at]) < own)
-            .then_some(at as u32)
+        let weight = self.outlier_rows[at].record.weight();
+        rank.weights().min().is_none_or(|own| weight < own).then_some(at as u32)
     }
 
     fn outlier_rows(&self) -> Vec<FindingRow> {
-        let row = |(index, finding): &(usize, Finding)| {
+        let row = |(index, skew): &(usize, RankSkew)| {
             let rank = &self.rows[*index];
-            findings::without_tables(of_ranks(&rank.card.path, finding, Vec::new()))
+            findings::without_tables(of_ranks(&rank.card.path, skew, Vec::new()))
         };
         let mut rows: Vec<FindingRow> = self.outliers.iter().map(row).collect();
         findings::sort(&mut rows);
@@ -299,9 +296,7 @@ impl Ranks {
         // The comparison sorts them by rank.
         let found = self.outliers.partition_point(|(rank, _)| *rank < index);
         let found = self.outliers.get(found).filter(|(rank, _)| *rank == index);
-        let Some((bytes, skew)) = found.and_then(|(_, f)| Some((f.bytes, skew(f)?))) else {
-            return String::new();
-        };
+        let Some((_, skew)) = found else { return String::new() };
         let what = match (&skew.cause, skew.sites.first()) {
             (SkewCause::Held, Some(site)) => format!("at {}", site.site),
             (SkewCause::Held, None) => String::new(),
@@ -309,7 +304,7 @@ impl Ranks {
             (SkewCause::Sharding, _) => "of parameters and optimizer state".to_owned(),
             (SkewCause::Reserved, _) => "reserved".to_owned(),
         };
-        format!("{} more {what}", vramscope_units::Bytes(bytes))
+        format!("{} more {what}", skew.excess())
     }
 }
 
@@ -320,42 +315,14 @@ impl<'a> Stories<'a> {
     /// `outliers` are sorted, the worst first.
     fn new(outliers: &'a [FindingRow]) -> Self {
         let mut first = FxHashMap::default();
-        let notable = |(_, row): &(usize, &FindingRow)| row.severity != Severity::Low;
+        let notable = |(_, row): &(usize, &FindingRow)| row.record.severity != Severity::Low;
         for (at, row) in outliers.iter().enumerate().filter(notable) {
-            first.entry((&*row.path, row.device)).or_insert(at);
+            first.entry((&*row.record.path, row.record.device)).or_insert(at);
         }
         Self(first)
     }
 
     fn of(&self, rank: &Rank) -> Option<usize> {
         self.0.get(&(&*rank.card.path, rank.card.device)).copied()
-    }
-}
-
-/// What findings of ranks and of the comparison are sorted and grouped by.
-struct Found<'a> {
-    id: &'a str,
-    cause: &'a str,
-    weight: Weight,
-}
-
-impl<'a> Found<'a> {
-    fn new(id: &'a str, cause: &'a str, kind: FindingKind, severity: Severity, bytes: u64) -> Self {
-        Self { id, cause, weight: order(kind, severity, bytes) }
-    }
-}
-
-fn bytes(finding: &FindingRow) -> u64 {
-    u64::try_from(finding.bytes.value).unwrap_or(0)
-}
-
-fn weight(finding: &FindingRow) -> Weight {
-    order(finding.kind, finding.severity, bytes(finding))
-}
-
-fn skew(finding: &Finding) -> Option<&RankSkew> {
-    match &finding.facts {
-        Facts::RankSkew(skew) => Some(skew),
-        _ => None,
     }
 }

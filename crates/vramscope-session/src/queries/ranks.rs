@@ -4,23 +4,24 @@ use super::findings;
 use super::minimap::area;
 use super::shares::{category_label, fraction};
 use crate::run_order::natural;
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Ordering;
 use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{RankFacts, Severity};
 use vramscope_layout::Color;
-use vramscope_protocol::views::{CategoryBar, FileCard, FindingRow, OverviewRow, SPARK, ShownRank};
+use vramscope_protocol::views::{
+    CategoryBar, FileCard, FindingRow, FindingView, OverviewRow, SPARK, ShownRank,
+};
 use vramscope_report::card::{Card, CardFinding, FULL_HEIGHT, Names};
 use vramscope_report::finding_text::label;
-use vramscope_report::findings::order;
+use vramscope_report::findings::{FindingRecord, Weight};
 use vramscope_report::peak::BandKind;
 use vramscope_report::{CategoryShare, Phrase, Quantity, Target};
-use vramscope_units::EventIndex;
 
 /// The card of a device, for the coordinator and for the page.
 pub(crate) async fn card(at: Target<'_>, budget: &mut Budget) -> FileCard {
     let mut card = Card::sliced(at, budget).await;
-    let records = std::mem::take(&mut card.records);
-    FileCard { card: card.to_json(), findings: findings::rows(at, records, budget).await }
+    let entries = std::mem::take(&mut card.entries);
+    FileCard { card: card.to_json(), findings: findings::rows(at, entries, budget).await }
 }
 
 /// One device of one file.
@@ -85,8 +86,8 @@ impl Rank {
 
     /// The weights of the findings above low. The least weight is the worst finding.
     pub(super) fn weights(&self) -> impl Iterator<Item = Weight> {
-        let notable = self.card.findings.iter().filter(|of| of.severity != Severity::Low);
-        notable.map(|of| order(of.kind, of.severity, of.bytes.0))
+        let records = self.card.findings.iter().map(|of| &of.record);
+        records.filter(|of| of.severity != Severity::Low).map(FindingRecord::weight)
     }
 
     /// The row of the page. `largest` is the largest peak of all ranks, `story` the index of the
@@ -127,35 +128,17 @@ impl Rank {
     }
 }
 
-/// The order of findings: the least is the worst.
-pub(super) type Weight = (bool, Severity, Reverse<u64>);
-
-/// A finding of an index as the page shows it. The fields that need the file's tables are empty.
-pub(super) fn row(card: &Card, finding: &CardFinding) -> FindingRow {
-    FindingRow {
-        id: finding.id.clone(),
-        kind: finding.kind,
-        label: label(finding.kind).to_owned(),
-        severity: finding.severity,
-        path: card.path.clone(),
-        device: card.device,
-        bytes: Quantity::bytes(finding.bytes),
-        title: finding.title.clone(),
-        text: finding.text.clone(),
-        action: finding.action.clone(),
-        headline: vec![Phrase { text: finding.headline.clone(), ..Phrase::default() }],
-        place: finding.place.clone(),
-        terms: finding.terms.clone(),
-        cause: finding.cause.clone(),
-        actions: Vec::new(),
-        chart: None,
-        frames: Vec::new(),
-        parts: Vec::new(),
-        event: finding.event,
-        at: finding.event.map(|event| EventIndex(event).to_string()).unwrap_or_default(),
-        spans: Vec::new(),
-        reference: None,
-    }
+/// A finding of an index as the page shows it, without parts that need the file's tables.
+pub(super) fn row(finding: &CardFinding) -> FindingRow {
+    let CardFinding { record, headline, place } = finding;
+    let view = FindingView {
+        label: label(record.kind).to_owned(),
+        headline: vec![Phrase { text: headline.clone(), ..Phrase::default() }],
+        place: place.clone(),
+        terms: record.terms(),
+        ..FindingView::default()
+    };
+    FindingRow { record: record.clone(), view }
 }
 
 /// Compares by folder, then rank. Files without a rank come last, by path.

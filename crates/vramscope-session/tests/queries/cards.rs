@@ -1,7 +1,7 @@
 //! The card, the findings and the minimap of a device, compared with reports.
 
 use super::harness::{TARGET, ask, load_file, open_session, report_target};
-use super::{FILES, number};
+use super::FILES;
 use vramscope_protocol::views::{Answer, FindingRow, MarkKind, Query};
 use vramscope_protocol::{AxisKind, FrameRow, Request, Response};
 use vramscope_report::card::Card;
@@ -22,8 +22,8 @@ fn the_worker_sends_the_card_of_the_report() {
         let whole: u64 = made.categories.iter().map(|c| c.bytes.0).sum();
         assert_eq!(i128::from(whole), i128::from(made.bands[0].peak.0), "{name}");
         // The page finds a finding by its index in the card.
-        let found: Vec<&str> = sent.findings.iter().map(|f| &*f.id).collect();
-        let expected: Vec<&str> = made.findings.iter().map(|f| &*f.id).collect();
+        let found: Vec<_> = sent.findings.iter().map(|f| &f.record.id).collect();
+        let expected: Vec<_> = made.findings.iter().map(|f| &f.record.id).collect();
         assert_eq!(found, expected, "{name}");
     }
 }
@@ -34,19 +34,19 @@ fn finding_has_an_example_block_and_a_position() {
     let (mut session, loaded) = open_session(name);
     let extents: Vec<f64> = loaded.parts[0].devices[0].axes.iter().map(|a| a.extent).collect();
     let findings = answer!(session, Query::Findings {}, Findings).rows;
-    let growth = findings.first().expect("a leak");
+    let FindingRow { record: growth, view } = findings.first().expect("a leak");
     assert_eq!(
-        (growth.kind, &*growth.label, growth.severity),
+        (growth.kind, &*view.label, growth.severity),
         (FindingKind::Growth, "Growth", Severity::High)
     );
     assert!(!growth.title.is_empty() && !growth.action.is_empty(), "{growth:?}");
-    let event = growth.event.expect("a first event");
-    assert_eq!(growth.spans.len(), 2);
-    assert_eq!((growth.spans[0].kind, growth.spans[0].x0), (AxisKind::Event, f64::from(event + 1)));
-    for (span, extent) in growth.spans.iter().zip(extents) {
+    let event = growth.events.first().expect("a first event").0;
+    assert_eq!(view.spans.len(), 2);
+    assert_eq!((view.spans[0].kind, view.spans[0].x0), (AxisKind::Event, f64::from(event + 1)));
+    for (span, extent) in view.spans.iter().zip(extents) {
         assert!(span.x0 < span.x1 && span.x1 <= extent, "{span:?}");
     }
-    let reference = growth.reference.clone().expect("an example block");
+    let reference = view.reference.clone().expect("an example block");
     session.post(Request::Find { id: 1, part: 0, reference });
     let Some(Response::Block { detail: Some(block), .. }) = session.step().map(|r| r.response)
     else {
@@ -69,15 +69,15 @@ fn findings_are_sorted_by_severity_then_bytes() {
         let (mut session, _) = open_session(name);
         let findings = answer!(session, Query::Findings {}, Findings).rows;
         assert!(!findings.is_empty(), "{name}");
-        let key = |f: &FindingRow| (f.severity, std::cmp::Reverse(number(&f.bytes)));
+        let key = |f: &FindingRow| (f.record.severity, std::cmp::Reverse(f.record.bytes));
         let keys: Vec<_> = findings.iter().map(key).collect();
         assert!(keys.is_sorted(), "{name}: {keys:?}");
-        for finding in &findings {
+        for FindingRow { record, view } in &findings {
             assert!(
-                finding.kind != FindingKind::Oom || finding.severity == Severity::High,
-                "{finding:?}"
+                record.kind != FindingKind::Oom || record.severity == Severity::High,
+                "{record:?}"
             );
-            assert_eq!(finding.event.is_some(), !finding.spans.is_empty(), "{finding:?}");
+            assert_eq!(record.events.is_empty(), view.spans.is_empty(), "{record:?}");
         }
     }
 }

@@ -142,15 +142,12 @@ fn exports_of_events_findings_and_segments_equal_reports() {
             assert_eq!(*value, written, "{field}");
         }
     }
-    let printed = vramscope_report::findings::across(
-        vec![vramscope_report::card::Card::new(opened.report())],
-        0,
-    );
-    let printed = printed_json(&printed.anomalies);
+    let card = vramscope_report::card::Card::new(opened.report());
+    let printed = printed_json(&vramscope_report::findings::across(vec![card]));
     assert!(printed.as_array().is_some_and(|a| !a.is_empty()), "a leak");
     let json: Value =
         serde_json::from_str(&opened.export(Table::Findings {}, TextForm::Json)).expect("JSON");
-    assert_eq!(json["anomalies"], printed);
+    assert_eq!(json["findings"], printed);
     let csv = read_csv(&opened.export(Table::Findings {}, TextForm::Csv));
     assert_eq!(csv.len() - 1, printed.as_array().map_or(0, Vec::len));
     for event in [-1, 100, i64::MAX] {

@@ -2,16 +2,18 @@
 
 use super::harness::{load_file_as, report_target};
 use super::number;
+use vramscope_analysis::Basis;
 use vramscope_protocol::views::{
     Fleet, ListQuery, MAX_PARTS, Matrix, MatrixAnswer, MatrixQuery, Overview, RankList, RankSort,
     ReadIndex, RunQuery,
 };
 use vramscope_protocol::{FileEntry, RunRequest, RunResponse};
 use vramscope_report::card::{Card, CardFinding, Names, SiteBytes, StepBytes};
+use vramscope_report::findings::FindingRecord;
 use vramscope_report::index::{Entry, FailedFile, Writer};
 use vramscope_report::{FindingKind, Quantity, Severity};
 use vramscope_session::Coordinator;
-use vramscope_units::{Bytes, Iteration, PeakEvent, SignedBytes};
+use vramscope_units::{Blocks, Bytes, Iteration, PeakEvent, SignedBytes};
 
 const MIB: u64 = 1 << 20;
 
@@ -135,18 +137,19 @@ fn cards_of_an_index_give_what_the_snapshots_give() {
     let files: Vec<_> = (0..4).map(file).collect();
     let cards = files.iter().map(|file| Card::new(report_target(file))).collect();
     let (_, overview) = open(cards);
-    let summaries = files.iter().map(|file| Card::new(report_target(file)));
-    let reported = vramscope_report::findings::across(summaries.collect(), 0).anomalies;
-    let skews: Vec<_> =
-        reported.iter().filter(|a| a.kind == vramscope_report::FindingKind::RankSkew).collect();
+    let cards = files.iter().map(|file| Card::new(report_target(file)));
+    let reported = vramscope_report::findings::across(cards.collect());
+    let records = reported.iter().map(|entry| &entry.record);
+    let skews: Vec<_> = records.filter(|a| a.kind == FindingKind::RankSkew).collect();
     assert!(!skews.is_empty(), "rank 2 holds more than the others");
-    let found: Vec<_> = overview.outliers.iter().map(|f| (&*f.id, &*f.path, &*f.text)).collect();
-    assert_eq!(found, skews.iter().map(|a| (&*a.id, &*a.path, &*a.text)).collect::<Vec<_>>());
+    let words = |a: &FindingRecord| (a.id.clone(), a.path.clone(), a.text.clone());
+    let found: Vec<_> = overview.outliers.iter().map(|f| words(&f.record)).collect();
+    assert_eq!(found, skews.into_iter().map(words).collect::<Vec<_>>());
     // The findings of the cards are there, too.
-    let own = reported.len() - skews.len();
+    let own = reported.len() - found.len();
     assert_eq!(
         overview.groups.iter().map(|group| group.members.len()).sum::<usize>(),
-        own + skews.len()
+        own + found.len()
     );
     for (rank, (file, shown)) in files.iter().zip(&overview.rows).enumerate() {
         let (card, row) = (&shown.card, &shown.row);
@@ -210,19 +213,32 @@ fn the_list_has_the_last_iteration_until_another_one_is_chosen() {
 
 #[test]
 fn the_rank_to_look_at_first_is_of_the_iteration_that_is_shown() {
-    let growth = |bytes: u64| CardFinding {
-        id: "growth".to_owned(),
+    let record = |bytes: u64| FindingRecord {
+        id: format!("growth-0-{bytes}").parse().expect("an id"),
         kind: FindingKind::Growth,
         severity: Severity::High,
-        bytes: Bytes(bytes),
+        path: String::new(),
+        rank: None,
+        device: 0,
         title: "growth".to_owned(),
-        headline: String::new(),
         text: String::new(),
         action: String::new(),
+        bytes: Bytes(bytes),
+        step: None,
+        phase: None,
+        basis: Basis::Recorded,
+        events: Vec::new(),
+        sites: vec![format!("train.py:{bytes} step")],
+        called_from: Vec::new(),
+        blocks: Blocks(1),
+        children: Vec::new(),
+        simulated: Vec::new(),
+        proof: None,
+    };
+    let growth = |bytes: u64| CardFinding {
+        record: record(bytes),
+        headline: String::new(),
         place: String::new(),
-        cause: format!("growth {bytes}"),
-        event: None,
-        terms: Vec::new(),
     };
     let mut cards = job();
     cards[3].findings.push(growth(900 * MIB));

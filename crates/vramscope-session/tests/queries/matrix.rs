@@ -85,7 +85,7 @@ fn the_matrix_equals_the_report() {
     // What rank 2 alone holds stands out: far above the median, and none elsewhere.
     let at = found.rows.iter().position(|row| row.site == "r_fsdp2.py:40 main").expect("a row");
     assert_eq!(&found.levels[at * 4..at * 4 + 4], "--i-");
-    assert_eq!(found.rows[at].term, "site:r_fsdp2.py:40");
+    assert_eq!(found.rows[at].term, "site:r_fsdp2.py:40 main");
     assert_eq!(&found.cells[at * 4..at * 4 + 4], ["", "", "200.0 MiB", ""]);
     assert_eq!(found.columns[2].outlier, run.outliers[0].text);
     assert_eq!((cell(&mut coordinator, 999, 0), cell(&mut coordinator, 0, 4)), (None, None));

@@ -1,15 +1,15 @@
 //! The overview of a run, compared with the report of the command line.
 
 use super::harness::{TARGET, ask, load_file_as, open_session_as, report_target};
-use super::number;
 use vramscope_protocol::views::{
     Answer, ListQuery, Overview, Query, RankList, RankSort, RunCard, RunQuery,
 };
 use vramscope_protocol::{RunRequest, RunResponse};
 use vramscope_report::card::Card;
-use vramscope_report::findings::across;
-use vramscope_report::{FindingKind, LoadedFile};
+use vramscope_report::findings::{FindingRecord, across};
+use vramscope_report::{FindingId, FindingKind, LoadedFile};
 use vramscope_session::Coordinator;
+use vramscope_units::Bytes;
 
 /// The file of a rank of a run in which rank 2 holds more.
 fn file_name(rank: u32) -> String {
@@ -49,13 +49,18 @@ fn list(coordinator: &mut Coordinator, query: ListQuery) -> RankList {
     }
 }
 
+/// The parts of a finding that page and report state alike.
+fn compared(record: &FindingRecord) -> (&FindingId, &str, Bytes, &str) {
+    (&record.id, &record.path, record.bytes, &record.text)
+}
+
 #[test]
 fn rank_skew_equals_the_report() {
     let files = ranks();
-    let summaries = files.iter().map(|file| Card::new(report_target(file))).collect();
-    let reported: Vec<_> = across(summaries, 0)
-        .anomalies
+    let cards = files.iter().map(|file| Card::new(report_target(file))).collect();
+    let reported: Vec<_> = across(cards)
         .into_iter()
+        .map(|entry| entry.record)
         .filter(|a| a.kind == FindingKind::RankSkew)
         .collect();
     assert!(!reported.is_empty(), "rank 2 holds more than the others");
@@ -71,11 +76,9 @@ fn rank_skew_equals_the_report() {
         ));
     }
     let overview = overview.expect("five answers");
-    let mut found: Vec<_> =
-        overview.outliers.iter().map(|f| (&*f.id, &*f.path, number(&f.bytes), &*f.text)).collect();
+    let mut found: Vec<_> = overview.outliers.iter().map(|f| &f.record).map(compared).collect();
     found.sort_unstable();
-    let mut expected: Vec<_> =
-        reported.iter().map(|a| (&*a.id, &*a.path, a.bytes, &*a.text)).collect();
+    let mut expected: Vec<_> = reported.iter().map(compared).collect();
     expected.sort_unstable();
     assert_eq!(found, expected);
 
@@ -92,7 +95,7 @@ fn rank_skew_equals_the_report() {
     assert_eq!(overview.worst, Some(102));
     let rows = || overview.rows.iter().map(|shown| &shown.row);
     for row in rows() {
-        let story = row.story.map(|at| &*overview.outliers[at as usize].path);
+        let story = row.story.map(|at| &*overview.outliers[at as usize].record.path);
         let is_worst = row.key == 102;
         assert_eq!(story, is_worst.then_some(&*path(2)), "{row:?}");
     }

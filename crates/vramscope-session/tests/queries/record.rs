@@ -74,7 +74,7 @@ fn record_of_a_block_is_its_exported_row() {
 fn record_of_a_finding_is_its_exported_row() {
     let (mut session, _) = open_session("findings/s1_pool_strand.pickle.gz");
     let table = exported(&mut session, Table::Findings {});
-    let rows = table["anomalies"].as_array().expect("rows");
+    let rows = table["findings"].as_array().expect("rows");
     assert!(!rows.is_empty());
     for row in rows {
         let id = row["id"].as_str().expect("an id");

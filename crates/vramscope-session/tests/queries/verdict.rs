@@ -75,12 +75,12 @@ fn a_failed_request_reaches_over_the_capacity() {
     assert_eq!(request.to, 1.0);
     // The place of the finding is its step, not the moment alone.
     let rows = answer!(session, Query::Findings {}, Findings).rows;
-    let oom = rows.iter().find(|row| row.kind == FindingKind::Oom).expect("a finding");
-    assert_eq!(Some(&oom.id), simulated.finding.as_ref());
-    let event = f64::from(oom.event.expect("an event"));
+    let oom = rows.iter().find(|row| row.record.kind == FindingKind::Oom).expect("a finding");
+    assert_eq!(Some(&oom.record.id), simulated.finding.as_ref());
+    let event = f64::from(oom.record.events[0].0);
     let file = load_file(name);
     let steps = file.entries[0].steps(0).expect("steps");
     let begin = f64::from(steps.begins[2]);
-    let span = oom.spans[0];
+    let span = oom.view.spans[0];
     assert!(span.x0 == begin && event + 1.0 < span.x1, "{span:?}: {begin} {event}");
 }

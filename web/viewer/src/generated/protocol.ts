@@ -35,6 +35,20 @@ text: string,
  */
 exact: string, };
 
+export type Bytes = Quantity;
+
+export type SignedBytes = Quantity;
+
+export type Micros = Quantity;
+
+export type EventIndex = Quantity;
+
+export type PeakEvent = Quantity;
+
+export type Events = Quantity;
+
+export type Iteration = Quantity;
+
 export type Phrase = { 
 /**
  * The words.
@@ -1576,7 +1590,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Array<number> } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "eventAt": number } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "record": ProgramRecord | null } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": FileCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Moments } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "eventAt": number } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "record": ProgramRecord | null } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
 
 export type ProgramRecord = Record<string, unknown>;
 
@@ -1594,9 +1608,10 @@ descending: boolean,
  */
 filter: string, 
 /**
- * The iteration; null for the last one of an index, and for all of other files.
+ * The iteration in decimal digits; null for the last one of an index, and for all of other
+ * files.
  */
-iteration: number | null, };
+iteration: string | null, };
 
 export type RankList = { 
 /**
@@ -1626,9 +1641,14 @@ export type ShownRank = {
  */
 row: OverviewRow, 
 /**
- * Its card, if it is from an index. It lacks call sites and stacks.
+ * Its card, without the lists that no row shows: call sites, stacks, steps and the curve.
+ * Categories are in their fixed order.
  */
-card: RankCard | null, };
+card: Card, 
+/**
+ * Whether the card is of an index. Then no worker of a file has its findings.
+ */
+indexed: boolean, };
 
 export type Fleet = { 
 /**
@@ -1738,11 +1758,7 @@ export type FleetIteration = {
 /**
  * The iteration.
  */
-iteration: number, 
-/**
- * The iteration in words: `iteration 100`.
- */
-text: string, 
+iteration: Iteration, 
 /**
  * The median of the peaks of requested bytes.
  */
@@ -1931,107 +1947,260 @@ site: string,
  */
 lines: Array<string>, };
 
-export type RankCard = { 
+export type FileCard = { 
 /**
- * The file's path.
+ * The card as JSON. The page passes it to the coordinator, so byte counts stay exact.
+ */
+card: string, 
+/**
+ * The findings of the card, in its order.
+ */
+findings: Array<FindingRow>, };
+
+export type Card = { 
+/**
+ * The file's path, followed by `#name` if the file contains several snapshots.
  */
 path: string, 
+/**
+ * Stored size of the file.
+ */
+bytes: Bytes, 
 /**
  * The rank in the path; null if there is none.
  */
 rank: number | null, 
 /**
+ * The iteration in the path; null if there is none.
+ */
+iteration: Iteration | null, 
+/**
  * The device's ordinal.
  */
 device: number, 
 /**
- * The peaks of requested, active, allocated and reserved bytes.
+ * The number of trace events.
  */
-bands: Array<BandRow>, 
+events: Events, 
 /**
- * Requested bytes after the last event.
+ * The four bands, in the order of [`BandKind::ALL`].
  */
-end: Quantity, 
+bands: [BandSummary, BandSummary, BandSummary, BandSummary], 
 /**
- * Live bytes at the peak of requested bytes by category, in the fixed order of categories.
+ * The free memory that the allocator caches at the peak of `reserved_bytes`.
  */
-categories: Array<CategoryRow>, 
+free: FreeMemory, 
 /**
- * The number of out-of-memory events.
+ * The free memory that the allocator caches after the last event.
  */
-ooms: Quantity, 
+end_free: FreeMemory, 
 /**
- * The rank's own findings.
+ * What PyTorch could have on the device; null if the file does not show it.
  */
-findings: Array<FindingRow>, 
+capacity: Bytes | null, 
 /**
- * The curve of requested bytes as an SVG path in a box of [`SPARK`], y down.
+ * Live bytes at the peak of `requested_bytes` by category, most bytes first.
  */
-spark: string, 
+categories: Array<CategoryShare>, 
 /**
- * Live bytes at the peak of requested bytes by call stack, for the comparison of ranks.
+ * Live bytes at that peak by call site: the [`MAX_SITES`] largest.
  */
-stacks: Array<StackFact>, 
+sites: Array<SiteBytes>, 
 /**
- * The call sites with the most bytes at that peak, for the matrix of ranks.
+ * Live bytes at that peak by call stack: the [`MAX_STACKS`] largest.
  */
-sites: Array<string>, 
+stacks: Array<StackBytes>, 
 /**
- * The bytes of each of these.
+ * The event after the last whole step, or the last event where nothing shows steps; -1 is the
+ * state before the window. The memory that is live then is kept.
  */
-siteBytes: Array<number>, 
+kept_event: PeakEvent, 
 /**
- * The number of the first step in `step_peaks`, from 0.
+ * `requested_bytes` after that event.
  */
-firstStep: number, 
+kept: Bytes, 
 /**
- * The peak of requested bytes in each of the last whole steps.
+ * Live bytes after that event by call site: the [`MAX_SITES`] largest.
  */
-stepPeaks: Array<number>, };
+kept_sites: Array<SiteBytes>, 
+/**
+ * Out-of-memory events.
+ */
+ooms: Array<OomSummary>, 
+/**
+ * The device's own findings by severity, then bytes. A short card has the worst of them.
+ */
+findings: Array<CardFinding>, 
+/**
+ * The findings that a short card leaves out.
+ */
+other_findings: Array<KindBytes>, 
+/**
+ * The most `requested_bytes` in equal parts of the window, in units of the full height divided
+ * by [`FULL_HEIGHT`].
+ */
+curve: Array<number>, 
+/**
+ * The number of the first step in `steps`, from 0.
+ */
+first_step: number, 
+/**
+ * The last whole steps.
+ */
+steps: Array<StepBytes>, 
+/**
+ * The call sites and stacks that no card before this one names. A card outside of an index
+ * names all of its own.
+ */
+names: Names, };
 
-export type StackFact = { 
+export type BandSummary = { 
 /**
- * The stack's hash, equal in every rank, as decimal digits.
+ * Before the first event.
  */
-hash: string, 
+start: SignedBytes, 
 /**
- * The call site.
+ * The largest value.
  */
-site: string, 
+peak: SignedBytes, 
 /**
- * Requested bytes, as decimal digits.
+ * The first event after which the peak is reached, from 0; -1 is the state before the window.
  */
-bytes: string, 
+peak_event: PeakEvent, 
+/**
+ * The time of `peak_event`; null without a clock, and before the window.
+ */
+peak_us: Micros | null, 
+/**
+ * After the last event.
+ */
+end: SignedBytes, 
+/**
+ * `exact` or `estimate`.
+ */
+exactness: Exactness, };
+
+export type Exactness = "exact" | "estimate";
+
+export type FreeMemory = { 
+/**
+ * Reserved minus active bytes.
+ */
+bytes: Bytes, 
+/**
+ * The largest free piece.
+ */
+largest: Bytes, };
+
+export type CategoryShare = { 
+/**
+ * The category.
+ */
+category: Category, 
+/**
+ * Bytes.
+ */
+bytes: Bytes, 
+/**
+ * Blocks.
+ */
+blocks: number, };
+
+export type SiteBytes = { 
+/**
+ * Its index in [`Names::sites`].
+ */
+site: number, 
+/**
+ * Requested bytes.
+ */
+bytes: Bytes, };
+
+export type StackBytes = { 
+/**
+ * Its index in [`Names::stacks`].
+ */
+stack: number, 
+/**
+ * Requested bytes.
+ */
+bytes: Bytes, 
 /**
  * The category with most of the bytes.
  */
 category: Category, 
 /**
- * Whether a finding about growth or held memory of the rank names the call site.
+ * Whether a finding about growth or held memory names the call site. Absent means no.
  */
-isTold: boolean, };
+is_found?: boolean, };
 
-export type BandRow = { 
+export type OomSummary = { 
 /**
- * The band.
+ * The event's index in the trace.
  */
-name: BandKind, 
+event: EventIndex, 
 /**
- * The label: `requested`.
+ * Requested bytes.
  */
-label: string, 
+requested: Bytes, 
 /**
- * The peak.
+ * Free bytes reported by the driver; null if not recorded.
  */
-peak: Quantity, 
+device_free: Bytes | null, };
+
+export type CardFinding = { 
 /**
- * The event of the peak in words: `at #3,737`.
+ * The record, [in brief](FindingRecord::brief).
  */
-at: string, 
+record: FindingRecord, 
 /**
- * True if the peak is an estimate.
+ * The finding in one sentence, without its rank.
  */
-estimate: boolean, };
+headline: string, 
+/**
+ * The step and phase in words; empty if neither is known.
+ */
+place: string, };
+
+export type KindBytes = { 
+/**
+ * The kind.
+ */
+kind: FindingKind, 
+/**
+ * Bytes that the finding is about.
+ */
+bytes: Bytes, };
+
+export type StepBytes = { 
+/**
+ * The peak of `requested_bytes` in the step.
+ */
+peak: Bytes, 
+/**
+ * `requested_bytes` after the step.
+ */
+floor: Bytes, };
+
+export type Names = { 
+/**
+ * The call sites.
+ */
+sites: Array<string>, 
+/**
+ * The call stacks.
+ */
+stacks: Array<NamedStack>, };
+
+export type NamedStack = { 
+/**
+ * A hash of the frames' names, files and lines, equal in all ranks.
+ */
+hash: number, 
+/**
+ * The index of its call site in [`Names::sites`].
+ */
+site: number, };
 
 export type CategoryRow = { 
 /**
@@ -2061,34 +2230,73 @@ export type Severity = "high" | "medium" | "low";
 
 export type Category = "parameter" | "gradient" | "optimizer_state" | "buffer" | "input" | "activation" | "temporary" | "workspace" | "communication" | "cache" | "unknown";
 
-export type FindingPart = { 
+export type Phase = "forward" | "backward" | "optimizer" | "other";
+
+export type Basis = "recorded" | "exact" | "estimate";
+
+export type SimulatedBasis = "simulated" | "scaled" | "estimate";
+
+export type FindingId = string;
+
+export type Blocks = Quantity;
+
+export type Simulated = { 
 /**
- * The call site: `model.py:212 forward`.
+ * What differs from the recording, in words: `as recorded`, `expandable_segments:True`.
+ */
+change: string, 
+/**
+ * The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`. Empty for PyTorch's defaults.
+ */
+conf: string, 
+/**
+ * For a failed allocation: whether the run goes through this point. Null for other findings.
+ */
+fits: boolean | null, 
+/**
+ * The bytes that are missing; null for findings that are not about a failed allocation.
+ */
+short_by: Bytes | null, 
+/**
+ * The peak of `reserved_bytes`; when memory runs out, until then.
+ */
+reserved_peak: Bytes, 
+/**
+ * The memory that PyTorch must have for the run to go through; null if it was not searched.
+ */
+least_device_memory: Bytes | null, 
+/**
+ * How the numbers were obtained.
+ */
+basis: SimulatedBasis, 
+/**
+ * The measured error of scaled numbers, in percent; null for others.
+ */
+error_percent: number | null, };
+
+export type FindingChild = { 
+/**
+ * The call site.
  */
 site: string, 
 /**
- * Its memory.
+ * Its bytes.
  */
-bytes: Quantity, 
+bytes: Bytes, 
 /**
  * Its blocks.
  */
-blocks: Quantity, };
+blocks: Blocks, };
 
-export type FindingRow = { 
+export type FindingRecord = { 
 /**
- * A stable id, as in `vramscope anomalies --format json`: one file gives one id on every
- * machine.
+ * A stable id: one file gives one id on every machine.
  */
-id: string, 
+id: FindingId, 
 /**
  * The kind.
  */
 kind: FindingKind, 
-/**
- * The kind in words: `Growth`.
- */
-label: string, 
 /**
  * The severity.
  */
@@ -2098,13 +2306,13 @@ severity: Severity,
  */
 path: string, 
 /**
+ * The rank in the path; null if there is none.
+ */
+rank: number | null, 
+/**
  * The device's ordinal.
  */
 device: number, 
-/**
- * The memory that the finding is about.
- */
-bytes: Quantity, 
 /**
  * The finding in a few words.
  */
@@ -2114,9 +2322,56 @@ title: string,
  */
 text: string, 
 /**
- * What to do; empty if nothing follows.
+ * What to do.
  */
 action: string, 
+/**
+ * Bytes that the finding is about.
+ */
+bytes: Bytes, 
+/**
+ * The training step, from 0; null if the finding is about several or none.
+ */
+step: number | null, 
+/**
+ * The phase; null if the finding is about several or none.
+ */
+phase: Phase | null, 
+/**
+ * How the numbers were obtained.
+ */
+basis: Basis, 
+/**
+ * Evidence: event indices from 0.
+ */
+events: Array<EventIndex>, 
+/**
+ * The call sites that the finding is about, most bytes first.
+ */
+sites: Array<string>, 
+/**
+ * The callers of the first site, innermost first: frames outside of PyTorch.
+ */
+called_from: Array<string>, 
+/**
+ * The number of blocks that the finding is about.
+ */
+blocks: Blocks, 
+/**
+ * The shares of the call sites, if there are several.
+ */
+children: Array<FindingChild>, 
+/**
+ * What the model of the allocator says: first about the run as recorded, then about changes.
+ * Absent where it says nothing.
+ */
+simulated?: Array<Simulated>, };
+
+export type FindingView = { 
+/**
+ * The kind in words: `Growth`.
+ */
+label: string, 
 /**
  * The finding in one sentence, without its rank.
  */
@@ -2131,15 +2386,11 @@ place: string,
  */
 terms: Array<string>, 
 /**
- * What makes it equal to a finding of another rank.
- */
-cause: string, 
-/**
- * What to do, each in a few words with what it brings.
+ * Changes that would help, each in a few words with its effect.
  */
 actions: Array<Action>, 
 /**
- * What proves it; null where there is nothing to draw.
+ * The proof; null where there is nothing to draw.
  */
 chart: FindingChart | null, 
 /**
@@ -2148,18 +2399,6 @@ chart: FindingChart | null,
  */
 frames: Array<FrameRow>, 
 /**
- * The shares of call sites, if the finding is about several.
- */
-parts: Array<FindingPart>, 
-/**
- * The first event of the finding; null if it has none.
- */
-event: number | null, 
-/**
- * The first event in words: `#3,702`; empty if there is none.
- */
-at: string, 
-/**
  * The range from the first to the last event on each axis; empty without events.
  */
 spans: Array<Span>, 
@@ -2167,6 +2406,16 @@ spans: Array<Span>,
  * The reference of a block that shows the finding; null if there is none.
  */
 reference: string | null, };
+
+export type FindingRow = { 
+/**
+ * The record, without its proof.
+ */
+record: FindingRecord, 
+/**
+ * The rest of its card.
+ */
+view: FindingView, };
 
 export type FindingList = { 
 /**
@@ -2186,7 +2435,7 @@ severity: Severity | null,
 /**
  * The id of that finding; null without one.
  */
-finding: string | null, 
+finding: FindingId | null, 
 /**
  * The sentence.
  */
@@ -2313,7 +2562,7 @@ scenario: string,
 /**
  * The id of the finding that it is about.
  */
-finding: string, };
+finding: FindingId, };
 
 export type FindingChart = { 
 /**
@@ -2325,31 +2574,53 @@ title: string,
  */
 text: string, 
 /**
- * What each shape stands for, which gives its color, in the order in which they are drawn:
- * `value`, `marked`, `line`, `request`, ...
+ * The shapes in the order in which they are drawn.
  */
-kinds: Array<string>, 
+shapes: Array<ChartShape>, 
 /**
- * The SVG path of each shape.
+ * The labels above the shapes.
  */
-paths: Array<string>, 
+labels: Array<ChartLabel>, };
+
+export type ChartShape = { 
 /**
- * The value of each shape as decimal digits; empty if it has none.
+ * What it stands for, which gives its color.
  */
-values: Array<string>, 
+kind: ShapeKind, 
 /**
- * The words of each label.
+ * The SVG path.
  */
-labels: Array<string>, 
+path: string, 
 /**
- * Where each label is anchored: `start`, `middle` or `end`. With ` strong` it is more than the
- * name of an axis.
+ * Its value as decimal digits; null if it has none.
  */
-anchors: Array<string>, 
+value: string | null, };
+
+export type ShapeKind = "axis" | "value" | "marked" | "line" | "reserved" | "request" | "request-hatch" | "limit" | "used" | "other" | "free" | "hatch" | "forward" | "backward" | "optimizer";
+
+export type ChartLabel = { 
 /**
- * x and y of each label's anchor on its base line.
+ * The words.
  */
-places: Array<number>, };
+text: string, 
+/**
+ * The anchor on the base line.
+ */
+x: number, 
+/**
+ * The base line.
+ */
+y: number, 
+/**
+ * The part of the text at `x`.
+ */
+anchor: Anchor, 
+/**
+ * Whether it is more than the name of an axis.
+ */
+strong: boolean, };
+
+export type Anchor = "start" | "middle" | "end";
 
 export type FindingGroup = { 
 /**
@@ -4255,9 +4526,9 @@ key: number,
  */
 group: string, 
 /**
- * The card.
+ * The card, as the text of [`FileCard::card`].
  */
-card: RankCard, };
+card: string, };
 
 export type RunQuery = { "clear": Record<symbol, never> } | { "cards": { 
 /**
@@ -4327,9 +4598,17 @@ requested: number,
  */
 reserved: number, 
 /**
- * The right edges of the category bars, relative to the largest peak, in the card's order.
+ * The bars of the categories, in the card's order.
  */
-categories: Array<number>, 
+categories: Array<CategoryBar>, 
+/**
+ * The out-of-memory events in words: `2 out-of-memory events`; empty if there are none.
+ */
+ooms: string, 
+/**
+ * The curve of requested bytes as an SVG path in a box of [`SPARK`], y down.
+ */
+spark: string, 
 /**
  * The number of findings above low severity that the rank has or is about.
  */
@@ -4344,6 +4623,20 @@ outlier: string,
  * or none.
  */
 story: number | null, };
+
+export type CategoryBar = { 
+/**
+ * The label: `parameters`.
+ */
+label: string, 
+/**
+ * The color word.
+ */
+color: number, 
+/**
+ * The right edge, relative to the largest peak of all ranks.
+ */
+end: number, };
 
 export type BandKind = "requested_bytes" | "active_bytes" | "allocated_bytes" | "reserved_bytes";
 

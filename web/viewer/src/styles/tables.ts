@@ -92,7 +92,7 @@ export const tables = `
 .sort:hover { color: var(--text); }
 [aria-sort="ascending"] > .sort::after { content: " \\2191" / ""; }
 [aria-sort="descending"] > .sort::after { content: " \\2193" / ""; }
-.overview, .anomalies, .blocks, .events, .segments, .flame {
+.overview, .findings-view, .blocks, .events, .segments, .flame {
   display: flex;
   flex-direction: column;
   flex: 1;

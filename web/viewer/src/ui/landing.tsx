@@ -32,7 +32,7 @@ const STARTS: readonly Start[] = [
     name: "growth",
     title: "Growing memory",
     text: "Which lines keep more memory with every step",
-    view: "anomalies",
+    view: "findings",
   },
   {
     name: "compare",

@@ -66,7 +66,7 @@ export function Tabs({
     buttons[(at + by + buttons.length) % buttons.length]?.focus();
   };
   const badge = (view: View) =>
-    view === "anomalies" &&
+    view === "findings" &&
     count > 0 && (
       <span class="count" data-value={count} title="findings of high or medium severity">
         {count}

@@ -1,7 +1,7 @@
 // What a finding's card opens: the call sites, the call stack and the blocks behind it.
 
 import { useEffect, useState } from "preact/hooks";
-import type { BlockPage, FindingPart, FindingRow, FrameRow } from "../generated/protocol.js";
+import type { BlockPage, FindingChild, FindingRow, FrameRow } from "../generated/protocol.js";
 import { Frame } from "../ui/call-stack.js";
 import type { ViewUses } from "./workspace.js";
 
@@ -18,7 +18,7 @@ export function alone(act: () => void): (event: MouseEvent) => void {
   };
 }
 
-export function Parts({ parts }: { parts: readonly FindingPart[] }) {
+export function Parts({ parts }: { parts: readonly FindingChild[] }) {
   const [isOpen, setOpen] = useState(false);
   const rest = parts.length - FIRST_PARTS;
   return (
@@ -72,7 +72,8 @@ type BlocksProperties = ViewUses<"selection" | "navigation" | "steps" | "cards" 
 export function FindingBlocks(owners: BlocksProperties) {
   const { selection, navigation, steps, cards, groups, finding } = owners;
   const [page, setPage] = useState<BlockPage | null>(null);
-  const { terms, path } = finding;
+  const { terms } = finding.view;
+  const { path } = finding.record;
   const text = terms.map((term) => (/\s/.test(term) ? `"${term}"` : term)).join(" ");
   // biome-ignore lint/correctness/useExhaustiveDependencies: the finding has what they need
   useEffect(() => {

@@ -38,8 +38,8 @@ export function Finding({ card, ...owners }: FindingProperties) {
   const [areBlocksOpen, setBlocksOpen] = useState(false);
   const pressed = useRef({ x: 0, y: 0 });
   if (!worst) return null;
-  const { kind, label, severity, bytes, title, text, action, actions, parts, frames, chart } =
-    worst;
+  const { id, kind, severity, bytes, title, text, action, children } = worst.record;
+  const { label, actions, terms, frames, chart } = worst.view;
   const choose = (event: MouseEvent) => {
     const { x, y } = pressed.current;
     const isDrag = event.detail > 0 && Math.hypot(event.clientX - x, event.clientY - y) > CLICK;
@@ -52,12 +52,12 @@ export function Finding({ card, ...owners }: FindingProperties) {
     <article
       class="finding"
       data-testid="finding"
-      data-id={worst.id}
+      data-id={id}
       data-kind={kind}
       data-severity={severity}
       data-value={bytes.raw}
       data-ranks={card.members.length}
-      data-chosen={groups.isChosen(worst.terms)}
+      data-chosen={groups.isChosen(terms)}
       onPointerDown={({ clientX: x, clientY: y }) => {
         pressed.current = { x, y };
       }}
@@ -97,7 +97,7 @@ export function Finding({ card, ...owners }: FindingProperties) {
           </p>
         )}
         <Places {...owners} card={card} worst={worst} />
-        {parts.length > 0 && <Parts parts={parts} />}
+        {children.length > 0 && <Parts parts={children} />}
       </div>
       {chart && <ProofChart chart={chart} />}
       <div class="finding-tools">
@@ -114,7 +114,7 @@ export function Finding({ card, ...owners }: FindingProperties) {
             <Icon name={isStackOpen ? "up" : "down"} /> Call stack
           </button>
         )}
-        {worst.terms.length > 0 && (
+        {terms.length > 0 && (
           <button
             type="button"
             class="button plain"
@@ -137,12 +137,13 @@ type PlacesProperties = ViewUses<"runs" | "steps"> & { card: FindingCard; worst:
 function Places({ runs, steps, card, worst }: PlacesProperties) {
   const [isOpen, setOpen] = useState(false);
   const rows = runs.rows.value;
-  const { place, at } = worst;
+  const { place } = worst.view;
+  const [first] = worst.record.events;
   const { text, members } = card;
   const named = isOpen ? members : members.slice(0, FIRST_RANKS);
   const rest = members.length - named.length;
-  if (place === "" && at === "" && rows.length < 2) return null;
-  const nameOf = ({ path }: FindingRow) => {
+  if (place === "" && !first && rows.length < 2) return null;
+  const nameOf = (path: string) => {
     const row = rows.find(({ file }) => file.path === path);
     return row && row.file.planned.rank !== null ? rowName(row) : path;
   };
@@ -158,30 +159,33 @@ function Places({ runs, steps, card, worst }: PlacesProperties) {
           {place}
         </button>
       )}
-      {at !== "" && (
+      {first && (
         <button
           type="button"
           class="link num"
           title="Move the cursor to its first event"
           onClick={alone(() => void steps.openEvent(worst))}
         >
-          {at}
+          {first.text}
         </button>
       )}
       {rows.length > 1 && text !== "" && <span class="finding-ranks">{text}:</span>}
       {rows.length > 1 &&
-        named.map((member) => (
-          <button
-            key={member.path}
-            type="button"
-            class="link path"
-            data-rank={member.path}
-            title={`${member.path}: ${member.title}`}
-            onClick={alone(() => void steps.openFinding(member))}
-          >
-            {nameOf(member)}
-          </button>
-        ))}
+        named.map((member) => {
+          const { path, title } = member.record;
+          return (
+            <button
+              key={path}
+              type="button"
+              class="link path"
+              data-rank={path}
+              title={`${path}: ${title}`}
+              onClick={alone(() => void steps.openFinding(member))}
+            >
+              {nameOf(path)}
+            </button>
+          );
+        })}
       {rest > 0 && (
         <button type="button" class="link" onClick={alone(() => setOpen(true))}>
           and {rest} more

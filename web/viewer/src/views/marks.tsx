@@ -60,7 +60,7 @@ function marksOf({ queries, steps }: MarksOwners, marks: readonly Mark[]): Item[
     const { kind, slot, text, id } = mark;
     if (kind !== "oom" && kind !== "finding") return [];
     const open = () => {
-      const finding = queries.findings.value.peek()?.rows.find((row) => row.id === id);
+      const finding = queries.findings.value.peek()?.rows.find(({ record }) => record.id === id);
       if (finding) void steps.goToFinding(finding);
       else steps.openMark(mark);
     };

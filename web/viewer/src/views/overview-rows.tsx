@@ -146,7 +146,9 @@ function Rank(properties: RankProperties) {
           </span>
         )}
         {shown.notable > 0 && (
-          <span title={card.findings.map(({ title }) => title).join("\n")}>{shown.notable}</span>
+          <span title={card.findings.map(({ record }) => record.title).join("\n")}>
+            {shown.notable}
+          </span>
         )}
       </td>
       <td class="spark">

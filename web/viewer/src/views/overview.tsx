@@ -11,7 +11,7 @@ import type { Ranks } from "./ranks.js";
 import type { ViewProperties } from "./ui.js";
 import type { ViewUses } from "./workspace.js";
 
-/** Differences between ranks that are listed above the table. All are in Anomalies. */
+/** Differences between ranks that are listed above the table. All are in Findings. */
 const MAX_OUTLIERS = 20;
 /** Fewer rows have no filter. */
 const MIN_FILTERED = 16;
@@ -150,28 +150,30 @@ function Outliers({ outliers: all, runs, ranks, navigation, steps }: OutliersPro
     if (!list || !run || list.isWhole) return all;
     const shown = new Set(list.order);
     const keys = new Map(run.files.map((file) => [file.path, ranks.keyOf({ file, part: 0 })]));
-    return all.filter(({ path }) => shown.has(keys.get(path) ?? -1));
+    return all.filter(({ record }) => shown.has(keys.get(record.path) ?? -1));
   }, [all, list, run, ranks]);
   if (outliers.length === 0) return null;
   return (
     <ul class="outliers" aria-label="Differences between ranks">
-      {outliers.slice(0, MAX_OUTLIERS).map((finding) => (
-        <li key={finding.id + finding.path}>
-          <button
-            type="button"
-            class="finding-line"
-            data-severity={finding.severity}
-            title={finding.action}
-            onClick={() => void steps.openFinding(finding)}
-          >
-            <span class="finding-name">{finding.title}</span>{" "}
-            <span class="dim">{finding.text}</span>
-          </button>
-        </li>
-      ))}
+      {outliers.slice(0, MAX_OUTLIERS).map((finding) => {
+        const { id, path, severity, title, text, action } = finding.record;
+        return (
+          <li key={id + path}>
+            <button
+              type="button"
+              class="finding-line"
+              data-severity={severity}
+              title={action}
+              onClick={() => void steps.openFinding(finding)}
+            >
+              <span class="finding-name">{title}</span> <span class="dim">{text}</span>
+            </button>
+          </li>
+        );
+      })}
       {outliers.length > MAX_OUTLIERS && (
         <li>
-          <button type="button" class="link" onClick={() => navigation.open("anomalies")}>
+          <button type="button" class="link" onClick={() => navigation.open("findings")}>
             Show the others
           </button>
         </li>

@@ -3,33 +3,19 @@
 import { CHART, type FindingChart } from "../generated/protocol.js";
 
 export function ProofChart({ chart }: { chart: FindingChart }) {
-  const { title, text, kinds, paths, values, labels, anchors, places } = chart;
+  const { title, text, shapes, labels } = chart;
   return (
     <figure class="proof" data-testid="proof">
       <figcaption>{title}</figcaption>
       <svg viewBox={`0 0 ${CHART[0]} ${CHART[1]}`} role="img" aria-label={text}>
-        {paths.map((path, index) => (
-          <path
-            key={index}
-            d={path}
-            data-shape={kinds[index]}
-            data-value={values[index] || undefined}
-          />
+        {shapes.map(({ kind, path, value }, index) => (
+          <path key={index} d={path} data-shape={kind} data-value={value ?? undefined} />
         ))}
-        {labels.map((words, index) => {
-          const [anchor, weight] = (anchors[index] ?? "start").split(" ");
-          return (
-            <text
-              key={index}
-              x={places[2 * index]}
-              y={places[2 * index + 1]}
-              text-anchor={anchor}
-              data-strong={weight !== undefined}
-            >
-              {words}
-            </text>
-          );
-        })}
+        {labels.map(({ text: words, x, y, anchor, strong }, index) => (
+          <text key={index} x={x} y={y} text-anchor={anchor} data-strong={strong}>
+            {words}
+          </text>
+        ))}
       </svg>
     </figure>
   );

@@ -91,7 +91,7 @@ export class Queries {
     this.findings = resource(selection, "findings", () => ({ findings: {} }));
     const isModelled = computed(() => {
       const rows = this.findings.value.value?.rows ?? [];
-      return rows.some(({ kind }) => kind === "oom" || kind === "reserved");
+      return rows.some(({ record: { kind } }) => kind === "oom" || kind === "reserved");
     });
     this.simulated = resource(selection, "findings", () =>
       isModelled.value ? { simulatedFindings: {} } : null,
@@ -175,6 +175,6 @@ export class Queries {
   }
 }
 
-function isSame(a: FindingRow, b: FindingRow): boolean {
+function isSame({ record: a }: FindingRow, { record: b }: FindingRow): boolean {
   return a.id === b.id && a.path === b.path && a.device === b.device;
 }

@@ -11,7 +11,7 @@ export function RailBar({ appearance, ranks, row }: RailBarProperties) {
   const card = row.file.cards.value?.[row.part];
   if (!shown || !card) return null;
   const oom = shown.ooms !== "";
-  const worst = card.findings[0];
+  const worst = card.findings[0]?.record;
   return (
     <>
       {(oom || shown.outlier !== "" || worst?.severity === "high") && (

@@ -40,7 +40,7 @@ export const VIEW_SHORTCUTS: ShortcutGroup[] = [
       view("2", "timeline", "Timeline"),
       view("3", "segments", "Segments"),
       view("4", "flame", "Flame graph"),
-      view("5", "anomalies", "Anomalies"),
+      view("5", "findings", "Findings"),
       view("6", "compare", "Compare"),
       view("7", "map", "Map of the segments"),
       view("8", "matrix", "Matrix of call sites and ranks"),

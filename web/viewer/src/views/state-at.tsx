@@ -54,32 +54,34 @@ function Initial(owners: StateProperties) {
 /** The first findings of high and medium severity, and the number of all others. */
 function Findings({ queries, steps, navigation }: StateProperties) {
   const all = queries.findings.value.value?.rows ?? [];
-  const shown = all.filter(({ severity }) => severity !== "low").slice(0, MAX_FINDINGS);
+  const shown = all.filter(({ record }) => record.severity !== "low").slice(0, MAX_FINDINGS);
   const more = all.length - shown.length;
   if (shown.length === 0) return null;
   return (
     <ul class="notable" aria-label="Findings">
-      {shown.map((finding) => (
-        <li key={finding.id}>
-          <button
-            type="button"
-            class="finding-line"
-            data-severity={finding.severity}
-            title={[finding.text, finding.action].filter((words) => words !== "").join("\n")}
-            onClick={() => void steps.openFinding(finding)}
-          >
-            <span class="finding-name">{finding.title}</span>
-            <span class="dim">
-              {[finding.label, finding.bytes.text, finding.place, finding.at]
-                .filter((words) => words !== "")
-                .join(" · ")}
-            </span>
-          </button>
-        </li>
-      ))}
+      {shown.map((finding) => {
+        const { id, severity, title, text, action, bytes, events } = finding.record;
+        const { label, place } = finding.view;
+        return (
+          <li key={id}>
+            <button
+              type="button"
+              class="finding-line"
+              data-severity={severity}
+              title={[text, action].filter((words) => words !== "").join("\n")}
+              onClick={() => void steps.openFinding(finding)}
+            >
+              <span class="finding-name">{title}</span>
+              <span class="dim">
+                {[label, bytes.text, place, events[0]?.text].filter(Boolean).join(" · ")}
+              </span>
+            </button>
+          </li>
+        );
+      })}
       {more > 0 && (
         <li>
-          <button type="button" class="link" onClick={() => navigation.open("anomalies")}>
+          <button type="button" class="link" onClick={() => navigation.open("findings")}>
             {more} more
           </button>
         </li>

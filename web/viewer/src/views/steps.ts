@@ -129,7 +129,7 @@ export class Steps {
    * and not about blocks.
    */
   async openFinding(finding: FindingRow, where: "timeline" | "here" = "timeline"): Promise<void> {
-    await this.#open(finding, where, finding.terms.length === 0);
+    await this.#open(finding, where, finding.view.terms.length === 0);
   }
 
   /** Opens a finding and moves the cursor to its first event. */
@@ -139,11 +139,12 @@ export class Steps {
 
   async #open(finding: FindingRow, where: "timeline" | "here", moves: boolean): Promise<void> {
     const { selection, plots, groups } = this.#owners;
+    const { terms, reference } = finding.view;
     const span = await this.#lookAt(finding, where, moves);
     if (span) plots.timeline.peek()?.act((view) => view.fitRange(span.x0, span.x1));
-    if (finding.terms.length > 0) {
-      if (!groups.isChosen(finding.terms)) groups.choose(finding.terms);
-    } else if (finding.reference !== null) await selection.selectReference(finding.reference);
+    if (terms.length > 0) {
+      if (!groups.isChosen(terms)) groups.choose(terms);
+    } else if (reference !== null) await selection.selectReference(reference);
     selection.opened.value = finding;
   }
 
@@ -154,10 +155,10 @@ export class Steps {
   }
 
   /** Focuses the rank of a finding. */
-  async look(finding: FindingRow): Promise<void> {
+  async look({ record: { path, device } }: FindingRow): Promise<void> {
     const { runs, selection } = this.#owners;
-    const row = rowAt(runs.rows.peek(), finding.path);
-    if (row && !selection.isFocused(row)) selection.look(row, finding.device);
+    const row = rowAt(runs.rows.peek(), path);
+    if (row && !selection.isFocused(row)) selection.look(row, device);
     await readable(selection);
   }
 
@@ -168,12 +169,13 @@ export class Steps {
     moves: boolean,
   ): Promise<Span | undefined> {
     const { selection, viewSelection, navigation } = this.#owners;
-    const hasTime = !["anomalies", "overview"].includes(navigation.view.peek());
+    const hasTime = !["findings", "overview"].includes(navigation.view.peek());
     const looked = this.look(finding);
     if (where === "timeline" && !hasTime) navigation.open("timeline");
     await looked;
-    if (moves && finding.event !== null) viewSelection.cursor.value = finding.event;
-    return selection.spanOf(finding);
+    const [first] = finding.record.events;
+    if (moves && first) viewSelection.cursor.value = Number(first.raw);
+    return selection.spanOf(finding.view);
   }
 
   #marks(): readonly Mark[] {

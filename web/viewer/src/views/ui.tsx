@@ -4,11 +4,11 @@ import type { ComponentType } from "preact";
 import type { View } from "../navigation.js";
 import type { Stores } from "../stores.js";
 import { Ab } from "./ab.js";
-import { Anomalies } from "./anomalies.js";
 import { Blocks } from "./blocks.js";
 import { Card } from "./card.js";
 import { Compare } from "./compare.js";
 import { Events } from "./events.js";
+import { Findings } from "./findings.js";
 import { Flame } from "./flame.js";
 import { Folded } from "./folded.js";
 import { Found } from "./found.js";
@@ -59,7 +59,7 @@ export function bindUi(all: All) {
     overview: bind(Overview, all),
     segments: bind(Segments, all),
     flame: bind(Flame, all),
-    anomalies: bind(Anomalies, all),
+    findings: bind(Findings, all),
     compare: bind(Compare, all),
     map: bind(SegmentMap, all),
     matrix: bind(RankMatrix, all),

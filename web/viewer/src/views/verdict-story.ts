@@ -38,9 +38,9 @@ export const isOfRun = ({ runs, selection }: VerdictUses) =>
 function worstOf({ runs, queries, ranks }: VerdictUses): Story {
   const none = ranks.overview.value?.notableText ?? "Reading";
   const finding = queries.cards.value?.[0]?.members[0];
-  const row = runs.rows.value.find(({ file }) => file.path === finding?.path);
-  const { severity = null, text: detail = "", id = null } = finding ?? {};
-  const headline = finding?.headline ?? [{ text: none, filter: null, event: null }];
+  const row = runs.rows.value.find(({ file }) => file.path === finding?.record.path);
+  const { severity = null, text: detail = "", id = null } = finding?.record ?? {};
+  const headline = finding?.view.headline ?? [{ text: none, filter: null, event: null }];
   const rank = row?.file.planned.rank ?? null;
   const owner = rank !== null ? `rank ${rank}: ` : row ? `${rowName(row)}: ` : "";
   return { owner, headline, severity, detail, id, outlier: finding ?? null };
@@ -55,8 +55,8 @@ export function storyOf(owners: VerdictUses, card: VerdictCard | null): Story {
   const at = row && ranks.overviewOf(row)?.story;
   const outlier = at == null ? undefined : ranks.overview.value?.outliers[at];
   if (outlier) {
-    const { id, headline, severity, text: detail } = outlier;
-    return { owner, headline, severity, detail, id, outlier };
+    const { id, severity, text: detail } = outlier.record;
+    return { owner, headline: outlier.view.headline, severity, detail, id, outlier };
   }
   const { headline = [], severity = null, detail = "", finding: id = null } = card ?? {};
   return { owner, headline, severity, detail, id, outlier: null };

@@ -86,7 +86,7 @@ function Tools({ show, ...owners }: VerdictUses & { show: () => void }) {
 /** Brings the card of a finding into view. */
 function showCard({ navigation }: VerdictUses, finding: string): void {
   navigation.shownFinding.value = finding;
-  navigation.open("anomalies");
+  navigation.open("findings");
 }
 
 /** The number of findings above low, as at the tab of their view. */
@@ -100,7 +100,7 @@ function Count({ navigation, ranks }: VerdictUses) {
       data-testid="verdict-count"
       data-value={overview.notable}
       title="Show all findings"
-      onClick={() => navigation.open("anomalies")}
+      onClick={() => navigation.open("findings")}
     >
       {overview.notable > 0 ? overview.notableText : overview.smallText}
     </button>
@@ -110,7 +110,8 @@ function Count({ navigation, ranks }: VerdictUses) {
 /** Opens the place of a story: its finding, else the peak. */
 function showStory(owners: VerdictUses, { id, outlier }: Story, card: VerdictCard | null): void {
   const { queries, steps } = owners;
-  const finding = outlier ?? queries.findings.value.peek()?.rows.find((row) => row.id === id);
+  const finding =
+    outlier ?? queries.findings.value.peek()?.rows.find(({ record }) => record.id === id);
   const event = card?.bar?.event ?? null;
   if (finding) void steps.goToFinding(finding);
   else if (event !== null) openEvent(owners, event);
@@ -169,7 +170,7 @@ function narrow({ groups }: VerdictUses, term: string, keys: MouseEvent): void {
 }
 
 function openEvent({ steps, navigation }: VerdictUses, event: number): void {
-  if (["anomalies", "overview"].includes(navigation.view.peek())) navigation.open("timeline");
+  if (["findings", "overview"].includes(navigation.view.peek())) navigation.open("timeline");
   steps.goTo(event);
 }
 
@@ -214,9 +215,10 @@ function Sentence({ phrases, show, ...owners }: SentenceProperties) {
 }
 
 function OutlierAction({ finding, show }: { finding: FindingRow; show: () => void }) {
+  const { action } = finding.record;
   return (
-    <button type="button" class="action-chip" title={finding.action} onClick={show}>
-      <span class="action-text">{finding.action}</span>
+    <button type="button" class="action-chip" title={action} onClick={show}>
+      <span class="action-text">{action}</span>
     </button>
   );
 }

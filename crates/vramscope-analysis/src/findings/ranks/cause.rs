@@ -2,7 +2,7 @@
 
 use super::{RankFacts, RankSkew, RankStack, SkewCause, SkewSite};
 use crate::category::Category;
-use crate::findings::{Basis, Facts, Finding, FindingKind, Severity};
+use crate::findings::{Basis, FindingId, FindingKind, Severity};
 use crate::group_by_key;
 use vramscope_units::Bytes;
 
@@ -67,7 +67,7 @@ struct Excess {
 }
 
 /// Skew among ranks with similar call stacks, by index into `members`.
-pub(super) fn compare(members: &[&RankFacts]) -> Vec<(usize, Finding)> {
+pub(super) fn compare(members: &[&RankFacts]) -> Vec<(usize, RankSkew)> {
     let group = Group::new(members);
     let mut found = Vec::new();
     for (index, rank) in members.iter().enumerate() {
@@ -338,7 +338,7 @@ fn summed<'a>(stacks: impl Iterator<Item = (&'a RankStack, u64)>) -> (u64, u64, 
     (bytes, usual_bytes, sites)
 }
 
-fn finding(rank: &RankFacts, of: Excess, each: Vec<(u32, Bytes)>) -> Finding {
+fn finding(rank: &RankFacts, of: Excess, each: Vec<(u32, Bytes)>) -> RankSkew {
     let excess = of.bytes.saturating_sub(of.usual);
     let reserved = i64::try_from(rank.reserved_peak).unwrap_or(i64::MAX);
     let severity = match of.cause {
@@ -350,7 +350,10 @@ fn finding(rank: &RankFacts, of: Excess, each: Vec<(u32, Bytes)>) -> Finding {
         SkewCause::Batch { .. } | SkewCause::Sharding => Basis::Estimate,
         SkewCause::Held | SkewCause::Reserved => Basis::Recorded,
     };
-    let facts = Facts::RankSkew(RankSkew {
+    RankSkew {
+        id: FindingId { kind: FindingKind::RankSkew, device: rank.device, what: of.what },
+        severity,
+        basis,
         rank: rank.rank.unwrap_or_default(),
         cause: of.cause,
         bytes: Bytes(of.bytes),
@@ -358,18 +361,5 @@ fn finding(rank: &RankFacts, of: Excess, each: Vec<(u32, Bytes)>) -> Finding {
         ranks: each.len(),
         each,
         sites: of.sites,
-    });
-    Finding {
-        id: format!("{}-{}-{}", facts.kind().name(), rank.device, of.what),
-        device: rank.device,
-        severity,
-        bytes: excess,
-        step: None,
-        phase: None,
-        basis,
-        events: Vec::new(),
-        blocks: 0,
-        parts: Vec::new(),
-        facts,
     }
 }

@@ -21,7 +21,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use vramscope_report::diagnose::{Diagnosed, Diagnosis, MAX_FINDINGS, at_peak, diagnose};
+use vramscope_report::diagnose::{Diagnosed, Diagnosis, Listing, MAX_FINDINGS, at_peak, diagnose};
 use vramscope_report::html::{escape, finding, whole_device};
 use vramscope_report::redact::Redaction;
 use vramscope_report::sidecar::Sidecar;
@@ -98,7 +98,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::Usage(format!("{loss}: {remedy}")));
     }
     let devices = parts.iter_mut().flat_map(|part| std::mem::take(&mut part.devices)).collect();
-    let diagnosis = diagnose(devices, MAX_FINDINGS, skipped);
+    let diagnosis = diagnose(devices, Listing::Main(MAX_FINDINGS), skipped);
     let report = Report { arguments, parts: &parts, diagnosis: &diagnosis, is_full, size };
     let contents = report.contents();
     complain(format_args!("the report holds {}", contents.join(", ")));
@@ -338,7 +338,8 @@ impl Report<'_> {
             out.push_str("<section class=\"run\"><p class=\"verdict\">");
             out.push_str(&escape(&self.diagnosis.verdict));
             out.push_str("</p>");
-            let skews = self.diagnosis.findings.iter().filter(|f| f.kind == FindingKind::RankSkew);
+            let records = self.diagnosis.findings.iter().map(|finding| &finding.record);
+            let skews = records.filter(|record| record.kind == FindingKind::RankSkew);
             skews.for_each(|skew| finding(&mut out, skew));
             out.push_str("</section>\n");
         }

@@ -8,6 +8,7 @@ use super::simulated::shortfall;
 use super::{Words, counted, times};
 use crate::frames::site;
 use crate::loaded_file::SnapshotEntry;
+use crate::phrase::Sentence;
 use crate::simulated::Simulated;
 use vramscope_analysis::{
     BackwardBasis, BackwardSite, Category, Finding, FreeShare, OomStory, Verdict,
@@ -28,7 +29,7 @@ pub(super) fn oom(
     simulated: &[Simulated],
 ) -> Words {
     let request = request_line(entry, story);
-    let place = super::headline::place(finding);
+    let place = super::headline::place(finding).plain();
     let at = match &request {
         Some(request) if place.is_empty() => at_site(request),
         _ => place.clone(),
@@ -54,7 +55,7 @@ pub(super) fn oom(
     ];
     let sentences: Vec<String> = sentences.into_iter().filter(|s| !s.is_empty()).collect();
     Words {
-        title: format!("Out of memory: {}{at}", story.requested),
+        title: Sentence::new(format_args!("Out of memory: {}{at}", story.requested)),
         text: sentences.join(" "),
         action: action::action(entry, finding, story, simulated),
     }

@@ -11,7 +11,7 @@ import type { ViewUses } from "./workspace.js";
 /** Cards that are shown at first, and with each further step: unequal files have many. */
 const PAGE = 20;
 
-type AnomaliesProperties = ViewUses<
+type FindingsProperties = ViewUses<
   | "viewSelection"
   | "runs"
   | "selection"
@@ -25,13 +25,13 @@ type AnomaliesProperties = ViewUses<
   | "workspace"
 >;
 
-export function Anomalies(owners: AnomaliesProperties) {
+export function Findings(owners: FindingsProperties) {
   const { selection, navigation, queries, ranks } = owners;
   const view = useRef<HTMLDivElement>(null);
   const [choice, setChoice] = useState<boolean | null>(null);
   const cards = queries.cards.value;
   const wanted = navigation.shownFinding.value;
-  const isWanted = ({ members }: FindingCard) => members.some(({ id }) => id === wanted);
+  const isWanted = ({ members }: FindingCard) => members.some(({ record }) => record.id === wanted);
   const small = cards?.filter((card) => card.small) ?? [];
   const notable = cards?.filter((card) => !card.small) ?? [];
   // What is folded must not hide all there is, nor what another view leads to.
@@ -42,7 +42,7 @@ export function Anomalies(owners: AnomaliesProperties) {
       setChoice(true);
       return;
     }
-    const shown = cards.find(isWanted)?.members[0]?.id;
+    const shown = cards.find(isWanted)?.members[0]?.record.id;
     const all = [...(view.current?.querySelectorAll<HTMLElement>("[data-id]") ?? [])];
     const card = all.find((each) => each.getAttribute("data-id") === shown);
     if (!card) return;
@@ -69,7 +69,7 @@ export function Anomalies(owners: AnomaliesProperties) {
   }
   const overview = ranks.overview.value;
   return (
-    <div class="anomalies" ref={view}>
+    <div class="findings-view" ref={view}>
       <div class="toolbar">
         <h3 class="findings-count" data-testid="findings-count" data-value={overview?.notable}>
           {overview?.notableText}
@@ -81,7 +81,7 @@ export function Anomalies(owners: AnomaliesProperties) {
               type="button"
               class="button plain"
               title={`Save the findings of this rank as ${form.toUpperCase()}`}
-              onClick={() => void saveTable(selection, { findings: {} }, form, "anomalies")}
+              onClick={() => void saveTable(selection, { findings: {} }, form, "findings")}
             >
               {form.toUpperCase()}
             </button>
@@ -89,7 +89,7 @@ export function Anomalies(owners: AnomaliesProperties) {
         </span>
       </div>
       <div class="findings">
-        <Cards {...owners} label="Anomalies" shown={notable} />
+        <Cards {...owners} label="Findings" shown={notable} />
         {overview && overview.omitted !== "" && <p class="quiet">{overview.omitted}</p>}
         {small.length > 0 && (
           <section class="small-findings" aria-label="Small findings">
@@ -111,12 +111,12 @@ export function Anomalies(owners: AnomaliesProperties) {
   );
 }
 
-type CardsProperties = AnomaliesProperties & { label: string; shown: readonly FindingCard[] };
+type CardsProperties = FindingsProperties & { label: string; shown: readonly FindingCard[] };
 
 function Cards({ label, shown, ...owners }: CardsProperties) {
   const [count, setCount] = useState(PAGE);
   const wanted = owners.navigation.shownFinding.value;
-  const at = shown.findIndex(({ members }) => members.some(({ id }) => id === wanted));
+  const at = shown.findIndex(({ members }) => members.some(({ record }) => record.id === wanted));
   const length = Math.max(count, wanted === null ? 0 : at + 1);
   useEffect(() => setCount(length), [length]);
   if (shown.length === 0) return null;
@@ -125,7 +125,7 @@ function Cards({ label, shown, ...owners }: CardsProperties) {
     <>
       <ul aria-label={label}>
         {shown.slice(0, length).map((card) => (
-          <li key={`${card.members[0]?.path} ${card.members[0]?.id}`}>
+          <li key={`${card.members[0]?.record.path} ${card.members[0]?.record.id}`}>
             <Finding {...owners} card={card} />
           </li>
         ))}

@@ -16,7 +16,7 @@ const SEVERITIES = ["high", "medium", "low"];
 
 /** The view with the findings of low severity and what could not be looked for. */
 async function unfold(views: Views): Promise<Locator> {
-  const pane = await views.main("Anomalies");
+  const pane = await views.main("Findings");
   await expect(pane.getByTestId("finding").first()).toBeVisible();
   for (const control of [pane.getByTestId("small-findings"), pane.locator("summary")]) {
     if ((await control.count()) === 0) continue;
@@ -32,12 +32,12 @@ async function unfold(views: Views): Promise<Locator> {
 
 /** Opens a file, compares its findings with the command line's, and opens each finding. */
 async function expectFindings(viewer: Viewer, file: string): Promise<Views> {
-  const { anomalies, blind_spots } = cli("anomalies", file);
+  const { findings, blind_spots } = cli("diagnose", file, "--all");
   const views = new Views(viewer);
   await views.open(testData(file));
   const pane = await unfold(views);
   const list = pane.getByTestId("finding");
-  await expect(list).toHaveCount(anomalies.length);
+  await expect(list).toHaveCount(findings.length);
   const shownFindings = () =>
     list.evaluateAll((all) =>
       all.map((finding) => ({
@@ -52,7 +52,7 @@ async function expectFindings(viewer: Viewer, file: string): Promise<Views> {
     );
   const byId = (a: { id: string | null }, b: { id: string | null }) =>
     String(a.id).localeCompare(String(b.id));
-  const told = anomalies.map(({ id, kind, bytes, title, text, action, proof }) => {
+  const told = findings.map(({ id, kind, bytes, title, text, action, proof }) => {
     expect(title).not.toBe("");
     return { id, kind, bytes, title, text, action, proof: proof?.text ?? "" };
   });
@@ -69,7 +69,7 @@ async function expectFindings(viewer: Viewer, file: string): Promise<Views> {
   expect(order).not.toContain(-1);
   expect(order, "the most severe first").toEqual(order.toSorted((a, b) => a - b));
 
-  for (const { id, kind, events, sites } of anomalies.filter((each) => each.events.length > 0)) {
+  for (const { id, kind, events, sites } of findings.filter((each) => each.events.length > 0)) {
     const first = Math.min(...events);
     const before = first === 1 ? 2 : 1;
     await views.cursor(before);
@@ -94,7 +94,7 @@ test("findings are the command line's, open their place, and choose their blocks
   viewer,
   page,
 }) => {
-  const growth = cli("anomalies", LEAK).anomalies.find(({ kind }) => kind === "growth");
+  const growth = cli("diagnose", LEAK, "--all").findings.find(({ kind }) => kind === "growth");
   if (!growth) throw new Error("the leak recording has no growth finding");
   const { blocks } = cli("blocks", LEAK);
   const kept = blocks.filter(({ live_at_end, site }) => live_at_end && growth.sites.includes(site));
@@ -102,7 +102,7 @@ test("findings are the command line's, open their place, and choose their blocks
   const views = await expectFindings(viewer, LEAK);
   await views.main("Timeline");
   await views.cursor(7);
-  await (await views.drawer("Anomalies")).locator(`[data-id="${growth.id}"] .finding-text`).click();
+  await (await views.drawer("Findings")).locator(`[data-id="${growth.id}"] .finding-text`).click();
   await expect(page.getByTestId("chips").locator("[data-term]")).toHaveCount(growth.sites.length);
   await views.expectCursor(7);
   const sum = kept.reduce((bytes, block) => bytes + block.bytes, 0);
@@ -125,7 +125,7 @@ test("out-of-memory events are findings and marks, which O, N and a click visit"
   const ooms = deviceOf(OOM).ooms.map(({ event }) => event);
   expect(ooms.length).toBeGreaterThan(1);
   const views = await expectFindings(viewer, OOM);
-  const others = cli("anomalies", OOM).anomalies.flatMap(({ kind, events }) =>
+  const others = cli("diagnose", OOM, "--all").findings.flatMap(({ kind, events }) =>
     kind === "oom" ? [] : events,
   );
   await views.setState({ at: -1 });
@@ -172,9 +172,9 @@ test("out-of-memory events are findings and marks, which O, N and a click visit"
 test("the place of a finding keeps the zoom, and its call sites open", async ({ viewer, page }) => {
   const views = new Views(viewer);
   await views.open(testData(TRACEBACK));
-  const { anomalies } = cli("anomalies", TRACEBACK);
-  expect(Math.max(...anomalies.map(({ children }) => children.length))).toBeGreaterThan(3);
-  const one = anomalies.find(({ events }) => events.length > 0);
+  const { findings } = cli("diagnose", TRACEBACK, "--all");
+  expect(Math.max(...findings.map(({ children }) => children.length))).toBeGreaterThan(3);
+  const one = findings.find(({ events }) => events.length > 0);
   if (!one) throw new Error("no finding with an event");
   const whole = await views.range();
   const pane = await unfold(views);
@@ -186,7 +186,7 @@ test("the place of a finding keeps the zoom, and its call sites open", async ({ 
   await views.expectCursor(first);
   await expect.poll(() => views.range()).toEqual(whole);
   await unfold(views);
-  for (const { id, children } of anomalies) {
+  for (const { id, children } of findings) {
     const sites = row(id).getByRole("list", { name: "Call sites" });
     await expect(sites).toHaveCount(children.length === 0 ? 0 : 1);
     if (children.length === 0) continue;
@@ -196,7 +196,7 @@ test("the place of a finding keeps the zoom, and its call sites open", async ({ 
     if (children.length <= 3) continue;
     await more.click();
     await expect(sites.getByRole("listitem")).toHaveCount(children.length);
-    await expect(page.getByTestId("view-anomalies")).toHaveAttribute("data-place", "main");
+    await expect(page.getByTestId("view-findings")).toHaveAttribute("data-place", "main");
   }
 });
 
@@ -213,7 +213,7 @@ test("the charts draw the numbers of the command line", async ({ viewer }) => {
     const views = new Views(viewer);
     await views.show(testData(file));
     const pane = await unfold(views);
-    for (const { id, proof } of cli("anomalies", file).anomalies) {
+    for (const { id, proof } of cli("diagnose", file, "--all").findings) {
       if (!proof) continue;
       forms.add(proof.form);
       const chart = pane.locator(`[data-id="${id}"]`).getByTestId("proof");
@@ -237,9 +237,9 @@ test("one count: tab, verdict, heading, overview; low ones are folded", async ({
   viewer,
   page,
 }) => {
-  const { anomalies } = cli("anomalies", LEAK);
-  const high = anomalies.filter(({ severity }) => severity !== "low");
-  const low = anomalies.length - high.length;
+  const { findings } = cli("diagnose", LEAK, "--all");
+  const high = findings.filter(({ severity }) => severity !== "low");
+  const low = findings.length - high.length;
   expect(Math.min(high.length, low), "some of both").toBeGreaterThan(0);
   await page.setViewportSize({ width: 1440, height: 900 });
   const views = new Views(viewer);
@@ -249,14 +249,14 @@ test("one count: tab, verdict, heading, overview; low ones are folded", async ({
   const tab = page.getByRole("tablist", { name: "Views", exact: true }).locator(".count");
   await expect(tab).toHaveAttribute("data-value", count);
   await page.getByTestId("verdict-count").click();
-  const pane = await views.main("Anomalies");
+  const pane = await views.main("Findings");
   await expect(pane.getByTestId("findings-count")).toHaveAttribute("data-value", count);
   await expect(pane.getByTestId("findings-count")).toContainText(count);
   await expect(pane.getByTestId("finding")).toHaveCount(high.length);
   const small = pane.getByTestId("small-findings");
   await expect(small).toContainText(`${low} small finding`);
   await small.click();
-  await expect(pane.getByTestId("finding")).toHaveCount(anomalies.length);
+  await expect(pane.getByTestId("finding")).toHaveCount(findings.length);
   const overview = await views.main("Overview");
   await expect(overview.locator("[data-column=findings]")).toHaveAttribute("data-value", count);
 });
@@ -265,19 +265,19 @@ test("a card chooses its blocks, stays, and opens its call stack and its blocks"
   viewer,
   page,
 }) => {
-  const { anomalies } = cli("anomalies", LEAK);
-  const growth = anomalies.find(({ kind }) => kind === "growth");
+  const { findings } = cli("diagnose", LEAK, "--all");
+  const growth = findings.find(({ kind }) => kind === "growth");
   if (!growth) throw new Error("no growth");
   const of = cli("blocks", LEAK).blocks.filter(({ site }) => growth.sites.includes(site));
   const views = new Views(viewer);
   await views.open(testData(LEAK));
-  const pane = await views.main("Anomalies");
+  const pane = await views.main("Findings");
   const card = pane.locator(`[data-id="${growth.id}"]`);
   await views.cursor(7);
   await card.locator(".finding-text").click();
   await expect(card).toHaveAttribute("data-chosen", "true");
   await expect(page.getByTestId("chips").locator("[data-term]")).toHaveCount(growth.sites.length);
-  await expect(page.getByTestId("view-anomalies")).toHaveAttribute("data-place", "main");
+  await expect(page.getByTestId("view-findings")).toHaveAttribute("data-place", "main");
   await views.expectCursor(7);
   await card.getByRole("button", { name: "Call stack" }).click();
   const frames = card.getByRole("list", { name: "Call stack" }).getByRole("listitem");
@@ -298,15 +298,15 @@ test("a card chooses its blocks, stays, and opens its call stack and its blocks"
 test("a long list is shown in parts, and its counts are of all", async ({ viewer, page }) => {
   // Files of different runs are not ranks: each has cards of its own.
   const file = "findings/s1_pool_strand.pickle.gz";
-  const { anomalies } = cli("anomalies", file);
-  const [one] = anomalies;
+  const { findings } = cli("diagnose", file, "--all");
+  const [one] = findings;
   expect(one?.severity).not.toBe("low");
   const files = Array.from({ length: 45 }, (_, index) => renamed(file, `run-${index}x.pickle.gz`));
   const views = new Views(viewer);
   await views.open(files);
-  const all = String(files.length * anomalies.length);
+  const all = String(files.length * findings.length);
   await expect(page.getByTestId("verdict-count")).toHaveAttribute("data-value", all);
-  const pane = await views.main("Anomalies");
+  const pane = await views.main("Findings");
   const cards = pane.getByTestId("finding");
   await expect(pane.getByTestId("findings-count")).toHaveAttribute("data-value", all);
   await expect(cards).toHaveCount(20);
@@ -331,21 +331,21 @@ test("equal findings of ranks are one card, which links its ranks, the worst fir
     const of = rank === 3 ? 3 : 2;
     cpSync(testData(`recorded/ranks_fsdp/rank${of}_memory_snapshot.pickle.gz`), join(folder, name));
   }
-  const { anomalies } = cliIn(folder, "anomalies", ...names);
-  const { findings, omitted = 0 } = print(folder, ["diagnose", ...names]) as unknown as {
+  const { findings } = cliIn(folder, "diagnose", "--all", ...names);
+  const { findings: main, omitted = 0 } = print(folder, ["diagnose", ...names]) as unknown as {
     findings: unknown[];
     omitted?: number;
   };
-  expect(anomalies.length, "some are equal").toBeGreaterThan(findings.length + omitted);
+  expect(findings.length, "some are equal").toBeGreaterThan(main.length + omitted);
   const views = new Views(viewer);
   await views.open(names.map((name) => join(folder, name)));
   for (const name of names) await viewer.expectRow(name, "ready");
   // Ranks that are read later change what is folded.
-  const notable = anomalies.filter(({ severity }) => severity !== "low").length;
+  const notable = findings.filter(({ severity }) => severity !== "low").length;
   await expect(page.getByTestId("verdict-count")).toHaveAttribute("data-value", String(notable));
   const pane = await unfold(views);
-  await expect(pane.getByTestId("finding")).toHaveCount(findings.length + omitted);
-  const reserved = anomalies
+  await expect(pane.getByTestId("finding")).toHaveCount(main.length + omitted);
+  const reserved = findings
     .filter(({ kind }) => kind === "reserved")
     .toSorted((a, b) => b.bytes - a.bytes || a.path.localeCompare(b.path));
   expect(reserved.length).toBeGreaterThan(1);
