@@ -12,7 +12,7 @@ use vramscope_report::LoadedFile;
 use vramscope_report::card::Card;
 use vramscope_report::peak::BandKind;
 use vramscope_report::state::At;
-use vramscope_report::what_if::{self, Options, ScenarioRecord};
+use vramscope_report::what_if::{self, Options, OtherRecordings, ScenarioRecord, WrongItem};
 use vramscope_report::{Target, blocks, flame, peak, segments, state};
 use vramscope_session::Loader;
 
@@ -75,26 +75,27 @@ fn once(bytes: &[u8], rows: &mut Vec<Row>) -> Result<()> {
     note(rows, "segments, fragmentation", || drop(segments::segments(target, slot, None)));
     note(rows, "flame, byte-seconds", || drop(flame::flame(target, flame::Weight::ByteSeconds)));
     note(rows, "blocks by byte-seconds", || {
-        drop(blocks::blocks(target, blocks::Sort::ByteSeconds, Some(1000)));
+        drop(blocks::blocks(target, blocks::BlockSort::ByteSeconds, Some(1000)));
     });
     note(rows, "findings, card of the rank", || drop(Card::new(target)));
     let mut model = None;
     note(rows, "what-if, own settings", || model = Some(what_if::model(target)));
     let model = model.context("a model")?;
     note(rows, "what-if, one answer", || drop(what_if::one_answer(target, &model)));
-    slider(target, &model).map_err(|error| anyhow!(error))?;
+    slider(target, &model)?;
     note(rows, "what-if, slider", || drop(slider(target, &model)));
-    note(rows, "what-if, usual table", || drop(what_if::what_if(target, &Options::default())));
+    note(rows, "what-if, usual table", || {
+        drop(what_if::what_if(target, &Options::default(), &OtherRecordings::default()));
+    });
     Ok(())
 }
 
 /// What a move of the page's slider for tokens asks for.
-fn slider(target: Target<'_>, model: &WhatIf) -> std::result::Result<ScenarioRecord, String> {
+fn slider(target: Target<'_>, model: &WhatIf) -> std::result::Result<ScenarioRecord, WrongItem> {
     let options = Options { tokens: Some(1.25), ..Options::default() };
     let mut budget = Budget::unlimited();
     run_to_completion(async {
-        let settings = model.settings.clone();
-        let answer = what_if::scenario_sliced(target, model, settings, &options, &mut budget).await;
+        let answer = what_if::scenario_sliced(target, model, &options, &mut budget).await;
         answer.map(|(record, _)| record)
     })
 }

@@ -117,6 +117,11 @@ impl Block {
         (self.origin() == Origin::Alloc).then(|| EventIndex(self.enters - 1))
     }
 
+    /// Whether the block is live in a slot.
+    pub fn is_live_at(&self, slot: u32) -> bool {
+        self.enters <= slot && slot < self.leaves
+    }
+
     /// Whether the block was live before the window.
     pub fn is_preexisting(&self) -> bool {
         self.enters == 0

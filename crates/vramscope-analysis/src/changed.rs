@@ -214,7 +214,7 @@ mod tests {
         let between = |from: u32, to: u32| {
             let is_live = |i: u32| {
                 let block = &trace.blocks[i as usize];
-                block.enters <= to && to < block.leaves
+                block.is_live_at(to)
             };
             let changed = changed_segments(&states(from), states(to), is_live);
             let brief = changed.iter().flat_map(|segment| {

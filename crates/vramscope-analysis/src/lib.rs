@@ -132,6 +132,7 @@ pub use time_scale::{Cut, TimeScale};
 pub use trace::{Coverage, Exactness, Oom, Trace};
 pub use vramscope_allocator::Settings as AllocatorSettings;
 pub use what_if::{
-    Calibration, Capacity, Question, Scale, Scenario, Search, SettingError, SimulatedBasis, WhatIf,
-    parse_settings, recorded_settings, settings_text,
+    Calibration, Capacity, Question, SETTING_KEYS, Scale, Scenario, Search, SettingError,
+    SimulatedBasis, WhatIf, parse_settings, recorded_settings, settings_text,
+    split_outside_brackets,
 };

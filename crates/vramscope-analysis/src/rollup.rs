@@ -34,11 +34,10 @@ impl Measure {
     pub fn of(self, trace: &Trace, carving: &Carving, index: u32) -> u128 {
         let block = &trace.blocks[index as usize];
         let size = || u128::from(carving.sizes[index as usize].0);
-        let live = |slot: u32| block.enters <= slot && slot < block.leaves;
         let bytes = u128::from(block.bytes.0);
         match self {
-            Self::Requested(slot) if live(slot) => bytes,
-            Self::Active(slot) if live(slot) => size(),
+            Self::Requested(slot) if block.is_live_at(slot) => bytes,
+            Self::Active(slot) if block.is_live_at(slot) => size(),
             Self::Allocated(slot) if carving.is_allocated(trace, index, slot) => size(),
             Self::ByteTime => bytes * u128::from(lifetime(trace, block)),
             Self::Count if block.origin() == Origin::Alloc => 1,
@@ -132,7 +131,7 @@ pub async fn by_stack_sliced(
 
 /// Sums up reserved bytes in a slot by the stack of the allocation that caused the reservation.
 pub fn reserved_by_stack(trace: &Trace, segments: &Segments, slot: u32) -> Vec<Share> {
-    let reserved = segments.spans.iter().filter(|s| s.enters <= slot && slot < s.leaves);
+    let reserved = segments.spans.iter().filter(|s| s.is_reserved_at(slot));
     let mut sum = ShareSums::default();
     for span in reserved {
         let no_stack = trace.no_stack_of_segment(span.stack, span.enters);

@@ -50,6 +50,11 @@ impl Span {
     pub fn end(&self) -> u64 {
         self.address.0.saturating_add(self.size.0)
     }
+
+    /// Whether the span is reserved in a slot.
+    pub fn is_reserved_at(&self, slot: u32) -> bool {
+        self.enters <= slot && slot < self.leaves
+    }
 }
 
 /// All spans of a device's window.
@@ -74,8 +79,7 @@ impl Segments {
 
     /// The spans that are reserved in a slot, by address.
     pub fn at(&self, slot: u32) -> Vec<&Span> {
-        let mut spans: Vec<&Span> =
-            self.spans.iter().filter(|s| s.enters <= slot && slot < s.leaves).collect();
+        let mut spans: Vec<&Span> = self.spans.iter().filter(|s| s.is_reserved_at(slot)).collect();
         spans.sort_by_key(|s| s.address);
         spans
     }

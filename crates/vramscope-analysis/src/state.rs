@@ -32,9 +32,7 @@ impl<'a> LiveSet<'a> {
         for part in strides(trace.blocks.len()) {
             budget.charge(part.len() as u64).await;
             let of_part = (part.start as u32..).zip(&trace.blocks[part]);
-            blocks.extend(
-                of_part.filter(|(_, b)| b.enters <= slot && slot < b.leaves).map(|(i, _)| i),
-            );
+            blocks.extend(of_part.filter(|(_, b)| b.is_live_at(slot)).map(|(i, _)| i));
         }
         blocks.sort_by_key(|&i| (trace.blocks[i as usize].address, i));
         Self { trace, slot, blocks }

@@ -12,6 +12,7 @@ use crate::segments::segment_event;
 use crate::series::Series;
 use crate::slicing::{Budget, run_to_completion, strides};
 use crate::time_scale::TimeScale;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use vramscope_snapshot::{
     Action, AffectedCurve, Device, DeviceKind, Report, Snapshot, Warning, WarningKind,
@@ -30,7 +31,7 @@ pub enum Coverage {
 }
 
 /// Whether a band equals PyTorch's own counter, as far as the file shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]

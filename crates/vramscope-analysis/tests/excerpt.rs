@@ -19,7 +19,7 @@ fn load(bytes: &[u8], events: Option<Range<u32>>, chunk: usize) -> Snapshot {
 /// The live blocks of a slot: address, bytes, stack and stream. Stack and stream ids are the same
 /// in an excerpt as in the whole file.
 fn live(trace: &Trace, slot: u32) -> BTreeSet<(u64, u64, u32, u16)> {
-    let live = trace.blocks.iter().filter(|b| b.enters <= slot && slot < b.leaves);
+    let live = trace.blocks.iter().filter(|b| b.is_live_at(slot));
     live.map(|b| (b.address.0, b.bytes.0, b.stack.0, b.stream.0)).collect()
 }
 

@@ -216,6 +216,9 @@ fn settings_are_read_and_written() {
     let listed = parse_settings("roundup_power2_divisions:[2:1,8:4,>:2]", &default);
     let listed = listed.expect("settings").roundup_power2_divisions;
     assert_eq!(listed[..6], [1, 1, 4, 4, 2, 2]);
+    // PyTorch's default has no text of its own.
+    let split = parse_settings("max_split_size_mb:64", &default).expect("settings");
+    assert_eq!(parse_settings("max_split_size_mb:0", &split).expect("settings"), default);
     // The size of large segments is the default of the rounding.
     let large = parse_settings("large_segment_size_mb:40", &default).expect("settings");
     assert_eq!(large.max_non_split_rounding_size, 40 << 20);

@@ -15,8 +15,7 @@ pub(crate) use values::{
 use clap::{Args, Parser, Subcommand};
 use std::ops::Range;
 use std::path::PathBuf;
-use values::{address, category_factor, device, event_or_range, event_range, factor, moment};
-use vramscope_report::Category;
+use values::{address, device, event_or_range, event_range, moment};
 use vramscope_report::state::At;
 use vramscope_report::what_if::parse_memory;
 
@@ -291,23 +290,23 @@ pub(crate) struct WhatIf {
     pub(crate) change: Vec<String>,
     /// Memory of the device: 80GiB, or a name such as H100 or A100-40GB. 512 MiB of it are left to
     /// the CUDA context
-    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
-    pub(crate) device_memory: Option<u64>,
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) device_memory: Option<String>,
     /// Memory that PyTorch can have on the device
-    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
-    pub(crate) pytorch_memory: Option<u64>,
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) pytorch_memory: Option<String>,
     /// Scale inputs, activations, caches and temporaries, as a larger batch does: x1.5
-    #[arg(long, value_name = "xK", value_parser = factor)]
-    pub(crate) tokens: Option<f64>,
+    #[arg(long, value_name = "xK")]
+    pub(crate) tokens: Option<String>,
     /// Leave out a category, or a call site such as train.py:12. May be repeated
     #[arg(long, value_name = "CATEGORY|SITE")]
     pub(crate) without: Vec<String>,
     /// Scale a category: `optimizer_state:0.25` is an 8-bit optimizer. May be repeated
-    #[arg(long, value_name = "CATEGORY:K", value_parser = category_factor)]
-    pub(crate) scale: Vec<(Category, f64)>,
+    #[arg(long, value_name = "CATEGORY:K")]
+    pub(crate) scale: Vec<String>,
     /// Find the most tokens that fit on a device: 40GiB, or a name such as A100-40GB
-    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
-    pub(crate) fit: Option<u64>,
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) fit: Option<String>,
     /// A second recording of the program with another batch, for --fit and --tokens: from both it
     /// is known how each request grows
     #[arg(long, value_name = "FILE")]

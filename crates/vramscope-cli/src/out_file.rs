@@ -1,5 +1,5 @@
-//! Files that commands write. An output never takes the place of an input, of a folder, of a link or
-//! of somebody's file of another kind, and has its name only when it is complete.
+//! Files that commands write. An output never replaces an input, a folder, a link or a file of
+//! another kind, and has its name only when it is complete.
 
 use crate::Failure;
 use flate2::read::MultiGzDecoder;

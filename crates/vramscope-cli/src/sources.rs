@@ -168,8 +168,11 @@ impl Sources {
         let failed = |why: std::io::Error| format!("{}: {why}", path.display());
         // A link may lead out of the folder, and the folder may have changed since it was listed.
         let target = path.canonicalize().map_err(failed)?;
-        if !is_source(&target) || !self.roots.iter().any(|root| target.starts_with(root)) {
-            return Err(format!("{} leads to no source file of its folder.", path.display()));
+        if !self.roots.iter().any(|root| target.starts_with(root)) {
+            return Err(format!("{} leads out of its folder.", path.display()));
+        }
+        if !is_source(&target) {
+            return Err(format!("{} leads to a file that is no source.", path.display()));
         }
         // Opening a pipe would wait forever.
         if !target.is_file() {
@@ -326,6 +329,12 @@ mod tests {
         assert_eq!(real.text, "src/real.py");
         assert!(real.modified_us.is_some());
         assert!(read("/train/out.py").expect_err("a link").contains("leads out of its folder"));
+        std::fs::write(src.join(".env"), "KEY=1").expect("a file");
+        symlink(src.join(".env"), src.join("env.py")).expect("a link");
+        let sources = tree.sources(&["src"], &[("/mapped", "src")]);
+        assert!(sources.read("/mapped/.env").is_ok_and(|found| found.is_none()));
+        let leads = sources.read("/mapped/env.py").expect_err("a link to another kind of file");
+        assert!(leads.contains("a file that is no source"), "{leads}");
         assert!(read("/train/big.py").expect_err("too large").contains("more than 4194304 bytes"));
         for out in ["/mapped/out.py", "/mapped/up/secret.py"] {
             assert!(read(out).is_ok_and(|found| found.is_none()) || read(out).is_err(), "{out}");

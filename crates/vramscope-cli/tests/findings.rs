@@ -105,8 +105,16 @@ fn findings_of_a_run_say_the_rank() {
 #[test]
 fn all_findings_come_with_the_verdict_and_are_not_merged() {
     let (main, whole) = (json("diagnose", &["recorded/ranks_fsdp"]), all(&["recorded/ranks_fsdp"]));
+    // The short answer cuts long paths, and how long they are depends on the checkout.
+    let without_paths = |value: &Value| {
+        let mut value = value.clone();
+        let lists = value.as_array_mut().into_iter().flatten();
+        lists.filter_map(Value::as_object_mut).for_each(|row| drop(row.remove("path")));
+        value.as_object_mut().map(|row| row.remove("path"));
+        value
+    };
     for key in ["verdict", "headlines", "memory", "peak", "blind_spots"] {
-        assert_eq!(main[key], whole[key], "{key}");
+        assert_eq!(without_paths(&main[key]), without_paths(&whole[key]), "{key}");
     }
     let reserved = |report: &Value| {
         list(&report["findings"]).iter().filter(|f| f["kind"] == "reserved").count()
@@ -133,7 +141,7 @@ fn blind_spots_are_told_once_with_their_files() {
     let of = |index: usize| several["blind_spots"][index]["text"].as_str().expect("a text");
     assert!(of(0).starts_with("gpt_late.pickle.gz: "), "{several}");
     assert!(of(1).ends_with("2 of 3 files in all)"), "{several}");
-    let nothing = text(&["findings"], &["recorded/misc/norecord.pickle"]);
+    let nothing = text(&["diagnose", "--all"], &["recorded/misc/norecord.pickle"]);
     assert!(nothing.starts_with("Nothing found. Not looked for:\n  - "), "{nothing}");
 }
 

@@ -206,12 +206,12 @@ fn remove(path: &Path) -> io::Result<()> {
 
 /// Whether there is a regular file at a path. A link is none.
 pub(crate) fn is_file(path: &Path) -> io::Result<bool> {
-    is(path, |of| of.is_file())
+    is(path, fs::Metadata::is_file)
 }
 
 /// Whether there is a folder at a path. A link is none.
 pub(crate) fn is_folder(path: &Path) -> io::Result<bool> {
-    is(path, |of| of.is_dir())
+    is(path, fs::Metadata::is_dir)
 }
 
 fn is(path: &Path, what: impl FnOnce(&fs::Metadata) -> bool) -> io::Result<bool> {
@@ -228,6 +228,7 @@ fn refused_link(path: &Path) -> io::Error {
 }
 
 /// An error with the path that it is about.
+#[expect(clippy::needless_pass_by_value, reason = "map_err passes the error by value")]
 pub(crate) fn named(error: io::Error, path: &Path) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }

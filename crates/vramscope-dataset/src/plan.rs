@@ -91,8 +91,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Compares files with a dataset, which [`check_dataset`](crate::check_dataset) accepts. Removes
-    /// what interrupted exports left, and parts with files that have changed.
+    /// Compares files with a dataset that [`check_dataset`](crate::check_dataset) accepts. Removes
+    /// parts of interrupted exports, and parts with files that have changed.
     ///
     /// A file is removed only if its name is that of a part, no link leads to it and, if it is
     /// complete, its footer names a version of these tables.
@@ -279,11 +279,11 @@ fn read(path: &Path, folder: &str) -> io::Result<Vec<Row>> {
         let batch: RecordBatch = batch.map_err(io::Error::other)?;
         let column = |name: &str| {
             let column = batch.column_by_name(name);
-            column.ok_or_else(|| invalid(format!("it has no column {name}")))
+            column.ok_or_else(|| invalid(&format!("it has no column {name}")))
         };
         let wrong = |name: &str, expected: &str| {
             let found = column(name).map(|column| column.data_type().clone());
-            found.map(|found| invalid(format!("its column {name} is {found}, not {expected}")))
+            found.map(|found| invalid(&format!("its column {name} is {found}, not {expected}")))
         };
         let text = |name: &str| match column(name)?.as_string_opt::<i32>() {
             Some(texts) => Ok(texts.clone()),
@@ -313,7 +313,7 @@ fn read(path: &Path, folder: &str) -> io::Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn invalid(what: String) -> io::Error {
+fn invalid(what: &str) -> io::Error {
     io::Error::new(
         ErrorKind::InvalidData,
         format!("{what}: remove the file, or use another dataset"),

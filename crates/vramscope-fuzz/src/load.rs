@@ -3,8 +3,7 @@
 use crate::pieces;
 use vramscope_protocol::views::{
     Bands, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight, GroupBy, Layer,
-    Looked, MapSpec, MarkedRange, Query, ScaledPart, ScenarioSpec, SegmentSort, SegmentSpec, Table,
-    TextForm,
+    Looked, MapSpec, MarkedRange, Query, SegmentSort, SegmentSpec, Table, TextForm,
 };
 use vramscope_protocol::{AxisKind, DeviceRef, Failure, Loaded, Request, Response, TileKey};
 use vramscope_report::LoadedFile;
@@ -80,7 +79,7 @@ fn report(target: Target<'_>) {
     let end = trace.requested.len() as u32 - 1;
     for slot in [0, end / 2, end] {
         // The live blocks add up to the curve.
-        let live = trace.blocks.iter().filter(|b| b.enters <= slot && slot < b.leaves);
+        let live = trace.blocks.iter().filter(|b| b.is_live_at(slot));
         let sum: u128 = live.map(|b| u128::from(b.bytes.0)).sum();
         assert_eq!(sum, u128::from(trace.requested.at(slot)), "requested bytes in slot {slot}");
         let state = serde_json::to_value(state::state(target, slot, None)).expect("a state");
@@ -100,7 +99,9 @@ fn report(target: Target<'_>) {
     ] {
         print(&flame::flame(target, weight));
     }
-    for sort in [blocks::Sort::Size, blocks::Sort::Lifetime, blocks::Sort::ByteSeconds] {
+    for sort in
+        [blocks::BlockSort::Size, blocks::BlockSort::Lifetime, blocks::BlockSort::ByteSeconds]
+    {
         print(&blocks::blocks(target, sort, Some(50)));
     }
     for form in [export::ExportFormat::Csv, export::ExportFormat::Perfetto] {
@@ -218,17 +219,9 @@ fn queries() -> Vec<Query> {
         hide_framework: true,
         ..FlameSpec::default()
     };
-    let scenario = ScenarioSpec {
-        expandable_segments: Some(true),
-        max_split_size_mb: Some(u32::MAX),
-        roundup_power2_divisions: Some(1 << 31),
-        device_memory: "1GiB".to_owned(),
-        tokens: 3.0,
-        parts: vec![
-            ScaledPart { what: "activation".to_owned(), factor: f64::NAN },
-            ScaledPart { what: "py".to_owned(), factor: 0.0 },
-        ],
-    };
+    let text = "max_split_size_mb:4294967295,roundup_power2_divisions:2147483648,\
+                device_memory:1GiB,tokens:3,activation:NaN,py:0"
+        .to_owned();
     vec![
         Query::Card {},
         Query::Map { map: MapSpec { event: i64::MAX, from: None, lines: u32::MAX } },
@@ -288,9 +281,9 @@ fn queries() -> Vec<Query> {
         Query::FlameBoxes { flame: flame.clone(), x0: 0.0, x1: 1e9, least: 1.0 },
         Query::FlameNode { flame, node: 1 },
         Query::Frame { name: String::new(), file: String::new(), line: 0 },
-        Query::WhatIf {},
-        Query::UsualScenarios { spec: scenario.clone() },
-        Query::Scenario { spec: scenario.clone() },
-        Query::SimulatedCurve { spec: scenario, axis, x0: -1.0, x1: 1e9, columns: u32::MAX },
+        Query::WhatIf { text: text.clone(), edits: Vec::new() },
+        Query::UsualScenarios { text: text.clone() },
+        Query::Scenario { text: text.clone() },
+        Query::SimulatedCurve { text, axis, x0: -1.0, x1: 1e9, columns: u32::MAX },
     ]
 }

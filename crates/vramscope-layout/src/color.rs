@@ -96,14 +96,11 @@ impl Colors {
     /// Colors by what changed from the state in one slot to that in another, in slices. Blocks that
     /// are live in neither are dimmed.
     pub async fn by_change(trace: &Trace, [from, to]: [u32; 2], budget: &mut Budget) -> Self {
-        let color = |_, block: &Block| {
-            let is_live = |slot: u32| block.enters <= slot && slot < block.leaves;
-            match (is_live(from), is_live(to)) {
-                (false, true) => CAME,
-                (true, true) => STAYED,
-                (true, false) => WENT,
-                (false, false) => Color::DIMMED,
-            }
+        let color = |_, block: &Block| match (block.is_live_at(from), block.is_live_at(to)) {
+            (false, true) => CAME,
+            (true, true) => STAYED,
+            (true, false) => WENT,
+            (false, false) => Color::DIMMED,
         };
         Self::map_blocks(trace, color, budget).await
     }

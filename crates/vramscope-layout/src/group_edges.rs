@@ -252,7 +252,7 @@ async fn totals(trace: &Trace, order: &StackOrder, state: u32, budget: &mut Budg
     for part in strides(trace.blocks.len()) {
         budget.charge(part.len() as u64 * COST_PER_BLOCK).await;
         for (index, block) in (part.start as u32..).zip(&trace.blocks[part]) {
-            if block.enters <= state && state < block.leaves {
+            if block.is_live_at(state) {
                 sums[order.group_of(index) as usize] += block.bytes.0;
             }
         }

@@ -128,7 +128,7 @@ impl Sweep {
             let end = trace.blocks.len().min(from + LEAF_BLOCKS);
             (from as u32..end as u32).rev().fold(0, |mask, position| {
                 let block = block_at(trace, order, position);
-                mask << 1 | u16::from(block.enters <= state && state < block.leaves)
+                mask << 1 | u16::from(block.is_live_at(state))
             })
         };
         let bytes_of = |position| block_at(trace, order, position).bytes.0;

@@ -58,7 +58,7 @@ fn the_largest_sites_have_distinct_colors() {
     for state in 0..trace.slots() {
         let mut live: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::new();
         for (b, block) in trace.blocks.iter().enumerate() {
-            if is_known(b) && block.enters <= state && state < block.leaves {
+            if is_known(b) && block.is_live_at(state) {
                 *live.entry(hash(b)).or_default() += block.bytes.0;
             }
         }

@@ -82,15 +82,13 @@ fn seen(
     let (spans, order) = (&carving.segments.spans, shared(carving));
     let of_row = |row: usize| {
         let known = |span: u32| &spans[span as usize];
-        let there =
-            order.row(row).iter().find(|&&s| known(s).enters <= state && state < known(s).leaves);
+        let there = order.row(row).iter().find(|&&s| known(s).is_reserved_at(state));
         if let Some(&span) = there {
             return Some((span, state));
         }
         let &span = order.row(row).iter().rfind(|&&s| states.contains(&known(s).enters))?;
         let made_for = tiles.blocks_in(span).first().map(|&b| trace.blocks[b as usize].enters);
-        let is_within =
-            |&at: &u32| known(span).enters <= at && at < known(span).leaves && at < states.end;
+        let is_within = |&at: &u32| known(span).is_reserved_at(at) && at < states.end;
         Some((span, made_for.filter(is_within).unwrap_or(known(span).enters)))
     };
     (0..order.len()).filter_map(of_row).collect()
@@ -332,7 +330,7 @@ fn zoomed_out_segments_are_merged_and_none_is_lost() {
                     let is_live = |&(span, at): &(u32, u32)| {
                         let mut blocks =
                             tiles.blocks_in(span).iter().map(|&b| &trace.blocks[b as usize]);
-                        blocks.any(|block| block.enters <= at && at < block.leaves)
+                        blocks.any(|block| block.is_live_at(at))
                     };
                     assert_eq!(has(false), seen.iter().any(is_live), "{name} state {state}");
                 }

@@ -160,7 +160,7 @@ fn a_map_of_changes_draws_what_came_went_and_stayed() {
     let states = |slot: u32| LiveSet::new(trace, slot).segments(&carving);
     let is_live_in = |block: u32, slot: u32| {
         let block = &trace.blocks[block as usize];
-        block.enters <= slot && slot < block.leaves
+        block.is_live_at(slot)
     };
     for [from, to] in [[from, to], [to, from]] {
         let changed = changed_segments(&states(from), states(to), |block| is_live_in(block, to));

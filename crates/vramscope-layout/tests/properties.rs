@@ -235,12 +235,8 @@ fn check_picks(name: &str, stacked: &mut Stacked, axis: Axis<'_>, colors: &Color
         let picked = stacked.timeline.pick(axis, point).expect("a strip is drawn there");
         assert_eq!(picked.block, strips.blocks[i] & !MERGED, "{name} strip {i}");
         assert_eq!(picked.count > 1, strips.blocks[i] & MERGED != 0, "{name} strip {i}");
-        let members: u64 = trace
-            .blocks
-            .iter()
-            .filter(|b| b.enters <= picked.state && picked.state < b.leaves)
-            .map(|b| b.bytes.0)
-            .sum();
+        let members: u64 =
+            trace.blocks.iter().filter(|b| b.is_live_at(picked.state)).map(|b| b.bytes.0).sum();
         assert!(picked.bytes <= members, "{name}");
         match picked.group {
             Some(group) => assert_eq!(group, group_of(&trace.blocks[picked.block as usize])),
@@ -289,10 +285,8 @@ fn stack(stacked: &Stacked, axis: Axis<'_>, from: u64, to: u64) -> Vec<(u32, u64
     let Some(state) = (0..trace.slots()).find(is_shown) else { return Vec::new() };
     let mut below = 0;
     let mut out = Vec::new();
-    let mut live: Vec<(u32, &Block)> = (0u32..)
-        .zip(&trace.blocks)
-        .filter(|(_, it)| it.enters <= state && state < it.leaves)
-        .collect();
+    let mut live: Vec<(u32, &Block)> =
+        (0u32..).zip(&trace.blocks).filter(|(_, it)| it.is_live_at(state)).collect();
     live.sort_by_key(|&(block, it)| stacked.key(block, it));
     for (block, it) in live {
         out.push((block, below, below + it.bytes.0));

@@ -2,6 +2,7 @@
 
 use crate::{AxisKind, Quantity};
 use serde::{Deserialize, Serialize};
+use vramscope_report::{FrameRecord, text};
 
 /// The tooltip of a block or of a merged strip.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,6 +88,18 @@ pub struct DetailRow {
     pub raw: Option<String>,
 }
 
+impl DetailRow {
+    /// A row.
+    pub fn new(
+        key: impl Into<String>,
+        label: impl Into<String>,
+        text: impl Into<String>,
+        raw: Option<String>,
+    ) -> Self {
+        Self { key: key.into(), label: label.into(), text: text.into(), raw }
+    }
+}
+
 /// A call stack for display.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -118,4 +131,19 @@ pub struct FrameRow {
     pub source: String,
     /// True for frames of PyTorch, Python's library and C++, which are dimmed and folded.
     pub framework: bool,
+}
+
+impl FrameRow {
+    /// The row of a frame with its line of source, which is empty if unknown.
+    pub fn new(frame: &FrameRecord<'_>, source: &str) -> Self {
+        Self {
+            name: frame.name.to_string(),
+            function: text::short_name(&frame.name),
+            file: frame.file.to_string(),
+            line: frame.line,
+            place: text::place(&frame.file, frame.line),
+            source: source.to_owned(),
+            framework: frame.is_framework(),
+        }
+    }
 }

@@ -10,17 +10,27 @@ use ts_rs::TS;
 use vramscope_analysis::{
     Basis, Category, Exactness, FindingId, FindingKind, Phase, Severity, SimulatedBasis,
 };
+use vramscope_report::blocks::{BlockRecord, Lifetime};
 use vramscope_report::card::{
     Card, CardFinding, FreeMemory, KindBytes, NamedStack, Names, SiteBytes, StackBytes, StepBytes,
 };
+use vramscope_report::diff::{
+    BandDiff, BytesDiff, CategoryDiff, CountDiff, DiffRow, DiffValues, FindingsDiff, Pair,
+    RecordingRow, SettingDiff, SideSource, TokensDiff,
+};
+use vramscope_report::events::EventRecord;
 use vramscope_report::findings::{FindingChild, FindingRecord};
 use vramscope_report::peak::BandKind;
-use vramscope_report::side::Align;
+use vramscope_report::side::{Align, SideFinding};
 use vramscope_report::summary::{BandSummary, ErrorKind, OomSummary};
 use vramscope_report::verdict::Action;
-use vramscope_report::{CategoryShare, ProgramRecord, Simulated};
+use vramscope_report::what_if::{
+    Edit, QuestionRecord, ScaledPart, ScenarioRecord, SettingsRecord, WrongItem,
+};
+use vramscope_report::{CategoryShare, ProgramRecord, Simulated, TensorRecord};
 use vramscope_units::{
-    Blocks, Bytes, EventIndex, Events, Iteration, Micros, PeakEvent, SignedBytes,
+    Addr, Blocks, Bytes, Change, Count, CountChange, EventIndex, Events, Flushes, Iteration,
+    Micros, PeakEvent, SignedBytes,
 };
 
 fn declarations() -> String {
@@ -77,6 +87,8 @@ fn declarations() -> String {
         PeakEvent,
         Events,
         Iteration,
+        Addr,
+        Lifetime,
         Phrase,
         AxisKind,
         Axis,
@@ -207,8 +219,13 @@ fn declarations() -> String {
         DetailCard,
         EventPage,
         EventRow,
+        EventView,
+        EventRecord<'static>,
         BlockPage,
-        BlockLine,
+        BlockRow,
+        BlockView,
+        BlockRecord<'static>,
+        TensorRecord,
         SearchResult,
         GroupCard,
         StepBar,
@@ -247,11 +264,20 @@ fn declarations() -> String {
         Sandwich,
         SettingsCard,
         SettingRow,
-        ScenarioSpec,
         WhatIfCard,
+        QuestionRecord,
         ScaledPart,
+        Edit,
+        WrongItem,
         UsualScenarios,
         ScenarioRow,
+        ScenarioRecord,
+        SettingsRecord,
+        Change,
+        Flushes,
+        Count,
+        CountChange,
+        ScenarioView,
         ScenarioCard,
         SimulatedCurve,
         RunCard,
@@ -269,13 +295,24 @@ fn declarations() -> String {
         ComparedFlame,
         ComparedNode,
         ComparedTile,
-        ComparedRow,
-        ComparedSetting,
+        ComparisonView,
+        Pair,
+        SideSource,
+        SettingDiff,
+        TokensDiff,
+        BytesDiff,
+        CountDiff,
+        BandDiff,
+        FindingsDiff,
+        SideFinding,
+        CategoryDiff,
+        DiffRow,
+        DiffValues,
+        RecordingRow,
         ComparedGroup,
         Difference,
         ComparedCurves,
         PlaceMark,
-        ComparedFinding,
         ComparedStacks,
         ComparedStack,
     );

@@ -49,6 +49,7 @@ pub use what_if::*;
 use super::AxisKind;
 use serde::{Deserialize, Serialize};
 use vramscope_report::peak::BandKind;
+use vramscope_report::what_if::Edit;
 
 /// A query about a device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -420,22 +421,27 @@ pub enum Query {
     },
     /// Allocator settings with explanations, and how the file was recorded.
     Settings {},
-    /// Whether there are predictions.
-    WhatIf {},
+    /// Whether there are predictions, and the question after edits.
+    WhatIf {
+        /// The question, as `Options` of vramscope-report reads it.
+        text: String,
+        /// What a user changes about it.
+        edits: Vec<Edit>,
+    },
     /// The usual scenarios, with the least memory that each needs. That takes dozens of replays.
     UsualScenarios {
-        /// What differs from the recording. The allocator's settings in it do not count.
-        spec: ScenarioSpec,
+        /// The question. The allocator's settings in it do not count.
+        text: String,
     },
     /// One scenario.
     Scenario {
-        /// What differs from the recording.
-        spec: ScenarioSpec,
+        /// The question.
+        text: String,
     },
     /// The simulated reserved bytes of a scenario between two slots.
     SimulatedCurve {
-        /// What differs from the recording.
-        spec: ScenarioSpec,
+        /// The question.
+        text: String,
         /// The axis.
         axis: AxisKind,
         /// Left edge in slots.
@@ -465,8 +471,8 @@ pub enum Query {
         height: u32,
         /// True for a dark background.
         dark: bool,
-        /// The scenario whose simulated reserved bytes are drawn over the timeline; null for none.
-        simulated: Option<ScenarioSpec>,
+        /// The question whose simulated reserved bytes are drawn over the timeline; null for none.
+        simulated: Option<String>,
     },
 }
 

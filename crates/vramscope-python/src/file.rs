@@ -12,7 +12,7 @@ use vramscope_cli::input::read_file;
 use vramscope_report::diagnose::{Listing, MAX_FINDINGS, at_peak, diagnose};
 use vramscope_report::info::{Info, info};
 use vramscope_report::summary::{FileSummary, Summary, of_entry};
-use vramscope_report::what_if::{RankLimit, fit, what_if};
+use vramscope_report::what_if::{Options, OtherRecordings, RankLimit, what_if};
 use vramscope_report::{LoadedFile, Target, device_name, peak, phases};
 
 /// A file in memory. Its methods return the JSON of the program's reports.
@@ -170,22 +170,19 @@ impl File {
         self.report(py, (entry, device), |target| text(&phases::phases(target, None)))
     }
 
-    /// `vramscope.what-if/1` of a device.
+    /// `vramscope.what-if/1` of a device, about the question of a text.
     fn what_if<'py>(
         &self,
         py: Python<'py>,
         entry: u32,
         device: u32,
-        arguments: &str,
+        question: &str,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let (options, asks_fit) = options::what_if(arguments)?;
+        let options = Options::parse(question).map_err(|error| wrong(error.text))?;
         self.report(py, (entry, device), |target| {
-            let mut options = options.clone();
-            options.other_rank = RankLimit::for_rank(target, &self.limits);
-            let mut report = what_if(target, &options).map_err(wrong)?;
-            if asks_fit {
-                report.fit = fit(target, &options);
-            }
+            let limit = RankLimit::for_rank(target, &self.limits);
+            let others = OtherRecordings { limit, growth: None };
+            let report = what_if(target, &options, &others).map_err(|error| wrong(error.text))?;
             text(&report)
         })
     }

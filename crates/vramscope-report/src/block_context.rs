@@ -48,7 +48,7 @@ impl BlockContext {
                 let sum = sites.entry(key(target, block)).or_default();
                 sum.blocks += 1;
                 sum.bytes = sum.bytes.saturating_add(block.bytes.0);
-                if block.enters <= slot && slot < block.leaves {
+                if block.is_live_at(slot) {
                     sum.peak_blocks += 1;
                     sum.peak_bytes = sum.peak_bytes.saturating_add(block.bytes.0);
                 }

@@ -1,5 +1,9 @@
 //! `vramscope blocks`: all blocks of the window, sorted.
 
+mod sort;
+
+pub use sort::{BlockSort, SortKeys};
+
 use super::backward::{self, BackwardRecord, BackwardTable};
 use super::sidecar::TensorRecord;
 use super::{BlockPlaces, StackTable, Target, block_site, stack};
@@ -13,18 +17,8 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{Block, Category, Trace, lifetime};
+use vramscope_snapshot::StackId;
 use vramscope_units::{Addr, Bytes, EventIndex, Events, Micros};
-
-/// The sort key of blocks, largest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sort {
-    /// Requested bytes.
-    Size,
-    /// Lifetime within the window.
-    Lifetime,
-    /// Requested bytes times lifetime.
-    ByteSeconds,
-}
 
 /// `vramscope.blocks/1`.
 #[derive(Debug, Serialize)]
@@ -92,8 +86,9 @@ impl Serialize for Lifetime {
 }
 
 /// One block over its lifetime.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct BlockRecord<'a> {
     /// The address: `0x...`.
     pub address: Addr,
@@ -109,6 +104,7 @@ pub struct BlockRecord<'a> {
     pub confidence: f32,
     /// Two categories that are equally likely, where `category` is `unknown` for that reason.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
     pub candidates: Option<[Category; 2]>,
     /// The event that allocated the block; null if it was before the window or is lost.
     pub alloc_event: Option<EventIndex>,
@@ -123,8 +119,10 @@ pub struct BlockRecord<'a> {
     /// True if the block is live at the end of the window.
     pub live_at_end: bool,
     /// The stream's handle; 0 is the default stream.
+    #[cfg_attr(feature = "typescript", ts(type = "number"))]
     pub stream: i64,
     /// The memory pool: `[0, 0]` is the default pool; null if the file does not record pools.
+    #[cfg_attr(feature = "typescript", ts(type = "[number, number] | null"))]
     pub pool: Option<[u64; 2]>,
     /// `small` (requests up to 1 MiB) or `large`: the kind of segment that the block lies in.
     pub segment_type: &'static str,
@@ -135,26 +133,64 @@ pub struct BlockRecord<'a> {
     /// The index of its place in the report's `backward`; absent unless backward allocated the
     /// block in a thread without Python.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
     pub backward: Option<u32>,
     /// The text of `_set_memory_metadata` at the alloc; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
     pub user_metadata: Option<Cow<'a, str>>,
     /// The texts of `_annotate_tensor`, in order; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(optional, as = "Option<Vec<String>>"))]
     pub annotations: Vec<Cow<'a, str>>,
     /// The tensor in the block at the end of a step; absent unless the file beside the snapshot
     /// names one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tensor: Option<&'a TensorRecord>,
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub tensor: Option<Cow<'a, TensorRecord>>,
     /// The index of the shape in the report's `shapes`; absent if nothing tells the shape.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
     pub shape: Option<u32>,
     /// The index of the call stack in the report's `stacks`.
     pub stack: u32,
 }
 
+impl BlockRecord<'_> {
+    /// The record with texts of its own.
+    pub fn into_owned(self) -> BlockRecord<'static> {
+        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        BlockRecord {
+            site: owned(self.site),
+            user_metadata: self.user_metadata.map(owned),
+            annotations: self.annotations.into_iter().map(owned).collect(),
+            tensor: self.tensor.map(|tensor| Cow::Owned(tensor.into_owned())),
+            address: self.address,
+            reuse: self.reuse,
+            bytes: self.bytes,
+            block_bytes: self.block_bytes,
+            category: self.category,
+            confidence: self.confidence,
+            candidates: self.candidates,
+            alloc_event: self.alloc_event,
+            free_requested_event: self.free_requested_event,
+            free_completed_event: self.free_completed_event,
+            lifetime: self.lifetime,
+            preexisting: self.preexisting,
+            live_at_end: self.live_at_end,
+            stream: self.stream,
+            pool: self.pool,
+            segment_type: self.segment_type,
+            of_free: self.of_free,
+            backward: self.backward,
+            shape: self.shape,
+            stack: self.stack,
+        }
+    }
+}
+
 /// The blocks of a device.
-pub fn blocks(target: Target<'_>, sort: Sort, limit: Option<usize>) -> Blocks<'_> {
+pub fn blocks(target: Target<'_>, sort: BlockSort, limit: Option<usize>) -> Blocks<'_> {
     of_blocks(target, (0..target.trace().blocks.len() as u32).collect(), sort, limit)
 }
 
@@ -162,21 +198,14 @@ pub fn blocks(target: Target<'_>, sort: Sort, limit: Option<usize>) -> Blocks<'_
 pub fn of_blocks(
     target: Target<'_>,
     mut order: Vec<u32>,
-    sort: Sort,
+    sort: BlockSort,
     limit: Option<usize>,
 ) -> Blocks<'_> {
     let (trace, total) = (target.trace(), order.len());
-    order.sort_by_cached_key(|&i| {
-        let block = &trace.blocks[i as usize];
-        let weight = match sort {
-            Sort::Size => u128::from(block.bytes.0),
-            Sort::Lifetime => u128::from(lifetime(trace, block)),
-            Sort::ByteSeconds => u128::from(block.bytes.0) * u128::from(lifetime(trace, block)),
-        };
-        (Reverse(weight), i)
-    });
-    order.truncate(limit.unwrap_or(usize::MAX));
     let budget = &mut Budget::unlimited();
+    let keys = run_to_completion(SortKeys::sliced(target, sort, budget));
+    order.sort_by_cached_key(|&i| (Reverse(keys.wide(i)), i));
+    order.truncate(limit.unwrap_or(usize::MAX));
     let of_backward = backward::of_blocks(target, order.iter().copied(), budget);
     let of_backward = run_to_completion(of_backward);
     let (mut stacks, places) = (StackTable::default(), BlockPlaces::new(target));
@@ -250,7 +279,7 @@ fn with_site<'a>(
         backward: None,
         user_metadata: notes.metadata,
         annotations: notes.annotations,
-        tensor: entry.tensor(target.index, index),
+        tensor: entry.tensor(target.index, index).map(Cow::Borrowed),
         shape: None,
         stack,
     }
@@ -344,8 +373,10 @@ pub fn columns() -> Vec<Column<BlockRows>> {
             "Call site with its line: the innermost frame in the user's own code",
             |row| row.record.site.as_ref().into(),
         ),
-        Of::new("stack", "Call stack; null if there is none", |row| stack(row.block().stack))
-            .not_in_csv(),
+        Of::new("stack", "Call stack; null if there is none", |row| {
+            stack(StackId(row.record.stack))
+        })
+        .not_in_csv(),
         Of::maybe_text(
             "user_metadata",
             "Text of `_set_memory_metadata` at the allocation",
@@ -360,19 +391,19 @@ pub fn columns() -> Vec<Column<BlockRows>> {
         Of::maybe_text(
             "tensor_kind",
             "Kind of the tensor in it, from the file beside the snapshot",
-            |row| row.record.tensor.map(|tensor| tensor.kind.as_str().into()),
+            |row| row.record.tensor.as_ref().map(|tensor| tensor.kind.as_str().into()),
         )
         .not_in_csv(),
         Of::maybe_text("tensor_name", "Name of that tensor", |row| {
-            row.record.tensor.map(|tensor| tensor.name.as_str().into())
+            row.record.tensor.as_ref().map(|tensor| tensor.name.as_str().into())
         })
         .not_in_csv(),
         Of::maybe_text("tensor_shape", "Shape of that tensor", |row| {
-            row.record.tensor.map(|tensor| tensor.shape_text().into())
+            row.record.tensor.as_ref().map(|tensor| tensor.shape_text().into())
         })
         .not_in_csv(),
         Of::maybe_text("tensor_dtype", "Type of that tensor's elements", |row| {
-            row.record.tensor.map(|tensor| tensor.dtype.as_str().into())
+            row.record.tensor.as_ref().map(|tensor| tensor.dtype.as_str().into())
         })
         .not_in_csv(),
     ]

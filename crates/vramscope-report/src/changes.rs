@@ -219,8 +219,7 @@ pub async fn changes_sliced(
     for part in strides(trace.blocks.len()) {
         budget.charge(3 * part.len() as u64).await;
         for (i, block) in (part.start as u32..).zip(&trace.blocks[part]) {
-            let is_live = |slot: u32| block.enters <= slot && slot < block.leaves;
-            let how = match (is_live(from), is_live(to)) {
+            let how = match (block.is_live_at(from), block.is_live_at(to)) {
                 (false, true) => How::Came,
                 (true, false) => How::Went,
                 (true, true) => How::Stayed,
@@ -300,8 +299,7 @@ pub fn state_changes(
     let trace = target.trace();
     let (mut came, mut went, mut stayed) = (Vec::new(), Vec::new(), Vec::new());
     for (i, block) in (0..).zip(&trace.blocks) {
-        let is_live = |slot: u32| block.enters <= slot && slot < block.leaves;
-        match (is_live(from), is_live(to)) {
+        match (block.is_live_at(from), block.is_live_at(to)) {
             (false, true) => came.push(i),
             (true, false) => went.push(i),
             (true, true) => stayed.push(i),

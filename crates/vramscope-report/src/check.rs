@@ -3,13 +3,13 @@
 mod parse;
 mod site;
 
-use crate::Quantity;
-use crate::diff::{Change, Pair};
+use crate::diff::{BytesDiff, CountDiff, Pair, amount, percent};
 use crate::peak::BandKind;
 use crate::side::Side;
 use crate::text::signed_count;
 use serde::Serialize;
 use site::SiteMetric;
+use vramscope_units::signed_grouped;
 
 /// A condition on a pair of snapshots.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,13 +147,14 @@ impl Expression {
         Check { expression, holds: !texts.is_empty(), texts, matching_stacks }
     }
 
-    fn holds(&self, value: Change) -> bool {
-        let change = i128::from(value.b) - i128::from(value.a);
+    fn holds(&self, value: [i64; 2]) -> bool {
+        let [a, b] = value;
+        let change = i128::from(b) - i128::from(a);
         let (actual, limit) = match self.amount {
-            Amount::Value(limit) => (i128::from(value.b) * MILLION, limit),
+            Amount::Value(limit) => (i128::from(b) * MILLION, limit),
             Amount::By(limit) => (change * MILLION, limit),
             Amount::Percent(limit) => {
-                (change * 100 * MILLION, limit.saturating_mul(value.a.unsigned_abs().into()))
+                (change * 100 * MILLION, limit.saturating_mul(a.unsigned_abs().into()))
             }
         };
         match self.operator {
@@ -174,20 +175,23 @@ impl Metric {
         }
     }
 
-    fn of(&self, pair: &Pair, a: &Side, b: &Side) -> Change {
+    /// The figure in A and in B.
+    fn of(&self, pair: &Pair, a: &Side, b: &Side) -> [i64; 2] {
+        let count = |of: CountDiff| [of.a.0, of.b.0];
         match self {
             Self::Site(site) => site.of(a, b),
             Self::Band(band, when) => {
                 let band = pair.band(*band);
-                match when {
+                let BytesDiff { a, b, .. } = match when {
                     When::Start => band.start,
                     When::Peak => band.peak,
                     When::End => band.end,
-                }
+                };
+                [a.0, b.0]
             }
-            Self::Blocks => pair.blocks,
-            Self::Ooms => pair.ooms,
-            Self::Findings => pair.findings.count,
+            Self::Blocks => count(pair.blocks),
+            Self::Ooms => count(pair.ooms),
+            Self::Findings => count(pair.findings.count),
         }
     }
 
@@ -210,24 +214,17 @@ impl Metric {
     }
 
     /// The change in words: `allocated_bytes peak: 4.00 GiB to 4.13 GiB (+130.0 MiB, +3.2 %)`.
-    fn text(&self, value: Change) -> String {
+    fn text(&self, [a, b]: [i64; 2]) -> String {
         let what = self.name();
-        let number = |n: i64| {
-            if self.is_bytes() {
-                Quantity::signed_bytes(n).text
-            } else {
-                vramscope_units::signed_grouped(n)
-            }
-        };
-        if value.change == 0 {
-            return format!("{what}: {}, unchanged", number(value.b));
-        }
-        let by = if self.is_bytes() {
-            Quantity::change_of_bytes(value.change).text
+        let [before, after, by] = if self.is_bytes() {
+            amount(BytesDiff::new(a, b))
         } else {
-            signed_count(value.change)
+            [signed_grouped(a), signed_grouped(b), signed_count(b.saturating_sub(a))]
         };
-        format!("{what}: {} to {} ({by}, {})", number(value.a), number(value.b), value.percent())
+        if a == b {
+            return format!("{what}: {after}, unchanged");
+        }
+        format!("{what}: {before} to {after} ({by}, {})", percent(a, b))
     }
 }
 
@@ -236,7 +233,7 @@ mod tests {
     use super::*;
 
     fn holds(expression: &str, a: i64, b: i64) -> bool {
-        Expression::parse(expression).expect(expression).holds(Change::new(a, b))
+        Expression::parse(expression).expect(expression).holds([a, b])
     }
 
     #[test]

@@ -98,7 +98,7 @@ pub async fn by_stack(
             });
             let (sum, bytes) = (&mut sums[place].1, block.bytes.0);
             let at_slot = |slot: Option<u32>| {
-                let is_live = slot.is_some_and(|slot| block.enters <= slot && slot < block.leaves);
+                let is_live = slot.is_some_and(|slot| block.is_live_at(slot));
                 if is_live { bytes } else { 0 }
             };
             let peak = at_slot(Some(peak_slot));

@@ -1,8 +1,8 @@
 //! Data derived from a device's trace. It is computed once, when first needed, either synchronously
 //! or in slices.
 //!
-//! To add a kind: a variant of [`Derived`], a field of `DeviceData`, an arm in
-//! `SnapshotEntry::derive` and a getter.
+//! To add a kind: a variant of [`Derived`], a field of `DeviceData` (of `RuledData` if it depends
+//! on categories), an arm in `SnapshotEntry::derive` and a getter.
 
 use crate::block_context::BlockContext;
 use crate::loaded_file::SnapshotEntry;
@@ -85,17 +85,23 @@ impl Derived {
 #[derive(Default)]
 pub(crate) struct DeviceData {
     carving: OnceLock<Carving>,
-    categories: OnceLock<Categories>,
     pools: OnceLock<Option<PoolEnvelope>>,
     largest_free: OnceLock<Vec<LargestFree>>,
+    notes: OnceLock<Notes>,
+    tensors: OnceLock<FxHashMap<u32, TensorRecord>>,
+    ruled: RuledData,
+}
+
+/// The data of a device that depends on the category rules. New rules reset all of it.
+#[derive(Default)]
+struct RuledData {
+    categories: OnceLock<Categories>,
     steps: OnceLock<Option<Steps>>,
     context: OnceLock<BlockContext>,
     findings: OnceLock<Vec<Finding>>,
     proofs: OnceLock<Vec<Option<Proof>>>,
-    notes: OnceLock<Notes>,
     what_if: OnceLock<Option<WhatIf>>,
     simulated: OnceLock<SimulatedFindings>,
-    tensors: OnceLock<FxHashMap<u32, TensorRecord>>,
     modules: OnceLock<Modules>,
     dims: OnceLock<Result<Dims, NoShapes>>,
 }
@@ -124,7 +130,9 @@ impl SnapshotEntry {
             match what {
                 Derived::Carving => fill!(data.carving, Carving::sliced(snapshot, trace, budget)),
                 Derived::Tensors => fill!(data.tensors, self.find_tensors(index, budget)),
-                Derived::Categories => fill!(data.categories, self.find_categories(index, budget)),
+                Derived::Categories => {
+                    fill!(data.ruled.categories, self.find_categories(index, budget));
+                }
                 Derived::Pools => {
                     let carving = self.carving(index);
                     fill!(data.pools, pool_envelope_sliced(trace, carving, snapshot, budget));
@@ -135,32 +143,32 @@ impl SnapshotEntry {
                 }
                 Derived::Steps => {
                     let phases = self.categories(index).phases();
-                    fill!(data.steps, Steps::sliced(snapshot, trace, phases, budget));
+                    fill!(data.ruled.steps, Steps::sliced(snapshot, trace, phases, budget));
                 }
                 Derived::Context => {
                     let target = Target { path: &self.path, entry: self, index };
-                    fill!(data.context, BlockContext::sliced(target, budget));
+                    fill!(data.ruled.context, BlockContext::sliced(target, budget));
                 }
                 Derived::Findings => {
-                    fill!(data.findings, self.find(index, budget));
+                    fill!(data.ruled.findings, self.find(index, budget));
                     let target = Target { path: &self.path, entry: self, index };
-                    fill!(data.proofs, proof::of_device_sliced(target, budget));
+                    fill!(data.ruled.proofs, proof::of_device_sliced(target, budget));
                 }
-                Derived::WhatIf => fill!(data.what_if, self.calibrate(index, budget)),
+                Derived::WhatIf => fill!(data.ruled.what_if, self.calibrate(index, budget)),
                 Derived::Simulated => {
                     let target = Target { path: &self.path, entry: self, index };
-                    fill!(data.simulated, simulate(target, budget));
+                    fill!(data.ruled.simulated, simulate(target, budget));
                 }
                 Derived::Modules => {
                     let target = Target { path: &self.path, entry: self, index };
-                    fill!(data.modules, Modules::sliced(target, budget));
+                    fill!(data.ruled.modules, Modules::sliced(target, budget));
                 }
                 Derived::Dims => {
                     let slot = slot_of(trace.requested_band.peak_event);
                     let categories = self.categories(index);
                     let given = self.given_widths().cloned();
                     fill!(
-                        data.dims,
+                        data.ruled.dims,
                         Dims::sliced(snapshot, trace, categories, slot, given, budget)
                     );
                 }
@@ -177,7 +185,7 @@ impl SnapshotEntry {
     /// Categories of the blocks of the trace at `index`.
     pub fn categories(&self, index: usize) -> &Categories {
         let find = || run_to_completion(self.find_categories(index, &mut Budget::unlimited()));
-        self.data[index].categories.get_or_init(find)
+        self.data[index].ruled.categories.get_or_init(find)
     }
 
     /// Bytes held by private pools in the trace at `index`; `None` without private pools.
@@ -220,56 +228,56 @@ impl SnapshotEntry {
     pub fn steps(&self, index: usize) -> Option<&Steps> {
         let find =
             || Steps::find(&self.snapshot, &self.traces[index], self.categories(index).phases());
-        self.data[index].steps.get_or_init(find).as_ref()
+        self.data[index].ruled.steps.get_or_init(find).as_ref()
     }
 
     /// What the blocks of the trace at `index` belong to.
     pub fn block_context(&self, index: usize) -> &BlockContext {
         run_to_completion(self.derive(Derived::Context, index, &mut Budget::unlimited()));
-        self.data[index].context.get().expect("it is derived")
+        self.data[index].ruled.context.get().expect("it is derived")
     }
 
     /// The modules of the trace at `index`.
     pub fn modules(&self, index: usize) -> &Modules {
         run_to_completion(self.derive(Derived::Modules, index, &mut Budget::unlimited()));
-        self.data[index].modules.get().expect("it is derived")
+        self.data[index].ruled.modules.get().expect("it is derived")
     }
 
     /// The dimensions of the model and of its data at the peak, by the sizes of the blocks of the
     /// trace at `index`; an error says why sizes do not tell them.
     pub fn dims(&self, index: usize) -> &Result<Dims, NoShapes> {
         run_to_completion(self.derive(Derived::Dims, index, &mut Budget::unlimited()));
-        self.data[index].dims.get().expect("it is derived")
+        self.data[index].ruled.dims.get().expect("it is derived")
     }
 
     /// [`Self::dims`] if they are found already.
     pub fn known_dims(&self, index: usize) -> Option<&Dims> {
-        self.data[index].dims.get()?.as_ref().ok()
+        self.data[index].ruled.dims.get()?.as_ref().ok()
     }
 
     /// [`Self::block_context`] if it is computed already.
     pub fn known_context(&self, index: usize) -> Option<&BlockContext> {
-        self.data[index].context.get()
+        self.data[index].ruled.context.get()
     }
 
     /// Findings of the trace at `index`, by severity, then bytes.
     pub fn findings(&self, index: usize) -> &[Finding] {
         let find = || run_to_completion(self.find(index, &mut Budget::unlimited()));
-        self.data[index].findings.get_or_init(find)
+        self.data[index].ruled.findings.get_or_init(find)
     }
 
     /// The proofs of the findings of the trace at `index`, in the same order.
     pub fn proofs(&self, index: usize) -> &[Option<Proof>] {
         let target = Target { path: &self.path, entry: self, index };
         let make = || run_to_completion(proof::of_device_sliced(target, &mut Budget::unlimited()));
-        self.data[index].proofs.get_or_init(make)
+        self.data[index].ruled.proofs.get_or_init(make)
     }
 
     /// The model of the allocator, compared with the trace at `index`; `None` where
     /// [`why_no_model`] has a reason. Its replays are what a prediction costs, so it is kept.
     pub fn what_if(&self, index: usize) -> Option<&WhatIf> {
         let make = || run_to_completion(self.calibrate(index, &mut Budget::unlimited()));
-        self.data[index].what_if.get_or_init(make).as_ref()
+        self.data[index].ruled.what_if.get_or_init(make).as_ref()
     }
 
     /// Computes [`Self::simulated`] of the trace at `index`.
@@ -280,7 +288,7 @@ impl SnapshotEntry {
     /// What the model of the allocator says about the finding at index `finding` of the trace at
     /// `index`. Empty until [`Derived::Simulated`] is computed: it takes longer than the findings.
     pub fn simulated(&self, index: usize, finding: usize) -> &[Simulated] {
-        let all = self.data[index].simulated.get();
+        let all = self.data[index].ruled.simulated.get();
         let of = all.and_then(|all| all.iter().find(|(of, _)| *of == finding));
         of.map_or(&[], |(_, simulated)| simulated)
     }
@@ -289,22 +297,14 @@ impl SnapshotEntry {
     pub fn has_simulated(&self, device: u32) -> bool {
         let of_device =
             self.traces.iter().zip(&self.data).filter(|(t, _)| t.device.device == device);
-        let mut all = of_device.filter_map(|(_, data)| data.simulated.get()).flatten();
+        let mut all = of_device.filter_map(|(_, data)| data.ruled.simulated.get()).flatten();
         all.any(|(_, simulated)| !simulated.is_empty())
     }
 
     /// Replaces the category rules and drops what was computed with the old rules.
     pub fn set_rules(&mut self, rules: Rules) {
         for data in &mut self.data {
-            data.categories = OnceLock::new();
-            data.steps = OnceLock::new();
-            data.context = OnceLock::new();
-            data.findings = OnceLock::new();
-            data.proofs = OnceLock::new();
-            data.what_if = OnceLock::new();
-            data.simulated = OnceLock::new();
-            data.modules = OnceLock::new();
-            data.dims = OnceLock::new();
+            data.ruled = RuledData::default();
         }
         self.rules = rules;
     }

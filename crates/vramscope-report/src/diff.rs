@@ -10,15 +10,16 @@ mod stacks;
 
 pub use cause::{SettingDiff, TokensDiff};
 pub use flame::{DiffFlame, DiffNode, TreeOrder};
-pub use stacks::{StackDiff, stacks};
+pub use rows::{DiffRow, DiffValues, RecordingRow, amount};
+pub use stacks::{Matched, StackDiff, stacks};
 
 use crate::check::{Check, Expression};
 use crate::peak::BandKind;
 use crate::side::{Side, SideFinding};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
-use vramscope_analysis::Category;
-use vramscope_units::grouped;
+use vramscope_analysis::{Category, Exactness};
+use vramscope_units::{Change, Count, CountChange, PeakEvent, SignedBytes, grouped};
 
 /// `vramscope.diff/1`.
 #[derive(Debug, Serialize)]
@@ -45,8 +46,9 @@ pub struct Diff {
 }
 
 /// The difference between two devices.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Pair {
     /// The rank, if it is equal in both paths; else null.
     pub rank: Option<u32>,
@@ -59,7 +61,7 @@ pub struct Pair {
     /// The allocator settings that differ. Empty if a file has none (before PyTorch 2.3).
     pub settings: Vec<SettingDiff>,
     /// Whole training steps.
-    pub steps: Change,
+    pub steps: CountDiff,
     /// The data that a step reads; null if it is not known in both sides.
     pub tokens: Option<TokensDiff>,
     /// Bytes requested by the program.
@@ -72,95 +74,123 @@ pub struct Pair {
     /// Bytes that the allocator reserved from the driver.
     pub reserved_bytes: BandDiff,
     /// Blocks that are live at the band's peak (segments, for `reserved_bytes`).
-    pub blocks: Change,
+    pub blocks: CountDiff,
     /// Out-of-memory events.
-    pub ooms: Change,
+    pub ooms: CountDiff,
     /// The number of findings, and the findings that are in one side only.
     pub findings: FindingsDiff,
     /// Live memory at the peak by category, the largest change first; empty for `reserved_bytes`.
     pub categories: Vec<CategoryDiff>,
     /// Live memory at the peak by call stack, the largest change first. The stacks add up to the
     /// peaks. Null except for the pair whose peak changes most.
+    #[cfg_attr(feature = "typescript", ts(type = "null"))]
     pub stacks: Option<Vec<StackDiff>>,
     /// The number of stacks left out by `--limit`.
     pub stacks_left_out: usize,
     /// All call stacks as a tree, depth first from the root; null where `stacks` is null.
+    #[cfg_attr(feature = "typescript", ts(type = "null"))]
     pub tree: Option<Vec<DiffNode>>,
 }
 
 /// The source of a side.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SideSource {
     /// The file's path.
     pub path: String,
     /// The device's ordinal.
     pub device: u32,
     /// The event of the band's peak; -1 is the state before the window.
-    pub event: i64,
+    pub event: PeakEvent,
 }
 
-/// A number in A and in B.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Change {
-    /// The value in A.
-    pub a: i64,
-    /// The value in B.
-    pub b: i64,
-    /// `b` - `a`.
-    pub change: i64,
+/// Declares a value in A and in B, by the units of the value and its change.
+macro_rules! differences {
+    ($($(#[$doc:meta])* $name:ident: $value:ident, $change:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+            #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+            #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+            pub struct $name {
+                /// The value in A.
+                pub a: $value,
+                /// The value in B.
+                pub b: $value,
+                /// `b` - `a`.
+                pub change: $change,
+            }
+
+            impl $name {
+                /// The change from `a` to `b`.
+                pub fn new(a: i64, b: i64) -> Self {
+                    Self { a: $value(a), b: $value(b), change: $change(b.saturating_sub(a)) }
+                }
+
+                fn of(a: u64, b: u64) -> Self {
+                    let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+                    Self::new(signed(a), signed(b))
+                }
+
+                /// The sum of two changes.
+                fn plus(self, other: Self) -> Self {
+                    Self::new(
+                        self.a.0.saturating_add(other.a.0),
+                        self.b.0.saturating_add(other.b.0),
+                    )
+                }
+
+                /// The change relative to A, as [`percent`] writes it.
+                pub fn percent(self) -> String {
+                    percent(self.a.0, self.b.0)
+                }
+            }
+        )*
+    };
 }
 
-impl Change {
-    /// The change from `a` to `b`.
-    pub fn new(a: i64, b: i64) -> Self {
-        Self { a, b, change: b.saturating_sub(a) }
-    }
+differences! {
+    /// Bytes in A and in B.
+    BytesDiff: SignedBytes, Change;
+    /// A count in A and in B.
+    CountDiff: Count, CountChange;
+}
 
-    /// The sum of two changes.
-    fn plus(self, other: Self) -> Self {
-        Self::new(self.a.saturating_add(other.a), self.b.saturating_add(other.b))
-    }
-
-    fn bytes(a: u64, b: u64) -> Self {
-        let signed = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
-        Self::new(signed(a), signed(b))
-    }
-
-    /// The change relative to A: `+2.3 %`, or `x 12` from a factor of ten on. `new` if A is zero
-    /// and B is not, `0.0 %` if both are equal.
-    pub fn percent(self) -> String {
-        match self.a {
-            _ if self.change == 0 => "0.0 %".to_owned(),
-            0 => "new".to_owned(),
-            a if a > 0 && self.b / 10 >= a => format!("x {}", grouped((self.b / a).unsigned_abs())),
-            a => format!("{:+.1} %", self.change as f64 * 100.0 / a.abs() as f64),
-        }
+/// The change from `a` to `b` relative to `a`: `+2.3 %`, or `x 12` from a factor of ten on. `new`
+/// if `a` is zero and `b` is not, `0.0 %` if both are equal.
+pub(crate) fn percent(a: i64, b: i64) -> String {
+    match a {
+        _ if a == b => "0.0 %".to_owned(),
+        0 => "new".to_owned(),
+        a if a > 0 && b / 10 >= a => format!("x {}", grouped((b / a).unsigned_abs())),
+        a => format!("{:+.1} %", b.saturating_sub(a) as f64 * 100.0 / a.abs() as f64),
     }
 }
 
 /// A band in A and in B.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct BandDiff {
     /// Before the first event.
-    pub start: Change,
+    pub start: BytesDiff,
     /// The largest value.
-    pub peak: Change,
+    pub peak: BytesDiff,
     /// After the last event.
-    pub end: Change,
-    /// `exact`, or `estimate` if either side is an estimate.
-    pub exactness: &'static str,
+    pub end: BytesDiff,
+    /// `estimate` if either side is an estimate.
+    pub exactness: Exactness,
 }
 
 /// Findings in A and in B.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FindingsDiff {
     /// The number of findings.
     #[serde(flatten)]
-    pub count: Change,
+    pub count: CountDiff,
     /// Findings of B without a match in A. Findings match by kind, and by function or setting.
     pub new: Vec<SideFinding>,
     /// Findings of A without a match in B.
@@ -168,16 +198,17 @@ pub struct FindingsDiff {
 }
 
 /// A category in A and in B.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct CategoryDiff {
     /// The category.
     pub category: Category,
     /// Bytes.
     #[serde(flatten)]
-    pub bytes: Change,
+    pub bytes: BytesDiff,
     /// Blocks.
-    pub blocks: Change,
+    pub blocks: CountDiff,
 }
 
 /// A side, and the name of its file within the given folder.
@@ -256,7 +287,7 @@ fn counterparts(a: &[NamedSide], b: &[NamedSide]) -> (Vec<(usize, usize)>, Vec<u
 
 /// The index of the pair whose peak changes most; the first one of equals.
 fn largest_change(pairs: &[Pair], band: BandKind) -> Option<usize> {
-    (0..pairs.len()).rev().max_by_key(|&i| pairs[i].band(band).peak.change.unsigned_abs())
+    (0..pairs.len()).rev().max_by_key(|&i| pairs[i].band(band).peak.change.0.unsigned_abs())
 }
 
 impl Pair {
@@ -265,15 +296,15 @@ impl Pair {
         let source = |side: &Side| SideSource {
             path: side.path.clone(),
             device: side.device,
-            event: side.event,
+            event: PeakEvent(side.event),
         };
         let band = |kind: BandKind| {
             let (a, b) = (a.figures(kind), b.figures(kind));
             BandDiff {
-                start: Change::new(a.start, b.start),
-                peak: Change::new(a.peak, b.peak),
-                end: Change::new(a.end, b.end),
-                exactness: if a.exact && b.exact { "exact" } else { "estimate" },
+                start: BytesDiff::new(a.start, b.start),
+                peak: BytesDiff::new(a.peak, b.peak),
+                end: BytesDiff::new(a.end, b.end),
+                exactness: if a.exact && b.exact { Exactness::Exact } else { Exactness::Estimate },
             }
         };
         let mut pair = Self {
@@ -282,16 +313,16 @@ impl Pair {
             b: source(b),
             causes: Vec::new(),
             settings: cause::settings(a, b),
-            steps: Change::new(a.steps.into(), b.steps.into()),
+            steps: CountDiff::new(a.steps.into(), b.steps.into()),
             tokens: cause::tokens(a, b),
             requested_bytes: band(BandKind::Requested),
             active_bytes: band(BandKind::Active),
             allocated_bytes: band(BandKind::Allocated),
             reserved_bytes: band(BandKind::Reserved),
-            blocks: Change::new(a.blocks.into(), b.blocks.into()),
-            ooms: Change::new(a.ooms.into(), b.ooms.into()),
+            blocks: CountDiff::new(a.blocks.into(), b.blocks.into()),
+            ooms: CountDiff::new(a.ooms.into(), b.ooms.into()),
             findings: FindingsDiff {
-                count: Change::bytes(a.findings.len() as u64, b.findings.len() as u64),
+                count: CountDiff::of(a.findings.len() as u64, b.findings.len() as u64),
                 new: without(&b.findings, &a.findings),
                 gone: without(&a.findings, &b.findings),
             },
@@ -324,8 +355,9 @@ impl Pair {
 fn without(findings: &[SideFinding], others: &[SideFinding]) -> Vec<SideFinding> {
     let mut others: Vec<&SideFinding> = others.iter().collect();
     let is_new = |finding: &&SideFinding| {
-        let matching =
-            others.iter().position(|o| (&o.kind, &o.about) == (&finding.kind, &finding.about));
+        let key = |of: &SideFinding| (of.record.kind, of.about.clone());
+        let wanted = key(finding);
+        let matching = others.iter().position(|other| key(other) == wanted);
         matching.map(|at| others.swap_remove(at)).is_none()
     };
     findings.iter().filter(is_new).cloned().collect()
@@ -343,12 +375,12 @@ fn categories(a: &Side, b: &Side) -> Vec<CategoryDiff> {
         let (a, b) = (of(a, category), of(b, category));
         CategoryDiff {
             category,
-            bytes: Change::bytes(a.0, b.0),
-            blocks: Change::new(a.1.into(), b.1.into()),
+            bytes: BytesDiff::of(a.0, b.0),
+            blocks: CountDiff::new(a.1.into(), b.1.into()),
         }
     };
     let mut rows: Vec<CategoryDiff> = b.categories.iter().chain(only_a).map(row).collect();
-    rows.sort_by_key(|r| (Reverse(r.bytes.change.unsigned_abs()), Reverse(r.bytes.b)));
+    rows.sort_by_key(|r| (Reverse(r.bytes.change.0.unsigned_abs()), Reverse(r.bytes.b)));
     rows
 }
 
@@ -358,7 +390,6 @@ mod tests {
 
     #[test]
     fn percent_is_relative_to_a() {
-        let percent = |a, b| Change::new(a, b).percent();
         assert_eq!(
             [percent(0, 0), percent(7, 7), percent(0, 5), percent(5, 0)],
             ["0.0 %", "0.0 %", "new", "-100.0 %"]
@@ -371,6 +402,6 @@ mod tests {
             [percent(10, 99), percent(10, 100), percent(3, 9_999)],
             ["+890.0 %", "x 10", "x 3,333"]
         );
-        assert_eq!(Change::new(i64::MIN, i64::MAX).change, i64::MAX);
+        assert_eq!(BytesDiff::new(i64::MIN, i64::MAX).change, Change(i64::MAX));
     }
 }

@@ -6,6 +6,7 @@ use crate::text::{block_reference, pool, pool_text};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::ops::Range;
+use vramscope_snapshot::StackId;
 use vramscope_units::{Addr, Bytes, EventIndex};
 
 /// `vramscope.events/1`.
@@ -31,12 +32,14 @@ pub struct Events<'a> {
 }
 
 /// An event.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct EventRecord<'a> {
     /// The event's index in the device's trace, from 0.
     pub index: EventIndex,
     /// The recorded time in microseconds since the Unix epoch; null if it was not recorded.
+    #[cfg_attr(feature = "typescript", ts(type = "number | null"))]
     pub time_us: Option<i64>,
     /// The action: `alloc`, `free_completed`, `segment_map` and others.
     pub action: Cow<'a, str>,
@@ -45,13 +48,24 @@ pub struct EventRecord<'a> {
     /// The recorded size in bytes: requested bytes for blocks, the reserved range for segments.
     pub size: Bytes,
     /// The stream's handle; 0 is the default stream.
+    #[cfg_attr(feature = "typescript", ts(type = "number"))]
     pub stream: i64,
     /// The memory pool: `[0, 0]` is the default pool; null if the event does not record it.
+    #[cfg_attr(feature = "typescript", ts(type = "[number, number] | null"))]
     pub pool: Option<[u64; 2]>,
     /// The call site: the stack's innermost frame in the user's own code.
     pub site: String,
     /// The index of the call stack in the report's `stacks`.
     pub stack: u32,
+}
+
+impl EventRecord<'_> {
+    /// The record with an action of its own.
+    pub fn into_owned(self) -> EventRecord<'static> {
+        let Self { index, time_us, action, address, size, stream, pool, site, stack } = self;
+        let action = Cow::Owned(action.into_owned());
+        EventRecord { index, time_us, action, address, size, stream, pool, site, stack }
+    }
 }
 
 /// Which events to report.
@@ -135,12 +149,13 @@ impl<'a> EventRow<'a> {
     /// The row of the event at `index`.
     pub fn new(target: Target<'a>, index: u32, block: Option<u32>) -> Self {
         // Tables name call stacks by the snapshot's own index.
-        Self { target, record: event_record(target, index, 0), block }
+        let events = &target.snapshot().events;
+        let stack = events.stack(target.trace().device.events.start + index).0;
+        Self { target, record: event_record(target, index, stack), block }
     }
 
     fn stack(&self) -> Option<u32> {
-        let first = self.target.trace().device.events.start;
-        stack(self.target.snapshot().events.stack(first + self.record.index.0))
+        stack(StackId(self.record.stack))
     }
 }
 
@@ -175,6 +190,7 @@ pub fn columns() -> Vec<Column<EventRows>> {
         })
         .only_in_csv(),
         Of::text("site", "Call site with its line", |row| row.record.site.as_str().into()),
-        Of::new("stack", "Call stack; null if there is none", |row| row.stack()).not_in_csv(),
+        Of::new("stack", "Call stack; null if there is none", |row: &EventRow<'_>| row.stack())
+            .not_in_csv(),
     ]
 }

@@ -157,6 +157,7 @@ impl FindingRecord {
     }
 
     /// The record without its lists of evidence, for the card of a rank: it keeps the first event.
+    #[must_use]
     pub fn brief(&self) -> Self {
         Self {
             events: self.events.first().copied().into_iter().collect(),

@@ -3,13 +3,13 @@
 use crate::text::{self, NO_STACK};
 use crate::{SnapshotEntry, Target};
 use rustc_hash::FxHashMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use vramscope_analysis::{Block, NoStack, is_framework_frame};
 use vramscope_snapshot::{Frame, FrameId, Snapshot, StackId};
 
 /// One frame of a call stack.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FrameRecord<'a> {
     /// The function.
@@ -98,15 +98,15 @@ pub fn site(entry: &SnapshotEntry, stack: StackId) -> String {
     frame.map_or_else(|| NO_STACK.to_owned(), |f| record(&entry.snapshot, f).label())
 }
 
-/// A call stack as tables name it: its index in the snapshot; `None` without frames.
-pub(crate) fn stack(id: StackId) -> Option<u32> {
-    (id != StackId::EMPTY).then_some(id.0)
-}
-
 /// The filter of a stack's call site: `site:model.py:212`. `None` without a call stack.
 pub(crate) fn stack_filter(entry: &SnapshotEntry, stack: StackId) -> Option<String> {
     let frame = entry.sites.get(stack).frame?;
     Some(text::frame_filter(&entry.snapshot, frame))
+}
+
+/// A call stack as tables name it: its index in the snapshot; `None` without frames.
+pub(crate) fn stack(id: StackId) -> Option<u32> {
+    (id != StackId::EMPTY).then_some(id.0)
 }
 
 /// The call site of a row of blocks: [`site`], or why there is no call stack.

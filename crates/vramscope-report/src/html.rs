@@ -99,7 +99,9 @@ pub async fn device(target: Target<'_>, name: &str, budget: &mut Budget) -> Stri
     let findings = of_device(target);
     if !findings.is_empty() {
         put(out, "h3", "", "Findings");
-        findings.iter().for_each(|entry| finding(out, &entry.record));
+        for entry in &findings {
+            finding(out, &entry.record);
+        }
     }
     close(out, "section");
     std::mem::take(out)
@@ -115,7 +117,7 @@ pub fn whole_device(target: Target<'_>, name: &str) -> String {
         let spots = blind_spots_sliced(target.entry.evidence(target.index), budget).await;
         let spots = spots.into_iter().map(|spot| BlindSpotRecord::from(spot).text);
         let device = Some(target.device());
-        let faults = warnings(target.entry).into_iter();
+        let faults = warnings(target.entry, true).into_iter();
         let faults = faults.filter(|w| w.device.is_none() || w.device == device).map(|w| w.message);
         list(out, "Not looked for", &spots.collect::<Vec<_>>());
         list(out, "Warnings", &faults.collect::<Vec<_>>());

@@ -166,7 +166,7 @@ pub async fn info_sliced(path: &str, entry: &SnapshotEntry, budget: &mut Budget)
         streams: snapshot.streams.clone(),
         pools: snapshot.pools.iter().map(|p| [p.0, p.1]).collect(),
         annotations,
-        warnings: super::summary::warnings(entry),
+        warnings: super::summary::warnings(entry, true),
         devices,
         process: entry.sidecar().map(ProcessInfo::of),
     }

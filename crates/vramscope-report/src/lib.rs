@@ -55,7 +55,6 @@ mod phrase;
 mod places;
 pub mod proof;
 mod quantity;
-
 mod rank_of;
 pub mod record;
 pub mod redact;

@@ -201,18 +201,57 @@ impl FileReader {
         self
     }
 
+    /// The path as given by the user.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The file's size in bytes; 0 when unknown.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Bytes of the file read so far, packed.
+    pub fn read(&self) -> u64 {
+        self.read
+    }
+
+    /// The reader of the tables.
+    pub fn tables(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// The reader of the tables.
+    pub fn tables_mut(&mut self) -> &mut Reader {
+        &mut self.reader
+    }
+
     /// Reads the next bytes.
     ///
     /// # Errors
     /// The file is not a snapshot.
     pub fn feed(&mut self, chunk: &[u8]) -> Result<(), ErrorSummary> {
         for piece in chunk.chunks(piece_len(self.total)) {
-            self.read += piece.len() as u64;
-            let fed = self.reader.feed(piece);
-            fed.map_err(|error| ErrorSummary::new(&error, self.reader.may_be_snapshot()))?;
-            self.reader.reserve_ahead(self.read, self.total);
+            self.feed_piece(piece, self.read + piece.len() as u64)?;
+            self.reserve_ahead();
         }
         Ok(())
+    }
+
+    /// Reads a piece, without [`FileReader::reserve_ahead`]. The piece may be unpacked; with it,
+    /// `read` bytes of the packed file are read.
+    ///
+    /// # Errors
+    /// The file is not a snapshot.
+    pub fn feed_piece(&mut self, piece: &[u8], read: u64) -> Result<(), ErrorSummary> {
+        self.read = read;
+        let fed = self.reader.feed(piece);
+        fed.map_err(|error| ErrorSummary::new(&error, self.reader.may_be_snapshot()))
+    }
+
+    /// Reserves capacity for the rows of the whole file, projected from the bytes read so far.
+    pub fn reserve_ahead(&mut self) {
+        self.reader.reserve_ahead(self.read, self.total);
     }
 
     /// Finishes the file.
@@ -229,7 +268,7 @@ impl FileReader {
 
 impl ErrorSummary {
     /// The summary of an error. `may_be_snapshot` is [`Reader::may_be_snapshot`].
-    pub fn new(error: &LoadError, may_be_snapshot: bool) -> Self {
+    fn new(error: &LoadError, may_be_snapshot: bool) -> Self {
         Self {
             message: error.to_string(),
             hint: error.hint().map(str::to_owned),

@@ -184,19 +184,18 @@ impl ModuleSums {
             budget.charge(3 * part.len() as u64).await;
             for index in part {
                 let block = &trace.blocks[index];
-                let is_live = |slot: u32| block.enters <= slot && slot < block.leaves;
                 let sum = &mut sums[modules.of_block[index] as usize];
                 let bytes = block.bytes.0;
-                if is_live(peak) {
+                if block.is_live_at(peak) {
                     sum.bytes += bytes;
                     sum.blocks += 1;
                     sum.categories[categories.get(index as u32).category as usize] += bytes;
                 }
-                if event.is_some_and(is_live) {
+                if event.is_some_and(|slot| block.is_live_at(slot)) {
                     sum.event_bytes += bytes;
                 }
                 for (sum, slot) in sum.phases.iter_mut().zip(slots) {
-                    if slot.is_some_and(is_live) {
+                    if slot.is_some_and(|slot| block.is_live_at(slot)) {
                         *sum += bytes;
                     }
                 }
@@ -245,7 +244,7 @@ fn sites(target: Target<'_>) -> FxHashMap<u32, Vec<ModuleSite>> {
     // Many blocks share a stack, whose site is found once.
     let mut known: FxHashMap<_, (u32, u64, u32)> = FxHashMap::default();
     for (index, block) in (0u32..).zip(&trace.blocks) {
-        if block.enters <= peak && peak < block.leaves {
+        if block.is_live_at(peak) {
             let stack = target.entry.sites.same_line(block.stack);
             let key = (modules.of_block[index as usize], stack, trace.no_stack(block));
             let (_, bytes, blocks) = known.entry(key).or_insert((index, 0, 0));

@@ -158,7 +158,7 @@ fn shapes_with<'a>(
     // Blocks of one size and stack have one answer.
     let mut alike = Vec::new();
     for (index, block) in (0u32..).zip(&trace.blocks) {
-        if block.enters <= slot && slot < block.leaves {
+        if block.is_live_at(slot) {
             let category = categories.get(index).category;
             let recorded = recorded_shape(target, index, block.bytes.0);
             let no_stack = trace.no_stack(block);

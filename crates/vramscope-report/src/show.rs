@@ -1,7 +1,7 @@
 //! `vramscope show`: what an id of an answer stands for.
 
 use crate::backward::BackwardTable;
-use crate::blocks::{BlockRecord, Blocks, Sort, of_blocks};
+use crate::blocks::{BlockRecord, BlockSort, Blocks, of_blocks};
 use crate::findings::{FindingEntry, with_id};
 use crate::search::{Matcher, matching, quoted};
 use crate::{BlockReference, CategoryShare, StackTable, Target, by_category, rank_of, slot_after};
@@ -91,7 +91,7 @@ pub fn show<'a>(target: Target<'a>, id: &str, limit: Option<usize>) -> Result<Sh
     let peak = slot_after(trace, trace.requested_band.peak_event.map_or(-1, i64::from));
     let live = |slot: u32| {
         let blocks = found.iter().map(|&block| (block, &trace.blocks[block as usize]));
-        blocks.filter(move |(_, block)| block.enters <= slot && slot < block.leaves)
+        blocks.filter(move |(_, block)| block.is_live_at(slot))
     };
     let sum = |slot: u32| {
         live(slot).fold(LiveSum::default(), |sum, (_, block)| LiveSum {
@@ -106,7 +106,7 @@ pub fn show<'a>(target: Target<'a>, id: &str, limit: Option<usize>) -> Result<Sh
     let (at_peak, at_end) = (sum(peak), sum(trace.slots() - 1));
     let shares = by_category(live(peak).map(category));
     let Blocks { total, lifetime_unit, blocks, omitted, backward, stacks, .. } =
-        of_blocks(target, found, Sort::Size, limit);
+        of_blocks(target, found, BlockSort::Size, limit);
     Ok(Shown {
         schema: "vramscope.show/1",
         path: target.path,

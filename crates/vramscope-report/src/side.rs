@@ -2,41 +2,21 @@
 //!
 //! Each text is stored once. A rank's worker writes the side as JSON, and the page passes that JSON
 //! to the coordinator without parsing it. So byte counts stay exact, and the two files need not be
-//! open at the same time. The JSON has lists without names of fields: only the same version reads
-//! it.
+//! open at one time.
 
 pub(crate) mod inputs;
 
-use crate::findings::{FindingEntry, of_device};
+use crate::findings::{FindingEntry, FindingRecord, of_device};
 use crate::frames::FrameRecord;
 use crate::peak::{BandKind, peak_sliced};
 use crate::target::Target;
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use vramscope_analysis::slicing::{Budget, run_to_completion};
-use vramscope_analysis::{Category, Exactness, FindingKind, NoStack};
-
-/// Writes and reads a struct as a list of its fields. Reading names of fields takes three times the
-/// code.
-macro_rules! as_list {
-    ($type:ident { $($field:ident),* }) => {
-        impl Serialize for $type {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                ($(&self.$field,)*).serialize(serializer)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let ($($field,)*) = Deserialize::deserialize(deserializer)?;
-                Ok(Self { $($field),* })
-            }
-        }
-    };
-}
+use vramscope_analysis::{Category, Exactness, NoStack};
 
 /// One device of one file, as one side of a comparison.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Side {
     /// The file's path.
     pub path: String,
@@ -72,27 +52,8 @@ pub struct Side {
     pub curves: Vec<SideCurve>,
 }
 
-as_list!(Side {
-    path,
-    rank,
-    device,
-    band,
-    event,
-    settings,
-    steps,
-    input_bytes,
-    bands,
-    blocks,
-    ooms,
-    findings,
-    categories,
-    stacks,
-    frames,
-    curves
-});
-
 /// The figures of a band, in bytes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct BandFigures {
     /// Before the first event.
     pub start: i64,
@@ -104,27 +65,21 @@ pub struct BandFigures {
     pub exact: bool,
 }
 
-as_list!(BandFigures { start, peak, end, exact });
-
-/// A finding of a side. `vramscope diff` prints it, so its fields have names.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A finding of a side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SideFinding {
-    /// The kind.
-    pub kind: FindingKind,
     /// The subject that identifies it in another recording: the function and file of its call site,
     /// a setting's key, or an empty text.
     pub about: String,
-    /// Bytes that the finding is about.
-    pub bytes: u64,
-    /// The finding in a few words.
-    pub title: String,
-    /// The finding in words.
-    pub text: String,
+    /// The finding, without the numbers that prove it: a comparison draws no chart of them.
+    #[serde(flatten)]
+    pub record: FindingRecord,
 }
 
 /// The live memory of a call stack at the peak.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SideStack {
     /// Bytes.
     pub bytes: u64,
@@ -142,10 +97,8 @@ pub struct SideStack {
     pub frames: Vec<u32>,
 }
 
-as_list!(SideStack { bytes, blocks, category, of_free, site, no_stack, frames });
-
 /// A band along an axis.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SideCurve {
     /// The axis.
     pub align: Align,
@@ -156,8 +109,6 @@ pub struct SideCurve {
     /// The largest value in each of the equally wide columns.
     pub tops: Vec<u64>,
 }
-
-as_list!(SideCurve { align, from, to, tops });
 
 /// The axis by which two recordings are aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -267,6 +218,5 @@ fn finding(FindingEntry { record, frames, .. }: &FindingEntry) -> SideFinding {
         Some(frame) => format!("{} {}", frame.name, crate::text::file_name(&frame.file)),
         None => String::new(),
     };
-    let (title, text) = (record.title.clone(), record.text.clone());
-    SideFinding { kind: record.kind, about, bytes: record.bytes.0, title, text }
+    SideFinding { about, record: FindingRecord { proof: None, ..record.clone() } }
 }

@@ -116,12 +116,14 @@ pub struct Tensor {
 /// A tensor in JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct TensorRecord {
     /// `parameter`, `buffer`, `gradient` or `optimizer_state`.
     pub kind: String,
     /// The name in the model: `layers.0.weight`.
     pub name: String,
     /// The shape.
+    #[cfg_attr(feature = "typescript", ts(type = "number[]"))]
     pub shape: Vec<u64>,
     /// The type of its elements: `float32`.
     pub dtype: String,
@@ -200,8 +202,7 @@ impl Sidecar {
             let slot = offset.map_or(0, |offset| clock.events_before(offset.saturating_add(1)));
             for (first, blocks) in (0..).step_by(STRIDE).zip(trace.blocks.chunks(STRIDE)) {
                 for (index, block) in (first..).zip(blocks) {
-                    let is_live = block.enters <= slot && slot < block.leaves;
-                    if !is_live {
+                    if !block.is_live_at(slot) {
                         continue;
                     }
                     if let Some(&tensor) = by_address.get(&block.address.0) {

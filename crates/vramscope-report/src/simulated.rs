@@ -3,7 +3,7 @@
 
 use crate::derived::Derived;
 use crate::target::Target;
-use crate::what_if::error_percent;
+use crate::what_if::{Item, error_percent};
 use serde::{Deserialize, Serialize};
 use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{
@@ -48,6 +48,9 @@ pub struct Simulated {
     /// What differs. Only words need it, where the record is made.
     #[serde(skip)]
     pub kind: ChangeKind,
+    /// The change as a text of [`Options`](crate::what_if::Options).
+    #[serde(skip)]
+    pub question: String,
 }
 
 /// What a [`Simulated`] changes.
@@ -158,7 +161,7 @@ impl Simulator<'_> {
         if own.ooms != [story.event.0] {
             return Vec::new();
         }
-        let mut all = vec![Simulated::of_oom(ChangeKind::AsRecorded, "as recorded", &own)];
+        let mut all = vec![Simulated::of_oom(ChangeKind::AsRecorded, &[], &own)];
         if own.basis != SimulatedBasis::Simulated || self.model.starts_late() {
             return all;
         }
@@ -170,25 +173,31 @@ impl Simulator<'_> {
             if short < best.0 {
                 best = (short, settings.clone());
             }
-            let words = difference(&self.model.settings, &settings);
-            all.push(Simulated::of_oom(kind, &words, &scenario));
+            let items = difference(&self.model.settings, &settings);
+            all.push(Simulated::of_oom(kind, &items, &scenario));
         }
         // A smaller run needs less of what the request may use, not of other pools.
         let is_demand = matches!(story.verdict, Verdict::Demand | Verdict::Fragmentation);
         if best.0 != Some(0) && is_demand {
             let settings = best.1;
-            let words = difference(&self.model.settings, &settings);
+            let items = difference(&self.model.settings, &settings);
             let base = Question { settings, least: Search::Never, ..base };
-            all.extend(self.smaller(&base, &words, budget).await);
+            all.extend(self.smaller(&base, &items, budget).await);
         }
         all
     }
 
     /// Smaller runs with which a failed allocation fits.
-    async fn smaller(&self, base: &Question, words: &str, budget: &mut Budget) -> Vec<Simulated> {
-        let with = |words: &str, scale: &str| match words {
-            "" => scale.to_owned(),
-            _ => format!("{scale}, {words}"),
+    async fn smaller(
+        &self,
+        base: &Question,
+        settings: &[Item],
+        budget: &mut Budget,
+    ) -> Vec<Simulated> {
+        let with = |name: &str, factor: f64| {
+            let mut items = vec![Item::new(name, factor.to_string())];
+            items.extend_from_slice(settings);
+            items
         };
         let mut all = Vec::new();
         // The most tokens that fit, in steps. None fit at `fails`.
@@ -205,15 +214,15 @@ impl Simulator<'_> {
             }
         }
         if let Some((tokens, scenario)) = found {
-            let words = with(words, &format!("tokens x{tokens}"));
-            all.push(Simulated::of_oom(ChangeKind::Sizes, &words, &scenario));
+            let items = with("tokens", tokens);
+            all.push(Simulated::of_oom(ChangeKind::Sizes, &items, &scenario));
         }
         let categories = vec![(Category::OptimizerState, EIGHT_BIT)];
         let scale = Scale { categories, ..Scale::default() };
         let scenario = self.answer(Question { scale, ..base.clone() }, budget).await;
         if scenario.fits() {
-            let words = with(words, &format!("{} x{EIGHT_BIT}", Category::OptimizerState.name()));
-            all.push(Simulated::of_oom(ChangeKind::Sizes, &words, &scenario));
+            let items = with(Category::OptimizerState.name(), EIGHT_BIT);
+            all.push(Simulated::of_oom(ChangeKind::Sizes, &items, &scenario));
         }
         all
     }
@@ -223,16 +232,16 @@ impl Simulator<'_> {
         let base =
             Question { least: Search::Always, ..Question::as_recorded(&self.model.settings) };
         let own = self.answer(base.clone(), budget).await;
-        let mut all = vec![Simulated::new(ChangeKind::AsRecorded, "as recorded", &own)];
+        let mut all = vec![Simulated::new(ChangeKind::AsRecorded, &[], &own)];
         if self.model.starts_late() {
             return all;
         }
         for (kind, settings) in self.other_settings(&peak.settings) {
-            let words = difference(&self.model.settings, &settings);
+            let items = difference(&self.model.settings, &settings);
             let question = Question { settings, least: Search::Never, ..base.clone() };
             let scenario = self.answer(question, budget).await;
             if scenario.fits() {
-                all.push(Simulated::new(kind, &words, &scenario));
+                all.push(Simulated::new(kind, &items, &scenario));
             }
         }
         all
@@ -240,9 +249,9 @@ impl Simulator<'_> {
 }
 
 impl Simulated {
-    fn new(kind: ChangeKind, change: &str, scenario: &Scenario) -> Self {
+    fn new(kind: ChangeKind, items: &[Item], scenario: &Scenario) -> Self {
         Self {
-            change: change.to_owned(),
+            change: words(items),
             conf: settings_text(&scenario.question.settings),
             fits: None,
             short_by: None,
@@ -251,16 +260,17 @@ impl Simulated {
             basis: scenario.basis,
             error_percent: error_percent(scenario.basis),
             kind,
+            question: items.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
         }
     }
 
-    fn of_oom(kind: ChangeKind, change: &str, scenario: &Scenario) -> Self {
+    fn of_oom(kind: ChangeKind, items: &[Item], scenario: &Scenario) -> Self {
         Self {
             fits: Some(scenario.fits()),
             short_by: scenario.short_by().map(Bytes),
             // Searched until the failure only: no figure about the run.
             least_device_memory: None,
-            ..Self::new(kind, change, scenario)
+            ..Self::new(kind, items, scenario)
         }
     }
 
@@ -270,17 +280,30 @@ impl Simulated {
     }
 }
 
-/// What differs between settings, in the form of `PYTORCH_CUDA_ALLOC_CONF`.
-fn difference(recorded: &AllocatorSettings, settings: &AllocatorSettings) -> String {
-    let mut words = Vec::new();
+/// The settings that differ from the recording's, as items of a question.
+fn difference(recorded: &AllocatorSettings, settings: &AllocatorSettings) -> Vec<Item> {
+    let mut items = Vec::new();
     if recorded.expandable_segments != settings.expandable_segments {
-        words.push("expandable_segments:True");
+        items.push(Item::new("expandable_segments", "True"));
     }
     if recorded.max_split_size != settings.max_split_size {
-        words.push("without max_split_size_mb");
+        items.push(Item::new("max_split_size_mb", "0"));
     }
     if recorded.roundup_power2_divisions != settings.roundup_power2_divisions {
-        words.push("without roundup_power2_divisions");
+        items.push(Item::new("roundup_power2_divisions", "0"));
     }
-    words.join(", ")
+    items
+}
+
+/// The items of a change in words.
+fn words(items: &[Item]) -> String {
+    let words = |item: &Item| match item.value.as_str() {
+        "0" => format!("without {}", item.name),
+        "True" => item.to_string(),
+        factor => format!("{} x{factor}", item.name),
+    };
+    match items {
+        [] => "as recorded".to_owned(),
+        _ => items.iter().map(words).collect::<Vec<_>>().join(", "),
+    }
 }

@@ -193,7 +193,7 @@ pub fn of_entry(file: &LoadedFile, entry: &SnapshotEntry) -> FileSummary {
         rank: rank_of(&file.path),
         bytes: file.bytes,
         error: None,
-        warnings: warnings(entry),
+        warnings: warnings(entry, true),
         annotations: snapshot.annotations.len(),
         frames: snapshot.used.frames,
         stacks: snapshot.used.stacks,
@@ -202,12 +202,13 @@ pub fn of_entry(file: &LoadedFile, entry: &SnapshotEntry) -> FileSummary {
 }
 
 /// The code of the warning that the file beside a snapshot is not used.
-pub const SIDECAR_FAULT: &str = "sidecar";
+const SIDECAR_FAULT: &str = "sidecar";
 /// The code of the warning that the given dimensions of the model are not used.
-pub const DIMS_FAULT: &str = "dims";
+const DIMS_FAULT: &str = "dims";
 
-/// The warnings of a snapshot: first about the file, then about each device.
-pub fn warnings(entry: &SnapshotEntry) -> Vec<WarningSummary> {
+/// The warnings of a snapshot: first about the file, then about each device. Those of block sizes
+/// only if `is_carved`, which computes the sizes.
+pub fn warnings(entry: &SnapshotEntry, is_carved: bool) -> Vec<WarningSummary> {
     let warning = |device: Option<u32>, w: &vramscope_snapshot::Warning| WarningSummary {
         code: w.kind.name(),
         message: w.message.clone(),
@@ -217,19 +218,16 @@ pub fn warnings(entry: &SnapshotEntry) -> Vec<WarningSummary> {
     };
     let file_warnings = entry.snapshot.report.warnings().iter().map(|w| warning(None, w));
     let device_warnings = entry.traces.iter().enumerate().flat_map(|(i, t)| {
-        t.warnings
-            .iter()
-            .chain(&entry.carving(i).warnings)
-            .map(move |w| warning(Some(t.device.device), w))
+        let of_sizes = is_carved.then(|| &entry.carving(i).warnings);
+        let all = t.warnings.iter().chain(of_sizes.into_iter().flatten());
+        all.map(move |w| warning(Some(t.device.device), w))
     });
-    let sidecar = entry.sidecar_fault().map(|message| WarningSummary {
-        code: SIDECAR_FAULT,
-        message,
-        device: None,
-        byte_offset: None,
-        count: 1,
+    let faults =
+        [(SIDECAR_FAULT, entry.sidecar_fault()), (DIMS_FAULT, entry.widths_fault())].into_iter();
+    let faults = faults.filter_map(|(code, message)| {
+        Some(WarningSummary { code, message: message?, device: None, byte_offset: None, count: 1 })
     });
-    file_warnings.chain(sidecar).chain(device_warnings).collect()
+    file_warnings.chain(faults).chain(device_warnings).collect()
 }
 
 /// The name of a coverage in JSON.

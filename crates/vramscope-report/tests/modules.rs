@@ -317,12 +317,7 @@ fn recorded_names_are_paths() {
     assert_eq!(found, ["0", "1", "2"]);
     // Of each tensor with a name that is live at the peak.
     let peak = slot_of(target.trace().requested_band.peak_event);
-    let live = target
-        .trace()
-        .blocks
-        .iter()
-        .zip(0u32..)
-        .filter(|(b, _)| b.enters <= peak && peak < b.leaves);
+    let live = target.trace().blocks.iter().zip(0u32..).filter(|(b, _)| b.is_live_at(peak));
     let of_first = live.filter(|(_, index)| {
         target.entry.tensor(0, *index).is_some_and(|tensor| tensor.name.starts_with("0."))
     });

@@ -1,7 +1,7 @@
 //! Shapes of recordings of known models.
 
 use std::path::Path;
-use vramscope_report::blocks::{Sort, blocks};
+use vramscope_report::blocks::{BlockSort, blocks};
 use vramscope_report::peak::{BandKind, peak};
 use vramscope_report::shapes::{ShapeRow, ShapeSource, ShapesReport, shapes};
 use vramscope_report::{FileReader, LoadedFile};
@@ -317,7 +317,7 @@ fn blocks_have_the_shapes_of_the_report() {
     let target = file.target(0, 0).expect("a device");
     let report = shapes(target, None);
     let mut known = 0;
-    let listed = blocks(target, Sort::Size, None);
+    let listed = blocks(target, BlockSort::Size, None);
     for block in &listed.blocks {
         let Some(shape) = block.shape else { continue };
         let shape = &listed.shapes.all()[shape as usize];

@@ -121,7 +121,7 @@ fn a_row_of_backward_has_its_node_and_forward_line() {
     let unknown = all.iter().find(|row| row.no_stack.is_some()).expect("a row");
     assert_eq!(unknown.site, "(backward, no Python frames)");
     let target = file.target(0, 0).expect("device 0");
-    let listed = serde_json::to_value(blocks::blocks(target, blocks::Sort::Size, None));
+    let listed = serde_json::to_value(blocks::blocks(target, blocks::BlockSort::Size, None));
     let listed = listed.expect("it serializes");
     let by_bytes = |bytes: u64, site: &str| {
         let blocks = listed["blocks"].as_array().expect("a list");
@@ -192,7 +192,7 @@ fn diff_compares_eager_with_compiled_code_by_line() {
         |file: &LoadedFile| Side::new(file.target(0, 0).expect("device 0"), BandKind::Requested);
     let found: Vec<(String, i64, i64, i64)> = stacks(&side(&eager), &side(&compiled))
         .into_iter()
-        .map(|s| (s.site, s.bytes.a, s.bytes.b, s.blocks.b))
+        .map(|s| (s.site, s.bytes.a.0, s.bytes.b.0, s.blocks.b.0))
         .collect();
     let mib = MIB as i64;
     assert_eq!(
@@ -209,7 +209,7 @@ fn blocks_and_state_have_the_texts_of_the_program() {
     let texts = |name: &str| {
         let file = recording(name);
         let target = file.target(0, 0).expect("device 0");
-        let blocks = serde_json::to_value(blocks::blocks(target, blocks::Sort::Size, None));
+        let blocks = serde_json::to_value(blocks::blocks(target, blocks::BlockSort::Size, None));
         let state = serde_json::to_value(state::state(target, target.trace().slots() - 1, None));
         let [blocks, state] = [blocks, state].map(|report| {
             let report = report.expect("it serializes");

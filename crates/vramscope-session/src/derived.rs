@@ -28,15 +28,7 @@ impl DerivedBuilder {
         };
         let tasks = entry_of(&mut self.devices, device);
         let is_done = |tasks: &[SlicedTask<()>], what| tasks[what as usize].done().is_some();
-        // What can be computed now: its own needs are met.
-        let mut ready: Vec<Derived> = Vec::new();
-        for what in needs.iter().copied().filter(|&what| !is_done(tasks, what)) {
-            let missing = what.needs().iter().copied().find(|&need| !is_done(tasks, need));
-            let next = missing.unwrap_or(what);
-            if !ready.contains(&next) {
-                ready.push(next);
-            }
-        }
+        let mut ready = ready(needs, |what| is_done(tasks, what));
         if ready.is_empty() {
             return true;
         }
@@ -54,5 +46,41 @@ impl DerivedBuilder {
             });
         });
         false
+    }
+}
+
+/// The missing data that can be computed now: it is needed, directly or by other missing data, and
+/// its own needs are met.
+fn ready(needs: &[Derived], is_done: impl Fn(Derived) -> bool) -> Vec<Derived> {
+    let mut ready: Vec<Derived> = Vec::new();
+    let mut open: Vec<Derived> = needs.iter().rev().copied().collect();
+    while let Some(what) = open.pop() {
+        if is_done(what) {
+            continue;
+        }
+        let missing = what.needs().iter().rev().copied().filter(|&need| !is_done(need));
+        let known = open.len();
+        open.extend(missing);
+        if open.len() == known && !ready.contains(&what) {
+            ready.push(what);
+        }
+    }
+    ready
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Derived::{Carving, Categories, Findings, Pools, Simulated, Steps, Tensors};
+
+    #[test]
+    fn data_is_ready_once_the_needs_of_its_needs_exist() {
+        let ready = |needs: &[Derived], done: &[Derived]| ready(needs, |what| done.contains(&what));
+        assert_eq!(ready(&[Simulated], &[]), [Carving, Tensors]);
+        assert_eq!(ready(&[Findings], &[Carving]), [Tensors]);
+        assert_eq!(ready(&[Findings, Pools], &[Carving, Tensors]), [Categories, Pools]);
+        assert_eq!(ready(&[Findings], &[Carving, Tensors, Categories]), [Steps]);
+        assert_eq!(ready(&[Findings], &[Carving, Tensors, Categories, Steps]), [Findings]);
+        assert_eq!(ready(&[Findings], &[Findings]), []);
     }
 }

@@ -7,9 +7,8 @@ use vramscope_protocol::{
 };
 use vramscope_report::Quantity;
 use vramscope_report::device_name;
-use vramscope_report::summary::{DIMS_FAULT, SIDECAR_FAULT};
+use vramscope_report::summary::{self, WarningSummary};
 use vramscope_report::{LoadedFile, SnapshotEntry, time_of};
-use vramscope_snapshot::Warning;
 use vramscope_units::Micros;
 
 /// The response to a finished load.
@@ -29,34 +28,18 @@ fn part_of(entry: &SnapshotEntry) -> Part {
     }
 }
 
-/// All warnings of a snapshot: first those of the file, then those of each device.
+/// The warnings of a snapshot. Those of block sizes are missing, because nothing is carved yet.
 fn warnings(entry: &SnapshotEntry) -> Vec<WarningRow> {
-    let row = |prefix: String, w: &Warning| WarningRow {
-        code: w.kind.name().to_owned(),
-        message: format!("{prefix}{}", w.message),
-        count: w.count,
-    };
-    let of_file = entry.snapshot.report.warnings().iter().map(|w| row(String::new(), w));
     let has_several = entry.traces.len() > 1;
-    let of_devices = entry.traces.iter().flat_map(|trace| {
-        let prefix = if has_several {
-            format!("{}: ", device_name(trace.device.device))
-        } else {
-            String::new()
-        };
-        trace.warnings.iter().map(move |w| row(prefix.clone(), w))
-    });
-    let beside = entry.sidecar_fault().map(|message| WarningRow {
-        code: SIDECAR_FAULT.to_owned(),
-        message,
-        count: 1,
-    });
-    let dims = entry.widths_fault().map(|message| WarningRow {
-        code: DIMS_FAULT.to_owned(),
-        message,
-        count: 1,
-    });
-    of_file.chain(beside).chain(dims).chain(of_devices).collect()
+    let row = |warning: WarningSummary| WarningRow {
+        code: warning.code.to_owned(),
+        message: match warning.device.filter(|_| has_several) {
+            Some(device) => format!("{}: {}", device_name(device), warning.message),
+            None => warning.message,
+        },
+        count: warning.count,
+    };
+    summary::warnings(entry, false).into_iter().map(row).collect()
 }
 
 fn device(trace: &Trace) -> DeviceSummary {

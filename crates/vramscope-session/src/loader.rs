@@ -5,18 +5,12 @@ use crate::memory_limit::MemoryLimit;
 use std::ops::Range;
 use vramscope_protocol::{Failure, Progress, TooLarge};
 use vramscope_report::summary::ErrorSummary;
-use vramscope_report::{LoadedFile, piece_len};
-use vramscope_snapshot::{LoadError, Reader};
+use vramscope_report::{FileReader, LoadedFile, piece_len};
 use vramscope_units::Bytes;
 
 /// Reads a file from chunks.
 pub struct Loader {
-    path: String,
-    /// The file's size in bytes; 0 when unknown.
-    total: u64,
-    /// Bytes of the file read so far, packed.
-    read: u64,
-    reader: Reader,
+    file: FileReader,
     preview: CurvePreview,
     /// The event range that is read; `None` for all events.
     events: Option<Range<u32>>,
@@ -34,10 +28,7 @@ impl Loader {
     /// A loader for the file at `path`, of `total` bytes (0 when unknown).
     pub fn new(path: &str, total: u64) -> Self {
         Self {
-            path: path.to_owned(),
-            total,
-            read: 0,
-            reader: Reader::default(),
+            file: FileReader::new(path, total),
             preview: CurvePreview::default(),
             events: None,
             limit: None,
@@ -50,7 +41,7 @@ impl Loader {
     /// it. Must be called before the first byte.
     #[must_use]
     pub fn of_events(mut self, events: Range<u32>) -> Self {
-        self.reader = Reader::for_event_range(events.clone());
+        self.file = self.file.of_events(events.clone());
         self.events = Some(events);
         self
     }
@@ -77,28 +68,22 @@ impl Loader {
     /// the last byte. `None` for a file within the limit.
     pub fn too_large(&self) -> Option<TooLarge> {
         let limit = self.limit.as_ref()?;
-        limit.too_large(&self.path, self.events.as_ref(), &self.reader, &self.preview)
+        let (path, tables) = (self.file.path(), self.file.tables());
+        limit.too_large(path, self.events.as_ref(), tables, &self.preview)
     }
 
-    fn take(&mut self, chunk: &[u8]) -> Result<(), Failure> {
-        let fed = self.reader.feed(chunk);
-        fed.map_err(|error| failure(&error, self.reader.may_be_snapshot()))?;
+    fn take(&mut self, piece: &[u8], read: u64) -> Result<(), Failure> {
+        self.file.feed_piece(piece, read).map_err(failure)?;
         if let Some(limit) = &mut self.limit {
             // The page offers an event range of the whole curve, so the preview goes on after rows
             // are dropped.
-            self.preview.follow(&self.reader);
-            let fraction = if self.total == 0 { 0.0 } else { self.read as f64 / self.total as f64 };
-            limit.check(
-                &self.path,
-                self.events.as_ref(),
-                (fraction, chunk.len()),
-                &mut self.reader,
-            )?;
+            self.preview.follow(self.file.tables());
+            limit.check(self.events.as_ref(), piece.len(), &mut self.file)?;
             if limit.is_exceeded() {
                 return Ok(());
             }
         }
-        self.reader.reserve_ahead(self.read, self.total);
+        self.file.reserve_ahead();
         Ok(())
     }
 
@@ -108,10 +93,8 @@ impl Loader {
     /// The bytes show that the file is no snapshot, or the memory limit is exceeded and dropping
     /// rows cannot help.
     pub fn feed(&mut self, chunk: &[u8]) -> Result<(), Failure> {
-        chunk.chunks(piece_len(self.total)).try_for_each(|piece| {
-            self.read += piece.len() as u64;
-            self.take(piece)
-        })
+        let mut pieces = chunk.chunks(piece_len(self.file.total()));
+        pieces.try_for_each(|piece| self.take(piece, self.file.read() + piece.len() as u64))
     }
 
     /// Reads the next unpacked bytes of a gzip file, after its first `read` packed bytes. Browsers
@@ -121,18 +104,17 @@ impl Loader {
     /// The bytes show that the file holds no snapshot, or the memory limit is exceeded and dropping
     /// rows cannot help.
     pub fn feed_unpacked(&mut self, chunk: &[u8], read: u64) -> Result<(), Failure> {
-        self.read = read;
-        self.take(chunk)?;
-        if self.total >= PREVIEW_MIN_BYTES {
-            self.preview.follow(&self.reader);
+        self.take(chunk, read)?;
+        if self.file.total() >= PREVIEW_MIN_BYTES {
+            self.preview.follow(self.file.tables());
         }
         Ok(())
     }
 
     /// The progress. For files of at least 50 MiB it includes a preview of the curve.
     pub fn progress(&self) -> Progress {
-        let progress = progress(self.read, self.total);
-        if self.total < PREVIEW_MIN_BYTES {
+        let progress = progress(self.file.read(), self.file.total());
+        if self.file.total() < PREVIEW_MIN_BYTES {
             progress
         } else {
             Progress { provisional: self.preview.picture(), ..progress }
@@ -144,9 +126,7 @@ impl Loader {
     /// # Errors
     /// The bytes are not a complete snapshot.
     pub fn finish(self) -> Result<LoadedFile, Failure> {
-        let may_be_snapshot = self.reader.may_be_snapshot();
-        let entries = self.reader.finish().map_err(|error| failure(&error, may_be_snapshot))?;
-        let mut file = LoadedFile::new(self.path, self.read, entries);
+        let mut file = self.file.finish().map_err(failure)?;
         for entry in &mut file.entries {
             match &self.sidecar {
                 Some(Ok(json)) => entry.set_sidecar(json),
@@ -161,8 +141,8 @@ impl Loader {
     }
 }
 
-fn failure(error: &LoadError, may_be_snapshot: bool) -> Failure {
-    let ErrorSummary { message, hint, kind, .. } = ErrorSummary::new(error, may_be_snapshot);
+fn failure(error: ErrorSummary) -> Failure {
+    let ErrorSummary { message, hint, kind, .. } = error;
     Failure { id: None, message, hint, file: Some(kind) }
 }
 

@@ -8,7 +8,7 @@
 use crate::load_preview::CurvePreview;
 use std::ops::Range;
 use vramscope_protocol::{Failure, PartChoice, TooLarge};
-use vramscope_report::Quantity;
+use vramscope_report::{FileReader, Quantity};
 use vramscope_snapshot::{Reader, RowCounts};
 use vramscope_units::Bytes;
 
@@ -57,21 +57,22 @@ impl MemoryLimit {
     /// The limit is exceeded, and dropping rows cannot help.
     pub(crate) fn check(
         &mut self,
-        path: &str,
         events: Option<&Range<u32>>,
-        (fraction, chunk): (f64, usize),
-        reader: &mut Reader,
+        piece: usize,
+        file: &mut FileReader,
     ) -> Result<(), Failure> {
-        self.unpacked += chunk as u64;
-        let (used, rows) = (reader.memory() as u64, reader.rows());
+        self.unpacked += piece as u64;
+        let (read, total) = (file.read(), file.total());
+        let fraction = if total == 0 { 0.0 } else { read as f64 / total as f64 };
+        let (used, rows) = (file.tables().memory() as u64, file.tables().rows());
         if self.exceeded_at.is_none() && self.projected(events, fraction, used, rows) > self.limit {
             let bytes_per_row = (rows.bytes as u64).checked_div(rows.held as u64).unwrap_or(0);
             self.exceeded_at = Some(bytes_per_row + DERIVED_BYTES_PER_EVENT);
-            if !reader.only_count() {
-                return Err(self.failure(path, events, used, false));
+            if !file.tables_mut().only_count() {
+                return Err(self.failure(file.path(), events, used, false));
             }
         } else if self.exceeded_at.is_some() && used > self.limit {
-            return Err(self.failure(path, events, used, false));
+            return Err(self.failure(file.path(), events, used, false));
         }
         Ok(())
     }

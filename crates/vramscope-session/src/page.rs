@@ -28,6 +28,9 @@ impl<T: Serialize + ?Sized> Serialize for Page<'_, T> {
 /// The serializer, and the writers of compound values, behind [`Page`].
 struct Shown<S>(S);
 
+/// JavaScript has every integer below this one.
+const MAX_SAFE: u64 = 1 << 53;
+
 /// Passes scalar values through.
 macro_rules! pass {
     ($($name:ident: $t:ty),* $(,)?) => {
@@ -48,10 +51,26 @@ impl<S: Serializer> Serializer for Shown<S> {
 
     pass! {
         serialize_bool: bool, serialize_i8: i8, serialize_i16: i16, serialize_i32: i32,
-        serialize_i64: i64, serialize_i128: i128, serialize_u8: u8, serialize_u16: u16,
-        serialize_u32: u32, serialize_u64: u64, serialize_u128: u128, serialize_f32: f32,
+        serialize_i128: i128, serialize_u8: u8, serialize_u16: u16,
+        serialize_u32: u32, serialize_u128: u128, serialize_f32: f32,
         serialize_f64: f64, serialize_char: char, serialize_str: &str, serialize_bytes: &[u8],
         serialize_unit_struct: &'static str,
+    }
+
+    /// An id beyond 2^53, such as a stream of a damaged file, becomes the nearest double.
+    fn serialize_i64(self, value: i64) -> Result<S::Ok, S::Error> {
+        if value.unsigned_abs() < MAX_SAFE {
+            return self.0.serialize_i64(value);
+        }
+        self.0.serialize_f64(value as f64)
+    }
+
+    /// As [`Self::serialize_i64`].
+    fn serialize_u64(self, value: u64) -> Result<S::Ok, S::Error> {
+        if value < MAX_SAFE {
+            return self.0.serialize_u64(value);
+        }
+        self.0.serialize_f64(value as f64)
     }
 
     fn serialize_none(self) -> Result<S::Ok, S::Error> {
@@ -263,6 +282,17 @@ mod tests {
             pair: (Bytes(2), 7),
             kind: Kind::Known { bytes: Bytes(3) },
         }
+    }
+
+    #[test]
+    fn ids_that_javascript_lacks_are_rounded() {
+        let ids = [-7_i64, i64::MIN, (1 << 53) - 1];
+        let shown = serde_json::to_value(Page(&(ids, u64::MAX))).expect("plain values");
+        let rounded = -9_223_372_036_854_775_808.0;
+        assert_eq!(
+            shown,
+            json!([[-7, rounded, 9_007_199_254_740_991_u64], 18_446_744_073_709_551_615.0])
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::derived::DerivedBuilder;
 use crate::loaded;
 use crate::loader::Loader;
-use crate::queries::{self, PartialTile, Queries, TileStep, layout_axis};
+use crate::queries::{self, PartialTile, Queries, Subject, TileStep, layout_axis};
 use crate::query_queue::{QueryQueue, Sources};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -311,7 +311,8 @@ impl FileSession {
         let (device, axis, layer) = (first.device, first.axis, first.layer.clone());
         let mut partial: Vec<&mut PartialTile> =
             self.in_progress.iter_mut().map(|(_, partial)| partial).collect();
-        self.queries.draw(file, &mut self.derived, device, axis, &layer, &mut partial)
+        let Some(on) = Subject::new(file, device) else { return TileStep::NoSuchTrace };
+        self.queries.draw(&on, &mut self.derived, axis, &layer, &mut partial)
     }
 
     /// Whether the data for a request exists. If not, runs a slice of making it.
@@ -321,9 +322,9 @@ impl FileSession {
         let mut is_derived = |device: DeviceRef| derived.is_ready(file, device, &BLOCK_NEEDS);
         match *request {
             Request::Pick { target, ref layer, .. } => {
-                queries::target(file, target).is_none()
-                    || (derived.is_ready(file, target, &queries::needs(layer))
-                        && self.queries.tiles.timeline(file, target, layer).is_some())
+                let Some(on) = Subject::new(file, target) else { return true };
+                derived.is_ready(file, target, &queries::needs(layer))
+                    && self.queries.tiles.timeline(&on, layer).is_some()
             }
             Request::Block { target, .. } => is_derived(target),
             Request::Find { part, ref reference, .. } => {
@@ -342,11 +343,12 @@ impl FileSession {
             Request::Pick { id, target, axis, ref layer, kx, ky, slot, bytes, .. } => {
                 let bands = queries::draws_bands(layer);
                 let place = PickPoint { kx, ky, slot, bytes, cell_rows: TILE_ROWS, bands };
-                let hit = queries::target(file, target).and_then(|at| {
+                let hit = Subject::new(file, target).and_then(|on| {
+                    let at = on.at();
                     let axis = layout_axis(at.trace(), axis)?;
                     let tiles = &mut self.queries.tiles;
-                    let picked = tiles.timeline(file, target, layer)?.pick(axis, place)?;
-                    let name = |group| tiles.group_name(at, target, layer, group);
+                    let picked = tiles.timeline(&on, layer)?.pick(axis, place)?;
+                    let name = |group| tiles.group_name(&on, layer, group);
                     Some(queries::tooltip(at, &picked, picked.group.and_then(name)))
                 });
                 Response::Picked { id, hit }

@@ -25,8 +25,8 @@ mod text;
 
 pub use axis::{Tick, TimeBreak, broken_time_ticks, byte_ticks, event_ticks, time_at, time_ticks};
 pub use shown::{
-    Allocations, Blocks, Change, Events, Files, Iteration, PeakEvent, Ranks, Segments, SignedBytes,
-    Steps, is_unit, texts,
+    Allocations, Blocks, Change, Count, CountChange, Events, Files, Flushes, Iteration, PeakEvent,
+    Ranks, Segments, SignedBytes, Steps, is_unit, texts,
 };
 pub use text::{grouped, signed_grouped};
 

@@ -85,6 +85,42 @@ impl std::fmt::Display for Iteration {
     }
 }
 
+/// A count in a table whose row names the thing. It is negative in damaged files only.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
+pub struct Count(pub i64);
+
+/// A change of a count with its sign: `+1,204`.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
+pub struct CountChange(pub i64);
+
 /// Declares counts of things. Each has a type of its own, because its exact text names the thing.
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident: $one:literal, $many:literal;)*) => {
@@ -122,13 +158,24 @@ counts! {
     Ranks: "rank", "ranks";
     /// A number of files.
     Files: "file", "files";
+    /// How often the allocator returned all free memory.
+    Flushes: "flush", "flushes";
 }
 
 /// Whether [`texts`] has words for this name.
 pub fn is_unit(name: &str) -> bool {
-    let units =
-        ["Bytes", "SignedBytes", "Change", "Micros", "EventIndex", "PeakEvent", "Iteration"];
-    units.contains(&name) || nouns(name).is_some()
+    let own = [
+        "Bytes",
+        "SignedBytes",
+        "Change",
+        "Micros",
+        "EventIndex",
+        "PeakEvent",
+        "Iteration",
+        "Count",
+        "CountChange",
+    ];
+    own.contains(&name) || nouns(name).is_some()
 }
 
 /// The short and the exact text of the unit that serializes under `name`; `None` for other names.
@@ -149,6 +196,11 @@ pub fn texts(name: &str, value: i128) -> Option<[String; 2]> {
                 _ => "",
             };
             pair(format!("{sign}{bytes}"), format!("{sign}{}", bytes.exact()))
+        }
+        "Count" | "CountChange" => {
+            let text = crate::signed_grouped(i64::try_from(value).ok()?);
+            let plus = if name == "CountChange" && value > 0 { "+" } else { "" };
+            pair(format!("{plus}{text}"), format!("{plus}{text}"))
         }
         "Micros" => {
             let micros = i64::try_from(value).ok()?;
@@ -202,6 +254,9 @@ mod tests {
         check("Iteration", 1000, "1,000", "iteration 1,000");
         check("Blocks", 1, "1", "1 block");
         check("Ranks", 1204, "1,204", "1,204 ranks");
+        check("Count", 1204, "1,204", "1,204");
+        check("CountChange", 1204, "+1,204", "+1,204");
+        check("CountChange", -3, "-3", "-3");
     }
 
     #[test]

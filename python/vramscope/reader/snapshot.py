@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Union
 
@@ -170,17 +171,17 @@ class Snapshot:
         changes = [*change]
         if settings:
             changes.append(",".join(f"{key}:{value}" for key, value in settings.items()))
-        arguments = {
-            "set": [*set],
-            "change": changes,
-            "device_memory": _size(device_memory),
-            "pytorch_memory": _size(pytorch_memory),
-            "tokens": tokens,
-            "without": [*without],
-            "scale": [*(scale or {}).items()],
-            "fit": _size(fit),
-        }
-        report = self._file.what_if(self._entry, self._device, json.dumps(arguments))
+        question = [f"set:[{text}]" for text in set] + [f"change:[{text}]" for text in changes]
+        items: list[tuple[str, object]] = [
+            ("device_memory", device_memory),
+            ("pytorch_memory", pytorch_memory),
+            ("fit", fit),
+            ("tokens", tokens),
+            *(scale or {}).items(),
+            *((name, 0) for name in without),
+        ]
+        question += [f"{_escaped(name)}:{_escaped(str(v))}" for name, v in items if v is not None]
+        report = self._file.what_if(self._entry, self._device, ",".join(question))
         return WhatIf.of(json.loads(report))
 
     @property
@@ -207,8 +208,9 @@ class Snapshot:
         return self._file.stacks(self._entry)
 
 
-def _size(size: Size | None) -> str | None:
-    return None if size is None else str(size)
+def _escaped(text: str) -> str:
+    """Special characters of a question in hexadecimal."""
+    return re.sub(r"[%,\[\]]", lambda found: f"%{ord(found[0]):02X}", text)
 
 
 def _site_row(row: Mapping[str, Any]) -> Row:

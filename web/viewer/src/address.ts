@@ -3,7 +3,6 @@
 import type { RankFile } from "./client/rank-file.js";
 import { termsOf, termsText } from "./filters.js";
 import type { AxisKind } from "./generated/protocol.js";
-import { AS_RECORDED, scenarioOf, scenarioText } from "./scenario-state.js";
 import type { Uses } from "./stores.js";
 import { DEFAULT_COLOR, DEFAULT_GROUP, GIB } from "./view-selection.js";
 import {
@@ -57,7 +56,7 @@ export class Address {
     const { runs, selection, navigation, viewSelection, filters, plots, appearance } = this.#owners;
     const terms = termsText(filters.terms.value);
     const { cursor, search, pinned, range: marked } = viewSelection;
-    const whatIf = scenarioText(viewSelection.scenario.value);
+    const whatIf = viewSelection.scenario.value;
     const trace = selection.visibleTrace.value;
     const range = plots.timeline.value?.range.value;
     const sel = selection.block.value?.reference;
@@ -131,7 +130,7 @@ export class Address {
     pinned.value = null;
     search.value = "";
     this.#owners.filters.clear();
-    scenario.value = AS_RECORDED;
+    scenario.value = "";
     color.value = DEFAULT_COLOR;
     group.value = DEFAULT_GROUP;
     cursor.value = null;
@@ -221,8 +220,7 @@ export class Address {
     if (state.drawer) navigation.drawer.value = state.drawer === "none" ? null : state.drawer;
     if (state.find !== undefined) viewSelection.search.value = state.find;
     if (state.filter !== undefined) filters.set(termsOf(state.filter));
-    const scenario = state.whatIf === undefined ? undefined : scenarioOf(state.whatIf);
-    if (scenario) viewSelection.scenario.value = scenario;
+    if (state.whatIf !== undefined) viewSelection.scenario.value = state.whatIf;
     this.#chooseLook(state);
     if (state.capacity !== undefined) viewSelection.capacity.value = state.capacity * GIB;
     this.#chooseRanks(state);

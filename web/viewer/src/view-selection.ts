@@ -9,10 +9,8 @@ import type {
   FlameSpec,
   GroupBy,
   MarkedRange,
-  ScenarioSpec,
   SegmentSort,
 } from "./generated/protocol.js";
-import { AS_RECORDED } from "./scenario-state.js";
 
 export const GIB = 2 ** 30;
 /** Sanity limit for the GPU memory field, in GiB. */
@@ -151,7 +149,7 @@ export class ViewSelection {
     ranged: false,
   });
   /** The question of the "What if" view. */
-  readonly scenario: Signal<ScenarioSpec> = signal(AS_RECORDED);
+  readonly scenario: Signal<string> = signal("");
   /** The modules whose children are listed; null for the usual ones. */
   readonly openModules: Signal<readonly number[] | null> = signal(null);
   /** The file and line of the view "Source"; null for the file with most bytes. */

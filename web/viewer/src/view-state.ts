@@ -3,7 +3,6 @@
 
 import type { AxisKind, ColorBy, GroupBy, MarkedRange } from "./generated/protocol.js";
 import { VIEWS, type View } from "./navigation.js";
-import { scenarioOf } from "./scenario-state.js";
 import {
   COLORS,
   type CodePlace,
@@ -194,7 +193,7 @@ const FIELDS = {
   rulers: validText(rulersOf),
   capacity: (text: string) =>
     Number(text) > 0 && Number(text) < MAX_CAPACITY_GIB ? Number(text) : undefined,
-  whatIf: validText(scenarioOf),
+  whatIf: (text: string) => text.slice(0, 2000),
   find: (text: string) => text.slice(0, 500),
   filter: (text: string) => text.slice(0, 2000),
   color: oneOf(...(Object.keys(COLORS) as ColorBy[])),

@@ -193,7 +193,7 @@ async fn categories(cx: Evidence<'_>, budget: &mut Budget) -> Option<BlindSpot> 
     for part in strides(cx.trace.blocks.len()) {
         budget.charge(2 * part.len() as u64).await;
         for (index, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
-            if block.enters <= peak && peak < block.leaves {
+            if block.is_live_at(peak) {
                 all = all.saturating_add(block.bytes.0);
                 if cx.categories.get(index).category == Category::Unknown {
                     unknown = unknown.saturating_add(block.bytes.0);

@@ -70,7 +70,7 @@ pub(super) async fn cycle(cx: Evidence<'_>, budget: &mut Budget) -> Option<Findi
     let blocks = || collections.iter().flat_map(|burst| burst.iter());
     let at_peak = blocks().filter(|free| {
         let block = &cx.trace.blocks[free.block as usize];
-        block.enters <= peak && peak < block.leaves && free.step < peak_step
+        block.is_live_at(peak) && free.step < peak_step
     });
     let at_peak: u64 = at_peak.map(|free| cx.trace.blocks[free.block as usize].bytes.0).sum();
     let distinct: FxHashSet<usize> = largest.iter().map(|free| free.step).collect();

@@ -65,9 +65,7 @@ pub(super) async fn gradients_held(
             for pass in passes.get_mut(first..last).unwrap_or_default() {
                 pass.bytes += block.bytes.0;
             }
-            let is_at_peak = peak_pass.is_some_and(|pass| first <= pass)
-                && block.enters <= peak
-                && peak < block.leaves;
+            let is_at_peak = peak_pass.is_some_and(|pass| first <= pass) && block.is_live_at(peak);
             if costs && is_at_peak {
                 held.push((block.stack, block.bytes.0));
                 events.extend(block.alloc_event().map(|event| event.0));

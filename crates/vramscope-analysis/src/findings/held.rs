@@ -65,7 +65,7 @@ pub(super) async fn held_too_long(
         let blocks = (part.start as u32..).zip(&cx.trace.blocks[part]);
         live.extend(
             blocks
-                .filter(|(_, b)| b.enters <= peak && peak < b.leaves && b.origin() == Origin::Alloc)
+                .filter(|(_, b)| b.is_live_at(peak) && b.origin() == Origin::Alloc)
                 .filter(|(_, b)| !growing.contains(&b.stack))
                 .map(|(index, block)| Live { index, block }),
         );

@@ -60,10 +60,7 @@ pub(super) async fn pending_frees(cx: Evidence<'_>, budget: &mut Budget) -> Opti
         budget.charge(4 * part.len() as u64).await;
         for (index, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
             let from = block.free_requested().map(|event| event.0);
-            if block.enters <= slot
-                && slot < block.leaves
-                && !cx.carving.is_allocated(cx.trace, index, slot)
-            {
+            if block.is_live_at(slot) && !cx.carving.is_allocated(cx.trace, index, slot) {
                 let bytes = cx.carving.sizes[index as usize].0;
                 let stack =
                     from.map_or(StackId::EMPTY, |f| cx.snapshot.events.stack(rows.start + f));

@@ -137,9 +137,6 @@ fn captures_next(cx: Evidence<'_>, row: u32, graphs: &[&Span]) -> bool {
     let (address, slot) = (events.addr(next), next - rows.start + 1);
     is_in_graphs(cx, events.stack(next))
         || graphs.iter().any(|span| {
-            span.address <= address
-                && address.0 < span.end()
-                && span.enters <= slot
-                && slot < span.leaves
+            span.address <= address && address.0 < span.end() && span.is_reserved_at(slot)
         })
 }

@@ -155,8 +155,7 @@ async fn unused_since(
         budget.charge(2 * part.len() as u64).await;
         for index in part {
             let block = &cx.trace.blocks[index];
-            let is_live = block.enters <= peak && peak < block.leaves;
-            if is_live && enters_of(index as u32).is_some() {
+            if block.is_live_at(peak) && enters_of(index as u32).is_some() {
                 free -= cx.carving.sizes[index].0 as i64;
             }
         }

@@ -126,7 +126,7 @@ impl Dims {
             budget.charge(part.len() as u64).await;
             for index in part {
                 let block = &trace.blocks[index];
-                let is_live = block.enters <= slot && slot < block.leaves;
+                let is_live = block.is_live_at(slot);
                 if is_live {
                     live.push((block.stack, ()));
                 }

@@ -17,7 +17,10 @@ mod settings;
 pub use capacity::Capacity;
 pub use scale::Scale;
 pub use scenario::{Question, Scenario, Search, SimulatedBasis};
-pub use settings::{SettingError, parse_settings, recorded_settings, settings_text};
+pub use settings::{
+    SETTING_KEYS, SettingError, parse_settings, recorded_settings, settings_text,
+    split_outside_brackets,
+};
 
 use crate::findings::Evidence;
 use crate::slicing::Budget;

@@ -65,6 +65,8 @@ pub enum SimulatedBasis {
     Simulated,
     /// By the model, with the sizes of blocks scaled.
     Scaled,
+    /// By the model, with the sizes of blocks scaled as a second recording shows.
+    Paired,
     /// By the model, from the blocks that were live when the recording began. What the allocator
     /// had cached is not in the file.
     Estimate,
@@ -192,6 +194,7 @@ impl WhatIf {
             least,
             basis: match (keeps_segments, is_same_program) {
                 (false, _) => SimulatedBasis::Estimate,
+                (true, false) if question.scale.growth.is_some() => SimulatedBasis::Paired,
                 (true, false) => SimulatedBasis::Scaled,
                 (true, true) => SimulatedBasis::Simulated,
             },
@@ -226,7 +229,7 @@ impl WhatIf {
         let asked = scale.apply(&self.program.asked, trace, categories);
         let mut bytes: Vec<(Category, u64)> = Vec::new();
         for (i, block) in (0..).zip(&trace.blocks) {
-            if block.enters <= slot && slot < block.leaves {
+            if block.is_live_at(slot) {
                 let category = categories.get(i).category;
                 let size = asked[i as usize].bytes;
                 match bytes.iter_mut().find(|(c, _)| *c == category) {

@@ -97,12 +97,23 @@ impl fmt::Display for SettingError {
 
 impl std::error::Error for SettingError {}
 
-/// The settings that decide how much memory is reserved, as [`parse_settings`] reads them.
+/// The keys that [`parse_settings`] reads: those that decide how much memory is reserved.
+pub const SETTING_KEYS: [&str; 6] = [
+    "expandable_segments",
+    "max_split_size_mb",
+    "max_non_split_rounding_mb",
+    "large_segment_size_mb",
+    "roundup_power2_divisions",
+    "garbage_collection_threshold",
+];
+
+/// The keys with their values, for errors.
 const KEYS: &str = "expandable_segments:True|False, max_split_size_mb:N, \
     max_non_split_rounding_mb:N, large_segment_size_mb:N, roundup_power2_divisions:N, or \
     garbage_collection_threshold:0.N";
 
-/// Reads settings in the form of `PYTORCH_CUDA_ALLOC_CONF` on top of `base`.
+/// Reads settings in the form of `PYTORCH_CUDA_ALLOC_CONF` on top of `base`. PyTorch has no value
+/// of `max_split_size_mb` for its default, no limit. Here it is 0.
 ///
 /// # Errors
 ///
@@ -131,11 +142,11 @@ pub fn parse_settings(text: &str, base: &Settings) -> Result<Settings, SettingEr
                 };
             }
             "max_split_size_mb" => {
-                let mib = number()?;
-                if mib <= 20 {
-                    return Err(error("more than 20 MiB, as PyTorch demands"));
-                }
-                settings.max_split_size = mib.saturating_mul(MIB);
+                settings.max_split_size = match number()? {
+                    0 => u64::MAX,
+                    mib if mib > 20 => mib.saturating_mul(MIB),
+                    _ => return Err(error("more than 20 MiB, as PyTorch demands")),
+                };
             }
             "large_segment_size_mb" => {
                 if !(11..=MOST_MIB).contains(&number()?) {
@@ -165,7 +176,7 @@ pub fn parse_settings(text: &str, base: &Settings) -> Result<Settings, SettingEr
 }
 
 /// Splits at commas that are not in brackets.
-fn split_outside_brackets(text: &str) -> impl Iterator<Item = &str> {
+pub fn split_outside_brackets(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0;
     text.split(move |c: char| {
         depth += i32::from(c == '[') - i32::from(c == ']');

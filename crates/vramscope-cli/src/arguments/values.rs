@@ -2,7 +2,6 @@
 
 use clap::ValueEnum;
 use std::ops::Range;
-use vramscope_report::Category;
 use vramscope_report::state::At;
 
 /// A command that prints JSON.
@@ -72,22 +71,6 @@ pub(crate) enum PeakRows {
     Stack,
     /// Your own frames at any level, with the bytes of all stacks that contain them
     Frame,
-}
-
-/// A factor such as `x1.5` or `1.5`.
-pub(super) fn factor(text: &str) -> Result<f64, String> {
-    match text.strip_prefix(['x', 'X']).unwrap_or(text).parse::<f64>() {
-        Ok(factor) if (0.0..=1000.0).contains(&factor) => Ok(factor),
-        _ => Err("expected a factor such as x1.5, between 0 and 1000".to_owned()),
-    }
-}
-
-/// A category with a factor, such as `optimizer_state:0.25`.
-pub(super) fn category_factor(text: &str) -> Result<(Category, f64), String> {
-    let (name, value) =
-        text.split_once(':').ok_or("expected CATEGORY:K, such as optimizer_state:0.25")?;
-    let category = Category::parse(name).ok_or_else(|| format!("`{name}` is no category"))?;
-    Ok((category, factor(value)?))
 }
 
 /// Output formats of `diff` and `diagnose`.

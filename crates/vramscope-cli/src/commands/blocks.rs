@@ -6,7 +6,7 @@ use crate::arguments::{Blocks as Arguments, Format, SortBy};
 use crate::output::{self, STRONG, Table, styled};
 use crate::read;
 use std::io::{self, Write};
-use vramscope_report::blocks::{BlockRecord, Blocks, Lifetime, Sort, blocks};
+use vramscope_report::blocks::{BlockRecord, BlockSort, Blocks, Lifetime, blocks};
 use vramscope_report::device_name;
 use vramscope_report::shapes::BlockShape;
 use vramscope_units::{Events, grouped};
@@ -19,9 +19,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     read::with_model(&arguments.input, &arguments.model, |target| {
         let format = arguments.input.common.format;
         let sort = match arguments.sort {
-            SortBy::Size => Sort::Size,
-            SortBy::Lifetime => Sort::Lifetime,
-            SortBy::ByteSeconds => Sort::ByteSeconds,
+            SortBy::Size => BlockSort::Size,
+            SortBy::Lifetime => BlockSort::Lifetime,
+            SortBy::ByteSeconds => BlockSort::ByteSeconds,
         };
         let limit = output::limit(arguments.limit, format == Format::Text);
         output::print(&blocks(target, sort, limit), format, text)
@@ -88,7 +88,7 @@ pub(super) fn write_rows(
 fn label(shapes: &[BlockShape], block: &BlockRecord<'_>) -> String {
     let site = output::site_label(&block.site, block.of_free);
     let shape = block.shape.map(|shape| &shapes[shape as usize]);
-    match (block.tensor, shape) {
+    match (&block.tensor, shape) {
         (Some(tensor), _) => format!("{site}: {}", tensor.text()),
         (None, Some(shape)) => format!("{site}  {}", shape.words()),
         (None, None) => site,

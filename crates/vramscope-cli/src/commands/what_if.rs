@@ -12,11 +12,11 @@ use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
 use vramscope_report::what_if::{
-    Options, PoolPartsRecord, RankLimit, ScenarioRecord, Sizes, WhatIfReport, basis_text, fit,
-    fit_text, growth, limit_text, outcome_text, pair_text, peak_text, sentence, what_if,
+    Item, Options, OtherRecordings, PoolPartsRecord, RankLimit, ScenarioRecord, Sizes,
+    WhatIfReport, WrongItem, basis_text, fit_text, growth, limit_text, outcome_text, pair_text,
+    peak_text, sentence, what_if,
 };
 use vramscope_report::{LoadedFile, Target};
-use vramscope_units::Bytes;
 
 /// `vramscope.what-if-run/1`.
 #[derive(Serialize, schemars::JsonSchema)]
@@ -39,13 +39,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.and.is_some() && !has_tokens {
         return Err(Failure::Usage("--and needs --fit or --tokens".to_owned()));
     }
+    let options = options(arguments)?;
     match arguments.paths.as_slice() {
         [path] if !path.is_dir() => {
             let second =
                 arguments.and.as_deref().map(|path| second(path, arguments)).transpose()?;
             let read =
                 read::each_file(&arguments.paths, &arguments.common.window, |_, _, result| {
-                    Some(answer(&result.ok()?, arguments, &[], second.as_ref()))
+                    Some(answer(&result.ok()?, arguments, &options, &[], second.as_ref()))
                 })?;
             let (results, _, outcome) = read.into_results();
             for report in results.flatten() {
@@ -56,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         _ if arguments.and.is_some() => {
             Err(Failure::Usage("--and takes one FILE before it".to_owned()))
         }
-        _ => of_run(arguments),
+        _ => of_run(arguments, &options),
     }
 }
 
@@ -72,7 +73,7 @@ fn second(path: &Path, arguments: &Arguments) -> Result<Sizes, Failure> {
 
 /// Answers for each of several files. They are read twice, because memory holds one per core: first
 /// for the limits that they show.
-fn of_run(arguments: &Arguments) -> Result<(), Failure> {
+fn of_run(arguments: &Arguments, options: &Options) -> Result<(), Failure> {
     let mut files = paths::expand(&arguments.paths, Links::Everywhere);
     let read = read::each_found(&files, &arguments.common.window, |_, _, result| {
         let file = result.ok()?;
@@ -85,7 +86,7 @@ fn of_run(arguments: &Arguments) -> Result<(), Failure> {
     let mut reports = Vec::new();
     if !files.is_empty() {
         let again = read::each_found(&files, &arguments.common.window, |_, _, result| {
-            Some(answer(&result.ok()?, arguments, &limits, None))
+            Some(answer(&result.ok()?, arguments, options, &limits, None))
         })?;
         for result in again.each.into_iter().flatten().flatten() {
             match result {
@@ -108,33 +109,51 @@ fn select<'a>(file: &'a LoadedFile, arguments: &Arguments) -> Result<Target<'a>,
     read::select_device(entry, arguments.choice.device, &entry.path)
 }
 
-/// The answer for a file; an error if the device does not exist, or a setting is wrong.
+/// The items of the question that the arguments make.
+fn options(arguments: &Arguments) -> Result<Options, Failure> {
+    let list = |name, texts: &[String]| -> Vec<Item> {
+        texts.iter().map(|text| Item::new(name, format!("[{text}]"))).collect()
+    };
+    let mut items = list("set", &arguments.set);
+    items.extend(list("change", &arguments.change));
+    for (name, value) in [
+        ("device_memory", &arguments.device_memory),
+        ("pytorch_memory", &arguments.pytorch_memory),
+        ("fit", &arguments.fit),
+        ("tokens", &arguments.tokens),
+    ] {
+        items.extend(value.as_ref().map(|value| Item::new(name, value)));
+    }
+    for scale in &arguments.scale {
+        let (category, factor) = scale.split_once(':').ok_or_else(|| {
+            Failure::Usage(format!(
+                "--scale {scale}: expected CATEGORY:K, such as optimizer_state:0.25"
+            ))
+        })?;
+        items.push(Item::new(category, factor));
+    }
+    items.extend(arguments.without.iter().map(|what| Item::new(what, "0")));
+    Options::of(&items).map_err(usage)
+}
+
+fn usage(error: WrongItem) -> Failure {
+    Failure::Usage(error.text)
+}
+
+/// The answer for a file; an error if the device does not exist, or a call site is wrong.
 fn answer(
     file: &LoadedFile,
     arguments: &Arguments,
+    options: &Options,
     limits: &[RankLimit],
     second: Option<&Sizes>,
 ) -> Result<WhatIfReport, Failure> {
     let target = select(file, arguments)?;
-    let mut options = Options {
-        set: arguments.set.clone(),
-        change: arguments.change.clone(),
-        device_memory: arguments.fit.or(arguments.device_memory),
-        pytorch_memory: arguments.pytorch_memory,
-        tokens: arguments.tokens,
-        without: arguments.without.clone(),
-        scale: arguments.scale.clone(),
-        other_rank: RankLimit::for_rank(target, limits),
-        growth: None,
-    };
-    let pair = second.map(|second| growth(target, second));
-    let (growth, pair) = pair.unzip();
-    options.growth = growth.flatten();
-    let mut report = what_if(target, &options).map_err(Failure::Usage)?;
+    let (growth, pair) = second.map(|second| growth(target, second)).unzip();
+    let others =
+        OtherRecordings { limit: RankLimit::for_rank(target, limits), growth: growth.flatten() };
+    let mut report = what_if(target, options, &others).map_err(usage)?;
     report.pair = pair;
-    if arguments.fit.is_some() {
-        report.fit = fit(target, &options);
-    }
     Ok(report)
 }
 
@@ -185,9 +204,9 @@ fn row(scenario: &ScenarioRecord) -> Vec<String> {
     vec![
         scenario.change.clone(),
         peak_text(scenario),
-        Bytes(scenario.active_peak).to_string(),
-        scenario.flushes.to_string(),
-        scenario.least_device_memory.map_or(String::new(), |b| Bytes(b).to_string()),
+        scenario.active_peak.to_string(),
+        scenario.flushes.0.to_string(),
+        scenario.least_device_memory.map_or(String::new(), |b| b.to_string()),
         outcome_text(scenario),
         basis_text(scenario),
     ]
@@ -202,7 +221,7 @@ fn pools(pools: &[PoolPartsRecord]) -> Table {
         let pool = pool.map_or("default".to_owned(), |[a, b]| format!("({a}, {b})"));
         let parts = [parts.in_use, parts.rounding, parts.idle, parts.stuck, parts.small];
         let mut row = vec![pool, format!("{stream:#x}")];
-        row.extend(parts.map(|bytes| Bytes(bytes).to_string()));
+        row.extend(parts.map(|bytes| bytes.to_string()));
         table.row(row);
     }
     table

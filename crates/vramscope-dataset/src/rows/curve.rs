@@ -30,8 +30,8 @@ impl Rows for Curve {
 
 impl TableRows for Curve {
     const NAME: &'static str = "curve";
-    const ROW: &'static str = "one of at most 2,048 equal parts of a device's window; the bytes are \
-        the largest in it";
+    const ROW: &'static str = "one of at most 2,048 equal parts of a device's window; the \
+        bytes are the largest in it";
 
     fn columns() -> Vec<Bound<Self>> {
         type Of = Bound<Curve>;

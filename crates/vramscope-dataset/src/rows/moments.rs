@@ -9,7 +9,7 @@ use vramscope_analysis::{NamedRange, named_ranges};
 use vramscope_report::columns::Rows;
 use vramscope_report::findings::{FindingEntry, FindingRecord, of_device};
 use vramscope_report::summary::{self, OomSummary};
-use vramscope_report::{Phase, SnapshotEntry, Target, time_of};
+use vramscope_report::{SnapshotEntry, Target, time_of};
 use vramscope_units::Micros;
 
 /// `ooms`.
@@ -87,14 +87,12 @@ impl TableRows for Findings {
                 row.finding.severity.name().into()
             }),
             Of::new("bytes", "Bytes that it is about", |row| row.finding.bytes),
-            Of::new("blocks", "Blocks that it is about", |row| {
-                u32::try_from(row.finding.blocks.0).unwrap_or(u32::MAX)
-            }),
+            Of::new("blocks", "Blocks that it is about", |row| row.finding.blocks.0 as u32),
             Of::new("step", "Step, from 0; null if it is about several or none", |row| {
                 row.finding.step
             }),
             Of::maybe_name("phase", "Phase; null if it is about several or none", |row| {
-                row.finding.phase.map(Phase::name).map(Into::into)
+                row.finding.phase.map(|phase| phase.name().into())
             }),
             Of::new("first_event", "First event of its evidence", |row| {
                 row.finding.events.first().copied()

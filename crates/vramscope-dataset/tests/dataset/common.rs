@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
-use vramscope_dataset::{PartWriter, Plan, Source};
+use vramscope_dataset::{PartWriter, Plan, SQL_NAME, Source};
 use vramscope_report::summary::ErrorSummary;
 use vramscope_report::{FileReader, LoadedFile};
 use vramscope_testgen::{Fleet, FleetOptions, Generator, Options};
@@ -26,14 +26,18 @@ pub(crate) fn folder(test: &str) -> PathBuf {
     folder
 }
 
-/// The files below a folder, sorted, with their paths in it.
+/// The files below a folder, sorted. The file that marks a dataset is left out.
 pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut rest = vec![folder.to_owned()];
     while let Some(next) = rest.pop() {
         for entry in fs::read_dir(next).expect("a folder") {
             let path = entry.expect("an entry").path();
-            if path.is_dir() { rest.push(path) } else { found.push(path) }
+            if path.is_dir() {
+                rest.push(path);
+            } else if !path.ends_with(SQL_NAME) {
+                found.push(path);
+            }
         }
     }
     found.sort();

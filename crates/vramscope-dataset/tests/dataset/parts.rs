@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
-use vramscope_dataset::{PartWriter, Plan, Source};
+use vramscope_dataset::{PartWriter, Plan, Source, check_dataset};
 use vramscope_report::summary::{ErrorKind as FileError, ErrorSummary};
 
 fn sources(paths: &[PathBuf]) -> Vec<Source> {
@@ -154,4 +154,50 @@ fn bad_files_have_rows_and_unreadable_ones_are_tried_again() {
     export(&dataset, sources(&paths[..1]), 1);
     let ranks = rows(&dataset, "ranks");
     assert!(ranks.len() == 1 && ranks[0]["error"].is_null());
+}
+
+#[test]
+fn files_of_others_are_never_removed() {
+    let paths = fleet(&folder("foreign_fleet"));
+    let dataset = folder("foreign");
+    let write = |path: PathBuf| {
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a new folder");
+        fs::write(&path, "mine").expect("a file");
+        path
+    };
+    let foreign = [
+        "annotations/split=train/lang=en/a-00000-of-00001.parquet",
+        "blocks/run=x/iteration=0/users.parquet",
+        "blocks/run=x/iteration=0/users.parquet.tmp",
+        // The name of a part alone proves nothing: the footer must name these tables.
+        "blocks/run=x/iteration=0/part-0123456789abcdef.parquet",
+    ]
+    .map(|name| write(dataset.join(name)));
+    let error = check_dataset(&dataset, false).expect_err("a folder of others");
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    check_dataset(&dataset, true).expect("told so");
+    let plan = Plan::new(&dataset, sources(&paths)).expect("a plan");
+    assert_eq!(plan.removed, Vec::<PathBuf>::new());
+    export(&dataset, sources(&paths), 1);
+    check_dataset(&dataset, false).expect("it is a dataset now");
+    for path in foreign {
+        assert_eq!(fs::read(&path).expect("it is still there"), b"mine", "{}", path.display());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn links_of_a_dataset_are_not_followed() {
+    use std::os::unix::fs::symlink;
+    let paths = fleet(&folder("linked_fleet"));
+    let (dataset, elsewhere) = (folder("linked"), folder("linked_elsewhere"));
+    export(&dataset, sources(&paths), 1);
+    // A whole table of an interrupted export lies behind a link.
+    let part = named(&dataset, "blocks").remove(0);
+    let there = elsewhere.join("part-0123456789abcdef.parquet");
+    fs::copy(&part, &there).expect("a file");
+    fs::create_dir_all(dataset.join("blocks/run=y")).expect("a new folder");
+    symlink(&elsewhere, dataset.join("blocks/run=y/iteration=0")).expect("a link");
+    let plan = Plan::new(&dataset, sources(&paths)).expect("a plan");
+    assert!(plan.removed.is_empty() && there.exists());
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use vramscope_analysis::Category;
 use vramscope_dataset::schema::{TABLES, VERSION, VERSION_KEY, markdown};
-use vramscope_report::blocks::{Sort, blocks};
+use vramscope_report::blocks::{BlockSort, blocks};
 use vramscope_report::findings::of_device;
 use vramscope_report::peak::BandKind;
 use vramscope_report::segments::segments;
@@ -121,7 +121,7 @@ fn blocks_segments_and_findings_are_those_of_the_reports() {
     for path in &paths {
         each_device(path, |name, target| {
             let key = (name.to_owned(), target.device().into());
-            let mut report = blocks(target, Sort::Size, None).blocks;
+            let mut report = blocks(target, BlockSort::Size, None).blocks;
             let mut own = of("blocks", &key);
             let order = |row: &Map<String, Value>| {
                 (row["address"].as_u64(), row["reuse"].as_i64(), row["alloc_event"].as_i64())
@@ -155,7 +155,7 @@ fn blocks_segments_and_findings_are_those_of_the_reports() {
                 }
                 let metadata = row.user_metadata.as_deref();
                 assert_eq!(own["user_metadata"].as_str(), metadata);
-                let tensor = row.tensor.map(|tensor| tensor.name.as_str());
+                let tensor = row.tensor.as_ref().map(|tensor| tensor.name.as_str());
                 assert_eq!(own["tensor_name"].as_str(), tensor);
             }
             let last = target.trace().slots() - 1;

@@ -5,7 +5,9 @@
 use super::{DetailCard, FlameBox, FlameInfo};
 use crate::{Quantity, TileKey};
 use serde::{Deserialize, Serialize};
+use vramscope_report::diff::{BytesDiff, DiffRow, Pair, RecordingRow};
 use vramscope_report::side::Align;
+use vramscope_units::{Change, CountChange};
 
 /// A query about two devices. Before, each device's worker answers
 /// [`Query::Side`](super::Query::Side).
@@ -161,62 +163,38 @@ pub struct ComparedTile {
 /// The difference between two devices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
 pub struct Comparison {
+    /// The difference, as `vramscope diff` writes it, without call stacks.
+    pub record: Pair,
+    /// Its words, tables and curves.
+    pub view: ComparisonView,
+}
+
+/// The words, tables and curves of a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ComparisonView {
     /// The headline:
     /// `requested bytes peak at 2.17 GiB in A, at 2.60 GiB in B: +445.1 MiB, +20.1 %`.
     pub text: String,
-    /// The cause of the difference where it is known, in sentences.
-    pub causes: Vec<String>,
     /// The allocator settings that differ, then steps and inputs if they differ.
-    pub recording: Vec<ComparedSetting>,
-    /// The event of the band's peak in A and in B: `#1,234`.
-    pub peaks: [String; 2],
+    pub recording: Vec<RecordingRow>,
     /// Each band at its start (if not zero), peak and end, then blocks, OOMs, findings, steps and
     /// input.
-    pub totals: Vec<ComparedRow>,
+    pub totals: Vec<DiffRow>,
     /// The number of totals that are equal: `5 unchanged`; empty if there are none.
     pub totals_unchanged: String,
     /// Live bytes at the peaks by category, the largest change first.
-    pub categories: Vec<ComparedRow>,
+    pub categories: Vec<DiffRow>,
     /// The number of categories that are equal: `2 unchanged`; empty if there are none.
     pub categories_unchanged: String,
     /// The band over both windows by event, by time and by step.
     pub curves: Vec<ComparedCurves>,
-    /// Findings that are in one side only.
-    pub findings: Vec<ComparedFinding>,
-}
-
-/// A setting or a property of the recording in A and in B.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
-pub struct ComparedSetting {
-    /// The setting's key, or what is counted.
-    pub name: String,
-    /// The value in A.
-    pub a: String,
-    /// The value in B.
-    pub b: String,
-}
-
-/// A number in A and in B.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
-pub struct ComparedRow {
-    /// The stable name: `requested_bytes.peak`, `ooms`, `parameter`.
-    pub key: String,
-    /// The label: `requested peak`.
-    pub label: String,
-    /// The value in A.
-    pub a: Quantity,
-    /// The value in B.
-    pub b: Quantity,
-    /// The change with its sign.
-    pub change: Quantity,
-    /// The change in percent of A.
-    pub percent: String,
+    /// The kinds in words of the findings that only B has, in their order: `Growth`.
+    pub new_labels: Vec<String>,
+    /// The kinds in words of the findings that only A has.
+    pub gone_labels: Vec<String>,
 }
 
 /// Both curves along one axis.
@@ -271,23 +249,6 @@ pub struct PlaceMark {
     pub text: String,
 }
 
-/// A finding that is in one side only.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
-pub struct ComparedFinding {
-    /// True if the finding is only in B, false if it is only in A.
-    pub is_new: bool,
-    /// The kind in words: `Growth`.
-    pub label: String,
-    /// The finding in a few words.
-    pub title: String,
-    /// The finding in words.
-    pub text: String,
-    /// The memory that the finding is about.
-    pub bytes: Quantity,
-}
-
 /// A page of call stacks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -317,7 +278,7 @@ pub struct ComparedGroup {
     /// The number of rows.
     pub count: u32,
     /// The change of all of them.
-    pub change: Quantity,
+    pub change: Change,
 }
 
 /// A call stack in A and in B.
@@ -333,16 +294,12 @@ pub struct ComparedStack {
     pub via: String,
     /// The category with most of the bytes.
     pub category: String,
-    /// Bytes in A.
-    pub a: Quantity,
-    /// Bytes in B.
-    pub b: Quantity,
-    /// The change with its sign.
-    pub change: Quantity,
+    /// Bytes in A and in B.
+    pub bytes: BytesDiff,
     /// The change relative to the largest change, from -1 to 1.
     pub share: f64,
-    /// The change in blocks with its sign.
-    pub blocks: Quantity,
+    /// The change in blocks.
+    pub blocks: CountChange,
     /// `only in A`, `only in B` or `other lines`; empty for equal frames.
     pub note: String,
 }

@@ -105,7 +105,7 @@ specs! {
     Frame:          Short, queues,   [Categories];
     Side:           Long,  queues,   [Carving, Categories, Steps, Findings];
     Settings:       Long,  queues,   [Carving, Categories, Steps, Dims];
-    WhatIf:         Short, queues,   [WhatIf];
+    WhatIf:         Short, replaces, [WhatIf];
     UsualScenarios: Long,  replaces, [WhatIf];
     Scenario:       Short, replaces, [WhatIf];
     SimulatedCurve: Short, replaces, [WhatIf];

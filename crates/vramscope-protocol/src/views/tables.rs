@@ -1,8 +1,13 @@
 //! Tables: filters, orders, export formats, and pages of rows.
 
+pub use vramscope_report::blocks::BlockSort;
+
 use super::FlameWeight;
 use crate::{DetailRow, Quantity};
 use serde::{Deserialize, Serialize};
+use vramscope_report::blocks::BlockRecord;
+use vramscope_report::events::EventRecord;
+use vramscope_units::Bytes;
 
 /// A filter of events.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,34 +36,6 @@ pub struct BlockTable {
     pub sort: BlockSort,
     /// True for the largest or last first.
     pub descending: bool,
-}
-
-/// A column of the block table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
-pub enum BlockSort {
-    /// Requested bytes.
-    #[default]
-    Size,
-    /// Block size: bytes that the allocator carved out of a segment.
-    BlockSize,
-    /// The category's name.
-    Category,
-    /// The event of the alloc. Blocks from before the window come first.
-    Allocated,
-    /// The event that completed the free. Blocks that are live at the end come last.
-    Freed,
-    /// Lifetime within the window in microseconds (in events without a clock).
-    Lifetime,
-    /// Requested bytes times lifetime.
-    ByteSeconds,
-    /// The address.
-    Address,
-    /// The stream.
-    Stream,
-    /// The call site.
-    Site,
 }
 
 /// A table to export.
@@ -133,7 +110,8 @@ pub struct EventPage {
     pub text: String,
     /// Index of the first row among all matching rows.
     pub from: u32,
-    /// The rows.
+    /// The rows. Only the page reads them.
+    #[serde(skip_deserializing)]
     pub rows: Vec<EventRow>,
     /// Index of the row requested with `near`; null if there is none.
     pub at: Option<u32>,
@@ -141,27 +119,30 @@ pub struct EventPage {
     pub actions: Vec<DetailRow>,
 }
 
-/// An event.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// An event in the table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct EventRow {
+    /// The record. Its stack is an index into the snapshot's.
+    pub record: EventRecord<'static>,
+    /// The rest of its row.
+    pub view: EventView,
+}
+
+/// What the table shows of an event beyond the record.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
-pub struct EventRow {
-    /// The event's index.
-    pub event: u32,
-    /// The event in words: `#3,702`.
-    pub label: String,
+pub struct EventView {
     /// The time from the window's start: `+1.204 s`; empty without a clock.
     pub time: String,
-    /// PyTorch's name of the action.
-    pub action: String,
-    /// The event's size.
-    pub bytes: Quantity,
-    /// The address; empty if there is none.
-    pub address: String,
+    /// The address, and which block at it the event is about: `0x76002a000000 (4th)`; empty if
+    /// there is none.
+    pub place: String,
     /// Requested bytes that are live after the event.
-    pub live: Quantity,
-    /// The call site.
-    pub site: String,
+    pub live: Bytes,
+    /// The call site, or the reason why there is none.
+    pub label: String,
     /// The color word of the call stack.
     pub color: u32,
     /// The block that the event is about; null if there is none.
@@ -181,27 +162,32 @@ pub struct BlockPage {
     pub has_tensors: bool,
     /// Index of the first row among all matching rows.
     pub from: u32,
-    /// The rows.
-    pub rows: Vec<BlockLine>,
+    /// The rows. Only the page reads them.
+    #[serde(skip_deserializing)]
+    pub rows: Vec<BlockRow>,
     /// Index of the row requested with `near`; null if there is none.
     pub at: Option<u32>,
 }
 
 /// A block in the table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct BlockRow {
+    /// The record. Its stack is an index into the snapshot's.
+    pub record: BlockRecord<'static>,
+    /// The rest of its row.
+    pub view: BlockView,
+}
+
+/// What the table shows of a block beyond the record.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
-pub struct BlockLine {
+pub struct BlockView {
     /// Index into the block table.
     pub block: u32,
     /// The block's stable reference.
     pub reference: String,
-    /// Requested bytes.
-    pub bytes: Quantity,
-    /// The block size: bytes that the allocator carved out of a segment.
-    pub block_bytes: Quantity,
-    /// The category.
-    pub category: String,
     /// The tensor that it holds: `0.weight, float32 [1024, 1024]`, or its shape; empty if neither
     /// is known.
     pub tensor: String,
@@ -210,14 +196,12 @@ pub struct BlockLine {
     /// The free in words: `#3,709`, `live at end`, `pending`, or `before #3,709` if the free is
     /// lost.
     pub freed: String,
-    /// The lifetime in microseconds, or in events without a clock.
-    pub lifetime: Quantity,
+    /// The lifetime in events, and in time with a clock: `412 events, 38.2 ms`.
+    pub life: String,
     /// The address, and which block at it this is: `0x76002a000000 (4th)`.
-    pub address: String,
-    /// The stream's handle, a signed number. The text of a long handle is only its end.
-    pub stream: Quantity,
-    /// The call site.
-    pub site: String,
+    pub place: String,
+    /// The stream's handle. The text of a long handle is only its end.
+    pub handle: Quantity,
     /// The color word.
     pub color: u32,
 }

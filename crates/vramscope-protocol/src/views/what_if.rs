@@ -1,37 +1,8 @@
 //! Predictions: what other settings, another device or another batch would reserve.
 
-use crate::Quantity;
 use serde::{Deserialize, Serialize};
-
-/// What differs from the recording in a scenario.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
-pub struct ScenarioSpec {
-    /// `expandable_segments`; null as recorded.
-    pub expandable_segments: Option<bool>,
-    /// `max_split_size_mb`, 0 for no limit; null as recorded.
-    pub max_split_size_mb: Option<u32>,
-    /// `roundup_power2_divisions` for all sizes, 0 for none; null as recorded.
-    pub roundup_power2_divisions: Option<u32>,
-    /// The memory of the device: `80GiB`, `H100`. Empty for what the recording shows.
-    pub device_memory: String,
-    /// The factor of tokens.
-    pub tokens: f64,
-    /// Blocks with another size, and blocks that are left out.
-    pub parts: Vec<ScaledPart>,
-}
-
-/// Blocks with another size.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
-pub struct ScaledPart {
-    /// A category, or a call site such as `train.py:12`.
-    pub what: String,
-    /// The factor of the sizes; 0 leaves the blocks out. A call site can only be left out.
-    pub factor: f64,
-}
+use vramscope_report::what_if::{QuestionRecord, ScenarioRecord, WrongItem};
+use vramscope_units::Change;
 
 /// Whether there are predictions, and what they differ from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,6 +19,8 @@ pub struct WhatIfCard {
     pub max_split_size: String,
     /// `roundup_power2_divisions` of the recording in words: `4`, `off`.
     pub roundup_power2_divisions: String,
+    /// The question after the edits.
+    pub question: QuestionRecord,
 }
 
 /// The usual scenarios; none if the question is wrong.
@@ -61,32 +34,26 @@ pub struct UsualScenarios {
     pub rows: Vec<ScenarioRow>,
 }
 
-/// A scenario.
+/// A scenario with its words.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
 pub struct ScenarioRow {
-    /// What differs from the recording, in words.
-    pub change: String,
-    /// The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`. Empty for PyTorch's defaults.
-    pub conf: String,
-    /// The peak of reserved bytes; when memory runs out, until then.
-    pub reserved_peak: Quantity,
-    /// The peak in words, with its range where the order of addresses decides.
+    /// The numbers.
+    pub record: ScenarioRecord,
+    /// Their words.
+    pub view: ScenarioView,
+}
+
+/// The words of a scenario.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ScenarioView {
+    /// The reserved peak, with its range where the order of addresses decides.
     pub peak_text: String,
     /// The change of the reserved peak; null when memory runs out, because the peak is only that
     /// until then.
-    pub difference: Option<Quantity>,
-    /// The peak of active bytes.
-    pub active_peak: Quantity,
-    /// How often all free memory was returned.
-    pub flushes: Quantity,
-    /// The memory that PyTorch must have for the run to go through; null if it was not searched.
-    pub needs: Option<Quantity>,
-    /// Whether no request fails.
-    pub fits: bool,
-    /// The first event whose request fails; null if none does.
-    pub runs_out_at: Option<u32>,
+    pub difference: Option<Change>,
     /// Whether it fits, in a few words.
     pub outcome: String,
     /// How the numbers were obtained: `simulated`, or `scaled ±13 %`.
@@ -98,10 +65,8 @@ pub struct ScenarioRow {
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
 pub struct ScenarioCard {
-    /// What is wrong with the question; null if nothing is.
-    pub error: Option<String>,
-    /// The entered text that is wrong: a memory size or a call site; null if it is another value.
-    pub wrong: Option<String>,
+    /// The item of the question that is wrong; null if none is.
+    pub error: Option<WrongItem>,
     /// The scenario; null with an error, and where there are no predictions.
     pub scenario: Option<ScenarioRow>,
     /// The scenario in a sentence.

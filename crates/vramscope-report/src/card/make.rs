@@ -50,7 +50,7 @@ impl Card {
         for part in strides(trace.blocks.len()) {
             budget.charge(2 * part.len() as u64).await;
             let blocks = (part.start as u32..).zip(&trace.blocks[part]);
-            let of_slot = blocks.filter(|(_, b)| b.enters <= slot && slot < b.leaves);
+            let of_slot = blocks.filter(|(_, b)| b.is_live_at(slot));
             live.extend(of_slot.map(|(i, b)| {
                 let category = categories.get(i).category;
                 if let Some(&row) = rows.get(&block_key(target, i)) {

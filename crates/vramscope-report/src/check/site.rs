@@ -1,6 +1,5 @@
 //! Figures of the call stacks that contain a text, such as `site:reduce_scatter blocks`.
 
-use crate::diff::Change;
 use crate::side::{Side, SideStack};
 
 /// The live blocks or bytes of all call stacks that contain a text, at the peak of the band.
@@ -57,8 +56,8 @@ impl SiteMetric {
     }
 
     /// The figure in both sides.
-    pub(super) fn of(&self, a: &Side, b: &Side) -> Change {
-        Change::new(self.held(a), self.held(b))
+    pub(super) fn of(&self, a: &Side, b: &Side) -> [i64; 2] {
+        [self.held(a), self.held(b)]
     }
 
     fn held(&self, side: &Side) -> i64 {

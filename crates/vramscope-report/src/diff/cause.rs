@@ -1,17 +1,18 @@
 //! Allocator settings, training steps and inputs of two sides, and whether they are the cause of
 //! the difference.
 
-use super::{Change, Pair};
+use super::{BytesDiff, Pair};
 use crate::Quantity;
 use crate::peak::BandKind;
 use crate::side::Side;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use vramscope_analysis::Category;
 use vramscope_units::signed_grouped;
 
 /// An allocator setting that differs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SettingDiff {
     /// The key. A group, such as `roundup_power2_divisions`, is one row if all its members have
     /// equal values in each side.
@@ -23,11 +24,12 @@ pub struct SettingDiff {
 }
 
 /// The data that training steps read. A file does not say how many tokens that is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct TokensDiff {
     /// Bytes of the input blocks of a typical step.
-    pub input_bytes_per_step: Change,
+    pub input_bytes_per_step: BytesDiff,
 }
 
 /// Values differ noticeably from this change on, in percent.
@@ -76,7 +78,7 @@ fn merge_groups(a: &Side, b: &Side, rows: &mut Vec<SettingDiff>) {
 
 /// The inputs of both sides; `None` unless both are known.
 pub(super) fn tokens(a: &Side, b: &Side) -> Option<TokensDiff> {
-    let input_bytes_per_step = Change::bytes(a.input_bytes?, b.input_bytes?);
+    let input_bytes_per_step = BytesDiff::of(a.input_bytes?, b.input_bytes?);
     Some(TokensDiff { input_bytes_per_step })
 }
 
@@ -85,9 +87,9 @@ pub(super) fn causes(pair: &Pair) -> Vec<String> {
     [by_settings(pair), by_inputs(pair)].into_iter().flatten().collect()
 }
 
-fn is_noticeable(change: Change) -> bool {
-    let limit = change.a.unsigned_abs().saturating_mul(NOTICEABLE_PERCENT);
-    change.change.unsigned_abs().saturating_mul(100) > limit
+fn is_noticeable(change: BytesDiff) -> bool {
+    let limit = change.a.0.unsigned_abs().saturating_mul(NOTICEABLE_PERCENT);
+    change.change.0.unsigned_abs().saturating_mul(100) > limit
 }
 
 /// Whether a setting can change how the device's memory is carved and kept. Others are about pinned
@@ -121,7 +123,7 @@ fn by_settings(pair: &Pair) -> Option<String> {
     Some(format!(
         "The allocator settings differ, the requested memory does not: {} at the peak of {name} \
          ({}) come from {}.",
-        Quantity::change_of_bytes(peak.change).text,
+        Quantity::change_of_bytes(peak.change.0).text,
         peak.percent(),
         listed(&keys),
     ))
@@ -131,20 +133,20 @@ fn by_settings(pair: &Pair) -> Option<String> {
 fn by_inputs(pair: &Pair) -> Option<String> {
     let inputs = pair.tokens?.input_bytes_per_step;
     let activations = pair.categories.iter().find(|c| c.category == Category::Activation)?.bytes;
-    let is_known = inputs.a > 0 && inputs.b > 0 && activations.a > 0 && activations.b > 0;
+    let is_known = [inputs.a, inputs.b, activations.a, activations.b].iter().all(|n| n.0 > 0);
     if !is_known || !is_noticeable(inputs) || !is_noticeable(activations) {
         return None;
     }
-    let factor = |change: Change| change.b as f64 / change.a as f64;
+    let factor = |change: BytesDiff| change.b.0 as f64 / change.a.0 as f64;
     let (of_inputs, of_activations) = (factor(inputs), factor(activations));
     let is_similar = SIMILAR_GROWTH.contains(&(of_activations.ln() / of_inputs.ln()));
     is_similar.then(|| {
         format!(
             "A step reads {} bytes of input against {} (x {of_inputs:.2}), and activations change \
              with them (x {of_activations:.2}, {}).",
-            signed_grouped(inputs.a),
-            signed_grouped(inputs.b),
-            Quantity::change_of_bytes(activations.change).text,
+            signed_grouped(inputs.a.0),
+            signed_grouped(inputs.b.0),
+            Quantity::change_of_bytes(activations.change.0).text,
         )
     })
 }
@@ -250,7 +252,7 @@ mod tests {
                         activations change with them (x 1.88, +896.0 MiB).";
         assert_eq!(double.causes, [expected]);
         let change = double.tokens.expect("both are known").input_bytes_per_step;
-        assert_eq!(change, Change::new(16_384, 32_768));
+        assert_eq!(change, BytesDiff::new(16_384, 32_768));
         for (input, activations) in [
             (Some(32_768), 1 << 30),
             (Some(32_768), 3 << 30),

@@ -1,9 +1,9 @@
 //! The call stacks of a comparison as one tree, with the bytes of both sides at each node.
 
-use super::{Change, StackDiff};
+use super::{BytesDiff, CountDiff, StackDiff};
 use crate::{FrameRecord, text};
 use rustc_hash::FxHashMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{Flame as Tree, Share};
@@ -29,16 +29,17 @@ pub struct DiffFlame {
     /// The tree. Weights are the bytes of one side: nodes that it lacks have weight 0.
     pub tree: Tree,
     /// The bytes of each node in both sides, with those of all its descendants.
-    pub bytes: Vec<Change>,
+    pub bytes: Vec<BytesDiff>,
     /// The blocks of each node in both sides.
-    pub blocks: Vec<Change>,
+    pub blocks: Vec<CountDiff>,
     /// The frames that the tree's ids refer to.
     frames: Vec<FrameRecord<'static>>,
 }
 
 /// A node of the tree: a frame below its callers.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct DiffNode {
     /// Index of the parent node; 0 for the root.
     pub parent: u32,
@@ -54,9 +55,9 @@ pub struct DiffNode {
     pub of_free: bool,
     /// Bytes of all stacks through this node.
     #[serde(flatten)]
-    pub bytes: Change,
+    pub bytes: BytesDiff,
     /// Blocks of all stacks through this node.
-    pub blocks: Change,
+    pub blocks: CountDiff,
 }
 
 impl DiffFlame {
@@ -90,7 +91,7 @@ impl DiffFlame {
             stack: StackId(index as u32),
             is_of_free: stack.of_free,
             no_stack: stack.no_stack,
-            weight: (if order.of_a { stack.bytes.a } else { stack.bytes.b }).max(0) as u128,
+            weight: (if order.of_a { stack.bytes.a } else { stack.bytes.b }).0.max(0) as u128,
             blocks: 0,
         };
         let shares: Vec<Share> = stacks.iter().enumerate().map(share).collect();
@@ -99,18 +100,18 @@ impl DiffFlame {
         };
         let tree =
             run_to_completion(Tree::with_paths(&shares, &mut path_of, &mut Budget::unlimited()));
-        let sums = |of: fn(&StackDiff) -> Change| {
-            let mut sums = vec![Change::default(); tree.nodes.len()];
-            for (&leaf, stack) in tree.leaves.iter().zip(stacks) {
-                sums[leaf as usize] = sums[leaf as usize].plus(of(stack));
-            }
-            for node in (1..sums.len()).rev() {
-                let parent = tree.nodes[node].parent as usize;
-                sums[parent] = sums[parent].plus(sums[node]);
-            }
-            sums
-        };
-        let (bytes, blocks) = (sums(|stack| stack.bytes), sums(|stack| stack.blocks));
+        let mut bytes = vec![BytesDiff::default(); tree.nodes.len()];
+        let mut blocks = vec![CountDiff::default(); tree.nodes.len()];
+        for (&leaf, stack) in tree.leaves.iter().zip(stacks) {
+            let leaf = leaf as usize;
+            bytes[leaf] = bytes[leaf].plus(stack.bytes);
+            blocks[leaf] = blocks[leaf].plus(stack.blocks);
+        }
+        for node in (1..tree.nodes.len()).rev() {
+            let parent = tree.nodes[node].parent as usize;
+            bytes[parent] = bytes[parent].plus(bytes[node]);
+            blocks[parent] = blocks[parent].plus(blocks[node]);
+        }
         Self { tree, bytes, blocks, frames }
     }
 
@@ -161,6 +162,7 @@ impl DiffFlame {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Matched;
     use super::*;
 
     fn stack(frames: &[&'static str], a: i64, b: i64) -> StackDiff {
@@ -175,10 +177,10 @@ mod tests {
             line: 1,
         };
         StackDiff {
-            bytes: Change::new(a, b),
-            blocks: Change::new(a.min(1), b.min(1)),
+            bytes: BytesDiff::new(a, b),
+            blocks: CountDiff::new(a.min(1), b.min(1)),
             category: None,
-            matched: "same",
+            matched: Matched::Same,
             of_free: false,
             site: String::new(),
             no_stack: None,
@@ -187,7 +189,7 @@ mod tests {
     }
 
     fn rows(flame: &DiffFlame) -> Vec<(u32, String, i64, i64)> {
-        flame.nodes().into_iter().map(|n| (n.depth, n.name, n.bytes.a, n.bytes.b)).collect()
+        flame.nodes().into_iter().map(|n| (n.depth, n.name, n.bytes.a.0, n.bytes.b.0)).collect()
     }
 
     fn row(depth: u32, name: &str, a: i64, b: i64) -> (u32, String, i64, i64) {
@@ -212,7 +214,7 @@ mod tests {
                 row(2, "gone", 50, 0)
             ]
         );
-        assert_eq!((of_b.bytes[1].change, of_b.blocks[1]), (20, Change::new(2, 2)));
+        assert_eq!((of_b.bytes[1].change.0, of_b.blocks[1]), (20, CountDiff::new(2, 2)));
         assert_eq!(of_b.tree.nodes[4].total, 0);
         let of_a = DiffFlame::new(&stacks, TreeOrder { of_a: true, ..TreeOrder::default() });
         let names: Vec<String> = rows(&of_a).into_iter().map(|row| row.1).collect();

@@ -1,7 +1,6 @@
 //! A pair as GitHub Markdown, for a pull request comment.
 
-use super::Pair;
-use crate::Quantity;
+use super::{Pair, amount};
 use crate::disambiguate::site_labels;
 use crate::markdown::{code_cell, escape, inline_code};
 use crate::peak::BandKind;
@@ -25,14 +24,14 @@ pub fn write_pair(out: &mut dyn fmt::Write, band: BandKind, pair: &Pair) -> fmt:
     let recording = pair.recording_rows();
     if !recording.is_empty() {
         writeln!(out, "| recording | before | after |\n|:--|:--|:--|")?;
-        for [name, before, after] in recording {
-            let [before, after] = [code_cell(&before), code_cell(&after)];
-            writeln!(out, "| {} | {before} | {after} |", escape(&name))?;
+        for row in recording {
+            let [before, after] = [code_cell(&row.a), code_cell(&row.b)];
+            writeln!(out, "| {} | {before} | {after} |", escape(&row.name))?;
         }
         writeln!(out)?;
     }
     writeln!(out, "| | before | after | change | |\n|:--|--:|--:|--:|--:|")?;
-    for [name, before, after, change, percent] in pair.total_rows() {
+    for [name, before, after, change, percent] in pair.total_texts() {
         let (name, change) = if name.contains("_bytes peak") {
             (format!("**{name}**"), format!("**{change}**"))
         } else {
@@ -43,12 +42,12 @@ pub fn write_pair(out: &mut dyn fmt::Write, band: BandKind, pair: &Pair) -> fmt:
     for (findings, word) in [(&pair.findings.new, "New"), (&pair.findings.gone, "Gone")] {
         for (i, finding) in findings.iter().enumerate() {
             let gap = if i == 0 { "\n" } else { "" };
-            writeln!(out, "{gap}- {word}: {}", escape(&finding.text))?;
+            writeln!(out, "{gap}- {word}: {}", escape(&finding.record.text))?;
         }
     }
     let all = pair.stacks.as_deref().unwrap_or_default();
     let changed: Vec<_> =
-        all.iter().filter(|s| s.bytes.change != 0 || s.blocks.change != 0).collect();
+        all.iter().filter(|s| s.bytes.change.0 != 0 || s.blocks.change.0 != 0).collect();
     if changed.is_empty() {
         return writeln!(out, "\nNo call stack changed at the peak of {}.", band.name());
     }
@@ -61,13 +60,11 @@ pub fn write_pair(out: &mut dyn fmt::Write, band: BandKind, pair: &Pair) -> fmt:
     let named: Vec<_> =
         changed.iter().map(|s| (s.site.as_str(), s.frames.as_slice(), s.of_free)).collect();
     for (stack, site) in changed.iter().zip(site_labels(&named)) {
+        let [a, b, change] = amount(stack.bytes);
         writeln!(
             out,
-            "| {} | {} | {} | {} | {} | {} |",
-            Quantity::change_of_bytes(stack.bytes.change).text,
-            Quantity::signed_bytes(stack.bytes.a).text,
-            Quantity::signed_bytes(stack.bytes.b).text,
-            signed_count(stack.blocks.change),
+            "| {change} | {a} | {b} | {} | {} | {} |",
+            signed_count(stack.blocks.change.0),
             stack.category.as_deref().unwrap_or_default(),
             code_cell(&site),
         )?;

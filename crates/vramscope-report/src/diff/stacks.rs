@@ -1,26 +1,26 @@
 //! The difference between two sides by call stack.
 
-use super::Change;
+use super::{BytesDiff, CountDiff};
 use crate::FrameRecord;
 use crate::side::{Side, SideStack};
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use vramscope_analysis::{HeldBy, NamedFrame, NoStack, file_name, is_generated_file, match_stacks};
 
 /// A call stack in A and in B.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StackDiff {
     /// Bytes.
     #[serde(flatten)]
-    pub bytes: Change,
+    pub bytes: BytesDiff,
     /// Blocks.
-    pub blocks: Change,
+    pub blocks: CountDiff,
     /// The category or `mixed`, from B if B has the stack; null for `reserved_bytes`.
     pub category: Option<String>,
-    /// `same` (equal frames), `moved` (other lines or folders), `only_a` or `only_b`.
-    pub matched: &'static str,
+    /// How A and B were matched.
+    pub matched: Matched,
     /// True if this is the stack of the frees: the blocks were allocated before the window.
     pub of_free: bool,
     /// The call site, from B if B has the stack.
@@ -29,6 +29,22 @@ pub struct StackDiff {
     pub no_stack: Option<NoStack>,
     /// The frames, innermost first, from B if B has the stack.
     pub frames: Vec<FrameRecord<'static>>,
+}
+
+/// How a call stack of A and of B were matched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum Matched {
+    /// The frames are equal.
+    Same,
+    /// The functions are equal. Lines or folders differ.
+    Moved,
+    /// Only A has the stack.
+    OnlyA,
+    /// Only B has the stack.
+    OnlyB,
 }
 
 /// The live memory of two sides at their peaks by call stack, the largest change first.
@@ -45,17 +61,17 @@ pub fn stacks(a: &Side, b: &Side) -> Vec<StackDiff> {
         let (in_a, in_b) = (i.map(|i| &rows_a[i]), j.map(|j| &rows_b[j]));
         let shown = in_b.or(in_a)?;
         Some(StackDiff {
-            bytes: Change::bytes(in_a.map_or(0, |s| s.bytes), in_b.map_or(0, |s| s.bytes)),
-            blocks: Change::new(
+            bytes: BytesDiff::of(in_a.map_or(0, |s| s.bytes), in_b.map_or(0, |s| s.bytes)),
+            blocks: CountDiff::new(
                 in_a.map_or(0, |s| s.blocks.into()),
                 in_b.map_or(0, |s| s.blocks.into()),
             ),
             category: shown.category.clone(),
             matched: match (i, j) {
-                (Some(i), Some(j)) if rows_a[i].frames == rows_b[j].frames => "same",
-                (Some(_), Some(_)) => "moved",
-                (_, None) => "only_a",
-                (None, _) => "only_b",
+                (Some(i), Some(j)) if rows_a[i].frames == rows_b[j].frames => Matched::Same,
+                (Some(_), Some(_)) => Matched::Moved,
+                (_, None) => Matched::OnlyA,
+                (None, _) => Matched::OnlyB,
             },
             of_free: shown.of_free,
             site: shown.site.clone(),
@@ -64,8 +80,9 @@ pub fn stacks(a: &Side, b: &Side) -> Vec<StackDiff> {
         })
     };
     let mut rows: Vec<StackDiff> = matched.into_iter().filter_map(row).collect();
-    let size =
-        |r: &StackDiff| (Reverse(r.bytes.change.unsigned_abs()), Reverse(r.bytes.b.max(r.bytes.a)));
+    let size = |r: &StackDiff| {
+        (Reverse(r.bytes.change.0.unsigned_abs()), Reverse(r.bytes.b.max(r.bytes.a)))
+    };
     rows.sort_by(|x, y| {
         size(x)
             .cmp(&size(y))

@@ -11,7 +11,6 @@ use crate::target::Target;
 use csv::{Terminator, WriterBuilder};
 use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
 use std::io::{self, Write};
-use vramscope_analysis::Phase;
 use vramscope_analysis::slicing::Budget;
 
 /// The cost of a row, in units of [`Budget`].
@@ -145,16 +144,16 @@ pub fn finding_columns() -> Vec<Column<FindingRows>> {
         Of::text("kind", "Kind", |row| row.record.kind.name().into()),
         Of::text("severity", "`high`, `medium` or `low`", |row| row.record.severity.name().into()),
         Of::new("device", "Device", |row| row.record.device),
-        Of::new("bytes", "Bytes that it is about", |row| row.record.bytes),
+        Of::new("bytes", "Bytes that it is about", |row| row.record.bytes.0),
         Of::new("step", "Step, from 0", |row| row.record.step),
-        Of::maybe_text("phase", "Phase", |row| row.record.phase.map(Phase::name).map(Into::into)),
-        Of::new("blocks", "Blocks that it is about", |row| row.record.blocks),
+        Of::maybe_text("phase", "Phase", |row| row.record.phase.map(|phase| phase.name().into())),
+        Of::new("blocks", "Blocks that it is about", |row| row.record.blocks.0 as u32),
         Of::new("events", "Events of its evidence", |row| row.record.events.len()),
         Of::new("first_event", "First event of its evidence", |row| {
-            row.record.events.first().copied()
+            row.record.events.first().map(|event| event.0)
         }),
         Of::new("last_event", "Last event of its evidence", |row| {
-            row.record.events.last().copied()
+            row.record.events.last().map(|event| event.0)
         }),
         Of::text("title", "The finding in a few words", |row| row.record.title.as_str().into()),
         Of::text("text", "Subject, numbers and cause", |row| row.record.text.as_str().into()),

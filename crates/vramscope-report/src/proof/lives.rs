@@ -46,8 +46,7 @@ pub(super) async fn lives(
     for part in strides(trace.blocks.len()) {
         budget.charge(part.len() as u64).await;
         for (index, block) in (part.start as u32..).zip(&trace.blocks[part]) {
-            let is_live = block.enters <= moment && moment < block.leaves;
-            if !is_live || !stacks.contains(&block.stack) {
+            if !block.is_live_at(moment) || !stacks.contains(&block.stack) {
                 continue;
             }
             if only.is_none_or(|only| categories.get(index).category == only) {

@@ -128,7 +128,7 @@ impl Test {
                     && range.contains(&vramscope_analysis::lifetime(at.trace(), block))
             }
             Self::LifetimeEvents(range) => range.contains(&u64::from(block.leaves - block.enters)),
-            &Self::Live(slot) => block.enters <= slot && slot < block.leaves,
+            &Self::Live(slot) => block.is_live_at(slot),
             &Self::All(matches) => matches,
         }
     }

@@ -33,7 +33,7 @@ pub struct Action {
     pub helps: bool,
     /// Whether a replay of the recording gave the value.
     pub is_simulated: bool,
-    /// What was simulated, as the page's links write it: `expandable_segments:True,tokens:0.9`.
+    /// What was simulated, as a question: `expandable_segments:True,tokens:0.9`.
     /// Empty for other actions.
     pub scenario: String,
     /// The id of the finding that it is about.
@@ -128,7 +128,7 @@ fn oom(story: &OomStory, record: &FindingRecord, action: Make<'_>) -> Vec<Action
             conf: is_setting.then(|| one.conf.clone()),
             helps: one.fits == Some(true),
             is_simulated: true,
-            scenario: scenario(&one.change),
+            scenario: one.question.clone(),
             ..action(&text, String::new())
         });
     }
@@ -168,7 +168,7 @@ fn reserved(
     let all = less.into_iter().map(|one| Action {
         conf: Some(one.conf.clone()),
         is_simulated: true,
-        scenario: scenario(&one.change),
+        scenario: one.question.clone(),
         detail: format!("{}: {}", basis(one.basis), record.action),
         ..action(&setting_name(one), format!("-{}", Bytes(peak.reserved.0 - one.reserved_peak.0)))
     });
@@ -178,16 +178,6 @@ fn reserved(
         all.extend(first_sentence(&record.action).map(|text| action(text, String::new())));
     }
     all
-}
-
-/// A simulated change in the form of links: `tokens x0.9, without max_split_size_mb` is
-/// `tokens:0.9,max_split_size_mb:0`.
-fn scenario(change: &str) -> String {
-    let parts = change.split(", ").map(|part| match part.strip_prefix("without ") {
-        Some(setting) => format!("{setting}:0"),
-        None => part.replace(" x", ":"),
-    });
-    parts.collect::<Vec<_>>().join(",")
 }
 
 /// What lowers the memory of a category, in a few words.

@@ -1,32 +1,34 @@
 //! One scenario from a model that is kept: what a switch or a slider asks for.
 
-use super::{Options, ScenarioRecord, scale};
+use super::{Options, OtherRecordings, ScenarioRecord, WrongItem, scale};
 use crate::target::Target;
 use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{AllocatorSettings, Question, Search, WhatIf, settings_text};
+use vramscope_analysis::{Question, Search, WhatIf, settings_text};
 use vramscope_units::Bytes;
 
-/// One scenario, with its curve: reserved bytes after each event that changes them. `settings`
-/// stands for the options `set` and `change`.
+/// The first scenario of `options`, with its curve: reserved bytes after each event that changes
+/// them.
 ///
 /// It takes one replay, or three where the order of addresses decides. The least memory, which
 /// takes a dozen more, is not searched.
 ///
 /// # Errors
 ///
-/// A name in `options.without` is wrong.
+/// No block is allocated at a call site of the options.
 pub async fn scenario_sliced(
     target: Target<'_>,
     model: &WhatIf,
-    settings: AllocatorSettings,
     options: &Options,
     budget: &mut Budget,
-) -> Result<(ScenarioRecord, Vec<(u32, u64)>), String> {
-    let (scale, mut words) = scale(target, options, budget).await?;
+) -> Result<(ScenarioRecord, Vec<(u32, u64)>), WrongItem> {
+    let (scale, mut words) = scale(target, options, &OtherRecordings::default(), budget).await?;
+    let configuration = options.configurations.first();
+    let settings =
+        configuration.map_or_else(|| model.settings.clone(), |one| one.settings(&model.settings));
     if settings != model.settings {
         words.push(settings_text(&settings));
     }
-    words.extend(options.device_memory.map(|bytes| format!("device of {}", Bytes(bytes))));
+    words.extend(options.memory().map(|bytes| format!("device of {}", Bytes(bytes))));
     let question = Question {
         available: options.available(),
         scale,

@@ -1,7 +1,5 @@
 //! Device memory by name.
 
-use vramscope_units::Bytes;
-
 /// Names of devices with the memory that CUDA reports for them, in MiB. PyTorch's out-of-memory
 /// messages name it as "total capacity".
 const DEVICES: [(&str, u64); 18] = [
@@ -59,9 +57,4 @@ pub fn parse_memory(text: &str) -> Result<u64, String> {
             DEVICES.map(|(device, _)| device).join(", ")
         )),
     }
-}
-
-/// The text of a device's memory.
-pub(super) fn memory_text(bytes: u64) -> String {
-    Bytes(bytes).to_string()
 }

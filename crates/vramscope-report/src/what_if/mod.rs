@@ -4,14 +4,18 @@ mod asked;
 mod devices;
 mod fit;
 mod limit;
+mod options;
 mod pair;
+mod question;
 mod text;
 
 pub use asked::scenario_sliced;
 pub use devices::{CONTEXT, parse_memory};
-pub use fit::{FitRecord, fit};
+pub use fit::FitRecord;
 pub use limit::RankLimit;
+pub use options::{Configuration, Item, Options, Part, PartOf, WrongItem};
 pub use pair::{Growth, PairRecord, Sizes, growth};
+pub use question::{Edit, QuestionRecord, ScaledPart};
 pub(crate) use text::{basis, error_percent};
 pub use text::{
     basis_text, calibration_text, fit_text, limit_text, outcome_text, pair_text, peak_text,
@@ -22,13 +26,14 @@ use crate::derived::Derived;
 use crate::rank_of::rank_of;
 use crate::target::{Target, event_of, slot_of};
 use rustc_hash::FxHashMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion};
 use vramscope_analysis::{
-    AllocatorSettings, Capacity, Category, Coverage, Question, Scale, Scenario, Search, Trace,
-    WhatIf, parse_settings, settings_text,
+    AllocatorSettings, Capacity, Coverage, Question, Scale, Scenario, Search, SimulatedBasis,
+    Trace, WhatIf, settings_text,
 };
 use vramscope_snapshot::{DeviceKind, StackId};
+use vramscope_units::{Bytes, EventIndex, Flushes, PeakEvent};
 
 /// `vramscope.what-if/1`.
 #[derive(Clone, Debug, Serialize)]
@@ -60,28 +65,28 @@ pub struct WhatIfReport {
     pub pair: Option<PairRecord>,
 }
 
-/// The comparison of the model with the recording, under the recording's settings. In bytes.
+/// The comparison of the model with the recording, under the recording's settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CalibrationRecord {
     /// The recorded peak of `reserved_bytes`.
-    pub recorded_reserved_peak: u64,
-    /// That of the model.
-    pub simulated_reserved_peak: u64,
+    pub recorded_reserved_peak: Bytes,
+    /// The simulated peak of `reserved_bytes`.
+    pub simulated_reserved_peak: Bytes,
     /// Whether reserved bytes are equal after every event.
     pub equal: bool,
     /// The first event after which they differ, from 0.
-    pub first_difference_event: Option<u32>,
+    pub first_difference_event: Option<EventIndex>,
     /// What PyTorch can have on the device.
     pub capacity: CapacityRecord,
 }
 
-/// What PyTorch can have on the device, in bytes.
+/// What PyTorch can have on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CapacityRecord {
     /// The bytes; null if the recording does not show them.
-    pub bytes: Option<u64>,
+    pub bytes: Option<Bytes>,
     /// `exact` (from an allocation that failed), `bounded` (between `low` and `high`, from
     /// reservations that the driver refused), `measured` (when the snapshot was written, from the
     /// file beside it), `other_rank` (from an allocation that failed in
@@ -90,30 +95,33 @@ pub struct CapacityRecord {
     /// The rank with basis `other_rank`; else null.
     pub rank: Option<u32>,
     /// The lower bound; null unless bounded.
-    pub low: Option<u64>,
+    pub low: Option<Bytes>,
     /// The upper bound; null unless bounded.
-    pub high: Option<u64>,
+    pub high: Option<Bytes>,
 }
 
 /// The settings of a scenario.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct SettingsRecord {
     /// `expandable_segments`.
     pub expandable_segments: bool,
     /// `max_split_size_mb` in bytes; null without a limit.
-    pub max_split_size: Option<u64>,
+    pub max_split_size: Option<Bytes>,
     /// `roundup_power2_divisions` by interval, from 1 MiB on.
+    #[cfg_attr(feature = "typescript", ts(type = "number[]"))]
     pub roundup_power2_divisions: Vec<u64>,
     /// `large_segment_size_mb` in bytes.
-    pub large_segment_size: u64,
+    pub large_segment_size: Bytes,
     /// `garbage_collection_threshold`; 0 means off.
     pub garbage_collection_threshold: f64,
 }
 
-/// One scenario. All sizes are in bytes.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// One scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ScenarioRecord {
     /// What differs from the recording, in words.
     pub change: String,
@@ -122,53 +130,53 @@ pub struct ScenarioRecord {
     /// The settings.
     pub settings: SettingsRecord,
     /// The memory of the device, if it was given.
-    pub device_memory: Option<u64>,
+    pub device_memory: Option<Bytes>,
     /// What PyTorch can have on the device; null if nothing shows a limit.
-    pub pytorch_memory: Option<u64>,
+    pub pytorch_memory: Option<Bytes>,
     /// The factor of tokens.
     pub tokens: f64,
     /// The peak of `reserved_bytes`; when memory runs out, until then.
-    pub reserved_peak: u64,
+    pub reserved_peak: Bytes,
     /// The event after which most was reserved, from 0; -1 is the state before the window.
-    pub reserved_peak_event: i64,
+    pub reserved_peak_event: PeakEvent,
     /// The peak of `active_bytes`.
-    pub active_peak: u64,
+    pub active_peak: Bytes,
     /// The lowest and highest reserved peak over three orders of addresses.
-    pub reserved_range: [u64; 2],
+    pub reserved_range: [Bytes; 2],
     /// How often all free memory was returned.
-    pub flushes: u64,
+    pub flushes: Flushes,
     /// The events whose request fails, from 0.
-    pub ooms: Vec<u32>,
+    pub ooms: Vec<EventIndex>,
     /// Whether no request fails.
     pub fits: bool,
     /// The first event whose request failed in the recording, from 0; null if none did.
-    pub recorded_oom_event: Option<u32>,
+    pub recorded_oom_event: Option<EventIndex>,
     /// The bytes that are missing; null if nothing shows a limit.
-    pub short_by: Option<u64>,
+    pub short_by: Option<Bytes>,
     /// The memory that PyTorch must have for the run to go through; null if it was not searched, as
     /// for most of the usual settings.
-    pub least_device_memory: Option<u64>,
+    pub least_device_memory: Option<Bytes>,
     /// `simulated`, `scaled`, `paired` (scaled as a second recording shows), or `estimate`.
-    pub basis: &'static str,
+    pub basis: SimulatedBasis,
     /// The error that was measured for such scaled numbers, in percent of reserved bytes; null for
     /// others.
     pub error_percent: Option<f64>,
 }
 
-/// Reserved memory by use, in bytes.
+/// Reserved memory by use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PartsRecord {
     /// Requested bytes of blocks in use.
-    pub in_use: u64,
+    pub in_use: Bytes,
     /// Bytes of these blocks beyond the requests.
-    pub rounding: u64,
+    pub rounding: Bytes,
     /// Free segments that PyTorch returns when memory is short.
-    pub idle: u64,
+    pub idle: Bytes,
     /// Free parts of segments in use.
-    pub stuck: u64,
+    pub stuck: Bytes,
     /// Free parts of segments in use in the small pool.
-    pub small: u64,
+    pub small: Bytes,
 }
 
 /// [`PartsRecord`] of a private pool and stream.
@@ -184,56 +192,39 @@ pub struct PoolPartsRecord {
     pub parts: PartsRecord,
 }
 
-/// What a user asks.
+/// What other recordings say about a device.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Whole configurations, in the form of `PYTORCH_CUDA_ALLOC_CONF`.
-    pub set: Vec<String>,
-    /// Changes of the recording's settings, in the same form.
-    pub change: Vec<String>,
-    /// The memory of the device, in bytes.
-    pub device_memory: Option<u64>,
-    /// What PyTorch can have, in bytes.
-    pub pytorch_memory: Option<u64>,
-    /// The factor of tokens.
-    pub tokens: Option<f64>,
-    /// Categories or call sites (`file.py:12`) that are left out.
-    pub without: Vec<String>,
-    /// Categories with a factor.
-    pub scale: Vec<(Category, f64)>,
+pub struct OtherRecordings {
     /// Another rank of the run that ran out of memory, and what PyTorch could have there, in bytes.
-    pub other_rank: Option<(u32, u64)>,
-    /// How blocks grow with tokens, from a second recording.
+    pub limit: Option<(u32, u64)>,
+    /// How blocks grow with tokens, from a second recording of the program.
     pub growth: Option<Growth>,
-}
-
-impl Options {
-    /// What PyTorch can have, in bytes.
-    fn available(&self) -> Option<u64> {
-        let on_device = self.device_memory.map(|bytes| bytes.saturating_sub(CONTEXT));
-        self.pytorch_memory.or(on_device)
-    }
 }
 
 /// Answers `options` for a device.
 ///
 /// # Errors
 ///
-/// A setting or a name in the options is wrong.
-pub fn what_if(target: Target<'_>, options: &Options) -> Result<WhatIfReport, String> {
-    run_to_completion(what_if_sliced(target, options, &mut Budget::unlimited()))
+/// No block is allocated at a call site of the options.
+pub fn what_if(
+    target: Target<'_>,
+    options: &Options,
+    others: &OtherRecordings,
+) -> Result<WhatIfReport, WrongItem> {
+    run_to_completion(what_if_sliced(target, options, others, &mut Budget::unlimited()))
 }
 
 /// [`what_if`] in slices.
 ///
 /// # Errors
 ///
-/// A setting or a name in the options is wrong.
+/// No block is allocated at a call site of the options.
 pub async fn what_if_sliced(
     target: Target<'_>,
     options: &Options,
+    others: &OtherRecordings,
     budget: &mut Budget,
-) -> Result<WhatIfReport, String> {
+) -> Result<WhatIfReport, WrongItem> {
     let trace = target.trace();
     let mut report = WhatIfReport {
         schema: "vramscope.what-if/1",
@@ -253,7 +244,7 @@ pub async fn what_if_sliced(
         report.declined = why_no_model(trace).map(str::to_owned);
         return Ok(report);
     };
-    let limited = options.other_rank.and_then(|(rank, bytes)| model.with_limit_of(rank, bytes));
+    let limited = others.limit.and_then(|(rank, bytes)| model.with_limit_of(rank, bytes));
     let model = limited.as_ref().unwrap_or(model);
     report.calibration = Some(CalibrationRecord::of(model));
     if !model.calibration.is_equal() {
@@ -261,10 +252,13 @@ pub async fn what_if_sliced(
         return Ok(report);
     }
     (report.reserved, report.pools) = parts(target, model, budget).await;
-    for (change, question) in questions(target, model, options, budget).await? {
+    for (change, question) in questions(target, model, options, others, budget).await? {
         let categories = target.entry.categories(target.index);
         let scenario = model.answer(question, trace, categories, budget).await;
         report.scenarios.push(ScenarioRecord::new(change, &scenario, trace, options));
+    }
+    if options.fit.is_some() {
+        report.fit = fit::fit(target, options, others, budget).await;
     }
     Ok(report)
 }
@@ -305,45 +299,48 @@ async fn parts(
     let mut pools = Vec::new();
     for (pool, stream, parts) in model.parts_at_peak(budget).await {
         let parts = PartsRecord {
-            in_use: parts.in_use,
-            rounding: parts.rounding,
-            idle: parts.idle,
-            stuck: parts.stuck,
-            small: parts.small,
+            in_use: Bytes(parts.in_use),
+            rounding: Bytes(parts.rounding),
+            idle: Bytes(parts.idle),
+            stuck: Bytes(parts.stuck),
+            small: Bytes(parts.small),
         };
-        sum.in_use += parts.in_use;
-        sum.rounding += parts.rounding;
-        sum.idle += parts.idle;
-        sum.stuck += parts.stuck;
-        sum.small += parts.small;
+        sum.in_use.0 += parts.in_use.0;
+        sum.rounding.0 += parts.rounding.0;
+        sum.idle.0 += parts.idle.0;
+        sum.stuck.0 += parts.stuck.0;
+        sum.small.0 += parts.small.0;
         let pool = pool.and_then(|pool| target.snapshot().pool(pool)).map(|id| [id.0, id.1]);
         pools.push(PoolPartsRecord { pool, stream: target.snapshot().stream(stream), parts });
     }
     (Some(sum), pools)
 }
 
-/// The factors of `options`, and the same in words.
+/// The factors of `options`, and each in words.
 ///
 /// # Errors
 ///
-/// A name is no category, and no block is allocated there.
+/// No block is allocated at a call site.
 async fn scale(
     target: Target<'_>,
     options: &Options,
+    others: &OtherRecordings,
     budget: &mut Budget,
-) -> Result<(Scale, Vec<String>), String> {
+) -> Result<(Scale, Vec<String>), WrongItem> {
     let mut scale =
-        Scale { tokens: options.tokens, growth: options.growth.clone(), ..Scale::default() };
-    scale.categories.clone_from(&options.scale);
+        Scale { tokens: options.tokens, growth: others.growth.clone(), ..Scale::default() };
     let mut words: Vec<String> = Vec::new();
-    words.extend(options.tokens.map(|k| format!("tokens x{k}")));
-    words.extend(options.scale.iter().map(|(c, k)| format!("{} x{k}", c.name())));
-    for name in &options.without {
-        match Category::parse(name) {
-            Some(category) => scale.categories.push((category, 0.0)),
-            None => scale.without.extend(blocks_at(target, name, budget).await?),
+    words.extend(options.tokens.map(|factor| format!("tokens x{factor}")));
+    let scaled = options.parts.iter().filter(|part| part.factor != 0.0);
+    words.extend(scaled.map(|part| format!("{} x{}", part.of.name(), part.factor)));
+    for part in &options.parts {
+        match &part.of {
+            PartOf::Category(category) => scale.categories.push((*category, part.factor)),
+            PartOf::Site(site) => scale.without.extend(blocks_at(target, site, budget).await?),
         }
-        words.push(format!("without {name}"));
+        if part.factor == 0.0 {
+            words.push(format!("without {}", part.of.name()));
+        }
     }
     scale.without.sort_unstable();
     scale.without.dedup();
@@ -355,9 +352,10 @@ async fn questions(
     target: Target<'_>,
     model: &WhatIf,
     options: &Options,
+    others: &OtherRecordings,
     budget: &mut Budget,
-) -> Result<Vec<(String, Question)>, String> {
-    let (scale, words) = scale(target, options, budget).await?;
+) -> Result<Vec<(String, Question)>, WrongItem> {
+    let (scale, words) = scale(target, options, others, budget).await?;
     let base = Question {
         available: options.available(),
         scale,
@@ -369,17 +367,9 @@ async fn questions(
         parts.collect::<Vec<_>>().join(", ")
     };
     let mut questions = Vec::new();
-    // The version of PyTorch stays that of the recording.
-    let default = AllocatorSettings {
-        expandable_private_pools: model.settings.expandable_private_pools,
-        ..AllocatorSettings::default()
-    };
-    let asked = options.set.iter().map(|text| (text, default.clone()));
-    for (text, settings) in
-        asked.chain(options.change.iter().map(|text| (text, model.settings.clone())))
-    {
-        let settings = parse_settings(text, &settings).map_err(|error| error.to_string())?;
-        let words = with(&words, text);
+    for configuration in &options.configurations {
+        let settings = configuration.settings(&model.settings);
+        let words = with(&words, configuration.text());
         questions.push((words, Question { settings, ..base.clone() }));
     }
     if !questions.is_empty() {
@@ -390,7 +380,7 @@ async fn questions(
     let other = if model.settings.expandable_segments { "False" } else { "True" };
     let expandable = format!("expandable_segments:{other}");
     for text in [expandable.as_str(), "max_split_size_mb:128", "roundup_power2_divisions:4"] {
-        let settings = parse_settings(text, &model.settings).map_err(|error| error.to_string())?;
+        let settings = Configuration::new(text, false)?.settings(&model.settings);
         if settings != model.settings {
             // A search for the least memory takes many replays: only expandable segments get one.
             let least = if text == expandable { Search::Always } else { Search::WhenShort };
@@ -415,7 +405,7 @@ async fn blocks_at(
     target: Target<'_>,
     place: &str,
     budget: &mut Budget,
-) -> Result<Vec<u32>, String> {
+) -> Result<Vec<u32>, WrongItem> {
     let mut is_there: FxHashMap<StackId, bool> = FxHashMap::default();
     let mut blocks: Vec<u32> = Vec::new();
     for (i, block) in (0..).zip(&target.trace().blocks) {
@@ -428,10 +418,11 @@ async fn blocks_at(
         }
     }
     if blocks.is_empty() {
-        return Err(format!(
+        let text = format!(
             "`{place}` is no category, and no block is allocated there: expected a category, or a \
              call site such as train.py:12"
-        ));
+        );
+        return Err(WrongItem { item: place.to_owned(), text });
     }
     Ok(blocks)
 }
@@ -440,7 +431,7 @@ impl CalibrationRecord {
     fn of(model: &WhatIf) -> Self {
         let calibration = &model.calibration;
         let plain = CapacityRecord {
-            bytes: calibration.capacity.known(),
+            bytes: calibration.capacity.known().map(Bytes),
             basis: "unknown",
             rank: None,
             low: None,
@@ -450,8 +441,8 @@ impl CalibrationRecord {
             Capacity::Exact { .. } => CapacityRecord { basis: "exact", ..plain },
             Capacity::Bounded { at_least, below } => CapacityRecord {
                 basis: "bounded",
-                low: Some(at_least),
-                high: Some(below - 1),
+                low: Some(Bytes(at_least)),
+                high: Some(Bytes(below - 1)),
                 ..plain
             },
             Capacity::Measured { .. } => CapacityRecord { basis: "measured", ..plain },
@@ -462,10 +453,12 @@ impl CalibrationRecord {
             Capacity::Unlimited => plain,
         };
         Self {
-            recorded_reserved_peak: calibration.recorded_reserved_peak,
-            simulated_reserved_peak: calibration.simulated_reserved_peak,
+            recorded_reserved_peak: Bytes(calibration.recorded_reserved_peak),
+            simulated_reserved_peak: Bytes(calibration.simulated_reserved_peak),
             equal: calibration.is_equal(),
-            first_difference_event: calibration.first_difference.map(|(event, ..)| event),
+            first_difference_event: calibration
+                .first_difference
+                .map(|(event, ..)| EventIndex(event)),
             capacity,
         }
     }
@@ -474,33 +467,32 @@ impl CalibrationRecord {
 impl ScenarioRecord {
     fn new(change: String, scenario: &Scenario, trace: &Trace, options: &Options) -> Self {
         let settings = &scenario.question.settings;
-        let is_paired = scenario.question.scale.growth.is_some();
-        let (basis, error_percent) = text::basis_and_error(scenario.basis, is_paired);
         Self {
             change,
             conf: settings_text(settings),
             settings: SettingsRecord {
                 expandable_segments: settings.expandable_segments,
-                max_split_size: Some(settings.max_split_size).filter(|&size| size != u64::MAX),
+                max_split_size: Some(Bytes(settings.max_split_size))
+                    .filter(|&size| size != Bytes(u64::MAX)),
                 roundup_power2_divisions: settings.roundup_power2_divisions.to_vec(),
-                large_segment_size: settings.large_segment_size,
+                large_segment_size: Bytes(settings.large_segment_size),
                 garbage_collection_threshold: settings.garbage_collection_threshold,
             },
-            device_memory: options.device_memory,
-            pytorch_memory: scenario.question.available,
+            device_memory: options.memory().map(Bytes),
+            pytorch_memory: scenario.question.available.map(Bytes),
             tokens: options.tokens.unwrap_or(1.0),
-            reserved_peak: scenario.reserved_peak,
-            reserved_peak_event: event_of(slot_of(scenario.peak_event)),
-            active_peak: scenario.active_peak,
-            reserved_range: scenario.reserved_range,
-            flushes: scenario.flushes,
-            ooms: scenario.ooms.clone(),
+            reserved_peak: Bytes(scenario.reserved_peak),
+            reserved_peak_event: PeakEvent(event_of(slot_of(scenario.peak_event))),
+            active_peak: Bytes(scenario.active_peak),
+            reserved_range: scenario.reserved_range.map(Bytes),
+            flushes: Flushes(scenario.flushes),
+            ooms: scenario.ooms.iter().copied().map(EventIndex).collect(),
             fits: scenario.fits(),
-            recorded_oom_event: trace.ooms.first().map(|oom| oom.event.0),
-            short_by: scenario.short_by(),
-            least_device_memory: scenario.least,
-            basis,
-            error_percent,
+            recorded_oom_event: trace.ooms.first().map(|oom| oom.event),
+            short_by: scenario.short_by().map(Bytes),
+            least_device_memory: scenario.least.map(Bytes),
+            basis: scenario.basis,
+            error_percent: error_percent(scenario.basis),
         }
     }
 }

@@ -78,8 +78,7 @@ impl Sizes {
         let categories = target.entry.categories(target.index);
         let peak = slot_of(target.trace().requested_band.peak_event);
         let live = (0..).zip(&target.trace().blocks).filter(|(i, block)| {
-            let is_live = block.enters <= peak && peak < block.leaves;
-            is_live && categories.get(*i).category == Category::Parameter
+            block.is_live_at(peak) && categories.get(*i).category == Category::Parameter
         });
         let parameters = live.map(|(_, block)| block.bytes.0).sum();
         Self { path: target.path.to_owned(), inputs, parameters, by_stack }
@@ -150,7 +149,7 @@ pub fn growth(target: Target<'_>, second: &Sizes) -> (Option<Growth>, PairRecord
         // The stack of a block from before the window may be that of its free.
         let slope = factor.filter(|_| block.enters > 0).and_then(|factor| slope(factor, ratio));
         growth.push(slope.map_or(f32::NAN, |slope| slope as f32));
-        if block.enters > 0 && block.enters <= peak && peak < block.leaves {
+        if block.enters > 0 && block.is_live_at(peak) {
             live += bytes;
             matched += if slope.is_some() { bytes } else { 0 };
         }

@@ -1,6 +1,5 @@
 //! The words of a prediction.
 
-use super::devices::memory_text;
 use super::{CapacityRecord, FitRecord, PairRecord, PartsRecord, ScenarioRecord, WhatIfReport};
 use std::cmp::Ordering;
 use vramscope_analysis::{SimulatedBasis, WhatIf};
@@ -17,21 +16,17 @@ pub(crate) fn basis(basis: SimulatedBasis) -> &'static str {
     match basis {
         SimulatedBasis::Simulated => "simulated",
         SimulatedBasis::Scaled => "scaled",
+        SimulatedBasis::Paired => "paired",
         SimulatedBasis::Estimate => "estimate",
     }
 }
 
 /// The measured error of scaled numbers, in percent.
 pub(crate) fn error_percent(basis: SimulatedBasis) -> Option<f64> {
-    (basis == SimulatedBasis::Scaled).then_some(SCALED_ERROR)
-}
-
-/// The name of a basis and its measured error. `is_paired` says that a second recording shows how
-/// requests grow.
-pub(super) fn basis_and_error(of: SimulatedBasis, is_paired: bool) -> (&'static str, Option<f64>) {
-    match of {
-        SimulatedBasis::Scaled if is_paired => ("paired", Some(PAIRED_ERROR)),
-        _ => (basis(of), error_percent(of)),
+    match basis {
+        SimulatedBasis::Scaled => Some(SCALED_ERROR),
+        SimulatedBasis::Paired => Some(PAIRED_ERROR),
+        SimulatedBasis::Simulated | SimulatedBasis::Estimate => None,
     }
 }
 
@@ -50,8 +45,8 @@ pub fn pair_text(pair: &PairRecord) -> String {
 /// The answer to `--fit` in a sentence.
 pub fn fit_text(fit: &FitRecord) -> String {
     let error = fit.error_percent.map_or(String::new(), |percent| format!(" \u{b1}{percent} %"));
-    let limit = fit.limited_by.map_or(String::new(), |by| format!(", limited by {by}"));
-    format!("x{} tokens fit at most ({}{error}){limit}.", fit.tokens, fit.basis)
+    let limit = fit.limited_by.map_or(String::new(), |by| format!(", limited by {}", by.name()));
+    format!("x{} tokens fit at most ({}{error}){limit}.", fit.tokens, basis(fit.basis))
 }
 
 /// How well the model reproduces a recording.
@@ -77,17 +72,15 @@ pub fn calibration_text(model: &WhatIf) -> String {
 /// How the limit of the device is known, unless a failed allocation of the recording shows it or
 /// nothing does.
 pub fn limit_text(capacity: &CapacityRecord) -> Option<String> {
-    let bytes = Bytes(capacity.bytes.unwrap_or(0));
+    let bytes = capacity.bytes.unwrap_or_default();
     match (capacity.rank, capacity.low, capacity.high) {
         (Some(rank), ..) => Some(format!(
             "The file shows no limit. Rank {rank} of the run ran out of memory where PyTorch could \
              have {bytes}: that limit is assumed here."
         )),
         (_, Some(low), Some(high)) => Some(format!(
-            "PyTorch could have between {} and {}, from a reservation that the driver refused. \
-             {bytes} is assumed.",
-            Bytes(low),
-            Bytes(high)
+            "PyTorch could have between {low} and {high}, from a reservation that the driver \
+             refused. {bytes} is assumed."
         )),
         _ if capacity.basis == "measured" => Some(format!(
             "PyTorch could have {bytes} on this device when the snapshot was written, as the file \
@@ -106,17 +99,15 @@ pub fn limit_text(capacity: &CapacityRecord) -> Option<String> {
 pub fn sentence(report: &WhatIfReport) -> Option<String> {
     let calibration = report.calibration.as_ref()?;
     let PartsRecord { in_use, rounding, idle, stuck, small } = report.reserved?;
-    let needed = in_use + rounding;
+    let needed = Bytes(in_use.0 + rounding.0);
     let own = report.scenarios.first().filter(|scenario| scenario.change == "as recorded");
     let least = own.and_then(|own| own.least_device_memory);
-    let fits = least.map_or(String::new(), |b| format!(" (this run fits in {})", memory_text(b)));
+    let fits = least.map_or(String::new(), |b| format!(" (this run fits in {b})"));
     Some(format!(
-        "{} reserved at most, {} of it in use. {} is idle cache that PyTorch returns when memory \
-         is short{fits}; {} is stuck in segments in use.{}",
-        Bytes(calibration.recorded_reserved_peak),
-        Bytes(needed),
-        Bytes(idle),
-        Bytes(stuck + small),
+        "{} reserved at most, {needed} of it in use. {idle} is idle cache that PyTorch returns \
+         when memory is short{fits}; {} is stuck in segments in use.{}",
+        calibration.recorded_reserved_peak,
+        Bytes(stuck.0 + small.0),
         expandable(&report.scenarios)
     ))
 }
@@ -128,37 +119,30 @@ fn expandable(scenarios: &[ScenarioRecord]) -> String {
     };
     let Some(scenario) = scenarios.iter().find(of_setting) else { return String::new() };
     let change = &scenario.change;
-    if let Some(&event) = scenario.ooms.first() {
-        return format!(" With {change} it would run out at {}.", EventIndex(event));
+    if let Some(event) = scenario.ooms.first() {
+        return format!(" With {change} it would run out at {event}.");
     }
-    let about = if scenario.basis == "estimate" { "about " } else { "" };
-    format!(" {change} would reserve {about}{}.", Bytes(scenario.reserved_peak))
+    let about = if scenario.basis == SimulatedBasis::Estimate { "about " } else { "" };
+    format!(" {change} would reserve {about}{}.", scenario.reserved_peak)
 }
 
 /// The reserved peak of a scenario, with its range where the order of addresses decides.
 pub fn peak_text(scenario: &ScenarioRecord) -> String {
-    let peak = Bytes(scenario.reserved_peak);
+    let peak = scenario.reserved_peak;
     let [low, high] = scenario.reserved_range;
-    if low < high {
-        format!("{peak} ({} to {})", Bytes(low), Bytes(high))
-    } else {
-        peak.to_string()
-    }
+    if low < high { format!("{peak} ({low} to {high})") } else { peak.to_string() }
 }
 
 /// Whether a scenario fits, in a few words.
 pub fn outcome_text(scenario: &ScenarioRecord) -> String {
     match (scenario.pytorch_memory, scenario.ooms.first()) {
-        (_, Some(&event)) => {
-            let short =
-                scenario.short_by.map_or(String::new(), |b| format!(", short by {}", Bytes(b)));
-            format!("runs out at {}{short}", EventIndex(event))
+        (_, Some(event)) => {
+            let short = scenario.short_by.map_or(String::new(), |b| format!(", short by {b}"));
+            format!("runs out at {event}{short}")
         }
-        (Some(limit), None) => format!("fits in {}", Bytes(limit)),
+        (Some(limit), None) => format!("fits in {limit}"),
         (None, None) => match scenario.recorded_oom_event {
-            Some(event) => {
-                format!("ran out at {} in the recording, limit not known", EventIndex(event))
-            }
+            Some(event) => format!("ran out at {event} in the recording, limit not known"),
             None => "no limit known".to_owned(),
         },
     }
@@ -166,37 +150,33 @@ pub fn outcome_text(scenario: &ScenarioRecord) -> String {
 
 /// How the numbers of a scenario were obtained, with the error where it was measured.
 pub fn basis_text(scenario: &ScenarioRecord) -> String {
+    let name = basis(scenario.basis);
     match scenario.error_percent {
-        Some(percent) => format!("{} \u{b1}{percent} %", scenario.basis),
-        None => scenario.basis.to_owned(),
+        Some(percent) => format!("{name} \u{b1}{percent} %"),
+        None => name.to_owned(),
     }
 }
 
 /// A scenario in a sentence: whether it fits, and how its reserved peak compares with the recorded
 /// one.
-pub fn verdict(scenario: &ScenarioRecord, recorded_peak: u64) -> String {
-    let peak = Bytes(scenario.reserved_peak);
+pub fn verdict(scenario: &ScenarioRecord, recorded_peak: Bytes) -> String {
+    let peak = scenario.reserved_peak;
     let limit = scenario.pytorch_memory;
-    if let Some(&event) = scenario.ooms.first() {
-        let of = limit.map_or(String::new(), |bytes| format!(" of {}", Bytes(bytes)));
-        return format!(
-            "Runs out of memory at {}, with up to {peak}{of} reserved.",
-            EventIndex(event)
-        );
+    if let Some(event) = scenario.ooms.first() {
+        let of = limit.map_or(String::new(), |bytes| format!(" of {bytes}"));
+        return format!("Runs out of memory at {event}, with up to {peak}{of} reserved.");
     }
-    let difference = Bytes(scenario.reserved_peak.abs_diff(recorded_peak));
-    let compared = match scenario.reserved_peak.cmp(&recorded_peak) {
+    let difference = Bytes(peak.0.abs_diff(recorded_peak.0));
+    let compared = match peak.cmp(&recorded_peak) {
         Ordering::Less => format!("{difference} less than recorded"),
         Ordering::Equal => "as recorded".to_owned(),
         Ordering::Greater => format!("{difference} more than recorded"),
     };
     match limit {
-        Some(bytes) => {
-            format!("Fits in {}. It reserves {peak} at most, {compared}.", Bytes(bytes))
-        }
+        Some(bytes) => format!("Fits in {bytes}. It reserves {peak} at most, {compared}."),
         None => {
             let ended = scenario.recorded_oom_event.map_or(String::new(), |event| {
-                format!(" The recording ran out at {}. Its limit is not known.", EventIndex(event))
+                format!(" The recording ran out at {event}. Its limit is not known.")
             });
             format!("Reserves {peak} at most, {compared}.{ended}")
         }

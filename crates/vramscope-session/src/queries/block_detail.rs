@@ -10,10 +10,10 @@ use vramscope_layout::site_color;
 use vramscope_protocol::{AxisKind, BlockDetail, DetailRow, FrameRow, Span, StackDetail};
 use vramscope_report::shapes::{BlockShapes, ShapeSource};
 use vramscope_report::{
-    BlockContext, BlockReference, LoadedFile, Quantity, SnapshotEntry, Target, backward,
-    block_site, notes, site, slot_of, text,
+    BlockContext, BlockReference, FrameRecord, LoadedFile, Quantity, SnapshotEntry, Target,
+    backward, block_site, frames, notes, site, slot_of, text,
 };
-use vramscope_snapshot::{Events, Frame, PoolIndex, SegmentType, Snapshot, StackId, StrId};
+use vramscope_snapshot::{Events, PoolIndex, SegmentType, Snapshot, StackId, StrId};
 use vramscope_units::{Bytes, EventIndex};
 
 /// The details of the block that a reference names: `<device>:<address>@<event|pre>`.
@@ -63,7 +63,7 @@ fn rows(at: Target<'_>, block: &Block, index: u32) -> Vec<DetailRow> {
     let (snapshot, trace, carving) = (at.snapshot(), at.trace(), at.entry.carving(at.index));
     let mut rows = Vec::new();
     let mut row = |key: &str, label: &str, text: String, raw: Option<String>| {
-        rows.push(DetailRow { key: key.to_owned(), label: label.to_owned(), text, raw });
+        rows.push(DetailRow::new(key, label, text, raw));
     };
     let raw = |event: EventIndex| Some(event.0.to_string());
     row("requested", "requested", block.bytes.exact(), Some(block.bytes.0.to_string()));
@@ -210,7 +210,7 @@ fn of_site(at: Target<'_>, block: &Block, context: &BlockContext) -> String {
 
 fn is_at_peak(trace: &Trace, block: &Block) -> bool {
     let slot = slot_of(trace.requested_band.peak_event);
-    block.enters <= slot && slot < block.leaves
+    block.is_live_at(slot)
 }
 
 /// The block's share of the peak: `0.4 %`, and that of its call site, if it has other blocks there:
@@ -258,17 +258,11 @@ fn pool(snapshot: &Snapshot, trace: &Trace, block: &Block) -> String {
 
 /// A call stack with display texts, and a note about it.
 pub(crate) fn stack(entry: &SnapshotEntry, stack: StackId, note: Option<&str>) -> StackDetail {
-    let snapshot = &entry.snapshot;
-    let row = |frame: Frame| FrameRow {
-        name: snapshot.text(frame.name).into_owned(),
-        function: text::short_name(&snapshot.text(frame.name)),
-        file: snapshot.text(frame.file).into_owned(),
-        line: frame.line,
-        place: text::place(&snapshot.text(frame.file), frame.line),
-        source: source(entry, &snapshot.text(frame.file), frame.line),
-        framework: text::is_framework(snapshot, frame),
+    let row = |frame: &FrameRecord<'_>| {
+        FrameRow::new(frame, entry.source(&frame.file, frame.line).unwrap_or_default())
     };
-    StackDetail { frames: snapshot.stack(stack).map(row).collect(), note: note.map(str::to_owned) }
+    let frames = frames(&entry.snapshot, stack).iter().map(row).collect();
+    StackDetail { frames, note: note.map(str::to_owned) }
 }
 
 /// A line of source, if it was recorded; else empty.

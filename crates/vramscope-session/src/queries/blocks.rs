@@ -6,18 +6,18 @@ use self::sort::sort_blocks;
 use super::events::MAX_PAGE_ROWS;
 use super::lru_cache::LruCache;
 use super::ranked_bitmap::RankedBitmap;
-use super::target as target_of;
+use super::subject::Subject;
 use crate::scheduler::SLICE;
 use std::ops::Range;
-use std::sync::Arc;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{Block, Origin, Trace, parallel};
 use vramscope_layout::site_color;
 use vramscope_protocol::DeviceRef;
-use vramscope_protocol::views::{BlockLine, BlockPage, BlockTable};
+use vramscope_protocol::views::{BlockPage, BlockRow, BlockTable, BlockView};
+use vramscope_report::blocks::record;
 use vramscope_report::search::{Matcher, count_of_total};
 use vramscope_report::shapes::BlockShapes;
-use vramscope_report::{LoadedFile, Quantity, Target, block_site, slot_after, text};
+use vramscope_report::{BlockPlaces, Quantity, Target, slot_after, text};
 use vramscope_snapshot::{Snapshot, StreamId};
 use vramscope_units::{Bytes, EventIndex};
 
@@ -41,54 +41,37 @@ pub(super) struct FilteredBlocks {
 }
 
 impl Cache {
-    /// Whether a table is cached. If not, runs a slice of computing it.
-    pub(crate) fn is_ready(
-        &mut self,
-        file: &Arc<LoadedFile>,
-        target: DeviceRef,
-        table: &BlockTable,
-    ) -> bool {
-        let wanted = (target, table.clone());
-        self.tables.is_ready(&wanted, || filtered(file.clone(), wanted.clone()))
-    }
-
-    /// A page of at most [`MAX_PAGE_ROWS`] rows, and the row of the block `near`.
+    /// A page of at most [`MAX_PAGE_ROWS`] rows, and the row of the block `near`. Runs a slice of
+    /// computing the table; `None` until it is complete.
     pub(crate) fn page(
         &mut self,
-        at: Target<'_>,
-        target: DeviceRef,
-        table: &BlockTable,
+        on: &Subject,
+        table: BlockTable,
         rows: Range<u32>,
         near: Option<u32>,
-    ) -> BlockPage {
-        let make =
-            || run_to_completion(FilteredBlocks::sliced(at, table, &mut Budget::unlimited()));
-        let FilteredBlocks { order, text } = self.tables.get(&(target, table.clone()), make);
+    ) -> Option<BlockPage> {
+        let at = on.at();
+        let FilteredBlocks { order, text } =
+            self.tables.poll((on.device, table), |key| filtered(on.clone(), key))?;
         let total = order.len() as u32;
         let from = rows.start.min(total);
         let until = rows.end.min(total).min(from.saturating_add(MAX_PAGE_ROWS)).max(from);
-        let mut shapes = BlockShapes::new(at);
-        BlockPage {
+        let shown = &order[from as usize..until as usize];
+        let (mut shapes, places) = (BlockShapes::new(at), BlockPlaces::of(at, shown.to_vec()));
+        Some(BlockPage {
             total,
             text: text.clone(),
             has_tensors: !at.entry.tensors(at.index).is_empty()
                 || at.entry.known_dims(at.index).is_some(),
             from,
-            rows: order[from as usize..until as usize]
-                .iter()
-                .map(|&i| line(at, i, &mut shapes))
-                .collect(),
+            rows: shown.iter().map(|&i| row(at, i, &places, &mut shapes)).collect(),
             at: near.and_then(|block| order.iter().position(|&i| i == block)).map(|row| row as u32),
-        }
+        })
     }
 }
 
-async fn filtered(
-    file: Arc<LoadedFile>,
-    (target, table): (DeviceRef, BlockTable),
-) -> Option<FilteredBlocks> {
-    let at = target_of(&file, target)?;
-    Some(FilteredBlocks::sliced(at, &table, &mut Budget::of(SLICE)).await)
+async fn filtered(on: Subject, (_, table): (DeviceRef, BlockTable)) -> FilteredBlocks {
+    FilteredBlocks::sliced(on.at(), &table, &mut Budget::of(SLICE)).await
 }
 
 /// Blocks for each thread between two budget charges.
@@ -108,7 +91,7 @@ impl FilteredBlocks {
         let category = |i: u32| at.entry.categories(at.index).get(i).category;
         let is_wanted = |i: u32| {
             let block = &trace.blocks[i as usize];
-            slot.is_none_or(|slot| block.enters <= slot && slot < block.leaves)
+            slot.is_none_or(|slot| block.is_live_at(slot))
                 && (table.category.is_empty() || category(i).name() == table.category)
                 && matcher.as_ref().is_none_or(|m| m.block(at, i))
         };
@@ -132,15 +115,17 @@ impl FilteredBlocks {
     }
 }
 
-fn line(at: Target<'_>, index: u32, shapes: &mut BlockShapes<'_>) -> BlockLine {
+fn row(
+    at: Target<'_>,
+    index: u32,
+    places: &BlockPlaces<'_>,
+    shapes: &mut BlockShapes<'_>,
+) -> BlockRow {
     let (trace, entry) = (at.trace(), at.entry);
     let block = &trace.blocks[index as usize];
-    BlockLine {
+    let view = BlockView {
         block: index,
         reference: text::block_reference(trace, block),
-        bytes: Quantity::bytes(block.bytes),
-        block_bytes: Quantity::bytes(entry.carving(at.index).sizes[index as usize]),
-        category: entry.categories(at.index).get(index).category.name().to_owned(),
         tensor: match entry.tensor(at.index, index) {
             Some(tensor) => tensor.short_text(),
             None => shapes.of(index).map_or_else(String::new, |shape| shape.words()),
@@ -151,12 +136,12 @@ fn line(at: Target<'_>, index: u32, shapes: &mut BlockShapes<'_>) -> BlockLine {
             (None, _) => "before window".to_owned(),
         },
         freed: freed(trace, block),
-        lifetime: text::short_lifetime(trace, block),
-        address: text::short_block_address(block),
-        stream: short_stream(at.snapshot(), block.stream),
-        site: block_site(at, block),
+        life: text::lifetime(trace, block),
+        place: text::short_block_address(block),
+        handle: short_stream(at.snapshot(), block.stream),
         color: site_color(&entry.sites, block.stack).word(),
-    }
+    };
+    BlockRow { record: record(places, at, index, block.stack.0).into_owned(), view }
 }
 
 fn freed(trace: &Trace, block: &Block) -> String {

@@ -34,11 +34,8 @@ pub(super) async fn changes(at: Target<'_>, events: [i64; 2], budget: &mut Budge
     let all = found.all;
     let block_counts = [all.came, all.went, all.stayed]
         .map(|sum| Quantity::count(sum.blocks.into(), "block", "blocks"));
-    let reserved = |key: &str, bytes: u64| DetailRow {
-        key: key.to_owned(),
-        label: key.to_owned(),
-        text: Bytes(bytes).to_string(),
-        raw: Some(bytes.to_string()),
+    let reserved = |key: &str, bytes: u64| {
+        DetailRow::new(key, key, Bytes(bytes).to_string(), Some(bytes.to_string()))
     };
     StateChanges {
         moments: slots.map(|slot| slot_label(trace, slot)).to_vec(),

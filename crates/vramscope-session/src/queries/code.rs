@@ -9,17 +9,16 @@ pub(crate) use self::sandwich::sandwich;
 use self::places::Places;
 use super::lru_cache::LruCache;
 use super::shares::{category_label, fraction};
-use super::target as target_of;
+use super::subject::Subject;
 use crate::scheduler::SLICE;
 use std::cmp::Reverse;
 use std::ops::Range;
-use std::sync::Arc;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::Budget;
 use vramscope_layout::Color;
 use vramscope_protocol::DeviceRef;
 use vramscope_protocol::views::{CodePage, CodeRow, CodeSort, CodeSpec};
 use vramscope_report::code::{Filter, steps_between};
-use vramscope_report::{LoadedFile, Quantity, Target, slot_after};
+use vramscope_report::{Quantity, Target, slot_after};
 use vramscope_units::Bytes;
 
 /// Rows of a page.
@@ -46,33 +45,21 @@ fn filter_of<'a>(at: Target<'_>, spec: &'a CodeSpec) -> Filter<'a> {
     Filter { text: &spec.text, cursor: spec.event.map(|event| slot_after(at.trace(), event)) }
 }
 
-async fn places(file: Arc<LoadedFile>, (target, spec): (DeviceRef, CodeSpec)) -> Option<Places> {
-    Some(Places::sliced(target_of(&file, target)?, &spec, &mut Budget::of(SLICE)).await)
+async fn places(on: Subject, (_, spec): (DeviceRef, CodeSpec)) -> Places {
+    Places::sliced(on.at(), &spec, &mut Budget::of(SLICE)).await
 }
 
 impl Tables {
-    /// Whether a table is cached. If not, runs a slice of computing it.
-    pub(crate) fn is_ready(
-        &mut self,
-        file: &Arc<LoadedFile>,
-        target: DeviceRef,
-        spec: &CodeSpec,
-    ) -> bool {
-        let wanted = (target, sums_key(spec));
-        self.0.is_ready(&wanted, || places(file.clone(), wanted.clone()))
-    }
-
-    /// A page of at most [`MAX_PAGE_ROWS`] rows.
+    /// A page of at most [`MAX_PAGE_ROWS`] rows. Runs a slice of computing the table; `None` until
+    /// it is complete.
     pub(crate) fn page(
         &mut self,
-        at: Target<'_>,
-        target: DeviceRef,
+        on: &Subject,
         spec: &CodeSpec,
         rows: Range<u32>,
-    ) -> CodePage {
-        let wanted = (target, sums_key(spec));
-        let make = || run_to_completion(Places::sliced(at, &wanted.1, &mut Budget::unlimited()));
-        let places = self.0.get(&wanted, make);
+    ) -> Option<CodePage> {
+        let at = on.at();
+        let places = self.0.poll((on.device, sums_key(spec)), |key| places(on.clone(), key))?;
         let listed = listed(places, spec);
         let total = listed.len() as u32;
         let from = rows.start.min(total);
@@ -80,7 +67,7 @@ impl Tables {
         let whole = places.whole;
         let row = |&place: &usize| row(at, places, place, whole, spec);
         let rows = listed[from as usize..until as usize].iter().map(row).collect();
-        CodePage { total, from, rows }
+        Some(CodePage { total, from, rows })
     }
 }
 

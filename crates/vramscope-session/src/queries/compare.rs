@@ -8,19 +8,14 @@ mod stacks;
 
 pub(crate) use side::side;
 
-use super::shares::category_label;
 use flame::FlameGraph;
-use stacks::count_change;
 use vramscope_protocol::views::{
-    CompareAnswer, CompareQuery, ComparedFinding, ComparedRow, ComparedSetting, ComparedStacks,
-    Comparison,
+    CompareAnswer, CompareQuery, ComparedStacks, Comparison, ComparisonView,
 };
-use vramscope_report::Quantity;
-use vramscope_report::diff::{CategoryDiff, Change, Pair, StackDiff, markdown};
+use vramscope_report::diff::{DiffRow, Pair, StackDiff, amount, markdown};
 use vramscope_report::finding_text;
-use vramscope_report::peak::BandKind;
 use vramscope_report::side::{Align, Side, SideFinding};
-use vramscope_units::{Bytes, EventIndex, grouped};
+use vramscope_units::{EventIndex, grouped};
 
 /// Call stacks in the Markdown.
 const MARKDOWN_STACKS: usize = 20;
@@ -101,42 +96,24 @@ impl Compared {
     }
 
     fn comparison(&self) -> Comparison {
-        let pair = Pair::new(&self.a, &self.b);
+        let record = Pair::new(&self.a, &self.b);
         let band = self.b.band;
-        let peak = pair.band(band).peak;
-        let (a, b) = (Quantity::signed_bytes(peak.a).text, Quantity::signed_bytes(peak.b).text);
+        let peak = record.band(band).peak;
+        let [a, b, change] = amount(peak);
         let label = band.name().replace('_', " ");
-        let text = match peak.change {
+        let text = match peak.change.0 {
             0 => format!("Peak of {label}: {b} in both"),
-            change => format!(
-                "Peak of {label}: {a} → {b} ({}, {})",
-                Quantity::change_of_bytes(change).text,
-                peak.percent()
-            ),
+            _ => format!("Peak of {label}: {a} → {b} ({change}, {})", peak.percent()),
         };
-        let finding = |is_new: bool, f: &SideFinding| ComparedFinding {
-            is_new,
-            label: finding_text::label(f.kind).to_owned(),
-            title: f.title.clone(),
-            text: f.text.clone(),
-            bytes: Quantity::bytes(Bytes(f.bytes)),
+        let mut totals = record.totals();
+        totals.extend(record.recording_totals());
+        let categories = record.category_rows();
+        let labels = |findings: &[SideFinding]| {
+            findings.iter().map(|f| finding_text::label(f.record.kind).to_owned()).collect()
         };
-        let totals = totals(&pair);
-        let category = |c: &CategoryDiff| {
-            let label = category_label(c.category).to_owned();
-            bytes_row(c.category.name().to_owned(), label, c.bytes)
-        };
-        let categories: Vec<ComparedRow> = pair.categories.iter().map(category).collect();
-        let new = pair.findings.new.iter().map(|f| finding(true, f));
-        Comparison {
+        let view = ComparisonView {
             text,
-            recording: pair
-                .recording_rows()
-                .into_iter()
-                .map(|[name, a, b]| ComparedSetting { name, a, b })
-                .collect(),
-            causes: pair.causes.clone(),
-            peaks: [place(self.a.event), place(self.b.event)],
+            recording: record.recording_rows(),
             totals_unchanged: unchanged(&totals),
             totals,
             categories_unchanged: unchanged(&categories),
@@ -144,8 +121,10 @@ impl Compared {
             curves: [Align::Event, Align::Time, Align::Step]
                 .map(|align| curves::curves(&self.a, &self.b, align))
                 .into(),
-            findings: new.chain(pair.findings.gone.iter().map(|f| finding(false, f))).collect(),
-        }
+            new_labels: labels(&record.findings.new),
+            gone_labels: labels(&record.findings.gone),
+        };
+        Comparison { record, view }
     }
 }
 
@@ -158,54 +137,9 @@ fn place(event: i64) -> String {
 }
 
 /// The number of rows without a change in words.
-fn unchanged(rows: &[ComparedRow]) -> String {
-    match rows.iter().filter(|row| row.change.value == 0).count() {
+fn unchanged(rows: &[DiffRow]) -> String {
+    match rows.iter().filter(|row| row.is_unchanged()).count() {
         0 => String::new(),
         count => format!("{} unchanged", grouped(count as u64)),
-    }
-}
-
-/// The totals of all bands, then counts.
-fn totals(pair: &Pair) -> Vec<ComparedRow> {
-    let mut rows = Vec::new();
-    for kind in BandKind::ALL {
-        let band = pair.band(kind);
-        let name = kind.name().trim_end_matches("_bytes");
-        let estimate = if band.exactness == "exact" { "" } else { " (estimate)" };
-        let key = |when: &str| format!("{}.{when}", kind.name());
-        rows.push(bytes_row(key("peak"), format!("{name} peak{estimate}"), band.peak));
-        if band.start.a != 0 || band.start.b != 0 {
-            rows.push(bytes_row(key("start"), format!("{name} start"), band.start));
-        }
-        rows.push(bytes_row(key("end"), format!("{name} end"), band.end));
-    }
-    let counted = |key: &str, label: &str, change: Change| ComparedRow {
-        key: key.to_owned(),
-        label: label.to_owned(),
-        a: Quantity::count(change.a.unsigned_abs(), "", ""),
-        b: Quantity::count(change.b.unsigned_abs(), "", ""),
-        change: count_change(change.change),
-        percent: change.percent(),
-    };
-    rows.push(counted("blocks", "blocks at the peak", pair.blocks));
-    rows.push(counted("ooms", "out-of-memory events", pair.ooms));
-    rows.push(counted("findings", "findings", pair.findings.count));
-    if (pair.steps.a, pair.steps.b) != (0, 0) {
-        rows.push(counted("steps", "whole training steps", pair.steps));
-    }
-    let inputs = pair.tokens.map(|tokens| tokens.input_bytes_per_step);
-    let row = |bytes| bytes_row("input_bytes_per_step".to_owned(), "input per step".into(), bytes);
-    rows.extend(inputs.map(row));
-    rows
-}
-
-fn bytes_row(key: String, label: String, change: Change) -> ComparedRow {
-    ComparedRow {
-        key,
-        label,
-        a: Quantity::signed_bytes(change.a),
-        b: Quantity::signed_bytes(change.b),
-        change: Quantity::change_of_bytes(change.change),
-        percent: change.percent(),
     }
 }

@@ -2,18 +2,17 @@
 
 use super::lru_cache::LruCache;
 use super::ranked_bitmap::RankedBitmap;
-use super::target as target_of;
+use super::subject::Subject;
 use crate::scheduler::SLICE;
 use std::ops::Range;
-use std::sync::Arc;
 use vramscope_analysis::NoStack;
-use vramscope_analysis::slicing::{Budget, run_to_completion, strides};
+use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_layout::site_color;
-use vramscope_protocol::views::{EventFilter, EventPage, EventRow};
+use vramscope_protocol::views::{EventFilter, EventPage, EventRow, EventView};
 use vramscope_protocol::{DetailRow, DeviceRef};
-use vramscope_report::LoadedFile;
+use vramscope_report::events::event_record;
 use vramscope_report::search::{Matcher, count_of_total};
-use vramscope_report::{Quantity, Target, row_site, text};
+use vramscope_report::{Target, row_site, text};
 use vramscope_snapshot::StackId;
 use vramscope_units::{Bytes, EventIndex, Micros, grouped};
 
@@ -97,46 +96,27 @@ impl FilteredEvents {
     }
 }
 
-async fn filtered(
-    file: Arc<LoadedFile>,
-    (target, filter): (DeviceRef, EventFilter),
-) -> Option<FilteredEvents> {
-    let at = target_of(&file, target)?;
-    Some(FilteredEvents::sliced(at, &filter, &mut Budget::of(SLICE)).await)
+async fn filtered(on: Subject, (_, filter): (DeviceRef, EventFilter)) -> FilteredEvents {
+    FilteredEvents::sliced(on.at(), &filter, &mut Budget::of(SLICE)).await
 }
 
-async fn event_blocks(file: Arc<LoadedFile>, target: DeviceRef) -> Option<EventBlocks> {
-    Some(EventBlocks::sliced(target_of(&file, target)?, &mut Budget::of(SLICE)).await)
+async fn event_blocks(on: Subject) -> EventBlocks {
+    EventBlocks::sliced(on.at(), &mut Budget::of(SLICE)).await
 }
 
 impl Cache {
-    /// Whether the rows of a filter are cached. If not, runs a slice of computing them.
-    pub(crate) fn is_ready(
-        &mut self,
-        file: &Arc<LoadedFile>,
-        target: DeviceRef,
-        filter: &EventFilter,
-    ) -> bool {
-        let wanted = (target, filter.clone());
-        self.filtered.is_ready(&wanted, || filtered(file.clone(), wanted.clone()))
-            && self.blocks.is_ready(&target, || event_blocks(file.clone(), target))
-    }
-
-    /// A page of at most [`MAX_PAGE_ROWS`] rows, and the row near an event.
+    /// A page of at most [`MAX_PAGE_ROWS`] rows, and the row near an event. Runs a slice of
+    /// filtering; `None` until that is done.
     pub(crate) fn page(
         &mut self,
-        at: Target<'_>,
-        target: DeviceRef,
-        filter: &EventFilter,
+        on: &Subject,
+        filter: EventFilter,
         rows: Range<u32>,
         near: Option<u32>,
-    ) -> EventPage {
-        let unlimited = &mut Budget::unlimited();
-        let filtered = self.filtered.get(&(target, filter.clone()), || {
-            run_to_completion(FilteredEvents::sliced(at, filter, unlimited))
-        });
-        let blocks =
-            self.blocks.get(&target, || run_to_completion(EventBlocks::sliced(at, unlimited)));
+    ) -> Option<EventPage> {
+        let at = on.at();
+        let filtered = self.filtered.poll((on.device, filter), |key| filtered(on.clone(), key))?;
+        let blocks = self.blocks.poll(on.device, |_| event_blocks(on.clone()))?;
         let from = rows.start.min(filtered.total);
         let until = rows.end.min(from.saturating_add(MAX_PAGE_ROWS));
         let all = at.trace().device.events.len();
@@ -144,14 +124,14 @@ impl Cache {
             Some(error) => error.clone(),
             None => count_of_total(filtered.total as usize, all, "event", "events"),
         };
-        EventPage {
+        Some(EventPage {
             total: filtered.total,
             text,
             from,
             rows: filtered.rows(from..until).map(|event| row(at, blocks, event)).collect(),
             at: near.and_then(|event| filtered.row_near(event)),
             actions: actions(at),
-        }
+        })
     }
 }
 
@@ -194,12 +174,7 @@ impl EventBlocks {
 fn actions(at: Target<'_>) -> Vec<DetailRow> {
     let row = |&(action, count): &(_, u32)| {
         let name = at.snapshot().action_name(action).into_owned();
-        DetailRow {
-            key: name.clone(),
-            label: name,
-            text: grouped(count.into()),
-            raw: Some(count.to_string()),
-        }
+        DetailRow::new(name.clone(), name, grouped(count.into()), Some(count.to_string()))
     };
     at.trace().actions.iter().map(row).collect()
 }
@@ -219,22 +194,19 @@ fn row(at: Target<'_>, blocks: &EventBlocks, event: u32) -> EventRow {
     let (trace, events) = (at.trace(), &at.snapshot().events);
     let row = trace.device.events.start + event;
     let block = blocks.get(event);
-    let address = match block {
+    let place = match block {
         Some(block) => text::short_block_address(&trace.blocks[block as usize]),
         None if events.addr(row).0 == 0 => String::new(),
         None => events.addr(row).to_string(),
     };
     let time = trace.clock.as_ref().map(|clock| format!("+{}", Micros(clock.offset(event) as i64)));
-    EventRow {
-        event,
-        label: EventIndex(event).to_string(),
+    let view = EventView {
         time: time.unwrap_or_default(),
-        action: at.snapshot().action_name(events.action(row)).into_owned(),
-        bytes: Quantity::bytes(events.size(row)),
-        address,
-        live: Quantity::bytes(Bytes(trace.requested.at(event + 1))),
-        site: site(at, event, block),
+        place,
+        live: Bytes(trace.requested.at(event + 1)),
+        label: site(at, event, block),
         color: site_color(&at.entry.sites, events.stack(row)).word(),
         block,
-    }
+    };
+    EventRow { record: event_record(at, event, events.stack(row).0).into_owned(), view }
 }

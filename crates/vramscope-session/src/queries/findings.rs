@@ -95,16 +95,7 @@ const MAX_FRAMES: usize = 8;
 /// The program's innermost frames of the call stack.
 fn frame_rows(frames: &[FrameRecord<'_>]) -> Vec<FrameRow> {
     let own = frames.iter().filter(|frame| !frame.is_framework());
-    let row = |frame: &FrameRecord<'_>| FrameRow {
-        name: frame.name.to_string(),
-        function: text::short_name(&frame.name),
-        file: frame.file.to_string(),
-        line: frame.line,
-        place: text::place(&frame.file, frame.line),
-        source: String::new(),
-        framework: false,
-    };
-    own.take(MAX_FRAMES).map(row).collect()
+    own.take(MAX_FRAMES).map(|frame| FrameRow::new(frame, "")).collect()
 }
 
 /// `step 3, backward`; empty if neither is known.

@@ -10,14 +10,11 @@ pub(crate) use graph::Graph;
 pub(super) use nodes::MAX_BOXES;
 
 use super::lru_cache::LruCache;
-use super::target as target_of;
+use super::subject::Subject;
 use crate::scheduler::SLICE;
-use std::sync::Arc;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::Budget;
 use vramscope_protocol::DeviceRef;
 use vramscope_protocol::views::{FlameSpec, FlameWeight};
-use vramscope_report::LoadedFile;
-use vramscope_report::Target;
 
 /// Cached graphs.
 const MAX_GRAPHS: usize = 4;
@@ -32,30 +29,17 @@ impl Default for Graphs {
 }
 
 impl Graphs {
-    /// Whether a graph is cached. If not, runs a slice of computing it.
-    pub(crate) fn is_ready(
-        &mut self,
-        file: &Arc<LoadedFile>,
-        target: DeviceRef,
-        flame: &FlameSpec,
-    ) -> bool {
-        let wanted = (target, tree_key(flame));
-        self.0.is_ready(&wanted, || graph(file.clone(), wanted.clone()))
-    }
-
-    /// The cached graph with the spec's root and search; a missing graph is computed at once.
-    pub(crate) fn get(&mut self, at: Target<'_>, target: DeviceRef, flame: &FlameSpec) -> &Graph {
-        let wanted = (target, tree_key(flame));
-        let graph = self.0.get(&wanted, || {
-            run_to_completion(Graph::sliced(at, &wanted.1, &mut Budget::unlimited()))
-        });
-        graph.show(at, &flame.root, &flame.search);
-        graph
+    /// The graph with the spec's root and search. Runs a slice of computing it; `None` until it is
+    /// complete.
+    pub(crate) fn poll(&mut self, on: &Subject, flame: &FlameSpec) -> Option<&Graph> {
+        let graph = self.0.poll((on.device, tree_key(flame)), |key| graph(on.clone(), key))?;
+        graph.show(on.at(), &flame.root, &flame.search);
+        Some(graph)
     }
 }
 
-async fn graph(file: Arc<LoadedFile>, (target, spec): (DeviceRef, FlameSpec)) -> Option<Graph> {
-    Some(Graph::sliced(target_of(&file, target)?, &spec, &mut Budget::of(SLICE)).await)
+async fn graph(on: Subject, (_, spec): (DeviceRef, FlameSpec)) -> Graph {
+    Graph::sliced(on.at(), &spec, &mut Budget::of(SLICE)).await
 }
 
 /// The fields of a spec that decide the tree: no root, no search, and only the one of event and

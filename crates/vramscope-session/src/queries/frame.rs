@@ -54,8 +54,7 @@ pub(crate) async fn frame(
     for part in strides(trace.blocks.len()) {
         budget.charge(2 * part.len() as u64).await;
         let blocks = (part.start as u32..).zip(&trace.blocks[part]);
-        let is_live =
-            |b: &Block| b.enters <= slot && slot < b.leaves && with_frame[b.stack.0 as usize];
+        let is_live = |b: &Block| b.is_live_at(slot) && with_frame[b.stack.0 as usize];
         live.extend(blocks.filter(|(_, b)| is_live(b)).map(|(i, _)| i));
     }
     let mut shares = StackShares::new(at, slot);
@@ -71,36 +70,30 @@ pub(crate) async fn frame(
     let exclusive = own.fold(0u64, |sum, s| sum.saturating_add(s.bytes));
     let whole = trace.requested.at(slot);
 
-    let row = |key: &str, label: &str, text: String, raw: Option<String>| DetailRow {
-        key: key.to_owned(),
-        label: label.to_owned(),
-        text,
-        raw,
-    };
     let blocks = Quantity::count(live.len() as u64, "block", "blocks");
     let mut rows = vec![
-        row("frame", "frame", text::full_label(snapshot, frame), None),
-        row("file", "file", file.to_owned(), None),
-        row(
+        DetailRow::new("frame", "frame", text::full_label(snapshot, frame), None),
+        DetailRow::new("file", "file", file.to_owned(), None),
+        DetailRow::new(
             "peak",
             "at the peak",
             slot_label(trace, slot),
             Some(vramscope_report::event_of(slot).to_string()),
         ),
-        row(
+        DetailRow::new(
             "inclusive",
             "total (all stacks with the frame)",
             Bytes(inclusive).exact(),
             Some(inclusive.to_string()),
         ),
-        row(
+        DetailRow::new(
             "exclusive",
             "self (innermost frame)",
             Bytes(exclusive).exact(),
             Some(exclusive.to_string()),
         ),
-        row("blocks", "blocks", blocks.text, Some(blocks.value.to_string())),
-        row(
+        DetailRow::new("blocks", "blocks", blocks.text, Some(blocks.value.to_string())),
+        DetailRow::new(
             "share",
             "share of the peak",
             format!("{:.1} %", 100.0 * fraction(inclusive, whole)),
@@ -114,7 +107,7 @@ pub(crate) async fn frame(
         let blocks = Quantity::count(c.blocks.into(), "block", "blocks").exact;
         let name = c.category.name();
         let label = name.replace('_', " ");
-        row(name, &label, format!("{}, {blocks}", c.bytes), Some(c.bytes.0.to_string()))
+        DetailRow::new(name, label, format!("{}, {blocks}", c.bytes), Some(c.bytes.0.to_string()))
     }));
 
     let stacks = share_rows(at, &shares, MAX_STACKS, inclusive, |share| {

@@ -1,15 +1,14 @@
 //! Stacks whose blocks lie in groups, and the labels of their bands.
 
-use super::{Queries, target};
+use super::{Queries, Subject};
 use crate::scheduler::SLICE;
 use std::cmp::Reverse;
 use std::sync::Arc;
 use vramscope_analysis::slicing::{Budget, SlicedTask};
 use vramscope_layout as layout;
 use vramscope_layout::{Band, Color, GroupEdges, Place, StackOrder, Timeline, View};
-use vramscope_protocol::DeviceRef;
 use vramscope_protocol::views::{GroupBy, GroupLabel, Side};
-use vramscope_report::{GroupKind, Groups, LoadedFile, Quantity, Target};
+use vramscope_report::{GroupKind, Groups, Quantity, Target};
 use vramscope_units::Bytes;
 
 /// Space on both sides of a label, in letters.
@@ -35,30 +34,20 @@ pub(super) struct Grouped {
 impl Stacks {
     /// The timelines of a grouping, at least one. Runs a slice of computing them; `None` until they
     /// are complete. Except for `Block`, the device's categories must exist.
-    pub(super) fn timelines(
-        &mut self,
-        file: &Arc<LoadedFile>,
-        device: DeviceRef,
-        by: GroupBy,
-    ) -> Option<&mut Vec<Timeline>> {
+    pub(super) fn timelines(&mut self, on: &Subject, by: GroupBy) -> Option<&mut Vec<Timeline>> {
         let order = match kind(by) {
-            Some(_) => Some(self.grouped(file, device, by)?.order.clone()),
+            Some(_) => Some(self.grouped(on, by)?.order.clone()),
             None => None,
         };
         let stack = self.stack(by);
-        stack.timelines.advance(|| timelines(file.clone(), device, order)).then_some(())?;
+        stack.timelines.advance(|| timelines(on.clone(), order)).then_some(())?;
         stack.timelines.done_mut()
     }
 
     /// The groups of a grouping. Runs a slice of computing them; `None` until they are complete.
-    fn grouped(
-        &mut self,
-        file: &Arc<LoadedFile>,
-        device: DeviceRef,
-        by: GroupBy,
-    ) -> Option<Arc<Grouped>> {
+    fn grouped(&mut self, on: &Subject, by: GroupBy) -> Option<Arc<Grouped>> {
         let stack = self.stack(by);
-        stack.grouped.advance(|| grouped(file.clone(), device, by)).then_some(())?;
+        stack.grouped.advance(|| grouped(on.clone(), by)).then_some(())?;
         stack.grouped.done()?.clone()
     }
 
@@ -74,13 +63,8 @@ impl Stacks {
 
 impl Queries {
     /// The groups of a device. Runs a slice of computing them; `None` until they are complete.
-    pub(super) fn grouped(
-        &mut self,
-        file: &Arc<LoadedFile>,
-        device: DeviceRef,
-        by: GroupBy,
-    ) -> Option<Arc<Grouped>> {
-        self.tiles.stacks(device).grouped(file, device, by)
+    pub(super) fn grouped(&mut self, on: &Subject, by: GroupBy) -> Option<Arc<Grouped>> {
+        self.tiles.stacks(on.device).grouped(on, by)
     }
 }
 
@@ -101,12 +85,8 @@ fn kind(by: GroupBy) -> Option<GroupKind> {
     }
 }
 
-async fn timelines(
-    file: Arc<LoadedFile>,
-    device: DeviceRef,
-    order: Option<Arc<StackOrder>>,
-) -> Vec<Timeline> {
-    let Some(at) = target(&file, device) else { return Vec::new() };
+async fn timelines(on: Subject, order: Option<Arc<StackOrder>>) -> Vec<Timeline> {
+    let at = on.at();
     let budget = &mut Budget::of(SLICE);
     vec![match order {
         Some(order) => Timeline::grouped(at.trace(), order, budget).await,
@@ -114,8 +94,8 @@ async fn timelines(
     }]
 }
 
-async fn grouped(file: Arc<LoadedFile>, device: DeviceRef, by: GroupBy) -> Option<Arc<Grouped>> {
-    let (at, kind) = (target(&file, device)?, kind(by)?);
+async fn grouped(on: Subject, by: GroupBy) -> Option<Arc<Grouped>> {
+    let (at, kind) = (on.at(), kind(by)?);
     let budget = &mut Budget::of(SLICE);
     let groups = Groups::sliced(at, kind, budget).await;
     let order = StackOrder::sliced(&groups.of_block, groups.groups.len(), budget).await;

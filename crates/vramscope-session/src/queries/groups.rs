@@ -72,7 +72,7 @@ async fn sites(at: Target<'_>, blocks: &[u32], slot: u32, budget: &mut Budget) -
             });
             let site = &mut sites[place];
             site.blocks += 1;
-            if block.enters <= slot && slot < block.leaves {
+            if block.is_live_at(slot) {
                 site.live = site.live.saturating_add(block.bytes.0);
             }
             if block.bytes > trace.blocks[site.largest as usize].bytes {
@@ -186,7 +186,7 @@ pub(crate) async fn group(
     let sites = sites(at, &blocks, slot, budget).await;
     let categories = at.entry.categories(at.index);
     budget.charge(2 * blocks.len() as u64).await;
-    let live = blocks.iter().copied().filter(|&i| is_live(trace, i, slot));
+    let live = blocks.iter().copied().filter(|&i| trace.blocks[i as usize].is_live_at(slot));
     let shares =
         by_category(live.map(|i| (categories.get(i).category, trace.blocks[i as usize].bytes.0)));
     let whole = course.at(slot);
@@ -210,11 +210,6 @@ pub(crate) async fn group(
     Some(card)
 }
 
-fn is_live(trace: &Trace, block: u32, slot: u32) -> bool {
-    let block = &trace.blocks[block as usize];
-    block.enters <= slot && slot < block.leaves
-}
-
 /// The properties of a group.
 async fn rows(
     at: Target<'_>,
@@ -235,16 +230,15 @@ async fn rows(
             all = all.saturating_add(block.bytes.0);
             largest = largest.max(block.bytes.0);
             last = last.max(Some(block.enters));
-            of_peak += u64::from(is_live(trace, index, peak));
-            of_end += u64::from(is_live(trace, index, end));
-            of_cursor += u64::from(cursor.is_some_and(|slot| is_live(trace, index, slot)));
+            of_peak += u64::from(block.is_live_at(peak));
+            of_end += u64::from(block.is_live_at(end));
+            of_cursor += u64::from(cursor.is_some_and(|slot| block.is_live_at(slot)));
         }
     }
     let count = |blocks: u64| Quantity::count(blocks, "block", "blocks").exact;
     let mut rows = Vec::new();
     let mut row = |key: &str, label: &str, text: String, raw: u64| {
-        let (key, label) = (key.to_owned(), label.to_owned());
-        rows.push(DetailRow { key, label, text, raw: Some(raw.to_string()) });
+        rows.push(DetailRow::new(key, label, text, Some(raw.to_string())));
     };
     let held = |slot: u32, blocks: u64| match blocks {
         0 => "none".to_owned(),

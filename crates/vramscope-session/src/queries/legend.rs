@@ -152,8 +152,7 @@ async fn sums(
         budget.charge(2 * part.len() as u64).await;
         for (i, block) in (part.start as u32..).zip(&trace.blocks[part]) {
             let is_in_view = block.enters < view.end && block.leaves > view.start;
-            let [is_live, is_at_peak] =
-                [slot, peak].map(|slot| block.enters <= slot && slot < block.leaves);
+            let [is_live, is_at_peak] = [slot, peak].map(|slot| block.is_live_at(slot));
             if !(is_in_view || is_live || is_at_peak) {
                 continue;
             }
@@ -208,7 +207,7 @@ fn rows(sums: &[Sum], row: impl Fn(usize) -> Row) -> Vec<LegendEntry> {
 /// The largest segments that are reserved in a slot.
 fn segments(at: Target<'_>, slot: u32) -> Vec<LegendEntry> {
     let spans = &at.entry.carving(at.index).segments.spans;
-    let is_reserved = |i: &usize| spans[*i].enters <= slot && slot < spans[*i].leaves;
+    let is_reserved = |i: &usize| spans[*i].is_reserved_at(slot);
     let mut order: Vec<usize> = (0..spans.len()).filter(is_reserved).collect();
     order.sort_by_key(|&i| (Reverse(spans[i].size), i));
     order.truncate(MAX_SEGMENTS);

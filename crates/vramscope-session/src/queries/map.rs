@@ -1,10 +1,9 @@
 //! The map of segments after an event, and its cache.
 
 use super::lru_cache::LruCache;
-use super::target as target_of;
+use super::subject::Subject;
 use crate::scheduler::SLICE;
-use std::sync::Arc;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
+use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{
     ChangedSegment, FreeKind, FreeShare, PieceKind, Pin, SegmentState, changed_segments,
     free_shares, pins,
@@ -13,7 +12,7 @@ use vramscope_layout::SegmentMap;
 use vramscope_protocol::DeviceRef;
 use vramscope_protocol::views::{MapGroup, MapInfo, MapPin, MapSpec, ROW_UNITS};
 use vramscope_report::segments::{pin_text, states_sliced};
-use vramscope_report::{LoadedFile, Quantity, Target, event_of, row_site, slot_after, text};
+use vramscope_report::{Quantity, Target, event_of, row_site, slot_after, text};
 use vramscope_snapshot::SegmentType;
 use vramscope_units::{Bytes, EventIndex};
 
@@ -39,27 +38,15 @@ impl Default for Maps {
 }
 
 impl Maps {
-    /// Whether a map is cached. If not, runs a slice of computing it.
-    pub(crate) fn is_ready(
-        &mut self,
-        file: &Arc<LoadedFile>,
-        target: DeviceRef,
-        spec: &MapSpec,
-    ) -> bool {
-        let wanted = (target, spec.clone());
-        self.0.is_ready(&wanted, || map(file.clone(), wanted.clone()))
-    }
-
-    /// The cached map; a missing one is computed at once.
-    pub(crate) fn get(&mut self, at: Target<'_>, target: DeviceRef, spec: &MapSpec) -> &Map {
-        self.0.get(&(target, spec.clone()), || {
-            run_to_completion(Map::sliced(at, spec, &mut Budget::unlimited()))
-        })
+    /// The map of a spec. Runs a slice of computing it; `None` until it is complete.
+    pub(crate) fn poll(&mut self, on: &Subject, spec: &MapSpec) -> Option<&Map> {
+        let map = self.0.poll((on.device, spec.clone()), |key| map(on.clone(), key));
+        map.map(|map| &*map)
     }
 }
 
-async fn map(file: Arc<LoadedFile>, (target, spec): (DeviceRef, MapSpec)) -> Option<Map> {
-    Some(Map::sliced(target_of(&file, target)?, &spec, &mut Budget::of(SLICE)).await)
+async fn map(on: Subject, (_, spec): (DeviceRef, MapSpec)) -> Map {
+    Map::sliced(on.at(), &spec, &mut Budget::of(SLICE)).await
 }
 
 /// A map and its figures.
@@ -85,7 +72,7 @@ impl Map {
                 budget.charge(8 * before.iter().map(|s| s.pieces.len() as u64).sum::<u64>()).await;
                 changed_segments(&before, states, |block| {
                     let block = &trace.blocks[block as usize];
-                    block.enters <= slot && slot < block.leaves
+                    block.is_live_at(slot)
                 })
             }
             None => states.into_iter().map(unchanged).collect(),

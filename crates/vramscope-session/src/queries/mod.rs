@@ -47,6 +47,7 @@ mod source;
 mod stack_shares;
 mod state_at;
 mod steps;
+mod subject;
 #[cfg(test)]
 mod tests;
 mod tiles;
@@ -60,6 +61,7 @@ pub(crate) use fleet::Said;
 pub(crate) use hover::tooltip;
 pub(crate) use overview::Ranks;
 pub(crate) use ranks::Rank;
+pub(crate) use subject::Subject;
 pub(crate) use tiles::{PartialTile, TileStep, Tiles, draws_bands, layout_axis, needs};
 
 use crate::scheduler::SLICE;
@@ -113,7 +115,7 @@ pub(crate) enum Step<T> {
 }
 
 /// The answer of a query without a cache, while it is computed.
-type Task = Pin<Box<dyn Future<Output = Option<Answer>> + Send>>;
+type Task = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
 /// The work for one query.
 #[derive(Default)]
@@ -126,24 +128,24 @@ enum Work {
     Task(Task),
 }
 
-/// A task over a device. It owns the file and its arguments. An answer that needs one slice charges
-/// nothing: its budget is called `_budget`.
+/// A task over a device. It owns its subject and its arguments. An answer that needs one slice
+/// charges nothing: its budget is called `_budget`.
 macro_rules! task {
     ($of:expr, |$at:ident, $budget:ident| $answer:expr) => {{
-        let (file, device, slice): (&Arc<LoadedFile>, DeviceRef, u64) = $of;
-        let file = file.clone();
+        let (on, slice): (&Subject, u64) = $of;
+        let on = on.clone();
         Work::Task(Box::pin(async move {
-            let ($at, $budget) = (target(&file, device)?, &mut Budget::of(slice));
-            Some($answer)
+            let ($at, $budget) = (on.at(), &mut Budget::of(slice));
+            $answer
         }))
     }};
 }
 
-/// An answer from a cache that is filled in slices.
-macro_rules! cached {
-    ($is_ready:expr, $answer:expr) => {
-        if $is_ready { Work::Cached($answer) } else { Work::Filling }
-    };
+impl From<Option<Answer>> for Work {
+    /// The work after a poll of a cache.
+    fn from(polled: Option<Answer>) -> Self {
+        polled.map_or(Self::Filling, Self::Cached)
+    }
 }
 
 impl Queries {
@@ -155,209 +157,201 @@ impl Queries {
         query: &Query,
         answering: &mut Answering,
     ) -> Step<Answer> {
-        let Some(at) = target(file, device) else { return Step::NoSuchDevice };
         let task = match &mut answering.0 {
             Some(task) => task,
-            None => match self.work(file, at, device, query.clone()) {
-                Work::Cached(answer) => return Step::Done(answer),
-                Work::Filling => return Step::Working,
-                Work::Task(task) => answering.0.insert(task),
-            },
+            None => {
+                let Some(on) = Subject::new(file, device) else { return Step::NoSuchDevice };
+                match self.work(&on, query.clone()) {
+                    Work::Cached(answer) => return Step::Done(answer),
+                    Work::Filling => return Step::Working,
+                    Work::Task(task) => answering.0.insert(task),
+                }
+            }
         };
         match task.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Pending => Step::Working,
-            Poll::Ready(Some(answer)) => Step::Done(answer),
-            Poll::Ready(None) => Step::NoSuchDevice,
+            Poll::Ready(answer) => Step::Done(answer),
         }
     }
 
-    fn work(
-        &mut self,
-        file: &Arc<LoadedFile>,
-        at: Target<'_>,
-        device: DeviceRef,
-        query: Query,
-    ) -> Work {
-        let on = (file, device, self.slice);
+    fn work(&mut self, on: &Subject, query: Query) -> Work {
+        let at = on.at();
+        let slice = (on, self.slice);
         let page = |from: u32, count: u32| from..from.saturating_add(count);
         match query {
-            Query::Events { filter, from, count, near } => cached!(
-                self.events.is_ready(file, device, &filter),
-                Answer::Events(self.events.page(at, device, &filter, page(from, count), near))
-            ),
-            Query::Blocks { table, from, count, near } => cached!(
-                self.blocks.is_ready(file, device, &table),
-                Answer::Blocks(self.blocks.page(at, device, &table, page(from, count), near))
-            ),
-            Query::Map { map } => cached!(
-                self.maps.is_ready(file, device, &map),
-                Answer::Map(Box::new(self.maps.get(at, device, &map).info.clone()))
-            ),
-            Query::Flame { flame } => cached!(
-                self.flames.is_ready(file, device, &flame),
-                Answer::Flame(self.flames.get(at, device, &flame).info(at))
-            ),
-            Query::FlameBoxes { flame, x0, x1, least } => cached!(
-                self.flames.is_ready(file, device, &flame),
-                Answer::FlameBoxes(self.flames.get(at, device, &flame).boxes(at, x0, x1, least))
-            ),
-            Query::FlameNode { flame, node } => cached!(
-                self.flames.is_ready(file, device, &flame),
-                Answer::FlameNode(self.flames.get(at, device, &flame).node(at, node).map(Box::new))
-            ),
-            Query::Code { spec, from, count } => cached!(
-                self.code.is_ready(file, device, &spec),
-                Answer::Code(self.code.page(at, device, &spec, page(from, count)))
-            ),
-            Query::Source { spec } => {
-                task!(on, |at, budget| Answer::Source(source::page(at, &spec, budget).await))
+            Query::Events { filter, from, count, near } => {
+                self.events.page(on, filter, page(from, count), near).map(Answer::Events).into()
             }
-            Query::Modules { spec, from, count } => cached!(
-                self.modules.is_ready(file, device, &spec),
-                Answer::Modules(self.modules.page(at, device, &spec, page(from, count)))
-            ),
-            Query::Sandwich { spec, frame } => task!(on, |at, budget| Answer::Sandwich(
+            Query::Blocks { table, from, count, near } => {
+                self.blocks.page(on, table, page(from, count), near).map(Answer::Blocks).into()
+            }
+            Query::Map { map } => {
+                let map = self.maps.poll(on, &map);
+                map.map(|map| Answer::Map(Box::new(map.info.clone()))).into()
+            }
+            Query::Flame { flame } => {
+                self.flames.poll(on, &flame).map(|graph| Answer::Flame(graph.info(at))).into()
+            }
+            Query::FlameBoxes { flame, x0, x1, least } => {
+                let graph = self.flames.poll(on, &flame);
+                graph.map(|graph| Answer::FlameBoxes(graph.boxes(at, x0, x1, least))).into()
+            }
+            Query::FlameNode { flame, node } => {
+                let graph = self.flames.poll(on, &flame);
+                graph.map(|graph| Answer::FlameNode(graph.node(at, node).map(Box::new))).into()
+            }
+            Query::Code { spec, from, count } => {
+                self.code.page(on, &spec, page(from, count)).map(Answer::Code).into()
+            }
+            Query::Source { spec } => {
+                task!(slice, |at, budget| Answer::Source(source::page(at, &spec, budget).await))
+            }
+            Query::Modules { spec, from, count } => {
+                self.modules.page(on, &spec, page(from, count)).map(Answer::Modules).into()
+            }
+            Query::Sandwich { spec, frame } => task!(slice, |at, budget| Answer::Sandwich(
                 code::sandwich(at, &spec, frame, budget).await.map(Box::new)
             )),
-            Query::Segments { rows } => cached!(
-                self.tiles.orders.is_ready(file, device, &rows),
-                Answer::Segments(self.tiles.orders.get(at, device, &rows).info(at, &rows))
-            ),
-            Query::SegmentRows { rows, y0, y1 } => cached!(
-                self.tiles.orders.is_ready(file, device, &rows),
-                Answer::SegmentRows(
-                    self.tiles.orders.get(at, device, &rows).rows(at, &rows, y0, y1)
-                )
-            ),
-            Query::SegmentUses { rows, y0, y1, event } => cached!(
-                self.tiles.orders.is_ready(file, device, &rows),
-                Answer::SegmentUses(segment_uses::uses(
-                    at,
-                    self.tiles.orders.get(at, device, &rows),
-                    &rows,
-                    [y0, y1],
-                    event,
-                ))
-            ),
-            Query::Scenario { spec } => cached!(
-                self.scenarios.is_ready(file, device, &spec),
-                Answer::Scenario(Box::new(self.scenarios.get(at, device, &spec).card.clone()))
-            ),
-            Query::SimulatedCurve { spec, axis, x0, x1, columns } => cached!(
-                self.scenarios.is_ready(file, device, &spec),
-                Answer::SimulatedCurve(self.scenarios.get(at, device, &spec).curve(
-                    at,
-                    axis,
-                    [x0, x1],
-                    columns
-                ))
-            ),
-            Query::WhatIf {} => {
-                task!(on, |at, _budget| Answer::WhatIf(Box::new(what_if::card(at))))
+            Query::Segments { rows } => {
+                let order = self.tiles.orders.poll(on, &rows);
+                order.map(|order| Answer::Segments(order.info(at, &rows))).into()
             }
-            Query::UsualScenarios { spec } => task!(on, |at, budget| Answer::UsualScenarios(
-                what_if::usual(at, &spec, budget).await
+            Query::SegmentRows { rows, y0, y1 } => {
+                let order = self.tiles.orders.poll(on, &rows);
+                order.map(|order| Answer::SegmentRows(order.rows(at, &rows, y0, y1))).into()
+            }
+            Query::SegmentUses { rows, y0, y1, event } => {
+                let order = self.tiles.orders.poll(on, &rows);
+                let uses = |order| segment_uses::uses(at, order, &rows, [y0, y1], event);
+                order.map(|order| Answer::SegmentUses(uses(order))).into()
+            }
+            Query::Scenario { text } => {
+                let answered = self.scenarios.poll(on, &text);
+                answered.map(|of| Answer::Scenario(Box::new(of.card.clone()))).into()
+            }
+            Query::SimulatedCurve { text, axis, x0, x1, columns } => {
+                let answered = self.scenarios.poll(on, &text);
+                let curve = |of: &what_if::AnsweredScenario| of.curve(at, axis, [x0, x1], columns);
+                answered.map(|of| Answer::SimulatedCurve(curve(of))).into()
+            }
+            Query::WhatIf { text, edits } => {
+                task!(slice, |at, _budget| Answer::WhatIf(Box::new(what_if::card(
+                    at, &text, &edits
+                ))))
+            }
+            Query::UsualScenarios { text } => task!(slice, |at, budget| Answer::UsualScenarios(
+                what_if::usual(at, &text, budget).await
             )),
             Query::Card {} => {
-                task!(on, |at, budget| Answer::Card(Box::new(ranks::card(at, budget).await)))
+                task!(slice, |at, budget| Answer::Card(Box::new(ranks::card(at, budget).await)))
             }
             Query::Findings {} | Query::SimulatedFindings {} => {
-                task!(on, |at, budget| Answer::Findings(findings::list(at, budget).await))
+                task!(slice, |at, budget| Answer::Findings(findings::list(at, budget).await))
             }
             Query::Verdict {} | Query::SimulatedVerdict {} => {
-                task!(on, |at, budget| Answer::Verdict(Box::new(verdict::card(at, budget).await)))
+                task!(slice, |at, budget| Answer::Verdict(Box::new(
+                    verdict::card(at, budget).await
+                )))
             }
-            Query::Phases { axis, x0, x1, columns } => task!(on, |at, budget| Answer::Phases(
+            Query::Phases { axis, x0, x1, columns } => task!(slice, |at, budget| Answer::Phases(
                 phases::phases(at, axis, [x0, x1], columns, budget).await
             )),
-            Query::FoldedSteps { axis } => task!(on, |at, budget| Answer::FoldedSteps(Box::new(
-                steps::folded(at, axis, budget).await
-            ))),
+            Query::FoldedSteps { axis } => task!(slice, |at, budget| Answer::FoldedSteps(
+                Box::new(steps::folded(at, axis, budget).await)
+            )),
             Query::Minimap { axis } => {
-                task!(on, |at, budget| Answer::Minimap(minimap::minimap(at, axis, budget).await))
+                task!(slice, |at, budget| Answer::Minimap(minimap::minimap(at, axis, budget).await))
             }
-            Query::Tracks { axis, x0, x1, columns } => task!(on, |at, _budget| {
+            Query::Tracks { axis, x0, x1, columns } => task!(slice, |at, _budget| {
                 Answer::Tracks(tracks::tracks(at, axis, x0, x1, columns))
             }),
             Query::Legend { color, .. } => {
                 let sites = match color {
-                    ColorBy::Stack => match self.tiles.sites(file, device) {
+                    ColorBy::Stack => match self.tiles.sites(on) {
                         Some(sites) => sites,
                         None => return Work::Filling,
                     },
                     _ => Arc::default(),
                 };
-                task!(on, |at, budget| Answer::Legend(
+                task!(slice, |at, budget| Answer::Legend(
                     legend::legend(at, &query, &sites, budget).await
                 ))
             }
             Query::ReservedLine { axis, x0, x1, columns } => {
-                task!(on, |at, budget| Answer::ReservedLine(Box::new(
+                task!(slice, |at, budget| Answer::ReservedLine(Box::new(
                     counter_lines::reserved(at, axis, [x0, x1], columns, budget).await
                 )))
             }
             Query::FreeLines { axis, x0, x1, columns, event } => {
-                task!(on, |at, budget| Answer::FreeLines(
+                task!(slice, |at, budget| Answer::FreeLines(
                     counter_lines::free(at, axis, [x0, x1], columns, event, budget).await
                 ))
             }
-            Query::Moments { axis, x0, x1, columns, event } => task!(on, |at, _budget| {
+            Query::Moments { axis, x0, x1, columns, event } => task!(slice, |at, _budget| {
                 Answer::Moments(Box::new(pinned::moments(at, axis, [x0, x1], columns, event)))
             }),
             Query::PinnedLine { moments, top } => {
-                task!(on, |at, budget| Answer::PinnedLine(Box::new(
+                task!(slice, |at, budget| Answer::PinnedLine(Box::new(
                     pinned::line(at, &moments, top, budget).await
                 )))
             }
             Query::Limit { axis } => {
-                task!(on, |at, budget| Answer::Limit(Box::new(
+                task!(slice, |at, budget| Answer::Limit(Box::new(
                     legend::limit(at, axis, budget).await
                 )))
             }
-            Query::StateAt { event } => task!(on, |at, budget| Answer::StateAt(Box::new(
+            Query::StateAt { event } => task!(slice, |at, budget| Answer::StateAt(Box::new(
                 state_at::state_at(at, event, budget).await
             ))),
             Query::EventAt { axis, slot } => {
-                task!(on, |at, _budget| Answer::EventAt(state_at::event_at(at.trace(), axis, slot)))
+                task!(slice, |at, _budget| Answer::EventAt(state_at::event_at(
+                    at.trace(),
+                    axis,
+                    slot
+                )))
             }
-            Query::Peak {} => task!(on, |at, budget| {
+            Query::Peak {} => task!(slice, |at, budget| {
                 let event = at.trace().requested_band.peak_event.map_or(-1, i64::from);
                 Answer::StateAt(Box::new(state_at::state_at(at, event, budget).await))
             }),
-            Query::PeakLens { peak, width, height } => task!(on, |at, budget| Answer::PeakLens(
+            Query::PeakLens { peak, width, height } => task!(slice, |at, budget| Answer::PeakLens(
                 Box::new(peak_lens::lens(at, peak, [width, height], budget).await)
             )),
             Query::Markers { events } => {
-                task!(on, |at, _budget| Answer::Markers(state_at::markers(at.trace(), &events)))
+                task!(slice, |at, _budget| Answer::Markers(state_at::markers(at.trace(), &events)))
             }
-            Query::Range(marked) => task!(on, |at, budget| Answer::Detail(
+            Query::Range(marked) => task!(slice, |at, budget| Answer::Detail(
                 range::range(at, &marked, budget).await.map(Box::new)
             )),
-            Query::Changes { from, to } => task!(on, |at, budget| Answer::Changes(Box::new(
+            Query::Changes { from, to } => task!(slice, |at, budget| Answer::Changes(Box::new(
                 changes::changes(at, [from, to], budget).await
             ))),
             Query::Export { what, form } => {
-                task!(on, |at, budget| Answer::Text(export::export(at, &what, form, budget).await))
+                task!(slice, |at, budget| Answer::Text(
+                    export::export(at, &what, form, budget).await
+                ))
             }
             Query::Record { id } => {
-                task!(on, |at, budget| Answer::Record(record::by_id(at, &id, budget).await))
+                task!(slice, |at, budget| Answer::Record(record::by_id(at, &id, budget).await))
             }
             Query::Convert { format } => {
-                task!(on, |at, budget| Answer::Text(export::convert(at, format, budget).await))
+                task!(slice, |at, budget| Answer::Text(export::convert(at, format, budget).await))
             }
             Query::Report { name } => {
-                task!(on, |at, budget| Answer::Text(html::device(at, &name, budget).await))
+                task!(slice, |at, budget| Answer::Text(html::device(at, &name, budget).await))
             }
             Query::Next { of, event, block, backwards } => {
-                task!(on, |at, budget| Answer::Next(
+                task!(slice, |at, budget| Answer::Next(
                     next::next(at, &of, event, block, backwards, budget).await.map(Box::new)
                 ))
             }
             Query::Hit { block } => {
-                task!(on, |at, _budget| Answer::Hit(hover::block_tooltip(at, block).map(Box::new)))
+                task!(slice, |at, _budget| Answer::Hit(
+                    hover::block_tooltip(at, block).map(Box::new)
+                ))
             }
             Query::GroupLabels { group, axis, x, y, size, letter } => {
-                let Some(grouped) = self.grouped(file, device, group) else {
+                let Some(grouped) = self.grouped(on, group) else {
                     return if group == GroupBy::Block {
                         Work::Cached(Answer::GroupLabels(Vec::new()))
                     } else {
@@ -365,40 +359,40 @@ impl Queries {
                     };
                 };
                 let view = View { x, y, size };
-                task!(on, |at, budget| Answer::GroupLabels(
+                task!(slice, |at, budget| Answer::GroupLabels(
                     grouped::labels(at, &grouped, axis, view, letter, budget).await
                 ))
             }
-            Query::Names { blocks } => task!(on, |at, _budget| Answer::Names(
+            Query::Names { blocks } => task!(slice, |at, _budget| Answer::Names(
                 blocks.iter().map(|&block| hover::block_labels(at, block)).collect()
             )),
             Query::Search { text } => {
-                task!(on, |at, budget| Answer::Search(
+                task!(slice, |at, budget| Answer::Search(
                     groups::search(at, &text, budget).await.map(Box::new)
                 ))
             }
-            Query::Group { text, event } => task!(on, |at, budget| Answer::Group(
+            Query::Group { text, event } => task!(slice, |at, budget| Answer::Group(
                 groups::group(at, &text, event, budget).await.map(Box::new)
             )),
-            Query::Segment { segment, event } => task!(on, |at, budget| {
+            Query::Segment { segment, event } => task!(slice, |at, budget| {
                 Answer::Detail(segment::segment(at, segment, event, budget).await.map(Box::new))
             }),
             Query::SegmentOf { block } => {
-                task!(on, |at, _budget| Answer::SegmentOf(segment::segment_of(at, block)))
+                task!(slice, |at, _budget| Answer::SegmentOf(segment::segment_of(at, block)))
             }
-            Query::Frame { name, file: path, line } => task!(on, |at, budget| {
+            Query::Frame { name, file: path, line } => task!(slice, |at, budget| {
                 Answer::Detail(frame::frame(at, &name, &path, line, budget).await.map(Box::new))
             }),
             Query::Side { band } => {
-                task!(on, |at, budget| Answer::Text(compare::side(at, band, budget).await))
+                task!(slice, |at, budget| Answer::Text(compare::side(at, band, budget).await))
             }
             Query::Settings {} => {
-                task!(on, |at, budget| Answer::Settings(settings::settings(at, budget).await))
+                task!(slice, |at, budget| Answer::Settings(settings::settings(at, budget).await))
             }
             Query::Picture { .. } => {
-                let shared = file.clone();
-                task!(on, |_at, budget| {
-                    Answer::Text(picture::picture(&shared, device, &query, budget).await)
+                let shared = on.clone();
+                task!(slice, |_at, budget| {
+                    Answer::Text(picture::picture(&shared, &query, budget).await)
                 })
             }
         }

@@ -2,19 +2,18 @@
 
 use super::lru_cache::LruCache;
 use super::shares::{category_label, fraction};
-use super::target as target_of;
+use super::subject::Subject;
 use crate::scheduler::SLICE;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
-use std::sync::Arc;
 use vramscope_analysis::name_hash;
-use vramscope_analysis::slicing::{Budget, run_to_completion, strides};
+use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_layout::Color;
 use vramscope_protocol::DeviceRef;
 use vramscope_protocol::views::{ModulePage, ModuleRow, ModuleSpec, ShapeSum};
 use vramscope_report::modules::{ModuleSums, basis_text, categories_of, ends_of, paths};
 use vramscope_report::shapes::{legend_texts, shapes};
-use vramscope_report::{LoadedFile, Quantity, Target, slot_after};
+use vramscope_report::{Quantity, Target, slot_after};
 use vramscope_units::{Bytes, grouped};
 
 /// Shapes in the list.
@@ -43,32 +42,21 @@ struct Tree {
     shapes: Vec<ShapeSum>,
 }
 
-async fn tree(file: Arc<LoadedFile>, (target, event): (DeviceRef, Option<i64>)) -> Option<Tree> {
-    Some(Tree::sliced(target_of(&file, target)?, event, &mut Budget::of(SLICE)).await)
+async fn tree(on: Subject, (_, event): (DeviceRef, Option<i64>)) -> Tree {
+    Tree::sliced(on.at(), event, &mut Budget::of(SLICE)).await
 }
 
 impl Tables {
-    /// Whether a table is cached. If not, runs a slice of computing it.
-    pub(crate) fn is_ready(
-        &mut self,
-        file: &Arc<LoadedFile>,
-        target: DeviceRef,
-        spec: &ModuleSpec,
-    ) -> bool {
-        let wanted = (target, spec.event);
-        self.0.is_ready(&wanted, || tree(file.clone(), wanted))
-    }
-
-    /// A page of at most [`MAX_PAGE_ROWS`] rows.
+    /// A page of at most [`MAX_PAGE_ROWS`] rows. Runs a slice of computing the sums; `None` until
+    /// they are complete.
     pub(crate) fn page(
         &mut self,
-        at: Target<'_>,
-        target: DeviceRef,
+        on: &Subject,
         spec: &ModuleSpec,
         rows: Range<u32>,
-    ) -> ModulePage {
-        let make = || run_to_completion(Tree::sliced(at, spec.event, &mut Budget::unlimited()));
-        let tree = self.0.get(&(target, spec.event), make);
+    ) -> Option<ModulePage> {
+        let at = on.at();
+        let tree = self.0.poll((on.device, spec.event), |key| tree(on.clone(), key))?;
         let open = spec.open.clone().unwrap_or_else(|| tree.usual(at));
         let listed = tree.listed(&open);
         let total = listed.len() as u32;
@@ -80,7 +68,7 @@ impl Tables {
         let (text, phases) = (basis_text(at.entry.modules(at.index)), phases.collect());
         let (dims, refused, shapes) =
             (tree.dims.clone(), tree.refused.clone(), tree.shapes.clone());
-        ModulePage { total, from, rows, open, text, phases, dims, refused, shapes }
+        Some(ModulePage { total, from, rows, open, text, phases, dims, refused, shapes })
     }
 }
 

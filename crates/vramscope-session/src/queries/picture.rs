@@ -8,19 +8,17 @@ mod simulated;
 use self::sheet::{
     CHAR_WIDTH, MARGINS, MAX_SIDE, Sheet, X_LABEL_SPACING, Y_LABEL_SPACING, escaped,
 };
-use super::{PartialTile, Queries, TileStep, grouped, layout_axis};
+use super::{PartialTile, Queries, Subject, TileStep, grouped, layout_axis};
 use crate::derived::DerivedBuilder;
 use crate::loaded::breaks;
 use crate::scheduler::SLICE;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
-use std::sync::Arc;
 use vramscope_analysis::Cut;
 use vramscope_analysis::slicing::Budget;
 use vramscope_layout::{Color, HATCH_GAP, PALETTE_LEN, Palette, Strips, Surfaces, Theme, View};
 use vramscope_protocol::views::{Layer, Query, ROW_UNITS};
-use vramscope_protocol::{AxisBreak, AxisKind, DeviceRef, TILE_COLUMNS, TILE_ROWS, TileKey};
-use vramscope_report::LoadedFile;
+use vramscope_protocol::{AxisBreak, AxisKind, TILE_COLUMNS, TILE_ROWS, TileKey};
 use vramscope_report::device_name;
 use vramscope_units::{TimeBreak, broken_time_ticks, byte_ticks, event_ticks};
 
@@ -28,12 +26,7 @@ use vramscope_units::{TimeBreak, broken_time_ticks, byte_ticks, event_ticks};
 const LABEL_HEIGHT: f64 = 9.0;
 
 /// The SVG document; empty for an unknown device, an invalid view or another query.
-pub(super) async fn picture(
-    file: &Arc<LoadedFile>,
-    target: DeviceRef,
-    query: &Query,
-    budget: &mut Budget,
-) -> String {
+pub(super) async fn picture(on: &Subject, query: &Query, budget: &mut Budget) -> String {
     // Separate caches, because the page draws its own tiles meanwhile.
     let queries = &mut Queries::default();
     let Query::Picture { layer, axis, x0, x1, y0, y1, width, height, dark, simulated } = query
@@ -42,7 +35,10 @@ pub(super) async fn picture(
     };
     let is_valid = [x0, x1, y0, y1].iter().all(|v| v.is_finite()) && x0 < x1 && y0 < y1;
     let (width, height) = ((*width).clamp(1, MAX_SIDE), (*height).clamp(1, MAX_SIDE));
-    let Some(at) = super::target(file, target).filter(|_| is_valid) else { return String::new() };
+    if !is_valid {
+        return String::new();
+    }
+    let at = on.at();
     let theme = if *dark { Theme::Dark } else { Theme::Light };
     let (palette, surfaces) = (Palette::new(theme), Surfaces::new(theme));
     let (out, [width, height]) = (String::new(), [width, height].map(f64::from));
@@ -83,9 +79,9 @@ pub(super) async fn picture(
             );
         }
     }
-    strips(queries, file, target, *axis, layer, &mut sheet, budget).await;
+    strips(queries, on, *axis, layer, &mut sheet, budget).await;
     if let Layer::Timeline { group, .. } = layer
-        && let Some(grouped) = queries.grouped(file, target, *group)
+        && let Some(grouped) = queries.grouped(on, *group)
     {
         let (x, y, size) = (sheet.x, sheet.y, [sheet.width, sheet.height]);
         let (view, letter) = (View { x, y, size }, [CHAR_WIDTH, LABEL_HEIGHT]);
@@ -100,8 +96,8 @@ pub(super) async fn picture(
             sheet.text(x, y, &style, &label.text);
         }
     }
-    if let (Layer::Timeline { .. }, Some(spec)) = (layer, simulated) {
-        simulated::draw(at, spec, *axis, &surfaces, &mut sheet, budget).await;
+    if let (Layer::Timeline { .. }, Some(question)) = (layer, simulated) {
+        simulated::draw(at, question, *axis, &surfaces, &mut sheet, budget).await;
     }
     if !matches!(layer, Layer::Flame { .. } | Layer::Map { .. })
         && let Some(axis) = layout_axis(at.trace(), *axis)
@@ -131,7 +127,7 @@ pub(super) async fn picture(
             sheet.text(x, y, &format!("fill=\"{text_color}\" text-anchor=\"middle\""), &tick.text);
         }
     }
-    labels(queries, file, target, layer, &mut sheet, &text_color);
+    labels(queries, on, layer, &mut sheet, &text_color);
     sheet.put(format_args!("</svg>"));
     sheet.out
 }
@@ -205,8 +201,7 @@ fn caption(layer: &Layer, has_pools: bool) -> String {
 /// Draws all strips in view, one path for each color. Lines are drawn over blocks.
 async fn strips(
     queries: &mut Queries,
-    file: &Arc<LoadedFile>,
-    target: DeviceRef,
+    on: &Subject,
     axis: AxisKind,
     layer: &Layer,
     sheet: &mut Sheet,
@@ -227,7 +222,7 @@ async fn strips(
     for iy in (y0 / h) as u32..(y1 / h).ceil() as u32 {
         for ix in (x0 / w) as u32..(x1 / w).ceil() as u32 {
             let key = TileKey { kx, ky, ix, iy };
-            let Some(tile) = tile(queries, file, target, axis, layer, key, budget).await else {
+            let Some(tile) = tile(queries, on, axis, layer, key, budget).await else {
                 continue;
             };
             for (position, &word) in tile.positions.iter().zip(&tile.colors) {
@@ -297,8 +292,7 @@ async fn strips(
 /// Draws one tile; `None` for an unknown device or axis.
 async fn tile(
     queries: &mut Queries,
-    file: &Arc<LoadedFile>,
-    target: DeviceRef,
+    on: &Subject,
     axis: AxisKind,
     layer: &Layer,
     key: TileKey,
@@ -307,7 +301,7 @@ async fn tile(
     let (mut tile, mut derived) = (PartialTile::new(key, layer), DerivedBuilder::default());
     while tile.finished.is_none() {
         let partial = &mut [&mut tile];
-        if queries.draw(file, &mut derived, target, axis, layer, partial) != TileStep::Drawn {
+        if queries.draw(on, &mut derived, axis, layer, partial) != TileStep::Drawn {
             return None;
         }
         budget.charge(SLICE).await;
@@ -316,21 +310,15 @@ async fn tile(
 }
 
 /// Draws the names in a flame graph, or the sizes beside segments.
-fn labels(
-    queries: &mut Queries,
-    file: &LoadedFile,
-    target: DeviceRef,
-    layer: &Layer,
-    sheet: &mut Sheet,
-    text_color: &str,
-) {
-    let Some(at) = super::target(file, target) else { return };
+fn labels(queries: &mut Queries, on: &Subject, layer: &Layer, sheet: &mut Sheet, text_color: &str) {
+    let at = on.at();
     let [x0, x1] = sheet.x;
     match layer {
         Layer::Timeline { .. } | Layer::Outline {} => {}
         Layer::Map { map, .. } => {
             let style = format!("fill=\"{text_color}\"");
-            for group in &queries.maps.get(at, target, map).info.groups {
+            let map = queries.maps.poll(on, map);
+            for group in map.iter().flat_map(|map| &map.info.groups) {
                 let middle = f64::midpoint(group.y.0, group.y.1);
                 if (sheet.y[0]..sheet.y[1]).contains(&middle) {
                     let label = format!("{}, {} reserved", group.name, group.reserved.text);
@@ -340,7 +328,8 @@ fn labels(
         }
         Layer::Segments { rows, .. } => {
             let [y0, y1] = sheet.y;
-            for row in queries.tiles.orders.get(at, target, rows).rows(at, rows, y0, y1) {
+            let order = queries.tiles.orders.poll(on, rows);
+            for row in order.into_iter().flat_map(|order| order.rows(at, rows, y0, y1)) {
                 let middle = f64::midpoint(row.y0, row.y1);
                 if (sheet.y[0]..sheet.y[1]).contains(&middle) {
                     let y = sheet.px_y(middle) + 4.0;
@@ -355,7 +344,9 @@ fn labels(
         }
         Layer::Flame { flame } => {
             let min_width = (x1 - x0) / sheet.width * 24.0;
-            for flame_box in queries.flames.get(at, target, flame).boxes(at, x0, x1, min_width) {
+            let graph = queries.flames.poll(on, flame);
+            let boxes = graph.into_iter().flat_map(|graph| graph.boxes(at, x0, x1, min_width));
+            for flame_box in boxes {
                 let (left, right) = (sheet.px_x(flame_box.x0), sheet.px_x(flame_box.x1));
                 let max_chars = ((right - left - 6.0) / CHAR_WIDTH) as usize;
                 let middle = flame_box.y0 + f64::from(ROW_UNITS) / 2.0;

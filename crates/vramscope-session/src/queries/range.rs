@@ -47,11 +47,8 @@ pub(crate) async fn range(
     let shares = shares.finish();
     let requested = |slot: u32| trace.requested.at(slot);
     let peak = peak_of(trace, (from, to), budget).await;
-    let row = |key: &str, label: &str, text: String, raw: String| DetailRow {
-        key: key.to_owned(),
-        label: label.to_owned(),
-        text,
-        raw: Some(raw),
+    let row = |key: &str, label: &str, text: String, raw: String| {
+        DetailRow::new(key, label, text, Some(raw))
     };
     let label = |slot: u32| slot_label(trace, slot);
     let rows = vec![

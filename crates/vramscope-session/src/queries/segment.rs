@@ -1,7 +1,7 @@
 //! The details of a segment: its data, its occupancy and what it holds.
 
 use super::block_detail as detail;
-use super::segments::{extent, is_reserved, pool_text, released_by, spans};
+use super::segments::{extent, pool_text, released_by, spans};
 use super::state_at::{live_blocks, stack_rows};
 use vramscope_analysis::slicing::Budget;
 use vramscope_analysis::{Span, Trace};
@@ -33,7 +33,7 @@ pub(crate) async fn segment(
     let span = &spans(at)[sharing[turn] as usize];
     let mut rows: Vec<DetailRow> = Vec::new();
     let mut row = |key: &str, label: &str, text: String, raw: Option<String>| {
-        rows.push(DetailRow { key: key.to_owned(), label: label.to_owned(), text, raw });
+        rows.push(DetailRow::new(key, label, text, raw));
     };
     row("address", "address", span.address.to_string(), None);
     row("segment_type", "type", type_text(span), None);
@@ -64,12 +64,12 @@ pub(crate) async fn segment(
         }
         None => row("freed", "released", "not released".to_owned(), None),
     }
-    let inside = if is_reserved(span, slot) {
+    let inside = if span.is_reserved_at(slot) {
         blocks_in_span(at, span, slot, budget).await
     } else {
         Vec::new()
     };
-    if is_reserved(span, slot) {
+    if span.is_reserved_at(slot) {
         let occupancy = Occupancy::new(at, span, slot, &inside);
         let mut bytes = |key: &str, label: &str, bytes: u64| {
             row(key, label, Bytes(bytes).to_string(), Some(bytes.to_string()));
@@ -111,7 +111,7 @@ pub(crate) async fn segment(
 pub(crate) fn segment_of(at: Target<'_>, block: u32) -> Option<u32> {
     let block = at.trace().blocks.get(block as usize)?;
     let holds = |s: &Span| {
-        s.address <= block.address && block.address.0 < s.end() && is_reserved(s, block.enters)
+        s.address <= block.address && block.address.0 < s.end() && s.is_reserved_at(block.enters)
     };
     spans(at).iter().position(holds).map(|i| i as u32)
 }

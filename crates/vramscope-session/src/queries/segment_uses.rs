@@ -1,7 +1,7 @@
 //! How much of the rows of the segments view is in use after an event.
 
 use super::segment::{BlockPart, Occupancy};
-use super::segments::{Order, extent, is_reserved, spans};
+use super::segments::{Order, extent, spans};
 use super::state_at::live_blocks;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_protocol::views::{SegmentSpec, SegmentUse, SegmentUses};
@@ -80,7 +80,7 @@ impl Live {
         let all = spans(at);
         let turn = row.partition_point(|&span| all[span as usize].leaves <= self.slot);
         let span = &all[*row.get(turn)? as usize];
-        if !is_reserved(span, self.slot) {
+        if !span.is_reserved_at(self.slot) {
             return None;
         }
         let (low, high) = (span.address.0, span.end());

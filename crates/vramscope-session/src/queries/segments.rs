@@ -3,18 +3,16 @@
 use super::events::MAX_PAGE_ROWS;
 use super::lru_cache::LruCache;
 use super::state_at::live_blocks;
-use super::target as target_of;
+use super::subject::Subject;
 use crate::scheduler::SLICE;
 use std::ops::Range;
-use std::sync::Arc;
-use vramscope_analysis::slicing::{Budget, STRIDE, run_to_completion, strides};
+use vramscope_analysis::slicing::{Budget, STRIDE, strides};
 use vramscope_analysis::{Span, Trace, sort};
 use vramscope_layout::{ROW_QUARTERS, RowOrder, SegmentRows};
 use vramscope_protocol::DeviceRef;
 use vramscope_protocol::views::{
     GROWN, ROW_UNITS, SegmentGroup, SegmentRow, SegmentSort, SegmentSpec, SegmentsInfo,
 };
-use vramscope_report::LoadedFile;
 use vramscope_report::text::segment_type;
 use vramscope_report::{Quantity, text};
 use vramscope_report::{Target, slot_after};
@@ -34,26 +32,15 @@ impl Default for Orders {
 }
 
 impl Orders {
-    /// Whether an order is cached. If not, runs a slice of computing it.
-    pub(crate) fn is_ready(
-        &mut self,
-        file: &Arc<LoadedFile>,
-        target: DeviceRef,
-        spec: &SegmentSpec,
-    ) -> bool {
-        let wanted = (target, order_key(spec));
-        self.0.is_ready(&wanted, || order(file.clone(), wanted.clone()))
-    }
-
-    /// The cached order; a missing one is computed at once.
-    pub(crate) fn get(&mut self, at: Target<'_>, target: DeviceRef, spec: &SegmentSpec) -> &Order {
-        let wanted = (target, order_key(spec));
-        self.0.get(&wanted, || run_to_completion(Order::sliced(at, spec, &mut Budget::unlimited())))
+    /// The order of a spec. Runs a slice of computing it; `None` until it is complete.
+    pub(crate) fn poll(&mut self, on: &Subject, spec: &SegmentSpec) -> Option<&Order> {
+        let order = self.0.poll((on.device, order_key(spec)), |key| order(on.clone(), key));
+        order.map(|order| &*order)
     }
 }
 
-async fn order(file: Arc<LoadedFile>, (target, spec): (DeviceRef, SegmentSpec)) -> Option<Order> {
-    Some(Order::sliced(target_of(&file, target)?, &spec, &mut Budget::of(SLICE)).await)
+async fn order(on: Subject, (_, spec): (DeviceRef, SegmentSpec)) -> Order {
+    Order::sliced(on.at(), &spec, &mut Budget::of(SLICE)).await
 }
 
 /// The fields of a spec that decide the order: the cursor matters only for occupancy.
@@ -197,7 +184,7 @@ async fn sorted_rows(
             }
             SegmentSort::Occupancy => {
                 let next = row.get(row.partition_point(|&s| spans[s as usize].leaves <= slot));
-                let reserved = next.filter(|&&s| is_reserved(&spans[s as usize], slot));
+                let reserved = next.filter(|&&s| spans[s as usize].is_reserved_at(slot));
                 let active = reserved.map_or(0, |&s| active[s as usize]);
                 let occupancy = (u128::from(active) << 32) / u128::from(span.size.0.max(1));
                 [u64::from(reserved.is_none()), occupancy as u64, largest, address, enters, 0]
@@ -244,11 +231,6 @@ pub(super) fn spans(at: Target<'_>) -> &[Span] {
     &at.entry.carving(at.index).segments.spans
 }
 
-/// Whether a span is reserved in a slot.
-pub(super) fn is_reserved(span: &Span, slot: u32) -> bool {
-    span.enters <= slot && slot < span.leaves
-}
-
 /// The first address of a block, and the address after its last byte.
 pub(super) fn extent(at: Target<'_>, block: u32) -> (u64, u64) {
     let address = at.trace().blocks[block as usize].address.0;
@@ -260,7 +242,7 @@ async fn active_bytes(at: Target<'_>, slot: u32, budget: &mut Budget) -> Vec<u64
     let spans = spans(at);
     let mut active = vec![0; spans.len()];
     let mut reserved: Vec<u32> =
-        (0..spans.len() as u32).filter(|&s| is_reserved(&spans[s as usize], slot)).collect();
+        (0..spans.len() as u32).filter(|&s| spans[s as usize].is_reserved_at(slot)).collect();
     reserved.sort_by_key(|&s| spans[s as usize].address);
     for part in live_blocks(at.trace(), slot, budget).await.chunks(STRIDE) {
         budget.charge(16 * part.len() as u64).await;

@@ -29,13 +29,8 @@ pub(crate) async fn state_at(at: Target<'_>, event: i64, budget: &mut Budget) ->
     let event = slot.checked_sub(1).map(EventIndex);
     let requested = trace.requested.at(slot);
     let (active, allocated) = (carving.active.at(slot), carving.allocated.at(slot));
-    let reserved = carving
-        .segments
-        .spans
-        .iter()
-        .filter(|s| s.enters <= slot && slot < s.leaves)
-        .map(|s| s.size.0)
-        .sum();
+    let reserved =
+        carving.segments.spans.iter().filter(|s| s.is_reserved_at(slot)).map(|s| s.size.0).sum();
     let mut bands = vec![
         band("requested_bytes", "requested", requested as i64),
         band("active_bytes", "active", active as i64),
@@ -103,12 +98,7 @@ fn marker(trace: &Trace, slot: u32) -> Marker {
 
 fn band(key: &str, label: &str, bytes: i64) -> DetailRow {
     let bytes = Quantity::signed_bytes(bytes);
-    DetailRow {
-        key: key.to_owned(),
-        label: label.to_owned(),
-        text: bytes.text,
-        raw: Some(bytes.value.to_string()),
-    }
+    DetailRow::new(key, label, bytes.text, Some(bytes.value.to_string()))
 }
 
 /// The event at a slot of an axis, clamped to the trace; -1 is the state before the window.

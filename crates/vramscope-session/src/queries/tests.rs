@@ -10,8 +10,8 @@ use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_layout::LargestSites;
 use vramscope_protocol::views::{
     Answer, Bands, BlockSort, BlockTable, ColorBy, EventFilter, ExportFormat, FlameSpec,
-    FlameWeight, GroupBy, Layer, Looked, MarkedRange, Moments, Query, ScaledPart, ScenarioSpec,
-    SegmentSort, SegmentSpec, Table, TextForm,
+    FlameWeight, GroupBy, Layer, Looked, MarkedRange, Moments, Query, SegmentSort, SegmentSpec,
+    Table, TextForm,
 };
 use vramscope_protocol::{AxisKind, DeviceRef};
 use vramscope_report::LoadedFile;
@@ -54,14 +54,7 @@ fn uncached_queries(slots: f64) -> Vec<Query> {
         rows: rows(SegmentSort::Size),
         search: String::new(),
     };
-    let scenario = ScenarioSpec {
-        expandable_segments: Some(true),
-        max_split_size_mb: None,
-        roundup_power2_divisions: None,
-        device_memory: String::new(),
-        tokens: 1.5,
-        parts: vec![ScaledPart { what: "py".into(), factor: 0.0 }],
-    };
+    let question = "expandable_segments:True,tokens:1.5,py:0".to_owned();
     let picture = Query::Picture {
         layer: segments,
         axis,
@@ -114,9 +107,9 @@ fn uncached_queries(slots: f64) -> Vec<Query> {
             width: 200,
             height: 100,
             dark: false,
-            simulated: Some(scenario.clone()),
+            simulated: Some(question.clone()),
         },
-        Query::UsualScenarios { spec: scenario },
+        Query::UsualScenarios { text: question },
     ];
     let colors =
         [ColorBy::Category, ColorBy::Size, ColorBy::Age, ColorBy::Stream, ColorBy::Segment];

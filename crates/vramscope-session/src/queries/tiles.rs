@@ -2,7 +2,7 @@
 
 use super::grouped::Stacks;
 use super::lru_cache::LruCache;
-use super::{Queries, segments, target};
+use super::{Queries, Subject, segments};
 use crate::derived::DerivedBuilder;
 use crate::scheduler::{SLICE, entry_of};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use vramscope_layout::{
 };
 use vramscope_protocol::views::{Bands, ColorBy, GroupBy, Layer};
 use vramscope_protocol::{AxisKind, DeviceRef, TileKey};
-use vramscope_report::{Derived, LoadedFile, Target, slot_after};
+use vramscope_report::{Derived, slot_after};
 
 /// Cached colorings: two views, each with and without a search.
 const MAX_COLORINGS: usize = 4;
@@ -22,7 +22,7 @@ const MAX_COLORINGS: usize = 4;
 /// The data that tiles are drawn from. Each part is computed when a tile first needs it.
 pub(crate) struct Tiles {
     devices: Vec<(DeviceRef, DeviceTiles)>,
-    colors: LruCache<Coloring, Colors>,
+    colors: LruCache<Coloring, Arc<Colors>>,
     /// The orders of segment rows, which the page also lists as text.
     pub(super) orders: segments::Orders,
 }
@@ -45,7 +45,7 @@ type Coloring = (DeviceRef, ColorBy, String, Option<[i64; 2]>);
 struct DeviceTiles {
     /// The timelines of each grouping.
     stacks: Stacks,
-    segments: SlicedTask<Option<Arc<SegmentTiles>>>,
+    segments: SlicedTask<Arc<SegmentTiles>>,
     /// `reserved_bytes` in every slot.
     reserved: SlicedTask<Series>,
     /// The call sites with distinct colors.
@@ -162,20 +162,17 @@ impl Queries {
     /// Runs a slice of drawing tiles of one layer, or of computing the data that they need.
     pub(crate) fn draw(
         &mut self,
-        file: &Arc<LoadedFile>,
+        on: &Subject,
         derived: &mut DerivedBuilder,
-        device: DeviceRef,
         axis: AxisKind,
         layer: &Layer,
         partial: &mut [&mut PartialTile],
     ) -> TileStep {
-        let Some(at) = target(file, device) else { return TileStep::NoSuchTrace };
-        if !derived.is_ready(file, device, &needs(layer)) {
+        if !derived.is_ready(&on.file, on.device, &needs(layer)) {
             return TileStep::Drawn;
         }
         if let Layer::Flame { flame } = layer {
-            if self.flames.is_ready(file, device, flame) {
-                let graph = self.flames.get(at, device, flame);
+            if let Some(graph) = self.flames.poll(on, flame) {
                 for tile in partial.iter_mut().filter(|tile| tile.finished.is_none()) {
                     tile.finished = Some(graph.strips(tile.timeline.cell()));
                 }
@@ -183,22 +180,19 @@ impl Queries {
             return TileStep::Drawn;
         }
         if let Layer::Map { color, map, search } = layer {
-            if self.maps.is_ready(file, device, map)
-                && let Some(colors) = {
-                    let between = map.from.map(|from| [from, map.event]);
-                    self.tiles.colors(file, device, *color, search, between)
-                }
+            let between = map.from.map(|from| [from, map.event]);
+            if let Some(map) = self.maps.poll(on, map)
+                && let Some(colors) = self.tiles.colors(on, *color, search, between)
             {
-                let map = &self.maps.get(at, device, map).map;
                 for tile in partial.iter_mut().filter(|tile| tile.finished.is_none()) {
-                    tile.finished = Some(map.strips(tile.timeline.cell(), colors));
+                    tile.finished = Some(map.map.strips(tile.timeline.cell(), &colors));
                 }
             }
             return TileStep::Drawn;
         }
-        let Some(axis) = layout_axis(at.trace(), axis) else { return TileStep::NoSuchTrace };
+        let Some(axis) = layout_axis(on.at().trace(), axis) else { return TileStep::NoSuchTrace };
         // `None` means that the slice computed data that the tiles need.
-        let _: Option<()> = self.tiles.draw(file, at, device, axis, layer, partial);
+        let _: Option<()> = self.tiles.draw(on, axis, layer, partial);
         TileStep::Drawn
     }
 }
@@ -237,45 +231,32 @@ impl Tiles {
 
     /// The timeline that finds blocks under the pointer. Runs a slice of computing it; `None` until
     /// it is complete.
-    pub(crate) fn timeline(
-        &mut self,
-        file: &Arc<LoadedFile>,
-        device: DeviceRef,
-        layer: &Layer,
-    ) -> Option<&mut Timeline> {
-        self.stacks(device).timelines(file, device, group_by(layer))?.first_mut()
+    pub(crate) fn timeline(&mut self, on: &Subject, layer: &Layer) -> Option<&mut Timeline> {
+        self.stacks(on.device).timelines(on, group_by(layer))?.first_mut()
     }
 
     /// The name of a group of a layer's stack, once its groups are computed.
-    pub(crate) fn group_name(
-        &mut self,
-        at: Target<'_>,
-        device: DeviceRef,
-        layer: &Layer,
-        group: u32,
-    ) -> Option<String> {
-        self.stacks(device).name(at, group_by(layer), group)
+    pub(crate) fn group_name(&mut self, on: &Subject, layer: &Layer, group: u32) -> Option<String> {
+        self.stacks(on.device).name(on.at(), group_by(layer), group)
     }
 
     /// Runs a slice of drawing tiles; `None` when the slice computed data that they need.
     fn draw(
         &mut self,
-        file: &Arc<LoadedFile>,
-        at: Target<'_>,
-        device: DeviceRef,
+        on: &Subject,
         axis: Axis<'_>,
         layer: &Layer,
         partial: &mut [&mut PartialTile],
     ) -> Option<()> {
+        let at = on.at();
         match layer {
             Layer::Timeline { group, color, bands, search } => {
-                let coloring = self.color(file, device, *color, search, None)?;
-                let made = entry_of(&mut self.devices, device);
+                let colors = &*self.colors(on, *color, search, None)?;
+                let made = entry_of(&mut self.devices, on.device);
                 if bands.reserved {
-                    made.reserved.advance(|| reserved(file.clone(), device)).then_some(())?;
+                    made.reserved.advance(|| reserved(on.clone())).then_some(())?;
                 }
-                let timelines = made.stacks.timelines(file, device, *group)?;
-                let colors = self.colors.peek(&coloring)?;
+                let timelines = made.stacks.timelines(on, *group)?;
                 let mut series: Vec<(&Series, Color)> = Vec::new();
                 if bands.reserved {
                     series.push((made.reserved.done()?, Color::RESERVED));
@@ -299,12 +280,10 @@ impl Tiles {
                 });
             }
             Layer::Segments { color, rows, search } => {
-                let coloring = self.color(file, device, *color, search, None)?;
-                let tiles = self.segments(file, device)?;
-                self.orders.is_ready(file, device, rows).then_some(())?;
-                let places = self.orders.get(at, device, rows).places(rows);
+                let colors = &*self.colors(on, *color, search, None)?;
+                let tiles = self.segments(on)?;
+                let places = self.orders.poll(on, rows)?.places(rows);
                 let carving = at.entry.carving(at.index);
-                let colors = self.colors.peek(&coloring)?;
                 parallel::each_mut(partial, |tile| {
                     let cell = tile.timeline.cell();
                     let drawing = tile.segments.get_or_insert_with(|| SegmentDrawing::new(cell));
@@ -322,99 +301,77 @@ impl Tiles {
     }
 
     /// The blocks of each segment; `None` while they are computed.
-    fn segments(&mut self, file: &Arc<LoadedFile>, device: DeviceRef) -> Option<Arc<SegmentTiles>> {
-        let made = &mut entry_of(&mut self.devices, device).segments;
-        made.advance(|| segment_tiles(file.clone(), device)).then_some(())?;
-        made.done()?.clone()
+    fn segments(&mut self, on: &Subject) -> Option<Arc<SegmentTiles>> {
+        let made = &mut entry_of(&mut self.devices, on.device).segments;
+        made.advance(|| segment_tiles(on.clone())).then_some(())?;
+        made.done().cloned()
     }
 
     /// The call sites with distinct colors; `None` while they are searched for.
-    pub(super) fn sites(
-        &mut self,
-        file: &Arc<LoadedFile>,
-        device: DeviceRef,
-    ) -> Option<Arc<LargestSites>> {
-        let made = &mut entry_of(&mut self.devices, device).sites;
-        made.advance(|| largest_sites(file.clone(), device)).then_some(())?;
+    pub(super) fn sites(&mut self, on: &Subject) -> Option<Arc<LargestSites>> {
+        let made = &mut entry_of(&mut self.devices, on.device).sites;
+        made.advance(|| largest_sites(on.clone())).then_some(())?;
         made.done().cloned()
     }
 
     /// The colors of blocks; `None` while they are computed.
     fn colors(
         &mut self,
-        file: &Arc<LoadedFile>,
-        device: DeviceRef,
+        on: &Subject,
         by: ColorBy,
         text: &str,
         between: Option<[i64; 2]>,
-    ) -> Option<&Colors> {
-        let coloring = self.color(file, device, by, text, between)?;
-        self.colors.peek(&coloring)
-    }
-
-    /// The key of a cached coloring; `None` while it is computed.
-    fn color(
-        &mut self,
-        file: &Arc<LoadedFile>,
-        device: DeviceRef,
-        by: ColorBy,
-        text: &str,
-        between: Option<[i64; 2]>,
-    ) -> Option<Coloring> {
-        let segments =
-            if by == ColorBy::Segment { Some(self.segments(file, device)?) } else { None };
-        let sites = if by == ColorBy::Stack { Some(self.sites(file, device)?) } else { None };
-        let wanted: Coloring = (device, by, text.to_owned(), between);
-        let made = || colors(file.clone(), wanted.clone(), segments, sites);
-        self.colors.is_ready(&wanted, made).then_some(wanted)
+    ) -> Option<Arc<Colors>> {
+        let segments = if by == ColorBy::Segment { self.segments(on)? } else { Arc::default() };
+        let sites = if by == ColorBy::Stack { self.sites(on)? } else { Arc::default() };
+        let wanted: Coloring = (on.device, by, text.to_owned(), between);
+        let colors = self.colors.poll(wanted, |key| colors(on.clone(), key, segments, sites));
+        colors.cloned()
     }
 }
 
-async fn reserved(file: Arc<LoadedFile>, device: DeviceRef) -> Series {
-    let Some(at) = target(&file, device) else { return Series::default() };
+async fn reserved(on: Subject) -> Series {
+    let at = on.at();
     at.trace().reserved_sliced(at.snapshot(), &mut Budget::of(SLICE)).await
 }
 
-async fn segment_tiles(file: Arc<LoadedFile>, device: DeviceRef) -> Option<Arc<SegmentTiles>> {
-    let at = target(&file, device)?;
-    Some(Arc::new(
-        SegmentTiles::sliced(at.trace(), at.entry.carving(at.index), &mut Budget::of(SLICE)).await,
-    ))
+async fn segment_tiles(on: Subject) -> Arc<SegmentTiles> {
+    let (at, budget) = (on.at(), &mut Budget::of(SLICE));
+    Arc::new(SegmentTiles::sliced(at.trace(), at.entry.carving(at.index), budget).await)
 }
 
-async fn largest_sites(file: Arc<LoadedFile>, device: DeviceRef) -> Arc<LargestSites> {
-    let Some(at) = target(&file, device) else { return Arc::default() };
-    let budget = &mut Budget::of(SLICE);
+async fn largest_sites(on: Subject) -> Arc<LargestSites> {
+    let (at, budget) = (on.at(), &mut Budget::of(SLICE));
     Arc::new(LargestSites::sliced(at.trace(), &at.entry.sites, budget).await)
 }
 
 async fn colors(
-    file: Arc<LoadedFile>,
-    (device, by, text, between): Coloring,
-    segments: Option<Arc<SegmentTiles>>,
-    sites: Option<Arc<LargestSites>>,
-) -> Option<Colors> {
+    on: Subject,
+    (_, by, text, between): Coloring,
+    segments: Arc<SegmentTiles>,
+    sites: Arc<LargestSites>,
+) -> Arc<Colors> {
     let budget = &mut Budget::of(SLICE);
-    let at = target(&file, device)?;
+    let at = on.at();
     let trace = at.trace();
     let colors = match by {
         _ if between.is_some() => {
             let slots = between.unwrap_or_default().map(|event| slot_after(trace, event));
             Colors::by_change(trace, slots, budget).await
         }
-        ColorBy::Stack => Colors::by_site_sliced(trace, &at.entry.sites, &*sites?, budget).await,
+        ColorBy::Stack => Colors::by_site_sliced(trace, &at.entry.sites, &sites, budget).await,
         ColorBy::Category => {
             Colors::by_category(trace, at.entry.categories(at.index), budget).await
         }
         ColorBy::Size => Colors::by_size(trace, budget).await,
         ColorBy::Age => Colors::by_age(trace, budget).await,
         ColorBy::Stream => Colors::by_stream(trace, at.snapshot(), budget).await,
-        ColorBy::Segment => Colors::by_segment(trace, &*segments?, budget).await,
+        ColorBy::Segment => Colors::by_segment(trace, &segments, budget).await,
     };
-    match vramscope_report::search::Matcher::new(at, &text, budget).await {
-        Some(found) => Some(colors.dimmed(|block| found.block(at, block), budget).await),
-        None => Some(colors),
-    }
+    Arc::new(match vramscope_report::search::Matcher::new(at, &text, budget).await {
+        Some(found) => colors.dimmed(|block| found.block(at, block), budget).await,
+        None => colors,
+    })
 }
 
 #[cfg(test)]
@@ -425,6 +382,7 @@ mod tests {
     use vramscope_layout::NO_BLOCK;
     use vramscope_protocol::TileKey;
     use vramscope_protocol::views::{FlameSpec, ROW_UNITS, SegmentSpec};
+    use vramscope_report::LoadedFile;
 
     const DEVICE: DeviceRef = DeviceRef { part: 0, device: 0 };
 
@@ -444,10 +402,11 @@ mod tests {
         layer: &Layer,
         key: TileKey,
     ) -> Option<Strips> {
+        let on = Subject::new(file, device)?;
         let (mut tile, mut derived) = (PartialTile::new(key, layer), DerivedBuilder::default());
         while tile.finished.is_none() {
             let partial = &mut [&mut tile];
-            if queries.draw(file, &mut derived, device, axis, layer, partial) != TileStep::Drawn {
+            if queries.draw(&on, &mut derived, axis, layer, partial) != TileStep::Drawn {
                 return None;
             }
         }

@@ -2,36 +2,32 @@
 
 use super::lru_cache::LruCache;
 use super::minimap::outline;
-use super::target as target_of;
+use super::subject::Subject;
 use super::tiles::layout_axis;
 use crate::scheduler::SLICE;
-use std::sync::Arc;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
-use vramscope_analysis::{AllocatorSettings, Category, WhatIf};
+use vramscope_analysis::slicing::Budget;
 use vramscope_protocol::views::{
-    SIMULATED_HEIGHT, ScaledPart, ScenarioCard, ScenarioRow, ScenarioSpec, SimulatedCurve,
-    UsualScenarios, WhatIfCard,
+    SIMULATED_HEIGHT, ScenarioCard, ScenarioRow, ScenarioView, SimulatedCurve, UsualScenarios,
+    WhatIfCard,
 };
 use vramscope_protocol::{AxisKind, DeviceRef};
+use vramscope_report::Target;
 use vramscope_report::what_if::{
-    Options, ScenarioRecord, basis_text, calibration_text, outcome_text, parse_memory, peak_text,
-    scenario_sliced, sentence, verdict, what_if_sliced, why_no_model,
+    Edit, Options, OtherRecordings, QuestionRecord, ScenarioRecord, WrongItem, basis_text,
+    calibration_text, outcome_text, peak_text, scenario_sliced, sentence, verdict, what_if_sliced,
+    why_no_model,
 };
-use vramscope_report::{LoadedFile, Quantity, Target};
-use vramscope_units::{Bytes, grouped};
+use vramscope_units::{Bytes, Change, grouped};
 
 /// The number of scenarios that are kept. A user who turns a switch back gets the earlier answer at
 /// once.
 const MAX_SCENARIOS: usize = 4;
 
-/// The largest factor of a part, as the program takes it.
-const MAX_FACTOR: f64 = 1000.0;
-
 /// Columns of a curve: more than any screen has.
 const MAX_COLUMNS: u32 = 1 << 14;
 
 /// The most recently used scenarios. The slider's answer and its curve share a replay.
-pub(crate) struct Scenarios(LruCache<(DeviceRef, ScenarioSpec), Simulated>);
+pub(crate) struct Scenarios(LruCache<(DeviceRef, String), AnsweredScenario>);
 
 impl Default for Scenarios {
     fn default() -> Self {
@@ -40,51 +36,20 @@ impl Default for Scenarios {
 }
 
 impl Scenarios {
-    /// Whether a scenario is cached. If not, runs a slice of computing it.
-    pub(crate) fn is_ready(
-        &mut self,
-        file: &Arc<LoadedFile>,
-        target: DeviceRef,
-        spec: &ScenarioSpec,
-    ) -> bool {
-        let wanted = (target, key(spec));
-        self.0.is_ready(&wanted, || simulated(file.clone(), wanted.clone()))
-    }
-
-    /// The cached scenario; a missing one is computed at once.
-    pub(crate) fn get(
-        &mut self,
-        at: Target<'_>,
-        target: DeviceRef,
-        spec: &ScenarioSpec,
-    ) -> &Simulated {
-        let wanted = (target, key(spec));
-        self.0.get(&wanted, || {
-            run_to_completion(Simulated::sliced(at, &wanted.1, &mut Budget::unlimited()))
-        })
+    /// The answer to a question. Runs a slice of computing it; `None` until it is complete.
+    pub(crate) fn poll(&mut self, on: &Subject, text: &str) -> Option<&AnsweredScenario> {
+        let wanted = (on.device, text.to_owned());
+        let answer = self.0.poll(wanted, |key| answered(on.clone(), key));
+        answer.map(|answer| &*answer)
     }
 }
 
-async fn simulated(
-    file: Arc<LoadedFile>,
-    (target, spec): (DeviceRef, ScenarioSpec),
-) -> Option<Simulated> {
-    Some(Simulated::sliced(target_of(&file, target)?, &spec, &mut Budget::of(SLICE)).await)
+async fn answered(on: Subject, (_, text): (DeviceRef, String)) -> AnsweredScenario {
+    AnsweredScenario::sliced(on.at(), &text, &mut Budget::of(SLICE)).await
 }
 
-/// A spec as a key, which must equal itself: NaN does not.
-fn key(spec: &ScenarioSpec) -> ScenarioSpec {
-    let finite = |factor: f64| if factor.is_finite() { factor } else { -1.0 };
-    let parts = spec
-        .parts
-        .iter()
-        .map(|part| ScaledPart { factor: finite(part.factor), ..part.clone() })
-        .collect();
-    ScenarioSpec { tokens: finite(spec.tokens), parts, ..spec.clone() }
-}
-
-/// A scenario and its curve.
-pub(crate) struct Simulated {
+/// The answer to a question, with its curve.
+pub(crate) struct AnsweredScenario {
     pub(crate) card: ScenarioCard,
     /// Reserved bytes from each of these states on.
     steps: Vec<(u32, u64)>,
@@ -92,35 +57,35 @@ pub(crate) struct Simulated {
     end: Option<u32>,
 }
 
-impl Simulated {
-    pub(crate) async fn sliced(at: Target<'_>, spec: &ScenarioSpec, budget: &mut Budget) -> Self {
-        let nothing = |error: Option<String>| Self {
-            card: ScenarioCard {
-                wrong: error.as_deref().and_then(quoted),
-                error,
-                ..ScenarioCard::default()
-            },
+impl AnsweredScenario {
+    /// Answers the question of a text. Of several configurations the first counts.
+    pub(crate) async fn sliced(at: Target<'_>, text: &str, budget: &mut Budget) -> Self {
+        let nothing = |error: Option<WrongItem>| Self {
+            card: ScenarioCard { error, ..ScenarioCard::default() },
             steps: Vec::new(),
             end: None,
         };
         let Some(model) = at.entry.what_if(at.index).filter(|m| m.calibration.is_equal()) else {
             return nothing(None);
         };
-        let (record, curve) = match answer(at, model, spec, budget).await {
+        let answer = match Options::parse(text) {
+            Ok(options) => scenario_sliced(at, model, &options, budget).await,
+            Err(error) => Err(error),
+        };
+        let (record, curve) = match answer {
             Ok(answer) => answer,
             Err(error) => return nothing(Some(error)),
         };
-        let recorded = model.calibration.recorded_reserved_peak;
-        let first_failure = record.ooms.first().map(|event| event + 1);
+        let recorded = Bytes(model.calibration.recorded_reserved_peak);
+        let first_failure = record.ooms.first().map(|event| event.0 + 1);
         let steps: Vec<(u32, u64)> =
             curve.into_iter().map(|(event, bytes)| (event + 1, bytes)).collect();
         let top = steps.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
         Self {
             card: ScenarioCard {
                 error: None,
-                wrong: None,
                 verdict: verdict(&record, recorded),
-                scenario: Some(row(&record, recorded)),
+                scenario: Some(row(record, recorded)),
                 top: top as f64,
             },
             // The run goes on after a failure that the recording has, too.
@@ -188,70 +153,8 @@ impl Simulated {
     }
 }
 
-/// The scenario of a spec, with its curve.
-async fn answer(
-    at: Target<'_>,
-    model: &WhatIf,
-    spec: &ScenarioSpec,
-    budget: &mut Budget,
-) -> Result<(ScenarioRecord, Vec<(u32, u64)>), String> {
-    scenario_sliced(at, model, settings(model, spec)?, &options(spec)?, budget).await
-}
-
-/// The entered text that an error is about. Errors begin with it.
-fn quoted(error: &str) -> Option<String> {
-    error.strip_prefix('`')?.split_once('`').map(|(text, _)| text.to_owned())
-}
-
-/// The settings of a spec.
-fn settings(model: &WhatIf, spec: &ScenarioSpec) -> Result<AllocatorSettings, String> {
-    let mut settings = model.settings.clone();
-    if let Some(is_on) = spec.expandable_segments {
-        settings.expandable_segments = is_on;
-    }
-    match spec.max_split_size_mb {
-        None => {}
-        Some(0) => settings.max_split_size = u64::MAX,
-        Some(mib) if mib > 20 => settings.max_split_size = u64::from(mib) << 20,
-        Some(_) => return Err("max_split_size_mb must be more than 20.".to_owned()),
-    }
-    match spec.roundup_power2_divisions {
-        None => {}
-        Some(n) if n == 0 || n.is_power_of_two() => {
-            settings.roundup_power2_divisions.fill(n.into());
-        }
-        Some(_) => return Err("roundup_power2_divisions must be a power of two.".to_owned()),
-    }
-    Ok(settings)
-}
-
-/// The options of a spec, without its settings.
-fn options(spec: &ScenarioSpec) -> Result<Options, String> {
-    if !(spec.tokens > 0.0 && spec.tokens <= 64.0) {
-        return Err("The factor of tokens must be above 0 and at most 64.".to_owned());
-    }
-    let memory = spec.device_memory.trim();
-    let device_memory = if memory.is_empty() { None } else { Some(parse_memory(memory)?) };
-    let tokens = Some(spec.tokens).filter(|&factor| factor != 1.0);
-    let mut options = Options { device_memory, tokens, ..Options::default() };
-    for ScaledPart { what, factor } in &spec.parts {
-        match Category::parse(what) {
-            _ if !(0.0..=MAX_FACTOR).contains(factor) => {
-                return Err(format!("The factor of {what} must be from 0 to {MAX_FACTOR}."));
-            }
-            Some(category) if *factor != 0.0 => options.scale.push((category, *factor)),
-            None if *factor != 0.0 => {
-                return Err(format!("`{what}` is no category: a call site can only be left out."));
-            }
-            None if what.is_empty() => return Err("The call site is empty.".to_owned()),
-            _ => options.without.push(what.clone()),
-        }
-    }
-    Ok(options)
-}
-
 /// Whether there are predictions, and what they differ from.
-pub(crate) fn card(at: Target<'_>) -> WhatIfCard {
+pub(crate) fn card(at: Target<'_>, text: &str, edits: &[Edit]) -> WhatIfCard {
     let model = at.entry.what_if(at.index);
     let settings = model.map(|model| model.settings.clone()).unwrap_or_default();
     let calibration = model.map(calibration_text).unwrap_or_default();
@@ -272,46 +175,36 @@ pub(crate) fn card(at: Target<'_>) -> WhatIfCard {
             [0 | 1, ..] => "off".to_owned(),
             [n, ..] => grouped(n),
         },
+        question: QuestionRecord::new(text, edits),
     }
 }
 
-/// The usual scenarios on the device and with the factors of a spec. None where there are no
-/// predictions, or if the spec is wrong.
-pub(crate) async fn usual(
-    at: Target<'_>,
-    spec: &ScenarioSpec,
-    budget: &mut Budget,
-) -> UsualScenarios {
-    let answer = match options(spec) {
-        Ok(options) => what_if_sliced(at, &options, budget).await,
+/// The usual scenarios on the device and with the factors of a question. None where there are no
+/// predictions, or if the question is wrong.
+pub(crate) async fn usual(at: Target<'_>, text: &str, budget: &mut Budget) -> UsualScenarios {
+    let answer = match Options::parse(text) {
+        Ok(mut options) => {
+            options.configurations.clear();
+            what_if_sliced(at, &options, &OtherRecordings::default(), budget).await
+        }
         Err(error) => Err(error),
     };
     // The answer to the question itself says what is wrong with it.
     let Ok(report) = answer else { return UsualScenarios::default() };
-    let recorded = report.calibration.as_ref().map_or(0, |c| c.recorded_reserved_peak);
-    UsualScenarios {
-        rows: report.scenarios.iter().map(|record| row(record, recorded)).collect(),
-        sentence: sentence(&report).unwrap_or_default(),
-    }
+    let sentence = sentence(&report).unwrap_or_default();
+    let recorded = report.calibration.map(|c| c.recorded_reserved_peak).unwrap_or_default();
+    let rows = report.scenarios.into_iter().map(|record| row(record, recorded)).collect();
+    UsualScenarios { rows, sentence }
 }
 
-fn row(record: &ScenarioRecord, recorded: u64) -> ScenarioRow {
-    let bytes = |bytes: u64| Quantity::bytes(Bytes(bytes));
-    let difference = i128::from(record.reserved_peak) - i128::from(recorded);
-    ScenarioRow {
-        change: record.change.clone(),
-        conf: record.conf.clone(),
-        reserved_peak: bytes(record.reserved_peak),
-        peak_text: peak_text(record),
-        difference: record
-            .fits
-            .then(|| Quantity::change_of_bytes(i64::try_from(difference).unwrap_or(i64::MAX))),
-        active_peak: bytes(record.active_peak),
-        flushes: Quantity::count(record.flushes, "flush", "flushes"),
-        needs: record.least_device_memory.map(bytes),
-        fits: record.fits,
-        runs_out_at: record.ooms.first().copied(),
-        outcome: outcome_text(record),
-        basis: basis_text(record),
-    }
+fn row(record: ScenarioRecord, recorded: Bytes) -> ScenarioRow {
+    let difference = i128::from(record.reserved_peak.0) - i128::from(recorded.0);
+    let difference = Change(i64::try_from(difference).unwrap_or(i64::MAX));
+    let view = ScenarioView {
+        peak_text: peak_text(&record),
+        difference: record.fits.then_some(difference),
+        outcome: outcome_text(&record),
+        basis: basis_text(&record),
+    };
+    ScenarioRow { record, view }
 }

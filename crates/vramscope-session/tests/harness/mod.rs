@@ -114,7 +114,7 @@ impl Opened {
                 assert_eq!(page.total as usize, order.len());
                 return order;
             }
-            order.extend(page.rows.iter().map(|row| row.block));
+            order.extend(page.rows.iter().map(|row| row.view.block));
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::harness::{GPT, Opened, all_files, hit, number, open, table, test_data};
 use vramscope_protocol::DeviceRef;
-use vramscope_protocol::views::{Answer, BlockSort, BlockTable, EventFilter, Query};
-use vramscope_report::blocks::{BlockRecord, Sort, blocks};
+use vramscope_protocol::views::{Answer, BlockRow, BlockSort, BlockTable, EventFilter, Query};
+use vramscope_report::blocks::{BlockRecord, Lifetime, blocks};
 use vramscope_report::peak::{BandKind, peak};
 use vramscope_report::state::state;
 
@@ -11,7 +11,7 @@ impl Opened {
     /// The rows of the report of blocks, each with its block index.
     pub(crate) fn rows(&self) -> Vec<(u32, BlockRecord<'_>)> {
         let trace = self.report().trace();
-        let rows = blocks(self.report(), Sort::Size, None).blocks.into_iter().map(|row| {
+        let rows = blocks(self.report(), BlockSort::Size, None).blocks.into_iter().map(|row| {
             let is_row = |b: &vramscope_analysis::Block| {
                 b.address == row.address && b.reuse() == row.reuse && b.bytes == row.bytes
             };
@@ -133,30 +133,19 @@ fn filters_add_up_to_the_reports() {
     for &block in rows.iter().step_by(97) {
         let at = opened.blocks(&table(""), 0, 0, Some(block)).at.expect("a row");
         let page = opened.blocks(&table(""), at, 1, None);
-        let line = &page.rows[0];
+        let BlockRow { record, view } = &page.rows[0];
         let all = opened.rows();
         let (_, row) = all.iter().find(|(i, _)| *i == block).expect("a block");
-        assert_eq!((line.block, line.category.as_str()), (block, row.category.name()));
-        assert_eq!(
-            (number(&line.bytes), number(&line.block_bytes)),
-            (row.bytes.0 as i64, row.block_bytes.0 as i64)
-        );
-        assert_eq!(line.allocated == "before window", row.alloc_event.is_none());
-        assert_eq!(
-            line.freed.starts_with('#'),
-            row.free_completed_event.is_some(),
-            "{}",
-            line.freed
-        );
-        assert_eq!(
-            (number(&line.lifetime), number(&line.stream)),
-            (row.lifetime.raw() as i64, row.stream)
-        );
-        assert!(
-            line.lifetime.exact.ends_with(&format!(", {}", line.lifetime.text)),
-            "{:?}",
-            line.lifetime
-        );
+        // The row has no tables of stacks and shapes that an index could be of.
+        let (stack, shape, backward) = (record.stack, None, None);
+        assert_eq!(*record, BlockRecord { stack, shape, backward, ..row.clone() });
+        assert_eq!(view.block, block);
+        assert_eq!(view.allocated == "before window", row.alloc_event.is_none());
+        let is_freed = row.free_completed_event.is_some();
+        assert_eq!(view.freed.starts_with('#'), is_freed, "{}", view.freed);
+        assert_eq!(number(&view.handle), row.stream);
+        let Lifetime::Time(time) = row.lifetime else { panic!("the file has times") };
+        assert!(view.life.ends_with(&format!(" events, {time}")), "{}", view.life);
     }
     let few = opened.blocks(&table(">1MiB"), 0, 1, None);
     let all = opened.report().trace().blocks.len();
@@ -176,9 +165,9 @@ fn rows_have_texts_for_every_kind_of_alloc_and_free() {
         }
         let mut rows =
             opened.blocks(&BlockTable { sort: BlockSort::Freed, ..table("") }, 0, 500, None).rows;
-        rows.sort_by(|a, b| a.reference.cmp(&b.reference));
+        rows.sort_by(|a, b| a.view.reference.cmp(&b.view.reference));
         rows.into_iter()
-            .map(|r| format!("{} {} {}", r.reference, r.allocated, r.freed))
+            .map(|r| format!("{} {} {}", r.view.reference, r.view.allocated, r.view.freed))
             .collect::<Vec<_>>()
     };
     assert!(
@@ -208,7 +197,9 @@ fn pages_of_two_devices_are_cached_separately() {
             let Answer::Blocks(page) = opened.ask_of(target, query) else { panic!("a page") };
             assert_eq!(i64::from(page.total), number(&device.blocks));
             assert!(
-                page.rows.iter().all(|r| r.reference.starts_with(&format!("{}:", device.device)))
+                page.rows
+                    .iter()
+                    .all(|r| r.view.reference.starts_with(&format!("{}:", device.device)))
             );
         }
     }

@@ -1,7 +1,7 @@
 //! The card, the findings and the minimap of a device, compared with reports.
 
-use super::harness::{TARGET, ask, load_file, open_session, report_target};
 use super::FILES;
+use super::harness::{TARGET, ask, load_file, open_session, report_target};
 use vramscope_protocol::views::{Answer, FindingRow, MarkKind, Query};
 use vramscope_protocol::{AxisKind, FrameRow, Request, Response};
 use vramscope_report::card::Card;

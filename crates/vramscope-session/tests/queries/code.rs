@@ -34,7 +34,7 @@ impl Opened {
     /// The sum over the blocks whose call stack passes a test, in a slot.
     fn sum(&self, slot: u32, is_wanted: impl Fn(&Block, &[FrameRecord<'_>]) -> bool) -> i64 {
         let at = self.report();
-        let live = at.trace().blocks.iter().filter(|b| b.enters <= slot && slot < b.leaves);
+        let live = at.trace().blocks.iter().filter(|b| b.is_live_at(slot));
         let wanted = live.filter(|block| is_wanted(block, &frames(at.snapshot(), block.stack)));
         wanted.map(|block| block.bytes.0 as i64).sum()
     }

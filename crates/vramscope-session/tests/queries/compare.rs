@@ -7,10 +7,11 @@ use vramscope_protocol::views::{
     DetailCard, Query,
 };
 use vramscope_protocol::{FrameRow, RunRequest, RunResponse, TileKey};
-use vramscope_report::diff::{Diff, Pair};
+use vramscope_report::diff::{Diff, DiffValues, Pair};
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::{Align, Side};
 use vramscope_session::Coordinator;
+use vramscope_units::CountChange;
 
 const LEAK: &str = "recorded/gpt_leak.pickle.gz";
 
@@ -75,23 +76,22 @@ fn totals_and_stacks_equal_the_report() {
             |name: &str| (name.to_owned(), vec![(name.to_owned(), report_side(name, band))]);
         let diff = Diff::new(named(GPT), named(LEAK), band, None, &[]);
         let pair: &Pair = diff.largest().expect("two files");
-        let total = |key: &str| shown.totals.iter().find(|t| t.key == key).expect(key);
+        assert_eq!(
+            shown.record,
+            Pair { stacks: None, stacks_left_out: 0, tree: None, ..pair.clone() }
+        );
+        let total = |key: &str| shown.view.totals.iter().find(|t| t.key == key).expect(key).clone();
         for kind in BandKind::ALL {
             for (when, change) in [("peak", pair.band(kind).peak), ("end", pair.band(kind).end)] {
                 let row = total(&format!("{}.{when}", kind.name()));
-                let values = [&row.a, &row.b, &row.change].map(|quantity| quantity.value);
-                assert_eq!(
-                    values,
-                    [change.a, change.b, change.change].map(i128::from),
-                    "{}",
-                    row.label
-                );
+                assert_eq!(row.values, DiffValues::Bytes(change), "{}", row.label);
                 assert_eq!(row.percent, change.percent());
             }
         }
-        assert_eq!(total("blocks").change.value, pair.blocks.change.into());
-        assert_eq!(total("findings").change.text, "+1");
-        assert_eq!(shown.findings.iter().filter(|f| f.is_new).count(), pair.findings.new.len());
+        assert_eq!(total("blocks").values, DiffValues::Count(pair.blocks));
+        assert_eq!(total("findings").values, DiffValues::Count(pair.findings.count));
+        assert_eq!(pair.findings.count.change, CountChange(1));
+        assert_eq!(shown.view.new_labels.len(), pair.findings.new.len());
 
         let all = pair.stacks.as_ref().expect("the stacks of the only pair");
         let page = stacks(&mut coordinator, "", 0, u32::MAX);
@@ -103,15 +103,13 @@ fn totals_and_stacks_equal_the_report() {
         for group_row in &page.groups {
             let listed = group(&mut coordinator, "", &group_row.key, 0, u32::MAX);
             assert_eq!(listed.total, group_row.count, "{}", group_row.key);
-            let change: i128 = listed.rows.iter().map(|row| row.change.value).sum();
-            assert_eq!(change, group_row.change.value, "{}", group_row.key);
+            let change: i64 = listed.rows.iter().map(|row| row.bytes.change.0).sum();
+            assert_eq!(change, group_row.change.0, "{}", group_row.key);
         }
         for (row, stack) in page.rows.iter().zip(all) {
-            let values = [&row.a, &row.b, &row.change].map(|quantity| quantity.value);
-            let bytes = [stack.bytes.a, stack.bytes.b, stack.bytes.change];
-            assert_eq!(values, bytes.map(i128::from));
-            assert_eq!((&row.site, row.blocks.value), (&stack.site, stack.blocks.change.into()));
-            assert!(row.share.abs() <= 1.0 && (row.share > 0.0) == (stack.bytes.change > 0));
+            assert_eq!(row.bytes, stack.bytes);
+            assert_eq!((&row.site, row.blocks), (&stack.site, stack.blocks.change));
+            assert!(row.share.abs() <= 1.0 && (row.share > 0.0) == (stack.bytes.change.0 > 0));
         }
     }
 }
@@ -122,14 +120,15 @@ fn comparison_names_settings_steps_and_input() {
     let (band, split) = (BandKind::Requested, "recorded/gpt_max_split.pickle.gz");
     let shown = compare(&mut coordinator, GPT, split, band);
     let pair = Pair::new(&report_side(GPT, band), &report_side(split, band));
-    assert_eq!(shown.causes, pair.causes);
+    assert_eq!(shown.record, pair);
     let rows: Vec<[&str; 3]> =
-        shown.recording.iter().map(|row| [&*row.name, &*row.a, &*row.b]).collect();
+        shown.view.recording.iter().map(|row| [&*row.name, &*row.a, &*row.b]).collect();
     assert!(rows.contains(&["max_split_size", "-1", "134217728"]), "{rows:?}");
     assert!(rows.contains(&["whole training steps", "4", "6"]), "{rows:?}");
-    let total = |key: &str| {
-        let row = shown.totals.iter().find(|t| t.key == key).expect(key);
-        [row.a.value, row.b.value]
+    let total = |key: &str| match shown.view.totals.iter().find(|t| t.key == key).expect(key).values
+    {
+        DiffValues::Bytes(of) => [of.a.0, of.b.0],
+        DiffValues::Count(of) => [of.a.0, of.b.0],
     };
     assert_eq!(total("steps"), [4, 6]);
     assert_eq!(total("input_bytes_per_step")[0], 31_488);
@@ -181,7 +180,10 @@ fn stacks_have_pages_a_filter_and_details() {
     );
     assert_eq!(stacks(&mut coordinator, "no such word", 0, 100).total, 0);
     let card = detail(&mut coordinator, all.rows[0].row).expect("the first row");
-    assert_eq!((card.kind.as_str(), &card.title), ("Change", &all.rows[0].change));
+    assert_eq!(
+        (card.kind.as_str(), card.title.value),
+        ("Change", all.rows[0].bytes.change.0.into())
+    );
     let frames = card.stack.expect("its stack").frames;
     assert_eq!((frames[0].name.as_str(), frames[0].line), ("train_step", 31));
     assert!(card.copy.contains("p_gpt.py:31"), "{}", card.copy);
@@ -219,7 +221,7 @@ fn curves_share_their_axes() {
     let mut coordinator = Coordinator::default();
     let shown = compare(&mut coordinator, GPT, LEAK, BandKind::Requested);
     let curves = |align: Align| -> &ComparedCurves {
-        shown.curves.iter().find(|c| c.align == align).expect("curves")
+        shown.view.curves.iter().find(|c| c.align == align).expect("curves")
     };
     let extent = |name: &str| f64::from(report_target(&load_file(name)).trace().slots());
     let by_event = curves(Align::Event);
@@ -262,7 +264,7 @@ fn missing_axis_has_a_reason() {
         GPT,
         BandKind::Requested,
     );
-    let missing: Vec<&str> = shown.curves.iter().map(|c| c.missing.as_str()).collect();
+    let missing: Vec<&str> = shown.view.curves.iter().map(|c| c.missing.as_str()).collect();
     assert_eq!(missing, ["", "A was recorded without times", "No training steps were found in A"]);
     for a in [
         "edge/no_time.pickle",
@@ -273,7 +275,7 @@ fn missing_axis_has_a_reason() {
         for band in BandKind::ALL {
             let shown = compare(&mut coordinator, a, GPT, band);
             assert!(
-                !shown.curves[0].a.contains("NaN") && shown.curves[0].missing.is_empty(),
+                !shown.view.curves[0].a.contains("NaN") && shown.view.curves[0].missing.is_empty(),
                 "{a}"
             );
         }
@@ -307,7 +309,7 @@ fn a_node_of_the_flame_graph_holds_what_its_stacks_hold() {
             let CompareAnswer::Stacks(page) = ask_coordinator(&mut coordinator, query) else {
                 panic!("a page")
             };
-            let sum: i128 = page.rows.iter().map(|row| row.change.value).sum();
+            let sum: i128 = page.rows.iter().map(|row| i128::from(row.bytes.change.0)).sum();
             assert_eq!(node.card.title.value, sum, "{}", node.title);
             let CompareAnswer::Tree(Some(flame)) =
                 ask_coordinator(&mut coordinator, CompareQuery::Tree { tree: rooted })

@@ -1,7 +1,7 @@
 //! The table of events.
 
-use super::harness::{GPT, Opened, number, open};
-use vramscope_protocol::views::{Answer, EventFilter, EventPage, Query};
+use super::harness::{GPT, Opened, open};
+use vramscope_protocol::views::{Answer, EventFilter, EventPage, EventRow, Query};
 use vramscope_report::segments::segments;
 
 impl Opened {
@@ -36,24 +36,24 @@ fn rows_have_the_block_and_size_of_their_event() {
         assert_eq!((page.total, page.from), (total, seen));
         let trace = opened.report().trace();
         assert!(!page.rows.is_empty() && page.rows.len() <= 500, "a page is bounded");
-        for row in &page.rows {
-            assert_eq!(row.event, seen);
-            assert_eq!(number(&row.live), trace.requested.at(seen + 1) as i64);
-            let block = row.block.map(|i| &trace.blocks[i as usize]);
-            if ["alloc", "free_requested", "free_completed"].contains(&row.action.as_str()) {
+        for EventRow { record, view } in &page.rows {
+            assert_eq!(record.index.0, seen);
+            assert_eq!(view.live.0, trace.requested.at(seen + 1));
+            let block = view.block.map(|i| &trace.blocks[i as usize]);
+            if ["alloc", "free_requested", "free_completed"].contains(&record.action.as_ref()) {
                 let block = block.expect("allocs and frees are about a block");
-                let event = match row.action.as_str() {
+                let event = match record.action.as_ref() {
                     "alloc" => block.alloc_event(),
                     "free_requested" => block.free_requested(),
                     _ => block.free_completed(),
                 };
                 assert_eq!(event.map(|e| e.0), Some(seen));
-                assert_eq!(number(&row.bytes), block.bytes.0 as i64);
-                assert!(row.address.starts_with(&block.address.to_string()));
+                assert_eq!(record.size, block.bytes);
+                assert!(view.place.starts_with(&block.address.to_string()));
             } else {
-                assert!(block.is_none(), "{}", row.action);
+                assert!(block.is_none(), "{}", record.action);
             }
-            times.push(row.time.clone());
+            times.push(view.time.clone());
             seen += 1;
         }
     }
@@ -74,14 +74,14 @@ fn rows_have_the_block_and_size_of_their_event() {
     // `near` is the last row at or before the event.
     let at = frees.at.expect("a free before event 100");
     let around = opened.events(&filter(&["free_completed", "nonsense"], ""), at, 2, None);
-    assert!(around.rows[0].event <= 100 && around.rows[1].event > 100);
+    assert!(around.rows[0].record.index.0 <= 100 && around.rows[1].record.index.0 > 100);
     assert_eq!(opened.events(&filter(&["nonsense"], ""), 0, 3, Some(100)).total, 0);
 
     // Actions and sizes filter together.
     let big = opened.events(&filter(&["alloc"], ">=1MiB"), 0, 500, None);
     assert!(
         big.total > 0
-            && big.rows.iter().all(|r| number(&r.bytes) >= 1 << 20 && r.action == "alloc")
+            && big.rows.iter().all(|r| r.record.size.0 >= 1 << 20 && r.record.action == "alloc")
     );
     let expected = opened
         .rows()
@@ -89,7 +89,7 @@ fn rows_have_the_block_and_size_of_their_event() {
         .filter(|(_, r)| r.alloc_event.is_some() && r.bytes.0 >= 1 << 20)
         .count();
     assert_eq!(big.total as usize, expected);
-    assert_eq!(opened.events(&filter(&[], "#7"), 0, 9, None).rows[0].event, 7);
+    assert_eq!(opened.events(&filter(&[], "#7"), 0, 9, None).rows[0].record.index.0, 7);
 }
 
 #[test]
@@ -100,20 +100,21 @@ fn oom_and_segment_events_have_their_sizes() {
     assert_eq!(ooms.total as usize, trace.ooms.len());
     for (row, oom) in ooms.rows.iter().zip(&trace.ooms) {
         assert_eq!(
-            (row.event, number(&row.bytes), row.block),
-            (oom.event.0, oom.requested.0 as i64, None)
+            (row.record.index, row.record.size, row.view.block),
+            (oom.event, oom.requested, None)
         );
     }
     let maps = opened.events(&filter(&["segment_map"], ""), 0, 500, None);
     let churn = segments(opened.report(), 0, None).churn;
     assert_eq!(maps.total, churn.segment_maps);
-    assert_eq!(
-        maps.rows.iter().map(|r| number(&r.bytes)).sum::<i64>(),
-        churn.segment_map_bytes as i64
-    );
+    assert_eq!(maps.rows.iter().map(|r| r.record.size.0).sum::<u64>(), churn.segment_map_bytes);
     // Without a clock, rows have no time.
     let mut opened = open("edge/no_time.pickle");
     assert!(
-        opened.events(&EventFilter::default(), 0, 9, None).rows.iter().all(|r| r.time.is_empty())
+        opened
+            .events(&EventFilter::default(), 0, 9, None)
+            .rows
+            .iter()
+            .all(|r| r.view.time.is_empty())
     );
 }

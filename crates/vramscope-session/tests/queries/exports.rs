@@ -7,7 +7,7 @@ use vramscope_protocol::views::{
     Answer, BlockSort, BlockTable, EventFilter, Query, Table, TextForm,
 };
 use vramscope_protocol::{Request, Response};
-use vramscope_report::blocks::{Sort, blocks};
+use vramscope_report::blocks::blocks;
 use vramscope_report::segments::segments;
 use vramscope_session::FileSession;
 use vramscope_units::EventIndex;
@@ -69,7 +69,7 @@ fn block_exports_have_all_rows_in_order() {
         serde_json::from_str(&opened.export(Table::Blocks { table: spec }, TextForm::Json))
             .expect("JSON");
     assert!(json.get("schema").is_none() && json.get("path").is_none());
-    let printed = printed_json(&blocks(opened.report(), Sort::Size, None));
+    let printed = printed_json(&blocks(opened.report(), BlockSort::Size, None));
     for key in ["device", "total", "lifetime_unit"] {
         assert_eq!(json[key], printed[key], "{key}");
     }

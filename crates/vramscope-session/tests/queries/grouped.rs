@@ -68,7 +68,7 @@ fn labels_have_the_bytes_of_their_groups_at_the_peak() {
         for group in [GroupBy::Category, GroupBy::Line] {
             let mut bytes: BTreeMap<(String, String), u64> = BTreeMap::new();
             for (index, block) in (0..).zip(&opened.report().trace().blocks) {
-                if block.enters <= slot && slot < block.leaves {
+                if block.is_live_at(slot) {
                     let of = name(&opened, GroupBy::Category, index);
                     *bytes.entry((of, name(&opened, group, index))).or_default() += block.bytes.0;
                 }

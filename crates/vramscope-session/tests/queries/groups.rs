@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use vramscope_protocol::views::{Answer, FlameSpec, GroupCard, Query, SearchResult};
 use vramscope_protocol::{BlockDetail, Request, Response};
-use vramscope_report::blocks::{BlockRecord, Sort, blocks};
+use vramscope_report::blocks::{BlockRecord, BlockSort, blocks};
 use vramscope_report::peak::{BandKind, peak};
 use vramscope_report::phases::phases;
 use vramscope_report::{Category, Target, block_site, slot_of};
@@ -49,7 +49,7 @@ impl Opened {
     fn expected(&self, is_wanted: impl Fn(&BlockRecord<'_>) -> bool) -> Vec<u32> {
         let at = self.report();
         let all = &at.trace().blocks;
-        let report = blocks(at, Sort::Size, None);
+        let report = blocks(at, BlockSort::Size, None);
         assert_eq!(report.blocks.len(), all.len());
         let mut order: Vec<u32> = (0..all.len() as u32).collect();
         order.sort_by_key(|&i| (Reverse(all[i as usize].bytes), i));
@@ -65,7 +65,7 @@ impl Opened {
 /// Whether a block is live in the slot after an event, and the bytes of such blocks.
 fn live_bytes(at: Target<'_>, blocks: &[u32], slot: u32) -> i64 {
     let of = |&i: &u32| &at.trace().blocks[i as usize];
-    let live = blocks.iter().map(of).filter(|b| b.enters <= slot && slot < b.leaves);
+    let live = blocks.iter().map(of).filter(|b| b.is_live_at(slot));
     live.map(|block| block.bytes.0 as i64).sum()
 }
 
@@ -78,7 +78,7 @@ fn categories_sites_and_streams_equal_the_programs_records() {
         let mut categories: BTreeMap<String, Category> = BTreeMap::new();
         let mut streams: BTreeMap<String, i64> = BTreeMap::new();
         let mut sites: Vec<String> = Vec::new();
-        for record in blocks(at, Sort::Size, None).blocks {
+        for record in blocks(at, BlockSort::Size, None).blocks {
             categories.insert(format!("category:{}", record.category.name()), record.category);
             streams.insert(format!("stream:{}", record.stream), record.stream);
         }
@@ -349,7 +349,7 @@ fn events_of_chosen_blocks_match() {
     };
     let page = opened.events(&filter(&[], text), 0, 500, None);
     assert_eq!(page.total as usize, events.len());
-    let rows: Vec<u32> = page.rows.iter().map(|row| row.event).collect();
+    let rows: Vec<u32> = page.rows.iter().map(|row| row.record.index.0).collect();
     assert_eq!(rows, events.into_iter().take(500).collect::<Vec<_>>());
 }
 
@@ -363,8 +363,7 @@ fn details_and_tooltips_name_the_category_the_call_site_and_the_step() {
     let report = phases(at, None);
     let (trace, peak_slot) = (at.trace(), slot_of(at.trace().requested_band.peak_event));
     let sites: Vec<String> = trace.blocks.iter().map(|block| block_site(at, block)).collect();
-    let is_live =
-        |i: usize| trace.blocks[i].enters <= peak_slot && peak_slot < trace.blocks[i].leaves;
+    let is_live = |i: usize| trace.blocks[i].is_live_at(peak_slot);
     let (mut in_steps, mut freed) = (0, 0);
     for index in (0..trace.blocks.len()).step_by(53) {
         let block = &trace.blocks[index];

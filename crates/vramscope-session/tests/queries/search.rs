@@ -49,11 +49,7 @@ fn words_match_frames_of_the_stack() {
             if matches(&stack(&opened, i)) {
                 let block = &trace.blocks[i as usize];
                 count += 1;
-                bytes += if block.enters <= slot && slot < block.leaves {
-                    row.bytes.0 as i64
-                } else {
-                    0
-                };
+                bytes += if block.is_live_at(slot) { row.bytes.0 as i64 } else { 0 };
             }
         }
         let found = opened.search(&text).expect("a valid search");

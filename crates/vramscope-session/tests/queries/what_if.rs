@@ -1,77 +1,78 @@
 //! Predictions, compared with `vramscope what-if`.
 
+use super::FILES;
 use super::harness::{TARGET, ask, load_file, open_session, report_target};
-use super::{FILES, number};
-use vramscope_analysis::Category;
 use vramscope_protocol::views::{
-    Answer, Bands, ColorBy, GroupBy, Layer, Query, ScaledPart, ScenarioCard, ScenarioRow,
-    ScenarioSpec, SimulatedCurve, UsualScenarios, WhatIfCard,
+    Answer, Bands, ColorBy, GroupBy, Layer, Query, ScenarioCard, SimulatedCurve, UsualScenarios,
+    WhatIfCard,
 };
 use vramscope_protocol::{AxisKind, Request, Response};
-use vramscope_report::what_if::{Options, ScenarioRecord, sentence, what_if};
+use vramscope_report::LoadedFile;
+use vramscope_report::what_if::{
+    Edit, Options, OtherRecordings, ScaledPart, ScenarioRecord, WhatIfReport, sentence, what_if,
+};
 use vramscope_session::{FileSession, Slice};
 
 const OOM: &str = "recorded/oom_expandable.pickle.gz";
 const SMALL: &str = "recorded/t26/gpt_small.pickle.gz";
 
-fn as_recorded() -> ScenarioSpec {
-    ScenarioSpec {
-        expandable_segments: None,
-        max_split_size_mb: None,
-        roundup_power2_divisions: None,
-        device_memory: String::new(),
-        tokens: 1.0,
-        parts: Vec::new(),
-    }
+/// A device, a category with a factor, a category and a call site without.
+const PARTS: &str = "device_memory:24GiB,tokens:2,optimizer_state:0.25,temporary:0,gpt.py:44:0";
+
+fn usual(session: &mut FileSession, text: &str) -> UsualScenarios {
+    answer!(*session, Query::UsualScenarios { text: text.to_owned() }, UsualScenarios)
 }
 
-fn part(what: &str, factor: f64) -> ScaledPart {
-    ScaledPart { what: what.to_owned(), factor }
+fn scenario(session: &mut FileSession, text: &str) -> ScenarioCard {
+    *answer!(*session, Query::Scenario { text: text.to_owned() }, Scenario)
 }
 
-fn usual(session: &mut FileSession, spec: &ScenarioSpec) -> UsualScenarios {
-    answer!(*session, Query::UsualScenarios { spec: spec.clone() }, UsualScenarios)
-}
-
-fn scenario(session: &mut FileSession, spec: &ScenarioSpec) -> ScenarioCard {
-    *answer!(*session, Query::Scenario { spec: spec.clone() }, Scenario)
-}
-
-fn curve(session: &mut FileSession, spec: &ScenarioSpec, [x0, x1]: [f64; 2]) -> SimulatedCurve {
-    let (spec, axis) = (spec.clone(), AxisKind::Event);
-    let query = Query::SimulatedCurve { spec, axis, x0, x1, columns: 400 };
+fn curve(session: &mut FileSession, text: &str, [x0, x1]: [f64; 2]) -> SimulatedCurve {
+    let (text, axis) = (text.to_owned(), AxisKind::Event);
+    let query = Query::SimulatedCurve { text, axis, x0, x1, columns: 400 };
     answer!(*session, query, SimulatedCurve)
 }
 
-fn assert_equal(row: &ScenarioRow, record: &ScenarioRecord) {
-    assert_eq!(number(&row.reserved_peak), record.reserved_peak, "{}", record.change);
-    assert_eq!(number(&row.active_peak), record.active_peak);
-    assert_eq!(number(&row.flushes), record.flushes);
-    assert_eq!(row.runs_out_at, record.ooms.first().copied());
-    assert_eq!((row.fits, &row.conf), (record.fits, &record.conf));
+fn question(session: &mut FileSession, text: &str, edits: &[(&str, Option<&str>)]) -> WhatIfCard {
+    let edit = |(item, value): &(&str, Option<&str>)| Edit {
+        item: (*item).to_owned(),
+        value: value.map(str::to_owned),
+    };
+    let (text, edits) = (text.to_owned(), edits.iter().map(edit).collect());
+    *answer!(*session, Query::WhatIf { text, edits }, WhatIf)
+}
+
+/// The program's answer to a question.
+fn told(file: &LoadedFile, text: &str) -> WhatIfReport {
+    let options = Options::parse(text).expect("right options");
+    what_if(report_target(file), &options, &OtherRecordings::default()).expect("right options")
+}
+
+/// The page's scenario has the program's numbers. Only the program searches for the least memory of
+/// a scenario that fits, and the page names its settings and its device.
+fn assert_equal(found: &ScenarioRecord, expected: &ScenarioRecord) {
+    let change = found.change.clone();
+    let least_device_memory = expected.least_device_memory;
+    let found = ScenarioRecord { least_device_memory, ..found.clone() };
+    assert_eq!(found, ScenarioRecord { change, ..expected.clone() });
 }
 
 #[test]
 fn the_usual_scenarios_are_those_of_the_program() {
     for name in FILES {
         let (mut session, _) = open_session(name);
-        let file = load_file(name);
-        let report = what_if(report_target(&file), &Options::default()).expect("no options");
-        let card: WhatIfCard = *answer!(session, Query::WhatIf {}, WhatIf);
+        let report = told(&load_file(name), "");
+        let card = question(&mut session, "", &[]);
         assert_eq!(card.declined, report.declined, "{name}");
-        let usual = usual(&mut session, &as_recorded());
+        let usual = usual(&mut session, "");
         assert_eq!(usual.sentence, sentence(&report).unwrap_or_default());
-        assert_eq!(usual.rows.len(), report.scenarios.len());
-        for (row, record) in usual.rows.iter().zip(&report.scenarios) {
-            assert_equal(row, record);
-            assert_eq!(row.change, record.change);
-            assert_eq!(row.needs.as_ref().map(number), record.least_device_memory);
-        }
-        let asked = scenario(&mut session, &as_recorded());
+        let records: Vec<&ScenarioRecord> = usual.rows.iter().map(|row| &row.record).collect();
+        assert_eq!(records, report.scenarios.iter().collect::<Vec<_>>());
+        let asked = scenario(&mut session, "");
         assert_eq!(asked.scenario.is_some(), report.declined.is_none(), "{name}");
         if report.declined.is_none() {
             assert_eq!(card.calibration, "The model reproduces this recording to the byte.");
-            assert_equal(&asked.scenario.expect("a scenario"), &report.scenarios[0]);
+            assert_equal(&asked.scenario.expect("a scenario").record, &report.scenarios[0]);
         }
     }
 }
@@ -80,34 +81,15 @@ fn the_usual_scenarios_are_those_of_the_program() {
 fn a_scenario_is_that_of_the_program() {
     let (mut session, _) = open_session(OOM);
     let file = load_file(OOM);
-    let asks = [
-        ("expandable_segments:False", None, 1.0),
-        ("max_split_size_mb:128", None, 0.5),
-        ("roundup_power2_divisions:4", Some("H100"), 2.0),
-        ("expandable_segments:False,max_split_size_mb:64", Some("24GiB"), 1.5),
-    ];
-    for (change, memory, tokens) in asks {
-        let value = |key: &str| change.split(',').find_map(|part| part.strip_prefix(key));
-        let spec = ScenarioSpec {
-            expandable_segments: value("expandable_segments:").map(|value| value == "True"),
-            max_split_size_mb: value("max_split_size_mb:").and_then(|n| n.parse().ok()),
-            roundup_power2_divisions: value("roundup_power2_divisions:")
-                .and_then(|n| n.parse().ok()),
-            device_memory: memory.unwrap_or_default().to_owned(),
-            tokens,
-            parts: Vec::new(),
-        };
-        let device_memory =
-            memory.map(|text| vramscope_report::what_if::parse_memory(text).expect("a size"));
-        let options = Options {
-            change: vec![change.to_owned()],
-            device_memory,
-            tokens: Some(tokens),
-            ..Options::default()
-        };
-        let report = what_if(report_target(&file), &options).expect("right options");
-        let card = scenario(&mut session, &spec);
-        assert_equal(&card.scenario.expect("a scenario"), &report.scenarios[0]);
+    for text in [
+        "expandable_segments:False",
+        "max_split_size_mb:128,tokens:0.5",
+        "roundup_power2_divisions:4,device_memory:H100,tokens:2",
+        "expandable_segments:False,max_split_size_mb:64,device_memory:24GiB,tokens:1.5",
+    ] {
+        let report = told(&file, text);
+        let card = scenario(&mut session, text);
+        assert_equal(&card.scenario.expect("a scenario").record, &report.scenarios[0]);
         let starts = match &report.scenarios[0] {
             record if !record.fits => "Runs out of memory at #",
             record if record.pytorch_memory.is_some() => "Fits in ",
@@ -117,90 +99,91 @@ fn a_scenario_is_that_of_the_program() {
     }
 }
 
-/// Two parts of a program: a category with a factor, a category and a call site without.
-fn with_parts() -> (ScenarioSpec, Options) {
-    let spec = ScenarioSpec {
-        device_memory: "24GiB".to_owned(),
-        tokens: 2.0,
-        parts: vec![part("optimizer_state", 0.25), part("temporary", 0.0), part("gpt.py:44", 0.0)],
-        ..as_recorded()
-    };
-    let options = Options {
-        device_memory: Some(24 << 30),
-        tokens: Some(2.0),
-        scale: vec![(Category::OptimizerState, 0.25)],
-        without: vec!["temporary".to_owned(), "gpt.py:44".to_owned()],
-        ..Options::default()
-    };
-    (spec, options)
-}
-
 #[test]
 fn scaled_parts_are_those_of_the_program() {
     let (mut session, _) = open_session(SMALL);
     let file = load_file(SMALL);
-    let plain = scenario(&mut session, &as_recorded()).scenario.expect("a scenario");
-    let (spec, mut options) = with_parts();
     // Each part counts.
-    let mut before = number(&plain.active_peak);
-    for parts in 1..=spec.parts.len() {
-        let parts = spec.parts[..parts].to_vec();
-        let some = ScenarioSpec { parts, tokens: 1.0, ..spec.clone() };
-        let active = number(&scenario(&mut session, &some).scenario.expect("one").active_peak);
+    let mut before = scenario(&mut session, "").scenario.expect("a scenario").record.active_peak;
+    for text in ["optimizer_state:0.25", "optimizer_state:0.25,temporary:0", PARTS]
+        .map(|text| text.replace("tokens:2,", ""))
+    {
+        let card = scenario(&mut session, &text);
+        let active = card.scenario.expect("a scenario").record.active_peak;
         assert!(active < before, "{active} {before}");
         before = active;
     }
-    options.change = vec!["expandable_segments:True".to_owned()];
-    let report = what_if(report_target(&file), &options).expect("right options");
-    let changed = ScenarioSpec { expandable_segments: Some(true), ..spec };
-    let row = scenario(&mut session, &changed).scenario.expect("a scenario");
-    assert_equal(&row, &report.scenarios[0]);
-    assert_eq!(row.change, format!("{}, device of 24.00 GiB", report.scenarios[0].change));
+    let text = format!("expandable_segments:True,{PARTS}");
+    let report = told(&file, &text);
+    let row = scenario(&mut session, &text).scenario.expect("a scenario");
+    assert_equal(&row.record, &report.scenarios[0]);
+    let change = format!("{}, device of 24.00 GiB", report.scenarios[0].change);
+    assert_eq!(row.record.change, change);
 }
 
 #[test]
 fn the_usual_scenarios_follow_memory_and_factors_but_no_settings() {
     let (mut session, _) = open_session(SMALL);
-    let file = load_file(SMALL);
-    let (spec, options) = with_parts();
-    let report = what_if(report_target(&file), &options).expect("right options");
-    let table = usual(&mut session, &spec);
-    assert_eq!(table.rows.len(), report.scenarios.len());
-    for (row, record) in table.rows.iter().zip(&report.scenarios) {
-        assert_equal(row, record);
-        assert_eq!((&row.change, row.fits), (&record.change, record.fits));
-        assert_eq!(row.needs.as_ref().map(number), record.least_device_memory);
-    }
-    let settings = ScenarioSpec { max_split_size_mb: Some(64), ..spec };
-    assert_eq!(usual(&mut session, &settings), table);
-    let wrong = ScenarioSpec { device_memory: "many".into(), ..as_recorded() };
-    assert!(usual(&mut session, &wrong).rows.is_empty());
+    let report = told(&load_file(SMALL), PARTS);
+    let table = usual(&mut session, PARTS);
+    let records: Vec<&ScenarioRecord> = table.rows.iter().map(|row| &row.record).collect();
+    assert_eq!(records, report.scenarios.iter().collect::<Vec<_>>());
+    let text = format!("max_split_size_mb:64,{PARTS}");
+    assert_eq!(usual(&mut session, &text), table);
+    assert_eq!(question(&mut session, &text, &[]).question.shared, PARTS);
+    assert!(usual(&mut session, "device_memory:many").rows.is_empty());
+}
+
+#[test]
+fn controls_edit_the_question() {
+    let (mut session, _) = open_session(SMALL);
+    let text = "tokens:2,temporary:0";
+    let edits = [
+        ("expandable_segments", Some("True")),
+        ("device_memory", Some("1,5 GiB")),
+        ("a[1], b.py:12", Some("0")),
+        ("tokens", Some("0.5")),
+        ("temporary", None),
+    ];
+    let asked = question(&mut session, text, &edits).question;
+    let expected =
+        "expandable_segments:True,device_memory:1%2C5 GiB,tokens:0.5,a%5B1%5D%2C b.py:12:0";
+    assert_eq!(asked.text, expected);
+    assert_eq!((asked.expandable_segments, asked.tokens), (Some(true), 0.5));
+    let site = ScaledPart { what: "a[1], b.py:12".to_owned(), factor: 0.0 };
+    assert_eq!((asked.device_memory.as_str(), asked.parts), ("1,5 GiB", vec![site]));
+    // A wrong value stays, beside the others.
+    let error = asked.error.expect("no size");
+    assert_eq!(error.item, "device_memory");
+    assert!(error.text.starts_with("`1,5 GiB` is no size"), "{error}");
+    let edits = [("device_memory", None), ("max_split_size_mb", Some("0"))];
+    let right = question(&mut session, &asked.text, &edits).question;
+    assert_eq!((right.max_split_size_mb, right.error), (Some(0), None));
+    assert_eq!(question(&mut session, &right.text, &[]).question.text, right.text);
 }
 
 #[test]
 fn a_wrong_question_says_what_was_expected() {
     let (mut session, _) = open_session(SMALL);
-    let parts = |parts: &[(&str, f64)]| ScenarioSpec {
-        parts: parts.iter().map(|(what, factor)| part(what, *factor)).collect(),
-        ..as_recorded()
-    };
-    for (spec, expected) in [
-        (ScenarioSpec { device_memory: "many".into(), ..as_recorded() }, "`many` is no size"),
-        (ScenarioSpec { tokens: f64::NAN, ..as_recorded() }, "tokens must be above 0"),
-        (ScenarioSpec { tokens: -1.0, ..as_recorded() }, "tokens must be above 0"),
-        (ScenarioSpec { max_split_size_mb: Some(20), ..as_recorded() }, "more than 20"),
-        (ScenarioSpec { roundup_power2_divisions: Some(3), ..as_recorded() }, "power of two"),
-        (parts(&[("gradient", 2.0), ("no.py:1", 0.0)]), "`no.py:1` is no category, and no block"),
-        (parts(&[("gpt.py:44", 0.5)]), "can only be left out"),
-        (parts(&[("gradient", f64::NAN)]), "from 0 to 1000"),
-        (parts(&[("", 0.0)]), "call site is empty"),
+    for (text, item, expected) in [
+        ("device_memory:many", "device_memory", "`many` is no size"),
+        ("tokens:NaN", "tokens", "tokens must be above 0"),
+        ("tokens:-1", "tokens", "tokens must be above 0"),
+        ("max_split_size_mb:20", "max_split_size_mb", "more than 20"),
+        ("roundup_power2_divisions:3", "roundup_power2_divisions", "power of two"),
+        ("gradient:2,no.py:1:0", "no.py:1", "`no.py:1` is no category, and no block"),
+        ("gpt.py:44:0.5", "gpt.py:44", "can only be left out"),
+        ("gradient:NaN", "gradient", "from 0 to 1000"),
+        (":0", "", "call site is empty"),
+        ("tokens", "tokens", "tokens must be above 0"),
+        ("set:x", "set", "`set:x` has no list"),
     ] {
-        let card = scenario(&mut session, &spec);
-        let quoted = expected.split('`').nth(1);
-        assert!(quoted.is_none() || card.wrong.as_deref() == quoted, "{:?}", card.wrong);
-        assert!(card.error.is_some_and(|error| error.contains(expected)), "{expected}");
+        let card = scenario(&mut session, text);
+        let error = card.error.expect(text);
+        assert_eq!(error.item, item);
+        assert!(error.text.contains(expected), "{error}");
         assert!(card.scenario.is_none());
-        assert!(curve(&mut session, &spec, [0.0, 9.0]).path.is_empty());
+        assert!(curve(&mut session, text, [0.0, 9.0]).path.is_empty());
     }
 }
 
@@ -225,19 +208,17 @@ fn read(path: &str) -> (Vec<f64>, f64) {
 fn the_curve_reaches_the_peak_and_ends_where_memory_runs_out() {
     let (mut session, loaded) = open_session(SMALL);
     let extent = loaded.parts[0].devices[0].axes[0].extent;
-    let whole = curve(&mut session, &as_recorded(), [0.0, extent]);
-    let card = scenario(&mut session, &as_recorded());
-    assert_eq!(whole.top as u64, number(&card.scenario.expect("a scenario").reserved_peak));
+    let whole = curve(&mut session, "", [0.0, extent]);
+    let card = scenario(&mut session, "");
+    let record = card.scenario.expect("a scenario").record;
+    assert_eq!(whole.top as u64, record.reserved_peak.0);
     let (xs, highest) = read(&whole.path);
     assert_eq!((xs.last(), highest), (Some(&400.0), 0.0), "{}", whole.path);
     assert!(xs.is_sorted());
     // Half of the memory is not enough.
-    let tight = ScenarioSpec {
-        device_memory: ((whole.top / 2.0) as u64 + (512 << 20)).to_string(),
-        ..as_recorded()
-    };
-    let row = scenario(&mut session, &tight).scenario.expect("a scenario");
-    let event = f64::from(row.runs_out_at.expect("it does not fit"));
+    let tight = format!("device_memory:{}", (whole.top / 2.0) as u64 + (512 << 20));
+    let record = scenario(&mut session, &tight).scenario.expect("a scenario").record;
+    let event = f64::from(record.ooms[0].0);
     let (xs, _) = read(&curve(&mut session, &tight, [0.0, extent]).path);
     let column = extent / 400.0;
     let end = xs.last().expect("an end") * column;
@@ -253,50 +234,51 @@ fn a_picture_has_the_line_and_its_label() {
     let (mut session, loaded) = open_session(SMALL);
     let x1 = loaded.parts[0].devices[0].axes[0].extent;
     let y1 = 1e10;
-    let mut picture = |simulated: Option<ScenarioSpec>, width: u32| {
+    let mut picture = |simulated: Option<&str>, width: u32| {
         let layer = Layer::Timeline {
             group: GroupBy::Block,
             color: ColorBy::Stack,
             bands: Bands::ALL,
             search: String::new(),
         };
+        let simulated = simulated.map(str::to_owned);
         let (axis, x0, y0, height, dark) = (AxisKind::Event, 0.0, 0.0, 200, false);
         let query = Query::Picture { layer, axis, x0, x1, y0, y1, width, height, dark, simulated };
         answer!(session, query, Text)
     };
     assert!(!picture(None, 600).contains("simulated"));
-    let spec = ScenarioSpec { expandable_segments: Some(true), tokens: 2.0, ..as_recorded() };
-    let svg = picture(Some(spec.clone()), 600);
+    let text = "expandable_segments:True,tokens:2";
+    let svg = picture(Some(text), 600);
     assert!(svg.contains(">reserved, simulated: tokens x2, expandable_segments:True<"), "{svg}");
     let line = svg.split("class=\"simulated\"").nth(1).expect("the line");
     let path = line.split("d=\"").nth(1).and_then(|path| path.split('"').next()).expect("a path");
     let (xs, highest) = read(path);
     assert_eq!((xs.first(), xs.last()), (Some(&0.0), Some(&600.0)), "{path}");
-    let narrow = picture(Some(spec.clone()), 300);
+    let narrow = picture(Some(text), 300);
     assert!(narrow.contains(">reserved, simulated: tokens x2, expan\u{2026}<"), "{narrow}");
     // The highest place of the line is the peak: 200 px are 1e10 bytes.
-    let row = scenario(&mut session, &spec).scenario.expect("a scenario");
-    let expected = 200.0 * (1.0 - number(&row.reserved_peak) as f64 / 1e10);
+    let record = scenario(&mut session, text).scenario.expect("a scenario").record;
+    let expected = 200.0 * (1.0 - record.reserved_peak.0 as f64 / 1e10);
     assert!((highest - expected).abs() < 0.1, "{highest} {expected}");
 }
 
 #[test]
 fn a_newer_usual_table_cancels_the_older_one_in_the_midst_of_its_work() {
     let (mut session, _) = open_session(SMALL);
-    let usual = |id, tokens| Request::View {
+    let usual = |id, text: &str| Request::View {
         id,
         target: TARGET,
-        query: Query::UsualScenarios { spec: ScenarioSpec { tokens, ..as_recorded() } },
+        query: Query::UsualScenarios { text: text.to_owned() },
     };
     // Block sizes, categories and the model come first.
-    scenario(&mut session, &as_recorded());
-    session.post(usual(1, 2.0));
+    scenario(&mut session, "");
+    session.post(usual(1, "tokens:2"));
     assert!(matches!(session.slice(), Slice::Working));
-    session.post(usual(2, 3.0));
+    session.post(usual(2, "tokens:3"));
     let reply = session.step().expect("the newer table");
     let Response::View { id: 2, answer: Answer::UsualScenarios(table) } = reply.response else {
         panic!("{:?}", reply.response)
     };
-    assert_eq!(table.rows[0].change, "tokens x3");
+    assert_eq!(table.rows[0].record.change, "tokens x3");
     assert!(session.step().is_none());
 }

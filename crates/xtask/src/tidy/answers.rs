@@ -59,7 +59,6 @@ const RULES: [Rule; 2] = [
             Exception { file: "queries/fleet.rs", reason: "sizes of groups that the user types" },
             Exception { file: "queries/list.rs", reason: "the filter that the user types" },
             Exception { file: "queries/settings.rs", reason: "settings in the recording" },
-            Exception { file: "queries/what_if.rs", reason: "the term that an error names" },
         ],
     },
 ];

@@ -18,7 +18,7 @@ export const CHART = [340, 112] as const;
 export const FOLDED = [1000, 400] as const;
 export const SERIES = [200, 40] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
-export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "freeLines", "moments", "pinnedLine", "limit", "peakLens", "stateAt", "markers", "range", "changes", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "flameNode", "modules", "code", "source", "sandwich", "usualScenarios", "scenario", "simulatedCurve"] as const;
+export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "freeLines", "moments", "pinnedLine", "limit", "peakLens", "stateAt", "markers", "range", "changes", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "flameNode", "modules", "code", "source", "sandwich", "whatIf", "usualScenarios", "scenario", "simulatedCurve"] as const;
 
 export type Quantity = { 
 /**
@@ -37,17 +37,11 @@ exact: string, };
 
 export type Bytes = Quantity;
 
-export type SignedBytes = Quantity;
-
-export type Micros = Quantity;
-
 export type EventIndex = Quantity;
 
-export type PeakEvent = Quantity;
+export type Addr = string;
 
-export type Events = Quantity;
-
-export type Iteration = Quantity;
+export type Lifetime = Quantity;
 
 export type Phrase = { 
 /**
@@ -1442,19 +1436,27 @@ line: number, } } | { "side": {
 /**
  * The band at whose peaks the live sets are compared.
  */
-band: BandKind, } } | { "settings": Record<symbol, never> } | { "whatIf": Record<symbol, never> } | { "usualScenarios": { 
+band: BandKind, } } | { "settings": Record<symbol, never> } | { "whatIf": { 
 /**
- * What differs from the recording. The allocator's settings in it do not count.
+ * The question, as `Options` of vramscope-report reads it.
  */
-spec: ScenarioSpec, } } | { "scenario": { 
+text: string, 
 /**
- * What differs from the recording.
+ * What a user changes about it.
  */
-spec: ScenarioSpec, } } | { "simulatedCurve": { 
+edits: Array<Edit>, } } | { "usualScenarios": { 
 /**
- * What differs from the recording.
+ * The question. The allocator's settings in it do not count.
  */
-spec: ScenarioSpec, 
+text: string, } } | { "scenario": { 
+/**
+ * The question.
+ */
+text: string, } } | { "simulatedCurve": { 
+/**
+ * The question.
+ */
+text: string, 
 /**
  * The axis.
  */
@@ -1508,9 +1510,9 @@ height: number,
  */
 dark: boolean, 
 /**
- * The scenario whose simulated reserved bytes are drawn over the timeline; null for none.
+ * The question whose simulated reserved bytes are drawn over the timeline; null for none.
  */
-simulated: ScenarioSpec | null, } };
+simulated: string | null, } };
 
 export type EventFilter = { 
 /**
@@ -1590,7 +1592,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": FileCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Moments } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "eventAt": number } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "record": ProgramRecord | null } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Moments } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "eventAt": number } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "record": ProgramRecord | null } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
 
 export type ProgramRecord = Record<string, unknown>;
 
@@ -1608,10 +1610,9 @@ descending: boolean,
  */
 filter: string, 
 /**
- * The iteration in decimal digits; null for the last one of an index, and for all of other
- * files.
+ * The iteration; null for the last one of an index, and for all of other files.
  */
-iteration: string | null, };
+iteration: number | null, };
 
 export type RankList = { 
 /**
@@ -1641,14 +1642,9 @@ export type ShownRank = {
  */
 row: OverviewRow, 
 /**
- * Its card, without the lists that no row shows: call sites, stacks, steps and the curve.
- * Categories are in their fixed order.
+ * Its card, if it is from an index. It lacks call sites and stacks.
  */
-card: Card, 
-/**
- * Whether the card is of an index. Then no worker of a file has its findings.
- */
-indexed: boolean, };
+card: RankCard | null, };
 
 export type Fleet = { 
 /**
@@ -1758,7 +1754,11 @@ export type FleetIteration = {
 /**
  * The iteration.
  */
-iteration: Iteration, 
+iteration: number, 
+/**
+ * The iteration in words: `iteration 100`.
+ */
+text: string, 
 /**
  * The median of the peaks of requested bytes.
  */
@@ -1947,260 +1947,107 @@ site: string,
  */
 lines: Array<string>, };
 
-export type FileCard = { 
+export type RankCard = { 
 /**
- * The card as JSON. The page passes it to the coordinator, so byte counts stay exact.
- */
-card: string, 
-/**
- * The findings of the card, in its order.
- */
-findings: Array<FindingRow>, };
-
-export type Card = { 
-/**
- * The file's path, followed by `#name` if the file contains several snapshots.
+ * The file's path.
  */
 path: string, 
-/**
- * Stored size of the file.
- */
-bytes: Bytes, 
 /**
  * The rank in the path; null if there is none.
  */
 rank: number | null, 
 /**
- * The iteration in the path; null if there is none.
- */
-iteration: Iteration | null, 
-/**
  * The device's ordinal.
  */
 device: number, 
 /**
- * The number of trace events.
+ * The peaks of requested, active, allocated and reserved bytes.
  */
-events: Events, 
+bands: Array<BandRow>, 
 /**
- * The four bands, in the order of [`BandKind::ALL`].
+ * Requested bytes after the last event.
  */
-bands: [BandSummary, BandSummary, BandSummary, BandSummary], 
+end: Quantity, 
 /**
- * The free memory that the allocator caches at the peak of `reserved_bytes`.
+ * Live bytes at the peak of requested bytes by category, in the fixed order of categories.
  */
-free: FreeMemory, 
+categories: Array<CategoryRow>, 
 /**
- * The free memory that the allocator caches after the last event.
+ * The number of out-of-memory events.
  */
-end_free: FreeMemory, 
+ooms: Quantity, 
 /**
- * What PyTorch could have on the device; null if the file does not show it.
+ * The rank's own findings.
  */
-capacity: Bytes | null, 
+findings: Array<FindingRow>, 
 /**
- * Live bytes at the peak of `requested_bytes` by category, most bytes first.
+ * The curve of requested bytes as an SVG path in a box of [`SPARK`], y down.
  */
-categories: Array<CategoryShare>, 
+spark: string, 
 /**
- * Live bytes at that peak by call site: the [`MAX_SITES`] largest.
+ * Live bytes at the peak of requested bytes by call stack, for the comparison of ranks.
  */
-sites: Array<SiteBytes>, 
+stacks: Array<StackFact>, 
 /**
- * Live bytes at that peak by call stack: the [`MAX_STACKS`] largest.
+ * The call sites with the most bytes at that peak, for the matrix of ranks.
  */
-stacks: Array<StackBytes>, 
+sites: Array<string>, 
 /**
- * The event after the last whole step, or the last event where nothing shows steps; -1 is the
- * state before the window. The memory that is live then is kept.
+ * The bytes of each of these.
  */
-kept_event: PeakEvent, 
+siteBytes: Array<number>, 
 /**
- * `requested_bytes` after that event.
+ * The number of the first step in `step_peaks`, from 0.
  */
-kept: Bytes, 
+firstStep: number, 
 /**
- * Live bytes after that event by call site: the [`MAX_SITES`] largest.
+ * The peak of requested bytes in each of the last whole steps.
  */
-kept_sites: Array<SiteBytes>, 
-/**
- * Out-of-memory events.
- */
-ooms: Array<OomSummary>, 
-/**
- * The device's own findings by severity, then bytes. A short card has the worst of them.
- */
-findings: Array<CardFinding>, 
-/**
- * The findings that a short card leaves out.
- */
-other_findings: Array<KindBytes>, 
-/**
- * The most `requested_bytes` in equal parts of the window, in units of the full height divided
- * by [`FULL_HEIGHT`].
- */
-curve: Array<number>, 
-/**
- * The number of the first step in `steps`, from 0.
- */
-first_step: number, 
-/**
- * The last whole steps.
- */
-steps: Array<StepBytes>, 
-/**
- * The call sites and stacks that no card before this one names. A card outside of an index
- * names all of its own.
- */
-names: Names, };
+stepPeaks: Array<number>, };
 
-export type BandSummary = { 
+export type StackFact = { 
 /**
- * Before the first event.
+ * The stack's hash, equal in every rank, as decimal digits.
  */
-start: SignedBytes, 
+hash: string, 
 /**
- * The largest value.
+ * The call site.
  */
-peak: SignedBytes, 
+site: string, 
 /**
- * The first event after which the peak is reached, from 0; -1 is the state before the window.
+ * Requested bytes, as decimal digits.
  */
-peak_event: PeakEvent, 
-/**
- * The time of `peak_event`; null without a clock, and before the window.
- */
-peak_us: Micros | null, 
-/**
- * After the last event.
- */
-end: SignedBytes, 
-/**
- * `exact` or `estimate`.
- */
-exactness: Exactness, };
-
-export type Exactness = "exact" | "estimate";
-
-export type FreeMemory = { 
-/**
- * Reserved minus active bytes.
- */
-bytes: Bytes, 
-/**
- * The largest free piece.
- */
-largest: Bytes, };
-
-export type CategoryShare = { 
-/**
- * The category.
- */
-category: Category, 
-/**
- * Bytes.
- */
-bytes: Bytes, 
-/**
- * Blocks.
- */
-blocks: number, };
-
-export type SiteBytes = { 
-/**
- * Its index in [`Names::sites`].
- */
-site: number, 
-/**
- * Requested bytes.
- */
-bytes: Bytes, };
-
-export type StackBytes = { 
-/**
- * Its index in [`Names::stacks`].
- */
-stack: number, 
-/**
- * Requested bytes.
- */
-bytes: Bytes, 
+bytes: string, 
 /**
  * The category with most of the bytes.
  */
 category: Category, 
 /**
- * Whether a finding about growth or held memory names the call site. Absent means no.
+ * Whether a finding about growth or held memory of the rank names the call site.
  */
-is_found?: boolean, };
+isTold: boolean, };
 
-export type OomSummary = { 
+export type BandRow = { 
 /**
- * The event's index in the trace.
+ * The band.
  */
-event: EventIndex, 
+name: BandKind, 
 /**
- * Requested bytes.
+ * The label: `requested`.
  */
-requested: Bytes, 
+label: string, 
 /**
- * Free bytes reported by the driver; null if not recorded.
+ * The peak.
  */
-device_free: Bytes | null, };
-
-export type CardFinding = { 
+peak: Quantity, 
 /**
- * The record, [in brief](FindingRecord::brief).
+ * The event of the peak in words: `at #3,737`.
  */
-record: FindingRecord, 
+at: string, 
 /**
- * The finding in one sentence, without its rank.
+ * True if the peak is an estimate.
  */
-headline: string, 
-/**
- * The step and phase in words; empty if neither is known.
- */
-place: string, };
-
-export type KindBytes = { 
-/**
- * The kind.
- */
-kind: FindingKind, 
-/**
- * Bytes that the finding is about.
- */
-bytes: Bytes, };
-
-export type StepBytes = { 
-/**
- * The peak of `requested_bytes` in the step.
- */
-peak: Bytes, 
-/**
- * `requested_bytes` after the step.
- */
-floor: Bytes, };
-
-export type Names = { 
-/**
- * The call sites.
- */
-sites: Array<string>, 
-/**
- * The call stacks.
- */
-stacks: Array<NamedStack>, };
-
-export type NamedStack = { 
-/**
- * A hash of the frames' names, files and lines, equal in all ranks.
- */
-hash: number, 
-/**
- * The index of its call site in [`Names::sites`].
- */
-site: number, };
+estimate: boolean, };
 
 export type CategoryRow = { 
 /**
@@ -2234,7 +2081,7 @@ export type Phase = "forward" | "backward" | "optimizer" | "other";
 
 export type Basis = "recorded" | "exact" | "estimate";
 
-export type SimulatedBasis = "simulated" | "scaled" | "estimate";
+export type SimulatedBasis = "simulated" | "scaled" | "paired" | "estimate";
 
 export type FindingId = string;
 
@@ -2555,7 +2402,7 @@ helps: boolean,
  */
 isSimulated: boolean, 
 /**
- * What was simulated, as the page's links write it: `expandable_segments:True,tokens:0.9`.
+ * What was simulated, as a question: `expandable_segments:True,tokens:0.9`.
  * Empty for other actions.
  */
 scenario: string, 
@@ -3144,7 +2991,7 @@ text: string,
  */
 from: number, 
 /**
- * The rows.
+ * The rows. Only the page reads them.
  */
 rows: Array<EventRow>, 
 /**
@@ -3158,37 +3005,32 @@ actions: Array<DetailRow>, };
 
 export type EventRow = { 
 /**
- * The event's index.
+ * The record. Its stack is an index into the snapshot's.
  */
-event: number, 
+record: EventRecord, 
 /**
- * The event in words: `#3,702`.
+ * The rest of its row.
  */
-label: string, 
+view: EventView, };
+
+export type EventView = { 
 /**
  * The time from the window's start: `+1.204 s`; empty without a clock.
  */
 time: string, 
 /**
- * PyTorch's name of the action.
+ * The address, and which block at it the event is about: `0x76002a000000 (4th)`; empty if
+ * there is none.
  */
-action: string, 
-/**
- * The event's size.
- */
-bytes: Quantity, 
-/**
- * The address; empty if there is none.
- */
-address: string, 
+place: string, 
 /**
  * Requested bytes that are live after the event.
  */
-live: Quantity, 
+live: Bytes, 
 /**
- * The call site.
+ * The call site, or the reason why there is none.
  */
-site: string, 
+label: string, 
 /**
  * The color word of the call stack.
  */
@@ -3197,6 +3039,44 @@ color: number,
  * The block that the event is about; null if there is none.
  */
 block: number | null, };
+
+export type EventRecord = { 
+/**
+ * The event's index in the device's trace, from 0.
+ */
+index: EventIndex, 
+/**
+ * The recorded time in microseconds since the Unix epoch; null if it was not recorded.
+ */
+time_us: number | null, 
+/**
+ * The action: `alloc`, `free_completed`, `segment_map` and others.
+ */
+action: string, 
+/**
+ * The address: `0x...`; null for an event without one, such as an out-of-memory event.
+ */
+address: Addr | null, 
+/**
+ * The recorded size in bytes: requested bytes for blocks, the reserved range for segments.
+ */
+size: Bytes, 
+/**
+ * The stream's handle; 0 is the default stream.
+ */
+stream: number, 
+/**
+ * The memory pool: `[0, 0]` is the default pool; null if the event does not record it.
+ */
+pool: [number, number] | null, 
+/**
+ * The call site: the stack's innermost frame in the user's own code.
+ */
+site: string, 
+/**
+ * The index of the call stack in the report's `stacks`.
+ */
+stack: number, };
 
 export type BlockPage = { 
 /**
@@ -3216,15 +3096,25 @@ hasTensors: boolean,
  */
 from: number, 
 /**
- * The rows.
+ * The rows. Only the page reads them.
  */
-rows: Array<BlockLine>, 
+rows: Array<BlockRow>, 
 /**
  * Index of the row requested with `near`; null if there is none.
  */
 at: number | null, };
 
-export type BlockLine = { 
+export type BlockRow = { 
+/**
+ * The record. Its stack is an index into the snapshot's.
+ */
+record: BlockRecord, 
+/**
+ * The rest of its row.
+ */
+view: BlockView, };
+
+export type BlockView = { 
 /**
  * Index into the block table.
  */
@@ -3233,18 +3123,6 @@ block: number,
  * The block's stable reference.
  */
 reference: string, 
-/**
- * Requested bytes.
- */
-bytes: Quantity, 
-/**
- * The block size: bytes that the allocator carved out of a segment.
- */
-blockBytes: Quantity, 
-/**
- * The category.
- */
-category: string, 
 /**
  * The tensor that it holds: `0.weight, float32 [1024, 1024]`, or its shape; empty if neither
  * is known.
@@ -3260,25 +3138,139 @@ allocated: string,
  */
 freed: string, 
 /**
- * The lifetime in microseconds, or in events without a clock.
+ * The lifetime in events, and in time with a clock: `412 events, 38.2 ms`.
  */
-lifetime: Quantity, 
+life: string, 
 /**
  * The address, and which block at it this is: `0x76002a000000 (4th)`.
  */
-address: string, 
+place: string, 
 /**
- * The stream's handle, a signed number. The text of a long handle is only its end.
+ * The stream's handle. The text of a long handle is only its end.
  */
-stream: Quantity, 
-/**
- * The call site.
- */
-site: string, 
+handle: Quantity, 
 /**
  * The color word.
  */
 color: number, };
+
+export type BlockRecord = { 
+/**
+ * The address: `0x...`.
+ */
+address: Addr, 
+/**
+ * The number of earlier blocks of the window at this address.
+ */
+reuse: number, 
+/**
+ * Requested bytes.
+ */
+bytes: Bytes, 
+/**
+ * The block size: bytes that the allocator carved out of a segment.
+ */
+block_bytes: Bytes, 
+/**
+ * The category.
+ */
+category: Category, 
+/**
+ * Confidence in the category, from 0 to 1.
+ */
+confidence: number, 
+/**
+ * Two categories that are equally likely, where `category` is `unknown` for that reason.
+ */
+candidates?: [Category, Category], 
+/**
+ * The event that allocated the block; null if it was before the window or is lost.
+ */
+alloc_event: EventIndex | null, 
+/**
+ * The event that requested the free; null if there is none.
+ */
+free_requested_event: EventIndex | null, 
+/**
+ * The event that completed the free; null if there is none.
+ */
+free_completed_event: EventIndex | null, 
+/**
+ * Lifetime within the window, in `lifetime_unit`.
+ */
+lifetime: Lifetime, 
+/**
+ * True if the block was live before the window.
+ */
+preexisting: boolean, 
+/**
+ * True if the block is live at the end of the window.
+ */
+live_at_end: boolean, 
+/**
+ * The stream's handle; 0 is the default stream.
+ */
+stream: number, 
+/**
+ * The memory pool: `[0, 0]` is the default pool; null if the file does not record pools.
+ */
+pool: [number, number] | null, 
+/**
+ * `small` (requests up to 1 MiB) or `large`: the kind of segment that the block lies in.
+ */
+segment_type: string, 
+/**
+ * True if `stack` is the stack of the free, not of the alloc.
+ */
+of_free: boolean, 
+/**
+ * The call site: the stack's innermost frame in the user's own code.
+ */
+site: string, 
+/**
+ * The index of its place in the report's `backward`; absent unless backward allocated the
+ * block in a thread without Python.
+ */
+backward?: number, 
+/**
+ * The text of `_set_memory_metadata` at the alloc; absent if there is none.
+ */
+user_metadata?: string, 
+/**
+ * The texts of `_annotate_tensor`, in order; absent if there are none.
+ */
+annotations?: Array<string>, 
+/**
+ * The tensor in the block at the end of a step; absent unless the file beside the snapshot
+ * names one.
+ */
+tensor?: TensorRecord, 
+/**
+ * The index of the shape in the report's `shapes`; absent if nothing tells the shape.
+ */
+shape?: number, 
+/**
+ * The index of the call stack in the report's `stacks`.
+ */
+stack: number, };
+
+export type TensorRecord = { 
+/**
+ * `parameter`, `buffer`, `gradient` or `optimizer_state`.
+ */
+kind: string, 
+/**
+ * The name in the model: `layers.0.weight`.
+ */
+name: string, 
+/**
+ * The shape.
+ */
+shape: number[], 
+/**
+ * The type of its elements: `float32`.
+ */
+dtype: string, };
 
 export type SearchResult = { 
 /**
@@ -4353,32 +4345,6 @@ value: string,
  */
 text: string, };
 
-export type ScenarioSpec = { 
-/**
- * `expandable_segments`; null as recorded.
- */
-expandableSegments: boolean | null, 
-/**
- * `max_split_size_mb`, 0 for no limit; null as recorded.
- */
-maxSplitSizeMb: number | null, 
-/**
- * `roundup_power2_divisions` for all sizes, 0 for none; null as recorded.
- */
-roundupPower2Divisions: number | null, 
-/**
- * The memory of the device: `80GiB`, `H100`. Empty for what the recording shows.
- */
-deviceMemory: string, 
-/**
- * The factor of tokens.
- */
-tokens: number, 
-/**
- * Blocks with another size, and blocks that are left out.
- */
-parts: Array<ScaledPart>, };
-
 export type WhatIfCard = { 
 /**
  * How well the model reproduces the recording, in words; empty without a model.
@@ -4399,7 +4365,49 @@ maxSplitSize: string,
 /**
  * `roundup_power2_divisions` of the recording in words: `4`, `off`.
  */
-roundupPower2Divisions: string, };
+roundupPower2Divisions: string, 
+/**
+ * The question after the edits.
+ */
+question: QuestionRecord, };
+
+export type QuestionRecord = { 
+/**
+ * The text; empty for the recording as it is.
+ */
+text: string, 
+/**
+ * The text without settings, which the usual scenarios do not follow.
+ */
+shared: string, 
+/**
+ * `expandable_segments`; null as recorded.
+ */
+expandable_segments: boolean | null, 
+/**
+ * `max_split_size_mb`, 0 for no limit; null as recorded.
+ */
+max_split_size_mb: number | null, 
+/**
+ * `roundup_power2_divisions`, 0 for none; null as recorded, and if it differs by size.
+ */
+roundup_power2_divisions: number | null, 
+/**
+ * The memory of the device as it was entered: `80GiB`, `H100`. Empty for the recording's.
+ */
+device_memory: string, 
+/**
+ * The factor of tokens.
+ */
+tokens: number, 
+/**
+ * Blocks with another size.
+ */
+parts: Array<ScaledPart>, 
+/**
+ * The item that is wrong; null if none is.
+ */
+error: WrongItem | null, };
 
 export type ScaledPart = { 
 /**
@@ -4407,9 +4415,29 @@ export type ScaledPart = {
  */
 what: string, 
 /**
- * The factor of the sizes; 0 leaves the blocks out. A call site can only be left out.
+ * The factor of the sizes; 0 leaves the blocks out.
  */
 factor: number, };
+
+export type Edit = { 
+/**
+ * The item's name: `tokens`, `optimizer_state`.
+ */
+item: string, 
+/**
+ * The new value; null removes the item.
+ */
+value: string | null, };
+
+export type WrongItem = { 
+/**
+ * The item's name.
+ */
+item: string, 
+/**
+ * The error in a sentence, with what was expected.
+ */
+text: string, };
 
 export type UsualScenarios = { 
 /**
@@ -4423,6 +4451,16 @@ rows: Array<ScenarioRow>, };
 
 export type ScenarioRow = { 
 /**
+ * The numbers.
+ */
+record: ScenarioRecord, 
+/**
+ * Their words.
+ */
+view: ScenarioView, };
+
+export type ScenarioRecord = { 
+/**
  * What differs from the recording, in words.
  */
 change: string, 
@@ -4431,38 +4469,116 @@ change: string,
  */
 conf: string, 
 /**
- * The peak of reserved bytes; when memory runs out, until then.
+ * The settings.
  */
-reservedPeak: Quantity, 
+settings: SettingsRecord, 
 /**
- * The peak in words, with its range where the order of addresses decides.
+ * The memory of the device, if it was given.
+ */
+device_memory: Bytes | null, 
+/**
+ * What PyTorch can have on the device; null if nothing shows a limit.
+ */
+pytorch_memory: Bytes | null, 
+/**
+ * The factor of tokens.
+ */
+tokens: number, 
+/**
+ * The peak of `reserved_bytes`; when memory runs out, until then.
+ */
+reserved_peak: Bytes, 
+/**
+ * The event after which most was reserved, from 0; -1 is the state before the window.
+ */
+reserved_peak_event: PeakEvent, 
+/**
+ * The peak of `active_bytes`.
+ */
+active_peak: Bytes, 
+/**
+ * The lowest and highest reserved peak over three orders of addresses.
+ */
+reserved_range: [Bytes, Bytes], 
+/**
+ * How often all free memory was returned.
+ */
+flushes: Flushes, 
+/**
+ * The events whose request fails, from 0.
+ */
+ooms: Array<EventIndex>, 
+/**
+ * Whether no request fails.
+ */
+fits: boolean, 
+/**
+ * The first event whose request failed in the recording, from 0; null if none did.
+ */
+recorded_oom_event: EventIndex | null, 
+/**
+ * The bytes that are missing; null if nothing shows a limit.
+ */
+short_by: Bytes | null, 
+/**
+ * The memory that PyTorch must have for the run to go through; null if it was not searched, as
+ * for most of the usual settings.
+ */
+least_device_memory: Bytes | null, 
+/**
+ * `simulated`, `scaled`, `paired` (scaled as a second recording shows), or `estimate`.
+ */
+basis: SimulatedBasis, 
+/**
+ * The error that was measured for such scaled numbers, in percent of reserved bytes; null for
+ * others.
+ */
+error_percent: number | null, };
+
+export type SettingsRecord = { 
+/**
+ * `expandable_segments`.
+ */
+expandable_segments: boolean, 
+/**
+ * `max_split_size_mb` in bytes; null without a limit.
+ */
+max_split_size: Bytes | null, 
+/**
+ * `roundup_power2_divisions` by interval, from 1 MiB on.
+ */
+roundup_power2_divisions: number[], 
+/**
+ * `large_segment_size_mb` in bytes.
+ */
+large_segment_size: Bytes, 
+/**
+ * `garbage_collection_threshold`; 0 means off.
+ */
+garbage_collection_threshold: number, };
+
+export type Change = Quantity;
+
+export type Flushes = Quantity;
+
+export type SignedBytes = Quantity;
+
+export type Count = Quantity;
+
+export type CountChange = Quantity;
+
+export type PeakEvent = Quantity;
+
+export type ScenarioView = { 
+/**
+ * The reserved peak, with its range where the order of addresses decides.
  */
 peakText: string, 
 /**
  * The change of the reserved peak; null when memory runs out, because the peak is only that
  * until then.
  */
-difference: Quantity | null, 
-/**
- * The peak of active bytes.
- */
-activePeak: Quantity, 
-/**
- * How often all free memory was returned.
- */
-flushes: Quantity, 
-/**
- * The memory that PyTorch must have for the run to go through; null if it was not searched.
- */
-needs: Quantity | null, 
-/**
- * Whether no request fails.
- */
-fits: boolean, 
-/**
- * The first event whose request fails; null if none does.
- */
-runsOutAt: number | null, 
+difference: Change | null, 
 /**
  * Whether it fits, in a few words.
  */
@@ -4474,13 +4590,9 @@ basis: string, };
 
 export type ScenarioCard = { 
 /**
- * What is wrong with the question; null if nothing is.
+ * The item of the question that is wrong; null if none is.
  */
-error: string | null, 
-/**
- * The entered text that is wrong: a memory size or a call site; null if it is another value.
- */
-wrong: string | null, 
+error: WrongItem | null, 
 /**
  * The scenario; null with an error, and where there are no predictions.
  */
@@ -4526,9 +4638,9 @@ key: number,
  */
 group: string, 
 /**
- * The card, as the text of [`FileCard::card`].
+ * The card.
  */
-card: string, };
+card: RankCard, };
 
 export type RunQuery = { "clear": Record<symbol, never> } | { "cards": { 
 /**
@@ -4598,17 +4710,9 @@ requested: number,
  */
 reserved: number, 
 /**
- * The bars of the categories, in the card's order.
+ * The right edges of the category bars, relative to the largest peak, in the card's order.
  */
-categories: Array<CategoryBar>, 
-/**
- * The out-of-memory events in words: `2 out-of-memory events`; empty if there are none.
- */
-ooms: string, 
-/**
- * The curve of requested bytes as an SVG path in a box of [`SPARK`], y down.
- */
-spark: string, 
+categories: Array<number>, 
 /**
  * The number of findings above low severity that the rank has or is about.
  */
@@ -4623,20 +4727,6 @@ outlier: string,
  * or none.
  */
 story: number | null, };
-
-export type CategoryBar = { 
-/**
- * The label: `parameters`.
- */
-label: string, 
-/**
- * The color word.
- */
-color: number, 
-/**
- * The right edge, relative to the largest peak of all ranks.
- */
-end: number, };
 
 export type BandKind = "requested_bytes" | "active_bytes" | "allocated_bytes" | "reserved_bytes";
 
@@ -4716,47 +4806,13 @@ export type CompareAnswer = { "comparison": Comparison | null } | { "stacks": Co
 
 export type Comparison = { 
 /**
- * The headline:
- * `requested bytes peak at 2.17 GiB in A, at 2.60 GiB in B: +445.1 MiB, +20.1 %`.
+ * The difference, as `vramscope diff` writes it, without call stacks.
  */
-text: string, 
+record: Pair, 
 /**
- * The cause of the difference where it is known, in sentences.
+ * Its words, tables and curves.
  */
-causes: Array<string>, 
-/**
- * The allocator settings that differ, then steps and inputs if they differ.
- */
-recording: Array<ComparedSetting>, 
-/**
- * The event of the band's peak in A and in B: `#1,234`.
- */
-peaks: [string, string], 
-/**
- * Each band at its start (if not zero), peak and end, then blocks, OOMs, findings, steps and
- * input.
- */
-totals: Array<ComparedRow>, 
-/**
- * The number of totals that are equal: `5 unchanged`; empty if there are none.
- */
-totalsUnchanged: string, 
-/**
- * Live bytes at the peaks by category, the largest change first.
- */
-categories: Array<ComparedRow>, 
-/**
- * The number of categories that are equal: `2 unchanged`; empty if there are none.
- */
-categoriesUnchanged: string, 
-/**
- * The band over both windows by event, by time and by step.
- */
-curves: Array<ComparedCurves>, 
-/**
- * Findings that are in one side only.
- */
-findings: Array<ComparedFinding>, };
+view: ComparisonView, };
 
 export type ComparedTree = { 
 /**
@@ -4834,33 +4890,354 @@ colors: Array<number>,
  */
 blocks: Array<number>, };
 
-export type ComparedRow = { 
+export type ComparisonView = { 
+/**
+ * The headline:
+ * `requested bytes peak at 2.17 GiB in A, at 2.60 GiB in B: +445.1 MiB, +20.1 %`.
+ */
+text: string, 
+/**
+ * The allocator settings that differ, then steps and inputs if they differ.
+ */
+recording: Array<RecordingRow>, 
+/**
+ * Each band at its start (if not zero), peak and end, then blocks, OOMs, findings, steps and
+ * input.
+ */
+totals: Array<DiffRow>, 
+/**
+ * The number of totals that are equal: `5 unchanged`; empty if there are none.
+ */
+totalsUnchanged: string, 
+/**
+ * Live bytes at the peaks by category, the largest change first.
+ */
+categories: Array<DiffRow>, 
+/**
+ * The number of categories that are equal: `2 unchanged`; empty if there are none.
+ */
+categoriesUnchanged: string, 
+/**
+ * The band over both windows by event, by time and by step.
+ */
+curves: Array<ComparedCurves>, 
+/**
+ * The kinds in words of the findings that only B has, in their order: `Growth`.
+ */
+newLabels: Array<string>, 
+/**
+ * The kinds in words of the findings that only A has.
+ */
+goneLabels: Array<string>, };
+
+export type Pair = { 
+/**
+ * The rank, if it is equal in both paths; else null.
+ */
+rank: number | null, 
+/**
+ * The device of A.
+ */
+a: SideSource, 
+/**
+ * The device of B.
+ */
+b: SideSource, 
+/**
+ * Why the memory differs, in sentences; empty if settings and inputs do not explain it.
+ */
+causes: Array<string>, 
+/**
+ * The allocator settings that differ. Empty if a file has none (before PyTorch 2.3).
+ */
+settings: Array<SettingDiff>, 
+/**
+ * Whole training steps.
+ */
+steps: CountDiff, 
+/**
+ * The data that a step reads; null if it is not known in both sides.
+ */
+tokens: TokensDiff | null, 
+/**
+ * Bytes requested by the program.
+ */
+requested_bytes: BandDiff, 
+/**
+ * Block sizes of blocks that are not yet free.
+ */
+active_bytes: BandDiff, 
+/**
+ * Block sizes of blocks whose free was not yet requested. The peak is
+ * `torch.cuda.max_memory_allocated()`.
+ */
+allocated_bytes: BandDiff, 
+/**
+ * Bytes that the allocator reserved from the driver.
+ */
+reserved_bytes: BandDiff, 
+/**
+ * Blocks that are live at the band's peak (segments, for `reserved_bytes`).
+ */
+blocks: CountDiff, 
+/**
+ * Out-of-memory events.
+ */
+ooms: CountDiff, 
+/**
+ * The number of findings, and the findings that are in one side only.
+ */
+findings: FindingsDiff, 
+/**
+ * Live memory at the peak by category, the largest change first; empty for `reserved_bytes`.
+ */
+categories: Array<CategoryDiff>, 
+/**
+ * Live memory at the peak by call stack, the largest change first. The stacks add up to the
+ * peaks. Null except for the pair whose peak changes most.
+ */
+stacks: null, 
+/**
+ * The number of stacks left out by `--limit`.
+ */
+stacks_left_out: number, 
+/**
+ * All call stacks as a tree, depth first from the root; null where `stacks` is null.
+ */
+tree: null, };
+
+export type SideSource = { 
+/**
+ * The file's path.
+ */
+path: string, 
+/**
+ * The device's ordinal.
+ */
+device: number, 
+/**
+ * The event of the band's peak; -1 is the state before the window.
+ */
+event: PeakEvent, };
+
+export type SettingDiff = { 
+/**
+ * The key. A group, such as `roundup_power2_divisions`, is one row if all its members have
+ * equal values in each side.
+ */
+key: string, 
+/**
+ * The value in A as JSON text; null if A does not have the key.
+ */
+a: string | null, 
+/**
+ * The value in B as JSON text; null if B does not have the key.
+ */
+b: string | null, };
+
+export type TokensDiff = { 
+/**
+ * Bytes of the input blocks of a typical step.
+ */
+input_bytes_per_step: BytesDiff, };
+
+export type BytesDiff = { 
+/**
+ * The value in A.
+ */
+a: SignedBytes, 
+/**
+ * The value in B.
+ */
+b: SignedBytes, 
+/**
+ * `b` - `a`.
+ */
+change: Change, };
+
+export type CountDiff = { 
+/**
+ * The value in A.
+ */
+a: Count, 
+/**
+ * The value in B.
+ */
+b: Count, 
+/**
+ * `b` - `a`.
+ */
+change: CountChange, };
+
+export type BandDiff = { 
+/**
+ * Before the first event.
+ */
+start: BytesDiff, 
+/**
+ * The largest value.
+ */
+peak: BytesDiff, 
+/**
+ * After the last event.
+ */
+end: BytesDiff, 
+/**
+ * `estimate` if either side is an estimate.
+ */
+exactness: Exactness, };
+
+export type Exactness = "exact" | "estimate";
+
+export type FindingsDiff = { 
+/**
+ * Findings of B without a match in A. Findings match by kind, and by function or setting.
+ */
+new: Array<SideFinding>, 
+/**
+ * Findings of A without a match in B.
+ */
+gone: Array<SideFinding>, 
+/**
+ * The value in A.
+ */
+a: Count, 
+/**
+ * The value in B.
+ */
+b: Count, 
+/**
+ * `b` - `a`.
+ */
+change: CountChange, };
+
+export type SideFinding = { 
+/**
+ * The subject that identifies it in another recording: the function and file of its call site,
+ * a setting's key, or an empty text.
+ */
+about: string, 
+/**
+ * A stable id: one file gives one id on every machine.
+ */
+id: FindingId, 
+/**
+ * The kind.
+ */
+kind: FindingKind, 
+/**
+ * The severity.
+ */
+severity: Severity, 
+/**
+ * The file's path.
+ */
+path: string, 
+/**
+ * The rank in the path; null if there is none.
+ */
+rank: number | null, 
+/**
+ * The device's ordinal.
+ */
+device: number, 
+/**
+ * The finding in a few words.
+ */
+title: string, 
+/**
+ * Subject, numbers and cause.
+ */
+text: string, 
+/**
+ * What to do.
+ */
+action: string, 
+/**
+ * Bytes that the finding is about.
+ */
+bytes: Bytes, 
+/**
+ * The training step, from 0; null if the finding is about several or none.
+ */
+step: number | null, 
+/**
+ * The phase; null if the finding is about several or none.
+ */
+phase: Phase | null, 
+/**
+ * How the numbers were obtained.
+ */
+basis: Basis, 
+/**
+ * Evidence: event indices from 0.
+ */
+events: Array<EventIndex>, 
+/**
+ * The call sites that the finding is about, most bytes first.
+ */
+sites: Array<string>, 
+/**
+ * The callers of the first site, innermost first: frames outside of PyTorch.
+ */
+called_from: Array<string>, 
+/**
+ * The number of blocks that the finding is about.
+ */
+blocks: Blocks, 
+/**
+ * The shares of the call sites, if there are several.
+ */
+children: Array<FindingChild>, 
+/**
+ * What the model of the allocator says: first about the run as recorded, then about changes.
+ * Absent where it says nothing.
+ */
+simulated?: Array<Simulated>, };
+
+export type CategoryDiff = { 
+/**
+ * The category.
+ */
+category: Category, 
+/**
+ * Blocks.
+ */
+blocks: CountDiff, 
+/**
+ * The value in A.
+ */
+a: SignedBytes, 
+/**
+ * The value in B.
+ */
+b: SignedBytes, 
+/**
+ * `b` - `a`.
+ */
+change: Change, };
+
+export type DiffRow = { 
 /**
  * The stable name: `requested_bytes.peak`, `ooms`, `parameter`.
  */
 key: string, 
 /**
- * The label: `requested peak`.
+ * The name in words: `requested peak`.
  */
 label: string, 
 /**
- * The value in A.
+ * The numbers.
  */
-a: Quantity, 
-/**
- * The value in B.
- */
-b: Quantity, 
-/**
- * The change with its sign.
- */
-change: Quantity, 
+values: DiffValues, 
 /**
  * The change in percent of A.
  */
 percent: string, };
 
-export type ComparedSetting = { 
+export type DiffValues = BytesDiff | CountDiff;
+
+export type RecordingRow = { 
 /**
  * The setting's key, or what is counted.
  */
@@ -4890,7 +5267,7 @@ count: number,
 /**
  * The change of all of them.
  */
-change: Quantity, };
+change: Change, };
 
 export type Difference = { 
 /**
@@ -4954,28 +5331,6 @@ at: number,
  */
 text: string, };
 
-export type ComparedFinding = { 
-/**
- * True if the finding is only in B, false if it is only in A.
- */
-isNew: boolean, 
-/**
- * The kind in words: `Growth`.
- */
-label: string, 
-/**
- * The finding in a few words.
- */
-title: string, 
-/**
- * The finding in words.
- */
-text: string, 
-/**
- * The memory that the finding is about.
- */
-bytes: Quantity, };
-
 export type ComparedStacks = { 
 /**
  * The number of matching rows.
@@ -5016,25 +5371,17 @@ via: string,
  */
 category: string, 
 /**
- * Bytes in A.
+ * Bytes in A and in B.
  */
-a: Quantity, 
-/**
- * Bytes in B.
- */
-b: Quantity, 
-/**
- * The change with its sign.
- */
-change: Quantity, 
+bytes: BytesDiff, 
 /**
  * The change relative to the largest change, from -1 to 1.
  */
 share: number, 
 /**
- * The change in blocks with its sign.
+ * The change in blocks.
  */
-blocks: Quantity, 
+blocks: CountChange, 
 /**
  * `only in A`, `only in B` or `other lines`; empty for equal frames.
  */

@@ -3,7 +3,6 @@
 
 import type { Action } from "../generated/protocol.js";
 import { copyText } from "../host/clipboard.js";
-import { AS_RECORDED, scenarioOf } from "../scenario-state.js";
 import { CLIPBOARD_DENIED } from "../selection.js";
 import type { ViewUses } from "./workspace.js";
 
@@ -36,7 +35,7 @@ export function ActionChip(properties: ActionChipProperties) {
     if (copies) {
       status.announce((await copyText(setting)) ? `Copied ${setting}` : CLIPBOARD_DENIED);
     } else if (isSimulated) {
-      viewSelection.scenario.value = scenarioOf(scenario) ?? AS_RECORDED;
+      viewSelection.scenario.value = scenario;
       navigation.openDrawer("what-if");
     } else show?.(finding);
   };

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { resource } from "../client/resource.js";
 import {
-  type BlockLine,
+  type BlockRow,
   type BlockSort,
   type BlockTable,
   CATEGORIES,
@@ -47,12 +47,12 @@ function open({
 }
 
 /** The column of what the file beside the snapshot says, or sizes tell. */
-const tensor: Column<BlockLine> = {
+const tensor: Column<BlockRow> = {
   key: "tensor",
   title: "tensor or shape",
   width: "minmax(260px, 1fr)",
-  words: (r) => r.tensor,
-  cell: (r) => r.tensor,
+  words: (r) => r.view.tensor,
+  cell: (r) => r.view.tensor,
 };
 
 type BlocksProperties = ViewUses<
@@ -70,16 +70,16 @@ export function Blocks(properties: BlocksProperties) {
   const shown = page.value.value;
   const by = (key: BlockSort) => sortable(sort, descending, key, true);
   const swatch = (color: number) => appearance.swatch(color);
-  const columns: Column<BlockLine>[] = [
+  const columns: Column<BlockRow>[] = [
     {
       key: "size",
       title: "requested",
       number: true,
       width: "80px",
       ...by("size"),
-      cell: (r) => r.bytes.text,
-      words: (r) => r.bytes.exact,
-      raw: (r) => r.bytes.raw,
+      cell: (r) => r.record.bytes.text,
+      words: (r) => r.record.bytes.exact,
+      raw: (r) => r.record.bytes.raw,
     },
     {
       key: "blockSize",
@@ -87,19 +87,19 @@ export function Blocks(properties: BlocksProperties) {
       number: true,
       width: "80px",
       ...by("blockSize"),
-      cell: (r) => r.blockBytes.text,
-      words: (r) => r.blockBytes.exact,
-      raw: (r) => r.blockBytes.raw,
+      cell: (r) => r.record.block_bytes.text,
+      words: (r) => r.record.block_bytes.exact,
+      raw: (r) => r.record.block_bytes.raw,
     },
     {
       key: "site",
       title: "call site",
       width: "minmax(220px, 1fr)",
       ...by("site"),
-      words: (r) => r.site,
+      words: (r) => r.record.site,
       cell: (r) => (
         <>
-          <span class="swatch" style={{ background: swatch(r.color) }} /> {r.site}
+          <span class="swatch" style={{ background: swatch(r.view.color) }} /> {r.record.site}
         </>
       ),
     },
@@ -109,7 +109,7 @@ export function Blocks(properties: BlocksProperties) {
       title: "category",
       width: "112px",
       ...by("category"),
-      cell: (r) => r.category,
+      cell: (r) => r.record.category,
     },
     {
       key: "allocated",
@@ -117,7 +117,7 @@ export function Blocks(properties: BlocksProperties) {
       number: true,
       width: "96px",
       ...by("allocated"),
-      cell: (r) => r.allocated,
+      cell: (r) => r.view.allocated,
     },
     {
       key: "freed",
@@ -125,7 +125,7 @@ export function Blocks(properties: BlocksProperties) {
       number: true,
       width: "104px",
       ...by("freed"),
-      cell: (r) => r.freed,
+      cell: (r) => r.view.freed,
     },
     {
       key: "lifetime",
@@ -133,20 +133,26 @@ export function Blocks(properties: BlocksProperties) {
       number: true,
       width: "88px",
       ...by("lifetime"),
-      cell: (r) => r.lifetime.text,
-      words: (r) => r.lifetime.exact,
-      raw: (r) => r.lifetime.raw,
+      cell: (r) => r.record.lifetime.text,
+      words: (r) => r.view.life,
+      raw: (r) => r.record.lifetime.raw,
     },
-    { key: "address", title: "address", width: "152px", ...by("address"), cell: (r) => r.address },
+    {
+      key: "address",
+      title: "address",
+      width: "152px",
+      ...by("address"),
+      cell: (r) => r.view.place,
+    },
     {
       key: "stream",
       title: "stream",
       number: true,
       width: "44px",
       ...by("stream"),
-      cell: (r) => r.stream.text,
-      words: (r) => r.stream.exact,
-      raw: (r) => r.stream.raw,
+      cell: (r) => r.view.handle.text,
+      words: (r) => r.view.handle.exact,
+      raw: (r) => r.view.handle.raw,
     },
   ];
   const blocks = () => ({ blocks: { table: table() } });
@@ -215,11 +221,11 @@ export function Blocks(properties: BlocksProperties) {
         total={shown?.total ?? 0}
         from={shown?.from ?? 0}
         rows={shown?.rows ?? []}
-        rowKey={(row) => row.block}
+        rowKey={(row) => row.view.block}
         current={selection.block.value?.block ?? null}
         reveal={shown?.at ?? null}
         ask={ask}
-        open={(row) => void cards.showBlock(row.block)}
+        open={(row) => void cards.showBlock(row.view.block)}
       />
     </div>
   );

@@ -1,12 +1,12 @@
 // Parts of the comparison: tables of what differs, and the curves with their difference.
 
 import { useState } from "preact/hooks";
-import type { ComparedCurves, ComparedRow, ComparedSetting } from "../generated/protocol.js";
+import type { ComparedCurves, DiffRow, RecordingRow } from "../generated/protocol.js";
 import { COMPARED } from "../generated/protocol.js";
 import type { Comparing, Picture } from "./comparing.js";
 
 /** The settings that differ, then steps and inputs. */
-export function Recording({ rows }: { rows: readonly ComparedSetting[] }) {
+export function Recording({ rows }: { rows: readonly RecordingRow[] }) {
   return (
     <table class="grid compare-recording" data-testid="compare-recording">
       <thead>
@@ -30,9 +30,9 @@ export function Recording({ rows }: { rows: readonly ComparedSetting[] }) {
 }
 
 /** Rows that changed; the others are folded behind their number. */
-export function Group({ rows, unchanged }: { rows: readonly ComparedRow[]; unchanged: string }) {
+export function Group({ rows, unchanged }: { rows: readonly DiffRow[]; unchanged: string }) {
   const [open, setOpen] = useState(false);
-  const isSame = ({ change }: ComparedRow) => change.raw === "0";
+  const isSame = ({ values }: DiffRow) => values.change.raw === "0";
   return (
     <tbody>
       {rows
@@ -56,8 +56,9 @@ export function Group({ rows, unchanged }: { rows: readonly ComparedRow[]; uncha
   );
 }
 
-function Total({ row, hidden = false }: { row: ComparedRow; hidden?: boolean }) {
-  const { key, label, a, b, change, percent } = row;
+function Total({ row, hidden = false }: { row: DiffRow; hidden?: boolean }) {
+  const { key, label, percent } = row;
+  const { a, b, change } = row.values;
   const none = change.raw === "0";
   return (
     <tr data-key={key} data-strong={key.endsWith(".peak")} data-none={none} hidden={hidden}>

@@ -12,7 +12,7 @@ export function Stacks({ selection, comparing }: ViewUses<"selection" | "compari
       title: "change",
       number: true,
       width: "92px",
-      cell: ({ share, change }) => (
+      cell: ({ share, bytes: { change } }) => (
         <>
           <span
             class="compare-bar"
@@ -22,7 +22,7 @@ export function Stacks({ selection, comparing }: ViewUses<"selection" | "compari
           <span title={change.exact}>{change.text}</span>
         </>
       ),
-      raw: (r) => r.change.raw,
+      raw: (r) => r.bytes.change.raw,
     },
     {
       key: "site",
@@ -40,16 +40,16 @@ export function Stacks({ selection, comparing }: ViewUses<"selection" | "compari
       title: "A",
       number: true,
       width: "76px",
-      cell: (r) => r.a.text,
-      raw: (r) => r.a.raw,
+      cell: (r) => r.bytes.a.text,
+      raw: (r) => r.bytes.a.raw,
     },
     {
       key: "b",
       title: "B",
       number: true,
       width: "76px",
-      cell: (r) => r.b.text,
-      raw: (r) => r.b.raw,
+      cell: (r) => r.bytes.b.text,
+      raw: (r) => r.bytes.b.raw,
     },
     {
       key: "blocks",

@@ -3,7 +3,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { fromInput } from "../client/files.js";
-import type { BandKind, ComparedCurves, Comparison } from "../generated/protocol.js";
+import type { BandKind, ComparedCurves, Comparison, SideFinding } from "../generated/protocol.js";
 import { type Row, rowName } from "../run.js";
 import type { Uses } from "../stores.js";
 import { Icon } from "../ui/icons.js";
@@ -172,7 +172,7 @@ function AlignSwitch({
   const now = comparison && shownCurves(comparing, comparison).align;
   return (
     <fieldset class="segmented small" aria-label="Aligned by">
-      {(comparison?.curves ?? []).map(({ align, missing }) => (
+      {(comparison?.view.curves ?? []).map(({ align, missing }) => (
         <button
           key={align}
           type="button"
@@ -191,7 +191,7 @@ function AlignSwitch({
 }
 
 /** The curves of the chosen alignment; by step, else by event, unless one was chosen. */
-function shownCurves(comparing: Comparing, { curves }: Comparison): ComparedCurves {
+function shownCurves(comparing: Comparing, { view: { curves } }: Comparison): ComparedCurves {
   const wanted = comparing.align.value ?? "step";
   const found = curves.find(({ align, missing }) => align === wanted && missing === "");
   return (found ?? curves[0]) as ComparedCurves;
@@ -225,29 +225,29 @@ type BothProperties = ViewUses<
 
 function Both({ comparison, ...owners }: BothProperties) {
   const { selection, comparing } = owners;
-  const { text, causes, recording, totals, categories, findings } = comparison;
+  const { record, view } = comparison;
   return (
     <div class="compare-body" data-picture={comparing.picture.value}>
       {comparing.picture.value === "curves" ? (
         <Curves
           comparing={comparing}
           curves={shownCurves(comparing, comparison)}
-          text={text}
-          peaks={comparison.peaks}
+          text={view.text}
+          peaks={[record.a.event.text, record.b.event.text]}
         />
       ) : (
         <CompareFlame {...owners} />
       )}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
       <section class="compare-totals" aria-label="Totals" tabIndex={0}>
-        {causes.length > 0 && (
+        {record.causes.length > 0 && (
           <ul class="compare-findings" aria-label="Cause" data-testid="compare-cause">
-            {causes.map((sentence) => (
+            {record.causes.map((sentence) => (
               <li key={sentence}>{sentence}</li>
             ))}
           </ul>
         )}
-        {recording.length > 0 && <Recording rows={recording} />}
+        {view.recording.length > 0 && <Recording rows={view.recording} />}
         <table class="grid" data-testid="compare-totals">
           <thead>
             <tr>
@@ -266,7 +266,7 @@ function Both({ comparison, ...owners }: BothProperties) {
               </th>
             </tr>
           </thead>
-          <Group rows={categories} unchanged={comparison.categoriesUnchanged} />
+          <Group rows={view.categories} unchanged={view.categoriesUnchanged} />
           <tbody>
             <tr class="compare-heading">
               <th scope="colgroup" colSpan={5}>
@@ -274,23 +274,41 @@ function Both({ comparison, ...owners }: BothProperties) {
               </th>
             </tr>
           </tbody>
-          <Group rows={totals} unchanged={comparison.totalsUnchanged} />
+          <Group rows={view.totals} unchanged={view.totalsUnchanged} />
         </table>
-        {findings.length > 0 && (
+        {record.findings.new.length + record.findings.gone.length > 0 && (
           <ul class="compare-findings" aria-label="Findings of one side only">
-            {findings.map(({ isNew, label, title, text: sentence, bytes }) => (
-              <li key={`${isNew} ${label} ${sentence}`} data-new={isNew} data-value={bytes.raw}>
-                <p class="compare-side">
-                  <strong>{isNew ? "Only in B" : "Only in A"}</strong> {label}
-                </p>
-                <p class="finding-name">{title}</p>
-                <p>{sentence}</p>
-              </li>
-            ))}
+            <OneSided findings={record.findings.new} labels={view.newLabels} isNew />
+            <OneSided findings={record.findings.gone} labels={view.goneLabels} isNew={false} />
           </ul>
         )}
       </section>
       <Stacks selection={selection} comparing={comparing} />
     </div>
+  );
+}
+
+interface OneSidedProperties {
+  findings: readonly SideFinding[];
+  /** The kind of each finding in words. */
+  labels: readonly string[];
+  /** Whether only B has them. */
+  isNew: boolean;
+}
+
+/** Findings of one side only. */
+function OneSided({ findings, labels, isNew }: OneSidedProperties) {
+  return (
+    <>
+      {findings.map(({ title, text, bytes }, index) => (
+        <li key={text} data-new={isNew} data-value={bytes.raw}>
+          <p class="compare-side">
+            <strong>{isNew ? "Only in B" : "Only in A"}</strong> {labels[index]}
+          </p>
+          <p class="finding-name">{title}</p>
+          <p>{text}</p>
+        </li>
+      ))}
+    </>
   );
 }

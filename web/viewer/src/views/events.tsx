@@ -56,46 +56,47 @@ export function Events({ selection, viewSelection, filters, appearance, steps }:
       title: "event",
       number: true,
       width: "84px",
-      cell: (r) => r.label,
-      raw: (r) => r.event,
+      cell: (r) => r.record.index.text,
+      raw: (r) => r.record.index.raw,
     },
-    { key: "time", title: "time", number: true, width: "104px", cell: (r) => r.time },
-    { key: "action", title: "action", width: "128px", cell: (r) => r.action },
+    { key: "time", title: "time", number: true, width: "104px", cell: (r) => r.view.time },
+    { key: "action", title: "action", width: "128px", cell: (r) => r.record.action },
     {
       key: "size",
       title: "size",
       number: true,
       width: "92px",
-      cell: (r) => r.bytes.text,
-      raw: (r) => r.bytes.raw,
+      cell: (r) => r.record.size.text,
+      raw: (r) => r.record.size.raw,
     },
     {
       key: "live",
       title: "total after",
       number: true,
       width: "124px",
-      cell: (r) => r.live.text,
-      raw: (r) => r.live.raw,
+      cell: (r) => r.view.live.text,
+      raw: (r) => r.view.live.raw,
     },
-    { key: "address", title: "address", width: "148px", cell: (r) => r.address },
+    { key: "address", title: "address", width: "148px", cell: (r) => r.view.place },
     {
       key: "site",
       title: "call site",
       width: "minmax(180px, 1fr)",
-      words: (r) => r.site,
+      words: (r) => r.view.label,
       cell: (r) => (
         <>
-          <span class="swatch" style={{ background: swatch(r.color) }} /> {r.site}
+          <span class="swatch" style={{ background: swatch(r.view.color) }} /> {r.view.label}
         </>
       ),
     },
   ];
   const openRow = (row: EventRow) => {
-    cursor.value = row.event;
+    const event = Number(row.record.index.raw);
+    cursor.value = event;
     const { target } = selection;
-    if (row.block === null || !target) return;
-    void target.client.block(target.target, row.block).then((detail) => {
-      if (detail && cursor.peek() === row.event) selection.select(detail);
+    if (row.view.block === null || !target) return;
+    void target.client.block(target.target, row.view.block).then((detail) => {
+      if (detail && cursor.peek() === event) selection.select(detail);
     });
   };
   const save = (form: "csv" | "json") =>
@@ -159,7 +160,7 @@ export function Events({ selection, viewSelection, filters, appearance, steps }:
         total={shown?.total ?? 0}
         from={shown?.from ?? 0}
         rows={shown?.rows ?? []}
-        rowKey={(row) => row.event}
+        rowKey={(row) => Number(row.record.index.raw)}
         current={cursor.value}
         reveal={shown?.at ?? null}
         ask={ask}

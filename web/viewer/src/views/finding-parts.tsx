@@ -95,20 +95,20 @@ export function FindingBlocks(owners: BlocksProperties) {
   return (
     <div class="finding-more-rows">
       <ul class="finding-blocks" aria-label="Blocks">
-        {page.rows.map((row) => (
-          <li key={row.block}>
+        {page.rows.map(({ record, view }) => (
+          <li key={view.block}>
             <button
               type="button"
               class="finding-block"
-              title={row.site}
-              onClick={alone(() => void cards.showBlock(row.block))}
+              title={record.site}
+              onClick={alone(() => void cards.showBlock(view.block))}
             >
-              <span class="num" data-value={row.bytes.raw}>
-                {row.bytes.text}
+              <span class="num" data-value={record.bytes.raw}>
+                {record.bytes.text}
               </span>
-              <span class="mono block-address">{row.address}</span>
+              <span class="mono block-address">{view.place}</span>
               <span class="num dim">
-                {row.allocated} · {row.freed}
+                {view.allocated} · {view.freed}
               </span>
             </button>
           </li>

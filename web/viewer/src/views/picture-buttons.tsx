@@ -2,7 +2,6 @@
 
 import { computed } from "@preact/signals";
 import { useMemo } from "preact/hooks";
-import type { ScenarioSpec } from "../generated/protocol.js";
 import type { CanvasPlot } from "../plot/canvas-plot.js";
 import type { Uses } from "../stores.js";
 import { Icon } from "../ui/icons.js";
@@ -11,8 +10,8 @@ import { savePicture } from "./picture.js";
 type PictureButtonsProperties = Uses<"selection" | "appearance"> & {
   plot: CanvasPlot<unknown> | null;
   name: string;
-  /** The scenario whose line is over the plot. */
-  simulated?: ScenarioSpec | null;
+  /** The question of "What if" whose line is over the plot. */
+  simulated?: string | null;
 };
 
 export function PictureButtons({

@@ -1,6 +1,5 @@
 // Saves a plot as a picture: the worker draws an SVG, and the browser turns it into a PNG.
 
-import type { ScenarioSpec } from "../generated/protocol.js";
 import type { CanvasPlot } from "../plot/canvas-plot.js";
 import type { Uses } from "../stores.js";
 import { nameFor, saveBlob } from "./save.js";
@@ -33,13 +32,13 @@ async function pixels(svg: Blob): Promise<Blob> {
   }
 }
 
-/** Saves the visible part of a plot, with the line of a scenario. */
+/** Saves the visible part of a plot, with the line that answers a question of "What if". */
 export async function savePicture(
   { selection, appearance }: Uses<"selection" | "appearance">,
   form: "svg" | "png",
   plot: CanvasPlot<unknown> | null,
   name: string,
-  simulated: ScenarioSpec | null,
+  simulated: string | null,
 ): Promise<void> {
   const { target } = selection;
   const picture = plot?.picture();

@@ -1,15 +1,18 @@
 // The fields of a scenario with free values: the device's memory and the factor of tokens.
 
-import { useId, useState } from "preact/hooks";
+import { useEffect, useId, useState } from "preact/hooks";
+import type { QuestionRecord } from "../generated/protocol.js";
 import type { ViewUses } from "./workspace.js";
 
 /** Devices that the program knows by name. */
 const DEVICES = ["A10G", "L4", "L40S", "A100-40GB", "A100-80GB", "H100", "H200", "B200", "MI300X"];
 
-export function MemoryField({ whatIfs }: ViewUses<"whatIfs">) {
+/** Properties of a field of the question. */
+export type FieldProperties = ViewUses<"whatIfs"> & { question: QuestionRecord };
+
+export function MemoryField({ whatIfs, question }: FieldProperties) {
   const [id, list] = [useId(), useId()];
-  const { deviceMemory } = whatIfs.spec.value;
-  const isBad = whatIfs.scenario.value.value?.wrong === deviceMemory;
+  const isBad = question.error?.item === "device_memory";
   return (
     <div class="what-if-field field">
       <label
@@ -24,8 +27,10 @@ export function MemoryField({ whatIfs }: ViewUses<"whatIfs">) {
         placeholder="80GiB or H100"
         data-testid="what-if-memory"
         aria-invalid={isBad}
-        value={deviceMemory}
-        onChange={({ currentTarget: { value } }) => whatIfs.ask({ deviceMemory: value.trim() })}
+        value={question.device_memory}
+        onChange={({ currentTarget: { value } }) =>
+          whatIfs.ask("device_memory", value.trim() || null)
+        }
       />
       <datalist id={list}>
         {DEVICES.map((name) => (
@@ -36,11 +41,11 @@ export function MemoryField({ whatIfs }: ViewUses<"whatIfs">) {
   );
 }
 
-export function TokensSlider({ whatIfs }: ViewUses<"whatIfs">) {
+export function TokensSlider({ whatIfs, question: { tokens } }: FieldProperties) {
   const id = useId();
-  const { tokens } = whatIfs.spec.value;
-  // The slider follows the pointer at once, whatever the worker does.
-  const [dragged, setDragged] = useState<string | null>(null);
+  // The slider follows the pointer at once, until the question has its value.
+  const [dragged, setDragged] = useState<number | null>(null);
+  useEffect(() => setDragged((at) => (at === tokens ? null : at)), [tokens]);
   return (
     <div class="what-if-field what-if-tokens">
       <label for={id} title="Batch size times sequence length, against the recording">
@@ -56,10 +61,9 @@ export function TokensSlider({ whatIfs }: ViewUses<"whatIfs">) {
         value={dragged ?? tokens}
         aria-valuetext={`${tokens} times the recorded tokens`}
         onInput={({ currentTarget: { value, valueAsNumber } }) => {
-          setDragged(value);
-          whatIfs.ask({ tokens: valueAsNumber });
+          setDragged(valueAsNumber === tokens ? null : valueAsNumber);
+          whatIfs.ask("tokens", valueAsNumber === 1 ? null : value);
         }}
-        onChange={() => setDragged(null)}
       />
       <output for={id} class="num" data-value={tokens}>
         ×{tokens}

@@ -3,6 +3,7 @@
 import { useId, useState } from "preact/hooks";
 import { CATEGORIES, type ScaledPart } from "../generated/protocol.js";
 import { Icon } from "../ui/icons.js";
+import type { FieldProperties } from "./what-if-fields.js";
 import type { ViewUses } from "./workspace.js";
 
 /** Factors that are worth a try. */
@@ -17,16 +18,16 @@ function factorText(what: string, factor: number): string {
   return what === "optimizer_state" && factor === 0.25 ? `${text} (8-bit)` : text;
 }
 
-export function Parts({ selection, whatIfs }: ViewUses<"selection" | "whatIfs">) {
+export function Parts({ selection, whatIfs, question }: FieldProperties & ViewUses<"selection">) {
   const id = useId();
   const [isNaming, setNaming] = useState(false);
-  const { parts } = whatIfs.spec.value;
+  const { parts } = question;
   const focus = selection.focus.value;
   const held = focus?.file.cards.value?.[focus.part]?.categories ?? [];
   const free = CATEGORIES.filter((name) => parts.every(({ what }) => what !== name));
   const add = (what: string) => {
     if (what === SITE) setNaming(true);
-    else whatIfs.scale(what, 0);
+    else whatIfs.ask(what, "0");
   };
   return (
     <>
@@ -37,7 +38,7 @@ export function Parts({ selection, whatIfs }: ViewUses<"selection" | "whatIfs">)
         <SiteField
           done={(site) => {
             setNaming(false);
-            if (site !== "") whatIfs.scale(site, 0);
+            if (site !== "") whatIfs.ask(site, "0");
           }}
         />
       )}
@@ -75,7 +76,7 @@ export function Parts({ selection, whatIfs }: ViewUses<"selection" | "whatIfs">)
 
 function Part({ part: { what, factor }, whatIfs }: { part: ScaledPart } & ViewUses<"whatIfs">) {
   const id = useId();
-  const isWrong = whatIfs.scenario.value.value?.wrong === what;
+  const isWrong = whatIfs.scenario.value.value?.error?.item === what;
   const factors = FACTORS.includes(factor) ? FACTORS : [...FACTORS, factor];
   return (
     <div class="what-if-field what-if-part" data-part={what} data-wrong={isWrong}>
@@ -86,7 +87,7 @@ function Part({ part: { what, factor }, whatIfs }: { part: ScaledPart } & ViewUs
         <select
           id={id}
           value={factor}
-          onChange={({ currentTarget: { value } }) => whatIfs.scale(what, Number(value))}
+          onChange={({ currentTarget: { value } }) => whatIfs.ask(what, value)}
         >
           {(isCategory(what) ? factors : [factor]).map((each) => (
             <option key={each} value={each}>
@@ -101,7 +102,7 @@ function Part({ part: { what, factor }, whatIfs }: { part: ScaledPart } & ViewUs
         class="button plain"
         title="Take it as recorded"
         aria-label={`Take ${what} as recorded`}
-        onClick={() => whatIfs.scale(what, null)}
+        onClick={() => whatIfs.ask(what, null)}
       >
         <Icon name="close" />
       </button>

@@ -2,7 +2,6 @@
 
 import { useId } from "preact/hooks";
 import type { ScenarioRow, WhatIfCard } from "../generated/protocol.js";
-import { AS_RECORDED } from "../scenario-state.js";
 import { Icon } from "../ui/icons.js";
 import { MemoryField, TokensSlider } from "./what-if-fields.js";
 import { Parts } from "./what-if-parts.js";
@@ -55,8 +54,8 @@ const SPLITS = [64, 128, 256, 512, 1024];
 const DIVISIONS = [2, 4, 8, 16];
 
 function Question({ selection, whatIfs, card }: Asking) {
-  const spec = whatIfs.spec.value;
-  const isOn = spec.expandableSegments ?? card.expandableSegments;
+  const { question } = card;
+  const isOn = question.expandable_segments ?? card.expandableSegments;
   return (
     <form
       class="what-if-question"
@@ -73,9 +72,10 @@ function Question({ selection, whatIfs, card }: Asking) {
           checked={isOn}
           aria-checked={isOn}
           onChange={({ currentTarget: { checked } }) =>
-            whatIfs.ask({
-              expandableSegments: checked === card.expandableSegments ? null : checked,
-            })
+            whatIfs.ask(
+              "expandable_segments",
+              checked === card.expandableSegments ? null : checked ? "True" : "False",
+            )
           }
         />
       </label>
@@ -84,29 +84,27 @@ function Question({ selection, whatIfs, card }: Asking) {
         recorded={card.maxSplitSize}
         none="no limit"
         values={SPLITS}
-        value={spec.maxSplitSizeMb}
+        value={question.max_split_size_mb}
         testid="what-if-split"
-        choose={(maxSplitSizeMb) => whatIfs.ask({ maxSplitSizeMb })}
+        choose={(value) => whatIfs.ask("max_split_size_mb", value)}
       />
       <Values
         label="roundup_power2_divisions"
         recorded={card.roundupPower2Divisions}
         none="off"
         values={DIVISIONS}
-        value={spec.roundupPower2Divisions}
+        value={question.roundup_power2_divisions}
         testid="what-if-roundup"
-        choose={(roundupPower2Divisions) => whatIfs.ask({ roundupPower2Divisions })}
+        choose={(value) => whatIfs.ask("roundup_power2_divisions", value)}
       />
-      <MemoryField whatIfs={whatIfs} />
-      <TokensSlider whatIfs={whatIfs} />
-      <Parts selection={selection} whatIfs={whatIfs} />
+      <MemoryField whatIfs={whatIfs} question={question} />
+      <TokensSlider whatIfs={whatIfs} question={question} />
+      <Parts selection={selection} whatIfs={whatIfs} question={question} />
       <button
         type="button"
         class="link what-if-reset"
         disabled={!whatIfs.isChanged.value}
-        onClick={() => {
-          whatIfs.spec.value = AS_RECORDED;
-        }}
+        onClick={() => whatIfs.reset()}
       >
         Back to the recording
       </button>
@@ -123,7 +121,7 @@ interface ValuesProperties {
   values: readonly number[];
   value: number | null;
   testid: string;
-  choose(value: number | null): void;
+  choose(value: string | null): void;
 }
 
 /** A setting with a number. */
@@ -137,9 +135,7 @@ function Values({ label, recorded, none, values, value, testid, choose }: Values
           id={id}
           data-testid={testid}
           value={value ?? ""}
-          onChange={({ currentTarget: { value: chosen } }) =>
-            choose(chosen === "" ? null : Number(chosen))
-          }
+          onChange={({ currentTarget: { value: chosen } }) => choose(chosen === "" ? null : chosen)}
         >
           <option value="">{recorded} (recorded)</option>
           {recorded !== none && <option value={0}>{none}</option>}
@@ -160,20 +156,20 @@ function Verdict({ whatIfs }: { whatIfs: WhatIfs }) {
   const isWaiting = whatIfs.scenario.waiting.value;
   const scenario = answer?.scenario;
   return (
-    <div class="what-if-verdict" aria-busy={isWaiting} data-fits={scenario?.fits}>
+    <div class="what-if-verdict" aria-busy={isWaiting} data-fits={scenario?.record.fits}>
       {answer?.error ? (
         <p class="error" role="alert">
-          {answer.error}
+          {answer.error.text}
         </p>
       ) : (
         <p aria-live="polite" data-testid="what-if-verdict">
           {answer?.verdict ?? "Replaying"}
         </p>
       )}
-      {scenario && <span class="dim what-if-basis">{scenario.basis}</span>}
-      {scenario && scenario.conf !== "" && (
+      {scenario && <span class="dim what-if-basis">{scenario.view.basis}</span>}
+      {scenario && scenario.record.conf !== "" && (
         <code title="What to set before Python starts">
-          PYTORCH_CUDA_ALLOC_CONF={scenario.conf}
+          PYTORCH_CUDA_ALLOC_CONF={scenario.record.conf}
         </code>
       )}
     </div>
@@ -226,7 +222,7 @@ function Scenarios({ whatIfs, steps }: ViewUses<"whatIfs" | "steps">) {
         </tbody>
         <tbody aria-busy={whatIfs.usual.waiting.value}>
           {(usual?.rows ?? []).map((row) => (
-            <Scenario key={row.change} row={row} name={row.change} open={open} />
+            <Scenario key={row.record.change} row={row} name={row.record.change} open={open} />
           ))}
         </tbody>
       </table>
@@ -248,8 +244,9 @@ interface ScenarioProperties {
   open: (event: number) => void;
 }
 
-function Scenario({ row, name, isAsked = false, open }: ScenarioProperties) {
-  const { reservedPeak, difference, activePeak, flushes, needs, runsOutAt } = row;
+function Scenario({ row: { record, view }, name, isAsked = false, open }: ScenarioProperties) {
+  const { difference } = view;
+  const [runsOutAt] = record.ooms;
   return (
     <tr data-asked={isAsked} data-change={name}>
       <th scope="row">{name}</th>
@@ -257,10 +254,10 @@ function Scenario({ row, name, isAsked = false, open }: ScenarioProperties) {
         class="num"
         data-column="reserved"
         data-label="reserved peak"
-        data-value={reservedPeak.raw}
-        title={`${row.peakText}, ${reservedPeak.exact}`}
+        data-value={record.reserved_peak.raw}
+        title={`${view.peakText}, ${record.reserved_peak.exact}`}
       >
-        {reservedPeak.text}
+        {record.reserved_peak.text}
       </td>
       <td
         class="num"
@@ -273,34 +270,39 @@ function Scenario({ row, name, isAsked = false, open }: ScenarioProperties) {
       <td
         data-column="outcome"
         data-label="outcome"
-        data-fits={row.fits}
-        data-value={runsOutAt ?? undefined}
+        data-fits={record.fits}
+        data-value={runsOutAt?.raw}
       >
-        {runsOutAt === null ? (
-          row.outcome
+        {runsOutAt === undefined ? (
+          view.outcome
         ) : (
-          <button type="button" class="link" onClick={() => open(runsOutAt)}>
-            {row.outcome}
+          <button type="button" class="link" onClick={() => open(Number(runsOutAt.raw))}>
+            {view.outcome}
           </button>
         )}
       </td>
-      <td class="num" data-column="active" data-value={activePeak.raw} title={activePeak.exact}>
-        {activePeak.text}
+      <td
+        class="num"
+        data-column="active"
+        data-value={record.active_peak.raw}
+        title={record.active_peak.exact}
+      >
+        {record.active_peak.text}
       </td>
-      <td class="num" data-column="flushes" data-value={flushes.raw}>
-        {flushes.text}
+      <td class="num" data-column="flushes" data-value={record.flushes.raw}>
+        {record.flushes.text}
       </td>
       <td
         class="num"
         data-column="needs"
         data-label="needs"
-        data-value={needs?.raw}
-        title={needs?.exact}
+        data-value={record.least_device_memory?.raw}
+        title={record.least_device_memory?.exact}
       >
-        {needs?.text}
+        {record.least_device_memory?.text}
       </td>
       <td class="dim" data-column="basis" data-label="basis">
-        {row.basis}
+        {view.basis}
       </td>
     </tr>
   );

@@ -1,9 +1,8 @@
 // What the "What if" view asks, and the answers, which the timeline shows as well.
 
-import { computed, type Signal } from "@preact/signals";
+import { batch, computed, effect, type Signal, signal } from "@preact/signals";
 import { type Resource, resource, stopAll } from "../client/resource.js";
-import type { ScenarioSpec } from "../generated/protocol.js";
-import { AS_RECORDED, scenarioOf, scenarioText } from "../scenario-state.js";
+import type { Edit } from "../generated/protocol.js";
 import type { Uses } from "../stores.js";
 import { visibleStretch } from "./lanes.js";
 
@@ -11,11 +10,11 @@ import { visibleStretch } from "./lanes.js";
 const FINER = 4;
 
 export class WhatIfs {
-  /** What the view asks. */
-  readonly spec: Signal<ScenarioSpec>;
+  /** The text of the question; empty for the recording as it is. The worker reads it. */
+  readonly text: Signal<string>;
   /** Whether something differs from the recording. */
   readonly isChanged;
-  /** Whether there are predictions. */
+  /** Whether there are predictions, and the question by control. */
   readonly card;
   /** The usual scenarios, which take dozens of replays. */
   readonly usual;
@@ -25,6 +24,8 @@ export class WhatIfs {
   readonly curve;
   /** The most bytes of the line over the timeline; 0 without one. */
   readonly top;
+  /** Changes of controls that the worker has not put into the text yet. */
+  readonly #edits = signal<readonly Edit[]>([]);
   readonly #stop: (() => void)[];
 
   constructor({
@@ -33,23 +34,24 @@ export class WhatIfs {
     navigation,
     plots,
   }: Uses<"selection" | "viewSelection" | "navigation" | "plots">) {
-    this.spec = viewSelection.scenario;
+    this.text = viewSelection.scenario;
     const isOpen = computed(
       () => navigation.view.value === "what-if" || navigation.drawer.value === "what-if",
     );
-    this.isChanged = computed(() => scenarioText(this.spec.value) !== "");
-    // The text stays equal while only settings change, which the usual scenarios do not follow.
-    const shared = computed(() => {
-      const { deviceMemory, tokens, parts } = this.spec.value;
-      return scenarioText({ ...AS_RECORDED, deviceMemory, tokens, parts });
-    });
+    this.isChanged = computed(() => this.text.value !== "");
     const around = visibleStretch(plots.timeline);
-    this.card = resource(selection, "whatIf", () => (isOpen.value ? { whatIf: {} } : null));
+    this.card = resource(selection, "whatIf", () =>
+      isOpen.value ? { whatIf: { text: this.text.value, edits: [...this.#edits.value] } } : null,
+    );
+    // The text stays equal while only settings change, which the usual scenarios do not follow.
+    const shared = computed(() => this.card.value.value?.question.shared);
     this.usual = resource(selection, "usualScenarios", () =>
-      isOpen.value ? { usualScenarios: { spec: scenarioOf(shared.value) ?? AS_RECORDED } } : null,
+      isOpen.value && shared.value !== undefined
+        ? { usualScenarios: { text: shared.value } }
+        : null,
     );
     this.scenario = resource(selection, "scenario", () =>
-      isOpen.value ? { scenario: { spec: this.spec.value } } : null,
+      isOpen.value ? { scenario: { text: this.text.value } } : null,
     );
     this.curve = resource(selection, "simulatedCurve", () => {
       const stretch = around.value;
@@ -57,28 +59,33 @@ export class WhatIfs {
       // Without a change the line would cover the recorded one.
       if (!isOpen.value || !this.isChanged.value || !stretch || !axis) return null;
       const columns = stretch.columns * FINER;
-      return { simulatedCurve: { spec: this.spec.value, axis, ...stretch, columns } };
+      return { simulatedCurve: { text: this.text.value, axis, ...stretch, columns } };
     });
     this.top = computed(() => (this.isChanged.value ? (this.scenario.value.value?.top ?? 0) : 0));
     const all: Resource<unknown>[] = [this.card, this.usual, this.scenario, this.curve];
-    this.#stop = all.map(({ stop }) => stop);
+    // The answer to the newest edits has all of them in its text.
+    const edited = effect(() => {
+      const question = this.card.value.value?.question;
+      if (question === undefined || this.card.waiting.peek()) return;
+      batch(() => {
+        this.text.value = question.text;
+        if (this.#edits.peek().length > 0) this.#edits.value = [];
+      });
+    });
+    this.#stop = [edited, ...all.map(({ stop }) => stop)];
   }
 
-  /** Changes a part of the question. */
-  ask(change: Partial<ScenarioSpec>): void {
-    this.spec.value = { ...this.spec.peek(), ...change };
+  /** Sets an item of the question; null takes what was recorded. */
+  ask(item: string, value: string | null): void {
+    const others = this.#edits.peek().filter((edit) => edit.item !== item);
+    this.#edits.value = [...others, { item, value }];
   }
 
-  /** Sets the factor of a category or a call site; null removes it from the question. */
-  scale(what: string, factor: number | null): void {
-    const { parts } = this.spec.peek();
-    const isNew = parts.every((part) => part.what !== what);
-    const changed = parts.map((part) => (part.what === what ? { what, factor } : part));
-    const all = isNew ? [...parts, { what, factor }] : changed;
-    this.ask({
-      parts: all.flatMap((part) =>
-        part.factor === null ? [] : [{ what: part.what, factor: part.factor }],
-      ),
+  /** Asks about the recording as it is. */
+  reset(): void {
+    batch(() => {
+      this.text.value = "";
+      this.#edits.value = [];
     });
   }
 

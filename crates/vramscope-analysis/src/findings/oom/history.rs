@@ -72,7 +72,7 @@ pub(super) async fn kept_after(
     for part in strides(cx.trace.blocks.len()) {
         budget.charge(part.len() as u64).await;
         for (index, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
-            let is_of_step = begin < block.enters && block.enters <= slot && slot < block.leaves;
+            let is_of_step = begin < block.enters && block.is_live_at(slot);
             let stays_on_purpose = || {
                 matches!(
                     cx.categories.get(index).category,

@@ -1,9 +1,7 @@
 //! A comparison as GitHub Markdown, for a pull request comment.
 
-use crate::output::signed_bytes;
 use std::io::{self, Write};
-use vramscope_report::Quantity;
-use vramscope_report::diff::{Diff, markdown};
+use vramscope_report::diff::{Diff, amount, markdown};
 use vramscope_report::markdown::{code_cell, escape, inline_code};
 use vramscope_report::text::signed_count;
 
@@ -49,16 +47,14 @@ fn write_ranks(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
     writeln!(out, "|:--|--:|--:|--:|--:|--:|--:|")?;
     for pair in &diff.pairs {
         let peak = pair.band(diff.band).peak;
+        let [a, b, change] = amount(peak);
         writeln!(
             out,
-            "| {} | {} | {} | {} | {} | {} | {} |",
+            "| {} | {a} | {b} | {change} | {} | {} | {} |",
             code_cell(&pair.name()),
-            signed_bytes(peak.a),
-            signed_bytes(peak.b),
-            Quantity::change_of_bytes(peak.change).text,
             peak.percent(),
-            signed_count(pair.ooms.change),
-            signed_count(pair.findings.count.change),
+            signed_count(pair.ooms.change.0),
+            signed_count(pair.findings.count.change.0),
         )?;
     }
     writeln!(out)

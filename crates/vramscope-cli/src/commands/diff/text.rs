@@ -1,11 +1,10 @@
 //! A comparison as text.
 
-use crate::output::{self, FAINT, STRONG, Table, WARNING, signed_bytes, styled};
+use crate::output::{self, FAINT, STRONG, Table, WARNING, styled};
 use crate::printable::printable;
 use std::io::{self, Write};
-use vramscope_report::Quantity;
 use vramscope_report::device_name;
-use vramscope_report::diff::{Diff, Pair};
+use vramscope_report::diff::{Diff, Pair, amount};
 use vramscope_report::text::signed_count;
 use vramscope_units::grouped;
 
@@ -49,15 +48,14 @@ fn write_ranks(out: &mut dyn Write, diff: &Diff) -> io::Result<()> {
     );
     for pair in &diff.pairs {
         let peak = pair.band(diff.band).peak;
-        table.row(vec![
-            pair.name(),
-            signed_bytes(peak.a),
-            signed_bytes(peak.b),
-            Quantity::change_of_bytes(peak.change).text,
+        let mut row = vec![pair.name()];
+        row.extend(amount(peak));
+        row.extend([
             peak.percent(),
-            signed_count(pair.ooms.change),
-            signed_count(pair.findings.count.change),
+            signed_count(pair.ooms.change.0),
+            signed_count(pair.findings.count.change.0),
         ]);
+        table.row(row);
     }
     table.write(out)?;
     writeln!(out)
@@ -88,7 +86,7 @@ fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
     if !recording.is_empty() {
         let mut table = Table::new(&["recording", "before", "after"], &[false; 3]);
         for row in recording {
-            table.row(row.into());
+            table.row(vec![row.name, row.a, row.b]);
         }
         table.write(out)?;
         writeln!(out)?;
@@ -98,7 +96,7 @@ fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
     }
     let mut table =
         Table::new(&["", "before", "after", "change", ""], &[false, true, true, true, true]);
-    for row in pair.total_rows() {
+    for row in pair.total_texts() {
         table.row(row.into());
     }
     table.write(out)?;
@@ -108,12 +106,12 @@ fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
                 out,
                 "  {} {}: {}",
                 styled(WARNING, format_args!("{word}:")),
-                finding.kind.name(),
-                printable(&finding.text)
+                finding.record.kind.name(),
+                printable(&finding.record.text)
             )?;
         }
     }
-    let changed: Vec<_> = pair.categories.iter().filter(|c| c.bytes.change != 0).collect();
+    let changed: Vec<_> = pair.categories.iter().filter(|c| c.bytes.change.0 != 0).collect();
     if !changed.is_empty() {
         writeln!(out)?;
         let mut table = Table::new(
@@ -121,14 +119,10 @@ fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
             &[false, true, true, true, true],
         );
         for c in changed {
-            let by = Quantity::change_of_bytes(c.bytes.change).text;
-            table.row(vec![
-                c.category.name().to_owned(),
-                signed_bytes(c.bytes.a),
-                signed_bytes(c.bytes.b),
-                by,
-                c.bytes.percent(),
-            ]);
+            let mut row = vec![c.category.name().to_owned()];
+            row.extend(amount(c.bytes));
+            row.push(c.bytes.percent());
+            table.row(row);
         }
         table.write(out)?;
     }
@@ -140,7 +134,7 @@ fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
 fn write_stacks(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
     let all = pair.stacks.as_deref().unwrap_or_default();
     let changed: Vec<_> =
-        all.iter().filter(|s| s.bytes.change != 0 || s.blocks.change != 0).collect();
+        all.iter().filter(|s| s.bytes.change.0 != 0 || s.blocks.change.0 != 0).collect();
     let unit = if diff.band.name() == "reserved_bytes" { "segments" } else { "blocks" };
     if changed.is_empty() {
         return writeln!(out, "  No call stack changed at the peak of {}.", diff.band.name());
@@ -152,11 +146,12 @@ fn write_stacks(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()>
     let named: Vec<_> =
         changed.iter().map(|s| (s.site.as_str(), s.frames.as_slice(), s.of_free)).collect();
     for (stack, site) in changed.iter().zip(output::site_labels(&named)) {
+        let [a, b, change] = amount(stack.bytes);
         table.row(vec![
-            Quantity::change_of_bytes(stack.bytes.change).text,
-            signed_bytes(stack.bytes.a),
-            signed_bytes(stack.bytes.b),
-            signed_count(stack.blocks.change),
+            change,
+            a,
+            b,
+            signed_count(stack.blocks.change.0),
             stack.category.clone().unwrap_or_default(),
             site,
         ]);

@@ -10,7 +10,7 @@ use vramscope_protocol::views::{
     ROW_UNITS,
 };
 use vramscope_protocol::{DetailRow, TileKey};
-use vramscope_report::diff::{Change, DiffFlame, TreeOrder};
+use vramscope_report::diff::{BytesDiff, DiffFlame, TreeOrder, amount};
 use vramscope_report::{Quantity, text};
 use vramscope_units::Bytes;
 
@@ -61,10 +61,11 @@ impl FlameGraph {
             _ => (self.flame.label(node), String::new()),
         };
         let bytes = self.flame.bytes[node as usize];
-        let held = Quantity::signed_bytes(if self.spec.of_a { bytes.a } else { bytes.b }).text;
-        let weight = match bytes.change {
+        let [a, b, change] = amount(bytes);
+        let held = if self.spec.of_a { a } else { b };
+        let weight = match bytes.change.0 {
             0 => held,
-            change => format!("{held}, {}", Quantity::change_of_bytes(change).text),
+            _ => format!("{held}, {change}"),
         };
         FlameBox { node, x0, x1, y0, y1, text, place, weight }
     }
@@ -77,8 +78,8 @@ impl FlameGraph {
         let mut node = root;
         while node < self.rows.end(root) {
             if tree.nodes[node as usize].total == 0 {
-                let Change { a, b, .. } = self.flame.bytes[node as usize];
-                sum += a.max(b).unsigned_abs();
+                let BytesDiff { a, b, .. } = self.flame.bytes[node as usize];
+                sum += a.max(b).0.unsigned_abs();
                 node = self.rows.end(node);
             } else {
                 node += 1;
@@ -90,11 +91,11 @@ impl FlameGraph {
 
 /// The step of a change's color. A tenth of the larger side is still a faint color, so that the eye
 /// finds what changed most.
-fn level(bytes: Change) -> i8 {
-    let larger = u128::from(bytes.a.unsigned_abs().max(bytes.b.unsigned_abs()));
-    let change = u128::from(bytes.change.unsigned_abs()) * 100;
+fn level(bytes: BytesDiff) -> i8 {
+    let larger = u128::from(bytes.a.0.unsigned_abs().max(bytes.b.0.unsigned_abs()));
+    let change = u128::from(bytes.change.0.unsigned_abs()) * 100;
     let above = LEVEL_PERCENT.iter().filter(|&&p| change > larger * u128::from(p)).count();
-    bytes.change.signum() as i8 * (1 + above as i8)
+    bytes.change.0.signum() as i8 * (1 + above as i8)
 }
 
 impl Compared {
@@ -172,15 +173,7 @@ impl Compared {
         let bytes = flame.bytes[node as usize];
         let title = flame.label(node);
         let mut rows = held_rows(bytes, flame.blocks[node as usize]);
-        rows.insert(
-            0,
-            DetailRow {
-                key: "frame".to_owned(),
-                label: "frame".to_owned(),
-                text: title.clone(),
-                raw: None,
-            },
-        );
+        rows.insert(0, DetailRow::new("frame", "frame", title.clone(), None));
         let mut frames = Vec::new();
         let mut at = node;
         while at != 0 {
@@ -218,17 +211,11 @@ impl Compared {
 }
 
 /// `1.20 GiB → 1.50 GiB, +307.2 MiB, +25.0 %`.
-fn change_text(bytes: Change) -> String {
-    let held = |bytes: i64| Quantity::signed_bytes(bytes).text;
-    match bytes.change {
-        0 => format!("{} in both", held(bytes.b)),
-        change => format!(
-            "{} → {}, {}, {}",
-            held(bytes.a),
-            held(bytes.b),
-            Quantity::change_of_bytes(change).text,
-            bytes.percent()
-        ),
+fn change_text(bytes: BytesDiff) -> String {
+    let [a, b, change] = amount(bytes);
+    match bytes.change.0 {
+        0 => format!("{b} in both"),
+        _ => format!("{a} → {b}, {change}, {}", bytes.percent()),
     }
 }
 
@@ -239,14 +226,17 @@ mod tests {
     #[test]
     fn colors_follow_the_share_that_changed() {
         let levels = [(0, 0), (100, 100), (100, 101), (90, 100), (89, 100), (60, 100), (3, 10)]
-            .map(|(a, b)| level(Change::new(a, b)));
+            .map(|(a, b)| level(BytesDiff::new(a, b)));
         assert_eq!(levels, [0, 0, 1, 1, 2, 3, 4].map(|level: i8| level));
-        assert_eq!([(0, 1), (1, 0), (100, 95)].map(|(a, b)| level(Change::new(a, b))), [4, -4, -1]);
+        assert_eq!(
+            [(0, 1), (1, 0), (100, 95)].map(|(a, b)| level(BytesDiff::new(a, b))),
+            [4, -4, -1]
+        );
     }
 
     #[test]
     fn sides_are_named_in_words() {
-        assert_eq!(change_text(Change::new(0, 1024)), "0 B → 1.00 KiB, +1.00 KiB, new");
-        assert_eq!(change_text(Change::new(512, 512)), "512 B in both");
+        assert_eq!(change_text(BytesDiff::new(0, 1024)), "0 B → 1.00 KiB, +1.00 KiB, new");
+        assert_eq!(change_text(BytesDiff::new(512, 512)), "512 B in both");
     }
 }

@@ -6,10 +6,10 @@ use vramscope_protocol::views::{
     ComparedGroup, ComparedStack, ComparedStacks, ComparedTree, DetailCard,
 };
 use vramscope_protocol::{DetailRow, FrameRow, StackDetail};
-use vramscope_report::diff::{Change, StackDiff};
+use vramscope_report::diff::{BytesDiff, CountDiff, Matched, StackDiff};
 use vramscope_report::disambiguate::distinguishing_frames;
-use vramscope_report::{FrameRecord, Quantity, text};
-use vramscope_units::grouped;
+use vramscope_report::{FrameRecord, Quantity};
+use vramscope_units::{Change, grouped};
 
 impl Compared {
     /// The rows of a group whose site, frames or category contain a text, case-insensitively, and
@@ -42,14 +42,14 @@ impl Compared {
             of => of == group,
         });
         let change =
-            found.iter().fold(0i64, |sum, &i| sum.saturating_add(self.stacks[i].bytes.change));
+            found.iter().fold(0i64, |sum, &i| sum.saturating_add(self.stacks[i].bytes.change.0));
         let all = Quantity::count(self.stacks.len() as u64, "call stack", "call stacks").exact;
         let count_text = if found.len() == self.stacks.len() {
             all
         } else {
             format!("{} of {all}", grouped(found.len() as u64))
         };
-        let largest = self.stacks.first().map_or(0, |s| s.bytes.change.unsigned_abs()).max(1);
+        let largest = self.stacks.first().map_or(0, |s| s.bytes.change.0.unsigned_abs()).max(1);
         let row = |&i: &usize| {
             let (stack, [site, via]) = (&self.stacks[i], &self.names[i]);
             ComparedStack {
@@ -57,11 +57,9 @@ impl Compared {
                 site: site.clone(),
                 via: via.clone(),
                 category: stack.category.clone().unwrap_or_default(),
-                a: Quantity::signed_bytes(stack.bytes.a),
-                b: Quantity::signed_bytes(stack.bytes.b),
-                change: Quantity::change_of_bytes(stack.bytes.change),
-                share: stack.bytes.change as f64 / largest as f64,
-                blocks: count_change(stack.blocks.change),
+                bytes: stack.bytes,
+                share: stack.bytes.change.0 as f64 / largest as f64,
+                blocks: stack.blocks.change,
                 note: note(stack).to_owned(),
             }
         };
@@ -79,14 +77,14 @@ impl Compared {
         let group = |key: &&str| {
             let rows = stacks.iter().filter(|&&i| group_of(&self.stacks[i]) == *key);
             let sum = |(count, sum): (u32, i64), &i: &usize| {
-                (count + 1, sum.saturating_add(self.stacks[i].bytes.change))
+                (count + 1, sum.saturating_add(self.stacks[i].bytes.change.0))
             };
             let (count, change) = rows.fold((0, 0), sum);
             (count > 0).then(|| ComparedGroup {
                 key: (*key).to_owned(),
                 text: format!("{} {key}", grouped(count.into())),
                 count,
-                change: Quantity::change_of_bytes(change),
+                change: Change(change),
             })
         };
         ["new", "gone", "grown", "shrunk", "unchanged"].iter().filter_map(group).collect()
@@ -100,9 +98,11 @@ impl Compared {
             ("category", "category", stack.category.clone()),
             ("matched", "call stack", matched(stack).map(str::to_owned)),
         ];
-        rows.extend(texts.into_iter().filter_map(|(key, label, text)| {
-            Some(DetailRow { key: key.to_owned(), label: label.to_owned(), text: text?, raw: None })
-        }));
+        rows.extend(
+            texts
+                .into_iter()
+                .filter_map(|(key, label, text)| Some(DetailRow::new(key, label, text?, None))),
+        );
         let note = match (stack.no_stack.is_some(), stack.of_free) {
             (true, _) => Some(format!("These blocks have no call stack: {}.", stack.site)),
             (_, true) => Some(
@@ -115,45 +115,33 @@ impl Compared {
 }
 
 /// What both sides hold.
-pub(super) fn held_rows(bytes: Change, blocks: Change) -> Vec<DetailRow> {
-    let line = |key: &str, label: &str, text: String, raw: i64| DetailRow {
-        key: key.to_owned(),
-        label: label.to_owned(),
-        text,
-        raw: Some(raw.to_string()),
+pub(super) fn held_rows(bytes: BytesDiff, blocks: CountDiff) -> Vec<DetailRow> {
+    let line = |key: &str, label: &str, text: String, raw: i64| {
+        DetailRow::new(key, label, text, Some(raw.to_string()))
     };
     let counts = |n: i64| Quantity::count(n.unsigned_abs(), "block", "blocks").exact;
     let held = |bytes: i64, blocks: i64| {
         format!("{}, {}", Quantity::signed_bytes(bytes).exact, counts(blocks))
     };
     vec![
-        line("a", "in A", held(bytes.a, blocks.a), bytes.a),
-        line("b", "in B", held(bytes.b, blocks.b), bytes.b),
-        line("percent", "change", bytes.percent(), bytes.change),
+        line("a", "in A", held(bytes.a.0, blocks.a.0), bytes.a.0),
+        line("b", "in B", held(bytes.b.0, blocks.b.0), bytes.b.0),
+        line("percent", "change", bytes.percent(), bytes.change.0),
     ]
 }
 
 /// The card of a change, with the frames of its call stack, innermost first.
 pub(super) fn change_card(
-    bytes: Change,
+    bytes: BytesDiff,
     rows: Vec<DetailRow>,
     frames: &[&FrameRecord<'_>],
     note: Option<String>,
 ) -> DetailCard {
-    let change = Quantity::change_of_bytes(bytes.change);
+    let change = Quantity::change_of_bytes(bytes.change.0);
     let mut card = detail_card("Change", change, rows, "", Vec::new());
     let line = |f: &&FrameRecord<'_>| format!("  {}  {}:{}\n", f.name, f.file, f.line);
     card.copy.extend(frames.iter().map(line));
-    let frame = |f: &FrameRecord<'_>| FrameRow {
-        name: f.name.to_string(),
-        function: text::short_name(&f.name),
-        file: f.file.to_string(),
-        line: f.line,
-        place: text::place(&f.file, f.line),
-        source: String::new(),
-        framework: f.is_framework(),
-    };
-    let frames = frames.iter().copied().map(frame).collect();
+    let frames = frames.iter().map(|frame| FrameRow::new(frame, "")).collect();
     card.stack = Some(StackDetail { frames, note });
     card
 }
@@ -161,27 +149,21 @@ pub(super) fn change_card(
 /// How a call stack changed, in a word.
 fn group_of(stack: &StackDiff) -> &'static str {
     match stack.matched {
-        "only_a" => "gone",
-        "only_b" => "new",
-        _ if stack.bytes.change > 0 => "grown",
-        _ if stack.bytes.change < 0 => "shrunk",
+        Matched::OnlyA => "gone",
+        Matched::OnlyB => "new",
+        _ if stack.bytes.change.0 > 0 => "grown",
+        _ if stack.bytes.change.0 < 0 => "shrunk",
         _ => "unchanged",
     }
-}
-
-/// A change of a count, with its sign.
-pub(super) fn count_change(n: i64) -> Quantity {
-    let text = text::signed_count(n);
-    Quantity { value: n.into(), exact: text.clone(), text }
 }
 
 /// The note in a row of the table.
 fn note(stack: &StackDiff) -> &'static str {
     match (stack.matched, stack.of_free) {
-        ("only_a", _) => "only in A",
-        ("only_b", _) => "only in B",
+        (Matched::OnlyA, _) => "only in A",
+        (Matched::OnlyB, _) => "only in B",
         (_, true) => "stack of the free",
-        ("moved", _) => "lines moved",
+        (Matched::Moved, _) => "lines moved",
         _ => "",
     }
 }
@@ -189,10 +171,10 @@ fn note(stack: &StackDiff) -> &'static str {
 /// How the stack was matched, in the details; `None` for equal frames.
 fn matched(stack: &StackDiff) -> Option<&'static str> {
     Some(match stack.matched {
-        "only_a" => "only in A",
-        "only_b" => "only in B",
-        "moved" => "same functions, but lines or folders differ. Shown: B",
-        _ => return None,
+        Matched::OnlyA => "only in A",
+        Matched::OnlyB => "only in B",
+        Matched::Moved => "same functions, but lines or folders differ. Shown: B",
+        Matched::Same => return None,
     })
 }
 

@@ -4,12 +4,14 @@ use super::*;
 use crate::loader::Loader;
 use crate::queries::layout_axis;
 use std::path::Path;
+use std::sync::Arc;
 use vramscope_analysis::lifetime;
+use vramscope_analysis::slicing::run_to_completion;
 use vramscope_layout::{Cell, Color, NO_BLOCK};
 use vramscope_protocol::AxisKind;
 use vramscope_protocol::views::{FlameBox, FlameNode, MarkedRange};
-use vramscope_report::LoadedFile;
 use vramscope_report::flame::{Flame, Weight, flame};
+use vramscope_report::{LoadedFile, Target};
 
 const DEVICE: DeviceRef = DeviceRef { part: 0, device: 0 };
 const FILES: [&str; 5] = [
@@ -20,15 +22,22 @@ const FILES: [&str; 5] = [
     "truth/gpt_backward.pickle.gz",
 ];
 
-fn load(name: &str) -> LoadedFile {
+fn load(name: &str) -> Arc<LoadedFile> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
     let mut loader = Loader::new(name, 0);
     loader.feed(&std::fs::read(path).expect("a file of test_data")).expect("a snapshot");
-    loader.finish().expect("a snapshot")
+    Arc::new(loader.finish().expect("a snapshot"))
 }
 
 fn target(file: &LoadedFile) -> Target<'_> {
     Target { path: &file.path, entry: &file.entries[0], index: 0 }
+}
+
+/// The complete graph of a spec.
+fn get<'a>(graphs: &'a mut Graphs, file: &Arc<LoadedFile>, spec: &FlameSpec) -> &'a Graph {
+    let on = Subject::new(file, DEVICE).expect("a device");
+    while graphs.poll(&on, spec).is_none() {}
+    graphs.poll(&on, spec).expect("a graph in the cache")
 }
 
 fn spec(weight: FlameWeight) -> FlameSpec {
@@ -72,7 +81,7 @@ fn nodes_equal_the_flame_report() {
         let mut graphs = Graphs::default();
         for (spec, weight) in pairs {
             let printed: Flame<'_> = flame(at, weight);
-            let graph = graphs.get(at, DEVICE, &spec);
+            let graph = get(&mut graphs, &file, &spec);
             let info = graph.info(at);
             assert_eq!(info.total.value, printed.total as i128, "{name} {spec:?}");
             assert_eq!(
@@ -119,7 +128,7 @@ fn time_range_equals_the_range_of_its_events_and_has_its_own_peak() {
             MarkedRange { axis: AxisKind::Time, x0: time(first - 1), x1: time(end) + 1.0 };
         let mut graphs = Graphs::default();
         let mut info = |weight, range| {
-            graphs.get(at, DEVICE, &FlameSpec { range: Some(range), ..spec(weight) }).info(at)
+            get(&mut graphs, &file, &FlameSpec { range: Some(range), ..spec(weight) }).info(at)
         };
         for weight in
             [FlameWeight::Peak, FlameWeight::ByteSeconds, FlameWeight::Count, FlameWeight::Churn]
@@ -170,7 +179,7 @@ fn parts_of_a_range_add_up() {
         let mut total = |weight, of_events: Option<(u32, u32)>| -> i128 {
             let range = of_events.map(|(first, last)| events(first, last));
             let spec = FlameSpec { range, ..spec(weight) };
-            graphs.get(at, DEVICE, &spec).info(at).total.value
+            get(&mut graphs, &file, &spec).info(at).total.value
         };
         let cut = last / 3;
         for weight in [FlameWeight::Count, FlameWeight::Churn] {
@@ -206,10 +215,10 @@ fn inverted_and_filtered_graphs_have_the_same_total() {
 }
 
 /// Compares the totals of all orders. Returns the number of blocks with framework frames only.
-fn check_orders(file: &LoadedFile) -> usize {
+fn check_orders(file: &Arc<LoadedFile>) -> usize {
     let at = target(file);
     let mut graphs = Graphs::default();
-    let total = graphs.get(at, DEVICE, &spec(FlameWeight::Churn)).info(at).total;
+    let total = get(&mut graphs, file, &spec(FlameWeight::Churn)).info(at).total;
     let frames_of = |stack| vramscope_report::frames(at.snapshot(), stack);
     let only_framework = |stack| {
         !frames_of(stack).is_empty()
@@ -218,9 +227,9 @@ fn check_orders(file: &LoadedFile) -> usize {
     let allocs = || at.trace().blocks.iter().filter(|b| b.alloc_event().is_some());
     let hidden = allocs().filter(|b| only_framework(b.stack)).count();
     for (inverted, hide_framework) in [(true, false), (false, true), (true, true)] {
-        let graph = graphs.get(
-            at,
-            DEVICE,
+        let graph = get(
+            &mut graphs,
+            file,
             &FlameSpec { inverted, hide_framework, ..spec(FlameWeight::Churn) },
         );
         assert_eq!(graph.info(at).total, total);
@@ -245,7 +254,7 @@ fn root_and_search_change_the_shown_part() {
     let file = load("truth/gpt_backward.pickle.gz");
     let at = target(&file);
     let mut graphs = Graphs::default();
-    let graph = graphs.get(at, DEVICE, &FlameSpec::default());
+    let graph = get(&mut graphs, &file, &FlameSpec::default());
     let info = graph.info(at);
     assert_eq!((info.path.len(), info.matched.is_none()), (1, true));
     assert!(info.text.starts_with("requested bytes live at the peak, #"), "{}", info.text);
@@ -253,7 +262,7 @@ fn root_and_search_change_the_shown_part() {
     let deep = nodes.iter().find(|n| n.path.split('.').count() == 4).expect("a deep node");
     let found = deep.title.to_uppercase();
     let spec = FlameSpec { root: deep.path.clone(), ..FlameSpec::default() };
-    let graph = graphs.get(at, DEVICE, &spec);
+    let graph = get(&mut graphs, &file, &spec);
     let info = graph.info(at);
     assert_eq!((info.total.clone(), info.path.len()), (deep.total.clone(), 5));
     assert_eq!(info.path[4].path, deep.path);
@@ -279,28 +288,28 @@ fn root_and_search_change_the_shown_part() {
     assert!(graph.boxes(at, f64::NAN, 1.0, 0.0).is_empty());
 
     let spec = FlameSpec { search: found, ..FlameSpec::default() };
-    let graph = graphs.get(at, DEVICE, &spec);
+    let graph = get(&mut graphs, &file, &spec);
     let matched = graph.info(at).matched.expect("a search").value;
     let snapshot = at.snapshot();
     let peak = at.trace().requested_band.peak_event.map_or(0, |e| e + 1);
     let holds = |stack| {
         snapshot.stack(stack).any(|f| vramscope_report::text::full_label(snapshot, f) == deep.title)
     };
-    let live = at.trace().blocks.iter().filter(|b| b.enters <= peak && peak < b.leaves);
+    let live = at.trace().blocks.iter().filter(|b| b.is_live_at(peak));
     let expected: u64 = live.filter(|b| holds(b.stack)).map(|b| b.bytes.0).sum();
     assert_eq!(matched, i128::from(expected), "each stack counts once");
     let cell = Cell { kx: 30, ky: 12, slot: 0, columns: 512, low: 0, rows: 1024 };
     let strips = graph.strips(cell);
     assert!(strips.colors.contains(&Color::DIMMED.word()) && !strips.blocks.contains(&NO_BLOCK));
-    let none = graphs.get(
-        at,
-        DEVICE,
+    let none = get(
+        &mut graphs,
+        &file,
         &FlameSpec { search: "no such frame".into(), ..FlameSpec::default() },
     );
     assert_eq!(none.info(at).matched.map(|q| q.value), Some(0));
     // An invalid path shows the whole graph.
     let lost =
-        graphs.get(at, DEVICE, &FlameSpec { root: "0.999.x".into(), ..FlameSpec::default() });
+        get(&mut graphs, &file, &FlameSpec { root: "0.999.x".into(), ..FlameSpec::default() });
     assert_eq!(lost.info(at).path.len(), 1);
     assert!(lost.node(at, u32::MAX).is_none() && blocks_below(lost, u32::MAX) == 0);
     assert_eq!(graphs.0.len(), 1, "root and search share a cached tree");
@@ -312,7 +321,7 @@ fn every_weight_has_its_unit() {
     let at = target(&file);
     let mut graphs = Graphs::default();
     let mut texts = |weight| {
-        let info = graphs.get(at, DEVICE, &spec(weight)).info(at);
+        let info = get(&mut graphs, &file, &spec(weight)).info(at);
         (info.total.text, info.total.exact, info.text)
     };
     let (text, exact, description) = texts(FlameWeight::Count);

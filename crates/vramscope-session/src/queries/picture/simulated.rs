@@ -1,12 +1,11 @@
 //! The simulated reserved bytes over a picture of the timeline, and their label.
 
-use super::super::what_if::Simulated;
+use super::super::what_if::AnsweredScenario;
 use super::sheet::{CHAR_WIDTH, MARGINS, Sheet};
 use std::fmt::Write as _;
 use vramscope_analysis::slicing::Budget;
 use vramscope_layout::Surfaces;
 use vramscope_protocol::AxisKind;
-use vramscope_protocol::views::ScenarioSpec;
 use vramscope_report::{Derived, Target};
 
 /// Columns of the line per pixel: a PNG has two pixels for each.
@@ -19,7 +18,7 @@ const SAMPLE: f64 = 14.0;
 /// Draws the line and its label; nothing without a prediction.
 pub(super) async fn draw(
     at: Target<'_>,
-    spec: &ScenarioSpec,
+    question: &str,
     axis: AxisKind,
     surfaces: &Surfaces,
     sheet: &mut Sheet,
@@ -29,10 +28,10 @@ pub(super) async fn draw(
         at.entry.derive(needed, at.index, budget).await;
     }
     at.entry.derive(Derived::WhatIf, at.index, budget).await;
-    let simulated = Simulated::sliced(at, spec, budget).await;
+    let answered = AnsweredScenario::sliced(at, question, budget).await;
     let columns = sheet.width as u32 * COLUMNS_PER_PIXEL;
-    let (first, tops) = simulated.tops(at, axis, sheet.x, columns);
-    let Some(row) = simulated.card.scenario.filter(|_| !tops.is_empty()) else { return };
+    let (first, tops) = answered.tops(at, axis, sheet.x, columns);
+    let Some(row) = answered.card.scenario.filter(|_| !tops.is_empty()) else { return };
     let [line, ground, text] = [surfaces.simulated, surfaces.ground, surfaces.mark].map(super::css);
     let [low, high] = sheet.y;
     let mut path = String::new();
@@ -57,7 +56,7 @@ pub(super) async fn draw(
          class=\"simulated\" fill=\"none\" stroke=\"{line}\" stroke-width=\"2\" \
          stroke-linejoin=\"round\" d=\"{path}H{end:.1}\"/></svg>"
     ));
-    let label = match row.change.as_str() {
+    let label = match row.record.change.as_str() {
         "" => "reserved, simulated".to_owned(),
         change => format!("reserved, simulated: {change}"),
     };

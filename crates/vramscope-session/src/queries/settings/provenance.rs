@@ -16,12 +16,7 @@ pub(super) fn provenance(at: Target<'_>, info: &FileInfo) -> Vec<DetailRow> {
     let trace = at.trace();
     let mut rows = Vec::new();
     let mut row = |key: &str, label: &str, text: String, raw: Option<u64>| {
-        rows.push(DetailRow {
-            key: key.to_owned(),
-            label: label.to_owned(),
-            text,
-            raw: raw.map(|n| n.to_string()),
-        });
+        rows.push(DetailRow::new(key, label, text, raw.map(|n| n.to_string())));
     };
     let number = |n: usize| Some(n as u64);
     if let Some(process) = &info.process {

@@ -1,0 +1,473 @@
+//! The changes of a prediction, as a text. Page, links, program and Python send this text.
+//!
+//! ```
+//! use vramscope_report::what_if::Options;
+//!
+//! let text = "expandable_segments:True,device_memory:24GiB,tokens:2,train.py:12:0";
+//! let options = Options::parse(text).expect("four items");
+//! assert_eq!(options.tokens, Some(2.0));
+//! let exact = "expandable_segments:True,device_memory:25769803776,tokens:2,train.py:12:0";
+//! assert_eq!(options.to_string(), exact);
+//! ```
+//!
+//! Commas outside of brackets separate items. An item is a name, a colon and a value:
+//!
+//! | item | meaning |
+//! |---|---|
+//! | a key of `PYTORCH_CUDA_ALLOC_CONF` | changes the recording's setting |
+//! | `change:[SETTINGS]` | a scenario with these changes of the recording's settings |
+//! | `set:[SETTINGS]` | a scenario with these settings and PyTorch's defaults |
+//! | `device_memory:SIZE`, `pytorch_memory:SIZE` | memory of the device, or PyTorch's part |
+//! | `fit:SIZE` | searches the most tokens that fit on a device of this memory |
+//! | `tokens:K` | scales what grows with tokens |
+//! | `CATEGORY:K` | scales a category; 0 leaves it out |
+//! | `SITE:0` | leaves out the blocks of a call site |
+//!
+//! Names and values write `%`, `,`, `[` and `]` as `%25`, `%2C`, `%5B` and `%5D`.
+
+use super::devices::{CONTEXT, parse_memory};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use vramscope_analysis::{
+    AllocatorSettings, Category, SETTING_KEYS, parse_settings, split_outside_brackets,
+};
+
+/// The largest factor of tokens and of a part.
+const MAX_FACTOR: f64 = 1000.0;
+
+/// Names with a meaning, besides settings and categories, in the order of a written text.
+const NAMES: [&str; 6] = ["set", "change", "device_memory", "pytorch_memory", "fit", "tokens"];
+
+/// An item of the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// The name: `tokens`, `train.py:12`.
+    pub name: String,
+    /// The value: `2`.
+    pub value: String,
+}
+
+impl Item {
+    /// An item with these texts, which may have any characters.
+    pub fn new(name: &str, value: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), value: value.into() }
+    }
+
+    /// `SETTINGS` of `change` and `set`.
+    fn bracketed(&self) -> Option<&str> {
+        self.value.strip_prefix('[')?.strip_suffix(']')
+    }
+
+    /// Whether the value is a text with commas and brackets of its own.
+    fn is_settings(&self) -> bool {
+        NAMES[..2].contains(&&*self.name) || SETTING_KEYS.contains(&&*self.name)
+    }
+
+    /// The place in a written text. Settings and configurations keep their order.
+    fn rank(&self) -> usize {
+        let is_setting = SETTING_KEYS.contains(&&*self.name);
+        let name = if self.name == "change" { "set" } else { self.name.as_str() };
+        let known = NAMES.iter().position(|known| *known == name);
+        if is_setting { 0 } else { known.map_or(usize::MAX, |at| at + 1) }
+    }
+
+    fn error(&self, text: String) -> WrongItem {
+        WrongItem { item: self.name.clone(), text }
+    }
+}
+
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_settings() {
+            return write!(f, "{}:{}", self.name, self.value);
+        }
+        write!(f, "{}:{}", escaped(&self.name), escaped(&self.value))
+    }
+}
+
+/// The text with its special characters in hexadecimal.
+fn escaped(text: &str) -> String {
+    let one = |c: char| match c {
+        '%' | ',' | '[' | ']' => format!("%{:02X}", u32::from(c)),
+        _ => c.to_string(),
+    };
+    text.chars().map(one).collect()
+}
+
+/// The text that [`escaped`] wrote. Other percent signs stay.
+fn unescaped(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('%') {
+        bytes.extend(before.bytes());
+        let code = after.get(..2).filter(|code| code.bytes().all(|b| b.is_ascii_hexdigit()));
+        match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(b'%');
+                rest = after;
+            }
+        }
+    }
+    bytes.extend(rest.bytes());
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The items of a text. A part without a colon is an item without a value, which no name allows.
+pub(super) fn items(text: &str) -> Vec<Item> {
+    let parts = split_outside_brackets(text).map(str::trim).filter(|part| !part.is_empty());
+    let item = |part: &str| {
+        // A list has colons, too. A call site has one before its line.
+        let at = part.find(":[").or_else(|| part.rfind(':'));
+        let (name, value) = at.map_or((part, ""), |at| (&part[..at], &part[at + 1..]));
+        let item = Item { name: unescaped(name.trim()), value: value.trim().to_owned() };
+        if item.is_settings() { item } else { Item { value: unescaped(&item.value), ..item } }
+    };
+    parts.map(item).collect()
+}
+
+/// The text of items, settings first.
+pub(super) fn text_of(mut items: Vec<Item>) -> String {
+    items.sort_by_key(Item::rank);
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// An item that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct WrongItem {
+    /// The item's name.
+    pub item: String,
+    /// The error in a sentence, with what was expected.
+    pub text: String,
+}
+
+impl fmt::Display for WrongItem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for WrongItem {}
+
+/// A change of the allocator's settings. Each is one scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Configuration {
+    /// Whether other settings have PyTorch's defaults, in place of the recording's values.
+    is_whole: bool,
+    /// The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`, without spaces around items.
+    text: String,
+}
+
+impl Configuration {
+    /// A configuration on top of the recording's settings, or of PyTorch's defaults.
+    ///
+    /// # Errors
+    ///
+    /// A setting is wrong.
+    pub fn new(text: &str, is_whole: bool) -> Result<Self, WrongItem> {
+        let trimmed = |part: &str| match part.split_once(':') {
+            Some((key, value)) => format!("{}:{}", key.trim(), value.trim()),
+            None => part.trim().to_owned(),
+        };
+        let parts = split_outside_brackets(text).map(trimmed).filter(|part| !part.is_empty());
+        let text = parts.collect::<Vec<_>>().join(",");
+        match parse_settings(&text, &AllocatorSettings::default()) {
+            Ok(_) => Ok(Self { is_whole, text }),
+            Err(error) => {
+                let item = error.text.split(':').next().unwrap_or_default().trim().to_owned();
+                Err(WrongItem { item, text: error.to_string() })
+            }
+        }
+    }
+
+    /// The settings as they were given.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The settings of the scenario, for a recording with these settings.
+    pub(super) fn settings(&self, recorded: &AllocatorSettings) -> AllocatorSettings {
+        // The version of PyTorch stays that of the recording.
+        let default = || AllocatorSettings {
+            expandable_private_pools: recorded.expandable_private_pools,
+            ..AllocatorSettings::default()
+        };
+        let base = if self.is_whole { &default() } else { recorded };
+        parse_settings(&self.text, base).expect("settings that were parsed before")
+    }
+}
+
+/// Blocks with another size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// Which blocks.
+    pub of: PartOf,
+    /// The factor of their sizes; 0 leaves them out.
+    pub factor: f64,
+}
+
+/// Which blocks have another size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PartOf {
+    /// Blocks of a category.
+    Category(Category),
+    /// Blocks whose call site contains this text. They can only be left out.
+    Site(String),
+}
+
+impl PartOf {
+    /// The name of the category, or the call site.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Category(category) => category.name(),
+            Self::Site(site) => site,
+        }
+    }
+}
+
+/// What a prediction changes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    /// The settings of each scenario. Without any, the usual settings are tried.
+    pub configurations: Vec<Configuration>,
+    /// The memory of the device, in bytes.
+    pub device_memory: Option<u64>,
+    /// What PyTorch can have, in bytes.
+    pub pytorch_memory: Option<u64>,
+    /// The memory of the device for which the most tokens are searched, in bytes. It stands for
+    /// `device_memory`.
+    pub fit: Option<u64>,
+    /// The factor of tokens.
+    pub tokens: Option<f64>,
+    /// Blocks with another size.
+    pub parts: Vec<Part>,
+}
+
+impl Options {
+    /// Reads the text of options.
+    ///
+    /// # Errors
+    ///
+    /// An item is wrong.
+    pub fn parse(text: &str) -> Result<Self, WrongItem> {
+        Self::of(&items(text))
+    }
+
+    /// The options of items.
+    ///
+    /// # Errors
+    ///
+    /// An item is wrong.
+    pub fn of(items: &[Item]) -> Result<Self, WrongItem> {
+        let mut options = Self::default();
+        let mut settings = Vec::new();
+        for item in items {
+            let size = || parse_memory(&item.value).map(Some).map_err(|text| item.error(text));
+            match item.name.as_str() {
+                "set" | "change" => {
+                    let text = item.bracketed().ok_or_else(|| {
+                        item.error(format!("`{item}` has no list: expected {}:[..]", item.name))
+                    })?;
+                    let one = Configuration::new(text, item.name == "set")?;
+                    options.configurations.push(one);
+                }
+                "device_memory" => options.device_memory = size()?,
+                "pytorch_memory" => options.pytorch_memory = size()?,
+                "fit" => options.fit = size()?,
+                "tokens" => {
+                    let factor = factor(&item.value).filter(|&factor| factor > 0.0);
+                    options.tokens = Some(factor.ok_or_else(|| {
+                        item.error(format!(
+                            "The factor of tokens must be above 0 and at most {MAX_FACTOR}."
+                        ))
+                    })?);
+                }
+                name if SETTING_KEYS.contains(&name) => settings.push(item.to_string()),
+                _ => options.parts.push(part(item)?),
+            }
+        }
+        if !settings.is_empty() {
+            options.configurations.insert(0, Configuration::new(&settings.join(","), false)?);
+        }
+        Ok(options)
+    }
+
+    /// The memory of the device, in bytes.
+    pub(super) fn memory(&self) -> Option<u64> {
+        self.fit.or(self.device_memory)
+    }
+
+    /// What PyTorch can have, in bytes.
+    pub(super) fn available(&self) -> Option<u64> {
+        let on_device = self.memory().map(|bytes| bytes.saturating_sub(CONTEXT));
+        self.pytorch_memory.or(on_device)
+    }
+}
+
+impl fmt::Display for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut items = Vec::new();
+        let mut settings = String::new();
+        match self.configurations.as_slice() {
+            [Configuration { is_whole: false, text }] if !text.is_empty() => {
+                settings.clone_from(text);
+            }
+            all => items.extend(all.iter().map(|one| {
+                let name = if one.is_whole { "set" } else { "change" };
+                Item::new(name, format!("[{}]", one.text)).to_string()
+            })),
+        }
+        let sizes = [self.device_memory, self.pytorch_memory, self.fit];
+        for (name, size) in NAMES[2..].iter().zip(sizes) {
+            items.extend(size.map(|bytes| format!("{name}:{bytes}")));
+        }
+        items.extend(self.tokens.map(|factor| format!("tokens:{factor}")));
+        let part = |part: &Part| Item::new(part.of.name(), part.factor.to_string()).to_string();
+        items.extend(self.parts.iter().map(part));
+        items.splice(0..0, Some(settings).filter(|text| !text.is_empty()));
+        f.write_str(&items.join(","))
+    }
+}
+
+/// A factor: `x1.5` or `1.5`.
+fn factor(text: &str) -> Option<f64> {
+    let number = text.strip_prefix(['x', 'X']).unwrap_or(text);
+    number.parse().ok().filter(|factor| (0.0..=MAX_FACTOR).contains(factor))
+}
+
+/// The blocks of a category or a call site, with their factor.
+fn part(item: &Item) -> Result<Part, WrongItem> {
+    let name = item.name.trim();
+    let factor = factor(&item.value);
+    let of = match Category::parse(name) {
+        Some(category) => PartOf::Category(category),
+        None if name.is_empty() => {
+            return Err(item.error("The call site is empty.".to_owned()));
+        }
+        None if factor.is_some_and(|factor| factor != 0.0) => {
+            return Err(
+                item.error(format!("`{name}` is no category: a call site can only be left out."))
+            );
+        }
+        None => PartOf::Site(name.to_owned()),
+    };
+    let factor = factor.ok_or_else(|| {
+        item.error(format!("The factor of {name} must be from 0 to {MAX_FACTOR}."))
+    })?;
+    Ok(Part { of, factor })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::QuestionRecord;
+    use super::*;
+    use proptest::prelude::*;
+
+    const SETTINGS: [&str; 6] = [
+        "expandable_segments:True",
+        "expandable_segments:0",
+        "max_split_size_mb:0",
+        "large_segment_size_mb:40,max_non_split_rounding_mb:64",
+        "roundup_power2_divisions:[256:1,512:2,>:4]",
+        "garbage_collection_threshold:0.6",
+    ];
+
+    fn configuration() -> impl Strategy<Value = Configuration> {
+        let texts = proptest::sample::subsequence(&SETTINGS[..], 0..=SETTINGS.len());
+        (texts, any::<bool>()).prop_map(|(texts, is_whole)| {
+            Configuration::new(&texts.join(" , "), is_whole).expect("right settings")
+        })
+    }
+
+    fn part() -> impl Strategy<Value = Part> {
+        let category = (proptest::sample::select(&Category::ALL[..]), 0.0..=MAX_FACTOR)
+            .prop_map(|(category, factor)| Part { of: PartOf::Category(category), factor });
+        let site = any::<String>().prop_filter_map("a name", |text| {
+            let name = text.trim();
+            let is_taken = name.is_empty()
+                || Category::parse(name).is_some()
+                || NAMES.contains(&name)
+                || SETTING_KEYS.contains(&name);
+            let of = PartOf::Site(name.to_owned());
+            (!is_taken).then_some(Part { of, factor: 0.0 })
+        });
+        prop_oneof![category, site]
+    }
+
+    fn options() -> impl Strategy<Value = Options> {
+        let size = || proptest::option::of(1..1_000_000_000_000_000_u64);
+        let tokens = proptest::option::of(f64::MIN_POSITIVE..=MAX_FACTOR);
+        let configurations = proptest::collection::vec(configuration(), 0..4);
+        let parts = proptest::collection::vec(part(), 0..4);
+        (configurations, size(), size(), size(), tokens, parts).prop_map(
+            |(configurations, device_memory, pytorch_memory, fit, tokens, parts)| Options {
+                configurations,
+                device_memory,
+                pytorch_memory,
+                fit,
+                tokens,
+                parts,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn options_are_what_their_text_says(options in options()) {
+            let text = options.to_string();
+            prop_assert_eq!(Options::parse(&text).expect("right options"), options, "{}", text);
+        }
+
+        #[test]
+        fn a_question_without_edits_asks_for_the_options(options in options()) {
+            let text = options.to_string();
+            let question = QuestionRecord::new(&text, &[]);
+            prop_assert_eq!(Options::parse(&question.text), Ok(options), "{}", question.text);
+            prop_assert_eq!(&QuestionRecord::new(&question.text, &[]), &question);
+        }
+
+        #[test]
+        fn any_text_is_a_question_or_an_error(text in any::<String>()) {
+            let question = QuestionRecord::new(&text, &[]);
+            prop_assert_eq!(question.error.is_none(), Options::parse(&text).is_ok(), "{}", text);
+        }
+    }
+
+    #[test]
+    fn items_have_a_place_in_the_written_text() {
+        let text = "a%2Cb/train.py:12:0, tokens:x2, device_memory:H100, gradient:0.5, \
+                    max_split_size_mb: 64, expandable_segments:False";
+        let options = Options::parse(text).expect("right options");
+        let bytes = 81_008_u64 << 20;
+        assert_eq!(
+            options.to_string(),
+            format!(
+                "max_split_size_mb:64,expandable_segments:False,device_memory:{bytes},tokens:2,\
+                 a%2Cb/train.py:12:0,gradient:0.5"
+            )
+        );
+        assert_eq!(Options::parse("").expect("nothing"), Options::default());
+    }
+
+    #[test]
+    fn several_configurations_are_lists() {
+        let text = "set:[],change:[max_split_size_mb:64,expandable_segments:True],set:[\
+                    roundup_power2_divisions:[256:1,>:4]],fit:1073741824";
+        let options = Options::parse(text).expect("right options");
+        let texts: Vec<&str> = options.configurations.iter().map(Configuration::text).collect();
+        assert_eq!(
+            texts,
+            [
+                "",
+                "max_split_size_mb:64,expandable_segments:True",
+                "roundup_power2_divisions:[256:1,>:4]"
+            ]
+        );
+        assert_eq!((options.fit, options.memory()), (Some(1 << 30), Some(1 << 30)));
+        assert_eq!(options.to_string(), text);
+    }
+}
