@@ -25,7 +25,7 @@ pub struct Coordinator {
     /// The files of the index, each with its peak.
     indexed: FxHashMap<String, Option<i64>>,
     /// Cards of files that are not planned yet.
-    waiting: Vec<Box<Card>>,
+    waiting: Vec<Card>,
 }
 
 impl Coordinator {
@@ -122,7 +122,7 @@ impl Coordinator {
                 files.push(IndexedFile { path: path.to_owned(), bytes: bytes.0 as f64, error });
             }
         }
-        self.waiting.extend(entry.ok());
+        self.waiting.extend(entry.ok().map(|card| *card));
     }
 
     /// Notes where the planned files are.
@@ -143,7 +143,7 @@ impl Coordinator {
                 Some((file, group)) => {
                     let key = file * MAX_PARTS;
                     let names = Some(self.reader.names());
-                    found.push(Rank::new(key, group.clone(), card, names));
+                    found.push(Rank::new(key, group.clone(), Box::new(card), names));
                 }
                 None => self.waiting.push(card),
             }

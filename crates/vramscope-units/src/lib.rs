@@ -19,7 +19,6 @@
 //! workspace.
 
 mod axis;
-mod read;
 mod shown;
 mod text;
 
@@ -48,7 +47,7 @@ use std::fmt;
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct Bytes(#[serde(deserialize_with = "crate::read::integer")] pub u64);
+pub struct Bytes(pub u64);
 
 impl Bytes {
     /// The exact count: `345,208,832 bytes`.
@@ -81,7 +80,7 @@ impl fmt::Display for Bytes {
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct Micros(#[serde(deserialize_with = "crate::read::integer")] pub i64);
+pub struct Micros(pub i64);
 
 impl fmt::Display for Micros {
     /// A duration: `412 µs`, `7.90 ms`, `1.204 s`, `2 min 03.1 s`.
@@ -147,7 +146,7 @@ impl fmt::Display for Addr {
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct EventIndex(#[serde(deserialize_with = "crate::read::integer")] pub u32);
+pub struct EventIndex(pub u32);
 
 impl fmt::Display for EventIndex {
     /// `#3,737`.

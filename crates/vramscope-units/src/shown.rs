@@ -22,7 +22,7 @@ use crate::{Bytes, EventIndex, Micros, grouped};
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct Change(#[serde(deserialize_with = "crate::read::integer")] pub i64);
+pub struct Change(pub i64);
 
 /// Bytes that are negative in damaged files only.
 #[derive(
@@ -40,7 +40,7 @@ pub struct Change(#[serde(deserialize_with = "crate::read::integer")] pub i64);
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct SignedBytes(#[serde(deserialize_with = "crate::read::integer")] pub i64);
+pub struct SignedBytes(pub i64);
 
 /// The event after which a band peaks; -1 is the state before the window.
 #[derive(
@@ -58,7 +58,7 @@ pub struct SignedBytes(#[serde(deserialize_with = "crate::read::integer")] pub i
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct PeakEvent(#[serde(deserialize_with = "crate::read::integer")] pub i64);
+pub struct PeakEvent(pub i64);
 
 /// The iteration that a path names.
 #[derive(
@@ -130,7 +130,7 @@ macro_rules! counts {
             #[derive(serde::Serialize, serde::Deserialize)]
             #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
             #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-            pub struct $name(#[serde(deserialize_with = "crate::read::integer")] pub u64);
+            pub struct $name(pub u64);
         )*
 
         /// The singular and plural noun of a count.
