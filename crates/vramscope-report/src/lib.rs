@@ -87,7 +87,7 @@ pub use loaded_file::{FileReader, LoadedFile, SnapshotEntry, piece_len};
 pub use notes::{BlockNotes, notes};
 pub use phrase::{Phrase, Sentence, plain, site_filter};
 pub use places::BlockPlaces;
-pub use quantity::{Quantity, digits, optional_digits};
+pub use quantity::Quantity;
 pub use rank_of::{iteration_of, rank_of, run_folder_of};
 pub use record::ProgramRecord;
 pub use reference::{BlockReference, Entry, NoReference};

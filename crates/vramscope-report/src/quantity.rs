@@ -20,56 +20,15 @@ pub struct Quantity {
 }
 
 /// Serializes integers as decimal digits, for JavaScript.
-pub mod digits {
+mod digits {
     use serde::{Deserialize, Deserializer, Serializer};
-    use std::fmt::Display;
-    use std::str::FromStr;
 
-    /// Writes an integer as decimal digits.
-    ///
-    /// # Errors
-    /// The serializer fails.
-    pub fn serialize<T: Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(value: &i128, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(value)
     }
 
-    /// Reads an integer from decimal digits.
-    ///
-    /// # Errors
-    /// The text is not such an integer.
-    pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<T, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<i128, D::Error> {
         String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-/// Serializes integers that may be missing as decimal digits or null, for JavaScript.
-pub mod optional_digits {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use std::fmt::Display;
-    use std::str::FromStr;
-
-    /// Writes an integer as decimal digits.
-    ///
-    /// # Errors
-    /// The serializer fails.
-    pub fn serialize<T: Display, S: Serializer>(
-        value: &Option<T>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        value.as_ref().map(T::to_string).serialize(to)
-    }
-
-    /// Reads an integer from decimal digits.
-    ///
-    /// # Errors
-    /// The text is not such an integer.
-    pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<T>, D::Error> {
-        let digits = Option::<String>::deserialize(from)?;
-        digits.map(|digits| digits.parse().map_err(serde::de::Error::custom)).transpose()
     }
 }
 

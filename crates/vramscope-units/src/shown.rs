@@ -6,77 +6,34 @@
 
 use crate::{Bytes, EventIndex, Micros, grouped};
 
-/// A change of bytes with its sign: `+1.20 GiB`.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    serde::Serialize,
-    serde::Deserialize,
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct Change(pub i64);
+/// Declares units.
+macro_rules! units {
+    ($($(#[$doc:meta])* $name:ident($integer:ty);)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+            #[derive(serde::Serialize, serde::Deserialize)]
+            #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
+            #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
+            pub struct $name(pub $integer);
+        )*
+    };
+}
 
-/// Bytes that are negative in damaged files only.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    serde::Serialize,
-    serde::Deserialize,
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct SignedBytes(pub i64);
-
-/// The event after which a band peaks; -1 is the state before the window.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    serde::Serialize,
-    serde::Deserialize,
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct PeakEvent(pub i64);
-
-/// The iteration that a path names.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    serde::Serialize,
-    serde::Deserialize,
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct Iteration(pub u64);
+units! {
+    /// A change of bytes with its sign: `+1.20 GiB`.
+    Change(i64);
+    /// Bytes that are negative in damaged files only.
+    SignedBytes(i64);
+    /// The event after which a band peaks; -1 is the state before the window.
+    PeakEvent(i64);
+    /// The iteration that a path names.
+    Iteration(u64);
+    /// A count in a table whose row names the thing. It is negative in damaged files only.
+    Count(i64);
+    /// A change of a count with its sign: `+1,204`.
+    CountChange(i64);
+}
 
 impl std::fmt::Display for Iteration {
     /// `1,000`.
@@ -85,53 +42,10 @@ impl std::fmt::Display for Iteration {
     }
 }
 
-/// A count in a table whose row names the thing. It is negative in damaged files only.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    serde::Serialize,
-    serde::Deserialize,
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct Count(pub i64);
-
-/// A change of a count with its sign: `+1,204`.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    serde::Serialize,
-    serde::Deserialize,
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct CountChange(pub i64);
-
 /// Declares counts of things. Each has a type of its own, because its exact text names the thing.
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident: $one:literal, $many:literal;)*) => {
-        $(
-            $(#[$doc])*
-            #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-            #[derive(serde::Serialize, serde::Deserialize)]
-            #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
-            #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-            pub struct $name(pub u64);
-        )*
+        units! { $($(#[$doc])* $name(u64);)* }
 
         /// The singular and plural noun of a count.
         fn nouns(name: &str) -> Option<[&'static str; 2]> {

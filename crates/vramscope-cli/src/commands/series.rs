@@ -11,7 +11,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use vramscope_report::card::Names;
 use vramscope_report::device_name;
-use vramscope_report::index::{EXTENSION, Reader};
+use vramscope_report::index::{EXTENSION, FailedFile, NO_DEVICE, Reader};
 use vramscope_report::series::{Collector, RankSeries, RunSeries, SeriesReport};
 use vramscope_units::{Bytes, grouped};
 
@@ -70,8 +70,10 @@ fn from_index(path: &Path, collector: &mut Collector) -> Result<(), String> {
             break;
         }
         for entry in reader.feed(&chunk[..bytes])? {
-            if let Err(file) = &entry {
-                output::complain(format_args!("{}: {}", file.path, file.error));
+            if let Err(FailedFile { path, error, .. }) = &entry
+                && error != NO_DEVICE
+            {
+                output::complain(format_args!("{path}: {error}"));
             }
             collector.add(&entry, reader.names());
         }

@@ -5,7 +5,6 @@ use crate::Quantity;
 use serde::{Deserialize, Serialize};
 use vramscope_analysis::Category;
 use vramscope_report::card::Card;
-use vramscope_report::optional_digits;
 
 /// The card of a device, as its file's worker gives it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -195,11 +194,9 @@ pub struct ListQuery {
     pub descending: bool,
     /// The terms that all shown rows meet, separated by spaces. See [`RankList`].
     pub filter: String,
-    /// The iteration in decimal digits; null for the last one of an index, and for all of other
-    /// files.
-    #[serde(with = "optional_digits")]
-    #[cfg_attr(test, ts(type = "string | null"))]
-    pub iteration: Option<u64>,
+    /// The iteration in decimal digits. Null, or one that no file has, means the last one of an
+    /// index, and all of other files.
+    pub iteration: Option<String>,
 }
 
 /// The card of a rank in a run.

@@ -24,6 +24,7 @@ pub struct Reader {
 
 #[derive(Deserialize)]
 struct Schema {
+    #[serde(default)]
     schema: String,
 }
 
@@ -62,6 +63,10 @@ impl Reader {
             text = &text[end + 1..];
             let line = std::mem::take(&mut self.partial);
             self.lines += 1;
+            if self.lines == 1 {
+                self.header(&line)?;
+                continue;
+            }
             let entry = self.line(&line).map_err(|why| format!("line {}: {why}", self.lines))?;
             entries.extend(entry);
         }
@@ -77,17 +82,20 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads a line. `None` for the first and the last line, which have no card.
-    fn line(&mut self, line: &[u8]) -> Result<Option<Entry>, String> {
-        if self.lines == 1 {
-            let Schema { schema } = parse(line)?;
-            if schema != SCHEMA {
-                return Err(format!("its schema is `{schema}`, expected {SCHEMA}"));
-            }
-            let Header { title, files } = parse(line)?;
-            (self.title, self.files) = (title, files);
-            return Ok(None);
+    /// Reads the first line.
+    fn header(&mut self, line: &[u8]) -> Result<(), String> {
+        let failed = |why: String| format!("line 1: {why}");
+        let Schema { schema } = parse(line).map_err(failed)?;
+        if schema != SCHEMA {
+            return Err(format!("its schema is `{schema}`, expected {SCHEMA}"));
         }
+        let Header { title, files } = parse(line).map_err(failed)?;
+        (self.title, self.files) = (title, files);
+        Ok(())
+    }
+
+    /// Reads a line after the first. `None` for the last line, which has no card.
+    fn line(&mut self, line: &[u8]) -> Result<Option<Entry>, String> {
         let (path, bytes, why) = match parse::<Card>(line) {
             Ok(mut card) => {
                 self.name(std::mem::take(&mut card.names))?;

@@ -93,7 +93,8 @@ impl Ranks {
 
     /// The chosen iteration: the last one of an index, unless another one is chosen.
     pub(super) fn iteration(&self, iterations: &[u64]) -> Option<u64> {
-        let chosen = self.query.iteration.filter(|of| iterations.contains(of));
+        let chosen = self.query.iteration.as_deref().and_then(|digits| digits.parse().ok());
+        let chosen = chosen.filter(|of| iterations.contains(of));
         let is_indexed = self.rows.iter().all(|rank| rank.is_indexed);
         chosen.or_else(|| iterations.last().copied().filter(|_| is_indexed))
     }

@@ -194,7 +194,7 @@ fn the_list_has_the_last_iteration_until_another_one_is_chosen() {
     assert_eq!(overview.list.order, keys(64..128));
     assert!(!overview.list.is_whole && overview.list.text.is_empty());
     assert_eq!(overview.list.peaks, "Peak per rank: 600.0 MiB to 1.25 GiB");
-    let query = ListQuery { iteration: Some(0), ..ListQuery::default() };
+    let query = ListQuery { iteration: Some("0".into()), ..ListQuery::default() };
     let before = list(&mut coordinator, query.clone());
     assert_eq!((before.order, before.iteration), (keys(0..64), Some(0)));
     let filtered = ListQuery { filter: "cluster:2 <745MiB".to_owned(), ..query.clone() };
@@ -325,11 +325,9 @@ fn iterations_beyond_32_bits_stay_apart() {
     let (mut coordinator, overview) = open(cards.into());
     // As numbers of 32 bits both would be 0.
     assert_eq!((overview.list.iteration, overview.list.order), (Some(1), vec![MAX_PARTS]));
-    let query = ListQuery { iteration: Some(large), ..ListQuery::default() };
-    let json = serde_json::to_value(&query).expect("JSON");
-    assert_eq!(json["iteration"], large.to_string(), "a JavaScript number may be too small");
+    let query = ListQuery { iteration: Some(large.to_string()), ..ListQuery::default() };
     assert_eq!(list(&mut coordinator, query).order, [MAX_PARTS]);
-    let query = ListQuery { iteration: Some(0), ..ListQuery::default() };
+    let query = ListQuery { iteration: Some("0".into()), ..ListQuery::default() };
     assert_eq!(list(&mut coordinator, query).order, [0]);
 }
 

@@ -1620,8 +1620,8 @@ descending: boolean,
  */
 filter: string, 
 /**
- * The iteration in decimal digits; null for the last one of an index, and for all of other
- * files.
+ * The iteration in decimal digits. Null, or one that no file has, means the last one of an
+ * index, and all of other files.
  */
 iteration: string | null, };
 
