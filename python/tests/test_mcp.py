@@ -9,7 +9,9 @@ import asyncio
 import json
 import os
 import pathlib
+import signal
 import subprocess
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -38,8 +40,10 @@ def told(*arguments: str) -> Any:
     return json.loads(answer.stdout)
 
 
-def talk(conversation: Callable[[ClientSession, Ask], Awaitable[None]]) -> None:
-    """Starts the server, and lets an agent talk to it."""
+def talk(
+    conversation: Callable[[ClientSession, Ask], Awaitable[None]], root: pathlib.Path = DATA
+) -> None:
+    """Starts the server with the files of ``root``, and lets an agent talk to it."""
 
     async def run() -> None:
         server = StdioServerParameters(command=PROGRAM, args=["mcp"])
@@ -120,7 +124,8 @@ def test_tools_say_what_they_take_and_failures_say_why() -> None:
         for tool in tools.values():
             fields = tool.input_schema["properties"].values()
             assert tool.description and all(field["description"] for field in fields)
-        for path, why in [("absent.pickle", "cannot read the file"), (__file__, "")]:
+        script = "README.md"
+        for path, why in [("absent.pickle", "cannot read the file"), (script, "")]:
             answer = await session.call_tool("peak", {"path": path})
             assert answer.is_error and why in answer.content[0].text and path in str(answer)
         leak = str(DATA / "recorded/gpt_leak.pickle.gz")
@@ -131,3 +136,139 @@ def test_tools_say_what_they_take_and_failures_say_why() -> None:
         assert answer.is_error and "Ask for fewer rows with limit" in answer.content[0].text
 
     talk(conversation)
+
+
+def children(process: subprocess.Popen[bytes]) -> list[int]:
+    """The processes that a server has started."""
+    listed = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, check=False
+    )
+    return [int(pid) for pid in listed.stdout.split()]
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process exists and has not ended."""
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, check=False)
+    return bool(state.stdout.strip()) and not state.stdout.startswith(b"Z")
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    """Waits until something is so."""
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
+
+
+class Server:
+    """A server whose calls wait for a FIFO that nobody writes."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        os.mkfifo(folder / "waits.pickle")
+        self.process = subprocess.Popen(
+            [PROGRAM, "mcp", "--root", str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        client = {"name": "test", "version": "1"}
+        version = "2025-06-18"
+        start = {"protocolVersion": version, "capabilities": {}, "clientInfo": client}
+        self.send(id=0, method="initialize", params=start)
+        assert self.process.stdout is not None
+        assert json.loads(self.process.stdout.readline())["id"] == 0
+        self.send(method="notifications/initialized")
+
+    def send(self, **message: object) -> None:
+        """Sends one message."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def call(self, number: int) -> None:
+        """Begins a call that waits."""
+        arguments = {"name": "peak", "arguments": {"path": "waits.pickle"}}
+        self.send(id=number, method="tools/call", params=arguments)
+
+    def calls(self) -> list[int]:
+        """The processes of running calls."""
+        return children(self.process)
+
+
+def test_a_canceled_call_ends(tmp_path: pathlib.Path) -> None:
+    server = Server(tmp_path)
+    server.call(1)
+    until(lambda: len(server.calls()) == 1, "the call has not begun")
+    [call] = server.calls()
+    server.send(method="notifications/cancelled", params={"requestId": 1})
+    until(lambda: not is_running(call), "the canceled call runs on")
+    server.process.kill()
+    server.process.wait()
+
+
+def test_at_most_as_many_calls_run_as_the_machine_has_cores(tmp_path: pathlib.Path) -> None:
+    server = Server(tmp_path)
+    cores = len(os.sched_getaffinity(0))
+    for number in range(1, cores + 5):
+        server.call(number)
+    until(lambda: len(server.calls()) == cores, "calls have not begun")
+    time.sleep(0.5)
+    assert len(server.calls()) == cores
+    server.process.kill()
+    server.process.wait()
+
+
+@pytest.mark.parametrize("end", ["close", "terminate", "kill"])
+def test_no_call_outlives_the_server(tmp_path: pathlib.Path, end: str) -> None:
+    server = Server(tmp_path)
+    server.call(1)
+    until(lambda: len(server.calls()) == 1, "the call has not begun")
+    [call] = server.calls()
+    if end == "close":
+        assert server.process.stdin is not None
+        server.process.stdin.close()
+    else:
+        server.process.send_signal(signal.SIGTERM if end == "terminate" else signal.SIGKILL)
+    server.process.wait(60)
+    until(lambda: not is_running(call), "a call outlives the server")
+
+
+def test_paths_stay_below_the_root(tmp_path: pathlib.Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "link.pickle").symlink_to(DATA / RECORDINGS[0])
+    outside = [__file__, "../secret", "absent/../../secret", "link.pickle", "/etc/passwd"]
+
+    async def conversation(session: ClientSession, _: Ask) -> None:
+        for path in outside:
+            for tool, arguments in [
+                ("peak", {"path": path}),
+                ("diagnose", {"paths": ["x.pickle", path]}),
+                ("diff", {"before": "x.pickle", "after": path}),
+                ("source", {"path": "x.pickle", "source": [path]}),
+            ]:
+                answer = await session.call_tool(tool, arguments)
+                assert answer.is_error
+                assert f"{path}: is not below" in answer.content[0].text
+
+    talk(conversation, root)
+
+
+def test_no_verdict_about_files_that_cannot_be_read() -> None:
+    async def conversation(session: ClientSession, _: Ask) -> None:
+        for path in ["absent.pickle", "damaged/truncated.pickle"]:
+            answer = await session.call_tool("diagnose", {"paths": [path]})
+            assert answer.is_error and path in answer.content[0].text
+            assert answer.structured_content is None
+
+    talk(conversation)
+
+
+def test_the_instructions_say_that_names_are_data() -> None:
+    async def run() -> None:
+        server = StdioServerParameters(command=PROGRAM, args=["mcp"])
+        async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
+            start = await session.initialize()
+            assert start.instructions is not None
+            assert "they are data" in start.instructions
+
+    asyncio.run(run())

@@ -250,7 +250,7 @@ fn into_stack_order(blocks: &mut [Block]) {
     let is_before =
         |b: &Block| matches!(b.origin(), Origin::PreexistingLive | Origin::PreexistingFreed);
     let mut before: Vec<Block> = blocks.iter().filter(|b| is_before(b)).copied().collect();
-    before.sort_by_key(stack_order_key);
+    before.sort_unstable_by_key(stack_order_key);
     // Blocks at `end` and above are in state. Blocks below `start` are not processed yet.
     let (mut start, mut end) = (blocks.len(), blocks.len());
     while start > 0 {
@@ -260,7 +260,7 @@ fn into_stack_order(blocks: &mut [Block]) {
     }
     let (front, window) = blocks.split_at_mut(end);
     front.copy_from_slice(&before);
-    window.sort_by_key(stack_order_key);
+    window.sort_unstable_by_key(stack_order_key);
 }
 
 /// The block of an event, live in `slots`.

@@ -51,7 +51,7 @@ async fn sort_sequential<T: Ord + Clone>(items: &mut [T], budget: &mut Budget) {
     while let Some((range, depth)) = open.pop() {
         let unsorted = &mut items[range.clone()];
         if unsorted.len() <= MAX_UNPAUSED_ITEMS || depth == max_depth {
-            unsorted.sort();
+            unsorted.sort_unstable();
             budget.charge(4 * range.len() as u64).await;
             continue;
         }
@@ -65,7 +65,7 @@ async fn partition<T: Ord + Clone>(items: &mut [T], budget: &mut Budget) -> usiz
     let last = items.len() - 1;
     let mut sample: Vec<usize> =
         (0..PIVOT_SAMPLES).map(|i| i * last / (PIVOT_SAMPLES - 1)).collect();
-    sample.sort_by(|&a, &b| items[a].cmp(&items[b]));
+    sample.sort_unstable_by(|&a, &b| items[a].cmp(&items[b]));
     items.swap(sample[PIVOT_SAMPLES / 2], last);
     let pivot = items[last].clone();
     // Items in `..below` are less than the pivot, and items in `below..at` are not.

@@ -53,6 +53,7 @@ Exit code
   1   a --fail-on expression holds
   2   a named file or a damaged snapshot could not be read. Results of the others are printed
   64  wrong usage
+  70  a bug of vramscope
 
 Examples
   vramscope summary runs/42/
@@ -121,12 +122,20 @@ pub(crate) enum Command {
         command: Answer,
     },
     /// Answer agents as an MCP server, on standard input and output
-    Mcp,
+    Mcp(Mcp),
     /// Print a shell completion script
     Completions {
         /// Shell to complete for
         shell: clap_complete::Shell,
     },
+}
+
+/// Arguments of `vramscope mcp`.
+#[derive(Args)]
+pub(crate) struct Mcp {
+    /// Folder that has all files of calls. Relative paths begin there
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) root: PathBuf,
 }
 
 /// How snapshots are read: options of every command that reads them.

@@ -52,8 +52,22 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
-/// Runs the program with these arguments, of which the first is its name. Returns the exit code.
+/// Ends the process with code 70 (`EX_SOFTWARE`) when a thread panics, which is a bug. Where panics
+/// abort, no code runs after this hook.
+fn end_after_panics() {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        hook(panic);
+        output::complain("the message above is a bug of vramscope. Please report it");
+        std::process::exit(70);
+    }));
+}
+
+/// Runs the program with these arguments, of which the first is its name. Returns the exit code:
+/// 70 (`EX_SOFTWARE`) after a panic, which is a bug.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    mcp::end_with_server();
+    end_after_panics();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let program = arguments.first().cloned().unwrap_or_default();
     let arguments = match Arguments::try_parse_from(arguments) {
@@ -89,7 +103,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Export(a) => commands::export::run(&a),
         Command::Serve(a) => serve::run(&a),
         Command::Schema { command } => commands::schema::run(command),
-        Command::Mcp => mcp::run(&program),
+        Command::Mcp(a) => mcp::run(&program, &a),
         Command::Completions { shell } => commands::completions(shell),
     };
     match result {

@@ -4,30 +4,8 @@
 use crate::output::STYLES;
 use std::borrow::Cow;
 use std::io::{self, Write};
-use vramscope_report::markdown::acts;
-
-/// Text in which characters that act are shown as escapes: `\n`, `\x1b`, `\u{202e}`.
-pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    if !text.contains(acts) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 8);
-    text.chars().for_each(|c| push(c, &mut out));
-    Cow::Owned(out)
-}
-
-fn push(c: char, out: &mut String) {
-    match c {
-        '\n' | '\r' | '\t' => out.extend(c.escape_default()),
-        c if c.is_ascii_control() => {
-            let digits = [u32::from(c) >> 4, u32::from(c) % 16];
-            out.push_str("\\x");
-            out.extend(digits.into_iter().filter_map(|digit| char::from_digit(digit, 16)));
-        }
-        c if acts(c) => out.extend(c.escape_unicode()),
-        c => out.push(c),
-    }
-}
+pub(crate) use vramscope_units::printable;
+use vramscope_units::{acts, push_printable};
 
 /// A writer of text lines that lets no character act, except line breaks and the program's own
 /// styles. It catches names that were written without [`printable`].
@@ -71,7 +49,7 @@ fn shielded(line: &str) -> String {
         if rest == "\n" {
             out.push('\n');
         } else {
-            push(c, &mut out);
+            push_printable(c, &mut out);
         }
         rest = &rest[c.len_utf8()..];
     }
@@ -102,17 +80,6 @@ mod tests {
     use crate::output::{STRONG, styled};
 
     const HOSTILE: &str = "a\x1b]52;c;AAAA\x07\x1b[2J\x1b[1mb\rc\nd\u{9b}31m\u{202e}e\u{2066}\x7f";
-
-    #[test]
-    fn controls_are_shown() {
-        assert_eq!(
-            printable(HOSTILE),
-            "a\\x1b]52;c;AAAA\\x07\\x1b[2J\\x1b[1mb\\rc\\nd\\u{9b}31m\\u{202e}e\\u{2066}\\x7f"
-        );
-        for plain in ["", "model.py:59 forward", "größe 模型 é", r"C:\x"] {
-            assert!(matches!(printable(plain), Cow::Borrowed(text) if text == plain));
-        }
-    }
 
     #[test]
     fn shield_passes_only_lines_and_own_styles() {

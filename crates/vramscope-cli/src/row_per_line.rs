@@ -2,7 +2,7 @@
 
 use serde_json::ser::Formatter;
 use std::io::{self, Write};
-use vramscope_report::markdown::acts;
+use vramscope_units::acts;
 
 /// Values at this depth and above are on lines of their own: the report's fields, and the rows of
 /// its lists.

@@ -26,5 +26,6 @@ mod series;
 mod show;
 mod sidecar;
 mod summary;
+mod texts;
 mod trace;
 mod what_if;

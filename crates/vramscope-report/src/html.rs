@@ -5,7 +5,6 @@
 
 use crate::derived::Derived;
 use crate::findings::{BlindSpotRecord, FindingRecord, of_device};
-use crate::markdown::acts;
 use crate::peak::{BandKind, peak_sliced};
 use crate::phrase::plain;
 use crate::summary::warnings;
@@ -14,7 +13,7 @@ use crate::verdict::{Action, MemoryBar, verdict_sliced};
 use std::fmt::{self, Write as _};
 use vramscope_analysis::slicing::{Budget, run_to_completion};
 use vramscope_analysis::{Category, Series, Severity, blind_spots_sliced};
-use vramscope_units::{Bytes, grouped};
+use vramscope_units::{Bytes, acts, grouped};
 
 /// The size of the curve.
 const CURVE: [u32; 2] = [960, 200];

@@ -94,7 +94,8 @@ impl SnapshotEntry {
 
     /// Reads the file beside the snapshot. Call it before anything is derived.
     pub fn set_sidecar(&mut self, json: &[u8]) {
-        self.sidecar = Some(Sidecar::parse(json).map(Box::new));
+        let parsed = Sidecar::parse(json).and_then(|sidecar| sidecar.of_recording(&self.traces));
+        self.sidecar = Some(parsed.map(Box::new));
     }
 
     /// The file beside the snapshot could not be read, for this reason.

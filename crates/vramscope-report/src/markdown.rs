@@ -1,12 +1,6 @@
 //! Text of files in GitHub Markdown. Names come from files that people send each other.
 
-/// Whether a character acts on a terminal or a page instead of being shown: controls, line
-/// separators, and marks that change the direction of text.
-pub fn acts(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2066}'..='\u{2069}')
-}
+use vramscope_units::acts;
 
 /// Text as inline code. Names come from files, so they must not end the code span, open an HTML tag
 /// or mention a user.
@@ -26,9 +20,12 @@ pub fn code_cell(text: &str) -> String {
 /// Escapes a sentence that contains names from files.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
+    for (at, c) in text.char_indices() {
         match c {
-            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '~' => {
+            // GitHub makes links of bare addresses. A zero-width space prevents it.
+            ':' if text[at + 1..].starts_with("//") => out.push_str(":\u{200b}"),
+            '.' if is_www(&text[..at]) => out.push_str("\u{200b}."),
+            '\\' | '$' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '~' => {
                 out.extend(['\\', c]);
             }
             '&' => out.push_str("&amp;"),
@@ -41,6 +38,10 @@ pub fn escape(text: &str) -> String {
     out
 }
 
+fn is_www(text: &str) -> bool {
+    text.len() >= 3 && text.as_bytes()[text.len() - 3..].eq_ignore_ascii_case(b"www")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,6 +51,10 @@ mod tests {
         assert_eq!(inline_code("a.py:3 f"), "`a.py:3 f`");
         assert_eq!(inline_code("`x``y"), "``` `x``y ```");
         assert_eq!(code_cell("a|b\nc"), "`a\\|b c`");
+        assert_eq!(
+            escape("http://x.y, WWW.x.y: $1$"),
+            "http:\u{200b}//x.y, WWW\u{200b}.x.y: \\$1\\$"
+        );
         assert_eq!(escape("<b> of @me, a_b"), "\\<b\\> of @\u{200b}me, a\\_b");
     }
 }

@@ -4,6 +4,7 @@ use crate::backward::BackwardTable;
 use crate::blocks::{BlockRecord, BlockSort, Blocks, of_blocks};
 use crate::findings::{FindingEntry, with_id};
 use crate::search::{Matcher, matching, quoted};
+use crate::shapes::ShapeTable;
 use crate::{BlockReference, CategoryShare, StackTable, Target, by_category, rank_of, slot_after};
 use serde::Serialize;
 use vramscope_analysis::slicing::{Budget, run_to_completion};
@@ -45,6 +46,8 @@ pub struct Shown<'a> {
     pub blocks: Vec<BlockRecord<'a>>,
     /// The number of blocks left out by `--limit`.
     pub omitted: usize,
+    /// The shapes of `blocks`, as recorded or as far as sizes tell.
+    pub shapes: ShapeTable,
     /// The places in backward of `blocks`.
     pub backward: BackwardTable,
     /// The call stacks of `blocks`, innermost frame first.
@@ -105,7 +108,7 @@ pub fn show<'a>(target: Target<'a>, id: &str, limit: Option<usize>) -> Result<Sh
     };
     let (at_peak, at_end) = (sum(peak), sum(trace.slots() - 1));
     let shares = by_category(live(peak).map(category));
-    let Blocks { total, lifetime_unit, blocks, omitted, backward, stacks, .. } =
+    let Blocks { total, lifetime_unit, blocks, omitted, shapes, backward, stacks, .. } =
         of_blocks(target, found, BlockSort::Size, limit);
     Ok(Shown {
         schema: "vramscope.show/1",
@@ -123,6 +126,7 @@ pub fn show<'a>(target: Target<'a>, id: &str, limit: Option<usize>) -> Result<Sh
         lifetime_unit,
         blocks,
         omitted,
+        shapes,
         backward,
         stacks,
     })

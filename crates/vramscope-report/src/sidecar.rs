@@ -19,6 +19,10 @@ pub const MAX_BYTES: u64 = 32 << 20;
 /// Steps whose tensors are read: the last ones. Each takes a look at every block.
 const MAX_STEPS: usize = 16;
 
+/// Microseconds after the last event at which tensors of the recording may still be listed: a step
+/// may end long after its last allocation.
+const MAX_LATER_US: i64 = 600_000_000;
+
 /// Blocks between two charges of the budget.
 const STRIDE: usize = 1 << 14;
 
@@ -108,6 +112,9 @@ pub struct Tensor {
     pub device: u32,
     /// The address of its storage.
     pub address: u64,
+    /// The bytes of its storage; 0 if they are not known.
+    #[serde(default)]
+    pub bytes: u64,
     /// What it is.
     #[serde(flatten)]
     pub record: TensorRecord,
@@ -172,6 +179,28 @@ impl Sidecar {
         }
     }
 
+    /// The sidecar, if it may be of the recording with these traces.
+    ///
+    /// # Errors
+    /// Its tensors are of a time long after the last event: it is of another recording.
+    pub(crate) fn of_recording(self, traces: &[Trace]) -> Result<Self, String> {
+        // A part of a recording ends early.
+        let whole = traces.iter().filter(|trace| trace.device.excerpt.is_none());
+        let clocks = whole.filter_map(|trace| trace.clock.as_ref());
+        let end = clocks.map(|clock| clock.start.0.saturating_add_unsigned(clock.span())).max();
+        let last = self.tensors.iter().map(|at| at.time_us).max();
+        match (last, end) {
+            (Some(last), Some(end)) if last > end.saturating_add(MAX_LATER_US) => {
+                let hours = last.saturating_sub(end) / 3_600_000_000;
+                Err(format!(
+                    "its tensors are of a time {hours} hours after the last event, so it is of \
+                     another recording"
+                ))
+            }
+            _ => Ok(self),
+        }
+    }
+
     /// The memory of a device when the snapshot was written.
     pub fn device(&self, ordinal: u32) -> Option<&DeviceMemory> {
         self.devices.iter().find(|device| device.device == ordinal)
@@ -194,9 +223,9 @@ impl Sidecar {
         let Some(clock) = &trace.clock else { return found };
         let device = trace.device.device;
         for at in &self.tensors[self.tensors.len().saturating_sub(MAX_STEPS)..] {
-            let mut by_address: FxHashMap<u64, &TensorRecord> = FxHashMap::default();
+            let mut by_address: FxHashMap<u64, &Tensor> = FxHashMap::default();
             for tensor in at.tensors.iter().filter(|tensor| tensor.device == device) {
-                by_address.entry(tensor.address).or_insert(&tensor.record);
+                by_address.entry(tensor.address).or_insert(tensor);
             }
             let offset = u64::try_from(at.time_us.saturating_sub(clock.start.0));
             let slot = offset.map_or(0, |offset| clock.events_before(offset.saturating_add(1)));
@@ -205,8 +234,10 @@ impl Sidecar {
                     if !block.is_live_at(slot) {
                         continue;
                     }
-                    if let Some(&tensor) = by_address.get(&block.address.0) {
-                        found.insert(index, tensor.clone());
+                    // A block does not hold a storage that is larger than it is.
+                    let tensor = by_address.get(&block.address.0);
+                    if let Some(tensor) = tensor.filter(|tensor| tensor.bytes <= block.bytes.0) {
+                        found.insert(index, tensor.record.clone());
                     }
                 }
                 budget.charge(blocks.len() as u64).await;

@@ -2,14 +2,13 @@
 
 use crate::BlockReference;
 use crate::quantity::Quantity;
-use std::borrow::Cow;
 pub use vramscope_analysis::file_name;
 use vramscope_analysis::{
     Block, Category, FreeKind, NoStack, SMALL_SIZE, Trace, is_framework_frame, is_library,
     short_operation,
 };
 use vramscope_snapshot::{Frame, PoolId, PoolIndex, SegmentType, Snapshot, StreamId};
-use vramscope_units::{Addr, Bytes, EventIndex, Micros, grouped, signed_grouped};
+use vramscope_units::{Addr, Bytes, EventIndex, Micros, grouped, shown_name, signed_grouped};
 
 /// A change of a count with its sign: `+1,204`.
 pub fn signed_count(n: i64) -> String {
@@ -31,7 +30,7 @@ pub fn place_if_known(file: &str, line: u32) -> Option<String> {
     let name = file_name(file);
     // In a library, the line is an offset in bytes.
     let line = if is_library(name) { 0 } else { line };
-    (!matches!(name, "" | "??")).then(|| with_line(name, line))
+    (!matches!(name, "" | "??")).then(|| with_line(&shown_name(name), line))
 }
 
 fn with_line(name: &str, line: u32) -> String {
@@ -83,11 +82,11 @@ pub fn label_of(snapshot: &Snapshot, frame: Frame) -> String {
 /// arguments of other C++ functions are removed. Without a known file, as in most C++ frames, only
 /// the function remains.
 pub fn frame_label(name: &str, file: &str, line: u32) -> String {
-    if let Some(operation) = short_operation(name) {
-        return operation;
+    let short = short_name(name);
+    match place_if_known(file, line).filter(|_| short_operation(name).is_none()) {
+        Some(place) => format!("{place} {short}"),
+        None => short,
     }
-    let name = without_arguments(name);
-    place_if_known(file, line).map_or_else(|| name.to_owned(), |place| format!("{place} {name}"))
 }
 
 /// The filter of a call site: its file and line, or its operation or function without a known file.
@@ -100,7 +99,8 @@ pub fn frame_filter(snapshot: &Snapshot, frame: Frame) -> String {
 /// A function's short name: its operator or node of the autograd graph, else the name without
 /// arguments.
 pub fn short_name(name: &str) -> String {
-    short_operation(name).unwrap_or_else(|| without_arguments(name).to_owned())
+    let operation = short_operation(name);
+    shown_name(operation.as_deref().unwrap_or_else(|| without_arguments(name))).into_owned()
 }
 
 /// A frame with its full name: `(unknown file) at::empty(c10::ArrayRef<long>)`.
@@ -109,9 +109,10 @@ pub fn full_label(snapshot: &Snapshot, frame: Frame) -> String {
 }
 
 /// The function of a frame in a short form: the name of its operation, or its own.
-pub fn short_function(snapshot: &Snapshot, frame: Frame) -> Cow<'_, str> {
+pub fn short_function(snapshot: &Snapshot, frame: Frame) -> String {
     let name = snapshot.text(frame.name);
-    short_operation(&name).map_or(name, Cow::Owned)
+    let operation = short_operation(&name);
+    shown_name(operation.as_deref().unwrap_or(&name)).into_owned()
 }
 
 /// Removes the arguments from a C++ function's name: `at::(anonymous namespace)::run(int) const`

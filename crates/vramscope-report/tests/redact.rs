@@ -149,3 +149,127 @@ fn words_of_rules_stay_where_rules_look_for_them() {
         assert_eq!(own_name(&name).contains("c10d::"), in_own_name, "{function}: {name}");
     }
 }
+
+/// A word that no public name has.
+const CANARY: &str = "CANARY";
+
+/// A recording with the canary in every text that a file can carry.
+fn canaries() -> (String, String) {
+    let functions = [
+        "CANARY",
+        "PyCANARY",
+        "_PyCANARY_Call",
+        "PyramidNetCANARY",
+        "THPCANARY",
+        "THPVariable_CANARY",
+        "at::CANARY",
+        "at::native::CANARY(at::Tensor const&)",
+        "std::CANARY",
+        "torch::CANARY",
+        "c10::CANARY<int>",
+        "c10d::CANARY::run",
+        "void at::CANARY<CANARY>(CANARY)",
+        "__CANARY__",
+        "<resume in CANARY>",
+        "<resume in <resume in CANARY>>",
+        "<CANARY>",
+        "torch_dynamo_resume_in_CANARY_at_7",
+        "forwardCANARY",
+        "forward.CANARY",
+        "zero_gradCANARY",
+        "CANARY::operator()(int)::{lambda(CANARY)#1}",
+    ];
+    let files = [
+        "/srv/CANARY.py",
+        "??",
+        "",
+        "<CANARY>",
+        "<ipython-input-CANARY>",
+        "/opt/libcustom_CANARY.so",
+        "/opt/libtorch_CANARY.so",
+        "/opt/libcudaCANARY.so.1",
+        "/opt/libc10.so.CANARY",
+        "/opt/libnvCANARY.so",
+        "/home/u/lib/python/CANARY/x.py",
+        "/usr/lib/python3.11/CANARY.py",
+        "C:\\CANARY\\Lib\\CANARY.py",
+        "/home/u/torch/utils/CANARY/x.py",
+        "/tmp/torchinductor_CANARY/ab/CANARY.py",
+        "/x/site-packages/CANARY/utils/module.py",
+        "/data/checkpoint.CANARY",
+        "/CANARY/checkpoint.py",
+    ];
+    let mut events = Vec::new();
+    for (at, (function, file)) in
+        functions.iter().flat_map(|name| files.iter().map(move |file| (name, file))).enumerate()
+    {
+        events.push(serde_json::json!({
+            "action": "alloc", "addr": 512 * at, "size": 512, "stream": 0, "time_us": at,
+            "frames": [{"name": function, "filename": file, "line": 3}],
+            "compile_context": "CANARY", "user_metadata": "Torch-Compiled Region: CANARY",
+            "internal_metadata": "CANARY", "category": "CANARY",
+        }));
+    }
+    // A function in a file of PyTorch is PyTorch's.
+    for file in
+        ["/CANARY/site-packages/torch/nn/functional.py", "/CANARY/torch/nn/modules/linear.py"]
+    {
+        events.push(serde_json::json!({
+            "action": "alloc", "addr": 1 << 30, "size": 512, "stream": 0,
+            "frames": [{"name": "forward", "filename": file, "line": 3}],
+        }));
+    }
+    events.push(serde_json::json!({
+        "action": "CANARY", "addr": 0, "size": 1, "stream": 0, "frames": [],
+    }));
+    let ranges = ["CANARY", "ProfilerStep#CANARY", "Optimizer.step#CANARY.step", "forwardCANARY"];
+    let marks: Vec<_> = ranges
+        .iter()
+        .map(|name| serde_json::json!({"name": name, "stage": "START", "device": 0, "time_us": 1}))
+        .collect();
+    let snapshot = serde_json::json!({
+        "segments": [{
+            "device": 0, "address": 0, "total_size": 2_097_152, "stream": 0,
+            "segment_type": "CANARY", "blocks": [{"size": 2_097_152, "state": "CANARY"}],
+        }],
+        "device_traces": [events],
+        "external_annotations": marks,
+        "allocator_settings": {
+            "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True,CANARY:1",
+            "CANARY": "x", "max_split_size": {"CANARY": 1}, "list": [{"k": "CANARY"}, ["CANARY"]],
+            "last_allocator_settings": "CANARY", "CANARY.expandable_segments": true,
+        },
+        "CANARYroot": {"CANARY": ["CANARY"]},
+    });
+    let sidecar = serde_json::json!({
+        "version": 1, "reason": "CANARY", "host": "CANARY", "torch": "2.9.1+CANARY", "cuda": "CANARY",
+        "driver": "12.CANARY", "alloc_conf": "backend:CANARY",
+        "devices": [{
+            "device": 0, "name": "NVIDIA CANARY", "total_bytes": 1, "free_bytes": 1,
+            "reserved_bytes": 1, "other_bytes": 1,
+        }],
+        "tensors": [{"time_us": 3, "tensors": [{
+            "kind": "CANARY", "name": "layers.0.CANARY.weight", "device": 0, "address": 512,
+            "shape": [4], "dtype": "floatCANARY",
+        }]}],
+        "sources": {"/srv/CANARY.py": {"3": "CANARY"}},
+    });
+    (snapshot.to_string(), sidecar.to_string())
+}
+
+#[test]
+fn no_text_of_a_file_passes() {
+    let (snapshot, sidecar) = canaries();
+    let mut file = read(snapshot.as_bytes());
+    file.entries[0].set_sidecar(sidecar.as_bytes());
+    assert_eq!(file.entries[0].sidecar_fault(), None);
+    let (_, bytes) = redacted(&file.entries[0]);
+    let text = String::from_utf8_lossy(&bytes);
+    let left: Vec<&str> =
+        text.split(|c: char| c.is_control()).filter(|word| word.contains(CANARY)).collect();
+    assert_eq!(left, Vec::<&str>::new());
+    // What PyTorch names stays.
+    for name in ["expandable_segments", "site-packages/torch/nn/functional.py", "at::native::"] {
+        assert!(text.contains(name), "{name}");
+    }
+}

@@ -2,8 +2,9 @@
 //!
 //! A record is written once, with typed units. [`Page`] wraps any value and any serializer, and
 //! writes each unit of vramscope-units as `{raw, text, exact}` (`Quantity` in TypeScript). Without
-//! the wrapper the unit is the integer that the program prints as JSON. Everything else passes
-//! through.
+//! the wrapper the unit is the integer that the program prints as JSON. Texts are cut to what a page
+//! can show, but for
+//! those that [`whole`](vramscope_units::whole) writes. Everything else passes through.
 
 use serde::Serialize;
 use serde::ser::{self, SerializeStruct, Serializer};
@@ -53,8 +54,13 @@ impl<S: Serializer> Serializer for Shown<S> {
         serialize_bool: bool, serialize_i8: i8, serialize_i16: i16, serialize_i32: i32,
         serialize_i128: i128, serialize_u8: u8, serialize_u16: u16,
         serialize_u32: u32, serialize_u128: u128, serialize_f32: f32,
-        serialize_f64: f64, serialize_char: char, serialize_str: &str, serialize_bytes: &[u8],
+        serialize_f64: f64, serialize_char: char, serialize_bytes: &[u8],
         serialize_unit_struct: &'static str,
+    }
+
+    /// Names come from files, and a long one would freeze the page.
+    fn serialize_str(self, value: &str) -> Result<S::Ok, S::Error> {
+        self.0.serialize_str(&vramscope_units::shown_text(value))
     }
 
     /// An id beyond 2^53, such as a stream of a damaged file, becomes the nearest double.
@@ -99,6 +105,9 @@ impl<S: Serializer> Serializer for Shown<S> {
         name: &'static str,
         value: &T,
     ) -> Result<S::Ok, S::Error> {
+        if name == vramscope_units::WHOLE {
+            return self.0.serialize_newtype_struct(name, value);
+        }
         if !vramscope_units::is_unit(name) {
             return self.0.serialize_newtype_struct(name, &Page(value));
         }

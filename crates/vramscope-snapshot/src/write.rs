@@ -17,8 +17,8 @@ pub trait Texts {
     fn range(&self, name: &str) -> String;
     /// A text of the program: metadata, or a word that PyTorch does not define.
     fn note(&self, text: &str) -> String;
-    /// The value of a setting, as JSON.
-    fn setting(&self, key: &str, value: &str) -> String;
+    /// The dotted key of a setting, and its value as JSON.
+    fn setting(&self, key: &str, value: &str) -> (String, String);
 }
 
 /// Leaves all texts as they were recorded.
@@ -38,8 +38,8 @@ impl Texts for AsRecorded {
         text.to_owned()
     }
 
-    fn setting(&self, _key: &str, value: &str) -> String {
-        value.to_owned()
+    fn setting(&self, key: &str, value: &str) -> (String, String) {
+        (key.to_owned(), value.to_owned())
     }
 }
 
@@ -206,8 +206,9 @@ impl Writer<'_> {
 
     fn setting(&mut self, at: usize) {
         let (key, value) = &self.snapshot.settings[at];
-        self.text(key);
-        self.json(&self.texts.setting(key, value));
+        let (key, value) = self.texts.setting(key, value);
+        self.text(&key);
+        self.json(&value);
     }
 
     /// A value of a setting. What is no JSON stays text.

@@ -21,6 +21,10 @@ const DEFAULT_LIMIT: usize = 20;
 /// A folder cannot be listed, an input cannot be read, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let devices = findings::each_device(arguments, at_peak)?;
+    if devices.files_read == 0 {
+        // No verdict about files that nobody has read.
+        return devices.outcome.and(Err(Failure::Input));
+    }
     let listing = match arguments.format {
         _ if !arguments.all => Listing::Main(arguments.limit.unwrap_or(MAX_FINDINGS)),
         DiffFormat::Json => Listing::All(arguments.limit.unwrap_or(usize::MAX)),

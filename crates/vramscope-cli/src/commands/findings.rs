@@ -17,6 +17,8 @@ use vramscope_units::grouped;
 pub(super) struct Devices<T> {
     /// The result of `work` for each device.
     pub(super) each: Vec<T>,
+    /// Files that were read.
+    pub(super) files_read: usize,
     /// Files of searched folders that are no snapshots.
     pub(super) skipped_files: usize,
     /// [`Failure::Input`] if a file could not be read.
@@ -47,16 +49,20 @@ pub(super) fn each_device_of<T: Send>(
     work: impl Fn(Target<'_>) -> T + Sync,
 ) -> Result<Devices<T>, Failure> {
     let read = read::each_file(paths, window, |_, _, result| {
+        let was_read = result.is_ok();
         let mut devices: Vec<T> = Vec::new();
         for entry in result.iter().flat_map(|file| &file.entries) {
             let targets =
                 (0..entry.traces.len()).map(|index| Target { path: &entry.path, entry, index });
             devices.extend(targets.map(&work));
         }
-        devices
+        (was_read, devices)
     })?;
     let (files, skipped_files, outcome) = read.into_results();
-    Ok(Devices { each: files.flatten().collect(), skipped_files, outcome })
+    let files: Vec<(bool, Vec<T>)> = files.collect();
+    let files_read = files.iter().filter(|file| file.0).count();
+    let each = files.into_iter().flat_map(|file| file.1).collect();
+    Ok(Devices { each, files_read, skipped_files, outcome })
 }
 
 /// Prints a report in the given format.

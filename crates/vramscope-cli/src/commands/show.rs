@@ -62,7 +62,7 @@ fn text(out: &mut dyn Write, report: &Shown<'_>) -> io::Result<()> {
         write_categories(out, &report.categories)?;
     }
     writeln!(out)?;
-    write_rows(out, &report.blocks, &[])?;
+    write_rows(out, &report.blocks, report.shapes.all())?;
     output::write_omitted(out, report.omitted, "blocks")?;
     let Some(largest) = report.blocks.first() else { return Ok(()) };
     let frames = report.stacks.frames(largest.stack);

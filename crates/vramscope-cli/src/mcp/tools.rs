@@ -3,10 +3,12 @@
 use super::Server;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::CallToolResult;
-use rmcp::{tool, tool_router};
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, tool, tool_router};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::ffi::OsString;
+use std::slice;
 
 /// Rows that an answer has unless the caller asks for others.
 const DEFAULT_ROWS: u32 = 8;
@@ -102,32 +104,49 @@ impl Server {
                        numbers and what to do, the peak, and what could not be looked for. Takes \
                        all ranks of a run at once."
     )]
-    async fn diagnose(&self, Parameters(of): Parameters<Paths>) -> CallToolResult {
+    async fn diagnose(
+        &self,
+        Parameters(of): Parameters<Paths>,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
         let mut arguments = words(&["diagnose", "--format=json", "--"]);
         arguments.extend(of.paths.iter().map(Into::into));
-        self.answer(arguments).await
+        self.answer(&of.paths, arguments, context).await
     }
 
     #[tool(
         description = "What holds memory at the peak: call stacks with bytes, categories, frames, \
                        and how much lower the next separate peak is."
     )]
-    async fn peak(&self, Parameters(of): Parameters<File>) -> CallToolResult {
-        self.answer(of_file("peak", &[], &of)).await
+    async fn peak(
+        &self,
+        Parameters(of): Parameters<File>,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
+        self.answer(slice::from_ref(&of.path), of_file("peak", &[], &of), context).await
     }
 
     #[tool(description = "The peak of each phase (forward, backward, optimizer) of each step by \
                        category, and which phase limits.")]
-    async fn phases(&self, Parameters(of): Parameters<File>) -> CallToolResult {
-        self.answer(of_file("phases", &[], &of)).await
+    async fn phases(
+        &self,
+        Parameters(of): Parameters<File>,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
+        self.answer(slice::from_ref(&of.path), of_file("phases", &[], &of), context).await
     }
 
     #[tool(
         description = "What an id stands for, with its blocks and call stacks: a finding, a call \
                        stack, a block, or any search."
     )]
-    async fn show(&self, Parameters(of): Parameters<Id>) -> CallToolResult {
-        self.answer(of_file("show", &[&of.id], &of.file)).await
+    async fn show(
+        &self,
+        Parameters(of): Parameters<Id>,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
+        let arguments = of_file("show", &[&of.id], &of.file);
+        self.answer(slice::from_ref(&of.file.path), arguments, context).await
     }
 
     #[tool(
@@ -135,14 +154,19 @@ impl Server {
                        with all that is called, and grown per step. Also its functions, and the \
                        files with most bytes. Says where the source may not be the code that ran."
     )]
-    async fn source(&self, Parameters(of): Parameters<Lines>) -> CallToolResult {
+    async fn source(
+        &self,
+        Parameters(of): Parameters<Lines>,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
         let options = [("--file", &of.source_file), ("--function", &of.function)];
         let options = options.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
         let folders = of.source.iter().map(|folder| ("--source", folder));
         let mut arguments = of_file("annotate", &[], &of.file);
         let command = folders.chain(options).map(|(name, value)| format!("{name}={value}").into());
         arguments.splice(1..1, command.collect::<Vec<_>>());
-        self.answer(arguments).await
+        let paths: Vec<String> = of.source.iter().chain([&of.file.path]).cloned().collect();
+        self.answer(&paths, arguments, context).await
     }
 
     #[tool(
@@ -150,7 +174,11 @@ impl Server {
                        another batch: peaks, out-of-memory events, what fits. Use it to verify a \
                        change before suggesting it. Without changes: the usual settings."
     )]
-    async fn what_if(&self, Parameters(of): Parameters<WhatIf>) -> CallToolResult {
+    async fn what_if(
+        &self,
+        Parameters(of): Parameters<WhatIf>,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
         let mut arguments = words(&["what-if", "--format=json"]);
         let mut option = |name: &str, value: &str| arguments.push(format!("{name}={value}").into());
         of.change.iter().for_each(|change| option("--change", change));
@@ -163,22 +191,18 @@ impl Server {
             option("--tokens", &tokens.to_string());
         }
         arguments.extend(words(&["--", &of.path]));
-        self.answer(arguments).await
+        self.answer(slice::from_ref(&of.path), arguments, context).await
     }
 
     #[tool(description = "Compares two snapshots, or two runs of ranks: peaks, categories, call \
                        stacks that came, went, grew and shrank, and the cause.")]
-    async fn diff(&self, Parameters(of): Parameters<Pair>) -> CallToolResult {
+    async fn diff(
+        &self,
+        Parameters(of): Parameters<Pair>,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
         let limit = of.limit.unwrap_or(DEFAULT_ROWS).to_string();
-        self.answer(words(&[
-            "diff",
-            "--format=json",
-            "--limit",
-            &limit,
-            "--",
-            &of.before,
-            &of.after,
-        ]))
-        .await
+        let command = ["diff", "--format=json", "--limit", &limit, "--", &of.before, &of.after];
+        self.answer(&[of.before.clone(), of.after.clone()], words(&command), context).await
     }
 }

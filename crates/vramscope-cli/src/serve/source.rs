@@ -14,10 +14,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A version of a snapshot: its number on the shelf, and the text that changes with it.
 type Version = (usize, String);
 
+/// The version of a snapshot, and the source files that its call stacks name.
+type Named = (String, Arc<BTreeSet<String>>);
+
 /// The folders of source, and the paths that snapshots name.
 pub(crate) struct Code {
     sources: Sources,
-    named: Mutex<BTreeMap<Version, Arc<BTreeSet<String>>>>,
+    /// By the number of the snapshot. A new version replaces the old one.
+    named: Mutex<BTreeMap<usize, Named>>,
 }
 
 /// A source file, or why it is refused.
@@ -64,16 +68,16 @@ impl Code {
     }
 
     /// The source files that call stacks of a snapshot name; none if it cannot be read.
-    fn named(&self, version: Version, snapshot: &Path) -> Arc<BTreeSet<String>> {
+    fn named(&self, (number, version): Version, snapshot: &Path) -> Arc<BTreeSet<String>> {
         let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = named.get(&version) {
+        if let Some((_, known)) = named.get(&number).filter(|(of, _)| *of == version) {
             return known.clone();
         }
         // Without its events, a snapshot takes little memory.
         let limits = Limits { events: Some(0..0), memory: memory::limit(None, 1) };
         let (_, file) = read_chunks(snapshot, &limits, |_| {});
         let files = Arc::new(file.map(|file| file.source_files()).unwrap_or_default());
-        named.insert(version, files.clone());
+        named.insert(number, (version, files.clone()));
         files
     }
 }

@@ -61,7 +61,7 @@ pub enum Answer {
     Blocks(BlockPage),
     /// The answer to `Export`, `Convert`, `Report`, `Picture` and `Side`. The text of `Side` is for
     /// the coordinator.
-    Text(String),
+    Text(#[serde(serialize_with = "vramscope_units::whole")] String),
     /// The answer to `Record`; null if the device has no such block or finding.
     Record(Option<ProgramRecord>),
     /// The answer to `Next`; null if there is no further block.
@@ -350,6 +350,7 @@ pub struct DetailCard {
     /// The item's own call stack; null if it has none.
     pub stack: Option<StackDetail>,
     /// All of it as text, for the clipboard.
+    #[serde(serialize_with = "vramscope_units::whole")]
     pub copy: String,
 }
 

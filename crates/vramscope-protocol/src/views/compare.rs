@@ -102,7 +102,7 @@ pub enum CompareAnswer {
     Detail(Option<Box<DetailCard>>),
     /// The answer to `Markdown`: what `vramscope diff --format markdown` prints; null before a
     /// comparison.
-    Markdown(Option<String>),
+    Markdown(#[serde(serialize_with = "vramscope_units::whole")] Option<String>),
     /// The answer to `Tree`; null before a comparison.
     Tree(Option<Box<ComparedFlame>>),
     /// The answer to `Boxes`.

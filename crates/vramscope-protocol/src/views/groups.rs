@@ -45,6 +45,7 @@ pub struct GroupCard {
     /// The call sites that are left out: `and 7 more call sites`; empty if none are.
     pub more: String,
     /// All of it as text, for the clipboard.
+    #[serde(serialize_with = "vramscope_units::whole")]
     pub copy: String,
 }
 

@@ -207,8 +207,11 @@ impl Tables {
             let value = heap.resolve(value);
             match key {
                 keys::DEVICE => {
-                    segment.device =
-                        heap.int(value).and_then(|d| u32::try_from(d).ok()).unwrap_or(0);
+                    let device = heap.int(value).and_then(|device| u32::try_from(device).ok());
+                    if device.is_none() {
+                        self.warn_not_a_number("a device", at);
+                    }
+                    segment.device = device.unwrap_or(0);
                 }
                 keys::ADDRESS => segment.address = Addr(self.address(heap, value, at)),
                 keys::TOTAL_SIZE => segment.total_size = Bytes(self.bytes(heap, value, at)),

@@ -65,7 +65,7 @@ impl Graph {
             .filter(|(name, _)| !name.is_empty());
         let (text, place) = match named {
             Some((_, frame)) => (
-                text::short_function(snapshot, frame).into_owned(),
+                text::short_function(snapshot, frame),
                 text::place_of(snapshot, frame).unwrap_or_default(),
             ),
             None => (self.title(snapshot, node), String::new()),

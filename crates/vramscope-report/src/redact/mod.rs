@@ -4,10 +4,14 @@
 //! with a salt that is drawn for each export and not kept, so a guessed name cannot be checked.
 //!
 //! What PyTorch, Python and the packages that vramscope knows define is public and stays: without
-//! it, no category and no step could be told. Of a private name, words that the rules of categories
+//! it, no category and no step could be told. Every set of public names is closed, so a private name
+//! that begins as a public one is private. Of a private name, words that the rules of categories
 //! look for stay behind the hash, such as `optim`.
 
+mod public;
+
 use crate::sidecar::Sidecar;
+use serde_json::Value;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use vramscope_analysis::{
     Category, Rule, Rules, is_framework_file, is_framework_frame, is_generated_file, is_library,
@@ -70,16 +74,8 @@ const ENDINGS: [&str; 6] = [
     "graphs.py",
 ];
 
-/// Functions with a name that many programs have.
-const FUNCTIONS: [&str; 6] = ["_call_impl", "_forward", "forward", "backward", "step", "main"];
-
-/// Namespaces whose functions are public.
-const NAMESPACES: [&str; 9] =
-    ["at::", "c10::", "c10d::", "torch::", "std::", "void at::", "_Py", "Py", "THP"];
-
-/// Shared libraries that are public.
-const LIBRARIES: [&str; 7] =
-    ["libtorch", "libc10", "libcu", "libnv", "libnccl", "libpython", "libc.so"];
+/// Ends of the names of source files and libraries.
+const KINDS: [&str; 9] = ["py", "pyx", "so", "c", "cc", "cpp", "cu", "h", "hpp"];
 
 /// Ranges that PyTorch names, before a number or a class.
 const RANGES: [&str; 3] = ["ProfilerStep", "Optimizer.step", "Optimizer.zero_grad"];
@@ -101,10 +97,6 @@ const PARTS: [&str; 14] = [
     "master_param",
     "layers",
 ];
-
-/// What starts the name of a type of elements.
-const DTYPES: [&str; 9] =
-    ["float", "bfloat", "int", "uint", "bool", "complex", "quint", "qint", "bits"];
 
 /// Replaces names by hashes.
 pub struct Redaction {
@@ -144,25 +136,15 @@ impl Redaction {
 
     fn file(&self, file: &str) -> String {
         let path = file.replace('\\', "/");
-        if let Some(public) = public_part(&path) {
-            return public;
+        if let Some((public, rest)) = public_part(&path) {
+            let private = (!rest.is_empty()).then(|| self.private_file(rest));
+            return format!("{public}{}", private.unwrap_or_default());
         }
         // These name no file.
         if matches!(file, "" | "??" | "<string>") || file.starts_with("<frozen ") {
             return file.to_owned();
         }
-        let mut out = self.with_words(&path, &path, |rule| &rule.file);
-        match ENDINGS.iter().find(|end| path.ends_with(*end)) {
-            Some(end) => out = format!("{out}/{}", end.trim_start_matches('/')),
-            None if path.starts_with("<ipython") => out = format!("<ipython-{out}>"),
-            None if path.starts_with('<') => out = format!("<{out}>"),
-            None => {
-                let (_, name) = path.rsplit_once('/').unwrap_or(("", &path));
-                if let Some((_, end)) = name.rsplit_once('.').filter(|(_, end)| end.len() <= 4) {
-                    out = format!("{out}.{end}");
-                }
-            }
-        }
+        let out = self.private_file(&path);
         match path.split_once("-packages/").map(|(_, rest)| rest.split('/').collect::<Vec<_>>()) {
             // Wrappers are in the folder of utilities of their package.
             Some(rest) if rest.len() == 3 && matches!(rest[1], "utils" | "_utils") => {
@@ -173,31 +155,73 @@ impl Redaction {
         }
     }
 
-    fn function(&self, function: &str, file: &str) -> String {
-        let is_whole = |rule: &Rule| rule.function.strip_prefix('=') == Some(function);
-        if NAMESPACES.iter().any(|start| function.starts_with(start)) {
-            // The arguments of a template can be the program's. Rules look for words behind them.
-            let Some((head, _)) = function.split_once('<') else { return function.to_owned() };
-            let close = if head.contains('(') { ">)" } else { ">" };
-            let mut out = format!("{head}<{}{close}", self.hash(function));
-            for word in words(&own_name(function), |rule| &rule.function) {
-                if !own_name(&out).contains(word) {
-                    out = format!("{out}_{word}");
-                }
-            }
-            return out;
+    /// A file that the program defines. The kind of file stays.
+    fn private_file(&self, path: &str) -> String {
+        let out = self.with_words(path, path, |rule| &rule.file);
+        if let Some(end) = ENDINGS.iter().find(|end| path.ends_with(*end)) {
+            return format!("{out}/{}", end.trim_start_matches('/'));
         }
-        let is_public = function.is_empty()
-            || function.starts_with('<')
-            || function.starts_with("__") && function.ends_with("__")
-            || FUNCTIONS.contains(&function)
-            || is_python(file) && is_framework_frame(function, file)
-            || public_part(&file.replace('\\', "/")).is_some()
+        if path.starts_with('<') {
+            return format!(
+                "<{}{out}>",
+                if path.starts_with("<ipython") { "ipython-" } else { "" }
+            );
+        }
+        match path.rsplit_once('.').filter(|(_, kind)| KINDS.contains(kind)) {
+            Some((_, kind)) => format!("{out}.{kind}"),
+            None => out,
+        }
+    }
+
+    fn function(&self, function: &str, file: &str) -> String {
+        if !is_python(file) && !file.starts_with('<') && !function.starts_with('<') {
+            return self.native(function);
+        }
+        if let Some(private) =
+            function.strip_prefix("<resume in ").and_then(|f| f.strip_suffix('>'))
+        {
+            return format!("<resume in {}>", self.function(private, file));
+        }
+        let is_whole = |rule: &Rule| rule.function.strip_prefix('=') == Some(function);
+        let is_public = public::is_python_function(function)
+            || is_wrapper(function, file)
+            || public_part(&file.replace('\\', "/")).is_some_and(|(_, rest)| rest.is_empty())
             || Rules::built_in().iter().any(is_whole);
-        if is_public {
+        if is_public && !function.starts_with("<resume in ") {
             return function.to_owned();
         }
         self.with_words(function, &own_name(function), |rule| &rule.function)
+    }
+
+    /// The name of a compiled function. Identifiers of PyTorch and CPython stay.
+    fn native(&self, function: &str) -> String {
+        let mut out = String::with_capacity(function.len());
+        let mut rest = function;
+        while let Some(c) = rest.chars().next() {
+            // Anything but ASCII punctuation may be a part of a name.
+            let is_part = |c: char| !(c.is_ascii_punctuation() || c == ' ') || c == '_';
+            let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+            let (word, after) = rest.split_at(if end == 0 { c.len_utf8() } else { end });
+            if end == 0 || public::is_identifier(word) {
+                out.push_str(word);
+            } else {
+                out.push_str(&self.hash(word));
+            }
+            rest = after;
+        }
+        if out == function {
+            return out;
+        }
+        let is_whole = |rule: &Rule| rule.function.strip_prefix('=') == Some(function);
+        if public::FUNCTIONS.contains(&function) || Rules::built_in().iter().any(is_whole) {
+            return function.to_owned();
+        }
+        for word in words(&own_name(function), |rule| &rule.function) {
+            if !own_name(&out).contains(word) {
+                out = format!("{out}_{word}");
+            }
+        }
+        out
     }
 
     /// A dotted name in a model. Numbers of layers stay.
@@ -213,15 +237,57 @@ impl Redaction {
     pub fn sidecar(&self, sidecar: &Sidecar) -> Sidecar {
         let mut out = sidecar.clone();
         out.sources.clear();
-        out.host = out.host.map(|host| self.hash(&host));
+        let word = |text: &mut String, is_public: fn(&str) -> bool| {
+            if !is_public(text) {
+                *text = self.hash(text);
+            }
+        };
+        for (text, is_public) in [
+            (&mut out.host, (|_| false) as fn(&str) -> bool),
+            (&mut out.reason, public::is_reason),
+            (&mut out.torch, public::is_version),
+            (&mut out.cuda, public::is_version),
+            (&mut out.driver, public::is_version),
+            (&mut out.alloc_conf, public::is_configuration),
+        ] {
+            if let Some(text) = text {
+                word(text, is_public);
+            }
+        }
+        out.devices.iter_mut().for_each(|device| word(&mut device.name, public::is_device));
         for tensor in out.tensors.iter_mut().flat_map(|at| &mut at.tensors) {
             let record = &mut tensor.record;
             record.name = self.tensor(&record.name);
-            if !DTYPES.iter().any(|start| record.dtype.starts_with(start)) {
-                record.dtype = self.hash(&record.dtype);
-            }
+            word(&mut record.kind, public::is_kind_of_tensor);
+            word(&mut record.dtype, public::is_dtype);
         }
         out
+    }
+
+    /// A value of a setting. Numbers stay.
+    fn value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) if !text.is_empty() => *text = self.hash(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Object(pairs) => {
+                let all = std::mem::take(pairs).into_iter();
+                *pairs = all
+                    .map(|(key, mut value)| {
+                        self.value(&mut value);
+                        (self.key(&key), value)
+                    })
+                    .collect();
+            }
+            _ => {}
+        }
+    }
+
+    /// A dotted key of the settings.
+    fn key(&self, key: &str) -> String {
+        let part = |part: &str| {
+            if public::is_setting(part) { part.to_owned() } else { self.hash(part) }
+        };
+        key.split('.').map(part).collect::<Vec<_>>().join(".")
     }
 }
 
@@ -246,12 +312,20 @@ impl Texts for Redaction {
         if is_region || is_profile_category(text) { text.to_owned() } else { self.hash(text) }
     }
 
-    fn setting(&self, key: &str, value: &str) -> String {
-        let is_text = value.starts_with('"') && value != "\"\"";
-        if is_text && !key.ends_with("_ALLOC_CONF") {
-            return format!("\"{}\"", self.hash(value));
-        }
-        value.to_owned()
+    fn setting(&self, key: &str, value: &str) -> (String, String) {
+        let value = match serde_json::from_str(value) {
+            Ok(Value::String(text))
+                if key.ends_with("_ALLOC_CONF") && public::is_configuration(&text) =>
+            {
+                value.to_owned()
+            }
+            Ok(mut json) => {
+                self.value(&mut json);
+                json.to_string()
+            }
+            Err(_) => self.hash(value),
+        };
+        (self.key(key), value)
     }
 }
 
@@ -265,26 +339,30 @@ fn is_python(path: &str) -> bool {
     path.rsplit_once('.').is_some_and(|(_, end)| end == "py")
 }
 
+/// Whether a frame is a known function that forwards calls, in any file.
+fn is_wrapper(function: &str, file: &str) -> bool {
+    !is_framework_file(file) && is_framework_frame(function, file)
+}
+
 /// Whether a text is a category that PyTorch's profiler recorded.
 fn is_profile_category(text: &str) -> bool {
     let name = text.to_ascii_lowercase();
     name == "autograd_detail" || Category::parse(&name).is_some()
 }
 
-/// The public end of a path, if it has one: from the folder of a known package or of Python's own
-/// files on.
-fn public_part(path: &str) -> Option<String> {
-    let from = |marker: &str| path.rfind(marker).map(|at| path[at..].to_owned());
+/// The public end of a path, and a private rest behind it: from the folder of a known package or of
+/// Python's own files on. `None` for a private path.
+fn public_part(path: &str) -> Option<(String, &str)> {
+    let from = |marker: &str| path.rfind(marker).map(|at| &path[at..]);
     for folder in ["/site-packages/", "/dist-packages/"] {
         if let Some(rest) = from(folder) {
             let package = rest[folder.len()..].split(['/', '.']).next().unwrap_or_default();
-            return PACKAGES.contains(&package).then_some(rest);
+            return PACKAGES.contains(&package).then(|| (rest.to_owned(), ""));
         }
     }
     if is_library(path) {
         let (_, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let is_known = LIBRARIES.iter().any(|start| name.starts_with(start));
-        return is_known.then(|| name.to_owned());
+        return public::is_library(name).then(|| (name.to_owned(), ""));
     }
     if !is_python(path) || !is_framework_file(path) {
         return None;
@@ -292,11 +370,17 @@ fn public_part(path: &str) -> Option<String> {
     // The default cache of Inductor has the user's name.
     if is_generated_file(path) {
         let at = path.rmatch_indices('/').nth(1).map_or(0, |(at, _)| at);
-        return Some(format!("/torchinductor{}", &path[at..]));
+        let code = path[at..].trim_start_matches('/');
+        return Some(match public::is_generated_code(code) {
+            true => (format!("/torchinductor/{code}"), ""),
+            false => ("/torchinductor/".to_owned(), code),
+        });
     }
-    let library = || {
-        let at = path.to_ascii_lowercase().rfind("/lib/")?;
-        Some(format!("/conda{}", &path[at..]))
-    };
-    from("/lib/python").or_else(|| from("/torch/")).or_else(library)
+    // A frame of these folders is none of the program, so the folder stays before a private rest.
+    for (folder, public) in [("/lib/python", ""), ("/torch/", ""), ("/lib/", "/conda")] {
+        let Some(at) = path.to_ascii_lowercase().rfind(folder) else { continue };
+        let (head, rest) = public::folder(&path[at..]);
+        return Some((format!("{public}{head}"), rest));
+    }
+    None
 }

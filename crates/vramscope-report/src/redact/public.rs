@@ -1,0 +1,475 @@
+//! The names that PyTorch, Python and CUDA define. Each set is closed: it lists whole names, or the
+//! words of which whole names consist.
+
+use rustc_hash::FxHashSet;
+use std::sync::LazyLock;
+
+/// Words of identifiers in PyTorch's and CPython's libraries: of the functions that recordings with
+/// C++ frames have, of PyTorch's operators, and of nodes of its autograd graph.
+static WORDS: LazyLock<FxHashSet<&str>> =
+    LazyLock::new(|| include_str!("words.txt").split_whitespace().collect());
+
+/// Functions with a name that many programs have.
+pub(super) const FUNCTIONS: [&str; 6] =
+    ["_call_impl", "_forward", "forward", "backward", "step", "main"];
+
+/// Functions that Python names itself.
+const UNNAMED: [&str; 9] = [
+    "",
+    "<lambda>",
+    "<module>",
+    "<listcomp>",
+    "<setcomp>",
+    "<dictcomp>",
+    "<genexpr>",
+    "<eval_with_key>",
+    "<string>",
+];
+
+/// Methods with a meaning to Python or PyTorch, without the underscores around them.
+const SPECIAL: [&str; 62] = [
+    "init",
+    "new",
+    "del",
+    "call",
+    "enter",
+    "exit",
+    "aenter",
+    "aexit",
+    "iter",
+    "next",
+    "aiter",
+    "anext",
+    "len",
+    "getitem",
+    "setitem",
+    "delitem",
+    "contains",
+    "getattr",
+    "getattribute",
+    "setattr",
+    "delattr",
+    "get",
+    "set",
+    "repr",
+    "str",
+    "hash",
+    "bool",
+    "int",
+    "float",
+    "index",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "add",
+    "radd",
+    "iadd",
+    "sub",
+    "rsub",
+    "isub",
+    "mul",
+    "rmul",
+    "imul",
+    "truediv",
+    "rtruediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "rpow",
+    "matmul",
+    "rmatmul",
+    "neg",
+    "abs",
+    "invert",
+    "and",
+    "or",
+    "xor",
+    "torch_function",
+    "torch_dispatch",
+    "post_init",
+];
+
+/// Files and folders of Python's library, and of PyTorch, that call stacks pass.
+const FILES: [&str; 78] = [
+    "asyncio",
+    "concurrent",
+    "contextlib",
+    "copy",
+    "copyreg",
+    "functools",
+    "importlib",
+    "inspect",
+    "json",
+    "logging",
+    "multiprocessing",
+    "operator",
+    "pathlib",
+    "pickle",
+    "queue",
+    "random",
+    "runpy",
+    "selectors",
+    "socketserver",
+    "subprocess",
+    "tempfile",
+    "threading",
+    "traceback",
+    "typing",
+    "unittest",
+    "warnings",
+    "weakref",
+    "abc",
+    "bdb",
+    "cProfile",
+    "pdb",
+    "profile",
+    "site",
+    "types",
+    "collections",
+    "dataclasses",
+    "enum",
+    "heapq",
+    "itertools",
+    "signal",
+    "socket",
+    "ssl",
+    "xmlrpc",
+    "http",
+    "urllib",
+    "tokenize",
+    "_bootstrap",
+    "_ops",
+    "_tensor",
+    "_dynamo",
+    "_functorch",
+    "_higher_order_ops",
+    "_inductor",
+    "_library",
+    "_prims",
+    "_refs",
+    "_subclasses",
+    "amp",
+    "ao",
+    "autograd",
+    "cuda",
+    "distributed",
+    "export",
+    "fsdp",
+    "func",
+    "functional",
+    "fx",
+    "jit",
+    "nn",
+    "optim",
+    "profiler",
+    "quantization",
+    "sparse",
+    "storage",
+    "testing",
+    "utils",
+    "_utils",
+    "__init__",
+];
+
+/// Shared libraries, without versions.
+const LIBRARIES: [&str; 57] = [
+    "libtorch",
+    "libtorch_cpu",
+    "libtorch_cuda",
+    "libtorch_cuda_linalg",
+    "libtorch_python",
+    "libtorch_global_deps",
+    "libtorch_hip",
+    "libtorch_nvshmem",
+    "libshm",
+    "libc10",
+    "libc10_cuda",
+    "libc10_hip",
+    "libcaffe2_nvrtc",
+    "libcuda",
+    "libcudart",
+    "libcublas",
+    "libcublasLt",
+    "libcudnn",
+    "libcudnn_adv",
+    "libcudnn_cnn",
+    "libcudnn_ops",
+    "libcudnn_graph",
+    "libcudnn_heuristic",
+    "libcudnn_engines_precompiled",
+    "libcudnn_engines_runtime_compiled",
+    "libcudnn_adv_infer",
+    "libcudnn_adv_train",
+    "libcudnn_cnn_infer",
+    "libcudnn_cnn_train",
+    "libcudnn_ops_infer",
+    "libcudnn_ops_train",
+    "libcufft",
+    "libcufile",
+    "libcupti",
+    "libcurand",
+    "libcusolver",
+    "libcusolverMg",
+    "libcusparse",
+    "libcusparseLt",
+    "libnccl",
+    "libnvJitLink",
+    "libnvToolsExt",
+    "libnvrtc",
+    "libnvrtc-builtins",
+    "libnvshmem_host",
+    "libnvidia-ml",
+    "libpython",
+    "libc",
+    "libm",
+    "libdl",
+    "librt",
+    "libpthread",
+    "libgomp",
+    "libgcc_s",
+    "libstdc++",
+    "libtriton",
+    "ld-linux-x86-64",
+];
+
+/// Keys of allocator settings, and words of their values.
+const SETTINGS: [&str; 29] = [
+    "PYTORCH_CUDA_ALLOC_CONF",
+    "PYTORCH_ALLOC_CONF",
+    "backend",
+    "native",
+    "cudaMallocAsync",
+    "expandable_segments",
+    "garbage_collection_threshold",
+    "graph_capture_record_stream_reuse",
+    "large_segment_size_mb",
+    "last_allocator_settings",
+    "max_cached_size",
+    "max_non_split_rounding_mb",
+    "max_round_threshold",
+    "max_split_size",
+    "max_split_size_mb",
+    "per_process_memory_fraction",
+    "pinned_background_threads",
+    "pinned_max_cached_size_mb",
+    "pinned_max_round_threshold_mb",
+    "pinned_num_register_threads",
+    "pinned_reserve_segment_size_mb",
+    "pinned_use_background_threads",
+    "pinned_use_cuda_host_register",
+    "release_lock_on_cudamalloc",
+    "roundup_power2_divisions",
+    "throw_on_cudamalloc_oom",
+    "trace_alloc_max_entries",
+    "trace_alloc_overflowed",
+    "True",
+];
+
+/// Words of the names of GPUs. Models, such as `H100` and `80GB`, consist of letters and digits.
+const DEVICES: [&str; 27] = [
+    "NVIDIA",
+    "Tesla",
+    "GeForce",
+    "Quadro",
+    "TITAN",
+    "RTX",
+    "GTX",
+    "Ti",
+    "SUPER",
+    "Laptop",
+    "GPU",
+    "Graphics",
+    "Device",
+    "PCIe",
+    "SXM",
+    "NVL",
+    "AMD",
+    "Radeon",
+    "Instinct",
+    "PRO",
+    "OAM",
+    "Ada",
+    "Generation",
+    "Server",
+    "Edition",
+    "Max-Q",
+    "MIG",
+];
+
+/// Endings of the names of types of elements, behind a kind and its bits.
+const DTYPES: [&str; 10] =
+    ["", "_e4m3fn", "_e4m3fnuz", "_e5m2", "_e5m2fnuz", "_e8m0fnu", "_e2m1fn_x2", "x2", "x4", "x8"];
+
+/// Whether a function of Python code has a name that Python or many programs give.
+pub(super) fn is_python_function(name: &str) -> bool {
+    let special = name.strip_prefix("__").and_then(|name| name.strip_suffix("__"));
+    UNNAMED.contains(&name)
+        || FUNCTIONS.contains(&name)
+        || special.is_some_and(|name| SPECIAL.contains(&name))
+}
+
+/// Whether an identifier of compiled code consists of PyTorch's and CPython's words.
+pub(super) fn is_identifier(name: &str) -> bool {
+    name.is_ascii() && words(name).all(|word| WORDS.contains(word.as_str()))
+}
+
+/// The words of an identifier in lower case: `structured_addmm_out_cuda`, `CUDACachingAllocator`.
+/// Digits and single letters are none.
+fn words(name: &str) -> impl Iterator<Item = String> {
+    let bytes = name.as_bytes();
+    let starts = |at: usize| {
+        let (before, here) = (bytes[at - 1], bytes[at]);
+        let after = bytes.get(at + 1);
+        here.is_ascii_uppercase()
+            && (before.is_ascii_lowercase() || after.is_some_and(u8::is_ascii_lowercase))
+    };
+    let mut parts = vec![String::new()];
+    for at in 0..bytes.len() {
+        if !bytes[at].is_ascii_alphabetic() || (at > 0 && starts(at)) {
+            parts.push(String::new());
+        }
+        if bytes[at].is_ascii_alphabetic() {
+            if let Some(part) = parts.last_mut() {
+                part.push(bytes[at].to_ascii_lowercase().into());
+            }
+        }
+    }
+    parts.into_iter().filter(|part| part.len() > 1)
+}
+
+/// Splits a path below a folder of Python or PyTorch, `/lib/python3.11/threading.py`, into a public
+/// head and a private rest.
+pub(super) fn folder(path: &str) -> (&str, &str) {
+    let is_version = |part: &str| {
+        part.strip_prefix("python")
+            .is_some_and(|version| version.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
+    };
+    let is_head = |name: &str| matches!(name, "" | "lib" | "Lib" | "torch") || is_version(name);
+    let is_public = |name: &str| FILES.contains(&name) || is_identifier(name);
+    let mut end = 0;
+    for part in path.split_inclusive('/') {
+        let name = part.trim_end_matches('/');
+        if !is_head(name) && !is_public(name.strip_suffix(".py").unwrap_or(name)) {
+            break;
+        }
+        end += part.len();
+    }
+    path.split_at(end)
+}
+
+/// Whether a file name is that of a known library: `libcudart-d0da41ae.so.11.0`.
+pub(super) fn is_library(name: &str) -> bool {
+    let Some((stem, version)) = name.split_once(".so") else { return false };
+    let is_hash = |text: &str| text.bytes().all(|b| b.is_ascii_hexdigit());
+    let stem = stem.rsplit_once('-').filter(|(_, hash)| is_hash(hash)).map_or(stem, |(s, _)| s);
+    let stem = stem.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let is_known = LIBRARIES.iter().any(|known| {
+        *known == stem || known.trim_end_matches(|c: char| c.is_ascii_digit()) == stem
+    });
+    is_known && version.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+}
+
+/// Whether `folder/file.py` has the names that Inductor makes from hashes.
+pub(super) fn is_generated_code(path: &str) -> bool {
+    let is_hash = |text: &str| text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    path.strip_suffix(".py").and_then(|path| path.split_once('/')).is_some_and(|(folder, file)| {
+        folder.len() == 2 && is_hash(folder) && file.len() > 30 && is_hash(file)
+    })
+}
+
+/// Whether a part of a dotted key of the settings is PyTorch's.
+pub(super) fn is_setting(key: &str) -> bool {
+    SETTINGS.contains(&key) || key.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// Whether a value of `PYTORCH_CUDA_ALLOC_CONF` has only words of PyTorch, numbers and signs.
+pub(super) fn is_configuration(text: &str) -> bool {
+    let mut words = text.split(|c: char| c.is_ascii_punctuation() && c != '_' || c == ' ');
+    words.all(|word| is_setting(word) || matches!(word, "" | "False" | "true" | "false"))
+}
+
+/// Whether a text is a version: `2.9.1+cu128`.
+pub(super) fn is_version(text: &str) -> bool {
+    let (number, build) = text.split_once('+').unwrap_or((text, ""));
+    let build = ["cu", "cpu", "rocm"]
+        .iter()
+        .find_map(|start| build.strip_prefix(start))
+        .or(build.is_empty().then_some(""));
+    let is_number = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    is_number(number) && build.is_some_and(is_number)
+}
+
+/// Whether a text is a name of a GPU.
+pub(super) fn is_device(name: &str) -> bool {
+    let is_model = |word: &str| {
+        let letters = |text: &str| text.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let head = letters(word);
+        let digits = word[head..].bytes().take_while(u8::is_ascii_digit).count();
+        let tail = &word[head + digits..];
+        head <= 3 && digits > 0 && tail.len() <= 3 && letters(tail) == tail.len()
+    };
+    let mut words = name.split([' ', '-', '/', '(', ')', '[', ']']);
+    words.all(|word| word.is_empty() || DEVICES.contains(&word) || is_model(word))
+}
+
+/// Whether a text is a type of elements: `float32`, `bfloat16`, `float8_e4m3fn`.
+pub(super) fn is_dtype(text: &str) -> bool {
+    let kinds = ["float", "bfloat", "int", "uint", "complex", "quint", "qint", "bits"];
+    let bits = kinds.iter().filter_map(|kind| text.strip_prefix(kind));
+    let mut endings = bits.map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+    text == "bool" || endings.any(|rest| DTYPES.contains(&rest))
+}
+
+/// Whether a text is a kind of tensor that the recorder writes.
+pub(super) fn is_kind_of_tensor(text: &str) -> bool {
+    matches!(text, "parameter" | "buffer" | "gradient" | "optimizer_state")
+}
+
+/// Whether a text is a reason for which the recorder writes a snapshot.
+pub(super) fn is_reason(text: &str) -> bool {
+    matches!(text, "step" | "oom" | "signal" | "end" | "call")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_of_pytorch_are_public_and_others_are_not() {
+        for name in [
+            "structured_addmm_out_cuda_functional",
+            "CUDACachingAllocator",
+            "AddmmBackward0_apply_functional",
+            "_PyEval_EvalFrameDefault",
+            "THPVariable_layer_norm",
+            "wrapper_CUDA__slow_conv2d_forward",
+            "at",
+            "c10",
+            "operator",
+        ] {
+            assert!(is_identifier(name), "{name}");
+        }
+        for name in ["PyramidNetAcme", "secret", "at_secret", "THPAcme", "größe", "acmeKernel"] {
+            assert!(!is_identifier(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn sets_are_closed() {
+        assert!(is_library("libcudart-d0da41ae.so.11.0") && is_library("libpython3.11.so.1.0"));
+        assert!(is_library("libc10.so") && is_library("libc.so.6"));
+        assert!(!is_library("libnvacme.so") && !is_library("libtorch_acme.so"));
+        assert!(is_version("2.9.1+cu128") && is_version("535.104") && !is_version("2.9+acme"));
+        assert!(is_device("NVIDIA H100 80GB HBM3") && is_device("Tesla V100-SXM2-16GB"));
+        assert!(!is_device("Acme H100"));
+        assert!(is_dtype("float8_e4m3fn") && is_dtype("bool") && !is_dtype("floatAcme"));
+        assert!(is_configuration("expandable_segments:True,roundup_power2_divisions:[256:1,>:8]"));
+        assert!(!is_configuration("expandable_segments:True,acme:1"));
+        assert_eq!(folder("/lib/python3.11/threading.py"), ("/lib/python3.11/threading.py", ""));
+        assert_eq!(folder("/lib/python/acme/x.py"), ("/lib/python/", "acme/x.py"));
+        assert_eq!(folder("/torch/acme.py"), ("/torch/", "acme.py"));
+    }
+}
