@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use vramscope_analysis::WhatIf;
 use vramscope_analysis::slicing::now;
 use vramscope_report::LoadedFile;
+use vramscope_report::card::Card;
 use vramscope_report::peak::BandKind;
-use vramscope_report::rank::RankSummary;
 use vramscope_report::state::At;
 use vramscope_report::what_if::{self, Options, OtherRecordings, ScenarioRecord, WrongItem};
 use vramscope_report::{Target, blocks, flame, peak, segments, state};
@@ -79,8 +79,8 @@ fn once(bytes: &[u8], rows: &mut Vec<Row>) -> Result<()> {
     note(rows, "blocks by byte-seconds", || {
         drop(blocks::blocks(target, blocks::BlockSort::ByteSeconds, Some(1000)));
     });
-    note(rows, "findings, rank summary", || {
-        drop(now(async |budget| RankSummary::new(target, budget).await));
+    note(rows, "findings, card of the rank", || {
+        drop(now(async |budget| Card::new(target, budget).await));
     });
     let mut model = None;
     note(rows, "what-if, own settings", || model = Some(what_if::model(target)));

@@ -571,6 +571,8 @@ def _named_card(card: str | None, local: str, item: _Item, error: str | None) ->
     told = json.loads(card)
     # The name of a snapshot in the file may follow.
     told["path"] = told["path"].replace(local, item.path, 1)
+    for finding in told.get("findings", ()):
+        finding["record"]["path"] = told["path"]
     if error is not None:
         told["error"] = error
     return json.dumps(told, ensure_ascii=False, separators=(",", ":"))

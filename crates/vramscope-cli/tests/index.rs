@@ -53,7 +53,7 @@ fn an_index_has_a_card_of_every_rank() {
         let card = &lines[1 + rank as usize];
         assert_eq!(card["rank"], column["rank"]);
         assert_eq!(card["path"], column["path"]);
-        assert_eq!(card["peaks"][0], column["peak_bytes"]);
+        assert_eq!(card["bands"][0]["peak"], column["peak_bytes"]);
     }
     // Nothing but the index is left.
     assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 1);
@@ -61,7 +61,7 @@ fn an_index_has_a_card_of_every_rank() {
 }
 
 #[test]
-fn what_cannot_be_read_is_a_card_with_its_error() {
+fn a_file_that_cannot_be_read_is_a_line_with_its_error() {
     let folder = folder("bad");
     let path = folder.join("run.vramscope");
     let made = index(&["run_folder", "damaged/truncated.pickle", "missing.pickle"], &path);
@@ -97,8 +97,8 @@ fn cards_have_the_iteration_of_their_folder() {
     assert_eq!([&cards[0]["iteration"], &cards[1]["iteration"]], [0, 100]);
     assert_eq!([&cards[0]["rank"], &cards[1]["rank"]], [3, 3]);
     // Both have the same call sites, which the first one names.
-    assert!(cards[0]["new_sites"].as_array().is_some_and(|sites| !sites.is_empty()));
-    assert_eq!(cards[1]["new_sites"].as_array().map(Vec::len), Some(0));
+    assert!(cards[0]["names"]["sites"].as_array().is_some_and(|sites| !sites.is_empty()));
+    assert_eq!(cards[1]["names"]["sites"].as_array().map(Vec::len), Some(0));
     fs::remove_dir_all(&folder).expect("the folder can be removed");
 }
 

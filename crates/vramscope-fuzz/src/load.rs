@@ -7,9 +7,9 @@ use vramscope_protocol::views::{
 };
 use vramscope_protocol::{AxisKind, DeviceRef, Failure, Loaded, Request, Response, TileKey};
 use vramscope_report::LoadedFile;
+use vramscope_report::card::Card;
 use vramscope_report::now;
 use vramscope_report::peak::BandKind;
-use vramscope_report::rank::RankSummary;
 use vramscope_report::summary::{ErrorKind, ErrorSummary};
 use vramscope_report::{
     Target, blocks, changes, events, export, findings, flame, info, peak, segments, state, summary,
@@ -110,8 +110,8 @@ fn report(target: Target<'_>) {
             .expect("a sink takes all bytes");
     }
     print(&now(async |budget| info::info("fuzz", target.entry, budget).await));
-    let summary = || now(async |budget| RankSummary::new(target, budget).await);
-    print(&findings::across(vec![summary(), summary()]));
+    let card = || now(async |budget| Card::new(target, budget).await);
+    print(&findings::across(vec![card(), card()]));
 }
 
 fn print(report: &impl serde::Serialize) {

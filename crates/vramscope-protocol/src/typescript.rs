@@ -11,6 +11,9 @@ use vramscope_analysis::{
     Basis, Category, Exactness, FindingId, FindingKind, Phase, Severity, SimulatedBasis,
 };
 use vramscope_report::blocks::{BlockRecord, Lifetime};
+use vramscope_report::card::{
+    Card, CardFinding, FreeMemory, KindBytes, NamedStack, Names, SiteBytes, StackBytes, StepBytes,
+};
 use vramscope_report::diff::{
     BandDiff, BytesDiff, CategoryDiff, CountDiff, DiffRow, DiffValues, FindingsDiff, Pair,
     RecordingRow, SettingDiff, SideSource, TokensDiff,
@@ -19,14 +22,15 @@ use vramscope_report::events::EventRecord;
 use vramscope_report::findings::{FindingChild, FindingRecord};
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::{Align, SideFinding};
-use vramscope_report::summary::ErrorKind;
+use vramscope_report::summary::{BandSummary, ErrorKind, OomSummary};
 use vramscope_report::verdict::Action;
 use vramscope_report::what_if::{
     Edit, QuestionRecord, ScaledPart, ScenarioRecord, SettingsRecord, WrongItem,
 };
-use vramscope_report::{ProgramRecord, Simulated, TensorRecord};
+use vramscope_report::{CategoryShare, ProgramRecord, Simulated, TensorRecord};
 use vramscope_units::{
-    Addr, Blocks, Bytes, Change, Count, CountChange, EventIndex, Flushes, PeakEvent, SignedBytes,
+    Addr, Blocks, Bytes, Change, Count, CountChange, EventIndex, Events, Flushes, Iteration,
+    Micros, PeakEvent, SignedBytes,
 };
 
 fn declarations() -> String {
@@ -77,7 +81,12 @@ fn declarations() -> String {
     types!(
         Quantity,
         Bytes,
+        SignedBytes,
+        Micros,
         EventIndex,
+        PeakEvent,
+        Events,
+        Iteration,
         Addr,
         Lifetime,
         Phrase,
@@ -147,9 +156,20 @@ fn declarations() -> String {
         MatrixColumn,
         MatrixCluster,
         MatrixCell,
-        RankCard,
-        StackFact,
-        BandRow,
+        FileCard,
+        Card,
+        BandSummary,
+        Exactness,
+        FreeMemory,
+        CategoryShare,
+        SiteBytes,
+        StackBytes,
+        OomSummary,
+        CardFinding,
+        KindBytes,
+        StepBytes,
+        Names,
+        NamedStack,
         CategoryRow,
         FindingKind,
         Severity,
@@ -255,10 +275,8 @@ fn declarations() -> String {
         SettingsRecord,
         Change,
         Flushes,
-        SignedBytes,
         Count,
         CountChange,
-        PeakEvent,
         ScenarioView,
         ScenarioCard,
         SimulatedCurve,
@@ -267,6 +285,7 @@ fn declarations() -> String {
         RankSort,
         Overview,
         OverviewRow,
+        CategoryBar,
         BandKind,
         Align,
         CompareQuery,
@@ -284,7 +303,6 @@ fn declarations() -> String {
         BytesDiff,
         CountDiff,
         BandDiff,
-        Exactness,
         FindingsDiff,
         SideFinding,
         CategoryDiff,

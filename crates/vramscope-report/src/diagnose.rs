@@ -2,6 +2,7 @@
 
 mod fit;
 
+use crate::card::Card;
 use crate::findings::{
     BlindSpotRecord, CauseKey, FindingEntry, FindingRecord, RunKey, Weight, blind, groups, named,
     of_run,
@@ -9,7 +10,6 @@ use crate::findings::{
 use crate::peak::BandKind;
 use crate::phases::{Place, place};
 use crate::phrase::plain;
-use crate::rank::RankSummary;
 use crate::target::{Target, slot_of};
 use crate::text::rank_name;
 use crate::verdict::{self, Verdict, peak_place, peak_sentence};
@@ -131,10 +131,10 @@ pub struct PeakSummary {
     pub categories: BTreeMap<&'static str, u64>,
 }
 
-/// One device: its summary, the step and the phase of its peak, and its verdict.
+/// One device: its card, the step and the phase of its peak, and its verdict.
 #[derive(Debug)]
 pub struct Diagnosed {
-    summary: RankSummary,
+    card: Card,
     place: Place,
     verdict: Verdict,
 }
@@ -143,7 +143,7 @@ pub struct Diagnosed {
 pub fn at_peak(target: Target<'_>) -> Diagnosed {
     let slot = slot_of(target.trace().requested_band.peak_event);
     now(async |budget| Diagnosed {
-        summary: RankSummary::new(target, budget).await,
+        card: Card::new(target, budget).await,
         place: place(target, slot, budget).await,
         verdict: verdict::verdict(target, budget).await,
     })
@@ -153,9 +153,9 @@ pub fn at_peak(target: Target<'_>) -> Diagnosed {
 pub fn diagnose(ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usize) -> Diagnosis {
     let (peak, sentence) = highest_peak(&ranks).unzip();
     let headlines = headlines(&ranks);
-    let summaries: Vec<RankSummary> = ranks.into_iter().map(|rank| rank.summary).collect();
-    let blind_spots = blind::merged(&summaries);
-    let all = of_run(summaries);
+    let cards: Vec<Card> = ranks.into_iter().map(|rank| rank.card).collect();
+    let blind_spots = blind::merged(&cards);
+    let all = of_run(cards);
     let mut headlines = compared(headlines, &all);
     let memory = headlines.first_mut().and_then(|worst| worst.memory.take());
     let every: Option<Vec<FindingEntry>> = match listing {
@@ -207,7 +207,7 @@ struct Weighted {
 fn headlines(ranks: &[Diagnosed]) -> Vec<Weighted> {
     let weighted = |rank: &Diagnosed| {
         let id = rank.verdict.finding.as_ref();
-        let mut records = rank.summary.findings.iter().map(|finding| &finding.record);
+        let mut records = rank.card.entries.iter().map(|finding| &finding.record);
         let worst = records.find(|record| Some(&record.id) == id).map(FindingRecord::weight);
         let bar = &rank.verdict.memory;
         let memory = (bar.reserved.0 > 0).then(|| MemorySummary {
@@ -217,13 +217,13 @@ fn headlines(ranks: &[Diagnosed]) -> Vec<Weighted> {
             request: bar.request.map(|bytes| bytes.0),
             parts: bar.parts.iter().map(|part| (part.name, part.bytes.0)).collect(),
         });
-        let is_host = rank.summary.device == HOST;
+        let is_host = rank.card.device == HOST;
         Weighted {
             weight: (worst.is_none(), worst, is_host, Reverse(requested_peak(rank))),
             headline: Headline {
-                path: rank.summary.path.clone(),
-                rank: rank.summary.rank,
-                device: rank.summary.device,
+                path: rank.card.path.clone(),
+                rank: rank.card.rank,
+                device: rank.card.device,
                 severity: rank.verdict.severity,
                 finding: rank.verdict.finding.clone(),
                 text: plain(&rank.verdict.headline),
@@ -258,9 +258,7 @@ fn compared(mut all: Vec<Weighted>, findings: &[(FindingEntry, Option<u32>)]) ->
 
 /// The peak of `requested_bytes`.
 fn requested_peak(rank: &Diagnosed) -> u64 {
-    let peaks = &rank.summary.peaks;
-    let peak = peaks.iter().find(|peak| peak.0 == BandKind::Requested.name());
-    peak.map_or(0, |peak| u64::try_from(peak.1).unwrap_or(0))
+    rank.card.peak(BandKind::Requested)
 }
 
 /// One finding for equal findings of the ranks of one run, the worst of them.
@@ -292,18 +290,17 @@ fn folder(path: &str) -> Option<&str> {
 
 /// The highest peak, and a sentence about it. Pinned host memory counts only if there is no other.
 fn highest_peak(ranks: &[Diagnosed]) -> Option<(PeakSummary, String)> {
-    let gpus = ranks.iter().filter(|rank| rank.summary.device != HOST).count();
+    let gpus = ranks.iter().filter(|rank| rank.card.device != HOST).count();
     // `max_by_key` takes the last of equals. The first rank represents the others.
-    let found = ranks
-        .iter()
-        .rev()
-        .max_by_key(|rank| (rank.summary.device != HOST, requested_peak(rank)))?;
+    let found =
+        ranks.iter().rev().max_by_key(|rank| (rank.card.device != HOST, requested_peak(rank)))?;
     let whole = Some(requested_peak(found)).filter(|&whole| whole > 0)?;
-    let (rank, at) = (&found.summary, &found.place);
+    let (rank, at) = (&found.card, &found.place);
     let is_state = |spot: &BlindSpot| matches!(spot, BlindSpot::NoHistory | BlindSpot::StateOnly);
-    let place = peak_place(at, rank.peak_event, rank.blind_spots.iter().any(is_state));
-    let shares = rank.categories.iter().map(|share| (share.category, share.bytes)).collect();
-    let sentence = peak_sentence(place, shares, u32::try_from(rank.peak_event).ok()).plain();
+    let event = rank.band(BandKind::Requested).peak_event.0;
+    let place = peak_place(at, event, rank.blind_spots.iter().any(is_state));
+    let shares = rank.categories.iter().map(|share| (share.category, share.bytes.0)).collect();
+    let sentence = peak_sentence(place, shares, u32::try_from(event).ok()).plain();
     let on =
         if gpus > 1 { format!("{}: ", rank_name(rank.rank, &rank.path)) } else { String::new() };
     let summary = PeakSummary {
@@ -311,10 +308,10 @@ fn highest_peak(ranks: &[Diagnosed]) -> Option<(PeakSummary, String)> {
         rank: rank.rank,
         device: rank.device,
         bytes: whole,
-        event: rank.peak_event,
+        event,
         step: at.step,
         phase: at.phase,
-        categories: rank.categories.iter().map(|c| (c.category.name(), c.bytes)).collect(),
+        categories: rank.categories.iter().map(|c| (c.category.name(), c.bytes.0)).collect(),
     };
     Some((summary, format!("{on}{sentence}")))
 }

@@ -4,11 +4,11 @@ pub use blind::BlindSpotRecord;
 
 pub(crate) mod blind;
 
+use crate::card::Card;
 use crate::finding_text::{self, Words, headline, rank_headline};
 use crate::frames::{FrameRecord, owned_frames, site};
 use crate::phrase::Phrase;
 use crate::proof::{self, Proof};
-use crate::rank::RankSummary;
 use crate::simulated::Simulated;
 use crate::target::Target;
 use crate::verdict::{self, Action};
@@ -375,12 +375,13 @@ pub fn groups<C: Copy + Eq + Hash>(keys: &[Option<RunKey<'_, C>>]) -> Vec<Vec<us
 
 /// The findings of all devices and those across ranks, by severity, then bytes. A finding of a file
 /// with other ranks has that rank; its words do not name it.
-pub(crate) fn of_run(ranks: Vec<RankSummary>) -> Vec<(FindingEntry, Option<u32>)> {
-    let facts: Vec<RankFacts> = ranks.iter().map(RankSummary::facts).collect();
+pub(crate) fn of_run(ranks: Vec<Card>) -> Vec<(FindingEntry, Option<u32>)> {
+    let facts: Vec<RankFacts> = ranks.iter().map(|card| card.facts(&card.names)).collect();
     let skews = rank_skew(&facts).into_iter().map(|(index, skew)| {
         let rank = &ranks[index];
         let largest = skew.sites.first();
-        let stack = largest.and_then(|site| rank.stacks.iter().find(|s| s.hash == site.hash));
+        let is_of = |stack: u32, hash: u64| rank.names.stack(stack).hash == hash;
+        let stack = largest.and_then(|site| rank.stacks.iter().find(|s| is_of(s.stack, site.hash)));
         let frames = stack.map(|s| s.frames.clone()).unwrap_or_default();
         let mut entry = of_ranks(&rank.path, &skew, frames);
         entry.owner = entry.record.rank.map(rank_owner).unwrap_or_default();
@@ -393,7 +394,7 @@ pub(crate) fn of_run(ranks: Vec<RankSummary>) -> Vec<(FindingEntry, Option<u32>)
     };
     for (summary, facts) in ranks.into_iter().zip(&facts) {
         let rank = facts.rank.filter(|_| has_other_rank(facts));
-        all.extend(summary.findings.into_iter().map(|finding| (finding, rank)));
+        all.extend(summary.entries.into_iter().map(|finding| (finding, rank)));
     }
     all.extend(skews);
     all.sort_by(|(FindingEntry { record: a, .. }, _), (FindingEntry { record: b, .. }, _)| {
@@ -423,7 +424,7 @@ impl FindingEntry {
 }
 
 /// The findings of all devices and those across ranks, with the ranks in their words.
-pub fn across(ranks: Vec<RankSummary>) -> Vec<FindingEntry> {
+pub fn across(ranks: Vec<Card>) -> Vec<FindingEntry> {
     of_run(ranks).into_iter().map(named).collect()
 }
 

@@ -30,6 +30,8 @@ pub struct SnapshotEntry {
     pub path: String,
     /// The snapshot's name inside the file; empty if the file is the snapshot.
     pub name: String,
+    /// Stored size of the file in bytes.
+    pub file_bytes: u64,
     /// The tables.
     pub snapshot: Snapshot,
     /// The call sites of the snapshot's stacks.
@@ -48,7 +50,7 @@ pub struct SnapshotEntry {
 impl LoadedFile {
     /// Builds the traces and call sites of the snapshots that a reader found.
     pub fn new(path: String, bytes: u64, named: Vec<NamedSnapshot>) -> Self {
-        let entries = named.into_iter().map(|one| SnapshotEntry::new(&path, one)).collect();
+        let entries = named.into_iter().map(|one| SnapshotEntry::new(&path, bytes, one)).collect();
         Self { path, bytes, entries }
     }
 
@@ -71,7 +73,7 @@ impl LoadedFile {
 }
 
 impl SnapshotEntry {
-    fn new(file: &str, named: NamedSnapshot) -> Self {
+    fn new(file: &str, file_bytes: u64, named: NamedSnapshot) -> Self {
         let NamedSnapshot { name, snapshot } = named;
         let (traces, sites) = (Trace::all(&snapshot), Sites::new(&snapshot));
         let data = traces.iter().map(|_| DeviceData::default()).collect();
@@ -79,6 +81,7 @@ impl SnapshotEntry {
         Self {
             path,
             name,
+            file_bytes,
             snapshot,
             sites,
             traces,

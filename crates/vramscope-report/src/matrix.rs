@@ -1,7 +1,7 @@
 //! `vramscope matrix`: call sites by ranks, with like ranks in clusters.
 
+use crate::card::Card;
 use crate::phrase::site_filter;
-use crate::rank::RankSummary;
 use serde::Serialize;
 use vramscope_analysis::{
     ALIKE_PARTS, MatrixColumn, MatrixRow, RankCluster, RankFacts, RankMatrix, RankOutlier, median,
@@ -118,8 +118,8 @@ pub struct OutlierRecord {
 }
 
 /// The matrices of all runs among these ranks. Each has at most `limit` rows.
-pub fn matrices(ranks: &[RankSummary], skipped_files: usize, limit: usize) -> MatrixReport {
-    let facts: Vec<RankFacts> = ranks.iter().map(RankSummary::facts).collect();
+pub fn matrices(ranks: &[Card], skipped_files: usize, limit: usize) -> MatrixReport {
+    let facts: Vec<RankFacts> = ranks.iter().map(|card| card.facts(&card.names)).collect();
     let mut runs = rank_runs(&facts);
     runs.retain(|run| run.len() > 1);
     runs.sort_by_key(|run| std::cmp::Reverse(run.len()));

@@ -20,26 +20,14 @@ pub struct Quantity {
 }
 
 /// Serializes integers as decimal digits, for JavaScript.
-pub mod digits {
+mod digits {
     use serde::{Deserialize, Deserializer, Serializer};
-    use std::fmt::Display;
-    use std::str::FromStr;
 
-    /// Writes an integer as decimal digits.
-    ///
-    /// # Errors
-    /// The serializer fails.
-    pub fn serialize<T: Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(value: &i128, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(value)
     }
 
-    /// Reads an integer from decimal digits.
-    ///
-    /// # Errors
-    /// The text is not such an integer.
-    pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<T, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<i128, D::Error> {
         String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
     }
 }

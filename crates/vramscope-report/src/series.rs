@@ -8,19 +8,18 @@
 mod drift;
 mod words;
 
-use crate::index::Card;
+use crate::card::{Card, MAX_SITES, Names};
+use crate::index::Entry;
 use crate::peak::BandKind;
 use crate::run_folder_of;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::collections::btree_map;
+use vramscope_units::Iteration;
 
 pub use drift::MIN_ITERATIONS;
-
-/// The call sites of a card that lists as many as it can: others may have been left out.
-const MAX_SITES: usize = 128;
 
 /// `vramscope.series/1`.
 #[derive(Debug, Serialize)]
@@ -161,47 +160,54 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Adds a card. `site` names its call sites by index.
-    pub fn add(&mut self, card: &Card, site: impl Fn(u64) -> String) {
-        let Some(device) = card.device else {
-            self.failed_files += 1;
-            return;
-        };
-        let (Some(rank), Some(iteration)) = (card.rank, card.iteration) else {
+    /// Adds an entry of an index or of a dataset. `names` are those that its card refers to.
+    pub fn add(&mut self, entry: &Entry, names: &Names) {
+        match entry {
+            Ok(card) => self.add_card(card, names),
+            Err(_) => self.failed_files += 1,
+        }
+    }
+
+    fn add_card(&mut self, card: &Card, names: &Names) {
+        let (Some(rank), Some(Iteration(iteration))) = (card.rank, card.iteration) else {
             self.other_files += 1;
             return;
         };
-        let peak = |band: BandKind| card.peaks.get(band as usize).copied().unwrap_or(0);
         let mut sites = Vec::with_capacity(card.kept_sites.len());
-        for (&index, &bytes) in card.kept_sites.iter().zip(&card.kept_site_bytes) {
-            let name = site(index);
-            let next = self.site_names.len() as u32;
-            let index = *self.site_of.entry(name).or_insert_with_key(|name| {
-                self.site_names.push(name.clone());
-                next
-            });
-            sites.push((index, bytes));
+        for of in &card.kept_sites {
+            let site = names.site(of.site);
+            let index = match self.site_of.get(site) {
+                Some(&index) => index,
+                None => {
+                    let next = self.site_names.len() as u32;
+                    self.site_names.push(site.to_owned());
+                    self.site_of.insert(site.to_owned(), next);
+                    next
+                }
+            };
+            sites.push((index, of.bytes.0));
         }
         let is_full = sites.len() >= MAX_SITES;
         let point = Point {
-            events: card.events,
-            has_steps: !card.step_peaks.is_empty(),
-            peak: peak(BandKind::Requested),
-            kept: card.kept,
-            reserved: peak(BandKind::Reserved),
-            free: card.free,
-            largest_free: card.largest_free,
+            events: card.events.0,
+            has_steps: !card.steps.is_empty(),
+            peak: card.band(BandKind::Requested).peak.0,
+            kept: card.kept.0,
+            reserved: card.band(BandKind::Reserved).peak.0,
+            free: card.free.bytes.0,
+            largest_free: card.free.largest.0,
             rest: sites.last().filter(|_| is_full).map_or(0, |site| site.1),
             sites,
         };
         let folder = run_folder_of(&card.path).to_owned();
-        let points = self.runs.entry(folder).or_default().entry((rank, device)).or_default();
+        let device = (rank, card.device);
+        let points = self.runs.entry(folder).or_default().entry(device).or_default();
         match points.entry(iteration) {
-            Entry::Vacant(place) => {
+            btree_map::Entry::Vacant(place) => {
                 place.insert(point);
             }
             // The file of the end of an iteration, say. Of several, the one with the most events.
-            Entry::Occupied(mut known) => {
+            btree_map::Entry::Occupied(mut known) => {
                 self.other_files += 1;
                 if known.get().events < point.events {
                     known.insert(point);

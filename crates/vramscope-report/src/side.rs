@@ -6,10 +6,9 @@
 
 pub(crate) mod inputs;
 
-use crate::findings::{FindingEntry, FindingRecord};
+use crate::findings::{FindingEntry, FindingRecord, of_device};
 use crate::frames::FrameRecord;
 use crate::peak::{BandKind, stacks_at_peak};
-use crate::rank::RankSummary;
 use crate::target::Target;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -127,7 +126,7 @@ pub enum Align {
 impl Side {
     /// Extracts one device, without its curves.
     pub async fn new<'a>(target: Target<'a>, band: BandKind, budget: &mut Budget) -> Self {
-        let summary = RankSummary::new(target, budget).await;
+        let findings = of_device(target);
         let peak = stacks_at_peak(target, band, None, budget).await;
         let (steps, input_bytes) = inputs::of_steps(target, budget).await;
         let mut frames: Vec<(String, String, u32)> = Vec::new();
@@ -170,13 +169,13 @@ impl Side {
             categories: peak
                 .categories
                 .into_iter()
-                .map(|c| (c.category, c.bytes, c.blocks))
+                .map(|c| (c.category, c.bytes.0, c.blocks))
                 .collect(),
-            ooms: summary.ooms.len() as u32,
-            findings: summary.findings.iter().map(finding).collect(),
-            path: summary.path,
-            rank: summary.rank,
-            device: summary.device,
+            ooms: target.trace().ooms.len() as u32,
+            findings: findings.iter().map(finding).collect(),
+            path: target.path.to_owned(),
+            rank: crate::rank_of(target.path),
+            device: target.device(),
             stacks,
             frames,
             curves: Vec::new(),

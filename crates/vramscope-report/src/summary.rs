@@ -1,9 +1,12 @@
 //! `vramscope summary`: the key figures of each file, with a documented JSON form.
 
+use crate::band::BandKind;
+use crate::target::{Target, event_of, slot_of, time_of};
 use crate::{LoadedFile, SnapshotEntry, rank_of};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use vramscope_analysis::{Band, Coverage, Exactness, Trace};
+use vramscope_analysis::{Coverage, Exactness, Trace};
+use vramscope_units::{Bytes, EventIndex, Micros, PeakEvent, SignedBytes};
 
 /// `vramscope.summary/1`.
 #[derive(Debug, Serialize)]
@@ -133,33 +136,35 @@ pub struct DeviceSummary {
 }
 
 /// The figures of one band, in bytes.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct BandSummary {
     /// Before the first event.
-    pub start: i64,
+    pub start: SignedBytes,
     /// The largest value.
-    pub peak: i64,
+    pub peak: SignedBytes,
     /// The first event after which the peak is reached, from 0; -1 is the state before the window.
-    pub peak_event: i64,
+    pub peak_event: PeakEvent,
     /// The time of `peak_event`; null without a clock, and before the window.
-    pub peak_us: Option<i64>,
+    pub peak_us: Option<Micros>,
     /// After the last event.
-    pub end: i64,
+    pub end: SignedBytes,
     /// `exact` or `estimate`.
-    pub exactness: &'static str,
+    pub exactness: Exactness,
 }
 
 /// An out-of-memory event.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct OomSummary {
     /// The event's index in the trace.
-    pub event: u32,
+    pub event: EventIndex,
     /// Requested bytes.
-    pub requested: u64,
+    pub requested: Bytes,
     /// Free bytes reported by the driver; null if not recorded.
-    pub device_free: Option<u64>,
+    pub device_free: Option<Bytes>,
 }
 
 /// The summaries of a file: one per snapshot, or one with the error.
@@ -235,7 +240,9 @@ pub fn coverage(of: Coverage) -> &'static str {
 }
 
 fn device(entry: &SnapshotEntry, index: usize) -> DeviceSummary {
-    let (trace, carving) = (&entry.traces[index], entry.carving(index));
+    let target = Target { path: &entry.path, entry, index };
+    let trace = target.trace();
+    let band = |kind: BandKind| BandSummary::of(target, kind);
     let actions = trace.actions.iter();
     DeviceSummary {
         device: trace.device.device,
@@ -252,10 +259,10 @@ fn device(entry: &SnapshotEntry, index: usize) -> DeviceSummary {
         preexisting_freed: trace.preexisting_freed,
         preexisting_live: trace.preexisting_live,
         end_live_blocks: trace.end_live_blocks,
-        requested_bytes: band(trace, trace.requested_band, trace.exactness),
-        active_bytes: band(trace, carving.active_band, carving.exactness),
-        allocated_bytes: band(trace, carving.allocated_band, carving.exactness),
-        reserved_bytes: band(trace, trace.reserved_band, trace.reserved_exactness()),
+        requested_bytes: band(BandKind::Requested),
+        active_bytes: band(BandKind::Active),
+        allocated_bytes: band(BandKind::Allocated),
+        reserved_bytes: band(BandKind::Reserved),
         ooms: ooms(trace),
     }
 }
@@ -263,22 +270,25 @@ fn device(entry: &SnapshotEntry, index: usize) -> DeviceSummary {
 /// The out-of-memory events of a trace.
 pub fn ooms(trace: &Trace) -> Vec<OomSummary> {
     let row = |o: &vramscope_analysis::Oom| OomSummary {
-        event: o.event.0,
-        requested: o.requested.0,
-        device_free: o.device_free.map(|b| b.0),
+        event: o.event,
+        requested: o.requested,
+        device_free: o.device_free,
     };
     trace.ooms.iter().map(row).collect()
 }
 
-fn band(trace: &Trace, band: Band, exactness: Exactness) -> BandSummary {
-    let time =
-        |event: u32| trace.clock.as_ref().map(|clock| clock.start.0 + clock.offset(event) as i64);
-    BandSummary {
-        start: band.start,
-        peak: band.peak,
-        peak_event: band.peak_event.map_or(-1, i64::from),
-        peak_us: band.peak_event.and_then(time),
-        end: band.end,
-        exactness: crate::exactness(exactness),
+impl BandSummary {
+    /// The figures of a band on a device.
+    pub fn of(target: Target<'_>, kind: BandKind) -> Self {
+        let (band, exactness) = kind.of(target);
+        let slot = slot_of(band.peak_event);
+        Self {
+            start: SignedBytes(band.start),
+            peak: SignedBytes(band.peak),
+            peak_event: PeakEvent(event_of(slot)),
+            peak_us: time_of(target.trace(), slot).map(Micros),
+            end: SignedBytes(band.end),
+            exactness,
+        }
     }
 }

@@ -86,7 +86,7 @@ fn modules_add_up_to_the_peak_and_to_the_peaks_of_phases() {
             assert_eq!(root.bytes, expected.total, "{}", target.path);
             assert_eq!((root.blocks, report.peak_event), (expected.blocks, expected.event));
             for share in &expected.categories {
-                assert_eq!(root.categories.0[share.category as usize], share.bytes);
+                assert_eq!(root.categories.0[share.category as usize], share.bytes.0);
             }
             assert_eq!(root.event_bytes, Some(target.trace().requested.at(slots - 1)));
             for row in now(async |budget| phases(target, None, budget).await).sum {

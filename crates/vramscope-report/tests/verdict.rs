@@ -51,7 +51,7 @@ fn parts_of_the_bar_add_up_to_the_byte() {
         assert_eq!(sum - outside, state.reserved_bytes, "{path}");
         assert_eq!(bar.reserved.0, state.reserved_bytes, "{path}");
         for share in &state.categories {
-            assert_eq!(bytes(&bar, share.category.name()), share.bytes, "{path} {share:?}");
+            assert_eq!(bytes(&bar, share.category.name()), share.bytes.0, "{path} {share:?}");
         }
         let rounding = state.active_bytes - state.requested_bytes;
         assert_eq!(bytes(&bar, "rounding"), rounding, "{path}");

@@ -1,12 +1,14 @@
 //! Requests about a whole run: the order of its files, the overview, the comparison.
 
-use crate::queries::{Compared, Ranks, Said, of_index};
+use crate::queries::{Compared, Rank, Ranks, Said};
 use crate::run_order::plan;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_protocol::views::{IndexedFile, MAX_PARTS, ReadIndex, RunQuery};
 use vramscope_protocol::{FileEntry, PlannedRow, RunRequest, RunResponse};
 use vramscope_report::Quantity;
-use vramscope_report::index::{Card, Reader};
+use vramscope_report::card::Card;
+use vramscope_report::index::{Entry, Reader};
+use vramscope_report::peak::BandKind;
 use vramscope_units::grouped;
 
 /// Answers requests about all files of a run. In a browser it runs in its own worker.
@@ -21,7 +23,7 @@ pub struct Coordinator {
     /// The number and the group of the files of the run by path.
     files: FxHashMap<String, (u32, String)>,
     /// The files of the index, each with its peak.
-    indexed: FxHashMap<String, i64>,
+    indexed: FxHashMap<String, Option<i64>>,
     /// Cards of files that are not planned yet.
     waiting: Vec<Card>,
 }
@@ -84,9 +86,9 @@ impl Coordinator {
         }
         let mut read = ReadIndex::default();
         match self.reader.feed(text) {
-            Ok(cards) => {
-                for card in cards {
-                    self.take(card, &mut read.files);
+            Ok(entries) => {
+                for entry in entries {
+                    self.take(entry, &mut read.files);
                 }
             }
             Err(error) => read.error = Some(error),
@@ -103,25 +105,24 @@ impl Coordinator {
         RunResponse::Indexed { id, read }
     }
 
-    /// Takes a card. Of a file with several, that with the highest peak counts.
-    fn take(&mut self, card: Card, files: &mut Vec<IndexedFile>) {
-        let peak = card.peaks.first().copied().unwrap_or(0);
-        let path = file_of(&card.path);
+    /// Takes an entry. Of a file with several cards, that with the highest peak counts. A file
+    /// without cards has no peak, which is less than any.
+    fn take(&mut self, entry: Entry, files: &mut Vec<IndexedFile>) {
+        let (path, bytes, error) = match &entry {
+            Ok(card) => (&card.path, card.bytes, None),
+            Err(file) => (&file.path, file.bytes, Some(file.error.clone())),
+        };
+        let peak = entry.as_ref().ok().map(|card| card.band(BandKind::Requested).peak.0);
+        let path = file_of(path);
         match self.indexed.get_mut(path) {
             Some(known) if *known >= peak => return,
             Some(known) => *known = peak,
             None => {
                 self.indexed.insert(path.to_owned(), peak);
-                files.push(IndexedFile {
-                    path: path.to_owned(),
-                    bytes: card.bytes as f64,
-                    error: card.error.clone(),
-                });
+                files.push(IndexedFile { path: path.to_owned(), bytes: bytes.0 as f64, error });
             }
         }
-        if card.error.is_none() {
-            self.waiting.push(card);
-        }
+        self.waiting.extend(entry.ok().map(|card| *card));
     }
 
     /// Notes where the planned files are.
@@ -141,7 +142,8 @@ impl Coordinator {
             match self.files.get(file_of(&card.path)) {
                 Some((file, group)) => {
                     let key = file * MAX_PARTS;
-                    found.push(of_index(key, group.clone(), Box::new(card), &self.reader));
+                    let names = Some(self.reader.names());
+                    found.push(Rank::new(key, group.clone(), Box::new(card), names));
                 }
                 None => self.waiting.push(card),
             }

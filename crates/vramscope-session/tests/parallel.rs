@@ -12,7 +12,7 @@ use vramscope_protocol::views::{
 };
 use vramscope_protocol::{AxisKind, Request, TileKey};
 use vramscope_report::LoadedFile;
-use vramscope_report::rank::RankSummary;
+use vramscope_report::card::Card;
 use vramscope_report::summary::summarize;
 use vramscope_report::{Target, findings::across};
 
@@ -48,8 +48,9 @@ fn answers(name: &str) -> Vec<String> {
     answers.push(serde_json::to_string(&summarize(name, 1, &file)).expect("JSON"));
     for entry in file.iter().flat_map(|file| &file.entries) {
         let ranks = (0..entry.traces.len())
-            .map(|index| Target { path: name, entry, index })
-            .map(|at| now(async |budget| RankSummary::new(at, budget).await))
+            .map(|index| {
+                now(async |budget| Card::new(Target { path: name, entry, index }, budget).await)
+            })
             .collect();
         answers.push(serde_json::to_string(&across(ranks)).expect("JSON"));
     }

@@ -9,7 +9,7 @@ use vramscope_protocol::views::{Bands, ColorBy, GroupBy, Layer};
 use vramscope_protocol::{
     AxisKind, BlockDetail, DeviceRef, Hit, MERGED, Request, Response, TileKey,
 };
-use vramscope_report::rank::RankSummary;
+use vramscope_report::card::Card;
 use vramscope_session::{Column, FileSession, Reply};
 
 /// The only response to a request.
@@ -231,18 +231,13 @@ fn requests_before_the_load_fail() {
 }
 
 #[test]
-fn rank_summary_is_small() {
+fn the_card_of_a_rank_is_small() {
     let file = load_file_as("rank7.pickle", "recorded/t26/oom_observer.pickle.gz");
-    let at = report_target(&file);
-    let summary = now(async |budget| RankSummary::new(at, budget).await);
-    assert_eq!((summary.rank, summary.ooms.len()), (Some(7), 1));
-    let whole: u64 = summary.categories.iter().map(|c| c.bytes).sum();
-    assert_eq!(
-        Some(whole as i64),
-        summary.peaks.first().map(|p| p.1),
-        "categories add up to the peak"
-    );
-    // The file has C++ stacks of 50 frames. A thousand such ranks take at most 1 GiB.
-    let json = serde_json::to_string(&summary).expect("it serializes");
-    assert!(json.len() < 1 << 20, "{} bytes", json.len());
+    let card = now(async |budget| Card::new(report_target(&file), budget).await);
+    assert_eq!((card.rank, card.ooms.len()), (Some(7), 1));
+    let whole: u64 = card.categories.iter().map(|c| c.bytes.0).sum();
+    assert_eq!(whole as i64, card.bands[0].peak.0, "categories add up to the peak");
+    // The file has C++ stacks of 50 frames. Ten thousand such ranks take at most 160 MiB.
+    let json = card.short().to_json();
+    assert!(json.len() < 16 << 10, "{} bytes", json.len());
 }

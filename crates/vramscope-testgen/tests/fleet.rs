@@ -1,9 +1,10 @@
 //! What is planted in a fleet is what the reports find.
 
+use vramscope_analysis::slicing::now;
+use vramscope_report::card::Card;
 use vramscope_report::matrix::matrices;
 use vramscope_report::peak::{BandKind, peak};
-use vramscope_report::rank::RankSummary;
-use vramscope_report::{FileReader, FindingKind, LoadedFile, now};
+use vramscope_report::{FileReader, FindingKind, LoadedFile};
 use vramscope_testgen::fleet::{LEAK_BYTES, LEAK_SITE, SKEW_BYTES, SKEW_SITE, STEPS_PER_ITERATION};
 use vramscope_testgen::{Fleet, FleetOptions, Generator, Options};
 
@@ -25,8 +26,8 @@ fn stages_are_clusters_and_the_skewed_rank_is_the_outlier() {
     let fleet = Fleet::new(OPTIONS).expect("a fleet");
     let files: Vec<LoadedFile> = (0..OPTIONS.ranks).map(|rank| read(&fleet, rank, 0)).collect();
     let targets = files.iter().map(|file| file.target(0, 0).expect("a device"));
-    let ranks: Vec<RankSummary> =
-        targets.map(|target| now(async |budget| RankSummary::new(target, budget).await)).collect();
+    let ranks: Vec<Card> =
+        targets.map(|target| now(async |budget| Card::new(target, budget).await)).collect();
     let report = matrices(&ranks, 0, usize::MAX);
     let [run] = &report.runs[..] else { panic!("{} runs", report.runs.len()) };
     let clusters: Vec<&[u32]> = run.clusters.iter().map(|cluster| &cluster.ranks[..]).collect();

@@ -20,7 +20,6 @@
 
 mod axis;
 mod name;
-mod read;
 mod shown;
 pub mod svg;
 mod text;
@@ -28,8 +27,8 @@ mod text;
 pub use axis::{Tick, TimeBreak, broken_time_ticks, byte_ticks, event_ticks, time_at, time_ticks};
 pub use name::{WHOLE, acts, printable, push_printable, shown_name, shown_text, whole};
 pub use shown::{
-    Allocations, Blocks, Change, Count, CountChange, Events, Files, Flushes, PeakEvent, Ranks,
-    Segments, SignedBytes, Steps, is_unit, texts,
+    Allocations, Blocks, Change, Count, CountChange, Events, Files, Flushes, Iteration, PeakEvent,
+    Ranks, Segments, SignedBytes, Steps, is_unit, texts,
 };
 pub use text::{grouped, signed_grouped};
 
@@ -51,7 +50,7 @@ use std::fmt;
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct Bytes(#[serde(deserialize_with = "crate::read::integer")] pub u64);
+pub struct Bytes(pub u64);
 
 impl Bytes {
     /// The exact count: `345,208,832 bytes`.
@@ -84,7 +83,7 @@ impl fmt::Display for Bytes {
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct Micros(#[serde(deserialize_with = "crate::read::integer")] pub i64);
+pub struct Micros(pub i64);
 
 impl fmt::Display for Micros {
     /// A duration: `412 µs`, `7.90 ms`, `1.204 s`, `2 min 03.1 s`.
@@ -150,7 +149,7 @@ impl fmt::Display for Addr {
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct EventIndex(#[serde(deserialize_with = "crate::read::integer")] pub u32);
+pub struct EventIndex(pub u32);
 
 impl fmt::Display for EventIndex {
     /// `#3,737`.

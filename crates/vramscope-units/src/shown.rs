@@ -6,107 +6,46 @@
 
 use crate::{Bytes, EventIndex, Micros, grouped};
 
-/// A change of bytes with its sign: `+1.20 GiB`.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    serde::Serialize,
-    serde::Deserialize,
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct Change(#[serde(deserialize_with = "crate::read::integer")] pub i64);
-
-/// Bytes that are negative in damaged files only.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    serde::Serialize,
-    serde::Deserialize,
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct SignedBytes(#[serde(deserialize_with = "crate::read::integer")] pub i64);
-
-/// The event after which a band peaks; -1 is the state before the window.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    serde::Serialize,
-    serde::Deserialize,
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct PeakEvent(#[serde(deserialize_with = "crate::read::integer")] pub i64);
-
-/// A count in a table whose row names the thing. It is negative in damaged files only.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    serde::Serialize,
-    serde::Deserialize,
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct Count(pub i64);
-
-/// A change of a count with its sign: `+1,204`.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    serde::Serialize,
-    serde::Deserialize,
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-pub struct CountChange(pub i64);
-
-/// Declares counts of things. Each has a type of its own, because its exact text names the thing.
-macro_rules! counts {
-    ($($(#[$doc:meta])* $name:ident: $one:literal, $many:literal;)*) => {
+/// Declares units.
+macro_rules! units {
+    ($($(#[$doc:meta])* $name:ident($integer:ty);)*) => {
         $(
             $(#[$doc])*
             #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
             #[derive(serde::Serialize, serde::Deserialize)]
             #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
             #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(type = "Quantity"))]
-            pub struct $name(#[serde(deserialize_with = "crate::read::integer")] pub u64);
+            pub struct $name(pub $integer);
         )*
+    };
+}
+
+units! {
+    /// A change of bytes with its sign: `+1.20 GiB`.
+    Change(i64);
+    /// Bytes that are negative in damaged files only.
+    SignedBytes(i64);
+    /// The event after which a band peaks; -1 is the state before the window.
+    PeakEvent(i64);
+    /// The iteration that a path names.
+    Iteration(u64);
+    /// A count in a table whose row names the thing. It is negative in damaged files only.
+    Count(i64);
+    /// A change of a count with its sign: `+1,204`.
+    CountChange(i64);
+}
+
+impl std::fmt::Display for Iteration {
+    /// `1,000`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(&grouped(self.0))
+    }
+}
+
+/// Declares counts of things. Each has a type of its own, because its exact text names the thing.
+macro_rules! counts {
+    ($($(#[$doc:meta])* $name:ident: $one:literal, $many:literal;)*) => {
+        units! { $($(#[$doc])* $name(u64);)* }
 
         /// The singular and plural noun of a count.
         fn nouns(name: &str) -> Option<[&'static str; 2]> {
@@ -146,6 +85,7 @@ pub fn is_unit(name: &str) -> bool {
         "Micros",
         "EventIndex",
         "PeakEvent",
+        "Iteration",
         "Count",
         "CountChange",
     ];
@@ -193,6 +133,10 @@ pub fn texts(name: &str, value: i128) -> Option<[String; 2]> {
                 pair("before the window".into(), "before the first event of the window".into())
             }
         },
+        "Iteration" => {
+            let text = Iteration(u64::try_from(value).ok()?).to_string();
+            pair(text.clone(), format!("iteration {text}"))
+        }
         _ => {
             let [one, many] = nouns(name)?;
             let text = grouped(u64::try_from(value).ok()?);
@@ -221,6 +165,7 @@ mod tests {
         check("EventIndex", 3737, "#3,737", "event #3,737");
         check("PeakEvent", 3737, "#3,737", "after event #3,737");
         check("PeakEvent", -1, "before the window", "before the first event of the window");
+        check("Iteration", 1000, "1,000", "iteration 1,000");
         check("Blocks", 1, "1", "1 block");
         check("Ranks", 1204, "1,204", "1,204 ranks");
         check("Count", 1204, "1,204", "1,204");

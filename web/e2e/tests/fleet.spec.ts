@@ -160,7 +160,7 @@ test("the overview shows the numbers of the program without reading a snapshot",
       "data-value",
       `${optimizer?.median}`,
     );
-    expect((await viewer.state()).iteration).toBe(0);
+    expect((await viewer.state()).iteration).toBe("0");
   });
 });
 
@@ -239,7 +239,7 @@ function repeated(file: string, ranks: number): Buffer {
   const last = lines.pop() ?? "";
   const cards = lines.map((line) => JSON.parse(line));
   const out = [head, ...lines];
-  const none = { new_sites: [], new_stacks: [], new_stack_sites: [] };
+  const none = { names: { sites: [], stacks: [] } };
   for (let rank = RANKS; rank < ranks; rank += 1) {
     const card = { ...cards[rank % RANKS], ...none, rank };
     out.push(JSON.stringify({ ...card, path: card.path.replace(/rank\d+/, `rank${rank}`) }));

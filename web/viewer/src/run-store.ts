@@ -16,7 +16,7 @@ async function summarize(file: RankFile, client: RankClient, loaded: Loaded): Pr
       ? null
       : client.view({ part, device: defaultDevice }, "card", { card: {} }),
   );
-  file.cards.value = await Promise.all(cards);
+  file.ownCards.value = await Promise.all(cards);
 }
 
 /** What became of the files of a run. */
@@ -26,6 +26,7 @@ export interface Tally {
   failed: number;
   /** Files that may get cards and have none yet. */
   waiting: number;
+  /** Cards that workers of files gave. */
   cards: number;
 }
 
@@ -39,10 +40,11 @@ function tallyOf(files: readonly RankFile[]): Tally {
   const tally: Tally = { unread: 0, failed: 0, waiting: 0, cards: 0 };
   for (const file of files) {
     if (!file.settled) tally.unread += 1;
-    const [{ state }, cards] = [file.load.peek(), file.cards.peek()];
+    const [{ state }, own] = [file.load.peek(), file.ownCards.peek()];
+    const isKnown = own !== null || file.cards.peek() !== null;
     if (state === "error") tally.failed += 1;
-    else if (cards === null && state !== "unread") tally.waiting += 1;
-    tally.cards += cards?.reduce((sum, card) => sum + (card === null ? 0 : 1), 0) ?? 0;
+    else if (!isKnown && state !== "unread") tally.waiting += 1;
+    tally.cards += own?.filter((card) => card !== null).length ?? 0;
   }
   return tally;
 }
@@ -130,7 +132,8 @@ export class RunStore {
         const rests = state === "error" || state === "unread";
         if (state === "ready" || rests) this.#unread.delete(file);
         else this.#unread.add(file);
-        if (rests || file.cards.value !== null) this.#unfinished.delete(file);
+        if (rests || file.ownCards.value !== null || file.cards.value !== null)
+          this.#unfinished.delete(file);
         else this.#unfinished.add(file);
         untracked(() => this.#changed());
       });

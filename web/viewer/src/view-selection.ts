@@ -113,8 +113,8 @@ export class ViewSelection {
   readonly cell: Signal<MatrixPlace | null> = signal(null);
   /** The filter of the ranks in the overview. */
   readonly rankFilter: Signal<string> = signal("");
-  /** The iteration that the overview and the matrix show; null for the usual one. */
-  readonly iteration: Signal<number | null> = signal(null);
+  /** The digits of the iteration that the overview and the matrix show; null for the usual one. */
+  readonly iteration: Signal<string | null> = signal(null);
   /** The sizes of the parallel groups as the user gives them: `64/4/4`. */
   readonly sizes: Signal<string> = signal("");
   /** Whether the rows of the matrix are steps. */

@@ -38,8 +38,8 @@ export interface ViewState {
   cell?: string;
   /** The filter of the ranks in the overview: `0-63 >40GiB`. */
   ranks?: string;
-  /** The iteration in the overview and the matrix. */
-  iteration?: number;
+  /** The digits of the iteration in the overview and the matrix. */
+  iteration?: string;
   /** The sizes of the data, tensor and pipeline parallel groups: `64/4/4`. */
   sizes?: string;
   /** What the rows of the matrix are, if not call sites. */
@@ -178,7 +178,7 @@ const FIELDS = {
   pins: validText(pinsOf),
   cell: validText(cellOf),
   ranks: (text: string) => text.slice(0, 500),
-  iteration: ordinal,
+  iteration: (text: string) => (/^\d{1,20}$/.test(text) ? text : undefined),
   sizes: (text: string) => (/^[\d/ ]{0,40}$/.test(text) ? text : undefined),
   rows: oneOf("steps"),
   axis: AXES,

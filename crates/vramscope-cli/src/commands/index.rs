@@ -11,7 +11,9 @@ use flate2::write::GzEncoder;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use vramscope_dataset::Cards;
-use vramscope_report::index::{Card, NO_DEVICE, Writer};
+use vramscope_report::card::Card;
+use vramscope_report::index::{Entry, FailedFile, NO_DEVICE, Writer, parse_entry};
+use vramscope_report::now;
 use vramscope_report::summary::ErrorSummary;
 use vramscope_report::{LoadedFile, Target};
 use vramscope_units::{Bytes, grouped};
@@ -27,9 +29,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut out = GzEncoder::new(BufWriter::new(output), Compression::default());
     writeln!(out, "{}", Writer::header(&paths::title(&arguments.paths), files))?;
     let (mut writer, mut count) = (Writer::default(), 0);
-    let read = inputs.each_card(&Window::whole(&arguments.reading), |card| {
+    let read = inputs.each_entry(&Window::whole(&arguments.reading), |entry| {
         count += 1;
-        Ok(writeln!(out, "{}", writer.card(card).map_err(io::Error::other)?)?)
+        Ok(writeln!(out, "{}", writer.line(entry).map_err(io::Error::other)?)?)
     })?;
     if count > 0 {
         writeln!(out, "{}", Writer::done(read.skipped_files))?;
@@ -77,14 +79,14 @@ impl Inputs {
         Ok(counts.sum::<io::Result<usize>>()? + self.files.len())
     }
 
-    /// Calls `take` with each card, in the order of the inputs but datasets first.
+    /// Calls `take` with each entry of an index, in the order of the inputs but datasets first.
     ///
     /// # Errors
     /// The rules or a dataset cannot be read, or `take` fails.
-    pub(super) fn each_card(
+    pub(super) fn each_entry(
         &self,
         window: &Window,
-        mut take: impl FnMut(Card) -> Result<(), Failure>,
+        mut take: impl FnMut(Entry) -> Result<(), Failure>,
     ) -> Result<Read, Failure> {
         if !self.datasets.is_empty() && (window.reading.rules.is_some() || window.events.is_some())
         {
@@ -96,12 +98,14 @@ impl Inputs {
         for dataset in &self.datasets {
             let mut failure = None;
             let read = dataset.read(|json| {
-                let card = Card::parse(json.as_bytes()).map_err(io::Error::other)?;
-                if let Some(error) = card.error.as_ref().filter(|error| **error != NO_DEVICE) {
-                    complain(format_args!("{}: {error}", card.path));
+                let entry = parse_entry(json.as_bytes()).map_err(io::Error::other)?;
+                if let Err(FailedFile { path, error, .. }) = &entry
+                    && error != NO_DEVICE
+                {
+                    complain(format_args!("{path}: {error}"));
                     has_failed = true;
                 }
-                take(card).map_err(|error| {
+                take(entry).map_err(|error| {
                     failure = Some(error);
                     io::Error::other("the card cannot be used")
                 })
@@ -113,27 +117,31 @@ impl Inputs {
             let outcome = if has_failed { Err(Failure::Input) } else { Ok(()) };
             return Ok(Read { skipped_files: 0, outcome });
         }
-        let read = read::in_order(&self.files, window, cards, |cards| {
-            cards.into_iter().try_for_each(&mut take)
+        let read = read::in_order(&self.files, window, entries, |entries| {
+            entries.into_iter().try_for_each(&mut take)
         })?;
         let outcome = if has_failed { Err(Failure::Input) } else { read.outcome };
         Ok(Read { outcome, ..read })
     }
 }
 
-/// The cards of a file, one for each device.
-pub(crate) fn cards(path: &Path, bytes: u64, file: Result<LoadedFile, ErrorSummary>) -> Vec<Card> {
+/// The entries of a file, one for each device.
+pub(crate) fn entries(
+    path: &Path,
+    bytes: u64,
+    file: Result<LoadedFile, ErrorSummary>,
+) -> Vec<Entry> {
     let path = path.to_string_lossy();
+    let failed = |why: &str| vec![Err(FailedFile::new(&path, Bytes(bytes), why))];
     let file = match file {
         Ok(file) => file,
-        Err(error) => return vec![Card::failed(&path, bytes, &error.message)],
+        Err(error) => return failed(&error.message),
     };
     let targets = file.entries.iter().flat_map(|entry| {
         (0..entry.traces.len()).map(|index| Target { path: &entry.path, entry, index })
     });
-    let cards: Vec<Card> = targets.map(|target| Card::new(target, bytes)).collect();
-    if cards.is_empty() {
-        return vec![Card::failed(&path, bytes, NO_DEVICE)];
-    }
-    cards
+    let cards: Vec<Entry> = targets
+        .map(|target| Ok(Box::new(now(async |budget| Card::new(target, budget).await))))
+        .collect();
+    if cards.is_empty() { failed(NO_DEVICE) } else { cards }
 }

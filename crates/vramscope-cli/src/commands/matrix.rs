@@ -6,9 +6,9 @@ use crate::arguments::{Format, Matrix as Arguments};
 use crate::output::{self, STRONG, Table, styled};
 use crate::printable::printable;
 use std::io::{self, Write};
+use vramscope_report::card::Card;
 use vramscope_report::matrix::{MatrixReport, RunMatrix, matrices};
 use vramscope_report::now;
-use vramscope_report::rank::RankSummary;
 use vramscope_units::{Bytes, grouped};
 
 /// Columns of single ranks in text. More ranks are shown by cluster.
@@ -21,7 +21,7 @@ const MAX_COLUMNS: usize = 8;
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let common = &arguments.files.common;
     let devices = findings::each_device_of(&arguments.files.paths, &common.window, |target| {
-        now(async |budget| RankSummary::new(target, budget).await)
+        now(async |budget| Card::new(target, budget).await)
     })?;
     let limit = output::limit(arguments.limit, common.format == Format::Text);
     let report = matrices(&devices.each, devices.skipped_files, limit.unwrap_or(usize::MAX));

@@ -32,7 +32,7 @@ use vramscope_report::flame::Weight;
 use vramscope_report::peak::BandKind;
 use vramscope_report::state::At;
 use vramscope_report::{CategoryShare, Target};
-use vramscope_units::{Bytes, grouped};
+use vramscope_units::grouped;
 
 /// Prints a shell's completion script.
 ///
@@ -77,7 +77,7 @@ fn band(band: Band) -> BandKind {
 
 /// Writes the table of categories.
 fn write_categories(out: &mut dyn Write, shares: &[CategoryShare]) -> io::Result<()> {
-    let total: u64 = shares.iter().map(|s| s.bytes).sum();
+    let total: u64 = shares.iter().map(|s| s.bytes.0).sum();
     let mut table = crate::output::Table::new(
         &["category", "bytes", "share", "blocks"],
         &[false, true, true, true],
@@ -85,8 +85,8 @@ fn write_categories(out: &mut dyn Write, shares: &[CategoryShare]) -> io::Result
     for share in shares {
         table.row(vec![
             share.category.name().to_owned(),
-            Bytes(share.bytes).to_string(),
-            crate::output::percent(share.bytes.into(), total.into()),
+            share.bytes.to_string(),
+            crate::output::percent(share.bytes.0.into(), total.into()),
             grouped(share.blocks.into()),
         ]);
     }

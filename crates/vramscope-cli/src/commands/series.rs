@@ -9,8 +9,9 @@ use flate2::read::MultiGzDecoder;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
+use vramscope_report::card::Names;
 use vramscope_report::device_name;
-use vramscope_report::index::{EXTENSION, Reader};
+use vramscope_report::index::{EXTENSION, FailedFile, NO_DEVICE, Reader};
 use vramscope_report::series::{Collector, RankSeries, RunSeries, SeriesReport};
 use vramscope_units::{Bytes, grouped};
 
@@ -38,9 +39,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     }
     if !others.is_empty() {
-        let read = Inputs::new(&others)?.each_card(&common.window, |card| {
-            let site = |index: u64| card.new_sites.get(index as usize).cloned().unwrap_or_default();
-            collector.add(&card, site);
+        let read = Inputs::new(&others)?.each_entry(&common.window, |entry| {
+            collector.add(&entry, entry.as_ref().map_or(&Names::default(), |card| &card.names));
             Ok(())
         })?;
         collector.add_skipped(read.skipped_files as u64);
@@ -69,8 +69,13 @@ fn from_index(path: &Path, collector: &mut Collector) -> Result<(), String> {
         if bytes == 0 {
             break;
         }
-        for card in reader.feed(&chunk[..bytes])? {
-            collector.add(&card, |index| reader.site(index).to_owned());
+        for entry in reader.feed(&chunk[..bytes])? {
+            if let Err(FailedFile { path, error, .. }) = &entry
+                && error != NO_DEVICE
+            {
+                output::complain(format_args!("{path}: {error}"));
+            }
+            collector.add(&entry, reader.names());
         }
     }
     collector.add_skipped(reader.skipped_files());

@@ -6,7 +6,7 @@ use crate::output::{self, FAINT, STRONG, signed_bytes, styled};
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::summary::{BandSummary, DeviceSummary, FileSummary, Summary, summarize};
-use vramscope_report::{DeviceKind, device_name};
+use vramscope_report::{DeviceKind, device_name, exactness};
 use vramscope_units::{Bytes, EventIndex, Micros, grouped};
 
 /// Prints the summary of every snapshot.
@@ -63,8 +63,8 @@ fn write_device(out: &mut dyn Write, device: &DeviceSummary) -> io::Result<()> {
         writeln!(
             out,
             "    pinned host memory: {} requested, {} pinned at the peak",
-            signed_bytes(device.requested_bytes.peak),
-            signed_bytes(device.reserved_bytes.peak)
+            signed_bytes(device.requested_bytes.peak.0),
+            signed_bytes(device.reserved_bytes.peak.0)
         )?;
     }
     let head = format!("    {:<16} {:>11} {:>11} {:>11}", "", "start", "peak", "end");
@@ -74,14 +74,8 @@ fn write_device(out: &mut dyn Write, device: &DeviceSummary) -> io::Result<()> {
     write_band(out, "allocated_bytes", device, &device.allocated_bytes)?;
     write_band(out, "reserved_bytes", device, &device.reserved_bytes)?;
     for oom in &device.ooms {
-        let free =
-            oom.device_free.map_or(String::new(), |b| format!(", {} free on the device", Bytes(b)));
-        writeln!(
-            out,
-            "    out of memory at {}: {} requested{free}",
-            EventIndex(oom.event),
-            Bytes(oom.requested)
-        )?;
+        let free = oom.device_free.map_or(String::new(), |b| format!(", {b} free on the device"));
+        writeln!(out, "    out of memory at {}: {} requested{free}", oom.event, oom.requested)?;
     }
     Ok(())
 }
@@ -92,19 +86,19 @@ fn write_band(
     device: &DeviceSummary,
     band: &BandSummary,
 ) -> io::Result<()> {
-    let place = match (u32::try_from(band.peak_event), band.peak_us, device.window_us) {
+    let place = match (u32::try_from(band.peak_event.0), band.peak_us, device.window_us) {
         (Ok(event), Some(peak), Some([start, _])) => {
-            format!("{}, +{}", EventIndex(event), Micros(peak - start))
+            format!("{}, +{}", EventIndex(event), Micros(peak.0 - start))
         }
         (Ok(event), ..) => EventIndex(event).to_string(),
         (Err(_), ..) => output::BEFORE_WINDOW.to_owned(),
     };
-    let estimate = output::estimate_note(band.exactness);
+    let estimate = output::estimate_note(exactness(band.exactness));
     writeln!(
         out,
         "    {name:<16} {:>11} {:>11} {:>11}  peak {place}{estimate}",
-        signed_bytes(band.start),
-        signed_bytes(band.peak),
-        signed_bytes(band.end)
+        signed_bytes(band.start.0),
+        signed_bytes(band.peak.0),
+        signed_bytes(band.end.0)
     )
 }

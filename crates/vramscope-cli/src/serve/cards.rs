@@ -1,8 +1,8 @@
 //! The cards of many snapshots, made in the background: the page shows a run without reading its
 //! files.
 
-use super::shelf::{Entry, Shelf};
-use crate::commands::index::cards;
+use super::shelf::{self, Shelf};
+use crate::commands::index::entries;
 use crate::memory;
 use crate::read::{Limits, map_in_order, read_chunks};
 use flate2::Compression;
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Read as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use vramscope_report::index::Writer;
+use vramscope_report::index::{Entry, Writer};
 use vramscope_report::summary::ErrorKind;
 
 /// The page reads fewer snapshots than this as quickly itself.
@@ -52,7 +52,7 @@ struct Lines {
 }
 
 /// The cards of a file, or that it is no snapshot.
-type Made = Option<Vec<vramscope_report::index::Card>>;
+type Made = Option<Vec<Entry>>;
 
 impl Cards {
     /// Makes the cards of these files that are not made yet. `None` for few files. It needs a
@@ -61,7 +61,7 @@ impl Cards {
         self: &Arc<Self>,
         shelf: &Arc<Shelf>,
         title: &str,
-        files: &[Entry],
+        files: &[shelf::Entry],
     ) -> Option<CardsAt> {
         let mut lines = self.lock();
         if files.len() < MIN_FILES && lines.packed.is_empty() {
@@ -135,7 +135,7 @@ impl Cards {
                 let (bytes, result) = read_chunks(&path, &limits, |_| {});
                 let is_other = is_searched
                     && result.as_ref().is_err_and(|error| error.kind == ErrorKind::NoSnapshot);
-                (!is_other).then(|| cards(&path, bytes, result))
+                (!is_other).then(|| entries(&path, bytes, result))
             };
             let made = map_in_order(&waiting, read, |made: Made| {
                 if self.is_stopped.load(Ordering::Relaxed) {
@@ -152,12 +152,12 @@ impl Cards {
 
     fn add(&self, made: Made) -> Result<(), String> {
         let mut lines = self.lock();
-        let Some(cards) = made else {
+        let Some(entries) = made else {
             lines.skipped_files += 1;
             return Ok(());
         };
-        for card in cards {
-            let line = lines.writer.card(card)?;
+        for entry in entries {
+            let line = lines.writer.line(entry)?;
             lines.packed.push(pack(&line).map_err(|error| error.to_string())?);
         }
         Ok(())

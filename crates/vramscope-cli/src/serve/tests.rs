@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
+use vramscope_report::index::{Entry, Reader};
 
 const HEADER_TIMEOUT: Duration = Duration::from_millis(300);
 
@@ -268,14 +269,15 @@ fn cards_of_many_snapshots_are_made_in_the_background() {
     let index = server.index();
     assert!(index.contains(r#""cards":{"url":"cards","total":41}"#), "{index}");
     let lines = all_cards(&server, 0);
-    let mut reader = vramscope_report::index::Reader::default();
-    let cards = reader.feed((lines.join("\n") + "\n").as_bytes()).expect("an index");
+    let mut reader = Reader::default();
+    let entries = reader.feed((lines.join("\n") + "\n").as_bytes()).expect("an index");
     // `rank0.pickle` is no snapshot.
-    assert_eq!((cards.len(), reader.files()), (40, 41));
-    for card in &cards {
+    assert_eq!((entries.len(), reader.files()), (40, 41));
+    for entry in &entries {
+        let card = entry.as_ref().expect("a card");
         assert!(index.contains(&format!(r#""path":"{}""#, card.path)), "{}", card.path);
         let rank = card.rank.expect("a rank");
-        assert_eq!(card.peaks[0], 100 + i64::from(rank));
+        assert_eq!(card.bands[0].peak.0, 100 + i64::from(rank));
     }
     // The cards of added and changed files come after the cards that are there.
     add_ranks(&server, 40..41);
@@ -284,8 +286,9 @@ fn cards_of_many_snapshots_are_made_in_the_background() {
     opened.set_modified(UNIX_EPOCH + Duration::from_secs(9)).expect("times can be set");
     assert!(server.index().contains(r#""total":42"#), "{}", server.index());
     let more = all_cards(&server, lines.len());
-    let cards = reader.feed((more.join("\n") + "\n").as_bytes()).expect("further lines");
-    let ranks: Vec<Option<u32>> = cards.iter().map(|card| card.rank).collect();
+    let entries = reader.feed((more.join("\n") + "\n").as_bytes()).expect("further lines");
+    let rank = |entry: &Entry| entry.as_ref().expect("a card").rank;
+    let ranks: Vec<Option<u32>> = entries.iter().map(rank).collect();
     assert_eq!(ranks, [Some(3), Some(40)]);
     assert_eq!(all_cards(&server, lines.len() + more.len()), Vec::<String>::new());
 }

@@ -10,7 +10,7 @@ use vramscope_report::columns::Rows;
 use vramscope_report::findings::{FindingEntry, FindingRecord, of_device};
 use vramscope_report::summary::{self, OomSummary};
 use vramscope_report::{SnapshotEntry, Target, time_of};
-use vramscope_units::{Bytes, EventIndex, Micros};
+use vramscope_units::Micros;
 
 /// `ooms`.
 pub(crate) struct Ooms;
@@ -32,11 +32,11 @@ impl TableRows for Ooms {
         type Of = Bound<Ooms>;
         let mut columns = key();
         columns.extend([
-            Of::new("event", "Event", |row| EventIndex(row.oom.event)),
+            Of::new("event", "Event", |row| row.oom.event),
             Of::new("us", "Time of the event", |row| row.time),
-            Of::new("requested_bytes", "Bytes requested", |row| Bytes(row.oom.requested)),
+            Of::new("requested_bytes", "Bytes requested", |row| row.oom.requested),
             Of::new("device_free_bytes", "Free bytes that the driver reported", |row| {
-                row.oom.device_free.map(Bytes)
+                row.oom.device_free
             }),
         ]);
         columns
@@ -46,7 +46,7 @@ impl TableRows for Ooms {
 pub(super) fn ooms(table: &mut Table<Ooms>, key: Key<'_>, target: Target<'_>) -> Result<()> {
     let trace = target.trace();
     summary::ooms(trace).into_iter().try_for_each(|oom| {
-        let time = time_of(trace, oom.event + 1).map(Micros);
+        let time = time_of(trace, oom.event.0 + 1).map(Micros);
         table.push(&key.row(OomRow { oom, time }))
     })
 }

@@ -6,16 +6,14 @@ use crate::table::Table;
 use parquet::errors::Result;
 use std::borrow::Cow;
 use vramscope_analysis::slicing::now;
-use vramscope_report::capacity::capacity;
+use vramscope_report::card::Card;
 use vramscope_report::columns::{Number, Rows};
-use vramscope_report::index::{Card, NO_DEVICE};
+use vramscope_report::index::{FailedFile, NO_DEVICE};
 use vramscope_report::info::{DeviceInfo, FileInfo, ProcessInfo, info};
 use vramscope_report::peak::BandKind;
-use vramscope_report::summary::{
-    BandSummary, DeviceSummary, ErrorKind, ErrorSummary, FileSummary, of_entry,
-};
-use vramscope_report::{LoadedFile, SnapshotEntry, Target, rank_of};
-use vramscope_units::{Bytes, Micros, PeakEvent, SignedBytes};
+use vramscope_report::summary::{DeviceSummary, ErrorKind, ErrorSummary, FileSummary, of_entry};
+use vramscope_report::{LoadedFile, SnapshotEntry, Target, exactness, rank_of};
+use vramscope_units::{Bytes, Micros};
 
 /// `ranks`.
 pub(crate) struct Ranks;
@@ -29,11 +27,13 @@ pub(crate) struct Row<'a> {
     process: Option<&'a ProcessInfo>,
     /// The settings as JSON; `None` for a file that could not be read.
     settings: Option<String>,
+    /// The figures of the device; `None` if there is none.
+    card: Option<Card>,
+    /// Other figures of the device, which its card lacks.
     device: Option<(&'a DeviceSummary, &'a DeviceInfo)>,
-    capacity: Option<Bytes>,
-    findings: Option<usize>,
     warnings: Option<String>,
-    card: String,
+    /// The card, or the file without cards, as an index has it.
+    entry: String,
 }
 
 impl Rows for Ranks {
@@ -41,7 +41,12 @@ impl Rows for Ranks {
 }
 
 impl Row<'_> {
-    /// A number of the device.
+    /// A figure of the card.
+    fn card<'r, V>(&'r self, of: impl Fn(&'r Card) -> V) -> Option<V> {
+        self.card.as_ref().map(of)
+    }
+
+    /// A number of the device that the card lacks.
     fn of<V>(&self, of: impl Fn(&DeviceSummary) -> V) -> Option<V> {
         self.device.map(|(device, _)| of(device))
     }
@@ -52,16 +57,6 @@ impl Row<'_> {
 
     fn process(&self, of: fn(&ProcessInfo) -> &Option<String>) -> Option<Cow<'_, str>> {
         self.process.and_then(|process| of(process).as_deref()).map(Into::into)
-    }
-}
-
-/// The figures of a band.
-fn band(of: &DeviceSummary, band: BandKind) -> &BandSummary {
-    match band {
-        BandKind::Requested => &of.requested_bytes,
-        BandKind::Active => &of.active_bytes,
-        BandKind::Allocated => &of.allocated_bytes,
-        BandKind::Reserved => &of.reserved_bytes,
     }
 }
 
@@ -121,17 +116,23 @@ fn device<V: Number + 'static>(
     Of::new(name, description, move |row| row.of(of))
 }
 
-fn band_columns(
-    of: BandKind,
-    [start, peak, event, end, exactness]: [[&'static str; 2]; 5],
-) -> [Of; 5] {
+/// A column of numbers of the card.
+fn card<V: Number + 'static>(
+    name: &'static str,
+    description: &'static str,
+    of: fn(&Card) -> V,
+) -> Of {
+    Of::new(name, description, move |row| row.card(of))
+}
+
+fn band_columns(of: BandKind, [start, peak, event, end, exact]: [[&'static str; 2]; 5]) -> [Of; 5] {
     [
-        Of::new(start[0], start[1], move |row| row.of(|it| SignedBytes(band(it, of).start))),
-        Of::new(peak[0], peak[1], move |row| row.of(|it| SignedBytes(band(it, of).peak))),
-        Of::new(event[0], event[1], move |row| row.of(|it| PeakEvent(band(it, of).peak_event))),
-        Of::new(end[0], end[1], move |row| row.of(|it| SignedBytes(band(it, of).end))),
-        Of::maybe_name(exactness[0], exactness[1], move |row| {
-            row.of(|it| band(it, of).exactness).map(Into::into)
+        Of::new(start[0], start[1], move |row| row.card(|card| card.band(of).start)),
+        Of::new(peak[0], peak[1], move |row| row.card(|card| card.band(of).peak)),
+        Of::new(event[0], event[1], move |row| row.card(|card| card.band(of).peak_event)),
+        Of::new(end[0], end[1], move |row| row.card(|card| card.band(of).end)),
+        Of::maybe_name(exact[0], exact[1], move |row| {
+            row.card(|card| exactness(card.band(of).exactness)).map(Into::into)
         }),
     ]
 }
@@ -144,10 +145,10 @@ impl TableRows for Ranks {
         let mut columns = vec![
             Of::name(FILE[0], FILE[1], |row| row.file.into()),
             Of::new(RANK[0], RANK[1], |row| row.rank),
-            Of::new(
+            card(
                 "device",
                 "Device; 128 is pinned host memory; null if the file has none",
-                |row| row.of(|device| device.device),
+                |card| card.device,
             ),
             Of::name("path", "Path of the file", |row| row.source.path.to_string_lossy())
                 .distinct(),
@@ -182,7 +183,7 @@ impl TableRows for Ranks {
                 row.settings.as_deref().map(Into::into)
             })
             .distinct(),
-            device("events", "Events of the trace", |device| device.events),
+            card("events", "Events of the trace", |card| card.events),
             device("start_us", "Time of the first event", |device| {
                 device.window_us.map(|[start, _]| Micros(start))
             }),
@@ -220,9 +221,9 @@ impl TableRows for Ranks {
         ];
         columns.extend(BANDS.into_iter().flat_map(|(of, names)| band_columns(of, names)));
         columns.extend([
-            Of::new("capacity_bytes", "What PyTorch could have on the device", |row| row.capacity),
-            device("ooms", "Failed allocations", |device| device.ooms.len()),
-            Of::new("findings", "Findings", |row| row.findings),
+            card("capacity_bytes", "What PyTorch could have on the device", |card| card.capacity),
+            card("ooms", "Failed allocations", |card| card.ooms.len()),
+            card("findings", "Findings", |card| card.findings.len() + card.other_findings.len()),
             Of::maybe_name(
                 "warnings",
                 "Warnings about the file and the device, a line each",
@@ -230,7 +231,7 @@ impl TableRows for Ranks {
             )
             .distinct(),
             Of::maybe_name("card", "Card of the device in an index, as JSON", |row| {
-                Some(row.card.as_str().into())
+                Some(row.entry.as_str().into())
             })
             .distinct(),
         ]);
@@ -275,11 +276,10 @@ pub(crate) fn failed(
         error: Some((&error.message, kind)),
         process: None,
         settings: None,
+        card: None,
         device: None,
-        capacity: None,
-        findings: None,
         warnings: None,
-        card: Card::failed(&path, source.bytes, &error.message).to_json(),
+        entry: FailedFile::new(&path, Bytes(source.bytes), error.message.as_str()).to_json(),
     })
 }
 
@@ -312,10 +312,11 @@ impl<'a> Read<'a> {
         let about = |of: Option<u32>| of.is_none() || of == device.map(|(device, _)| device.device);
         let warnings = summary.warnings.iter().filter(|warning| about(warning.device));
         let warnings: Vec<&str> = warnings.map(|warning| warning.message.as_str()).collect();
-        let card = match target {
-            Some(target) => Card::new(target, source.bytes),
-            None => Card::failed(&summary.path, source.bytes, NO_DEVICE),
-        };
+        let card = target.map(|target| now(async |budget| Card::new(target, budget).await).short());
+        let entry = card.as_ref().map_or_else(
+            || FailedFile::new(&summary.path, Bytes(source.bytes), NO_DEVICE).to_json(),
+            Card::to_json,
+        );
         Row {
             source,
             file,
@@ -323,13 +324,10 @@ impl<'a> Read<'a> {
             error: None,
             process: info.process.as_ref(),
             settings: Some(serde_json::Value::from(settings).to_string()),
+            card,
             device,
-            capacity: target.and_then(|target| {
-                now(async |budget| capacity(target, budget).await).map(|of| of.bytes)
-            }),
-            findings: target.map(|target| target.entry.findings(target.index).len()),
             warnings: (!warnings.is_empty()).then(|| warnings.join("\n")),
-            card: card.to_json(),
+            entry,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Answers to queries of the views: rows with display texts and exact values.
 
 use super::{
-    BlockPage, CategoryRow, CodePage, CounterLine, EventPage, FlameBox, FlameInfo, FlameNode,
-    FoldedSteps, GroupCard, GroupLabel, Legend, Limit, MapInfo, Minimap, ModulePage, Moments,
-    NextBlock, Phases, PinnedLine, RankCard, Sandwich, ScenarioCard, SearchResult, SegmentRow,
+    BlockPage, CategoryRow, CodePage, CounterLine, EventPage, FileCard, FlameBox, FlameInfo,
+    FlameNode, FoldedSteps, GroupCard, GroupLabel, Legend, Limit, MapInfo, Minimap, ModulePage,
+    Moments, NextBlock, Phases, PinnedLine, Sandwich, ScenarioCard, SearchResult, SegmentRow,
     SegmentUses, SegmentsInfo, SimulatedCurve, SourcePage, Tracks, UsualScenarios, WhatIfCard,
 };
 use crate::{DetailRow, FrameRow, Hit, Phrase, Quantity, Span, StackDetail};
@@ -18,7 +18,7 @@ use vramscope_report::verdict::Action;
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Answer {
     /// The answer to `Card`.
-    Card(Box<RankCard>),
+    Card(Box<FileCard>),
     /// The answer to `Findings` and `SimulatedFindings`.
     Findings(FindingList),
     /// The answer to `Verdict` and `SimulatedVerdict`.

@@ -2,6 +2,7 @@
 
 use crate::Quantity;
 use serde::{Deserialize, Serialize};
+use vramscope_units::Iteration;
 
 /// Width and height of the box of [`Fleet::median_path`] and [`Fleet::max_path`].
 pub const SERIES: [u32; 2] = [200, 40];
@@ -88,9 +89,7 @@ pub struct FleetTick {
 #[serde(rename_all = "camelCase")]
 pub struct FleetIteration {
     /// The iteration.
-    pub iteration: u32,
-    /// The iteration in words: `iteration 100`.
-    pub text: String,
+    pub iteration: Iteration,
     /// The median of the peaks of requested bytes.
     pub median: Quantity,
     /// The highest of these.

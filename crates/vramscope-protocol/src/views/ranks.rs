@@ -4,83 +4,21 @@ use super::FindingRow;
 use crate::Quantity;
 use serde::{Deserialize, Serialize};
 use vramscope_analysis::Category;
-use vramscope_report::peak::BandKind;
+use vramscope_report::card::Card;
 
-/// The card of one rank. The rank's worker sends it to the coordinator, which compares ranks.
+/// The card of a device, as its file's worker gives it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase")]
-pub struct RankCard {
-    /// The file's path.
-    pub path: String,
-    /// The rank in the path; null if there is none.
-    pub rank: Option<u32>,
-    /// The device's ordinal.
-    pub device: u32,
-    /// The peaks of requested, active, allocated and reserved bytes.
-    pub bands: Vec<BandRow>,
-    /// Requested bytes after the last event.
-    pub end: Quantity,
-    /// Live bytes at the peak of requested bytes by category, in the fixed order of categories.
-    pub categories: Vec<CategoryRow>,
-    /// The number of out-of-memory events.
-    pub ooms: Quantity,
-    /// The rank's own findings.
+pub struct FileCard {
+    /// The card as JSON. The page passes it to the coordinator, so byte counts stay exact.
+    pub card: String,
+    /// The findings of the card, in its order.
     pub findings: Vec<FindingRow>,
-    /// The curve of requested bytes as an SVG path in a box of [`SPARK`], y down.
-    pub spark: String,
-    /// Live bytes at the peak of requested bytes by call stack, for the comparison of ranks.
-    pub stacks: Vec<StackFact>,
-    /// The call sites with the most bytes at that peak, for the matrix of ranks.
-    pub sites: Vec<String>,
-    /// The bytes of each of these.
-    pub site_bytes: Vec<f64>,
-    /// The number of the first step in `step_peaks`, from 0.
-    pub first_step: u32,
-    /// The peak of requested bytes in each of the last whole steps.
-    pub step_peaks: Vec<f64>,
 }
 
-/// Width and height of the box of [`RankCard::spark`].
+/// Width and height of the box of [`OverviewRow::spark`].
 pub const SPARK: [u32; 2] = [200, 32];
-
-/// The live memory of one call stack at a rank's peak.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
-pub struct StackFact {
-    /// The stack's hash, equal in every rank, as decimal digits.
-    #[serde(with = "vramscope_report::digits")]
-    #[cfg_attr(test, ts(type = "string"))]
-    pub hash: u64,
-    /// The call site.
-    pub site: String,
-    /// Requested bytes, as decimal digits.
-    #[serde(with = "vramscope_report::digits")]
-    #[cfg_attr(test, ts(type = "string"))]
-    pub bytes: u64,
-    /// The category with most of the bytes.
-    pub category: Category,
-    /// Whether a finding about growth or held memory of the rank names the call site.
-    pub is_told: bool,
-}
-
-/// A band's peak.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
-pub struct BandRow {
-    /// The band.
-    pub name: BandKind,
-    /// The label: `requested`.
-    pub label: String,
-    /// The peak.
-    pub peak: Quantity,
-    /// The event of the peak in words: `at #3,737`.
-    pub at: String,
-    /// True if the peak is an estimate.
-    pub estimate: bool,
-}
 
 /// A category's share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -159,8 +97,11 @@ pub struct RankList {
 pub struct ShownRank {
     /// The row.
     pub row: OverviewRow,
-    /// Its card, if it is from an index. It lacks call sites and stacks.
-    pub card: Option<Box<RankCard>>,
+    /// Its card, without the lists that no row shows: call sites, stacks, steps and the curve.
+    /// Categories are in their fixed order.
+    pub card: Box<Card>,
+    /// Whether the card is of an index. Then no worker of a file has its findings.
+    pub indexed: bool,
 }
 
 /// A finding of one rank, or equal findings of several.
@@ -198,8 +139,12 @@ pub struct OverviewRow {
     pub requested: f64,
     /// The peak of reserved bytes, relative to the largest peak of all ranks.
     pub reserved: f64,
-    /// The right edges of the category bars, relative to the largest peak, in the card's order.
-    pub categories: Vec<f64>,
+    /// The bars of the categories, in the card's order.
+    pub categories: Vec<CategoryBar>,
+    /// The out-of-memory events in words: `2 out-of-memory events`; empty if there are none.
+    pub ooms: String,
+    /// The curve of requested bytes as an SVG path in a box of [`SPARK`], y down.
+    pub spark: String,
     /// The number of findings above low severity that the rank has or is about.
     pub notable: u32,
     /// What the rank holds more than others: `480.0 MiB more at train.py:88 step`; empty if
@@ -208,6 +153,19 @@ pub struct OverviewRow {
     /// The index in [`Overview::outliers`] of the rank's worst finding; null if that is its own,
     /// or none.
     pub story: Option<u32>,
+}
+
+/// How a category of a card is drawn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct CategoryBar {
+    /// The label: `parameters`.
+    pub label: String,
+    /// The color word.
+    pub color: u32,
+    /// The right edge, relative to the largest peak of all ranks.
+    pub end: f64,
 }
 
 /// A query to the coordinator about several ranks.
@@ -236,8 +194,9 @@ pub struct ListQuery {
     pub descending: bool,
     /// The terms that all shown rows meet, separated by spaces. See [`RankList`].
     pub filter: String,
-    /// The iteration; null for the last one of an index, and for all of other files.
-    pub iteration: Option<u32>,
+    /// The iteration in decimal digits. Null, or one that no file has, means the last one of an
+    /// index, and all of other files.
+    pub iteration: Option<String>,
 }
 
 /// The card of a rank in a run.
@@ -249,8 +208,25 @@ pub struct RunCard {
     pub key: u32,
     /// The file's folder, from the answer to `Plan`.
     pub group: String,
-    /// The card.
-    pub card: Box<RankCard>,
+    /// The card, as the text of [`FileCard::card`].
+    #[serde(with = "text")]
+    #[cfg_attr(test, ts(type = "string"))]
+    pub card: Box<Card>,
+}
+
+/// A card as its JSON.
+mod text {
+    use super::Card;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(card: &Card, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&card.to_json())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Box<Card>, D::Error> {
+        let card = Card::parse(String::deserialize(from)?.as_bytes());
+        card.map(Box::new).map_err(serde::de::Error::custom)
+    }
 }
 
 /// The sort key of the overview's rows.

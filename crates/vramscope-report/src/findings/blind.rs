@@ -1,7 +1,7 @@
 //! What could not be looked for, over all files.
 
+use crate::card::Card;
 use crate::finding_text::{blind_kind, blind_text};
-use crate::rank::RankSummary;
 use crate::text::rank_name;
 use serde::Serialize;
 use vramscope_analysis::BlindSpot;
@@ -26,9 +26,9 @@ impl From<BlindSpot> for BlindSpotRecord {
 
 /// The blind spots of all files, each kind once. Where files differ in a number, the text has that
 /// of the first.
-pub(crate) fn merged(ranks: &[RankSummary]) -> Vec<BlindSpotRecord> {
+pub(crate) fn merged(ranks: &[Card]) -> Vec<BlindSpotRecord> {
     let files = distinct(ranks.iter());
-    let mut merged: Vec<(BlindSpot, Vec<&RankSummary>)> = Vec::new();
+    let mut merged: Vec<(BlindSpot, Vec<&Card>)> = Vec::new();
     for (rank, &spot) in ranks.iter().flat_map(|r| r.blind_spots.iter().map(move |s| (r, s))) {
         match merged.iter_mut().find(|(known, _)| blind_kind(*known) == blind_kind(spot)) {
             Some((_, of)) => of.push(rank),
@@ -36,7 +36,7 @@ pub(crate) fn merged(ranks: &[RankSummary]) -> Vec<BlindSpotRecord> {
         }
     }
     merged.sort_by_key(|&(spot, _)| spot);
-    let record = |(spot, of): (BlindSpot, Vec<&RankSummary>)| {
+    let record = |(spot, of): (BlindSpot, Vec<&Card>)| {
         let text = blind_text(spot);
         let of_files = distinct(of.iter().copied());
         let first = of.first().map(|rank| rank_name(rank.rank, &rank.path)).unwrap_or_default();
@@ -59,6 +59,6 @@ pub(crate) fn merged(ranks: &[RankSummary]) -> Vec<BlindSpotRecord> {
 }
 
 /// The number of distinct files.
-fn distinct<'a>(ranks: impl Iterator<Item = &'a RankSummary>) -> usize {
+fn distinct<'a>(ranks: impl Iterator<Item = &'a Card>) -> usize {
     group_by_key(ranks.map(|rank| (rank.path.as_str(), ())).collect()).len()
 }

@@ -1,16 +1,17 @@
 //! Writes the lines of an index.
 
-use super::{Card, SCHEMA};
+use super::{Entry, SCHEMA};
+use crate::card::{Card, NamedStack, Names};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// Writes the lines of an index in order. Call sites and stacks are named by the first card that
-/// has them. Memory is in proportion to the number of distinct ones.
+/// Writes the lines of an index in order. Memory is in proportion to the number of distinct call
+/// sites and stacks.
 #[derive(Debug, Default)]
 pub struct Writer {
-    sites: FxHashMap<String, u64>,
-    /// By hash and call site: files may name the site of a stack differently.
-    stacks: FxHashMap<(u64, u64), u64>,
+    sites: FxHashMap<String, u32>,
+    /// Files may name the site of a stack differently.
+    stacks: FxHashMap<NamedStack, u32>,
 }
 
 #[derive(Serialize)]
@@ -26,8 +27,8 @@ struct Done {
     skipped_files: usize,
 }
 
-/// What a line of this crate's own types is: they have neither maps nor numbers that JSON lacks.
-const VALID: &str = "a card is always valid JSON";
+/// The lines of this crate have neither maps nor numbers that JSON lacks.
+const VALID: &str = "a line is always valid JSON";
 
 impl Writer {
     /// The first line. `files` is the number of files that are looked at.
@@ -40,50 +41,46 @@ impl Writer {
         serde_json::to_string(&Done { done: true, skipped_files }).expect(VALID)
     }
 
-    /// The line of a card that names its own call sites and stacks.
+    /// The line of an entry. A card names its own call sites and stacks, and gets short.
     ///
     /// # Errors
     /// The card refers to a call site or a stack that it does not name.
-    pub fn card(&mut self, mut card: Card) -> Result<String, String> {
-        let mut new_sites = Vec::new();
-        let mut sites: Vec<u64> = Vec::with_capacity(card.new_sites.len());
-        for site in std::mem::take(&mut card.new_sites) {
-            let next = self.sites.len() as u64;
+    pub fn line(&mut self, entry: Entry) -> Result<String, String> {
+        match entry {
+            Ok(card) => self.card(*card),
+            Err(file) => Ok(file.to_json()),
+        }
+    }
+
+    fn card(&mut self, card: Card) -> Result<String, String> {
+        card.check(&card.names)?;
+        let mut card = card.short();
+        let named = std::mem::take(&mut card.names);
+        let mut new = Names::default();
+        let mut sites: Vec<u32> = Vec::with_capacity(named.sites.len());
+        for site in named.sites {
+            let next = self.sites.len() as u32;
             sites.push(*self.sites.entry(site).or_insert_with_key(|site| {
-                new_sites.push(site.clone());
+                new.sites.push(site.clone());
                 next
             }));
         }
-        let (mut new_stacks, mut new_stack_sites) = (Vec::new(), Vec::new());
-        let mut stacks: Vec<u64> = Vec::with_capacity(card.new_stacks.len());
-        for (&hash, &site) in card.new_stacks.iter().zip(&card.new_stack_sites) {
-            let site = renumbered(site, &sites)?;
-            let next = self.stacks.len() as u64;
-            stacks.push(*self.stacks.entry((hash, site)).or_insert_with(|| {
-                new_stacks.push(hash);
-                new_stack_sites.push(site);
+        let mut stacks: Vec<u32> = Vec::with_capacity(named.stacks.len());
+        for stack in named.stacks {
+            let stack = NamedStack { site: sites[stack.site as usize], ..stack };
+            let next = self.stacks.len() as u32;
+            stacks.push(*self.stacks.entry(stack).or_insert_with(|| {
+                new.stacks.push(stack);
                 next
             }));
         }
-        for site in card.sites.iter_mut().chain(&mut card.kept_sites) {
-            *site = renumbered(*site, &sites)?;
+        for of in card.sites.iter_mut().chain(&mut card.kept_sites) {
+            of.site = sites[of.site as usize];
         }
-        for stack in &mut card.stacks {
-            *stack = renumbered(*stack, &stacks)?;
+        for of in &mut card.stacks {
+            of.stack = stacks[of.stack as usize];
         }
-        let card = Card { new_sites, new_stacks, new_stack_sites, ..card };
+        card.names = new;
         Ok(card.to_json())
     }
-}
-
-impl Card {
-    /// The card as JSON in one line.
-    pub fn to_json(&self) -> String {
-        serde_json::to_string(self).expect(VALID)
-    }
-}
-
-fn renumbered(index: u64, numbers: &[u64]) -> Result<u64, String> {
-    let number = numbers.get(usize::try_from(index).unwrap_or(usize::MAX));
-    number.copied().ok_or_else(|| "it refers to a call site that it does not name".to_owned())
 }

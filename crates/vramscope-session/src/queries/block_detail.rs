@@ -1,8 +1,8 @@
 //! The details of a block: its rows, call stack and text for the clipboard.
 
-use super::card::fraction;
 use super::findings::place;
 use super::hover::lifetime;
+use super::shares::fraction;
 use std::fmt::Write as _;
 use vramscope_analysis::{Block, NoStack, Origin, Trace, is_library};
 use vramscope_layout::{Axis, site_color};

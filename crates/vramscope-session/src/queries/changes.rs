@@ -1,7 +1,7 @@
 //! What came, went and stayed between two states.
 
-use super::card::category_label;
 use super::range::slot_label;
+use super::shares::category_label;
 use vramscope_analysis::slicing::Budget;
 use vramscope_layout::{CAME, Color, MAPPED, RELEASED, STAYED, WENT};
 use vramscope_protocol::DetailRow;

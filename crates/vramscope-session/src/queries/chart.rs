@@ -1,6 +1,6 @@
 //! The small pictures of what proves a finding.
 
-use super::card::fraction;
+use super::shares::fraction;
 use vramscope_analysis::Phase;
 use vramscope_protocol::views::{Anchor, CHART, ChartLabel, ChartShape, FindingChart, ShapeKind};
 use vramscope_report::proof::{Proof, ProofForm};

@@ -7,8 +7,8 @@ mod sandwich;
 pub(crate) use self::sandwich::sandwich;
 
 use self::places::Places;
-use super::card::{category_label, fraction};
 use super::lru_cache::LruCache;
+use super::shares::{category_label, fraction};
 use super::subject::Subject;
 use crate::scheduler::SLICE;
 use std::cmp::Reverse;

@@ -7,7 +7,7 @@ use vramscope_protocol::views::{Fleet, FleetBar, FleetCluster, FleetIteration, F
 use vramscope_report::Quantity;
 use vramscope_report::matrix::named;
 use vramscope_units::svg::Path;
-use vramscope_units::{Bytes, byte_ticks, grouped};
+use vramscope_units::{Bytes, Iteration, byte_ticks, grouped};
 
 /// Fewer ranks have no distribution.
 const MIN_RANKS: usize = 16;
@@ -70,9 +70,9 @@ impl Ranks {
         fleet.most = Quantity::count(most.into(), "rank", "ranks").exact;
         let capacity = said.or_else(|| {
             let of = |column: &vramscope_analysis::MatrixColumn| {
-                self.rows[shown.run[column.member]].capacity
+                self.rows[shown.run[column.member]].card.capacity
             };
-            columns.iter().filter_map(of).max()
+            columns.iter().filter_map(of).max().map(|capacity| capacity.0)
         });
         // A capacity that is far above would leave the peaks no room.
         let (from, mut to) = (first * width, (last + 1) * width);
@@ -120,15 +120,15 @@ impl Ranks {
         }
     }
 
-    fn add_iterations(&self, fleet: &mut Fleet, iterations: &[u32]) {
-        let mut all: Vec<(u32, u64)> = Vec::new();
+    fn add_iterations(&self, fleet: &mut Fleet, iterations: &[u64]) {
+        let mut all: Vec<(u64, u64)> = Vec::new();
         for rank in &self.rows {
-            if let Some(iteration) = rank.iteration.filter(|_| !iterations.is_empty()) {
-                all.push((iteration, rank.requested.max(0).cast_unsigned()));
+            if let Some(iteration) = rank.iteration().filter(|_| !iterations.is_empty()) {
+                all.push((iteration, rank.requested().max(0).cast_unsigned()));
             }
         }
         all.sort_unstable();
-        let of_iteration = |peaks: &[(u32, u64)]| {
+        let of_iteration = |peaks: &[(u64, u64)]| {
             let peaks: Vec<u64> = peaks.iter().map(|peak| peak.1).collect();
             (median(&peaks), peaks.last().copied().unwrap_or(0))
         };
@@ -137,8 +137,7 @@ impl Ranks {
         let spaces = points.len().saturating_sub(1).max(1) as f64;
         for (place, (&iteration, &(median, max))) in iterations.iter().zip(&points).enumerate() {
             fleet.iterations.push(FleetIteration {
-                iteration,
-                text: format!("iteration {}", grouped(iteration.into())),
+                iteration: Iteration(iteration),
                 median: Quantity::bytes(Bytes(median)),
                 max: Quantity::bytes(Bytes(max)),
                 at: place as f64 / spaces,

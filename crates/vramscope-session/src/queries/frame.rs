@@ -1,8 +1,8 @@
 //! The details of a frame: what it holds at the peak.
 
-use super::card::fraction;
 use super::detail_card::detail_card;
 use super::range::slot_label;
+use super::shares::fraction;
 use super::stack_shares::{StackShares, share_rows};
 use vramscope_analysis::Block;
 use vramscope_analysis::slicing::{Budget, STRIDE, strides};
@@ -107,12 +107,7 @@ pub(crate) async fn frame(
         let blocks = Quantity::count(c.blocks.into(), "block", "blocks").exact;
         let name = c.category.name();
         let label = name.replace('_', " ");
-        DetailRow::new(
-            name,
-            label,
-            format!("{}, {blocks}", Bytes(c.bytes)),
-            Some(c.bytes.to_string()),
-        )
+        DetailRow::new(name, label, format!("{}, {blocks}", c.bytes), Some(c.bytes.0.to_string()))
     }));
 
     let stacks = share_rows(at, &shares, MAX_STACKS, inclusive, |share| {

@@ -1,8 +1,8 @@
 //! Groups of blocks that a search chooses: what it finds, and what they hold together.
 
-use super::card::{category_row, fraction};
 use super::phases;
 use super::range::slot_label;
+use super::shares::{category_row, fraction};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
@@ -191,7 +191,7 @@ pub(crate) async fn group(
         by_category(live.map(|i| (categories.get(i).category, trace.blocks[i as usize].bytes.0)));
     let whole = course.at(slot);
     let categories: Vec<_> =
-        shares.iter().map(|s| category_row(s.category, s.bytes, whole)).collect();
+        shares.iter().map(|s| category_row(s.category, s.bytes.0, whole)).collect();
     let steps = bars(at, &course, budget).await;
     let (sites, more) = site_rows(at, &sites);
     let steps_label = phases::words(at.entry.steps(at.index))[1].to_owned();

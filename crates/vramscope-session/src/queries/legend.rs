@@ -1,6 +1,6 @@
 //! The legend of the plots' colors, and what PyTorch could have on the device.
 
-use super::card::category_label;
+use super::shares::category_label;
 use crate::loaded::is_apart;
 use std::cmp::Reverse;
 use vramscope_analysis::slicing::{Budget, strides};

@@ -30,7 +30,7 @@ impl Ranks {
         let filter = self.query.filter.to_lowercase();
         let terms: Vec<Term<'_>> = filter.split_whitespace().map(term).collect();
         let of_iteration =
-            |&i: &usize| iteration.is_none_or(|of| self.rows[i].iteration == Some(of));
+            |&i: &usize| iteration.is_none_or(|of| self.rows[i].iteration() == Some(of));
         let all: Vec<usize> = (0..self.rows.len()).filter(of_iteration).collect();
         let is_shown = |&&i: &&usize| terms.iter().all(|term| self.meets(i, &self.rows[i], term));
         let mut order: Vec<usize> = all.iter().filter(is_shown).copied().collect();
@@ -39,10 +39,10 @@ impl Ranks {
             let rank = &self.rows[i];
             match self.query.sort {
                 RankSort::Rank => [0, 0],
-                RankSort::Peak => [rank.requested, 0],
-                RankSort::Reserved => [rank.reserved, 0],
-                RankSort::End => [rank.end, 0],
-                RankSort::Findings => [rank.ooms as i64, rank.notable.into()],
+                RankSort::Peak => [rank.requested(), 0],
+                RankSort::Reserved => [rank.reserved(), 0],
+                RankSort::End => [rank.end(), 0],
+                RankSort::Findings => [rank.card.ooms.len() as i64, rank.notable.into()],
             }
         };
         match (self.query.sort, self.query.descending) {
@@ -69,7 +69,7 @@ impl Ranks {
 
     /// `Peak per rank: 610.2 MiB to 1.16 GiB`.
     fn peaks(&self, rows: &[usize]) -> String {
-        let peaks = || rows.iter().map(|&i| self.rows[i].requested);
+        let peaks = || rows.iter().map(|&i| self.rows[i].requested());
         let of = |peak: i64| Quantity::signed_bytes(peak).text;
         match (peaks().min().map(of), peaks().max().map(of)) {
             (Some(lowest), Some(highest)) if lowest == highest && rows.len() == 1 => {
@@ -84,36 +84,37 @@ impl Ranks {
     }
 
     /// The iterations of the ranks, ascending; empty with fewer than two.
-    pub(super) fn iterations(&self) -> Vec<u32> {
-        let mut all: Vec<u32> = self.rows.iter().filter_map(|rank| rank.iteration).collect();
+    pub(super) fn iterations(&self) -> Vec<u64> {
+        let mut all: Vec<u64> = self.rows.iter().filter_map(Rank::iteration).collect();
         all.sort_unstable();
         all.dedup();
         if all.len() < 2 { Vec::new() } else { all }
     }
 
     /// The chosen iteration: the last one of an index, unless another one is chosen.
-    pub(super) fn iteration(&self, iterations: &[u32]) -> Option<u32> {
-        let chosen = self.query.iteration.filter(|of| iterations.contains(of));
-        let is_indexed = self.rows.iter().all(|rank| rank.indexed.is_some());
+    pub(super) fn iteration(&self, iterations: &[u64]) -> Option<u64> {
+        let chosen = self.query.iteration.as_deref().and_then(|digits| digits.parse().ok());
+        let chosen = chosen.filter(|of| iterations.contains(of));
+        let is_indexed = self.rows.iter().all(|rank| rank.is_indexed);
         chosen.or_else(|| iterations.last().copied().filter(|_| is_indexed))
     }
 
     fn meets(&self, at: usize, rank: &Rank, term: &Term<'_>) -> bool {
         match term {
             Term::Peak(least, most) => {
-                let peak = rank.requested.max(0).cast_unsigned();
+                let peak = rank.requested().max(0).cast_unsigned();
                 *least <= peak && peak < *most
             }
-            Term::Ranks(parts) => {
-                parts.iter().any(|&(a, b)| rank.number.is_some_and(|rank| a <= rank && rank <= b))
-            }
+            Term::Ranks(parts) => parts
+                .iter()
+                .any(|&(a, b)| rank.card.rank.is_some_and(|rank| a <= rank && rank <= b)),
             Term::Cluster(number) => self.cluster_of(at) == Some(*number),
-            Term::Oom => rank.ooms > 0,
+            Term::Oom => !rank.card.ooms.is_empty(),
             Term::Outlier => !rank.outlier.is_empty(),
             Term::Finding => rank.notable > 0,
             Term::Word(word) => {
-                rank.path.to_lowercase().contains(word)
-                    || rank.findings.iter().any(|finding| finding.kind.name().contains(word))
+                rank.card.path.to_lowercase().contains(word)
+                    || rank.card.findings.iter().any(|of| of.record.kind.name().contains(word))
             }
         }
     }

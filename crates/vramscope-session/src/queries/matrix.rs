@@ -7,6 +7,7 @@ use vramscope_analysis::{
     MatrixRow as Sizes, RankFacts, RankMatrix, median, rank_matrix, rank_runs,
 };
 use vramscope_protocol::views::{Matrix, MatrixCell, MatrixCluster, MatrixColumn, MatrixRow};
+use vramscope_report::card::Card;
 use vramscope_report::matrix::{LEVELS, ROWS, bounds, level, named, outlier_text, sentences};
 use vramscope_report::{Quantity, site_filter};
 use vramscope_units::Bytes;
@@ -59,7 +60,7 @@ impl ShownMatrix {
             |column: &vramscope_analysis::MatrixColumn| (run[column.member], column.cluster + 1);
         Some(Self {
             clusters: matrix.columns.iter().map(cluster).collect(),
-            is_indexed: ranks[run[0]].indexed.is_some(),
+            is_indexed: ranks[run[0]].is_indexed,
             by_step: false,
             steps,
             matrix,
@@ -191,20 +192,21 @@ impl ShownMatrix {
 
 /// The peak of each step on each rank of a matrix; empty if the ranks have fewer than two steps.
 fn steps<'a>(matrix: &RankMatrix, rank: impl Fn(usize) -> &'a Rank) -> Vec<Sizes> {
-    let ranks: Vec<&Rank> = matrix.columns.iter().map(|column| rank(column.member)).collect();
-    let has_steps = || ranks.iter().filter(|rank| !rank.steps.is_empty());
-    let first = has_steps().map(|rank| rank.first_step).min().unwrap_or(0);
-    let end = has_steps().map(|rank| rank.first_step + rank.steps.len() as u32).max().unwrap_or(0);
+    let of = |column: &vramscope_analysis::MatrixColumn| &*rank(column.member).card;
+    let cards: Vec<&Card> = matrix.columns.iter().map(of).collect();
+    let has_steps = || cards.iter().filter(|card| !card.steps.is_empty());
+    let first = has_steps().map(|card| card.first_step).min().unwrap_or(0);
+    let end = has_steps().map(|card| card.first_step + card.steps.len() as u32).max().unwrap_or(0);
     let first = first.max(end.saturating_sub(MAX_STEPS as u32));
     if end - first < 2 {
         return Vec::new();
     }
     let row = |step: u32| {
-        let of_step = |rank: &&Rank| {
-            let at = step.checked_sub(rank.first_step);
-            at.and_then(|at| rank.steps.get(at as usize)).copied().unwrap_or(0)
+        let of_step = |card: &&Card| {
+            let at = step.checked_sub(card.first_step);
+            at.and_then(|at| card.steps.get(at as usize)).map_or(0, |step| step.peak.0)
         };
-        let bytes: Vec<u64> = ranks.iter().map(of_step).collect();
+        let bytes: Vec<u64> = cards.iter().map(of_step).collect();
         let median = median(&bytes);
         Sizes {
             site: format!("step {}", vramscope_units::grouped(step.into())),

@@ -5,7 +5,6 @@
 
 mod block_detail;
 mod blocks;
-mod card;
 mod changes;
 mod chart;
 mod code;
@@ -43,6 +42,7 @@ mod segment;
 mod segment_uses;
 mod segments;
 mod settings;
+mod shares;
 mod source;
 mod stack_shares;
 mod state_at;
@@ -60,7 +60,7 @@ pub(crate) use compare::Compared;
 pub(crate) use fleet::Said;
 pub(crate) use hover::tooltip;
 pub(crate) use overview::Ranks;
-pub(crate) use ranks::of_index;
+pub(crate) use ranks::Rank;
 pub(crate) use subject::Subject;
 pub(crate) use tiles::{PartialTile, TileStep, Tiles, draws_bands, needs};
 
@@ -243,7 +243,7 @@ impl Queries {
                 what_if::usual(at, &text, budget).await
             )),
             Query::Card {} => {
-                task!(slice, |at, budget| Answer::Card(Box::new(card::card(at, budget).await)))
+                task!(slice, |at, budget| Answer::Card(Box::new(ranks::card(at, budget).await)))
             }
             Query::Findings {} | Query::SimulatedFindings {} => {
                 task!(slice, |at, budget| Answer::Findings(findings::list(at, budget).await))

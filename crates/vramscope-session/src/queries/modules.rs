@@ -1,7 +1,7 @@
 //! The table of modules: rows of a tree, and the search for a module's blocks.
 
-use super::card::{category_label, fraction};
 use super::lru_cache::LruCache;
+use super::shares::{category_label, fraction};
 use super::subject::Subject;
 use crate::scheduler::SLICE;
 use rustc_hash::FxHashMap;

@@ -2,18 +2,19 @@
 //!
 //! The overview compares the cards of ranks, so a run of 1,000 ranks needs none of their tables.
 
-use super::card::fraction;
 use super::findings;
 use super::matrix::ShownMatrix;
-use super::ranks::{self, Brief, Compared, Rank, by_rank};
+use super::ranks::{self, Compared, Rank, by_rank};
 use rustc_hash::FxHashMap;
 use vramscope_analysis::{RankFacts, RankSkew, Severity, SkewCause, rank_runs, rank_skew};
 use vramscope_protocol::views::{
     FindingGroup, FindingMember, FindingRow, ListQuery, MAX_ROWS, MatrixAnswer, MatrixQuery,
-    Overview, OverviewRow, RankList, RunQuery, ShownRank,
+    Overview, RankList, RunCard, RunQuery, ShownRank,
 };
 use vramscope_report::Quantity;
-use vramscope_report::findings::{FindingRecord, RunKey, groups as group_findings, of_ranks};
+use vramscope_report::findings::{
+    CauseKey, FindingRecord, RunKey, groups as group_findings, of_ranks,
+};
 use vramscope_units::grouped;
 
 /// The most groups of findings of an index, and the most members of one, that the page gets.
@@ -44,7 +45,12 @@ impl Ranks {
         match query {
             RunQuery::Clear {} => *self = Self { query: self.query.clone(), ..Self::default() },
             RunQuery::Cards { cards } if cards.is_empty() => {}
-            RunQuery::Cards { cards } => self.insert(cards.iter().map(ranks::of_card).collect()),
+            RunQuery::Cards { cards } => {
+                let of = |RunCard { key, group, card }: &RunCard| {
+                    Rank::new(*key, group.clone(), card.clone(), None)
+                };
+                self.insert(cards.iter().map(of).collect());
+            }
         }
         self.overview()
     }
@@ -88,7 +94,7 @@ impl Ranks {
     /// Makes the matrix of the run with a row, or of the largest run, of the chosen iteration.
     pub(super) fn show_matrix(&mut self, key: Option<u32>) {
         let iteration = self.iteration(&self.iterations());
-        let is_shown = |row: usize| iteration.is_none() || self.rows[row].iteration == iteration;
+        let is_shown = |row: usize| iteration.is_none() || self.rows[row].iteration() == iteration;
         let row = key.and_then(|key| self.places.get(&key).copied()).filter(|&row| is_shown(row));
         let known = self.matrix.take();
         self.matrix = ShownMatrix::of(&self.facts, &self.rows, row, is_shown, known);
@@ -120,7 +126,7 @@ impl Ranks {
     }
 
     fn largest(&self) -> u64 {
-        self.rows.iter().map(|r| r.requested.max(r.reserved)).max().unwrap_or(0).max(0) as u64
+        self.rows.iter().map(|r| r.requested().max(r.reserved())).max().unwrap_or(0).max(0) as u64
     }
 
     fn overview(&mut self) -> Overview {
@@ -159,7 +165,7 @@ impl Ranks {
             omitted: String::new(),
             groups,
         };
-        if self.rows.iter().any(|rank| rank.indexed.is_some()) {
+        if self.rows.iter().any(|rank| rank.is_indexed) {
             self.add_indexed(&mut overview);
         }
         overview
@@ -178,8 +184,8 @@ impl Ranks {
             group.members.truncate(MAX_MEMBERS);
             for member in &mut group.members {
                 let rank = member.row.and_then(|key| self.places.get(&key));
-                let card = rank.and_then(|&place| self.rows[place].indexed.as_deref());
-                let Some(card) = card else { continue };
+                let rank = rank.map(|&place| &self.rows[place]).filter(|rank| rank.is_indexed);
+                let Some(Rank { card, .. }) = rank else { continue };
                 let found = &card.findings[member.index as usize];
                 let index = (overview.outliers.len() + overview.indexed.len()) as u32;
                 overview.indexed.push(ranks::row(found));
@@ -189,24 +195,7 @@ impl Ranks {
     }
 
     fn row(&self, place: usize, largest: u64, stories: &Stories<'_>) -> ShownRank {
-        let rank = &self.rows[place];
-        let mut end = 0u64;
-        let bar = |bytes: &u64| {
-            end = end.saturating_add(*bytes);
-            fraction(end, largest)
-        };
-        ShownRank {
-            row: OverviewRow {
-                key: rank.key,
-                requested: fraction(rank.requested.max(0) as u64, largest),
-                reserved: fraction(rank.reserved.max(0) as u64, largest),
-                categories: rank.categories.iter().map(bar).collect(),
-                notable: rank.notable,
-                outlier: rank.outlier.clone(),
-                story: self.story(place, stories),
-            },
-            card: rank.indexed.as_deref().map(|card| Box::new(ranks::shown(card))),
-        }
+        self.rows[place].shown(largest, self.story(place, stories))
     }
 
     /// All findings, the worst first: equal ones on several ranks of a run are one group. And the
@@ -218,41 +207,37 @@ impl Ranks {
                 ranks[row] = run.len();
             }
         }
-        let records = self.outlier_rows.iter().map(|row| &row.record);
-        let outliers: Vec<Brief> = records.clone().map(Brief::from).collect();
         // A finding, its place and the row that it is about.
-        let mut all: Vec<(&Brief, FindingMember, usize)> = Vec::new();
+        let mut all: Vec<(&FindingRecord, FindingMember, usize)> = Vec::new();
         for (row, rank) in self.rows.iter().enumerate() {
-            let own = (0..).zip(&rank.findings);
-            all.extend(own.map(|(index, finding)| {
-                (finding, FindingMember { row: Some(rank.key), index }, row)
+            let own = (0..).zip(&rank.card.findings);
+            all.extend(own.map(|(index, of)| {
+                (&of.record, FindingMember { row: Some(rank.key), index }, row)
             }));
         }
         let mut by_file: FxHashMap<(&str, u32), usize> = FxHashMap::default();
         for (row, rank) in self.rows.iter().enumerate() {
-            by_file.entry((&rank.path, rank.device)).or_insert(row);
+            by_file.entry((&rank.card.path, rank.card.device)).or_insert(row);
         }
-        for (index, (finding, of)) in (0..).zip(outliers.iter().zip(records)) {
+        for (index, of) in (0..).zip(self.outlier_rows.iter().map(|row| &row.record)) {
             let row = by_file.get(&(&*of.path, of.device)).copied().unwrap_or_default();
-            all.push((finding, FindingMember { row: None, index }, row));
+            all.push((of, FindingMember { row: None, index }, row));
         }
-        let path = |row: usize| &*self.rows[row].path;
+        let path = |row: usize| &*self.rows[row].card.path;
         all.sort_by(|(a, _, in_a), (b, _, in_b)| {
-            a.weight()
-                .cmp(&b.weight())
-                .then_with(|| (path(*in_a), &a.id).cmp(&(path(*in_b), &b.id)))
+            (a.weight(), path(*in_a), &a.id).cmp(&(b.weight(), path(*in_b), &b.id))
         });
-        let keys: Vec<Option<RunKey<'_, &str>>> = all
+        let keys: Vec<Option<RunKey<'_, CauseKey<'_>>>> = all
             .iter()
             .map(|(finding, member, row)| {
                 let is_shared = member.row.is_some() && ranks[*row] > 1;
-                is_shared.then_some((&*self.facts[*row].folder, &*finding.cause, path(*row)))
+                is_shared.then_some((&*self.facts[*row].folder, finding.cause(), path(*row)))
             })
             .collect();
         let mut notable = vec![0; self.rows.len()];
         let group = |members: Vec<usize>| {
             let (worst, _, row) = all[members[0]];
-            let small = !worst.is_notable();
+            let small = worst.severity == Severity::Low;
             if !small {
                 for &i in &members {
                     notable[all[i].2] += 1;
@@ -280,12 +265,10 @@ impl Ranks {
         let of = |(index, rank): (usize, &Rank)| {
             let outlier =
                 self.story(index, stories).map(|at| &self.outlier_rows[at as usize].record);
-            let own = rank.findings.iter().filter(|finding| finding.is_notable());
-            let own = own.map(Brief::weight);
-            Some((own.chain(outlier.map(FindingRecord::weight)).min()?, rank.key))
+            Some((rank.weights().chain(outlier.map(FindingRecord::weight)).min()?, rank.key))
         };
         let is_shown =
-            |(_, rank): &(usize, &Rank)| iteration.is_none() || rank.iteration == iteration;
+            |(_, rank): &(usize, &Rank)| iteration.is_none() || rank.iteration() == iteration;
         let all = self.rows.iter().enumerate().filter(is_shown).filter_map(of);
         all.min_by_key(|(weight, _)| *weight).map(|(_, key)| key)
     }
@@ -294,16 +277,14 @@ impl Ranks {
     fn story(&self, index: usize, stories: &Stories<'_>) -> Option<u32> {
         let rank = &self.rows[index];
         let at = stories.of(rank)?;
-        let own = rank.findings.iter().filter(|finding| finding.is_notable());
-        let own = own.map(Brief::weight).min();
         let weight = self.outlier_rows[at].record.weight();
-        own.is_none_or(|own| weight < own).then_some(at as u32)
+        rank.weights().min().is_none_or(|own| weight < own).then_some(at as u32)
     }
 
     fn outlier_rows(&self) -> Vec<FindingRow> {
         let row = |(index, skew): &(usize, RankSkew)| {
             let rank = &self.rows[*index];
-            findings::without_tables(of_ranks(&rank.path, skew, Vec::new()))
+            findings::without_tables(of_ranks(&rank.card.path, skew, Vec::new()))
         };
         let mut rows: Vec<FindingRow> = self.outliers.iter().map(row).collect();
         findings::sort(&mut rows);
@@ -342,6 +323,6 @@ impl<'a> Stories<'a> {
     }
 
     fn of(&self, rank: &Rank) -> Option<usize> {
-        self.0.get(&(&*rank.path, rank.device)).copied()
+        self.0.get(&(&*rank.card.path, rank.card.device)).copied()
     }
 }

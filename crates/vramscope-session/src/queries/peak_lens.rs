@@ -1,6 +1,6 @@
 //! The peak lens: what happens around a separate peak, and a treemap of the live set at it.
 
-use super::card::{category_label, fraction};
+use super::shares::{category_label, fraction};
 use std::fmt::Write;
 use vramscope_analysis::Category;
 use vramscope_analysis::slicing::Budget;

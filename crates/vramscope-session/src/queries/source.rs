@@ -1,6 +1,6 @@
 //! The source view: files, and the functions and lines of one, with their memory.
 
-use super::card::fraction;
+use super::shares::fraction;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use vramscope_analysis::slicing::Budget;

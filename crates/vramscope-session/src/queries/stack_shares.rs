@@ -1,7 +1,7 @@
 //! Blocks summed by call stack.
 
-use super::card::fraction;
 use super::disambiguate;
+use super::shares::fraction;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use vramscope_analysis::{NoStack, Sites, Trace};

@@ -1,8 +1,8 @@
 //! The state after an event: live and reserved memory, and markers of events.
 
 use super::block_detail as detail;
-use super::card::{category_label, category_row, fraction};
 use super::disambiguate;
+use super::shares::{category_label, category_row, fraction};
 use std::cmp::Reverse;
 use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_analysis::{Category, Trace, sort};
@@ -50,7 +50,7 @@ pub(crate) async fn state_at(at: Target<'_>, event: i64, budget: &mut Budget) ->
         live.iter().map(|&i| (categories.get(i).category, trace.blocks[i as usize].bytes.0)),
     );
     let categories: Vec<_> =
-        shares.iter().map(|s| category_row(s.category, s.bytes, requested)).collect();
+        shares.iter().map(|s| category_row(s.category, s.bytes.0, requested)).collect();
     let blocks = Quantity::count(live.len() as u64, "block", "blocks");
     let Marker { event: after, spans, label } = marker(trace, slot);
     let largest = categories

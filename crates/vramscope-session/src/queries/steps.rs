@@ -1,7 +1,7 @@
 //! Steps over each other on one axis.
 
-use super::card::fraction;
 use super::minimap::full_height;
+use super::shares::fraction;
 use vramscope_analysis::columns_of;
 use vramscope_analysis::slicing::Budget;
 use vramscope_layout::Axis;

@@ -1,6 +1,6 @@
 //! The verdict about a device, for the page.
 
-use super::card::fraction;
+use super::shares::fraction;
 use vramscope_analysis::Category;
 use vramscope_analysis::slicing::Budget;
 use vramscope_layout::Color;

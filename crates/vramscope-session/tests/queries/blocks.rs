@@ -100,7 +100,7 @@ fn filters_add_up_to_the_reports() {
         let bytes: u64 = order.iter().map(|&i| trace.blocks[i as usize].bytes.0).sum();
         assert_eq!(
             (order.len() as u32, bytes),
-            (share.blocks, share.bytes),
+            (share.blocks, share.bytes.0),
             "{:?}",
             share.category
         );

@@ -9,7 +9,7 @@ use vramscope_protocol::views::{
 };
 use vramscope_protocol::{Request, Response};
 use vramscope_report::blocks::blocks;
-use vramscope_report::rank::RankSummary;
+use vramscope_report::card::Card;
 use vramscope_report::segments::segments;
 use vramscope_session::FileSession;
 use vramscope_units::EventIndex;
@@ -144,8 +144,8 @@ fn exports_of_events_findings_and_segments_equal_reports() {
             assert_eq!(*value, written, "{field}");
         }
     }
-    let summary = now(async |budget| RankSummary::new(opened.report(), budget).await);
-    let printed = printed_json(&vramscope_report::findings::across(vec![summary]));
+    let card = now(async |budget| Card::new(opened.report(), budget).await);
+    let printed = printed_json(&vramscope_report::findings::across(vec![card]));
     assert!(printed.as_array().is_some_and(|a| !a.is_empty()), "a leak");
     let json: Value =
         serde_json::from_str(&opened.export(Table::Findings {}, TextForm::Json)).expect("JSON");

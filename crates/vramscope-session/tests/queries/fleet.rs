@@ -9,12 +9,12 @@ use vramscope_protocol::views::{
     ReadIndex, RunQuery,
 };
 use vramscope_protocol::{FileEntry, RunRequest, RunResponse};
+use vramscope_report::card::{Card, CardFinding, Names, SiteBytes, StepBytes};
 use vramscope_report::findings::FindingRecord;
-use vramscope_report::index::{Card, CardFinding, Writer};
-use vramscope_report::rank::RankSummary;
+use vramscope_report::index::{Entry, FailedFile, Writer};
 use vramscope_report::{FindingKind, Quantity, Severity};
 use vramscope_session::Coordinator;
-use vramscope_units::{Blocks, Bytes};
+use vramscope_units::{Blocks, Bytes, Iteration, PeakEvent, SignedBytes};
 
 const MIB: u64 = 1 << 20;
 
@@ -23,10 +23,10 @@ fn mib(quantity: &Quantity) -> u64 {
 }
 
 /// The lines of an index.
-fn index(cards: Vec<Card>) -> String {
+fn index(entries: Vec<Entry>) -> String {
     let mut writer = Writer::default();
-    let mut lines = vec![Writer::header("job", cards.len())];
-    lines.extend(cards.into_iter().map(|card| writer.card(card).expect("it names its sites")));
+    let mut lines = vec![Writer::header("job", entries.len())];
+    lines.extend(entries.into_iter().map(|entry| writer.line(entry).expect("it names its sites")));
     lines.push(Writer::done(0));
     lines.join("\n") + "\n"
 }
@@ -40,6 +40,7 @@ fn read(coordinator: &mut Coordinator, text: &str, is_first: bool) -> ReadIndex 
 
 /// Reads an index, and plans its files.
 fn open(cards: Vec<Card>) -> (Coordinator, Overview) {
+    let cards = cards.into_iter().map(|card| Ok(Box::new(card))).collect();
     let mut coordinator = Coordinator::default();
     let read = read(&mut coordinator, &index(cards), true);
     assert!(read.is_done && read.error.is_none() && read.progress.is_empty(), "{read:?}");
@@ -86,33 +87,45 @@ fn matrix(coordinator: &mut Coordinator, by_step: bool) -> Matrix {
 }
 
 /// A rank of one of four stages, which holds memory at five call sites and grows from step to step.
-fn made_up(rank: u32, iteration: u64) -> Card {
+/// The rest of the card is that of `model`.
+fn made_up(model: &Card, rank: u32, iteration: u64) -> Card {
     let stage = u64::from(rank) / 16;
-    let sites: Vec<String> =
-        (0..5).map(|layer| format!("model.py:{layer} stage_{stage}")).collect();
-    let site_bytes = vec![(100 + 40 * stage + u64::from(rank % 16)) * MIB; 5];
-    let peak = site_bytes.iter().sum::<u64>() + iteration * MIB;
+    let bytes = Bytes((100 + 40 * stage + u64::from(rank % 16)) * MIB);
+    let peak = 5 * bytes.0 + iteration * MIB;
+    let mut band = model.bands[0];
+    band.peak = SignedBytes(peak as i64);
+    band.peak_event = PeakEvent(5);
+    band.end = SignedBytes(peak as i64 / 2);
+    let step = |missing: u64| StepBytes { peak: Bytes(peak - missing * MIB), floor: Bytes(0) };
     Card {
         path: format!("job/iteration_{iteration}/rank{rank}.pickle"),
-        bytes: 1000,
         rank: Some(rank),
-        iteration: Some(iteration),
-        device: Some(0),
-        peaks: vec![peak as i64; 4],
-        peak_events: vec![5; 4],
-        end: peak as i64 / 2,
-        capacity: Some(2 << 30),
-        sites: (0..5).collect(),
-        site_bytes,
-        new_sites: sites,
+        iteration: Some(Iteration(iteration)),
+        bands: [band; 4],
+        capacity: Some(Bytes(2 << 30)),
+        categories: Vec::new(),
+        sites: (0..5).map(|site| SiteBytes { site, bytes }).collect(),
+        stacks: Vec::new(),
+        kept_sites: Vec::new(),
+        findings: Vec::new(),
+        names: Names {
+            sites: (0..5).map(|layer| format!("model.py:{layer} stage_{stage}")).collect(),
+            stacks: Vec::new(),
+        },
         first_step: 3,
-        step_peaks: vec![peak - 2 * MIB, peak - MIB, peak],
-        ..Card::default()
+        steps: [2, 1, 0].map(step).into(),
+        ..model.clone()
     }
 }
 
+fn model() -> Card {
+    let file = load_file_as("rank0.pickle", "recorded/t26/linear_seed_python.pickle");
+    now(async |budget| Card::new(report_target(&file), budget).await)
+}
+
 fn job() -> Vec<Card> {
-    let of = |iteration| (0..64).map(move |rank| made_up(rank, iteration));
+    let model = &model();
+    let of = |iteration| (0..64).map(move |rank| made_up(model, rank, iteration));
     of(0).chain(of(100)).collect()
 }
 
@@ -123,10 +136,14 @@ fn cards_of_an_index_give_what_the_snapshots_give() {
         load_file_as(&path(rank), &format!("findings/ranks_fsdp2_skew/{}.gz", path(rank)))
     };
     let files: Vec<_> = (0..4).map(file).collect();
-    let cards = files.iter().map(|file| Card::new(report_target(file), 10)).collect();
+    let cards = files
+        .iter()
+        .map(|file| now(async |budget| Card::new(report_target(file), budget).await))
+        .collect();
     let (_, overview) = open(cards);
-    let summary = |file| now(async |budget| RankSummary::new(report_target(file), budget).await);
-    let reported = vramscope_report::findings::across(files.iter().map(summary).collect());
+    let cards =
+        files.iter().map(|file| now(async |budget| Card::new(report_target(file), budget).await));
+    let reported = vramscope_report::findings::across(cards.collect());
     let records = reported.iter().map(|entry| &entry.record);
     let skews: Vec<_> = records.filter(|a| a.kind == FindingKind::RankSkew).collect();
     assert!(!skews.is_empty(), "rank 2 holds more than the others");
@@ -140,19 +157,20 @@ fn cards_of_an_index_give_what_the_snapshots_give() {
         own + found.len()
     );
     for (rank, (file, shown)) in files.iter().zip(&overview.rows).enumerate() {
-        let card = shown.card.as_ref().expect("the page lacks it");
+        let (card, row) = (&shown.card, &shown.row);
         let band = report_target(file).trace().requested_band;
-        assert_eq!(number(&card.bands[0].peak), band.peak as u64);
-        assert_eq!((&*card.path, shown.row.key), (&*path(rank as u32), rank as u32 * MAX_PARTS));
-        assert!(card.spark.starts_with('M') && !card.categories.is_empty());
+        assert_eq!(card.bands[0].peak.0, band.peak);
+        assert_eq!((&*card.path, row.key), (&*path(rank as u32), rank as u32 * MAX_PARTS));
+        assert!(shown.indexed && row.spark.starts_with('M') && !card.categories.is_empty());
     }
 }
 
 #[test]
 fn lines_come_in_parts_and_a_file_without_a_card_is_named() {
-    let mut cards = job();
-    cards.push(Card::failed("job/iteration_0/rank64.pickle", 12, "it is cut off"));
-    let text = index(cards);
+    let mut entries: Vec<Entry> = job().into_iter().map(|card| Ok(Box::new(card))).collect();
+    let failed = FailedFile::new("job/iteration_0/rank64.pickle", Bytes(12), "it is cut off");
+    entries.push(Err(failed));
+    let text = index(entries);
     let mut coordinator = Coordinator::default();
     let half = text.len() / 2;
     let first = read(&mut coordinator, &text[..half], true);
@@ -181,7 +199,7 @@ fn the_list_has_the_last_iteration_until_another_one_is_chosen() {
     assert_eq!(overview.list.order, keys(64..128));
     assert!(!overview.list.is_whole && overview.list.text.is_empty());
     assert_eq!(overview.list.peaks, "Peak per rank: 600.0 MiB to 1.25 GiB");
-    let query = ListQuery { iteration: Some(0), ..ListQuery::default() };
+    let query = ListQuery { iteration: Some("0".into()), ..ListQuery::default() };
     let before = list(&mut coordinator, query.clone());
     assert_eq!((before.order, before.iteration), (keys(0..64), Some(0)));
     let filtered = ListQuery { filter: "cluster:2 <745MiB".to_owned(), ..query.clone() };
@@ -195,7 +213,7 @@ fn the_list_has_the_last_iteration_until_another_one_is_chosen() {
         panic!("no rows")
     };
     let [shown] = &*rows else { panic!("{rows:?}") };
-    assert_eq!(mib(&shown.card.as_ref().expect("a card").bands[0].peak), 1175);
+    assert_eq!(shown.card.bands[0].peak.0 >> 20, 1175);
 }
 
 #[test]
@@ -263,8 +281,8 @@ fn the_picture_has_peaks_clusters_and_iterations() {
         all.sizes
     );
     let iterations: Vec<_> =
-        all.iterations.iter().map(|of| (&*of.text, mib(&of.max), of.at)).collect();
-    assert_eq!(iterations, [("iteration 0", 1175, 0.0), ("iteration 100", 1275, 1.0)]);
+        all.iterations.iter().map(|of| (of.iteration.0, mib(&of.max), of.at)).collect();
+    assert_eq!(iterations, [(0, 1175, 0.0), (100, 1275, 1.0)]);
     assert!(all.max_path.starts_with("M0 ") && all.median_path.contains('L'));
     // A bar's filter shows its ranks.
     for bar in &all.bars {
@@ -281,7 +299,7 @@ fn the_picture_has_peaks_clusters_and_iterations() {
         assert_eq!((other.is_sized, &*other.sizes), (false, text));
         assert!(other.clusters.iter().all(|of| of.place.is_empty()));
     }
-    let (mut few, _) = open((0..4).map(|rank| made_up(rank, 0)).collect());
+    let (mut few, _) = open((0..4).map(|rank| made_up(&model(), rank, 0)).collect());
     assert!(fleet(&mut few, "").is_none());
 }
 
@@ -303,4 +321,36 @@ fn the_matrix_has_steps() {
     };
     assert_eq!((mib(&cell.bytes), &*cell.site), (1275, "step 5"));
     assert_eq!(cell.lines.last().map(String::as_str), Some("Click to read the file of rank 63"));
+}
+
+#[test]
+fn iterations_beyond_32_bits_stay_apart() {
+    let large = u64::from(u32::MAX) + 1;
+    let cards = [0, large].map(|of| made_up(&model(), 3, of));
+    let (mut coordinator, overview) = open(cards.into());
+    // As numbers of 32 bits both would be 0.
+    assert_eq!((overview.list.iteration, overview.list.order), (Some(1), vec![MAX_PARTS]));
+    let query = ListQuery { iteration: Some(large.to_string()), ..ListQuery::default() };
+    assert_eq!(list(&mut coordinator, query).order, [MAX_PARTS]);
+    let query = ListQuery { iteration: Some("0".into()), ..ListQuery::default() };
+    assert_eq!(list(&mut coordinator, query).order, [0]);
+}
+
+#[test]
+fn a_card_that_cannot_be_used_is_the_error_of_its_file() {
+    let entries = job().into_iter().take(2).map(|card| Ok(Box::new(card))).collect();
+    let text = index(entries).replacen("\"capacity\":2147483648", "\"capacity\":\"2 GiB\"", 1);
+    let mut coordinator = Coordinator::default();
+    let read = read(&mut coordinator, &text, true);
+    assert_eq!(read.error, None);
+    let errors: Vec<_> = read.files.iter().map(|of| (&*of.path, of.error.as_deref())).collect();
+    let [(path, Some(why)), (_, None)] = &errors[..] else { panic!("{errors:?}") };
+    assert_eq!(*path, "job/iteration_0/rank0.pickle");
+    assert!(
+        why.starts_with("its card in line 2 is unusable: invalid type: string \"2 GiB\""),
+        "{why}"
+    );
+    // The names of its call sites count for the cards after it.
+    plan(&mut coordinator, &read);
+    assert_eq!(overview(&mut coordinator).cards, 1);
 }

@@ -5,12 +5,13 @@ use super::number;
 use allocation_counter::measure;
 use vramscope_analysis::slicing::now;
 use vramscope_protocol::views::{
-    Answer, Matrix, MatrixAnswer, MatrixCell, MatrixQuery, Query, RankCard, RunCard, RunQuery,
+    Answer, Matrix, MatrixAnswer, MatrixCell, MatrixQuery, Query, RunCard, RunQuery,
 };
 use vramscope_protocol::{RunRequest, RunResponse};
+use vramscope_report::card::{Card, SiteBytes};
 use vramscope_report::matrix::matrices;
-use vramscope_report::rank::RankSummary;
 use vramscope_session::Coordinator;
+use vramscope_units::Bytes;
 
 fn path(rank: u32) -> String {
     format!("rank{rank}_memory_snapshot.pickle")
@@ -20,12 +21,13 @@ fn file_name(rank: u32) -> String {
     format!("findings/ranks_fsdp2_skew/{}.gz", path(rank))
 }
 
-fn card(rank: u32) -> Box<RankCard> {
+fn card(rank: u32) -> Box<Card> {
     let (mut session, _) = open_session_as(&path(rank), &file_name(rank));
-    answer!(session, Query::Card {}, Card)
+    let sent = answer!(session, Query::Card {}, Card);
+    Box::new(Card::parse(sent.card.as_bytes()).expect("a card"))
 }
 
-fn add(coordinator: &mut Coordinator, cards: Vec<(u32, Box<RankCard>)>) {
+fn add(coordinator: &mut Coordinator, cards: Vec<(u32, Box<Card>)>) {
     let cards = cards.into_iter().map(|(key, card)| RunCard { key, group: String::new(), card });
     let query = RunQuery::Cards { cards: cards.collect() };
     coordinator.handle(&RunRequest::View { id: 1, query });
@@ -55,8 +57,10 @@ fn cell(coordinator: &mut Coordinator, row: u32, column: u32) -> Option<MatrixCe
 #[test]
 fn the_matrix_equals_the_report() {
     let files: Vec<_> = (0..4).map(|rank| load_file_as(&path(rank), &file_name(rank))).collect();
-    let summary = |file| now(async |budget| RankSummary::new(report_target(file), budget).await);
-    let summaries: Vec<_> = files.iter().map(summary).collect();
+    let summaries: Vec<_> = files
+        .iter()
+        .map(|f| now(async |budget| Card::new(report_target(f), budget).await))
+        .collect();
     let report = matrices(&summaries, 0, usize::MAX);
     let [run] = &report.runs[..] else { panic!("{report:?}") };
 
@@ -110,17 +114,17 @@ fn a_thousand_cards_are_compared_at_once() {
         (card.path, card.rank) = (path(rank), Some(rank));
         let stage = (rank * stages / 1024) as usize;
         // Each stage holds other parts of the call sites, and ranks differ a little.
-        for (at, bytes) in card.site_bytes.iter_mut().enumerate() {
-            let share = if at % stages as usize == stage { 9.0 } else { 1.0 };
-            *bytes = (*bytes * share + 5e6 * share + f64::from(rank % 5) * 1000.0).floor();
+        for (at, of) in card.sites.iter_mut().enumerate() {
+            let share = if at % stages as usize == stage { 9 } else { 1 };
+            of.bytes.0 = of.bytes.0 * share + 5_000_000 * share + u64::from(rank % 5) * 1000;
         }
-        let sum: f64 = card.site_bytes.iter().sum();
+        let sum = |card: &Card| card.sites.iter().map(|of| of.bytes.0).sum::<u64>();
         if rank == 600 {
-            card.sites.push("eval.py:9 keep".to_owned());
-            card.site_bytes.push(sum);
+            let (site, bytes) = (card.names.sites.len() as u32, Bytes(sum(&card)));
+            card.names.sites.push("eval.py:9 keep".to_owned());
+            card.sites.push(SiteBytes { site, bytes });
         }
-        let peak = card.site_bytes.iter().sum::<f64>() as i128;
-        card.bands[0].peak.value = peak;
+        card.bands[0].peak.0 = sum(&card) as i64;
         (rank, card)
     };
     let mut coordinator = Coordinator::default();

@@ -3,11 +3,11 @@
 use super::harness::{TARGET, ask, load_file_as, open_session_as, report_target};
 use vramscope_analysis::slicing::now;
 use vramscope_protocol::views::{
-    Answer, ListQuery, Overview, Query, RankCard, RankList, RankSort, RunCard, RunQuery,
+    Answer, ListQuery, Overview, Query, RankList, RankSort, RunCard, RunQuery,
 };
 use vramscope_protocol::{RunRequest, RunResponse};
+use vramscope_report::card::Card;
 use vramscope_report::findings::{FindingRecord, across};
-use vramscope_report::rank::RankSummary;
 use vramscope_report::{FindingId, FindingKind, LoadedFile};
 use vramscope_session::Coordinator;
 use vramscope_units::Bytes;
@@ -26,12 +26,13 @@ fn ranks() -> Vec<LoadedFile> {
     (0..4).map(|rank| load_file_as(&path(rank), &file_name(rank))).collect()
 }
 
-fn card_of(path: &str, name: &str) -> Box<RankCard> {
+fn card_of(path: &str, name: &str) -> Box<Card> {
     let (mut session, _) = open_session_as(path, name);
-    answer!(session, Query::Card {}, Card)
+    let sent = answer!(session, Query::Card {}, Card);
+    Box::new(Card::parse(sent.card.as_bytes()).expect("a card"))
 }
 
-fn in_run(key: u32, group: &str, card: Box<RankCard>) -> RunCard {
+fn in_run(key: u32, group: &str, card: Box<Card>) -> RunCard {
     RunCard { key, group: group.to_owned(), card }
 }
 
@@ -57,8 +58,11 @@ fn compared(record: &FindingRecord) -> (&FindingId, &str, Bytes, &str) {
 #[test]
 fn rank_skew_equals_the_report() {
     let files = ranks();
-    let summary = |file| now(async |budget| RankSummary::new(report_target(file), budget).await);
-    let reported: Vec<_> = across(files.iter().map(summary).collect())
+    let cards = files
+        .iter()
+        .map(|file| now(async |budget| Card::new(report_target(file), budget).await))
+        .collect();
+    let reported: Vec<_> = across(cards)
         .into_iter()
         .map(|entry| entry.record)
         .filter(|a| a.kind == FindingKind::RankSkew)
@@ -107,8 +111,8 @@ fn rank_skew_equals_the_report() {
         assert_eq!(row.outlier.is_empty(), largest.is_none(), "{row:?}");
         assert!(largest.is_none() || row.outlier.contains(" more "), "{row:?}");
         assert!(
-            (row.categories.last().expect("some") - row.requested).abs() < 1e-9
-                && row.categories.is_sorted()
+            (row.categories.last().expect("some").end - row.requested).abs() < 1e-9
+                && row.categories.is_sorted_by_key(|bar| bar.end)
         );
     }
 }
@@ -153,4 +157,50 @@ fn rows_are_sorted_and_equals_stay_in_rank_order() {
     list(&mut coordinator, ListQuery::default());
     let empty = run(&mut coordinator, RunQuery::Clear {});
     assert_eq!((empty.rows.len(), &*empty.list.peaks, empty.outliers.len()), (0, "", 0));
+}
+
+#[test]
+fn a_row_has_the_figures_of_the_card() {
+    let name = "recorded/t26/oom_observer.pickle.gz";
+    let mut coordinator = Coordinator::default();
+    let cards = vec![in_run(7, "", card_of("rank1_x.pickle", name))];
+    let overview = run(&mut coordinator, RunQuery::Cards { cards });
+    let [shown] = &overview.rows[..] else { panic!("{} rows", overview.rows.len()) };
+    let made = now(async |budget| {
+        Card::new(report_target(&load_file_as("rank1_x.pickle", name)), budget).await
+    });
+    let (row, card) = (&shown.row, &shown.card);
+    assert!(!shown.indexed);
+    assert_eq!(card.bands, made.bands);
+    assert_eq!((&card.findings, &card.ooms), (&made.findings, &made.ooms));
+    assert_eq!(row.ooms, "1 out-of-memory event");
+    assert!(row.spark.starts_with("M0 32") && row.spark.ends_with("H200V32Z"), "{}", row.spark);
+    // Categories have their fixed order, and bars as wide as their bytes.
+    assert!(card.categories.is_sorted_by_key(|of| of.category));
+    assert_eq!(card.categories.len(), row.categories.len());
+    let labels: Vec<&str> = row.categories.iter().map(|bar| &*bar.label).collect();
+    assert!(labels.contains(&"parameters"), "{labels:?}");
+    let (mut end, mut sum) = (0.0, 0);
+    for (of, bar) in card.categories.iter().zip(&row.categories) {
+        sum += of.bytes.0;
+        let share = (bar.end - end) / row.requested;
+        let expected = of.bytes.0 as f64 / made.bands[0].peak.0 as f64;
+        assert!((share - expected).abs() < 1e-9, "{of:?} {bar:?}");
+        end = bar.end;
+    }
+    assert_eq!(sum as i64, made.bands[0].peak.0);
+    // Lists that no row shows stay with the coordinator.
+    let hidden = [card.sites.len(), card.stacks.len(), card.steps.len(), card.curve.len()];
+    assert_eq!((hidden, card.names.sites.len()), ([0; 4], 0));
+}
+
+#[test]
+fn a_card_that_is_none_is_refused_with_the_reason() {
+    let file = load_file_as(&path(0), &file_name(0));
+    let json = now(async |budget| Card::new(report_target(&file), budget).await).to_json();
+    let message = |card: &str| serde_json::json!({"key": 1, "group": "", "card": card}).to_string();
+    let read = |card: &str| serde_json::from_str::<RunCard>(&message(card));
+    assert!(read(&json).is_ok());
+    let error = read(&json.replace("\"device\":", "\"gpu\":")).expect_err("no device");
+    assert!(error.to_string().contains("missing field `device`"), "{error}");
 }

@@ -49,8 +49,8 @@ fn the_lens_equals_the_report() {
             let wanted: Vec<(String, u64)> = expected
                 .categories
                 .iter()
-                .filter(|share| share.bytes > 0)
-                .map(|share| (format!("category:{}", share.category.name()), share.bytes))
+                .filter(|share| share.bytes.0 > 0)
+                .map(|share| (format!("category:{}", share.category.name()), share.bytes.0))
                 .collect();
             assert_eq!(categories, wanted, "{name} {index}");
             // Cells with terms are the largest sites of the report.

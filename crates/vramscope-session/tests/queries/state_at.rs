@@ -45,7 +45,7 @@ fn state_equals_the_report() {
             assert_eq!(band("rounding_waste"), report.active_bytes - report.requested_bytes);
             assert_eq!(number(&answer.blocks), report.blocks.len() as u64);
             let expected: Vec<_> =
-                report.categories.iter().map(|c| (c.category, c.bytes)).collect();
+                report.categories.iter().map(|c| (c.category, c.bytes.0)).collect();
             let found: Vec<_> =
                 answer.categories.iter().map(|c| (c.name, number(&c.bytes))).collect();
             assert_eq!(found, expected, "{name} at {event}");

@@ -2,11 +2,12 @@
 
 import { computed, type Signal, signal } from "@preact/signals";
 import type {
+  Card,
   Failure,
+  FileCard,
   Loaded,
   PlannedRow,
   Progress,
-  RankCard,
   TooLarge,
 } from "../generated/protocol.js";
 import type { Bytes, EventRange } from "./messages.js";
@@ -57,8 +58,13 @@ export class RankFile {
   readonly client: Signal<RankClient | null> = signal(null);
   /** Progress of a load, also of a repeated one. */
   readonly progress: Signal<Progress | null> = signal(null);
-  /** Rows of the overview, one per snapshot in the file; null until they are computed. */
-  readonly cards: Signal<readonly (RankCard | null)[] | null> = signal(null);
+  /**
+   * Cards of the snapshots in the file, as its worker gives them; null until they are computed, and
+   * for a file that is known from an index.
+   */
+  readonly ownCards: Signal<readonly (FileCard | null)[] | null> = signal(null);
+  /** Cards of the snapshots in the file, as the coordinator shows them; null until it does. */
+  readonly cards: Signal<readonly (Card | undefined)[] | null> = signal(null);
   /**
    * The names of several snapshots in the file; empty for a skipped file, null for a file with one
    * row. It changes seldom, so that the list of all rows is not made with each state of a load.

@@ -93,7 +93,7 @@ export class RankPool {
   /** Unloads a file that was read in part, so that another part can be chosen. */
   choosePart(file: RankFile, failure: Failure): void {
     this.#end(file);
-    file.cards.value = null;
+    file.ownCards.value = file.cards.value = null;
     file.load.value = { state: "error", failure, again: false };
     this.#fill();
   }
@@ -107,7 +107,7 @@ export class RankPool {
   /** Reads a loaded file again, because its source has changed. */
   renew(file: RankFile): void {
     this.#end(file);
-    file.cards.value = null;
+    file.ownCards.value = file.cards.value = null;
     this.again(file);
   }
 
@@ -250,7 +250,8 @@ export class RankPool {
     file.progress.value = null;
     file.load.value = { state: "ready", loaded };
     this.#events.ready(file);
-    if (file.cards.peek() === null) await this.#events.summarize(file, client, loaded);
+    if (file.ownCards.peek() === null && file.cards.peek() === null)
+      await this.#events.summarize(file, client, loaded);
     // The worker may have been ended meanwhile.
     if (this.#loading.get(file) !== client) return;
     this.#loading.delete(file);

@@ -37,7 +37,17 @@ exact: string, };
 
 export type Bytes = Quantity;
 
+export type SignedBytes = Quantity;
+
+export type Micros = Quantity;
+
 export type EventIndex = Quantity;
+
+export type PeakEvent = Quantity;
+
+export type Events = Quantity;
+
+export type Iteration = Quantity;
 
 export type Addr = string;
 
@@ -1592,7 +1602,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": RankCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Moments } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "eventAt": number } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "record": ProgramRecord | null } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": FileCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Moments } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "eventAt": number } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "record": ProgramRecord | null } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
 
 export type ProgramRecord = Record<string, unknown>;
 
@@ -1610,9 +1620,10 @@ descending: boolean,
  */
 filter: string, 
 /**
- * The iteration; null for the last one of an index, and for all of other files.
+ * The iteration in decimal digits. Null, or one that no file has, means the last one of an
+ * index, and all of other files.
  */
-iteration: number | null, };
+iteration: string | null, };
 
 export type RankList = { 
 /**
@@ -1642,9 +1653,14 @@ export type ShownRank = {
  */
 row: OverviewRow, 
 /**
- * Its card, if it is from an index. It lacks call sites and stacks.
+ * Its card, without the lists that no row shows: call sites, stacks, steps and the curve.
+ * Categories are in their fixed order.
  */
-card: RankCard | null, };
+card: Card, 
+/**
+ * Whether the card is of an index. Then no worker of a file has its findings.
+ */
+indexed: boolean, };
 
 export type Fleet = { 
 /**
@@ -1754,11 +1770,7 @@ export type FleetIteration = {
 /**
  * The iteration.
  */
-iteration: number, 
-/**
- * The iteration in words: `iteration 100`.
- */
-text: string, 
+iteration: Iteration, 
 /**
  * The median of the peaks of requested bytes.
  */
@@ -1947,107 +1959,260 @@ site: string,
  */
 lines: Array<string>, };
 
-export type RankCard = { 
+export type FileCard = { 
 /**
- * The file's path.
+ * The card as JSON. The page passes it to the coordinator, so byte counts stay exact.
+ */
+card: string, 
+/**
+ * The findings of the card, in its order.
+ */
+findings: Array<FindingRow>, };
+
+export type Card = { 
+/**
+ * The file's path, followed by `#name` if the file contains several snapshots.
  */
 path: string, 
+/**
+ * Stored size of the file.
+ */
+bytes: Bytes, 
 /**
  * The rank in the path; null if there is none.
  */
 rank: number | null, 
 /**
+ * The iteration in the path; null if there is none.
+ */
+iteration: Iteration | null, 
+/**
  * The device's ordinal.
  */
 device: number, 
 /**
- * The peaks of requested, active, allocated and reserved bytes.
+ * The number of trace events.
  */
-bands: Array<BandRow>, 
+events: Events, 
 /**
- * Requested bytes after the last event.
+ * The four bands, in the order of [`BandKind::ALL`].
  */
-end: Quantity, 
+bands: [BandSummary, BandSummary, BandSummary, BandSummary], 
 /**
- * Live bytes at the peak of requested bytes by category, in the fixed order of categories.
+ * The free memory that the allocator caches at the peak of `reserved_bytes`.
  */
-categories: Array<CategoryRow>, 
+free: FreeMemory, 
 /**
- * The number of out-of-memory events.
+ * The free memory that the allocator caches after the last event.
  */
-ooms: Quantity, 
+end_free: FreeMemory, 
 /**
- * The rank's own findings.
+ * What PyTorch could have on the device; null if the file does not show it.
  */
-findings: Array<FindingRow>, 
+capacity: Bytes | null, 
 /**
- * The curve of requested bytes as an SVG path in a box of [`SPARK`], y down.
+ * Live bytes at the peak of `requested_bytes` by category, most bytes first.
  */
-spark: string, 
+categories: Array<CategoryShare>, 
 /**
- * Live bytes at the peak of requested bytes by call stack, for the comparison of ranks.
+ * Live bytes at that peak by call site: the [`MAX_SITES`] largest.
  */
-stacks: Array<StackFact>, 
+sites: Array<SiteBytes>, 
 /**
- * The call sites with the most bytes at that peak, for the matrix of ranks.
+ * Live bytes at that peak by call stack: the [`MAX_STACKS`] largest.
  */
-sites: Array<string>, 
+stacks: Array<StackBytes>, 
 /**
- * The bytes of each of these.
+ * The event after the last whole step, or the last event where nothing shows steps; -1 is the
+ * state before the window. The memory that is live then is kept.
  */
-siteBytes: Array<number>, 
+kept_event: PeakEvent, 
 /**
- * The number of the first step in `step_peaks`, from 0.
+ * `requested_bytes` after that event.
  */
-firstStep: number, 
+kept: Bytes, 
 /**
- * The peak of requested bytes in each of the last whole steps.
+ * Live bytes after that event by call site: the [`MAX_SITES`] largest.
  */
-stepPeaks: Array<number>, };
+kept_sites: Array<SiteBytes>, 
+/**
+ * Out-of-memory events.
+ */
+ooms: Array<OomSummary>, 
+/**
+ * The device's own findings by severity, then bytes. A short card has the worst of them.
+ */
+findings: Array<CardFinding>, 
+/**
+ * The findings that a short card leaves out.
+ */
+other_findings: Array<KindBytes>, 
+/**
+ * The most `requested_bytes` in equal parts of the window, in units of the full height divided
+ * by [`FULL_HEIGHT`].
+ */
+curve: Array<number>, 
+/**
+ * The number of the first step in `steps`, from 0.
+ */
+first_step: number, 
+/**
+ * The last whole steps.
+ */
+steps: Array<StepBytes>, 
+/**
+ * The call sites and stacks that no card before this one names. A card outside of an index
+ * names all of its own.
+ */
+names: Names, };
 
-export type StackFact = { 
+export type BandSummary = { 
 /**
- * The stack's hash, equal in every rank, as decimal digits.
+ * Before the first event.
  */
-hash: string, 
+start: SignedBytes, 
 /**
- * The call site.
+ * The largest value.
  */
-site: string, 
+peak: SignedBytes, 
 /**
- * Requested bytes, as decimal digits.
+ * The first event after which the peak is reached, from 0; -1 is the state before the window.
  */
-bytes: string, 
+peak_event: PeakEvent, 
+/**
+ * The time of `peak_event`; null without a clock, and before the window.
+ */
+peak_us: Micros | null, 
+/**
+ * After the last event.
+ */
+end: SignedBytes, 
+/**
+ * `exact` or `estimate`.
+ */
+exactness: Exactness, };
+
+export type Exactness = "exact" | "estimate";
+
+export type FreeMemory = { 
+/**
+ * Reserved minus active bytes.
+ */
+bytes: Bytes, 
+/**
+ * The largest free piece.
+ */
+largest: Bytes, };
+
+export type CategoryShare = { 
+/**
+ * The category.
+ */
+category: Category, 
+/**
+ * Bytes.
+ */
+bytes: Bytes, 
+/**
+ * Blocks.
+ */
+blocks: number, };
+
+export type SiteBytes = { 
+/**
+ * Its index in [`Names::sites`].
+ */
+site: number, 
+/**
+ * Requested bytes.
+ */
+bytes: Bytes, };
+
+export type StackBytes = { 
+/**
+ * Its index in [`Names::stacks`].
+ */
+stack: number, 
+/**
+ * Requested bytes.
+ */
+bytes: Bytes, 
 /**
  * The category with most of the bytes.
  */
 category: Category, 
 /**
- * Whether a finding about growth or held memory of the rank names the call site.
+ * Whether a finding about growth or held memory names the call site. Absent means no.
  */
-isTold: boolean, };
+is_found?: boolean, };
 
-export type BandRow = { 
+export type OomSummary = { 
 /**
- * The band.
+ * The event's index in the trace.
  */
-name: BandKind, 
+event: EventIndex, 
 /**
- * The label: `requested`.
+ * Requested bytes.
  */
-label: string, 
+requested: Bytes, 
 /**
- * The peak.
+ * Free bytes reported by the driver; null if not recorded.
  */
-peak: Quantity, 
+device_free: Bytes | null, };
+
+export type CardFinding = { 
 /**
- * The event of the peak in words: `at #3,737`.
+ * The record, [in brief](FindingRecord::brief).
  */
-at: string, 
+record: FindingRecord, 
 /**
- * True if the peak is an estimate.
+ * The finding in one sentence, without its rank.
  */
-estimate: boolean, };
+headline: string, 
+/**
+ * The step and phase in words; empty if neither is known.
+ */
+place: string, };
+
+export type KindBytes = { 
+/**
+ * The kind.
+ */
+kind: FindingKind, 
+/**
+ * Bytes that the finding is about.
+ */
+bytes: Bytes, };
+
+export type StepBytes = { 
+/**
+ * The peak of `requested_bytes` in the step.
+ */
+peak: Bytes, 
+/**
+ * `requested_bytes` after the step.
+ */
+floor: Bytes, };
+
+export type Names = { 
+/**
+ * The call sites.
+ */
+sites: Array<string>, 
+/**
+ * The call stacks.
+ */
+stacks: Array<NamedStack>, };
+
+export type NamedStack = { 
+/**
+ * A hash of the frames' names, files and lines, equal in all ranks.
+ */
+hash: number, 
+/**
+ * The index of its call site in [`Names::sites`].
+ */
+site: number, };
 
 export type CategoryRow = { 
 /**
@@ -4561,13 +4726,9 @@ export type Change = Quantity;
 
 export type Flushes = Quantity;
 
-export type SignedBytes = Quantity;
-
 export type Count = Quantity;
 
 export type CountChange = Quantity;
-
-export type PeakEvent = Quantity;
 
 export type ScenarioView = { 
 /**
@@ -4638,9 +4799,9 @@ key: number,
  */
 group: string, 
 /**
- * The card.
+ * The card, as the text of [`FileCard::card`].
  */
-card: RankCard, };
+card: string, };
 
 export type RunQuery = { "clear": Record<symbol, never> } | { "cards": { 
 /**
@@ -4710,9 +4871,17 @@ requested: number,
  */
 reserved: number, 
 /**
- * The right edges of the category bars, relative to the largest peak, in the card's order.
+ * The bars of the categories, in the card's order.
  */
-categories: Array<number>, 
+categories: Array<CategoryBar>, 
+/**
+ * The out-of-memory events in words: `2 out-of-memory events`; empty if there are none.
+ */
+ooms: string, 
+/**
+ * The curve of requested bytes as an SVG path in a box of [`SPARK`], y down.
+ */
+spark: string, 
 /**
  * The number of findings above low severity that the rank has or is about.
  */
@@ -4727,6 +4896,20 @@ outlier: string,
  * or none.
  */
 story: number | null, };
+
+export type CategoryBar = { 
+/**
+ * The label: `parameters`.
+ */
+label: string, 
+/**
+ * The color word.
+ */
+color: number, 
+/**
+ * The right edge, relative to the largest peak of all ranks.
+ */
+end: number, };
 
 export type BandKind = "requested_bytes" | "active_bytes" | "allocated_bytes" | "reserved_bytes";
 
@@ -5086,8 +5269,6 @@ end: BytesDiff,
  * `estimate` if either side is an estimate.
  */
 exactness: Exactness, };
-
-export type Exactness = "exact" | "estimate";
 
 export type FindingsDiff = { 
 /**

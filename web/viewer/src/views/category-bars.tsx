@@ -1,11 +1,11 @@
 // A rank's peak by category within its reserved memory, for an SVG of one unit width and height.
 
-import type { OverviewRow, RankCard } from "../generated/protocol.js";
+import type { Card, OverviewRow } from "../generated/protocol.js";
 import type { Uses } from "../stores.js";
 
 type CategoryBarsProperties = Uses<"appearance"> & {
   shown: OverviewRow;
-  card: RankCard;
+  card: Card;
   /** Whether the bars have tooltips and values. */
   labeled?: boolean;
   /** The chosen categories; the others are faint. */
@@ -17,20 +17,22 @@ export function CategoryBars(properties: CategoryBarsProperties) {
   return (
     <>
       <rect class="bar-reserved" width={shown.reserved} height="1" />
-      {card.categories.map(({ name, label, bytes, color }, index) => {
-        const from = index === 0 ? 0 : (shown.categories[index - 1] ?? 0);
-        const to = shown.categories[index] ?? from;
+      {card.categories.map(({ category, bytes }, index) => {
+        const bar = shown.categories[index];
+        if (!bar) return null;
+        const { label, color, end } = bar;
+        const from = shown.categories[index - 1]?.end ?? 0;
         return (
           <rect
-            key={name}
+            key={category}
             x={from}
             y="0.15"
-            width={Math.max(0, to - from)}
+            width={Math.max(0, end - from)}
             height="0.7"
             fill={appearance.swatch(color)}
-            data-category={name}
+            data-category={category}
             data-value={labeled ? bytes.raw : undefined}
-            data-chosen={chosen.length > 0 ? chosen.includes(name) : undefined}
+            data-chosen={chosen.length > 0 ? chosen.includes(category) : undefined}
           >
             {labeled && <title>{`${label}: ${bytes.text}`}</title>}
           </rect>

@@ -211,17 +211,19 @@ function Iterations({ fleet, viewSelection, ranks }: FleetProperties) {
           max={last}
           value={at ?? last}
           aria-label="Iteration"
-          aria-valuetext={shown?.text}
+          aria-valuetext={shown?.iteration.exact}
           data-testid="iteration"
           onInput={(event) => {
             const chosen = iterations[event.currentTarget.valueAsNumber];
-            if (chosen) viewSelection.iteration.value = chosen.iteration;
+            if (chosen) viewSelection.iteration.value = chosen.iteration.raw;
           }}
         />
       </div>
       {shown && (
         <dl>
-          <dt data-testid="iteration-text">{at === null ? "all iterations" : shown.text}</dt>
+          <dt data-testid="iteration-text">
+            {at === null ? "all iterations" : shown.iteration.exact}
+          </dt>
           <dd>
             <i class="fleet-max" /> max{" "}
             <b data-testid="iteration-max" data-value={shown.max.raw} title={shown.max.exact}>

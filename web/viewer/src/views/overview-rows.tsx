@@ -1,6 +1,6 @@
 // Rows of the overview: a rank with its card, or one that is being read.
 
-import type { OverviewRow, RankCard } from "../generated/protocol.js";
+import type { Card, OverviewRow } from "../generated/protocol.js";
 import { SPARK } from "../generated/protocol.js";
 import type { Row } from "../run.js";
 import { LoadAgain } from "../ui/messages.js";
@@ -40,7 +40,7 @@ type RankProperties = ViewUses<"selection" | "navigation" | "appearance" | "filt
   shown: OverviewRow;
   first: boolean;
   row: Row;
-  card: RankCard;
+  card: Card;
   place: number;
 };
 
@@ -131,12 +131,17 @@ function Rank(properties: RankProperties) {
       >
         {reserved?.peak.text}
       </td>
-      <td class="num" data-value={card.end.raw} data-column="end" title={card.end.exact}>
-        {card.end.text}
+      <td
+        class="num"
+        data-value={requested?.end.raw}
+        data-column="end"
+        title={requested?.end.exact}
+      >
+        {requested?.end.text}
       </td>
       <td class="num" data-value={shown.notable} data-column="findings">
-        {card.ooms.raw !== "0" && (
-          <span class="badge" data-severity="high" title={`${card.ooms.exact}`}>
+        {shown.ooms !== "" && (
+          <span class="badge" data-severity="high" title={shown.ooms}>
             OOM
           </span>
         )}
@@ -148,7 +153,7 @@ function Rank(properties: RankProperties) {
       </td>
       <td class="spark">
         <svg viewBox={`0 0 ${SPARK[0]} ${SPARK[1]}`} preserveAspectRatio="none" aria-hidden="true">
-          <path d={card.spark} />
+          <path d={shown.spark} />
         </svg>
       </td>
     </tr>
@@ -169,7 +174,7 @@ type PendingProperties = ViewUses<"runs" | "selection"> & { row: Row; place: num
 export function Pending({ runs, selection, row, place }: PendingProperties) {
   const load = row.file.load.value;
   const progress = row.file.progress.value;
-  const isEmpty = load.state === "ready" && row.file.cards.value?.[row.part] === null;
+  const isEmpty = load.state === "ready" && row.file.ownCards.value?.[row.part] === null;
   return (
     <tr
       class="rank-line"

@@ -245,14 +245,17 @@ type CategoriesProperties = ViewUses<"appearance" | "filters" | "groups" | "rank
 
 /** The colors of the bars. A category chooses its blocks, in all views. */
 function Categories({ appearance, filters, groups, ranks, of }: CategoriesProperties) {
-  const card = ranks.shownOf(of) && ranks.rowOf(of)?.card;
-  if (!card) return null;
+  const [shown, card] = [ranks.shownOf(of), ranks.rowOf(of)?.card];
+  if (!shown || !card) return null;
   return (
     <ul class="legend" aria-label="Categories">
-      {card.categories.map(({ name, label, color }) => {
-        const term = CATEGORY + name;
+      {card.categories.map(({ category }, index) => {
+        const bar = shown.categories[index];
+        if (!bar) return null;
+        const { label, color } = bar;
+        const term = CATEGORY + category;
         return (
-          <li key={name}>
+          <li key={category}>
             <button
               type="button"
               class="legend-entry"

@@ -139,7 +139,7 @@ export class Queries {
         const found =
           row === null
             ? (outliers[index] ?? overview?.indexed[index - outliers.length])
-            : ranks.rowOf(row)?.card?.findings[index];
+            : ranks.findingOf(row, index);
         return found && (simulated.find((of) => isSame(of, found)) ?? found);
       };
       const cards = overview?.groups.map(({ text, small, members }) => ({

@@ -10,7 +10,7 @@ export function RailBar({ appearance, ranks, row }: RailBarProperties) {
   const shown = ranks.overviewOf(row);
   const card = row.file.cards.value?.[row.part];
   if (!shown || !card) return null;
-  const oom = card.ooms.raw !== "0";
+  const oom = shown.ooms !== "";
   const worst = card.findings[0]?.record;
   return (
     <>
@@ -18,7 +18,7 @@ export function RailBar({ appearance, ranks, row }: RailBarProperties) {
         <span
           class="rail-mark"
           data-severity={oom || worst?.severity === "high" ? "high" : "medium"}
-          title={oom ? card.ooms.exact : (worst?.title ?? shown.outlier)}
+          title={oom ? shown.ooms : (worst?.title ?? shown.outlier)}
         />
       )}
       <span class="rail-bar" aria-hidden="true">

@@ -4,10 +4,12 @@
 import { batch, computed, effect, type Signal, signal, untracked } from "@preact/signals";
 import type { RankFile } from "../client/rank-file.js";
 import type {
+  Card,
+  FileCard,
+  FindingRow,
   Fleet,
   Overview,
   OverviewRow,
-  RankCard,
   RankList,
   RankSort,
   RunCard,
@@ -39,7 +41,7 @@ export class Ranks {
   );
   readonly #owners: RanksOwners;
   /** What the coordinator has by key. */
-  readonly #cards = new Map<number, { file: RankFile; card: RankCard; group: string }>();
+  readonly #cards = new Map<number, { card: FileCard; group: string }>();
   /** Rows of the overview by key, as they came last. */
   readonly #rows = new Map<number, Signal<OverviewRow | undefined>>();
   /** Keys of rows that were asked for since the overview changed. */
@@ -106,10 +108,16 @@ export class Ranks {
   }
 
   /** The row of the rail for a row of the overview, with its card if the page has it. */
-  rowOf(key: number): { row: Row; card: RankCard | null } | null {
+  rowOf(key: number): { row: Row; card: Card | null } | null {
     const file = this.#files.value.get(Math.floor(key / MAX_PARTS));
     const row = file && rowsOf(file)[key % MAX_PARTS];
     return file && row ? { row, card: file.cards.peek()?.[row.part] ?? null } : null;
+  }
+
+  /** A finding of a file's worker, by its index in the card with a key. */
+  findingOf(key: number, index: number): FindingRow | undefined {
+    const file = this.#files.value.get(Math.floor(key / MAX_PARTS));
+    return file?.ownCards.value?.[key % MAX_PARTS]?.findings[index];
   }
 
   keyOf({ file, part }: Pick<Row, "file" | "part">): number {
@@ -164,12 +172,14 @@ export class Ranks {
 
   #take(shown: readonly ShownRank[]): void {
     batch(() => {
-      for (const { row, card } of shown) {
+      for (const { row, card, indexed } of shown) {
         this.#asked.add(row.key);
         const file = this.#files.peek().get(Math.floor(row.key / MAX_PARTS));
-        if (card !== null && file) {
-          this.#indexed.add(file);
-          file.cards.value = [card];
+        if (file) {
+          if (indexed) this.#indexed.add(file);
+          const cards = [...(file.cards.peek() ?? [])];
+          cards[row.key % MAX_PARTS] = card;
+          file.cards.value = cards;
         }
         this.#rowOf(row.key).value = row;
       }
@@ -194,7 +204,7 @@ export class Ranks {
         else
           this.#followed.set(
             file,
-            file.cards.subscribe(() => this.#note(file)),
+            file.ownCards.subscribe(() => this.#note(file)),
           );
       }
     });
@@ -208,7 +218,7 @@ export class Ranks {
       this.#fresh.delete(file);
     }
     // A file that turned out to be no snapshot leaves the run without cards.
-    if (![...gone].some((file) => this.#indexed.has(file) || file.cards.peek() !== null)) return;
+    if (![...gone].some((file) => this.#indexed.has(file) || file.ownCards.peek() !== null)) return;
     this.#leave();
     this.#cards.clear();
     for (const row of this.#rows.values()) row.value = undefined;
@@ -227,7 +237,7 @@ export class Ranks {
 
   /** Sends the file's cards with the next batch, if it has any of its own. */
   #note(file: RankFile): void {
-    if (file.cards.peek() === null || this.#indexed.has(file)) return;
+    if (file.ownCards.peek() === null || this.#indexed.has(file)) return;
     this.#fresh.add(file);
     this.#later(this.#pauseMs);
   }
@@ -251,13 +261,14 @@ export class Ranks {
     const began = performance.now();
     const cards: RunCard[] = [];
     for (const file of this.#fresh) {
-      for (const [part, card] of (file.cards.peek() ?? []).entries()) {
+      for (const [part, card] of (file.ownCards.peek() ?? []).entries()) {
         const key = this.keyOf({ file, part });
         const { group } = file.planned;
         // Adding files may change the groups of other files.
-        if (card === null || this.#cards.get(key)?.group === group) continue;
-        this.#cards.set(key, { file, card, group });
-        cards.push({ key, group, card });
+        const known = this.#cards.get(key);
+        if (card === null || (known?.card === card && known.group === group)) continue;
+        this.#cards.set(key, { card, group });
+        cards.push({ key, group, card: card.card });
       }
     }
     this.#fresh.clear();

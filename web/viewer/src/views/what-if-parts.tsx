@@ -58,7 +58,7 @@ export function Parts({ selection, whatIfs, question }: FieldProperties & ViewUs
           >
             <option value="">add a part</option>
             {free.map((name) => {
-              const bytes = held.find((row) => row.name === name)?.bytes.text;
+              const bytes = held.find((row) => row.category === name)?.bytes.text;
               return (
                 <option key={name} value={name}>
                   {bytes === undefined ? name : `${name}, ${bytes}`}

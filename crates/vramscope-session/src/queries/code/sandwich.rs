@@ -1,7 +1,7 @@
 //! What calls a line, and what it calls.
 
 use super::filter_of;
-use crate::queries::card::fraction;
+use crate::queries::shares::fraction;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use vramscope_analysis::is_framework_frame;
