@@ -6,8 +6,7 @@ use allocation_counter::{AllocationInfo, measure};
 use anyhow::{Context, Result, anyhow};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use vramscope_analysis::WhatIf;
-use vramscope_analysis::slicing::now;
+use vramscope_inference::WhatIf;
 use vramscope_report::LoadedFile;
 use vramscope_report::card::Card;
 use vramscope_report::peak::BandKind;
@@ -15,6 +14,7 @@ use vramscope_report::state::At;
 use vramscope_report::what_if::{self, Options, OtherRecordings, ScenarioRecord, WrongItem};
 use vramscope_report::{Target, blocks, flame, peak, segments, state};
 use vramscope_session::Loader;
+use vramscope_trace::slicing::now;
 
 struct Row {
     what: &'static str,

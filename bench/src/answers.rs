@@ -14,14 +14,14 @@ use crate::queries::processor_time;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use vramscope_analysis::parallel;
-use vramscope_protocol::views::{
+use vramscope_report::peak::BandKind;
+use vramscope_session::messages::views::{
     Bands, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight, GroupBy, Layer,
     Looked, MarkedRange, Query, SegmentSort, SegmentSpec, Table, TextForm,
 };
-use vramscope_protocol::{AxisKind, DeviceRef, Request, Response, TileKey};
-use vramscope_report::peak::BandKind;
+use vramscope_session::messages::{AxisKind, DeviceRef, Request, Response, TileKey};
 use vramscope_session::{FileSession, Slice};
+use vramscope_trace::parallel;
 
 /// Interval at which Linux counts processor time.
 const TICK: Duration = Duration::from_millis(4);

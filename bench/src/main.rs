@@ -20,8 +20,8 @@ use clap::{Parser, Subcommand};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use vramscope_protocol::Response;
 use vramscope_session::FileSession;
+use vramscope_session::messages::Response;
 
 /// Bytes that are read at a time, as in the program.
 const CHUNK: usize = 1 << 20;

@@ -9,9 +9,9 @@ use anyhow::{Context, Result, anyhow};
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
-use vramscope_analysis::slicing::now;
-use vramscope_analysis::{Carving, Sites, Trace};
 use vramscope_snapshot::{MemoryUse, NamedSnapshot, Reader};
+use vramscope_trace::slicing::now;
+use vramscope_trace::{Carving, Sites, Trace};
 
 /// Consecutive phases, and the bytes that are live between them.
 #[derive(Default)]

@@ -5,11 +5,11 @@ use crate::analyse::load;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use vramscope_analysis::slicing::now;
 use vramscope_layout::{Axis, AxisKind, Cell, Colors, Cost, TILE_COLUMNS, TILE_ROWS, Timeline};
-use vramscope_protocol::views::{Bands, ColorBy, GroupBy, Layer, ROW_UNITS, SegmentSpec};
-use vramscope_protocol::{DeviceRef, Request, Response};
+use vramscope_session::messages::views::{Bands, ColorBy, GroupBy, Layer, ROW_UNITS, SegmentSpec};
+use vramscope_session::messages::{DeviceRef, Request, Response};
 use vramscope_session::{FileSession, Slice};
+use vramscope_trace::slicing::now;
 use vramscope_view::grid::{Cells, level, nearest_first};
 use vramscope_view::tile::{Area, TileKey};
 use vramscope_view::viewport::Bounds;
@@ -153,17 +153,22 @@ fn slices(bytes: &[u8], device: u32, slots: f64, peak: f64, rows: f64) -> Result
             let keys = keys(&bounds.fit(), &bounds, None);
             let tiles = keys
                 .iter()
-                .map(|&TileKey { kx, ky, ix, iy }| vramscope_protocol::TileKey { kx, ky, ix, iy })
+                .map(|&TileKey { kx, ky, ix, iy }| vramscope_session::messages::TileKey {
+                    kx,
+                    ky,
+                    ix,
+                    iy,
+                })
                 .collect();
             let target = DeviceRef { part: 0, device };
-            let axis = vramscope_protocol::AxisKind::Event;
+            let axis = vramscope_session::messages::AxisKind::Event;
             session.post(Request::Tiles { id: 0, target, axis, layer: layer.clone(), tiles });
             let (mut count, mut all, mut longest) = (0, Duration::ZERO, Duration::ZERO);
             loop {
                 let (start, spent) = (Instant::now(), processor_time());
                 let slice = session.slice();
                 // The processor time of this thread excludes that of others.
-                let alone = vramscope_analysis::parallel::threads() == 1;
+                let alone = vramscope_trace::parallel::threads() == 1;
                 let time =
                     if alone { processor_time().saturating_sub(spent) } else { start.elapsed() };
                 match slice {

@@ -5,7 +5,7 @@
 //! do not count, because each commit moves them.
 
 use std::borrow::Cow;
-use vramscope_analysis::{file_name, is_generated_file};
+use vramscope_trace::{file_name, is_generated_file};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 /// The file of all code that `torch.compile` generates. Its names are hashes.

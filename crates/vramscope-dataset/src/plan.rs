@@ -15,8 +15,8 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
-use vramscope_analysis::file_name;
 use vramscope_report::{iteration_of, run_folder_of};
+use vramscope_trace::file_name;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The largest number of files of a part.

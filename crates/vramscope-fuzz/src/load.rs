@@ -1,11 +1,6 @@
 //! Runs a file from its bytes to every report, tile and answer.
 
 use crate::pieces;
-use vramscope_protocol::views::{
-    Bands, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight, GroupBy, Layer,
-    Looked, MapSpec, MarkedRange, Query, SegmentSort, SegmentSpec, Table, TextForm,
-};
-use vramscope_protocol::{AxisKind, DeviceRef, Failure, Loaded, Request, Response, TileKey};
 use vramscope_report::LoadedFile;
 use vramscope_report::card::Card;
 use vramscope_report::now;
@@ -13,6 +8,13 @@ use vramscope_report::peak::BandKind;
 use vramscope_report::summary::{ErrorKind, ErrorSummary};
 use vramscope_report::{
     Target, blocks, changes, events, export, findings, flame, info, peak, segments, state, summary,
+};
+use vramscope_session::messages::views::{
+    Bands, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight, GroupBy, Layer,
+    Looked, MapSpec, MarkedRange, Query, SegmentSort, SegmentSpec, Table, TextForm,
+};
+use vramscope_session::messages::{
+    AxisKind, DeviceRef, Failure, Loaded, Request, Response, TileKey,
 };
 use vramscope_session::{FileSession, Loader};
 

@@ -6,8 +6,8 @@
 //! of equal length shows the state after the last event.
 
 use std::ops::Range;
-use vramscope_analysis::{Clock, Cut, TimeScale, Trace};
 use vramscope_render::AxisKind;
+use vramscope_trace::{Clock, Cut, TimeScale, Trace};
 
 /// An x axis of a trace.
 #[derive(Clone, Copy)]

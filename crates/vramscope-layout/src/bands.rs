@@ -2,8 +2,8 @@
 
 use crate::axis::Axis;
 use crate::tile::{Cell, States, shown_state};
-use vramscope_analysis::Series;
 use vramscope_render::{Color, NO_BLOCK, Strips};
+use vramscope_trace::Series;
 
 /// Distance in rows from a cell at which lines are added to it. Half a line with its casing is less
 /// high, at any resolution of the screen.

@@ -4,10 +4,11 @@
 //! call sites of a trace have distinct colors, and other sites are gray.
 
 use crate::segments::SegmentTiles;
-use vramscope_analysis::slicing::{Budget, STRIDE, filled, strides};
-use vramscope_analysis::{Block, Categories, Sites, Trace, lifetime, name_hash};
+use vramscope_inference::Categories;
 use vramscope_render::Color;
 use vramscope_snapshot::{Snapshot, StackId, StreamId};
+use vramscope_trace::slicing::{Budget, STRIDE, filled, strides};
+use vramscope_trace::{Block, Sites, Trace, lifetime, name_hash};
 
 /// The colors of all blocks of a trace.
 pub struct Colors {

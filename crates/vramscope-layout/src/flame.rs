@@ -5,8 +5,8 @@
 //! are merged with their neighbors in the row into one strip.
 
 use crate::tile::{Cell, STRIP_BUDGET};
-use vramscope_analysis::Flame;
 use vramscope_render::{Color, MERGED, Strips};
+use vramscope_trace::Flame;
 
 /// Exclusive upper limit of the x axis, in units.
 const MAX_UNITS: u128 = 1 << 40;

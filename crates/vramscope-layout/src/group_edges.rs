@@ -3,8 +3,8 @@
 use crate::axis::Axis;
 use crate::stack_order::StackOrder;
 use crate::tile::shown_state;
-use vramscope_analysis::Trace;
-use vramscope_analysis::slicing::{Budget, strides};
+use vramscope_trace::Trace;
+use vramscope_trace::slicing::{Budget, strides};
 
 /// A view of the timeline.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -9,8 +9,8 @@
 //! integers.
 //!
 //! ```
-//! use vramscope_analysis::slicing::now;
-//! use vramscope_analysis::{Sites, Trace};
+//! use vramscope_trace::slicing::now;
+//! use vramscope_trace::{Sites, Trace};
 //! use vramscope_layout::{Axis, AxisKind, Cell, Colors, Timeline};
 //! use vramscope_snapshot::Reader;
 //!

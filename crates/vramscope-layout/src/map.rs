@@ -7,8 +7,8 @@
 use crate::color::Colors;
 use crate::tile::{Cell, STRIP_BUDGET};
 use std::ops::Range;
-use vramscope_analysis::{Content, PieceKind, SegmentState};
 use vramscope_render::{Color, MERGED, NO_BLOCK, Strips};
+use vramscope_trace::{Content, PieceKind, SegmentState};
 
 /// Minimum width, in columns, of the last piece of a segment that is drawn with a gap on its right.
 const MIN_COLUMNS_FOR_GAP: f64 = 5.0;

@@ -15,8 +15,8 @@ pub use rows::SegmentRows;
 pub use shared::{ROW_QUARTERS, RowOrder};
 
 use std::ops::Range;
-use vramscope_analysis::slicing::{Budget, STRIDE, strides};
-use vramscope_analysis::{Carving, Span, Trace};
+use vramscope_trace::slicing::{Budget, STRIDE, strides};
+use vramscope_trace::{Carving, Span, Trace};
 
 /// Blocks per entry of [`SegmentTiles::freed_by`].
 const CHUNK_BLOCKS: usize = 64;

@@ -1,12 +1,12 @@
 //! The order of blocks in a grouped stack: by group, and within a group by allocation.
 
 use crate::sumtree::LEAF_BLOCKS;
-use vramscope_analysis::slicing::{Budget, filled, strides};
+use vramscope_trace::slicing::{Budget, filled, strides};
 
 /// The order of a trace's blocks from the bottom of the stack up, with each group in one range.
 ///
 /// A position is the index of a block in this order. An ungrouped stack has no such order: there,
-/// positions are indices into [`Trace::blocks`](vramscope_analysis::Trace::blocks).
+/// positions are indices into [`Trace::blocks`](vramscope_trace::Trace::blocks).
 #[derive(Debug)]
 pub struct StackOrder {
     /// The block at each position.
@@ -103,7 +103,7 @@ impl StackOrder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vramscope_analysis::slicing::now;
+    use vramscope_trace::slicing::now;
 
     #[test]
     fn blocks_are_ordered_by_group_then_by_index() {

@@ -3,7 +3,7 @@
 
 use crate::merge_threshold::MergeThreshold;
 use crate::stack_order::StackOrder;
-use vramscope_analysis::slicing::{Budget, filled, strides};
+use vramscope_trace::slicing::{Budget, filled, strides};
 
 /// Blocks per leaf: one for each bit of a leaf's mask.
 pub(crate) const LEAF_BLOCKS: usize = u16::BITS as usize;
@@ -363,7 +363,7 @@ impl Walk<'_> {
 mod tests {
     use super::*;
     use crate::merge_threshold::MergeThreshold;
-    use vramscope_analysis::slicing::now;
+    use vramscope_trace::slicing::now;
 
     fn tree(sizes: &[u64], live: impl Fn(usize) -> bool) -> SumTree {
         let mut tree = now(async |budget| SumTree::new(sizes.len(), budget).await);

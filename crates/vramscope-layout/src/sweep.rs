@@ -4,8 +4,8 @@ use crate::merge_threshold::MergeThreshold;
 use crate::stack_order::StackOrder;
 use crate::sumtree::{LEAF_BLOCKS, Merging, StackPiece, SumTree};
 use std::sync::Arc;
-use vramscope_analysis::slicing::{Budget, now, strides};
-use vramscope_analysis::{Block, Trace};
+use vramscope_trace::slicing::{Budget, now, strides};
+use vramscope_trace::{Block, Trace};
 
 /// Live bytes by block at one state of a trace.
 #[derive(Clone)]

@@ -12,9 +12,9 @@ use crate::stack_order::StackOrder;
 use crate::sumtree::StackPiece;
 use crate::sweep::{Pieces, Sweep};
 use std::sync::Arc;
-use vramscope_analysis::Trace;
-use vramscope_analysis::slicing::Budget;
 use vramscope_render::{MERGED, Strips};
+use vramscope_trace::Trace;
+use vramscope_trace::slicing::Budget;
 
 /// A cell of the grid. Its columns are `2^kx` slots wide, and its rows `2^ky` bytes high.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

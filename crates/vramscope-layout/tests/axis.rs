@@ -1,8 +1,8 @@
 //! The time axis of a trace with start-up and idle gaps.
 
-use vramscope_analysis::Trace;
 use vramscope_layout::{Axis, AxisKind};
 use vramscope_snapshot::Reader;
+use vramscope_trace::Trace;
 
 /// Bursts of 50 events, 7 microseconds apart, that begin at these times. The first two events
 /// allocate little.

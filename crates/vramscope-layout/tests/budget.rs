@@ -4,13 +4,13 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
-use vramscope_analysis::slicing::now;
-use vramscope_analysis::{Sites, Trace};
 use vramscope_layout::{
     Axis, AxisKind, Cell, Colors, Cost, Drawing, PickPoint, STRIP_BUDGET, StackOrder, TILE_COLUMNS,
     TILE_ROWS, Timeline,
 };
 use vramscope_snapshot::{Reader, Snapshot};
+use vramscope_trace::slicing::now;
+use vramscope_trace::{Sites, Trace};
 
 /// Maximum nodes visited per column and row of a cell. See the documentation of [`Timeline`].
 const MAX_NODES: u64 = 4;

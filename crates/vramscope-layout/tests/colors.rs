@@ -1,10 +1,10 @@
 //! Colors of blocks by stream, size, age and search.
 
 use std::path::Path;
-use vramscope_analysis::slicing::now;
-use vramscope_analysis::{Sites, Trace};
 use vramscope_layout::{Color, Colors};
 use vramscope_snapshot::{Reader, Snapshot};
+use vramscope_trace::slicing::now;
+use vramscope_trace::{Sites, Trace};
 
 fn test_data(name: &str) -> Snapshot {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name);
@@ -34,8 +34,8 @@ fn colors_show_stream_size_and_age() {
         .expect("the trace has blocks");
     assert_eq!(by_size.of(largest as u32), Color::ramp(15));
     let by_age = now(async |budget| Colors::by_age(trace, budget).await);
-    let oldest = (0..trace.blocks.len())
-        .max_by_key(|&b| vramscope_analysis::lifetime(trace, &trace.blocks[b]));
+    let oldest =
+        (0..trace.blocks.len()).max_by_key(|&b| vramscope_trace::lifetime(trace, &trace.blocks[b]));
     assert_eq!(by_age.of(oldest.expect("the trace has blocks") as u32), Color::ramp(15));
     let sites = Sites::new(&snapshot);
     let by_site = now(async |budget| Colors::by_site(trace, &sites, budget).await);

@@ -2,15 +2,13 @@
 
 use std::ops::Range;
 use std::path::Path;
-use vramscope_analysis::slicing::{Budget, now, run_to_completion};
-use vramscope_analysis::{
-    Carving, Content, Flame, LiveSet, Measure, Piece, Sites, Trace, by_stack,
-};
 use vramscope_layout::{
     Axis, AxisKind, Cell, Color, Colors, FlameRows, MERGED, NO_BLOCK, RowOrder, STRIP_BUDGET,
     SegmentDrawing, SegmentRows, SegmentTiles, States, Strips, lines,
 };
 use vramscope_snapshot::{Reader, Snapshot};
+use vramscope_trace::slicing::{Budget, now, run_to_completion};
+use vramscope_trace::{Carving, Content, Flame, LiveSet, Measure, Piece, Sites, Trace, by_stack};
 
 const ROW: u32 = 4096;
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use vramscope_analysis::slicing::now;
-use vramscope_analysis::{Carving, Content, LiveSet, SegmentState, Sites, Trace};
-use vramscope_analysis::{PieceKind, changed_segments};
 use vramscope_layout::{CAME, MAPPED, RELEASED, STAYED, WENT};
 use vramscope_layout::{Cell, Color, Colors, MERGED, NO_BLOCK, SegmentMap, Strips};
 use vramscope_snapshot::{Reader, Snapshot};
+use vramscope_trace::slicing::now;
+use vramscope_trace::{Carving, Content, LiveSet, SegmentState, Sites, Trace};
+use vramscope_trace::{PieceKind, changed_segments};
 
 const UNITS: u32 = 4096;
 /// Log2 of the bytes per column: no block is smaller than 512 bytes.

@@ -4,13 +4,13 @@ use proptest::prelude::*;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
-use vramscope_analysis::slicing::now;
-use vramscope_analysis::{Block, Sites, Trace};
 use vramscope_layout::{
     Axis, AxisKind, Cell, Colors, Cost, Drawing, MERGED, PickPoint, STRIP_BUDGET, StackOrder,
     Strips, Timeline,
 };
 use vramscope_snapshot::{Reader, Snapshot};
+use vramscope_trace::slicing::now;
+use vramscope_trace::{Block, Sites, Trace};
 
 fn load(bytes: &[u8]) -> Snapshot {
     let mut reader = Reader::default();

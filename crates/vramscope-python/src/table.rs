@@ -9,7 +9,6 @@ use arrow_array::{RecordBatch, RecordBatchIterator};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use vramscope_analysis::slicing::now;
 use vramscope_dataset::Batch;
 use vramscope_report::blocks::{self, BlockRow};
 use vramscope_report::columns::{Column, Rows};
@@ -17,6 +16,7 @@ use vramscope_report::events::{self, EventRow};
 use vramscope_report::segments::{self, segment_record, states};
 use vramscope_report::{BlockPlaces, FrameRecord, SnapshotEntry, Target, frames};
 use vramscope_snapshot::StackId;
+use vramscope_trace::slicing::now;
 
 /// A table. `__arrow_c_stream__` hands it to other libraries.
 #[pyclass(frozen, module = "vramscope._vramscope")]

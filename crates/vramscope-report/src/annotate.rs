@@ -7,8 +7,8 @@ use crate::{Target, event_of, rank_of, slot_of};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use vramscope_analysis::slicing::now;
 use vramscope_snapshot::StrId;
+use vramscope_trace::slicing::now;
 use vramscope_units::Bytes;
 
 /// `vramscope.annotate/1`.

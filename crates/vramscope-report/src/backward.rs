@@ -6,11 +6,10 @@ use crate::target::Target;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
-use vramscope_analysis::group_by_key;
-use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{
-    Allocation, BackwardBasis, BackwardSite, NoStack, backward_site, backward_sites,
-};
+use vramscope_inference::{Allocation, BackwardBasis, BackwardSite, backward_site, backward_sites};
+use vramscope_trace::NoStack;
+use vramscope_trace::group_by_key;
+use vramscope_trace::slicing::Budget;
 
 /// The place of an allocation in backward.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -3,8 +3,8 @@
 use crate::Target;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{Band, Exactness, Measure, Series};
+use vramscope_trace::slicing::Budget;
+use vramscope_trace::{Band, Exactness, Measure, Series};
 
 /// A band of `torch.cuda.memory_stats()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

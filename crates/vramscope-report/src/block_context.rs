@@ -3,9 +3,10 @@
 use crate::Target;
 use crate::target::slot_of;
 use rustc_hash::FxHashMap;
-use vramscope_analysis::slicing::{Budget, strides};
-use vramscope_analysis::{Block, NoStack, StepPart, StepPhases};
+use vramscope_inference::{StepPart, StepPhases};
 use vramscope_snapshot::Frame;
+use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::{Block, NoStack};
 
 /// The blocks of one call site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

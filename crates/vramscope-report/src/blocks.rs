@@ -15,9 +15,10 @@ use crate::text::{block_reference, pool_text};
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use vramscope_analysis::slicing::now;
-use vramscope_analysis::{Block, Category, Trace, lifetime};
+use vramscope_inference::Category;
 use vramscope_snapshot::StackId;
+use vramscope_trace::slicing::now;
+use vramscope_trace::{Block, Trace, lifetime};
 use vramscope_units::{Addr, Bytes, EventIndex, Events, Micros};
 
 /// `vramscope.blocks/1`.

@@ -1,7 +1,7 @@
 //! What PyTorch could have on a device.
 
 use crate::Target;
-use vramscope_analysis::slicing::Budget;
+use vramscope_trace::slicing::Budget;
 use vramscope_units::{Bytes, EventIndex};
 
 /// What PyTorch could have on a device.

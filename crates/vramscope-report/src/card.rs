@@ -13,7 +13,7 @@ use crate::peak::BandKind;
 use crate::shares::CategoryShare;
 use crate::summary::{BandSummary, OomSummary};
 use serde::{Deserialize, Serialize};
-use vramscope_analysis::{BlindSpot, Category, FindingKind, RankFacts, RankStack};
+use vramscope_inference::{BlindSpot, Category, FindingKind, RankFacts, RankStack};
 use vramscope_units::{Bytes, Events, Iteration, PeakEvent};
 
 /// The columns of a card's curve.

@@ -5,9 +5,10 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::ops::Range;
-use vramscope_analysis::slicing::{Budget, now, strides};
-use vramscope_analysis::{Category, NoStack, outside};
+use vramscope_inference::Category;
 use vramscope_snapshot::StackId;
+use vramscope_trace::slicing::{Budget, now, strides};
+use vramscope_trace::{NoStack, outside};
 
 /// `vramscope.state/1` with `--from` and `--to`.
 #[derive(Debug, Serialize)]

@@ -8,9 +8,10 @@ pub use places::{PlaceKind, SourcePlace, SourceSums, has_line};
 use crate::search::Matcher;
 use crate::{Target, slot_of};
 use rustc_hash::FxHashMap;
-use vramscope_analysis::slicing::{Budget, strides};
-use vramscope_analysis::{Category, NoStack};
+use vramscope_inference::Category;
 use vramscope_snapshot::StackId;
+use vramscope_trace::NoStack;
+use vramscope_trace::slicing::{Budget, strides};
 
 /// The blocks and moments of a sum.
 #[derive(Clone, Copy, Debug, Default)]

@@ -14,11 +14,11 @@ use crate::target::{Target, slot_of};
 use crate::what_if::why_no_model;
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
-use vramscope_analysis::slicing::{Boxed, Budget, now};
-use vramscope_analysis::{
-    Carving, Categories, Category, Dims, Evidence, Finding, LargestFree, NoShapes, Notes,
-    PoolEnvelope, Rules, Steps, WhatIf, findings, largest_free, pool_envelope,
+use vramscope_inference::{
+    Categories, Category, Dims, Evidence, Finding, NoShapes, Rules, Steps, WhatIf, findings,
 };
+use vramscope_trace::slicing::{Boxed, Budget, now};
+use vramscope_trace::{Carving, LargestFree, Notes, PoolEnvelope, largest_free, pool_envelope};
 
 /// A kind of derived data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,9 +16,9 @@ use crate::verdict::{self, Verdict, peak_place, peak_sentence};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use vramscope_analysis::slicing::now;
-use vramscope_analysis::{BlindSpot, FindingId, FindingKind, Severity};
+use vramscope_inference::{BlindSpot, FindingId, FindingKind, Severity};
 use vramscope_snapshot::HOST;
+use vramscope_trace::slicing::now;
 
 /// The maximum number of findings in a [`Diagnosis`] of the main ones.
 pub const MAX_FINDINGS: usize = 5;

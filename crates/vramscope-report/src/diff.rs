@@ -18,7 +18,8 @@ use crate::peak::BandKind;
 use crate::side::{Side, SideFinding};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
-use vramscope_analysis::{Category, Exactness};
+use vramscope_inference::Category;
+use vramscope_trace::Exactness;
 use vramscope_units::{Change, Count, CountChange, PeakEvent, SignedBytes, grouped};
 
 /// `vramscope.diff/1`.

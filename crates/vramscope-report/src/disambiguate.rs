@@ -3,7 +3,7 @@
 use crate::FrameRecord;
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
-use vramscope_analysis::is_distinctive;
+use vramscope_trace::is_distinctive;
 
 /// For each call stack, the frame that distinguishes it from the other stacks of its call site.
 ///

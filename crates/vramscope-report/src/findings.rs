@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::hash::Hash;
-use vramscope_analysis::{
+use vramscope_inference::{
     Basis, Finding, FindingId, FindingKind, Phase, RankFacts, RankSkew, Severity, rank_skew,
 };
 use vramscope_snapshot::StackId;

@@ -3,8 +3,8 @@
 use super::{Target, event_of, frame, text};
 use serde::Serialize;
 use std::borrow::Cow;
-use vramscope_analysis::slicing::now;
-use vramscope_analysis::{Flame as Tree, FlameNode, Measure, by_stack};
+use vramscope_trace::slicing::now;
+use vramscope_trace::{Flame as Tree, FlameNode, Measure, by_stack};
 
 /// The weight of a block in a flame graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

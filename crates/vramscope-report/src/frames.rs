@@ -5,8 +5,8 @@ use crate::{SnapshotEntry, Target};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use vramscope_analysis::{Block, NoStack, is_framework_frame};
 use vramscope_snapshot::{Frame, FrameId, Snapshot, StackId};
+use vramscope_trace::{Block, NoStack, is_framework_frame};
 
 /// One frame of a call stack.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -7,9 +7,10 @@ use crate::Target;
 use crate::text;
 use modules::Modules;
 use rustc_hash::FxHashMap;
-use vramscope_analysis::slicing::{Budget, strides};
-use vramscope_analysis::{Category, NoStack, name_hash};
+use vramscope_inference::Category;
 use vramscope_snapshot::{Frame, FrameId, StackId};
+use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::{NoStack, name_hash};
 
 /// What the blocks of a group have in common, beside their category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

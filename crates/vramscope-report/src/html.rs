@@ -11,8 +11,9 @@ use crate::summary::warnings;
 use crate::target::{Target, slot_of};
 use crate::verdict::{Action, MemoryBar, verdict};
 use std::fmt::{self, Write as _};
-use vramscope_analysis::slicing::{Budget, now};
-use vramscope_analysis::{Category, Series, Severity, blind_spots, columns_of};
+use vramscope_inference::{Category, Severity, blind_spots};
+use vramscope_trace::slicing::{Budget, now};
+use vramscope_trace::{Series, columns_of};
 use vramscope_units::svg::Path;
 use vramscope_units::{Bytes, acts, grouped};
 

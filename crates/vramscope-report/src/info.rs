@@ -7,9 +7,9 @@ use crate::sidecar::{DeviceMemory, Sidecar};
 use crate::summary::WarningSummary;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use vramscope_analysis::Coverage;
-use vramscope_analysis::slicing::Budget;
 use vramscope_snapshot::{DeviceKind, Stage};
+use vramscope_trace::Coverage;
+use vramscope_trace::slicing::Budget;
 use vramscope_units::grouped;
 
 /// `vramscope.info/1`.
@@ -177,11 +177,11 @@ async fn device(target: Target<'_>, budget: &mut Budget) -> DeviceInfo {
         kind: trace.device.kind.name(),
         events: trace.device.events.len(),
         has_clock: trace.clock.is_some(),
-        window_us: trace.clock.as_ref().map(vramscope_analysis::Clock::span),
+        window_us: trace.clock.as_ref().map(vramscope_trace::Clock::span),
         coverage: super::summary::coverage(trace.coverage),
         provenance: provenance(target),
         steps_by: steps.map(|steps| steps.source.name()),
-        steps: steps.map_or(0, vramscope_analysis::Steps::whole),
+        steps: steps.map_or(0, vramscope_inference::Steps::whole),
         pinned: (trace.device.kind == DeviceKind::Host).then_some(PinnedInfo {
             requested_bytes: trace.requested_band.end,
             pinned_bytes: trace.reserved_band.end,

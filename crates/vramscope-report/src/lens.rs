@@ -7,9 +7,10 @@ use crate::phases::{Place, places};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
-use vramscope_analysis::slicing::{Budget, strides};
-use vramscope_analysis::{Category, NoStack, Peak};
+use vramscope_inference::Category;
 use vramscope_snapshot::StackId;
+use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::{NoStack, Peak};
 use vramscope_units::{Bytes, EventIndex};
 
 /// Allocations and frees up to a peak, which is the last of them.

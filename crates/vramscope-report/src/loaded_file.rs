@@ -8,11 +8,12 @@ use crate::summary::{ErrorKind, ErrorSummary};
 use crate::target::Target;
 use std::collections::BTreeSet;
 use std::ops::Range;
-use vramscope_analysis::{Rules, Sites, Trace, Widths};
+use vramscope_inference::{Rules, Widths};
 use vramscope_snapshot::{
     CAPACITY_CHECKS_PER_FILE, DeviceKind, FileFault, FrameId, LoadError, NamedSnapshot, Reader,
     Snapshot,
 };
+use vramscope_trace::{Sites, Trace};
 
 /// A loaded file.
 pub struct LoadedFile {

@@ -3,7 +3,7 @@
 use crate::card::Card;
 use crate::phrase::site_filter;
 use serde::Serialize;
-use vramscope_analysis::{
+use vramscope_inference::{
     ALIKE_PARTS, MatrixColumn, MatrixRow, RankCluster, RankFacts, RankMatrix, RankOutlier, median,
     rank_matrix, rank_runs,
 };
@@ -277,7 +277,7 @@ pub fn named(ranks: &[u32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::{bounds, level, named};
-    use vramscope_analysis::{MatrixColumn, RankMatrix};
+    use vramscope_inference::{MatrixColumn, RankMatrix};
 
     const MIB: u64 = 1 << 20;
 

@@ -16,8 +16,9 @@ use crate::{Target, block_site, event_of, rank_of, slot_of};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
-use vramscope_analysis::slicing::{Budget, now, strides};
-use vramscope_analysis::{Category, CategoryBytes, StepPhase, group_by_key};
+use vramscope_inference::{Category, CategoryBytes, StepPhase};
+use vramscope_trace::group_by_key;
+use vramscope_trace::slicing::{Budget, now, strides};
 
 /// `vramscope.modules/1`.
 #[derive(Debug, Serialize)]

@@ -2,7 +2,7 @@
 
 use crate::target::Target;
 use std::borrow::Cow;
-use vramscope_analysis::Notes;
+use vramscope_trace::Notes;
 
 /// The texts that the program gave to a block.
 pub struct BlockNotes<'a> {

@@ -14,12 +14,12 @@ use crate::search::quoted;
 use crate::shapes::{BlockShape, BlockShapes};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use vramscope_analysis::slicing::{Budget, STRIDE, now, strides};
-use vramscope_analysis::{
-    Band, Category, NoStack, Series, Share, by_frame, by_stack, merge_same_lines, peaks,
-    reserved_by_stack,
-};
+use vramscope_inference::Category;
 use vramscope_snapshot::StackId;
+use vramscope_trace::slicing::{Budget, STRIDE, now, strides};
+use vramscope_trace::{
+    Band, NoStack, Series, Share, by_frame, by_stack, merge_same_lines, peaks, reserved_by_stack,
+};
 
 /// `vramscope.peak/1`.
 #[derive(Debug, Serialize)]
@@ -163,7 +163,7 @@ pub async fn separate_peaks(
     series: &Series,
     band: Band,
     budget: &mut Budget,
-) -> Vec<vramscope_analysis::Peak> {
+) -> Vec<vramscope_trace::Peak> {
     let min_prominence = band.peak.max(0) as u64 / MIN_PROMINENCE_DIVISOR;
     peaks(series, MAX_PEAKS, min_prominence, budget).await
 }

@@ -5,10 +5,10 @@ mod words;
 use crate::{Target, event_of, rank_of, site};
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
-use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{
+use vramscope_inference::{
     Basis, Category, CategoryBytes, NextPhase, NextStep, PhasePeak, StepPhase, StepPhases,
 };
+use vramscope_trace::slicing::Budget;
 
 /// `vramscope.phases/1`.
 #[derive(Debug, Serialize)]
@@ -282,7 +282,7 @@ pub async fn phases<'a>(
 ) -> Phases<'a> {
     let found = find(target, budget).await;
     let steps = target.entry.steps(target.index);
-    let whole = steps.map_or(0, vramscope_analysis::Steps::whole);
+    let whole = steps.map_or(0, vramscope_inference::Steps::whole);
     let (mut records, mut outside): (Vec<StepRecord>, Vec<PhaseRecord>) = (Vec::new(), Vec::new());
     for part in &found.phases {
         let record = phase_record(target, part);

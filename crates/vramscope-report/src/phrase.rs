@@ -3,7 +3,7 @@
 use crate::text::{NO_STACK, no_stack};
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
-use vramscope_analysis::NoStack;
+use vramscope_trace::NoStack;
 
 /// A part of a sentence: plain text, a term that filters, or an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,8 +3,8 @@
 use crate::Target;
 use crate::text::{pool, segment_type, size_class};
 use std::collections::BTreeMap;
-use vramscope_analysis::Span;
-use vramscope_analysis::slicing::{Budget, strides};
+use vramscope_trace::Span;
+use vramscope_trace::slicing::{Budget, strides};
 
 /// The segment in which each block of a trace lies. Most recordings name pools and sizes of
 /// segments only, not of blocks.

@@ -5,12 +5,12 @@ mod lives;
 use crate::target::{Target, slot_of};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
-use vramscope_analysis::slicing::{Boxed, Budget, strides};
-use vramscope_analysis::{
+use vramscope_inference::{
     Facts, Finding, MemoryUse, OomStory, PendingFrees, RankSkew, ReservedPeak, SegmentChurn,
     SkewCause, Steps, StrandedPool,
 };
 use vramscope_snapshot::StackId;
+use vramscope_trace::slicing::{Boxed, Budget, strides};
 use vramscope_units::{Bytes, EventIndex, grouped};
 
 pub use lives::Ground;

@@ -1,7 +1,7 @@
 //! Finds the rank, the iteration and the run in a path.
 
 use std::ops::Range;
-use vramscope_analysis::file_name;
+use vramscope_trace::file_name;
 
 /// The rank in a path: the digits after the last `rank` in the file's name, else in the nearest
 /// folder's name.

@@ -7,7 +7,7 @@ use crate::shapes::BlockShapes;
 use crate::{BlockPlaces, Derived, Target, frames};
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
-use vramscope_analysis::slicing::Budget;
+use vramscope_trace::slicing::Budget;
 
 /// A record of the program's JSON. docs/cli.md has the fields.
 ///

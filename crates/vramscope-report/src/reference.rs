@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
-use vramscope_analysis::{Block, Origin, Trace};
+use vramscope_trace::{Block, Origin, Trace};
 use vramscope_units::{Addr, EventIndex};
 
 /// The stable name of a block. Files of one run with different windows name one block alike only

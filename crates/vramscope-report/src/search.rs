@@ -31,7 +31,7 @@ use self::terms::parse;
 pub use self::terms::{STEP, WHOLE};
 use self::words::Words;
 use crate::{Quantity, Target};
-use vramscope_analysis::slicing::{Budget, strides};
+use vramscope_trace::slicing::{Budget, strides};
 use vramscope_units::grouped;
 
 /// A parsed search.

@@ -7,11 +7,11 @@ use crate::state::largest;
 use crate::text::{pool, pool_text, segment_type};
 use serde::Serialize;
 use std::cmp::Reverse;
-use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{
+use vramscope_snapshot::Snapshot;
+use vramscope_trace::slicing::Budget;
+use vramscope_trace::{
     Content, Fragmentation, FreeKind, LargestFree, LiveSet, Pin, SegmentState, free_shares, pins,
 };
-use vramscope_snapshot::Snapshot;
 use vramscope_units::{Addr, Bytes, grouped};
 
 /// `vramscope.segments/1`.
@@ -320,7 +320,7 @@ pub async fn records<'a>(
 /// The record of a segment, with its pieces. `stack` is the index of its call stack in the report.
 pub fn segment_record(target: Target<'_>, state: &SegmentState, stack: u32) -> SegmentRecord {
     let (trace, snapshot) = (target.trace(), target.snapshot());
-    let piece = |p: &vramscope_analysis::Piece| {
+    let piece = |p: &vramscope_trace::Piece| {
         let (state, requested_size) = match p.content {
             Content::Free => ("inactive", Bytes(0)),
             Content::Block { block, pending } => (
@@ -426,7 +426,7 @@ pub fn pin_text(pin: &Pin) -> String {
 
 /// Free memory by pool, stream and size class.
 pub(crate) fn free_records(snapshot: &Snapshot, states: &[SegmentState]) -> Vec<FreeRecord> {
-    let record = |f: vramscope_analysis::FreeShare| FreeRecord {
+    let record = |f: vramscope_trace::FreeShare| FreeRecord {
         pool: pool(snapshot, f.kind.pool),
         stream: snapshot.stream(f.kind.stream),
         segment_type: class(f.kind),

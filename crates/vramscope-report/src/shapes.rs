@@ -16,7 +16,8 @@ use recorded::recorded_shape;
 use crate::{Target, event_of, rank_of, row_site, slot_of};
 use serde::Serialize;
 use std::cmp::Reverse;
-use vramscope_analysis::{Category, Dims, NoShapes, Shape, Shapes, Widths, group_by_key};
+use vramscope_inference::{Category, Dims, NoShapes, Shape, Shapes, Widths};
+use vramscope_trace::group_by_key;
 use vramscope_units::{Bytes, grouped};
 
 /// `vramscope.shapes/1`.

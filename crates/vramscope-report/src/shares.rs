@@ -1,7 +1,7 @@
 //! Bytes by category.
 
 use serde::{Deserialize, Serialize};
-use vramscope_analysis::Category;
+use vramscope_inference::Category;
 use vramscope_units::Bytes;
 
 /// The bytes and blocks of a category.

@@ -7,7 +7,7 @@ use crate::search::{Matcher, matching, quoted};
 use crate::shapes::ShapeTable;
 use crate::{BlockReference, CategoryShare, StackTable, Target, by_category, rank_of, slot_after};
 use serde::Serialize;
-use vramscope_analysis::slicing::now;
+use vramscope_trace::slicing::now;
 
 /// `vramscope.show/1`.
 #[derive(Debug, Serialize)]
@@ -103,9 +103,8 @@ pub fn show<'a>(target: Target<'a>, id: &str, limit: Option<usize>) -> Result<Sh
         })
     };
     let categories = target.entry.categories(target.index);
-    let category = |(block, of): (u32, &vramscope_analysis::Block)| {
-        (categories.get(block).category, of.bytes.0)
-    };
+    let category =
+        |(block, of): (u32, &vramscope_trace::Block)| (categories.get(block).category, of.bytes.0);
     let (at_peak, at_end) = (sum(peak), sum(trace.slots() - 1));
     let shares = by_category(live(peak).map(category));
     let Blocks { total, lifetime_unit, blocks, omitted, shapes, backward, stacks, .. } =

@@ -12,8 +12,9 @@ use crate::peak::{BandKind, stacks_at_peak};
 use crate::target::Target;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{Category, Exactness, NoStack};
+use vramscope_inference::Category;
+use vramscope_trace::slicing::Budget;
+use vramscope_trace::{Exactness, NoStack};
 
 /// One device of one file, as one side of a comparison.
 #[derive(Clone, Debug, Serialize, Deserialize)]

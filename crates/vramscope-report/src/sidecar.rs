@@ -7,8 +7,8 @@
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use vramscope_analysis::Trace;
-use vramscope_analysis::slicing::Budget;
+use vramscope_trace::Trace;
+use vramscope_trace::slicing::Budget;
 
 /// The end of the name of a sidecar.
 pub const EXTENSION: &str = ".vramscope.json";

@@ -5,11 +5,12 @@ use crate::derived::Derived;
 use crate::target::Target;
 use crate::what_if::{Item, error_percent};
 use serde::{Deserialize, Serialize};
-use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{
-    AllocatorSettings, Capacity, Category, CostlySetting, Facts, OomStory, Question, ReservedPeak,
-    Scale, Scenario, Search, SimulatedBasis, Verdict, WhatIf, settings_text,
+use vramscope_inference::{
+    Capacity, Category, CostlySetting, Facts, OomStory, Question, ReservedPeak, Scale, Scenario,
+    Search, SimulatedBasis, Verdict, WhatIf, settings_text,
 };
+use vramscope_trace::AllocatorSettings;
+use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 
 /// The factor of tokens is searched in steps of one part of this number.

@@ -11,8 +11,9 @@ use crate::segments::{FreeRecord, SegmentRecord, free_records, segment_record};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use vramscope_analysis::slicing::now;
-use vramscope_analysis::{Category, LiveSet, Trace};
+use vramscope_inference::Category;
+use vramscope_trace::slicing::now;
+use vramscope_trace::{LiveSet, Trace};
 use vramscope_units::EventIndex;
 
 /// A position in the window.

@@ -3,8 +3,8 @@
 use crate::capacity::capacity;
 use crate::{Target, event_of, rank_of};
 use serde::Serialize;
-use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{Slope, StepFloor, slope, step_floors};
+use vramscope_inference::{Slope, StepFloor, slope, step_floors};
+use vramscope_trace::slicing::Budget;
 use vramscope_units::{Bytes, grouped};
 
 /// Steps at the end of which the largest peak counts.
@@ -82,7 +82,7 @@ pub async fn steps<'a>(
         Some(steps) => step_floors(target.trace(), steps, budget).await,
         None => Vec::new(),
     };
-    let is_training = found.is_some_and(vramscope_analysis::Steps::are_training);
+    let is_training = found.is_some_and(vramscope_inference::Steps::are_training);
     let slope = match slope(&floors).filter(|_| is_training) {
         Some(slope) => Some(slope_record(target, &floors, slope, budget).await),
         None => None,

@@ -5,7 +5,7 @@ use crate::target::{Target, event_of, slot_of, time_of};
 use crate::{LoadedFile, SnapshotEntry, rank_of};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use vramscope_analysis::{Coverage, Exactness, Trace};
+use vramscope_trace::{Coverage, Exactness, Trace};
 use vramscope_units::{Bytes, EventIndex, Micros, PeakEvent, SignedBytes};
 
 /// `vramscope.summary/1`.
@@ -269,7 +269,7 @@ fn device(entry: &SnapshotEntry, index: usize) -> DeviceSummary {
 
 /// The out-of-memory events of a trace.
 pub fn ooms(trace: &Trace) -> Vec<OomSummary> {
-    let row = |o: &vramscope_analysis::Oom| OomSummary {
+    let row = |o: &vramscope_trace::Oom| OomSummary {
         event: o.event,
         requested: o.requested,
         device_free: o.device_free,

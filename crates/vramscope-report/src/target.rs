@@ -1,8 +1,8 @@
 //! One device of one snapshot, and conversions between slots and events.
 
 use crate::SnapshotEntry;
-use vramscope_analysis::{Exactness, Trace};
 use vramscope_snapshot::Snapshot;
+use vramscope_trace::{Exactness, Trace};
 
 /// The subject of a report: one device of one snapshot of a file.
 #[derive(Clone, Copy)]

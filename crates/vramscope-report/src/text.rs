@@ -2,12 +2,12 @@
 
 use crate::BlockReference;
 use crate::quantity::Quantity;
-pub use vramscope_analysis::file_name;
-use vramscope_analysis::{
-    Block, Category, FreeKind, NoStack, SMALL_SIZE, Trace, is_framework_frame, is_library,
-    short_operation,
-};
+use vramscope_inference::Category;
 use vramscope_snapshot::{Frame, PoolId, PoolIndex, SegmentType, Snapshot, StreamId};
+pub use vramscope_trace::file_name;
+use vramscope_trace::{
+    Block, FreeKind, NoStack, SMALL_SIZE, Trace, is_framework_frame, is_library, short_operation,
+};
 use vramscope_units::{Addr, Bytes, EventIndex, Micros, grouped, shown_name, signed_grouped};
 
 /// A change of a count with its sign: `+1,204`.
@@ -162,7 +162,7 @@ pub fn lifetime(trace: &Trace, block: &Block) -> String {
 /// A short lifetime: `38.2 ms`, or `412 events` without a clock.
 pub fn short_lifetime(trace: &Trace, block: &Block) -> Quantity {
     let (events, time) = lifetime_parts(trace, block);
-    let value = vramscope_analysis::lifetime(trace, block).into();
+    let value = vramscope_trace::lifetime(trace, block).into();
     let text = time.map_or_else(|| events.clone(), |time| time.to_string());
     let exact = if time.is_some() { format!("{events}, {text}") } else { events };
     Quantity { value, text, exact }

@@ -14,11 +14,12 @@ use crate::phrase::{Phrase, Sentence};
 use crate::target::{Target, event_of, slot_of};
 use crate::text::category as category_label;
 use std::cmp::Reverse;
-use vramscope_analysis::slicing::{Boxed, Budget};
-use vramscope_analysis::{
-    Category, CategoryBytes, Exactness, Facts, Finding, FindingId, MemoryUse, OomStory, Severity,
+use vramscope_inference::{
+    Category, CategoryBytes, Facts, Finding, FindingId, MemoryUse, OomStory, Severity,
     slot_of_reserved_peak,
 };
+use vramscope_trace::Exactness;
+use vramscope_trace::slicing::{Boxed, Budget};
 use vramscope_units::{Bytes, EventIndex, grouped};
 
 /// The maximum number of categories in the sentence about a peak.

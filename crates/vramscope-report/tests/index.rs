@@ -1,8 +1,6 @@
 //! Cards of recordings: what ranks are compared by is the same with and without the snapshots.
 
 use std::path::{Path, PathBuf};
-use vramscope_analysis::Fragmentation;
-use vramscope_analysis::slicing::now;
 use vramscope_report::card::{Card, CardFinding, MAX_FINDINGS, SiteBytes};
 use vramscope_report::findings::FindingRecord;
 use vramscope_report::index::{Entry, FailedFile, Reader, SCHEMA, Writer, parse_entry};
@@ -11,6 +9,8 @@ use vramscope_report::peak::{BandKind, peak};
 use vramscope_report::state::state;
 use vramscope_report::steps::steps;
 use vramscope_report::{FileReader, LoadedFile, Severity, Target, slot_of};
+use vramscope_trace::Fragmentation;
+use vramscope_trace::slicing::now;
 use vramscope_units::{Bytes, Iteration};
 
 fn test_data() -> PathBuf {
@@ -152,9 +152,9 @@ fn clusters_and_outliers_of_an_index_are_those_of_the_snapshots() {
     let read = reader.feed(index_of(&cards).as_bytes()).expect("an index");
     let facts_of = |entry: &Entry| entry.as_ref().ok().map(|card| card.facts(reader.names()));
     let facts: Vec<_> = read.iter().filter_map(facts_of).collect();
-    let skews = vramscope_analysis::rank_skew(&facts);
+    let skews = vramscope_inference::rank_skew(&facts);
     let of_snapshots: Vec<_> = cards.iter().map(|card| card.facts(&card.names)).collect();
-    assert_eq!(skews, vramscope_analysis::rank_skew(&of_snapshots));
+    assert_eq!(skews, vramscope_inference::rank_skew(&of_snapshots));
     assert_eq!(skews.len(), 1);
     assert_eq!(matrices(&cards, 0, 10).runs[0].outliers.len(), 1);
 }

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use vramscope_analysis::slicing::now;
 use vramscope_report::modules::{ModuleRecord, ModulesReport, modules};
 use vramscope_report::peak::{BandKind, peak};
 use vramscope_report::phases::phases;
 use vramscope_report::{FileReader, LoadedFile, SnapshotEntry, Target, sidecar, slot_of};
+use vramscope_trace::slicing::now;
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder") {

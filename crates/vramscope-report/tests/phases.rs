@@ -1,9 +1,9 @@
 //! The report on the phases of a hand-made run of two training steps, with values by hand.
 
 use serde_json::{Value, json};
-use vramscope_analysis::slicing::now;
 use vramscope_report::phases::phases;
 use vramscope_report::{FileReader, LoadedFile};
+use vramscope_trace::slicing::now;
 
 const MAIN: &str = "<module>@/my/train.py";
 const INIT: &[&str] = &["__init__@/lib/torch/nn/modules/linear.py", MAIN];

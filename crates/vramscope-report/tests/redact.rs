@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use vramscope_analysis::own_name;
-use vramscope_analysis::slicing::now;
+use vramscope_inference::own_name;
 use vramscope_report::diagnose::{Listing, MAX_FINDINGS, at_peak, diagnose};
 use vramscope_report::findings::of_device;
 use vramscope_report::phases::phases;
 use vramscope_report::redact::Redaction;
 use vramscope_report::{FileReader, LoadedFile, SnapshotEntry, Target, sidecar};
 use vramscope_snapshot::{Texts as _, write_pickle};
+use vramscope_trace::slicing::now;
 
 fn test_data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(name)

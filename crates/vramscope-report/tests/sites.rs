@@ -4,11 +4,11 @@
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
-use vramscope_analysis::slicing::now;
 use vramscope_report::diff::stacks;
 use vramscope_report::peak::{BandKind, StackRecord, peak};
 use vramscope_report::side::Side;
 use vramscope_report::{FileReader, LoadedFile, blocks, flame, state};
+use vramscope_trace::slicing::now;
 
 fn load(bytes: &[u8]) -> LoadedFile {
     let mut reader = FileReader::new("file", bytes.len() as u64);

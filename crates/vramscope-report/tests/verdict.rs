@@ -1,10 +1,11 @@
 //! What the verdict says about recordings of known programs.
 
 use std::path::Path;
-use vramscope_analysis::slicing::now;
-use vramscope_analysis::{LiveSet, MemoryUse};
+use vramscope_inference::MemoryUse;
 use vramscope_report::verdict::{self, MemoryBar, Verdict};
 use vramscope_report::{FileReader, LoadedFile, Severity, Target, plain, state};
+use vramscope_trace::LiveSet;
+use vramscope_trace::slicing::now;
 
 /// A file of `test_data`.
 fn load(path: &str) -> LoadedFile {

@@ -1,10 +1,10 @@
 //! Requests about a whole run: the order of its files, the overview, the comparison.
 
+use crate::messages::views::{IndexedFile, MAX_PARTS, ReadIndex, RunQuery};
+use crate::messages::{FileEntry, PlannedRow, RunRequest, RunResponse};
 use crate::queries::{Compared, Rank, Ranks, Said};
 use crate::run_order::plan;
 use rustc_hash::{FxHashMap, FxHashSet};
-use vramscope_protocol::views::{IndexedFile, MAX_PARTS, ReadIndex, RunQuery};
-use vramscope_protocol::{FileEntry, PlannedRow, RunRequest, RunResponse};
 use vramscope_report::Quantity;
 use vramscope_report::card::Card;
 use vramscope_report::index::{Entry, Reader};

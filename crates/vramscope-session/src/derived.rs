@@ -1,11 +1,11 @@
 //! Computes derived data of a device in slices, before a tile or an answer that needs it.
 
+use crate::messages::DeviceRef;
 use crate::scheduler::{SLICE, entry_of};
 use std::sync::Arc;
-use vramscope_analysis::parallel;
-use vramscope_analysis::slicing::{Budget, SlicedTask};
-use vramscope_protocol::DeviceRef;
 use vramscope_report::{Derived, LoadedFile};
+use vramscope_trace::parallel;
+use vramscope_trace::slicing::{Budget, SlicedTask};
 
 /// The tasks of all devices of a file.
 #[derive(Default)]

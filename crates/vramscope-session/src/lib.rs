@@ -1,13 +1,13 @@
 //! When answers are computed: loading, the scheduler, queries and their caches, the memory limit.
 //!
 //! A [`FileSession`] belongs to one file, from its first byte to its release. It takes chunks of
-//! bytes, then [`vramscope_protocol::Request`]s, and gives [`Reply`]s. Replies have rows whose
+//! bytes, then [`vramscope_session::messages::Request`]s, and gives [`Reply`]s. Replies have rows whose
 //! values carry display text, and named columns of numbers. A [`Coordinator`] sees all files of a
 //! run. Neither knows messages, workers or the file system. The worker carries bytes and messages.
 //!
 //! ```
-//! use vramscope_protocol::views::{Bands, ColorBy, GroupBy, Layer};
-//! use vramscope_protocol::{AxisKind, DeviceRef, Request, Response, TileKey};
+//! use vramscope_session::messages::views::{Bands, ColorBy, GroupBy, Layer};
+//! use vramscope_session::messages::{AxisKind, DeviceRef, Request, Response, TileKey};
 //! use vramscope_session::FileSession;
 //!
 //! let json = br#"{"segments": [], "device_traces": [[
@@ -35,6 +35,7 @@ mod load_preview;
 mod loaded;
 mod loader;
 mod memory_limit;
+pub mod messages;
 mod page;
 mod queries;
 mod query_queue;
@@ -50,5 +51,5 @@ pub use scheduler::{Column, FileSession, Reply, Slice};
 pub use vramscope_report::sidecar::MAX_BYTES as MAX_SIDECAR_BYTES;
 
 // The protocol names these for the page. The tile grid is vramscope-render's.
-const _: () = assert!(vramscope_protocol::TILE_COLUMNS == vramscope_layout::TILE_COLUMNS);
-const _: () = assert!(vramscope_protocol::NO_BLOCK == vramscope_layout::NO_BLOCK);
+const _: () = assert!(crate::messages::TILE_COLUMNS == vramscope_layout::TILE_COLUMNS);
+const _: () = assert!(crate::messages::NO_BLOCK == vramscope_layout::NO_BLOCK);

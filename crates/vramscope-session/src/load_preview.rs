@@ -3,7 +3,7 @@
 //! The curve is the running sum of allocated minus freed bytes. Memory that was live before the
 //! window is known only at the end of the file, so the preview has no zero line and no peak value.
 
-use vramscope_protocol::Provisional;
+use crate::messages::Provisional;
 use vramscope_report::Quantity;
 use vramscope_snapshot::{Action, Reader, TraceProgress};
 use vramscope_units::svg::Path;

@@ -1,13 +1,13 @@
 //! The `Loaded` response: what the page learns about a file when it is read.
 
-use vramscope_analysis::{Coverage, Cut, Trace};
-use vramscope_protocol::{
+use crate::messages::{
     Axis, AxisBreak, AxisKind, DeviceSummary, Loaded, PROTOCOL, Part, WarningRow,
 };
 use vramscope_report::Quantity;
 use vramscope_report::device_name;
 use vramscope_report::summary::{self, WarningSummary};
 use vramscope_report::{LoadedFile, SnapshotEntry, time_of};
+use vramscope_trace::{Coverage, Cut, Trace};
 use vramscope_units::Micros;
 
 /// The response to a finished load.

@@ -2,8 +2,8 @@
 
 use crate::load_preview::CurvePreview;
 use crate::memory_limit::MemoryLimit;
+use crate::messages::{Failure, Progress, TooLarge};
 use std::ops::Range;
-use vramscope_protocol::{Failure, Progress, TooLarge};
 use vramscope_report::summary::ErrorSummary;
 use vramscope_report::{FileReader, LoadedFile, piece_len};
 use vramscope_units::Bytes;

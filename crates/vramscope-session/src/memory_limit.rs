@@ -6,8 +6,8 @@
 //! the whole trace.
 
 use crate::load_preview::CurvePreview;
+use crate::messages::{Failure, PartChoice, TooLarge};
 use std::ops::Range;
-use vramscope_protocol::{Failure, PartChoice, TooLarge};
 use vramscope_report::{FileReader, Quantity};
 use vramscope_snapshot::{Reader, RowCounts};
 use vramscope_units::Bytes;

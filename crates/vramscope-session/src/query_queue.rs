@@ -5,13 +5,13 @@
 //! start. Nothing here looks at a clock.
 
 use crate::derived::DerivedBuilder;
+use crate::messages::views::{Query, QueryClass};
+use crate::messages::{DeviceRef, Failure, Response};
 use crate::queries::{Answering, Queries, Step};
 use crate::scheduler::Slice;
 use std::collections::VecDeque;
 use std::mem::discriminant;
 use std::sync::Arc;
-use vramscope_protocol::views::{Query, QueryClass};
-use vramscope_protocol::{DeviceRef, Failure, Response};
 use vramscope_report::LoadedFile;
 
 /// Slices of a query that come before tiles.

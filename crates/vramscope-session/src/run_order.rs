@@ -1,8 +1,8 @@
 //! The order of a run's files in the file list.
 
+use crate::messages::{FileEntry, PlannedRow};
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
-use vramscope_protocol::{FileEntry, PlannedRow};
 use vramscope_report::text::file_name;
 use vramscope_report::{Quantity, rank_of, sidecar};
 use vramscope_units::Bytes;

@@ -3,15 +3,15 @@
 use crate::derived::DerivedBuilder;
 use crate::loaded;
 use crate::loader::Loader;
+use crate::messages::views::Layer;
+use crate::messages::{AxisKind, DeviceRef, Failure, Progress, Request, Response, TileKey};
 use crate::queries::{self, PartialTile, Queries, Subject, TileStep};
 use crate::query_queue::{QueryQueue, Sources};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use vramscope_analysis::parallel;
 use vramscope_layout::{Axis, PickPoint, Strips, TILE_ROWS};
-use vramscope_protocol::views::Layer;
-use vramscope_protocol::{AxisKind, DeviceRef, Failure, Progress, Request, Response, TileKey};
 use vramscope_report::{BlockReference, Derived, LoadedFile};
+use vramscope_trace::parallel;
 
 /// A file from its first byte to its release.
 ///

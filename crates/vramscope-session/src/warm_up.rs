@@ -5,10 +5,10 @@
 //! answers the requests that a page sends for a new file. `cargo xtask warm-up` writes the
 //! snapshot.
 
+use crate::messages::views::{Bands, ColorBy, GroupBy, Layer, Query, SegmentSpec};
+use crate::messages::{AxisKind, DeviceRef, Request, TileKey};
 use flate2::read::DeflateDecoder;
 use std::io::Read as _;
-use vramscope_protocol::views::{Bands, ColorBy, GroupBy, Layer, Query, SegmentSpec};
-use vramscope_protocol::{AxisKind, DeviceRef, Request, TileKey};
 
 /// A trace of 200 blocks with all kinds of values that PyTorch writes. It has no frame of gzip,
 /// whose reader is not needed on the page.
@@ -57,7 +57,7 @@ pub fn requests() -> Vec<Request> {
 mod tests {
     use super::{requests, snapshot};
     use crate::FileSession;
-    use vramscope_protocol::Response;
+    use crate::messages::Response;
 
     #[test]
     fn the_page_s_layers_are_drawn_and_no_reply_fails() {

@@ -1,6 +1,6 @@
 //! The memory limit of a load: the message, the curve of all events, and an event range that fits.
 
-use vramscope_protocol::{Loaded, Response, TooLarge};
+use vramscope_session::messages::{Loaded, Response, TooLarge};
 use vramscope_session::{FileSession, Loader};
 
 const EVENTS: u32 = 40_000;

@@ -6,15 +6,15 @@
 mod harness;
 
 use harness::{TARGET, all_files, open, table, test_data};
-use vramscope_analysis::slicing::now;
-use vramscope_protocol::views::{
-    Bands, BlockSort, BlockTable, ColorBy, FlameSpec, GroupBy, Layer, Query, SegmentSpec,
-};
-use vramscope_protocol::{AxisKind, Request, TileKey};
 use vramscope_report::LoadedFile;
 use vramscope_report::card::Card;
 use vramscope_report::summary::summarize;
 use vramscope_report::{Target, findings::across};
+use vramscope_session::messages::views::{
+    Bands, BlockSort, BlockTable, ColorBy, FlameSpec, GroupBy, Layer, Query, SegmentSpec,
+};
+use vramscope_session::messages::{AxisKind, Request, TileKey};
+use vramscope_trace::slicing::now;
 
 const SORTS: [BlockSort; 10] = [
     BlockSort::Size,
@@ -60,7 +60,7 @@ fn answers(name: &str) -> Vec<String> {
 fn with_threads<T: Send>(count: usize, answers: impl Fn() -> T + Sync) -> T {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(count).build().expect("threads");
     pool.install(|| {
-        assert_eq!(vramscope_analysis::parallel::threads(), count);
+        assert_eq!(vramscope_trace::parallel::threads(), count);
         answers()
     })
 }

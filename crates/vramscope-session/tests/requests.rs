@@ -4,13 +4,13 @@
 mod harness;
 
 use harness::{GPT, TARGET, load_file_as, open_session, report_target};
-use vramscope_analysis::slicing::now;
-use vramscope_protocol::views::{Bands, ColorBy, GroupBy, Layer};
-use vramscope_protocol::{
+use vramscope_report::card::Card;
+use vramscope_session::messages::views::{Bands, ColorBy, GroupBy, Layer};
+use vramscope_session::messages::{
     AxisKind, BlockDetail, DeviceRef, Hit, MERGED, Request, Response, TileKey,
 };
-use vramscope_report::card::Card;
 use vramscope_session::{Column, FileSession, Reply};
+use vramscope_trace::slicing::now;
 
 /// The only response to a request.
 fn only(session: &mut FileSession, request: Request) -> Response {

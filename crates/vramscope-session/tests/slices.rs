@@ -1,13 +1,13 @@
 //! Long work runs in slices, so that urgent requests do not wait for it.
 
 use std::fmt::Write as _;
-use vramscope_analysis::parallel;
-use vramscope_protocol::views::{
+use vramscope_session::messages::views::{
     Answer, Bands, BlockSort, BlockTable, ColorBy, FlameSpec, FlameWeight, GROWN, GroupBy, Layer,
     MarkedRange, Query, ROW_UNITS, SegmentSort, SegmentSpec, Table, TextForm,
 };
-use vramscope_protocol::{AxisKind, DeviceRef, Request, Response, TileKey};
+use vramscope_session::messages::{AxisKind, DeviceRef, Request, Response, TileKey};
 use vramscope_session::{Column, FileSession, Slice};
+use vramscope_trace::parallel;
 
 const TARGET: DeviceRef = DeviceRef { part: 0, device: 0 };
 const BLOCKS: u32 = 200_000;
@@ -183,7 +183,7 @@ fn partial_tile_continues_when_requested_again() {
     // Tiles of another kind of layer do not cancel it.
     session.post(tiles(1, ColorBy::Stack, &[FINE]));
     working(&mut session);
-    let layer = Layer::Flame { flame: vramscope_protocol::views::FlameSpec::default() };
+    let layer = Layer::Flame { flame: vramscope_session::messages::views::FlameSpec::default() };
     let flame = vec![TileKey { kx: 24, ky: 8, ix: 0, iy: 0 }];
     session.post(Request::Tiles {
         id: 9,

@@ -23,7 +23,7 @@
 //!
 //! Defects of a file are [`Warning`]s. A [`LoadError`] names what makes a file unreadable, and
 //! where. This crate knows what PyTorch writes, but draws no conclusions from it:
-//! vramscope-analysis does.
+//! vramscope-trace does.
 
 mod annotations;
 mod constant_column;

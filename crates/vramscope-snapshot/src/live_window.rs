@@ -6,7 +6,7 @@
 //! same blocks with the same sizes and stacks. Segment events stay, because they are few and may
 //! cancel in part. So does the event after a reserved segment, because it tells the segment's kind.
 //!
-//! Events are assigned to blocks by the rules of vramscope-analysis, also in incomplete traces. If
+//! Events are assigned to blocks by the rules of vramscope-trace, also in incomplete traces. If
 //! an alloc is lost, its block counts as live since the free before it completed. Dropping that
 //! completion after the range would make the block live inside the range. So one completion per
 //! address is kept where the final segments have an active block, or are not known yet.
@@ -75,7 +75,7 @@ pub(crate) struct LiveWindow {
 }
 
 /// A hash key of an address, whose low bits are nearly always zero. The same as in
-/// vramscope-analysis.
+/// vramscope-trace.
 pub(crate) fn address_key(address: u64) -> u64 {
     address.rotate_right(9)
 }

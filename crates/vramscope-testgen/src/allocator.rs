@@ -3,7 +3,7 @@
 //! that PyTorch would record, together with the state after the event.
 //!
 //! The generator simulates millions of events with it, so every search is in a tree. The tests of
-//! vramscope-analysis use it as the oracle of the replay, and those of vramscope-allocator as the
+//! vramscope-trace use it as the oracle of the replay, and those of vramscope-allocator as the
 //! oracle of the model. It shares no code with either: an error in one place would otherwise be an
 //! error in both, and no test would see it.
 

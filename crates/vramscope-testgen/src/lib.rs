@@ -4,7 +4,7 @@
 //! [`Generator`] simulates the training of a sharded model and writes each rank's snapshot.
 //! [`warm_up()`] writes the small snapshot that the page's worker reads before the first file.
 //! [`allocator`] is the caching allocator behind both, and the oracle of the replay in
-//! vramscope-analysis. This crate shares no code with the crates that it tests, and none of them
+//! vramscope-trace. This crate shares no code with the crates that it tests, and none of them
 //! depends on it outside of tests.
 //!
 //! ```

@@ -1,12 +1,12 @@
 //! What is planted in a fleet is what the reports find.
 
-use vramscope_analysis::slicing::now;
 use vramscope_report::card::Card;
 use vramscope_report::matrix::matrices;
 use vramscope_report::peak::{BandKind, peak};
 use vramscope_report::{FileReader, FindingKind, LoadedFile};
 use vramscope_testgen::fleet::{LEAK_BYTES, LEAK_SITE, SKEW_BYTES, SKEW_SITE, STEPS_PER_ITERATION};
 use vramscope_testgen::{Fleet, FleetOptions, Generator, Options};
+use vramscope_trace::slicing::now;
 
 const OPTIONS: FleetOptions = FleetOptions { ranks: 24, stages: 3, skewed: 1, leaking: 1, seed: 7 };
 

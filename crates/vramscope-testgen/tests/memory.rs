@@ -4,10 +4,10 @@ mod support;
 
 use allocation_counter::{AllocationInfo, measure};
 use support::generate;
-use vramscope_analysis::Trace;
 use vramscope_session::Loader;
 use vramscope_snapshot::{Reader, Snapshot};
 use vramscope_testgen::Options;
+use vramscope_trace::Trace;
 
 /// One rank's file.
 fn file(events: u64, live: u64, seed: u64) -> Vec<u8> {

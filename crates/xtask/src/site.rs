@@ -30,6 +30,6 @@ pub(crate) fn build(repo: &Repo, site: Site) -> Result<()> {
 /// Generates the TypeScript types of the worker protocol. A test writes them when the variable is
 /// set, and otherwise checks that they are current.
 pub(crate) fn types(repo: &Repo) -> Result<()> {
-    let test = ["test", "--quiet", "--package", "vramscope-protocol", "--lib", "typescript"];
+    let test = ["test", "--quiet", "--package", "vramscope-session", "--lib", "typescript"];
     cmd::run(cmd::cargo(&test, &repo.root).env("UPDATE_GENERATED", "1"))
 }

@@ -115,10 +115,11 @@ const ALL_BUT_XTASK: [&str; 4] = ["--workspace", "--exclude", "xtask", "--all-fe
 
 /// Crates whose arithmetic must hold where `usize` has 32 bits. The fuzz corpus runs every query of
 /// the session.
-const PACKAGES_32BIT: [&str; 5] = [
+const PACKAGES_32BIT: [&str; 6] = [
     "vramscope-pickle",
     "vramscope-snapshot",
-    "vramscope-analysis",
+    "vramscope-trace",
+    "vramscope-inference",
     "vramscope-layout",
     "vramscope-fuzz",
 ];
@@ -129,12 +130,13 @@ const SLICES: [&str; 5] = ["--package", "vramscope-session", "--lib", "--test", 
 const TARGET_32BIT: &str = "wasm32-wasip1";
 
 /// The crates of the program, which publish.yml publishes.
-const PUBLISHED: [&str; 8] = [
+const PUBLISHED: [&str; 9] = [
     "vramscope-units",
     "vramscope-pickle",
     "vramscope-allocator",
     "vramscope-snapshot",
-    "vramscope-analysis",
+    "vramscope-trace",
+    "vramscope-inference",
     "vramscope-report",
     "vramscope-dataset",
     "vramscope-cli",

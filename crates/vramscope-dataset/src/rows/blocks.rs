@@ -4,11 +4,11 @@ use super::{HasStack, Stacks, stack_id};
 use crate::columns::{Bound, Key, Keyed, TableRows, key};
 use crate::table::Table;
 use parquet::errors::Result;
-use vramscope_analysis::slicing::now;
-use vramscope_analysis::{StepPart, StepPhases};
+use vramscope_inference::{StepPart, StepPhases};
 use vramscope_report::blocks::{BlockRow, Lifetime, columns};
 use vramscope_report::columns::Rows;
 use vramscope_report::{BlockPlaces, Target, time_of};
+use vramscope_trace::slicing::now;
 use vramscope_units::Micros;
 
 /// `blocks`.

@@ -3,11 +3,11 @@
 use crate::columns::{Bound, Key, Keyed, TableRows, key};
 use crate::table::Table;
 use parquet::errors::Result;
-use vramscope_analysis::columns_of;
-use vramscope_analysis::slicing::now;
 use vramscope_report::columns::Rows;
 use vramscope_report::peak::BandKind;
 use vramscope_report::{Target, event_of, time_of};
+use vramscope_trace::columns_of;
+use vramscope_trace::slicing::now;
 use vramscope_units::{Bytes, Micros, PeakEvent};
 
 /// The largest number of parts of a window.

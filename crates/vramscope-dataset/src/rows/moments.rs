@@ -5,11 +5,11 @@ use crate::columns::{Bound, Key, Keyed, TableRows, key};
 use crate::table::Table;
 use parquet::errors::Result;
 use std::borrow::Cow;
-use vramscope_analysis::{NamedRange, named_ranges};
 use vramscope_report::columns::Rows;
 use vramscope_report::findings::{FindingEntry, FindingRecord, of_device};
 use vramscope_report::summary::{self, OomSummary};
 use vramscope_report::{SnapshotEntry, Target, time_of};
+use vramscope_trace::{NamedRange, named_ranges};
 use vramscope_units::Micros;
 
 /// `ooms`.

@@ -7,11 +7,12 @@ use crate::table::Table;
 use parquet::errors::Result;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
-use vramscope_analysis::{Category, Measure, NoStack};
+use vramscope_inference::Category;
 use vramscope_report::columns::Rows;
 use vramscope_report::peak::BandKind;
 use vramscope_report::{Target, event_of, slot_of};
 use vramscope_snapshot::StackId;
+use vramscope_trace::{Measure, NoStack};
 use vramscope_units::{PeakEvent, SignedBytes};
 
 /// What is reserved and in no block.

@@ -3,11 +3,11 @@
 use crate::columns::{Bound, Key, Keyed, TableRows, key};
 use crate::table::Table;
 use parquet::errors::Result;
-use vramscope_analysis::Category;
-use vramscope_analysis::slicing::now;
+use vramscope_inference::Category;
 use vramscope_report::Target;
 use vramscope_report::columns::Rows;
 use vramscope_report::phases::{PhaseRecord, phases};
+use vramscope_trace::slicing::now;
 use vramscope_units::{Bytes, Change, EventIndex, PeakEvent};
 
 /// `phases`.

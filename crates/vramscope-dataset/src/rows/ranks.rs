@@ -5,7 +5,6 @@ use crate::part::Source;
 use crate::table::Table;
 use parquet::errors::Result;
 use std::borrow::Cow;
-use vramscope_analysis::slicing::now;
 use vramscope_report::card::Card;
 use vramscope_report::columns::{Number, Rows};
 use vramscope_report::index::{FailedFile, NO_DEVICE};
@@ -13,6 +12,7 @@ use vramscope_report::info::{DeviceInfo, FileInfo, ProcessInfo, info};
 use vramscope_report::peak::BandKind;
 use vramscope_report::summary::{DeviceSummary, ErrorKind, ErrorSummary, FileSummary, of_entry};
 use vramscope_report::{LoadedFile, SnapshotEntry, Target, exactness, rank_of};
+use vramscope_trace::slicing::now;
 use vramscope_units::{Bytes, Micros};
 
 /// `ranks`.

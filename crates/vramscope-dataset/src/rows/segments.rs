@@ -4,10 +4,10 @@ use super::{HasStack, Stacks, stack_id};
 use crate::columns::{Bound, Key, Keyed, TableRows, key};
 use crate::table::Table;
 use parquet::errors::Result;
-use vramscope_analysis::slicing::now;
 use vramscope_report::Target;
 use vramscope_report::columns::Rows;
 use vramscope_report::segments::{SegmentRecord, columns, segment_record, states};
+use vramscope_trace::slicing::now;
 
 /// `segments`.
 pub(crate) struct Segments;

@@ -5,11 +5,11 @@ use crate::ids::{file_in_package, frame_id, frame_key, function, stack_id};
 use crate::table::Table;
 use parquet::errors::Result;
 use rustc_hash::{FxHashMap, FxHashSet};
-use vramscope_analysis::NoStack;
 use vramscope_report::columns::Rows;
 use vramscope_report::text::frame_label;
 use vramscope_report::{SnapshotEntry, row_site};
 use vramscope_snapshot::{Frame, Snapshot, StackId, StrId};
+use vramscope_trace::NoStack;
 
 /// The stacks and frames that a part has already.
 #[derive(Default)]

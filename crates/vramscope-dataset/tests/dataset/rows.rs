@@ -5,9 +5,8 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use vramscope_analysis::Category;
-use vramscope_analysis::slicing::now;
 use vramscope_dataset::schema::{TABLES, VERSION, VERSION_KEY, markdown};
+use vramscope_inference::Category;
 use vramscope_report::blocks::{BlockSort, blocks};
 use vramscope_report::findings::of_device;
 use vramscope_report::peak::BandKind;
@@ -15,6 +14,7 @@ use vramscope_report::segments::segments;
 use vramscope_report::summary::ErrorKind;
 use vramscope_report::{Target, event_of, slot_of};
 use vramscope_testgen::fleet::{SKEW_BYTES, SKEW_SITE};
+use vramscope_trace::slicing::now;
 
 fn test_data() -> PathBuf {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data");

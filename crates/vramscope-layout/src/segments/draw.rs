@@ -7,8 +7,8 @@ use crate::color::Colors;
 use crate::merge_threshold::MergeThreshold;
 use crate::tile::{Cell, STRIP_BUDGET, States};
 use std::ops::Range;
-use vramscope_analysis::{Carving, Trace};
 use vramscope_render::{Color, MERGED, NO_BLOCK, Strips};
+use vramscope_trace::{Carving, Trace};
 
 /// A partly drawn cell of the segments view.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Merges blocks that are too low to see, column by column.
 
-use vramscope_analysis::slicing::STRIDE;
+use vramscope_trace::slicing::STRIDE;
 
 /// A block, or the background of a segment, that is lower than the merge height.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! Assignment of segments to the rows of the segments view.
 
-use vramscope_analysis::slicing::{Budget, strides};
-use vramscope_analysis::{Span, sort};
 use vramscope_snapshot::PoolIndex;
+use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::{Span, sort};
 
 /// The rows of the segments view, from the top down, and the spans in each row.
 ///
@@ -12,7 +12,7 @@ use vramscope_snapshot::PoolIndex;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowOrder {
     /// The spans of all rows, as indexes into
-    /// [`Segments::spans`](vramscope_analysis::Segments::spans).
+    /// [`Segments::spans`](vramscope_trace::Segments::spans).
     spans: Vec<u32>,
     /// End of each row in `spans`.
     ends: Vec<u32>,
@@ -138,8 +138,8 @@ fn may_share_row(one: &Span, other: &Span) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vramscope_analysis::slicing::now;
     use vramscope_snapshot::{SegmentType, StackId, StreamId};
+    use vramscope_trace::slicing::now;
     use vramscope_units::{Addr, Bytes};
 
     fn span(address: u64, size: u64, enters: u32, pool: PoolIndex) -> Span {

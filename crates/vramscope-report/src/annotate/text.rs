@@ -8,8 +8,8 @@ use crate::code::SourcePlace;
 use crate::{Target, time_of};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use vramscope_analysis::Trace;
 use vramscope_snapshot::StrId;
+use vramscope_trace::Trace;
 
 /// The whole text of a file.
 struct Text<'a> {

@@ -2,9 +2,10 @@
 
 use crate::{Target, row_site};
 use serde::{Deserialize, Serialize};
-use vramscope_analysis::slicing::{Budget, STRIDE};
-use vramscope_analysis::{Category, NoStack, lifetime, parallel, sort};
+use vramscope_inference::Category;
 use vramscope_snapshot::StackId;
+use vramscope_trace::slicing::{Budget, STRIDE};
+use vramscope_trace::{NoStack, lifetime, parallel, sort};
 
 /// A column of the block table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -17,10 +17,10 @@ use crate::summary::{BandSummary, ooms};
 use crate::target::{Target, event_of, slot_of};
 use crate::text;
 use rustc_hash::FxHashMap;
-use vramscope_analysis::slicing::{self, Budget, strides};
-use vramscope_analysis::{
-    Category, FindingKind, Measure, Share, Steps, blind_spots, by_stack, columns_of,
-    merge_same_lines, name_hash, parallel, step_floors,
+use vramscope_inference::{Category, FindingKind, Steps, blind_spots, step_floors};
+use vramscope_trace::slicing::{self, Budget, strides};
+use vramscope_trace::{
+    Measure, Share, by_stack, columns_of, merge_same_lines, name_hash, parallel,
 };
 use vramscope_units::{Bytes, Events, Iteration, PeakEvent};
 

@@ -3,9 +3,9 @@
 use super::{Filter, Sums, by_stack};
 use crate::{Target, slot_of, text};
 use rustc_hash::FxHashMap;
-use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{file_name, is_library};
 use vramscope_snapshot::{Frame, FrameId, Snapshot, StrId};
+use vramscope_trace::slicing::Budget;
+use vramscope_trace::{file_name, is_library};
 
 /// What a [`SourcePlace`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Cuts a diagnosis until its JSON is small enough, whatever the file.
 
 use super::Diagnosis;
-use vramscope_analysis::Severity;
+use vramscope_inference::Severity;
 
 /// The maximum size of a diagnosis as indented JSON, in bytes.
 pub(super) const MAX_BYTES: usize = 8000;
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
     use crate::diagnose::{Headline, MAX_HEADLINES, MemorySummary, PeakSummary};
     use crate::findings::{BlindSpotRecord, FindingChild, FindingEntry, FindingRecord};
-    use vramscope_analysis::{Basis, Category, FindingId, FindingKind, Phase};
+    use vramscope_inference::{Basis, Category, FindingId, FindingKind, Phase};
     use vramscope_units::{Blocks, Bytes, EventIndex};
 
     fn id() -> FindingId {

@@ -6,7 +6,7 @@ use crate::Quantity;
 use crate::peak::BandKind;
 use crate::side::Side;
 use serde::{Deserialize, Serialize};
-use vramscope_analysis::Category;
+use vramscope_inference::Category;
 use vramscope_units::signed_grouped;
 
 /// An allocator setting that differs.

@@ -5,9 +5,9 @@ use crate::{FrameRecord, text};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use vramscope_analysis::slicing::now;
-use vramscope_analysis::{Flame as Tree, Share};
 use vramscope_snapshot::{FrameId, StackId};
+use vramscope_trace::slicing::now;
+use vramscope_trace::{Flame as Tree, Share};
 
 /// Replaces the frames of a stack whose frames are all hidden.
 const FRAMEWORK_ONLY: FrameId = FrameId(u32::MAX);
@@ -138,7 +138,7 @@ impl DiffFlame {
     /// The nodes in depth-first order from the root. Children are sorted by their bytes in one
     /// side.
     pub fn nodes(&self) -> Vec<DiffNode> {
-        let node = |(index, node): (u32, &vramscope_analysis::FlameNode)| {
+        let node = |(index, node): (u32, &vramscope_trace::FlameNode)| {
             let frame = self.frame(index).cloned().unwrap_or_else(|| FrameRecord {
                 name: Cow::Borrowed(self.name_without_frame(index)),
                 file: Cow::Borrowed(""),

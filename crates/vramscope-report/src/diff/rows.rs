@@ -5,7 +5,7 @@ use crate::Quantity;
 use crate::peak::BandKind;
 use crate::text::signed_count;
 use serde::{Deserialize, Serialize};
-use vramscope_analysis::Exactness;
+use vramscope_trace::Exactness;
 use vramscope_units::signed_grouped;
 
 /// A property of the recording in A and in B.

@@ -6,7 +6,8 @@ use crate::side::{Side, SideStack};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
-use vramscope_analysis::{HeldBy, NamedFrame, NoStack, file_name, is_generated_file, match_stacks};
+use vramscope_inference::{HeldBy, NamedFrame, match_stacks};
+use vramscope_trace::{NoStack, file_name, is_generated_file};
 
 /// A call stack in A and in B.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -6,8 +6,8 @@ use crate::frames::frames;
 use crate::target::Target;
 use crate::text;
 use std::io::{self, Write};
-use vramscope_analysis::by_stack;
-use vramscope_analysis::slicing::Budget;
+use vramscope_trace::by_stack;
+use vramscope_trace::slicing::Budget;
 
 /// The cost of a line, in units of [`Budget`].
 const LINE_COST: u64 = 512;

@@ -14,8 +14,8 @@ pub use table::{Object, block_csv, csv, finding_columns, json_list};
 use crate::flame::Weight;
 use crate::target::Target;
 use std::io::{self, Write};
-use vramscope_analysis::Measure;
-use vramscope_analysis::slicing::{Budget, now};
+use vramscope_trace::Measure;
+use vramscope_trace::slicing::{Budget, now};
 
 /// A format of another tool, or the table of all blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,8 +9,9 @@ use crate::text::free_kind;
 use crate::{Target, time_of};
 use serde::Serialize;
 use std::io::{self, Write};
-use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{Category, named_ranges};
+use vramscope_inference::Category;
+use vramscope_trace::named_ranges;
+use vramscope_trace::slicing::Budget;
 
 /// The cost of a slot of a band, in units of [`Budget`].
 const SLOT_COST: u64 = 32;

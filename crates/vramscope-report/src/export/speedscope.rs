@@ -7,9 +7,9 @@ use crate::{Target, frame, text};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{self, Write};
-use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{Measure, NoStack, Share, by_stack, is_library};
 use vramscope_snapshot::FrameId;
+use vramscope_trace::slicing::Budget;
+use vramscope_trace::{Measure, NoStack, Share, by_stack, is_library};
 
 /// The reasons for missing stacks, in the order of their values.
 const REASONS: [NoStack; 3] = [NoStack::BeforeRecording, NoStack::Backward, NoStack::NotRecorded];

@@ -11,7 +11,7 @@ use crate::target::Target;
 use csv::{Terminator, WriterBuilder};
 use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
 use std::io::{self, Write};
-use vramscope_analysis::slicing::Budget;
+use vramscope_trace::slicing::Budget;
 
 /// The cost of a row, in units of [`Budget`].
 const ROW_COST: u64 = 256;
@@ -171,7 +171,7 @@ fn joined(frames: &[FrameRecord<'_>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vramscope_analysis::slicing::now;
+    use vramscope_trace::slicing::now;
 
     struct Words;
 

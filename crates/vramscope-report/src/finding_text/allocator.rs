@@ -2,8 +2,9 @@
 
 use crate::loaded_file::SnapshotEntry;
 use crate::text;
-use vramscope_analysis::{Category, FreeKind};
+use vramscope_inference::Category;
 use vramscope_snapshot::{PoolId, PoolIndex, StreamId};
+use vramscope_trace::FreeKind;
 
 /// A setting that lets free pieces of one segment grow together. Shown where it is off.
 pub(super) const EXPANDABLE: &str = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";

@@ -1,7 +1,7 @@
 //! The words of what could not be looked for.
 
 use super::counted;
-use vramscope_analysis::{BlindSpot, Overrun};
+use vramscope_inference::{BlindSpot, Overrun};
 use vramscope_units::grouped;
 
 /// The name of a blind spot in JSON.

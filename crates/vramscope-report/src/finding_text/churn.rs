@@ -4,7 +4,7 @@ use super::allocator::{EXPANDABLE, at_site, can_expand, setting};
 use super::{Words, counted, main_site, times};
 use crate::loaded_file::SnapshotEntry;
 use crate::phrase::Sentence;
-use vramscope_analysis::{Finding, SegmentChurn};
+use vramscope_inference::{Finding, SegmentChurn};
 
 pub(super) fn churn(entry: &SnapshotEntry, finding: &Finding, churn: &SegmentChurn) -> Words {
     let at = at_site(&main_site(entry, finding));

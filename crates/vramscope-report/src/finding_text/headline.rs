@@ -7,7 +7,7 @@ use super::{interval, range};
 use crate::loaded_file::SnapshotEntry;
 use crate::phrase::{Sentence, site_filter};
 use crate::simulated::Simulated;
-use vramscope_analysis::{
+use vramscope_inference::{
     Category, Facts, Finding, Growth, GrowthKind, OomStory, Phase, RankSkew, ReservedPeak,
     SkewCause, Verdict,
 };

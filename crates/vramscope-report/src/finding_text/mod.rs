@@ -16,7 +16,7 @@ use crate::loaded_file::SnapshotEntry;
 use crate::phrase::Sentence;
 use crate::simulated::Simulated;
 use crate::text::NO_STACK;
-use vramscope_analysis::{Facts, Finding, FindingKind};
+use vramscope_inference::{Facts, Finding, FindingKind};
 use vramscope_snapshot::StackId;
 use vramscope_units::{Bytes, grouped};
 

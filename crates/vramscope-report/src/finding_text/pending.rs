@@ -4,7 +4,7 @@ use super::allocator::{at_site, list, stream};
 use super::{Words, counted, main_site};
 use crate::loaded_file::SnapshotEntry;
 use crate::phrase::Sentence;
-use vramscope_analysis::{Finding, PendingFrees};
+use vramscope_inference::{Finding, PendingFrees};
 use vramscope_units::Bytes;
 
 pub(super) fn pending(entry: &SnapshotEntry, finding: &Finding, waits: &PendingFrees) -> Words {

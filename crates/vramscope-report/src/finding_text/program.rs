@@ -4,7 +4,7 @@ use super::{Words, category_noun, counted, interval, main_site, percent, range, 
 use crate::loaded_file::SnapshotEntry;
 use crate::phrase::Sentence;
 use crate::text::{NO_STACK, frame_filter, label_of};
-use vramscope_analysis::{
+use vramscope_inference::{
     Category, Cycle, Finding, GradientsHeld, Growth, GrowthKind, HeldTooLong, Phase,
 };
 use vramscope_units::{Bytes, grouped};

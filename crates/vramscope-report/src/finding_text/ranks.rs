@@ -2,7 +2,7 @@
 
 use super::{Words, counted, subject};
 use crate::phrase::Sentence;
-use vramscope_analysis::{RankSkew, SkewCause};
+use vramscope_inference::{RankSkew, SkewCause};
 use vramscope_units::{Bytes, grouped};
 
 /// The words of a finding across ranks.

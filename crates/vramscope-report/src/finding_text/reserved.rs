@@ -5,7 +5,7 @@ use super::{Words, counted, percent, simulated};
 use crate::loaded_file::SnapshotEntry;
 use crate::phrase::Sentence;
 use crate::simulated::Simulated;
-use vramscope_analysis::{CostlySetting, Finding, MemoryUse, ReservedPeak, StrandedPool};
+use vramscope_inference::{CostlySetting, Finding, MemoryUse, ReservedPeak, StrandedPool};
 use vramscope_units::Bytes;
 
 /// The maximum number of pools and streams in a sentence.

@@ -4,8 +4,8 @@ use crate::card::Card;
 use crate::finding_text::{blind_kind, blind_text};
 use crate::text::rank_name;
 use serde::Serialize;
-use vramscope_analysis::BlindSpot;
-use vramscope_analysis::group_by_key;
+use vramscope_inference::BlindSpot;
+use vramscope_trace::group_by_key;
 use vramscope_units::grouped;
 
 /// What could not be looked for.

@@ -8,9 +8,9 @@
 
 use crate::Target;
 use rustc_hash::FxHashMap;
-use vramscope_analysis::is_framework_frame;
-use vramscope_analysis::slicing::{Budget, filled, strides};
 use vramscope_snapshot::{Frame, FrameId, Snapshot, StackId};
+use vramscope_trace::is_framework_frame;
+use vramscope_trace::slicing::{Budget, filled, strides};
 
 /// The modules of a recording.
 pub(super) struct Modules {

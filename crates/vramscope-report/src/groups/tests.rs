@@ -2,7 +2,7 @@ use super::{GroupKind, Groups};
 use crate::{FileReader, LoadedFile, Target};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use vramscope_analysis::slicing::now;
+use vramscope_trace::slicing::now;
 
 /// A frame of a model: file, function, line.
 type Line = (&'static str, &'static str, u32);

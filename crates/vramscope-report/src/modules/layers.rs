@@ -9,8 +9,9 @@ use super::nesting::{Entry, ROOT};
 use super::visits::{outermost_visits, visits};
 use crate::Target;
 use rustc_hash::FxHashMap;
-use vramscope_analysis::slicing::{Budget, filled};
-use vramscope_analysis::{Block, Category};
+use vramscope_inference::Category;
+use vramscope_trace::Block;
+use vramscope_trace::slicing::{Budget, filled};
 
 /// A module or a layer on the path to a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

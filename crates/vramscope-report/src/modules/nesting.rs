@@ -6,9 +6,9 @@
 //! between their lines: in a file, the lines of `__init__` and of called functions alternate.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{is_framework_file, is_framework_frame, name_hash};
 use vramscope_snapshot::{Frame, FrameId, Snapshot, StackId, StrId};
+use vramscope_trace::slicing::Budget;
+use vramscope_trace::{is_framework_file, is_framework_frame, name_hash};
 
 /// How a stack enters a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

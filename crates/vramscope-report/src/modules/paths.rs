@@ -1,7 +1,7 @@
 //! The paths of modules, as searches name them.
 
 use crate::{Derived, Target};
-use vramscope_analysis::slicing::{Budget, strides};
+use vramscope_trace::slicing::{Budget, strides};
 
 /// Separates the modules of a path.
 const WITHIN: &str = " / ";

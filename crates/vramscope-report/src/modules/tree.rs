@@ -5,9 +5,10 @@ use super::link::link;
 use super::nesting::{Entry, Kind, Nesting, ROOT};
 use crate::{Target, text};
 use rustc_hash::FxHashMap;
-use vramscope_analysis::slicing::{Budget, filled, strides};
-use vramscope_analysis::{NoStack, Phase, name_hash};
+use vramscope_inference::Phase;
 use vramscope_snapshot::{FrameId, StackId};
+use vramscope_trace::slicing::{Budget, filled, strides};
+use vramscope_trace::{NoStack, name_hash};
 
 /// What a node is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

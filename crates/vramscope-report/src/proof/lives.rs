@@ -5,8 +5,9 @@ use crate::frames::site;
 use crate::target::Target;
 use crate::text::{self, NO_STACK};
 use std::cmp::Reverse;
-use vramscope_analysis::slicing::{Budget, strides};
-use vramscope_analysis::{Block, Category, Finding, FindingKind, Phase, PhaseSpan};
+use vramscope_inference::{Category, Finding, FindingKind, Phase, PhaseSpan};
+use vramscope_trace::Block;
+use vramscope_trace::slicing::{Budget, strides};
 use vramscope_units::EventIndex;
 
 /// The maximum number of blocks.

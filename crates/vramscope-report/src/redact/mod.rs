@@ -13,11 +13,9 @@ mod public;
 use crate::sidecar::Sidecar;
 use serde_json::Value;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use vramscope_analysis::{
-    Category, Rule, Rules, is_framework_file, is_framework_frame, is_generated_file, is_library,
-    own_name,
-};
+use vramscope_inference::{Category, Rule, Rules, own_name};
 use vramscope_snapshot::Texts;
+use vramscope_trace::{is_framework_file, is_framework_frame, is_generated_file, is_library};
 
 /// Packages that the rules of categories and the findings name. Their names and files are public.
 const PACKAGES: [&str; 25] = [

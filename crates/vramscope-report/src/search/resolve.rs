@@ -5,9 +5,10 @@ use crate::modules::of_module;
 use crate::{BlockPlaces, Target, rank_of, slot_of, text};
 use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
-use vramscope_analysis::slicing::{Budget, strides};
-use vramscope_analysis::{Block, Category, NoStack, StepPhases};
+use vramscope_inference::{Category, StepPhases};
 use vramscope_snapshot::{Frame, FrameId, Snapshot, StackId};
+use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::{Block, NoStack};
 use vramscope_units::EventIndex;
 
 /// A term that can be tested on blocks of one trace.
@@ -125,7 +126,7 @@ impl Test {
             // Without a clock, no lifetime in time is known.
             Self::LifetimeMicros(range) => {
                 at.trace().clock.is_some()
-                    && range.contains(&vramscope_analysis::lifetime(at.trace(), block))
+                    && range.contains(&vramscope_trace::lifetime(at.trace(), block))
             }
             Self::LifetimeEvents(range) => range.contains(&u64::from(block.leaves - block.enters)),
             &Self::Live(slot) => block.is_live_at(slot),

@@ -1,6 +1,7 @@
 //! Parses a search: words and terms between spaces. Quotes keep a term with spaces together.
 
-use vramscope_analysis::{Block, Category};
+use vramscope_inference::Category;
+use vramscope_trace::Block;
 
 /// The parsed terms of a search.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 
 use crate::Target;
 use rustc_hash::FxHashMap;
-use vramscope_analysis::Notes;
-use vramscope_analysis::slicing::{Budget, STRIDE, strides};
 use vramscope_snapshot::{Events, FrameId, StackId, StrId};
+use vramscope_trace::Notes;
+use vramscope_trace::slicing::{Budget, STRIDE, strides};
 
 /// The words that occur at each place, as bits.
 pub(crate) struct Words {

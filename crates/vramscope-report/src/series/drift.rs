@@ -5,7 +5,7 @@ use crate::matrix::named;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use vramscope_analysis::median;
+use vramscope_inference::median;
 
 /// The fewest iterations of a rank among which drift is looked for: growth that happened once may
 /// be a larger batch.

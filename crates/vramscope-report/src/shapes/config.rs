@@ -2,7 +2,7 @@
 //! transformers.
 
 use serde_json::{Map, Value};
-use vramscope_analysis::Widths;
+use vramscope_inference::Widths;
 
 /// The longest list of widths. No model has more.
 const MAX_WIDTHS: usize = 64;

@@ -1,7 +1,7 @@
 //! Short names of dimensions, so that shapes can be read: `[N, 4h]`.
 
 use serde::Serialize;
-use vramscope_analysis::Dims;
+use vramscope_inference::Dims;
 use vramscope_units::grouped;
 
 /// Widths of more hidden widths have no name: `3h` and `4h` say what they are, `131h` does not.

@@ -4,7 +4,7 @@ use super::recorded::{ShapeSource, recorded_shape};
 use crate::Target;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use vramscope_analysis::{Category, Dims, Shape};
+use vramscope_inference::{Category, Dims, Shape};
 use vramscope_snapshot::StackId;
 use vramscope_units::grouped;
 

@@ -4,7 +4,7 @@
 use crate::Target;
 use crate::notes::notes;
 use serde::Serialize;
-use vramscope_analysis::Shape;
+use vramscope_inference::Shape;
 
 /// What tells a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

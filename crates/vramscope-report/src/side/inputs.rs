@@ -1,8 +1,8 @@
 //! The training steps of a device, and the bytes of data that a step reads.
 
 use crate::target::Target;
-use vramscope_analysis::Category;
-use vramscope_analysis::slicing::{Budget, strides};
+use vramscope_inference::Category;
+use vramscope_trace::slicing::{Budget, strides};
 
 /// The number of whole training steps, and the bytes of the input blocks of a typical step.
 ///

@@ -6,7 +6,7 @@ use crate::loaded_file::SnapshotEntry;
 use crate::simulated::{ChangeKind, Simulated};
 use crate::what_if::basis;
 use serde::{Deserialize, Serialize};
-use vramscope_analysis::{
+use vramscope_inference::{
     Category, Facts, Finding, FindingId, GrowthKind, HeldTooLong, OomStory, ReservedPeak, Verdict,
 };
 use vramscope_units::Bytes;

@@ -2,8 +2,8 @@
 
 use super::{Options, OtherRecordings, ScenarioRecord, WrongItem, scale};
 use crate::target::Target;
-use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{Question, Search, WhatIf, settings_text};
+use vramscope_inference::{Question, Search, WhatIf, settings_text};
+use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 
 /// The first scenario of `options`, with its curve: reserved bytes after each event that changes

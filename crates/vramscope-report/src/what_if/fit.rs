@@ -3,8 +3,8 @@
 use super::{Options, OtherRecordings, error_percent};
 use crate::target::{Target, slot_of};
 use serde::Serialize;
-use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{Category, Question, Scale, Search, SimulatedBasis};
+use vramscope_inference::{Category, Question, Scale, Search, SimulatedBasis};
+use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 
 /// The largest factor that is tried.

@@ -2,9 +2,9 @@
 
 use crate::rank_of::{rank_of, run_of};
 use crate::target::{Target, slot_of};
-use vramscope_analysis::Exactness;
-use vramscope_analysis::slicing::now;
 use vramscope_snapshot::DeviceKind;
+use vramscope_trace::Exactness;
+use vramscope_trace::slicing::now;
 
 /// What PyTorch can have on the device of a rank, from an allocation that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -27,12 +27,12 @@ use crate::rank_of::rank_of;
 use crate::target::{Target, event_of, slot_of};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use vramscope_analysis::slicing::{Budget, STRIDE, now};
-use vramscope_analysis::{
-    AllocatorSettings, Capacity, Coverage, Question, Scale, Scenario, Search, SimulatedBasis,
-    Trace, WhatIf, settings_text,
+use vramscope_inference::{
+    Capacity, Question, Scale, Scenario, Search, SimulatedBasis, WhatIf, settings_text,
 };
 use vramscope_snapshot::{DeviceKind, StackId};
+use vramscope_trace::slicing::{Budget, STRIDE, now};
+use vramscope_trace::{AllocatorSettings, Coverage, Trace};
 use vramscope_units::{Bytes, EventIndex, Flushes, PeakEvent};
 
 /// `vramscope.what-if/1`.

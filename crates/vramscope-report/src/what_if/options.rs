@@ -28,9 +28,8 @@
 use super::devices::{CONTEXT, parse_memory};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use vramscope_analysis::{
-    AllocatorSettings, Category, SETTING_KEYS, parse_settings, split_outside_brackets,
-};
+use vramscope_inference::{Category, SETTING_KEYS, parse_settings, split_outside_brackets};
+use vramscope_trace::AllocatorSettings;
 
 /// The largest factor of tokens and of a part.
 const MAX_FACTOR: f64 = 1000.0;

@@ -13,9 +13,9 @@ use rustc_hash::{FxHashMap, FxHasher};
 use serde::Serialize;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use vramscope_analysis::Category;
-use vramscope_analysis::slicing::now;
+use vramscope_inference::Category;
 use vramscope_snapshot::StackId;
+use vramscope_trace::slicing::now;
 use vramscope_units::Bytes;
 
 /// Two steps tell how requests grow if their tokens differ by this factor. With less, every small

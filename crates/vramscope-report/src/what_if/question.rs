@@ -3,7 +3,8 @@
 
 use super::options::{Item, Options, WrongItem, items, text_of};
 use serde::{Deserialize, Serialize};
-use vramscope_analysis::{AllocatorSettings, SETTING_KEYS};
+use vramscope_inference::SETTING_KEYS;
+use vramscope_trace::AllocatorSettings;
 
 /// Bytes of a setting that is given in MiB.
 const MIB: u64 = 1 << 20;

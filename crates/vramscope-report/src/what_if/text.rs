@@ -2,7 +2,7 @@
 
 use super::{CapacityRecord, FitRecord, PairRecord, PartsRecord, ScenarioRecord, WhatIfReport};
 use std::cmp::Ordering;
-use vramscope_analysis::{SimulatedBasis, WhatIf};
+use vramscope_inference::{SimulatedBasis, WhatIf};
 use vramscope_units::{Bytes, EventIndex};
 
 /// The largest error of scaled reserved bytes that was measured, in percent (docs/what-if.md).

@@ -3,16 +3,16 @@
 use super::findings::place;
 use super::hover::lifetime;
 use super::shares::fraction;
+use crate::messages::{AxisKind, BlockDetail, DetailRow, FrameRow, Span, StackDetail};
 use std::fmt::Write as _;
-use vramscope_analysis::{Block, NoStack, Origin, Trace, is_library};
 use vramscope_layout::{Axis, site_color};
-use vramscope_protocol::{AxisKind, BlockDetail, DetailRow, FrameRow, Span, StackDetail};
 use vramscope_report::shapes::{BlockShapes, ShapeSource};
 use vramscope_report::{
     BlockContext, BlockReference, FrameRecord, LoadedFile, Quantity, SnapshotEntry, Target,
     backward, block_site, frames, notes, site, slot_of, text,
 };
 use vramscope_snapshot::{Events, PoolIndex, SegmentType, Snapshot, StackId, StrId};
+use vramscope_trace::{Block, NoStack, Origin, Trace, is_library};
 use vramscope_units::{Bytes, EventIndex};
 
 /// The details of the block that a reference names: `<device>:<address>@<event|pre>`.

@@ -7,18 +7,18 @@ use super::events::MAX_PAGE_ROWS;
 use super::lru_cache::LruCache;
 use super::ranked_bitmap::RankedBitmap;
 use super::subject::Subject;
+use crate::messages::DeviceRef;
+use crate::messages::views::{BlockPage, BlockRow, BlockTable, BlockView};
 use crate::scheduler::SLICE;
 use std::ops::Range;
-use vramscope_analysis::slicing::{Budget, now};
-use vramscope_analysis::{Block, Origin, Trace, parallel};
 use vramscope_layout::site_color;
-use vramscope_protocol::DeviceRef;
-use vramscope_protocol::views::{BlockPage, BlockRow, BlockTable, BlockView};
 use vramscope_report::blocks::record;
 use vramscope_report::search::{Matcher, count_of_total};
 use vramscope_report::shapes::BlockShapes;
 use vramscope_report::{BlockPlaces, Quantity, Target, slot_after, text};
 use vramscope_snapshot::{Snapshot, StreamId};
+use vramscope_trace::slicing::{Budget, now};
+use vramscope_trace::{Block, Origin, Trace, parallel};
 use vramscope_units::{Bytes, EventIndex};
 
 /// Caches the last table, so that scrolling needs no new sort.

@@ -2,12 +2,12 @@
 
 use super::range::slot_label;
 use super::shares::category_label;
-use vramscope_analysis::slicing::Budget;
+use crate::messages::DetailRow;
+use crate::messages::views::{ChangeRow, StateChanges};
 use vramscope_layout::{CAME, Color, MAPPED, RELEASED, STAYED, WENT};
-use vramscope_protocol::DetailRow;
-use vramscope_protocol::views::{ChangeRow, StateChanges};
 use vramscope_report::changes::{self, ChangeSums};
 use vramscope_report::{Quantity, Target, slot_after};
+use vramscope_trace::slicing::Budget;
 use vramscope_units::{Bytes, grouped};
 
 /// Call sites in the table.

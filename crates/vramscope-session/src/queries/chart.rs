@@ -1,8 +1,8 @@
 //! The small pictures of what proves a finding.
 
 use super::shares::fraction;
-use vramscope_analysis::Phase;
-use vramscope_protocol::views::{Anchor, CHART, ChartLabel, ChartShape, FindingChart, ShapeKind};
+use crate::messages::views::{Anchor, CHART, ChartLabel, ChartShape, FindingChart, ShapeKind};
+use vramscope_inference::Phase;
 use vramscope_report::proof::{Proof, ProofForm};
 use vramscope_units::svg::Path;
 

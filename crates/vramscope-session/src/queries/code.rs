@@ -10,15 +10,15 @@ use self::places::Places;
 use super::lru_cache::LruCache;
 use super::shares::{category_label, fraction};
 use super::subject::Subject;
+use crate::messages::DeviceRef;
+use crate::messages::views::{CodePage, CodeRow, CodeSort, CodeSpec};
 use crate::scheduler::SLICE;
 use std::cmp::Reverse;
 use std::ops::Range;
-use vramscope_analysis::slicing::Budget;
 use vramscope_layout::Color;
-use vramscope_protocol::DeviceRef;
-use vramscope_protocol::views::{CodePage, CodeRow, CodeSort, CodeSpec};
 use vramscope_report::code::{Filter, steps_between};
 use vramscope_report::{Quantity, Target, slot_after};
+use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 
 /// Rows of a page.
@@ -117,7 +117,7 @@ fn row(at: Target<'_>, places: &Places, place: usize, whole: u64, spec: &CodeSpe
     let found = &places.all[place];
     let sums = &found.sums;
     let bytes = |bytes: u64| Quantity::bytes(Bytes(bytes));
-    let categories = vramscope_analysis::Category::ALL.iter().zip(sums.categories);
+    let categories = vramscope_inference::Category::ALL.iter().zip(sums.categories);
     let category = categories.filter(|&(_, bytes)| bytes > 0).max_by_key(|&(_, bytes)| bytes);
     let growth = |steps: u32| {
         let change = i128::from(sums.last_step) - i128::from(sums.first_step);

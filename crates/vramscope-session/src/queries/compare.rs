@@ -8,10 +8,10 @@ mod stacks;
 
 pub(crate) use side::side;
 
-use flame::FlameGraph;
-use vramscope_protocol::views::{
+use crate::messages::views::{
     CompareAnswer, CompareQuery, ComparedStacks, Comparison, ComparisonView,
 };
+use flame::FlameGraph;
 use vramscope_report::diff::{DiffRow, Pair, StackDiff, amount, markdown};
 use vramscope_report::finding_text;
 use vramscope_report::side::{Align, Side, SideFinding};

@@ -1,12 +1,12 @@
 //! Bytes along a part of an axis as lines: reserved bytes, and the largest free pieces.
 
+use crate::messages::AxisKind;
+use crate::messages::views::{COUNTER_HEIGHT, CounterLine};
 use std::ops::Range;
-use vramscope_analysis::slicing::Budget;
 use vramscope_layout::Axis;
-use vramscope_protocol::AxisKind;
-use vramscope_protocol::views::{COUNTER_HEIGHT, CounterLine};
 use vramscope_report::segments::by_most;
 use vramscope_report::{Quantity, Target, event_of, slot_after, text};
+use vramscope_trace::slicing::Budget;
 use vramscope_units::svg::outline;
 use vramscope_units::{Bytes, EventIndex};
 

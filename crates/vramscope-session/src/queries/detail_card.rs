@@ -1,8 +1,8 @@
 //! The card that shows the details of a range, a frame or a change.
 
+use crate::messages::DetailRow;
+use crate::messages::views::{DetailCard, StackShareRow};
 use std::fmt::Write as _;
-use vramscope_protocol::DetailRow;
-use vramscope_protocol::views::{DetailCard, StackShareRow};
 use vramscope_report::Quantity;
 
 /// A card with rows and call stacks, and its text for the clipboard.

@@ -1,10 +1,10 @@
 //! Distinguishes call stacks that share a call site.
 
-use vramscope_analysis::is_distinctive;
-use vramscope_protocol::views::StackShareRow;
+use crate::messages::views::StackShareRow;
 use vramscope_report::disambiguate::first_differing_frames;
 use vramscope_report::text;
 use vramscope_snapshot::{Frame, Snapshot, StackId};
+use vramscope_trace::is_distinctive;
 
 /// Sets `via` of rows that share their call site with another row: the frame that distinguishes
 /// them. For example, an optimizer has a call stack for each of its states, all with one call site.
@@ -31,8 +31,8 @@ mod tests {
     use super::*;
     use crate::queries::state_at::{live_blocks, stack_rows};
     use crate::queries::tests::load;
-    use vramscope_analysis::slicing::now;
     use vramscope_report::Target;
+    use vramscope_trace::slicing::now;
 
     #[test]
     fn add_vias_distinguishes_rows_that_share_a_site() {

@@ -3,17 +3,17 @@
 use super::lru_cache::LruCache;
 use super::ranked_bitmap::RankedBitmap;
 use super::subject::Subject;
+use crate::messages::views::{EventFilter, EventPage, EventRow, EventView};
+use crate::messages::{DetailRow, DeviceRef};
 use crate::scheduler::SLICE;
 use std::ops::Range;
-use vramscope_analysis::NoStack;
-use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_layout::site_color;
-use vramscope_protocol::views::{EventFilter, EventPage, EventRow, EventView};
-use vramscope_protocol::{DetailRow, DeviceRef};
 use vramscope_report::events::event_record;
 use vramscope_report::search::{Matcher, count_of_total};
 use vramscope_report::{Target, row_site, text};
 use vramscope_snapshot::StackId;
+use vramscope_trace::NoStack;
+use vramscope_trace::slicing::{Budget, strides};
 use vramscope_units::{Bytes, EventIndex, Micros, grouped};
 
 /// The maximum number of rows on a page of a table.

@@ -2,10 +2,9 @@
 
 use super::blocks::FilteredBlocks;
 use super::events::{EventBlocks, FilteredEvents};
+use crate::messages::views::{ExportFormat, FlameWeight, Table, TextForm};
 use serde::Serialize;
 use std::io;
-use vramscope_analysis::slicing::Budget;
-use vramscope_protocol::views::{ExportFormat, FlameWeight, Table, TextForm};
 use vramscope_report::blocks::{BlockRecord, record};
 use vramscope_report::events::{self, EventRow};
 use vramscope_report::export::{
@@ -16,6 +15,7 @@ use vramscope_report::flame::Weight;
 use vramscope_report::segments::{self, PinRecord, records, segments, states};
 use vramscope_report::shapes::{BlockShapes, ShapeTable};
 use vramscope_report::{BlockPlaces, Derived, StackTable, Target, slot_after, slot_of};
+use vramscope_trace::slicing::Budget;
 
 /// A table with all its rows, as text.
 pub(crate) async fn export(

@@ -1,16 +1,17 @@
 //! Findings as rows of the page.
 
 use super::block_detail as detail;
+use crate::messages::FrameRow;
+use crate::messages::views::{FindingList, FindingRow, FindingView};
 use std::cmp::Reverse;
-use vramscope_analysis::slicing::{Budget, strides};
-use vramscope_analysis::{Block, FindingKind, Phase, Steps, blind_spots};
-use vramscope_protocol::FrameRow;
-use vramscope_protocol::views::{FindingList, FindingRow, FindingView};
+use vramscope_inference::{FindingKind, Phase, Steps, blind_spots};
 use vramscope_report::finding_text::label;
 use vramscope_report::findings::{
     BlindSpotRecord, FindingEntry, FindingRecord, of_device, step_and_phase,
 };
 use vramscope_report::{FrameRecord, Target, text};
+use vramscope_trace::Block;
+use vramscope_trace::slicing::{Budget, strides};
 
 /// The findings of a device, and what could not be looked for.
 pub(crate) async fn list(at: Target<'_>, budget: &mut Budget) -> FindingList {

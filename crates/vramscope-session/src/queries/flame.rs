@@ -11,10 +11,10 @@ pub(super) use nodes::MAX_BOXES;
 
 use super::lru_cache::LruCache;
 use super::subject::Subject;
+use crate::messages::DeviceRef;
+use crate::messages::views::{FlameSpec, FlameWeight};
 use crate::scheduler::SLICE;
-use vramscope_analysis::slicing::Budget;
-use vramscope_protocol::DeviceRef;
-use vramscope_protocol::views::{FlameSpec, FlameWeight};
+use vramscope_trace::slicing::Budget;
 
 /// Cached graphs.
 const MAX_GRAPHS: usize = 4;

@@ -2,8 +2,8 @@
 
 use super::matrix::ShownMatrix;
 use super::overview::Ranks;
-use vramscope_analysis::median;
-use vramscope_protocol::views::{Fleet, FleetBar, FleetCluster, FleetIteration, FleetTick, SERIES};
+use crate::messages::views::{Fleet, FleetBar, FleetCluster, FleetIteration, FleetTick, SERIES};
+use vramscope_inference::median;
 use vramscope_report::Quantity;
 use vramscope_report::matrix::named;
 use vramscope_units::svg::Path;
@@ -69,7 +69,7 @@ impl Ranks {
         let most = counts.chunks_exact(parts).map(total).max().unwrap_or(0);
         fleet.most = Quantity::count(most.into(), "rank", "ranks").exact;
         let capacity = said.or_else(|| {
-            let of = |column: &vramscope_analysis::MatrixColumn| {
+            let of = |column: &vramscope_inference::MatrixColumn| {
                 self.rows[shown.run[column.member]].card.capacity
             };
             columns.iter().filter_map(of).max().map(|capacity| capacity.0)

@@ -4,13 +4,13 @@ use super::detail_card::detail_card;
 use super::range::slot_label;
 use super::shares::fraction;
 use super::stack_shares::{StackShares, share_rows};
-use vramscope_analysis::Block;
-use vramscope_analysis::slicing::{Budget, STRIDE, strides};
-use vramscope_protocol::DetailRow;
-use vramscope_protocol::views::DetailCard;
+use crate::messages::DetailRow;
+use crate::messages::views::DetailCard;
 use vramscope_report::{Quantity, text};
 use vramscope_report::{Target, by_category, slot_of};
 use vramscope_snapshot::{FrameId, StackId};
+use vramscope_trace::Block;
+use vramscope_trace::slicing::{Budget, STRIDE, strides};
 use vramscope_units::Bytes;
 
 /// Call stacks in the list.

@@ -1,14 +1,14 @@
 //! Stacks whose blocks lie in groups, and the labels of their bands.
 
 use super::{Queries, Subject};
+use crate::messages::views::{GroupBy, GroupLabel, Side};
 use crate::scheduler::SLICE;
 use std::cmp::Reverse;
 use std::sync::Arc;
-use vramscope_analysis::slicing::{Budget, SlicedTask};
 use vramscope_layout as layout;
 use vramscope_layout::{Axis, Band, Color, GroupEdges, Place, StackOrder, Timeline, View};
-use vramscope_protocol::views::{GroupBy, GroupLabel, Side};
 use vramscope_report::{GroupKind, Groups, Quantity, Target};
+use vramscope_trace::slicing::{Budget, SlicedTask};
 use vramscope_units::Bytes;
 
 /// Space on both sides of a label, in letters.
@@ -107,7 +107,7 @@ async fn grouped(on: Subject, by: GroupBy) -> Option<Arc<Grouped>> {
 pub(super) async fn labels(
     at: Target<'_>,
     grouped: &Grouped,
-    axis: vramscope_protocol::AxisKind,
+    axis: crate::messages::AxisKind,
     view: View,
     letter: [f64; 2],
     budget: &mut Budget,

@@ -3,17 +3,18 @@
 use super::phases;
 use super::range::slot_label;
 use super::shares::{category_row, fraction};
+use crate::messages::DetailRow;
+use crate::messages::views::{GroupCard, SearchResult, StackShareRow, StepBar};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
-use vramscope_analysis::slicing::{Budget, strides};
-use vramscope_analysis::{NoStack, StepPhases, Trace, sort};
+use vramscope_inference::StepPhases;
 use vramscope_layout::site_color;
-use vramscope_protocol::DetailRow;
-use vramscope_protocol::views::{GroupCard, SearchResult, StackShareRow, StepBar};
 use vramscope_report::search::{Matcher, matching};
 use vramscope_report::{Quantity, Target, by_category, row_site, slot_after, slot_of};
 use vramscope_snapshot::{Frame, StackId};
+use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::{NoStack, Trace, sort};
 use vramscope_units::{Bytes, grouped};
 
 /// Call sites in a list.

@@ -2,11 +2,11 @@
 
 use super::block_detail::peak_shares;
 use super::findings::place;
-use vramscope_analysis::{Block, Trace};
+use crate::messages::Hit;
 use vramscope_layout::{Picked, site_color};
-use vramscope_protocol::Hit;
 use vramscope_report::shapes::BlockShapes;
 use vramscope_report::{Quantity, Target, block_site, text};
+use vramscope_trace::{Block, Trace};
 use vramscope_units::{Bytes, grouped};
 
 /// The tooltip of a block, or of a strip of several merged blocks. `group` is the name of their

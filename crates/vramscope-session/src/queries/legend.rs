@@ -2,15 +2,16 @@
 
 use super::shares::category_label;
 use crate::loaded::is_apart;
+use crate::messages::AxisKind;
+use crate::messages::views::{ColorBy, FailedRequest, Legend, LegendEntry, Limit, Query, Ramp};
 use std::cmp::Reverse;
-use vramscope_analysis::slicing::{Budget, strides};
-use vramscope_analysis::{Block, Category, Trace, lifetime};
+use vramscope_inference::Category;
 use vramscope_layout::{Axis, Color, LargestSites, segment_color, stream_color};
-use vramscope_protocol::AxisKind;
-use vramscope_protocol::views::{ColorBy, FailedRequest, Legend, LegendEntry, Limit, Query, Ramp};
 use vramscope_report::capacity::{Capacity, capacity};
 use vramscope_report::{Quantity, Target, slot_after, text};
 use vramscope_snapshot::StreamId;
+use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::{Block, Trace, lifetime};
 use vramscope_units::{Bytes, EventIndex, Micros};
 
 /// Segments in the list.

@@ -2,8 +2,8 @@
 
 use super::overview::Ranks;
 use super::ranks::Rank;
+use crate::messages::views::{RankList, RankSort};
 use std::cmp::Reverse;
-use vramscope_protocol::views::{RankList, RankSort};
 use vramscope_report::Quantity;
 use vramscope_units::grouped;
 

@@ -1,6 +1,6 @@
 //! An LRU cache whose values are computed in slices, before the first answer that needs them.
 
-use vramscope_analysis::slicing::SlicedTask;
+use vramscope_trace::slicing::SlicedTask;
 
 /// The most recently used values by key, and the tasks that compute missing values.
 pub(crate) struct LruCache<K, T> {
@@ -59,7 +59,7 @@ impl<K: PartialEq + Clone, T> LruCache<K, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vramscope_analysis::slicing::Budget;
+    use vramscope_trace::slicing::Budget;
 
     /// The square of a number, after as many slices.
     async fn square(n: u32) -> u32 {

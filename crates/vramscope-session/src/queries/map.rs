@@ -2,18 +2,18 @@
 
 use super::lru_cache::LruCache;
 use super::subject::Subject;
+use crate::messages::DeviceRef;
+use crate::messages::views::{MapGroup, MapInfo, MapPin, MapSpec, ROW_UNITS};
 use crate::scheduler::SLICE;
-use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{
-    ChangedSegment, FreeKind, FreeShare, PieceKind, Pin, SegmentState, changed_segments,
-    free_shares, pins,
-};
 use vramscope_layout::SegmentMap;
-use vramscope_protocol::DeviceRef;
-use vramscope_protocol::views::{MapGroup, MapInfo, MapPin, MapSpec, ROW_UNITS};
 use vramscope_report::segments::{pin_text, states};
 use vramscope_report::{Quantity, Target, event_of, row_site, slot_after, text};
 use vramscope_snapshot::SegmentType;
+use vramscope_trace::slicing::Budget;
+use vramscope_trace::{
+    ChangedSegment, FreeKind, FreeShare, PieceKind, Pin, SegmentState, changed_segments,
+    free_shares, pins,
+};
 use vramscope_units::{Bytes, EventIndex};
 
 /// Cached maps: that of the view, and those around the cursor while it steps.

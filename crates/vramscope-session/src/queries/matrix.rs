@@ -1,12 +1,12 @@
 //! The matrix of call sites and ranks: the coordinator's side.
 
 use super::ranks::Rank;
+use crate::messages::views::{Matrix, MatrixCell, MatrixCluster, MatrixColumn, MatrixRow};
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
-use vramscope_analysis::{
+use vramscope_inference::{
     MatrixRow as Sizes, RankFacts, RankMatrix, median, rank_matrix, rank_runs,
 };
-use vramscope_protocol::views::{Matrix, MatrixCell, MatrixCluster, MatrixColumn, MatrixRow};
 use vramscope_report::card::Card;
 use vramscope_report::matrix::{LEVELS, ROWS, bounds, level, named, outlier_text, sentences};
 use vramscope_report::{Quantity, site_filter};
@@ -57,7 +57,7 @@ impl ShownMatrix {
         let matrix = rank_matrix(&members);
         let steps = steps(&matrix, |member| &ranks[run[member]]);
         let cluster =
-            |column: &vramscope_analysis::MatrixColumn| (run[column.member], column.cluster + 1);
+            |column: &vramscope_inference::MatrixColumn| (run[column.member], column.cluster + 1);
         Some(Self {
             clusters: matrix.columns.iter().map(cluster).collect(),
             is_indexed: ranks[run[0]].is_indexed,
@@ -192,7 +192,7 @@ impl ShownMatrix {
 
 /// The peak of each step on each rank of a matrix; empty if the ranks have fewer than two steps.
 fn steps<'a>(matrix: &RankMatrix, rank: impl Fn(usize) -> &'a Rank) -> Vec<Sizes> {
-    let of = |column: &vramscope_analysis::MatrixColumn| &*rank(column.member).card;
+    let of = |column: &vramscope_inference::MatrixColumn| &*rank(column.member).card;
     let cards: Vec<&Card> = matrix.columns.iter().map(of).collect();
     let has_steps = || cards.iter().filter(|card| !card.steps.is_empty());
     let first = has_steps().map(|card| card.first_step).min().unwrap_or(0);

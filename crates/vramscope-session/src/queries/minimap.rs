@@ -1,13 +1,14 @@
 //! The minimap: the curve of a whole trace, with marks.
 
 use super::findings::findings;
-use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{FindingKind, Oom, Series, Trace, columns_of};
+use crate::messages::AxisKind;
+use crate::messages::views::{FindingRow, MINIMAP, Mark, MarkKind, Minimap};
+use vramscope_inference::FindingKind;
 use vramscope_layout::Axis;
-use vramscope_protocol::AxisKind;
-use vramscope_protocol::views::{FindingRow, MINIMAP, Mark, MarkKind, Minimap};
 use vramscope_report::Target;
 use vramscope_report::peak::separate_peaks;
+use vramscope_trace::slicing::Budget;
+use vramscope_trace::{Oom, Series, Trace, columns_of};
 use vramscope_units::svg::{area, line};
 use vramscope_units::{Bytes, EventIndex};
 

@@ -64,15 +64,15 @@ pub(crate) use ranks::Rank;
 pub(crate) use subject::Subject;
 pub(crate) use tiles::{PartialTile, TileStep, Tiles, draws_bands, needs};
 
+use crate::messages::DeviceRef;
+use crate::messages::views::{Answer, ColorBy, GroupBy, Query};
 use crate::scheduler::SLICE;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use vramscope_analysis::slicing::Budget;
 use vramscope_layout::View;
-use vramscope_protocol::DeviceRef;
-use vramscope_protocol::views::{Answer, ColorBy, GroupBy, Query};
 use vramscope_report::{LoadedFile, Target, html, record};
+use vramscope_trace::slicing::Budget;
 
 /// The caches that queries share.
 pub(crate) struct Queries {

@@ -3,17 +3,17 @@
 use super::lru_cache::LruCache;
 use super::shares::{category_label, fraction};
 use super::subject::Subject;
+use crate::messages::DeviceRef;
+use crate::messages::views::{ModulePage, ModuleRow, ModuleSpec, ShapeSum};
 use crate::scheduler::SLICE;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
-use vramscope_analysis::name_hash;
-use vramscope_analysis::slicing::{Budget, strides};
 use vramscope_layout::Color;
-use vramscope_protocol::DeviceRef;
-use vramscope_protocol::views::{ModulePage, ModuleRow, ModuleSpec, ShapeSum};
 use vramscope_report::modules::{ModuleSums, basis_text, categories_of, ends_of, paths};
 use vramscope_report::shapes::{legend_texts, shapes};
 use vramscope_report::{Quantity, Target, slot_after};
+use vramscope_trace::name_hash;
+use vramscope_trace::slicing::{Budget, strides};
 use vramscope_units::{Bytes, grouped};
 
 /// Shapes in the list.

@@ -1,12 +1,12 @@
 //! Steps from one block to the next of a search or of a call stack.
 
 use super::block_detail as detail;
+use crate::messages::views::{Looked, NextBlock};
 use std::cmp::Reverse;
-use vramscope_analysis::slicing::{Budget, strides};
-use vramscope_analysis::sort;
-use vramscope_protocol::views::{Looked, NextBlock};
 use vramscope_report::search::{Matcher, matching};
 use vramscope_report::{Target, slot_after};
+use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::sort;
 use vramscope_units::grouped;
 
 /// The next block, or the previous one. Wraps around at the ends.

@@ -5,12 +5,12 @@
 use super::findings;
 use super::matrix::ShownMatrix;
 use super::ranks::{self, Compared, Rank, by_rank};
-use rustc_hash::FxHashMap;
-use vramscope_analysis::{RankFacts, RankSkew, Severity, SkewCause, rank_runs, rank_skew};
-use vramscope_protocol::views::{
+use crate::messages::views::{
     FindingGroup, FindingMember, FindingRow, ListQuery, MAX_ROWS, MatrixAnswer, MatrixQuery,
     Overview, RankList, RunCard, RunQuery, ShownRank,
 };
+use rustc_hash::FxHashMap;
+use vramscope_inference::{RankFacts, RankSkew, Severity, SkewCause, rank_runs, rank_skew};
 use vramscope_report::Quantity;
 use vramscope_report::findings::{
     CauseKey, FindingRecord, RunKey, groups as group_findings, of_ranks,

@@ -1,14 +1,14 @@
 //! The peak lens: what happens around a separate peak, and a treemap of the live set at it.
 
 use super::shares::{category_label, fraction};
+use crate::messages::views::{LensEvent, LensPeak, PeakLens, TreemapCell};
 use std::fmt::Write;
-use vramscope_analysis::Category;
-use vramscope_analysis::slicing::Budget;
+use vramscope_inference::Category;
 use vramscope_layout::{Color, Rect, squarify};
-use vramscope_protocol::views::{LensEvent, LensPeak, PeakLens, TreemapCell};
 use vramscope_report::lens::{AroundRecord, LiveSite, around, live_sites, peaks};
 use vramscope_report::peak::BandKind;
 use vramscope_report::{Quantity, Target, event_of};
+use vramscope_trace::slicing::Budget;
 use vramscope_units::{Bytes, EventIndex, grouped};
 
 /// Height of a category's heading, in pixels.

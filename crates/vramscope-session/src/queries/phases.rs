@@ -1,12 +1,12 @@
 //! The lane of steps and their phases.
 
 use super::range::peak_of;
-use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{Phase, PhaseSpan, Steps};
+use crate::messages::AxisKind;
+use crate::messages::views::{PhaseItem, Phases, StepItem};
+use vramscope_inference::{Phase, PhaseSpan, Steps};
 use vramscope_layout::Axis;
-use vramscope_protocol::AxisKind;
-use vramscope_protocol::views::{PhaseItem, Phases, StepItem};
 use vramscope_report::Target;
+use vramscope_trace::slicing::Budget;
 use vramscope_units::{Bytes, EventIndex, grouped};
 
 /// Cost of finding one part of the window: a few binary searches.

@@ -11,17 +11,17 @@ use self::sheet::{
 use super::{PartialTile, Queries, Subject, TileStep, grouped};
 use crate::derived::DerivedBuilder;
 use crate::loaded::breaks;
+use crate::messages::views::{Layer, Query, ROW_UNITS};
+use crate::messages::{AxisBreak, AxisKind, TILE_COLUMNS, TILE_ROWS, TileKey};
 use crate::scheduler::SLICE;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
-use vramscope_analysis::Cut;
-use vramscope_analysis::slicing::Budget;
 use vramscope_layout::{
     Axis, Color, HATCH_GAP, PALETTE_LEN, Palette, Strips, Surfaces, Theme, View,
 };
-use vramscope_protocol::views::{Layer, Query, ROW_UNITS};
-use vramscope_protocol::{AxisBreak, AxisKind, TILE_COLUMNS, TILE_ROWS, TileKey};
 use vramscope_report::device_name;
+use vramscope_trace::Cut;
+use vramscope_trace::slicing::Budget;
 use vramscope_units::{TimeBreak, broken_time_ticks, byte_ticks, event_ticks};
 
 /// The height of a label in a band, in CSS pixels.

@@ -4,13 +4,13 @@
 //! Another rank places them in its own trace: by the clock, by step if the clocks do not overlap,
 //! or else by event. So one axis serves all of them, also where it is uneven.
 
+use crate::messages::AxisKind;
+use crate::messages::views::{Moments, PINNED_HEIGHT, PinnedLine};
 use std::ops::Range;
-use vramscope_analysis::Trace;
-use vramscope_analysis::slicing::Budget;
 use vramscope_layout::Axis;
-use vramscope_protocol::AxisKind;
-use vramscope_protocol::views::{Moments, PINNED_HEIGHT, PinnedLine};
 use vramscope_report::{Quantity, Target, slot_after};
+use vramscope_trace::Trace;
+use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 use vramscope_units::svg::area;
 

@@ -2,13 +2,13 @@
 
 use super::detail_card::detail_card;
 use super::stack_shares::{StackShare, StackShares, share_rows};
-use vramscope_analysis::Trace;
-use vramscope_analysis::slicing::{Budget, strides};
+use crate::messages::DetailRow;
+use crate::messages::views::{DetailCard, MarkedRange};
 use vramscope_layout::Axis;
-use vramscope_protocol::DetailRow;
-use vramscope_protocol::views::{DetailCard, MarkedRange};
 use vramscope_report::{Quantity, text};
 use vramscope_report::{Target, event_of};
+use vramscope_trace::Trace;
+use vramscope_trace::slicing::{Budget, strides};
 use vramscope_units::{Bytes, EventIndex};
 
 /// Call stacks in the list.

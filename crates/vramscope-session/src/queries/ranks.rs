@@ -2,19 +2,19 @@
 
 use super::findings;
 use super::shares::{category_label, fraction};
-use crate::run_order::natural;
-use std::cmp::Ordering;
-use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{RankFacts, Severity};
-use vramscope_layout::Color;
-use vramscope_protocol::views::{
+use crate::messages::views::{
     CategoryBar, FileCard, FindingRow, FindingView, OverviewRow, SPARK, ShownRank,
 };
+use crate::run_order::natural;
+use std::cmp::Ordering;
+use vramscope_inference::{RankFacts, Severity};
+use vramscope_layout::Color;
 use vramscope_report::card::{Card, CardFinding, FULL_HEIGHT, Names};
 use vramscope_report::finding_text::label;
 use vramscope_report::findings::{FindingRecord, Weight};
 use vramscope_report::peak::BandKind;
 use vramscope_report::{CategoryShare, Phrase, Quantity, Target};
+use vramscope_trace::slicing::Budget;
 use vramscope_units::svg::area;
 
 /// The card of a device, for the coordinator and for the page.

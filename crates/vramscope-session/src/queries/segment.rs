@@ -3,15 +3,15 @@
 use super::block_detail as detail;
 use super::segments::{extent, pool_text, released_by, spans};
 use super::state_at::{live_blocks, stack_rows};
-use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{Span, Trace};
+use crate::messages::DetailRow;
+use crate::messages::views::DetailCard;
 use vramscope_layout::RowOrder;
-use vramscope_protocol::DetailRow;
-use vramscope_protocol::views::DetailCard;
 use vramscope_report::text::segment_type;
 use vramscope_report::{Quantity, text};
 use vramscope_report::{Target, slot_after};
 use vramscope_snapshot::StackId;
+use vramscope_trace::slicing::Budget;
+use vramscope_trace::{Span, Trace};
 use vramscope_units::{Bytes, EventIndex};
 
 /// Call stacks in the list.

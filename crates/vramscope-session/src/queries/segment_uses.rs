@@ -3,10 +3,10 @@
 use super::segment::{BlockPart, Occupancy};
 use super::segments::{Order, extent, spans};
 use super::state_at::live_blocks;
-use vramscope_analysis::slicing::now;
-use vramscope_protocol::views::{SegmentSpec, SegmentUse, SegmentUses};
+use crate::messages::views::{SegmentSpec, SegmentUse, SegmentUses};
 use vramscope_report::Quantity;
 use vramscope_report::{Target, slot_after};
+use vramscope_trace::slicing::now;
 use vramscope_units::{Bytes, EventIndex};
 
 /// The use of the rows between two heights, and of all pools that have a header.

@@ -4,19 +4,19 @@ use super::events::MAX_PAGE_ROWS;
 use super::lru_cache::LruCache;
 use super::state_at::live_blocks;
 use super::subject::Subject;
-use crate::scheduler::SLICE;
-use std::ops::Range;
-use vramscope_analysis::slicing::{Budget, STRIDE, strides};
-use vramscope_analysis::{Span, Trace, sort};
-use vramscope_layout::{ROW_QUARTERS, RowOrder, SegmentRows};
-use vramscope_protocol::DeviceRef;
-use vramscope_protocol::views::{
+use crate::messages::DeviceRef;
+use crate::messages::views::{
     GROWN, ROW_UNITS, SegmentGroup, SegmentRow, SegmentSort, SegmentSpec, SegmentsInfo,
 };
+use crate::scheduler::SLICE;
+use std::ops::Range;
+use vramscope_layout::{ROW_QUARTERS, RowOrder, SegmentRows};
 use vramscope_report::text::segment_type;
 use vramscope_report::{Quantity, text};
 use vramscope_report::{Target, slot_after};
 use vramscope_snapshot::{PoolId, PoolIndex, Snapshot};
+use vramscope_trace::slicing::{Budget, STRIDE, strides};
+use vramscope_trace::{Span, Trace, sort};
 use vramscope_units::{Bytes, EventIndex};
 
 /// Cached orders: that of the view, and the one before it.

@@ -3,11 +3,11 @@
 mod provenance;
 
 use self::provenance::provenance;
-use vramscope_analysis::Churn;
-use vramscope_analysis::slicing::{Budget, now};
-use vramscope_protocol::views::{SettingRow, SettingsCard};
+use crate::messages::views::{SettingRow, SettingsCard};
 use vramscope_report::info::info;
 use vramscope_report::{Quantity, Target};
+use vramscope_trace::Churn;
+use vramscope_trace::slicing::{Budget, now};
 use vramscope_units::{Bytes, grouped};
 
 /// The recording's provenance and the allocator's settings.

@@ -1,8 +1,8 @@
 //! Shares of a whole, for the page.
 
-use vramscope_analysis::Category;
+use crate::messages::views::CategoryRow;
+use vramscope_inference::Category;
 use vramscope_layout::Color;
-use vramscope_protocol::views::CategoryRow;
 use vramscope_report::Quantity;
 pub(super) use vramscope_report::text::category as category_label;
 use vramscope_units::Bytes;

@@ -1,13 +1,13 @@
 //! The source view: files, and the functions and lines of one, with their memory.
 
 use super::shares::fraction;
+use crate::messages::views::{SourcePage, SourceRow, SourceSpec};
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use vramscope_analysis::slicing::Budget;
-use vramscope_protocol::views::{SourcePage, SourceRow, SourceSpec};
 use vramscope_report::annotate::without_text;
 use vramscope_report::code::{Filter, PlaceKind, SourcePlace, SourceSums, Sums, steps_between};
 use vramscope_report::{Quantity, Target, slot_after};
+use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 
 /// Files, and functions of a file, in a list.

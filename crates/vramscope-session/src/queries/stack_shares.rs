@@ -2,13 +2,13 @@
 
 use super::disambiguate;
 use super::shares::fraction;
+use crate::messages::views::StackShareRow;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
-use vramscope_analysis::{NoStack, Sites, Trace};
 use vramscope_layout::site_color;
-use vramscope_protocol::views::StackShareRow;
 use vramscope_report::{Quantity, Target, row_site};
 use vramscope_snapshot::StackId;
+use vramscope_trace::{NoStack, Sites, Trace};
 use vramscope_units::Bytes;
 
 /// The blocks of one call stack.

@@ -3,17 +3,18 @@
 use super::block_detail as detail;
 use super::disambiguate;
 use super::shares::{category_label, category_row, fraction};
+use crate::messages::views::{Marker, StackShareRow, StateAt};
+use crate::messages::{AxisKind, DetailRow};
 use std::cmp::Reverse;
-use vramscope_analysis::slicing::{Budget, strides};
-use vramscope_analysis::{Category, Trace, sort};
+use vramscope_inference::Category;
 use vramscope_layout::{Axis, Color};
-use vramscope_protocol::views::{Marker, StackShareRow, StateAt};
-use vramscope_protocol::{AxisKind, DetailRow};
 use vramscope_report::backward::{self, BackwardShare};
 use vramscope_report::shapes::BlockShapes;
 use vramscope_report::{Quantity, text};
 use vramscope_report::{Target, by_category, event_of, row_site, slot_after};
 use vramscope_snapshot::Action;
+use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::{Trace, sort};
 use vramscope_units::{Bytes, EventIndex};
 
 /// Call stacks in the list.
@@ -118,7 +119,7 @@ fn action(at: Target<'_>, event: EventIndex) -> String {
 /// The block that an event allocates, requests to free, or frees.
 async fn block_of(trace: &Trace, event: EventIndex, budget: &mut Budget) -> Option<u32> {
     let entered = trace.blocks.partition_point(|b| b.enters <= event.0 + 1);
-    let has_event = |b: &vramscope_analysis::Block| {
+    let has_event = |b: &vramscope_trace::Block| {
         b.alloc_event() == Some(event)
             || b.free_requested() == Some(event)
             || b.free_completed() == Some(event)

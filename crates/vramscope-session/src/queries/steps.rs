@@ -2,13 +2,13 @@
 
 use super::minimap::full_height;
 use super::shares::fraction;
-use vramscope_analysis::columns_of;
-use vramscope_analysis::slicing::Budget;
+use crate::messages::AxisKind;
+use crate::messages::views::{FOLDED, FoldedStep, FoldedSteps};
 use vramscope_layout::Axis;
-use vramscope_protocol::AxisKind;
-use vramscope_protocol::views::{FOLDED, FoldedStep, FoldedSteps};
 use vramscope_report::steps::{FloorRecord, steps};
 use vramscope_report::{Quantity, Target};
+use vramscope_trace::columns_of;
+use vramscope_trace::slicing::Budget;
 use vramscope_units::svg::{area, outline};
 use vramscope_units::{Bytes, byte_ticks, grouped};
 

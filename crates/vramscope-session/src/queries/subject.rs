@@ -1,7 +1,7 @@
 //! A device of a loaded file, for work that outlives a message.
 
+use crate::messages::DeviceRef;
 use std::sync::Arc;
-use vramscope_protocol::DeviceRef;
 use vramscope_report::{LoadedFile, Target};
 
 /// A device that the file has, with a share in the file.

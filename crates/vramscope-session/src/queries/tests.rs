@@ -4,18 +4,18 @@ use super::blocks::FilteredBlocks;
 use super::events::FilteredEvents;
 use super::{Answering, Queries, Step, flame, segments, target};
 use crate::loader::Loader;
-use std::path::Path;
-use std::sync::Arc;
-use vramscope_analysis::slicing::{Budget, run_to_completion};
-use vramscope_layout::LargestSites;
-use vramscope_protocol::views::{
+use crate::messages::views::{
     Answer, Bands, BlockSort, BlockTable, ColorBy, EventFilter, ExportFormat, FlameSpec,
     FlameWeight, GroupBy, Layer, Looked, MarkedRange, Moments, Query, SegmentSort, SegmentSpec,
     Table, TextForm,
 };
-use vramscope_protocol::{AxisKind, DeviceRef};
+use crate::messages::{AxisKind, DeviceRef};
+use std::path::Path;
+use std::sync::Arc;
+use vramscope_layout::LargestSites;
 use vramscope_report::LoadedFile;
 use vramscope_report::peak::BandKind;
+use vramscope_trace::slicing::{Budget, run_to_completion};
 
 const FILES: [&str; 6] = [
     "recorded/t26/linear_seed_all.pickle",

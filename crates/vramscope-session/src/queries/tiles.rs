@@ -4,17 +4,17 @@ use super::grouped::Stacks;
 use super::lru_cache::LruCache;
 use super::{Queries, Subject, segments};
 use crate::derived::DerivedBuilder;
+use crate::messages::views::{Bands, ColorBy, GroupBy, Layer};
+use crate::messages::{AxisKind, DeviceRef, TileKey};
 use crate::scheduler::{SLICE, entry_of};
 use std::sync::Arc;
-use vramscope_analysis::slicing::{Budget, SlicedTask};
-use vramscope_analysis::{Series, parallel};
 use vramscope_layout::{
     Axis, Cell, Color, Colors, Drawing, LargestSites, SegmentDrawing, SegmentTiles, States, Strips,
     TILE_COLUMNS, TILE_ROWS, Timeline, lines, outline,
 };
-use vramscope_protocol::views::{Bands, ColorBy, GroupBy, Layer};
-use vramscope_protocol::{AxisKind, DeviceRef, TileKey};
 use vramscope_report::{Derived, slot_after};
+use vramscope_trace::slicing::{Budget, SlicedTask};
+use vramscope_trace::{Series, parallel};
 
 /// Cached colorings: two views, each with and without a search.
 const MAX_COLORINGS: usize = 4;
@@ -368,10 +368,10 @@ async fn colors(
 mod tests {
     use super::*;
     use crate::loader::Loader;
+    use crate::messages::TileKey;
+    use crate::messages::views::{FlameSpec, ROW_UNITS, SegmentSpec};
     use std::path::Path;
     use vramscope_layout::NO_BLOCK;
-    use vramscope_protocol::TileKey;
-    use vramscope_protocol::views::{FlameSpec, ROW_UNITS, SegmentSpec};
     use vramscope_report::LoadedFile;
 
     const DEVICE: DeviceRef = DeviceRef { part: 0, device: 0 };

@@ -1,12 +1,12 @@
 //! Tracks: annotated ranges in view.
 
-use vramscope_analysis::{Clock, NamedRange, named_ranges};
+use crate::messages::AxisKind;
+use crate::messages::views::{TrackItem, Tracks};
 use vramscope_layout::{Axis, Color, name_color};
-use vramscope_protocol::AxisKind;
-use vramscope_protocol::views::{TrackItem, Tracks};
 use vramscope_report::Quantity;
 use vramscope_report::Target;
 use vramscope_snapshot::Snapshot;
+use vramscope_trace::{Clock, NamedRange, named_ranges};
 use vramscope_units::Micros;
 
 /// The columns that a name needs. Narrower ranges are merged.

@@ -1,12 +1,12 @@
 //! The verdict about a device, for the page.
 
 use super::shares::fraction;
-use vramscope_analysis::Category;
-use vramscope_analysis::slicing::Budget;
+use crate::messages::views::{BarMark, BarPart, MemoryBar, VerdictCard};
+use vramscope_inference::Category;
 use vramscope_layout::Color;
-use vramscope_protocol::views::{BarMark, BarPart, MemoryBar, VerdictCard};
 use vramscope_report::verdict::{self, MemoryPart, verdict};
 use vramscope_report::{Quantity, Target};
+use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 
 /// The verdict about one device.

@@ -2,19 +2,19 @@
 
 use super::lru_cache::LruCache;
 use super::subject::Subject;
-use crate::scheduler::SLICE;
-use vramscope_analysis::slicing::Budget;
-use vramscope_layout::Axis;
-use vramscope_protocol::views::{
+use crate::messages::views::{
     SIMULATED_HEIGHT, ScenarioCard, ScenarioRow, ScenarioView, SimulatedCurve, UsualScenarios,
     WhatIfCard,
 };
-use vramscope_protocol::{AxisKind, DeviceRef};
+use crate::messages::{AxisKind, DeviceRef};
+use crate::scheduler::SLICE;
+use vramscope_layout::Axis;
 use vramscope_report::Target;
 use vramscope_report::what_if::{
     Edit, Options, OtherRecordings, QuestionRecord, ScenarioRecord, WrongItem, basis_text,
     calibration_text, outcome_text, peak_text, scenario, sentence, verdict, what_if, why_no_model,
 };
+use vramscope_trace::slicing::Budget;
 use vramscope_units::svg::outline;
 use vramscope_units::{Bytes, Change, grouped};
 

@@ -1,10 +1,10 @@
 //! Test harness: a session that answers as for the page, and the reports of the command line.
 
 use std::path::{Path, PathBuf};
-use vramscope_protocol::views::{Answer, BlockPage, BlockSort, BlockTable, Query};
-use vramscope_protocol::{DeviceRef, Hit, Loaded, Quantity, Request, Response};
 use vramscope_report::LoadedFile;
 use vramscope_report::Target;
+use vramscope_session::messages::views::{Answer, BlockPage, BlockSort, BlockTable, Query};
+use vramscope_session::messages::{DeviceRef, Hit, Loaded, Quantity, Request, Response};
 use vramscope_session::{FileSession, Loader};
 
 /// The first device of a file.

@@ -1,18 +1,20 @@
 //! The table of blocks.
 
 use super::harness::{GPT, Opened, all_files, hit, number, open, table, test_data};
-use vramscope_protocol::DeviceRef;
-use vramscope_protocol::views::{Answer, BlockRow, BlockSort, BlockTable, EventFilter, Query};
 use vramscope_report::blocks::{BlockRecord, Lifetime, blocks};
 use vramscope_report::peak::{BandKind, peak};
 use vramscope_report::state::state;
+use vramscope_session::messages::DeviceRef;
+use vramscope_session::messages::views::{
+    Answer, BlockRow, BlockSort, BlockTable, EventFilter, Query,
+};
 
 impl Opened {
     /// The rows of the report of blocks, each with its block index.
     pub(crate) fn rows(&self) -> Vec<(u32, BlockRecord<'_>)> {
         let trace = self.report().trace();
         let rows = blocks(self.report(), BlockSort::Size, None).blocks.into_iter().map(|row| {
-            let is_row = |b: &vramscope_analysis::Block| {
+            let is_row = |b: &vramscope_trace::Block| {
                 b.address == row.address && b.reuse() == row.reuse && b.bytes == row.bytes
             };
             (trace.blocks.iter().position(is_row).expect("a block of the trace") as u32, row)

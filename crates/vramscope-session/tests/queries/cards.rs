@@ -2,13 +2,13 @@
 
 use super::FILES;
 use super::harness::{TARGET, ask, load_file, open_session, report_target};
-use vramscope_analysis::slicing::now;
-use vramscope_protocol::views::{Answer, FindingRow, MarkKind, Query};
-use vramscope_protocol::{AxisKind, FrameRow, Request, Response};
 use vramscope_report::card::Card;
 use vramscope_report::findings::of_device;
 use vramscope_report::peak::{BandKind, peak};
 use vramscope_report::{FindingKind, Severity};
+use vramscope_session::messages::views::{Answer, FindingRow, MarkKind, Query};
+use vramscope_session::messages::{AxisKind, FrameRow, Request, Response};
+use vramscope_trace::slicing::now;
 
 #[test]
 fn the_worker_sends_the_card_of_the_report() {

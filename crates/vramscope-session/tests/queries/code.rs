@@ -2,9 +2,11 @@
 
 use super::harness::{GPT, Opened, number, open};
 use std::cmp::Reverse;
-use vramscope_analysis::Block;
-use vramscope_protocol::views::{Answer, CodePage, CodeRow, CodeSort, CodeSpec, Query, Sandwich};
 use vramscope_report::{FrameRecord, block_site, frames, slot_of, text};
+use vramscope_session::messages::views::{
+    Answer, CodePage, CodeRow, CodeSort, CodeSpec, Query, Sandwich,
+};
+use vramscope_trace::Block;
 
 impl Opened {
     fn code(&mut self, spec: &CodeSpec) -> Vec<CodeRow> {
@@ -162,7 +164,7 @@ fn a_sandwich_has_callers_and_callees() {
         let found = opened.sandwich(&spec(true), row.frame.expect("a line")).expect("a frame");
         assert_eq!((&found.title, &found.total), (&row.title, &row.total));
         assert_eq!(found.own, row.own);
-        let sum = |rows: &[vramscope_protocol::views::StackShareRow]| -> i64 {
+        let sum = |rows: &[vramscope_session::messages::views::StackShareRow]| -> i64 {
             rows.iter().map(|row| number(&row.bytes)).sum()
         };
         assert!(sum(&found.callers) <= number(&found.total));

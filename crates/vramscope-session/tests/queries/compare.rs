@@ -1,17 +1,17 @@
 //! The comparison of two recordings, compared with the report of the command line.
 
 use super::harness::{GPT, TARGET, ask, load_file, open_session, report_target};
-use vramscope_analysis::slicing::now;
 use vramscope_layout::MERGED;
-use vramscope_protocol::views::{
-    Answer, CompareAnswer, CompareQuery, ComparedCurves, ComparedStacks, ComparedTree, Comparison,
-    DetailCard, Query,
-};
-use vramscope_protocol::{FrameRow, RunRequest, RunResponse, TileKey};
 use vramscope_report::diff::{Diff, DiffValues, Pair};
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::{Align, Side};
 use vramscope_session::Coordinator;
+use vramscope_session::messages::views::{
+    Answer, CompareAnswer, CompareQuery, ComparedCurves, ComparedStacks, ComparedTree, Comparison,
+    DetailCard, Query,
+};
+use vramscope_session::messages::{FrameRow, RunRequest, RunResponse, TileKey};
+use vramscope_trace::slicing::now;
 use vramscope_units::CountChange;
 
 const LEAK: &str = "recorded/gpt_leak.pickle.gz";

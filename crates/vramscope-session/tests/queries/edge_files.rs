@@ -4,10 +4,10 @@ use super::events::filter;
 use super::exports::read_csv;
 use super::harness::{all_files, ask, open, open_session, table, test_data};
 use serde_json::Value;
-use vramscope_protocol::views::{
+use vramscope_session::messages::views::{
     Answer, Looked, MarkedRange, Query, SegmentSort, SegmentSpec, Table, TextForm,
 };
-use vramscope_protocol::{AxisKind, DeviceRef};
+use vramscope_session::messages::{AxisKind, DeviceRef};
 
 #[test]
 fn views_of_edge_files_are_answered() {

@@ -1,9 +1,9 @@
 //! The table of events.
 
 use super::harness::{GPT, Opened, open};
-use vramscope_analysis::slicing::now;
-use vramscope_protocol::views::{Answer, EventFilter, EventPage, EventRow, Query};
 use vramscope_report::segments::segments;
+use vramscope_session::messages::views::{Answer, EventFilter, EventPage, EventRow, Query};
+use vramscope_trace::slicing::now;
 
 impl Opened {
     /// A page of the table of events.

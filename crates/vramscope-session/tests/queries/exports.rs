@@ -3,15 +3,15 @@
 use super::events::filter;
 use super::harness::{GPT, Opened, TARGET, open, table};
 use serde_json::Value;
-use vramscope_analysis::slicing::now;
-use vramscope_protocol::views::{
-    Answer, BlockSort, BlockTable, EventFilter, Query, Table, TextForm,
-};
-use vramscope_protocol::{Request, Response};
 use vramscope_report::blocks::blocks;
 use vramscope_report::card::Card;
 use vramscope_report::segments::segments;
 use vramscope_session::FileSession;
+use vramscope_session::messages::views::{
+    Answer, BlockSort, BlockTable, EventFilter, Query, Table, TextForm,
+};
+use vramscope_session::messages::{Request, Response};
+use vramscope_trace::slicing::now;
 use vramscope_units::EventIndex;
 
 impl Opened {

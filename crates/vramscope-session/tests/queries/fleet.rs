@@ -2,18 +2,18 @@
 
 use super::harness::{load_file_as, report_target};
 use super::number;
-use vramscope_analysis::Basis;
-use vramscope_analysis::slicing::now;
-use vramscope_protocol::views::{
-    Fleet, ListQuery, MAX_PARTS, Matrix, MatrixAnswer, MatrixQuery, Overview, RankList, RankSort,
-    ReadIndex, RunQuery,
-};
-use vramscope_protocol::{FileEntry, RunRequest, RunResponse};
+use vramscope_inference::Basis;
 use vramscope_report::card::{Card, CardFinding, Names, SiteBytes, StepBytes};
 use vramscope_report::findings::FindingRecord;
 use vramscope_report::index::{Entry, FailedFile, Writer};
 use vramscope_report::{FindingKind, Quantity, Severity};
 use vramscope_session::Coordinator;
+use vramscope_session::messages::views::{
+    Fleet, ListQuery, MAX_PARTS, Matrix, MatrixAnswer, MatrixQuery, Overview, RankList, RankSort,
+    ReadIndex, RunQuery,
+};
+use vramscope_session::messages::{FileEntry, RunRequest, RunResponse};
+use vramscope_trace::slicing::now;
 use vramscope_units::{Blocks, Bytes, Iteration, PeakEvent, SignedBytes};
 
 const MIB: u64 = 1 << 20;

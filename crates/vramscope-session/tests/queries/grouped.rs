@@ -2,10 +2,12 @@
 
 use super::harness::{GPT, Opened, TARGET, open};
 use std::collections::BTreeMap;
-use vramscope_protocol::views::{Answer, Bands, ColorBy, GroupBy, GroupLabel, Layer, Query};
-use vramscope_protocol::{AxisKind, Hit, Request, Response};
 use vramscope_report::text::{category, place_of};
 use vramscope_report::{block_site, state};
+use vramscope_session::messages::views::{
+    Answer, Bands, ColorBy, GroupBy, GroupLabel, Layer, Query,
+};
+use vramscope_session::messages::{AxisKind, Hit, Request, Response};
 
 const SIZE: [f64; 2] = [900.0, 400.0];
 const LETTER: [f64; 2] = [6.0, 9.0];

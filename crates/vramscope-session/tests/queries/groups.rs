@@ -5,13 +5,13 @@ use super::harness::{GPT, Opened, TARGET, load_file, number, open, report_target
 use super::value;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use vramscope_analysis::slicing::now;
-use vramscope_protocol::views::{Answer, FlameSpec, GroupCard, Query, SearchResult};
-use vramscope_protocol::{BlockDetail, Request, Response};
 use vramscope_report::blocks::{BlockRecord, BlockSort, blocks};
 use vramscope_report::peak::{BandKind, peak};
 use vramscope_report::phases::phases;
 use vramscope_report::{Category, Target, block_site, slot_of};
+use vramscope_session::messages::views::{Answer, FlameSpec, GroupCard, Query, SearchResult};
+use vramscope_session::messages::{BlockDetail, Request, Response};
+use vramscope_trace::slicing::now;
 
 const STREAMS: &str = "recorded/t26/streams.pickle.gz";
 const POOLS: &str = "recorded/t26/pools.pickle";
@@ -201,7 +201,7 @@ fn pools_lifetimes_moments_and_ranks() {
     let (end, slots) = (trace.slots() - 1, trace.slots());
     let lives: Vec<(u32, u32)> = trace.blocks.iter().map(|b| (b.enters, b.leaves)).collect();
     let lifetimes: Vec<u64> =
-        trace.blocks.iter().map(|b| vramscope_analysis::lifetime(trace, b)).collect();
+        trace.blocks.iter().map(|b| vramscope_trace::lifetime(trace, b)).collect();
     let of = |is_in: &dyn Fn(usize) -> bool| -> Vec<u32> {
         (0..lives.len()).filter(|&i| is_in(i)).map(|i| i as u32).collect()
     };
@@ -368,7 +368,7 @@ fn details_and_tooltips_name_the_category_the_call_site_and_the_step() {
     let (mut in_steps, mut freed) = (0, 0);
     for index in (0..trace.blocks.len()).step_by(53) {
         let block = &trace.blocks[index];
-        let of = |key: &str, rows: &[vramscope_protocol::DetailRow]| {
+        let of = |key: &str, rows: &[vramscope_session::messages::DetailRow]| {
             rows.iter().find(|row| row.key == key).map(|row| row.text.clone())
         };
         let hit = super::harness::hit(&mut opened, index as u32).expect("a block");

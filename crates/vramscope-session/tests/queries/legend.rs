@@ -3,10 +3,10 @@
 use super::harness::{TARGET, ask, load_file, open_session, report_target};
 use super::{FILES, number};
 use std::collections::BTreeMap;
-use vramscope_protocol::AxisKind;
-use vramscope_protocol::views::{Answer, COUNTER_HEIGHT, ColorBy, Legend, Query};
 use vramscope_report::state::state;
 use vramscope_session::FileSession;
+use vramscope_session::messages::AxisKind;
+use vramscope_session::messages::views::{Answer, COUNTER_HEIGHT, ColorBy, Legend, Query};
 
 const ALL: [f64; 2] = [0.0, f64::MAX];
 

@@ -42,9 +42,9 @@ mod verdict;
 mod what_if;
 
 use harness::{TARGET, ask};
-use vramscope_protocol::DetailRow;
-use vramscope_protocol::views::{Answer, Query, SegmentRow, SegmentSpec, SegmentsInfo};
 use vramscope_session::FileSession;
+use vramscope_session::messages::DetailRow;
+use vramscope_session::messages::views::{Answer, Query, SegmentRow, SegmentSpec, SegmentsInfo};
 
 /// Recordings and a scenario with all kinds of segments, clocks and coverage.
 const FILES: [&str; 8] = [
@@ -85,6 +85,6 @@ fn value(rows: &[DetailRow], key: &str) -> i64 {
     raw(rows.iter().find(|r| r.key == key).unwrap_or_else(|| panic!("a row {key}")))
 }
 
-fn number(quantity: &vramscope_protocol::Quantity) -> u64 {
+fn number(quantity: &vramscope_session::messages::Quantity) -> u64 {
     quantity.value.try_into().expect("an integer")
 }

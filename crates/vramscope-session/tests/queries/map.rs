@@ -2,10 +2,10 @@
 
 use super::harness::{TARGET, ask, load_file, open_session, report_target};
 use super::{FILES, number};
-use vramscope_analysis::slicing::now;
-use vramscope_protocol::views::{Answer, MapInfo, MapSpec, Query};
 use vramscope_report::changes::state_changes;
 use vramscope_report::segments::segments;
+use vramscope_session::messages::views::{Answer, MapInfo, MapSpec, Query};
+use vramscope_trace::slicing::now;
 
 #[test]
 fn groups_and_pins_equal_the_report() {

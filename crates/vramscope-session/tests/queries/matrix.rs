@@ -3,14 +3,14 @@
 use super::harness::{TARGET, ask, load_file_as, open_session_as, report_target};
 use super::number;
 use allocation_counter::measure;
-use vramscope_analysis::slicing::now;
-use vramscope_protocol::views::{
-    Answer, Matrix, MatrixAnswer, MatrixCell, MatrixQuery, Query, RunCard, RunQuery,
-};
-use vramscope_protocol::{RunRequest, RunResponse};
 use vramscope_report::card::{Card, SiteBytes};
 use vramscope_report::matrix::matrices;
 use vramscope_session::Coordinator;
+use vramscope_session::messages::views::{
+    Answer, Matrix, MatrixAnswer, MatrixCell, MatrixQuery, Query, RunCard, RunQuery,
+};
+use vramscope_session::messages::{RunRequest, RunResponse};
+use vramscope_trace::slicing::now;
 use vramscope_units::Bytes;
 
 fn path(rank: u32) -> String {

@@ -1,15 +1,15 @@
 //! The overview of a run, compared with the report of the command line.
 
 use super::harness::{TARGET, ask, load_file_as, open_session_as, report_target};
-use vramscope_analysis::slicing::now;
-use vramscope_protocol::views::{
-    Answer, ListQuery, Overview, Query, RankList, RankSort, RunCard, RunQuery,
-};
-use vramscope_protocol::{RunRequest, RunResponse};
 use vramscope_report::card::Card;
 use vramscope_report::findings::{FindingRecord, across};
 use vramscope_report::{FindingId, FindingKind, LoadedFile};
 use vramscope_session::Coordinator;
+use vramscope_session::messages::views::{
+    Answer, ListQuery, Overview, Query, RankList, RankSort, RunCard, RunQuery,
+};
+use vramscope_session::messages::{RunRequest, RunResponse};
+use vramscope_trace::slicing::now;
 use vramscope_units::Bytes;
 
 /// The file of a rank of a run in which rank 2 holds more.

@@ -2,8 +2,8 @@
 
 use super::harness::{TARGET, ask, load_file, open_session, report_target};
 use super::{FILES, number};
-use vramscope_protocol::views::{Answer, Query, TreemapCell};
 use vramscope_report::peak::{BandKind, nth_peak};
+use vramscope_session::messages::views::{Answer, Query, TreemapCell};
 
 #[test]
 fn the_lens_equals_the_report() {

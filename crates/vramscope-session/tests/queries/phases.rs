@@ -2,10 +2,10 @@
 
 use super::harness::{TARGET, ask, load_file, open_session, report_target};
 use std::fmt::Write as _;
-use vramscope_protocol::views::{Answer, PhaseItem, Phases, Query};
-use vramscope_protocol::{AxisKind, Response};
 use vramscope_report::peak::{BandKind, peak};
 use vramscope_session::FileSession;
+use vramscope_session::messages::views::{Answer, PhaseItem, Phases, Query};
+use vramscope_session::messages::{AxisKind, Response};
 
 const LEAK: &str = "recorded/gpt_leak.pickle.gz";
 

@@ -2,9 +2,9 @@
 
 use super::harness::{TARGET, ask, load_file, open_session};
 use super::number;
-use vramscope_protocol::AxisKind;
-use vramscope_protocol::views::{Answer, Moments, PINNED_HEIGHT, PinnedLine, Query};
 use vramscope_session::FileSession;
+use vramscope_session::messages::AxisKind;
+use vramscope_session::messages::views::{Answer, Moments, PINNED_HEIGHT, PinnedLine, Query};
 
 const FILE: &str = "recorded/t26/gpt_small.pickle.gz";
 const COLUMNS: u32 = 200;

@@ -1,10 +1,10 @@
 //! Private pools in the state, the minimap and pictures, compared with the segments of reports.
 
 use super::harness::{GPT, TARGET, ask, load_file, open_session, report_target};
-use vramscope_protocol::AxisKind;
-use vramscope_protocol::views::{Answer, Bands, ColorBy, GroupBy, Layer, Query};
 use vramscope_report::state::state;
 use vramscope_session::FileSession;
+use vramscope_session::messages::AxisKind;
+use vramscope_session::messages::views::{Answer, Bands, ColorBy, GroupBy, Layer, Query};
 
 /// A recording with private pools.
 const POOLS: &str = "recorded/t26/pools.pickle";

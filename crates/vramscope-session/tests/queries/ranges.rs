@@ -2,11 +2,11 @@
 
 use super::harness::{GPT, Opened, TARGET, all_files, hit, number, open, table};
 use std::cmp::Reverse;
-use vramscope_protocol::views::{
+use vramscope_report::peak::{BandKind, peak};
+use vramscope_session::messages::views::{
     Answer, Bands, ColorBy, DetailCard, GroupBy, Layer, Looked, MarkedRange, NextBlock, Query,
 };
-use vramscope_protocol::{AxisKind, BlockDetail, DeviceRef, Request, Response};
-use vramscope_report::peak::{BandKind, peak};
+use vramscope_session::messages::{AxisKind, BlockDetail, DeviceRef, Request, Response};
 use vramscope_units::grouped;
 
 impl Opened {

@@ -2,9 +2,9 @@
 
 use super::harness::{TARGET, ask, load_file, open_session, report_target};
 use serde_json::{Map, Value, json};
-use vramscope_protocol::views::{Answer, BlockSort, BlockTable, Query, Table, TextForm};
 use vramscope_report::BlockReference;
 use vramscope_session::FileSession;
+use vramscope_session::messages::views::{Answer, BlockSort, BlockTable, Query, Table, TextForm};
 
 /// The record with an id, as JSON; null if the device has none.
 fn record(session: &mut FileSession, id: &str) -> Value {

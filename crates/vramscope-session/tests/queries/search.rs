@@ -2,8 +2,8 @@
 
 use super::events::filter;
 use super::harness::{GPT, Opened, number, open, table};
-use vramscope_protocol::views::{Answer, Query, SearchResult};
 use vramscope_report::{FrameRecord, frames};
+use vramscope_session::messages::views::{Answer, Query, SearchResult};
 
 impl Opened {
     fn search(&mut self, text: &str) -> Option<SearchResult> {

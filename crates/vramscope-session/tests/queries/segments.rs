@@ -2,12 +2,12 @@
 
 use super::harness::{TARGET, ask, load_file, open_session, report_target};
 use super::{FILES, all_rows, number, value};
-use vramscope_analysis::slicing::now;
-use vramscope_protocol::views::{
+use vramscope_report::segments::segments;
+use vramscope_session::messages::views::{
     Answer, GROWN, Query, ROW_UNITS, SegmentRow, SegmentSort, SegmentSpec,
 };
-use vramscope_protocol::{Request, Response};
-use vramscope_report::segments::segments;
+use vramscope_session::messages::{Request, Response};
+use vramscope_trace::slicing::now;
 
 /// The height of a row: a quarter more for each factor of four over 2 MiB, up to two rows.
 fn height_of(bytes: u64) -> f64 {

@@ -2,8 +2,8 @@
 
 use super::harness::{TARGET, ask, open_session};
 use super::value;
-use vramscope_protocol::DetailRow;
-use vramscope_protocol::views::{Answer, Query, SettingsCard};
+use vramscope_session::messages::DetailRow;
+use vramscope_session::messages::views::{Answer, Query, SettingsCard};
 
 fn text<'a>(rows: &'a [DetailRow], key: &str) -> &'a str {
     rows.iter().find(|r| r.key == key).map_or("", |r| &r.text)

@@ -2,10 +2,10 @@
 
 use super::harness::{TARGET, ask, load_file, open_session, report_target};
 use super::{FILES, number, value};
-use vramscope_protocol::views::{Answer, Query};
-use vramscope_protocol::{AxisKind, Span};
 use vramscope_report::peak::{BandKind, peak};
 use vramscope_report::state::state;
+use vramscope_session::messages::views::{Answer, Query};
+use vramscope_session::messages::{AxisKind, Span};
 
 #[test]
 fn state_equals_the_report() {

@@ -1,11 +1,11 @@
 //! Tracks: annotated ranges in view.
 
 use super::harness::{TARGET, ask, load_file, open_session};
-use vramscope_analysis::slicing::now;
-use vramscope_protocol::views::{Answer, Query, TrackItem, Tracks};
-use vramscope_protocol::{AxisKind, Loaded};
 use vramscope_report::info::info;
 use vramscope_session::FileSession;
+use vramscope_session::messages::views::{Answer, Query, TrackItem, Tracks};
+use vramscope_session::messages::{AxisKind, Loaded};
+use vramscope_trace::slicing::now;
 
 #[test]
 fn tracks_merge_narrow_ranges_and_lose_none() {

@@ -2,10 +2,10 @@
 
 use super::harness::{TARGET, ask, load_file, open_session, report_target};
 use super::{FILES, number};
-use vramscope_analysis::slicing::now;
-use vramscope_protocol::views::{Answer, MemoryBar, Query, VerdictCard};
 use vramscope_report::verdict::{Verdict, verdict};
 use vramscope_report::{FindingKind, plain};
+use vramscope_session::messages::views::{Answer, MemoryBar, Query, VerdictCard};
+use vramscope_trace::slicing::now;
 
 fn reported(name: &str, is_simulated: bool) -> Verdict {
     let file = load_file(name);

@@ -2,17 +2,17 @@
 
 use super::FILES;
 use super::harness::{TARGET, ask, load_file, open_session, report_target};
-use vramscope_analysis::slicing::now;
-use vramscope_protocol::views::{
-    Answer, Bands, ColorBy, GroupBy, Layer, Query, ScenarioCard, SimulatedCurve, UsualScenarios,
-    WhatIfCard,
-};
-use vramscope_protocol::{AxisKind, Request, Response};
 use vramscope_report::LoadedFile;
 use vramscope_report::what_if::{
     Edit, Options, OtherRecordings, ScaledPart, ScenarioRecord, WhatIfReport, sentence, what_if,
 };
+use vramscope_session::messages::views::{
+    Answer, Bands, ColorBy, GroupBy, Layer, Query, ScenarioCard, SimulatedCurve, UsualScenarios,
+    WhatIfCard,
+};
+use vramscope_session::messages::{AxisKind, Request, Response};
 use vramscope_session::{FileSession, Slice};
+use vramscope_trace::slicing::now;
 
 const OOM: &str = "recorded/oom_expandable.pickle.gz";
 const SMALL: &str = "recorded/t26/gpt_small.pickle.gz";

@@ -9,43 +9,60 @@ const EDGES: [(&str, &[&str]); 15] = [
     ("vramscope-allocator", &[]),
     ("vramscope-pickle", &[]),
     ("vramscope-snapshot", &["vramscope-pickle", "vramscope-units"]),
-    ("vramscope-analysis", &["vramscope-allocator", "vramscope-snapshot", "vramscope-units"]),
+    ("vramscope-trace", &["vramscope-allocator", "vramscope-snapshot", "vramscope-units"]),
+    (
+        "vramscope-inference",
+        &["vramscope-allocator", "vramscope-snapshot", "vramscope-trace", "vramscope-units"],
+    ),
     ("vramscope-render", &[]),
     (
         "vramscope-layout",
-        &["vramscope-analysis", "vramscope-render", "vramscope-snapshot", "vramscope-units"],
+        &[
+            "vramscope-inference",
+            "vramscope-render",
+            "vramscope-snapshot",
+            "vramscope-trace",
+            "vramscope-units",
+        ],
     ),
-    ("vramscope-report", &["vramscope-analysis", "vramscope-snapshot", "vramscope-units"]),
+    (
+        "vramscope-report",
+        &["vramscope-inference", "vramscope-snapshot", "vramscope-trace", "vramscope-units"],
+    ),
     (
         "vramscope-dataset",
-        &["vramscope-analysis", "vramscope-report", "vramscope-snapshot", "vramscope-units"],
-    ),
-    (
-        "vramscope-protocol",
-        &["vramscope-analysis", "vramscope-render", "vramscope-report", "vramscope-units"],
+        &[
+            "vramscope-inference",
+            "vramscope-report",
+            "vramscope-snapshot",
+            "vramscope-trace",
+            "vramscope-units",
+        ],
     ),
     (
         "vramscope-session",
         &[
-            "vramscope-analysis",
+            "vramscope-inference",
             "vramscope-layout",
-            "vramscope-protocol",
+            "vramscope-render",
             "vramscope-report",
             "vramscope-snapshot",
+            "vramscope-trace",
             "vramscope-units",
         ],
     ),
-    ("vramscope-worker", &["vramscope-protocol", "vramscope-session"]),
+    ("vramscope-worker", &["vramscope-session"]),
     ("vramscope-view", &["vramscope-render", "vramscope-units"]),
     ("vramscope-cli", &["vramscope-dataset", "vramscope-report", "vramscope-units"]),
     (
         "vramscope-python",
         &[
-            "vramscope-analysis",
             "vramscope-cli",
             "vramscope-dataset",
+            "vramscope-inference",
             "vramscope-report",
             "vramscope-snapshot",
+            "vramscope-trace",
         ],
     ),
 ];
@@ -176,7 +193,7 @@ mod tests {
     fn tools_depend_on_everything_and_only_tests_on_them() {
         assert!(refused(&edge("vramscope-bench", "vramscope-session")).is_none());
         assert!(refused(&edge("vramscope-session", "vramscope-bench")).is_some());
-        let test_data = edge("vramscope-analysis", TEST_DATA);
+        let test_data = edge("vramscope-trace", TEST_DATA);
         assert!(refused(&test_data).is_some());
         assert!(refused(&Edge { is_dev: true, ..test_data }).is_none());
     }

@@ -6,7 +6,7 @@ use super::super::simulated::{fitting_settings, missing, smaller};
 use super::largest_sites;
 use crate::loaded_file::SnapshotEntry;
 use crate::simulated::Simulated;
-use vramscope_analysis::{Category, Finding, OomStory, Verdict};
+use vramscope_inference::{Category, Finding, OomStory, Verdict};
 use vramscope_units::Bytes;
 
 pub(super) fn action(

@@ -10,10 +10,9 @@ use crate::frames::site;
 use crate::loaded_file::SnapshotEntry;
 use crate::phrase::Sentence;
 use crate::simulated::Simulated;
-use vramscope_analysis::{
-    BackwardBasis, BackwardSite, Category, Finding, FreeShare, OomStory, Verdict,
-};
+use vramscope_inference::{BackwardBasis, BackwardSite, Category, Finding, OomStory, Verdict};
 use vramscope_snapshot::StackId;
+use vramscope_trace::FreeShare;
 use vramscope_units::Bytes;
 
 /// The maximum number of categories, call sites or pools in a sentence.

@@ -3,10 +3,10 @@
 use super::{STRIDE_PER_THREAD, UNITS_PER_BLOCK};
 use crate::queries::ranked_bitmap::RankedBitmap;
 use std::ops::Not;
-use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{parallel, sort};
 use vramscope_report::Target;
 use vramscope_report::blocks::{BlockSort, SortKeys};
+use vramscope_trace::slicing::Budget;
+use vramscope_trace::{parallel, sort};
 
 /// Sorts blocks by a column. Blocks with equal keys stay in stack order.
 pub(super) async fn sort_blocks(

@@ -1,13 +1,13 @@
 //! Sums of blocks by module, file and line.
 
 use super::filter_of;
+use crate::messages::views::CodeSpec;
 use rustc_hash::FxHashMap;
-use vramscope_analysis::NoStack;
-use vramscope_analysis::slicing::Budget;
-use vramscope_protocol::views::CodeSpec;
 use vramscope_report::code::{Sums, by_stack};
 use vramscope_report::{Target, slot_of, text};
 use vramscope_snapshot::{FrameId, StrId};
+use vramscope_trace::NoStack;
+use vramscope_trace::slicing::Budget;
 
 /// A module, a file or a line.
 pub(super) struct Place {

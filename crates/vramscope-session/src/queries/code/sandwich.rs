@@ -1,16 +1,16 @@
 //! What calls a line, and what it calls.
 
 use super::filter_of;
+use crate::messages::views::{CodeSpec, Sandwich, StackShareRow};
 use crate::queries::shares::fraction;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
-use vramscope_analysis::is_framework_frame;
-use vramscope_analysis::slicing::Budget;
 use vramscope_layout::Color;
-use vramscope_protocol::views::{CodeSpec, Sandwich, StackShareRow};
 use vramscope_report::code::by_stack;
 use vramscope_report::{Quantity, Target, text};
 use vramscope_snapshot::FrameId;
+use vramscope_trace::is_framework_frame;
+use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 
 /// Callers or callees in a list.

@@ -1,6 +1,6 @@
 //! The curves of two sides in one plot.
 
-use vramscope_protocol::views::{COMPARED, ComparedCurves, Difference, PlaceMark};
+use crate::messages::views::{COMPARED, ComparedCurves, Difference, PlaceMark};
 use vramscope_report::Quantity;
 use vramscope_report::side::{Align, Side, SideCurve};
 use vramscope_units::svg::{Path, outline};

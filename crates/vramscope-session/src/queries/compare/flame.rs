@@ -2,14 +2,14 @@
 
 use super::Compared;
 use super::stacks::{change_card, held_rows};
-use crate::queries::flame::MAX_BOXES;
-use crate::queries::tiles::cell;
-use vramscope_layout::{Color, FlameRows};
-use vramscope_protocol::views::{
+use crate::messages::views::{
     ComparedFlame, ComparedNode, ComparedTile, ComparedTree, FlameBox, FlameInfo, FlameStep,
     ROW_UNITS,
 };
-use vramscope_protocol::{DetailRow, TileKey};
+use crate::messages::{DetailRow, TileKey};
+use crate::queries::flame::MAX_BOXES;
+use crate::queries::tiles::cell;
+use vramscope_layout::{Color, FlameRows};
 use vramscope_report::diff::{BytesDiff, DiffFlame, TreeOrder, amount};
 use vramscope_report::{Quantity, text};
 use vramscope_units::Bytes;

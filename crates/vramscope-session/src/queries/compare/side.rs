@@ -1,13 +1,13 @@
 //! One side of a comparison: what a worker sends of its device.
 
+use crate::messages::views::COMPARED;
 use crate::queries::minimap::columns;
-use vramscope_analysis::Series;
-use vramscope_analysis::slicing::Budget;
 use vramscope_layout::{Axis, AxisKind};
-use vramscope_protocol::views::COMPARED;
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::{Align, Side, SideCurve};
 use vramscope_report::{Derived, Target};
+use vramscope_trace::Series;
+use vramscope_trace::slicing::Budget;
 
 /// Columns of a curve: two units of the plot's width each.
 const COLUMNS: u32 = COMPARED[0] / 2;

@@ -1,11 +1,11 @@
 //! The call stacks of a comparison: a table, and the details of a row.
 
 use super::Compared;
-use crate::queries::detail_card::detail_card;
-use vramscope_protocol::views::{
+use crate::messages::views::{
     ComparedGroup, ComparedStack, ComparedStacks, ComparedTree, DetailCard,
 };
-use vramscope_protocol::{DetailRow, FrameRow, StackDetail};
+use crate::messages::{DetailRow, FrameRow, StackDetail};
+use crate::queries::detail_card::detail_card;
 use vramscope_report::diff::{BytesDiff, CountDiff, Matched, StackDiff};
 use vramscope_report::disambiguate::distinguishing_frames;
 use vramscope_report::{FrameRecord, Quantity};

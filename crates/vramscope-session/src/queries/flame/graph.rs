@@ -1,14 +1,14 @@
 //! A flame graph: its tree, colors and search.
 
 use super::weight::Weight;
+use crate::messages::views::{FlameSpec, ROW_UNITS};
 use rustc_hash::FxHashMap;
-use vramscope_analysis::slicing::{Budget, now};
-use vramscope_analysis::{Flame, Share, Sites, by_stack};
 use vramscope_layout::{Cell, Color, FlameRows, Strips, frame_color};
-use vramscope_protocol::views::{FlameSpec, ROW_UNITS};
 use vramscope_report::search::{Matcher, only_word};
 use vramscope_report::{Target, text};
 use vramscope_snapshot::{FrameId, Snapshot, StackId, StrId};
+use vramscope_trace::slicing::{Budget, now};
+use vramscope_trace::{Flame, Share, Sites, by_stack};
 
 /// Replaces the frames of a stack whose frames are all hidden.
 pub(super) const FRAMEWORK_ONLY: FrameId = FrameId(u32::MAX);

@@ -1,7 +1,7 @@
 //! What the page shows of a flame graph: numbers, boxes with names, details of a node.
 
 use super::graph::{FRAMEWORK_ONLY, Graph};
-use vramscope_protocol::views::{FlameBox, FlameInfo, FlameNode, FlameStep};
+use crate::messages::views::{FlameBox, FlameInfo, FlameNode, FlameStep};
 use vramscope_report::search::{STEP, WHOLE};
 use vramscope_report::{Quantity, Target, text};
 use vramscope_snapshot::Snapshot;

@@ -2,15 +2,15 @@
 
 use super::*;
 use crate::loader::Loader;
+use crate::messages::AxisKind;
+use crate::messages::views::{FlameBox, FlameNode, MarkedRange};
 use std::path::Path;
 use std::sync::Arc;
-use vramscope_analysis::lifetime;
-use vramscope_analysis::slicing::now;
 use vramscope_layout::{Axis, Cell, Color, NO_BLOCK};
-use vramscope_protocol::AxisKind;
-use vramscope_protocol::views::{FlameBox, FlameNode, MarkedRange};
 use vramscope_report::flame::{Flame, Weight, flame};
 use vramscope_report::{LoadedFile, Target};
+use vramscope_trace::lifetime;
+use vramscope_trace::slicing::now;
 
 const DEVICE: DeviceRef = DeviceRef { part: 0, device: 0 };
 const FILES: [&str; 5] = [
@@ -233,9 +233,8 @@ fn check_orders(file: &Arc<LoadedFile>) -> usize {
         );
         assert_eq!(graph.info(at).total, total);
         let nodes = all_nodes(graph, at);
-        let own_files = nodes
-            .iter()
-            .all(|n| n.file.is_empty() || !vramscope_analysis::is_framework_file(&n.file));
+        let own_files =
+            nodes.iter().all(|n| n.file.is_empty() || !vramscope_trace::is_framework_file(&n.file));
         assert!(own_files || !hide_framework);
         let top: i128 = nodes.iter().filter(|n| n.above == Some(0)).map(|n| n.total.value).sum();
         assert_eq!(top, total.value, "all stacks start at children of the root");

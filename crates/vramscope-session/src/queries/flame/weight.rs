@@ -1,10 +1,10 @@
 //! The weight of a flame graph: what it sums, and its unit in texts.
 
+use crate::messages::views::{FlameSpec, FlameWeight};
 use crate::queries::range::{peak_of, states};
-use vramscope_analysis::slicing::Budget;
-use vramscope_analysis::{Measure, Trace};
-use vramscope_protocol::views::{FlameSpec, FlameWeight};
 use vramscope_report::Quantity;
+use vramscope_trace::slicing::Budget;
+use vramscope_trace::{Measure, Trace};
 use vramscope_units::{Bytes, EventIndex, grouped};
 
 /// The range of all events.

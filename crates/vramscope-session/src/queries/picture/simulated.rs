@@ -2,11 +2,11 @@
 
 use super::super::what_if::AnsweredScenario;
 use super::sheet::{CHAR_WIDTH, MARGINS, Sheet};
+use crate::messages::AxisKind;
 use std::fmt::Write as _;
-use vramscope_analysis::slicing::Budget;
 use vramscope_layout::Surfaces;
-use vramscope_protocol::AxisKind;
 use vramscope_report::{Derived, Target};
+use vramscope_trace::slicing::Budget;
 
 /// Columns of the line per pixel: a PNG has two pixels for each.
 const COLUMNS_PER_PIXEL: u32 = 2;

@@ -1,11 +1,12 @@
 //! How a file was recorded: history, clock, ring buffer, coverage, steps.
 
-use vramscope_analysis::{Coverage, StepSource, Steps, Trace};
-use vramscope_protocol::DetailRow;
+use crate::messages::DetailRow;
+use vramscope_inference::{StepSource, Steps};
 use vramscope_report::device_name;
 use vramscope_report::info::{FileInfo, ProcessInfo, has_overflowed};
 use vramscope_report::shapes::legend_texts;
 use vramscope_report::{Quantity, Target};
+use vramscope_trace::{Coverage, Trace};
 use vramscope_units::{Bytes, Micros, grouped};
 
 /// Names of annotated ranges in the list.

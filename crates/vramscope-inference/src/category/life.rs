@@ -1,0 +1,520 @@
+//! Evidence from a block's life: the phase that allocated it, and the phases that it outlived.
+
+use super::groups::{self, Group};
+use super::phases::Phases;
+use super::stacks::StackHints;
+use super::workspace::{WORKSPACE_BYTES, Workspaces};
+use super::{Category, Guess, Phase};
+use rustc_hash::FxHashMap;
+use vramscope_snapshot::{Events, Snapshot, StackId};
+use vramscope_trace::Trace;
+use vramscope_trace::slicing::{Budget, STRIDE, strides};
+use vramscope_trace::{Block, Origin};
+
+/// The result of judging a block by its own stack and life.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Verdict {
+    /// A final guess.
+    Final(Guess),
+    /// Allocated by a module's `__init__`: a parameter or a buffer.
+    ModuleTensor,
+    /// Allocated by the program before the first backward pass, and never freed: data, or a
+    /// parameter without a module.
+    ProgramTensor,
+    /// Allocated by backward, live at the last allocation of backward, but freed before any event
+    /// shows the next phase. Either one of the last temporaries, or a gradient that was reset where
+    /// frees have no stacks.
+    BackwardTail {
+        /// Whether it lived longer than a temporary of one operation.
+        is_long: bool,
+    },
+    /// Allocated by `DistributedDataParallel` for the gradients that it reduces at once. The
+    /// gradients can be views of it.
+    Bucket,
+    /// Allocated by the program between backward and the optimizer, and live until the optimizer:
+    /// a gradient in another precision, if a gradient or a state has the size. Else as guessed.
+    GradientCopy(Guess),
+    /// From before the window, and without evidence of its allocation.
+    Preexisting,
+}
+
+/// Upper bound for the life of a temporary inside one operation, in events.
+pub(super) const MAX_OPERATION_EVENTS: u32 = 16;
+
+/// Cost of judging a block by its life, in units of [`Budget`].
+const COST_PER_BLOCK: u64 = 12;
+
+struct Judge<'a> {
+    snapshot: &'a Snapshot,
+    trace: &'a Trace,
+    hints: &'a [StackHints],
+    phases: &'a Phases,
+    /// By stack.
+    groups: Vec<Group>,
+    workspaces: Workspaces,
+    /// Blocks that an optimizer allocates and keeps, by span and size.
+    replacements: FxHashMap<(usize, u64), u32>,
+}
+
+/// The event at which the program freed a block. `None` if the block is live at the end.
+pub(super) fn free_event(block: &Block, slots: u32) -> Option<u32> {
+    let free = block.free_requested().or(block.free_completed()).map(|event| event.0);
+    free.or((block.leaves < slots).then(|| block.leaves - 1))
+}
+
+fn verdict(category: Category, confidence: f32) -> Verdict {
+    Verdict::Final(Guess::new(category, confidence))
+}
+
+/// Judges every block by its own stack and life.
+pub(super) async fn verdicts(
+    snapshot: &Snapshot,
+    trace: &Trace,
+    hints: &[StackHints],
+    phases: &Phases,
+    budget: &mut Budget,
+) -> Vec<Verdict> {
+    let mut judge = Judge {
+        snapshot,
+        trace,
+        hints,
+        phases,
+        groups: groups::groups(trace, hints, phases, budget).await,
+        workspaces: Workspaces::new(trace, hints, phases, budget).await,
+        replacements: FxHashMap::default(),
+    };
+    judge.find_replacements(budget).await;
+    let mut verdicts = Vec::with_capacity(trace.blocks.len());
+    for part in strides(trace.blocks.len()) {
+        budget.charge(part.len() as u64 * COST_PER_BLOCK).await;
+        verdicts.extend(part.map(|i| judge.block(i as u32)));
+    }
+    verdicts
+}
+
+impl Judge<'_> {
+    /// Finds the blocks that an optimizer allocates and keeps.
+    async fn find_replacements(&mut self, budget: &mut Budget) {
+        for blocks in self.trace.blocks.chunks(STRIDE) {
+            budget.charge(blocks.len() as u64 * COST_PER_BLOCK).await;
+            for block in blocks {
+                let Some(alloc) = block.alloc_event() else { continue };
+                let hints = self.hints[block.stack.0 as usize];
+                if self.phases.of_alloc(alloc.0, hints) != Some(Phase::Optimizer) {
+                    continue;
+                }
+                let Some(span) = self.phases.span(alloc.0) else { continue };
+                let end = self.phases.spans[span].end;
+                if free_event(block, self.trace.slots()).is_none_or(|free| free >= end) {
+                    *self.replacements.entry((span, block.bytes.0)).or_default() += 1;
+                }
+            }
+        }
+    }
+
+    fn block(&mut self, index: u32) -> Verdict {
+        let block = &self.trace.blocks[index as usize];
+        let has_alloc_stack = !block.has_stack_of_free() || self.phases.frees_repeat_stacks;
+        let hints = if has_alloc_stack {
+            self.hints[block.stack.0 as usize]
+        } else {
+            StackHints::default()
+        };
+        if let Some(guess) = hints.user_rule {
+            return Verdict::Final(guess);
+        }
+        match block.alloc_event() {
+            Some(event) => {
+                self.profiled(event.0).unwrap_or_else(|| self.allocated(index, event.0, hints))
+            }
+            None if block.origin() == Origin::LostAlloc && !hints.has_frames => {
+                verdict(Category::Unknown, 0.0)
+            }
+            None if hints.has_frames => self.preexisting_with_stack(block, hints),
+            None => self.preexisting(block),
+        }
+    }
+
+    /// The category that the file records for an alloc. Snapshots made from a profile have one
+    /// (`torch.profiler._memory_profiler.Category`).
+    fn profiled(&self, event: u32) -> Option<Verdict> {
+        let row = self.trace.device.events.start + event;
+        let name = Events::sparse(&self.snapshot.events.category, row)?;
+        let category = match &*self.snapshot.text(name).to_ascii_lowercase() {
+            "autograd_detail" => Category::Temporary,
+            name => Category::parse(name).filter(|&c| c != Category::Unknown)?,
+        };
+        Some(verdict(category, 0.99))
+    }
+
+    /// Judges a block that was allocated in the window.
+    fn allocated(&self, index: u32, alloc: u32, hints: StackHints) -> Verdict {
+        let block = &self.trace.blocks[index as usize];
+        let free = free_event(block, self.trace.slots());
+        let phase = self.phases.of_alloc(alloc, hints);
+        if let Some(Guess { category, confidence, .. }) = hints.built_in_rule {
+            match category {
+                Category::Workspace | Category::Input => return verdict(category, confidence),
+                Category::Cache => {
+                    return match free {
+                        // Training keeps the keys and values of its batch for backward.
+                        _ if self.reaches_backward(alloc, free) => self.forward(block, alloc, free),
+                        Some(free) if free - alloc <= MAX_OPERATION_EVENTS => {
+                            verdict(Category::Temporary, 0.7)
+                        }
+                        _ => verdict(category, confidence),
+                    };
+                }
+                _ if hints.is_gradient_buffer => return verdict(Category::Gradient, 0.8),
+                Category::Communication if hints.is_bucket => return Verdict::Bucket,
+                Category::Communication => {
+                    return self.communication(alloc, free, hints, confidence);
+                }
+                Category::OptimizerState => {
+                    let end = self.phases.period_end(alloc).unwrap_or(u32::MAX);
+                    let is_brief = free.is_some_and(|free| free < end);
+                    return if is_brief {
+                        verdict(Category::Temporary, 0.8)
+                    } else {
+                        verdict(category, confidence)
+                    };
+                }
+                Category::Parameter | Category::Buffer => {
+                    return self.model(block, alloc, free, hints);
+                }
+                _ => {}
+            }
+        }
+        if self.workspaces.contains(index) {
+            return verdict(Category::Workspace, 0.6);
+        }
+        if self.is_cache(block, alloc, free, phase, hints) {
+            return verdict(Category::Cache, 0.5);
+        }
+        match phase {
+            Some(Phase::Forward) => self.forward(block, alloc, free),
+            // Activation checkpointing recomputes activations in backward.
+            Some(Phase::Backward)
+                if hints.runs_module
+                    && hints.built_in_rule.is_some_and(|g| g.category == Category::Activation) =>
+            {
+                let is_short = free.is_some_and(|free| free - alloc <= MAX_OPERATION_EVENTS);
+                if is_short {
+                    verdict(Category::Temporary, 0.6)
+                } else {
+                    verdict(Category::Activation, 0.6)
+                }
+            }
+            Some(Phase::Backward) => self.backward(block, alloc, free, hints),
+            Some(Phase::Optimizer) => self.update(block.stack, alloc, free),
+            Some(Phase::Other) => self.program(block, alloc, free),
+            // Without any stacks, allocations outside of named ranges count as the program's.
+            None if !self.phases.allocs_have_stacks => self.program(block, alloc, free),
+            None => verdict(Category::Unknown, 0.0),
+        }
+    }
+
+    /// Judges a block that a forward pass allocated.
+    fn forward(&self, block: &Block, alloc: u32, free: Option<u32>) -> Verdict {
+        let backward = self.phases.next_after(Phase::Backward, alloc);
+        match (backward, free) {
+            (Some(backward), Some(free)) if free < backward => verdict(Category::Temporary, 0.8),
+            (Some(backward), None) => {
+                // A cache outlives two more backward passes, and its call site allocates nothing
+                // that is freed.
+                let forward = self.phases.next_after(Phase::Forward, backward);
+                let second =
+                    forward.and_then(|forward| self.phases.next_after(Phase::Backward, forward));
+                let group = &self.groups[block.stack.0 as usize];
+                if second.is_some()
+                    && !group.has_brief
+                    && !group.keeps_later
+                    && self.phases.last_before(Phase::Backward, alloc).is_none()
+                {
+                    verdict(Category::Buffer, 0.5)
+                } else {
+                    verdict(Category::Activation, if second.is_some() { 0.5 } else { 0.9 })
+                }
+            }
+            (Some(_), Some(_)) => verdict(Category::Activation, 0.9),
+            (None, Some(free)) if free - alloc <= MAX_OPERATION_EVENTS => {
+                verdict(Category::Temporary, 0.6)
+            }
+            (None, _) => verdict(Category::Activation, 0.7),
+        }
+    }
+
+    /// Judges a block that a backward pass allocated.
+    fn backward(&self, block: &Block, alloc: u32, free: Option<u32>, hints: StackHints) -> Verdict {
+        let end = self.phases.period_end(alloc);
+        match free {
+            Some(free) if end.is_none_or(|end| free < end) => {
+                let last_alloc = self.phases.last_before(Phase::Backward, end.unwrap_or(u32::MAX));
+                let outlives_backward = last_alloc.is_some_and(|last| last < free);
+                if outlives_backward && !self.phases.frees_have_own_stacks {
+                    Verdict::BackwardTail { is_long: free - alloc > MAX_OPERATION_EVENTS }
+                } else {
+                    verdict(Category::Temporary, 0.85)
+                }
+            }
+            // The gradient of the loss itself. It is allocated where the program calls backward.
+            _ if hints.has_frames && !hints.is_engine && block.bytes.0 <= 8 => {
+                verdict(Category::Temporary, 0.5)
+            }
+            _ => verdict(Category::Gradient, 0.8),
+        }
+    }
+
+    /// Judges a block that an optimizer allocated.
+    fn update(&self, stack: StackId, alloc: u32, free: Option<u32>) -> Verdict {
+        let end = self.phases.period_end(alloc);
+        match free {
+            Some(free) if end.is_none_or(|end| free < end) => verdict(Category::Temporary, 0.85),
+            Some(free) => match self.phases.next_after(Phase::Backward, alloc) {
+                Some(backward) if backward < free => verdict(Category::OptimizerState, 0.6),
+                _ => verdict(Category::Temporary, 0.6),
+            },
+            // The recording ends within the step. Other blocks of the call site show whether it
+            // keeps its blocks.
+            None if self.groups[stack.0 as usize].has_brief && end.is_none() => {
+                verdict(Category::Temporary, 0.7)
+            }
+            None => verdict(Category::OptimizerState, if end.is_some() { 0.85 } else { 0.6 }),
+        }
+    }
+
+    /// Judges a block that the program itself allocated, outside of all phases.
+    fn program(&self, block: &Block, alloc: u32, free: Option<u32>) -> Verdict {
+        let phases = self.phases;
+        if !phases.occurs(Phase::Forward) && !phases.occurs(Phase::Backward) {
+            return verdict(Category::Unknown, 0.0);
+        }
+        let forward = phases.next_after(Phase::Forward, alloc);
+        let backward = phases.next_after(Phase::Backward, alloc);
+        let boundary = phases
+            .last_before(Phase::Backward, alloc)
+            .max(phases.last_before(Phase::Optimizer, alloc));
+        let before_forward = phases
+            .last_before(Phase::Forward, alloc)
+            .is_none_or(|f| boundary.is_some_and(|b| b > f));
+        let group = &self.groups[block.stack.0 as usize];
+        // A block feeds the next forward pass if it is allocated between two forward passes,
+        // without a backward pass in between.
+        let feeds = before_forward
+            || forward.is_some() && backward.is_none_or(|b| forward.is_some_and(|f| f < b));
+        if group.accumulates || group.grows && group.has_batch_beside {
+            // No batch is kept that long. Where a batch comes beside, the program keeps outputs.
+            return if !feeds || group.has_batch_beside {
+                verdict(Category::Activation, 0.4)
+            } else {
+                Verdict::Final(Guess::either(Category::Activation, Category::Input))
+            };
+        }
+        if self.is_gradient_copy(alloc, free) {
+            return Verdict::GradientCopy(self.between_phases(feeds, alloc, free));
+        }
+        if free.is_none()
+            && backward.is_some()
+            && phases.last_before(Phase::Backward, alloc).is_none()
+            && before_forward
+        {
+            return Verdict::ProgramTensor;
+        }
+        Verdict::Final(self.between_phases(feeds, alloc, free))
+    }
+
+    /// Judges a block of the program by the phase that follows.
+    fn between_phases(&self, feeds: bool, alloc: u32, free: Option<u32>) -> Guess {
+        let phases = self.phases;
+        let forward = phases.next_after(Phase::Forward, alloc);
+        let backward = phases.next_after(Phase::Backward, alloc);
+        let lives_until = |event: u32| free.is_none_or(|free| free >= event);
+        if self.is_saved_in_forward(alloc, free) {
+            return Guess::new(Category::Activation, 0.6);
+        }
+        match (forward, backward) {
+            (Some(forward), _) if feeds && lives_until(forward) => Guess::new(Category::Input, 0.8),
+            (None, _) if feeds && free.is_none() => Guess::new(Category::Input, 0.6),
+            // A training loop without modules: its forward pass is the program's own code.
+            (None, Some(backward)) if !phases.occurs(Phase::Forward) && lives_until(backward) => {
+                Guess::new(Category::Activation, 0.4)
+            }
+            (_, Some(backward)) if !feeds && lives_until(backward) => {
+                Guess::new(Category::Activation, 0.7)
+            }
+            (_, None) if !feeds && free.is_none() => Guess::new(Category::Activation, 0.5),
+            _ => Guess::new(Category::Temporary, 0.5),
+        }
+    }
+
+    /// Whether inference keeps the block between forward passes: it replaces smaller blocks, its
+    /// code calls it a cache, or it is a pool of blocks from before the first forward pass.
+    fn is_cache(
+        &self,
+        block: &Block,
+        alloc: u32,
+        free: Option<u32>,
+        phase: Option<Phase>,
+        hints: StackHints,
+    ) -> bool {
+        let phases = self.phases;
+        let is_brief = free.is_some_and(|free| free - alloc <= MAX_OPERATION_EVENTS);
+        if is_brief || self.reaches_backward(alloc, free) || !phases.occurs(Phase::Forward) {
+            return false;
+        }
+        let group = &self.groups[block.stack.0 as usize];
+        let is_training = phases.occurs(Phase::Backward) || phases.occurs(Phase::Optimizer);
+        match phase {
+            Some(Phase::Forward | Phase::Other) if group.grows_in_pairs => true,
+            Some(Phase::Forward | Phase::Other) if hints.is_cache && !is_training => true,
+            Some(Phase::Other) => {
+                group.is_pool
+                    && !is_training
+                    && phases.last_before(Phase::Forward, alloc).is_none()
+                    && phases.next_after(Phase::Forward, alloc).is_some()
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a backward pass starts while a block lives.
+    fn reaches_backward(&self, alloc: u32, free: Option<u32>) -> bool {
+        let backward = self.phases.next_after(Phase::Backward, alloc);
+        backward.is_some_and(|backward| free.is_none_or(|free| free > backward))
+    }
+
+    /// Whether a block is allocated after a backward pass and lives until the optimizer.
+    fn is_gradient_copy(&self, alloc: u32, free: Option<u32>) -> bool {
+        let phases = self.phases;
+        let after_backward = phases.last_before(Phase::Backward, alloc).is_some_and(|backward| {
+            phases.last_before(Phase::Forward, alloc).is_none_or(|f| f < backward)
+        });
+        let forward = phases.next_after(Phase::Forward, alloc).unwrap_or(u32::MAX);
+        after_backward
+            && phases
+                .next_after(Phase::Optimizer, alloc)
+                .is_some_and(|o| o < forward && free.is_none_or(|free| free >= o))
+    }
+
+    /// Whether code inside a forward pass saves the block for backward, which frees it.
+    fn is_saved_in_forward(&self, alloc: u32, free: Option<u32>) -> bool {
+        let (Some(span), Some(free)) = (self.phases.span(alloc), free) else { return false };
+        let spans = &self.phases.spans[span..];
+        matches!(spans, [forward, backward, ..] if forward.phase == Phase::Forward
+            && backward.phase == Phase::Backward
+            && (backward.begin..backward.end).contains(&free))
+    }
+
+    /// Judges a block that code for building or loading a model allocated.
+    fn model(&self, block: &Block, alloc: u32, free: Option<u32>, hints: StackHints) -> Verdict {
+        let guess = hints.built_in_rule.unwrap_or_default();
+        if hints.is_module_init && self.phases.last_before(Phase::Forward, alloc).is_some() {
+            // Any object can have an `__init__`. An object built during training is no model.
+            return self.program(block, alloc, free);
+        }
+        let Some(free) = free else {
+            return if hints.is_module_init {
+                Verdict::ModuleTensor
+            } else {
+                Verdict::Final(guess)
+            };
+        };
+        let is_used =
+            self.phases.next_after(Phase::Forward, alloc).is_some_and(|forward| forward <= free);
+        match (is_used, free - alloc <= MAX_OPERATION_EVENTS) {
+            (true, _) if hints.is_module_init => Verdict::ModuleTensor,
+            (true, _) => Verdict::Final(guess),
+            (false, true) => verdict(Category::Temporary, 0.7),
+            // The model was converted, sharded or dropped before it ran.
+            (false, false) => {
+                verdict(if block.bytes.0 == 0 { Category::Unknown } else { guess.category }, 0.5)
+            }
+        }
+    }
+
+    /// Judges a block that a collective allocated.
+    fn communication(
+        &self,
+        alloc: u32,
+        free: Option<u32>,
+        hints: StackHints,
+        confidence: f32,
+    ) -> Verdict {
+        let is_backward = hints.is_engine || self.phases.current(alloc) == Some(Phase::Backward);
+        let update = self.phases.next_after(Phase::Optimizer, alloc);
+        // FSDP reduces gradients into a separate buffer, which then becomes the gradient.
+        if is_backward && update.is_some_and(|update| free.is_none_or(|free| free >= update))
+            || is_backward && hints.is_engine && update.is_none() && free.is_none()
+        {
+            return verdict(Category::Gradient, 0.75);
+        }
+        verdict(Category::Communication, confidence)
+    }
+
+    /// Judges a block from before the window whose stack the allocator recorded.
+    fn preexisting_with_stack(&self, block: &Block, hints: StackHints) -> Verdict {
+        let free = free_event(block, self.trace.slots());
+        let Some(Guess { category, confidence, .. }) = hints.built_in_rule else {
+            return match free {
+                Some(_) => verdict(Category::Input, 0.3),
+                None => Verdict::ProgramTensor,
+            };
+        };
+        match category {
+            _ if hints.is_gradient_buffer => verdict(Category::Gradient, 0.7),
+            Category::Communication if hints.is_bucket => Verdict::Bucket,
+            Category::Parameter if hints.is_module_init => Verdict::ModuleTensor,
+            Category::Temporary if free.is_some_and(|free| self.is_first_update(free)) => {
+                verdict(Category::Temporary, 0.5)
+            }
+            // A block of an optimizer's step that is live at the start of the recording is
+            // optimizer state.
+            Category::Temporary => verdict(Category::OptimizerState, 0.6),
+            Category::Activation if WORKSPACE_BYTES.contains(&block.bytes.0) && free.is_none() => {
+                verdict(Category::Workspace, 0.5)
+            }
+            Category::Activation => verdict(category, 0.5),
+            _ => verdict(category, confidence * 0.9),
+        }
+    }
+
+    /// Judges a block from before the window without a stack of its own. The only evidence is the
+    /// phase of its free.
+    fn preexisting(&mut self, block: &Block) -> Verdict {
+        let Some(free) = free_event(block, self.trace.slots()) else {
+            return Verdict::Preexisting;
+        };
+        let hints = self.hints[block.stack.0 as usize];
+        let phase = if hints.has_frames { hints.phase() } else { self.phases.current(free) };
+        match phase {
+            Some(Phase::Backward | Phase::Forward) => verdict(Category::Activation, 0.5),
+            // The window starts within an optimizer's step, which frees what it allocated.
+            Some(Phase::Optimizer) if !hints.zeroes_gradients && self.is_first_update(free) => {
+                if hints.has_frames {
+                    verdict(Category::Temporary, 0.5)
+                } else {
+                    Verdict::Final(Guess::either(Category::Gradient, Category::Temporary))
+                }
+            }
+            Some(Phase::Optimizer) => {
+                // An optimizer that replaces its state allocates a block of that size and keeps it.
+                let span = self.phases.span(free).unwrap_or_default();
+                match self.replacements.get_mut(&(span, block.bytes.0)) {
+                    Some(count) if *count > 0 => {
+                        *count -= 1;
+                        verdict(Category::OptimizerState, 0.6)
+                    }
+                    _ => verdict(Category::Gradient, 0.5),
+                }
+            }
+            _ => Verdict::Preexisting,
+        }
+    }
+
+    /// Whether an event is within an optimizer's step that began before the window.
+    fn is_first_update(&self, event: u32) -> bool {
+        [Phase::Forward, Phase::Backward]
+            .into_iter()
+            .all(|phase| self.phases.last_before(phase, event).is_none())
+    }
+}

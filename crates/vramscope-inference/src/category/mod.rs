@@ -1,0 +1,180 @@
+//! The category of each block (parameter, gradient, activation, and so on), guessed without access
+//! to the model.
+//!
+//! The sources, strongest first:
+//!
+//! 1. The user's rules over stack frames.
+//! 2. The built-in rules over stack frames.
+//! 3. The life of the block relative to the phases of training. A block that a forward pass
+//!    allocates and backward frees is an activation. A block that backward allocates and the
+//!    optimizer still sees is a gradient. A block that the optimizer allocates and never frees is
+//!    optimizer state.
+//! 4. The number of gradients and optimizer states of a size, which is the number of parameters of
+//!    that size. It separates parameters from buffers where one `__init__` allocates both. It is
+//!    the only evidence for blocks from before the recording.
+
+mod groups;
+mod life;
+mod own_name;
+mod phases;
+mod rules;
+mod sizes;
+mod spans;
+mod stacks;
+mod workspace;
+
+pub use own_name::own_name;
+pub use rules::{Rule, RuleError, Rules};
+pub use spans::{Phase, PhaseSpan};
+
+use serde::{Deserialize, Serialize};
+use vramscope_snapshot::Snapshot;
+use vramscope_trace::Trace;
+use vramscope_trace::slicing::{Boxed, Budget};
+
+/// The purpose of a block.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum Category {
+    /// A trained or frozen weight of a model.
+    Parameter,
+    /// A parameter's gradient, from the backward pass to the optimizer.
+    Gradient,
+    /// A tensor that an optimizer keeps between steps.
+    OptimizerState,
+    /// A module's tensor that is not trained: running statistics, masks.
+    Buffer,
+    /// Data that the program feeds to the model.
+    Input,
+    /// Allocated by a forward pass, and kept for backward.
+    Activation,
+    /// Freed before the phase that allocated it is over.
+    Temporary,
+    /// A library's scratch memory: cuBLAS, cuDNN.
+    Workspace,
+    /// Buffers of collectives: gathered parameters, gradients before they are reduced.
+    Communication,
+    /// Keys and values of earlier tokens, or another store that inference keeps between forward
+    /// passes.
+    Cache,
+    /// No evidence, or equal evidence for two categories.
+    #[default]
+    Unknown,
+}
+
+impl Category {
+    /// All categories, in display order.
+    pub const ALL: [Self; 11] = [
+        Self::Parameter,
+        Self::Gradient,
+        Self::OptimizerState,
+        Self::Buffer,
+        Self::Input,
+        Self::Activation,
+        Self::Temporary,
+        Self::Workspace,
+        Self::Communication,
+        Self::Cache,
+        Self::Unknown,
+    ];
+
+    /// The name in the program, on the page and in rules.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Parameter => "parameter",
+            Self::Gradient => "gradient",
+            Self::OptimizerState => "optimizer_state",
+            Self::Buffer => "buffer",
+            Self::Input => "input",
+            Self::Activation => "activation",
+            Self::Temporary => "temporary",
+            Self::Workspace => "workspace",
+            Self::Communication => "communication",
+            Self::Cache => "cache",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// The category with a [`Category::name`].
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|c| c.name() == name)
+    }
+}
+
+/// A category with a confidence.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Guess {
+    /// The category.
+    pub category: Category,
+    /// From 0 (no evidence) to 1 (stated by the user or by a profile). An order, not a probability.
+    pub confidence: f32,
+    /// Two categories that are equally likely. Only where `category` is unknown.
+    pub candidates: Option<[Category; 2]>,
+}
+
+impl Guess {
+    /// A guess of one category.
+    pub const fn new(category: Category, confidence: f32) -> Self {
+        Self { category, confidence, candidates: None }
+    }
+
+    /// Two categories that are equally likely.
+    pub const fn either(first: Category, second: Category) -> Self {
+        Self { category: Category::Unknown, confidence: 0.0, candidates: Some([first, second]) }
+    }
+}
+
+/// The categories of one device's blocks.
+#[derive(Clone, Debug)]
+pub struct Categories {
+    guesses: Vec<Guess>,
+    phases: Vec<PhaseSpan>,
+}
+
+impl Categories {
+    /// Guesses the category of every block of a trace. Takes time linear in events and frames, plus
+    /// sorting block sizes.
+    #[inline(never)]
+    pub fn new<'a>(
+        snapshot: &'a Snapshot,
+        trace: &'a Trace,
+        rules: &'a Rules,
+        budget: &'a mut Budget,
+    ) -> Boxed<'a, Self> {
+        Box::pin(async move {
+            let hints = stacks::hints(snapshot, rules, budget).await;
+            let phases = phases::Phases::new(snapshot, trace, &hints, budget).await;
+            let verdicts = life::verdicts(snapshot, trace, &hints, &phases, budget).await;
+            let guesses = sizes::resolve(trace, &hints, &phases, &verdicts, budget).await;
+            Self { guesses, phases: phases.spans }
+        })
+    }
+
+    /// Sets the category of a block whose tensor the program recorded. It wins over what is
+    /// inferred, but not over a rule of full confidence.
+    pub fn record(&mut self, block: u32, category: Category) {
+        if let Some(guess) = self.guesses.get_mut(block as usize).filter(|g| g.confidence < 1.0) {
+            *guess = Guess::new(category, 1.0);
+        }
+    }
+
+    /// The phases of training in the window, in order. They touch each other and cover every event
+    /// of the window. Empty if no event shows a phase.
+    pub fn phases(&self) -> &[PhaseSpan] {
+        &self.phases
+    }
+
+    /// The guess for a block of [`Trace::blocks`].
+    pub fn get(&self, block: u32) -> Guess {
+        self.guesses[block as usize]
+    }
+}
+
+#[cfg(test)]
+mod kinds;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,565 @@
+//! Evidence from sizes: the number of parameters of each size, and the categories of the remaining
+//! blocks that follow from it.
+
+use super::life::{Verdict, free_event};
+use super::phases::Phases;
+use super::stacks::StackHints;
+use super::workspace::{MAX_PER_STREAM, WORKSPACE_BYTES};
+use super::{Category, Guess, Phase};
+use rustc_hash::{FxHashMap, FxHashSet};
+use vramscope_snapshot::StackId;
+use vramscope_trace::Block;
+use vramscope_trace::Trace;
+use vramscope_trace::slicing::{Budget, filled, strides};
+
+/// Smaller temporaries of an optimizer are scalars (norms, step counts), and not the size of a
+/// parameter.
+const MIN_PARAMETER_BYTES: u64 = 64;
+
+/// A size with at least this many blocks must divide into whole copies of the model.
+const MIN_COPIES: u32 = 4;
+
+/// Frozen weights have at least this many sizes. Masks of a model share one or two.
+const MIN_FROZEN_SIZES: usize = 3;
+
+/// Other tensors of a model do not have more than this many times the bytes of its weights.
+const MIN_FROZEN_RATIO: u128 = 8;
+
+/// A count for every size in bytes.
+type Counts = FxHashMap<u64, u32>;
+
+/// Cost of looking up the size of a block, in units of [`Budget`].
+const COST_PER_BLOCK: u64 = 2;
+
+/// All blocks with their verdicts.
+#[derive(Clone, Copy)]
+struct JudgedBlocks<'a> {
+    trace: &'a Trace,
+    verdicts: &'a [Verdict],
+}
+
+impl JudgedBlocks<'_> {
+    /// Calls `visit` for every block with its index and verdict.
+    async fn each(self, budget: &mut Budget, mut visit: impl FnMut(u32, &Block, Verdict) + Send) {
+        for part in strides(self.verdicts.len()) {
+            budget.charge(part.len() as u64 * COST_PER_BLOCK).await;
+            let from = part.start as u32;
+            for ((i, block), verdict) in
+                (from..).zip(&self.trace.blocks[part.clone()]).zip(&self.verdicts[part])
+            {
+                visit(i, block, *verdict);
+            }
+        }
+    }
+
+    /// Whether backward passes keep no gradients beside the buckets in which gradients are reduced.
+    async fn buckets_hold_gradients(self, phases: &Phases, budget: &mut Budget) -> bool {
+        let mut probe: Option<u32> = None;
+        let visit = |_, block: &Block, verdict| {
+            if verdict == Verdict::Bucket
+                && let alloc = block.alloc_event().map_or(0, |alloc| alloc.0)
+                && let Some(backward) = phases.next_after(Phase::Backward, alloc)
+            {
+                // The last bucket is the one of most steps.
+                probe = phases.span(backward).map(|span| phases.spans[span].end - 1);
+            }
+        };
+        self.each(budget, visit).await;
+        let Some(probe) = probe else { return false };
+        let (mut buckets, mut gradients) = (0, 0);
+        let slots = self.trace.slots();
+        let visit = |_, block: &Block, verdict| {
+            let is_live = block.enters <= probe + 1
+                && free_event(block, slots).is_none_or(|free| free >= probe);
+            if is_live && verdict == Verdict::Bucket {
+                buckets += block.bytes.0;
+            } else if is_live && has_category(verdict, Category::Gradient) {
+                gradients += block.bytes.0;
+            }
+        };
+        self.each(budget, visit).await;
+        2 * gradients < buckets
+    }
+
+    fn is_live_at_end(self, block: &Block) -> bool {
+        block.leaves == self.trace.slots()
+    }
+}
+
+fn has_category(verdict: Verdict, category: Category) -> bool {
+    matches!(verdict, Verdict::Final(guess) if guess.category == category)
+}
+
+/// Counts sizes by group, and keeps the largest count of each size.
+#[derive(Default)]
+struct GroupedCounts {
+    /// Number of blocks by size and group.
+    counts: FxHashMap<(u64, u32, u32), u32>,
+    /// The largest count of each size in any group.
+    largest: Counts,
+    /// Sizes in the order of their first occurrence.
+    sizes: Vec<u64>,
+}
+
+impl GroupedCounts {
+    fn add(&mut self, size: u64, group: (u32, u32)) {
+        let count = self.counts.entry((size, group.0, group.1)).or_default();
+        *count += 1;
+        let largest = self.largest.entry(size).or_insert_with(|| {
+            self.sizes.push(size);
+            0
+        });
+        *largest = (*largest).max(*count);
+    }
+}
+
+/// The number of parameters by size.
+///
+/// Each gradient of a backward pass has a parameter of its size. So does each optimizer state that
+/// one call stack allocates. For other sizes, and where the window cuts backward off, the
+/// temporaries count that one call stack of an optimizer allocates in one step.
+async fn parameters(
+    judged: JudgedBlocks<'_>,
+    hints: &[StackHints],
+    phases: &Phases,
+    budget: &mut Budget,
+) -> Counts {
+    let (mut strong, mut weak) = (GroupedCounts::default(), GroupedCounts::default());
+    let visit = |_, block: &Block, verdict| {
+        let Verdict::Final(guess) = verdict else { return };
+        let size = block.bytes.0;
+        let period = || block.alloc_event().map_or(0, |event| phases.period(event.0));
+        match guess.category {
+            Category::Gradient => strong.add(size, (u32::MAX, period())),
+            Category::OptimizerState => strong.add(size, (block.stack.0, period())),
+            Category::Temporary
+                if size >= MIN_PARAMETER_BYTES
+                    && block.alloc_event().is_some()
+                    && hints[block.stack.0 as usize].phase() == Some(Phase::Optimizer) =>
+            {
+                weak.add(size, (block.stack.0, period()));
+            }
+            _ => {}
+        }
+    };
+    judged.each(budget, visit).await;
+    let mut counts = strong.largest;
+    for size in weak.sizes {
+        let weak = weak.largest.get(&size).copied().unwrap_or(0);
+        let count = counts.entry(size).or_insert(weak);
+        if !phases.has_whole_backward() {
+            // The window shows a part of the gradients only.
+            *count = weak.max(*count);
+        }
+    }
+    counts
+}
+
+/// Assigns blocks to the parameters that must exist, and guesses the others by size.
+struct SizeMatcher<'a> {
+    /// Parameters that must exist.
+    expected: Counts,
+    /// Parameters found so far.
+    found: Counts,
+    /// Blocks from before the window without a stack.
+    preexisting: Counts,
+    /// Gradients that this window's backward passes allocated.
+    gradients: Counts,
+    /// Gradients of this window that are live at its end.
+    live_gradients: Counts,
+    /// Gradients from before the window found so far. They are zeroed in place.
+    zeroed_gradients: Counts,
+    /// Optimizer states known from stacks.
+    states: Counts,
+    /// Stacks and sizes of temporaries that a module's `__init__` allocated.
+    init_temporaries: FxHashSet<(StackId, u64)>,
+    phases: &'a Phases,
+    /// Whether the gradients are views of the buckets in which they are reduced.
+    buckets_hold_gradients: bool,
+    /// Whether the blocks from before the window without another category are frozen weights.
+    has_frozen_weights: bool,
+    /// Whether the window ends in a forward pass that keeps its activations. Then the program
+    /// trains, but the window does not reach its backward pass.
+    ends_in_forward: bool,
+}
+
+/// Turns verdicts into guesses.
+pub(super) async fn resolve(
+    trace: &Trace,
+    hints: &[StackHints],
+    phases: &Phases,
+    verdicts: &[Verdict],
+    budget: &mut Budget,
+) -> Vec<Guess> {
+    let judged = JudgedBlocks { trace, verdicts };
+    let mut matcher = SizeMatcher {
+        expected: parameters(judged, hints, phases, budget).await,
+        found: Counts::default(),
+        zeroed_gradients: Counts::default(),
+        preexisting: Counts::default(),
+        gradients: Counts::default(),
+        live_gradients: Counts::default(),
+        states: Counts::default(),
+        init_temporaries: FxHashSet::default(),
+        phases,
+        buckets_hold_gradients: judged.buckets_hold_gradients(phases, budget).await,
+        has_frozen_weights: false,
+        ends_in_forward: false,
+    };
+    // Backward passes with gradients that outlived them. Blocks freed within such a pass are no
+    // gradients.
+    let mut passes_with_gradients: FxHashSet<u32> = FxHashSet::default();
+    let (mut activations, mut live) = (0, 0);
+    let visit = |_, block: &Block, verdict| {
+        let (size, alloc) = (block.bytes.0, block.alloc_event());
+        let counts = match verdict {
+            Verdict::Preexisting => &mut matcher.preexisting,
+            // A parameter that is dropped and allocated again (converted, sharded) is one
+            // parameter, so only the live one counts.
+            _ if has_category(verdict, Category::Parameter) && judged.is_live_at_end(block) => {
+                &mut matcher.found
+            }
+            _ if has_category(verdict, Category::OptimizerState) => &mut matcher.states,
+            _ if has_category(verdict, Category::Gradient) => {
+                if alloc.is_none() {
+                    return;
+                }
+                if judged.is_live_at_end(block) {
+                    *matcher.live_gradients.entry(size).or_default() += 1;
+                }
+                let alloc = alloc.filter(|_| size >= MIN_PARAMETER_BYTES);
+                passes_with_gradients.extend(alloc.map(|event| phases.period(event.0)));
+                &mut matcher.gradients
+            }
+            _ => {
+                if has_category(verdict, Category::Activation) {
+                    activations += 1;
+                    live += u32::from(judged.is_live_at_end(block));
+                }
+                if has_category(verdict, Category::Temporary)
+                    && alloc.is_some()
+                    && hints[block.stack.0 as usize].is_module_init
+                {
+                    matcher.init_temporaries.insert((block.stack, size));
+                }
+                return;
+            }
+        };
+        *counts.entry(size).or_default() += 1;
+    };
+    judged.each(budget, visit).await;
+    // More than a quarter of the activations is live at the end. Inference frees them early.
+    matcher.ends_in_forward = 4 * live > activations;
+    matcher.infer_expected(judged, budget).await;
+    matcher.find_frozen_weights();
+    let mut guesses = filled(Guess::default(), verdicts.len(), budget).await;
+    // Blocks with better evidence from their stacks claim parameters first.
+    for turn in [Verdict::ModuleTensor, Verdict::ProgramTensor] {
+        let visit = |i: u32, block: &Block, verdict| {
+            if verdict == turn {
+                let (category, confidence) = match turn {
+                    Verdict::ModuleTensor => matcher.module_tensor(block.stack, block.bytes.0),
+                    _ => matcher.program_tensor(block.bytes.0),
+                };
+                guesses[i as usize] = Guess::new(category, confidence);
+            }
+        };
+        judged.each(budget, visit).await;
+    }
+    let parameters = matcher.preexisting_parameters(judged, budget).await;
+    let gradients = matcher.preexisting_gradients(judged, &parameters, budget).await;
+    let visit = |i: u32, block: &Block, verdict| {
+        let guess = &mut guesses[i as usize];
+        match verdict {
+            Verdict::Preexisting => {
+                let (category, confidence) = if parameters.contains(&i) {
+                    (Category::Parameter, 0.5)
+                } else if gradients.contains(&i) {
+                    (Category::Gradient, 0.3)
+                } else {
+                    matcher.preexisting(block.bytes.0, judged.is_live_at_end(block))
+                };
+                *guess = Guess::new(category, confidence);
+            }
+            Verdict::Final(known) => *guess = known,
+            Verdict::Bucket => {
+                *guess = if matcher.buckets_hold_gradients {
+                    Guess::new(Category::Gradient, 0.6)
+                } else {
+                    Guess::new(Category::Communication, 0.8)
+                };
+            }
+            Verdict::GradientCopy(or) => *guess = matcher.gradient_copy(block.bytes.0, or),
+            Verdict::BackwardTail { is_long } => {
+                let may_be_gradient = block
+                    .alloc_event()
+                    .is_some_and(|event| !passes_with_gradients.contains(&phases.period(event.0)));
+                *guess = matcher.backward_tail(block.bytes.0, is_long, may_be_gradient);
+            }
+            _ => {}
+        }
+    };
+    judged.each(budget, visit).await;
+    guesses
+}
+
+impl SizeMatcher<'_> {
+    /// Infers `expected` from blocks from before the window, if a training window shows neither
+    /// gradients nor states.
+    ///
+    /// Each parameter's size then occurs three times with two states per parameter (Adam), and
+    /// twice with one state (momentum).
+    async fn infer_expected(&mut self, judged: JudgedBlocks<'_>, budget: &mut Budget) {
+        // Without an optimizer, each block counts as a parameter.
+        let has_optimizer = self.phases.occurs(Phase::Optimizer) || !self.states.is_empty();
+        if !self.expected.is_empty() || !self.ends_in_forward || !has_optimizer {
+            return;
+        }
+        let mut sizes: Vec<u64> = Vec::new();
+        let visit = |_, block: &Block, verdict| {
+            if verdict == Verdict::Preexisting
+                && judged.is_live_at_end(block)
+                && !self.is_workspace(block.bytes.0)
+            {
+                sizes.push(block.bytes.0);
+            }
+        };
+        judged.each(budget, visit).await;
+        sizes.sort_unstable();
+        let sizes: Vec<(u64, u32)> =
+            sizes.chunk_by(|a, b| a == b).map(|s| (s[0], s.len() as u32)).collect();
+        let bytes = |each: &dyn Fn(u32) -> bool| -> u128 {
+            let sizes = sizes.iter().filter(|(_, count)| each(*count));
+            sizes.map(|&(size, count)| u128::from(size) * u128::from(count)).sum()
+        };
+        let all = bytes(&|_| true);
+        // A few blocks of a size can be buffers. Many must be whole copies.
+        let are_copies = |times: u32| {
+            sizes.iter().all(|&(_, count)| count < MIN_COPIES || count % times == 0)
+                && 10 * bytes(&|count| count % times == 0) >= 9 * all
+        };
+        let Some(times) = [3, 2].into_iter().find(|&times| are_copies(times)) else {
+            return;
+        };
+        for (size, count) in sizes.into_iter().filter(|(_, count)| count % times == 0) {
+            self.expected.insert(size, count / times);
+        }
+    }
+
+    /// Whether blocks from before the window with this size are workspaces: the size is one of a
+    /// workspace, and few blocks have it. Other tensors have the size of cuBLASLt's workspace too,
+    /// so that needs a workspace of cuBLAS beside it.
+    fn is_workspace(&self, size: u64) -> bool {
+        let few = |size: &u64| {
+            self.preexisting.get(size).is_some_and(|count| (1..=MAX_PER_STREAM).contains(count))
+        };
+        let [cublas @ .., lt] = &WORKSPACE_BYTES;
+        few(&size) && (cublas.contains(&size) || size == *lt && cublas.iter().any(few))
+    }
+
+    /// Counts a parameter of this size as found, if one more must exist. Returns whether it does.
+    fn claim_parameter(&mut self, size: u64) -> bool {
+        let expected = self.expected.get(&size).copied().unwrap_or(0);
+        let found = self.found.entry(size).or_default();
+        let is_missing = *found < expected;
+        *found += u32::from(is_missing);
+        is_missing
+    }
+
+    /// Decides about [`Verdict::ModuleTensor`].
+    fn module_tensor(&mut self, stack: StackId, size: u64) -> (Category, f32) {
+        if self.claim_parameter(size) {
+            return (Category::Parameter, 0.8);
+        }
+        let has_temporary = self.init_temporaries.contains(&(stack, size));
+        match self.expected.is_empty() {
+            false => (Category::Buffer, if has_temporary { 0.8 } else { 0.7 }),
+            // `tril(ones(n, n))` allocates a temporary of the same size. `Parameter(ones(n))` does
+            // not.
+            true if has_temporary => (Category::Buffer, 0.5),
+            true => (Category::Parameter, 0.5),
+        }
+    }
+
+    /// Decides about [`Verdict::ProgramTensor`].
+    fn program_tensor(&mut self, size: u64) -> (Category, f32) {
+        match (self.claim_parameter(size), self.phases.allocs_have_stacks) {
+            (true, has_stacks) => (Category::Parameter, if has_stacks { 0.6 } else { 0.5 }),
+            (false, true) => (Category::Input, 0.6),
+            // Without stacks, tensors of a model get this verdict too. They are more likely than
+            // data that is never freed.
+            (false, false) => (Category::Buffer, 0.3),
+        }
+    }
+
+    /// The blocks from before the window that are parameters. Other blocks (states, gradients) can
+    /// have the same sizes.
+    ///
+    /// A model is built in one go, so its parameters are close together, and below later
+    /// allocations. The lowest blocks of each size give the center: the address below which half of
+    /// their bytes lie. The blocks of each size that are closest to the center are the parameters.
+    async fn preexisting_parameters(
+        &self,
+        judged: JudgedBlocks<'_>,
+        budget: &mut Budget,
+    ) -> FxHashSet<u32> {
+        // Size, address and index.
+        let mut blocks: Vec<(u64, u64, u32)> = Vec::new();
+        let visit = |i, block: &Block, verdict| {
+            if verdict == Verdict::Preexisting && judged.is_live_at_end(block) {
+                blocks.push((block.bytes.0, block.address.0, i));
+            }
+        };
+        judged.each(budget, visit).await;
+        blocks.sort_unstable();
+        // The blocks of each size, with the number of parameters among them.
+        let groups = blocks.chunk_by(|a, b| a.0 == b.0).map(|group| {
+            let known = |counts: &Counts| counts.get(&group[0].0).copied().unwrap_or(0);
+            (
+                group,
+                group.len().min(known(&self.expected).saturating_sub(known(&self.found)) as usize),
+            )
+        });
+        let center = |min_count: usize| {
+            let groups = groups.clone().filter(|(_, count)| *count >= min_count);
+            let mut lowest: Vec<(u64, u64)> =
+                groups.flat_map(|(g, count)| &g[..count]).map(|b| (b.1, b.0)).collect();
+            lowest.sort_unstable();
+            let mut half = lowest.iter().map(|b| u128::from(b.1)).sum::<u128>() / 2;
+            let middle = lowest.iter().find(|b| {
+                let reached = u128::from(b.1) >= half;
+                half = half.saturating_sub(b.1.into());
+                reached
+            });
+            middle.map(|b| b.0)
+        };
+        // The address of a single tensor is chance: an early segment may have been free again. So
+        // use sizes with several parameters, if there are any.
+        let Some(center) = center(2).or_else(|| center(1)) else { return FxHashSet::default() };
+        let nearest = groups.flat_map(|(group, count)| {
+            let distance = |b: &(u64, u64, u32)| u128::from(b.1.abs_diff(center));
+            let mut sum: u128 = group[..count].iter().map(distance).sum();
+            let mut best = (sum, 0);
+            for start in 1..=group.len() - count {
+                sum = sum + distance(&group[start + count - 1]) - distance(&group[start - 1]);
+                best = best.min((sum, start));
+            }
+            &group[best.1..best.1 + count]
+        });
+        nearest.map(|b| b.2).collect()
+    }
+
+    /// Decides about [`Verdict::GradientCopy`]. A copy in 32 bits of a gradient in 16 has twice its
+    /// size.
+    fn gradient_copy(&self, size: u64, or: Guess) -> Guess {
+        let is_known =
+            |size: u64| self.expected.contains_key(&size) || self.gradients.contains_key(&size);
+        if is_known(size) || size.is_multiple_of(2) && is_known(size / 2) {
+            Guess::new(Category::Gradient, 0.6)
+        } else {
+            or
+        }
+    }
+
+    /// The blocks from before the window that are gradients of a backward pass that began before
+    /// the window. They are younger than states, so they have the highest addresses.
+    async fn preexisting_gradients(
+        &self,
+        judged: JudgedBlocks<'_>,
+        parameters: &FxHashSet<u32>,
+        budget: &mut Budget,
+    ) -> FxHashSet<u32> {
+        let mut blocks: Vec<(u64, u64, u32)> = Vec::new();
+        if self.phases.has_whole_backward() {
+            return FxHashSet::default();
+        }
+        let visit = |i, block: &Block, verdict| {
+            if verdict == Verdict::Preexisting
+                && judged.is_live_at_end(block)
+                && !parameters.contains(&i)
+                && self.live_gradients.contains_key(&block.bytes.0)
+            {
+                blocks.push((block.bytes.0, block.address.0, i));
+            }
+        };
+        judged.each(budget, visit).await;
+        blocks.sort_unstable();
+        let groups = blocks.chunk_by(|a, b| a.0 == b.0);
+        let missing = groups.flat_map(|group| {
+            let known = |counts: &Counts| counts.get(&group[0].0).copied().unwrap_or(0);
+            let count = known(&self.expected).saturating_sub(known(&self.live_gradients)) as usize;
+            &group[group.len().saturating_sub(count)..]
+        });
+        missing.map(|block| block.2).collect()
+    }
+
+    /// Whether more bytes from before the window have sizes without gradients than with. Then the
+    /// program trains a part of the model only.
+    fn find_frozen_weights(&mut self) {
+        let bytes = |(&size, &count): (&u64, &u32)| u128::from(size) * u128::from(count);
+        let has_gradients = |size: &u64| self.expected.contains_key(size);
+        let is_frozen = |size: &u64| !has_gradients(size) && !self.is_workspace(*size);
+        let sizes = self.preexisting.keys().filter(|&size| is_frozen(size)).count();
+        let known = || self.preexisting.iter();
+        let frozen: u128 = known().filter(|known| is_frozen(known.0)).map(bytes).sum();
+        let trained: u128 = known().filter(|known| has_gradients(known.0)).map(bytes).sum();
+        self.has_frozen_weights = trained > 0
+            && (sizes >= MIN_FROZEN_SIZES && frozen > trained
+                || frozen > MIN_FROZEN_RATIO * trained);
+    }
+
+    /// Decides about [`Verdict::BackwardTail`].
+    fn backward_tail(&self, size: u64, is_long: bool, may_be_gradient: bool) -> Guess {
+        let is_gradient = may_be_gradient
+            && if self.expected.is_empty() { is_long } else { self.expected.contains_key(&size) };
+        let (category, confidence) =
+            if is_gradient { (Category::Gradient, 0.5) } else { (Category::Temporary, 0.7) };
+        Guess::new(category, confidence)
+    }
+
+    /// Decides about [`Verdict::Preexisting`], for blocks that are no parameters.
+    fn preexisting(&mut self, size: u64, is_live_at_end: bool) -> (Category, f32) {
+        let known = |counts: &Counts| counts.get(&size).copied().unwrap_or(0);
+        let parameters = known(&self.expected);
+        if !is_live_at_end {
+            return match parameters {
+                0 => (Category::Unknown, 0.0),
+                _ => (Category::Gradient, 0.4),
+            };
+        }
+        if parameters > 0 {
+            // All states are known. So the rest are gradients, unless the window's backward passes
+            // allocated the gradients.
+            if known(&self.states) >= parameters {
+                let category =
+                    if known(&self.gradients) == 0 { Category::Gradient } else { Category::Buffer };
+                return (category, 0.4);
+            }
+            // The window's backward passes allocated no gradients. So the gradients are older, and
+            // are zeroed in place. They were allocated before the states, so they have the lower
+            // addresses.
+            if known(&self.gradients) == 0 && self.phases.occurs(Phase::Backward) {
+                let zeroed = self.zeroed_gradients.entry(size).or_default();
+                if *zeroed < parameters {
+                    *zeroed += 1;
+                    return (Category::Gradient, 0.3);
+                }
+            }
+            return (Category::OptimizerState, 0.4);
+        }
+        if self.is_workspace(size) && self.phases.occurs(Phase::Forward) {
+            return (Category::Workspace, 0.3);
+        }
+        match (
+            self.expected.is_empty(),
+            self.phases.occurs(Phase::Forward),
+            self.phases.occurs(Phase::Backward),
+        ) {
+            // Nothing shows an optimizer. The blocks that stay are one copy of the model.
+            (true, true, false) => (Category::Parameter, 0.4),
+            (false, _, _) if self.has_frozen_weights => (Category::Parameter, 0.4),
+            (false, _, _) => (Category::Buffer, 0.3),
+            _ => (Category::Unknown, 0.0),
+        }
+    }
+}

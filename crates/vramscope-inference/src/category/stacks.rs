@@ -1,0 +1,275 @@
+//! Evidence from stacks: the rules that each stack matches, and the phase that it shows.
+
+use super::own_name::own_name;
+use super::rules::{Rule, Rules};
+use super::{Category, Guess, Phase};
+use vramscope_snapshot::{FrameId, Snapshot, StackId};
+use vramscope_trace::is_framework_file;
+use vramscope_trace::slicing::{Budget, strides};
+
+/// The evidence from one stack.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "the facts do not depend on each other")]
+pub(super) struct StackHints {
+    /// Guess of the user's rule that the stack matches.
+    pub(super) user_rule: Option<Guess>,
+    /// Guess of the built-in rule that the stack matches.
+    pub(super) built_in_rule: Option<Guess>,
+    /// Whether the stack has frames.
+    pub(super) has_frames: bool,
+    /// Whether the stack is from inside the autograd engine, or from a thread that C++ started.
+    pub(super) is_engine: bool,
+    /// Whether a module's own `__init__` allocated the block: a parameter or a buffer.
+    pub(super) is_module_init: bool,
+    /// Whether a module runs: a forward pass, or its repetition inside backward.
+    pub(super) runs_module: bool,
+    /// Whether the block is a bucket of gradients that `DistributedDataParallel` reduces at once.
+    pub(super) is_bucket: bool,
+    /// Whether the program's own function or file has `cache` in its name.
+    pub(super) is_cache: bool,
+    /// Whether the stack is of a call that zeroes gradients, or drops them.
+    pub(super) zeroes_gradients: bool,
+    /// Whether the block is one buffer for many gradients, which a library allocates at its start.
+    pub(super) is_gradient_buffer: bool,
+}
+
+impl StackHints {
+    /// The phase that the stack shows. `None` if it could be any.
+    pub(super) fn phase(&self) -> Option<Phase> {
+        if self.is_engine {
+            return Some(Phase::Backward);
+        }
+        match self.built_in_rule.map(|guess| guess.category) {
+            Some(Category::Activation) => Some(Phase::Forward),
+            Some(Category::Gradient) => Some(Phase::Backward),
+            Some(Category::OptimizerState | Category::Temporary) => Some(Phase::Optimizer),
+            Some(_) => None,
+            None => self.has_frames.then_some(Phase::Other),
+        }
+    }
+}
+
+/// The evidence from one frame.
+#[derive(Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "the facts do not depend on each other")]
+struct FrameHints {
+    /// Index of the first user's rule that the frame matches.
+    user_rule: Option<u32>,
+    /// Index of the first built-in rule that the frame matches.
+    built_in_rule: Option<u32>,
+    class: FrameClass,
+    /// Whether the function is an `__init__`.
+    is_init: bool,
+    function: MixedFunction,
+    runs_module: bool,
+    is_bucket: bool,
+    is_cache: bool,
+    zeroes_gradients: bool,
+}
+
+/// The code that a frame belongs to.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum FrameClass {
+    #[default]
+    Compiled,
+    /// The autograd engine's loop over a graph.
+    Engine,
+    /// The entry point of a Python program or thread.
+    Root,
+    /// PyTorch and Python's standard library.
+    Library,
+    /// The program, and packages that it uses.
+    User,
+}
+
+/// A function that allocates blocks of two categories. The order of its lines separates them.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum MixedFunction {
+    /// No such function.
+    #[default]
+    None,
+    /// `Module._apply`.
+    ModuleApply,
+    /// `_NormBase.__init__`.
+    NormInit,
+    /// `_setup_for_real_optimizer` of `DeepSpeed`'s stage 3: buckets, then gradients.
+    ZeroSetup,
+    /// `__init__` of Megatron's buffers: weights, then gradients.
+    MegatronBuffers,
+}
+
+/// Cost of matching a frame against all rules, in units of [`Budget`].
+const COST_PER_FRAME: u64 = 100;
+
+fn first_match(rules: &[Rule], file: &str, name: &str, own: &str) -> Option<u32> {
+    rules.iter().position(|rule| rule.matches(file, name, own)).map(|i| i as u32)
+}
+
+fn frame_hints(snapshot: &Snapshot, id: FrameId, rules: &Rules) -> FrameHints {
+    let frame = snapshot.frame(id);
+    // Windows paths have backslashes.
+    let (file, name) = (snapshot.text(frame.file).replace('\\', "/"), snapshot.text(frame.name));
+    let own = own_name(&name);
+    let class = match &*name {
+        "<module>" | "_bootstrap" | "_run_module_as_main" | "_run_code" => FrameClass::Root,
+        _ if own.contains("torch::autograd::Engine::evaluate_function") => FrameClass::Engine,
+        _ if own.contains("torch::autograd::Engine::thread_main") => FrameClass::Engine,
+        _ if !file.contains(".py") && !file.starts_with('<') => FrameClass::Compiled,
+        _ if is_framework_file(&file) => FrameClass::Library,
+        _ => FrameClass::User,
+    };
+    let function = match &*name {
+        "_apply" if file.ends_with("/nn/modules/module.py") => MixedFunction::ModuleApply,
+        "__init__" if file.ends_with("/nn/modules/batchnorm.py") => MixedFunction::NormInit,
+        "_setup_for_real_optimizer" => MixedFunction::ZeroSetup,
+        "__init__" if file.ends_with("/param_and_grad_buffer.py") => MixedFunction::MegatronBuffers,
+        _ => MixedFunction::None,
+    };
+    let is_checkpoint = file.ends_with("checkpoint.py") || file.ends_with("checkpointing.py");
+    FrameHints {
+        user_rule: first_match(rules.user(), &file, &name, &name),
+        built_in_rule: first_match(Rules::built_in(), &file, &name, &own),
+        class,
+        is_init: name == "__init__",
+        function,
+        runs_module: name.contains("_call_impl") && file.ends_with("/nn/modules/module.py")
+            || is_checkpoint && class != FrameClass::Root,
+        is_bucket: file.ends_with("/nn/parallel/distributed.py")
+            && matches!(&*name, "_ddp_init_helper" | "_pre_forward")
+            || own.contains("Reducer::initialize_buckets"),
+        is_cache: has_cache_name(&file, &name),
+        zeroes_gradients: name == "zero_grad",
+    }
+}
+
+/// Whether a function or the name of its file has the word `cache`.
+fn has_cache_name(file: &str, function: &str) -> bool {
+    let file = file.rsplit('/').next().unwrap_or(file);
+    [file, function].iter().any(|name| name.to_ascii_lowercase().contains("cache"))
+}
+
+/// The evidence from every stack of a snapshot, by [`StackId`].
+pub(super) async fn hints(
+    snapshot: &Snapshot,
+    rules: &Rules,
+    budget: &mut Budget,
+) -> Vec<StackHints> {
+    let mut frames: Vec<FrameHints> = Vec::with_capacity(snapshot.frames.len());
+    for id in 0..snapshot.frames.len() as u32 {
+        budget.charge(COST_PER_FRAME).await;
+        frames.push(frame_hints(snapshot, FrameId(id), rules));
+    }
+    let count = snapshot.stacks.len();
+    let stack = |id: usize| snapshot.stacks.frames(StackId(id as u32));
+    let outermost_python = |stack: &[FrameId]| {
+        let mut frames = stack.iter().rev().map(|f| frames[f.0 as usize]);
+        frames.find(|f| f.class as u8 >= FrameClass::Root as u8)
+    };
+    // In most files, Python stacks reach down to an entry point of Python. A stack without one is
+    // then from a thread that C++ started.
+    let (mut python_stacks, mut rooted_stacks) = (0, 0);
+    for part in strides(count) {
+        budget.charge(part.len() as u64).await;
+        for frame in part.filter_map(|id| outermost_python(stack(id))) {
+            python_stacks += 1;
+            rooted_stacks += u32::from(frame.class == FrameClass::Root);
+        }
+    }
+    let have_roots = 2 * rooted_stacks > python_stacks;
+    let guess = |rules: &[Rule], index: Option<u32>| {
+        index.map(|i| &rules[i as usize]).map(|r| Guess::new(r.category, r.confidence))
+    };
+    let of_stack = |stack: &[FrameId]| {
+        let frames = || stack.iter().map(|f| frames[f.0 as usize]);
+        let built_in_rule =
+            guess(Rules::built_in(), frames().filter_map(|f| f.built_in_rule).min());
+        let user_frame = frames().find(|f| f.class == FrameClass::User);
+        let has_library_init = frames().any(|f| f.is_init && f.class == FrameClass::Library);
+        StackHints {
+            user_rule: guess(rules.user(), frames().filter_map(|f| f.user_rule).min()),
+            built_in_rule,
+            has_frames: !stack.is_empty(),
+            is_engine: frames().any(|f| f.class == FrameClass::Engine)
+                || have_roots
+                    && outermost_python(stack).is_some_and(|f| f.class != FrameClass::Root),
+            is_module_init: built_in_rule.is_some_and(|g| g.category == Category::Parameter)
+                && user_frame.is_some_and(|f| f.is_init)
+                && !has_library_init
+                && !frames().any(|f| f.function == MixedFunction::ModuleApply),
+            runs_module: frames().any(|f| f.runs_module),
+            is_bucket: built_in_rule.is_some_and(|g| g.category == Category::Communication)
+                && frames().any(|f| f.is_bucket),
+            is_cache: user_frame.is_some_and(|f| f.is_cache),
+            zeroes_gradients: frames().any(|f| f.zeroes_gradients),
+            is_gradient_buffer: false,
+        }
+    };
+    let mut hints: Vec<StackHints> = Vec::with_capacity(count);
+    for id in 0..count {
+        // `of_stack` iterates over the frames several times.
+        budget.charge(1 + 2 * stack(id).len() as u64).await;
+        hints.push(of_stack(stack(id)));
+    }
+    let mixed = [
+        MixedFunction::ModuleApply,
+        MixedFunction::NormInit,
+        MixedFunction::ZeroSetup,
+        MixedFunction::MegatronBuffers,
+    ];
+    for function in mixed {
+        find_category_by_line(snapshot, &frames, function, &mut hints, budget).await;
+    }
+    hints
+}
+
+/// Separates two categories by their line, in a function that allocates them in a known order.
+///
+/// `Module._apply` calls its function argument for each parameter, each gradient and each buffer,
+/// in this order. It has done so since before PyTorch 2.0. `_NormBase.__init__` creates weight and
+/// bias if it is affine. Then it creates the running mean, the running variance and the number of
+/// batches, on one line each, or none of them. The functions of `DeepSpeed` and Megatron allocate
+/// gradients last.
+async fn find_category_by_line(
+    snapshot: &Snapshot,
+    frames: &[FrameHints],
+    function: MixedFunction,
+    hints: &mut [StackHints],
+    budget: &mut Budget,
+) {
+    // Stacks with their line in the function.
+    let mut lines: Vec<(u32, u32)> = Vec::new();
+    for id in 0..hints.len() as u32 {
+        let stack = snapshot.stacks.frames(StackId(id));
+        budget.charge(1 + stack.len() as u64 / 8).await;
+        // DeepSpeed's function also calls functions that allocate weights.
+        let is_other = function == MixedFunction::ZeroSetup
+            && hints[id as usize]
+                .built_in_rule
+                .is_none_or(|g| g.category != Category::Communication);
+        if is_other {
+            continue;
+        }
+        let found = stack.iter().find(|f| frames[f.0 as usize].function == function);
+        lines.extend(found.map(|&f| (id, snapshot.frame(f).line)));
+    }
+    let mut distinct: Vec<u32> = lines.iter().map(|l| l.1).collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let count = distinct.len();
+    for (id, line) in lines {
+        let index = distinct.partition_point(|&l| l < line);
+        let hints = &mut hints[id as usize];
+        match function {
+            MixedFunction::ModuleApply if index > 0 && index + 1 == count => {}
+            MixedFunction::NormInit if count >= 3 && index + 3 >= count => {}
+            MixedFunction::ZeroSetup | MixedFunction::MegatronBuffers => {
+                hints.is_gradient_buffer = index > 0 && index + 1 == count;
+                continue;
+            }
+            _ => continue,
+        }
+        if hints.built_in_rule.is_some_and(|g| g.category == Category::Parameter) {
+            hints.built_in_rule = Some(Guess::new(Category::Buffer, 0.85));
+        }
+    }
+}

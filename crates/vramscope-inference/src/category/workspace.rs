@@ -1,0 +1,113 @@
+//! Scratch memory of libraries, told by more than its size.
+
+use super::life::free_event;
+use super::phases::Phases;
+use super::stacks::StackHints;
+use super::{Category, Phase};
+use rustc_hash::{FxHashMap, FxHashSet};
+use vramscope_snapshot::{StackId, StreamId};
+use vramscope_trace::Block;
+use vramscope_trace::Trace;
+use vramscope_trace::slicing::{Budget, STRIDE};
+
+/// Default workspace sizes in bytes: cuBLAS (`:4096:2:16:8`), cuBLAS from compute capability 9
+/// (32 MiB), and cuBLASLt (`CublasHandlePool.cpp`, `CUDABlas.cpp`).
+pub(super) const WORKSPACE_BYTES: [u64; 3] = [CUBLAS_BYTES, 33_554_432, 1 << 20];
+
+/// The size of a cuBLAS workspace that no other tensor is likely to have.
+const CUBLAS_BYTES: u64 = 8_519_680;
+
+/// Upper bound for the workspaces of one size on one stream. Each thread with a handle of its own
+/// has one: the program's, and the one of backward.
+pub(super) const MAX_PER_STREAM: u32 = 3;
+
+/// Cost of looking at a block, in units of [`Budget`].
+const COST_PER_BLOCK: u64 = 3;
+
+/// The workspaces of a window.
+///
+/// A library allocates a workspace inside an operation, once for each thread and stream, and keeps
+/// it. So the stack does not allocate the size again on that stream. And the block either follows
+/// the output of the operation, which has the same call stack, or outlives a whole step.
+#[derive(Default)]
+pub(super) struct Workspaces {
+    /// Indexes of the blocks.
+    blocks: FxHashSet<u32>,
+}
+
+impl Workspaces {
+    pub(super) async fn new(
+        trace: &Trace,
+        hints: &[StackHints],
+        phases: &Phases,
+        budget: &mut Budget,
+    ) -> Self {
+        // Blocks of each size by stack and stream, and kept blocks of each size by stream.
+        let mut by_stack: FxHashMap<(u64, StackId, StreamId), u32> = FxHashMap::default();
+        let mut kept: FxHashMap<(u64, StreamId), u32> = FxHashMap::default();
+        let mut model_sizes: FxHashSet<u64> = FxHashSet::default();
+        let mut found: Vec<(u32, &Block)> = Vec::new();
+        let outlives_step = |alloc: u32| {
+            let backward = phases.next_after(Phase::Backward, alloc);
+            let forward = backward.and_then(|b| phases.next_after(Phase::Forward, b));
+            forward.is_some_and(|forward| phases.next_after(Phase::Backward, forward).is_some())
+        };
+        // Workspaces of cuBLASLt that follow one of cuBLAS.
+        let mut pairs: FxHashSet<u32> = FxHashSet::default();
+        let mut previous = None;
+        for (part, blocks) in (0..).zip(trace.blocks.chunks(STRIDE)) {
+            budget.charge(blocks.len() as u64 * COST_PER_BLOCK).await;
+            for (i, block) in ((part * STRIDE) as u32..).zip(blocks) {
+                let hints = &hints[block.stack.0 as usize];
+                let category = hints.built_in_rule.map(|guess| guess.category);
+                if matches!(category, Some(Category::Parameter | Category::OptimizerState)) {
+                    model_sizes.insert(block.bytes.0);
+                }
+                let Some(alloc) = block.alloc_event() else { continue };
+                let follows_workspace = found.last().is_some_and(|&(last, before)| {
+                    last + 1 == i
+                        && before.bytes != block.bytes
+                        && (before.stack, before.stream) == (block.stack, block.stream)
+                });
+                let follows = previous.replace((block.stack, block.stream))
+                    == Some((block.stack, block.stream));
+                if !WORKSPACE_BYTES.contains(&block.bytes.0) {
+                    continue;
+                }
+                let is_kept = free_event(block, trace.slots()).is_none();
+                // Blocks of backward may have no stack, so their stack tells them not apart.
+                if hints.has_frames || is_kept {
+                    let key = (block.bytes.0, block.stack, block.stream);
+                    *by_stack.entry(key).or_default() += 1;
+                }
+                if is_kept {
+                    *kept.entry((block.bytes.0, block.stream)).or_default() += 1;
+                    if follows || block.bytes.0 == CUBLAS_BYTES || outlives_step(alloc.0) {
+                        found.push((i, block));
+                        if follows_workspace {
+                            pairs.insert(i);
+                        }
+                    }
+                }
+            }
+        }
+        let is_workspace = |i: u32, block: &Block| {
+            let size = block.bytes.0;
+            let of_stack = by_stack.get(&(size, block.stack, block.stream)).copied().unwrap_or(0);
+            let on_stream = kept.get(&(size, block.stream)).copied().unwrap_or(0);
+            !model_sizes.contains(&size)
+                && (of_stack == 1 || pairs.contains(&i))
+                // A stack that allocates no such block again, while others of this size come and
+                // stay, still has a workspace. Without a stack, the number must be small.
+                && (on_stream <= MAX_PER_STREAM || block.stack != StackId::EMPTY)
+        };
+        let blocks =
+            found.iter().filter(|(i, block)| is_workspace(*i, block)).map(|f| f.0).collect();
+        Self { blocks }
+    }
+
+    /// Whether a block that was allocated in the window is a workspace.
+    pub(super) fn contains(&self, block: u32) -> bool {
+        self.blocks.contains(&block)
+    }
+}

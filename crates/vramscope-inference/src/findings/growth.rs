@@ -1,0 +1,66 @@
+//! Memory that grows from training step to training step.
+//!
+//! Memory is compared at step boundaries, where activations are freed. Two series are tested per
+//! call stack, then per call site. Bytes that are allocated in a step and never freed show memory
+//! that is kept. Net live bytes also show a tensor that is replaced by a larger one in every step.
+//! Call stacks that grow in the same steps are one leak.
+
+mod leak;
+mod pattern;
+mod series;
+
+use super::{Evidence, Facts, Finding};
+use vramscope_snapshot::Frame;
+use vramscope_trace::slicing::Budget;
+use vramscope_units::Bytes;
+
+pub(super) use pattern::MIN_STEPS;
+
+/// How live bytes grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GrowthKind {
+    /// New blocks stay in each step.
+    Kept,
+    /// Blocks are replaced by larger ones.
+    Replaced,
+}
+
+/// Memory that grows from step to step, from one cause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Growth {
+    /// How it grows.
+    pub kind: GrowthKind,
+    /// The smallest and the largest growth in one step.
+    pub per_step: (Bytes, Bytes),
+    /// Grows in every step (1), every second step (2), and so on.
+    pub every: usize,
+    /// Steps in which it grows.
+    pub steps: usize,
+    /// Bytes after the last whole step that this growth has added.
+    pub total: Bytes,
+    /// The innermost frame outside of PyTorch that the call stacks share; `None` without one.
+    pub at: Option<Frame>,
+    /// The innermost frame that they share and that is not part of an installed package; `None` if
+    /// that is [`Growth::at`] or does not exist.
+    pub called_from: Option<Frame>,
+    /// Call sites that grow.
+    pub sites: usize,
+    /// For kept activations of several sites: their bytes in one step, and the bytes of all
+    /// activations that such a step allocates.
+    pub activations: Option<(Bytes, Bytes)>,
+    /// Whether gradients or optimizer state grow beyond one set for the model's parameters.
+    pub is_model_state: bool,
+}
+
+/// The growth in a device's window.
+pub(super) async fn growth(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
+    let Some(steps) = cx.steps.filter(|steps| steps.are_training()) else { return Vec::new() };
+    let Some(steady) = pattern::steady(steps) else { return Vec::new() };
+    let candidates = series::candidates(cx, steps, steady.clone(), budget).await;
+    leak::merged(cx, steps, candidates, budget).await
+}
+
+fn finding(cx: Evidence<'_>, what: &str, events: Vec<u32>, facts: Growth) -> Finding {
+    let bytes = facts.total.0;
+    cx.finding(what, bytes, bytes, events, Facts::Growth(facts))
+}

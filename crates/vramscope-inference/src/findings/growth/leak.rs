@@ -1,0 +1,234 @@
+//! From call stacks that grow to leaks: one for each set of steps.
+
+use super::super::{Evidence, Finding, parts};
+use super::series::Candidate;
+use super::{Growth, GrowthKind, finding};
+use crate::category::Category;
+use crate::steps::Steps;
+use rustc_hash::{FxHashMap, FxHashSet};
+use vramscope_snapshot::{Frame, FrameId, StackId};
+use vramscope_trace::components;
+use vramscope_trace::group_by_key;
+use vramscope_trace::slicing::{Budget, strides};
+use vramscope_units::Bytes;
+
+/// Call stacks that together have this share of a leak's bytes give its common frame.
+const MAIN_PERCENT: u64 = 80;
+
+/// The fewest call sites of kept activations that are called a graph.
+const MIN_GRAPH_SITES: usize = 4;
+
+/// Candidates that grow in the same steps.
+struct Leak {
+    kind: GrowthKind,
+    every: usize,
+    steps: FxHashSet<usize>,
+    candidates: Vec<Candidate>,
+}
+
+/// Merges candidates that grow in the same steps, and makes a finding of each leak.
+pub(super) async fn merged(
+    cx: Evidence<'_>,
+    steps: &Steps,
+    candidates: Vec<Candidate>,
+    budget: &mut Budget,
+) -> Vec<Finding> {
+    if candidates.is_empty() {
+        return Vec::new();
+    }
+    let parameters = parameters(cx, budget).await;
+    let mut leaks: Vec<Leak> = Vec::new();
+    for candidate in candidates {
+        budget.charge(candidate.blocks.len() as u64).await;
+        if is_one_model(cx, &candidate, &parameters) {
+            continue;
+        }
+        let grows: FxHashSet<usize> = candidate.series.iter().map(|s| s.0).collect();
+        let same = |leak: &&mut Leak| {
+            let both = leak.steps.intersection(&grows).count();
+            leak.kind == candidate.kind && both * 5 >= (leak.steps.len() + grows.len() - both) * 4
+        };
+        match leaks.iter_mut().find(same) {
+            Some(leak) => {
+                leak.steps.extend(grows);
+                leak.candidates.push(candidate);
+            }
+            None => leaks.push(Leak {
+                kind: candidate.kind,
+                every: candidate.pattern.every,
+                steps: grows,
+                candidates: vec![candidate],
+            }),
+        }
+    }
+    let activations = activations_by_step(cx, steps, budget).await;
+    leaks.into_iter().map(|leak| leak.finding(cx, steps, &activations)).collect()
+}
+
+/// The number of parameters of each size.
+async fn parameters(cx: Evidence<'_>, budget: &mut Budget) -> FxHashMap<u64, usize> {
+    let mut counts = FxHashMap::default();
+    for part in strides(cx.trace.blocks.len()) {
+        budget.charge(part.len() as u64).await;
+        for (i, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
+            if cx.categories.get(i).category == Category::Parameter {
+                *counts.entry(block.bytes.0).or_default() += 1;
+            }
+        }
+    }
+    counts
+}
+
+/// Optimizers keep at most this many tensors per parameter (Adam with `amsgrad`).
+const MAX_STATES: usize = 3;
+
+/// Whether a candidate is gradients or optimizer state of the model's own parameters, which appear
+/// as layers are unfrozen. There is no more than one set of them.
+fn is_one_model(
+    cx: Evidence<'_>,
+    candidate: &Candidate,
+    parameters: &FxHashMap<u64, usize>,
+) -> bool {
+    let mut sizes: FxHashMap<u64, usize> = FxHashMap::default();
+    let mut sets = 1;
+    for &block in &candidate.blocks {
+        match cx.categories.get(block).category {
+            Category::Gradient => {}
+            Category::OptimizerState => sets = MAX_STATES,
+            _ => return false,
+        }
+        *sizes.entry(cx.trace.blocks[block as usize].bytes.0).or_default() += 1;
+    }
+    sizes.iter().all(|(size, &count)| count <= sets * parameters.get(size).copied().unwrap_or(0))
+}
+
+/// Bytes of activations that each step allocates.
+async fn activations_by_step(cx: Evidence<'_>, steps: &Steps, budget: &mut Budget) -> Vec<u64> {
+    let mut bytes = vec![0; steps.whole()];
+    let mut near = 0;
+    for part in strides(cx.trace.blocks.len()) {
+        budget.charge(2 * part.len() as u64).await;
+        for (i, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
+            near = steps.before_near(block.enters, near);
+            let sum = near.checked_sub(1).and_then(|step| bytes.get_mut(step));
+            if let Some(sum) = sum.filter(|_| is_activation(cx, i)) {
+                *sum += block.bytes.0;
+            }
+        }
+    }
+    bytes
+}
+
+fn is_activation(cx: Evidence<'_>, block: u32) -> bool {
+    cx.categories.get(block).category == Category::Activation
+}
+
+impl Leak {
+    fn finding(self, cx: Evidence<'_>, steps: &Steps, activations: &[u64]) -> Finding {
+        let blocks = || self.candidates.iter().flat_map(|c| c.blocks.iter().copied());
+        let block = |i: u32| &cx.trace.blocks[i as usize];
+        let steps_of = self.candidates.iter().flat_map(|c| c.series.iter().copied()).collect();
+        let by_step: Vec<u64> =
+            group_by_key(steps_of).into_iter().map(|(_, bytes)| bytes.iter().sum()).collect();
+        let (per_step, total) = match (self.kind, &self.candidates[..]) {
+            (GrowthKind::Kept, _) => {
+                (range(&by_step), blocks().map(|i| block(i).bytes.0).sum::<u64>())
+            }
+            (GrowthKind::Replaced, [only]) => (only.pattern.per_step(), by_step.iter().sum()),
+            (GrowthKind::Replaced, _) => (range(&by_step), by_step.iter().sum()),
+        };
+        let mut grown: Vec<usize> =
+            blocks().filter_map(|i| steps.before(block(i).enters).checked_sub(1)).collect();
+        grown.sort_unstable();
+        grown.dedup();
+        let parts = parts(blocks().map(|i| (block(i).stack, block(i).bytes.0)));
+        let sites: FxHashSet<u64> =
+            parts.iter().map(|part| cx.sites.get(part.stack).site_hash).collect();
+        let kept = blocks().filter(|&i| is_activation(cx, i)).map(|i| block(i).bytes.0);
+        let kept: u64 = kept.sum();
+        let is_graph =
+            self.kind == GrowthKind::Kept && sites.len() >= MIN_GRAPH_SITES && kept * 2 > total;
+        let activations = is_graph.then(|| {
+            let of_steps: u64 = grown.iter().filter_map(|&step| activations.get(step)).sum();
+            let count = grown.len().max(1) as u64;
+            (Bytes(kept / count), Bytes(of_steps / count))
+        });
+        let common = common_frames(cx, &parts);
+        let facts = Growth {
+            kind: self.kind,
+            per_step,
+            every: self.every,
+            steps: if self.kind == GrowthKind::Kept { grown.len() } else { by_step.len() },
+            total: Bytes(total),
+            at: common.at,
+            called_from: common.called_from,
+            sites: sites.len(),
+            activations,
+            is_model_state: blocks().all(|i| {
+                matches!(
+                    cx.categories.get(i).category,
+                    Category::Gradient | Category::OptimizerState
+                )
+            }),
+        };
+        let hash = cx.hash(parts.first().map_or(StackId::EMPTY, |part| part.stack));
+        let allocs = || blocks().filter_map(|i| block(i).alloc_event()).map(|e| e.0);
+        let phase = allocs().next().and_then(|event| cx.phase_at(event));
+        Finding {
+            phase: phase.filter(|_| allocs().all(|event| cx.phase_at(event) == phase)),
+            blocks: blocks().count() as u32,
+            parts,
+            ..finding(cx, &hash, allocs().collect(), facts)
+        }
+    }
+}
+
+fn range(by_step: &[u64]) -> (Bytes, Bytes) {
+    let bytes = || by_step.iter().copied();
+    (Bytes(bytes().min().unwrap_or(0)), Bytes(bytes().max().unwrap_or(0)))
+}
+
+/// The frames that the call stacks of a leak share.
+struct CommonFrames {
+    at: Option<Frame>,
+    called_from: Option<Frame>,
+}
+
+/// The innermost frames that the largest parts share.
+fn common_frames(cx: Evidence<'_>, parts: &[super::super::Part]) -> CommonFrames {
+    let snapshot = cx.snapshot;
+    let users = |stack: StackId| -> Vec<FrameId> {
+        let frames = snapshot.stacks.frames(stack).iter().rev().copied();
+        frames.filter(|&f| cx.is_program(f)).collect()
+    };
+    let total: u64 = parts.iter().map(|part| part.bytes.0).sum();
+    let mut common: Option<Vec<FrameId>> = None;
+    let mut bytes = 0;
+    for part in parts {
+        // Threads of C++ have no frames of the program.
+        let frames = users(part.stack);
+        if frames.is_empty() {
+            continue;
+        }
+        let shared = common.get_or_insert_with(|| frames.clone());
+        let same = shared.iter().zip(&frames).take_while(|(a, b)| a == b).count();
+        shared.truncate(same);
+        bytes += part.bytes.0;
+        if bytes * 100 >= total * MAIN_PERCENT {
+            break;
+        }
+    }
+    let common = common.unwrap_or_default();
+    let at = common.last().copied();
+    let program = common.iter().rev().copied().find(|&f| !is_package(cx, f));
+    CommonFrames {
+        at: at.map(|f| snapshot.frame(f)),
+        called_from: program.filter(|&f| Some(f) != at).map(|f| snapshot.frame(f)),
+    }
+}
+
+/// Whether a frame belongs to an installed package.
+fn is_package(cx: Evidence<'_>, frame: FrameId) -> bool {
+    let file = cx.snapshot.text(cx.snapshot.frame(frame).file);
+    components(&file).iter().any(|folder| folder.ends_with("-packages"))
+}

@@ -1,0 +1,271 @@
+//! Findings: what costs memory, why, and what would change it.
+//!
+//! A finding carries typed facts and the events that prove it. It claims only what the trace shows.
+//! One cause makes one finding; its call stacks are [`Part`]s of it. [`blind_spots`] tells what
+//! could not be looked for.
+
+mod blind;
+mod churn;
+mod cycle;
+mod facts;
+mod gradients;
+mod growth;
+mod held;
+mod id;
+mod memory_use;
+mod oom;
+mod pending;
+mod ranks;
+mod reserved;
+mod returns;
+mod severity;
+mod stranded;
+
+pub use blind::{BlindSpot, Overrun, blind_spots};
+pub use churn::SegmentChurn;
+pub use cycle::Cycle;
+pub use facts::{Basis, Facts, FindingKind};
+pub use gradients::GradientsHeld;
+pub use growth::{Growth, GrowthKind};
+pub use held::HeldTooLong;
+pub use id::{FindingId, NoFindingId};
+pub use memory_use::{MemoryUse, slot_of_reserved_peak};
+pub use oom::{LargerStep, OomStory, Returned, Verdict};
+pub use pending::PendingFrees;
+pub use ranks::{RankFacts, RankSkew, RankStack, SkewCause, SkewSite, rank_runs, rank_skew};
+pub use reserved::{CostlySetting, ReservedPeak};
+pub use severity::Severity;
+pub use stranded::StrandedPool;
+
+use crate::category::{Categories, Phase};
+use crate::steps::Steps;
+pub(crate) use returns::{Cause, Returns};
+use vramscope_snapshot::{DeviceKind, FrameId, Snapshot, StackId};
+use vramscope_trace::Carving;
+use vramscope_trace::Trace;
+use vramscope_trace::group_by_key;
+use vramscope_trace::slicing::{self, Boxed, Budget};
+use vramscope_trace::{Sites, is_framework_frame};
+use vramscope_units::Bytes;
+
+/// One finding: what was found, how much it matters and the evidence.
+///
+/// It carries data, not sentences. `vramscope-report` writes the text of each kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The id.
+    pub id: FindingId,
+    /// The device's ordinal.
+    pub device: u32,
+    /// How much it matters.
+    pub severity: Severity,
+    /// Bytes that the finding is about.
+    pub bytes: u64,
+    /// The training step of the finding, from 0; `None` if it is about several or none.
+    pub step: Option<u32>,
+    /// The phase of the finding; `None` if it is about several or none.
+    pub phase: Option<Phase>,
+    /// How the numbers were obtained.
+    pub basis: Basis,
+    /// Evidence: event indices from 0, ascending; at most 50, evenly sampled.
+    pub events: Vec<u32>,
+    /// The number of blocks that the finding is about.
+    pub blocks: u32,
+    /// The call stacks that the finding is about, most bytes first.
+    pub parts: Vec<Part>,
+    /// The facts of its kind.
+    pub facts: Facts,
+}
+
+/// The share of one call stack in a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The call stack.
+    pub stack: StackId,
+    /// Its bytes.
+    pub bytes: Bytes,
+    /// Its blocks.
+    pub blocks: u32,
+}
+
+impl Finding {
+    /// The kind, which the facts decide.
+    pub fn kind(&self) -> FindingKind {
+        self.facts.kind()
+    }
+
+    /// The call stack with most bytes, if the finding is about any.
+    pub fn stack(&self) -> Option<StackId> {
+        self.parts.first().map(|part| part.stack)
+    }
+}
+
+/// What findings are derived from.
+#[derive(Clone, Copy)]
+pub struct Evidence<'a> {
+    /// The snapshot's tables.
+    pub snapshot: &'a Snapshot,
+    /// One device's window.
+    pub trace: &'a Trace,
+    /// The call sites of the snapshot.
+    pub sites: &'a Sites,
+    /// Block sizes and segments.
+    pub carving: &'a Carving,
+    /// Categories of blocks, and phases.
+    pub categories: &'a Categories,
+    /// Training steps, or repetitions; `None` if nothing shows them.
+    pub steps: Option<&'a Steps>,
+}
+
+/// The findings of one device: by severity, then bytes.
+#[inline(never)]
+pub fn findings<'a>(cx: Evidence<'a>, budget: &'a mut Budget) -> Boxed<'a, Vec<Finding>> {
+    Box::pin(async move {
+        if cx.trace.device.kind == DeviceKind::Host {
+            // The other kinds are about the model and the settings of a GPU's allocator.
+            let mut found = growth::growth(cx, budget).await;
+            sort(&mut found);
+            return found;
+        }
+        let mut allocator_budget = budget.fork();
+        let (mut found, others) =
+            slicing::join(of_steps(cx, budget), of_allocator(cx, &mut allocator_budget)).await;
+        found.extend(others);
+        sort(&mut found);
+        found
+    })
+}
+
+/// Findings about the program's use of memory.
+async fn of_steps(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
+    let mut found = growth::growth(cx, budget).await;
+    let growing: Vec<StackId> =
+        found.iter().flat_map(|finding| finding.parts.iter().map(|part| part.stack)).collect();
+    found.extend(cycle::cycle(cx, budget).await);
+    found.extend(gradients::gradients_held(cx, &growing, budget).await);
+    found.extend(held::held_too_long(cx, &growing, budget).await);
+    found
+}
+
+/// Findings about the allocator.
+async fn of_allocator(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
+    let returns = Returns::find(cx, budget).await;
+    let stories = oom::stories(cx, &returns, budget).await;
+    let was_short = !cx.trace.ooms.is_empty() || returns.has_retries();
+    let mut found: Vec<Finding> = pending::pending_frees(cx, budget).await.into_iter().collect();
+    found.extend(churn::churn(cx, &returns, &stories.events, budget).await);
+    // The finding about the failed allocation already tells of that memory.
+    if !stories.names_stranded_memory() {
+        let slot = memory_use::slot_of_reserved_peak(cx);
+        let segments = memory_use::segments_at(cx, slot, budget).await;
+        found.extend(reserved::reserved(cx, &segments, was_short, budget).await);
+        found.extend(stranded::stranded(cx, &segments, was_short, budget).await);
+    }
+    found.extend(stories.found);
+    found
+}
+
+fn sort(found: &mut [Finding]) {
+    found.sort_by(|a, b| (a.severity, b.bytes, &a.id).cmp(&(b.severity, a.bytes, &b.id)));
+}
+
+impl Evidence<'_> {
+    /// A finding whose id is `kind-device-what`. Its severity follows from `cost`, the bytes that
+    /// it costs at the peak.
+    fn finding(
+        &self,
+        what: impl std::fmt::Display,
+        bytes: u64,
+        cost: u64,
+        events: Vec<u32>,
+        facts: Facts,
+    ) -> Finding {
+        let (kind, device) = (facts.kind(), self.trace.device.device);
+        Finding {
+            id: FindingId { kind, device, what: what.to_string() },
+            device,
+            severity: Severity::of(kind, cost, self.trace.reserved_band.peak),
+            bytes,
+            step: None,
+            phase: None,
+            basis: Basis::Recorded,
+            events: sample(events),
+            blocks: 0,
+            parts: Vec::new(),
+            facts,
+        }
+    }
+
+    /// Whether a frame is the program's, or that of a package that builds on PyTorch.
+    fn is_program(&self, frame: FrameId) -> bool {
+        let frame = self.snapshot.frame(frame);
+        !is_framework_frame(&self.snapshot.text(frame.name), &self.snapshot.text(frame.file))
+    }
+
+    /// The phase of an event; `None` if nothing shows it.
+    fn phase_at(&self, event: u32) -> Option<Phase> {
+        let phases = self.categories.phases();
+        let next = phases.partition_point(|span| span.begin <= event);
+        let phase = phases[..next].last()?.phase;
+        (phase != Phase::Other).then_some(phase)
+    }
+
+    /// The training step of the state after an event.
+    fn step_at(&self, event: u32) -> Option<u32> {
+        self.steps.filter(|steps| steps.are_training())?.at(event + 1)
+    }
+
+    /// The slot of the peak of `requested_bytes`.
+    fn peak_slot(&self) -> u32 {
+        self.trace.requested_band.peak_event.map_or(0, |event| event + 1)
+    }
+
+    /// A name for the id of a finding about a call stack: the stack's hash, equal in every rank.
+    fn hash(&self, stack: StackId) -> String {
+        format!("{:016x}", self.sites.get(stack).stack_hash)
+    }
+
+    /// A top-level setting's JSON text.
+    fn setting(&self, key: &str) -> Option<&str> {
+        self.snapshot.settings.iter().find(|s| s.0 == key).map(|s| s.1.as_str())
+    }
+}
+
+/// Sums up blocks by call stack, most bytes first. `blocks` has a stack and the bytes of each
+/// block.
+fn parts(blocks: impl IntoIterator<Item = (StackId, u64)>) -> Vec<Part> {
+    let part = |(stack, bytes): (StackId, Vec<u64>)| {
+        let blocks = bytes.len() as u32;
+        Part { stack, bytes: Bytes(bytes.iter().sum()), blocks }
+    };
+    let by_stack = group_by_key(blocks.into_iter().collect());
+    let mut parts: Vec<Part> = by_stack.into_iter().map(part).collect();
+    parts.sort_by_key(|part| (std::cmp::Reverse(part.bytes), part.stack));
+    parts
+}
+
+/// The maximum number of events in a finding: enough to step through as evidence.
+const MAX_EVENTS: usize = 50;
+
+/// At most [`MAX_EVENTS`] of these events, in order and evenly spaced, with the first and the last.
+fn sample(mut events: Vec<u32>) -> Vec<u32> {
+    events.sort_unstable();
+    events.dedup();
+    let count = events.len();
+    if count <= MAX_EVENTS {
+        return events;
+    }
+    (0..MAX_EVENTS).map(|i| events[i * (count - 1) / (MAX_EVENTS - 1)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sample_thins_many_events_evenly() {
+        assert_eq!(sample(vec![3, 1, 1]), [1, 3]);
+        let thinned = sample((0..1000).rev().collect());
+        assert_eq!((thinned.len(), thinned[0], thinned[49]), (MAX_EVENTS, 0, 999));
+    }
+}

@@ -1,0 +1,96 @@
+//! What the steps around a failed allocation show.
+
+use super::LargerStep;
+use crate::category::Category;
+use crate::findings::Evidence;
+use vramscope_trace::Origin;
+use vramscope_trace::slicing::{Budget, strides};
+use vramscope_units::Bytes;
+
+/// A step is larger than another from this many percent of its bytes.
+const LARGER_PERCENT: u64 = 110;
+
+/// The fewest bytes of a failed step that count as kept.
+const MIN_KEPT: u64 = 16 << 20;
+
+/// The step that failed, if it allocates more inputs or activations than all steps before it.
+pub(super) async fn larger_step(
+    cx: Evidence<'_>,
+    step: Option<u32>,
+    slot: u32,
+    budget: &mut Budget,
+) -> Option<LargerStep> {
+    let (steps, failed) = (cx.steps?, step.filter(|&step| step > 0)? as usize);
+    let categories = [Category::Input, Category::Activation];
+    let mut sums = vec![[0u64; 2]; failed + 1];
+    let mut near = 0;
+    for part in strides(cx.trace.blocks.len()) {
+        budget.charge(2 * part.len() as u64).await;
+        for (index, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
+            if block.origin() != Origin::Alloc || block.enters > slot {
+                continue;
+            }
+            near = steps.before_near(block.enters, near);
+            let of = cx.categories.get(index).category;
+            let Some(kind) = categories.iter().position(|&category| category == of) else {
+                continue;
+            };
+            if let Some(sum) = near.checked_sub(1).and_then(|step| sums.get_mut(step)) {
+                sum[kind] += block.bytes.0;
+            }
+        }
+    }
+    let larger = |kind: usize| {
+        let before = sums[..failed].iter().enumerate().rev().max_by_key(|(_, sum)| sum[kind])?;
+        let (bytes, largest) = (sums[failed][kind], before.1[kind]);
+        let is_larger =
+            largest > 0 && u128::from(bytes) * 100 >= u128::from(largest * LARGER_PERCENT);
+        is_larger.then_some(LargerStep {
+            category: categories[kind],
+            bytes: Bytes(bytes),
+            before: Bytes(largest),
+            step: before.0 as u32,
+        })
+    };
+    larger(0).or_else(|| larger(1))
+}
+
+/// Bytes and number of the blocks that the failed step allocated, and that are live at the end
+/// although a later step is complete. `None` if most blocks of the step were freed.
+pub(super) async fn kept_after(
+    cx: Evidence<'_>,
+    step: Option<u32>,
+    slot: u32,
+    last: u32,
+    budget: &mut Budget,
+) -> Option<(Bytes, u32)> {
+    // Step 0 also builds the model.
+    let (steps, failed) = (cx.steps?, step.filter(|&step| step > 0)? as usize);
+    steps.begins.last().filter(|&&end| end > last)?;
+    let begin = steps.begins[failed];
+    let (mut live, mut kept, mut blocks) = (0, 0, 0);
+    for part in strides(cx.trace.blocks.len()) {
+        budget.charge(part.len() as u64).await;
+        for (index, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
+            let is_of_step = begin < block.enters && block.is_live_at(slot);
+            let stays_on_purpose = || {
+                matches!(
+                    cx.categories.get(index).category,
+                    Category::Parameter
+                        | Category::Gradient
+                        | Category::OptimizerState
+                        | Category::Workspace
+                )
+            };
+            if !is_of_step || stays_on_purpose() {
+                continue;
+            }
+            live += block.bytes.0;
+            if block.leaves == cx.trace.slots() {
+                kept += block.bytes.0;
+                blocks += 1;
+            }
+        }
+    }
+    (kept >= MIN_KEPT && kept >= live / 2).then_some((Bytes(kept), blocks))
+}

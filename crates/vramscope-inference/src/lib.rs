@@ -1,0 +1,44 @@
+//! Conclusions from a trace. They may err, and each has a basis.
+//!
+//! vramscope-trace says what a file shows. This crate says what it means: categories, steps, phases,
+//! shapes, findings, and what other settings would do. Nothing here formats text for users, draws,
+//! or reads a clock or a file. Long analyses run in slices: see [`vramscope_trace::slicing`].
+
+mod backward_site;
+mod category;
+mod compare;
+mod findings;
+mod rank_matrix;
+mod shapes;
+mod step_floors;
+mod step_phases;
+mod steps;
+mod what_if;
+
+pub use backward_site::{Allocation, BackwardBasis, BackwardSite, backward_site, backward_sites};
+pub use category::{
+    Categories, Category, Guess, Phase, PhaseSpan, Rule, RuleError, Rules, own_name,
+};
+pub use compare::{HeldBy, NamedFrame, match_stacks};
+pub use findings::{
+    Basis, BlindSpot, CostlySetting, Cycle, Evidence, Facts, Finding, FindingId, FindingKind,
+    GradientsHeld, Growth, GrowthKind, HeldTooLong, LargerStep, MemoryUse, NoFindingId, OomStory,
+    Overrun, Part, PendingFrees, RankFacts, RankSkew, RankStack, ReservedPeak, Returned,
+    SegmentChurn, Severity, SkewCause, SkewSite, StrandedPool, Verdict, blind_spots, findings,
+    rank_runs, rank_skew, slot_of_reserved_peak,
+};
+pub use rank_matrix::{
+    ALIKE_PARTS, EXCEPTION_SITES, MatrixColumn, MatrixRow, RankCluster, RankMatrix, RankOutlier,
+    median, rank_matrix,
+};
+pub use shapes::{Dims, NoShapes, Shape, Shapes, Widths};
+pub use step_floors::{Slope, StepFloor, slope, step_floors};
+pub use step_phases::{
+    CategoryBytes, NextPhase, NextStep, PhasePeak, StepPart, StepPhase, StepPhases,
+};
+pub use steps::{StepSource, Steps};
+pub use what_if::{
+    Calibration, Capacity, Question, SETTING_KEYS, Scale, Scenario, Search, SettingError,
+    SimulatedBasis, WhatIf, parse_settings, recorded_settings, settings_text,
+    split_outside_brackets,
+};

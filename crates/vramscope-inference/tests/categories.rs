@@ -1,0 +1,95 @@
+//! Compares categories with those that the recorded programs themselves wrote down
+//! (`test_data/truth`).
+
+use crate::{bytes_of, load};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use vramscope_inference::{Categories, Rules};
+use vramscope_trace::Trace;
+use vramscope_trace::slicing::now;
+
+/// The confusion matrix: bytes by category in the truth file and guessed category.
+fn confusion(name: &str) -> BTreeMap<(String, String), u64> {
+    let snapshot = load(format!("truth/{name}.pickle.gz"));
+    let truth = bytes_of(format!("truth/{name}.truth.json"));
+    let truth: Value = serde_json::from_slice(&truth).expect("JSON");
+    let trace = &Trace::all(&snapshot)[0];
+    let categories =
+        now(async |budget| Categories::new(&snapshot, trace, &Rules::default(), budget).await);
+    let mut confusion: BTreeMap<(String, String), u64> = BTreeMap::new();
+    for (i, block) in (0..).zip(&trace.blocks).filter(|(_, block)| block.leaves == trace.slots()) {
+        let address = block.address.0.to_string();
+        let is_cache =
+            truth["other"][&address].as_str().is_some_and(|words| words.starts_with("kv_cache"));
+        let named = if is_cache { Some("cache") } else { truth["blocks"][&address].as_str() };
+        let Some(named) = named else { continue };
+        let guess = categories.get(i);
+        assert!((0.0..=1.0).contains(&guess.confidence), "{name}: {guess:?}");
+        let also = truth["also"][&address].as_array();
+        let is_right_too =
+            also.is_some_and(|names| names.iter().any(|n| n == guess.category.name()));
+        let guess = if is_right_too { named } else { guess.category.name() };
+        *confusion.entry((named.to_owned(), guess.to_owned())).or_default() += block.bytes.0;
+    }
+    // All blocks of the truth file were found.
+    for (category, bytes) in truth["requested_bytes"].as_object().expect("bytes by category") {
+        let found: u64 = confusion
+            .iter()
+            .filter(|((named, _), _)| named == category)
+            .map(|(_, bytes)| bytes)
+            .sum();
+        assert_eq!(Some(found), bytes.as_u64(), "{name}: bytes of {category}");
+    }
+    confusion
+}
+
+#[test]
+fn at_least_95_percent_of_bytes_get_the_true_category() {
+    for name in [
+        "gpt_forward",
+        "gpt_backward",
+        "gpt_step",
+        "resnet18_forward",
+        "resnet18_backward",
+        "resnet18_step",
+        "ddp_step",
+        "ddp_view_step",
+        "compile_inductor_backward",
+        "bf16_master_step",
+        "zero2_bf16_backward",
+        "zero3_bf16_step",
+        "inf_catcache",
+    ] {
+        let confusion = confusion(name);
+        let all: u64 = confusion.values().sum();
+        let right: u64 = confusion
+            .iter()
+            .filter(|((named, guess), _)| named == guess)
+            .map(|(_, bytes)| bytes)
+            .sum();
+        assert!(all > 0, "{name}");
+        assert!(
+            right * 100 >= all * 95,
+            "{name}: {right} of {all} bytes are right: {confusion:#?}"
+        );
+        // Large categories must not hide errors in small ones.
+        for category in [
+            "parameter",
+            "gradient",
+            "optimizer_state",
+            "buffer",
+            "input",
+            "communication",
+            "cache",
+        ] {
+            let of = confusion.iter().filter(|((named, _), _)| named == category);
+            let (all, right) = of.fold((0, 0), |(all, right), ((_, guess), bytes)| {
+                (all + bytes, right + if guess == category { *bytes } else { 0 })
+            });
+            assert!(
+                right * 100 >= all * 90,
+                "{name}: {category}: {right} of {all} bytes are right: {confusion:#?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Findings about the allocator on recordings of known programs.
+
+use crate::{Device, load};
+use vramscope_inference::{
+    Basis, CostlySetting, Facts, Finding, FindingKind, OomStory, Phase, Severity, Verdict,
+};
+use vramscope_units::Bytes;
+
+const MIB: u64 = 1 << 20;
+
+fn recorded(path: &str) -> Device {
+    Device::new(load(path))
+}
+
+/// The findings about failed allocations, first failure first.
+fn stories(device: &Device) -> Vec<(Finding, OomStory)> {
+    let mut stories: Vec<(Finding, OomStory)> = (device.of_kind(FindingKind::Oom).into_iter())
+        .map(|finding| match finding.facts.clone() {
+            Facts::Oom(story) => (finding, *story),
+            facts => panic!("{facts:?}"),
+        })
+        .collect();
+    stories.sort_by_key(|(finding, _)| finding.events[0]);
+    stories
+}
+
+/// Batches of 1, 2 and 4 sequences on a device with 5,644 MiB for PyTorch. A simulation of the
+/// allocator says that the run needs 326 MiB more.
+#[test]
+fn the_story_of_a_failed_backward_pass() {
+    let device = recorded("recorded/t26/oom_observer.pickle.gz");
+    let stories = stories(&device);
+    let [(finding, story)] = stories.as_slice() else { panic!("one finding, not {stories:?}") };
+    assert_eq!((finding.step, finding.phase), (Some(2), Some(Phase::Backward)));
+    assert_eq!((finding.bytes, finding.basis), (393 * MIB, Basis::Exact));
+    assert_eq!(story.room, Some(Bytes(5644 * MIB)));
+    assert_eq!(story.segment_lacks(), Some(Bytes(326 * MIB)));
+    assert_eq!((story.verdict, story.excess()), (Verdict::Fragmentation, None));
+    let flush = story.flush.expect("a flush");
+    assert_eq!((flush.segments, flush.bytes), (11, Bytes(22 * MIB)));
+    let larger = story.larger.expect("the batch is twice as large");
+    assert_eq!((larger.before.0 * 2, larger.step), (larger.bytes.0, 1));
+    let lines: Vec<u32> = (story.twins.iter())
+        .filter_map(|&stack| device.sites.get(stack).frame.map(|frame| frame.line))
+        .collect();
+    assert_eq!(lines, [43, 44], "the logits and their log-softmax");
+    assert_eq!(device.of_kind(FindingKind::Churn), []);
+}
+
+/// Five failures, four of them in one step. The first asks for less than later ones.
+#[test]
+fn failures_of_one_step_are_one_story() {
+    let device = recorded("recorded/oom_expandable.pickle.gz");
+    let stories = stories(&device);
+    let told: Vec<_> =
+        stories.iter().map(|(_, s)| (s.event.0, s.failures, s.requested.0 / MIB)).collect();
+    assert_eq!(told, [(7386, 1, 393), (10906, 4, 24)]);
+    let (bytes, _) = stories[0].1.kept.expect("the exception keeps the step");
+    assert!(bytes > Bytes(2 << 30), "{bytes}");
+}
+
+#[test]
+fn free_memory_of_a_private_pool_is_no_fragmentation() {
+    let device = recorded("findings/s1_pool_strand.pickle.gz");
+    let stories = stories(&device);
+    let [(_, story)] = stories.as_slice() else { panic!("one finding, not {stories:?}") };
+    assert_eq!((story.verdict, story.usable), (Verdict::StrandedPool, Bytes(0)));
+    assert_eq!(story.unusable[0].free, Bytes(9000 * MIB));
+    assert_eq!(device.findings().len(), 1, "one cause makes one finding");
+}
+
+#[test]
+fn rounding_that_makes_a_request_fail_is_named() {
+    let device = recorded("findings/varlen_tight_roundup.pickle.gz");
+    let (_, story) = stories(&device).remove(0);
+    assert_eq!(story.verdict, Verdict::Demand);
+    let [CostlySetting::RoundupPower2Divisions { bytes }] = story.settings.as_slice() else {
+        panic!("{:?}", story.settings)
+    };
+    assert!(*bytes > story.excess().expect("too little room"), "without it the request fits");
+}
+
+#[test]
+fn reserved_memory_of_recordings() {
+    for (path, severity, mib, setting) in [
+        ("findings/c17_state_only_crumbs.pickle.gz", Severity::Low, 6800, false),
+        ("recorded/t26/gpt_small.pickle.gz", Severity::Low, 580, false),
+        // The allocator had to make room.
+        ("recorded/gpt_max_split.pickle.gz", Severity::Medium, 1209, true),
+        ("recorded/late_max_split_26.pickle.gz", Severity::Low, 3137, true),
+    ] {
+        let found = recorded(path).of_kind(FindingKind::Reserved);
+        let [finding] = found.as_slice() else { panic!("{path}: one finding, not {found:?}") };
+        assert_eq!((finding.severity, finding.bytes / MIB), (severity, mib), "{path}");
+        let Facts::Reserved(peak) = &finding.facts else { panic!("{finding:?}") };
+        let is_named = |setting: &CostlySetting| match setting {
+            CostlySetting::MaxSplitSize { bytes, .. } => bytes.0 > 0,
+            CostlySetting::RoundupPower2Divisions { .. } => false,
+        };
+        assert_eq!(peak.settings.iter().any(is_named), setting, "{path}");
+        let memory = &peak.memory;
+        let sum = memory.in_use.0 + memory.rounding.0 + memory.free().0 + memory.graph_pools.0;
+        assert_eq!(sum, peak.reserved.0, "{path}: the uses add up");
+    }
+}
+
+/// `torch.cuda.graph` calls `empty_cache` itself, and graphs use the free memory of their pools.
+#[test]
+fn graphs_have_no_findings_about_the_allocator() {
+    for path in [
+        "recorded/t20/pools.pickle",
+        "recorded/t26/pools.pickle",
+        "recorded/t29/pools.pickle",
+        "findings/s10_graph_capture.pickle.gz",
+    ] {
+        let device = recorded(path);
+        for kind in [FindingKind::Churn, FindingKind::Reserved, FindingKind::StrandedPool] {
+            assert_eq!(device.of_kind(kind), [], "{path}");
+        }
+    }
+}
+
+#[test]
+fn pending_frees_of_recordings() {
+    let found = recorded("recorded/t26/streams.pickle.gz").of_kind(FindingKind::PendingFree);
+    let [finding] = found.as_slice() else { panic!("one finding, not {found:?}") };
+    let Facts::PendingFree(waits) = &finding.facts else { panic!("{finding:?}") };
+    assert_eq!(finding.bytes, waits.peak.0 - waits.peak_without.0);
+    assert_eq!((waits.frees, finding.parts.len()), (160, 1));
+}
