@@ -76,6 +76,18 @@ fn category_of<'a>(report: &'a Value, block: &Value) -> &'a Value {
 }
 
 #[test]
+fn a_file_beside_another_recording_is_a_warning() {
+    let stale = "hostile/stale_sidecar.pickle";
+    let categories = &told("peak", stale)["categories"];
+    assert!(
+        categories.as_array().is_some_and(|all| all.iter().all(|c| c["category"] != "parameter"))
+    );
+    let warnings = &told("summary", stale)["files"][0]["warnings"];
+    assert_eq!(warnings[0]["kind"], "sidecar", "{warnings}");
+    assert!(warnings[0]["message"].as_str().is_some_and(|text| text.contains("another recording")));
+}
+
+#[test]
 fn what_was_recorded_of_a_tensor_is_the_category_of_its_block() {
     let plain = told("blocks", "recorded/gpt_leak.pickle.gz");
     let blocks = plain["blocks"].as_array().expect("blocks");
@@ -87,8 +99,11 @@ fn what_was_recorded_of_a_tensor_is_the_category_of_its_block() {
         "kind": "buffer", "name": "cache", "device": 0, "shape": [2], "dtype": "int8",
         "address": u64::from_str_radix(hex, 16).expect("hexadecimal digits"),
     });
-    let far = json!([{"time_us": i64::MAX, "tensors": [tensor]}]);
-    let folder = with_beside("kinds", &json!({"version": 1, "tensors": far}).to_string());
+    let start = told("events", "recorded/gpt_leak.pickle.gz")["start_us"].as_i64();
+    // The recording has one second.
+    let end = start.expect("a clock") + 1_000_000;
+    let at_end = json!([{"time_us": end, "tensors": [tensor]}]);
+    let folder = with_beside("kinds", &json!({"version": 1, "tensors": at_end}).to_string());
     let path = folder.join("rank0.pickle.gz").to_string_lossy().into_owned();
     let with_kinds = told("blocks", &path);
     assert_eq!(category_of(&with_kinds, named), "buffer");

@@ -13,7 +13,7 @@ use crate::shape_data::ShapeData;
 use crate::snapshot::{Device, DeviceKind, Excerpt, Snapshot, UsedCounts};
 use crate::source::{Options, has_snapshot_key};
 use crate::source_code::SourceCode;
-use crate::tables::{Tables, ext};
+use crate::tables::{Tables, ext, with_devices};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -261,6 +261,7 @@ pub(crate) fn build(
 
     let mut of_devices: Vec<Segment> =
         tables.segments[segments.start as usize..segments.end as usize].to_vec();
+    with_devices(&mut of_devices, &mut tables.report);
     crate::segments::sort(&mut of_devices);
     let mut devices = devices(&of_devices, &traces);
     devices.extend(host::device(&mut heap, &mut tables, host, &mut of_devices));

@@ -15,6 +15,7 @@ use crate::report::{Report, WarningKind};
 use crate::segments::{Block, Segment};
 use key_order::KeyOrder;
 use rustc_hash::{FxHashMap, FxHashSet};
+pub(crate) use segment::with_devices;
 use std::ops::Range;
 use vramscope_pickle::{Budget, ByteOffset, Heap, Kind, StrId, Value};
 

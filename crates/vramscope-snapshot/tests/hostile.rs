@@ -316,3 +316,17 @@ fn files_inside_themselves_are_an_error() {
     assert_eq!(read(Reader::default(), &packed(4)).result, Ok(1));
     assert_eq!(read(Reader::default(), &packed(5)).result, Err(LoadError::Nested { limit: 4 }));
 }
+
+#[test]
+fn a_segment_of_no_device_is_a_warning() {
+    let path =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../test_data/hostile/negative_device.pickle");
+    let bytes = std::fs::read(path).expect("a file");
+    let mut reader = Reader::default();
+    reader.feed(&bytes).expect("a pickle");
+    let [snapshot] = &reader.finish().expect("a snapshot")[..] else { panic!("one snapshot") };
+    let warnings: Vec<&str> =
+        snapshot.report.warnings().iter().map(|warning| warning.kind.name()).collect();
+    assert_eq!(warnings, ["not_a_number"]);
+    assert!(snapshot.report.changes_values(), "its numbers are estimates");
+}

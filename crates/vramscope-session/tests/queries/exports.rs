@@ -197,7 +197,7 @@ fn csv_escapes_texts_that_look_like_formulas() {
     let (stream, site) = (14, 18);
     assert_eq!((blocks[0][stream].as_str(), blocks[0][site].as_str()), ("stream", "site"));
     assert_eq!(blocks[1][site], "'=cmd()\",\".py:3 f");
-    assert_eq!((blocks[2][stream].as_str(), blocks[2][site].as_str()), ("-1", "'@g\n"));
+    assert_eq!((blocks[2][stream].as_str(), blocks[2][site].as_str()), ("-1", "'@g\\n"));
     let events = text(Table::Events { filter: EventFilter::default() });
     assert_eq!((events[2][2].as_str(), events[2][3].as_str()), ("'=now()", ""));
 }

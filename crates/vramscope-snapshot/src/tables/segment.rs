@@ -5,7 +5,7 @@ use crate::annotations::{Annotation, Stage};
 use crate::ids::{PoolIndex, StackId, StreamId};
 use crate::json_text::{MAX_SHOWN_BYTES, cut, json_text};
 use crate::keys;
-use crate::report::WarningKind;
+use crate::report::{Report, WarningKind};
 use crate::segments::{Block, BlockState, Segment, SegmentType};
 use vramscope_pickle::{ByteOffset, Heap, Kind, StrId, Value};
 use vramscope_units::{Addr, Bytes, Micros};
@@ -29,6 +29,22 @@ fn has(pairs: &[Value], keys: &[u32]) -> bool {
 fn newest<T>(table: &mut [T], row: u32) -> Option<&mut T> {
     let index = row as usize;
     if index + 1 == table.len() { table.last_mut() } else { None }
+}
+
+/// The device of a segment whose `device` is no ordinal. Segments of host memory have -1.
+const NO_DEVICE: u32 = u32::MAX;
+
+/// Gives segments without a device the first one, with a warning: their bytes must count.
+pub(crate) fn with_devices(segments: &mut [Segment], report: &mut Report) {
+    for segment in segments.iter_mut().filter(|segment| segment.device == NO_DEVICE) {
+        segment.device = 0;
+        report.warn(WarningKind::NotANumber, None, || {
+            format!(
+                "the device of the segment at {} is negative or not a number: 0 is used",
+                segment.address
+            )
+        });
+    }
 }
 
 impl Tables {
@@ -208,10 +224,7 @@ impl Tables {
             match key {
                 keys::DEVICE => {
                     let device = heap.int(value).and_then(|device| u32::try_from(device).ok());
-                    if device.is_none() {
-                        self.warn_not_a_number("a device", at);
-                    }
-                    segment.device = device.unwrap_or(0);
+                    segment.device = device.unwrap_or(NO_DEVICE);
                 }
                 keys::ADDRESS => segment.address = Addr(self.address(heap, value, at)),
                 keys::TOTAL_SIZE => segment.total_size = Bytes(self.bytes(heap, value, at)),
