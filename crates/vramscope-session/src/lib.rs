@@ -1,9 +1,9 @@
 //! When answers are computed: loading, the scheduler, queries and their caches, the memory limit.
 //!
 //! A [`FileSession`] belongs to one file, from its first byte to its release. It takes chunks of
-//! bytes, then [`vramscope_session::messages::Request`]s, and gives [`Reply`]s. Replies have rows whose
-//! values carry display text, and named columns of numbers. A [`Coordinator`] sees all files of a
-//! run. Neither knows messages, workers or the file system. The worker carries bytes and messages.
+//! bytes, then [`messages::Request`]s, and gives [`Reply`]s. Replies have rows whose values carry
+//! display text, and named columns of numbers. A [`Coordinator`] sees all files of a run. Neither
+//! knows workers or the file system. The worker carries bytes and [`messages`].
 //!
 //! ```
 //! use vramscope_session::messages::views::{Bands, ColorBy, GroupBy, Layer};

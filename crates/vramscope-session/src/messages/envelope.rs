@@ -106,7 +106,8 @@ pub enum Response {
     TooLarge(TooLarge),
     /// A tile. Three buffers are sent along. `positions` has four f32 per strip: x0, y0, x1, y1 in
     /// the tile's columns and rows. `colors` has one u32 per strip. `blocks` has one u32 per strip:
-    /// the block's index, or with [`MERGED`](crate::messages::MERGED) set the largest of several blocks.
+    /// the block's index, or with [`MERGED`](crate::messages::MERGED) set the largest of several
+    /// blocks.
     Tile {
         /// The request's id.
         id: u32,

@@ -37,7 +37,7 @@ use vramscope_units::{
 fn declarations() -> String {
     let config = ts_rs::Config::default();
     let mut out = String::from(
-        "// Generated from crates/vramscope-session/src/messages by `cargo xtask types`. Do not edit.\n\n",
+        "// Generated from crates/vramscope-session by `cargo xtask types`. Do not edit.\n\n",
     );
     for (name, value) in [
         ("PROTOCOL", PROTOCOL),
