@@ -3,7 +3,7 @@
 //! What a file shows, exactly. [`Trace`] pairs one device's events with its final segments. It
 //! knows all blocks, the slots in which each block is live, and the resulting bands. Other analyses
 //! build on it: [`Carving`] (block sizes), [`Fragmentation`] (free memory), [`Flame`] and more.
-//! What follows from these with less than certainty is in vramscope-inference. Nothing in this crate
+//! What follows from these with less than certainty is in vramscope-inference. Nothing here
 //! formats text for users, draws, or reads a clock or a file.
 //!
 //! A slot is a state of the device. Slot 0 is the state before the window, and slot `i + 1` is the

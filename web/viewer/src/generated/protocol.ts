@@ -1,4 +1,4 @@
-// Generated from crates/vramscope-protocol by `cargo xtask types`. Do not edit.
+// Generated from crates/vramscope-session by `cargo xtask types`. Do not edit.
 
 export const PROTOCOL = 1;
 export const TILE_COLUMNS = 512;
@@ -129,7 +129,7 @@ iy: number, };
 
 export type DeviceRef = { 
 /**
- * Index into [`Loaded::parts`](crate::Loaded::parts).
+ * Index into [`Loaded::parts`](crate::messages::Loaded::parts).
  */
 part: number, 
 /**
@@ -211,7 +211,7 @@ block: number, } } | { "find": {
  */
 id: number, 
 /**
- * Index into [`Loaded::parts`](crate::Loaded::parts).
+ * Index into [`Loaded::parts`](crate::messages::Loaded::parts).
  */
 part: number, 
 /**
@@ -396,7 +396,7 @@ text: string, };
 
 export type Loaded = { 
 /**
- * The worker's [`PROTOCOL`](crate::PROTOCOL).
+ * The worker's [`PROTOCOL`](crate::messages::PROTOCOL).
  */
 protocol: number, 
 /**
