@@ -19,7 +19,7 @@ use vramscope_inference::Category;
 use vramscope_snapshot::StackId;
 use vramscope_trace::slicing::now;
 use vramscope_trace::{Block, Trace, lifetime};
-use vramscope_units::{Addr, Bytes, EventIndex, Events, Micros};
+use vramscope_units::{Addr, Bytes, EventIndex, EventSpan, Micros};
 
 /// `vramscope.blocks/1`.
 #[derive(Debug, Serialize)]
@@ -55,7 +55,7 @@ pub enum Lifetime {
     /// In microseconds.
     Time(Micros),
     /// In events, for a trace without a clock.
-    Events(Events),
+    Events(EventSpan),
 }
 
 impl Lifetime {
@@ -64,7 +64,7 @@ impl Lifetime {
         let lifetime = lifetime(trace, block);
         match trace.clock {
             Some(_) => Self::Time(Micros(i64::try_from(lifetime).unwrap_or(i64::MAX))),
-            None => Self::Events(Events(lifetime)),
+            None => Self::Events(EventSpan(lifetime)),
         }
     }
 
@@ -72,7 +72,7 @@ impl Lifetime {
     pub fn raw(self) -> u64 {
         match self {
             Self::Time(Micros(time)) => time.unsigned_abs(),
-            Self::Events(Events(events)) => events,
+            Self::Events(EventSpan(events)) => events,
         }
     }
 }

@@ -15,11 +15,15 @@ use crate::run_folder_of;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::collections::btree_map;
-use vramscope_units::Iteration;
+use std::collections::{BTreeMap, BTreeSet};
+use vramscope_units::{Iteration, grouped};
 
 pub use drift::MIN_ITERATIONS;
+
+/// The most snapshots of a run, present or not. A row has a value for every iteration of its run,
+/// and each takes about a hundred bytes.
+const MAX_VALUES: usize = 1 << 20;
 
 /// `vramscope.series/1`.
 #[derive(Debug, Serialize)]
@@ -222,21 +226,39 @@ impl Collector {
     }
 
     /// The series of the runs. Each has at most `limit` ranks.
-    pub fn report(self, limit: usize) -> SeriesReport {
+    ///
+    /// # Errors
+    /// A run has so many ranks and iterations that its rows would not fit in memory.
+    pub fn report(self, limit: usize) -> Result<SeriesReport, String> {
+        for (folder, ranks) in &self.runs {
+            let iterations: BTreeSet<u64> =
+                ranks.values().flat_map(|points| points.keys().copied()).collect();
+            let values = ranks.len().saturating_mul(iterations.len());
+            if values > MAX_VALUES {
+                return Err(format!(
+                    "{folder}: {} devices in {} iterations are {} snapshots, more than {}. Ask \
+                     about a part of the iterations",
+                    grouped(ranks.len() as u64),
+                    grouped(iterations.len() as u64),
+                    grouped(values as u64),
+                    grouped(MAX_VALUES as u64),
+                ));
+            }
+        }
         let mut runs: Vec<RunSeries> = self
             .runs
             .iter()
             .map(|(folder, ranks)| run_series(folder, ranks, &self.site_names, limit))
             .collect();
         runs.sort_by_key(|run| Reverse(run.ranks.len() + run.omitted));
-        SeriesReport {
+        Ok(SeriesReport {
             schema: "vramscope.series/1",
             min_iterations: MIN_ITERATIONS,
             runs,
             other_files: self.other_files,
             failed_files: self.failed_files,
             skipped_files: self.skipped_files,
-        }
+        })
     }
 }
 
@@ -302,4 +324,34 @@ fn rank_series(member: &Member<'_>, iterations: &[u64]) -> RankSeries {
 
 fn signed(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run in which each rank has a snapshot of an iteration of its own.
+    fn diagonal(ranks: u32) -> Collector {
+        let point = Point {
+            events: 1,
+            has_steps: false,
+            peak: 1,
+            kept: 1,
+            reserved: 1,
+            free: 0,
+            largest_free: 0,
+            sites: Vec::new(),
+            rest: 0,
+        };
+        let points = |rank: u32| ((rank, 0), Points::from([(rank.into(), point.clone())]));
+        let runs = BTreeMap::from([("run".to_owned(), (0..ranks).map(points).collect())]);
+        Collector { runs, ..Collector::default() }
+    }
+
+    #[test]
+    fn a_run_with_too_many_values_is_refused() {
+        assert!(diagonal(100).report(10).is_ok());
+        let error = diagonal(6000).report(10).expect_err("36 million values");
+        assert!(error.contains("6,000 devices in 6,000 iterations"), "{error}");
+    }
 }

@@ -324,9 +324,9 @@ fn a_segment_of_no_device_is_a_warning() {
     let bytes = std::fs::read(path).expect("a file");
     let mut reader = Reader::default();
     reader.feed(&bytes).expect("a pickle");
-    let [snapshot] = &reader.finish().expect("a snapshot")[..] else { panic!("one snapshot") };
+    let [named] = &reader.finish().expect("a snapshot")[..] else { panic!("one snapshot") };
     let warnings: Vec<&str> =
-        snapshot.report.warnings().iter().map(|warning| warning.kind.name()).collect();
+        named.snapshot.report.warnings().iter().map(|warning| warning.kind.name()).collect();
     assert_eq!(warnings, ["not_a_number"]);
-    assert!(snapshot.report.changes_values(), "its numbers are estimates");
+    assert!(named.snapshot.report.changes_values(), "its numbers are estimates");
 }

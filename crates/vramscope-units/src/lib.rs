@@ -27,8 +27,8 @@ mod text;
 pub use axis::{Tick, TimeBreak, broken_time_ticks, byte_ticks, event_ticks, time_at, time_ticks};
 pub use name::{WHOLE, acts, printable, push_printable, shown_name, shown_text, whole};
 pub use shown::{
-    Allocations, Blocks, Change, Count, CountChange, Events, Files, Flushes, Iteration, PeakEvent,
-    Ranks, Segments, SignedBytes, Steps, is_unit, texts,
+    Allocations, Blocks, Change, Count, CountChange, EventSpan, Events, Files, Flushes, Iteration,
+    PeakEvent, Ranks, Segments, SignedBytes, Steps, is_unit, texts,
 };
 pub use text::{grouped, signed_grouped};
 

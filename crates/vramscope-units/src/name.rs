@@ -11,6 +11,8 @@ use unicode_width::UnicodeWidthChar as _;
 const NAME: usize = 300;
 /// The most characters of a text on the page.
 const TEXT: usize = 4_000;
+/// The most bytes of the path of a curve.
+const PATH: usize = 1 << 20;
 /// The most marks in a row that take no space, such as accents. Words in use have up to three.
 const MARKS: usize = 4;
 
@@ -56,9 +58,15 @@ pub fn shown_name(name: &str) -> Cow<'_, str> {
 }
 
 /// A text as the page shows it: at most 4,000 characters with at most four marks in a row. A text
-/// that was cut ends with `…`.
+/// that was cut ends with `…`. The path of a curve is longer, and is no text.
 pub fn shown_text(text: &str) -> Cow<'_, str> {
-    cut(text, TEXT)
+    let is_path = text.len() <= PATH && text.starts_with('M') && text.bytes().all(is_of_path);
+    if is_path { Cow::Borrowed(text) } else { cut(text, TEXT) }
+}
+
+/// Whether a byte may be in the data of a path, as [`svg`](crate::svg) writes it.
+fn is_of_path(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'.' | b'-' | b' ' | b',' | b'M' | b'L' | b'H' | b'V' | b'Z')
 }
 
 /// At most `most` characters, with at most [`MARKS`] marks in a row.
@@ -131,6 +139,8 @@ mod tests {
             assert_eq!(shown_text(&name).chars().count(), 4_001);
         }
         assert_eq!(shown_name(&"é".repeat(300)), "é".repeat(300));
+        let path = format!("M0 1{}Z", "H2.5V-7".repeat(1000));
+        assert_eq!(shown_text(&path), path);
         assert_eq!(shown_text("two\nlines\twith e\u{301}"), "two\nlines\twith e\u{301}");
     }
 }

@@ -29,6 +29,8 @@ units! {
     PeakEvent(i64);
     /// The iteration that a path names.
     Iteration(u64);
+    /// A length of time in events, where a trace has no clock: `3 events`.
+    EventSpan(u64);
     /// A count in a table whose row names the thing. It is negative in damaged files only.
     Count(i64);
     /// A change of a count with its sign: `+1,204`.
@@ -86,6 +88,7 @@ pub fn is_unit(name: &str) -> bool {
         "EventIndex",
         "PeakEvent",
         "Iteration",
+        "EventSpan",
         "Count",
         "CountChange",
     ];
@@ -136,6 +139,10 @@ pub fn texts(name: &str, value: i128) -> Option<[String; 2]> {
         "Iteration" => {
             let text = Iteration(u64::try_from(value).ok()?).to_string();
             pair(text.clone(), format!("iteration {text}"))
+        }
+        "EventSpan" => {
+            let [_, text] = texts("Events", value)?;
+            pair(text.clone(), text)
         }
         _ => {
             let [one, many] = nouns(name)?;

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use vramscope_report::blocks::{BlockRecord, BlockSort, Blocks, Lifetime, blocks};
 use vramscope_report::device_name;
 use vramscope_report::shapes::BlockShape;
-use vramscope_units::{Events, grouped};
+use vramscope_units::{EventSpan, grouped};
 
 /// Prints the window's blocks, sorted.
 ///
@@ -62,7 +62,7 @@ pub(super) fn write_rows(
     for b in blocks {
         let lifetime = match b.lifetime {
             Lifetime::Time(time) => time.to_string(),
-            Lifetime::Events(Events(events)) => format!("{} events", grouped(events)),
+            Lifetime::Events(EventSpan(events)) => format!("{} events", grouped(events)),
         };
         let reuse = if b.reuse == 0 { String::new() } else { format!("_{}", b.reuse) };
         table.row(vec![

@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         outcome = outcome.and(read.outcome);
     }
     let limit = output::limit(arguments.limit, common.format == Format::Text);
-    let report = collector.report(limit.unwrap_or(usize::MAX));
+    let report = collector.report(limit.unwrap_or(usize::MAX)).map_err(Failure::Usage)?;
     output::print(&report, common.format, text)?;
     outcome
 }

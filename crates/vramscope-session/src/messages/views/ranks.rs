@@ -12,6 +12,7 @@ use vramscope_report::card::Card;
 #[serde(rename_all = "camelCase")]
 pub struct FileCard {
     /// The card as JSON. The page passes it to the coordinator, so byte counts stay exact.
+    #[serde(serialize_with = "vramscope_units::whole")]
     pub card: String,
     /// The findings of the card, in its order.
     pub findings: Vec<FindingRow>,
