@@ -83,7 +83,7 @@ fn a_file_beside_another_recording_is_a_warning() {
         categories.as_array().is_some_and(|all| all.iter().all(|c| c["category"] != "parameter"))
     );
     let warnings = &told("summary", stale)["files"][0]["warnings"];
-    assert_eq!(warnings[0]["kind"], "sidecar", "{warnings}");
+    assert_eq!(warnings[0]["code"], "sidecar", "{warnings}");
     assert!(warnings[0]["message"].as_str().is_some_and(|text| text.contains("another recording")));
 }
 

@@ -35,6 +35,7 @@ impl Rounding {
     }
 
     /// The same settings, but for `roundup_power2_divisions`.
+    #[must_use]
     pub fn without_divisions(&self) -> Self {
         let roundup_power2_divisions = [0; DIVISION_INTERVALS];
         let settings = Settings { roundup_power2_divisions, ..self.settings.clone() };

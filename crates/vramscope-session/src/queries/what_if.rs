@@ -192,7 +192,7 @@ pub(crate) async fn usual(at: Target<'_>, text: &str, budget: &mut Budget) -> Us
     let sentence = sentence(&report).unwrap_or_default();
     let recorded = report.calibration.map(|c| c.recorded_reserved_peak).unwrap_or_default();
     let rows = report.scenarios.into_iter().map(|record| row(record, recorded)).collect();
-    UsualScenarios { rows, sentence }
+    UsualScenarios { sentence, rows }
 }
 
 fn row(record: ScenarioRecord, recorded: Bytes) -> ScenarioRow {
