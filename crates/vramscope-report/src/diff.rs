@@ -142,7 +142,7 @@ macro_rules! differences {
                     )
                 }
 
-                /// The change relative to A, as [`percent`] writes it.
+                /// The change relative to A, as `percent` writes it.
                 pub fn percent(self) -> String {
                     percent(self.a.0, self.b.0)
                 }
