@@ -46,7 +46,7 @@ def talk(
     """Starts the server with the files of ``root``, and lets an agent talk to it."""
 
     async def run() -> None:
-        server = StdioServerParameters(command=PROGRAM, args=["mcp"])
+        server = StdioServerParameters(command=PROGRAM, args=["mcp", "--root", str(root)])
         async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
             await session.initialize()
 
