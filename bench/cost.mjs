@@ -128,7 +128,7 @@ view("findings", { findings: {} });
 view("card", { card: {} });
 view("minimap", { minimap: { axis } });
 view("tracks", { tracks: { axis, x0: 0, x1: events, columns: 1000 } });
-view("state", { stateAt: { at: { event: { event } } } });
+view("state", { stateAt: { event } });
 view("range", { range: { axis, x0: 0, x1: events } });
 view("events, by a word", { events: { filter, ...page } });
 view("blocks, by size", { blocks: { table, ...page } });
