@@ -11,6 +11,14 @@ Each file is a task of its own, on a worker that has this package. Places are th
     vramscope.ray.findings("s3://bucket/runs/42").to_pandas()
 
 docs/fleet.md describes the dataset.
+
+``pyarrow.dataset.write_dataset`` in each task cannot replace the writes below. A file becomes a
+part of eleven tables, and a reader must see a part whole or not at all. ``write_dataset`` writes
+one table, so a worker that is killed between two calls leaves a part in some tables only. Here
+``ranks`` is written last, and a part that ``ranks`` lacks does not count. ``write_dataset`` also
+writes under the final name, so a killed worker leaves half a Parquet file on a local disk. It knows
+no source files. The next call asks ``ranks`` which files are there, have changed, or had no worker
+to the end, and repairs these. Retries themselves are Ray's.
 """
 
 from __future__ import annotations
