@@ -63,7 +63,7 @@ fn end_after_panics() {
     }));
 }
 
-/// Runs the program with these arguments, of which the first is its name. Returns the exit code:
+/// Runs the program. The first argument is its name. Returns the exit code:
 /// 70 (`EX_SOFTWARE`) after a panic, which is a bug.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     mcp::end_with_server();

@@ -57,7 +57,7 @@ pub struct Card {
     pub free: FreeMemory,
     /// The free memory that the allocator caches after the last event.
     pub end_free: FreeMemory,
-    /// What PyTorch could have on the device; null if the file does not show it.
+    /// The most bytes that PyTorch can reserve on the device; null if the file does not show it.
     pub capacity: Option<Bytes>,
     /// Live bytes at the peak of `requested_bytes` by category, most bytes first.
     pub categories: Vec<CategoryShare>,

@@ -18,10 +18,10 @@ pub const SCHEMA: &str = "vramscope.index/1";
 /// The end of the name of an index.
 pub const EXTENSION: &str = ".vramscope";
 
-/// The error of a file in which nothing was allocated.
+/// The error of a file without an allocation.
 pub const NO_DEVICE: &str = "no memory was allocated on any device";
 
-/// What an index has of a device, or of a file without cards.
+/// The card of a device, or the error of a file that has no card.
 pub type Entry = Result<Box<Card>, FailedFile>;
 
 /// A file without cards.
@@ -40,7 +40,7 @@ pub struct FailedFile {
 }
 
 impl FailedFile {
-    /// A file that could not be read, or in which nothing was allocated.
+    /// A file that could not be read, or that has no allocation.
     pub fn new(path: &str, bytes: Bytes, error: impl Into<String>) -> Self {
         Self {
             path: path.to_owned(),

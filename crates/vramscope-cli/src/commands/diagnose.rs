@@ -22,7 +22,7 @@ const DEFAULT_LIMIT: usize = 20;
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let devices = findings::each_device(arguments, at_peak)?;
     if devices.files_read == 0 {
-        // No verdict about files that nobody has read.
+        // A verdict needs a snapshot that was read.
         return devices.outcome.and(Err(Failure::Input));
     }
     let listing = match arguments.format {
