@@ -2007,7 +2007,7 @@ free: FreeMemory,
  */
 end_free: FreeMemory, 
 /**
- * What PyTorch could have on the device; null if the file does not show it.
+ * The most bytes that PyTorch can reserve on the device; null if the file does not show it.
  */
 capacity: Bytes | null, 
 /**
