@@ -245,7 +245,7 @@ pub(crate) fn select_entry<'a>(
     })
 }
 
-/// The device with this ordinal; by default the device with the most events.
+/// The device with this ordinal; by default one that ran out of memory, then the one with the highest peak.
 ///
 /// # Errors
 /// The snapshot has no data of that device, or of any device.

@@ -2,7 +2,8 @@
 
 use crate::{Device, load};
 use vramscope_inference::{
-    Basis, CostlySetting, Facts, Finding, FindingKind, OomStory, Phase, Severity, Verdict,
+    Aftermath, Basis, Context, CostlySetting, Facts, Finding, FindingKind, OomStory, Phase,
+    Severity, Verdict,
 };
 use vramscope_units::Bytes;
 
@@ -127,4 +128,61 @@ fn pending_frees_of_recordings() {
     let Facts::PendingFree(waits) = &finding.facts else { panic!("{finding:?}") };
     assert_eq!(finding.bytes, waits.peak.0 - waits.peak_without.0);
     assert_eq!((waits.frees, finding.parts.len()), (160, 1));
+}
+
+/// cuDNN asks for less where a workspace cannot be had. The run ended when 108 MiB were refused.
+#[test]
+fn the_failure_that_ended_the_run_counts() {
+    let device = recorded("findings/real_conv3d_1970.pickle.gz");
+    let stories = stories(&device);
+    let [(finding, story)] = stories.as_slice() else { panic!("one finding, not {stories:?}") };
+    assert_eq!((story.requested, story.failures), (Bytes(108 * MIB), 37));
+    assert_eq!((story.aftermath, finding.severity), (Aftermath::Ended, Severity::High));
+    assert_eq!(finding.stack(), None, "the request has no frames, whoever holds most memory");
+}
+
+/// The program catches the error, halves the batch, and ends seven steps with it.
+#[test]
+fn a_caught_failure_says_that_the_run_went_on() {
+    let device = recorded("findings/oom_halved.pickle.gz");
+    assert_eq!(stories(&device)[0].1.aftermath, Aftermath::WentOn { steps: 7 });
+}
+
+/// Something else takes memory while the program runs: PyTorch had 486 MiB, and can have 206 MiB.
+#[test]
+fn memory_that_another_process_took_is_the_cause() {
+    let device = recorded("findings/oom_other_process.pickle.gz");
+    let (_, story) = &stories(&device)[0];
+    assert_eq!((story.verdict, story.excess()), (Verdict::OtherMemory, None));
+    assert_eq!(story.shrunk, Bytes(280 * MIB));
+}
+
+/// Clones of the state dictionary and of the moments, on the device.
+#[test]
+fn copies_of_the_model_are_no_inputs() {
+    let device = recorded("findings/oom_ckpt_save.pickle.gz");
+    let (_, story) = &stories(&device)[0];
+    let (bytes, blocks) = story.copies.expect("copies");
+    assert!(blocks > 80 && bytes > Bytes(100 * MIB), "{blocks} {bytes}");
+    assert_eq!(story.larger, None, "a ratio of 172,474 compares unlike things");
+}
+
+/// An evaluation concatenates the outputs of each batch to those before.
+#[test]
+fn results_that_are_concatenated_climb() {
+    let device = recorded("findings/g04_eval_concat.pickle.gz");
+    let (_, story) = &stories(&device)[0];
+    let climb = story.climb.expect("a climb");
+    assert_eq!((climb.times, climb.step), (27, Bytes(393 * MIB)));
+    assert_eq!(story.larger, None);
+}
+
+/// Each graph has a pool of its own. The file does not name the pool of the request.
+#[test]
+fn a_failure_in_a_capture_is_no_failure_of_the_default_pool() {
+    let device = recorded("findings/oom_graph_capture.pickle.gz");
+    let (_, story) = &stories(&device)[0];
+    assert_eq!((story.context, story.is_pool_assumed), (Context::Capture, false));
+    assert_eq!(story.climb, None, "larger batches are no concatenation");
+    assert_eq!(story.graph_pools.1, 7);
 }

@@ -3,8 +3,8 @@
 use crate::memory::{MIB, Memory, mib};
 use serde_json::{Value, json};
 use vramscope_inference::{
-    Basis, Category, CostlySetting, Facts, Finding, FindingKind, OomStory, Returned, Severity,
-    Verdict,
+    Aftermath, Basis, Category, CostlySetting, Facts, Finding, FindingKind, OomStory, Returned,
+    Severity, Verdict,
 };
 use vramscope_units::Bytes;
 
@@ -167,6 +167,65 @@ fn ooms_without_steps_are_one_finding() {
     }
     let (finding, story) = story(&memory);
     assert_eq!((story.requested, story.failures, finding.step), (mib(24), 3, None));
+}
+
+/// A library that asks for less at the same line handles the failure. A program that drops its
+/// memory, or goes on at another line, caught an error.
+#[test]
+fn oom_that_the_line_handles_is_low() {
+    for (next, drops, severity) in
+        [(2, false, Severity::Low), (2, true, Severity::High), (3, false, Severity::High)]
+    {
+        let mut memory = Memory::default();
+        let block = memory.fill(100, 1);
+        memory.oom(80, 10, 2);
+        if drops {
+            memory.free(block);
+        }
+        memory.fill(5, next);
+        let (finding, story) = story(&memory);
+        assert_eq!(finding.severity, severity, "{next} {drops}");
+        let handled = severity == Severity::Low;
+        assert_eq!(story.aftermath == Aftermath::Handled, handled);
+    }
+}
+
+/// The last failure ended the run. An error handler that fails after the program dropped its
+/// memory did not.
+#[test]
+fn oom_that_ended_the_run_counts() {
+    for drops in [false, true] {
+        let mut memory = Memory::default();
+        let block = memory.fill(100, 1);
+        memory.oom(80, 10, 2);
+        let small = memory.fill(5, 2);
+        if drops {
+            memory.free(block);
+        }
+        memory.oom(40, 10, 4);
+        memory.free(small);
+        let (_, story) = story(&memory);
+        assert_eq!(story.aftermath, Aftermath::Ended);
+        assert_eq!(story.requested, mib(if drops { 80 } else { 40 }));
+    }
+}
+
+/// Each result replaces the one before. Results that stay side by side are no climb.
+#[test]
+fn oom_of_a_concatenation_is_a_climb() {
+    for replaces in [true, false] {
+        let mut memory = Memory::default();
+        let mut last = None;
+        for size in [10, 20, 30, 40, 50] {
+            let block = memory.fill(size, 1);
+            if let Some(last) = last.replace(block).filter(|_| replaces) {
+                memory.free(last);
+            }
+        }
+        memory.oom(60, 10, 1);
+        let climb = story(&memory).1.climb.map(|climb| (climb.times, climb.step));
+        assert_eq!(climb, replaces.then_some((5, mib(10))));
+    }
 }
 
 /// What is in use counts blocks, so that reserved memory minus it is what is free.

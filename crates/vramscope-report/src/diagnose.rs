@@ -32,6 +32,9 @@ pub enum Listing {
     All(usize),
 }
 
+/// What is looked for in every file.
+const LOOKED_FOR: &str = "failed allocations, growth, memory held too long and reserved memory";
+
 /// The maximum number of devices in a [`Diagnosis`].
 const MAX_HEADLINES: usize = 4;
 
@@ -328,10 +331,13 @@ fn verdict(
             let rest = if worst.record.kind == FindingKind::Oom { &worst.cause } else { &peak };
             format!("{}{} {rest}", worst.owner, plain(&worst.headline))
         }
-        None if blind_spots.is_empty() && findings.is_empty() => {
-            format!("{peak} Nothing is wrong with it.")
-        }
-        None if blind_spots.is_empty() => format!("{peak} Nothing serious was found."),
-        None => format!("{peak} Nothing serious was found, but not all could be looked for."),
+        // What was found is said, however small. A snapshot cannot prove that nothing is wrong.
+        None => match findings.first() {
+            Some(low) => format!("{peak} Low: {}{}", low.owner, plain(&low.headline)),
+            None if blind_spots.is_empty() => {
+                format!("{peak} No finding: {LOOKED_FOR} were looked for.")
+            }
+            None => format!("{peak} No finding, and not all could be looked for."),
+        },
     }
 }

@@ -152,13 +152,13 @@ impl SnapshotEntry {
         self.sidecar()?.device(self.traces[index].device.device)
     }
 
-    /// The device to show first: the one with the most events, then with the most segments. Pinned
-    /// host memory only if there is no other.
+    /// The device to show first: one that ran out of memory, then the one with the highest peak of
+    /// `requested_bytes`. Pinned host memory only if there is no other.
     pub fn default_trace(&self) -> Option<&Trace> {
         // `max_by_key` takes the last of equals. Users expect the first device.
-        self.traces.iter().rev().max_by_key(|t| {
-            let device = &t.device;
-            (device.kind == DeviceKind::Gpu, device.events.len(), device.segments.len())
+        self.traces.iter().rev().max_by_key(|trace| {
+            let is_gpu = trace.device.kind == DeviceKind::Gpu;
+            (is_gpu, !trace.ooms.is_empty(), trace.requested_band.peak, trace.device.segments.len())
         })
     }
 }

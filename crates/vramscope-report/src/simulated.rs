@@ -6,24 +6,15 @@ use crate::target::Target;
 use crate::what_if::{Item, error_percent};
 use serde::{Deserialize, Serialize};
 use vramscope_inference::{
-    Capacity, Category, CostlySetting, Facts, OomStory, Question, ReservedPeak, Scale, Scenario,
-    Search, SimulatedBasis, Verdict, WhatIf, settings_text,
+    Capacity, CostlySetting, Facts, OomStory, Question, ReservedPeak, Scenario, Search,
+    SimulatedBasis, Verdict, WhatIf, settings_text,
 };
 use vramscope_trace::AllocatorSettings;
 use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 
-/// The factor of tokens is searched in steps of one part of this number.
-const TOKEN_STEPS: u32 = 20;
-
-/// Fewer tokens than this share of the recorded ones are no small change.
-const MIN_TOKENS: u32 = TOKEN_STEPS / 2;
-
 /// The maximum number of failed allocations that are simulated: the first of the findings.
 const MAX_OOMS: usize = 4;
-
-/// The share of optimizer state that 8-bit optimizers leave of 32-bit ones.
-const EIGHT_BIT: f64 = 0.25;
 
 /// A change of a run, and what the model says about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,8 +55,6 @@ pub enum ChangeKind {
     Expandable,
     /// Other settings of the allocator.
     Settings,
-    /// The sizes of blocks.
-    Sizes,
 }
 
 /// What the model says about the findings of a device: by index of the finding.
@@ -144,8 +133,8 @@ impl Simulator<'_> {
         all
     }
 
-    /// By how much a failed allocation is short as configured and with other settings, then changes
-    /// with which it fits.
+    /// By how much a failed allocation is short as configured and with other settings. The replay
+    /// ends there: what the rest of the step needs is unknown, so it names no smaller batch.
     async fn oom(&self, story: &OomStory, budget: &mut Budget) -> Vec<Simulated> {
         let is_known = matches!(self.model.calibration.capacity, Capacity::Exact { .. });
         // What refused the request was no lack of memory that a change of the run could avoid.
@@ -166,64 +155,11 @@ impl Simulator<'_> {
         if own.basis != SimulatedBasis::Simulated || self.model.starts_late() {
             return all;
         }
-        let mut best = (own.short_by(), self.model.settings.clone());
         for (kind, settings) in self.other_settings(&story.settings) {
             let question = Question { settings: settings.clone(), ..base.clone() };
             let scenario = self.answer(question, budget).await;
-            let short = scenario.short_by();
-            if short < best.0 {
-                best = (short, settings.clone());
-            }
             let items = difference(&self.model.settings, &settings);
             all.push(Simulated::of_oom(kind, &items, &scenario));
-        }
-        // A smaller run needs less of what the request may use, not of other pools.
-        let is_demand = matches!(story.verdict, Verdict::Demand | Verdict::Fragmentation);
-        if best.0 != Some(0) && is_demand {
-            let settings = best.1;
-            let items = difference(&self.model.settings, &settings);
-            let base = Question { settings, least: Search::Never, ..base };
-            all.extend(self.smaller(&base, &items, budget).await);
-        }
-        all
-    }
-
-    /// Smaller runs with which a failed allocation fits.
-    async fn smaller(
-        &self,
-        base: &Question,
-        settings: &[Item],
-        budget: &mut Budget,
-    ) -> Vec<Simulated> {
-        let with = |name: &str, factor: f64| {
-            let mut items = vec![Item::new(name, factor.to_string())];
-            items.extend_from_slice(settings);
-            items
-        };
-        let mut all = Vec::new();
-        // The most tokens that fit, in steps. None fit at `fails`.
-        let (mut fits, mut fails, mut found) = (MIN_TOKENS - 1, TOKEN_STEPS, None);
-        while fails - fits > 1 {
-            let middle = u32::midpoint(fits, fails);
-            let tokens = f64::from(middle) / f64::from(TOKEN_STEPS);
-            let scale = Scale { tokens: Some(tokens), ..Scale::default() };
-            let scenario = self.answer(Question { scale, ..base.clone() }, budget).await;
-            if scenario.fits() {
-                (fits, found) = (middle, Some((tokens, scenario)));
-            } else {
-                fails = middle;
-            }
-        }
-        if let Some((tokens, scenario)) = found {
-            let items = with("tokens", tokens);
-            all.push(Simulated::of_oom(ChangeKind::Sizes, &items, &scenario));
-        }
-        let categories = vec![(Category::OptimizerState, EIGHT_BIT)];
-        let scale = Scale { categories, ..Scale::default() };
-        let scenario = self.answer(Question { scale, ..base.clone() }, budget).await;
-        if scenario.fits() {
-            let items = with(Category::OptimizerState.name(), EIGHT_BIT);
-            all.push(Simulated::of_oom(ChangeKind::Sizes, &items, &scenario));
         }
         all
     }

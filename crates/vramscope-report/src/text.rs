@@ -28,9 +28,24 @@ pub fn place(file: &str, line: u32) -> String {
 /// [`place`]; `None` if the file is unknown.
 pub fn place_if_known(file: &str, line: u32) -> Option<String> {
     let name = file_name(file);
+    if let Some(cell) = notebook_cell(file) {
+        return Some(format!("cell {}, line {line}", shown_name(cell)));
+    }
     // In a library, the line is an offset in bytes.
     let line = if is_library(name) { 0 } else { line };
     (!matches!(name, "" | "??")).then(|| with_line(&shown_name(name), line))
+}
+
+/// The name of a notebook's cell: its number, or the hash that `ipykernel` names its file by.
+/// `None` for other files.
+fn notebook_cell(file: &str) -> Option<&str> {
+    let mut parts = file.rsplit(['/', '\\']);
+    let name = parts.next()?;
+    if let Some(number) = name.strip_prefix("<ipython-input-") {
+        return number.split('-').next();
+    }
+    parts.next().filter(|folder| folder.starts_with("ipykernel_"))?;
+    name.strip_suffix(".py")
 }
 
 fn with_line(name: &str, line: u32) -> String {
@@ -288,6 +303,9 @@ mod tests {
         // The line of a frame in a library is an offset.
         assert_eq!(frame_label("run(int)", "/lib/libtorch.so", 42), "libtorch.so run");
         assert_eq!(frame_label("forward", r"D:\train\model.py", 7), "model.py:7 forward");
+        let cell = "/tmp/ipykernel_31/4118618764.py";
+        assert_eq!(frame_label("<module>", cell, 1), "cell 4118618764, line 1 <module>");
+        assert_eq!(frame_label("f", "<ipython-input-3-ab12>", 2), "cell 3, line 2 f");
         assert_eq!(
             frame_label("gather(bool, bool)", "../csrc/memory_snapshot.cpp", 0),
             "memory_snapshot.cpp gather"

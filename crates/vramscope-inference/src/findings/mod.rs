@@ -30,7 +30,7 @@ pub use growth::{Growth, GrowthKind};
 pub use held::HeldTooLong;
 pub use id::{FindingId, NoFindingId};
 pub use memory_use::{MemoryUse, slot_of_reserved_peak};
-pub use oom::{LargerStep, OomStory, Returned, Verdict};
+pub use oom::{Aftermath, Climb, Context, LargerStep, OomStory, Returned, Verdict};
 pub use pending::PendingFrees;
 pub use ranks::{RankFacts, RankSkew, RankStack, SkewCause, SkewSite, rank_runs, rank_skew};
 pub use reserved::{CostlySetting, ReservedPeak};
@@ -94,9 +94,12 @@ impl Finding {
         self.facts.kind()
     }
 
-    /// The call stack with most bytes, if the finding is about any.
+    /// The call stack of the request that failed, or with most bytes; `None` if it has none.
     pub fn stack(&self) -> Option<StackId> {
-        self.parts.first().map(|part| part.stack)
+        match &self.facts {
+            Facts::Oom(story) => (story.stack != StackId::EMPTY).then_some(story.stack),
+            _ => self.parts.first().map(|part| part.stack),
+        }
     }
 }
 

@@ -121,7 +121,7 @@ fn cause(cx: Evidence<'_>, rows: Range<u32>, graphs: &[&Span]) -> Cause {
 }
 
 /// Whether a call stack passes through `torch.cuda.graph`.
-fn is_in_graphs(cx: Evidence<'_>, stack: StackId) -> bool {
+pub(super) fn is_in_graphs(cx: Evidence<'_>, stack: StackId) -> bool {
     cx.snapshot.stack(stack).any(|frame| {
         cx.snapshot.text(frame.file).replace('\\', "/").ends_with("torch/cuda/graphs.py")
     })

@@ -8,8 +8,8 @@ use crate::loaded_file::SnapshotEntry;
 use crate::phrase::{Sentence, site_filter};
 use crate::simulated::Simulated;
 use vramscope_inference::{
-    Category, Facts, Finding, Growth, GrowthKind, OomStory, Phase, RankSkew, ReservedPeak,
-    SkewCause, Verdict,
+    Aftermath, Category, Facts, Finding, Growth, GrowthKind, OomStory, Phase, RankSkew,
+    ReservedPeak, SkewCause, Verdict,
 };
 use vramscope_units::{Bytes, grouped};
 
@@ -61,8 +61,11 @@ fn oom(finding: &Finding, story: &OomStory, simulated: &[Simulated]) -> Sentence
     let own = simulated.first().and_then(Simulated::short);
     let short = match (own, story.verdict) {
         (Some(own), _) => format!(", {own} short"),
-        (None, Verdict::Demand | Verdict::OtherMemory) => {
+        (None, Verdict::Demand) => {
             format!(", at least {} short", story.excess().unwrap_or_default())
+        }
+        (None, Verdict::OtherMemory) => {
+            format!(", after memory outside of PyTorch grew by {}", story.shrunk)
         }
         (None, Verdict::Fragmentation) => {
             format!(", with {} free in pieces of at most {}", story.usable, story.largest_usable)
@@ -81,8 +84,9 @@ fn oom(finding: &Finding, story: &OomStory, simulated: &[Simulated]) -> Sentence
         (None, Verdict::Unknown) => String::new(),
     };
     let settings = match own.and_then(|own| Some((own, best_setting(simulated)?))) {
+        _ if story.climb.is_some() => String::new(),
         Some((_, best)) if best.fits == Some(true) => {
-            format!(" With {} it is served.", setting_name(best))
+            format!(" With {} this request is served.", setting_name(best))
         }
         Some((own, best)) => match best.short() {
             Some(short) if short < own => {
@@ -92,7 +96,11 @@ fn oom(finding: &Finding, story: &OomStory, simulated: &[Simulated]) -> Sentence
         },
         None => String::new(),
     };
-    Sentence::new("Out of memory")
+    let began = match story.aftermath {
+        Aftermath::Handled => "A request failed, and the run went on,",
+        _ => "Out of memory",
+    };
+    Sentence::new(began)
         .and(place(finding))
         .text(": asked for ")
         .event(story.requested, Some(story.event.0))

@@ -2,6 +2,7 @@
 
 use super::allocator::list;
 use crate::simulated::{ChangeKind, Simulated};
+use vramscope_inference::OomStory;
 use vramscope_units::Bytes;
 
 /// A saving of fewer bytes is not worth a change.
@@ -9,9 +10,9 @@ const MIN_SAVED: u64 = 16 << 20;
 
 /// By how much a failed allocation is short: `326.0 MiB are missing as configured, and 22.0 MiB
 /// with expandable_segments:True (simulated).`
-pub(super) fn shortfall(simulated: &[Simulated]) -> String {
+pub(super) fn shortfall(story: &OomStory, simulated: &[Simulated]) -> String {
     let Some(own) = simulated.first().and_then(Simulated::short) else { return String::new() };
-    let of_settings = || simulated.iter().skip(1).filter(|one| one.kind != ChangeKind::Sizes);
+    let of_settings = || simulated.iter().skip(1);
     let shorts = of_settings().filter_map(|one| Some((one, one.short()?)));
     let mut missing = vec![format!("{own} are missing as configured")];
     missing.extend(
@@ -24,7 +25,9 @@ pub(super) fn shortfall(simulated: &[Simulated]) -> String {
     let served = of_settings().filter(|one| one.fits == Some(true));
     let served: Vec<String> = served.map(|one| with(&one.change)).collect();
     if !served.is_empty() {
-        sentences.push(capitalized(&format!("{} the request is served.", served.join(", or "))));
+        let next = if story.climb.is_some() { ", and not the next, which is larger" } else { "" };
+        sentences
+            .push(capitalized(&format!("{} this request is served{next}.", served.join(", or "))));
     }
     let is_useless =
         |(one, short): (&Simulated, _)| one.kind == ChangeKind::Expandable && short >= own;
@@ -39,31 +42,26 @@ pub(super) fn fitting_settings(simulated: &[Simulated]) -> Option<String> {
     let fitting = simulated.iter().find(|one| {
         one.fits == Some(true) && matches!(one.kind, ChangeKind::Expandable | ChangeKind::Settings)
     })?;
-    Some(format!("{}: the request is then served (simulated).", set(fitting)))
+    Some(format!(
+        "{}: this request is then served (simulated). The rest of the step was not replayed.",
+        set(fitting)
+    ))
 }
 
 /// What is missing at least: `at least 22.0 MiB with expandable_segments:True, or 326.0 MiB as
 /// configured`.
 pub(super) fn missing(simulated: &[Simulated]) -> Option<String> {
     let own = simulated.iter().find(|one| one.kind == ChangeKind::AsRecorded)?.short()?;
-    let others = simulated.iter().filter(|one| one.kind != ChangeKind::Sizes);
-    let best = others.filter_map(|one| Some((one.short()?, one))).min_by_key(|(short, _)| *short);
+    let best = simulated
+        .iter()
+        .filter_map(|one| Some((one.short()?, one)))
+        .min_by_key(|(short, _)| *short);
     Some(match best {
         Some((short, best)) if short.0 + MIN_SAVED <= own.0 => {
             format!("at least {short} {}, or {own} as configured", with(&best.change))
         }
         _ => format!("at least {own}"),
     })
-}
-
-/// Smaller runs that fit: `It fits with 0.9 x the tokens and expandable_segments:True (scaled,
-/// +-12 %).`
-pub(super) fn smaller(simulated: &[Simulated]) -> Option<String> {
-    let of_sizes = simulated.iter().filter(|one| one.kind == ChangeKind::Sizes);
-    let of_sizes: Vec<&Simulated> = of_sizes.collect();
-    let error = of_sizes.first()?.error_percent?;
-    let words: Vec<String> = of_sizes.iter().map(|one| with(&one.change)).collect();
-    Some(format!("It fits {} (scaled, \u{b1}{error} %).", words.join(", or ")))
 }
 
 /// What the run as recorded needs, and what other settings would reserve.
@@ -121,13 +119,6 @@ pub(crate) fn setting_name(one: &Simulated) -> String {
     list(&parts)
 }
 
-/// A change as a noun: `0.9 x the tokens and expandable_segments`, `8-bit optimizer state`.
-pub(crate) fn change_words(one: &Simulated) -> String {
-    plain(&one.change)
-        .replace(":True", "")
-        .replace("0.25 x the optimizer state", "8-bit optimizer state")
-}
-
 /// `Set PYTORCH_CUDA_ALLOC_CONF=...`.
 fn set(one: &Simulated) -> String {
     if one.conf.is_empty() {
@@ -137,18 +128,9 @@ fn set(one: &Simulated) -> String {
     }
 }
 
-/// A change in a sentence: parts with `and`, `tokens x0.9` as `0.9 x the tokens`.
+/// A change in a sentence: its parts with `and`.
 fn plain(change: &str) -> String {
-    let parts: Vec<String> = change
-        .split(", ")
-        .map(|part| match part.split_once(" x") {
-            Some(("tokens", factor)) => format!("{factor} x the tokens"),
-            Some((category, factor)) => {
-                format!("{factor} x the {}", category.replace('_', " "))
-            }
-            None => part.to_owned(),
-        })
-        .collect();
+    let parts: Vec<String> = change.split(", ").map(str::to_owned).collect();
     list(&parts)
 }
 

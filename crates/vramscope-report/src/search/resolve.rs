@@ -169,7 +169,8 @@ fn reasons(wanted: &str) -> Vec<NoStack> {
 /// line and the function: `gpt.py:43 forward`, `gpt.py:43`, `gpt.py`.
 fn is_label(label: &str, wanted: &str) -> bool {
     let label = label.to_ascii_lowercase();
-    label == wanted || label.strip_prefix(wanted).is_some_and(|rest| rest.starts_with([' ', ':']))
+    label == wanted
+        || label.strip_prefix(wanted).is_some_and(|rest| rest.starts_with([' ', ':', ',']))
 }
 
 /// Whether a place names its file by a whole path: `/train/gpt.py:43`.

@@ -1,13 +1,14 @@
 //! What to do about the worst findings, each in a few words with its bytes.
 
-use crate::finding_text::{change_words, setting_name};
+use crate::finding_text::setting_name;
 use crate::findings::{FindingEntry, FindingRecord};
 use crate::loaded_file::SnapshotEntry;
 use crate::simulated::{ChangeKind, Simulated};
 use crate::what_if::basis;
 use serde::{Deserialize, Serialize};
 use vramscope_inference::{
-    Category, Facts, Finding, FindingId, GrowthKind, HeldTooLong, OomStory, ReservedPeak, Verdict,
+    Category, Context, Facts, Finding, FindingId, GrowthKind, HeldTooLong, OomStory, ReservedPeak,
+    Verdict,
 };
 use vramscope_units::Bytes;
 
@@ -22,7 +23,7 @@ const MAX_ACTIONS: usize = 3;
 pub struct Action {
     /// What to change: `8-bit optimizer state`.
     pub text: String,
-    /// What it brings: `fits`, `-97.49 MiB`; empty if no number is known.
+    /// What it brings: `serves this request`, `-97.49 MiB`; empty if no number is known.
     pub value: String,
     /// The finding's action in full, or the basis of the value.
     pub detail: String,
@@ -105,46 +106,48 @@ pub(crate) fn of_finding(
 
 type Make<'a> = &'a dyn Fn(&str, String) -> Action;
 
-/// Changes that serve the request, then those that come close, then less memory.
+/// Changes of the program that the file shows, settings that serve the request or come closer, then
+/// less memory.
 fn oom(story: &OomStory, record: &FindingRecord, action: Make<'_>) -> Vec<Action> {
     let own = record.simulated.first().and_then(Simulated::short);
     let mut all: Vec<Action> = Vec::new();
+    let is_of_program =
+        story.climb.is_some() || story.copies.is_some() || story.context == Context::Capture;
+    if is_of_program && story.verdict != Verdict::OtherMemory {
+        all.extend(first_sentence(&record.action).map(|text| action(text, String::new())));
+        return all;
+    }
     let changes = record.simulated.iter().filter(|one| one.kind != ChangeKind::AsRecorded);
     let mut changes: Vec<&Simulated> = changes
         .filter(|one| one.fits == Some(true) || one.short().zip(own).is_some_and(|(a, b)| a < b))
         .collect();
-    // A stable sort: smaller runs follow settings.
+    // A stable sort.
     changes.sort_by_key(|one| one.fits != Some(true));
     for one in changes {
-        let is_setting = one.kind != ChangeKind::Sizes;
-        let text = if is_setting { setting_name(one) } else { change_words(one) };
-        let error = one.error_percent.map(|error| format!(", \u{b1}{error} %"));
         all.push(Action {
             value: match one.short() {
                 Some(short) => format!("still {short} short"),
-                None => "fits".to_owned(),
+                None => "serves this request".to_owned(),
             },
-            detail: format!("{}{}: {}", basis(one.basis), error.unwrap_or_default(), record.action),
-            conf: is_setting.then(|| one.conf.clone()),
+            detail: format!("{}: {}", basis(one.basis), record.action),
+            conf: Some(one.conf.clone()),
             helps: one.fits == Some(true),
             is_simulated: true,
             scenario: one.question.clone(),
-            ..action(&text, String::new())
+            ..action(&setting_name(one), String::new())
         });
     }
     if let Some((bytes, _)) = story.kept {
         all.insert(0, action("Leave the except block first", format!("-{bytes} afterwards")));
     }
-    let is_demand = matches!(
-        story.verdict,
-        Verdict::Demand | Verdict::Fragmentation | Verdict::OtherMemory | Verdict::Unknown
-    );
+    let is_demand =
+        matches!(story.verdict, Verdict::Demand | Verdict::Fragmentation | Verdict::Unknown);
     let largest = story.categories.iter().find(|held| held.0 != Category::Unknown);
     match largest.filter(|_| is_demand) {
         Some(&(of, bytes)) => {
             let words = crate::text::category(of);
             let at = all.iter().position(|one| !one.helps).unwrap_or(all.len());
-            let less = action(remedy(of), format!("{bytes} {words}"));
+            let less = action(remedy(of, story.context), format!("{bytes} {words}"));
             all.insert(at.min(MAX_ACTIONS - 1), less);
         }
         None => all.extend(first_sentence(&record.action).map(|text| action(text, String::new()))),
@@ -181,7 +184,7 @@ fn reserved(
 }
 
 /// What lowers the memory of a category, in a few words.
-fn remedy(of: Category) -> &'static str {
+fn remedy(of: Category, context: Context) -> &'static str {
     match of {
         Category::Parameter => "Shard the parameters, or a smaller type",
         Category::Gradient => "Gradients to None before forward",
@@ -189,6 +192,8 @@ fn remedy(of: Category) -> &'static str {
         Category::Communication => "Smaller buckets of communication",
         Category::Workspace => "Smaller workspaces",
         Category::Buffer => "Free or move buffers",
+        Category::Cache => "Fewer or shorter sequences",
+        _ if context != Context::Training => "Smaller batch, or chunks",
         _ => "Smaller batch, or checkpointing",
     }
 }

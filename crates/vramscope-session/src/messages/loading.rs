@@ -97,7 +97,7 @@ pub struct Part {
     pub name: String,
     /// Devices with events or segments.
     pub devices: Vec<DeviceSummary>,
-    /// The device to show first: the one with the most events, then with the most segments.
+    /// The device to show first: one that ran out of memory, then the one with the highest peak.
     pub default_device: u32,
     /// Peak of `requested_bytes` on the default device.
     pub peak: Option<Quantity>,

@@ -47,6 +47,29 @@ pub fn is_framework_frame(name: &str, file: &str) -> bool {
     is_framework_file(file) || is_wrapper(name, file)
 }
 
+/// Whether a C++ function captures the stack, allocates, or starts a thread or the process. Every
+/// stack has such frames, and they say nothing about it.
+pub(super) fn is_in_every_stack(function: &str) -> bool {
+    const STARTS: &[&str] = &["torch::unwind::", "torch::CapturedTraceback::", "__libc_start"];
+    const PARTS: &[&str] = &["gather_with_cpp", "CUDACachingAllocator", "libc_start_call_main"];
+    const NAMES: &[&str] = &["_start", "start_thread", "clone", "clone3"];
+    STARTS.iter().any(|start| function.starts_with(start))
+        || PARTS.iter().any(|part| function.contains(part))
+        || NAMES.contains(&function)
+}
+
+/// The installed package that a Python file belongs to: the folder below `site-packages`.
+pub(super) fn package(file: &str) -> Option<&str> {
+    let parts = components(file);
+    let root = parts.iter().rposition(|part| part.ends_with("-packages"))?;
+    parts.get(root + 1).copied()
+}
+
+/// Whether a frame is PyTorch's call of a module.
+pub(super) fn is_module_call(file: &str) -> bool {
+    components(file).ends_with(&["torch", "nn", "modules", "module.py"])
+}
+
 /// Whether `torch.compile` wrote a file. The frame that calls it is the model's line.
 pub fn is_generated_file(file: &str) -> bool {
     is_python(file) && is_generated(&components(file))

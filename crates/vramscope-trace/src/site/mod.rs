@@ -32,6 +32,8 @@ pub struct Site {
 /// The code that a frame belongs to, from the least to the most useful as a call site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum FrameKind {
+    /// Code that captures the stack, allocates, or starts a thread.
+    InEveryStack,
     /// The program's code through which PyTorch passes each operation. The operation, and what
     /// calls it, is outside of it.
     Interceptor,
@@ -67,6 +69,7 @@ impl FrameKind {
             _ if is_generated_file(file) => Self::Generated,
             _ if is_python(file) => Self::Python,
             _ if operation::node(name).is_some() => Self::Node,
+            _ if frames::is_in_every_stack(name) => Self::InEveryStack,
             _ => operator(),
         }
     }
@@ -110,6 +113,9 @@ impl Sites {
                 let outside = &ids[at.map_or(0, |at| at + 1)..];
                 best = outside.iter().rev().max_by_key(|id| of(id).1).or(best);
             }
+            if let Some(caller) = best.and_then(|best| caller_of_helper(snapshot, ids, best, of)) {
+                best = Some(caller);
+            }
             let is_generated = |id: &&FrameId| of(id).1 == FrameKind::Generated;
             let is_compiled = has_generated_code
                 && best.is_some_and(|f| of(f).1 > FrameKind::Generated)
@@ -152,6 +158,31 @@ impl Sites {
     pub fn get(&self, stack: StackId) -> Site {
         self.sites[stack.0 as usize]
     }
+}
+
+/// The maximum number of frames of a package that make a helper.
+const MAX_HELPER_FRAMES: usize = 3;
+
+/// The program's line that calls a helper of an installed package, such as `einops.einsum` in a
+/// module's forward. `best` is the innermost frame that is not PyTorch's. `None` if it is the
+/// program's, or if the package runs modules, a loop or a model of its own between the two.
+fn caller_of_helper<'a>(
+    snapshot: &Snapshot,
+    ids: &'a [FrameId],
+    best: &FrameId,
+    of: impl Fn(&FrameId) -> (u64, FrameKind),
+) -> Option<&'a FrameId> {
+    let file = |id: &FrameId| snapshot.text(snapshot.frame(*id).file);
+    let at = ids.iter().position(|id| id == best).filter(|_| of(best).1 == FrameKind::User)?;
+    let package_file = file(best);
+    let package = frames::package(&package_file)?;
+    let is_own = |id: &&FrameId| frames::package(&file(id)) == Some(package);
+    let count = ids[at..].iter().take_while(is_own).count();
+    let [caller, outside @ ..] = &ids[at + count..] else { return None };
+    let is_program = of(caller).1 == FrameKind::User && frames::package(&file(caller)).is_none();
+    // A program that runs a package's model or trainer is called by nothing of PyTorch.
+    let in_module = outside.first().is_some_and(|id| frames::is_module_call(&file(id)));
+    (count <= MAX_HELPER_FRAMES && is_program && in_module).then_some(caller)
 }
 
 /// The hash of a stack from the hashes of its frames. `buffer` is scratch space.

@@ -66,6 +66,32 @@ fn a_wrapper_is_the_site_only_without_another_user_frame() {
     assert_eq!(site(&[LINEAR, "/train/timing.py:3 wrapper", MODEL]), "wrapper");
 }
 
+/// A package's function in a module's forward is a helper. A package's trainer or model is not.
+#[test]
+fn the_site_is_the_line_that_calls_a_helper() {
+    let package = "/venv/lib/python3.11/site-packages";
+    let einops = [
+        &format!("{package}/einops/_backends.py:288 einsum")[..],
+        &format!("{package}/einops/einops.py:909 einsum")[..],
+    ];
+    let call = &format!("{package}/torch/nn/modules/module.py:1786 _call_impl")[..];
+    assert_eq!(site(&[LINEAR, einops[0], einops[1], MODEL, call, MAIN]), "forward");
+    assert_eq!(site(&[LINEAR, einops[0], einops[1], MAIN]), "einsum", "not in a module");
+    let trainer = &format!("{package}/transformers/trainer.py:98 concatenate")[..];
+    assert_eq!(site(&[LINEAR, trainer, MAIN]), "concatenate");
+    let layer = &format!("{package}/transformers/models/qwen.py:50 forward_layer")[..];
+    assert_eq!(site(&[LINEAR, layer, call, MODEL, call, MAIN]), "forward_layer");
+}
+
+#[test]
+fn the_site_is_no_frame_that_every_stack_has() {
+    let unwind = "??:0 torch::unwind::unwind()";
+    let start = "??:0 _start";
+    assert_eq!(site(&[unwind, COMPILED, start]), "std::function::operator()");
+    assert_eq!(site(&[unwind, LINEAR, MODEL, start]), "forward");
+    assert_eq!(site(&[unwind, start]), "torch::unwind::unwind()");
+}
+
 #[test]
 fn the_site_is_outside_of_what_intercepts_operations() {
     let ops = "/venv/lib/python3.11/site-packages/torch/_ops.py:841 __call__";

@@ -414,7 +414,7 @@ name: string,
  */
 devices: Array<DeviceSummary>, 
 /**
- * The device to show first: the one with the most events, then with the most segments.
+ * The device to show first: one that ran out of memory, then the one with the highest peak.
  */
 defaultDevice: number, 
 /**
@@ -2546,7 +2546,7 @@ export type Action = {
  */
 text: string, 
 /**
- * What it brings: `fits`, `-97.49 MiB`; empty if no number is known.
+ * What it brings: `serves this request`, `-97.49 MiB`; empty if no number is known.
  */
 value: string, 
 /**

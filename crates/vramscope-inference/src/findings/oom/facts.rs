@@ -1,7 +1,9 @@
 //! The facts of failed allocations, and the verdict that follows from them.
 
+use super::aftermath::{Aftermath, Climb};
 use crate::backward_site::BackwardSite;
-use crate::category::Category;
+use crate::category::{Category, Phase};
+use crate::findings::Evidence;
 use crate::findings::reserved::CostlySetting;
 use vramscope_snapshot::StackId;
 use vramscope_trace::{FreeKind, FreeShare};
@@ -32,6 +34,43 @@ pub enum Verdict {
     Unknown,
 }
 
+/// What the program did when an allocation failed, as far as it decides what can help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Context {
+    /// It trains: a backward pass is in the window.
+    Training,
+    /// It fills parameters, and no forward pass was seen.
+    Loading,
+    /// It captures a CUDA graph.
+    Capture,
+    /// No backward pass is in the window.
+    Inference,
+}
+
+impl Context {
+    /// The context of an event. `categories` are the bytes in use by category.
+    pub(super) fn of(
+        cx: Evidence<'_>,
+        event: u32,
+        categories: &[(Category, Bytes)],
+        is_capture: bool,
+    ) -> Self {
+        let phases = cx.categories.phases();
+        let has = |phase: Phase| phases.iter().any(|s| s.phase == phase && s.begin <= event);
+        let whole = categories.iter().map(|held| held.1.0).sum::<u64>();
+        let parameters = categories.iter().filter(|held| held.0 == Category::Parameter);
+        let parameters = parameters.map(|held| held.1.0).sum::<u64>();
+        match () {
+            () if is_capture => Self::Capture,
+            () if phases.iter().any(|span| span.phase == Phase::Backward) => Self::Training,
+            () if !has(Phase::Forward) && parameters >= whole / 10 * 9 && whole > 0 => {
+                Self::Loading
+            }
+            () => Self::Inference,
+        }
+    }
+}
+
 /// Segments returned to the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Returned {
@@ -54,7 +93,7 @@ pub struct LargerStep {
     pub step: u32,
 }
 
-/// The first failure of several with one cause.
+/// One failure of several with one cause: the one that ended the run, else the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OomStory {
     /// The event.
@@ -65,6 +104,16 @@ pub struct OomStory {
     pub last: EventIndex,
     /// The number of failures.
     pub failures: usize,
+    /// What followed the last failure.
+    pub aftermath: Aftermath,
+    /// Set if the line that asked asks for more each time.
+    pub climb: Option<Climb>,
+    /// Bytes and number of live copies of the model that the line that asked made.
+    pub copies: Option<(Bytes, u32)>,
+    /// What the program did.
+    pub context: Context,
+    /// Reserved bytes and number of the pools of CUDA graphs.
+    pub graph_pools: (Bytes, u32),
     /// The call stack of the request.
     pub stack: StackId,
     /// The place of the request in backward; `None` if the request has Python frames.
@@ -136,9 +185,14 @@ impl OomStory {
         if free.0 >= self.new_segment.unwrap_or(self.requested).0.saturating_add(MIN_SPARE) {
             return Verdict::Limit;
         }
+        // The driver would have had enough if other memory had not grown.
+        let lost = |needed: u64| needed > 0 && needed <= self.shrunk.0;
         match self.excess() {
-            Some(excess) if excess <= self.shrunk => Verdict::OtherMemory,
+            Some(excess) if lost(excess.0) => Verdict::OtherMemory,
             Some(_) => Verdict::Demand,
+            None if lost(self.new_segment.unwrap_or(self.requested).0.saturating_sub(free.0)) => {
+                Verdict::OtherMemory
+            }
             None if self.usable.0.saturating_add(free.0) >= requested => Verdict::Fragmentation,
             None => Verdict::StrandedPool,
         }

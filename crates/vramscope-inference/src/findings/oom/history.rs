@@ -10,6 +10,9 @@ use vramscope_units::Bytes;
 /// A step is larger than another from this many percent of its bytes.
 const LARGER_PERCENT: u64 = 110;
 
+/// What is larger by more than this factor is of another kind than what it is compared with.
+const MAX_RATIO: u64 = 64;
+
 /// The fewest bytes of a failed step that count as kept.
 const MIN_KEPT: u64 = 16 << 20;
 
@@ -45,7 +48,12 @@ pub(super) async fn larger_step(
         let (bytes, largest) = (sums[failed][kind], before.1[kind]);
         let is_larger =
             largest > 0 && u128::from(bytes) * 100 >= u128::from(largest * LARGER_PERCENT);
-        is_larger.then_some(LargerStep {
+        let is_alike = bytes / MAX_RATIO <= largest;
+        // Equal inputs make equal activations: the step only came further, or does other things.
+        let inputs = |step: usize| sums[step][0];
+        let (own, other) = (inputs(failed), inputs(before.0));
+        let has_equal_inputs = kind == 1 && own > 0 && own.abs_diff(other) * 20 <= own;
+        (is_larger && is_alike && !has_equal_inputs).then_some(LargerStep {
             category: categories[kind],
             bytes: Bytes(bytes),
             before: Bytes(largest),

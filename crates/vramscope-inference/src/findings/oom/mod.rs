@@ -1,14 +1,16 @@
-//! Failed allocations. All failures before the optimizer steps again are one finding, about the
-//! first failure.
+//! Failed allocations. All failures before the optimizer steps again are one finding: about the one
+//! that ended the run, else about the first.
 
+mod aftermath;
 mod facts;
 mod history;
 mod state;
 
-pub use facts::{LargerStep, OomStory, Returned, Verdict};
+pub use aftermath::{Aftermath, Climb};
+pub use facts::{Context, LargerStep, OomStory, Returned, Verdict};
 
 use super::returns::{Cause, Returns};
-use super::{Basis, Evidence, Facts, Finding, Part};
+use super::{Basis, Evidence, Facts, Finding, Part, Severity};
 use crate::backward_site::{Allocation, BackwardSite, backward_sites};
 use crate::steps::{StepSource, Steps};
 use std::ops::Range;
@@ -41,6 +43,10 @@ impl Stories {
 /// The failures of one cause, and where they are.
 struct Cascade<'a> {
     ooms: &'a [Oom],
+    /// The failure that counts.
+    oom: Oom,
+    /// What followed the last.
+    aftermath: Aftermath,
     /// The training step, from 0.
     step: Option<u32>,
     /// The events to which the finding refers.
@@ -54,7 +60,7 @@ pub(super) async fn stories(cx: Evidence<'_>, returns: &Returns, budget: &mut Bu
     let reserved = cx.trace.reserved(cx.snapshot, budget).await;
     let mut stories = Stories::default();
     let mut known_room = 0;
-    for cascade in cascades(cx, returns) {
+    for cascade in cascades(cx, returns, budget).await {
         let finding = story(cx, &cascade, returns, &reserved, known_room, budget).await;
         if let Facts::Oom(story) = &finding.facts {
             known_room = known_room.max(story.room.unwrap_or_default().0);
@@ -66,7 +72,11 @@ pub(super) async fn stories(cx: Evidence<'_>, returns: &Returns, budget: &mut Bu
 }
 
 /// Groups the failures of a device. Without an optimizer's steps nothing separates them.
-fn cascades<'a>(cx: Evidence<'a>, returns: &Returns) -> Vec<Cascade<'a>> {
+async fn cascades<'a>(
+    cx: Evidence<'a>,
+    returns: &Returns,
+    budget: &mut Budget,
+) -> Vec<Cascade<'a>> {
     let optimizer_steps = cx.steps.filter(|steps| {
         matches!(
             steps.source,
@@ -76,21 +86,29 @@ fn cascades<'a>(cx: Evidence<'a>, returns: &Returns) -> Vec<Cascade<'a>> {
     let before = |steps: &Steps, oom: &Oom| steps.before(oom.event.0 + 1);
     let is_same =
         |a: &Oom, b: &Oom| optimizer_steps.is_none_or(|steps| before(steps, a) == before(steps, b));
-    let groups = cx.trace.ooms.chunk_by(is_same);
-    let cascade = |ooms: &'a [Oom]| {
+    let mut cascades = Vec::new();
+    for ooms in cx.trace.ooms.chunk_by(is_same) {
         let (first, last) = (ooms[0], ooms[ooms.len() - 1]);
+        let aftermath = aftermath::aftermath(cx, last, budget).await;
+        let oom = ooms[aftermath::that_counts(cx, ooms, aftermath)];
         let step = cx.steps.filter(|steps| steps.are_training());
         let step = step.and_then(|steps| before(steps, &first).checked_sub(1));
         let begin = optimizer_steps
             .and_then(|steps| before(steps, &first).checked_sub(1).map(|step| steps.begins[step]));
         let flush = returns.bursts.iter().find(|burst| burst.events.end == first.event.0);
         let begin = begin.or(flush.map(|burst| burst.events.start)).unwrap_or(first.event.0);
-        Cascade { ooms, step: step.map(|step| step as u32), events: begin..last.event.0 + 1 }
-    };
-    groups.map(cascade).collect()
+        cascades.push(Cascade {
+            ooms,
+            oom,
+            aftermath,
+            step: step.map(|step| step as u32),
+            events: begin..last.event.0 + 1,
+        });
+    }
+    cascades
 }
 
-/// The finding about the first failure of a cascade.
+/// The finding about the failure of a cascade that counts.
 async fn story(
     cx: Evidence<'_>,
     cascade: &Cascade<'_>,
@@ -99,7 +117,7 @@ async fn story(
     known_room: u64,
     budget: &mut Budget,
 ) -> Finding {
-    let oom = cascade.ooms[0];
+    let oom = cascade.oom;
     let slot = oom.event.0 + 1;
     let state = state::State::at(cx, oom, budget).await;
     let earlier_peak = reserved.largest(0..slot).map_or(0, |(_, bytes)| bytes);
@@ -121,6 +139,11 @@ async fn story(
         requested: oom.requested,
         last: cascade.ooms[cascade.ooms.len() - 1].event,
         failures: cascade.ooms.len(),
+        aftermath: cascade.aftermath,
+        climb: aftermath::climb(cx, oom, state.stack, budget).await,
+        copies: state.copies,
+        context: facts::Context::of(cx, oom.event.0, &state.categories, state.is_capture),
+        graph_pools: state.graph_pools,
         stack: state.stack,
         backward: backward_of(cx, oom, state.stack, budget).await,
         twins: state.twins,
@@ -156,13 +179,16 @@ async fn story(
     });
     let events = cascade.ooms.iter().map(|oom| oom.event.0).collect();
     let requested = oom.requested.0;
+    let is_survived = cascade.aftermath == Aftermath::Handled && story.kept.is_none();
+    let found = cx.finding(oom.event.0, requested, requested, events, Facts::Oom(Box::new(story)));
     Finding {
+        severity: if is_survived { Severity::Low } else { found.severity },
         step: cascade.step,
         phase: cx.phase_at(oom.event.0),
         basis: if is_exact { Basis::Exact } else { Basis::Estimate },
         blocks: state.blocks,
         parts: request.into_iter().chain(state.holders).collect(),
-        ..cx.finding(oom.event.0, requested, requested, events, Facts::Oom(Box::new(story)))
+        ..found
     }
 }
 

@@ -1,11 +1,13 @@
 //! The memory of the device when an allocation fails.
 
-use crate::category::Category;
-use crate::findings::memory_use::{pool_or_default, segments_at};
+use super::aftermath::copies;
+use crate::category::{Category, Phase};
+use crate::findings::memory_use::{is_graph_pool, pool_or_default, segments_at};
 use crate::findings::reserved::{CostlySetting, costly_settings};
+use crate::findings::returns::is_in_graphs;
 use crate::findings::{Evidence, Part};
 use rustc_hash::FxHashMap;
-use vramscope_snapshot::{PoolId, PoolIndex, StackId};
+use vramscope_snapshot::{Action, PoolId, PoolIndex, StackId};
 use vramscope_trace::Oom;
 use vramscope_trace::Rounding;
 use vramscope_trace::SMALL_SIZE;
@@ -45,6 +47,12 @@ pub(super) struct State {
     pub(super) settings: Vec<CostlySetting>,
     pub(super) categories: Vec<(Category, Bytes)>,
     pub(super) twins: Vec<StackId>,
+    /// Live copies of the model that the line of the request made: bytes and number.
+    pub(super) copies: Option<(Bytes, u32)>,
+    /// Whether the request is of a capture of a CUDA graph.
+    pub(super) is_capture: bool,
+    /// Reserved bytes and number of the pools of CUDA graphs.
+    pub(super) graph_pools: (Bytes, u32),
     /// The call sites with most live bytes.
     pub(super) holders: Vec<Part>,
     /// The number of live blocks.
@@ -56,13 +64,17 @@ impl State {
         let (events, row) = (&cx.snapshot.events, cx.trace.device.events.start + oom.event.0);
         // A failure changes nothing: the state after it is the state before it.
         let segments = segments_at(cx, oom.event.0 + 1, budget).await;
+        let is_private =
+            |s: &SegmentState| cx.snapshot.pool(s.pool).is_some_and(|p| p != PoolId::DEFAULT);
+        let is_capture = match events.pool(row) {
+            PoolIndex::UNKNOWN => is_of_capture(cx, row, oom.event.0 + 1),
+            pool => is_graph_pool(cx.snapshot, pool, events.stream(row)),
+        };
         let kind = FreeKind {
             pool: pool_or_default(events.pool(row)),
             stream: events.stream(row),
             is_small: oom.requested.0 <= SMALL_SIZE,
         };
-        let is_private =
-            |s: &SegmentState| cx.snapshot.pool(s.pool).is_some_and(|p| p != PoolId::DEFAULT);
         let (own, unusable): (Vec<FreeShare>, Vec<FreeShare>) = free_shares(&segments)
             .into_iter()
             .filter(|share| share.free.0 > 0)
@@ -78,12 +90,29 @@ impl State {
         };
         let active = live.iter().map(|block| block.size).sum::<u64>();
         let requested = live.iter().map(|block| block.requested).sum::<u64>();
+        let own_site = cx.sites.get(events.stack(row)).site_hash;
+        let by_site: Vec<(u64, Category, u64)> = live
+            .iter()
+            .map(|block| (block.requested, block.category, cx.sites.get(block.stack).site_hash))
+            .collect();
+        // Passes and the optimizer make tensors of these sizes, too.
+        let is_outside = events.stack(row) != StackId::EMPTY
+            && !matches!(
+                cx.phase_at(oom.event.0),
+                Some(Phase::Forward | Phase::Backward | Phase::Optimizer)
+            );
+        let graphs = segments.iter().filter(|s| is_graph_pool(cx.snapshot, s.pool, s.stream));
+        let graph_bytes = graphs.clone().map(|s| s.size.0).sum();
+        let mut graph_pools: Vec<PoolIndex> = graphs.map(|segment| segment.pool).collect();
+        graph_pools.sort_unstable();
+        graph_pools.dedup();
         let is_expandable = segments.iter().any(|segment| segment.is_expandable)
             || cx.setting("expandable_segments") == Some("true");
         Self {
             stack: events.stack(row),
             kind,
             is_pool_assumed: events.pool(row) == PoolIndex::UNKNOWN
+                && !is_capture
                 && segments.iter().any(is_private),
             new_segment: (!is_expandable).then(|| Bytes(segment_size(oom.requested.0))),
             active: Bytes(active),
@@ -95,11 +124,38 @@ impl State {
             settings: costly_settings(cx, &segments),
             categories: categories(&live),
             twins: twins(cx, &live, oom, events.stack(row)),
+            copies: is_outside.then(|| copies(&by_site, own_site)).flatten(),
+            is_capture,
+            graph_pools: (Bytes(graph_bytes), graph_pools.len() as u32),
             holders: holders(cx, &live),
             blocks: live.len() as u32,
         }
     }
 }
+
+/// Whether a request of an unknown pool is of a capture: by its call stack, or because the last
+/// allocation on its stream is in the pool of a graph. Before PyTorch 2.12 only the final segments
+/// name their pool.
+fn is_of_capture(cx: Evidence<'_>, row: u32, slot: u32) -> bool {
+    let (events, rows) = (&cx.snapshot.events, &cx.trace.device.events);
+    let stream = events.stream(row);
+    let is_before =
+        |&row: &u32| events.action(row) == Action::ALLOC && events.stream(row) == stream;
+    let last = (rows.start..row).rev().take(MAX_LOOKED_BACK).find(is_before);
+    let is_in_pool = |row: u32| {
+        let address = events.addr(row);
+        cx.carving.segments.spans.iter().any(|span| {
+            span.address <= address
+                && address.0 < span.end()
+                && span.is_reserved_at(slot)
+                && is_graph_pool(cx.snapshot, span.pool, stream)
+        })
+    };
+    is_in_graphs(cx, events.stack(row)) || last.is_some_and(is_in_pool)
+}
+
+/// The maximum number of events before a failure that are searched for an allocation.
+const MAX_LOOKED_BACK: usize = 1 << 16;
 
 /// A live block.
 struct Live {

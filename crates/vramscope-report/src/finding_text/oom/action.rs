@@ -2,11 +2,12 @@
 
 use super::super::allocator::{EXPANDABLE, can_expand, category, pool, stream};
 use super::super::reserved::setting_action;
-use super::super::simulated::{fitting_settings, missing, smaller};
+use super::super::simulated::{fitting_settings, missing};
 use super::largest_sites;
+use crate::frames::site;
 use crate::loaded_file::SnapshotEntry;
 use crate::simulated::Simulated;
-use vramscope_inference::{Category, Finding, OomStory, Verdict};
+use vramscope_inference::{Category, Context, Finding, OomStory, Verdict};
 use vramscope_units::Bytes;
 
 pub(super) fn action(
@@ -15,24 +16,62 @@ pub(super) fn action(
     story: &OomStory,
     simulated: &[Simulated],
 ) -> String {
-    let mut steps = match (fitting_settings(simulated), missing(simulated)) {
-        (Some(settings), _) => vec![settings],
-        (None, Some(missing)) => {
-            let less = less_memory(entry, finding, story);
-            let free = format!("Free or avoid {missing}, at this point: {less}.");
-            [free].into_iter().chain(smaller(simulated)).collect()
-        }
-        (None, None) => without_model(entry, finding, story),
+    let mut steps = match of_program(entry, story) {
+        Some(change) => vec![change],
+        None => of_memory(entry, finding, story, simulated),
     };
-    if matches!(story.verdict, Verdict::StrandedPool | Verdict::Pending) && !simulated.is_empty() {
-        steps.splice(0..0, of_verdict(entry, story));
-    }
     if story.kept.is_some() {
         steps.push(
             "Leave the except block, and delete the exception, before the next step.".to_owned(),
         );
     }
     steps.join(" ")
+}
+
+/// What to change where the program shows it, whatever the allocator does.
+fn of_program(entry: &SnapshotEntry, story: &OomStory) -> Option<String> {
+    if story.verdict == Verdict::OtherMemory {
+        return None;
+    }
+    if story.climb.is_some() {
+        return Some(format!(
+            "Move each result to the CPU before {} adds it to the others, or reduce it first. No \
+             setting of the allocator lasts, as the next request is larger again.",
+            site(entry, story.stack)
+        ));
+    }
+    if let Some((bytes, _)) = story.copies {
+        return Some(format!(
+            "Make the copies on the CPU: {} holds {bytes} on the device.",
+            site(entry, story.stack)
+        ));
+    }
+    (story.context == Context::Capture).then(|| {
+        "Let the graphs share one pool (torch.cuda.graph(graph, pool=first.pool())), and capture \
+         the largest batch first."
+            .to_owned()
+    })
+}
+
+/// What to do about the memory that is missing.
+fn of_memory(
+    entry: &SnapshotEntry,
+    finding: &Finding,
+    story: &OomStory,
+    simulated: &[Simulated],
+) -> Vec<String> {
+    let mut steps = match (fitting_settings(simulated), missing(simulated)) {
+        (Some(settings), _) => vec![settings],
+        (None, Some(missing)) => {
+            let less = less_memory(entry, finding, story);
+            vec![format!("Free or avoid {missing}, at this point: {less}.")]
+        }
+        (None, None) => without_model(entry, finding, story),
+    };
+    if matches!(story.verdict, Verdict::StrandedPool | Verdict::Pending) && !simulated.is_empty() {
+        steps.splice(0..0, of_verdict(entry, story));
+    }
+    steps
 }
 
 /// What to do about memory that the request may not use.
@@ -76,9 +115,9 @@ fn without_model(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> 
         }
         Verdict::StrandedPool | Verdict::Pending => steps.extend(of_verdict(entry, story)),
         Verdict::OtherMemory => steps.push(format!(
-            "Find what else took {} on this device (nvidia-smi), and stop it, or free {excess} \
-             here.",
-            story.shrunk
+            "Find what else took {} on this device (nvidia-smi), and stop it{}.",
+            story.shrunk,
+            if excess.0 > 0 { format!(", or free {excess} here") } else { String::new() }
         )),
         Verdict::Limit => steps.push(format!(
             "Raise the limit of this process (set_per_process_memory_fraction), or {}.",
@@ -123,11 +162,11 @@ fn less_memory(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> St
     let larger =
         story.larger.map(|larger| format!("limit the batch to that of step {}, ", larger.step));
     let larger = larger.unwrap_or_default();
-    format!("{larger}{} ({} holds {bytes}){site}", remedy(of), category(of))
+    format!("{larger}{} ({} holds {bytes}){site}", remedy(of, story.context), category(of))
 }
 
 /// What lowers the memory of a category.
-fn remedy(of: Category) -> &'static str {
+fn remedy(of: Category, context: Context) -> &'static str {
     match of {
         Category::Parameter => "shard the parameters, or hold them in a smaller type",
         Category::Gradient => "set gradients to None before forward, or shard them",
@@ -135,6 +174,8 @@ fn remedy(of: Category) -> &'static str {
         Category::Communication => "use smaller buckets of communication",
         Category::Workspace => "lower the size of workspaces",
         Category::Buffer => "free or move buffers",
+        Category::Cache => "keep fewer or shorter sequences in the cache",
+        _ if context != Context::Training => "use a smaller batch, or work in chunks",
         _ => "use a smaller batch or activation checkpointing",
     }
 }

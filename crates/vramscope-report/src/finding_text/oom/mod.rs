@@ -10,10 +10,12 @@ use crate::frames::site;
 use crate::loaded_file::SnapshotEntry;
 use crate::phrase::Sentence;
 use crate::simulated::Simulated;
-use vramscope_inference::{BackwardBasis, BackwardSite, Category, Finding, OomStory, Verdict};
+use vramscope_inference::{
+    Aftermath, BackwardBasis, BackwardSite, Category, Context, Finding, OomStory, Verdict,
+};
 use vramscope_snapshot::StackId;
 use vramscope_trace::FreeShare;
-use vramscope_units::Bytes;
+use vramscope_units::{Bytes, grouped};
 
 /// The maximum number of categories, call sites or pools in a sentence.
 const MAX_NAMED: usize = 3;
@@ -44,12 +46,15 @@ pub(super) fn oom(
         room(story),
         outside(entry, finding, story),
         cause(entry, story),
-        shortfall(simulated),
+        climb(entry, story),
+        copies(entry, story),
+        shortfall(story, simulated),
         story.settings.iter().map(setting_text).collect::<Vec<_>>().join(" "),
         flush(story),
         holders(entry, finding, story),
         larger(story),
         more_failures(story),
+        aftermath(story),
         kept(story),
     ];
     let sentences: Vec<String> = sentences.into_iter().filter(|s| !s.is_empty()).collect();
@@ -68,7 +73,10 @@ pub(super) fn verdict(entry: &SnapshotEntry, finding: &Finding, story: &OomStory
         room(story),
         outside(entry, finding, story),
         cause(entry, story),
+        climb(entry, story),
+        copies(entry, story),
         larger(story),
+        aftermath(story),
     ];
     sentences.iter().filter(|s| !s.is_empty()).map(String::as_str).collect::<Vec<_>>().join(" ")
 }
@@ -154,8 +162,12 @@ fn cause(entry: &SnapshotEntry, story: &OomStory) -> String {
                  laid out.{shrunk}"
             )
         }
-        Verdict::OtherMemory => {
+        Verdict::OtherMemory if excess.0 > 0 => {
             format!("What is in use and the request exceed this by {excess}. {}", shrunk(story))
+        }
+        Verdict::OtherMemory => {
+            let lacks = story.segment_lacks().unwrap_or_default();
+            format!("The driver lacks {lacks} for a new segment. {}", shrunk(story))
         }
         Verdict::Fragmentation => {
             let lacks = story
@@ -164,11 +176,14 @@ fn cause(entry: &SnapshotEntry, story: &OomStory) -> String {
             format!("{pieces}{}. {elsewhere}", lacks.unwrap_or_default()).trim_end().to_owned()
         }
         Verdict::StrandedPool => {
-            let own = format!(
-                "{} on {}",
-                pool(entry.snapshot.pool(story.kind.pool)),
-                stream(entry, story.kind.stream)
-            );
+            let own = match story.context {
+                Context::Capture => "the pool of a CUDA graph that is captured".to_owned(),
+                _ => format!(
+                    "{} on {}",
+                    pool(entry.snapshot.pool(story.kind.pool)),
+                    stream(entry, story.kind.stream)
+                ),
+            };
             let assumed = if story.is_pool_assumed {
                 " The file does not name the pool of the request: the default pool is assumed."
             } else {
@@ -182,9 +197,11 @@ fn cause(entry: &SnapshotEntry, story: &OomStory) -> String {
             story.largest_usable
         ),
         Verdict::Limit => format!(
-            "The driver had {} free, enough for the request. So a limit refused it, such as \
-             set_per_process_memory_fraction, or other memory was freed at that moment.",
-            story.device_free.unwrap_or_default()
+            "The driver had {} free, enough for the request. So a limit of this process refused \
+             it, such as set_per_process_memory_fraction{}, or other memory was freed at that \
+             moment.",
+            story.device_free.unwrap_or_default(),
+            limit(story),
         ),
         Verdict::Unknown => {
             format!("{pieces}. The file does not say how much the driver had free. {elsewhere}")
@@ -192,6 +209,13 @@ fn cause(entry: &SnapshotEntry, story: &OomStory) -> String {
                 .to_owned()
         }
     }
+}
+
+/// How large a limit is, by what it let through and what it refused.
+fn limit(story: &OomStory) -> String {
+    let segment = story.new_segment.unwrap_or(story.requested);
+    let refused = Bytes(story.reserved.0.saturating_add(segment.0));
+    format!(" of at least {} and less than {refused}", story.reserved)
 }
 
 fn shrunk(story: &OomStory) -> String {
@@ -244,10 +268,19 @@ fn holders(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String
         .into_iter()
         .map(|(name, bytes)| format!("{name} ({bytes})"))
         .collect();
+    let graphs = match story.graph_pools {
+        (bytes, pools) if bytes >= MIN_NAMED => format!(
+            "{} of CUDA graphs {} {bytes} reserved.",
+            counted(pools as usize, "pool"),
+            if pools == 1 { "has" } else { "have" }
+        ),
+        _ => String::new(),
+    };
+    let graphs = Some(graphs).filter(|graphs| !graphs.is_empty());
     let held = (!held.is_empty()).then(|| format!("Most is held by {}.", list(&held)));
     let sites =
         (!sites.is_empty()).then(|| format!("The largest call sites are {}.", list(&sites)));
-    held.into_iter().chain(sites).collect::<Vec<_>>().join(" ")
+    held.into_iter().chain(sites).chain(graphs).collect::<Vec<_>>().join(" ")
 }
 
 /// The call sites with most live bytes. The first part of a finding with a call stack is the
@@ -280,9 +313,56 @@ fn ratio(part: Bytes, whole: Bytes) -> String {
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 
+/// `Each request of gen.py:40 collect is larger than the one before, 13 times in a row: this one by
+/// 393.0 MiB.`
+fn climb(entry: &SnapshotEntry, story: &OomStory) -> String {
+    let Some(climb) = story.climb else { return String::new() };
+    format!(
+        "Each request of {} is larger than the one before, {} in a row: this one by {}.",
+        site(entry, story.stack),
+        times(climb.times as usize),
+        climb.step
+    )
+}
+
+/// `train.py:52 save made 40 copies of parameters or optimizer state, 107.2 MiB on the device.`
+fn copies(entry: &SnapshotEntry, story: &OomStory) -> String {
+    let Some((bytes, blocks)) = story.copies else { return String::new() };
+    format!(
+        "{} made {} of parameters or optimizer state, {bytes} on the device.",
+        site(entry, story.stack),
+        if blocks == 1 {
+            "1 copy".to_owned()
+        } else {
+            format!("{} copies", grouped(blocks.into()))
+        }
+    )
+}
+
+/// What the program did after it failed.
+fn aftermath(story: &OomStory) -> String {
+    match story.aftermath {
+        Aftermath::Ended => String::new(),
+        Aftermath::Handled => {
+            "The run went on: the code that asked took another way at once.".to_owned()
+        }
+        Aftermath::WentOn { steps: 0 } => "The program caught the error, and went on.".to_owned(),
+        Aftermath::WentOn { steps } => format!(
+            "The program caught the error, and went on: {} ended after it.",
+            counted(steps as usize, "step")
+        ),
+    }
+}
+
 fn more_failures(story: &OomStory) -> String {
     match story.failures - 1 {
         0 => String::new(),
+        more if story.event == story.last => {
+            format!(
+                "{} failed before it in this step, and the run went on.",
+                counted(more, "allocation")
+            )
+        }
         more => format!(
             "{} failed after it and before a step was complete, the last at {}.",
             counted(more, "more allocation"),
