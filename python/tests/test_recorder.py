@@ -85,6 +85,15 @@ def test_running_out_of_memory_is_recorded_inside_and_passes_untouched(
     assert device["other_bytes"] == others > 0
 
 
+def test_the_limit_of_the_process_is_written(tmp_path: pathlib.Path) -> None:
+    assert ended(start("train.py", tmp_path, "--fraction", "0.25"))[0] == 0
+    (device,) = facts(tmp_path, "exit/rank0_memory_snapshot.pickle")["devices"]
+    assert device["limit_bytes"] == device["total_bytes"] // 4
+    assert ended(start("train.py", tmp_path / "free"))[0] == 0
+    (device,) = facts(tmp_path / "free", "exit/rank0_memory_snapshot.pickle")["devices"]
+    assert device["limit_bytes"] is None
+
+
 def test_a_caught_error_is_recorded_and_the_program_goes_on(tmp_path: pathlib.Path) -> None:
     status, out, _ = ended(start("train.py", tmp_path, "--oom", "--catch"))
     assert (status, out) == (0, "trained\n")

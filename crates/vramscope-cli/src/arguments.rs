@@ -223,7 +223,8 @@ pub(crate) struct Matrix {
 /// Which device of a file.
 #[derive(Args)]
 pub(crate) struct DeviceChoice {
-    /// Device ordinal, or `host` for pinned host memory (default: one that ran out of memory, then the one with the highest peak)
+    /// Device ordinal, or `host` for pinned host memory (default: one that ran out of memory, else
+    /// the highest peak)
     #[arg(long, value_name = "D", value_parser = device)]
     pub(crate) device: Option<u32>,
     /// Snapshot name, in a page that holds several (default: the first)
@@ -353,7 +354,8 @@ pub(crate) struct Diff {
     /// File or folder after the change. Files of two folders are paired by name, then by rank
     #[arg(value_name = "B")]
     pub(crate) b: PathBuf,
-    /// Device ordinal in both files, or `host` (default: of each file one that ran out of memory, then the one with the highest peak)
+    /// Device ordinal in both files, or `host` (default: of each file one that ran out of memory,
+    /// else the highest peak)
     #[arg(long, value_name = "D", value_parser = device)]
     pub(crate) device: Option<u32>,
     /// Band at whose peaks call stacks and categories are compared

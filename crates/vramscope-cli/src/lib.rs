@@ -27,11 +27,18 @@ pub use serve::page::{Viewer, viewer};
 use arguments::{Arguments, Command};
 use clap::Parser as _;
 use std::ffi::OsString;
+use std::io::Write as _;
+use vramscope_report::index::NO_DEVICE;
 
 /// Why a command failed.
 enum Failure {
     /// The command line is wrong, or names a device, snapshot or event that does not exist.
     Usage(String),
+    /// A snapshot is whole and has no memory: that is the answer.
+    NoMemory {
+        /// The file's path.
+        path: String,
+    },
     /// Writing the output or listing a folder failed.
     Io(std::io::Error),
     /// An input could not be read. The command has printed the reason.
@@ -63,6 +70,26 @@ fn end_after_panics() {
     }));
 }
 
+/// Whether the answer is asked for as JSON.
+fn asks_for_json(arguments: &[OsString]) -> bool {
+    arguments.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json")
+        || arguments.iter().any(|argument| argument == "--format=json")
+}
+
+/// Prints that a snapshot has no memory, in place of the answer. Other failures stay.
+fn no_memory(failure: Failure, is_json: bool) -> Result<(), Failure> {
+    let Failure::NoMemory { path } = failure else { return Err(failure) };
+    let mut out = std::io::stdout().lock();
+    if is_json {
+        let answer = serde_json::json!({
+            "schema": "vramscope.none/1", "path": path, "text": NO_DEVICE,
+        });
+        serde_json::to_writer_pretty(&mut out, &answer)?;
+        return Ok(writeln!(out)?);
+    }
+    Ok(writeln!(out, "{path}: {NO_DEVICE}")?)
+}
+
 /// Runs the program. The first argument is its name. Returns the exit code:
 /// 70 (`EX_SOFTWARE`) after a panic, which is a bug.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
@@ -70,6 +97,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     end_after_panics();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let program = arguments.first().cloned().unwrap_or_default();
+    let is_json = asks_for_json(&arguments);
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -106,7 +134,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Mcp(a) => mcp::run(&program, &a),
         Command::Completions { shell } => commands::completions(shell),
     };
-    match result {
+    match result.or_else(|failure| no_memory(failure, is_json)) {
         Ok(()) => 0,
         // The reader closed the pipe, as `head` does.
         Err(Failure::Io(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,
@@ -115,6 +143,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             2
         }
         Err(Failure::Input) => 2,
+        // `no_memory` answers it.
+        Err(Failure::NoMemory { .. }) => 0,
         Err(Failure::Check) => 1,
         Err(Failure::Usage(message)) => {
             output::complain(message);

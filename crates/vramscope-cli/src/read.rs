@@ -245,7 +245,8 @@ pub(crate) fn select_entry<'a>(
     })
 }
 
-/// The device with this ordinal; by default one that ran out of memory, then the one with the highest peak.
+/// The device with this ordinal; by default one that ran out of memory, then the one with the
+/// highest peak.
 ///
 /// # Errors
 /// The snapshot has no data of that device, or of any device.
@@ -260,14 +261,14 @@ pub(crate) fn select_device<'a>(
     let index = index.ok_or_else(|| {
         let available: Vec<String> =
             ordinals().map(|d| device_name(d).replace("device ", "")).collect();
-        Failure::Usage(match device {
+        match device {
             Some(device) if !available.is_empty() => {
                 let available = available.join(", ");
                 let name = device_name(device);
-                format!("{path}: {name} has no data (available: {available})")
+                Failure::Usage(format!("{path}: {name} has no data (available: {available})"))
             }
-            _ => format!("{path}: no memory was allocated on any device"),
-        })
+            _ => Failure::NoMemory { path: path.to_owned() },
+        }
     })?;
     Ok(Target { path, entry, index })
 }

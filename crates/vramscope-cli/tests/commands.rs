@@ -341,7 +341,10 @@ fn user_rules_override_built_in_rules() {
 #[test]
 fn unknown_device_or_snapshot_is_wrong_usage() {
     let two = "recorded/t26/two_devices.pickle.gz";
-    assert_eq!(json(&["peak", two])["device"], 1, "the device with the most events");
+    assert_eq!(json(&["peak", two])["device"], 1, "the device with the highest peak");
+    let failed = "findings/g33_oom_on_device_1.pickle.gz";
+    assert_eq!(json(&["peak", failed])["device"], 1, "device 0 has more events");
+    assert_eq!(json(&["diagnose", failed])["headlines"][0]["device"], 1);
     assert_eq!(json(&["peak", two, "--device", "0"])["device"], 0);
     let none = vramscope(&["peak", two, "--device", "7"]);
     assert_eq!(none.status.code(), Some(64));
@@ -355,6 +358,17 @@ fn unknown_device_or_snapshot_is_wrong_usage() {
     let pickle = vramscope(&["peak", GPT, "--snapshot", "no such"]);
     assert_eq!(pickle.status.code(), Some(64));
     assert!(String::from_utf8_lossy(&pickle.stderr).contains("omit --snapshot"));
+}
+
+/// A whole snapshot of a process that allocated nothing.
+#[test]
+fn a_snapshot_without_memory_is_an_answer() {
+    for command in ["peak", "phases", "steps", "shapes", "modules", "flame", "blocks"] {
+        let file = "edge/nothing.pickle";
+        let answer = json(&[command, file]);
+        assert_eq!(answer["schema"], "vramscope.none/1", "{command}");
+        assert!(text(&[command, file]).contains("no memory was allocated"), "{command}");
+    }
 }
 
 #[test]

@@ -22,10 +22,14 @@ fn read(path: &Path) -> Value {
 
 /// A folder with a recording that meets no limit, and this file beside it.
 fn with_beside(name: &str, json: &str) -> PathBuf {
+    beside_of("recorded/gpt_leak.pickle.gz", name, json)
+}
+
+/// A folder with this recording, and this file beside it.
+fn beside_of(recording: &str, name: &str, json: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("vramscope-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
-    let recording = test_data("recorded/gpt_leak.pickle.gz");
-    std::fs::copy(recording, folder.join("rank0.pickle.gz")).expect("a copy");
+    std::fs::copy(test_data(recording), folder.join("rank0.pickle.gz")).expect("a copy");
     std::fs::write(folder.join("rank0.vramscope.json"), json).expect("a file");
     folder
 }
@@ -175,6 +179,26 @@ fn measured_memory_is_the_limit_where_the_recording_meets_none() {
     assert_eq!(capacity["bytes"], (70_u64 << 30) + (512 << 20));
     let scenarios = run["reports"][0]["scenarios"].as_array().expect("scenarios");
     assert!(scenarios.iter().all(|one| one["pytorch_memory"] == capacity["bytes"]));
+    std::fs::remove_dir_all(folder).expect("removed");
+}
+
+#[test]
+fn the_limit_of_the_process_bounds_what_pytorch_can_have() {
+    let device = json!({
+        "device": 0, "name": "A", "total_bytes": 80_u64 << 30, "free_bytes": 60_u64 << 30,
+        "reserved_bytes": 1 << 30, "other_bytes": 0, "limit_bytes": 1950_u64 << 20,
+    });
+    let json = json!({"version": 1, "devices": [device]}).to_string();
+    let folder = beside_of("findings/real_conv3d_1970.pickle.gz", "limit", &json);
+    let path = folder.to_string_lossy().into_owned();
+    let all = report(&vramscope(&["diagnose", "--all", "--format", "json"], &[&path]));
+    let text = all["findings"][0]["text"].as_str().expect("a text");
+    assert!(text.contains("set_per_process_memory_fraction of 1.90 GiB"), "{text}");
+    std::fs::remove_dir_all(folder).expect("removed");
+    let folder = with_beside("limited", &json);
+    let path = folder.to_string_lossy().into_owned();
+    let run = report(&vramscope(&["what-if", "--format", "json"], &[&path]));
+    assert_eq!(run["reports"][0]["calibration"]["capacity"]["bytes"], 1950_u64 << 20);
     std::fs::remove_dir_all(folder).expect("removed");
 }
 

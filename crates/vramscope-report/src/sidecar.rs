@@ -78,12 +78,17 @@ pub struct DeviceMemory {
     pub reserved_bytes: u64,
     /// The rest: the CUDA context, libraries such as NCCL, other processes.
     pub other_bytes: u64,
+    /// What `set_per_process_memory_fraction` leaves for PyTorch; null if no limit is known.
+    #[serde(default)]
+    pub limit_bytes: Option<u64>,
 }
 
 impl DeviceMemory {
-    /// What PyTorch could have in this process: what it had reserved, and what was free.
+    /// What PyTorch could have in this process: what it had reserved, and what was free, within its
+    /// limit.
     pub fn available(&self) -> u64 {
-        self.reserved_bytes.saturating_add(self.free_bytes)
+        let available = self.reserved_bytes.saturating_add(self.free_bytes);
+        available.min(self.limit_bytes.unwrap_or(u64::MAX))
     }
 }
 

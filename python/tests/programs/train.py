@@ -9,8 +9,11 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--status", type=int, default=0)
 parser.add_argument("--oom", action="store_true")
 parser.add_argument("--catch", action="store_true")
+parser.add_argument("--fraction", type=float, default=1.0)
 wanted = parser.parse_args()
 
+if wanted.fraction < 1.0:
+    torch.cuda.set_per_process_memory_fraction(wanted.fraction)
 model = torch.nn.Sequential(*(torch.nn.Linear(512, 512) for _ in range(4))).cuda()
 optimizer = torch.optim.AdamW(model.parameters())
 

@@ -5,9 +5,11 @@ Its fields are those of ``docs/sidecar.md``. The program and the page read it wi
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import socket
+import sys
 import time
 from typing import Any
 
@@ -36,8 +38,25 @@ def environment(torch: Any) -> dict[str, Any]:
 
 def _driver(torch: Any) -> str | None:
     """The newest CUDA that the driver supports, such as ``12.8``."""
-    version = getattr(torch._C, "_cuda_getDriverVersion", lambda: 0)()
+    version = getattr(torch._C, "_cuda_getDriverVersion", _driver_version)()
     return f"{version // 1000}.{version % 1000 // 10}" if version else None
+
+
+def _driver_version() -> int:
+    """The version as the driver's own library tells it, such as 12080; 0 if it does not."""
+    version = ctypes.c_int(0)
+    try:
+        driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+        failed = driver.cuDriverGetVersion(ctypes.byref(version))
+    except (OSError, AttributeError):
+        return 0
+    return 0 if failed else version.value
+
+
+def _limit(torch: Any, device: int, total: int) -> int | None:
+    """The bytes that ``set_per_process_memory_fraction`` leaves; None without a limit."""
+    fraction = getattr(torch.cuda, "get_per_process_memory_fraction", lambda _: 1.0)(device)
+    return int(total * fraction) if fraction < 1.0 else None
 
 
 def devices(torch: Any) -> list[dict[str, Any]]:
@@ -61,6 +80,7 @@ def devices(torch: Any) -> list[dict[str, Any]]:
                 "free_bytes": free,
                 "reserved_bytes": reserved,
                 "other_bytes": max(total - free - reserved, 0),
+                "limit_bytes": _limit(torch, device, total),
             }
         )
     return found

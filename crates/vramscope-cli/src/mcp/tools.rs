@@ -23,7 +23,7 @@ pub(super) struct Paths {
 pub(super) struct File {
     /// The snapshot file.
     path: String,
-    /// The device's ordinal; by default one that ran out of memory, then the one with the highest peak.
+    /// The device's ordinal; by default one that ran out of memory, else the highest peak.
     device: Option<u32>,
     /// The most rows, 8 by default.
     limit: Option<u32>,

@@ -45,7 +45,7 @@ pub(super) fn oom(
         twins(entry, story),
         room(story),
         outside(entry, finding, story),
-        cause(entry, story),
+        cause(entry, finding, story),
         climb(entry, story),
         copies(entry, story),
         shortfall(story, simulated),
@@ -72,7 +72,7 @@ pub(super) fn verdict(entry: &SnapshotEntry, finding: &Finding, story: &OomStory
         request.unwrap_or_default(),
         room(story),
         outside(entry, finding, story),
-        cause(entry, story),
+        cause(entry, finding, story),
         climb(entry, story),
         copies(entry, story),
         larger(story),
@@ -142,7 +142,7 @@ fn outside(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String
 }
 
 /// Why it failed, by the numbers of the free memory.
-fn cause(entry: &SnapshotEntry, story: &OomStory) -> String {
+fn cause(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String {
     let pieces = if story.usable.0 == 0 {
         "None of the reserved memory that the request may use is free".to_owned()
     } else {
@@ -201,7 +201,7 @@ fn cause(entry: &SnapshotEntry, story: &OomStory) -> String {
              it, such as set_per_process_memory_fraction{}, or other memory was freed at that \
              moment.",
             story.device_free.unwrap_or_default(),
-            limit(story),
+            limit(entry, finding, story),
         ),
         Verdict::Unknown => {
             format!("{pieces}. The file does not say how much the driver had free. {elsewhere}")
@@ -211,8 +211,12 @@ fn cause(entry: &SnapshotEntry, story: &OomStory) -> String {
     }
 }
 
-/// How large a limit is, by what it let through and what it refused.
-fn limit(story: &OomStory) -> String {
+/// How large a limit is: as measured, else by what it let through and what it refused.
+fn limit(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String {
+    let measured = entry.sidecar().and_then(|sidecar| sidecar.device(finding.device)?.limit_bytes);
+    if let Some(bytes) = measured {
+        return format!(" of {}", Bytes(bytes));
+    }
     let segment = story.new_segment.unwrap_or(story.requested);
     let refused = Bytes(story.reserved.0.saturating_add(segment.0));
     format!(" of at least {} and less than {refused}", story.reserved)
