@@ -1,14 +1,19 @@
 //! The words of what alone makes the peak.
 
-use super::{Words, counted, main_site, percent};
+use super::{Words, counted, percent};
+use crate::frames::site;
 use crate::loaded_file::SnapshotEntry;
 use crate::phrase::Sentence;
+use crate::text::NO_STACK;
 use vramscope_inference::{Dominant, DominantCause, Finding};
+use vramscope_snapshot::StackId;
 use vramscope_units::Bytes;
 
 pub(super) fn dominant(entry: &SnapshotEntry, finding: &Finding, facts: &Dominant) -> Words {
     let Dominant { cause, at_peak, next, trains } = *facts;
-    let site = main_site(entry, finding);
+    // Backward's blocks have no call stack.
+    let named = finding.parts.iter().find(|part| part.stack != StackId::EMPTY);
+    let site = named.map_or_else(|| NO_STACK.to_owned(), |part| site(entry, part.stack));
     let first = finding.events.first().copied();
     let blocks = counted(finding.blocks as usize, "block");
     let (title, what, action): (_, _, &str) = match cause {
@@ -41,8 +46,8 @@ pub(super) fn dominant(entry: &SnapshotEntry, finding: &Finding, facts: &Dominan
             "Copies of the logits set the peak",
             format!(
                 "At the peak {blocks} have the size of the logits, or half of it: the logits, \
-                 their conversion and what the loss makes of them, {at_peak} together. The largest \
-                 is from {site}."
+                 their conversion and what the loss makes of them, {at_peak} together, \
+                 most of them from {site}."
             ),
             "Compute the loss in chunks of tokens (each under activation checkpointing), or with a \
              fused kernel for the last layer and cross entropy. Convert the logits once at most.",

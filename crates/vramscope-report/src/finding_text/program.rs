@@ -220,10 +220,9 @@ pub(super) fn no_grad(entry: &SnapshotEntry, finding: &Finding, facts: &NoGrad) 
             .event(bytes, first)
             .text(" of graphs at the peak that no backward uses"),
         text: format!(
-            "{graphs} (up to {} each). {} hold {bytes} at the peak.{earlier} Under \
+            "{graphs}. {} hold {bytes} at the peak.{earlier} Under \
              torch.no_grad() an inner result lives no longer than its layer: the peak is then \
              about {}.",
-            facts.largest,
             counted(finding.blocks as usize, "inner result"),
             facts.peak_without,
         ),
