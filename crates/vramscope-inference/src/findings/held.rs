@@ -398,12 +398,7 @@ fn has_inputs_between(cx: Evidence<'_>, old: &Block, new: &Block, line: FrameId)
 fn copies(cx: Evidence<'_>, live: &[Live<'_>]) -> Vec<Finding> {
     // Function (name and file) and size.
     let mut copies: Vec<((u32, u32, u64), &Live<'_>)> = Vec::new();
-    let is_kept = |l: &&Live<'_>| {
-        let category = cx.categories.get(l.index).category;
-        matches!(category, Category::Activation | Category::Input | Category::Unknown)
-    };
-    // Temporaries of one formula have equal sizes, and are no copies.
-    for l in live.iter().filter(is_kept) {
+    for l in live.iter().filter(|l| is_result(cx, l.index) || is_input(cx, l)) {
         if !is_large(cx, l.block.bytes.0, MIN_COPY_PERCENT) {
             continue;
         }
@@ -421,6 +416,12 @@ fn copies(cx: Evidence<'_>, live: &[Live<'_>]) -> Vec<Finding> {
             group.iter().filter_map(|l| cx.program_frame(l.block.stack)).collect();
         lines.sort_by_key(|f| f.0);
         lines.dedup();
+        // Temporaries of one formula have equal sizes, and are no copies.
+        let is_temporary =
+            |l: &&Live<'_>| cx.categories.get(l.index).category == Category::Temporary;
+        if group.len() > 2 && group.iter().any(is_temporary) {
+            continue;
+        }
         if lines.len() < 2 {
             continue;
         }

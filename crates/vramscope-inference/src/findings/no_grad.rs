@@ -123,7 +123,9 @@ pub(super) async fn no_grad(
         trains: trains(cx),
         is_open,
     };
-    let cost = if is_open { 0 } else { saving.bytes };
+    // One pass may be an exception: the next may go backward.
+    let is_once = graphs.len() == 1 && main.end > 0;
+    let cost = if is_once { 0 } else { saving.bytes };
     let mut by_size = parts(live.iter().map(|b| (b.stack, b.bytes.0)));
     by_size.truncate(MAX_PARTS);
     let largest = by_size.first().map_or(StackId::EMPTY, |part| part.stack);
@@ -280,7 +282,9 @@ fn graph(cx: Evidence<'_>, mut freed: Vec<Freed>, inner: &Inner) -> Option<Graph
     freed.retain(|freed| block(freed.block).enters >= first);
     let last = block(freed.iter().rfind(|freed| freed.is_inner)?.block).enters;
     let free = block(freed.last()?.block).free_requested().map_or(u32::MAX, |free| free.0);
-    if has_backward(cx.categories.phases(), first, free) {
+    // A failed allocation ends the pass, and drops its results.
+    let fails = cx.trace.ooms.iter().any(|oom| (first..free).contains(&oom.event.0));
+    if fails || has_backward(cx.categories.phases(), first, free) {
         return None;
     }
     let allocated = inner.before(last + 1) - inner.before(first);
