@@ -6,6 +6,7 @@ mod findings_allocator;
 mod findings_allocator_recorded;
 mod findings_blind;
 mod findings_by_hand;
+mod findings_held;
 mod findings_oom;
 mod findings_ranks;
 mod memory;

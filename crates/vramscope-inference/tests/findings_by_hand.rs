@@ -367,3 +367,42 @@ fn results_of_the_last_step_at_the_peak_are_held() {
     let Facts::HeldTooLong(HeldTooLong::LastStep { .. }) = held.facts else { panic!("{held:?}") };
     assert_eq!((held.bytes, held.blocks), (24 * MIB, 1));
 }
+
+#[test]
+fn a_queue_grows_by_what_comes_minus_what_goes() {
+    let mut program = Program::default();
+    let mut queue = std::collections::VecDeque::new();
+    for _ in 0..10 {
+        program.work();
+        for _ in 0..3 {
+            queue.push_back(program.alloc(MIB, 77));
+        }
+        let first = queue.pop_front().expect("an item");
+        program.free(first);
+        program.optimizer();
+    }
+    let found = program.growth();
+    let [finding] = &found[..] else { panic!("one finding, not {found:?}") };
+    let growth = facts(finding);
+    assert_eq!((growth.per_step, growth.is_queue), ((Bytes(2 * MIB), Bytes(2 * MIB)), true));
+    assert_eq!((growth.total, growth.per_1000_steps), (Bytes(20 * MIB), Bytes(2000 * MIB)));
+}
+
+#[test]
+fn a_rate_counts_steps_that_add_nothing() {
+    let mut program = Program::default();
+    for step in 0..18 {
+        program.work();
+        if step % 3 == 2 {
+            program.alloc(3 * MIB, 77);
+        }
+        program.optimizer();
+    }
+    // What follows the last whole step is in no step.
+    program.alloc(3 * MIB, 77);
+    let found = program.growth();
+    let growth = facts(&found[0]);
+    assert_eq!((growth.steps, growth.every), (6, 3));
+    let per_step = growth.per_1000_steps.0 / 1000;
+    assert!(per_step > MIB * 9 / 10 && per_step <= MIB * 12 / 10, "{growth:?}");
+}

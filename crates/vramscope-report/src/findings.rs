@@ -151,6 +151,8 @@ impl FindingRecord {
             | FindingKind::Cycle
             | FindingKind::GradientsHeld
             | FindingKind::HeldTooLong
+            | FindingKind::NoGrad
+            | FindingKind::Dominant
             | FindingKind::RankSkew => self.sites.first().map_or("", String::as_str),
         };
         CauseKey { kind: self.kind, what }

@@ -164,12 +164,19 @@ pub(crate) fn of_device<'a>(
         let mut all = Vec::new();
         for finding in target.entry.findings(target.index) {
             let proof = match &finding.facts {
-                Facts::Growth(_) => growth(target, finding, budget).await,
+                Facts::Growth(facts) => {
+                    // A queue fills in the first step.
+                    let from = usize::from(facts.is_queue);
+                    growth(target, finding, from, budget).await
+                }
                 Facts::Cycle(cycle) => {
                     let title = "lives of the largest blocks, until the collection";
                     lives::lives(target, finding, title, cycle.largest.0, budget).await
                 }
-                Facts::GradientsHeld(_) | Facts::HeldTooLong(_) => {
+                Facts::GradientsHeld(_)
+                | Facts::HeldTooLong(_)
+                | Facts::NoGrad(_)
+                | Facts::Dominant(_) => {
                     let title = "lives of the largest blocks, and the peak";
                     let peak = slot_of(target.trace().requested_band.peak_event);
                     lives::lives(target, finding, title, peak, budget).await
@@ -199,8 +206,13 @@ fn stacks(finding: &Finding) -> FxHashSet<StackId> {
     finding.parts.iter().map(|part| part.stack).collect()
 }
 
-/// Live bytes of the call stacks that grow, after each step.
-async fn growth(target: Target<'_>, finding: &Finding, budget: &mut Budget) -> Option<Proof> {
+/// Live bytes of the call stacks that grow, after each step from `from`.
+async fn growth(
+    target: Target<'_>,
+    finding: &Finding,
+    from: usize,
+    budget: &mut Budget,
+) -> Option<Proof> {
     let steps = target.entry.steps(target.index)?;
     let stacks = stacks(finding);
     let trace = target.trace();
@@ -225,7 +237,7 @@ async fn growth(target: Target<'_>, finding: &Finding, budget: &mut Budget) -> O
     });
     let after: Vec<u64> = after.collect();
     let mut proof = Proof::new(ProofForm::Columns, "live bytes after each step");
-    for step in shown(steps.whole()) {
+    for step in shown(steps.whole()).into_iter().filter(|&step| step >= from) {
         if after[step] < after[step + 1] {
             proof.marked.push(proof.values.len() as u32);
         }

@@ -5,7 +5,7 @@
 //! backward passes. A program that drops what it collected does so between steps.
 
 use super::{Evidence, Facts, Finding, parts};
-use crate::category::Phase;
+use crate::category::{Category, Phase};
 use crate::steps::Steps;
 use rustc_hash::FxHashSet;
 use std::ops::Range;
@@ -19,7 +19,7 @@ use vramscope_units::{Bytes, EventIndex};
 const MIN_STEPS: usize = 3;
 
 /// The fewest bytes that a collection frees.
-const MIN_BYTES: u64 = 8 << 20;
+const MIN_BYTES: u64 = 1 << 20;
 
 /// Events between two frees of one collection. One free takes two events.
 const MAX_GAP: u32 = 8;
@@ -92,13 +92,17 @@ pub(super) async fn cycle(cx: Evidence<'_>, budget: &mut Budget) -> Option<Findi
     })
 }
 
-/// Blocks that outlive their step by more than one step and are freed in the window.
+/// Blocks that outlive their step and are freed in the window. `zero_grad` frees gradients: they are
+/// in no cycle.
 async fn late_frees(cx: Evidence<'_>, steps: &Steps, budget: &mut Budget) -> Vec<LateFree> {
     let (mut frees, mut near) = (Vec::new(), 0);
     for part in strides(cx.trace.blocks.len()) {
         budget.charge(4 * part.len() as u64).await;
         let blocks = (part.start as u32..).zip(&cx.trace.blocks[part]);
         for (i, block) in blocks.filter(|(_, b)| b.origin() == Origin::Alloc) {
+            if cx.categories.get(i).category == Category::Gradient {
+                continue;
+            }
             near = steps.before_near(block.enters, near);
             let Some(event) = block.free_requested() else { continue };
             if steps.before_near(event.0 + 1, near) > near {

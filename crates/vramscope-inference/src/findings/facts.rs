@@ -4,9 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::churn::SegmentChurn;
 use super::cycle::Cycle;
+use super::dominant::Dominant;
 use super::gradients::GradientsHeld;
 use super::growth::Growth;
 use super::held::HeldTooLong;
+use super::no_grad::NoGrad;
 use super::oom::OomStory;
 use super::pending::PendingFrees;
 use super::reserved::ReservedPeak;
@@ -28,6 +30,8 @@ pub enum FindingKind {
     GradientsHeld,
     /// Memory that stays live although its successor is already allocated, or its copy is.
     HeldTooLong,
+    /// Autograd graphs that no backward pass uses: evaluation or inference without `no_grad`.
+    NoGrad,
     /// A rank that holds far more than the other ranks of its run.
     RankSkew,
     /// More memory reserved than needed.
@@ -38,21 +42,25 @@ pub enum FindingKind {
     PendingFree,
     /// Segments released to the driver and reserved again.
     Churn,
+    /// What alone makes the peak, where a cure is known. It is no fault.
+    Dominant,
 }
 
 impl FindingKind {
     /// All kinds.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Oom,
         Self::Growth,
         Self::Cycle,
         Self::GradientsHeld,
         Self::HeldTooLong,
+        Self::NoGrad,
         Self::RankSkew,
         Self::Reserved,
         Self::StrandedPool,
         Self::PendingFree,
         Self::Churn,
+        Self::Dominant,
     ];
 
     /// The kind with this name in JSON.
@@ -68,11 +76,13 @@ impl FindingKind {
             Self::Cycle => "cycle",
             Self::GradientsHeld => "gradients_held",
             Self::HeldTooLong => "held_too_long",
+            Self::NoGrad => "no_grad",
             Self::RankSkew => "rank_skew",
             Self::Reserved => "reserved",
             Self::StrandedPool => "stranded_pool",
             Self::PendingFree => "pending_free",
             Self::Churn => "churn",
+            Self::Dominant => "dominant",
         }
     }
 }
@@ -103,6 +113,8 @@ pub enum Facts {
     GradientsHeld(GradientsHeld),
     /// See [`FindingKind::HeldTooLong`].
     HeldTooLong(HeldTooLong),
+    /// See [`FindingKind::NoGrad`].
+    NoGrad(NoGrad),
     /// See [`FindingKind::Oom`].
     Oom(Box<OomStory>),
     /// See [`FindingKind::Reserved`].
@@ -113,6 +125,8 @@ pub enum Facts {
     PendingFree(PendingFrees),
     /// See [`FindingKind::Churn`].
     Churn(SegmentChurn),
+    /// See [`FindingKind::Dominant`].
+    Dominant(Dominant),
 }
 
 impl Facts {
@@ -123,11 +137,13 @@ impl Facts {
             Self::Cycle(_) => FindingKind::Cycle,
             Self::GradientsHeld(_) => FindingKind::GradientsHeld,
             Self::HeldTooLong(_) => FindingKind::HeldTooLong,
+            Self::NoGrad(_) => FindingKind::NoGrad,
             Self::PendingFree(_) => FindingKind::PendingFree,
             Self::Oom(_) => FindingKind::Oom,
             Self::Reserved(_) => FindingKind::Reserved,
             Self::StrandedPool(_) => FindingKind::StrandedPool,
             Self::Churn(_) => FindingKind::Churn,
+            Self::Dominant(_) => FindingKind::Dominant,
         }
     }
 }

@@ -34,8 +34,12 @@ pub struct Growth {
     pub per_step: (Bytes, Bytes),
     /// Grows in every step (1), every second step (2), and so on.
     pub every: usize,
-    /// Steps in which it grows.
+    /// Whole steps in which it grows.
     pub steps: usize,
+    /// What 1,000 more steps add, at the mean of the steps after warm-up.
+    pub per_1000_steps: Bytes,
+    /// Some of what comes in a step leaves in a later one: a queue that grows.
+    pub is_queue: bool,
     /// Bytes after the last whole step that this growth has added.
     pub total: Bytes,
     /// The innermost frame outside of PyTorch that the call stacks share; `None` without one.
@@ -45,8 +49,8 @@ pub struct Growth {
     pub called_from: Option<Frame>,
     /// Call sites that grow.
     pub sites: usize,
-    /// For kept activations of several sites: their bytes in one step, and the bytes of all
-    /// activations that such a step allocates.
+    /// For kept activations of several sites, or several of one call: their bytes in one step, and
+    /// the bytes of all activations that such a step allocates.
     pub activations: Option<(Bytes, Bytes)>,
     /// Whether gradients or optimizer state grow beyond one set for the model's parameters.
     pub is_model_state: bool,
@@ -57,7 +61,7 @@ pub(super) async fn growth(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding
     let Some(steps) = cx.steps.filter(|steps| steps.are_training()) else { return Vec::new() };
     let Some(steady) = pattern::steady(steps) else { return Vec::new() };
     let candidates = series::candidates(cx, steps, steady.clone(), budget).await;
-    leak::merged(cx, steps, candidates, budget).await
+    leak::merged(cx, steps, &steady, candidates, budget).await
 }
 
 fn finding(cx: Evidence<'_>, what: &str, events: Vec<u32>, facts: Growth) -> Finding {

@@ -7,29 +7,36 @@
 mod blind;
 mod churn;
 mod cycle;
+mod dominant;
 mod facts;
+mod frames;
 mod gradients;
 mod growth;
 mod held;
 mod id;
+mod marks;
 mod memory_use;
+mod no_grad;
 mod oom;
 mod pending;
 mod ranks;
 mod reserved;
 mod returns;
+mod saving;
 mod severity;
 mod stranded;
 
 pub use blind::{BlindSpot, Overrun, blind_spots};
 pub use churn::SegmentChurn;
 pub use cycle::Cycle;
+pub use dominant::{Dominant, DominantCause};
 pub use facts::{Basis, Facts, FindingKind};
 pub use gradients::GradientsHeld;
 pub use growth::{Growth, GrowthKind};
 pub use held::HeldTooLong;
 pub use id::{FindingId, NoFindingId};
 pub use memory_use::{MemoryUse, slot_of_reserved_peak};
+pub use no_grad::NoGrad;
 pub use oom::{Aftermath, Climb, Context, LargerStep, OomStory, Returned, Verdict};
 pub use pending::PendingFrees;
 pub use ranks::{RankFacts, RankSkew, RankStack, SkewCause, SkewSite, rank_runs, rank_skew};
@@ -142,12 +149,21 @@ pub fn findings<'a>(cx: Evidence<'a>, budget: &'a mut Budget) -> Boxed<'a, Vec<F
 /// Findings about the program's use of memory.
 async fn of_steps(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
     let mut found = growth::growth(cx, budget).await;
-    let growing: Vec<StackId> =
-        found.iter().flat_map(|finding| finding.parts.iter().map(|part| part.stack)).collect();
+    let growing = stacks_of(&found);
+    let marks = marks::Marks::new(cx, budget).await;
+    found.extend(no_grad::no_grad(cx, &marks, &growing, budget).await);
+    let told = stacks_of(&found);
     found.extend(cycle::cycle(cx, budget).await);
     found.extend(gradients::gradients_held(cx, &growing, budget).await);
-    found.extend(held::held_too_long(cx, &growing, budget).await);
+    found.extend(held::held_too_long(cx, &told, budget).await);
+    let told = stacks_of(&found);
+    found.extend(dominant::dominant(cx, &marks, &told, budget).await);
     found
+}
+
+/// The call stacks that findings tell of.
+fn stacks_of(found: &[Finding]) -> Vec<StackId> {
+    found.iter().flat_map(|finding| finding.parts.iter().map(|part| part.stack)).collect()
 }
 
 /// Findings about the allocator.

@@ -226,6 +226,7 @@ fn found_sites(target: Target<'_>) -> Vec<String> {
                 | FindingKind::Cycle
                 | FindingKind::GradientsHeld
                 | FindingKind::HeldTooLong
+                | FindingKind::NoGrad
         )
     });
     found.flat_map(|f| &f.parts).map(|part| site(target.entry, part.stack)).collect()

@@ -3,6 +3,7 @@
 mod allocator;
 mod blind;
 mod churn;
+mod dominant;
 mod headline;
 mod oom;
 mod pending;
@@ -46,11 +47,13 @@ pub fn label(kind: FindingKind) -> &'static str {
         FindingKind::Cycle => "Reference cycles",
         FindingKind::GradientsHeld => "Gradients held",
         FindingKind::HeldTooLong => "Held too long",
+        FindingKind::NoGrad => "Graph without backward",
         FindingKind::RankSkew => "Rank skew",
         FindingKind::Reserved => "Reserved, not needed",
         FindingKind::StrandedPool => "Stranded pool",
         FindingKind::PendingFree => "Pending frees",
         FindingKind::Churn => "Churn",
+        FindingKind::Dominant => "Sets the peak",
     }
 }
 
@@ -61,11 +64,13 @@ pub fn words(entry: &SnapshotEntry, finding: &Finding, simulated: &[Simulated]) 
         Facts::Cycle(cycle) => program::cycle(entry, finding, cycle),
         Facts::GradientsHeld(held) => program::gradients(finding, held),
         Facts::HeldTooLong(held) => program::held(entry, finding, held),
+        Facts::NoGrad(graphs) => program::no_grad(entry, finding, graphs),
         Facts::Oom(story) => oom::oom(entry, finding, story, simulated),
         Facts::Reserved(peak) => reserved::reserved(entry, finding, peak, simulated),
         Facts::StrandedPool(side) => reserved::stranded(entry, finding, side),
         Facts::PendingFree(waits) => pending::pending(entry, finding, waits),
         Facts::Churn(churn) => churn::churn(entry, finding, churn),
+        Facts::Dominant(facts) => dominant::dominant(entry, finding, facts),
     }
 }
 

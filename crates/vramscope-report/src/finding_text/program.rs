@@ -1,12 +1,14 @@
 //! The words of findings about the program's use of memory.
 
 use super::{Words, category_noun, counted, interval, main_site, percent, range, site_noun};
+use crate::frames::stack_filter;
 use crate::loaded_file::SnapshotEntry;
 use crate::phrase::Sentence;
 use crate::text::{NO_STACK, frame_filter, label_of};
 use vramscope_inference::{
-    Category, Cycle, Finding, GradientsHeld, Growth, GrowthKind, HeldTooLong, Phase,
+    Category, Cycle, Finding, GradientsHeld, Growth, GrowthKind, HeldTooLong, NoGrad, Phase,
 };
+use vramscope_snapshot::StackId;
 use vramscope_units::{Bytes, grouped};
 
 pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) -> Words {
@@ -19,8 +21,14 @@ pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) 
         .called_from
         .map(|frame| format!(" It is called from {}.", label_of(&entry.snapshot, frame)));
     let called = called.unwrap_or_default();
-    let more = Bytes(total.0 / growth.steps.max(1) as u64 * 1000);
-    let outlook = format!("{} more steps add {more}.", grouped(1000 * growth.every as u64));
+    let outlook = format!("{} more steps add {}.", grouped(1000), growth.per_1000_steps);
+    let stay = if growth.is_queue {
+        format!(
+            "More comes than goes, as in a queue without a bound: {total} are there in the end."
+        )
+    } else {
+        format!("None of it is freed while the steps last: {total} in the end.")
+    };
     if growth.kind == GrowthKind::Replaced {
         return Words {
             title: Sentence::new(format_args!(
@@ -36,22 +44,25 @@ pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) 
         };
     }
     if let Some((kept, all)) = growth.activations {
+        let subject = match growth.sites {
+            1 => format!("{place} keeps several results of each call, which grow"),
+            sites => format!("{} call sites below {place} grow together", grouped(sites as u64)),
+        };
         return Words {
             title: Sentence::new(format_args!(
                 "{place} keeps its autograd graph: {amount} {interval}"
             )),
             text: format!(
-                "{} call sites below {place} grow together by {amount} {interval} ({steps} \
-                 times). None of it is freed while the steps last: {total} in the end. {kept} of a \
-                 step's {all} of \
+                "{subject} by {amount} {interval} ({steps} \
+                 times). {stay} {kept} of a step's {all} of \
                  activations stay ({} %), so something holds the loss or an output with its \
                  graph.{called} {outlook}",
-                grouped(growth.sites as u64),
                 percent(kept, all),
             ),
             action: format!(
-                "Find what keeps a result of {place}: a list, a running sum, an exception. Keep \
-                 loss.item() or output.detach() instead, or run it under torch.no_grad()."
+                "Find what keeps a result of {place}: a list, a running sum, an exception, a state \
+                 that is carried to the next step. Keep loss.item() or output.detach() instead \
+                 (hidden = hidden.detach() for a carried state), or run it under torch.no_grad()."
             ),
         };
     }
@@ -69,15 +80,19 @@ pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) 
     } else {
         (
             "",
-            "Find what keeps these tensors: a list, a dict, a cache, a queue, a hook. Store them \
-             on the CPU (.cpu()), or bound what stores them.",
+            if growth.is_queue {
+                "Bound the queue (queue.Queue(maxsize=2)), so that its producer waits. Or move \
+                 each item to the GPU only when it is used."
+            } else {
+                "Find what keeps these tensors: a list, a dict, a cache, a queue, a hook. Store \
+                 them on the CPU (.cpu()), or bound what stores them."
+            },
         )
     };
     Words {
         title: Sentence::new(format_args!("{place} keeps {amount} more {interval}")),
         text: format!(
-            "{place} grows by {amount} {interval} ({steps} times). None of it is freed while \
-             the steps last: {total} in the end.{what}{sites}{called} {outlook}"
+            "{place} grows by {amount} {interval} ({steps} times). {stay}{what}{sites}{called} {outlook}"
         ),
         action: action.to_owned(),
     }
@@ -124,31 +139,112 @@ pub(super) fn cycle(entry: &SnapshotEntry, finding: &Finding, cycle: &Cycle) -> 
 }
 
 pub(super) fn gradients(finding: &Finding, held: &GradientsHeld) -> Words {
-    let GradientsHeld { through_forward, passes, of_passes, at_peak } = held;
+    let GradientsHeld { through_forward, passes, of_passes, at_peak, saving, is_frozen } = held;
     let passes = format!(
         "{} of {} forward passes that follow an update",
         grouped(*passes as u64),
         grouped(*of_passes as u64),
     );
     let cost = match finding.phase {
-        None => "The peak is elsewhere, so this costs nothing there.".to_owned(),
-        Some(Phase::Backward) => format!(
-            "{at_peak} of them are live at the peak, in backward. Backward makes gradients again, \
-             so up to that much is saved."
-        ),
-        Some(_) => format!("{at_peak} of them are live at the peak, in forward."),
+        None => "The peak is as high without them.".to_owned(),
+        Some(phase) => {
+            let made = match phase {
+                Phase::Backward => " Backward makes gradients again, so that is the most.",
+                _ => "",
+            };
+            let name = phase.name();
+            format!(
+                "{at_peak} of them are live at the peak, in {name}. Without them the peak is \
+                 {saving} lower.{made}"
+            )
+        }
     };
+    let (why, action) = if *is_frozen {
+        (
+            " No update replaces them, and no optimizer state has their sizes: no optimizer has \
+             these parameters.",
+            "Call requires_grad_(False) on the parameters that are not trained. zero_grad() of an \
+             optimizer that does not have them cannot drop their gradients.",
+        )
+    } else {
+        ("", "Call optimizer.zero_grad(set_to_none=True) after each optimizer.step().")
+    };
+    let name = if *is_frozen { "gradients of frozen parameters" } else { "old gradients" };
     Words {
-        title: Sentence::new(format_args!("{} of old ", Bytes(finding.bytes)))
-            .and(category_noun(Category::Gradient, "gradients"))
+        title: Sentence::new(format_args!("{through_forward} of "))
+            .and(category_noun(Category::Gradient, name))
             .text(" stay live through ")
             .filter("forward", "phase:forward".to_owned()),
         text: format!(
             "Gradients of a finished update stay live through {passes}, up to {through_forward}. \
-             {cost}"
+             {cost}{why}"
         ),
-        action: "Call optimizer.zero_grad(set_to_none=True) after each optimizer.step()."
-            .to_owned(),
+        action: action.to_owned(),
+    }
+}
+
+pub(super) fn no_grad(entry: &SnapshotEntry, finding: &Finding, facts: &NoGrad) -> Words {
+    let label = |frame| label_of(&entry.snapshot, frame);
+    let (bytes, first) = (Bytes(finding.bytes), finding.events.first().copied());
+    let (dropped, called) = (facts.dropped_at.map(label), facts.called_at.map(label));
+    let site = called.clone().or(dropped.clone()).unwrap_or_else(|| main_site(entry, finding));
+    let until = facts.until.map(|event| format!(" (until {event})")).unwrap_or_default();
+    let drops = match &dropped {
+        Some(dropped) => format!(", where {dropped} drops them"),
+        None => String::new(),
+    };
+    let earlier = match facts.of_earlier.0 {
+        0 => String::new(),
+        _ => format!(
+            " {} of it are of the pass before, which its output keeps{drops}{until}.",
+            facts.of_earlier
+        ),
+    };
+    let graphs = match facts.graphs {
+        1 => "1 forward pass keeps its autograd graph, and no backward pass uses it".to_owned(),
+        count => format!(
+            "{} forward passes keep their autograd graphs, and no backward pass uses them",
+            grouped(count as u64)
+        ),
+    };
+    let evaluation = if facts.trains { "evaluation" } else { "inference" };
+    let (graphs, run) = if facts.is_open {
+        let graphs = "The forward pass keeps its autograd graph to the end of the recording";
+        (graphs.to_owned(), "If no backward pass follows, run")
+    } else {
+        (graphs, "Run")
+    };
+    Words {
+        title: site_words(&site, entry, finding)
+            .text(" runs with autograd: ")
+            .event(bytes, first)
+            .text(" of graphs at the peak that no backward uses"),
+        text: format!(
+            "{graphs}. {} hold {bytes} at the peak.{earlier} Under \
+             torch.no_grad() an inner result lives no longer than its layer: the peak is then \
+             about {}.",
+            counted(finding.blocks as usize, "inner result"),
+            facts.peak_without,
+        ),
+        action: format!(
+            "{run} {evaluation} ({site}) under torch.no_grad() or torch.inference_mode(). Keep \
+             .detach() or .item() of its outputs."
+        ),
+    }
+}
+
+/// A line as the subject of a sentence, with the blocks of the finding's largest call stack behind
+/// it.
+fn site_words(site: &str, entry: &SnapshotEntry, finding: &Finding) -> Sentence {
+    let stack = finding.stack().unwrap_or(StackId::EMPTY);
+    Sentence::default().filter(site, stack_filter(entry, stack))
+}
+
+/// What the peak loses without the memory of a finding.
+fn adds(saving: Bytes) -> String {
+    match saving.0 {
+        0 => "The peak is as high without them.".to_owned(),
+        _ => format!("Without them the peak is {saving} lower."),
     }
 }
 
@@ -156,37 +252,65 @@ pub(super) fn held(entry: &SnapshotEntry, finding: &Finding, held: &HeldTooLong)
     let site = main_site(entry, finding);
     let (bytes, first) = (Bytes(finding.bytes), finding.events.first().copied());
     match held {
-        HeldTooLong::LastStep { until, freed_at } => {
-            let until = until.map(|event| format!(" until {event}")).unwrap_or_default();
+        HeldTooLong::LastStep { of_step, until, freed_at, saving } => {
+            let until = until.map(|event| format!(" until {event}"));
             let freed = freed_at
                 .map(|frame| format!(", where {} drops them", label_of(&entry.snapshot, frame)))
                 .unwrap_or_default();
+            let results = counted(finding.blocks as usize, "result");
+            let adds = adds(*saving);
+            let Some(step) = of_step else {
+                return Words {
+                    title: Sentence::default()
+                        .event(bytes, first)
+                        .text(" of the last step are live at the peak"),
+                    text: format!(
+                        "{results} of the last step, most of them from {site}, stay live{}{freed}. \
+                         {adds}",
+                        until.unwrap_or_default(),
+                    ),
+                    action: format!(
+                        "Delete them before the next forward pass: del the variable that holds \
+                         the result of {site}, or set it to None."
+                    ),
+                };
+            };
+            let until = until.unwrap_or_else(|| " to the end of the recording".to_owned());
             Words {
                 title: Sentence::default()
                     .event(bytes, first)
-                    .text(" of the last step are live at the peak"),
+                    .text(format_args!(" of step {} are live at the peak", grouped(*step as u64))),
                 text: format!(
-                    "{} of the last step, most of them from {site}, stay live{until}{freed}. They \
-                     add {bytes} to the peak of the next step.",
-                    counted(finding.blocks as usize, "result"),
+                    "{results} of the forward pass of step {}, most of them from {site}, stay \
+                     live{until}{freed}. Other steps free such results before they end. {adds}",
+                    grouped(*step as u64),
                 ),
                 action: format!(
-                    "Delete them before the next forward pass: del the variable that holds the \
-                     result of {site}, or set it to None."
+                    "Find what keeps an output of that pass ({site}): a variable for debugging, an \
+                     exception, a list. Keep .detach() or .item() of it, or delete it."
                 ),
             }
         }
-        HeldTooLong::Variable { results, until } => Words {
+        HeldTooLong::Variable { results, until, is_direct, saving } => Words {
             title: site_noun(entry, finding)
                 .text(" holds ")
                 .event(bytes, first)
                 .text(" of old results"),
             text: format!(
                 "{} of {site} are live at the peak. The variable keeps the old one until the \
-                     line has computed the new one ({until}). That adds {bytes} to the peak.",
+                 line has computed the new one ({until}). {}",
                 counted(*results, "result"),
+                adds(*saving),
             ),
-            action: format!("Delete the old result (del) before {site} runs again."),
+            action: if *is_direct {
+                format!(
+                    "Where {site} computes the new value from the old one, change the tensor in \
+                     place (add_(), mul_(), copy_(), out=). Else delete the old value (del) before \
+                     the line runs again."
+                )
+            } else {
+                format!("Delete the old result (del) before {site} runs again.")
+            },
         },
         HeldTooLong::Copies { each, lines } => Words {
             title: Sentence::new(counted(finding.blocks as usize, "block"))

@@ -87,15 +87,25 @@ pub(crate) fn of_finding(
         }],
         Facts::Cycle(cycle) => vec![action("Break the reference cycle", less(cycle.at_peak))],
         Facts::GradientsHeld(held) => vec![action(
-            "zero_grad(set_to_none=True) after step()",
-            if finding.phase.is_some() { less(held.at_peak) } else { String::new() },
+            if held.is_frozen {
+                "requires_grad_(False) for frozen parameters"
+            } else {
+                "zero_grad(set_to_none=True) after step()"
+            },
+            if finding.phase.is_some() { less(held.saving) } else { String::new() },
         )],
         Facts::HeldTooLong(held) => vec![match held {
-            HeldTooLong::LastStep { .. } => {
-                action("Delete last step's results before forward", less(Bytes(finding.bytes)))
+            HeldTooLong::LastStep { of_step: None, saving, .. } => {
+                action("Delete last step's results before forward", less(*saving))
             }
-            HeldTooLong::Variable { .. } => {
-                action("Delete the old result first", less(Bytes(finding.bytes)))
+            HeldTooLong::LastStep { saving, .. } => {
+                action("Drop the results of the earlier step", less(*saving))
+            }
+            HeldTooLong::Variable { is_direct: true, saving, .. } => {
+                action("Update the tensor in place", less(*saving))
+            }
+            HeldTooLong::Variable { saving, .. } => {
+                action("Delete the old result first", less(*saving))
             }
             HeldTooLong::Copies { .. } => action("Make the copy once", less(Bytes(finding.bytes))),
         }],

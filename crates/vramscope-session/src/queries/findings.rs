@@ -125,6 +125,8 @@ async fn reference(
         | FindingKind::Cycle
         | FindingKind::GradientsHeld
         | FindingKind::HeldTooLong
+        | FindingKind::NoGrad
+        | FindingKind::Dominant
         | FindingKind::PendingFree => {}
         FindingKind::Oom
         | FindingKind::RankSkew

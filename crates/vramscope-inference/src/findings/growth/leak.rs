@@ -6,6 +6,7 @@ use super::{Growth, GrowthKind, finding};
 use crate::category::Category;
 use crate::steps::Steps;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::Range;
 use vramscope_snapshot::{Frame, FrameId, StackId};
 use vramscope_trace::components;
 use vramscope_trace::group_by_key;
@@ -30,6 +31,7 @@ struct Leak {
 pub(super) async fn merged(
     cx: Evidence<'_>,
     steps: &Steps,
+    steady: &Range<usize>,
     candidates: Vec<Candidate>,
     budget: &mut Budget,
 ) -> Vec<Finding> {
@@ -62,7 +64,7 @@ pub(super) async fn merged(
         }
     }
     let activations = activations_by_step(cx, steps, budget).await;
-    leaks.into_iter().map(|leak| leak.finding(cx, steps, &activations)).collect()
+    leaks.into_iter().map(|leak| leak.finding(cx, steps, steady, &activations)).collect()
 }
 
 /// The number of parameters of each size.
@@ -124,12 +126,19 @@ fn is_activation(cx: Evidence<'_>, block: u32) -> bool {
 }
 
 impl Leak {
-    fn finding(self, cx: Evidence<'_>, steps: &Steps, activations: &[u64]) -> Finding {
+    fn finding(
+        self,
+        cx: Evidence<'_>,
+        steps: &Steps,
+        steady: &Range<usize>,
+        activations: &[u64],
+    ) -> Finding {
         let blocks = || self.candidates.iter().flat_map(|c| c.blocks.iter().copied());
         let block = |i: u32| &cx.trace.blocks[i as usize];
         let steps_of = self.candidates.iter().flat_map(|c| c.series.iter().copied()).collect();
         let by_step: Vec<u64> =
             group_by_key(steps_of).into_iter().map(|(_, bytes)| bytes.iter().sum()).collect();
+        let grows_by: u64 = by_step.iter().sum();
         let (per_step, total) = match (self.kind, &self.candidates[..]) {
             (GrowthKind::Kept, _) => {
                 (range(&by_step), blocks().map(|i| block(i).bytes.0).sum::<u64>())
@@ -139,6 +148,7 @@ impl Leak {
         };
         let mut grown: Vec<usize> =
             blocks().filter_map(|i| steps.before(block(i).enters).checked_sub(1)).collect();
+        grown.retain(|&step| step < steps.whole());
         grown.sort_unstable();
         grown.dedup();
         let parts = parts(blocks().map(|i| (block(i).stack, block(i).bytes.0)));
@@ -146,8 +156,9 @@ impl Leak {
             parts.iter().map(|part| cx.sites.get(part.stack).site_hash).collect();
         let kept = blocks().filter(|&i| is_activation(cx, i)).map(|i| block(i).bytes.0);
         let kept: u64 = kept.sum();
-        let is_graph =
-            self.kind == GrowthKind::Kept && sites.len() >= MIN_GRAPH_SITES && kept * 2 > total;
+        let is_graph = self.kind == GrowthKind::Kept
+            && kept * 2 > total
+            && (sites.len() >= MIN_GRAPH_SITES || self.keeps_inner_results(cx, steps));
         let activations = is_graph.then(|| {
             let of_steps: u64 = grown.iter().filter_map(|&step| activations.get(step)).sum();
             let count = grown.len().max(1) as u64;
@@ -159,6 +170,8 @@ impl Leak {
             per_step,
             every: self.every,
             steps: if self.kind == GrowthKind::Kept { grown.len() } else { by_step.len() },
+            per_1000_steps: Bytes(grows_by.saturating_mul(1000) / steady.len().max(1) as u64),
+            is_queue: self.candidates.iter().any(|c| c.is_queue),
             total: Bytes(total),
             at: common.at,
             called_from: common.called_from,
@@ -180,6 +193,29 @@ impl Leak {
             parts,
             ..finding(cx, &hash, allocs().collect(), facts)
         }
+    }
+}
+
+impl Leak {
+    /// Whether one call of a line keeps several blocks of unlike sizes, in each step that grows. A
+    /// list of outputs has one of them: the graph of the output keeps the others.
+    fn keeps_inner_results(&self, cx: Evidence<'_>, steps: &Steps) -> bool {
+        let mut sizes: FxHashMap<(StackId, u64), FxHashSet<usize>> = FxHashMap::default();
+        for &i in self.candidates.iter().flat_map(|c| &c.blocks) {
+            let block = &cx.trace.blocks[i as usize];
+            if is_activation(cx, i) && cx.runs_module(block.stack) {
+                let of_size = sizes.entry((block.stack, block.bytes.0)).or_default();
+                of_size.insert(steps.before(block.enters));
+            }
+        }
+        let mut recurring: FxHashMap<StackId, usize> = FxHashMap::default();
+        for ((stack, _), of_size) in sizes {
+            // The last step may not be whole.
+            if of_size.len() + 1 >= self.steps.len() {
+                *recurring.entry(stack).or_default() += 1;
+            }
+        }
+        recurring.values().any(|&count| count >= 2)
     }
 }
 

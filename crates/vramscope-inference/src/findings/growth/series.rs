@@ -41,6 +41,8 @@ pub(super) struct Candidate {
     pub(super) pattern: Pattern,
     /// Steady steps in which it grows, with the growth.
     pub(super) series: Vec<(usize, u64)>,
+    /// Some of what comes in a step leaves in a later one: a queue that grows.
+    pub(super) is_queue: bool,
     /// Blocks that are live after the last whole step (kept), or all blocks (replaced), in the
     /// order of their allocation.
     pub(super) blocks: Vec<u32>,
@@ -198,9 +200,16 @@ fn kept(
     if total(&kept) > total(&net) * 2 || is_ring {
         return None;
     }
-    let pattern = pattern(&kept, steady)?;
+    let mut pattern_of = pattern(&kept, steady)?;
     let blocks = staying.iter().map(|c| c.block).collect();
-    Some(Candidate { kind: GrowthKind::Kept, pattern, series: growths(&kept), blocks })
+    // First in, first out: what comes in the last steps stays, what came before has left.
+    let is_queue = total(&net) < total(&kept);
+    let mut series = growths(&kept);
+    if let Some(of_net) = pattern(&net, steady).filter(|_| is_queue) {
+        pattern_of = of_net;
+        series = growths(&net);
+    }
+    Some(Candidate { kind: GrowthKind::Kept, pattern: pattern_of, series, is_queue, blocks })
 }
 
 /// The blocks that stay, of steady steps and of warm-up. Warm-up also allocates what is meant to
@@ -225,7 +234,8 @@ fn replaced(group: &[StepChange], steady: &Range<usize>, inputs: &[u64]) -> Opti
         return None;
     }
     let blocks = group.iter().filter(|c| c.bytes > 0 && c.step >= 0).map(|c| c.block).collect();
-    Some(Candidate { kind: GrowthKind::Replaced, pattern, series: growths(&net), blocks })
+    let series = growths(&net);
+    Some(Candidate { kind: GrowthKind::Replaced, pattern, series, is_queue: false, blocks })
 }
 
 /// Whether live bytes at the end of a step grow as what the step allocates: longer sequences, or

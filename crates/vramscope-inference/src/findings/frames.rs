@@ -1,0 +1,49 @@
+//! Frames of a call stack that a finding names.
+
+use super::Evidence;
+use vramscope_snapshot::{Frame, FrameId, StackId};
+use vramscope_trace::{Block, is_python};
+use vramscope_units::EventIndex;
+
+impl Evidence<'_> {
+    /// The frame of the program that frees a block, if the free has a call stack of its own.
+    pub(super) fn own_free_frame(&self, block: &Block, free: EventIndex) -> Option<Frame> {
+        let stack = self.stack_of_event(free);
+        if stack == block.stack {
+            return None;
+        }
+        self.program_frame(stack).map(|frame| self.snapshot.frame(frame))
+    }
+
+    /// The call stack of an event.
+    pub(super) fn stack_of_event(&self, event: EventIndex) -> StackId {
+        self.snapshot.events.stack(self.trace.device.events.start + event.0)
+    }
+
+    /// The innermost frame outside of PyTorch.
+    pub(super) fn program_frame(&self, stack: StackId) -> Option<FrameId> {
+        self.snapshot.stacks.frames(stack).iter().copied().find(|&f| self.is_program(f))
+    }
+
+    /// The innermost frame of Python code.
+    pub(super) fn innermost_python(&self, stack: StackId) -> Option<FrameId> {
+        let file = |f: FrameId| self.snapshot.text(self.snapshot.frame(f).file);
+        let is_code = |f: &FrameId| is_python(&file(*f)) || file(*f).starts_with('<');
+        self.snapshot.stacks.frames(stack).iter().copied().find(is_code)
+    }
+
+    /// The frame of the program that calls the outermost module. The program's innermost frame if
+    /// no module is called.
+    pub(super) fn calling_frame(&self, stack: StackId) -> Option<FrameId> {
+        let frames = self.snapshot.stacks.frames(stack);
+        let name = |f: FrameId| self.snapshot.text(self.snapshot.frame(f).name);
+        let outermost = frames.iter().rposition(|&f| name(f) == "_call_impl");
+        let from = outermost.map_or(0, |at| at + 1);
+        frames[from..].iter().copied().find(|&f| self.is_program(f))
+    }
+
+    /// Whether a module runs.
+    pub(super) fn runs_module(&self, stack: StackId) -> bool {
+        self.snapshot.stack(stack).any(|frame| self.snapshot.text(frame.name) == "_call_impl")
+    }
+}
