@@ -22,11 +22,12 @@ pub use category::{
 };
 pub use compare::{HeldBy, NamedFrame, match_stacks};
 pub use findings::{
-    Basis, BlindSpot, CostlySetting, Cycle, Evidence, Facts, Finding, FindingId, FindingKind,
-    GradientsHeld, Growth, GrowthKind, HeldTooLong, LargerStep, MemoryUse, NoFindingId, OomStory,
-    Overrun, Part, PendingFrees, RankFacts, RankSkew, RankStack, ReservedPeak, Returned,
-    SegmentChurn, Severity, SkewCause, SkewSite, StrandedPool, Verdict, blind_spots, findings,
-    rank_runs, rank_skew, slot_of_reserved_peak,
+    AlgorithmSearch, Basis, BlindSpot, CostlySetting, Creep, Cycle, Evidence, Facts, Finding,
+    FindingId, FindingKind, GradientsHeld, GraphPools, Growth, GrowthKind, HeldTooLong, LargerStep,
+    MemoryUse, NoFindingId, OomStory, OutOfReach, Overrun, Part, PendingFrees, PoolGrowth,
+    RankFacts, RankSkew, RankStack, ReservedPeak, Returned, SegmentChurn, Severity, SkewCause,
+    SkewSite, StrandedPool, Verdict, blind_spots, findings, rank_runs, rank_skew,
+    slot_of_reserved_peak,
 };
 pub use rank_matrix::{
     ALIKE_PARTS, EXCEPTION_SITES, MatrixColumn, MatrixRow, RankCluster, RankMatrix, RankOutlier,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::churn::SegmentChurn;
 use super::cycle::Cycle;
 use super::gradients::GradientsHeld;
+use super::graph_pools::GraphPools;
 use super::growth::Growth;
 use super::held::HeldTooLong;
 use super::oom::OomStory;
@@ -109,6 +110,8 @@ pub enum Facts {
     Reserved(Box<ReservedPeak>),
     /// See [`FindingKind::StrandedPool`].
     StrandedPool(StrandedPool),
+    /// See [`FindingKind::StrandedPool`]: the pools are those of CUDA graphs.
+    GraphPools(GraphPools),
     /// See [`FindingKind::PendingFree`].
     PendingFree(PendingFrees),
     /// See [`FindingKind::Churn`].
@@ -126,7 +129,7 @@ impl Facts {
             Self::PendingFree(_) => FindingKind::PendingFree,
             Self::Oom(_) => FindingKind::Oom,
             Self::Reserved(_) => FindingKind::Reserved,
-            Self::StrandedPool(_) => FindingKind::StrandedPool,
+            Self::StrandedPool(_) | Self::GraphPools(_) => FindingKind::StrandedPool,
             Self::Churn(_) => FindingKind::Churn,
         }
     }
