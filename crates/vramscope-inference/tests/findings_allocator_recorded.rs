@@ -86,9 +86,11 @@ fn reserved_memory_of_recordings() {
     for (path, severity, mib, setting) in [
         ("findings/c17_state_only_crumbs.pickle.gz", Severity::Low, 6800, false),
         ("recorded/t26/gpt_small.pickle.gz", Severity::Low, 580, false),
+        // 260 MiB without max_split_size_mb.
+        ("findings/g01_max_split_expandable.pickle.gz", Severity::Medium, 8063, true),
         // The allocator had to make room.
         ("recorded/gpt_max_split.pickle.gz", Severity::Medium, 1209, true),
-        ("recorded/late_max_split_26.pickle.gz", Severity::Low, 3137, true),
+        ("recorded/late_max_split_26.pickle.gz", Severity::Medium, 3137, true),
     ] {
         let found = recorded(path).of_kind(FindingKind::Reserved);
         let [finding] = found.as_slice() else { panic!("{path}: one finding, not {found:?}") };
@@ -185,4 +187,52 @@ fn a_failure_in_a_capture_is_no_failure_of_the_default_pool() {
     assert_eq!((story.context, story.is_pool_assumed), (Context::Capture, false));
     assert_eq!(story.climb, None, "larger batches are no concatenation");
     assert_eq!(story.graph_pools.1, 7);
+}
+
+/// `memory_stats()` of this process: `num_alloc_retries` is 0. Steps peak at 8.73 GiB and at 4.14.
+#[test]
+fn a_search_of_cudnn_is_told_from_a_retry() {
+    let device = recorded("findings/real_cudnn_benchmark.pickle.gz");
+    let found = device.of_kind(FindingKind::Churn);
+    let [Finding { facts: Facts::Churn(churn), step: Some(0), .. }] = found.as_slice() else {
+        panic!("one finding about step 0, not {found:?}")
+    };
+    let search = churn.search.expect("a search");
+    let gib = |bytes: Bytes| (bytes.0 as f64 / f64::from(1 << 30) * 100.0).round() as u64;
+    assert_eq!((gib(search.peak), search.later.map(gib)), (873, Some(414)));
+    assert!(!churn.by_allocator);
+}
+
+/// Six graphs with a pool each hold 678 MiB at the end, of 1,260 that are reserved.
+#[test]
+fn pools_of_graphs_of_recordings() {
+    let found = recorded("findings/graph_pools_stranded.pickle.gz");
+    let found = found.of_kind(FindingKind::StrandedPool);
+    let [Finding { facts: Facts::GraphPools(pools), .. }] = found.as_slice() else {
+        panic!("one finding, not {found:?}")
+    };
+    assert_eq!((pools.pools, pools.reserved.0 / MIB, pools.peak.0 / MIB), (6, 678, 1260));
+    // One pool that twelve captures extend.
+    let found = recorded("findings/g15_graph_per_shape.pickle.gz");
+    let found = found.of_kind(FindingKind::StrandedPool);
+    let [Finding { facts: Facts::GraphPools(pools), .. }] = found.as_slice() else {
+        panic!("one finding, not {found:?}")
+    };
+    assert_eq!(pools.growth.map(|growth| (growth.captures, growth.grew)), Some((12, 12)));
+}
+
+/// Six blocks of 800 MiB of a prefetch stream; 272 MiB of a side stream.
+#[test]
+fn free_memory_of_streams_of_recordings() {
+    for (path, free) in [("g14_prefetch_stream", 4800), ("side_stream_strands", 272)] {
+        let found = recorded(&format!("findings/{path}.pickle.gz"));
+        let found = found.of_kind(FindingKind::Reserved);
+        let [Finding { facts: Facts::Reserved(peak), severity, .. }] = found.as_slice() else {
+            panic!("{path}: one finding, not {found:?}")
+        };
+        let [side] = peak.out_of_reach.as_slice() else { panic!("{path}: {peak:?}") };
+        assert_eq!((side.free.0 / MIB, *severity), (free, Severity::Medium), "{path}");
+    }
+    let state = recorded("findings/g32_state_pending.pickle.gz");
+    assert_eq!(state.of_kind(FindingKind::PendingFree), []);
 }

@@ -104,6 +104,47 @@ fn one_ratio_at_all_sites_is_a_larger_batch() {
     assert_eq!((percent, finding.severity), (161, Severity::Low));
 }
 
+/// With Python frames alone, all of backward is one row. Gradients and workspaces in it do not grow
+/// with the sequences.
+#[test]
+fn what_has_no_frames_does_not_hide_longer_sequences() {
+    let mut ranks = run();
+    ranks[2] = rank(2, 42);
+    for (index, facts) in ranks.iter_mut().enumerate() {
+        // As much as all call sites with frames, of which half grows.
+        let bytes = if index == 2 { 930 } else { 630 };
+        hold(facts, 77, bytes * MIB, Category::Activation);
+        let stack = facts.by_stack.iter_mut().find(|stack| stack.hash == 77);
+        stack.expect("it was added").site = "(backward, no Python frames)".to_owned();
+    }
+    let (index, finding) = only(&ranks);
+    let SkewCause::Batch { percent, .. } = finding.cause else { panic!("{finding:?}") };
+    assert_eq!((index, percent, finding.sites.len()), (2, 200, 31));
+}
+
+/// A rank without activation checkpointing has other call stacks, but the same call sites.
+#[test]
+fn a_rank_with_other_stacks_at_the_same_sites_is_found_by_the_matrix() {
+    let mut ranks = run();
+    for (index, facts) in ranks.iter_mut().enumerate() {
+        let is_odd = index == 1;
+        hold(facts, 50, if is_odd { 500 * MIB } else { 20 * MIB }, Category::Activation);
+        facts.by_site = (facts.by_stack.iter()).map(|s| (s.site.clone(), s.bytes)).collect();
+        if is_odd {
+            facts.by_stack.iter_mut().for_each(|stack| stack.hash += 1000);
+        }
+    }
+    let (index, finding) = only(&ranks);
+    assert_eq!((index, &finding.cause), (1, &SkewCause::Held));
+    assert_eq!((finding.bytes, finding.usual), (Bytes(500 * MIB), Bytes(20 * MIB)));
+    assert_eq!(finding.category, Some(Category::Activation));
+    let sites: Vec<_> = finding.sites.iter().map(|site| (site.hash, &*site.site)).collect();
+    assert_eq!(sites, [(1050, "train.py:50 step")]);
+    // At another moment the rank would peak as the others do.
+    ranks[1].requested_peak -= 400 * MIB;
+    assert_eq!(rank_skew(&ranks), []);
+}
+
 #[test]
 fn a_larger_batch_and_a_leak_on_one_rank_are_two_findings() {
     let mut ranks = run();

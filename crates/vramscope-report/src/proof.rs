@@ -6,8 +6,8 @@ use crate::target::{Target, slot_of};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use vramscope_inference::{
-    Facts, Finding, MemoryUse, OomStory, PendingFrees, RankSkew, ReservedPeak, SegmentChurn,
-    SkewCause, Steps, StrandedPool,
+    Facts, Finding, GraphPools, MemoryUse, OomStory, PendingFrees, RankSkew, ReservedPeak,
+    SegmentChurn, SkewCause, Steps, StrandedPool,
 };
 use vramscope_snapshot::StackId;
 use vramscope_trace::slicing::{Boxed, Budget, strides};
@@ -184,6 +184,7 @@ pub(crate) fn of_device<'a>(
                 Facts::Oom(story) => Some(oom(target, story, budget).await),
                 Facts::Reserved(peak) => Some(reserved(peak)),
                 Facts::StrandedPool(pool) => Some(stranded(pool)),
+                Facts::GraphPools(pools) => Some(graph_pools(pools)),
                 Facts::PendingFree(waits) => Some(pending(waits)),
                 Facts::Churn(churn) => Some(returns(target, churn)),
             };
@@ -330,6 +331,16 @@ fn stranded(side: &StrandedPool) -> Proof {
         ("elsewhere", Bytes(side.peak.0.saturating_sub(side.reserved.0)), false),
         ("in use here", Bytes(used), false),
         ("free here", side.free, true),
+    ];
+    parts("reserved memory at its peak", &all).in_words()
+}
+
+fn graph_pools(pools: &GraphPools) -> Proof {
+    let free = pools.reserved.0.saturating_sub(pools.live.0);
+    let all = [
+        ("elsewhere", Bytes(pools.peak.0.saturating_sub(pools.reserved.0)), false),
+        ("graphs, live", pools.live, false),
+        ("graphs, free", Bytes(free), true),
     ];
     parts("reserved memory at its peak", &all).in_words()
 }

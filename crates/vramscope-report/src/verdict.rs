@@ -103,8 +103,8 @@ pub fn verdict<'a>(target: Target<'a>, budget: &'a mut Budget) -> Boxed<'a, Verd
         let worst = worst(&notable);
         let slot = match worst.map(|(finding, _)| &finding.facts) {
             Some(Facts::Oom(story)) => story.event.0 + 1,
-            Some(Facts::Reserved(_) | Facts::StrandedPool(_)) => {
-                slot_of_reserved_peak(target.entry.evidence(target.index))
+            Some(Facts::Reserved(_) | Facts::StrandedPool(_) | Facts::GraphPools(_)) => {
+                slot_of_reserved_peak(target.entry.evidence(target.index), budget).await
             }
             _ => slot_of(target.trace().requested_band.peak_event),
         };

@@ -1,9 +1,12 @@
 //! Memory returned to the driver and reserved again.
 
 use super::returns::{Burst, Cause, Returns};
-use super::{Evidence, Facts, Finding, Severity, parts};
+use super::{Evidence, Facts, Finding, FindingKind, Severity, parts};
+use crate::steps::Steps;
+use rustc_hash::FxHashSet;
 use std::ops::Range;
-use vramscope_trace::slicing::{Budget, STRIDE};
+use vramscope_snapshot::StackId;
+use vramscope_trace::slicing::{Budget, STRIDE, strides};
 use vramscope_units::Bytes;
 
 /// The fewest bytes reserved again to report: one segment of the large pool (`kLargeBuffer`).
@@ -18,8 +21,11 @@ const COSTLY_PEAK_DIVISOR: u64 = 4;
 /// Memory that was returned to the driver and reserved again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentChurn {
-    /// True if the allocator returned the segments to make room; false if the program did.
+    /// True if the allocator returned the segments to make room; false if the program did, or a
+    /// library.
     pub by_allocator: bool,
+    /// The search that returned the segments; `None` if something else did.
+    pub search: Option<AlgorithmSearch>,
     /// Bytes returned.
     pub returned: Bytes,
     /// Segments, or ranges of expandable segments, returned.
@@ -31,6 +37,27 @@ pub struct SegmentChurn {
     /// The first event of each return.
     pub at: Vec<u32>,
 }
+
+/// cuDNN's search for the fastest algorithm of each convolution (`torch.backends.cudnn.benchmark`).
+/// It tries algorithms with large workspaces, and empties the cache afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AlgorithmSearch {
+    /// The first step with a search; `None` where no step is known.
+    pub step: Option<u32>,
+    /// The number of steps with a search; 0 where none is known.
+    pub steps: usize,
+    /// The peak of `requested_bytes` in these steps.
+    pub peak: Bytes,
+    /// The peak in later steps without a search; `None` if there is none.
+    pub later: Option<Bytes>,
+    /// The largest workspace that was tried.
+    pub largest: Bytes,
+    /// Its call stack.
+    pub largest_at: StackId,
+}
+
+/// A workspace that is only tried lives for at most this many events.
+const MAX_TRIAL_EVENTS: u32 = 8;
 
 /// Churn by cause. `explained` are the events of OOMs, whose own returns are part of their finding.
 pub(super) async fn churn(
@@ -44,11 +71,12 @@ pub(super) async fn churn(
         (Cause::MakeRoom, 1),
         // One return between two phases of a program is the purpose of empty_cache.
         (Cause::Request, 2),
+        (Cause::Search, 1),
     ] {
         let bursts: Vec<&Burst> = (returns.bursts.iter())
             .filter(|burst| burst.cause == cause)
             .filter(|burst| {
-                cause == Cause::Request
+                cause != Cause::MakeRoom
                     || !explained.iter().any(|range| range.contains(&burst.events.start))
             })
             .collect();
@@ -57,9 +85,14 @@ pub(super) async fn churn(
             continue;
         }
         let again = reserved_again(&bursts, &returns.reservations, budget).await;
-        if again >= MIN_BYTES {
-            found.push(finding(cx, &bursts, cause, again));
+        if again < MIN_BYTES {
+            continue;
         }
+        let search = match cause {
+            Cause::Search => Some(search(cx, &bursts, budget).await),
+            _ => None,
+        };
+        found.push(finding(cx, &bursts, search, again));
     }
     found
 }
@@ -87,10 +120,69 @@ async fn reserved_again(
     again
 }
 
-fn finding(cx: Evidence<'_>, bursts: &[&Burst], cause: Cause, again: u64) -> Finding {
-    let by_allocator = cause == Cause::MakeRoom;
+/// What the search costs at its peak.
+async fn search(cx: Evidence<'_>, bursts: &[&Burst], budget: &mut Budget) -> AlgorithmSearch {
+    let slots = cx.trace.slots();
+    let steps = cx.steps.filter(|steps| steps.are_training());
+    let mut searching: Vec<u32> =
+        (bursts.iter()).filter_map(|burst| steps?.at(burst.events.start + 1)).collect();
+    searching.dedup();
+    let last = bursts.last().map_or(0, |burst| burst.events.end);
+    // The slots of the steps with a search, and those of later steps without one.
+    let (mut with, mut without): (Vec<Range<u32>>, Vec<Range<u32>>) = (Vec::new(), Vec::new());
+    match (steps, searching.first()) {
+        (Some(Steps { begins, .. }), Some(&first)) => {
+            for (step, edges) in (0..).zip(begins.windows(2)).skip(first as usize) {
+                let is_searching = searching.binary_search(&step).is_ok();
+                let slots = edges[0] + 1..edges[1] + 1;
+                if is_searching { with.push(slots) } else { without.push(slots) }
+            }
+        }
+        _ => {
+            with.push(0..(last + 1).min(slots));
+            without.push((last + 1).min(slots)..slots);
+        }
+    }
+    let mut peaks = [None; 2];
+    for (peak, ranges) in peaks.iter_mut().zip([with, without]) {
+        for slots in ranges {
+            let largest = cx.trace.requested.largest_sliced(slots, budget).await;
+            *peak = (*peak).max(largest.map(|most| most.1));
+        }
+    }
+    let stacks: FxHashSet<StackId> = bursts.iter().map(|burst| burst.stack).collect();
+    let mut largest = (0, StackId::EMPTY);
+    for part in strides(cx.trace.blocks.len()) {
+        budget.charge(part.len() as u64).await;
+        for block in &cx.trace.blocks[part] {
+            let is_trial = block.leaves.saturating_sub(block.enters) <= MAX_TRIAL_EVENTS
+                && block.enters <= last
+                && stacks.contains(&block.stack);
+            if is_trial && block.bytes.0 > largest.0 {
+                largest = (block.bytes.0, block.stack);
+            }
+        }
+    }
+    AlgorithmSearch {
+        step: searching.first().copied(),
+        steps: searching.len(),
+        peak: Bytes(peaks[0].unwrap_or(0)),
+        later: peaks[1].map(Bytes),
+        largest: Bytes(largest.0),
+        largest_at: largest.1,
+    }
+}
+
+fn finding(
+    cx: Evidence<'_>,
+    bursts: &[&Burst],
+    search: Option<AlgorithmSearch>,
+    again: u64,
+) -> Finding {
+    let by_allocator = bursts.first().is_some_and(|burst| burst.cause == Cause::MakeRoom);
     let facts = SegmentChurn {
         by_allocator,
+        search,
         returned: Bytes(bursts.iter().map(|burst| burst.bytes).sum()),
         segments: bursts.iter().map(|burst| burst.events.len()).sum(),
         bursts: bursts.len(),
@@ -103,12 +195,26 @@ fn finding(cx: Evidence<'_>, bursts: &[&Burst], cause: Cause, again: u64) -> Fin
     }
     let peak = cx.trace.reserved_band.peak.max(0) as u64;
     let is_costly = bursts.len() >= MIN_COSTLY_BURSTS && again >= peak / COSTLY_PEAK_DIVISOR;
-    let what = if by_allocator { "make-room" } else { "on-request" };
+    let what = match search {
+        Some(_) => "search",
+        None if by_allocator => "make-room",
+        None => "on-request",
+    };
+    // A search is wanted. Its peak may not be.
+    let cost = search
+        .map(|AlgorithmSearch { peak, later, .. }| peak.0.saturating_sub(later.unwrap_or(peak).0));
+    let severity = match cost {
+        Some(cost) => Severity::of(FindingKind::Churn, cost, cx.trace.reserved_band.peak),
+        None if is_costly => Severity::Medium,
+        None => Severity::Low,
+    };
+    let bytes = cost.filter(|&cost| cost > 0).unwrap_or(again);
     let events = facts.at.clone();
     Finding {
-        severity: if is_costly { Severity::Medium } else { Severity::Low },
+        severity,
         basis: super::Basis::Exact,
         parts,
-        ..cx.finding(what, again, again, events, Facts::Churn(facts))
+        step: search.and_then(|search| search.step.filter(|_| search.steps == 1)),
+        ..cx.finding(what, bytes, bytes, events, Facts::Churn(facts))
     }
 }

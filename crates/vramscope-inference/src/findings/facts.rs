@@ -6,6 +6,7 @@ use super::churn::SegmentChurn;
 use super::cycle::Cycle;
 use super::dominant::Dominant;
 use super::gradients::GradientsHeld;
+use super::graph_pools::GraphPools;
 use super::growth::Growth;
 use super::held::HeldTooLong;
 use super::no_grad::NoGrad;
@@ -121,6 +122,8 @@ pub enum Facts {
     Reserved(Box<ReservedPeak>),
     /// See [`FindingKind::StrandedPool`].
     StrandedPool(StrandedPool),
+    /// See [`FindingKind::StrandedPool`]: the pools are those of CUDA graphs.
+    GraphPools(GraphPools),
     /// See [`FindingKind::PendingFree`].
     PendingFree(PendingFrees),
     /// See [`FindingKind::Churn`].
@@ -141,7 +144,7 @@ impl Facts {
             Self::PendingFree(_) => FindingKind::PendingFree,
             Self::Oom(_) => FindingKind::Oom,
             Self::Reserved(_) => FindingKind::Reserved,
-            Self::StrandedPool(_) => FindingKind::StrandedPool,
+            Self::StrandedPool(_) | Self::GraphPools(_) => FindingKind::StrandedPool,
             Self::Churn(_) => FindingKind::Churn,
             Self::Dominant(_) => FindingKind::Dominant,
         }

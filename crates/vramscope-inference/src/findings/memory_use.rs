@@ -4,7 +4,7 @@ use super::Evidence;
 use crate::step_phases::CategoryBytes;
 use vramscope_snapshot::{Action, PoolId, PoolIndex, SegmentType, Snapshot, StreamId};
 use vramscope_trace::slicing::{Boxed, Budget, strides};
-use vramscope_trace::{Content, LiveSet, SegmentState};
+use vramscope_trace::{Content, LiveSet, SegmentState, reserve_change};
 use vramscope_units::Bytes;
 
 /// Pages of the large pool of an expandable segment (`kLargeBuffer`).
@@ -132,10 +132,47 @@ pub(super) fn is_graph_pool(snapshot: &Snapshot, pool: PoolIndex, stream: Stream
     }
 }
 
-/// The slot of the peak of `reserved_bytes`, with the block that the last reservation was for.
+/// Of the slots with the peak of `reserved_bytes`, the first with most active memory.
 ///
-/// PyTorch records a reservation and the allocation that needs it one after the other.
-pub fn slot_of_reserved_peak(cx: Evidence<'_>) -> u32 {
+/// PyTorch records a reservation and the allocation that needs it one after the other, so right
+/// after a reservation its slot is followed by that of the block.
+pub async fn slot_of_reserved_peak(cx: Evidence<'_>, budget: &mut Budget) -> u32 {
+    let rows = &cx.trace.device.events;
+    let band = cx.trace.reserved_band;
+    let mut best: Option<(u32, u64)> = None;
+    let (mut reserved, mut from) = (band.start, (band.start == band.peak).then_some(0));
+    for part in strides(rows.len() + 1) {
+        budget.charge(2 * part.len() as u64).await;
+        for event in part {
+            let is_end = event == rows.len();
+            let change = match is_end {
+                true => 0,
+                false => reserve_change(cx.snapshot, rows.start + event as u32),
+            };
+            if change == 0 && !is_end {
+                continue;
+            }
+            // The slots up to the event have what was reserved before it.
+            let next = event as u32 + 1;
+            if let Some(from) = from.take() {
+                let most = cx.carving.active.largest_sliced(from..next, budget).await;
+                let is_more = |most: &(u32, u64)| best.is_none_or(|best| best.1 < most.1);
+                best = most.filter(is_more).or(best);
+            }
+            reserved += change;
+            from = (reserved == band.peak && !is_end).then_some(next);
+        }
+    }
+    let Some((slot, _)) = best else { return 0 };
+    let is_reservation = slot > 0 && reserve_change(cx.snapshot, rows.start + slot - 1) > 0;
+    let row = rows.start + slot;
+    let serves = row < rows.end && cx.snapshot.events.action(row) == Action::ALLOC;
+    slot + u32::from(is_reservation && serves)
+}
+
+/// The slot in which `reserved_bytes` first reaches its peak, with the block that the reservation
+/// was for.
+pub(super) fn slot_of_last_rise(cx: Evidence<'_>) -> u32 {
     let Some(event) = cx.trace.reserved_band.peak_event else { return 0 };
     let row = cx.trace.device.events.start + event + 1;
     let serves =

@@ -11,6 +11,7 @@ mod dominant;
 mod facts;
 mod frames;
 mod gradients;
+mod graph_pools;
 mod growth;
 mod held;
 mod id;
@@ -27,11 +28,12 @@ mod severity;
 mod stranded;
 
 pub use blind::{BlindSpot, Overrun, blind_spots};
-pub use churn::SegmentChurn;
+pub use churn::{AlgorithmSearch, SegmentChurn};
 pub use cycle::Cycle;
 pub use dominant::{Dominant, DominantCause};
 pub use facts::{Basis, Facts, FindingKind};
 pub use gradients::GradientsHeld;
+pub use graph_pools::{GraphPools, PoolGrowth};
 pub use growth::{Growth, GrowthKind};
 pub use held::HeldTooLong;
 pub use id::{FindingId, NoFindingId};
@@ -40,7 +42,7 @@ pub use no_grad::NoGrad;
 pub use oom::{Aftermath, Climb, Context, LargerStep, OomStory, Returned, Verdict};
 pub use pending::PendingFrees;
 pub use ranks::{RankFacts, RankSkew, RankStack, SkewCause, SkewSite, rank_runs, rank_skew};
-pub use reserved::{CostlySetting, ReservedPeak};
+pub use reserved::{CostlySetting, Creep, OutOfReach, ReservedPeak};
 pub use severity::Severity;
 pub use stranded::StrandedPool;
 
@@ -175,10 +177,16 @@ async fn of_allocator(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
     found.extend(churn::churn(cx, &returns, &stories.events, budget).await);
     // The finding about the failed allocation already tells of that memory.
     if !stories.names_stranded_memory() {
-        let slot = memory_use::slot_of_reserved_peak(cx);
+        let slot = memory_use::slot_of_reserved_peak(cx, budget).await;
         let segments = memory_use::segments_at(cx, slot, budget).await;
-        found.extend(reserved::reserved(cx, &segments, was_short, budget).await);
-        found.extend(stranded::stranded(cx, &segments, was_short, budget).await);
+        // What the requests could not use shows when memory was reserved for them.
+        let rise = memory_use::slot_of_last_rise(cx);
+        let at_rise = memory_use::segments_at(cx, rise, budget).await;
+        let out_of_reach = reserved::OutOfReach::find(cx, &at_rise, rise, budget).await;
+        let of_reserved = reserved::reserved(cx, &segments, slot, out_of_reach, was_short, budget);
+        found.extend(of_reserved.await);
+        found.extend(stranded::stranded(cx, &at_rise, rise, was_short, budget).await);
+        found.extend(graph_pools::graph_pools(cx, &segments, slot, budget).await);
     }
     found.extend(stories.found);
     found

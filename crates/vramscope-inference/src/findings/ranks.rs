@@ -9,6 +9,7 @@ mod cause;
 
 use super::{Basis, FindingId, FindingKind, Severity};
 use crate::category::Category;
+use crate::rank_matrix::rank_matrix;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_snapshot::HOST;
 use vramscope_units::Bytes;
@@ -53,6 +54,13 @@ pub struct RankStack {
     pub is_told: bool,
 }
 
+impl RankStack {
+    /// Whether the call site is a frame. Names of what has none begin with a parenthesis.
+    pub(crate) fn has_frames(&self) -> bool {
+        !self.site.starts_with('(')
+    }
+}
+
 /// What one rank holds more than the other ranks of its run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankSkew {
@@ -66,6 +74,8 @@ pub struct RankSkew {
     pub rank: u32,
     /// Why.
     pub cause: SkewCause,
+    /// The category of the call stack with the largest excess; `None` if the cause has none.
+    pub category: Option<Category>,
     /// Bytes on this rank.
     pub bytes: Bytes,
     /// The median of the compared ranks. It is scaled where a larger batch explains a part.
@@ -106,7 +116,7 @@ pub enum SkewCause {
         /// Bytes of inputs on this rank, and the median; `None` if they do not have that ratio.
         inputs: Option<(Bytes, Bytes)>,
     },
-    /// Some call sites hold memory on this rank only.
+    /// Some call sites hold more on this rank, or hold memory on it only.
     Held,
     /// Parameters and optimizer state are larger.
     Sharding,
@@ -129,12 +139,36 @@ pub fn rank_skew(ranks: &[RankFacts]) -> Vec<(usize, RankSkew)> {
                 found.extend(skews.into_iter().map(|(member, skew)| (group[member], skew)));
             }
         }
+        of_matrix(ranks, &run, &mut found);
     }
     found.sort_by(|a, b| {
         let key = |f: &(usize, RankSkew)| (f.0, f.1.severity, std::cmp::Reverse(f.1.excess()));
         key(a).cmp(&key(b)).then_with(|| a.1.id.cmp(&b.1.id))
     });
     found
+}
+
+/// What the matrix shows of ranks without a finding. A rank that runs other code (without activation
+/// checkpointing, say) has few call stacks in common with the others, but most of its call sites.
+fn of_matrix(ranks: &[RankFacts], run: &[usize], found: &mut Vec<(usize, RankSkew)>) {
+    let members: Vec<&RankFacts> = run.iter().map(|&rank| &ranks[rank]).collect();
+    let matrix = rank_matrix(&members);
+    for outlier in &matrix.outliers {
+        let column = &matrix.columns[outlier.column];
+        let rank = run[column.member];
+        if outlier.bytes <= outlier.usual || found.iter().any(|of| of.0 == rank) {
+            continue;
+        }
+        let others = matrix
+            .columns
+            .iter()
+            .filter(|other| other.cluster == column.cluster && other.member != column.member);
+        let others: Vec<&RankFacts> = others.map(|other| members[other.member]).collect();
+        let sites: Vec<&str> =
+            outlier.rows.iter().map(|&row| matrix.rows[row].site.as_str()).collect();
+        let held = (outlier.bytes, outlier.usual);
+        found.extend(cause::of_outlier(&ranks[rank], &others, &sites, held).map(|s| (rank, s)));
+    }
 }
 
 /// The runs among files, by index: the files of one folder if their ranks are distinct, else those

@@ -1,5 +1,11 @@
 //! Memory that is reserved at most, and not needed.
 
+mod creep;
+mod out_of_reach;
+
+pub use creep::Creep;
+pub use out_of_reach::OutOfReach;
+
 use super::memory_use::MemoryUse;
 use super::{Basis, Evidence, Facts, Finding, Severity};
 use vramscope_trace::Carving;
@@ -19,6 +25,17 @@ const MIN_BYTES: u64 = 256 << 20;
 /// The smallest part of the reserved peak to report when memory was short: when an allocation
 /// failed, or the allocator had to make room.
 const MIN_SHORT_PEAK_DIVISOR: u64 = 20;
+
+/// From this part of the reserved peak on, in percent, and from [`LARGE_BYTES`] on, a finding
+/// matters.
+const LARGE_PERCENT: u64 = 60;
+
+/// The fewest bytes of a finding that matters by its share alone.
+const LARGE_BYTES: u64 = 2 << 30;
+
+/// The part of the reserved peak from which a cause makes a finding matter: a setting, free memory
+/// that other streams could not use, or growth.
+const CAUSE_PEAK_DIVISOR: u64 = 4;
 
 /// A setting is named when it costs more than this part of the reserved peak.
 const MIN_SETTING_DIVISOR: u64 = 20;
@@ -40,6 +57,10 @@ pub struct ReservedPeak {
     pub shares: Vec<FreeShare>,
     /// Settings that cost memory, most bytes first.
     pub settings: Vec<CostlySetting>,
+    /// Free memory of side streams, beside which others reserved more.
+    pub out_of_reach: Vec<OutOfReach>,
+    /// Growth from step to step while the memory in use stays flat.
+    pub creep: Option<Creep>,
     /// Whether an allocation failed, or the allocator had to make room.
     pub was_short: bool,
 }
@@ -47,12 +68,15 @@ pub struct ReservedPeak {
 /// An allocator setting that costs memory at the reserved peak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CostlySetting {
-    /// `max_split_size_mb`: larger segments are never split.
+    /// `max_split_size_mb`: larger segments are never split, and smaller requests do not use larger
+    /// free pieces of expandable segments.
     MaxSplitSize {
         /// The limit.
         limit: Bytes,
         /// Segments above it.
         segments: usize,
+        /// Free pieces above it, in expandable segments.
+        pieces: usize,
         /// Their free memory, and what their blocks have beyond their requests.
         bytes: Bytes,
     },
@@ -72,11 +96,13 @@ impl CostlySetting {
     }
 }
 
-/// The finding, if enough of the reserved peak is not needed. `segments` are those at the peak.
-/// `was_short` says that an allocation failed or that the allocator had to make room.
+/// The finding, if enough of the reserved peak is not needed. `segments` are those of `slot`, at the
+/// peak; `out_of_reach` is that of when reserved memory reached it. `was_short` says that an allocation failed or that the allocator had to make room.
 pub(super) async fn reserved(
     cx: Evidence<'_>,
     segments: &[SegmentState],
+    slot: u32,
+    out_of_reach: Vec<OutOfReach>,
     was_short: bool,
     budget: &mut Budget,
 ) -> Option<Finding> {
@@ -94,10 +120,21 @@ pub(super) async fn reserved(
         peak.saturating_sub(needed).saturating_sub(memory.graph_pools.0) + rounded.sum::<u64>();
     let is_large = unneeded >= MIN_BYTES && unneeded >= peak / MIN_PEAK_DIVISOR;
     let is_felt = was_short && unneeded > 0 && unneeded >= peak / MIN_SHORT_PEAK_DIVISOR;
-    if !is_large && !is_felt {
+    let creep = Creep::find(cx, budget).await.filter(|creep| creep.total.0 <= unneeded);
+    if !is_large && !is_felt && creep.is_none() {
         return None;
     }
-    let event = cx.trace.reserved_band.peak_event;
+    let is_state_only = cx.trace.device.events.len() <= 1;
+    let is_much = unneeded >= LARGE_BYTES
+        && unneeded / LARGE_PERCENT >= peak / 100
+        // Between two steps most memory is idle.
+        && !is_state_only;
+    let causes = settings.iter().map(CostlySetting::bytes);
+    let causes = causes.chain(out_of_reach.iter().map(OutOfReach::bytes));
+    let mut causes = causes.chain(creep.map(|creep| creep.total));
+    let has_cause =
+        causes.any(|bytes| bytes.0.min(unneeded) >= (peak / CAUSE_PEAK_DIVISOR).max(MIN_BYTES));
+    let event = slot.checked_sub(1);
     let facts = ReservedPeak {
         event: event.map(EventIndex),
         is_state_only: cx.trace.device.events.is_empty(),
@@ -106,11 +143,13 @@ pub(super) async fn reserved(
         memory,
         shares: free_shares(segments).into_iter().filter(|share| share.free.0 > 0).collect(),
         settings,
+        out_of_reach,
+        creep,
         was_short,
     };
     let is_exact = cx.carving.exactness == Exactness::Exact;
     Some(Finding {
-        severity: if was_short { Severity::Medium } else { Severity::Low },
+        severity: if was_short || is_much || has_cause { Severity::Medium } else { Severity::Low },
         step: event.and_then(|event| cx.step_at(event)),
         phase: event.and_then(|event| cx.phase_at(event)),
         basis: if is_exact { Basis::Exact } else { Basis::Estimate },
@@ -137,6 +176,12 @@ pub(super) fn costly_settings(cx: Evidence<'_>, segments: &[SegmentState]) -> Ve
             .map(|(request, size)| size.saturating_sub(rounding.round(request)))
             .sum::<u64>();
     }
+    // A request below the limit takes no free piece above it.
+    let expandable = segments.iter().filter(|segment| segment.is_expandable);
+    let pieces = expandable.flat_map(|segment| &segment.pieces);
+    let unused = pieces.filter(|p| p.content == Content::Free && p.size.0 >= limit);
+    let (pieces, unused) = unused.fold((0, 0), |(n, sum), piece| (n + 1, sum + piece.size.0));
+    unsplit_bytes += unused;
     let plain = rounding.without_divisions();
     let added = segments.iter().flat_map(|segment| blocks(cx, cx.carving, segment));
     let added = added
@@ -145,6 +190,7 @@ pub(super) fn costly_settings(cx: Evidence<'_>, segments: &[SegmentState]) -> Ve
     let unsplit = CostlySetting::MaxSplitSize {
         limit: Bytes(limit),
         segments: count,
+        pieces,
         bytes: Bytes(unsplit_bytes),
     };
     let mut settings = vec![unsplit, CostlySetting::RoundupPower2Divisions { bytes: Bytes(added) }];

@@ -1,9 +1,7 @@
 //! Free memory that the requests in need cannot use: it is in a private pool, or in segments of
 //! another stream that are in use.
 
-use super::memory_use::{
-    DEFAULT_POOL, idle_bytes, is_graph_pool, pool_or_default, slot_of_reserved_peak,
-};
+use super::memory_use::{DEFAULT_POOL, idle_bytes, is_graph_pool, pool_or_default};
 use super::{Basis, Evidence, Facts, Finding, Severity};
 use vramscope_snapshot::{PoolId, PoolIndex, StreamId};
 use vramscope_trace::SegmentState;
@@ -41,27 +39,23 @@ pub struct StrandedPool {
     pub peak: Bytes,
 }
 
-type Kind = (PoolIndex, StreamId);
+pub(super) type Kind = (PoolIndex, StreamId);
 
-/// One finding for each pool and stream with stranded memory. `segments` are those at the peak of
-/// `reserved_bytes`.
+/// One finding for each pool and stream with stranded memory. `segments` are those of `slot`, at
+/// the peak of `reserved_bytes`.
 pub(super) async fn stranded(
     cx: Evidence<'_>,
     segments: &[SegmentState],
+    slot: u32,
     was_short: bool,
     budget: &mut Budget,
 ) -> Vec<Finding> {
     let peak = cx.trace.reserved_band.peak.max(0) as u64;
-    let Some(event) = cx.trace.reserved_band.peak_event else { return Vec::new() };
+    let Some(event) = slot.checked_sub(1) else { return Vec::new() };
     let least = MIN_BYTES.max(peak / MIN_PEAK_DIVISOR);
-    let slot = slot_of_reserved_peak(cx);
     let kinds: Vec<(Kind, Vec<&SegmentState>)> =
         group_by_key(segments.iter().map(|s| ((s.pool, s.stream), s)).collect());
-    // The stream that reserves most is no side stream.
-    let main = (kinds.iter())
-        .filter(|((pool, _), _)| *pool == DEFAULT_POOL)
-        .max_by_key(|(_, segments)| segments.iter().map(|s| s.size.0).sum::<u64>())
-        .map(|(kind, _)| *kind);
+    let main = main_kind(segments);
     let mut found = Vec::new();
     for ((pool, stream), own) in &kinds {
         let is_private = cx.snapshot.pool(*pool).is_some_and(|id| id != PoolId::DEFAULT);
@@ -99,6 +93,14 @@ pub(super) async fn stranded(
         });
     }
     found
+}
+
+/// The stream of the default pool that reserves most. It is no side stream.
+pub(super) fn main_kind(segments: &[SegmentState]) -> Option<Kind> {
+    let of_default = segments.iter().filter(|segment| segment.pool == DEFAULT_POOL);
+    let kinds: Vec<(Kind, Vec<u64>)> =
+        group_by_key(of_default.map(|s| ((s.pool, s.stream), s.size.0)).collect());
+    kinds.into_iter().max_by_key(|(_, sizes)| sizes.iter().sum::<u64>()).map(|(kind, _)| kind)
 }
 
 /// Free bytes of a segment that stay with its pool and stream when memory is short. Free segments

@@ -139,14 +139,17 @@ impl WhatIf {
         budget: &mut Budget,
     ) -> Vec<(Option<PoolIndex>, StreamId, ReservedParts)> {
         let Calibration { capacity, allowed, .. } = self.calibration;
-        let peak = self.program.reserved_peak();
-        let at_peak = self.program.reserved.iter().find(|(_, bytes)| *bytes == peak);
+        let at_peak = self.program.peak_slot.checked_sub(1);
         // Segment events precede the call that causes them.
-        let until = at_peak.map_or(0, |&(event, _)| {
+        let until = at_peak.map_or(0, |event| {
+            let is_reservation = self.program.reserved.binary_search_by_key(&event, |at| at.0);
+            if is_reservation.is_err() {
+                return event;
+            }
             let next = self.program.steps.partition_point(|step| step.event < event);
             self.program.steps.get(next).map_or(event, |step| step.event)
         });
-        let is_before = self.program.reserved_start == peak;
+        let is_before = at_peak.is_none();
         let empty = Program { steps: Vec::new(), ..self.program.clone() };
         let program = if is_before { &empty } else { &self.program };
         let device = Device { available: self.calibrated, allowed, ..Device::default() };

@@ -3,7 +3,7 @@
 
 use super::bursts::{Bursts, Gives};
 use super::private::PrivateSpans;
-use crate::findings::Evidence;
+use crate::findings::{Evidence, slot_of_reserved_peak};
 use vramscope_allocator::{BlockState, StartBlock, StartSegment};
 use vramscope_snapshot::{Action, SegmentType, Snapshot};
 use vramscope_trace::Block;
@@ -80,6 +80,8 @@ pub(crate) struct Program {
     pub(crate) reserved: Vec<(u32, u64)>,
     /// Reserved bytes before the window.
     pub(crate) reserved_start: u64,
+    /// Of the slots with most reserved bytes, that with most in use.
+    pub(crate) peak_slot: u32,
     /// Recorded addresses of new segments: event, address.
     pub(crate) segment_addresses: Vec<(u32, u64)>,
 }
@@ -113,6 +115,7 @@ impl Program {
             reserved_start: start.iter().flat_map(|s| &s.blocks).map(|b| b.size).sum(),
             start,
             start_blocks,
+            peak_slot: slot_of_reserved_peak(cx, budget).await,
             own,
             reserved: Vec::new(),
             segment_addresses: Vec::new(),

@@ -68,6 +68,7 @@ pub fn words(entry: &SnapshotEntry, finding: &Finding, simulated: &[Simulated]) 
         Facts::Oom(story) => oom::oom(entry, finding, story, simulated),
         Facts::Reserved(peak) => reserved::reserved(entry, finding, peak, simulated),
         Facts::StrandedPool(side) => reserved::stranded(entry, finding, side),
+        Facts::GraphPools(pools) => reserved::graph_pools(entry, finding, pools),
         Facts::PendingFree(waits) => pending::pending(entry, finding, waits),
         Facts::Churn(churn) => churn::churn(entry, finding, churn),
         Facts::Dominant(facts) => dominant::dominant(entry, finding, facts),

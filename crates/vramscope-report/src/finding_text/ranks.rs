@@ -2,7 +2,7 @@
 
 use super::{Words, counted, subject};
 use crate::phrase::Sentence;
-use vramscope_inference::{RankSkew, SkewCause};
+use vramscope_inference::{Category, RankSkew, SkewCause};
 use vramscope_units::{Bytes, grouped};
 
 /// The words of a finding across ranks.
@@ -85,9 +85,30 @@ fn held(skew: &RankSkew, excess: Bytes) -> Words {
     Words {
         title: Sentence::new(format_args!("rank {rank}: {excess} more at {site}{more}")),
         text: format!("{site}{more} {holds} {bytes} on rank {rank} at its peak, and {elsewhere}."),
-        action: format!(
+        action: held_action(skew, &site),
+    }
+}
+
+/// What to do about call sites that hold more. Where the other ranks hold memory at them too, they
+/// run the code as well.
+fn held_action(skew: &RankSkew, site: &str) -> String {
+    let rank = skew.rank;
+    let is_alone = skew.usual.0 == 0;
+    let is_data =
+        matches!(skew.category, Some(Category::Activation | Category::Temporary | Category::Input));
+    match (is_alone, is_data) {
+        (true, _) => format!(
             "Look for code at {site} that only rank {rank} runs (if rank == {rank}, evaluation, \
              logging, a cache), and free what it makes or run it on the CPU."
+        ),
+        (false, true) => format!(
+            "The other ranks run {site} too, with less. Compare rank {rank} with another rank: \
+             tokens routed to its experts, samples and sequence lengths, and activation \
+             checkpointing, which may be off on rank {rank}."
+        ),
+        (false, false) => format!(
+            "The other ranks run {site} too, with less. Compare what rank {rank} keeps there: \
+             sizes, the number of calls, and what holds the results."
         ),
     }
 }

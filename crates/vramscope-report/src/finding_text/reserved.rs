@@ -1,12 +1,17 @@
 //! The words of findings about reserved memory: what is not needed, and what is stranded.
 
-use super::allocator::{EXPANDABLE, can_expand, list, pool, stream};
+use super::allocator::{EXPANDABLE, at_site, can_expand, list, pool, stream};
 use super::{Words, counted, percent, simulated};
+use crate::frames::site;
 use crate::loaded_file::SnapshotEntry;
 use crate::phrase::Sentence;
 use crate::simulated::Simulated;
-use vramscope_inference::{CostlySetting, Finding, MemoryUse, ReservedPeak, StrandedPool};
-use vramscope_units::Bytes;
+use crate::text::label_of;
+use vramscope_inference::{
+    CostlySetting, Creep, Finding, GraphPools, MemoryUse, OutOfReach, ReservedPeak, StrandedPool,
+};
+use vramscope_snapshot::PoolId;
+use vramscope_units::{Bytes, grouped};
 
 /// The maximum number of pools and streams in a sentence.
 const MAX_NAMED: usize = 3;
@@ -37,13 +42,18 @@ pub(super) fn reserved(
     };
     let uses = format!("Of the reserved memory {}.", uses(memory));
     let settings = peak.settings.iter().map(setting_text);
+    let out_of_reach = peak.out_of_reach.iter().map(|side| out_of_reach(entry, side));
+    let creep = peak.creep.as_ref().map(|creep| creeps(entry, creep));
+    let by_kind = by_kind(entry, peak).filter(|_| peak.out_of_reach.is_empty());
     let predicted =
         Some(simulated::reserved(simulated, peak.reserved)).filter(|text| !text.is_empty());
     let sentences: Vec<String> = [at_peak, uses]
         .into_iter()
+        .chain(creep)
+        .chain(out_of_reach)
+        .chain(by_kind)
         .chain(predicted)
         .chain(settings)
-        .chain(by_kind(entry, peak))
         .collect();
     Words {
         title: Sentence::new(format_args!(
@@ -84,7 +94,13 @@ fn uses(memory: &MemoryUse) -> String {
 
 pub(super) fn setting_text(setting: &CostlySetting) -> String {
     match setting {
-        CostlySetting::MaxSplitSize { limit, segments, bytes } => format!(
+        CostlySetting::MaxSplitSize { limit, pieces, bytes, .. } if *pieces > 0 => format!(
+            "max_split_size_mb:{} acts against expandable_segments: no smaller request may use a \
+             free piece above this size. {} ({bytes}) are free.",
+            limit.0 >> 20,
+            counted(*pieces, "such piece"),
+        ),
+        CostlySetting::MaxSplitSize { limit, segments, bytes, .. } => format!(
             "max_split_size_mb:{} keeps {} above this size unsplit: {bytes} of them are free.",
             limit.0 >> 20,
             counted(*segments, "segment"),
@@ -114,6 +130,38 @@ fn by_kind(entry: &SnapshotEntry, peak: &ReservedPeak) -> Option<String> {
     Some(format!("Free are {}.", list(&named)))
 }
 
+/// `4.69 GiB are free on stream 0x15 at #1,075. No other stream may use them: ...`.
+fn out_of_reach(entry: &SnapshotEntry, side: &OutOfReach) -> String {
+    let at = side.at.map_or_else(String::new, |event| format!(" at {event}"));
+    format!(
+        "{} are free on {}{at}. No other stream may use them: requests elsewhere reserved {} while \
+         as much as they asked for was free here, at most {} at once{} on {}.",
+        side.free,
+        stream(entry, side.stream),
+        side.elsewhere,
+        side.request,
+        at_site(&site(entry, side.request_at)),
+        stream(entry, side.request_stream),
+    )
+}
+
+/// `It grows by 22.0 MiB a step (in 11 of 11 steps), 242.0 MiB in all, ...`.
+fn creeps(entry: &SnapshotEntry, creep: &Creep) -> String {
+    let streams = match creep.new_streams {
+        0 => String::new(),
+        count => format!(" These steps use {} for the first time.", counted(count, "stream")),
+    };
+    format!(
+        "Reserved memory grows by {} a step (in {} of {} steps), {} in all, and the memory in use \
+         does not. Most of it is reserved{}.{streams}",
+        creep.per_step,
+        grouped(creep.rises as u64),
+        grouped(creep.steps as u64),
+        creep.total,
+        at_site(&site(entry, creep.stack)),
+    )
+}
+
 /// What to do about a setting.
 pub(super) fn setting_action(setting: &CostlySetting) -> String {
     match setting {
@@ -136,6 +184,21 @@ fn action(
     let is_idle = memory.idle > Bytes(memory.stuck.0 + memory.small.0);
     // The run as recorded comes first. What follows it are replays with other settings.
     let is_simulated = simulated.len() > 1;
+    let saved = simulated::saved(simulated, peak.reserved);
+    if let Some(creep) = peak.creep.as_ref().filter(|creep| creep.new_streams > 1) {
+        return format!(
+            "Make the streams once, before the loop, and use them in each step{}. What a stream \
+             has cached serves no other stream.",
+            at_site(&site(entry, creep.stack)),
+        );
+    }
+    if let Some(side) = peak.out_of_reach.first().filter(|side| side.bytes() > saved) {
+        let stream = stream(entry, side.stream);
+        return format!(
+            "Call torch.cuda.empty_cache() after the work on {stream}, or do all of it on one \
+             stream. What {stream} has cached serves no other stream."
+        );
+    }
     if let Some(saving) = simulated::saving(simulated, peak.reserved) {
         return saving;
     }
@@ -145,6 +208,13 @@ fn action(
     let settings: Vec<String> = peak.settings.iter().map(setting_action).collect();
     if !settings.is_empty() && !is_simulated {
         return settings.join(" ");
+    }
+    if let Some(creep) = &peak.creep {
+        return format!(
+            "Compare the sizes of the requests{} from step to step: pad them to a few sizes, or \
+             call torch.cuda.empty_cache() after a phase with many.",
+            at_site(&site(entry, creep.stack)),
+        );
     }
     let expandable = (can_expand(entry) && !is_simulated).then(|| format!("try {EXPANDABLE}"));
     if is_idle {
@@ -194,5 +264,64 @@ pub(super) fn stranded(entry: &SnapshotEntry, finding: &Finding, side: &Stranded
             side.reserved, side.peak, side.free, side.largest, side.reserved_elsewhere, side.unused,
         ),
         action,
+    }
+}
+
+pub(super) fn graph_pools(entry: &SnapshotEntry, finding: &Finding, pools: &GraphPools) -> Words {
+    let at = pools.at.map(|frame| format!(" at {}", label_of(&entry.snapshot, frame)));
+    let at = at.unwrap_or_default();
+    let workspaces = match pools.workspace_streams {
+        0 | 1 => String::new(),
+        count => format!(
+            " {} of workspaces are live on {}: each stream that captures keeps its own.",
+            pools.workspaces,
+            counted(count, "stream")
+        ),
+    };
+    if let Some(growth) = &pools.growth {
+        let PoolId(a, b) = pools.pool;
+        return Words {
+            title: Sentence::new("A CUDA graph pool grows to ")
+                .event(Bytes(finding.bytes), finding.events.first().copied())
+                .text(format_args!(" in {}", counted(growth.captures, "capture"))),
+            text: format!(
+                "Pool ({a}, {b}) of CUDA graphs grows with each capture{at}: {} of {} captures \
+                 reserve more, usually {}. It never shrinks, holds {} ({} live) of the {} reserved \
+                 at most, and serves no other request.{workspaces}",
+                grouped(growth.grew as u64),
+                grouped(growth.captures as u64),
+                growth.each,
+                Bytes(finding.bytes),
+                pools.live,
+                pools.peak,
+            ),
+            action: "Capture fewer shapes: pad inputs to a few sizes, or leave graphs out for \
+                     changing ones (torch._inductor.config.triton.cudagraph_skip_dynamic_graphs). \
+                     Capture the largest shape first."
+                .to_owned(),
+        };
+    }
+    let (least, most) = pools.range;
+    Words {
+        title: Sentence::default().event(pools.reserved, finding.events.first().copied()).text(
+            format_args!(
+                " in {} of CUDA graphs; one shared pool would hold about {}",
+                counted(pools.pools, "pool"),
+                pools.shared
+            ),
+        ),
+        text: format!(
+            "CUDA graphs captured{at} have {} of their own: {least} to {most} each, {} in all, of \
+             which {} are live. The rest is idle between replays, and serves no other \
+             graph and no other request. One pool for all would hold about {}.{workspaces}",
+            counted(pools.pools, "pool"),
+            pools.reserved,
+            pools.live,
+            pools.shared,
+        ),
+        action: "Capture all graphs into one pool, the largest first: \
+                 torch.cuda.graph(graph, pool=first_graph.pool()). Graphs that share a pool must \
+                 not replay at once, and each output must be read before the next replay."
+            .to_owned(),
     }
 }

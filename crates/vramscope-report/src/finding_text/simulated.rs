@@ -88,13 +88,21 @@ pub(super) fn reserved(simulated: &[Simulated], peak: Bytes) -> String {
 /// The settings that reserve least, if they save enough: `Set
 /// PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: it reserves 0.80 GiB less (simulated).`
 pub(super) fn saving(simulated: &[Simulated], peak: Bytes) -> Option<String> {
+    let best = least_reserving(simulated)?;
+    let saved = saved(simulated, peak).0;
+    (saved >= MIN_SAVED && saved.saturating_mul(50) >= peak.0)
+        .then(|| format!("{}: it reserves {} less (simulated).", set(best), Bytes(saved)))
+}
+
+/// What the settings save that reserve least; 0 without other settings.
+pub(super) fn saved(simulated: &[Simulated], peak: Bytes) -> Bytes {
+    let least = least_reserving(simulated);
+    Bytes(least.map_or(0, |one| peak.0.saturating_sub(one.reserved_peak.0)))
+}
+
+fn least_reserving(simulated: &[Simulated]) -> Option<&Simulated> {
     let others = simulated.iter().filter(|one| one.kind != ChangeKind::AsRecorded);
-    let best = others.min_by_key(|one| one.reserved_peak)?;
-    let saved = peak
-        .0
-        .checked_sub(best.reserved_peak.0)
-        .filter(|&saved| saved >= MIN_SAVED && saved.saturating_mul(50) >= peak.0)?;
-    Some(format!("{}: it reserves {} less (simulated).", set(best), Bytes(saved)))
+    others.min_by_key(|one| one.reserved_peak)
 }
 
 /// The settings to name in one sentence: those that serve the request, else those with least
@@ -119,12 +127,18 @@ pub(crate) fn setting_name(one: &Simulated) -> String {
     list(&parts)
 }
 
-/// `Set PYTORCH_CUDA_ALLOC_CONF=...`.
+/// `Set PYTORCH_CUDA_ALLOC_CONF=..., without max_split_size_mb`: the text is the whole value. What
+/// the recording has and must go is named.
 fn set(one: &Simulated) -> String {
-    if one.conf.is_empty() {
-        "Unset PYTORCH_CUDA_ALLOC_CONF".to_owned()
-    } else {
-        format!("Set PYTORCH_CUDA_ALLOC_CONF={}", one.conf)
+    let dropped = one.change.split(", ").filter(|part| part.starts_with("without "));
+    let dropped: Vec<String> = dropped.map(str::to_owned).collect();
+    match (one.conf.is_empty(), dropped.is_empty()) {
+        (true, true) => "Unset PYTORCH_CUDA_ALLOC_CONF".to_owned(),
+        (true, false) => format!("Set PYTORCH_CUDA_ALLOC_CONF {}", list(&dropped)),
+        (false, true) => format!("Set PYTORCH_CUDA_ALLOC_CONF={}", one.conf),
+        (false, false) => {
+            format!("Set PYTORCH_CUDA_ALLOC_CONF={}, {}", one.conf, list(&dropped))
+        }
     }
 }
 
@@ -140,7 +154,8 @@ fn with(change: &str) -> String {
     if plain.starts_with("without ") { plain } else { format!("with {plain}") }
 }
 
-fn capitalized(text: &str) -> String {
+/// A text that begins with a capital letter.
+pub(super) fn capitalized(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|c| c.to_ascii_uppercase());
     first.into_iter().chain(letters).collect()

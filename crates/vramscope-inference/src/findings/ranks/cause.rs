@@ -184,8 +184,13 @@ impl<'a> Group<'a> {
                 let own = other.by_stack.iter().find(|own| own.hash == stack.hash);
                 own.is_some_and(|own| is_far(own.bytes))
             };
-            let is_held =
-                !stack.is_told && !is_sharded && is_far(stack.bytes) && few(self.members, of_rank);
+            // A larger batch scales a part of what has no frames.
+            let is_mixed = scale != 100 && !stack.has_frames();
+            let is_held = !stack.is_told
+                && !is_mixed
+                && !is_sharded
+                && is_far(stack.bytes)
+                && few(self.members, of_rank);
             is_held.then_some((stack, expected))
         });
         let (bytes, usual, sites) = summed(held);
@@ -300,12 +305,14 @@ fn usual_of(stacks: &[(u64, Usual)], hash: u64) -> Option<&Usual> {
 }
 
 /// The ratio of a rank's data of a step to the usual, in percent. `None` if the call stacks do not
-/// agree: three quarters of the usual bytes must be within a tenth of the ratio.
+/// agree: three quarters of the usual bytes must be within a tenth of the ratio. Where only Python
+/// frames are recorded, all of backward has no frames: gradients and workspaces, which do not grow,
+/// are in one row with what does. That row is left out.
 fn batch_percent(rank: &RankFacts, stacks: &[(u64, Usual)]) -> Option<u64> {
     let mut ratios: Vec<(u64, u64)> = rank
         .by_stack
         .iter()
-        .filter(|stack| is_data_of_step(stack.category))
+        .filter(|stack| is_data_of_step(stack.category) && stack.has_frames())
         .filter_map(|stack| {
             let usual = usual_of(stacks, stack.hash)?.median;
             (usual >= MIN_SITE_BYTES).then(|| (stack.bytes.saturating_mul(100) / usual, usual))
@@ -338,6 +345,52 @@ fn summed<'a>(stacks: impl Iterator<Item = (&'a RankStack, u64)>) -> (u64, u64, 
     (bytes, usual_bytes, sites)
 }
 
+/// What the matrix of the ranks shows: call sites at which a rank holds far more than the others of
+/// its cluster. `others` are those, without the rank.
+pub(super) fn of_outlier(
+    rank: &RankFacts,
+    others: &[&RankFacts],
+    sites: &[&str],
+    (bytes, usual): (u64, u64),
+) -> Option<RankSkew> {
+    let at = |rank: &RankFacts, site: &str| {
+        rank.by_site.iter().find(|held| held.0 == site).map_or(0, |held| held.1)
+    };
+    let told = |site: &str| rank.by_stack.iter().any(|s| s.site == site && s.is_told);
+    if sites.iter().any(|site| told(site)) {
+        return None;
+    }
+    // What a rank holds more shows in its peak. Otherwise another moment is its peak.
+    let peak = middle(others.iter().map(|other| other.requested_peak).collect());
+    let excess = bytes.saturating_sub(usual);
+    let least = MIN_EXCESS_BYTES.max(peak / MIN_EXCESS_DIVISOR);
+    if excess < least || rank.requested_peak.saturating_sub(peak) < excess / 2 {
+        return None;
+    }
+    let mut named: Vec<SkewSite> = Vec::with_capacity(sites.len());
+    for &site in sites {
+        let of_site = rank.by_stack.iter().filter(|stack| stack.site == site);
+        let largest = of_site.max_by_key(|stack| (stack.bytes, stack.hash));
+        let usual = middle(others.iter().map(|other| at(other, site)).collect());
+        named.push(SkewSite {
+            hash: largest.map_or(0, |stack| stack.hash),
+            site: site.to_owned(),
+            excess: Bytes(at(rank, site).saturating_sub(usual)),
+        });
+    }
+    named.sort_by_key(|site| (std::cmp::Reverse(site.excess), site.hash));
+    let held = |rank: &RankFacts| Bytes(sites.iter().map(|site| at(rank, site)).sum());
+    let mut each: Vec<(u32, Bytes)> = others
+        .iter()
+        .map(|other| (other.rank.unwrap_or_default(), held(other)))
+        .chain([(rank.rank.unwrap_or_default(), Bytes(bytes))])
+        .collect();
+    each.sort_by_key(|of| of.0);
+    let what = format!("{:016x}", named.first()?.hash);
+    let of = Excess { cause: SkewCause::Held, what, bytes, usual, sites: named };
+    Some(finding(rank, of, each))
+}
+
 fn finding(rank: &RankFacts, of: Excess, each: Vec<(u32, Bytes)>) -> RankSkew {
     let excess = of.bytes.saturating_sub(of.usual);
     let reserved = i64::try_from(rank.reserved_peak).unwrap_or(i64::MAX);
@@ -350,7 +403,9 @@ fn finding(rank: &RankFacts, of: Excess, each: Vec<(u32, Bytes)>) -> RankSkew {
         SkewCause::Batch { .. } | SkewCause::Sharding => Basis::Estimate,
         SkewCause::Held | SkewCause::Reserved => Basis::Recorded,
     };
+    let main = of.sites.first().and_then(|main| rank.by_stack.iter().find(|s| s.hash == main.hash));
     RankSkew {
+        category: main.map(|stack| stack.category),
         id: FindingId { kind: FindingKind::RankSkew, device: rank.device, what: of.what },
         severity,
         basis,
