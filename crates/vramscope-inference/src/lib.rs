@@ -18,7 +18,7 @@ mod what_if;
 
 pub use backward_site::{Allocation, BackwardBasis, BackwardSite, backward_site, backward_sites};
 pub use category::{
-    Categories, Category, Guess, Phase, PhaseSpan, Rule, RuleError, Rules, own_name,
+    Categories, Category, CopyKind, Guess, Phase, PhaseSpan, Rule, RuleError, Rules, own_name,
 };
 pub use compare::{HeldBy, NamedFrame, match_stacks};
 pub use findings::{

@@ -277,6 +277,10 @@ fn refusal(why: NoShapes) -> String {
         NoShapes::Convolutions => {
             "The activations are those of convolutions: their sizes do not tell shapes.".to_owned()
         }
+        NoShapes::Packed => {
+            "Most bytes of the model are no plain parameters: their elements may be packed."
+                .to_owned()
+        }
         NoShapes::Shards => {
             "The parameters are parts of larger ones (FSDP), and no number of ranks fits."
                 .to_owned()

@@ -23,6 +23,19 @@ pub(super) struct Group {
     pub(super) grows: bool,
     /// Whether several blocks of each size are live at once while they grow: keys and values.
     pub(super) grows_in_pairs: bool,
+    /// Whether blocks that grow by any number of bytes take the place of older ones at once.
+    pub(super) grows_in_turn: bool,
+    /// Whether some blocks were allocated before the first forward pass of the window.
+    pub(super) leads: bool,
+    /// Whether some blocks were allocated after a backward pass or an update, before the next
+    /// forward pass.
+    pub(super) starts_steps: bool,
+    /// Whether the blocks are freed in the order of their allocation while younger ones stay.
+    pub(super) is_queue: bool,
+    /// The number of blocks.
+    pub(super) blocks: u32,
+    /// Whether the blocks have at least this many sizes: 0, 1, 2 or 3.
+    pub(super) sizes: u8,
     /// Whether there are several blocks of one size, allocated at one time and never freed.
     pub(super) is_pool: bool,
     /// Whether the program allocates another block beside, which only lives for one round.
@@ -34,6 +47,9 @@ const MIN_GROWTHS: u32 = 4;
 
 /// Smallest growth of a cache for keys and values, in bytes. Token numbers grow by less.
 const MIN_GROWTH_BYTES: u64 = 1 << 10;
+
+/// Number of blocks that must take the place of an older one, for a cache that grows unevenly.
+const MIN_REPLACED: u32 = 8;
 
 /// Smallest block of a pool, in bytes.
 const MIN_POOL_BYTES: u64 = 1 << 20;
@@ -62,9 +78,72 @@ struct Series {
     kept: u32,
     /// Whether all blocks have the size of the first.
     has_sizes: bool,
+    /// Frees of the blocks of the last size, of those before, and how many were looked at.
+    frees: [Vec<u32>; 2],
+    /// Number of growths by any number of bytes, with as many blocks of each size.
+    uneven_growths: u32,
+    /// The fewest blocks of one size.
+    fewest_turns: usize,
+    /// Number of blocks after which the block of their turn was freed at once.
+    replaced: u32,
+    /// The last free, and the number of frees in order.
+    last_free: u32,
+    frees_in_order: u32,
+    frees_out_of_order: u32,
+    first_sizes: [u64; 3],
 }
 
+/// Number of blocks of a size whose frees are compared with those of the next size.
+const MAX_TURNS: usize = 256;
+
 impl Series {
+    /// Counts a block of a cache whose sizes grow by any number of bytes.
+    ///
+    /// Each block of a layer takes the place of the layer's last one. A forward pass that keeps its
+    /// graph frees the old blocks later.
+    fn add_turn(&mut self, alloc: u32, free: u32, bytes: u64, group: &mut Group) {
+        if self.blocks > 0 && bytes != self.bytes {
+            let [last, before] = &mut self.frees;
+            let (most, least) = (last.len().max(before.len()), last.len().min(before.len()));
+            let is_even = before.is_empty() || most % least.max(1) == 0;
+            if is_even {
+                // A size that is no larger starts a sequence, or some tokens were dropped.
+                self.uneven_growths += u32::from(bytes > self.bytes);
+                self.fewest_turns = self.fewest_turns.min(last.len());
+            } else {
+                (self.uneven_growths, self.replaced, self.fewest_turns) = (0, 0, usize::MAX);
+            }
+            std::mem::swap(last, before);
+            last.clear();
+        }
+        let [last, before] = &mut self.frees;
+        let old = before.get(last.len()).copied();
+        self.replaced +=
+            u32::from(old.is_some_and(|old| old > alloc && old - alloc <= MAX_OPERATION_EVENTS));
+        if last.len() < MAX_TURNS {
+            last.push(free);
+        }
+        if self.uneven_growths >= MIN_GROWTHS
+            && self.replaced >= MIN_REPLACED
+            && bytes >= MIN_GROWTH_BYTES
+        {
+            group.grows_in_turn = true;
+            group.grows_in_pairs |= self.fewest_turns >= 2 && self.fewest_turns < MAX_TURNS;
+        }
+    }
+
+    /// Counts a free, in the order of the allocations.
+    fn add_free(&mut self, free: Option<u32>) {
+        match free {
+            Some(free) if free >= self.last_free && self.kept == 0 => {
+                self.frees_in_order += u32::from(free > self.last_free);
+                self.last_free = free;
+            }
+            Some(_) => self.frees_out_of_order += 1,
+            None => {}
+        }
+    }
+
     fn add(&mut self, alloc: u32, round: u32, bytes: u64, group: &mut Group) {
         if self.rounds.is_empty() || self.round != Some(round) {
             self.rounds.push(alloc);
@@ -101,8 +180,10 @@ pub(super) async fn groups(
     let slots = trace.slots();
     let mut groups = filled(Group::default(), hints.len(), budget).await;
     budget.charge(hints.len() as u64).await;
-    let mut series: Vec<Series> = vec![Series::default(); hints.len()];
+    let mut series: Vec<Series> =
+        vec![Series { fewest_turns: usize::MAX, ..Series::default() }; hints.len()];
     let round = |alloc: u32| phases.last_before(Phase::Forward, alloc).unwrap_or(u32::MAX);
+    let first_forward = phases.next_after(Phase::Forward, 0).map(|forward| forward.max(1));
     let first_backward = phases.next_after(Phase::Backward, 0).unwrap_or(u32::MAX);
     for blocks in trace.blocks.chunks(STRIDE) {
         budget.charge(blocks.len() as u64 * COST_PER_BLOCK).await;
@@ -110,6 +191,22 @@ pub(super) async fn groups(
             let Some(alloc) = block.alloc_event() else { continue };
             let (group, series) =
                 (&mut groups[block.stack.0 as usize], &mut series[block.stack.0 as usize]);
+            if first_forward.is_none_or(|forward| alloc.0 < forward) {
+                group.leads = true;
+            }
+            let boundary = phases
+                .last_before(Phase::Backward, alloc.0)
+                .max(phases.last_before(Phase::Optimizer, alloc.0));
+            group.starts_steps |= boundary > phases.last_before(Phase::Forward, alloc.0);
+            group.blocks += 1;
+            if block.stack != StackId::EMPTY {
+                series.add_free(free_event(block, slots));
+                let known = &mut series.first_sizes[..usize::from(group.sizes)];
+                if known.len() < 3 && !known.contains(&block.bytes.0) {
+                    series.first_sizes[usize::from(group.sizes)] = block.bytes.0;
+                    group.sizes += 1;
+                }
+            }
             match free_event(block, slots) {
                 None => {
                     group.keeps_later |= alloc.0 > first_backward
@@ -128,10 +225,15 @@ pub(super) async fn groups(
             if block.stack == StackId::EMPTY {
                 continue;
             }
+            let free = free_event(block, slots).unwrap_or(u32::MAX);
+            series.add_turn(alloc.0, free, block.bytes.0, group);
             series.add(alloc.0, round(alloc.0), block.bytes.0, group);
         }
     }
     for (group, series) in groups.iter_mut().zip(&series) {
+        group.is_queue = series.frees_in_order >= MIN_GROWTHS
+            && series.frees_out_of_order == 0
+            && series.kept >= 2;
         group.is_pool = series.blocks >= 2
             && series.kept == series.blocks
             && !series.has_sizes

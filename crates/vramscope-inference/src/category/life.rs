@@ -1,11 +1,12 @@
 //! Evidence from a block's life: the phase that allocated it, and the phases that it outlived.
 
 use super::groups::{self, Group};
+use super::outputs::Outputs;
 use super::phases::Phases;
 use super::stacks::StackHints;
-use super::workspace::{WORKSPACE_BYTES, Workspaces};
+use super::workspace::{MAX_PER_STREAM, WORKSPACE_BYTES, Workspaces};
 use super::{Category, Guess, Phase};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_snapshot::{Events, Snapshot, StackId};
 use vramscope_trace::Trace;
 use vramscope_trace::slicing::{Budget, STRIDE, strides};
@@ -41,6 +42,24 @@ pub(super) enum Verdict {
 /// Upper bound for the life of a temporary inside one operation, in events.
 pub(super) const MAX_OPERATION_EVENTS: u32 = 16;
 
+/// A sum of many forward passes lives through at least this many.
+const MIN_PASSES: usize = 3;
+
+/// A batch is among this many blocks before it.
+const MAX_BESIDE: usize = 32;
+
+/// Smaller blocks are numbers of tokens and labels.
+const MIN_BESIDE_BYTES: u64 = 1 << 10;
+
+/// A pool of keys and values has at least this many blocks of one line and size.
+const MIN_POOL_BLOCKS: u32 = 8;
+
+/// Smallest block of a pool, in bytes.
+const MIN_POOL_BYTES: u64 = 1 << 20;
+
+/// Keys and values come from two lines at most.
+const MAX_POOL_STACKS: usize = 2;
+
 /// Cost of judging a block by its life, in units of [`Budget`].
 const COST_PER_BLOCK: u64 = 12;
 
@@ -54,6 +73,17 @@ struct Judge<'a> {
     workspaces: Workspaces,
     /// Blocks that an optimizer allocates and keeps, by span and size.
     replacements: FxHashMap<(usize, u64), u32>,
+    /// The most blocks of a stack and size that a whole update kept, and that the last one keeps.
+    kept_by_updates: FxHashMap<(StackId, u64), [u32; 2]>,
+    /// What forward passes put out.
+    outputs: Outputs,
+    /// Whether the window or the stack of a block from before it shows a backward pass or an
+    /// optimizer.
+    is_training: bool,
+    /// Stacks and sizes of pools of keys and values from before the window.
+    pools: FxHashSet<(StackId, u64)>,
+    /// Blocks from before the window with the size of a workspace, by stack and size.
+    workspace_sizes: FxHashMap<(StackId, u64), u32>,
 }
 
 /// The event at which the program freed a block. `None` if the block is live at the end.
@@ -82,8 +112,14 @@ pub(super) async fn verdicts(
         groups: groups::groups(trace, hints, phases, budget).await,
         workspaces: Workspaces::new(trace, hints, phases, budget).await,
         replacements: FxHashMap::default(),
+        kept_by_updates: FxHashMap::default(),
+        outputs: Outputs::new(trace, hints, phases, budget).await,
+        is_training: false,
+        pools: FxHashSet::default(),
+        workspace_sizes: FxHashMap::default(),
     };
     judge.find_replacements(budget).await;
+    judge.look_before_the_window(budget).await;
     let mut verdicts = Vec::with_capacity(trace.blocks.len());
     for part in strides(trace.blocks.len()) {
         budget.charge(part.len() as u64 * COST_PER_BLOCK).await;
@@ -95,6 +131,8 @@ pub(super) async fn verdicts(
 impl Judge<'_> {
     /// Finds the blocks that an optimizer allocates and keeps.
     async fn find_replacements(&mut self, budget: &mut Budget) {
+        // The span of the last block of a stack and size.
+        let mut last_span: FxHashMap<(StackId, u64), usize> = FxHashMap::default();
         for blocks in self.trace.blocks.chunks(STRIDE) {
             budget.charge(blocks.len() as u64 * COST_PER_BLOCK).await;
             for block in blocks {
@@ -107,8 +145,53 @@ impl Judge<'_> {
                 let end = self.phases.spans[span].end;
                 if free_event(block, self.trace.slots()).is_none_or(|free| free >= end) {
                     *self.replacements.entry((span, block.bytes.0)).or_default() += 1;
+                    let key = (block.stack, block.bytes.0);
+                    let [most, last] = self.kept_by_updates.entry(key).or_default();
+                    if last_span.insert(key, span).is_some_and(|before| before != span) {
+                        *most = (*last).max(*most);
+                        *last = 0;
+                    }
+                    *last += 1;
                 }
             }
+        }
+    }
+
+    /// Looks at the stacks of blocks from before the window: they tell training from inference, and
+    /// workspaces from caches.
+    async fn look_before_the_window(&mut self, budget: &mut Budget) {
+        self.is_training =
+            self.phases.occurs(Phase::Backward) || self.phases.occurs(Phase::Optimizer);
+        // Blocks that forward passes left, by stack and size.
+        let mut left: FxHashMap<(StackId, u64), u32> = FxHashMap::default();
+        for blocks in self.trace.blocks.chunks(STRIDE) {
+            budget.charge(blocks.len() as u64).await;
+            for block in blocks {
+                if block.alloc_event().is_some() || block.has_stack_of_free() {
+                    continue;
+                }
+                let hints = self.hints[block.stack.0 as usize];
+                match hints.phase() {
+                    Some(Phase::Backward | Phase::Optimizer) => self.is_training = true,
+                    Some(Phase::Forward) => {
+                        let key = (block.stack, block.bytes.0);
+                        *left.entry(key).or_default() += 1;
+                        if WORKSPACE_BYTES.contains(&key.1) {
+                            *self.workspace_sizes.entry(key).or_default() += 1;
+                        }
+                    }
+                    _ => self.is_training |= hints.is_gradient_buffer,
+                }
+            }
+        }
+        let sum = |left: &FxHashMap<(StackId, u64), u32>| -> u64 {
+            left.iter().map(|((_, size), count)| size.saturating_mul(u64::from(*count))).sum()
+        };
+        let all = sum(&left);
+        left.retain(|(_, size), count| *count >= MIN_POOL_BLOCKS && *size >= MIN_POOL_BYTES);
+        // A pass that keeps its graph leaves blocks of many lines.
+        if !self.is_training && left.len() <= MAX_POOL_STACKS && 10 * sum(&left) >= 9 * all {
+            self.pools = left.into_keys().collect();
         }
     }
 
@@ -206,7 +289,7 @@ impl Judge<'_> {
                 }
             }
             Some(Phase::Backward) => self.backward(block, alloc, free, hints),
-            Some(Phase::Optimizer) => self.update(block.stack, alloc, free),
+            Some(Phase::Optimizer) => self.update(block, alloc, free),
             Some(Phase::Other) => self.program(block, alloc, free),
             // Without any stacks, allocations outside of named ranges count as the program's.
             None if !self.phases.allocs_have_stacks => self.program(block, alloc, free),
@@ -266,7 +349,7 @@ impl Judge<'_> {
     }
 
     /// Judges a block that an optimizer allocated.
-    fn update(&self, stack: StackId, alloc: u32, free: Option<u32>) -> Verdict {
+    fn update(&self, block: &Block, alloc: u32, free: Option<u32>) -> Verdict {
         let end = self.phases.period_end(alloc);
         match free {
             Some(free) if end.is_none_or(|end| free < end) => verdict(Category::Temporary, 0.85),
@@ -276,8 +359,15 @@ impl Judge<'_> {
             },
             // The recording ends within the step. Other blocks of the call site show whether it
             // keeps its blocks.
-            None if self.groups[stack.0 as usize].has_brief && end.is_none() => {
-                verdict(Category::Temporary, 0.7)
+            None if self.groups[block.stack.0 as usize].has_brief && end.is_none() => {
+                let key = (block.stack, block.bytes.0);
+                let [most, last] = self.kept_by_updates.get(&key).copied().unwrap_or_default();
+                // It keeps as many as in each step before: state that is replaced.
+                if (1..=most).contains(&last) {
+                    verdict(Category::OptimizerState, 0.6)
+                } else {
+                    verdict(Category::Temporary, 0.7)
+                }
             }
             None => verdict(Category::OptimizerState, if end.is_some() { 0.85 } else { 0.6 }),
         }
@@ -298,11 +388,21 @@ impl Judge<'_> {
             .last_before(Phase::Forward, alloc)
             .is_none_or(|f| boundary.is_some_and(|b| b > f));
         let group = &self.groups[block.stack.0 as usize];
+        let hints = self.hints[block.stack.0 as usize];
+        let is_brief = free.is_some_and(|free| free - alloc <= MAX_OPERATION_EVENTS);
+        // A thread beside the one that trains prepares batches.
+        if hints.is_worker_thread && phases.allocs_have_stacks && !is_brief {
+            return verdict(Category::Input, 0.6);
+        }
         // A block feeds the next forward pass if it is allocated between two forward passes,
         // without a backward pass in between.
         let feeds = before_forward
             || forward.is_some() && backward.is_none_or(|b| forward.is_some_and(|f| f < b));
         if group.accumulates || group.grows && group.has_batch_beside {
+            if group.is_queue && group.leads && feeds && !group.has_batch_beside {
+                // The oldest goes first: a queue of batches.
+                return verdict(Category::Input, 0.5);
+            }
             // No batch is kept that long. Where a batch comes beside, the program keeps outputs.
             return if !feeds || group.has_batch_beside {
                 verdict(Category::Activation, 0.4)
@@ -314,13 +414,62 @@ impl Judge<'_> {
             return Verdict::GradientCopy(self.between_phases(feeds, alloc, free));
         }
         if free.is_none()
-            && backward.is_some()
-            && phases.last_before(Phase::Backward, alloc).is_none()
+            && (backward.is_some() || forward.is_some() && !phases.occurs(Phase::Backward))
+            && boundary.is_none()
             && before_forward
         {
             return Verdict::ProgramTensor;
         }
-        Verdict::Final(self.between_phases(feeds, alloc, free))
+        let guess = self.between_phases(feeds, alloc, free);
+        let is_output = || self.outputs.is_output(&self.groups, block, alloc, phases);
+        Verdict::Final(match guess.category {
+            Category::Input if !is_brief && is_output() => Guess::new(Category::Activation, 0.5),
+            // No batch is larger than all that a forward pass makes of it, unless each step starts
+            // with one.
+            Category::Input
+                if !group.leads
+                    && phases.allocs_have_stacks
+                    && block.bytes.0 > self.outputs.largest() =>
+            {
+                Guess::either(Category::Activation, Category::Input)
+            }
+            // A sum of many passes is made before the first of them.
+            Category::Input
+                if block.bytes.0 > self.outputs.largest()
+                    && self.outlives_passes(alloc, free)
+                    && self.has_smaller_input_beside(block, alloc) =>
+            {
+                Guess::new(Category::Activation, 0.4)
+            }
+            _ => guess,
+        })
+    }
+
+    /// Whether a block lives through several forward passes without a backward pass.
+    fn outlives_passes(&self, alloc: u32, free: Option<u32>) -> bool {
+        let end = free.unwrap_or(self.trace.slots());
+        let is_inference =
+            self.phases.next_after(Phase::Backward, alloc).is_none_or(|backward| backward > end);
+        is_inference && self.phases.forward_periods(alloc, end) >= MIN_PASSES
+    }
+
+    /// Whether the program allocated a smaller block just before, which lives through the next
+    /// forward pass as well.
+    fn has_smaller_input_beside(&self, block: &Block, alloc: u32) -> bool {
+        let Some(forward) = self.phases.next_after(Phase::Forward, alloc) else { return false };
+        let next = self.trace.blocks.partition_point(|block| block.enters <= alloc);
+        let before = self.trace.blocks[..next].iter().rev().take(MAX_BESIDE);
+        before.into_iter().any(|other| {
+            other.bytes < block.bytes
+                && other.bytes.0 >= MIN_BESIDE_BYTES
+                && other.alloc_event().is_some_and(|event| {
+                    let hints = self.hints[other.stack.0 as usize];
+                    self.phases.of_alloc(event.0, hints) == Some(Phase::Other)
+                        && self.phases.last_before(Phase::Forward, event.0)
+                            == self.phases.last_before(Phase::Forward, alloc)
+                })
+                && free_event(other, self.trace.slots()).is_none_or(|free| free > forward)
+        })
     }
 
     /// Judges a block of the program by the phase that follows.
@@ -366,6 +515,7 @@ impl Judge<'_> {
         let is_training = phases.occurs(Phase::Backward) || phases.occurs(Phase::Optimizer);
         match phase {
             Some(Phase::Forward | Phase::Other) if group.grows_in_pairs => true,
+            Some(Phase::Forward) if group.grows_in_turn => true,
             Some(Phase::Forward | Phase::Other) if hints.is_cache && !is_training => true,
             Some(Phase::Other) => {
                 group.is_pool
@@ -456,10 +606,12 @@ impl Judge<'_> {
         let free = free_event(block, self.trace.slots());
         let Some(Guess { category, confidence, .. }) = hints.built_in_rule else {
             return match free {
+                None if hints.is_cache && !self.is_training => verdict(Category::Cache, 0.5),
                 Some(_) => verdict(Category::Input, 0.3),
                 None => Verdict::ProgramTensor,
             };
         };
+        let key = (block.stack, block.bytes.0);
         match category {
             _ if hints.is_gradient_buffer => verdict(Category::Gradient, 0.7),
             Category::Communication if hints.is_bucket => Verdict::Bucket,
@@ -470,7 +622,19 @@ impl Judge<'_> {
             // A block of an optimizer's step that is live at the start of the recording is
             // optimizer state.
             Category::Temporary => verdict(Category::OptimizerState, 0.6),
-            Category::Activation if WORKSPACE_BYTES.contains(&block.bytes.0) && free.is_none() => {
+            Category::Activation
+                if !self.is_training && (hints.is_cache || self.pools.contains(&key)) =>
+            {
+                verdict(Category::Cache, 0.5)
+            }
+            // A thread has one workspace on each stream.
+            Category::Activation
+                if free.is_none()
+                    && self
+                        .workspace_sizes
+                        .get(&key)
+                        .is_some_and(|count| *count <= MAX_PER_STREAM) =>
+            {
                 verdict(Category::Workspace, 0.5)
             }
             Category::Activation => verdict(category, 0.5),
@@ -485,6 +649,10 @@ impl Judge<'_> {
             return Verdict::Preexisting;
         };
         let hints = self.hints[block.stack.0 as usize];
+        // An autograd graph held it.
+        if block.has_stack_of_free() && hints.releases_graph {
+            return verdict(Category::Activation, 0.7);
+        }
         let phase = if hints.has_frames { hints.phase() } else { self.phases.current(free) };
         match phase {
             Some(Phase::Backward | Phase::Forward) => verdict(Category::Activation, 0.5),

@@ -13,8 +13,11 @@
 //!    that size. It separates parameters from buffers where one `__init__` allocates both. It is
 //!    the only evidence for blocks from before the recording.
 
+mod copies;
 mod groups;
 mod life;
+mod lineage;
+mod outputs;
 mod own_name;
 mod phases;
 mod rules;
@@ -128,10 +131,21 @@ impl Guess {
     }
 }
 
+/// Why the program has a copy of weights or of an optimizer's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyKind {
+    /// `autocast` keeps the weights in 16 bits until its end.
+    Autocast,
+    /// One line copies all tensors of a model or of an optimizer, for example for a checkpoint.
+    Checkpoint,
+}
+
 /// The categories of one device's blocks.
 #[derive(Clone, Debug)]
 pub struct Categories {
     guesses: Vec<Guess>,
+    /// Blocks that are copies, ascending.
+    copies: Vec<(u32, CopyKind)>,
     phases: Vec<PhaseSpan>,
 }
 
@@ -146,11 +160,13 @@ impl Categories {
         budget: &'a mut Budget,
     ) -> Boxed<'a, Self> {
         Box::pin(async move {
-            let hints = stacks::hints(snapshot, rules, budget).await;
+            let hints = stacks::hints(snapshot, trace, rules, budget).await;
             let phases = phases::Phases::new(snapshot, trace, &hints, budget).await;
             let verdicts = life::verdicts(snapshot, trace, &hints, &phases, budget).await;
-            let guesses = sizes::resolve(trace, &hints, &phases, &verdicts, budget).await;
-            Self { guesses, phases: phases.spans }
+            let lineage = lineage::lineage(snapshot, trace, &hints, &phases, budget).await;
+            let (guesses, copies) =
+                sizes::resolve(trace, &hints, &phases, &verdicts, &lineage, budget).await;
+            Self { guesses, copies, phases: phases.spans }
         })
     }
 
@@ -166,6 +182,13 @@ impl Categories {
     /// of the window. Empty if no event shows a phase.
     pub fn phases(&self) -> &[PhaseSpan] {
         &self.phases
+    }
+
+    /// What a block is a copy for. The block has the category of what it copies. `None` if it is no
+    /// copy.
+    pub fn copy(&self, block: u32) -> Option<CopyKind> {
+        let at = self.copies.binary_search_by_key(&block, |copy| copy.0).ok()?;
+        Some(self.copies[at].1)
     }
 
     /// The guess for a block of [`Trace::blocks`].

@@ -153,6 +153,13 @@ impl Phases {
         events.get(events.partition_point(|&e| e <= event)).copied()
     }
 
+    /// The number of forward periods that begin between two events.
+    pub(super) fn forward_periods(&self, from: u32, to: u32) -> usize {
+        let [from, to] =
+            [from, to].map(|event| self.periods.partition_point(|period| period.0 <= event));
+        self.periods[from..to].iter().filter(|period| period.1 == Phase::Forward).count()
+    }
+
     /// Whether the window holds a forward pass, its backward pass and the update that follows.
     pub(super) fn has_whole_backward(&self) -> bool {
         let forward = self.events[Phase::Forward as usize].first();

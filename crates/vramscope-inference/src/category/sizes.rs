@@ -1,11 +1,13 @@
 //! Evidence from sizes: the number of parameters of each size, and the categories of the remaining
 //! blocks that follow from it.
 
+use super::copies::{autocast_copies, judge_copies, model_copies};
 use super::life::{Verdict, free_event};
+use super::lineage::Lineage;
 use super::phases::Phases;
 use super::stacks::StackHints;
 use super::workspace::{MAX_PER_STREAM, WORKSPACE_BYTES};
-use super::{Category, Guess, Phase};
+use super::{Category, CopyKind, Guess, Phase};
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_snapshot::StackId;
 use vramscope_trace::Block;
@@ -22,11 +24,20 @@ const MIN_COPIES: u32 = 4;
 /// Frozen weights have at least this many sizes. Masks of a model share one or two.
 const MIN_FROZEN_SIZES: usize = 3;
 
+/// A line that makes the weights of a model makes at least this many.
+const MIN_MODEL_BLOCKS: u32 = 8;
+
+/// The states that most optimizers have for each parameter.
+const USUAL_STATES: u32 = 2;
+
+/// More models than these are not looked for.
+const MAX_MODELS: u32 = 8;
+
 /// Other tensors of a model do not have more than this many times the bytes of its weights.
 const MIN_FROZEN_RATIO: u128 = 8;
 
 /// A count for every size in bytes.
-type Counts = FxHashMap<u64, u32>;
+pub(super) type Counts = FxHashMap<u64, u32>;
 
 /// Cost of looking up the size of a block, in units of [`Budget`].
 const COST_PER_BLOCK: u64 = 2;
@@ -79,6 +90,27 @@ impl JudgedBlocks<'_> {
         };
         self.each(budget, visit).await;
         2 * gradients < buckets
+    }
+
+    /// The stacks of [`Verdict::ProgramTensor`] that make many tensors of several sizes.
+    async fn program_stacks(self, budget: &mut Budget) -> FxHashSet<StackId> {
+        let mut made: FxHashMap<StackId, (u32, FxHashSet<u64>)> = FxHashMap::default();
+        let visit = |_, block: &Block, verdict| {
+            if verdict == Verdict::ProgramTensor && block.stack != StackId::EMPTY {
+                let (blocks, sizes) = made.entry(block.stack).or_default();
+                *blocks += 1;
+                sizes.insert(block.bytes.0);
+            }
+        };
+        self.each(budget, visit).await;
+        let of_model = made.into_iter().filter(|(_, (blocks, sizes))| {
+            *blocks >= MIN_MODEL_BLOCKS && sizes.len() >= MIN_FROZEN_SIZES
+        });
+        of_model.map(|(stack, _)| stack).collect()
+    }
+
+    fn block(&self, index: u32) -> &Block {
+        &self.trace.blocks[index as usize]
     }
 
     fn is_live_at_end(self, block: &Block) -> bool {
@@ -171,11 +203,18 @@ struct SizeMatcher<'a> {
     zeroed_gradients: Counts,
     /// Optimizer states known from stacks.
     states: Counts,
+    /// Stacks of the program that make many tensors of several sizes before the first pass.
+    program_stacks: FxHashSet<StackId>,
+    /// The largest block of a forward pass, in bytes.
+    largest_activation: u64,
     /// Stacks and sizes of temporaries that a module's `__init__` allocated.
     init_temporaries: FxHashSet<(StackId, u64)>,
     phases: &'a Phases,
     /// Whether the gradients are views of the buckets in which they are reduced.
     buckets_hold_gradients: bool,
+    /// Number of models among the blocks from before the window: a frozen reference and an average
+    /// of the weights have the sizes of the parameters, too.
+    models: u32,
     /// Whether the blocks from before the window without another category are frozen weights.
     has_frozen_weights: bool,
     /// Whether the window ends in a forward pass that keeps its activations. Then the program
@@ -189,8 +228,9 @@ pub(super) async fn resolve(
     hints: &[StackHints],
     phases: &Phases,
     verdicts: &[Verdict],
+    lineage: &Lineage,
     budget: &mut Budget,
-) -> Vec<Guess> {
+) -> (Vec<Guess>, Vec<(u32, CopyKind)>) {
     let judged = JudgedBlocks { trace, verdicts };
     let mut matcher = SizeMatcher {
         expected: parameters(judged, hints, phases, budget).await,
@@ -200,9 +240,12 @@ pub(super) async fn resolve(
         gradients: Counts::default(),
         live_gradients: Counts::default(),
         states: Counts::default(),
+        program_stacks: judged.program_stacks(budget).await,
+        largest_activation: 0,
         init_temporaries: FxHashSet::default(),
         phases,
         buckets_hold_gradients: judged.buckets_hold_gradients(phases, budget).await,
+        models: 1,
         has_frozen_weights: false,
         ends_in_forward: false,
     };
@@ -210,13 +253,20 @@ pub(super) async fn resolve(
     // gradients.
     let mut passes_with_gradients: FxHashSet<u32> = FxHashSet::default();
     let (mut activations, mut live) = (0, 0);
-    let visit = |_, block: &Block, verdict| {
-        let (size, alloc) = (block.bytes.0, block.alloc_event());
+    let visit = |i, block: &Block, verdict| {
+        let (mut size, alloc) = (block.bytes.0, block.alloc_event());
         let counts = match verdict {
             Verdict::Preexisting => &mut matcher.preexisting,
             // A parameter that is dropped and allocated again (converted, sharded) is one
             // parameter, so only the live one counts.
             _ if has_category(verdict, Category::Parameter) && judged.is_live_at_end(block) => {
+                &mut matcher.found
+            }
+            _ if has_category(verdict, Category::Parameter)
+                && lineage.after(i).is_some()
+                && judged.is_live_at_end(judged.block(lineage.youngest(i))) =>
+            {
+                size = judged.block(lineage.youngest(i)).bytes.0;
                 &mut matcher.found
             }
             _ if has_category(verdict, Category::OptimizerState) => &mut matcher.states,
@@ -233,6 +283,7 @@ pub(super) async fn resolve(
             }
             _ => {
                 if has_category(verdict, Category::Activation) {
+                    matcher.largest_activation = size.max(matcher.largest_activation);
                     activations += 1;
                     live += u32::from(judged.is_live_at_end(block));
                 }
@@ -252,16 +303,27 @@ pub(super) async fn resolve(
     matcher.ends_in_forward = 4 * live > activations;
     matcher.infer_expected(judged, budget).await;
     matcher.find_frozen_weights();
+    matcher.count_models();
     let mut guesses = filled(Guess::default(), verdicts.len(), budget).await;
     // Blocks with better evidence from their stacks claim parameters first.
     for turn in [Verdict::ModuleTensor, Verdict::ProgramTensor] {
         let visit = |i: u32, block: &Block, verdict| {
             if verdict == turn {
-                let (category, confidence) = match turn {
+                guesses[i as usize] = match turn {
                     Verdict::ModuleTensor => matcher.module_tensor(block.stack, block.bytes.0),
-                    _ => matcher.program_tensor(block.bytes.0),
+                    _ => matcher.program_tensor(block.stack, block.bytes.0),
                 };
-                guesses[i as usize] = Guess::new(category, confidence);
+                // A step replaces it, and it is no parameter.
+                let is_replaced = lineage.after(i).and_then(|new| {
+                    let new = judged.block(new);
+                    let hints = hints[new.stack.0 as usize];
+                    phases.of_alloc(new.alloc_event()?.0, hints)
+                });
+                if is_replaced == Some(Phase::Optimizer)
+                    && guesses[i as usize].category != Category::Parameter
+                {
+                    guesses[i as usize] = Guess::new(Category::OptimizerState, 0.6);
+                }
             }
         };
         judged.each(budget, visit).await;
@@ -280,6 +342,9 @@ pub(super) async fn resolve(
                     matcher.preexisting(block.bytes.0, judged.is_live_at_end(block))
                 };
                 *guess = Guess::new(category, confidence);
+            }
+            Verdict::Final(known) if matcher.is_first_workspace(block, known, judged) => {
+                *guess = Guess::new(Category::Workspace, 0.5);
             }
             Verdict::Final(known) => *guess = known,
             Verdict::Bucket => {
@@ -300,10 +365,89 @@ pub(super) async fn resolve(
         }
     };
     judged.each(budget, visit).await;
-    guesses
+    lineage.pass_on(&mut guesses, budget).await;
+    let is_open = |i: u32, block: &Block| {
+        let guess = guesses[i as usize];
+        let is_claimed = guess.category == Category::Parameter;
+        match verdicts[i as usize] {
+            Verdict::ModuleTensor | Verdict::ProgramTensor => !is_claimed,
+            Verdict::Final(_) => {
+                let alloc = block.alloc_event();
+                let hints = hints[block.stack.0 as usize];
+                alloc.is_some_and(|alloc| {
+                    phases.of_alloc(alloc.0, hints) == Some(Phase::Other)
+                        && guess.confidence < 0.9
+                        && !matches!(
+                            guess.category,
+                            Category::Cache | Category::Workspace | Category::Gradient
+                        )
+                })
+            }
+            _ => false,
+        }
+    };
+    let copies = model_copies(trace, hints, phases, &matcher.expected, is_open, budget).await;
+    let mut kinds = Vec::new();
+    judge_copies(copies, matcher.has_states(), &mut guesses, &mut kinds);
+    autocast_copies(trace, hints, verdicts, &mut guesses, &mut kinds, budget).await;
+    kinds.sort_unstable_by_key(|kind| kind.0);
+    (guesses, kinds)
 }
 
 impl SizeMatcher<'_> {
+    /// Whether the states of most parameters are known.
+    fn has_states(&self) -> bool {
+        let known = |counts: &Counts, size: &u64| counts.get(size).copied().unwrap_or(0);
+        let all: u32 = self.expected.values().sum();
+        let with_state = self.expected.iter().map(|(size, count)| {
+            // State in 32 bits of parameters in 16.
+            let states = known(&self.states, size).max(known(&self.states, &(2 * size)));
+            states.min(*count)
+        });
+        all > 0 && 2 * with_state.sum::<u32>() > all
+    }
+
+    /// Counts the models among the blocks from before the window. Each size of a parameter occurs
+    /// once for each model and, if the window does not show the optimizer's states, twice more.
+    fn count_models(&mut self) {
+        let known = |counts: &Counts, size: &u64| counts.get(size).copied().unwrap_or(0);
+        let bytes = |size: &u64, count: u32| u128::from(*size) * u128::from(count);
+        let all: u128 = self.expected.iter().map(|(size, count)| bytes(size, *count)).sum();
+        let others = if self.has_states() { 0 } else { USUAL_STATES }
+            + u32::from(self.gradients.is_empty() && self.phases.occurs(Phase::Backward));
+        let mut models = 1;
+        while all > 0 && models < MAX_MODELS && self.phases.has_whole_backward() {
+            let copies = models + 1 + others;
+            let enough = self.expected.iter().filter(|(size, count)| {
+                known(&self.preexisting, size) + known(&self.found, size) >= copies * **count
+            });
+            let enough: u128 = enough.map(|(size, count)| bytes(size, *count)).sum();
+            if 10 * enough < 9 * all || self.expected.len() < MIN_FROZEN_SIZES {
+                break;
+            }
+            models += 1;
+        }
+        self.models = models;
+    }
+
+    /// Whether a block that is guessed to be a gradient is the workspace of the first backward
+    /// pass: no parameter has its size, and no other pass allocates one.
+    fn is_first_workspace(&self, block: &Block, guess: Guess, judged: JudgedBlocks<'_>) -> bool {
+        let size = block.bytes.0;
+        let known = |counts: &Counts| counts.get(&size).copied().unwrap_or(0);
+        guess.category == Category::Gradient
+            && guess.confidence < 0.9
+            && WORKSPACE_BYTES.contains(&size)
+            && judged.is_live_at_end(block)
+            && block.alloc_event().is_some()
+            && known(&self.gradients) == 1
+            && known(&self.expected) <= 1
+            && known(&self.found) == 0
+            && known(&self.states) == 0
+            && known(&self.preexisting) == 0
+            && self.expected.len() > 1
+    }
+
     /// Infers `expected` from blocks from before the window, if a training window shows neither
     /// gradients nor states.
     ///
@@ -367,28 +511,38 @@ impl SizeMatcher<'_> {
     }
 
     /// Decides about [`Verdict::ModuleTensor`].
-    fn module_tensor(&mut self, stack: StackId, size: u64) -> (Category, f32) {
+    fn module_tensor(&mut self, stack: StackId, size: u64) -> Guess {
         if self.claim_parameter(size) {
-            return (Category::Parameter, 0.8);
+            return Guess::new(Category::Parameter, 0.8);
         }
         let has_temporary = self.init_temporaries.contains(&(stack, size));
         match self.expected.is_empty() {
-            false => (Category::Buffer, if has_temporary { 0.8 } else { 0.7 }),
+            false => Guess::new(Category::Buffer, if has_temporary { 0.8 } else { 0.7 }),
             // `tril(ones(n, n))` allocates a temporary of the same size. `Parameter(ones(n))` does
             // not.
-            true if has_temporary => (Category::Buffer, 0.5),
-            true => (Category::Parameter, 0.5),
+            true if has_temporary => Guess::new(Category::Buffer, 0.5),
+            true => Guess::new(Category::Parameter, 0.5),
         }
     }
 
     /// Decides about [`Verdict::ProgramTensor`].
-    fn program_tensor(&mut self, size: u64) -> (Category, f32) {
+    fn program_tensor(&mut self, stack: StackId, size: u64) -> Guess {
         match (self.claim_parameter(size), self.phases.allocs_have_stacks) {
-            (true, has_stacks) => (Category::Parameter, if has_stacks { 0.6 } else { 0.5 }),
-            (false, true) => (Category::Input, 0.6),
+            (true, has_stacks) => {
+                Guess::new(Category::Parameter, if has_stacks { 0.6 } else { 0.5 })
+            }
+            // One line makes many tensors of many sizes: weights without a gradient.
+            (false, true) if self.program_stacks.contains(&stack) => {
+                Guess::new(Category::Parameter, 0.4)
+            }
+            // Data is not larger than all that the passes make of it.
+            (false, true) if size > self.largest_activation => {
+                Guess::either(Category::Parameter, Category::Input)
+            }
+            (false, true) => Guess::new(Category::Input, 0.5),
             // Without stacks, tensors of a model get this verdict too. They are more likely than
             // data that is never freed.
-            (false, false) => (Category::Buffer, 0.3),
+            (false, false) => Guess::new(Category::Buffer, 0.3),
         }
     }
 
@@ -415,10 +569,10 @@ impl SizeMatcher<'_> {
         // The blocks of each size, with the number of parameters among them.
         let groups = blocks.chunk_by(|a, b| a.0 == b.0).map(|group| {
             let known = |counts: &Counts| counts.get(&group[0].0).copied().unwrap_or(0);
-            (
-                group,
-                group.len().min(known(&self.expected).saturating_sub(known(&self.found)) as usize),
-            )
+            (group, {
+                let parameters = known(&self.expected).saturating_mul(self.models);
+                group.len().min(parameters.saturating_sub(known(&self.found)) as usize)
+            })
         });
         let center = |min_count: usize| {
             let groups = groups.clone().filter(|(_, count)| *count >= min_count);

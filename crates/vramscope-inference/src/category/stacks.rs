@@ -3,9 +3,11 @@
 use super::own_name::own_name;
 use super::rules::{Rule, Rules};
 use super::{Category, Guess, Phase};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use vramscope_snapshot::{FrameId, Snapshot, StackId};
-use vramscope_trace::is_framework_file;
-use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::slicing::{Budget, STRIDE, strides};
+use vramscope_trace::{Trace, is_framework_file};
 
 /// The evidence from one stack.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,6 +33,16 @@ pub(super) struct StackHints {
     pub(super) zeroes_gradients: bool,
     /// Whether the block is one buffer for many gradients, which a library allocates at its start.
     pub(super) is_gradient_buffer: bool,
+    /// Whether `autocast` casts an argument of an operation, and keeps the result if it is a weight.
+    pub(super) is_autocast_cast: bool,
+    /// Whether an autograd graph drops the tensors that it saved.
+    pub(super) releases_graph: bool,
+    /// Whether a thread of the program runs the code, while modules run in other threads.
+    pub(super) is_worker_thread: bool,
+    /// Whether the program's own code has the frame of an optimizer's file.
+    pub(super) is_optimizer_file: bool,
+    /// The innermost frame in Python.
+    pub(super) site: Option<FrameId>,
 }
 
 impl StackHints {
@@ -65,6 +77,10 @@ struct FrameHints {
     is_bucket: bool,
     is_cache: bool,
     zeroes_gradients: bool,
+    is_autocast_cast: bool,
+    releases_graph: bool,
+    is_thread: bool,
+    is_optimizer_file: bool,
 }
 
 /// The code that a frame belongs to.
@@ -139,7 +155,19 @@ fn frame_hints(snapshot: &Snapshot, id: FrameId, rules: &Rules) -> FrameHints {
             || own.contains("Reducer::initialize_buckets"),
         is_cache: has_cache_name(&file, &name),
         zeroes_gradients: name == "zero_grad",
+        is_autocast_cast: own.ends_with("autocast::cached_cast"),
+        releases_graph: own.starts_with("torch::autograd::")
+            && own.ends_with("::release_variables"),
+        is_thread: name == "_bootstrap",
+        is_optimizer_file: class == FrameClass::User && has_optimizer_name(&file),
     }
+}
+
+/// Whether the name of a file begins or ends with the word `optimizer`, or with `optim`.
+fn has_optimizer_name(file: &str) -> bool {
+    let name = file.rsplit('/').next().unwrap_or(file).to_ascii_lowercase();
+    let stem = name.strip_suffix(".py").unwrap_or(&name);
+    stem.split('_').any(|word| matches!(word, "optim" | "optims" | "optimizer" | "optimizers"))
 }
 
 /// Whether a function or the name of its file has the word `cache`.
@@ -151,6 +179,7 @@ fn has_cache_name(file: &str, function: &str) -> bool {
 /// The evidence from every stack of a snapshot, by [`StackId`].
 pub(super) async fn hints(
     snapshot: &Snapshot,
+    trace: &Trace,
     rules: &Rules,
     budget: &mut Budget,
 ) -> Vec<StackHints> {
@@ -180,7 +209,8 @@ pub(super) async fn hints(
         index.map(|i| &rules[i as usize]).map(|r| Guess::new(r.category, r.confidence))
     };
     let of_stack = |stack: &[FrameId]| {
-        let frames = || stack.iter().map(|f| frames[f.0 as usize]);
+        let all_frames = &frames;
+        let frames = || stack.iter().map(|f| all_frames[f.0 as usize]);
         let built_in_rule =
             guess(Rules::built_in(), frames().filter_map(|f| f.built_in_rule).min());
         let user_frame = frames().find(|f| f.class == FrameClass::User);
@@ -195,13 +225,26 @@ pub(super) async fn hints(
             is_module_init: built_in_rule.is_some_and(|g| g.category == Category::Parameter)
                 && user_frame.is_some_and(|f| f.is_init)
                 && !has_library_init
-                && !frames().any(|f| f.function == MixedFunction::ModuleApply),
+                && !frames().any(|f| {
+                    matches!(
+                        f.function,
+                        MixedFunction::ModuleApply | MixedFunction::MegatronBuffers
+                    )
+                }),
             runs_module: frames().any(|f| f.runs_module),
             is_bucket: built_in_rule.is_some_and(|g| g.category == Category::Communication)
                 && frames().any(|f| f.is_bucket),
             is_cache: user_frame.is_some_and(|f| f.is_cache),
             zeroes_gradients: frames().any(|f| f.zeroes_gradients),
             is_gradient_buffer: false,
+            is_autocast_cast: frames().any(|f| f.is_autocast_cast),
+            releases_graph: frames().any(|f| f.releases_graph),
+            is_worker_thread: outermost_python(stack).is_some_and(|f| f.is_thread),
+            is_optimizer_file: frames().any(|f| f.is_optimizer_file),
+            site: stack
+                .iter()
+                .copied()
+                .find(|f| all_frames[f.0 as usize].class != FrameClass::Compiled),
         }
     };
     let mut hints: Vec<StackHints> = Vec::with_capacity(count);
@@ -217,7 +260,13 @@ pub(super) async fn hints(
         MixedFunction::MegatronBuffers,
     ];
     for function in mixed {
-        find_category_by_line(snapshot, &frames, function, &mut hints, budget).await;
+        find_category_by_line(snapshot, trace, &frames, function, &mut hints, budget).await;
+    }
+    // A server may run its model in a thread.
+    if hints.iter().any(|hints| hints.is_worker_thread && hints.runs_module) {
+        for hints in &mut hints {
+            hints.is_worker_thread = false;
+        }
     }
     hints
 }
@@ -225,12 +274,14 @@ pub(super) async fn hints(
 /// Separates two categories by their line, in a function that allocates them in a known order.
 ///
 /// `Module._apply` calls its function argument for each parameter, each gradient and each buffer,
-/// in this order. It has done so since before PyTorch 2.0. `_NormBase.__init__` creates weight and
+/// in this order. It has done so since before PyTorch 2.0. Where two lines allocate, the second one
+/// moves gradients if its blocks have the sizes of the first one's, and buffers if not. `_NormBase.__init__` creates weight and
 /// bias if it is affine. Then it creates the running mean, the running variance and the number of
 /// batches, on one line each, or none of them. The functions of `DeepSpeed` and Megatron allocate
 /// gradients last.
 async fn find_category_by_line(
     snapshot: &Snapshot,
+    trace: &Trace,
     frames: &[FrameHints],
     function: MixedFunction,
     hints: &mut [StackHints],
@@ -256,10 +307,16 @@ async fn find_category_by_line(
     distinct.sort_unstable();
     distinct.dedup();
     let count = distinct.len();
+    let moves_gradients = function == MixedFunction::ModuleApply
+        && (count == 3 || count == 2 && have_equal_sizes(trace, &lines, budget).await);
     for (id, line) in lines {
         let index = distinct.partition_point(|&l| l < line);
         let hints = &mut hints[id as usize];
         match function {
+            MixedFunction::ModuleApply if moves_gradients && index == 1 => {
+                hints.is_gradient_buffer = true;
+                continue;
+            }
             MixedFunction::ModuleApply if index > 0 && index + 1 == count => {}
             MixedFunction::NormInit if count >= 3 && index + 3 >= count => {}
             MixedFunction::ZeroSetup | MixedFunction::MegatronBuffers => {
@@ -272,4 +329,24 @@ async fn find_category_by_line(
             hints.built_in_rule = Some(Guess::new(Category::Buffer, 0.85));
         }
     }
+}
+
+/// Whether the live blocks of the stacks of two lines have equal sizes. `lines` has stacks with
+/// their line.
+async fn have_equal_sizes(trace: &Trace, lines: &[(u32, u32)], budget: &mut Budget) -> bool {
+    let lines: FxHashMap<u32, u32> = lines.iter().copied().collect();
+    // Sizes, by line.
+    let mut sizes: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    for blocks in trace.blocks.chunks(STRIDE) {
+        budget.charge(blocks.len() as u64 * 2).await;
+        let live = blocks.iter().filter(|block| block.leaves == trace.slots());
+        for block in live.filter(|block| !block.has_stack_of_free()) {
+            if let Some(line) = lines.get(&block.stack.0) {
+                sizes.entry(*line).or_default().push(block.bytes.0);
+            }
+        }
+    }
+    let mut sizes: Vec<Vec<u64>> = sizes.into_values().collect();
+    sizes.iter_mut().for_each(|sizes| sizes.sort_unstable());
+    matches!(&sizes[..], [first, second] if first == second)
 }

@@ -39,6 +39,9 @@ pub enum NoShapes {
     FewParameters,
     /// The activations are those of convolutions, whose shapes have more than two dimensions.
     Convolutions,
+    /// Most bytes of the model's tensors that stay are no trained weights: weights whose elements
+    /// are packed, four bits each.
+    Packed,
     /// The parameters are parts of larger ones, and no number of ranks fits.
     Shards,
     /// Few widths do not explain the parameters.
@@ -77,6 +80,8 @@ pub struct Dims {
     other_tokens: Vec<u64>,
     /// Sizes of elements in bytes that the live activations have.
     elements: Vec<u64>,
+    /// Sizes of parameters in bytes, ascending.
+    parameters: Vec<u64>,
 }
 
 /// What allocated a block, as far as it limits shapes.
@@ -107,6 +112,7 @@ impl Dims {
         let mut parameters: Vec<&Block> = Vec::new();
         let mut activations: Vec<&Block> = Vec::new();
         let (mut inputs, mut live) = (Vec::new(), Vec::new());
+        let mut buffers = 0_u64;
         for part in strides(trace.blocks.len()) {
             budget.charge(part.len() as u64).await;
             for index in part {
@@ -116,7 +122,10 @@ impl Dims {
                     live.push((block.stack, ()));
                 }
                 match categories.get(index as u32).category {
+                    // A copy in another precision is no parameter.
+                    Category::Parameter if categories.copy(index as u32).is_some() => {}
                     Category::Parameter => parameters.push(block),
+                    Category::Buffer if is_live => buffers = buffers.saturating_add(block.bytes.0),
                     Category::Input => inputs.push(block.bytes.0),
                     category if is_live && is_of_data(category) && block.bytes.0 >= MIN_BYTES => {
                         activations.push(block);
@@ -149,6 +158,11 @@ impl Dims {
         let widths = match given {
             Some(widths) => widths,
             None if are_convolved => return Err(NoShapes::Convolutions),
+            None if buffers > sizes.iter().fold(0, |sum, size| size.saturating_add(sum))
+                || are_packed(snapshot, &parameters) =>
+            {
+                return Err(NoShapes::Packed);
+            }
             None => {
                 let stacks = group_by_key(live);
                 let are_sharded =
@@ -158,8 +172,16 @@ impl Dims {
         };
         let inputs = inputs.into_iter().filter(|bytes| bytes % 8 == 0 && *bytes > 8);
         let inputs = inputs.map(|bytes| bytes / 8);
-        let mut dims =
-            Self { widths, tokens: None, other_tokens: Vec::new(), elements: ELEMENTS.to_vec() };
+        let mut parameters = sizes;
+        parameters.sort_unstable();
+        parameters.dedup();
+        let mut dims = Self {
+            widths,
+            tokens: None,
+            other_tokens: Vec::new(),
+            elements: ELEMENTS.to_vec(),
+            parameters,
+        };
         let fits = |tokens: u64| {
             let fits = |size: u64| !dims.of_data(size, tokens, &dims.elements).is_empty();
             by_size.iter().filter(|size| fits(size.0)).map(|size| size.1).sum::<u64>()
@@ -221,6 +243,7 @@ impl Dims {
                     Operation::Dropout => !shapes.iter().all(hidden),
                     Operation::Convolution | Operation::Other => false,
                 };
+                is_doubtful |= self.may_be_of_parameter(bytes, category, &shapes);
                 shapes
             }
             _ => Vec::new(),
@@ -228,6 +251,15 @@ impl Dims {
         shapes.sort();
         shapes.dedup();
         Shapes { is_certain: shapes.len() == 1 && !is_doubtful, shapes }
+    }
+
+    /// Whether a block of data may have the shape of a parameter, as temporaries of an optimizer and
+    /// weights in another precision have.
+    fn may_be_of_parameter(&self, bytes: u64, category: Category, shapes: &[Shape]) -> bool {
+        let is_usual = |element: u64| self.widths.iter().any(|of| of.element_bytes == element);
+        self.parameters.binary_search(&bytes).is_ok()
+            && (category != Category::Activation
+                || shapes.iter().any(|shape| !is_usual(shape.element_bytes)))
     }
 
     /// Shapes of data, if a shape of the batch at the peak is among them: those of its tokens, and
@@ -305,6 +337,25 @@ impl Widths {
 
 fn is_of_data(category: Category) -> bool {
     matches!(category, Category::Activation | Category::Temporary | Category::Unknown)
+}
+
+/// Functions that pack the elements of weights.
+const PACKING: [&str; 4] = ["quantize", "4bit", "nf4", "pack_weight"];
+
+/// Whether code that packs elements allocated most bytes of these blocks.
+fn are_packed(snapshot: &Snapshot, blocks: &[&Block]) -> bool {
+    let by_stack = group_by_key(blocks.iter().map(|b| (b.stack, b.bytes.0)).collect());
+    let (mut packed, mut all) = (0_u64, 0_u64);
+    for (stack, bytes) in by_stack {
+        let bytes = bytes.into_iter().fold(0_u64, u64::saturating_add);
+        all = all.saturating_add(bytes);
+        let is_packed = snapshot.stack(stack).any(|frame| {
+            let name = snapshot.text(frame.name).to_ascii_lowercase();
+            PACKING.iter().any(|word| name.contains(word)) && !name.contains("dequantize")
+        });
+        packed = packed.saturating_add(if is_packed { bytes } else { 0 });
+    }
+    packed > all / 2
 }
 
 fn has_file(snapshot: &Snapshot, stack: StackId, part: &str) -> bool {

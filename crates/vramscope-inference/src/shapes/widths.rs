@@ -3,7 +3,9 @@
 //! Of a matrix `[out, in]`, the bytes divided by those of a row are `out`. So one number decides
 //! much: the bytes of a row that most matrices have. It is also the size of the norms' weights, of
 //! which a transformer has most. The bytes of a row do not tell `[in]` of four bytes from `[2 in]`
-//! of two. A square matrix does: its `out` is `in`.
+//! of two. A square matrix does: its `out` is `in`. But `[2 in, in]` of four bytes has the size of a
+//! square matrix of two. So squares of two bytes count only if there are as many as norms: the first
+//! and the last matrix of attention in each layer.
 
 use super::NoShapes;
 
@@ -18,6 +20,8 @@ const MAX_OTHERS_PERCENT: u64 = 5;
 /// How much more evidence one size of elements must have than the other, if both have a square
 /// matrix or none has.
 const CLEAR: u64 = 4;
+/// A model has at most this many norms outside of its layers.
+const MAX_OTHER_NORMS: u64 = 3;
 /// The sizes of elements in bytes: `float32`, then `bfloat16` and `float16`.
 pub(super) const ELEMENTS: [u64; 2] = [4, 2];
 /// The numbers of ranks that a parameter may be spread over.
@@ -40,12 +44,14 @@ pub struct Widths {
     evidence: u64,
     /// A matrix is square.
     has_square: bool,
+    /// Square matrices are evidence for the size of elements.
+    proves_elements: bool,
 }
 
 impl Widths {
     /// Whether this reading of the same sizes is the right one.
     fn is_clearer_than(&self, other: &Self) -> bool {
-        let has_only_square = self.has_square && !other.has_square;
+        let has_only_square = self.proves_elements && !other.proves_elements;
         let least = if has_only_square { other.evidence + 1 } else { other.evidence * CLEAR };
         self.evidence >= least
     }
@@ -66,6 +72,7 @@ impl Widths {
                 ranks: 1,
                 evidence: 0,
                 has_square: false,
+                proves_elements: false,
             }
         };
         element_bytes.map_or_else(|| ELEMENTS.map(of).into(), |bytes| vec![of(bytes)])
@@ -166,12 +173,17 @@ fn reading(sizes: &Sizes, row: u64, element: u64) -> Option<Widths> {
         }
     }
     let square = outs.iter().find(|out| out.0 == hidden).map_or(0, |out| out.1);
+    let has_square = square > 0;
     // `out` of many matrices is a vector's width: `[3 hidden]` is a bias, and no `[3, hidden]`.
     let is_vector = |out: u64, outs: &[(u64, u64)]| {
         out < hidden && outs.iter().any(|other| other.0 == out.saturating_mul(hidden))
     };
     let (vectors, mut outs): (Vec<_>, Vec<_>) =
         outs.iter().copied().partition(|&(out, _)| is_vector(out, &outs));
+    let norms = sizes.iter().find(|size| size.0 == row).map_or(0, |size| size.1);
+    let proves_elements =
+        square > 0 && (element == ELEMENTS[0] || square + MAX_OTHER_NORMS >= norms);
+    let square = if proves_elements { square } else { 0 };
     let mut evidence = square + vectors.iter().map(|out| out.1).sum::<u64>();
     // A copy in `float32` of a matrix in 16 bits, which the optimizer updates.
     if element == 2 {
@@ -197,7 +209,6 @@ fn reading(sizes: &Sizes, row: u64, element: u64) -> Option<Widths> {
     let mut widths: Vec<u64> = outs.iter().map(|out| out.0).chain([hidden]).collect();
     widths.sort_unstable();
     widths.dedup();
-    let has_square = square > 0;
     Some(Widths {
         element_bytes: element,
         hidden,
@@ -206,6 +217,7 @@ fn reading(sizes: &Sizes, row: u64, element: u64) -> Option<Widths> {
         ranks: 1,
         evidence,
         has_square,
+        proves_elements,
     })
 }
 
@@ -251,6 +263,35 @@ mod tests {
         for of in &found {
             assert_eq!(of.all, [768, 1024, 2304, 3072, 50304], "{found:?}");
         }
+    }
+
+    #[test]
+    fn a_matrix_of_four_bytes_twice_as_high_as_wide_is_no_square_of_two() {
+        // Experts, and attention that is twice as wide as the model. Four norms per layer.
+        let (h, layers) = (2048, 12);
+        let mut sizes = vec![4 * h * 50304];
+        for _ in 0..layers {
+            sizes.extend([4 * h * 2 * h, 4 * h * 4 * h, 4 * h * 6 * h]);
+            sizes.extend([4 * h * 512; 24]);
+            sizes.extend([4 * h; 4]);
+        }
+        let found = widths(&sizes, false).expect("a model");
+        let readings: Vec<_> = found.iter().map(|of| (of.element_bytes, of.hidden)).collect();
+        assert_eq!(readings, [(4, 2048), (2, 4096)]);
+    }
+
+    #[test]
+    fn two_squares_in_each_layer_tell_elements_of_two_bytes() {
+        // The first and the last matrix of attention, keys and values of a quarter.
+        let (h, layers) = (4096, 12);
+        let mut sizes = vec![2 * h * 32000, 2 * h * 32000, 2 * h];
+        for _ in 0..layers {
+            sizes.extend([2 * h, 2 * h, 2 * h * h, 2 * h * h, 2 * h * h / 4, 2 * h * h / 4]);
+            sizes.extend([2 * h * 14336; 3]);
+        }
+        let found = widths(&sizes, false).expect("a model");
+        let readings: Vec<_> = found.iter().map(|of| (of.element_bytes, of.hidden)).collect();
+        assert_eq!(readings, [(2, 4096)]);
     }
 
     #[test]

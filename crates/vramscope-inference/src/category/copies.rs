@@ -1,0 +1,252 @@
+//! Copies of weights and of an optimizer's state that the program or `autocast` makes.
+
+use super::life::{MAX_OPERATION_EVENTS, Verdict, free_event};
+use super::phases::Phases;
+use super::sizes::Counts;
+use super::stacks::StackHints;
+use super::{Category, CopyKind, Guess, Phase};
+use rustc_hash::{FxHashMap, FxHashSet};
+use vramscope_snapshot::StackId;
+use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::{Block, Trace};
+
+/// A copy of a model has at least this many blocks.
+const MIN_BLOCKS: u32 = 8;
+
+/// Of the bytes that a line allocates, this share has sizes of parameters, in percent.
+const MIN_PERCENT: u64 = 90;
+
+/// Cost of looking at a block, in units of [`Budget`].
+const COST_PER_BLOCK: u64 = 4;
+
+/// The blocks that one line allocated, without a forward pass in between.
+#[derive(Default)]
+struct Made {
+    blocks: Vec<u32>,
+    sizes: FxHashMap<u64, u32>,
+}
+
+/// Blocks that one line made with the sizes of all parameters.
+pub(super) struct ModelCopy {
+    pub(super) blocks: Vec<u32>,
+    /// The number of copies of each parameter.
+    pub(super) times: u32,
+    /// Whether the program made it before the first forward pass, and never freed a block.
+    pub(super) is_first: bool,
+    /// Whether an optimizer's file or the function that makes its state has a frame.
+    pub(super) names_optimizer: bool,
+}
+
+/// The copies of models among blocks for which `is_open` holds.
+///
+/// A line copies a model if it allocates blocks of the sizes of most parameters, and of few other
+/// sizes, while none of them is freed. `parameters` has the number of parameters by size.
+pub(super) async fn model_copies(
+    trace: &Trace,
+    hints: &[StackHints],
+    phases: &Phases,
+    parameters: &Counts,
+    is_open: impl Fn(u32, &Block) -> bool + Send,
+    budget: &mut Budget,
+) -> Vec<ModelCopy> {
+    let all: u32 = parameters.values().sum();
+    if all < MIN_BLOCKS {
+        return Vec::new();
+    }
+    let slots = trace.slots();
+    // Index of the last group of each stack, with its round.
+    let mut last: FxHashMap<StackId, (Option<u32>, usize)> = FxHashMap::default();
+    let mut made: Vec<Made> = Vec::new();
+    for part in strides(trace.blocks.len()) {
+        budget.charge(part.len() as u64 * COST_PER_BLOCK).await;
+        for i in part {
+            let block = &trace.blocks[i];
+            if block.stack == StackId::EMPTY || !is_open(i as u32, block) {
+                continue;
+            }
+            let alloc = block.alloc_event().map(|event| event.0);
+            let is_brief = alloc.is_some_and(|alloc| {
+                free_event(block, slots).is_some_and(|free| free - alloc <= MAX_OPERATION_EVENTS)
+            });
+            if is_brief {
+                continue;
+            }
+            let round = alloc.and_then(|alloc| phases.last_before(Phase::Forward, alloc));
+            let group = match last.get(&block.stack) {
+                Some((before, group)) if *before == round => *group,
+                _ => {
+                    made.push(Made::default());
+                    last.insert(block.stack, (round, made.len() - 1));
+                    made.len() - 1
+                }
+            };
+            made[group].blocks.push(i as u32);
+            *made[group].sizes.entry(block.bytes.0).or_default() += 1;
+        }
+    }
+    let mut copies = Vec::new();
+    budget.charge(made.len() as u64).await;
+    for made in made {
+        // A copy in 32 bits of parameters in 16 has twice their size.
+        let times = [1, 2].into_iter().find_map(|factor| times(&made.sizes, parameters, factor));
+        let (Some(times), Some(&youngest)) = (times, made.blocks.last()) else { continue };
+        let at = trace.blocks[youngest as usize].enters;
+        let live = made.blocks.iter().filter(|i| trace.blocks[**i as usize].is_live_at(at));
+        if 10 * live.count() < 9 * made.blocks.len() {
+            continue;
+        }
+        let is_first = made.blocks.iter().all(|&i| {
+            let block = &trace.blocks[i as usize];
+            let alloc = block.alloc_event().map(|event| event.0);
+            free_event(block, slots).is_none()
+                && alloc.is_none_or(|alloc| {
+                    phases.last_before(Phase::Forward, alloc).is_none()
+                        && phases.last_before(Phase::Backward, alloc).is_none()
+                })
+        });
+        let stack = trace.blocks[youngest as usize].stack;
+        let names_optimizer = hints[stack.0 as usize].is_optimizer_file;
+        copies.push(ModelCopy { blocks: made.blocks, times, is_first, names_optimizer });
+    }
+    copies
+}
+
+/// How often the sizes of the parameters occur among others, if they are most of them.
+fn times(sizes: &FxHashMap<u64, u32>, parameters: &Counts, factor: u64) -> Option<u32> {
+    let known = |size: u64| -> u32 {
+        let size = if size.is_multiple_of(factor) { size / factor } else { return 0 };
+        parameters.get(&size).copied().unwrap_or(0)
+    };
+    let (mut all, mut matching, mut blocks, mut distinct) = (0, 0, 0, 0);
+    let (mut times, mut largest) = (1, 0);
+    for (&size, &count) in sizes {
+        let bytes = size.saturating_mul(u64::from(count));
+        all += bytes;
+        let parameters = known(size);
+        if parameters == 0 {
+            continue;
+        }
+        matching += bytes;
+        blocks += count;
+        distinct += 1;
+        // The count of the size with most bytes is least likely to be cut off.
+        if (bytes, size) > (largest, 0) {
+            (largest, times) = (bytes, count.div_ceil(parameters));
+        }
+    }
+    let parameters_all: u32 = parameters.values().sum();
+    let is_copy = blocks >= MIN_BLOCKS
+        && 2 * blocks >= parameters_all
+        && 2 * distinct >= parameters.len()
+        && matching * 100 >= all * MIN_PERCENT;
+    is_copy.then_some(times)
+}
+
+/// Gives the copies of models their category, and says which of them are checkpoints.
+///
+/// `has_states` says that an optimizer is known to have its state elsewhere.
+pub(super) fn judge_copies(
+    copies: Vec<ModelCopy>,
+    has_states: bool,
+    guesses: &mut [Guess],
+    kinds: &mut Vec<(u32, CopyKind)>,
+) {
+    let first: u32 = copies.iter().filter(|copy| copy.is_first).map(|copy| copy.times).sum();
+    for copy in copies {
+        let guess = match (copy.is_first, has_states) {
+            // A frozen reference model, or an average of the weights.
+            (true, true) => Guess::new(Category::Parameter, 0.5),
+            // Two moments for each parameter.
+            (true, false) if first >= 2 || copy.names_optimizer => {
+                Guess::new(Category::OptimizerState, 0.5)
+            }
+            (true, false) => Guess::either(Category::OptimizerState, Category::Parameter),
+            (false, _) if copy.times >= 2 => Guess::new(Category::OptimizerState, 0.5),
+            (false, _) => Guess::new(Category::Parameter, 0.5),
+        };
+        for block in copy.blocks {
+            guesses[block as usize] = guess;
+            if !copy.is_first {
+                kinds.push((block, CopyKind::Checkpoint));
+            }
+        }
+    }
+}
+
+/// Finds the copies of weights that `autocast` keeps until its end.
+///
+/// It casts other arguments with the same function. So the copies of a size are never more than
+/// the parameters of twice the size.
+pub(super) async fn autocast_copies(
+    trace: &Trace,
+    hints: &[StackHints],
+    verdicts: &[Verdict],
+    guesses: &mut [Guess],
+    kinds: &mut Vec<(u32, CopyKind)>,
+    budget: &mut Budget,
+) {
+    let slots = trace.slots();
+    // Casts that outlive their operation, by size: begin and end of their life, and index.
+    let mut casts: FxHashMap<u64, Vec<(u32, u32, u32)>> = FxHashMap::default();
+    let mut doubled: FxHashSet<u64> = FxHashSet::default();
+    for part in strides(trace.blocks.len()) {
+        budget.charge(part.len() as u64).await;
+        for i in part {
+            let block = &trace.blocks[i];
+            let is_brief = free_event(block, slots)
+                .is_some_and(|free| free.saturating_sub(block.enters) <= MAX_OPERATION_EVENTS);
+            if hints[block.stack.0 as usize].is_autocast_cast
+                && !block.has_stack_of_free()
+                && !is_brief
+                && block.bytes.0 >= MIN_CAST_BYTES
+            {
+                let of_size = casts.entry(block.bytes.0).or_default();
+                of_size.push((block.enters, block.leaves, i as u32));
+                doubled.insert(block.bytes.0.saturating_mul(2));
+            }
+        }
+    }
+    if casts.is_empty() {
+        return;
+    }
+    let mut parameters: FxHashMap<u64, Vec<(u32, u32)>> = FxHashMap::default();
+    for part in strides(trace.blocks.len()) {
+        budget.charge(part.len() as u64).await;
+        for i in part {
+            let block = &trace.blocks[i];
+            if guesses[i].category == Category::Parameter && doubled.contains(&block.bytes.0) {
+                let of_size = parameters.entry(block.bytes.0).or_default();
+                of_size.push((block.enters, block.leaves));
+            }
+        }
+    }
+    for (size, mut of_size) in casts {
+        let Some(parameters) = parameters.get(&size.saturating_mul(2)) else { continue };
+        budget.charge(of_size.len() as u64 * COST_PER_BLOCK).await;
+        of_size.sort_unstable();
+        // The number of live casts at each allocation.
+        let mut ends: std::collections::BinaryHeap<std::cmp::Reverse<u32>> =
+            std::collections::BinaryHeap::new();
+        let fits = of_size.iter().all(|&(enters, leaves, _)| {
+            while ends.peek().is_some_and(|end| end.0 <= enters) {
+                ends.pop();
+            }
+            ends.push(std::cmp::Reverse(leaves));
+            ends.len() <= parameters.len()
+        });
+        if !fits {
+            continue;
+        }
+        for (.., i) in of_size {
+            let is_free =
+                !matches!(verdicts[i as usize], Verdict::Final(guess) if guess.confidence >= 0.95);
+            if is_free {
+                guesses[i as usize] = Guess::new(Category::Parameter, 0.6);
+                kinds.push((i, CopyKind::Autocast));
+            }
+        }
+    }
+}
+
+/// Smaller casts are those of biases and norms.
+const MIN_CAST_BYTES: u64 = 512;
