@@ -13,6 +13,8 @@
 //!    that size. It separates parameters from buffers where one `__init__` allocates both. It is
 //!    the only evidence for blocks from before the recording.
 
+mod evaluation;
+mod graph;
 mod groups;
 mod life;
 mod own_name;

@@ -111,7 +111,7 @@ fn passes_after_updates(phases: &[PhaseSpan]) -> Vec<Pass> {
                 let pass = |update| Pass { update, end: span.end, bytes: 0 };
                 passes.extend(update.take().map(pass));
             }
-            Phase::Optimizer | Phase::Other => {}
+            Phase::Optimizer | Phase::Other | Phase::Evaluation => {}
         }
     }
     passes

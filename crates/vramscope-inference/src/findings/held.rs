@@ -107,7 +107,7 @@ fn last_step(cx: Evidence<'_>, live: &[Live<'_>]) -> Option<Finding> {
             && steps.before(l.block.enters) < step
             && (step..=step + 1).contains(&left)
             && l.block.leaves < cx.trace.slots()
-            && matches!(cx.phase_at(from), Some(Phase::Forward))
+            && matches!(cx.phase_at(from), Some(Phase::Forward | Phase::Evaluation))
     };
     let mut old: Vec<&Live<'_>> = live.iter().filter(is_old).collect();
     let bytes: u64 = old.iter().map(|l| l.block.bytes.0).sum();
