@@ -38,7 +38,7 @@ pub use step_floors::{Slope, StepFloor, slope, step_floors};
 pub use step_phases::{
     CategoryBytes, NextPhase, NextStep, PhasePeak, StepPart, StepPhase, StepPhases,
 };
-pub use steps::{StepSource, Steps};
+pub use steps::{Repetition, StepSource, Steps};
 pub use what_if::{
     Calibration, Capacity, Question, SETTING_KEYS, Scale, Scenario, Search, SettingError,
     SimulatedBasis, WhatIf, parse_settings, recorded_settings, settings_text,

@@ -63,7 +63,7 @@ pub struct StepRecord {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseRecord {
-    /// `forward`, `backward`, `optimizer`, `generation` or `other`.
+    /// `forward`, `backward`, `optimizer`, `evaluation`, `generation` or `other`.
     pub phase: &'static str,
     /// The first event.
     pub begin: u32,
@@ -241,6 +241,8 @@ pub struct Place {
     pub step: Option<u32>,
     /// The phase; `None` if nothing shows steps or phases.
     pub phase: Option<&'static str>,
+    /// The number of repetitions, if the step is one; `None` if it is a training step.
+    pub repetitions: Option<u32>,
 }
 
 /// The step and the phase of a slot.
@@ -251,11 +253,23 @@ pub async fn place(target: Target<'_>, slot: u32, budget: &mut Budget) -> Place 
 /// The step and the phase of each slot.
 pub async fn places(target: Target<'_>, slots: &[u32], budget: &mut Budget) -> Vec<Place> {
     let found = find(target, budget).await;
+    let repetitions = repetitions(target);
     let place = |&slot: &u32| {
         let part = found.at(slot);
-        Place { step: part.and_then(|part| part.step), phase: part.map(|part| part.phase.name()) }
+        Place {
+            step: part.and_then(|part| part.step),
+            phase: part.map(|part| part.phase.name()),
+            repetitions,
+        }
     };
     slots.iter().map(place).collect()
+}
+
+/// The number of repetitions, with one that the window cuts off; `None` for training steps.
+fn repetitions(target: Target<'_>) -> Option<u32> {
+    let steps = target.entry.steps(target.index)?;
+    let repetition = steps.repetition?;
+    Some(steps.whole() as u32 + u32::from(repetition.is_cut_off))
 }
 
 async fn find(target: Target<'_>, budget: &mut Budget) -> StepPhases {
@@ -319,7 +333,7 @@ pub async fn phases<'a>(
         sum,
         text: Vec::new(),
     };
-    report.text = words::sentences(&report);
+    report.text = words::sentences(&report, repetitions(target));
     report
 }
 
@@ -348,7 +362,7 @@ fn highest(parts: &[PhasePeak]) -> Vec<&PhasePeak> {
             None => highest.push(part),
         }
     }
-    highest.sort_by_key(|part| std::cmp::Reverse(part.bytes));
+    highest.sort_by_key(|part| (std::cmp::Reverse(part.bytes), part.slot));
     highest
 }
 

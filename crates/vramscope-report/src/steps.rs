@@ -83,7 +83,7 @@ pub async fn steps<'a>(
         None => Vec::new(),
     };
     let is_training = found.is_some_and(vramscope_inference::Steps::are_training);
-    let slope = match slope(&floors).filter(|_| is_training) {
+    let slope = match slope(&floors) {
         Some(slope) => Some(slope_record(target, &floors, slope, budget).await),
         None => None,
     };
@@ -142,14 +142,14 @@ fn sentences(floors: &[StepFloor], slope: Option<SlopeRecord>, is_training: bool
     match slope {
         Some(slope) => {
             text.push(format!(
-                "+{} a step from step {} to {}.",
+                "+{} a {word} from {word} {} to {}.",
                 Bytes(slope.bytes_per_step),
                 slope.from_step,
                 slope.to_step
             ));
             if let (Some(capacity), Some(left)) = (slope.capacity_bytes, slope.steps_left) {
                 text.push(format!(
-                    "{} are full after about {} more steps.",
+                    "{} are full after about {} more {word}s.",
                     Bytes(capacity),
                     grouped(left)
                 ));

@@ -431,7 +431,7 @@ class Diagnosis:
 class Phase:
     """A phase of a step."""
 
-    #: ``forward``, ``backward``, ``optimizer``, ``generation`` or ``other``.
+    #: ``forward``, ``backward``, ``optimizer``, ``evaluation``, ``generation`` or ``other``.
     phase: str
     #: The first event, and the one after the last.
     begin: int

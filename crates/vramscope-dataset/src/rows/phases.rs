@@ -52,7 +52,7 @@ impl TableRows for Phases {
             Of::new("is_whole", "Whether the window has the whole step", |row| row.is_whole),
             Of::name(
                 "phase",
-                "`forward`, `backward`, `optimizer`, `generation` or `other`",
+                "`forward`, `backward`, `optimizer`, `evaluation`, `generation` or `other`",
                 |row| row.phase.phase.into(),
             ),
             Of::new("begin_event", "First event", |row| EventIndex(row.phase.begin)),

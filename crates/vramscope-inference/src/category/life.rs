@@ -275,7 +275,7 @@ impl Judge<'_> {
             return verdict(Category::Cache, 0.5);
         }
         match phase {
-            Some(Phase::Forward) => self.forward(block, alloc, free),
+            Some(Phase::Forward | Phase::Evaluation) => self.forward(block, alloc, free),
             // Activation checkpointing recomputes activations in backward.
             Some(Phase::Backward)
                 if hints.runs_module
@@ -550,9 +550,13 @@ impl Judge<'_> {
     fn is_saved_in_forward(&self, alloc: u32, free: Option<u32>) -> bool {
         let (Some(span), Some(free)) = (self.phases.span(alloc), free) else { return false };
         let spans = &self.phases.spans[span..];
-        matches!(spans, [forward, backward, ..] if forward.phase == Phase::Forward
-            && backward.phase == Phase::Backward
-            && (backward.begin..backward.end).contains(&free))
+        // `zero_grad` can stand between the two passes.
+        let skipped = usize::from(spans.get(1).is_some_and(|s| s.phase == Phase::Optimizer));
+        let backward = spans.get(1 + skipped);
+        spans[0].phase == Phase::Forward
+            && backward.is_some_and(|span| {
+                span.phase == Phase::Backward && (span.begin..span.end).contains(&free)
+            })
     }
 
     /// Judges a block that code for building or loading a model allocated.

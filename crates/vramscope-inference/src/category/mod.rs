@@ -14,6 +14,8 @@
 //!    the only evidence for blocks from before the recording.
 
 mod copies;
+mod evaluation;
+mod graph;
 mod groups;
 mod life;
 mod lineage;

@@ -1,6 +1,8 @@
 //! The times of forward, backward and optimizer phases, as shown by stacks, frees and named ranges.
 
 use super::Phase;
+use super::evaluation;
+use super::graph;
 use super::spans::{self, PhaseSpan, Run};
 use super::stacks::StackHints;
 use rustc_hash::FxHashMap;
@@ -85,7 +87,10 @@ impl Phases {
                 phases.observe(event, events.action(row), hints[events.stack(row).0 as usize]);
             }
         }
-        phases.spans = phases.merged(rows.len() as u32, budget).await;
+        let mut runs = phases.runs(budget).await;
+        evaluation::mark(snapshot, trace, &mut runs, budget).await;
+        graph::extend_forward(trace, &mut runs, budget).await;
+        phases.spans = spans::merged(runs, rows.len() as u32);
         phases
     }
 
@@ -178,15 +183,15 @@ impl Phases {
         self.periods[..next].last().map(|period| period.1)
     }
 
-    /// The phases of the window of `events` events, without short interruptions.
-    async fn merged(&self, events: u32, budget: &mut Budget) -> Vec<PhaseSpan> {
+    /// Consecutive events that show one phase.
+    async fn runs(&self, budget: &mut Budget) -> Vec<Run> {
         let mut runs: Vec<Run> = Vec::with_capacity(self.periods.len());
         for part in strides(self.periods.len()) {
             budget.charge(part.len() as u64 * spans::COST_PER_RUN).await;
             let periods = self.periods[part.clone()].iter().zip(&self.shown[part]);
             runs.extend(periods.map(|(&(begin, phase), &shown)| Run { begin, phase, shown }));
         }
-        spans::merged(runs, events)
+        runs
     }
 
     /// The span that contains an event, as an index of `spans`.

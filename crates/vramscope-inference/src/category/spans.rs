@@ -1,4 +1,6 @@
 //! The phases of a window as whole spans, without short interruptions.
+//!
+//! [`super::evaluation`] says which forward passes are evaluation; the runs have that phase here.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +18,9 @@ pub enum Phase {
     Optimizer,
     /// Other code of the program: building the model, loading data.
     Other,
+    /// Forward passes between training steps that no backward pass follows, with the program's own
+    /// code between them.
+    Evaluation,
 }
 
 impl Phase {
@@ -26,6 +31,7 @@ impl Phase {
             Self::Backward => "backward",
             Self::Optimizer => "optimizer",
             Self::Other => "other",
+            Self::Evaluation => "evaluation",
         }
     }
 }
@@ -57,31 +63,42 @@ pub(super) const COST_PER_RUN: u64 = 8;
 /// events.
 const INTERRUPTION_DIVISOR: u32 = 8;
 
+/// Optimizer events between a forward and its backward pass that are no `zero_grad`: the scale of
+/// the loss.
+const MAX_SCALE_EVENTS: u32 = 2;
+
 /// Merges runs into spans that cover a window of `events` events.
 pub(super) fn merged(mut runs: Vec<Run>, events: u32) -> Vec<PhaseSpan> {
     if runs.is_empty() {
         return Vec::new();
     }
-    absorb(&mut runs, |before, run, after| match (before, run.phase, after) {
-        // A hook of a forward pass, the loss, the end of backward, clipping.
+    join_losses(&mut runs);
+    absorb(&mut runs, |before, run, after| match (before, run.phase, after.first()) {
+        // A hook of a forward pass, the end of backward, clipping.
         (Some(before), Phase::Other, Some(after)) => joined(before.phase, after.phase),
         _ => None,
     });
-    let mut largest = [0; 4];
+    let mut largest = [0; 5];
     for run in &runs {
         let largest = &mut largest[run.phase as usize];
         *largest = run.shown.max(*largest);
     }
     absorb(&mut runs, |before, run, after| {
-        let (before, after) = (before?.phase, after?.phase);
+        let (before, after_phase) = (before?.phase, after.first()?.phase);
         let is_short = run.shown * INTERRUPTION_DIVISOR < largest[run.phase as usize];
         match run.phase {
-            // The scale of a loss, or `zero_grad` just before backward.
-            Phase::Optimizer if before == Phase::Forward && after == Phase::Backward => {
+            // The scale of a loss.
+            Phase::Optimizer
+                if before == Phase::Forward
+                    && matches!(after_phase, Phase::Forward | Phase::Backward)
+                    && run.shown <= MAX_SCALE_EVENTS =>
+            {
                 Some(before)
             }
-            Phase::Other => None,
-            _ => (is_short && before == after).then_some(before),
+            Phase::Other | Phase::Evaluation => None,
+            // A forward pass between the program's own code, and its backward pass.
+            Phase::Forward if before == Phase::Other && leads(after) => None,
+            _ => (is_short && before == after_phase).then_some(before),
         }
     });
     let mut spans: Vec<PhaseSpan> = Vec::with_capacity(runs.len() + 1);
@@ -101,19 +118,44 @@ pub(super) fn merged(mut runs: Vec<Run>, events: u32) -> Vec<PhaseSpan> {
 /// The phase of the program's own code between two phases, if it belongs to either.
 fn joined(before: Phase, after: Phase) -> Option<Phase> {
     match (before, after) {
-        (Phase::Forward, Phase::Forward | Phase::Backward) => Some(Phase::Forward),
+        (Phase::Forward, Phase::Forward) => Some(Phase::Forward),
         (Phase::Backward, Phase::Backward) => Some(Phase::Backward),
         (Phase::Backward | Phase::Optimizer, Phase::Optimizer) => Some(Phase::Optimizer),
         _ => None,
     }
 }
 
-/// Gives each run the phase that `choose` returns for it and its neighbors, and joins runs of one
-/// phase.
-fn absorb(runs: &mut Vec<Run>, choose: impl Fn(Option<&Run>, &Run, Option<&Run>) -> Option<Phase>) {
+/// Makes the program's own code between a forward pass and its backward pass a part of the forward
+/// pass: the loss. A `zero_grad` can stand before or after it.
+fn join_losses(runs: &mut [Run]) {
+    let mut forward = None;
+    for i in 0..runs.len() {
+        match runs[i].phase {
+            Phase::Forward => forward = Some(i),
+            Phase::Other | Phase::Optimizer => {}
+            Phase::Backward => {
+                let between = forward.take().map_or(i, |forward| forward + 1)..i;
+                let own = runs[between].iter_mut().filter(|run| run.phase == Phase::Other);
+                own.for_each(|run| run.phase = Phase::Forward);
+            }
+            Phase::Evaluation => forward = None,
+        }
+    }
+}
+
+/// Whether a backward pass comes next, apart from `zero_grad` and the program's own code.
+pub(super) fn leads(after: &[Run]) -> bool {
+    let mut passes =
+        after.iter().filter(|run| !matches!(run.phase, Phase::Other | Phase::Optimizer));
+    passes.next().is_some_and(|run| run.phase == Phase::Backward)
+}
+
+/// Gives each run the phase that `choose` returns for it, the run before and the runs after it, and
+/// joins runs of one phase.
+fn absorb(runs: &mut Vec<Run>, choose: impl Fn(Option<&Run>, &Run, &[Run]) -> Option<Phase>) {
     let mut kept: Vec<Run> = Vec::with_capacity(runs.len());
     for (i, run) in runs.iter().enumerate() {
-        let phase = choose(kept.last(), run, runs.get(i + 1)).unwrap_or(run.phase);
+        let phase = choose(kept.last(), run, &runs[i + 1..]).unwrap_or(run.phase);
         match kept.last_mut() {
             Some(last) if last.phase == phase => last.shown += run.shown,
             _ => kept.push(Run { phase, ..*run }),
@@ -135,6 +177,7 @@ mod tests {
                 'b' => Phase::Backward,
                 'o' => Phase::Optimizer,
                 'u' => Phase::Other,
+                'e' => Phase::Evaluation,
                 _ => continue,
             };
             match runs.last_mut() {
@@ -147,7 +190,7 @@ mod tests {
         let parts = spans.iter().map(|span| {
             assert_eq!(span.begin, end, "spans touch each other");
             end = span.end;
-            let letter = ["f", "b", "o", "u"][span.phase as usize];
+            let letter = ["f", "b", "o", "u", "e"][span.phase as usize];
             letter.repeat((span.end - span.begin) as usize)
         });
         parts.collect()
@@ -166,6 +209,25 @@ mod tests {
             spans(&format!("{forward}obbbfbbbooo{forward}bbb")),
             format!("{forward}fbbbbbbbooo{forward}bbb")
         );
+    }
+
+    #[test]
+    fn the_loss_before_zero_grad_belongs_to_forward() {
+        assert_eq!(spans("uufffuuooobbbooo"), "uufffffooobbbooo", "zero_grad before backward");
+        assert_eq!(spans("fffuuouubbbooo"), "ffffffffbbbooo", "a loss after an empty zero_grad");
+        // Code after an evaluation is no loss.
+        assert_eq!(spans("bbbooofffuuooofffbbb"), "bbbooofffuuooofffbbb");
+    }
+
+    #[test]
+    fn long_evaluations_leave_training_passes_forward() {
+        let evaluation = "f".repeat(40);
+        let steps = "uufffuuooobbbooouufffuuooobbbooo";
+        assert_eq!(
+            spans(&format!("{steps}uu{evaluation}uu{steps}")),
+            format!("{0}uu{evaluation}uu{0}", steps.replace("fffuu", "fffff"))
+        );
+        assert_eq!(spans("ooueeeeuufffubbb"), "ooueeeeuuffffbbb", "recognized evaluation");
     }
 
     #[test]

@@ -131,7 +131,7 @@ fn is_within_pass(cx: Evidence<'_>, event: u32) -> bool {
     let allocates = |mut events: Range<u32>| {
         events.any(|event| cx.snapshot.events.action(rows + event) == Action::ALLOC)
     };
-    matches!(span.phase, Phase::Forward | Phase::Backward)
+    matches!(span.phase, Phase::Forward | Phase::Backward | Phase::Evaluation)
         && allocates(span.begin..event)
         && allocates(event..span.end)
 }

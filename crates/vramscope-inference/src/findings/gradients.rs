@@ -209,7 +209,7 @@ fn passes_after_updates(phases: &[PhaseSpan]) -> Vec<Pass> {
                     bytes: 0,
                 }));
             }
-            Phase::Optimizer | Phase::Other => {}
+            Phase::Optimizer | Phase::Other | Phase::Evaluation => {}
         }
     }
     passes

@@ -119,7 +119,7 @@ fn is_result(cx: Evidence<'_>, index: u32) -> bool {
 
 fn is_of_forward(cx: Evidence<'_>, block: &Block) -> bool {
     let from = block.alloc_event().map_or(0, |event| event.0);
-    cx.phase_at(from) == Some(Phase::Forward)
+    matches!(cx.phase_at(from), Some(Phase::Forward | Phase::Evaluation))
 }
 
 /// Results of earlier steps that are live at the peak and leave in its step or the next.

@@ -24,8 +24,11 @@ pub enum StepPhase {
     Backward,
     /// See [`Phase::Optimizer`].
     Optimizer,
-    /// A repetition without a backward pass: a token, a request, a layer.
+    /// A repetition without a backward pass beside a cache, or that has several forward passes and
+    /// leaves nothing behind: a token, a request.
     Generation,
+    /// See [`Phase::Evaluation`].
+    Evaluation,
     /// See [`Phase::Other`].
     Other,
 }
@@ -38,6 +41,7 @@ impl StepPhase {
             Self::Backward => Phase::Backward.name(),
             Self::Optimizer => Phase::Optimizer.name(),
             Self::Generation => "generation",
+            Self::Evaluation => Phase::Evaluation.name(),
             Self::Other => Phase::Other.name(),
         }
     }
@@ -50,6 +54,7 @@ impl From<Phase> for StepPhase {
             Phase::Backward => Self::Backward,
             Phase::Optimizer => Self::Optimizer,
             Phase::Other => Self::Other,
+            Phase::Evaluation => Self::Evaluation,
         }
     }
 }
@@ -106,8 +111,7 @@ impl StepPhases {
         steps: Option<&Steps>,
         budget: &mut Budget,
     ) -> Self {
-        let events = trace.device.events.len() as u32;
-        let parts = parts::parts(events, categories.phases(), steps, budget).await;
+        let parts = Self::parts(trace, categories, steps, budget).await;
         let mut sweep = Sweep { snapshot, trace, categories, live: Live::default() };
         let mut phases = Vec::with_capacity(parts.len());
         for part in parts {
@@ -129,7 +133,11 @@ impl StepPhases {
         budget: &mut Budget,
     ) -> Vec<StepPart> {
         let events = trace.device.events.len() as u32;
-        parts::parts(events, categories.phases(), steps, budget).await
+        let generates = match steps {
+            Some(steps) => generates(trace, categories, steps, budget).await,
+            None => false,
+        };
+        parts::parts(events, categories.phases(), steps, generates, budget).await
     }
 
     /// The step and phase that contain the state of a slot. `None` if nothing shows them.
@@ -138,6 +146,33 @@ impl StepPhases {
         let after = self.phases.partition_point(|part| part.end < slot.max(1));
         self.phases.get(after)
     }
+}
+
+/// Whether repetitions generate: a cache is live in them, or each has several forward passes and
+/// leaves live bytes as it found them.
+async fn generates(
+    trace: &Trace,
+    categories: &Categories,
+    steps: &Steps,
+    budget: &mut Budget,
+) -> bool {
+    let (Some(repetition), [first, .., last]) = (steps.repetition, &steps.begins[..]) else {
+        return false;
+    };
+    for part in strides(trace.blocks.len()) {
+        budget.charge(2 * part.len() as u64).await;
+        let mut blocks = (part.start as u32..).zip(&trace.blocks[part]);
+        if blocks.any(|(index, block)| {
+            block.enters < *last
+                && block.leaves > *first
+                && categories.get(index).category == Category::Cache
+        }) {
+            return true;
+        }
+    }
+    let floors = || steps.begins[1..].iter().map(|&slot| trace.requested.at(slot));
+    let (least, most) = (floors().min().unwrap_or(0), floors().max().unwrap_or(0));
+    repetition.has_passes && most - least <= most / 100
 }
 
 /// The live blocks of a slot.

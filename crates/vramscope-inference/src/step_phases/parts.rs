@@ -19,15 +19,17 @@ pub struct StepPart {
 }
 
 /// The parts of a window of `events` events, in order. They cover all events. Empty if nothing
-/// shows a step or a phase.
+/// shows a step or a phase. `generates` says whether repetitions have the phase `generation`.
 pub(super) async fn parts(
     events: u32,
     spans: &[PhaseSpan],
     steps: Option<&Steps>,
+    generates: bool,
     budget: &mut Budget,
 ) -> Vec<StepPart> {
     let begins = steps.map_or(&[][..], |steps| &steps.begins);
-    let repeats = steps.is_some_and(|steps| !steps.are_training());
+    let is_cut_off = steps.and_then(|steps| steps.repetition).map(|found| found.is_cut_off);
+    let last = begins.len().saturating_sub(1);
     let whole = [PhaseSpan { begin: 0, end: events, phase: Phase::Other }];
     let spans = match spans {
         [] if begins.is_empty() => return Vec::new(),
@@ -46,8 +48,9 @@ pub(super) async fn parts(
                 }
                 let end = begins.get(next).map_or(span.end, |&b| b.min(span.end));
                 let step = next.checked_sub(1).map(|step| step as u32);
+                let is_repetition = |step: u32| (step as usize) < last || is_cut_off == Some(true);
                 let phase = match step {
-                    Some(_) if repeats => StepPhase::Generation,
+                    Some(step) if generates && is_repetition(step) => StepPhase::Generation,
                     _ => span.phase.into(),
                 };
                 push(&mut parts, StepPart { step, phase, begin, end });
@@ -55,7 +58,7 @@ pub(super) async fn parts(
             }
         }
     }
-    close(&mut parts, begins);
+    close(&mut parts, begins, is_cut_off);
     parts
 }
 
@@ -68,13 +71,13 @@ fn push(parts: &mut Vec<StepPart>, part: StepPart) {
 }
 
 /// What follows the last whole step is a step that was cut off, if it has work of a step.
-fn close(parts: &mut [StepPart], begins: &[u32]) {
+/// `is_cut_off` says so of repetitions.
+fn close(parts: &mut [StepPart], begins: &[u32], is_cut_off: Option<bool>) {
     let Some(last) = begins.len().checked_sub(1).map(|last| last as u32) else { return };
     let from = parts.partition_point(|part| part.step < Some(last));
     let tail = &mut parts[from..];
-    let is_work =
-        |phase| matches!(phase, StepPhase::Forward | StepPhase::Backward | StepPhase::Generation);
-    if !tail.iter().any(|part| is_work(part.phase)) {
+    let is_work = |phase| matches!(phase, StepPhase::Forward | StepPhase::Backward);
+    if !is_cut_off.unwrap_or_else(|| tail.iter().any(|part| is_work(part.phase))) {
         for part in tail {
             part.step = None;
         }
@@ -84,11 +87,21 @@ fn close(parts: &mut [StepPart], begins: &[u32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::steps::StepSource;
+    use crate::steps::{Repetition, StepSource};
     use vramscope_trace::slicing::now;
 
     /// Cuts spans, one letter for each event, at steps. Writes a step's number and its phases.
     fn cut(phases: &str, begins: &[u32], source: StepSource) -> String {
+        repeat(phases, begins, source, false, true)
+    }
+
+    fn repeat(
+        phases: &str,
+        begins: &[u32],
+        source: StepSource,
+        generates: bool,
+        is_cut_off: bool,
+    ) -> String {
         let mut spans: Vec<PhaseSpan> = Vec::new();
         for (event, letter) in (0..).zip(phases.chars()) {
             let phase = match letter {
@@ -103,9 +116,12 @@ mod tests {
                 _ => spans.push(PhaseSpan { begin: event, end: event + 1, phase }),
             }
         }
-        let steps = Steps { begins: begins.to_vec(), source };
+        let repetition = (source == StepSource::Repetition)
+            .then_some(Repetition { is_cut_off, has_passes: false });
+        let steps = Steps { begins: begins.to_vec(), source, repetition };
         let steps = (!begins.is_empty()).then_some(&steps);
-        let parts = now(async |budget| parts(phases.len() as u32, &spans, steps, budget).await);
+        let events = phases.len() as u32;
+        let parts = now(async |budget| parts(events, &spans, steps, generates, budget).await);
         let mut end = 0;
         let texts = parts.iter().map(|part| {
             assert_eq!(part.begin, end, "parts touch each other");
@@ -141,9 +157,13 @@ mod tests {
     }
 
     #[test]
-    fn repetitions_have_one_phase() {
+    fn repetitions_that_generate_have_one_phase() {
         let source = StepSource::Repetition;
-        assert_eq!(cut("uufufufuf", &[2, 4, 6], source), "-o2 0g2 1g2 2g3");
+        let parts =
+            |generates, is_cut_off| repeat("uufufufuf", &[2, 4, 6], source, generates, is_cut_off);
+        assert_eq!(parts(true, true), "-o2 0g2 1g2 2g3");
+        assert_eq!(parts(true, false), "-o2 0g2 1g2 -f1 -o1 -f1", "the pattern has ended");
+        assert_eq!(parts(false, true), "-o2 0f1 0o1 1f1 1o1 2f1 2o1 2f1");
     }
 
     #[test]

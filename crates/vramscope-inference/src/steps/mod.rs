@@ -1,16 +1,18 @@
 //! Detects where training steps begin.
 //!
 //! Named ranges come first, then the optimizer's updates, then forward passes that follow a
-//! backward pass. Allocations that repeat without a backward pass are repetitions: layers,
-//! generated tokens or requests. They are never called training steps.
+//! backward pass. Allocations that repeat without a backward pass are repetitions: forward passes,
+//! generated tokens or requests. They are never called training steps. Layers of one forward pass
+//! are neither.
 
+mod optimizers;
 mod period;
+mod within;
 
 use crate::category::{Phase, PhaseSpan};
-use period::period;
+use period::{Period, period};
 use vramscope_snapshot::{Snapshot, Stage};
 use vramscope_trace::Trace;
-use vramscope_trace::group_by_key;
 use vramscope_trace::slicing::{Boxed, Budget};
 use vramscope_units::Micros;
 
@@ -51,6 +53,17 @@ pub struct Steps {
     pub begins: Vec<u32>,
     /// The evidence that the steps were inferred from.
     pub source: StepSource,
+    /// What repetitions are; `None` for training steps.
+    pub repetition: Option<Repetition>,
+}
+
+/// What is known of repetitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repetition {
+    /// Whether the window ends within a further repetition.
+    pub is_cut_off: bool,
+    /// Whether a repetition has several forward passes, as a request for many tokens has.
+    pub has_passes: bool,
 }
 
 impl Steps {
@@ -74,13 +87,15 @@ impl Steps {
             ] {
                 let begins = match source {
                     StepSource::ProfilerStep => profiler_steps(snapshot, trace),
-                    StepSource::OptimizerStep => optimizer_steps(snapshot, trace),
+                    StepSource::OptimizerStep => {
+                        optimizers::steps(snapshot, trace, phases, budget).await
+                    }
                     StepSource::OptimizerUpdate => updates(phases),
                     _ => rhythm(phases),
                 };
                 // Each attempt reads the name of every annotation.
                 budget.charge(4 * snapshot.annotations.len() as u64).await;
-                let steps = Self { begins, source };
+                let steps = Self { begins, source, repetition: None };
                 if steps.whole() > 0 {
                     return Some(steps);
                 }
@@ -89,8 +104,13 @@ impl Steps {
             if phases.iter().any(|span| span.phase == Phase::Backward) {
                 return None;
             }
-            let begins = period(snapshot, trace, budget).await;
-            let steps = Self { begins, source: StepSource::Repetition };
+            let Period { begins, is_cut_off } = period(snapshot, trace, budget).await;
+            if within::is_one_pass(snapshot, trace, &begins, budget).await {
+                return None;
+            }
+            let has_passes = within::has_passes(snapshot, trace, &begins, budget).await;
+            let repetition = Some(Repetition { is_cut_off, has_passes });
+            let steps = Self { begins, source: StepSource::Repetition, repetition };
             (steps.whole() >= Self::MIN_REPETITIONS).then_some(steps)
         })
     }
@@ -154,35 +174,19 @@ fn profiler_steps(snapshot: &Snapshot, trace: &Trace) -> Vec<u32> {
     sorted(begins)
 }
 
-fn optimizer_steps(snapshot: &Snapshot, trace: &Trace) -> Vec<u32> {
-    // A program may have several optimizers. The one that steps most often defines the steps.
-    let mut slots: Vec<(String, u32)> = Vec::new();
-    for mark in snapshot.annotations.iter().filter(|mark| mark.stage == Stage::End) {
-        let name = snapshot.text(mark.name);
-        let slot = mark.time.and_then(|time| slot_at(trace, time));
-        if let (true, Some(slot)) = (name.starts_with("Optimizer.step#"), slot) {
-            slots.push((name.into_owned(), slot));
-        }
-    }
-    let by_name = group_by_key(slots).into_iter().map(|(_, slots)| slots);
-    let ends = by_name.rev().max_by_key(Vec::len).unwrap_or_default();
-    if ends.is_empty() {
-        return ends;
-    }
-    // The first step begins with the window, since nothing separates it from model construction.
-    sorted([vec![0], ends].concat())
-}
-
 /// The slots at which the optimizer's code after a backward pass ends. Empty if the window goes on
 /// training without such code, as when later updates allocate nothing.
 fn updates(phases: &[PhaseSpan]) -> Vec<u32> {
     let mut begins = vec![0];
     // Backward passes since the last update, and the most between two updates.
     let (mut passes, mut most) = (0, 0);
+    // After a forward pass comes `zero_grad`, and no update.
+    let mut in_forward = false;
     for span in phases {
         match span.phase {
-            Phase::Backward => passes += 1,
-            Phase::Optimizer if passes > 0 => {
+            Phase::Forward => in_forward = true,
+            Phase::Backward => (passes, in_forward) = (passes + 1, false),
+            Phase::Optimizer if passes > 0 && !in_forward => {
                 begins.push(span.end);
                 most = most.max(passes);
                 passes = 0;
@@ -225,7 +229,7 @@ mod tests {
     #[test]
     fn before_near_equals_before_for_any_hint() {
         for begins in [vec![], vec![0], vec![3, 7, 8, 20]] {
-            let steps = Steps { begins, source: StepSource::Repetition };
+            let steps = Steps { begins, source: StepSource::Repetition, repetition: None };
             for slot in 0..25 {
                 for near in 0..7 {
                     assert_eq!(

@@ -3,7 +3,7 @@
 //! A training step allocates from many call stacks, and from some of them exactly once: the batch,
 //! the embedding, the loss. Stacks that occur equally often and take turns mark the boundaries.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_snapshot::{Action, Snapshot, StackId};
 use vramscope_trace::Origin;
 use vramscope_trace::Trace;
@@ -16,8 +16,18 @@ const MIN_REPETITIONS: usize = 3;
 /// The fewest allocations in a step of training or generation.
 const MIN_ALLOCS_PER_STEP: u32 = 8;
 
-/// Slots before the first event of every step; empty without a period.
-pub(super) async fn period(snapshot: &Snapshot, trace: &Trace, budget: &mut Budget) -> Vec<u32> {
+/// The repetitions of a window.
+#[derive(Debug, Default)]
+pub(super) struct Period {
+    /// Slots before the first event of every repetition, and the end of the last one if the window
+    /// has it. Empty without a period.
+    pub(super) begins: Vec<u32>,
+    /// Whether the window ends within a repetition.
+    pub(super) is_cut_off: bool,
+}
+
+/// The repetitions of a window.
+pub(super) async fn period(snapshot: &Snapshot, trace: &Trace, budget: &mut Budget) -> Period {
     let allocs = allocs(snapshot, trace, budget).await;
     let occurrences = occurrences(&allocs, budget).await;
     // Kinds are ordered by their number of occurrences, then by their first occurrence.
@@ -46,8 +56,54 @@ pub(super) async fn period(snapshot: &Snapshot, trace: &Trace, budget: &mut Budg
     // longer period with few members. So the longest period with many members is the step.
     let most_members = periods.iter().map(|p| p.0).max().unwrap_or(0);
     let step = periods.into_iter().find(|p| p.0 * 2 >= most_members);
-    step.map(|(_, leader)| leader.iter().map(|&alloc| allocs[alloc as usize].0).collect())
-        .unwrap_or_default()
+    let Some((_, leader)) = step else { return Period::default() };
+    let mut begins: Vec<u32> = leader.iter().map(|&alloc| allocs[alloc as usize].0).collect();
+    let end = last_end(trace, &allocs, leader, budget).await;
+    begins.extend(end);
+    Period { begins, is_cut_off: end.is_none() }
+}
+
+/// The slot at which the last repetition ends: before other call stacks allocate, or where it has
+/// allocated as much as the shortest one. `None` if the window ends before.
+async fn last_end(
+    trace: &Trace,
+    allocs: &[(u32, u64)],
+    leader: &[u32],
+    budget: &mut Budget,
+) -> Option<u32> {
+    let (first, last) = (leader[0] as usize, leader[leader.len() - 1] as usize);
+    budget.charge(4 * (allocs.len() - first) as u64).await;
+    let known: FxHashSet<u64> = allocs[first..last].iter().map(|alloc| alloc.1).collect();
+    let gaps = || leader.windows(2).map(|pair| (pair[1] - pair[0]) as usize);
+    let (shortest, longest) = (gaps().min()?, gaps().max()?);
+    // A few allocations of other call stacks can lie in a repetition.
+    let patience = (shortest / 4).max(4);
+    let (mut end, mut others) = (last, 0);
+    for (i, alloc) in allocs.iter().enumerate().take(last + longest * 2).skip(last + 1) {
+        if known.contains(&alloc.1) {
+            (end, others) = (i, 0);
+        } else {
+            others += 1;
+        }
+        if others > patience {
+            break;
+        }
+    }
+    if others <= patience && (end + 1 - last) * 10 < shortest * 9 {
+        return None;
+    }
+    // What the repetition itself frees belongs to it.
+    let (begin, mut slot) = (allocs[last].0, allocs[end].0 + 1);
+    let limit = allocs.get(end + 1).map_or(trace.slots() - 1, |alloc| alloc.0);
+    for next in slot + 1..=limit {
+        budget.charge(1).await;
+        let mut changes = trace.changes_at(next).iter();
+        if changes.any(|change| trace.blocks[change.block() as usize].enters <= begin) {
+            break;
+        }
+        slot = next;
+    }
+    Some(slot)
 }
 
 /// The events that allocate, each with its kind: its call stack, or its size if most stacks are

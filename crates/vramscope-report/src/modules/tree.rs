@@ -211,6 +211,7 @@ impl Modules {
                 Place::Phase(Phase::Backward) => "backward",
                 Place::Phase(Phase::Optimizer) => "optimizer",
                 Place::Phase(Phase::Other) => "other code",
+                Place::Phase(Phase::Evaluation) => "evaluation",
             }
             .to_owned(),
         }

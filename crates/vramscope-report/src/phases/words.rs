@@ -3,10 +3,10 @@
 use super::{Formula, Limiting, NextStepRecord, Phases, SumRecord};
 use vramscope_units::Bytes;
 
-/// The sentences of a report, in order of importance.
-pub(super) fn sentences(report: &Phases<'_>) -> Vec<String> {
+/// The sentences of a report, in order of importance. `repetitions` is their number.
+pub(super) fn sentences(report: &Phases<'_>, repetitions: Option<u32>) -> Vec<String> {
     let Some(limiting) = &report.limiting else { return Vec::new() };
-    let mut texts = vec![limits(limiting, &report.sum)];
+    let mut texts = vec![limits(limiting, &report.sum, repetitions)];
     // The window of a first step does not have the peak of the run.
     match &report.next_step {
         Some(next) if next.recorded_bytes.is_none() => texts.push(next_step(next)),
@@ -21,17 +21,21 @@ fn named(phase: &str) -> String {
     if phase == "other" { "other code".to_owned() } else { format!("the {phase} phase") }
 }
 
-/// ` of step 2`; empty outside of steps.
-fn of_step(row: &SumRecord) -> String {
-    row.step.map_or(String::new(), |step| format!(" of step {step}"))
+/// ` of step 2`, or ` of repetition 2 of 8`; empty outside of steps.
+fn of_step(row: &SumRecord, repetitions: Option<u32>) -> String {
+    match (row.step, repetitions) {
+        (Some(step), Some(of)) => format!(" of repetition {step} of {of}"),
+        (Some(step), None) => format!(" of step {step}"),
+        (None, _) => String::new(),
+    }
 }
 
-fn limits(limiting: &Limiting, sum: &[SumRecord]) -> String {
+fn limits(limiting: &Limiting, sum: &[SumRecord], repetitions: Option<u32>) -> String {
     let peak = format!(
         "The peak is {}, in {}{}",
         Bytes(limiting.bytes),
         named(limiting.phase),
-        of_step(&sum[0]),
+        of_step(&sum[0], repetitions),
     );
     match (limiting.next_phase, limiting.next_bytes) {
         (Some(next), Some(bytes)) => {

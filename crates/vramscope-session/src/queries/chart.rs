@@ -255,7 +255,7 @@ fn lives(chart: &mut FindingChart, proof: &Proof) {
     for ground in &proof.ground {
         let path = rect([x(ground.from), x(ground.to)], [0.0, BOTTOM]);
         let kind = match ground.phase {
-            Phase::Forward => ShapeKind::Forward,
+            Phase::Forward | Phase::Evaluation => ShapeKind::Forward,
             Phase::Backward => ShapeKind::Backward,
             Phase::Optimizer => ShapeKind::Optimizer,
             Phase::Other => continue,

@@ -146,7 +146,9 @@ fn edges(steps: Option<&Steps>, spans: &[PhaseSpan], end: u32) -> Vec<u32> {
     let mut edges = steps.map(|steps| steps.begins.clone()).unwrap_or_default();
     let Some(&last) = edges.last() else { return edges };
     let is_pass = |span: &PhaseSpan| matches!(span.phase, Phase::Forward | Phase::Backward);
-    if last < end && spans.iter().any(|span| span.begin >= last && is_pass(span)) {
+    // What follows the last repetition is no repetition, unless the window ends within one.
+    let ended = steps.and_then(|steps| steps.repetition).is_some_and(|found| !found.is_cut_off);
+    if !ended && last < end && spans.iter().any(|span| span.begin >= last && is_pass(span)) {
         edges.push(end);
     }
     edges

@@ -322,6 +322,7 @@ button.mark::after { pointer-events: auto; }
 }
 .phases .track[data-phase=""] { background: var(--phase-mixed); }
 .phases .track[data-phase="forward"] { background: var(--phase-forward); }
+.phases .track[data-phase="evaluation"] { background: var(--phase-forward); }
 .phases .track[data-phase="backward"] { background: var(--phase-backward); }
 .phases .track[data-phase="optimizer"] { background: var(--phase-optimizer); }
 .phases .track[data-phase="step"] { background: var(--phase-step); color: var(--dim); }
