@@ -1,5 +1,5 @@
-//! Writes and checks THIRD_PARTY.txt: the packages of others in the program, the wheel and the npm
-//! package, with their licenses.
+//! Writes and checks `THIRD_PARTY.txt`: the packages of others in the program, the wheel and the
+//! npm package, with their licenses.
 //!
 //! The three ship one file. A column says which of them has a package.
 
