@@ -34,6 +34,15 @@ def test_the_program_tells_its_version(tmp_path: pathlib.Path) -> None:
     assert (told.returncode, told.stdout) == (0, f"vramscope {metadata.version('vramscope')}\n")
 
 
+def test_the_wheel_has_the_licenses_of_all_that_it_contains() -> None:
+    names = ["LICENSE-APACHE", "LICENSE-MIT", "THIRD_PARTY.txt"]
+    shipped = {path.name: path for path in metadata.files("vramscope") or [] if path.name in names}
+    assert sorted(shipped) == names
+    assert sorted(metadata.metadata("vramscope").get_all("License-File") or []) == names
+    for name, path in shipped.items():
+        assert path.read_text(encoding="utf-8") == (ROOT / name).read_text(encoding="utf-8")
+
+
 def test_the_program_reads_and_keeps_its_exit_codes(tmp_path: pathlib.Path) -> None:
     told = run(PROGRAM, "diagnose", SNAPSHOT, folder=tmp_path)
     assert (told.returncode, told.stderr) == (0, "")

@@ -3,14 +3,22 @@
 #
 # Installs PyTorch's wheel for CUDA into FOLDER/venv, without the packages of NVIDIA, and builds
 # stand-ins for their libraries into FOLDER/fake. Downloads about 1 GB. A second run does nothing.
-# The default release has the trainers beside it, other releases only what PyTorch needs.
+# The default release has the trainers beside it, other releases only what PyTorch needs. Everything
+# is installed by its hash: another release needs a file of hashes (see README.md).
 set -euo pipefail
 default=2.9.1
 torch=${2:-$default}
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$1
-wanted="torch==$torch
-$(cat "$here/requirements.txt")"
+files=("$here/torch-$torch.txt" "$here/needed.txt")
+[ "$torch" != "$default" ] || files+=("$here/trainers.txt")
+# The wheels on PyPI are for CUDA 12.8, and from 2.11 on for CUDA 13.0.
+if [ "$(printf '%s\n' 2.11 "$torch" | sort --version-sort | head -n 1)" = 2.11 ]; then
+    runtime=nvidia-cuda-runtime-13.0.96 headers=nvidia/cu13/include cuda=13000
+else
+    runtime=nvidia-cuda-runtime-cu12-12.8.90 headers=nvidia/cuda_runtime/include cuda=12080
+fi
+wanted=$(cat "${files[@]}" "$here/$runtime.txt")
 [ "$wanted" != "$(cat "$folder/complete" 2>/dev/null || true)" ] || exit 0
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
@@ -18,21 +26,11 @@ venv=$folder/venv
 python=${STANDIN_PYTHON:-python3}
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
 pip=("$venv/bin/python" -m pip --disable-pip-version-check --quiet)
-"${pip[@]}" install --no-deps --no-cache-dir "torch==$torch"
-if [ "$torch" = "$default" ]; then
-    "${pip[@]}" install --no-deps --requirement "$here/requirements.txt"
-else
-    needed='filelock|fsspec|Jinja2|MarkupSafe|mpmath|networkx|numpy|sympy|typing_extensions'
-    "${pip[@]}" install --no-deps --requirement \
-        <(grep --extended-regexp "^($needed)==" "$here/requirements.txt")
-fi
-# The wheels on PyPI are for CUDA 12.8, and from 2.11 on for CUDA 13.0.
-if [ "$(printf '%s\n' 2.11 "$torch" | sort --version-sort | head -n 1)" = 2.11 ]; then
-    runtime=nvidia-cuda-runtime==13.0.96 headers=nvidia/cu13/include cuda=13000
-else
-    runtime=nvidia-cuda-runtime-cu12==12.8.90 headers=nvidia/cuda_runtime/include cuda=12080
-fi
-"${pip[@]}" download --no-deps --dest "$folder/include" "$runtime"
+hashed=(--no-deps --require-hashes --only-binary :all:)
+for file in "${files[@]}"; do
+    "${pip[@]}" install "${hashed[@]}" --no-cache-dir --requirement "$file"
+done
+"${pip[@]}" download "${hashed[@]}" --dest "$folder/include" --requirement "$here/$runtime.txt"
 "$venv/bin/python" -m zipfile -e "$folder"/include/nvidia_cuda_runtime*.whl "$folder/include"
 include=$folder/include/$headers
 cp -r "$here/crt" "$include/"

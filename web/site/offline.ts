@@ -7,8 +7,8 @@ import { join, resolve } from "node:path";
 import type { Plugin } from "vite";
 
 const COPY = "isolated";
-/** Files that are not cached: other pages, notebooks, and the sample, which is large. */
-const EXCLUDED = /^(sample|open|isolated)\/|^(sw|notebook)\.js$/;
+/** Files that are not cached: other pages, notebooks, licenses, and the sample, which is large. */
+const EXCLUDED = /^(sample|open|isolated)\/|^(sw|notebook)\.js$|^THIRD_PARTY\.txt$/;
 /** Files that are cached at their first use. */
 const ON_DEMAND = /^threads\//;
 

@@ -28,6 +28,16 @@ const inline = (): Plugin => ({
   },
 });
 
+/** Puts the licenses of the packages in the bundle beside it: minifying drops their comments. */
+const notices = (): Plugin => ({
+  name: "vramscope-notices",
+  apply: "build",
+  generateBundle() {
+    const source = readFileSync(new URL("../../THIRD_PARTY.txt", import.meta.url));
+    this.emitFile({ type: "asset", fileName: "THIRD_PARTY.txt", source });
+  },
+});
+
 export default defineConfig(({ command }) => {
   const script =
     build && command === "build" ? `./threads/${build}/vramscope_worker_threads.js` : "";
@@ -53,7 +63,7 @@ export default defineConfig(({ command }) => {
         },
       },
     },
-    plugins: [inline(), report(), offline()],
+    plugins: [inline(), notices(), report(), offline()],
     // The viewer's package is served without bundling, so that its worker and wasm keep their URLs.
     optimizeDeps: {
       exclude: ["vramscope-viewer"],

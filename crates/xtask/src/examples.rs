@@ -3,8 +3,8 @@
 //! Each app is copied to a folder that sees no other `node_modules`, installs the package from its
 //! tarball, and is built by its bundler, like an app of a user.
 
-use crate::{cmd, files, install, repo::Repo};
-use anyhow::{Context, Result, anyhow, bail};
+use crate::{cmd, files, install, notices, repo::Repo};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use std::path::{Path, PathBuf};
 
 /// Packs, installs and builds. The pages of each app are then in `target/examples/NAME/dist`.
@@ -49,15 +49,17 @@ fn pack(repo: &Repo) -> Result<PathBuf> {
     for script in ["build", "standalone", "inline"] {
         cmd::output(&mut cmd::command("npm", &["run", "--silent", script], &viewer))?;
     }
-    for name in ["LICENSE-APACHE", "LICENSE-MIT"] {
-        std::fs::copy(repo.path(name), viewer.join(name))
-            .with_context(|| format!("copying {name}"))?;
-    }
+    notices::copy(repo, &viewer)?;
     let out = repo.target.join("package");
     std::fs::create_dir_all(&out)?;
     let mut npm = cmd::command("npm", &["pack", "--silent", "--pack-destination"], &viewer);
     let name = cmd::output(npm.arg(&out))?;
     let package = out.join(name.trim());
+    let packed = cmd::output(cmd::command("tar", &["-t", "-z", "-f"], &out).arg(&package))?;
+    for name in notices::FILES {
+        let is_there = packed.lines().any(|line| line == format!("package/{name}"));
+        ensure!(is_there, "{} does not have {name}", package.display());
+    }
     let mut lint =
         cmd::command("node", &["node_modules/publint/src/cli.js", "--strict"], &repo.web());
     cmd::output(lint.arg(&package))?;

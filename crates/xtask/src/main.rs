@@ -12,6 +12,7 @@ mod examples;
 mod files;
 mod generate;
 mod install;
+mod notices;
 mod python;
 mod repo;
 mod reproducible;
@@ -69,6 +70,8 @@ enum Task {
         #[arg(long, default_value_t = 200)]
         blocks: u32,
     },
+    /// Write `THIRD_PARTY.txt`, the licenses of the packages that ship
+    Notices,
     /// Check crate edges, unsafe code, file lengths, line widths, links, paths and versions
     Tidy,
     /// Compare the download size of the built site with its budget
@@ -136,6 +139,7 @@ fn main() -> ExitCode {
         Task::Types => site::types(&repo),
         Task::Gen(options) => generate::run(&repo, &options),
         Task::WarmUp { blocks } => generate::warm_up(&repo, blocks),
+        Task::Notices => notices::write(&repo),
         Task::Tidy => tidy::run(&repo),
         Task::Size => size::run(&repo),
         Task::Cost { update } => cost::run(&repo, update),

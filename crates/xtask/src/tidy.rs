@@ -2,6 +2,7 @@
 
 mod answers;
 mod edges;
+mod hashes;
 mod lines;
 mod links;
 mod modules;
@@ -37,6 +38,7 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     broken.extend(width::check(&sources));
     broken.extend(unsafe_code(&sources));
     broken.extend(modules::check(&sources));
+    broken.extend(hashes::check(&sources));
     broken.extend(links::check(&sources, &names));
     broken.extend(versions::check(&sources));
     broken.extend(paths::machines(repo, &sources)?);
