@@ -63,7 +63,11 @@ impl Context {
         match () {
             () if is_capture => Self::Capture,
             () if phases.iter().any(|span| span.phase == Phase::Backward) => Self::Training,
-            () if !has(Phase::Forward) && parameters >= whole / 10 * 9 && whole > 0 => {
+            () if !has(Phase::Forward)
+                && !has(Phase::Evaluation)
+                && parameters >= whole / 10 * 9
+                && whole > 0 =>
+            {
                 Self::Loading
             }
             () => Self::Inference,

@@ -99,7 +99,7 @@ impl State {
         let is_outside = events.stack(row) != StackId::EMPTY
             && !matches!(
                 cx.phase_at(oom.event.0),
-                Some(Phase::Forward | Phase::Backward | Phase::Optimizer)
+                Some(Phase::Forward | Phase::Backward | Phase::Optimizer | Phase::Evaluation)
             );
         let graphs = segments.iter().filter(|s| is_graph_pool(cx.snapshot, s.pool, s.stream));
         let graph_bytes = graphs.clone().map(|s| s.size.0).sum();
