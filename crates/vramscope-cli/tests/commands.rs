@@ -341,11 +341,11 @@ fn user_rules_override_built_in_rules() {
 #[test]
 fn unknown_device_or_snapshot_is_wrong_usage() {
     let two = "recorded/t26/two_devices.pickle.gz";
-    assert_eq!(json(&["peak", two])["device"], 1, "the device with the highest peak");
+    assert_eq!(json(&["peak", two])["device"], 0, "the device with the highest peak");
     let failed = "findings/g33_oom_on_device_1.pickle.gz";
     assert_eq!(json(&["peak", failed])["device"], 1, "device 0 has more events");
     assert_eq!(json(&["diagnose", failed])["headlines"][0]["device"], 1);
-    assert_eq!(json(&["peak", two, "--device", "0"])["device"], 0);
+    assert_eq!(json(&["peak", two, "--device", "1"])["device"], 1);
     let none = vramscope(&["peak", two, "--device", "7"]);
     assert_eq!(none.status.code(), Some(64));
     assert!(
