@@ -11,6 +11,7 @@ use vramscope_inference::{
     CostlySetting, Creep, Finding, GraphPools, MemoryUse, OutOfReach, ReservedPeak, StrandedPool,
 };
 use vramscope_snapshot::PoolId;
+use vramscope_trace::Coverage;
 use vramscope_units::{Bytes, grouped};
 
 /// The maximum number of pools and streams in a sentence.
@@ -27,6 +28,8 @@ pub(super) fn reserved(
 ) -> Words {
     let memory = &peak.memory;
     let unneeded = Bytes(finding.bytes);
+    let of_device = entry.traces.iter().find(|trace| trace.device.device == finding.device);
+    let coverage = of_device.map(|trace| trace.coverage);
     let at_peak = match peak.event {
         _ if peak.is_state_only => {
             format!("{} were reserved when the snapshot was taken.", peak.reserved)
@@ -46,7 +49,7 @@ pub(super) fn reserved(
     let creep = peak.creep.as_ref().map(|creep| creeps(entry, creep));
     let by_kind = by_kind(entry, peak).filter(|_| peak.out_of_reach.is_empty());
     let predicted =
-        Some(simulated::reserved(simulated, peak.reserved)).filter(|text| !text.is_empty());
+        Some(simulated::reserved(simulated, peak.reserved, coverage == Some(Coverage::Whole))).filter(|text| !text.is_empty());
     let sentences: Vec<String> = [at_peak, uses]
         .into_iter()
         .chain(creep)
@@ -55,9 +58,15 @@ pub(super) fn reserved(
         .chain(predicted)
         .chain(settings)
         .collect();
+    // A state tells nothing of what is needed later, and a part nothing of what was needed before.
+    let verb = match coverage {
+        _ if peak.is_state_only => "were free when the snapshot was taken",
+        Some(Coverage::Whole) => "were not needed",
+        _ => "were not needed in the recorded part",
+    };
     Words {
         title: Sentence::new(format_args!(
-            "{unneeded} of the {} reserved were not needed ({} %)",
+            "{unneeded} of the {} reserved {verb} ({} %)",
             peak.reserved,
             percent(unneeded, peak.reserved)
         )),

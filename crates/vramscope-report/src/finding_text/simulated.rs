@@ -64,10 +64,10 @@ pub(super) fn missing(simulated: &[Simulated]) -> Option<String> {
     })
 }
 
-/// What the run as recorded needs, and what other settings would reserve.
-pub(super) fn reserved(simulated: &[Simulated], peak: Bytes) -> String {
+/// What the run as recorded needs, if it `is_whole`, and what other settings would reserve.
+pub(super) fn reserved(simulated: &[Simulated], peak: Bytes, is_whole: bool) -> String {
     let own = simulated.iter().find(|one| one.kind == ChangeKind::AsRecorded);
-    let least = own.and_then(|own| own.least_device_memory);
+    let least = own.and_then(|own| own.least_device_memory).filter(|_| is_whole);
     let least = least.map(|bytes| format!("This run fits in {bytes}."));
     let others = simulated.iter().filter(|one| one.kind != ChangeKind::AsRecorded).map(|one| {
         let subject = match one.kind {
