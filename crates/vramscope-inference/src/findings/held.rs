@@ -164,7 +164,7 @@ async fn kept_pass(
     let mut old: Vec<Live<'_>> = live.iter().filter(is_old).copied().collect();
     // For each call stack, blocks that outlive their step, by step, and blocks that do not.
     let mut usual: FxHashMap<StackId, (FxHashSet<usize>, usize)> =
-        old.iter().map(|l| (l.block.stack, Default::default())).collect();
+        old.iter().map(|l| (l.block.stack, (FxHashSet::default(), 0))).collect();
     if usual.len() < MIN_PASS_STACKS {
         return None;
     }
