@@ -13,7 +13,7 @@ use vramscope_units::Bytes;
 const MIN_BYTES: u64 = 16 << 20;
 
 /// The smallest share of the peak that it loses to report a cause, in percent.
-const MIN_PERCENT: u64 = 10;
+const MIN_PERCENT: u64 = 15;
 
 /// The smallest share of the peak of one request that is reported, in percent.
 const MIN_REQUEST_PERCENT: u64 = 25;

@@ -164,7 +164,7 @@ async fn kept_pass(
     let mut old: Vec<Live<'_>> = live.iter().filter(is_old).copied().collect();
     // For each call stack, blocks that outlive their step, by step, and blocks that do not.
     let mut usual: FxHashMap<StackId, (FxHashSet<usize>, usize)> =
-        old.iter().map(|l| (l.block.stack, Default::default())).collect();
+        old.iter().map(|l| (l.block.stack, (FxHashSet::default(), 0))).collect();
     if usual.len() < MIN_PASS_STACKS {
         return None;
     }
@@ -184,6 +184,10 @@ async fn kept_pass(
     let of_steps = group_by_key(old.iter().map(|l| (steps.before(l.block.enters), *l)).collect());
     let sum = |all: &[Live<'_>]| all.iter().map(|l| l.block.bytes.0).sum::<u64>();
     let (from, old) = of_steps.into_iter().max_by_key(|(_, all)| sum(all))?;
+    // The finding about a failed allocation tells what its exception keeps.
+    if cx.trace.ooms.iter().any(|oom| steps.before(oom.event.0 + 1) == from) {
+        return None;
+    }
     let stacks: FxHashSet<StackId> = old.iter().map(|l| l.block.stack).collect();
     if stacks.len() < MIN_PASS_STACKS {
         return None;
@@ -308,16 +312,25 @@ async fn variables(cx: Evidence<'_>, live: &[Live<'_>], budget: &mut Budget) -> 
         let (Some(&(_, _, until)), true) = (old.first(), is_large(cx, bytes, MIN_PERCENT)) else {
             continue;
         };
-        let mut all: Vec<&Block> = Vec::new();
+        // Every time the line runs, and not only at the peak.
+        let mut all: Vec<(u64, &Block)> = Vec::new();
         for part in strides(cx.trace.blocks.len()) {
             budget.charge(part.len() as u64).await;
             let blocks = cx.trace.blocks[part].iter();
-            all.extend(blocks.filter(|b| b.stack == stack && b.origin() == Origin::Alloc));
+            let same = blocks.filter(|b| b.stack == stack && b.origin() == Origin::Alloc);
+            all.extend(same.filter(|b| b.bytes.0 >= MIN_BYTES).map(|b| (b.bytes.0, b)));
         }
-        let cuts: Vec<Cut> = replaced(cx, &all, line)
-            .into_iter()
-            .map(|(block, new, _)| Cut { from: new, to: block.leaves, bytes: block.bytes.0 })
-            .collect();
+        all.sort_by_key(|(bytes, block)| (*bytes, block.enters));
+        let mut cuts: Vec<Cut> = Vec::new();
+        for of_size in all.chunk_by(|a, b| a.0 == b.0) {
+            let blocks: Vec<&Block> = of_size.iter().map(|(_, block)| *block).collect();
+            let old = replaced(cx, &blocks, line).into_iter();
+            cuts.extend(old.map(|(block, new, _)| Cut {
+                from: new,
+                to: block.leaves,
+                bytes: block.bytes.0,
+            }));
+        }
         let Saving { bytes: cost, .. } = saving(cx, &cuts, budget).await;
         let facts = HeldTooLong::Variable {
             results: old.len() + 1,

@@ -87,9 +87,10 @@ fn of_frame(cx: Evidence<'_>, id: FrameId) -> Mark {
     mark.add(Mark::AUTOCAST_EXIT, name.contains("at::autocast::clear_cache"));
     let is_loss = ["log_softmax", "cross_entropy", "nll_loss"].iter().any(|n| name.contains(n));
     mark.add(Mark::CROSS_ENTROPY, is_loss);
-    let is_softmax = match is_code {
-        true => is_torch && name == "softmax",
-        false => name.contains("softmax") && !name.contains("log_softmax"),
+    let is_softmax = if is_code {
+        is_torch && name == "softmax"
+    } else {
+        name.contains("softmax") && !name.contains("log_softmax")
     };
     mark.add(Mark::SOFTMAX, is_softmax);
     let release = ["release_variables", "SavedVariable", "autograd::deleteNode"];

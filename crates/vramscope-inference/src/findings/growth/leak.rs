@@ -200,22 +200,20 @@ impl Leak {
     /// Whether one call of a line keeps several blocks of unlike sizes, in each step that grows. A
     /// list of outputs has one of them: the graph of the output keeps the others.
     fn keeps_inner_results(&self, cx: Evidence<'_>, steps: &Steps) -> bool {
-        let mut sizes: FxHashMap<(StackId, u64), FxHashSet<usize>> = FxHashMap::default();
+        let mut kept: Vec<((StackId, u64), usize)> = Vec::new();
         for &i in self.candidates.iter().flat_map(|c| &c.blocks) {
             let block = &cx.trace.blocks[i as usize];
             if is_activation(cx, i) && cx.runs_module(block.stack) {
-                let of_size = sizes.entry((block.stack, block.bytes.0)).or_default();
-                of_size.insert(steps.before(block.enters));
+                kept.push(((block.stack, block.bytes.0), steps.before(block.enters)));
             }
         }
-        let mut recurring: FxHashMap<StackId, usize> = FxHashMap::default();
-        for ((stack, _), of_size) in sizes {
-            // The last step may not be whole.
-            if of_size.len() + 1 >= self.steps.len() {
-                *recurring.entry(stack).or_default() += 1;
-            }
-        }
-        recurring.values().any(|&count| count >= 2)
+        kept.sort_unstable();
+        kept.dedup();
+        // The last step may not be whole.
+        let recurs = |group: &[((StackId, u64), usize)]| group.len() + 1 >= self.steps.len();
+        let recurring: Vec<StackId> =
+            kept.chunk_by(|a, b| a.0 == b.0).filter(|g| recurs(g)).map(|g| g[0].0.0).collect();
+        recurring.windows(2).any(|pair| pair[0] == pair[1])
     }
 }
 
