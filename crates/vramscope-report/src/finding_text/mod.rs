@@ -25,6 +25,7 @@ pub use headline::rank_headline;
 pub use ranks::rank_words;
 
 pub(crate) use headline::{category_noun, headline, place_words};
+pub(crate) use reserved::is_about_streams;
 pub(crate) use simulated::{change_words, setting_name};
 
 /// The words of a finding.
