@@ -153,13 +153,14 @@ fn reserved_names_max_split_size_with_expandable_segments() {
 
 #[test]
 fn reserved_matters_from_two_gib_and_60_percent_on() {
-    for (size, severity) in
-        [(3000, Severity::Medium), (2000, Severity::Low), (2100, Severity::Medium)]
+    // 3,400 of 5,400 MiB are not needed, 4,400 of 7,400 (59 %), and 1,700 of 2,700.
+    for (size, other, severity) in
+        [(2000, 1400, Severity::Medium), (3000, 1400, Severity::Low), (1000, 700, Severity::Low)]
     {
         let mut memory = Memory::default();
         let block = memory.fill(size, 1);
         memory.free(block);
-        memory.fill(1400, 2);
+        memory.fill(other, 2);
         let segment = memory.reserve(size, 2);
         memory.alloc(segment, 0, 10, 2);
         let (finding, _) = reserved(&memory).expect("two of three segments are free");
@@ -254,9 +255,9 @@ fn graph_pools(memory: &Memory) -> Option<(Finding, GraphPools)> {
 fn graphs_with_a_pool_each_could_share_one() {
     let (finding, pools) =
         graph_pools(&captures(&[(1, 40), (2, 60), (3, 80), (4, 100)])).expect("four pools");
-    assert_eq!((pools.pools, pools.reserved, pools.live), (4, mib(280), mib(40)));
+    // Most is in use when the last graph works: 100 MiB beside three results.
+    assert_eq!((pools.pools, pools.reserved, pools.live), (4, mib(280), mib(130)));
     assert_eq!(pools.range, (mib(40), mib(100)));
-    // Four live blocks of 10 MiB, and the 90 MiB that are free in the largest pool.
     assert_eq!((pools.shared, finding.bytes), (mib(130), 150 * MIB));
     assert_eq!((finding.severity, pools.growth), (Severity::Medium, None));
     assert_eq!(graph_pools(&captures(&[(1, 40), (2, 60)])), None, "two pools");
@@ -506,8 +507,8 @@ fn a_search_of_cudnn_is_no_refusal_of_the_driver() {
     let (finding, churn) = returned(&searched(&conv)).expect("two searches");
     let search = churn.search.expect("a search");
     assert_eq!((churn.by_allocator, churn.bursts, churn.returned), (false, 2, mib(900)));
-    assert_eq!((search.peak, search.later, search.largest), (mib(500), Some(mib(50)), mib(500)));
-    assert_eq!((finding.bytes, finding.severity), (450 * MIB, Severity::Medium));
+    assert_eq!((search.peak, search.later, search.largest), (mib(500), Some(mib(200)), mib(500)));
+    assert_eq!((finding.bytes, finding.severity), (300 * MIB, Severity::Medium));
     assert_eq!(finding.id.to_string(), "churn-0-search");
     // The program itself may empty the cache.
     let (_, churn) = returned(&searched(&empty_cache())).expect("two returns");

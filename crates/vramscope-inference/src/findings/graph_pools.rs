@@ -10,7 +10,7 @@ use crate::category::Category;
 use std::collections::BTreeSet;
 use vramscope_snapshot::{Frame, FrameId, PoolId, PoolIndex, StreamId};
 use vramscope_trace::slicing::{Budget, strides};
-use vramscope_trace::{SegmentState, Span, group_by_key};
+use vramscope_trace::{Block, SegmentState, Span, group_by_key};
 use vramscope_units::Bytes;
 
 /// The fewest bytes that a shared pool saves.
@@ -44,7 +44,7 @@ pub struct GraphPools {
     pub live: Bytes,
     /// Reserved bytes of the smallest pool and of the largest.
     pub range: (Bytes, Bytes),
-    /// What one shared pool would hold about: all live blocks, and the most free memory of a pool.
+    /// What one shared pool would hold about: the most that was live in these pools at once.
     pub shared: Bytes,
     /// The innermost frame outside of PyTorch that the captures share; `None` without stacks.
     pub at: Option<Frame>,
@@ -86,8 +86,7 @@ pub(super) async fn graph_pools(
     let (largest, own) = pools.last()?;
     let all: u64 = pools.iter().map(|(_, own)| reserved(own)).sum();
     let all_live: u64 = pools.iter().map(|(_, own)| live(own)).sum();
-    let free = pools.iter().map(|(_, own)| reserved(own).saturating_sub(live(own)));
-    let shared = all_live + free.max().unwrap_or(0);
+    let shared = most_live(cx, budget).await.max(all_live);
     let peak = cx.trace.reserved_band.peak.max(0) as u64;
     let saved = all.saturating_sub(shared);
     // A pool (0, n) was made to be shared.
@@ -140,6 +139,42 @@ pub(super) async fn graph_pools(
     })
 }
 
+/// The most bytes that were live in pools of graphs at once.
+async fn most_live(cx: Evidence<'_>, budget: &mut Budget) -> u64 {
+    let spans = &cx.carving.segments.spans;
+    budget.charge(spans.len() as u64).await;
+    let mut own: Vec<&Span> =
+        (spans.iter()).filter(|span| is_graph_pool(cx.snapshot, span.pool, span.stream)).collect();
+    own.sort_by_key(|span| span.address);
+    let mut changes: Vec<(u32, i64)> = Vec::new();
+    for part in strides(cx.trace.blocks.len()) {
+        budget.charge(4 * part.len() as u64).await;
+        for index in part {
+            let block = &cx.trace.blocks[index];
+            if is_within(&own, block) {
+                let size = i64::try_from(cx.carving.sizes[index].0).unwrap_or(0);
+                changes.extend([(block.enters, size), (block.leaves, -size)]);
+            }
+        }
+    }
+    // What leaves in a slot leaves first.
+    changes.sort_unstable();
+    let mut now = 0i64;
+    let most = changes.iter().map(|change| {
+        now = now.saturating_add(change.1);
+        now
+    });
+    u64::try_from(most.max().unwrap_or(0)).unwrap_or(0)
+}
+
+/// Whether a block lies in one of the spans, which are in address order.
+fn is_within(spans: &[&Span], block: &Block) -> bool {
+    let until = spans.partition_point(|span| span.address <= block.address);
+    spans[..until]
+        .last()
+        .is_some_and(|span| block.address.0 < span.end() && span.is_reserved_at(block.enters))
+}
+
 /// The innermost frame of the program that call stacks with most of the bytes share.
 fn common_frame(cx: Evidence<'_>, parts: &[Part]) -> Option<Frame> {
     let total: u64 = parts.iter().map(|part| part.bytes.0).sum();
@@ -173,9 +208,7 @@ async fn growth_of(cx: Evidence<'_>, pool: PoolIndex, budget: &mut Budget) -> Op
     for part in strides(cx.trace.blocks.len()) {
         budget.charge(4 * part.len() as u64).await;
         for block in cx.trace.blocks[part].iter().filter(|block| block.enters > 0) {
-            let until = own.partition_point(|span| span.address <= block.address);
-            let is_own = own[..until].last().is_some_and(|span| block.address.0 < span.end());
-            allocs.push((block.enters, is_own));
+            allocs.push((block.enters, is_within(&own, block)));
         }
     }
     allocs.sort_unstable();

@@ -127,6 +127,9 @@ pub enum SkewCause {
 /// The fewest ranks in a group that have a meaningful median.
 const MIN_RANKS: usize = 3;
 
+/// The most ranks of a run that are compared by call sites too, whenever ranks are added.
+const MAX_MATRIX_RANKS: usize = 256;
+
 /// Ranks (by index) that hold far more than the other ranks of their run. Findings of one rank are
 /// sorted by severity. A rank that holds less is not reported.
 pub fn rank_skew(ranks: &[RankFacts]) -> Vec<(usize, RankSkew)> {
@@ -139,7 +142,9 @@ pub fn rank_skew(ranks: &[RankFacts]) -> Vec<(usize, RankSkew)> {
                 found.extend(skews.into_iter().map(|(member, skew)| (group[member], skew)));
             }
         }
-        of_matrix(ranks, &run, &mut found);
+        if run.len() <= MAX_MATRIX_RANKS {
+            of_matrix(ranks, &run, &mut found);
+        }
     }
     found.sort_by(|a, b| {
         let key = |f: &(usize, RankSkew)| (f.0, f.1.severity, std::cmp::Reverse(f.1.excess()));

@@ -83,7 +83,7 @@ impl Returns {
             while row < until && !returns(cx.snapshot, row) {
                 if let Some((true, _)) = segment_event(events.action(row)) {
                     found.reservations.push((row - rows.start, events.size(row).0));
-                    reserved += events.size(row).0 as i64;
+                    reserved = reserved.saturating_add(signed(events.size(row).0));
                 }
                 row += 1;
             }
@@ -107,15 +107,19 @@ impl Returns {
                 cause,
                 stack: events.stack(row),
                 fit,
-                wanted: reserved.max(0) as u64 + next,
+                wanted: (reserved.max(0) as u64).saturating_add(next),
             });
-            reserved -= bytes as i64;
+            reserved = reserved.saturating_sub(signed(bytes));
             row = end;
         }
         budget.charge(4 * found.bursts.len() as u64).await;
         mark_searches(cx, &mut found.bursts);
         found
     }
+}
+
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
 /// Whether an event returns memory to the driver.

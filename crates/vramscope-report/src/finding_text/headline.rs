@@ -2,6 +2,7 @@
 //! the sentence of its worst finding.
 
 use super::program::growth_place;
+use super::reserved::is_about_streams;
 use super::simulated::{best_setting, setting_name};
 use super::{interval, range};
 use crate::loaded_file::SnapshotEntry;
@@ -138,7 +139,8 @@ fn reserved(peak: &ReservedPeak, simulated: &[Simulated]) -> Sentence {
         }
     }
     let unused = if unused.is_empty() { String::new() } else { format!(": {}", unused.join(", ")) };
-    let less = best_setting(simulated).filter(|best| best.reserved_peak < peak.reserved);
+    let less = best_setting(simulated)
+        .filter(|best| best.reserved_peak < peak.reserved && !is_about_streams(peak, simulated));
     let less = less.map_or_else(String::new, |best| {
         format!(" With {} {}.", setting_name(best), best.reserved_peak)
     });

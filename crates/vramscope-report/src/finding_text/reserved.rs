@@ -183,6 +183,22 @@ pub(super) fn setting_action(setting: &CostlySetting) -> String {
     }
 }
 
+/// Creep because each step uses a new stream.
+fn new_streams(peak: &ReservedPeak) -> Option<&Creep> {
+    peak.creep.as_ref().filter(|creep| creep.new_streams > 1)
+}
+
+/// The free memory of a side stream, if it is more than other settings save.
+fn side_stream<'a>(peak: &'a ReservedPeak, simulated: &[Simulated]) -> Option<&'a OutOfReach> {
+    let saved = simulated::saved(simulated, peak.reserved);
+    peak.out_of_reach.first().filter(|side| side.bytes() > saved)
+}
+
+/// Whether a change of the program's streams saves more than other settings.
+pub(crate) fn is_about_streams(peak: &ReservedPeak, simulated: &[Simulated]) -> bool {
+    new_streams(peak).is_some() || side_stream(peak, simulated).is_some()
+}
+
 fn action(
     entry: &SnapshotEntry,
     finding: &Finding,
@@ -193,15 +209,14 @@ fn action(
     let is_idle = memory.idle > Bytes(memory.stuck.0 + memory.small.0);
     // The run as recorded comes first. What follows it are replays with other settings.
     let is_simulated = simulated.len() > 1;
-    let saved = simulated::saved(simulated, peak.reserved);
-    if let Some(creep) = peak.creep.as_ref().filter(|creep| creep.new_streams > 1) {
+    if let Some(creep) = new_streams(peak) {
         return format!(
             "Make the streams once, before the loop, and use them in each step{}. What a stream \
              has cached serves no other stream.",
             at_site(&site(entry, creep.stack)),
         );
     }
-    if let Some(side) = peak.out_of_reach.first().filter(|side| side.bytes() > saved) {
+    if let Some(side) = side_stream(peak, simulated) {
         let stream = stream(entry, side.stream);
         return format!(
             "Call torch.cuda.empty_cache() after the work on {stream}, or do all of it on one \

@@ -1,6 +1,10 @@
 //! What to do about the worst findings, each in a few words with its bytes.
 
+<<<<<<< HEAD
 use crate::finding_text::setting_name;
+=======
+use crate::finding_text::{change_words, is_about_streams, setting_name};
+>>>>>>> w-pools
 use crate::findings::{FindingEntry, FindingRecord};
 use crate::loaded_file::SnapshotEntry;
 use crate::simulated::{ChangeKind, Simulated};
@@ -186,6 +190,11 @@ fn reserved(
         ..action(&setting_name(one), format!("-{}", Bytes(peak.reserved.0 - one.reserved_peak.0)))
     });
     let mut all: Vec<Action> = all.collect();
+    if is_about_streams(peak, &record.simulated) {
+        for text in first_sentence(&record.action) {
+            all.insert(0, action(text, String::new()));
+        }
+    }
     // The out-of-memory finding says it.
     if all.is_empty() && !entry.has_simulated(record.device) {
         all.extend(first_sentence(&record.action).map(|text| action(text, String::new())));

@@ -109,16 +109,16 @@ async fn of_stream(
     budget.charge(16 * changes.len() as u64).await;
     changes.sort_unstable();
     others.sort_by_key(|span| span.enters);
-    let (mut next, mut now, mut elsewhere) = (0, 0i64, 0);
-    let mut largest = None;
+    let (mut next, mut now, mut elsewhere) = (0, 0i64, 0u64);
+    let mut largest: Option<&Span> = None;
     for span in others {
         // The slot before the reservation counts.
         while changes.get(next).is_some_and(|change| change.0 < span.enters) {
-            now += changes[next].1;
+            now = now.saturating_add(changes[next].1);
             next += 1;
         }
         if u64::try_from(now).is_ok_and(|free| free >= span.size.0) {
-            elsewhere += span.size.0;
+            elsewhere = span.size.0.saturating_add(elsewhere);
             largest = largest.filter(|other: &&_| other.size >= span.size).or(Some(span));
         }
     }
