@@ -109,7 +109,10 @@ fn reserved_memory_names_the_setting_that_costs_it() {
     assert!(reserved.text.contains("max_split_size_mb:128 keeps 6 segments"), "{}", reserved.text);
     assert_eq!(reserved.action, "Remove max_split_size_mb:128 or raise it.");
     let state = of_kind("findings/c17_state_only_crumbs.pickle.gz", "reserved");
-    assert_eq!(state.title, "6.64 GiB of the 19.53 GiB reserved were free when the snapshot was taken (34 %)");
+    assert_eq!(
+        state.title,
+        "6.64 GiB of the 19.53 GiB reserved were free when the snapshot was taken (34 %)"
+    );
     assert!(state.text.starts_with("19.53 GiB were reserved when the snapshot was taken."));
 }
 

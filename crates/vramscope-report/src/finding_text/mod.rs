@@ -26,12 +26,8 @@ pub use headline::rank_headline;
 pub use ranks::rank_words;
 
 pub(crate) use headline::{category_noun, headline, place_words};
-<<<<<<< HEAD
-pub(crate) use simulated::setting_name;
-=======
 pub(crate) use reserved::is_about_streams;
-pub(crate) use simulated::{change_words, setting_name};
->>>>>>> w-pools
+pub(crate) use simulated::setting_name;
 
 /// The words of a finding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -49,7 +49,8 @@ pub(super) fn reserved(
     let creep = peak.creep.as_ref().map(|creep| creeps(entry, creep));
     let by_kind = by_kind(entry, peak).filter(|_| peak.out_of_reach.is_empty());
     let predicted =
-        Some(simulated::reserved(simulated, peak.reserved, coverage == Some(Coverage::Whole))).filter(|text| !text.is_empty());
+        Some(simulated::reserved(simulated, peak.reserved, coverage == Some(Coverage::Whole)))
+            .filter(|text| !text.is_empty());
     let sentences: Vec<String> = [at_peak, uses]
         .into_iter()
         .chain(creep)

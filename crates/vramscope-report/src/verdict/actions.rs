@@ -1,10 +1,6 @@
 //! What to do about the worst findings, each in a few words with its bytes.
 
-<<<<<<< HEAD
-use crate::finding_text::setting_name;
-=======
-use crate::finding_text::{change_words, is_about_streams, setting_name};
->>>>>>> w-pools
+use crate::finding_text::{is_about_streams, setting_name};
 use crate::findings::{FindingEntry, FindingRecord};
 use crate::loaded_file::SnapshotEntry;
 use crate::simulated::{ChangeKind, Simulated};
