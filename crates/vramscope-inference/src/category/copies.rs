@@ -31,7 +31,7 @@ pub(super) struct ModelCopy {
     pub(super) blocks: Vec<u32>,
     /// The number of copies of each parameter.
     pub(super) times: u32,
-    /// Whether the program made it before the first forward pass, and never freed a block.
+    /// Whether the program made it before the first forward pass.
     pub(super) is_first: bool,
     /// Whether an optimizer's file or the function that makes its state has a frame.
     pub(super) names_optimizer: bool,
@@ -95,15 +95,17 @@ pub(super) async fn model_copies(
         if 10 * live.count() < 9 * made.blocks.len() {
             continue;
         }
-        let is_first = made.blocks.iter().all(|&i| {
-            let block = &trace.blocks[i as usize];
-            let alloc = block.alloc_event().map(|event| event.0);
-            free_event(block, slots).is_none()
-                && alloc.is_none_or(|alloc| {
-                    phases.last_before(Phase::Forward, alloc).is_none()
-                        && phases.last_before(Phase::Backward, alloc).is_none()
-                })
-        });
+        let begin = |i: &u32| trace.blocks[*i as usize].alloc_event().map_or(0, |event| event.0);
+        let before = |i: &u32| phases.last_before(Phase::Forward, begin(i)).is_none();
+        let is_first = made.blocks.iter().all(before);
+        let first_forward = phases.next_after(Phase::Forward, 0).unwrap_or(u32::MAX);
+        let outlives = |i: &u32| {
+            free_event(&trace.blocks[*i as usize], slots).is_none_or(|free| free > first_forward)
+        };
+        // Weights that are loaded and copied to a model are gone when it runs.
+        if is_first && !made.blocks.iter().all(outlives) {
+            continue;
+        }
         let stack = trace.blocks[youngest as usize].stack;
         let names_optimizer = hints[stack.0 as usize].is_optimizer_file;
         copies.push(ModelCopy { blocks: made.blocks, times, is_first, names_optimizer });

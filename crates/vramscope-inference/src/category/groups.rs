@@ -30,12 +30,10 @@ pub(super) struct Group {
     /// Whether some blocks were allocated after a backward pass or an update, before the next
     /// forward pass.
     pub(super) starts_steps: bool,
+    /// Whether some blocks live when a forward pass begins after them.
+    pub(super) feeds: bool,
     /// Whether the blocks are freed in the order of their allocation while younger ones stay.
     pub(super) is_queue: bool,
-    /// The number of blocks.
-    pub(super) blocks: u32,
-    /// Whether the blocks have at least this many sizes: 0, 1, 2 or 3.
-    pub(super) sizes: u8,
     /// Whether there are several blocks of one size, allocated at one time and never freed.
     pub(super) is_pool: bool,
     /// Whether the program allocates another block beside, which only lives for one round.
@@ -90,7 +88,6 @@ struct Series {
     last_free: u32,
     frees_in_order: u32,
     frees_out_of_order: u32,
-    first_sizes: [u64; 3],
 }
 
 /// Number of blocks of a size whose frees are compared with those of the next size.
@@ -198,14 +195,11 @@ pub(super) async fn groups(
                 .last_before(Phase::Backward, alloc.0)
                 .max(phases.last_before(Phase::Optimizer, alloc.0));
             group.starts_steps |= boundary > phases.last_before(Phase::Forward, alloc.0);
-            group.blocks += 1;
+            group.feeds |= phases
+                .next_after(Phase::Forward, alloc.0)
+                .is_some_and(|forward| free_event(block, slots).is_none_or(|free| free > forward));
             if block.stack != StackId::EMPTY {
                 series.add_free(free_event(block, slots));
-                let known = &mut series.first_sizes[..usize::from(group.sizes)];
-                if known.len() < 3 && !known.contains(&block.bytes.0) {
-                    series.first_sizes[usize::from(group.sizes)] = block.bytes.0;
-                    group.sizes += 1;
-                }
             }
             match free_event(block, slots) {
                 None => {

@@ -424,6 +424,10 @@ impl Judge<'_> {
         let is_output = || self.outputs.is_output(&self.groups, block, alloc, phases);
         Verdict::Final(match guess.category {
             Category::Input if !is_brief && is_output() => Guess::new(Category::Activation, 0.5),
+            // Nothing of this line ever entered a forward pass.
+            Category::Input if forward.is_none() && !group.feeds && phases.allocs_have_stacks => {
+                Guess::either(Category::Activation, Category::Input)
+            }
             // No batch is larger than all that a forward pass makes of it, unless each step starts
             // with one.
             Category::Input

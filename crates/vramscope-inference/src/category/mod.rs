@@ -202,4 +202,6 @@ impl Categories {
 #[cfg(test)]
 mod kinds;
 #[cfg(test)]
+mod programs;
+#[cfg(test)]
 mod tests;

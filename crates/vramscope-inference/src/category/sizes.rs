@@ -368,7 +368,9 @@ pub(super) async fn resolve(
     lineage.pass_on(&mut guesses, budget).await;
     let is_open = |i: u32, block: &Block| {
         let guess = guesses[i as usize];
-        let is_claimed = guess.category == Category::Parameter;
+        // One parameter of each size, or what takes the place of another block.
+        let is_claimed = matches!(guess.category, Category::Parameter | Category::OptimizerState)
+            && guess.confidence >= 0.5;
         match verdicts[i as usize] {
             Verdict::ModuleTensor | Verdict::ProgramTensor => !is_claimed,
             Verdict::Final(_) => {
@@ -377,6 +379,7 @@ pub(super) async fn resolve(
                 alloc.is_some_and(|alloc| {
                     phases.of_alloc(alloc.0, hints) == Some(Phase::Other)
                         && guess.confidence < 0.9
+                        && !is_claimed
                         && !matches!(
                             guess.category,
                             Category::Cache | Category::Workspace | Category::Gradient

@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 use vramscope_snapshot::Reader;
 use vramscope_trace::slicing::now;
 
-/// A stack of frames, innermost first, as `function@file`.
+/// A stack of frames, innermost first, as `function@file` or `function@file#line`.
 pub(super) type Stack = &'static [&'static str];
 
 pub(super) const MAIN: &str = "<module>@/my/train.py";
 pub(super) const CALL: &str = "_call_impl@/lib/torch/nn/modules/module.py";
-const INIT: Stack = &["__init__@/lib/torch/nn/modules/linear.py", "__init__@/my/model.py", MAIN];
+pub(super) const INIT: Stack =
+    &["__init__@/lib/torch/nn/modules/linear.py", "__init__@/my/model.py", MAIN];
 const OWN_INIT: Stack = &["__init__@/my/model.py", MAIN];
 pub(super) const USER: Stack = &[MAIN];
 pub(super) const FORWARD: Stack = &["forward@/lib/torch/nn/modules/linear.py", CALL, MAIN];
@@ -34,7 +35,10 @@ impl Script {
         let frames: Vec<String> = stack
             .iter()
             .map(|f| f.split_once('@').expect("function@file"))
-            .map(|(name, file)| format!(r#"{{"name": "{name}", "filename": "{file}", "line": 1}}"#))
+            .map(|(name, file)| (name, file.split_once('#').unwrap_or((file, "1"))))
+            .map(|(name, (file, line))| {
+                format!(r#"{{"name": "{name}", "filename": "{file}", "line": {line}}}"#)
+            })
             .collect();
         self.events.push(format!(
             r#"{{"action": "{action}", "addr": {addr}, "size": {size}, "frames": [{}]}}"#,
