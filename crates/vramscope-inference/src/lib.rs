@@ -24,7 +24,7 @@ pub use compare::{HeldBy, NamedFrame, match_stacks};
 pub use findings::{
     Basis, BlindSpot, CostlySetting, Cycle, Evidence, Facts, Finding, FindingId, FindingKind,
     GradientsHeld, Growth, GrowthKind, HeldTooLong, LargerStep, MemoryUse, NoFindingId, OomStory,
-    Overrun, Part, PendingFrees, RankFacts, RankSkew, RankStack, ReservedPeak, Returned,
+    Overrun, Part, PeakCause, PendingFrees, RankFacts, RankSkew, RankStack, ReservedPeak, Returned,
     SegmentChurn, Severity, SkewCause, SkewSite, StrandedPool, Verdict, blind_spots, findings,
     rank_runs, rank_skew, slot_of_reserved_peak,
 };

@@ -9,6 +9,7 @@ mod findings_by_hand;
 mod findings_oom;
 mod findings_ranks;
 mod memory;
+mod phases;
 mod rank_matrix;
 mod slices;
 mod step_phases;

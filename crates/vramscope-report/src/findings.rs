@@ -151,6 +151,7 @@ impl FindingRecord {
             | FindingKind::Cycle
             | FindingKind::GradientsHeld
             | FindingKind::HeldTooLong
+            | FindingKind::PeakCause
             | FindingKind::RankSkew => self.sites.first().map_or("", String::as_str),
         };
         CauseKey { kind: self.kind, what }

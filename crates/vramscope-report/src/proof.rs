@@ -169,7 +169,7 @@ pub(crate) fn of_device<'a>(
                     let title = "lives of the largest blocks, until the collection";
                     lives::lives(target, finding, title, cycle.largest.0, budget).await
                 }
-                Facts::GradientsHeld(_) | Facts::HeldTooLong(_) => {
+                Facts::GradientsHeld(_) | Facts::HeldTooLong(_) | Facts::PeakCause(_) => {
                     let title = "lives of the largest blocks, and the peak";
                     let peak = slot_of(target.trace().requested_band.peak_event);
                     lives::lives(target, finding, title, peak, budget).await

@@ -204,7 +204,12 @@ impl Search<'_> {
         let end = self.end_of(last);
         let is_own = self.runs.get(last + 1).is_some_and(|run| run.phase == Phase::Other);
         let limit = if is_own { self.end_of(last + 1) } else { end };
-        Some(Candidate { begin: self.runs[runs.start].begin, runs: runs.start..last + 1, end, limit })
+        Some(Candidate {
+            begin: self.runs[runs.start].begin,
+            runs: runs.start..last + 1,
+            end,
+            limit,
+        })
     }
 
     /// `pass` is the number of starts of a pass.
@@ -238,9 +243,7 @@ impl Search<'_> {
         let reach = self.backward.get(next + MAX_SURVIVED_PASSES).copied().unwrap_or(self.events);
         let survives = |block: &&Block| {
             let after = self.backward.get(next).is_some_and(|&event| block.leaves > event + 1);
-            block.bytes.0 >= MIN_SURVIVOR_BYTES
-                && after
-                && block.leaves <= reach
+            block.bytes.0 >= MIN_SURVIVOR_BYTES && after && block.leaves <= reach
         };
         Life {
             starts,

@@ -21,8 +21,8 @@ pub(super) async fn extend_forward(trace: &Trace, runs: &mut Vec<Run>, budget: &
     for (i, run) in runs.iter().enumerate() {
         let end = runs.get(i + 1).map_or(events, |next| next.begin);
         let before = i.checked_sub(1).map(|before| runs[before]);
-        let Some(forward) = before
-            .filter(|before| before.phase == Phase::Forward && run.phase == Phase::Other)
+        let Some(forward) =
+            before.filter(|before| before.phase == Phase::Forward && run.phase == Phase::Other)
         else {
             extended.push(*run);
             continue;

@@ -145,7 +145,8 @@ fn join_losses(runs: &mut [Run]) {
 
 /// Whether a backward pass comes next, apart from `zero_grad` and the program's own code.
 pub(super) fn leads(after: &[Run]) -> bool {
-    let mut passes = after.iter().filter(|run| !matches!(run.phase, Phase::Other | Phase::Optimizer));
+    let mut passes =
+        after.iter().filter(|run| !matches!(run.phase, Phase::Other | Phase::Optimizer));
     passes.next().is_some_and(|run| run.phase == Phase::Backward)
 }
 
@@ -223,8 +224,8 @@ mod tests {
         let evaluation = "f".repeat(40);
         let steps = "uufffuuooobbbooouufffuuooobbbooo";
         assert_eq!(
-            spans(&format!("{steps}uu{evaluation}uu{steps}")),
-            format!("{0}uu{evaluation}uu{0}", steps.replace("fffuu", "fffff"))
+            spans(&format!("{steps}uu{evaluation}uuooo{steps}")),
+            format!("{0}uu{evaluation}uuooo{0}", steps.replace("fffuu", "fffff"))
         );
         assert_eq!(spans("ooueeeeuufffubbb"), "ooueeeeuuffffbbb", "recognized evaluation");
     }

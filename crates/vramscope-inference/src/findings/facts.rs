@@ -8,6 +8,7 @@ use super::gradients::GradientsHeld;
 use super::growth::Growth;
 use super::held::HeldTooLong;
 use super::oom::OomStory;
+use super::peak_cause::PeakCause;
 use super::pending::PendingFrees;
 use super::reserved::ReservedPeak;
 use super::stranded::StrandedPool;
@@ -28,6 +29,9 @@ pub enum FindingKind {
     GradientsHeld,
     /// Memory that stays live although its successor is already allocated, or its copy is.
     HeldTooLong,
+    /// What alone sets the peak: one step, the making of the model, an evaluation, results of each
+    /// pass.
+    PeakCause,
     /// A rank that holds far more than the other ranks of its run.
     RankSkew,
     /// More memory reserved than needed.
@@ -42,12 +46,13 @@ pub enum FindingKind {
 
 impl FindingKind {
     /// All kinds.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Oom,
         Self::Growth,
         Self::Cycle,
         Self::GradientsHeld,
         Self::HeldTooLong,
+        Self::PeakCause,
         Self::RankSkew,
         Self::Reserved,
         Self::StrandedPool,
@@ -68,6 +73,7 @@ impl FindingKind {
             Self::Cycle => "cycle",
             Self::GradientsHeld => "gradients_held",
             Self::HeldTooLong => "held_too_long",
+            Self::PeakCause => "peak_cause",
             Self::RankSkew => "rank_skew",
             Self::Reserved => "reserved",
             Self::StrandedPool => "stranded_pool",
@@ -103,6 +109,8 @@ pub enum Facts {
     GradientsHeld(GradientsHeld),
     /// See [`FindingKind::HeldTooLong`].
     HeldTooLong(HeldTooLong),
+    /// See [`FindingKind::PeakCause`].
+    PeakCause(PeakCause),
     /// See [`FindingKind::Oom`].
     Oom(Box<OomStory>),
     /// See [`FindingKind::Reserved`].
@@ -123,6 +131,7 @@ impl Facts {
             Self::Cycle(_) => FindingKind::Cycle,
             Self::GradientsHeld(_) => FindingKind::GradientsHeld,
             Self::HeldTooLong(_) => FindingKind::HeldTooLong,
+            Self::PeakCause(_) => FindingKind::PeakCause,
             Self::PendingFree(_) => FindingKind::PendingFree,
             Self::Oom(_) => FindingKind::Oom,
             Self::Reserved(_) => FindingKind::Reserved,

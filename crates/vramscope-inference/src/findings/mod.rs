@@ -14,6 +14,7 @@ mod held;
 mod id;
 mod memory_use;
 mod oom;
+mod peak_cause;
 mod pending;
 mod ranks;
 mod reserved;
@@ -31,6 +32,7 @@ pub use held::HeldTooLong;
 pub use id::{FindingId, NoFindingId};
 pub use memory_use::{MemoryUse, slot_of_reserved_peak};
 pub use oom::{LargerStep, OomStory, Returned, Verdict};
+pub use peak_cause::PeakCause;
 pub use pending::PendingFrees;
 pub use ranks::{RankFacts, RankSkew, RankStack, SkewCause, SkewSite, rank_runs, rank_skew};
 pub use reserved::{CostlySetting, ReservedPeak};
@@ -144,6 +146,7 @@ async fn of_steps(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
     found.extend(cycle::cycle(cx, budget).await);
     found.extend(gradients::gradients_held(cx, &growing, budget).await);
     found.extend(held::held_too_long(cx, &growing, budget).await);
+    found.extend(peak_cause::peak_cause(cx, &growing, budget).await);
     found
 }
 

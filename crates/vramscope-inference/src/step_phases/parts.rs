@@ -159,9 +159,8 @@ mod tests {
     #[test]
     fn repetitions_that_generate_have_one_phase() {
         let source = StepSource::Repetition;
-        let parts = |generates, is_cut_off| {
-            repeat("uufufufuf", &[2, 4, 6], source, generates, is_cut_off)
-        };
+        let parts =
+            |generates, is_cut_off| repeat("uufufufuf", &[2, 4, 6], source, generates, is_cut_off);
         assert_eq!(parts(true, true), "-o2 0g2 1g2 2g3");
         assert_eq!(parts(true, false), "-o2 0g2 1g2 -f1 -o1 -f1", "the pattern has ended");
         assert_eq!(parts(false, true), "-o2 0f1 0o1 1f1 1o1 2f1 2o1 2f1");

@@ -1,6 +1,8 @@
 //! The words of findings about the program's use of memory.
 
-use super::{Words, category_noun, counted, interval, main_site, percent, range, site_noun};
+use super::{
+    Words, category_noun, counted, interval, main_site, percent, range, site_noun, step_word,
+};
 use crate::loaded_file::SnapshotEntry;
 use crate::phrase::Sentence;
 use crate::text::{NO_STACK, frame_filter, label_of};
@@ -12,7 +14,8 @@ use vramscope_units::{Bytes, grouped};
 pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) -> Words {
     let place = growth_place(entry, finding, growth).plain();
     let amount = range(growth.per_step);
-    let interval = interval(growth.every);
+    let word = step_word(growth);
+    let interval = interval(growth.every, word);
     let total = growth.total;
     let steps = grouped(growth.steps as u64);
     let called = growth
@@ -20,7 +23,10 @@ pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) 
         .map(|frame| format!(" It is called from {}.", label_of(&entry.snapshot, frame)));
     let called = called.unwrap_or_default();
     let more = Bytes(total.0 / growth.steps.max(1) as u64 * 1000);
-    let outlook = format!("{} more steps add {more}.", grouped(1000 * growth.every as u64));
+    if growth.repeats {
+        return requests(&place, growth, &called, &amount, &interval);
+    }
+    let outlook = format!("{} more {word}s add {more}.", grouped(1000 * growth.every as u64));
     if growth.kind == GrowthKind::Replaced {
         return Words {
             title: Sentence::new(format_args!(
@@ -28,7 +34,7 @@ pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) 
             )),
             text: format!(
                 "{place} grows by {amount} {interval} ({steps} times), {total} in total. Each \
-                 step replaces its tensor by a larger one.{called} {outlook}"
+                 {word} replaces its tensor by a larger one.{called} {outlook}"
             ),
             action: "Collect the pieces on the CPU (.cpu()), or write them to a tensor of fixed \
                      size. Do not extend a GPU tensor in each step."
@@ -77,7 +83,32 @@ pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) 
         title: Sentence::new(format_args!("{place} keeps {amount} more {interval}")),
         text: format!(
             "{place} grows by {amount} {interval} ({steps} times). None of it is freed while \
-             the steps last: {total} in the end.{what}{sites}{called} {outlook}"
+             the {word}s last: {total} in the end.{what}{sites}{called} {outlook}"
+        ),
+        action: action.to_owned(),
+    }
+}
+
+/// The words of growth from request to request.
+fn requests(place: &str, growth: &Growth, called: &str, amount: &str, interval: &str) -> Words {
+    let (steps, total) = (grouped(growth.steps as u64), growth.total);
+    let (what, action) = if growth.is_cache {
+        (
+            " It is a KV cache that grows: the keys and values of earlier requests stay.",
+            "Drop or reset the KV cache when a request ends, or bound the number of sessions that \
+             keep one.",
+        )
+    } else {
+        (
+            "",
+            "Find what keeps something of each request: a list, a dict, a cache, a queue. Drop it \
+             when the request ends, or bound it.",
+        )
+    };
+    Words {
+        title: Sentence::new(format_args!("{place} keeps {amount} more {interval}")),
+        text: format!(
+            "{place} grows by {amount} {interval} ({steps} times), {total} in total.{what}{called}"
         ),
         action: action.to_owned(),
     }

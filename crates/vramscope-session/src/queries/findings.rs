@@ -125,6 +125,7 @@ async fn reference(
         | FindingKind::Cycle
         | FindingKind::GradientsHeld
         | FindingKind::HeldTooLong
+        | FindingKind::PeakCause
         | FindingKind::PendingFree => {}
         FindingKind::Oom
         | FindingKind::RankSkew
