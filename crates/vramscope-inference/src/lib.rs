@@ -25,9 +25,9 @@ pub use findings::{
     Aftermath, AlgorithmSearch, Basis, BlindSpot, Climb, Context, CostlySetting, Creep, Cycle,
     Dominant, DominantCause, Evidence, Facts, Finding, FindingId, FindingKind, GradientsHeld,
     GraphPools, Growth, GrowthKind, HeldTooLong, LargerStep, MemoryUse, NoFindingId, NoGrad,
-    OomStory, OutOfReach, Overrun, Part, PendingFrees, PoolGrowth, RankFacts, RankSkew, RankStack,
-    ReservedPeak, Returned, SegmentChurn, Severity, SkewCause, SkewSite, StrandedPool, Verdict,
-    blind_spots, findings, rank_runs, rank_skew, slot_of_reserved_peak,
+    OomStory, OutOfReach, Overrun, Part, PeakCause, PendingFrees, PoolGrowth, RankFacts, RankSkew,
+    RankStack, ReservedPeak, Returned, SegmentChurn, Severity, SkewCause, SkewSite, StrandedPool,
+    Verdict, blind_spots, findings, rank_runs, rank_skew, slot_of_reserved_peak,
 };
 pub use rank_matrix::{
     ALIKE_PARTS, EXCEPTION_SITES, MatrixColumn, MatrixRow, RankCluster, RankMatrix, RankOutlier,

@@ -10,6 +10,7 @@ mod findings_held;
 mod findings_oom;
 mod findings_ranks;
 mod memory;
+mod phases;
 mod rank_matrix;
 mod slices;
 mod step_phases;

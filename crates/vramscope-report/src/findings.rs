@@ -153,6 +153,7 @@ impl FindingRecord {
             | FindingKind::HeldTooLong
             | FindingKind::NoGrad
             | FindingKind::Dominant
+            | FindingKind::PeakCause
             | FindingKind::RankSkew => self.sites.first().map_or("", String::as_str),
         };
         CauseKey { kind: self.kind, what }

@@ -176,6 +176,7 @@ pub(crate) fn of_device<'a>(
                 Facts::GradientsHeld(_)
                 | Facts::HeldTooLong(_)
                 | Facts::NoGrad(_)
+                | Facts::PeakCause(_)
                 | Facts::Dominant(_) => {
                     let title = "lives of the largest blocks, and the peak";
                     let peak = slot_of(target.trace().requested_band.peak_event);

@@ -224,8 +224,8 @@ mod tests {
         let evaluation = "f".repeat(40);
         let steps = "uufffuuooobbbooouufffuuooobbbooo";
         assert_eq!(
-            spans(&format!("{steps}uu{evaluation}uu{steps}")),
-            format!("{0}uu{evaluation}uu{0}", steps.replace("fffuu", "fffff"))
+            spans(&format!("{steps}uu{evaluation}uuooo{steps}")),
+            format!("{0}uu{evaluation}uuooo{0}", steps.replace("fffuu", "fffff"))
         );
         assert_eq!(spans("ooueeeeuufffubbb"), "ooueeeeuuffffbbb", "recognized evaluation");
     }

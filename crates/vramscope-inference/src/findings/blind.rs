@@ -141,6 +141,10 @@ fn missing_percent(cx: Evidence<'_>) -> Option<u64> {
 fn steps(cx: Evidence<'_>) -> Option<BlindSpot> {
     let has_backward = cx.categories.phases().iter().any(|span| span.phase == Phase::Backward);
     let training = cx.steps.filter(|steps| steps.are_training());
+    // Growth from request to request was looked for.
+    if cx.steps.is_some_and(|steps| steps.show_growth() && steps.whole() >= MIN_STEPS) {
+        return None;
+    }
     if training.is_none() && !has_backward {
         return Some(BlindSpot::NoBackward);
     }

@@ -11,6 +11,7 @@ use super::growth::Growth;
 use super::held::HeldTooLong;
 use super::no_grad::NoGrad;
 use super::oom::OomStory;
+use super::peak_cause::PeakCause;
 use super::pending::PendingFrees;
 use super::reserved::ReservedPeak;
 use super::stranded::StrandedPool;
@@ -33,6 +34,9 @@ pub enum FindingKind {
     HeldTooLong,
     /// Autograd graphs that no backward pass uses: evaluation or inference without `no_grad`.
     NoGrad,
+    /// What alone sets the peak: one step, the making of the model, an evaluation, results of each
+    /// pass.
+    PeakCause,
     /// A rank that holds far more than the other ranks of its run.
     RankSkew,
     /// More memory reserved than needed.
@@ -49,13 +53,14 @@ pub enum FindingKind {
 
 impl FindingKind {
     /// All kinds.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Oom,
         Self::Growth,
         Self::Cycle,
         Self::GradientsHeld,
         Self::HeldTooLong,
         Self::NoGrad,
+        Self::PeakCause,
         Self::RankSkew,
         Self::Reserved,
         Self::StrandedPool,
@@ -78,6 +83,7 @@ impl FindingKind {
             Self::GradientsHeld => "gradients_held",
             Self::HeldTooLong => "held_too_long",
             Self::NoGrad => "no_grad",
+            Self::PeakCause => "peak_cause",
             Self::RankSkew => "rank_skew",
             Self::Reserved => "reserved",
             Self::StrandedPool => "stranded_pool",
@@ -116,6 +122,8 @@ pub enum Facts {
     HeldTooLong(HeldTooLong),
     /// See [`FindingKind::NoGrad`].
     NoGrad(NoGrad),
+    /// See [`FindingKind::PeakCause`].
+    PeakCause(PeakCause),
     /// See [`FindingKind::Oom`].
     Oom(Box<OomStory>),
     /// See [`FindingKind::Reserved`].
@@ -141,6 +149,7 @@ impl Facts {
             Self::GradientsHeld(_) => FindingKind::GradientsHeld,
             Self::HeldTooLong(_) => FindingKind::HeldTooLong,
             Self::NoGrad(_) => FindingKind::NoGrad,
+            Self::PeakCause(_) => FindingKind::PeakCause,
             Self::PendingFree(_) => FindingKind::PendingFree,
             Self::Oom(_) => FindingKind::Oom,
             Self::Reserved(_) => FindingKind::Reserved,

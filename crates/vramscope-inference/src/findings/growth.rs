@@ -9,7 +9,7 @@ mod leak;
 mod pattern;
 mod series;
 
-use super::{Evidence, Facts, Finding};
+use super::{Evidence, Facts, Finding, Severity};
 use vramscope_snapshot::Frame;
 use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
@@ -52,19 +52,26 @@ pub struct Growth {
     /// For kept activations of several sites, or several of one call: their bytes in one step, and
     /// the bytes of all activations that such a step allocates.
     pub activations: Option<(Bytes, Bytes)>,
+    /// Whether repetitions grow, and not training steps: requests.
+    pub repeats: bool,
+    /// Whether the blocks are caches of keys and values.
+    pub is_cache: bool,
     /// Whether gradients or optimizer state grow beyond one set for the model's parameters.
     pub is_model_state: bool,
 }
 
 /// The growth in a device's window.
 pub(super) async fn growth(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
-    let Some(steps) = cx.steps.filter(|steps| steps.are_training()) else { return Vec::new() };
+    // A cache grows from token to token on purpose, but not from request to request.
+    let Some(steps) = cx.steps.filter(|steps| steps.show_growth()) else { return Vec::new() };
     let Some(steady) = pattern::steady(steps) else { return Vec::new() };
     let candidates = series::candidates(cx, steps, steady.clone(), budget).await;
     leak::merged(cx, steps, &steady, candidates, budget).await
 }
 
 fn finding(cx: Evidence<'_>, what: &str, events: Vec<u32>, facts: Growth) -> Finding {
-    let bytes = facts.total.0;
-    cx.finding(what, bytes, bytes, events, Facts::Growth(facts))
+    let (bytes, repeats) = (facts.total.0, facts.repeats);
+    let found = cx.finding(what, bytes, bytes, events, Facts::Growth(facts));
+    // A server can keep the caches of its sessions on purpose.
+    if repeats { Finding { severity: Severity::Low, ..found } } else { found }
 }

@@ -19,6 +19,7 @@ mod marks;
 mod memory_use;
 mod no_grad;
 mod oom;
+mod peak_cause;
 mod pending;
 mod ranks;
 mod reserved;
@@ -40,6 +41,7 @@ pub use id::{FindingId, NoFindingId};
 pub use memory_use::{MemoryUse, slot_of_reserved_peak};
 pub use no_grad::NoGrad;
 pub use oom::{Aftermath, Climb, Context, LargerStep, OomStory, Returned, Verdict};
+pub use peak_cause::PeakCause;
 pub use pending::PendingFrees;
 pub use ranks::{RankFacts, RankSkew, RankStack, SkewCause, SkewSite, rank_runs, rank_skew};
 pub use reserved::{CostlySetting, Creep, OutOfReach, ReservedPeak};
@@ -160,6 +162,8 @@ async fn of_steps(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
     found.extend(held::held_too_long(cx, &told, budget).await);
     let told = stacks_of(&found);
     found.extend(dominant::dominant(cx, &marks, &told, budget).await);
+    let told = stacks_of(&found);
+    found.extend(peak_cause::peak_cause(cx, &told, budget).await);
     found
 }
 

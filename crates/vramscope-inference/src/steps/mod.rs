@@ -120,6 +120,12 @@ impl Steps {
         self.source != StepSource::Repetition
     }
 
+    /// Whether what grows from one to the next can be a fault: training steps, and repetitions of
+    /// several forward passes.
+    pub fn show_growth(&self) -> bool {
+        self.repetition.is_none_or(|repetition| repetition.has_passes)
+    }
+
     /// The step that contains the state of a slot. `None` after the last whole step and before the
     /// first.
     pub fn at(&self, slot: u32) -> Option<u32> {

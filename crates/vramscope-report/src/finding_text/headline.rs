@@ -4,7 +4,7 @@
 use super::program::growth_place;
 use super::reserved::is_about_streams;
 use super::simulated::{best_setting, setting_name};
-use super::{interval, range};
+use super::{interval, range, step_word};
 use crate::loaded_file::SnapshotEntry;
 use crate::phrase::{Sentence, site_filter};
 use crate::simulated::Simulated;
@@ -109,7 +109,7 @@ fn oom(finding: &Finding, story: &OomStory, simulated: &[Simulated]) -> Sentence
 }
 
 fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) -> Sentence {
-    let (amount, interval) = (range(growth.per_step), interval(growth.every));
+    let (amount, interval) = (range(growth.per_step), interval(growth.every, step_word(growth)));
     let steps = grouped(growth.steps as u64);
     let total = growth.total;
     let (verb, more) = if growth.kind == GrowthKind::Replaced {

@@ -6,6 +6,7 @@ mod churn;
 mod dominant;
 mod headline;
 mod oom;
+mod peak_cause;
 mod pending;
 mod program;
 mod ranks;
@@ -17,7 +18,7 @@ use crate::loaded_file::SnapshotEntry;
 use crate::phrase::Sentence;
 use crate::simulated::Simulated;
 use crate::text::NO_STACK;
-use vramscope_inference::{Facts, Finding, FindingKind};
+use vramscope_inference::{Facts, Finding, FindingKind, Growth};
 use vramscope_snapshot::StackId;
 use vramscope_units::{Bytes, grouped};
 
@@ -49,6 +50,7 @@ pub fn label(kind: FindingKind) -> &'static str {
         FindingKind::GradientsHeld => "Gradients held",
         FindingKind::HeldTooLong => "Held too long",
         FindingKind::NoGrad => "Graph without backward",
+        FindingKind::PeakCause => "Cause of the peak",
         FindingKind::RankSkew => "Rank skew",
         FindingKind::Reserved => "Reserved, not needed",
         FindingKind::StrandedPool => "Stranded pool",
@@ -66,6 +68,7 @@ pub fn words(entry: &SnapshotEntry, finding: &Finding, simulated: &[Simulated]) 
         Facts::GradientsHeld(held) => program::gradients(finding, held),
         Facts::HeldTooLong(held) => program::held(entry, finding, held),
         Facts::NoGrad(graphs) => program::no_grad(entry, finding, graphs),
+        Facts::PeakCause(cause) => peak_cause::peak_cause(entry, finding, cause),
         Facts::Oom(story) => oom::oom(entry, finding, story, simulated),
         Facts::Reserved(peak) => reserved::reserved(entry, finding, peak, simulated),
         Facts::StrandedPool(side) => reserved::stranded(entry, finding, side),
@@ -106,9 +109,14 @@ fn range((min, max): (Bytes, Bytes)) -> String {
     if min == max { min.to_string() } else { format!("{min} to {max}") }
 }
 
-/// `every step`, or `every 3 steps`.
-fn interval(every: usize) -> String {
-    if every == 1 { "every step".to_owned() } else { format!("every {every} steps") }
+/// `every step`, or `every 3 steps`. `word` is the step's name.
+fn interval(every: usize, word: &str) -> String {
+    if every == 1 { format!("every {word}") } else { format!("every {every} {word}s") }
+}
+
+/// The name of what growth is compared between.
+fn step_word(growth: &Growth) -> &'static str {
+    if growth.repeats { "repetition" } else { "step" }
 }
 
 fn percent(part: Bytes, whole: Bytes) -> u64 {

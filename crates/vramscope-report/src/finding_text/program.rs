@@ -1,6 +1,8 @@
 //! The words of findings about the program's use of memory.
 
-use super::{Words, category_noun, counted, interval, main_site, percent, range, site_noun};
+use super::{
+    Words, category_noun, counted, interval, main_site, percent, range, site_noun, step_word,
+};
 use crate::frames::stack_filter;
 use crate::loaded_file::SnapshotEntry;
 use crate::phrase::Sentence;
@@ -14,20 +16,24 @@ use vramscope_units::{Bytes, grouped};
 pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) -> Words {
     let place = growth_place(entry, finding, growth).plain();
     let amount = range(growth.per_step);
-    let interval = interval(growth.every);
+    let word = step_word(growth);
+    let interval = interval(growth.every, word);
     let total = growth.total;
     let steps = grouped(growth.steps as u64);
     let called = growth
         .called_from
         .map(|frame| format!(" It is called from {}.", label_of(&entry.snapshot, frame)));
     let called = called.unwrap_or_default();
-    let outlook = format!("{} more steps add {}.", grouped(1000), growth.per_1000_steps);
+    if growth.repeats {
+        return requests(&place, growth, &called, &amount, &interval);
+    }
+    let outlook = format!("{} more {word}s add {}.", grouped(1000), growth.per_1000_steps);
     let stay = if growth.is_queue {
         format!(
             "More comes than goes, as in a queue without a bound: {total} are there in the end."
         )
     } else {
-        format!("None of it is freed while the steps last: {total} in the end.")
+        format!("None of it is freed while the {word}s last: {total} in the end.")
     };
     if growth.kind == GrowthKind::Replaced {
         return Words {
@@ -36,7 +42,7 @@ pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) 
             )),
             text: format!(
                 "{place} grows by {amount} {interval} ({steps} times), {total} in total. Each \
-                 step replaces its tensor by a larger one.{called} {outlook}"
+                 {word} replaces its tensor by a larger one.{called} {outlook}"
             ),
             action: "Collect the pieces on the CPU (.cpu()), or write them to a tensor of fixed \
                      size. Do not extend a GPU tensor in each step."
@@ -92,7 +98,33 @@ pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) 
     Words {
         title: Sentence::new(format_args!("{place} keeps {amount} more {interval}")),
         text: format!(
-            "{place} grows by {amount} {interval} ({steps} times). {stay}{what}{sites}{called} {outlook}"
+            "{place} grows by {amount} {interval} ({steps} times). \
+             {stay}{what}{sites}{called} {outlook}"
+        ),
+        action: action.to_owned(),
+    }
+}
+
+/// The words of growth from request to request.
+fn requests(place: &str, growth: &Growth, called: &str, amount: &str, interval: &str) -> Words {
+    let (steps, total) = (grouped(growth.steps as u64), growth.total);
+    let (what, action) = if growth.is_cache {
+        (
+            " It is a KV cache that grows: the keys and values of earlier requests stay.",
+            "Drop or reset the KV cache when a request ends, or bound the number of sessions that \
+             keep one.",
+        )
+    } else {
+        (
+            "",
+            "Find what keeps something of each request: a list, a dict, a cache, a queue. Drop it \
+             when the request ends, or bound it.",
+        )
+    };
+    Words {
+        title: Sentence::new(format_args!("{place} keeps {amount} more {interval}")),
+        text: format!(
+            "{place} grows by {amount} {interval} ({steps} times), {total} in total.{what}{called}"
         ),
         action: action.to_owned(),
     }

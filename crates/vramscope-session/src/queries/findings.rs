@@ -127,6 +127,7 @@ async fn reference(
         | FindingKind::HeldTooLong
         | FindingKind::NoGrad
         | FindingKind::Dominant
+        | FindingKind::PeakCause
         | FindingKind::PendingFree => {}
         FindingKind::Oom
         | FindingKind::RankSkew

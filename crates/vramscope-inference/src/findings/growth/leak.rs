@@ -177,6 +177,8 @@ impl Leak {
             called_from: common.called_from,
             sites: sites.len(),
             activations,
+            repeats: !steps.are_training(),
+            is_cache: blocks().all(|i| cx.categories.get(i).category == Category::Cache),
             is_model_state: blocks().all(|i| {
                 matches!(
                     cx.categories.get(i).category,

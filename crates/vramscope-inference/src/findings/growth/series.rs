@@ -56,7 +56,11 @@ pub(super) async fn candidates(
     budget: &mut Budget,
 ) -> Vec<Candidate> {
     let rotating = rotating(cx, steps, &steady, budget).await;
-    let inputs = allocated_by_step(cx, steps, budget).await;
+    // What a request allocates grows with the cache that it extends.
+    let inputs = match steps.are_training() {
+        true => allocated_by_step(cx, steps, budget).await,
+        false => vec![0; steps.whole()],
+    };
     let mut found: Vec<Candidate> = Vec::new();
     let mut is_reported = vec![false; cx.snapshot.stacks.len()];
     // Different steps may reach one line through different callers.
