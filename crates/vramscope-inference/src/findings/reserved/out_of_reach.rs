@@ -110,7 +110,7 @@ async fn of_stream(
     changes.sort_unstable();
     others.sort_by_key(|span| span.enters);
     let (mut next, mut now, mut elsewhere) = (0, 0i64, 0u64);
-    let mut largest: Option<&Span> = None;
+    let mut largest: Option<&vramscope_trace::Span> = None;
     for span in others {
         // The slot before the reservation counts.
         while changes.get(next).is_some_and(|change| change.0 < span.enters) {
