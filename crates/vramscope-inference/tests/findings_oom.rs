@@ -264,8 +264,8 @@ fn oom_tells_of_its_flush_and_leaves_churn_silent() {
     let mut cached: Vec<_> = (0..4).map(|_| memory.fill(40, 2)).collect();
     cached.drain(..).for_each(|block| memory.free(block));
     memory.give_back(1, 3);
-    let more = memory.reserve(40, 3);
-    memory.alloc(more, 0, 40, 3);
+    let more = memory.reserve(50, 3);
+    memory.alloc(more, 0, 50, 3);
     (2..5).for_each(|segment| memory.give_back(segment, 4));
     memory.oom(300, 100, 4);
     memory.fill(60, 5);

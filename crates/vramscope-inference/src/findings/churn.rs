@@ -1,7 +1,7 @@
 //! Memory returned to the driver and reserved again.
 
 use super::returns::{Burst, Cause, Returns};
-use super::{Evidence, Facts, Finding, FindingKind, Severity, parts};
+use super::{Evidence, Facts, Finding, Severity, parts};
 use crate::steps::Steps;
 use rustc_hash::FxHashSet;
 use std::ops::Range;
@@ -200,14 +200,11 @@ fn finding(
         None if by_allocator => "make-room",
         None => "on-request",
     };
-    // A search is wanted. Its peak may not be.
     let cost = search
         .map(|AlgorithmSearch { peak, later, .. }| peak.0.saturating_sub(later.unwrap_or(peak).0));
-    let severity = match cost {
-        Some(cost) => Severity::of(FindingKind::Churn, cost, cx.trace.reserved_band.peak),
-        None if is_costly => Severity::Medium,
-        None => Severity::Low,
-    };
+    // A search is wanted, and its peak fitted.
+    let is_costly = is_costly && search.is_none();
+    let severity = if is_costly { Severity::Medium } else { Severity::Low };
     let bytes = cost.filter(|&cost| cost > 0).unwrap_or(again);
     let events = facts.at.clone();
     Finding {

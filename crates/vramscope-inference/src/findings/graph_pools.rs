@@ -19,7 +19,8 @@ const MIN_SAVED: u64 = 32 << 20;
 /// The smallest part of the reserved peak that a shared pool saves.
 const MIN_PEAK_DIVISOR: u64 = 10;
 
-/// The smallest part of the reserved peak that a growing pool has.
+/// The smallest part of the reserved peak that a growing pool has, or that a shared pool saves in a
+/// finding that matters.
 const LARGE_PEAK_DIVISOR: u64 = 4;
 
 /// The fewest pools that could be one.
@@ -128,10 +129,11 @@ pub(super) async fn graph_pools(
         peak: Bytes(peak),
     };
     let bytes = if growth.is_some() { reserved(own) } else { saved };
+    let is_costly = growth.is_none() && saved >= peak / LARGE_PEAK_DIVISOR;
     let events = spans.iter().filter_map(|span| span.event).map(|event| event.0).collect();
     Some(Finding {
         // A program that captures a few shapes, once, has such a pool on purpose.
-        severity: if growth.is_none() { Severity::Medium } else { Severity::Low },
+        severity: if is_costly { Severity::Medium } else { Severity::Low },
         // What a shared pool would hold depends on the order of its captures.
         basis: Basis::Estimate,
         parts,

@@ -51,7 +51,7 @@ pub(super) async fn stranded(
     budget: &mut Budget,
 ) -> Vec<Finding> {
     let peak = cx.trace.reserved_band.peak.max(0) as u64;
-    let Some(event) = slot.checked_sub(1) else { return Vec::new() };
+    let Some(event) = cx.trace.reserved_band.peak_event else { return Vec::new() };
     let least = MIN_BYTES.max(peak / MIN_PEAK_DIVISOR);
     let kinds: Vec<(Kind, Vec<&SegmentState>)> =
         group_by_key(segments.iter().map(|s| ((s.pool, s.stream), s)).collect());

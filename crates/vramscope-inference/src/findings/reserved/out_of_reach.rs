@@ -6,7 +6,7 @@ use super::super::stranded::{Kind, main_kind};
 use std::cmp::Reverse;
 use vramscope_snapshot::{StackId, StreamId};
 use vramscope_trace::slicing::{Budget, strides};
-use vramscope_trace::{SegmentState, group_by_key};
+use vramscope_trace::{SegmentState, Span, group_by_key};
 use vramscope_units::{Bytes, EventIndex};
 
 /// The fewest bytes that others reserved beside free memory.
@@ -110,7 +110,7 @@ async fn of_stream(
     changes.sort_unstable();
     others.sort_by_key(|span| span.enters);
     let (mut next, mut now, mut elsewhere) = (0, 0i64, 0u64);
-    let mut largest: Option<&vramscope_trace::Span> = None;
+    let mut largest: Option<&Span> = None;
     for span in others {
         // The slot before the reservation counts.
         while changes.get(next).is_some_and(|change| change.0 < span.enters) {
@@ -119,7 +119,7 @@ async fn of_stream(
         }
         if u64::try_from(now).is_ok_and(|free| free >= span.size.0) {
             elsewhere = span.size.0.saturating_add(elsewhere);
-            largest = largest.filter(|other: &&_| other.size >= span.size).or(Some(span));
+            largest = largest.filter(|other| other.size >= span.size).or(Some(span));
         }
     }
     largest.map(|largest| OutOfReach {
