@@ -4,7 +4,7 @@
 use crate::{bytes_of, load};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use vramscope_inference::{Categories, Rules};
+use vramscope_inference::{Categories, CopyKind, Rules};
 use vramscope_trace::Trace;
 use vramscope_trace::slicing::now;
 
@@ -43,6 +43,66 @@ fn confusion(name: &str) -> BTreeMap<(String, String), u64> {
     confusion
 }
 
+/// Bytes by category when most bytes are live.
+fn at_the_peak(name: &str) -> BTreeMap<&'static str, u64> {
+    let snapshot = load(format!("kinds/{name}.pickle.gz"));
+    let trace = &Trace::all(&snapshot)[0];
+    let categories =
+        now(async |budget| Categories::new(&snapshot, trace, &Rules::default(), budget).await);
+    let mut changes: BTreeMap<u32, i64> = BTreeMap::new();
+    for block in &trace.blocks {
+        *changes.entry(block.enters).or_default() += block.bytes.0 as i64;
+        *changes.entry(block.leaves).or_default() -= block.bytes.0 as i64;
+    }
+    let (mut live, mut peak) = (0, (0, 0));
+    for (slot, change) in changes {
+        live += change;
+        if live > peak.0 {
+            peak = (live, slot);
+        }
+    }
+    let mut bytes = BTreeMap::new();
+    for (i, block) in (0..).zip(&trace.blocks).filter(|(_, block)| block.is_live_at(peak.1)) {
+        *bytes.entry(categories.get(i).category.name()).or_default() += block.bytes.0;
+    }
+    bytes
+}
+
+/// The numbers follow from the sizes that were written into the files.
+#[test]
+fn programs_of_bug_reports_have_their_categories() {
+    for (name, expected) in [
+        // Of the parameters, 4,203,741,184 bytes are weights that were cast to 32 bits.
+        ("kbit_upcast", &[("parameter", 7_848_591_360)][..]),
+        ("dpo_reference", &[("parameter", 714_080_256), ("optimizer_state", 714_080_256)]),
+        (
+            "gradients_moved",
+            &[("parameter", 604_078_080), ("gradient", 604_078_080), ("buffer", 3072)],
+        ),
+        ("data_assigned", &[("parameter", 66_734_080), ("optimizer_state", 133_468_160)]),
+    ] {
+        let bytes = at_the_peak(name);
+        for (category, expected) in expected {
+            let found = bytes.get(category).copied().unwrap_or(0);
+            let is_near = found.abs_diff(*expected) * 1000 <= *expected;
+            assert!(is_near, "{name}: {category}: {found}, not {expected}: {bytes:?}");
+        }
+    }
+}
+
+#[test]
+fn casts_of_weights_are_copies() {
+    let snapshot = load("kinds/autocast_copies.pickle.gz");
+    let trace = &Trace::all(&snapshot)[0];
+    let categories =
+        now(async |budget| Categories::new(&snapshot, trace, &Rules::default(), budget).await);
+    let copies = (0..).zip(&trace.blocks).filter(|(i, _)| {
+        categories.copy(*i) == Some(CopyKind::Autocast)
+            && categories.get(*i).category.name() == "parameter"
+    });
+    assert_eq!(copies.map(|(_, block)| block.bytes.0).sum::<u64>(), 1_207_959_552);
+}
+
 #[test]
 fn at_least_95_percent_of_bytes_get_the_true_category() {
     for name in [
@@ -59,6 +119,12 @@ fn at_least_95_percent_of_bytes_get_the_true_category() {
         "zero2_bf16_backward",
         "zero3_bf16_step",
         "inf_catcache",
+        "bf16_stochastic",
+        "distill",
+        "logits_till_next",
+        "prefetch_queue",
+        "shampoo",
+        "speculative",
     ] {
         let confusion = confusion(name);
         let all: u64 = confusion.values().sum();

@@ -95,6 +95,17 @@ fn transformers_have_the_dimensions_of_their_configuration() {
     }
 }
 
+/// Matrices `[h, 2h]` of four bytes have the sizes of square ones of two.
+#[test]
+fn no_shape_of_the_wrong_element_size_is_certain() {
+    with("kinds/float32_h_2h.pickle.gz", None, |report| {
+        assert!(report.dims.iter().any(|dims| (dims.element_bytes, dims.hidden) == (4, 2048)));
+        for row in report.rows.iter().filter(|row| row.is_certain) {
+            assert_eq!(row.shapes[0].element_bytes, 4, "{row:?}");
+        }
+    });
+}
+
 #[test]
 fn sums_add_up_and_each_shape_has_the_size_of_its_blocks() {
     for name in ["recorded/gpt_leak.pickle.gz", "recorded/gpt_amp.pickle.gz"] {

@@ -1,8 +1,8 @@
 //! Copies of weights and of an optimizer's state that the program or `autocast` makes.
 
+use super::counts::Counts;
 use super::life::{MAX_OPERATION_EVENTS, Verdict, free_event};
 use super::phases::Phases;
-use super::sizes::Counts;
 use super::stacks::StackHints;
 use super::{Category, CopyKind, Guess, Phase};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -15,6 +15,9 @@ const MIN_BLOCKS: u32 = 8;
 
 /// Of the bytes that a line allocates, this share has sizes of parameters, in percent.
 const MIN_PERCENT: u64 = 90;
+
+/// Smaller casts are those of biases and norms.
+const MIN_CAST_BYTES: u64 = 512;
 
 /// Cost of looking at a block, in units of [`Budget`].
 const COST_PER_BLOCK: u64 = 4;
@@ -249,6 +252,3 @@ pub(super) async fn autocast_copies(
         }
     }
 }
-
-/// Smaller casts are those of biases and norms.
-const MIN_CAST_BYTES: u64 = 512;

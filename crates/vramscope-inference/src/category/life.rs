@@ -1,12 +1,15 @@
 //! Evidence from a block's life: the phase that allocated it, and the phases that it outlived.
+//!
+//! Long because each phase has its own judgment, and all of them share the facts of the window.
 
+use super::before::Before;
 use super::groups::{self, Group};
 use super::outputs::Outputs;
 use super::phases::Phases;
 use super::stacks::StackHints;
-use super::workspace::{MAX_PER_STREAM, WORKSPACE_BYTES, Workspaces};
+use super::workspace::Workspaces;
 use super::{Category, Guess, Phase};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use vramscope_snapshot::{Events, Snapshot, StackId};
 use vramscope_trace::Trace;
 use vramscope_trace::slicing::{Budget, STRIDE, strides};
@@ -51,15 +54,6 @@ const MAX_BESIDE: usize = 32;
 /// Smaller blocks are numbers of tokens and labels.
 const MIN_BESIDE_BYTES: u64 = 1 << 10;
 
-/// A pool of keys and values has at least this many blocks of one line and size.
-const MIN_POOL_BLOCKS: u32 = 8;
-
-/// Smallest block of a pool, in bytes.
-const MIN_POOL_BYTES: u64 = 1 << 20;
-
-/// Keys and values come from two lines at most.
-const MAX_POOL_STACKS: usize = 2;
-
 /// Cost of judging a block by its life, in units of [`Budget`].
 const COST_PER_BLOCK: u64 = 12;
 
@@ -77,13 +71,7 @@ struct Judge<'a> {
     kept_by_updates: FxHashMap<(StackId, u64), [u32; 2]>,
     /// What forward passes put out.
     outputs: Outputs,
-    /// Whether the window or the stack of a block from before it shows a backward pass or an
-    /// optimizer.
-    is_training: bool,
-    /// Stacks and sizes of pools of keys and values from before the window.
-    pools: FxHashSet<(StackId, u64)>,
-    /// Blocks from before the window with the size of a workspace, by stack and size.
-    workspace_sizes: FxHashMap<(StackId, u64), u32>,
+    before: Before,
 }
 
 /// The event at which the program freed a block. `None` if the block is live at the end.
@@ -114,12 +102,9 @@ pub(super) async fn verdicts(
         replacements: FxHashMap::default(),
         kept_by_updates: FxHashMap::default(),
         outputs: Outputs::new(trace, hints, phases, budget).await,
-        is_training: false,
-        pools: FxHashSet::default(),
-        workspace_sizes: FxHashMap::default(),
+        before: Before::new(trace, hints, phases, budget).await,
     };
     judge.find_replacements(budget).await;
-    judge.look_before_the_window(budget).await;
     let mut verdicts = Vec::with_capacity(trace.blocks.len());
     for part in strides(trace.blocks.len()) {
         budget.charge(part.len() as u64 * COST_PER_BLOCK).await;
@@ -154,44 +139,6 @@ impl Judge<'_> {
                     *last += 1;
                 }
             }
-        }
-    }
-
-    /// Looks at the stacks of blocks from before the window: they tell training from inference, and
-    /// workspaces from caches.
-    async fn look_before_the_window(&mut self, budget: &mut Budget) {
-        self.is_training =
-            self.phases.occurs(Phase::Backward) || self.phases.occurs(Phase::Optimizer);
-        // Blocks that forward passes left, by stack and size.
-        let mut left: FxHashMap<(StackId, u64), u32> = FxHashMap::default();
-        for blocks in self.trace.blocks.chunks(STRIDE) {
-            budget.charge(blocks.len() as u64).await;
-            for block in blocks {
-                if block.alloc_event().is_some() || block.has_stack_of_free() {
-                    continue;
-                }
-                let hints = self.hints[block.stack.0 as usize];
-                match hints.phase() {
-                    Some(Phase::Backward | Phase::Optimizer) => self.is_training = true,
-                    Some(Phase::Forward) => {
-                        let key = (block.stack, block.bytes.0);
-                        *left.entry(key).or_default() += 1;
-                        if WORKSPACE_BYTES.contains(&key.1) {
-                            *self.workspace_sizes.entry(key).or_default() += 1;
-                        }
-                    }
-                    _ => self.is_training |= hints.is_gradient_buffer,
-                }
-            }
-        }
-        let sum = |left: &FxHashMap<(StackId, u64), u32>| -> u64 {
-            left.iter().map(|((_, size), count)| size.saturating_mul(u64::from(*count))).sum()
-        };
-        let all = sum(&left);
-        left.retain(|(_, size), count| *count >= MIN_POOL_BLOCKS && *size >= MIN_POOL_BYTES);
-        // A pass that keeps its graph leaves blocks of many lines.
-        if !self.is_training && left.len() <= MAX_POOL_STACKS && 10 * sum(&left) >= 9 * all {
-            self.pools = left.into_keys().collect();
         }
     }
 
@@ -614,7 +561,7 @@ impl Judge<'_> {
         let free = free_event(block, self.trace.slots());
         let Some(Guess { category, confidence, .. }) = hints.built_in_rule else {
             return match free {
-                None if hints.is_cache && !self.is_training => verdict(Category::Cache, 0.5),
+                None if hints.is_cache && !self.before.is_training => verdict(Category::Cache, 0.5),
                 Some(_) => verdict(Category::Input, 0.3),
                 None => Verdict::ProgramTensor,
             };
@@ -630,19 +577,10 @@ impl Judge<'_> {
             // A block of an optimizer's step that is live at the start of the recording is
             // optimizer state.
             Category::Temporary => verdict(Category::OptimizerState, 0.6),
-            Category::Activation
-                if !self.is_training && (hints.is_cache || self.pools.contains(&key)) =>
-            {
+            Category::Activation if self.before.is_cache(key, hints) => {
                 verdict(Category::Cache, 0.5)
             }
-            // A thread has one workspace on each stream.
-            Category::Activation
-                if free.is_none()
-                    && self
-                        .workspace_sizes
-                        .get(&key)
-                        .is_some_and(|count| *count <= MAX_PER_STREAM) =>
-            {
+            Category::Activation if free.is_none() && self.before.is_workspace(key) => {
                 verdict(Category::Workspace, 0.5)
             }
             Category::Activation => verdict(category, 0.5),

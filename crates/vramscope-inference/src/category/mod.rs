@@ -13,7 +13,9 @@
 //!    that size. It separates parameters from buffers where one `__init__` allocates both. It is
 //!    the only evidence for blocks from before the recording.
 
+mod before;
 mod copies;
+mod counts;
 mod evaluation;
 mod graph;
 mod groups;

@@ -1,0 +1,91 @@
+//! Evidence from the stacks of blocks that the window did not allocate.
+
+use super::Phase;
+use super::phases::Phases;
+use super::stacks::StackHints;
+use super::workspace::{MAX_PER_STREAM, WORKSPACE_BYTES};
+use rustc_hash::{FxHashMap, FxHashSet};
+use vramscope_snapshot::StackId;
+use vramscope_trace::Trace;
+use vramscope_trace::slicing::{Budget, STRIDE};
+
+/// A pool of keys and values has at least this many blocks of one line and size.
+const MIN_POOL_BLOCKS: u32 = 8;
+
+/// Smallest block of a pool, in bytes.
+const MIN_POOL_BYTES: u64 = 1 << 20;
+
+/// Keys and values come from two lines at most.
+const MAX_POOL_STACKS: usize = 2;
+
+/// A stack and a size in bytes.
+type Key = (StackId, u64);
+
+/// What the blocks from before the window show together.
+#[derive(Default)]
+pub(super) struct Before {
+    /// Whether the window, or the stack of a block, shows a backward pass or an optimizer.
+    pub(super) is_training: bool,
+    /// Stacks and sizes of pools of keys and values.
+    pools: FxHashSet<Key>,
+    /// Number of blocks with the size of a workspace.
+    workspace_sizes: FxHashMap<Key, u32>,
+}
+
+impl Before {
+    pub(super) async fn new(
+        trace: &Trace,
+        hints: &[StackHints],
+        phases: &Phases,
+        budget: &mut Budget,
+    ) -> Self {
+        let mut before = Self {
+            is_training: phases.occurs(Phase::Backward) || phases.occurs(Phase::Optimizer),
+            ..Self::default()
+        };
+        // Blocks that forward passes left.
+        let mut left: FxHashMap<Key, u32> = FxHashMap::default();
+        for blocks in trace.blocks.chunks(STRIDE) {
+            budget.charge(blocks.len() as u64).await;
+            for block in blocks {
+                if block.alloc_event().is_some() || block.has_stack_of_free() {
+                    continue;
+                }
+                let hints = hints[block.stack.0 as usize];
+                match hints.phase() {
+                    Some(Phase::Backward | Phase::Optimizer) => before.is_training = true,
+                    Some(Phase::Forward) => {
+                        let key = (block.stack, block.bytes.0);
+                        *left.entry(key).or_default() += 1;
+                        if WORKSPACE_BYTES.contains(&key.1) {
+                            *before.workspace_sizes.entry(key).or_default() += 1;
+                        }
+                    }
+                    _ => before.is_training |= hints.is_gradient_buffer,
+                }
+            }
+        }
+        let sum = |left: &FxHashMap<Key, u32>| -> u64 {
+            let bytes = |((_, size), count): (&Key, &u32)| size.saturating_mul(u64::from(*count));
+            left.iter().map(bytes).fold(0, u64::saturating_add)
+        };
+        let all = sum(&left);
+        left.retain(|(_, size), count| *count >= MIN_POOL_BLOCKS && *size >= MIN_POOL_BYTES);
+        // A pass that keeps its graph leaves blocks of many lines.
+        let are_most = sum(&left) / 9 >= all / 10;
+        if !before.is_training && left.len() <= MAX_POOL_STACKS && are_most {
+            before.pools = left.into_keys().collect();
+        }
+        before
+    }
+
+    /// Whether blocks of a forward pass with this stack and size are keys and values.
+    pub(super) fn is_cache(&self, key: Key, hints: StackHints) -> bool {
+        !self.is_training && (hints.is_cache || self.pools.contains(&key))
+    }
+
+    /// Whether blocks with this stack and size are workspaces. A thread has one on each stream.
+    pub(super) fn is_workspace(&self, key: Key) -> bool {
+        self.workspace_sizes.get(&key).is_some_and(|count| *count <= MAX_PER_STREAM)
+    }
+}
