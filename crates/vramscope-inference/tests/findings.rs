@@ -5,8 +5,7 @@ use crate::{Device, load, test_data};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use vramscope_inference::{
-    Basis, Facts, Finding, FindingKind, GradientsHeld, GrowthKind, HeldTooLong, Phase, Severity,
-    StepSource,
+    Basis, Facts, Finding, FindingKind, GrowthKind, HeldTooLong, Phase, Severity, StepSource,
 };
 use vramscope_snapshot::Snapshot;
 use vramscope_units::Bytes;
