@@ -63,8 +63,10 @@ fn zero_grad() -> Vec<Value> {
 impl Program {
     fn event(&mut self, action: &str, (addr, size): Block, frames: Vec<Value>) {
         let time = self.events.len() as u64 * 10;
-        self.events.push(json!({"action": action, "addr": addr, "size": size, "stream": 0,
-            "time_us": time, "frames": frames}));
+        let mut event =
+            json!({"action": action, "addr": addr, "size": size, "stream": 0, "time_us": time});
+        event["frames"] = Value::Array(frames);
+        self.events.push(event);
     }
 
     fn alloc(&mut self, size: u64, frames: Vec<Value>) -> Block {
