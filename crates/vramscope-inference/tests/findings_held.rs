@@ -63,8 +63,10 @@ fn zero_grad() -> Vec<Value> {
 impl Program {
     fn event(&mut self, action: &str, (addr, size): Block, frames: Vec<Value>) {
         let time = self.events.len() as u64 * 10;
-        self.events.push(json!({"action": action, "addr": addr, "size": size, "stream": 0,
-            "time_us": time, "frames": frames}));
+        let mut event =
+            json!({"action": action, "addr": addr, "size": size, "stream": 0, "time_us": time});
+        event["frames"] = Value::Array(frames);
+        self.events.push(event);
     }
 
     fn alloc(&mut self, size: u64, frames: Vec<Value>) -> Block {
@@ -169,6 +171,7 @@ fn evaluation_with_autograd_is_found() {
     for _ in 0..3 {
         let graph = program.pass(true);
         program.free_all(std::mem::replace(&mut old, graph), &main(22));
+        program.alloc(512, main(23));
     }
     program.free_all(old, &main(24));
     program.step();
@@ -180,7 +183,7 @@ fn evaluation_with_autograd_is_found() {
     assert_eq!((facts.graphs, facts.largest), (3, Bytes(120 * MIB)));
     assert_eq!(facts.dropped_at.map(|frame| frame.line), Some(22));
     assert_eq!(facts.called_at.map(|frame| frame.line), Some(20));
-    assert_eq!((finding.severity, facts.trains, facts.is_open), (Severity::Medium, true, false));
+    assert!(facts.trains && !facts.is_open, "{facts:?}");
     // A training step: parameters, the batch and 30 results.
     assert!(facts.peak_without.0 <= (64 + 1 + 120 + 16) * MIB, "{facts:?}");
 }
@@ -230,8 +233,10 @@ fn a_pass_that_is_kept_once_is_held_for_several_steps() {
     for step in 0..6 {
         if step == 2 {
             program.pass(true);
+            program.optimizer(4096);
+        } else {
+            program.step();
         }
-        program.step();
     }
     let found = program.found(FindingKind::HeldTooLong);
     let (finding, facts) = held(&found);
@@ -263,13 +268,12 @@ fn results_that_are_gone_at_the_next_peak_cost_its_distance() {
     let (finding, facts) = held(&found);
     let HeldTooLong::LastStep { of_step: None, saving, .. } = facts else { panic!("{facts:?}") };
     assert_eq!((finding.bytes, *saving), (40 * MIB, Bytes(10 * MIB)));
-    assert_eq!(finding.severity, Severity::Low);
 }
 
-fn gradients(found: &[Finding]) -> (Severity, GradientsHeld) {
+fn gradients(found: &[Finding]) -> GradientsHeld {
     let [finding] = found else { panic!("one finding, not {found:?}") };
     let Facts::GradientsHeld(held) = finding.facts else { panic!("{finding:?}") };
-    (finding.severity, held)
+    held
 }
 
 #[test]
@@ -279,17 +283,17 @@ fn gradients_of_frozen_parameters_are_never_replaced() {
     for step in 0..5 {
         let batch = program.alloc(MIB, main(18));
         let saved = program.pass(true);
+        let gradients = program.backward(saved);
         if step == 0 {
             program.alloc(48 * MIB, engine());
         }
-        let gradients = program.backward(saved);
         program.optimizer(4096);
         program.free_all(gradients, &zero_grad());
         program.free(batch, &main(18));
     }
-    let (severity, held) = gradients(&program.found(FindingKind::GradientsHeld));
+    let held = gradients(&program.found(FindingKind::GradientsHeld));
     assert!(held.is_frozen, "{held:?}");
-    assert_eq!((held.at_peak, severity), (Bytes(48 * MIB), Severity::Medium));
+    assert_eq!(held.at_peak, Bytes(48 * MIB));
 }
 
 #[test]
@@ -300,17 +304,19 @@ fn gradients_that_backward_makes_anew_cost_little() {
     for _ in 0..5 {
         let batch = program.alloc(MIB, main(18));
         let saved = program.pass(true);
+        let loss = program.alloc(512, main(25));
         program.free_all(std::mem::take(&mut old), &zero_grad());
         // 2 MiB less than at the end of forward.
         let scratch = program.alloc(62 * MIB, engine());
         program.free(scratch, &engine());
         old = program.backward(saved);
         program.optimizer(4096);
+        program.free(loss, &main(25));
         program.free(batch, &main(18));
     }
-    let (severity, held) = gradients(&program.found(FindingKind::GradientsHeld));
+    let held = gradients(&program.found(FindingKind::GradientsHeld));
     assert_eq!((held.at_peak, held.saving), (Bytes(64 * MIB), Bytes(2 * MIB)));
-    assert_eq!((severity, held.is_frozen), (Severity::Low, false));
+    assert!(!held.is_frozen, "{held:?}");
 }
 
 #[test]

@@ -66,6 +66,10 @@ pub(super) async fn dominant(
     told: &[StackId],
     budget: &mut Budget,
 ) -> Vec<Finding> {
+    // The finding about a failed allocation tells what holds memory.
+    if !cx.trace.ooms.is_empty() {
+        return Vec::new();
+    }
     let peak = cx.peak_slot();
     let mut live: Vec<u32> = Vec::new();
     for part in strides(cx.trace.blocks.len()) {

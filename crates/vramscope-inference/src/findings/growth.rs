@@ -34,7 +34,7 @@ pub struct Growth {
     pub per_step: (Bytes, Bytes),
     /// Grows in every step (1), every second step (2), and so on.
     pub every: usize,
-    /// Whole steps in which it grows.
+    /// How often it grows: steps, and what follows the last whole one.
     pub steps: usize,
     /// What 1,000 more steps add, at the mean of the steps after warm-up.
     pub per_1000_steps: Bytes,

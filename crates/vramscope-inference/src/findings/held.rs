@@ -247,14 +247,12 @@ async fn of_earlier_step(
 
 /// Blocks of the program at the peak that are copies of the model's output, and no inputs.
 ///
-/// A line makes one outside of all phases, and never before the first forward pass: what feeds the
-/// model is there before it runs. At that time a result of a module of equal size is live.
+/// A line makes one outside of all phases, and never before the first backward pass: what feeds the
+/// first step is there by then. At that time a result of a module of equal size is live.
 async fn kept_outputs(cx: Evidence<'_>, live: &[Live<'_>], budget: &mut Budget) -> FxHashSet<u32> {
     let phases = cx.categories.phases();
-    let of = |phase: Phase| phases.iter().find(|span| span.phase == phase).map(|span| span.begin);
-    let (Some(forward), Some(backward)) = (of(Phase::Forward), of(Phase::Backward)) else {
-        return FxHashSet::default();
-    };
+    let first = phases.iter().find(|span| span.phase == Phase::Backward);
+    let Some(backward) = first.map(|span| span.begin) else { return FxHashSet::default() };
     let mut outputs: Vec<Live<'_>> = live
         .iter()
         .filter(|l| {
@@ -275,8 +273,8 @@ async fn kept_outputs(cx: Evidence<'_>, live: &[Live<'_>], budget: &mut Budget) 
         }
         budget.charge(part.len() as u64 * outputs.len() as u64).await;
         for (i, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
-            // A line that runs before the first pass makes inputs.
-            if block.enters <= forward {
+            // A line that runs before the first backward pass makes inputs.
+            if block.enters <= backward {
                 let site = cx.sites.get(block.stack).site_hash;
                 outputs.retain(|l| cx.sites.get(l.block.stack).site_hash != site);
                 continue;

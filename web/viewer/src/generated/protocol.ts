@@ -2236,7 +2236,7 @@ share: number,
  */
 color: number, };
 
-export type FindingKind = "oom" | "growth" | "cycle" | "gradients_held" | "held_too_long" | "rank_skew" | "reserved" | "stranded_pool" | "pending_free" | "churn";
+export type FindingKind = "oom" | "growth" | "cycle" | "gradients_held" | "held_too_long" | "no_grad" | "rank_skew" | "reserved" | "stranded_pool" | "pending_free" | "churn" | "dominant";
 
 export type Severity = "high" | "medium" | "low";
 

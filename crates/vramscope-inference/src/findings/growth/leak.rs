@@ -148,7 +148,6 @@ impl Leak {
         };
         let mut grown: Vec<usize> =
             blocks().filter_map(|i| steps.before(block(i).enters).checked_sub(1)).collect();
-        grown.retain(|&step| step < steps.whole());
         grown.sort_unstable();
         grown.dedup();
         let parts = parts(blocks().map(|i| (block(i).stack, block(i).bytes.0)));
@@ -165,13 +164,20 @@ impl Leak {
             (Bytes(kept / count), Bytes(of_steps / count))
         });
         let common = common_frames(cx, &parts);
+        let is_queue = self.candidates.iter().any(|c| c.is_queue);
+        let mean = grows_by / by_step.len().max(1) as u64;
         let facts = Growth {
             kind: self.kind,
             per_step,
             every: self.every,
-            steps: if self.kind == GrowthKind::Kept { grown.len() } else { by_step.len() },
+            steps: if self.kind == GrowthKind::Kept {
+                // The last one may be in no whole step.
+                (total.saturating_mul(2) / mean.max(1)).div_ceil(2) as usize
+            } else {
+                by_step.len()
+            },
             per_1000_steps: Bytes(grows_by.saturating_mul(1000) / steady.len().max(1) as u64),
-            is_queue: self.candidates.iter().any(|c| c.is_queue),
+            is_queue,
             total: Bytes(total),
             at: common.at,
             called_from: common.called_from,
