@@ -2,9 +2,9 @@
 //! limited size in the snapshot's own folder. A link that leaves the folder is refused: a report
 //! would hand out what it leads to.
 
-use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
+use vramscope_dataset::open_regular;
 use vramscope_report::sidecar;
 
 /// The bytes of the file beside a snapshot; `None` if there is none.
@@ -24,14 +24,11 @@ fn read_inside(beside: &Path) -> io::Result<Vec<u8>> {
     if !target.starts_with(folder.unwrap_or(Path::new(".")).canonicalize()?) {
         return refused("it is a link that leaves its folder");
     }
-    // Opening a pipe would wait forever.
+    // Opening a device can act on it.
     if !target.metadata()?.is_file() {
         return refused("it is no regular file");
     }
-    let file = File::open(&target)?;
-    if !file.metadata()?.is_file() {
-        return refused("it is no regular file");
-    }
+    let file = open_regular(&target)?;
     let mut json = Vec::new();
     // One byte more than is accepted: the file may have grown.
     file.take(sidecar::MAX_BYTES + 1).read_to_end(&mut json)?;

@@ -165,9 +165,10 @@ impl Job<'_> {
             return Ok(done);
         };
         for source in &part.sources {
-            let (bytes, result) = load(&source.path, limits, &self.rules, &self.bar);
+            let is_named = (self.is_named)(source);
+            let (bytes, result) = load(&source.path, is_named, limits, &self.rules, &self.bar);
             if let Err(error) = &result {
-                if error.kind == ErrorKind::NoSnapshot && !(self.is_named)(source) {
+                if error.kind == ErrorKind::NoSnapshot && !is_named {
                     done.skipped += 1;
                     continue;
                 }

@@ -29,7 +29,7 @@ pub struct ReadFile {
 
 /// Reads one file.
 pub fn read_file(path: &Path, options: &ReadOptions) -> ReadFile {
-    read(path, options, 1)
+    read(path, true, options, 1)
 }
 
 /// Reads every file under these paths, in parallel, and holds them all. Also returns the number of
@@ -37,7 +37,7 @@ pub fn read_file(path: &Path, options: &ReadOptions) -> ReadFile {
 pub fn read_files(paths: &[PathBuf], options: &ReadOptions) -> (Vec<ReadFile>, usize) {
     let found = paths::expand(paths, Links::Everywhere);
     let files = parallel_map(&found, |Found { path, is_named, .. }: &Found| {
-        let file = read(path, options, found.len());
+        let file = read(path, *is_named, options, found.len());
         let is_other = file.result.as_ref().is_err_and(|e| e.kind == ErrorKind::NoSnapshot);
         (*is_named || !is_other).then_some(file)
     });
@@ -46,9 +46,9 @@ pub fn read_files(paths: &[PathBuf], options: &ReadOptions) -> (Vec<ReadFile>, u
 }
 
 /// Reads one file of several that share the memory.
-fn read(path: &Path, options: &ReadOptions, files: usize) -> ReadFile {
+fn read(path: &Path, is_named: bool, options: &ReadOptions, files: usize) -> ReadFile {
     let memory = memory::limit(options.max_memory, files);
-    let (bytes, result) =
-        read_chunks(path, &Limits { events: options.events.clone(), memory }, |_| {});
+    let limits = Limits { events: options.events.clone(), memory };
+    let (bytes, result) = read_chunks(path, is_named, &limits, |_| {});
     ReadFile { path: path.to_owned(), bytes, result }
 }

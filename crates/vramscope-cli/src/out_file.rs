@@ -7,6 +7,7 @@ use std::fs::{self, File, FileType, Metadata};
 use std::io::{self, BufWriter, ErrorKind, Read as _, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
+use vramscope_dataset::open_regular;
 
 /// Bytes at a file's start that tell its kind.
 const HEAD: u64 = 64 << 10;
@@ -205,7 +206,7 @@ fn may_replace(path: &Path, there: &Metadata, kind: Kind) -> io::Result<bool> {
         return Ok(true);
     }
     let mut head = Vec::new();
-    File::open(path)?.take(HEAD).read_to_end(&mut head)?;
+    open_regular(path)?.take(HEAD).read_to_end(&mut head)?;
     if head.starts_with(&[0x1f, 0x8b]) {
         let mut unpacked = Vec::new();
         // The head of a gzip ends early: what it gives until then is enough.

@@ -11,12 +11,14 @@ use crate::output;
 use crate::paths::{self, Found, Links};
 use crate::printable::printable;
 use indicatif::{ProgressBar, ProgressStyle};
-use std::io::Read as _;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::num::NonZero;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
+use vramscope_dataset::open_regular;
 use vramscope_report::Target;
 use vramscope_report::device_name;
 use vramscope_report::shapes::widths_of_config;
@@ -73,7 +75,7 @@ pub(crate) fn each_found<T: Send>(
     let bar = progress_bar(files.iter().map(|found| found.path.as_path()));
     let limits = Limits::of_each(window, files.len());
     let results = parallel_map(files, |Found { path, is_named, .. }: &Found| {
-        let (bytes, result) = load(path, &limits, &rules, &bar);
+        let (bytes, result) = load(path, *is_named, &limits, &rules, &bar);
         if let Err(failure) = &result {
             if !is_named && failure.kind == ErrorKind::NoSnapshot {
                 return None;
@@ -207,7 +209,7 @@ fn widths(model: &Dimensions) -> Result<Option<Vec<Widths>>, Failure> {
         Failure::Usage(format!("{}: {why}", printable(&path.display().to_string())))
     };
     let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(|error| wrong(&error))?;
+    let file = File::open(path).map_err(|error| wrong(&error))?;
     file.take(MAX_CONFIG_BYTES).read_to_string(&mut text).map_err(|error| wrong(&error))?;
     widths_of_config(&text).map(Some).map_err(|why| wrong(&why))
 }
@@ -217,7 +219,7 @@ fn read_file(input: &DeviceInput) -> Result<LoadedFile, Failure> {
     let rules = load_rules(&window.reading)?;
     let bar = progress_bar(std::iter::once(input.path.as_path()));
     let limits = Limits::of_each(window, 1);
-    let (_, result) = load(&input.path, &limits, &rules, &bar);
+    let (_, result) = load(&input.path, true, &limits, &rules, &bar);
     bar.finish_and_clear();
     result.map_err(|failure| {
         print_failure(&input.path, &failure);
@@ -322,14 +324,15 @@ impl Limits {
     }
 }
 
-/// Reads a file, and applies the rules. Also returns the file's size in bytes.
+/// Reads a file, and applies the rules. Also returns the file's size in bytes. See [`read_chunks`].
 pub(crate) fn load(
     path: &Path,
+    is_named: bool,
     limits: &Limits,
     rules: &Rules,
     bar: &ProgressBar,
 ) -> (u64, Result<LoadedFile, ErrorSummary>) {
-    let (bytes, mut result) = read_chunks(path, limits, |n| bar.inc(n));
+    let (bytes, mut result) = read_chunks(path, is_named, limits, |n| bar.inc(n));
     if let Ok(file) = &mut result
         && !rules.user().is_empty()
     {
@@ -341,31 +344,44 @@ pub(crate) fn load(
 }
 
 /// Reads a file in chunks, and tells the bytes of each. Returns the file's size in bytes and its
-/// content.
+/// content. A file that the user names may be a pipe. Others must be regular files.
 pub(crate) fn read_chunks(
     path: &Path,
+    is_named: bool,
+    limits: &Limits,
+    read: impl Fn(u64),
+) -> (u64, Result<LoadedFile, ErrorSummary>) {
+    let file = if is_named { File::open(path) } else { open_regular(path) };
+    read_opened(path, file, limits, read)
+}
+
+/// Reads the file at a path, which is open already, as [`read_chunks`] does.
+pub(crate) fn read_opened(
+    path: &Path,
+    file: io::Result<File>,
     limits: &Limits,
     read: impl Fn(u64),
 ) -> (u64, Result<LoadedFile, ErrorSummary>) {
     let mut bytes = 0;
-    let result = try_read_chunks(path, limits, &mut bytes, read);
+    let result = try_read(path, file, limits, &mut bytes, read);
     (bytes, result)
 }
 
-fn try_read_chunks(
+fn try_read(
     path: &Path,
+    file: io::Result<File>,
     limits: &Limits,
     bytes: &mut u64,
     read: impl Fn(u64),
 ) -> Result<LoadedFile, ErrorSummary> {
     let what = if path.is_dir() { "folder" } else { "file" };
-    let failure = |e: std::io::Error| ErrorSummary {
+    let failure = |e: io::Error| ErrorSummary {
         message: format!("cannot read the {what}: {e}"),
         hint: None,
         kind: ErrorKind::Unreadable,
         byte_offset: None,
     };
-    let mut file = std::fs::File::open(path).map_err(failure)?;
+    let mut file = file.map_err(failure)?;
     *bytes = file.metadata().map_err(failure)?.len();
     let mut loader = FileReader::new(&path.to_string_lossy(), *bytes);
     if let Some(events) = &limits.events {
@@ -396,5 +412,28 @@ fn beside(path: &Path, file: &mut LoadedFile) {
             Ok(json) => entry.set_sidecar(json),
             Err(error) => entry.refuse_sidecar(error.to_string()),
         }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// A search lists regular files, but something else may take the place of one.
+    #[test]
+    fn a_pipe_that_a_search_found_is_not_waited_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pipe = folder.path().join("rank0.pickle");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.is_ok_and(|status| status.success()), "mkfifo");
+        let (told, heard) = std::sync::mpsc::channel();
+        thread::spawn(move || {
+            let limits = Limits { events: None, memory: 1 << 20 };
+            told.send(read_chunks(&pipe, false, &limits, |_| {}).1.map(|_| ()))
+        });
+        let read =
+            heard.recv_timeout(std::time::Duration::from_secs(20)).expect("it does not wait");
+        let error = read.expect_err("a pipe");
+        assert_eq!(error.message, "cannot read the file: it is no regular file");
     }
 }

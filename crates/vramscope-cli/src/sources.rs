@@ -6,10 +6,10 @@
 use crate::Failure;
 use crate::arguments::SourceArguments;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::UNIX_EPOCH;
+use vramscope_dataset::open_regular;
 use vramscope_report::annotate::FoundFile;
 
 /// The largest source file that is read, in bytes.
@@ -174,11 +174,11 @@ impl Sources {
         if !is_source(&target) {
             return Err(format!("{} leads to a file that is no source.", path.display()));
         }
-        // Opening a pipe would wait forever.
+        // Opening a device can act on it.
         if !target.is_file() {
             return Err(format!("{} is no file.", path.display()));
         }
-        let file = File::open(&target).map_err(failed)?;
+        let file = open_regular(&target).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         let mut bytes = Vec::new();
         file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
@@ -321,7 +321,8 @@ mod tests {
         let src = tree.0.join("src");
         symlink(tree.0.join("secret.py"), src.join("out.py")).expect("a link");
         symlink(&tree.0, src.join("up")).expect("a link");
-        let big = File::options().write(true).open(src.join("big.py")).expect("the file is there");
+        let big =
+            fs::File::options().write(true).open(src.join("big.py")).expect("the file is there");
         big.set_len(MAX_BYTES + 1).expect("it can grow");
         let sources = tree.sources(&["src"], &[("/mapped", "src")]);
         let read = |recorded: &str| sources.read(recorded);

@@ -1,14 +1,14 @@
 //! The cards of a dataset: what `vramscope index` needs of it.
 
 use crate::part::{ENDING, failure};
-use crate::plan::{entries, partitions};
+use crate::plan::{BATCH_ROWS, entries, few_rows, partitions};
+use crate::regular::open_regular;
 use crate::schema::RANKS;
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, RecordBatch};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use rustc_hash::FxHashSet;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -80,10 +80,13 @@ fn column(
     take: &mut impl FnMut(Option<&str>) -> io::Result<()>,
 ) -> io::Result<()> {
     let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(File::open(path)?, plain)
-        .map_err(failure)?;
+    let file = open_regular(path)?;
+    let builder =
+        ParquetRecordBatchReaderBuilder::try_new_with_options(file, plain).map_err(failure)?;
+    few_rows(&builder)?;
     let mask = ProjectionMask::columns(builder.parquet_schema(), [name]);
-    for batch in builder.with_projection(mask).build().map_err(failure)? {
+    let batches = builder.with_projection(mask).with_batch_size(BATCH_ROWS);
+    for batch in batches.build().map_err(failure)? {
         let batch: RecordBatch = batch.map_err(io::Error::other)?;
         let column = batch.column_by_name(name);
         let texts = column

@@ -11,6 +11,7 @@ mod columns;
 mod ids;
 mod part;
 mod plan;
+mod regular;
 mod rows;
 pub mod schema;
 mod sql;
@@ -20,4 +21,7 @@ pub use cards::Cards;
 pub use columns::Batch;
 pub use part::{Part, PartWriter, Source};
 pub use plan::Plan;
+#[cfg(unix)]
+pub use regular::WITHOUT_WAITING;
+pub use regular::{checked, open_regular};
 pub use sql::{SQL, SQL_NAME, add_sql, check_dataset};

@@ -4,6 +4,7 @@
 //! part is there when its file of `ranks` is. Until then its writer holds a lock on the temporary
 //! file of `ranks`, so that another process neither writes the part nor removes it.
 
+use crate::regular::{open_regular, without_waiting};
 use crate::rows::{self, Known};
 use crate::schema::{
     ANNOTATIONS, BLOCKS, CURVE, FINDINGS, FRAMES, OOMS, PEAK, PHASES, RANKS, SEGMENTS, STACKS,
@@ -125,7 +126,7 @@ impl Files {
         let claimed = self.of(&RANKS, TEMPORARY);
         let mut removed = Vec::new();
         let lock = if is_file(&claimed)? {
-            let file = File::options().write(true).open(&claimed)?;
+            let file = without_waiting(File::options().write(true)).open(&claimed)?;
             match file.try_lock() {
                 Err(fs::TryLockError::WouldBlock) => return Ok(removed),
                 // Where there are no locks, only one process may write.
@@ -178,7 +179,9 @@ impl Files {
             if !is_file(&path)? && fs::symlink_metadata(&path).is_ok() {
                 return Err(refused_link(&path));
             }
-            let file = File::options().write(true).create(true).truncate(false).open(&path)?;
+            let mut options = File::options();
+            options.write(true).create(true).truncate(false);
+            let file = without_waiting(&mut options).open(&path)?;
             match file.lock() {
                 Err(error) if error.kind() != ErrorKind::Unsupported => return Err(error),
                 _ => {}
@@ -236,7 +239,7 @@ pub(crate) fn named(error: io::Error, path: &Path) -> io::Error {
 /// Whether a Parquet file names a version of these tables in its footer.
 fn has_version(path: &Path) -> bool {
     let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(false);
-    let read = File::open(path).map_err(ParquetError::from);
+    let read = open_regular(path).map_err(ParquetError::from);
     let read =
         read.and_then(|file| ParquetRecordBatchReaderBuilder::try_new_with_options(file, plain));
     read.is_ok_and(|read| {

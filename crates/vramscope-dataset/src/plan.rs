@@ -1,17 +1,20 @@
 //! What an export has to do: which files the dataset has, and how the others form parts.
 
 use crate::part::{ENDING, Files, Part, Source, TEMPORARY, failure, is_folder, named};
+use crate::regular::open_regular;
 use crate::rows::UNREADABLE;
 use crate::schema::{RANKS, TABLES};
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array as _, RecordBatch};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderBuilder, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -271,11 +274,14 @@ const COMPARED: [&str; 6] = ["file", "path", "file_bytes", "modified_us", "error
 /// The rows of a part's files.
 fn read(path: &Path, folder: &str) -> io::Result<Vec<Row>> {
     let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(File::open(path)?, plain)
-        .map_err(failure)?;
+    let file = open_regular(path)?;
+    let builder =
+        ParquetRecordBatchReaderBuilder::try_new_with_options(file, plain).map_err(failure)?;
+    few_rows(&builder)?;
     let mask = ProjectionMask::columns(builder.parquet_schema(), COMPARED);
     let mut rows = Vec::new();
-    for batch in builder.with_projection(mask).build().map_err(failure)? {
+    let batches = builder.with_projection(mask).with_batch_size(BATCH_ROWS);
+    for batch in batches.build().map_err(failure)? {
         let batch: RecordBatch = batch.map_err(io::Error::other)?;
         let column = |name: &str| {
             let column = batch.column_by_name(name);
@@ -311,6 +317,22 @@ fn read(path: &Path, folder: &str) -> io::Result<Vec<Row>> {
         }
     }
     Ok(rows)
+}
+
+/// The most rows of a part. It has a row for each device of at most [`MAX_FILES`] files.
+const MAX_ROWS: i64 = 1 << 20;
+
+/// Rows that are read at a time. A file of a few bytes can say that each has the same long text.
+pub(crate) const BATCH_ROWS: usize = 64;
+
+/// Refuses a part with more rows than a writer makes.
+pub(crate) fn few_rows<T>(file: &ArrowReaderBuilder<T>) -> io::Result<()> {
+    let groups = file.metadata().row_groups();
+    let rows = groups.iter().fold(0, |sum: i64, group| sum.saturating_add(group.num_rows()));
+    if (0..=MAX_ROWS).contains(&rows) {
+        return Ok(());
+    }
+    Err(invalid(&format!("it has {rows} rows, of at most {MAX_ROWS}")))
 }
 
 fn invalid(what: &str) -> io::Error {
@@ -362,4 +384,31 @@ fn part(folder: &str, sources: Vec<Source>) -> Part {
     }
     let name = format!("{PART}{:016x}", xxh3_64(key.as_bytes()));
     Part { name, folder: folder.to_owned(), sources }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::{ArrayRef, NullArray};
+    use parquet::arrow::ArrowWriter;
+    use std::sync::Arc;
+
+    /// A file of a few bytes can have any number of equal rows.
+    #[test]
+    fn a_part_with_too_many_rows_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let part = folder.path().join("ranks/run=r/iteration=0/part-0123456789abcdef.parquet");
+        fs::create_dir_all(part.parent().expect("a folder")).expect("a folder");
+        let rows: ArrayRef = Arc::new(NullArray::new(MAX_ROWS as usize + 1));
+        let batch = RecordBatch::try_from_iter([("path", rows)]).expect("a column");
+        let file = fs::File::create(&part).expect("a file");
+        let mut writer = ArrowWriter::try_new(file, batch.schema(), None).expect("a writer");
+        writer.write(&batch).expect("rows");
+        writer.close().expect("a footer");
+        let plan = Plan::new(folder.path(), Vec::new()).expect_err("too many rows");
+        let cards = crate::Cards::open(folder.path()).expect("a folder").expect("a dataset");
+        for why in [plan, cards.count().expect_err("too many rows")] {
+            assert!(why.to_string().contains("it has 1048577 rows, of at most 1048576"), "{why}");
+        }
+    }
 }

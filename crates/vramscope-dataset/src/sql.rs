@@ -1,8 +1,9 @@
 //! The views and macros of `DuckDB` beside the tables. The file also marks the folder as a dataset.
 
 use crate::part::named;
+use crate::regular::open_regular;
 use std::fs;
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::Path;
 
 /// The name of the file in a dataset.
@@ -30,7 +31,7 @@ pub fn check_dataset(dataset: &Path, force: bool) -> io::Result<()> {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(named(error, &mark)),
         Ok(of) if of.is_file() => {
-            let text = fs::read(&mark).map_err(|error| named(error, &mark))?;
+            let text = read(&mark).map_err(|error| named(error, &mark))?;
             if text.starts_with(MARK.as_bytes()) {
                 return Ok(());
             }
@@ -59,13 +60,20 @@ pub fn check_dataset(dataset: &Path, force: bool) -> io::Result<()> {
     Ok(())
 }
 
+/// The file's first bytes: as many as [`SQL`] has, and one more.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.take(SQL.len() as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Writes [`SQL`] into a dataset, unless it is there.
 ///
 /// # Errors
 /// It cannot be written.
 pub fn add_sql(dataset: &Path) -> io::Result<()> {
     let path = dataset.join(SQL_NAME);
-    if fs::read(&path).is_ok_and(|there| there == SQL.as_bytes()) {
+    if read(&path).is_ok_and(|there| there == SQL.as_bytes()) {
         return Ok(());
     }
     fs::create_dir_all(dataset)?;

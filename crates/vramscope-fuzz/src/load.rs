@@ -1,6 +1,7 @@
 //! Runs a file from its bytes to every report, tile and answer.
 
 use crate::pieces;
+use serde::de::IgnoredAny;
 use vramscope_report::LoadedFile;
 use vramscope_report::card::Card;
 use vramscope_report::now;
@@ -77,7 +78,8 @@ fn totals(file: &LoadedFile) -> Vec<(u32, usize, usize, Vec<u64>)> {
         .collect()
 }
 
-fn report(target: Target<'_>) {
+/// Runs every report of a device.
+pub(crate) fn report(target: Target<'_>) {
     let trace = target.trace();
     let end = trace.requested.len() as u32 - 1;
     for slot in [0, end / 2, end] {
@@ -107,13 +109,39 @@ fn report(target: Target<'_>) {
     {
         print(&blocks::blocks(target, sort, Some(50)));
     }
-    for form in [export::ExportFormat::Csv, export::ExportFormat::Perfetto] {
-        now(async |budget| export::export(target, form, &mut std::io::sink(), budget).await)
-            .expect("a sink takes all bytes");
-    }
+    exports(target);
     print(&now(async |budget| info::info("fuzz", target.entry, budget).await));
     let card = || now(async |budget| Card::new(target, budget).await);
     print(&findings::across(vec![card(), card()]));
+}
+
+/// Writes every format of other tools, and reads those of JSON.
+fn exports(target: Target<'_>) {
+    let weight = flame::Weight::ByteSeconds;
+    for form in [
+        export::ExportFormat::Csv,
+        export::ExportFormat::Perfetto,
+        export::ExportFormat::Speedscope(weight),
+        export::ExportFormat::Folded(weight),
+    ] {
+        let mut text = Vec::new();
+        now(async |budget| export::export(target, form, &mut text, budget).await)
+            .expect("memory takes all bytes");
+        let text = String::from_utf8(text).expect("UTF-8");
+        match form {
+            export::ExportFormat::Perfetto | export::ExportFormat::Speedscope(_) => {
+                serde_json::from_str::<IgnoredAny>(&text).expect("JSON");
+            }
+            export::ExportFormat::Csv => {
+                assert!(text.lines().count() > target.trace().blocks.len(), "a line per block");
+            }
+            export::ExportFormat::Folded(_) => {
+                let count =
+                    |line: &str| line.rsplit_once(' ').map(|(_, count)| count.parse::<u128>());
+                assert!(text.lines().all(|line| count(line).is_some_and(|count| count.is_ok())));
+            }
+        }
+    }
 }
 
 fn print(report: &impl serde::Serialize) {

@@ -41,6 +41,32 @@ fn load_corpus_holds_invariants() {
 }
 
 #[test]
+fn files_beside_snapshots_hold_invariants() {
+    replay("fuzz/sidecar", vramscope_fuzz::sidecar);
+    for path in files("beside") {
+        if path.to_string_lossy().ends_with(".vramscope.json") {
+            vramscope_fuzz::sidecar(&fs::read(path).expect("a file"));
+        }
+    }
+}
+
+#[test]
+fn indexes_hold_invariants() {
+    replay("fuzz/index", vramscope_fuzz::index);
+}
+
+#[test]
+fn profiles_hold_invariants() {
+    replay("fuzz/profile", vramscope_fuzz::profile);
+}
+
+#[cfg(target_pointer_width = "64")]
+#[test]
+fn datasets_hold_invariants() {
+    replay("fuzz/dataset", vramscope_fuzz::dataset);
+}
+
+#[test]
 fn hand_made_files_hold_invariants() {
     for folder in ["edge", "scenarios", "damaged", "protocols", "hostile", "odd"] {
         for path in files(folder) {

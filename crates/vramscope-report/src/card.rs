@@ -12,6 +12,7 @@ use crate::frames::FrameRecord;
 use crate::peak::BandKind;
 use crate::shares::CategoryShare;
 use crate::summary::{BandSummary, OomSummary};
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use vramscope_inference::{BlindSpot, Category, FindingKind, RankFacts, RankStack};
 use vramscope_units::{Bytes, Events, Iteration, PeakEvent};
@@ -235,6 +236,36 @@ impl Card {
         let rest = self.findings.split_off(MAX_FINDINGS.min(self.findings.len()));
         let rest = rest.into_iter().map(|of| of.record);
         self.other_findings.extend(rest.map(|of| KindBytes { kind: of.kind, bytes: of.bytes }));
+        self
+    }
+
+    /// The card of an index as a card outside of one: it names its own call sites and stacks.
+    /// `names` are those that it refers to.
+    ///
+    /// # Panics
+    /// The card was not checked to refer to these names.
+    #[must_use]
+    pub fn naming_its_own(mut self, names: &Names) -> Self {
+        let (mut own, mut sites, mut stacks) =
+            (Names::default(), FxHashMap::default(), FxHashMap::default());
+        let mut site_of = |own: &mut Names, site: u32| {
+            *sites.entry(site).or_insert_with(|| {
+                own.sites.push(names.site(site).to_owned());
+                own.sites.len() as u32 - 1
+            })
+        };
+        for of in self.sites.iter_mut().chain(&mut self.kept_sites) {
+            of.site = site_of(&mut own, of.site);
+        }
+        for of in &mut self.stacks {
+            of.stack = *stacks.entry(of.stack).or_insert_with(|| {
+                let stack = names.stack(of.stack);
+                let site = site_of(&mut own, stack.site);
+                own.stacks.push(NamedStack { site, ..stack });
+                own.stacks.len() as u32 - 1
+            });
+        }
+        self.names = own;
         self
     }
 

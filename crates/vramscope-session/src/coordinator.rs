@@ -6,7 +6,7 @@ use crate::queries::{Compared, Rank, Ranks, Said};
 use crate::run_order::plan;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_report::Quantity;
-use vramscope_report::card::Card;
+use vramscope_report::card::{Card, Names};
 use vramscope_report::index::{Entry, Reader};
 use vramscope_report::peak::BandKind;
 use vramscope_units::grouped;
@@ -18,14 +18,19 @@ pub struct Coordinator {
     compared: Option<Box<Compared>>,
     /// What reads the index of the run.
     reader: Reader,
-    /// The number of its lines so far.
-    lines: u32,
+    /// The request whose text it reads. The answer to each is an index of its own.
+    request: u32,
+    /// The files of that answer so far.
+    answered: FxHashSet<String>,
     /// The number and the group of the files of the run by path.
     files: FxHashMap<String, (u32, String)>,
     /// The files of the index, each with its peak.
     indexed: FxHashMap<String, Option<i64>>,
-    /// Cards of files that are not planned yet.
+    /// Cards of files that are not planned yet. Those of earlier answers name their own call sites
+    /// and stacks.
     waiting: Vec<Card>,
+    /// The keys of ranks whose file has changed and has no card any more.
+    gone: FxHashSet<u32>,
 }
 
 impl Coordinator {
@@ -75,14 +80,24 @@ impl Coordinator {
         }
     }
 
-    /// Reads further lines of an index. `is_first` begins another index.
+    /// Reads further text of an index. `is_first` begins another run. Another `id` begins a further
+    /// index of the run: its cards take the place of those of the same files.
     pub fn read_index(&mut self, id: u32, text: &[u8], is_first: bool) -> RunResponse {
+        if is_first || id != self.request {
+            let names = std::mem::take(&mut self.reader);
+            let own = |card: Card| match card.names == Names::default() {
+                true => card.naming_its_own(names.names()),
+                false => card,
+            };
+            self.waiting = std::mem::take(&mut self.waiting).into_iter().map(own).collect();
+            self.request = id;
+            self.answered.clear();
+        }
         if is_first {
-            self.reader = Reader::default();
-            self.lines = 0;
             self.ranks.answer(&RunQuery::Clear {});
             self.indexed.clear();
             self.waiting.clear();
+            self.gone.clear();
         }
         let mut read = ReadIndex::default();
         match self.reader.feed(text) {
@@ -93,8 +108,7 @@ impl Coordinator {
             }
             Err(error) => read.error = Some(error),
         }
-        self.lines += text.split(|&byte| byte == b'\n').count() as u32 - 1;
-        read.lines = self.lines;
+        read.next = self.reader.next().map(|next| next as f64);
         self.place();
         read.title = self.reader.title().to_owned();
         read.is_done = self.reader.is_done();
@@ -105,8 +119,8 @@ impl Coordinator {
         RunResponse::Indexed { id, read }
     }
 
-    /// Takes an entry. Of a file with several cards, that with the highest peak counts. A file
-    /// without cards has no peak, which is less than any.
+    /// Takes an entry. Of a file with several cards in an index, that with the highest peak counts.
+    /// A file without cards has no peak, which is less than any.
     fn take(&mut self, entry: Entry, files: &mut Vec<IndexedFile>) {
         let (path, bytes, error) = match &entry {
             Ok(card) => (&card.path, card.bytes, None),
@@ -114,13 +128,19 @@ impl Coordinator {
         };
         let peak = entry.as_ref().ok().map(|card| card.band(BandKind::Requested).peak.0);
         let path = file_of(path);
-        match self.indexed.get_mut(path) {
-            Some(known) if *known >= peak => return,
-            Some(known) => *known = peak,
-            None => {
-                self.indexed.insert(path.to_owned(), peak);
-                files.push(IndexedFile { path: path.to_owned(), bytes: bytes.0 as f64, error });
+        if self.answered.insert(path.to_owned()) {
+            if self.indexed.insert(path.to_owned(), peak).is_some() {
+                // The file has changed.
+                self.waiting.retain(|card| file_of(&card.path) != path);
+                let place = self.files.get(path).filter(|_| peak.is_none());
+                self.gone.extend(place.map(|(file, _)| file * MAX_PARTS));
             }
+            files.push(IndexedFile { path: path.to_owned(), bytes: bytes.0 as f64, error });
+        } else if let Some(known) = self.indexed.get_mut(path) {
+            if *known >= peak {
+                return;
+            }
+            *known = peak;
         }
         self.waiting.extend(entry.ok().map(|card| *card));
     }
@@ -137,13 +157,18 @@ impl Coordinator {
 
     /// Gives the cards of planned files to the ranks.
     fn place(&mut self) {
+        if !self.gone.is_empty() {
+            self.ranks.remove(&std::mem::take(&mut self.gone));
+        }
         let mut found = Vec::new();
-        for card in std::mem::take(&mut self.waiting) {
+        for mut card in std::mem::take(&mut self.waiting) {
             match self.files.get(file_of(&card.path)) {
                 Some((file, group)) => {
                     let key = file * MAX_PARTS;
-                    let names = Some(self.reader.names());
-                    found.push(Rank::new(key, group.clone(), Box::new(card), names));
+                    let own = std::mem::take(&mut card.names);
+                    let is_named = own != Names::default();
+                    let names = if is_named { &own } else { self.reader.names() };
+                    found.push(Rank::new(key, group.clone(), Box::new(card), Some(names)));
                 }
                 None => self.waiting.push(card),
             }

@@ -11,7 +11,7 @@ import type { LoaderOwners } from "./run-loader.js";
 
 /** The pause between two questions for the cards of a server. */
 const CARDS_MS = 500;
-/** After an answer with as many lines, more are there already. */
+/** After an answer with as many files, more are there already. */
 const MANY_CARDS = 256;
 
 /** Whether a file is the index of a run. */
@@ -24,6 +24,14 @@ function shared(a: string, b: string): number {
   const [in_a, in_b] = [a.split("/").toReversed(), b.split("/").toReversed()];
   const apart = in_a.findIndex((name, at) => name !== in_b[at]);
   return in_a.slice(0, apart).join("/").length;
+}
+
+/** The cards that a server has from this number on, or the whole of an index. */
+function part(index: Source["from"], from: number): Source["from"] {
+  if (typeof index !== "string" || from === 0) return index;
+  const at = new URL(index);
+  at.searchParams.set("from", String(from));
+  return at.href;
 }
 
 /** The values by the file names of their paths. */
@@ -93,17 +101,22 @@ function attach(
   return { others, found };
 }
 
-/** Puts the files of an index into their state: unread, or refused with the index's reason. */
+/**
+ * Puts the files of an index into their state: unread, or refused with the index's reason. A file
+ * that has changed may be refused no longer.
+ */
 export function rest(files: readonly RankFile[], indexed: readonly IndexedFile[]): void {
   const errors = new Map(indexed.map(({ path, error }) => [path, error]));
   for (const file of files) {
-    const message = errors.get(file.source.path) ?? null;
-    if (message === null) {
-      if (file.load.peek().state === "queued") file.load.value = { state: "unread" };
+    const message = errors.get(file.source.path);
+    if (typeof message === "string") {
+      const failure = { id: null, message, hint: null };
+      file.load.value = { state: "error", failure, again: false };
       continue;
     }
-    const failure = { id: null, message, hint: null };
-    file.load.value = { state: "error", failure, again: false };
+    const { state } = file.load.peek();
+    if (state === "queued" || (state === "error" && message === null))
+      file.load.value = { state: "unread" };
   }
 }
 
@@ -161,20 +174,18 @@ export class IndexLoader {
     const { runs } = this.#owners;
     this.#index = address;
     const seen = new Set<string>();
-    for (let [lines, done] = [0, address === null]; address !== null && !done; ) {
-      const at = new URL(address);
-      at.searchParams.set("from", String(lines));
-      const read = await runs.coordinator.readIndex(at.href, lines === 0);
+    for (let [from, done] = [0, address === null]; address !== null && !done; ) {
+      const read = await runs.coordinator.readIndex(part(address, from), from === 0);
       if (!this.#hooks.isCurrent(load)) return;
       for (const { path } of read.files) seen.add(path);
       batch(() => {
         rest(runs.files, read.files);
         runs.reading.value = read.error === null ? read.progress : "";
-        if (read.lines > lines) runs.indexed.value += 1;
+        if (read.files.length > 0) runs.indexed.value += 1;
       });
       if (read.error !== null) throw new Error(read.error);
-      const isFull = read.lines - lines >= MANY_CARDS;
-      [lines, done] = [read.lines, read.isDone];
+      const isFull = read.files.length >= MANY_CARDS;
+      [from, done] = [read.next ?? from, read.isDone];
       if (done) this.#leaveOut(seen);
       if (!done && !isFull) await new Promise((resolve) => setTimeout(resolve, CARDS_MS));
     }
@@ -200,7 +211,10 @@ export class IndexLoader {
     const { runs, status } = this.#owners;
     if (this.#index === null) return;
     try {
-      await runs.coordinator.readIndex(this.#index, true);
+      for (let from: number | null = 0; from !== null; ) {
+        const read = await runs.coordinator.readIndex(part(this.#index, from), from === 0);
+        from = read.isDone || read.files.length === 0 ? null : read.next;
+      }
       await this.#hooks.plan(runs.numbered, []);
       runs.indexed.value += 1;
     } catch (error) {

@@ -40,7 +40,7 @@ pub(crate) fn in_order<T: Send>(
     let limits = Limits::of_each(window, files.len());
     let (mut skipped_files, mut has_failed) = (0, false);
     let read = |found: &Found| {
-        let (bytes, result) = load(&found.path, &limits, &rules, &bar);
+        let (bytes, result) = load(&found.path, found.is_named, &limits, &rules, &bar);
         if let Err(failure) = &result {
             if !found.is_named && failure.kind == ErrorKind::NoSnapshot {
                 return None;

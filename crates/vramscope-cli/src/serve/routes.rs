@@ -177,7 +177,7 @@ async fn file(
         Ok(found) => found,
         Err(error) => return failed(&error),
     };
-    let Some((file, version)) = found else { return StatusCode::NOT_FOUND.into_response() };
+    let Some((_, file, version)) = found else { return StatusCode::NOT_FOUND.into_response() };
     let tag = format!("\"{version}\"");
     // A range of another version of the file is of no use: the whole file is sent.
     if request
@@ -214,8 +214,8 @@ async fn source(
     Path((number, path)): Path<(usize, String)>,
 ) -> Response {
     let found = tokio::task::spawn_blocking(move || {
-        let (snapshot, version) = served.shelf.file(number)?;
-        served.code.source((number, version), &snapshot, &path)
+        let (snapshot, file, version) = served.shelf.open(number)?;
+        served.code.source((number, version), (&snapshot, file), &path)
     });
     match found.await {
         Ok(Some(answer)) => Json(answer).into_response(),

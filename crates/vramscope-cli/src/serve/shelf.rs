@@ -3,7 +3,7 @@
 use super::cards::CardsAt;
 use crate::paths::{self, Found, Links};
 use cap_std::ambient_authority;
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, OpenOptions};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,6 +11,9 @@ use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+#[cfg(unix)]
+use vramscope_dataset::WITHOUT_WAITING;
+use vramscope_dataset::{checked, open_regular};
 use vramscope_report::sidecar;
 
 /// A file that was modified within this time may be incomplete.
@@ -133,22 +136,22 @@ impl Shelf {
     }
 
     /// [`Self::file`], opened. A path that changes meanwhile opens no file out of the served
-    /// folders.
-    pub(crate) fn open(&self, number: usize) -> Option<(File, String)> {
+    /// folders, and nothing but a regular file.
+    pub(crate) fn open(&self, number: usize) -> Option<(PathBuf, File, String)> {
         let (path, _) = self.file(number)?;
         let file = if self.may_lead_anywhere(&path) {
-            File::open(&path).ok()?
+            open_regular(&path).ok()?
         } else {
             let target = path.canonicalize().ok()?;
             let mut roots = self.named.iter().filter_map(|named| named.canonicalize().ok());
             roots.find_map(|root| {
                 let below = target.strip_prefix(&root).ok()?;
                 let folder = Dir::open_ambient_dir(&root, ambient_authority()).ok()?;
-                Some(folder.open(below).ok()?.into_std())
+                checked(folder.open_with(below, &reading()).ok()?.into_std()).ok()
             })?
         };
-        let metadata = file.metadata().ok().filter(Metadata::is_file)?;
-        Some((file, version(&metadata)))
+        let version = version(&file.metadata().ok()?);
+        Some((path, file, version))
     }
 
     /// A file may be replaced by a link after it was listed.
@@ -170,6 +173,18 @@ impl Shelf {
         self.links == Links::Everywhere
             || self.named.iter().any(|named| named == path || is_beside(named))
     }
+}
+
+/// Options for reading. Opening a pipe does not wait for its other end.
+fn reading() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use cap_std::fs::OpenOptionsExt as _;
+        options.custom_flags(WITHOUT_WAITING);
+    }
+    options
 }
 
 /// A text that changes when the file changes.
@@ -267,13 +282,56 @@ mod tests {
             });
             let mut opened = 0;
             for _ in 0..4000 {
-                let Some((file, _)) = shelf.open(0) else { continue };
+                let Some((_, file, _)) = shelf.open(0) else { continue };
                 assert_eq!(std::io::read_to_string(file).expect("text"), "mine");
                 opened += 1;
             }
             is_done.store(true, std::sync::atomic::Ordering::Relaxed);
             opened
         });
+        assert!(opened > 0);
+        fs::remove_dir_all(&root).expect("the folder can be removed");
+    }
+
+    /// Another process turns the file into a pipe and back, while the server opens it.
+    #[test]
+    fn a_pipe_that_comes_and_goes_is_not_waited_for() {
+        let root = folder("pipe");
+        let [file, kept, pipe, next] =
+            ["rank0.pickle", "kept", "pipe", "next"].map(|name| root.join(name));
+        fs::write(&file, "mine").expect("a file");
+        fs::hard_link(&file, &kept).expect("a second name");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.is_ok_and(|status| status.success()), "mkfifo");
+        // Named files are opened by their path, others below their folder.
+        let shelves = [
+            Shelf::new(vec![root.clone()], Links::Inside),
+            Shelf::new(vec![file.clone()], Links::Inside),
+        ];
+        for shelf in &shelves {
+            shelf.seen.lock().expect("no panic").number(&file);
+        }
+        let is_done = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let (swapping, file_name) = (is_done.clone(), file.clone());
+        let swapper = std::thread::spawn(move || {
+            while !swapping.load(std::sync::atomic::Ordering::Relaxed) {
+                for other in [&pipe, &kept] {
+                    fs::hard_link(other, &next).expect("a second name");
+                    fs::rename(&next, &file_name).expect("it takes the place");
+                    // Two names of one file: nothing was renamed.
+                    drop(fs::remove_file(&next));
+                }
+            }
+        });
+        let (told, heard) = std::sync::mpsc::channel();
+        // A thread that waits for the pipe does not end.
+        std::thread::spawn(move || {
+            let count = |_| shelves.iter().filter(|shelf| shelf.open(0).is_some()).count();
+            told.send((0..2000).map(count).sum::<usize>())
+        });
+        let opened = heard.recv_timeout(std::time::Duration::from_mins(1)).expect("no open waits");
+        is_done.store(true, std::sync::atomic::Ordering::Relaxed);
+        swapper.join().expect("files can be renamed");
         assert!(opened > 0);
         fs::remove_dir_all(&root).expect("the folder can be removed");
     }

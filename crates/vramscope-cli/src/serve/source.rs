@@ -4,10 +4,11 @@
 //! folders that the user names as source.
 
 use crate::memory;
-use crate::read::{Limits, read_chunks};
+use crate::read::{Limits, read_opened};
 use crate::sources::Sources;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -51,9 +52,14 @@ impl Code {
         self.sources.is_empty()
     }
 
-    /// The source file of a path that call stacks of a snapshot name. `None` if they do not name
+    /// The source file of a path that call stacks of a snapshot name, which is open. `None` if they do not name
     /// it, or if no folder has it.
-    pub(crate) fn source(&self, version: Version, snapshot: &Path, path: &str) -> Option<Answer> {
+    pub(crate) fn source(
+        &self,
+        version: Version,
+        snapshot: (&Path, File),
+        path: &str,
+    ) -> Option<Answer> {
         if self.is_empty() || !self.named(version, snapshot).contains(path) {
             return None;
         }
@@ -68,14 +74,18 @@ impl Code {
     }
 
     /// The source files that call stacks of a snapshot name; none if it cannot be read.
-    fn named(&self, (number, version): Version, snapshot: &Path) -> Arc<BTreeSet<String>> {
+    fn named(
+        &self,
+        (number, version): Version,
+        (path, file): (&Path, File),
+    ) -> Arc<BTreeSet<String>> {
         let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known)) = named.get(&number).filter(|(of, _)| *of == version) {
             return known.clone();
         }
         // Without its events, a snapshot takes little memory.
         let limits = Limits { events: Some(0..0), memory: memory::limit(None, 1) };
-        let (_, file) = read_chunks(snapshot, &limits, |_| {});
+        let (_, file) = read_opened(path, Ok(file), &limits, |_| {});
         let files = Arc::new(file.map(|file| file.source_files()).unwrap_or_default());
         named.insert(number, (version, files.clone()));
         files

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
+use vramscope_report::card::Card;
 use vramscope_report::index::{Entry, Reader};
 
 const HEADER_TIMEOUT: Duration = Duration::from_millis(300);
@@ -238,24 +239,58 @@ fn add_ranks(server: &Server, ranks: std::ops::Range<usize>) {
     }
 }
 
-/// The lines of cards from one on. Waits until all are there.
-fn all_cards(server: &Server, from: usize) -> Vec<String> {
+/// Changes the peak of a rank's snapshot. The file gets a time of its own, so that it is noticed.
+fn rewrite(server: &Server, rank: usize, bytes: usize) {
+    let snapshot = format!(
+        r#"{{"segments": [], "device_traces": [[{{"action": "alloc", "addr": 4096,
+            "size": {bytes}, "frames": [{{"name": "f{bytes}", "filename": "m.py", "line": 1}}]}}]]}}"#,
+    );
+    let path = server.folder.join(format!("rank{rank}_memory_snapshot.json"));
+    fs::write(&path, snapshot).expect("a file can be written");
+    let opened = fs::File::options().append(true).open(&path).expect("the file is there");
+    opened.set_modified(UNIX_EPOCH + Duration::from_secs(bytes as u64)).expect("times can be set");
+}
+
+/// Some cards of a server.
+#[derive(Default)]
+struct Part {
+    entries: Vec<Entry>,
+    /// The number to ask from next.
+    next: u64,
+    files: u64,
+    skipped_files: u64,
+}
+
+impl Part {
+    fn card(&self, at: usize) -> &Card {
+        self.entries[at].as_ref().expect("a card")
+    }
+
+    fn ranks(&self) -> Vec<Option<u32>> {
+        (0..self.entries.len()).map(|at| self.card(at).rank).collect()
+    }
+}
+
+/// The cards from a number on. Waits until all are there.
+fn all_cards(server: &Server, from: u64) -> Part {
     let started = Instant::now();
-    let mut lines: Vec<String> = Vec::new();
+    let mut part = Part { next: from, ..Part::default() };
     while started.elapsed() < Duration::from_mins(1) {
-        let target = format!("/token/files/cards?from={}", from + lines.len());
+        let target = format!("/token/files/cards?from={}", part.next);
         let response = server.get(&target, &["Host: localhost"]);
         assert_status(&response, "200");
         assert!(response.contains("content-type: application/x-ndjson\r\n"), "{response}");
         let (_, body) = response.split_once("\r\n\r\n").expect("headers");
-        lines.extend(body.lines().map(str::to_owned));
-        if lines.last().is_some_and(|line| line.starts_with(r#"{"done":true"#)) {
-            lines.pop();
-            return lines;
+        let mut reader = Reader::default();
+        part.entries.extend(reader.feed(body.as_bytes()).expect("an index"));
+        part.next = reader.next().expect("a part of an index");
+        (part.files, part.skipped_files) = (reader.files(), reader.skipped_files());
+        if reader.is_done() {
+            return part;
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    panic!("cards come within a minute: {lines:?}");
+    panic!("cards come within a minute: {:?}", part.entries);
 }
 
 #[test]
@@ -268,29 +303,67 @@ fn cards_of_many_snapshots_are_made_in_the_background() {
     add_ranks(&server, 31..40);
     let index = server.index();
     assert!(index.contains(r#""cards":{"url":"cards","total":41}"#), "{index}");
-    let lines = all_cards(&server, 0);
-    let mut reader = Reader::default();
-    let entries = reader.feed((lines.join("\n") + "\n").as_bytes()).expect("an index");
+    let all = all_cards(&server, 0);
     // `rank0.pickle` is no snapshot.
-    assert_eq!((entries.len(), reader.files()), (40, 41));
-    for entry in &entries {
-        let card = entry.as_ref().expect("a card");
+    assert_eq!((all.entries.len(), all.files, all.skipped_files), (40, 41, 1));
+    for at in 0..40 {
+        let card = all.card(at);
         assert!(index.contains(&format!(r#""path":"{}""#, card.path)), "{}", card.path);
         let rank = card.rank.expect("a rank");
         assert_eq!(card.bands[0].peak.0, 100 + i64::from(rank));
     }
     // The cards of added and changed files come after the cards that are there.
     add_ranks(&server, 40..41);
-    let changed = server.folder.join("rank3_memory_snapshot.json");
-    let opened = fs::File::options().append(true).open(&changed).expect("the file is there");
-    opened.set_modified(UNIX_EPOCH + Duration::from_secs(9)).expect("times can be set");
+    rewrite(&server, 3, 7);
     assert!(server.index().contains(r#""total":42"#), "{}", server.index());
-    let more = all_cards(&server, lines.len());
-    let entries = reader.feed((more.join("\n") + "\n").as_bytes()).expect("further lines");
-    let rank = |entry: &Entry| entry.as_ref().expect("a card").rank;
-    let ranks: Vec<Option<u32>> = entries.iter().map(rank).collect();
-    assert_eq!(ranks, [Some(3), Some(40)]);
-    assert_eq!(all_cards(&server, lines.len() + more.len()), Vec::<String>::new());
+    let more = all_cards(&server, all.next);
+    assert_eq!(more.ranks(), [Some(3), Some(40)]);
+    assert_eq!(more.card(0).bands[0].peak.0, 7);
+    assert!(all_cards(&server, more.next).entries.is_empty());
+}
+
+/// Every version of a file once had a line, in memory and in answers.
+#[test]
+fn files_that_change_often_have_one_set_of_cards() {
+    let server = Server::start("rewritten-cards");
+    add_ranks(&server, 0..40);
+    assert_status(&server.index(), "200");
+    let mut next = all_cards(&server, 0).next;
+    for round in 1..=20 {
+        for rank in 0..20 {
+            rewrite(&server, rank, 1000 * round + rank);
+        }
+        assert_status(&server.index(), "200");
+        let part = all_cards(&server, next);
+        assert_eq!(part.entries.len(), 20, "only what has changed is sent");
+        assert_eq!(part.card(0).bands[0].peak.0 as usize / 1000, round);
+        next = part.next;
+    }
+    let all = all_cards(&server, 0);
+    assert_eq!((all.entries.len(), all.next), (40, next), "40 files, changed 400 times");
+    // Those that were not changed come first.
+    assert!(all.ranks()[..20].iter().all(|&rank| rank >= Some(20)));
+    for at in 0..40 {
+        let card = all.card(at);
+        let rank = i64::from(card.rank.expect("a rank"));
+        let peak = if rank < 20 { 20_000 + rank } else { 100 + rank };
+        assert_eq!(card.bands[0].peak.0, peak);
+    }
+    // Call sites of old versions are forgotten.
+    let text = server.get("/token/files/cards?from=0", &["Host: localhost"]);
+    assert!(text.contains("f20000") && !text.contains("f1000"), "{text}");
+    // What was a card is told as a failure, and a file that is gone is forgotten.
+    let changed = server.folder.join("rank5_memory_snapshot.json");
+    fs::write(&changed, "no snapshot").expect("a file can be written");
+    let opened = fs::File::options().append(true).open(&changed).expect("the file is there");
+    opened.set_modified(UNIX_EPOCH).expect("times can be set");
+    fs::remove_file(server.folder.join("rank6_memory_snapshot.json")).expect("the file is there");
+    assert_status(&server.index(), "200");
+    let part = all_cards(&server, next);
+    assert!(part.entries.len() == 1 && part.entries[0].is_err(), "{:?}", part.entries);
+    let all = all_cards(&server, 0);
+    assert_eq!((all.entries.len(), all.files), (39, 40));
+    assert!(!all.entries.iter().flatten().any(|card| matches!(card.rank, Some(5 | 6))));
 }
 
 #[test]
@@ -318,12 +391,15 @@ fn cards_are_as_guarded_as_files() {
     let mut text = String::new();
     let mut unpacked = flate2::read::GzDecoder::new(&response[end + 4..]);
     unpacked.read_to_string(&mut text).expect("text");
-    assert_eq!(text.lines().count(), 41, "40 cards and the end: {text}");
+    assert_eq!(text.lines().count(), 42, "40 cards between begin and end: {text}");
     // What is no number is the begin.
     let odd = server.get("/token/files/cards?from=x", &["Host: localhost"]);
     assert!(odd.contains("vramscope.index/1"), "{odd}");
     let beyond = server.get("/token/files/cards?from=99999999", &["Host: localhost"]);
-    assert!(beyond.contains(r#"{"done":true"#) && !beyond.contains("vramscope.index"), "{beyond}");
+    assert!(
+        beyond.contains(r#"{"done":true"#) && beyond.contains(r#""next":99999999"#),
+        "{beyond}"
+    );
 }
 
 #[test]
@@ -333,12 +409,9 @@ fn a_link_out_of_the_folder_has_no_card() {
     let secret = server.folder.with_extension("secret");
     fs::write(&secret, "{}").expect("a file can be written");
     std::os::unix::fs::symlink(&secret, server.folder.join("rank99_out.json")).expect("a link");
-    let lines = all_cards_of(&server);
-    assert!(lines.iter().all(|line| !line.contains("rank99")), "{lines:?}");
-    fs::remove_file(&secret).expect("the file can be removed");
-}
-
-fn all_cards_of(server: &Server) -> Vec<String> {
     assert_status(&server.index(), "200");
-    all_cards(server, 0)
+    let all = all_cards(&server, 0);
+    assert_eq!(all.entries.len(), 40);
+    assert!(!all.ranks().contains(&Some(99)), "{:?}", all.ranks());
+    fs::remove_file(&secret).expect("the file can be removed");
 }

@@ -5,10 +5,12 @@
 
 mod folded;
 mod perfetto;
+mod profile;
 mod speedscope;
 mod table;
 
 pub use perfetto::TracePlace;
+pub use profile::{MergeError, Profile, merge_profile};
 pub use table::{Object, block_csv, csv, finding_columns, json_list};
 
 use crate::flame::Weight;

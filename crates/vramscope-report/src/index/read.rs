@@ -13,6 +13,7 @@ const MAX_LINE: usize = 8 << 20;
 pub struct Reader {
     title: String,
     files: u64,
+    next: Option<u64>,
     /// Lines read so far.
     lines: u64,
     is_done: bool,
@@ -32,6 +33,8 @@ struct Schema {
 struct Header {
     title: String,
     files: u64,
+    #[serde(default)]
+    next: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -89,8 +92,8 @@ impl Reader {
         if schema != SCHEMA {
             return Err(format!("its schema is `{schema}`, expected {SCHEMA}"));
         }
-        let Header { title, files } = parse(line).map_err(failed)?;
-        (self.title, self.files) = (title, files);
+        let Header { title, files, next } = parse(line).map_err(failed)?;
+        (self.title, self.files, self.next) = (title, files, next);
         Ok(())
     }
 
@@ -143,6 +146,11 @@ impl Reader {
     /// The number of files that were opened. A file that is no snapshot has no card.
     pub fn files(&self) -> u64 {
         self.files
+    }
+
+    /// Where the rest of the index begins, for one that is read in parts.
+    pub fn next(&self) -> Option<u64> {
+        self.next
     }
 
     /// The number of files that are no snapshots, once the last line was read.

@@ -19,6 +19,8 @@ struct Header<'a> {
     schema: &'static str,
     title: &'a str,
     files: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -33,7 +35,14 @@ const VALID: &str = "a line is always valid JSON";
 impl Writer {
     /// The first line. `files` is the number of files that are looked at.
     pub fn header(title: &str, files: usize) -> String {
-        serde_json::to_string(&Header { schema: SCHEMA, title, files }).expect(VALID)
+        let header = Header { schema: SCHEMA, title, files, next: None };
+        serde_json::to_string(&header).expect(VALID)
+    }
+
+    /// The first line of a part of an index. A reader asks for the rest from `next` on.
+    pub fn header_of_part(title: &str, files: usize, next: u64) -> String {
+        let header = Header { schema: SCHEMA, title, files, next: Some(next) };
+        serde_json::to_string(&header).expect(VALID)
     }
 
     /// The last line. `skipped_files` is the number of files that are no snapshots.

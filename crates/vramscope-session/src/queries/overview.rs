@@ -9,7 +9,7 @@ use crate::messages::views::{
     FindingGroup, FindingMember, FindingRow, ListQuery, MAX_ROWS, MatrixAnswer, MatrixQuery,
     Overview, RankList, RunCard, RunQuery, ShownRank,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_inference::{RankFacts, RankSkew, Severity, SkewCause, rank_runs, rank_skew};
 use vramscope_report::Quantity;
 use vramscope_report::findings::{
@@ -123,6 +123,15 @@ impl Ranks {
         self.places = self.rows.iter().enumerate().map(|(i, rank)| (rank.key, i)).collect();
         self.outliers = rank_skew(&self.facts);
         self.matrix = None;
+    }
+
+    /// Removes the ranks with these keys that an index gave.
+    pub(crate) fn remove(&mut self, keys: &FxHashSet<u32>) {
+        let rows = std::mem::take(&mut self.rows).into_iter();
+        let all = rows.zip(std::mem::take(&mut self.facts));
+        let kept = all.filter(|(rank, _)| !(rank.is_indexed && keys.contains(&rank.key)));
+        (self.rows, self.facts) = kept.unzip();
+        self.insert(Vec::new());
     }
 
     fn largest(&self) -> u64 {

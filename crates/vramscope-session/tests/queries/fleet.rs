@@ -32,8 +32,13 @@ fn index(entries: Vec<Entry>) -> String {
 }
 
 fn read(coordinator: &mut Coordinator, text: &str, is_first: bool) -> ReadIndex {
-    match coordinator.read_index(7, text.as_bytes(), is_first) {
-        RunResponse::Indexed { id: 7, read } => read,
+    answer(coordinator, 7, text, is_first)
+}
+
+/// Reads text of the answer to a request.
+fn answer(coordinator: &mut Coordinator, id: u32, text: &str, is_first: bool) -> ReadIndex {
+    match coordinator.read_index(id, text.as_bytes(), is_first) {
+        RunResponse::Indexed { id: of, read } if of == id => read,
         other => panic!("{other:?}"),
     }
 }
@@ -353,4 +358,47 @@ fn a_card_that_cannot_be_used_is_the_error_of_its_file() {
     // The names of its call sites count for the cards after it.
     plan(&mut coordinator, &read);
     assert_eq!(overview(&mut coordinator).cards, 1);
+}
+
+/// A part of the cards of a server, with the number to ask from next.
+fn part(entries: Vec<Entry>, next: u64) -> String {
+    let header = Writer::header_of_part("job", 4, next);
+    index(entries).replacen(&Writer::header("job", 1), &header, 1)
+}
+
+/// Once the higher of two peaks won, also if it was that of an older version of the file.
+#[test]
+fn a_later_answer_takes_the_place_of_the_cards_of_its_files() {
+    let model = model();
+    let card = |rank, iteration| Ok(Box::new(made_up(&model, rank, iteration)));
+    let mut coordinator = Coordinator::default();
+    let high = Card { path: made_up(&model, 1, 0).path, ..made_up(&model, 63, 0) };
+    let high_peak = high.bands[0].peak.0 as u64;
+    let mut found = Vec::new();
+    for (id, entry) in [(1, card(0, 0)), (2, Ok(Box::new(high))), (3, card(2, 0))] {
+        let read = answer(&mut coordinator, id, &part(vec![entry], u64::from(id) + 1), id == 1);
+        assert_eq!((read.next, read.files.len()), (Some(f64::from(id) + 1.0), 1), "{read:?}");
+        found.extend(read.files);
+    }
+    // Each answer has call sites of its own, also before the files are planned.
+    plan(&mut coordinator, &ReadIndex { files: found, ..ReadIndex::default() });
+    let peaks = |coordinator: &mut Coordinator| -> Vec<u64> {
+        list(coordinator, ListQuery::default());
+        let rows = coordinator
+            .handle(&RunRequest::Rows { id: 9, keys: vec![0, MAX_PARTS, 2 * MAX_PARTS] });
+        let RunResponse::Rows { rows, .. } = rows else { panic!("{rows:?}") };
+        rows.iter().map(|row| row.card.bands[0].peak.0 as u64).collect()
+    };
+    let peak = |rank| made_up(&model, rank, 0).bands[0].peak.0 as u64;
+    assert_eq!(peaks(&mut coordinator), [peak(0), high_peak, peak(2)]);
+    assert!(peak(1) < high_peak);
+    let read = answer(&mut coordinator, 4, &part(vec![card(1, 0)], 5), false);
+    assert_eq!((read.next, read.files.len()), (Some(5.0), 1));
+    assert_eq!(peaks(&mut coordinator), [peak(0), peak(1), peak(2)]);
+    // A file that cannot be read any more has no card.
+    let path = made_up(&model, 1, 0).path;
+    let failed = vec![Err(FailedFile::new(&path, Bytes(3), "no snapshot"))];
+    let read = answer(&mut coordinator, 5, &part(failed, 6), false);
+    assert_eq!(read.files[0].error.as_deref(), Some("no snapshot"));
+    assert_eq!(peaks(&mut coordinator), [peak(0), peak(2)]);
 }

@@ -19,16 +19,23 @@ import type {
   RunResponse,
   ShownRank,
 } from "../generated/protocol.js";
-import type { Bytes, FromWorker } from "./messages.js";
+import type { Bytes, FromWorker, ToWorker } from "./messages.js";
 import { makeVisible } from "./visible.js";
 import type { Modules, PreparedWorker } from "./wasm.js";
+
+/** A request that has no answer yet. */
+interface Pending {
+  message: ToWorker;
+  resolve(response: RunResponse): void;
+  reject(failure: Failure): void;
+}
 
 type Planned = Extract<RunResponse, { kind: "planned" }>;
 
 export class Coordinator {
-  readonly #modules: Modules;
+  readonly #modules: Pick<Modules, "spawn">;
   #prepared: PreparedWorker;
-  readonly #pending = new Map<number, PromiseWithResolvers<RunResponse>>();
+  readonly #pending = new Map<number, Pending>();
   /** Counts replaced workers. A new worker must be sent everything that the old one knew. */
   readonly renewed: Signal<number> = signal(0);
   #lastId = 0;
@@ -36,7 +43,7 @@ export class Coordinator {
   #hopeless = false;
   #broken = false;
 
-  constructor(modules: Modules) {
+  constructor(modules: Pick<Modules, "spawn">) {
     this.#modules = modules;
     this.#prepared = this.#spawn();
   }
@@ -81,9 +88,7 @@ export class Coordinator {
   /** Reads lines of an index. `first` begins another index. Rejects with a `Failure`. */
   async readIndex(source: Bytes, first: boolean): Promise<ReadIndex> {
     if (this.#broken) this.#renew();
-    const answer = this.#pend();
-    this.#prepared.send({ kind: "index", id: this.#lastId, source, first });
-    const response = await answer;
+    const response = await this.#send((id) => ({ kind: "index", id, source, first }));
     if (response.kind !== "indexed") throw new Error("The coordinator did not read the index.");
     return response.read;
   }
@@ -115,26 +120,34 @@ export class Coordinator {
   }
 
   #ask(request: (id: number) => RunRequest): Promise<RunResponse> {
-    const answer = this.#pend();
-    this.#prepared.send({ kind: "run", request: request(this.#lastId) });
-    return answer;
+    return this.#send((id) => ({ kind: "run", request: request(id) }));
   }
 
-  /** The answer to the next request. */
-  #pend(): Promise<RunResponse> {
+  /** The answer to a message with the next id. */
+  #send(messageOf: (id: number) => ToWorker): Promise<RunResponse> {
     this.#lastId += 1;
-    const answer = Promise.withResolvers<RunResponse>();
-    this.#pending.set(this.#lastId, answer);
-    return answer.promise;
+    const [id, message] = [this.#lastId, messageOf(this.#lastId)];
+    return new Promise((resolve, reject) => {
+      this.#pending.set(id, { message, resolve, reject });
+      this.#prepared.send(message);
+    });
   }
 
   #receive(message: FromWorker): void {
-    if (message.kind === "crashed") this.#crashed(message.failure);
+    if (message.kind === "crashed")
+      if (message.unused === true) this.#replace();
+      else this.#crashed(message.failure);
     if (message.kind !== "run") return;
     this.#hopeless = false;
     const response = makeVisible(message.response);
     this.#pending.get(response.id)?.resolve(response);
     this.#pending.delete(response.id);
+  }
+
+  /** Gives the open requests to a new worker: the old one had ended before it got them. */
+  #replace(): void {
+    this.#renew();
+    for (const { message } of this.#pending.values()) this.#prepared.send(message);
   }
 
   /** Replaces the worker now, or at the next `plan` if the replacement would crash too. */

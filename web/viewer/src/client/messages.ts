@@ -67,6 +67,7 @@ export type ToWorker =
 export type FromWorker =
   | { kind: "reply"; response: Response; columns: Columns; wasmBytes: number; threads: number }
   | { kind: "run"; response: RunResponse }
-  | { kind: "crashed"; failure: Failure }
+  /** `unused`: it ended before it began what it was given, so another worker can do that. */
+  | { kind: "crashed"; failure: Failure; unused?: boolean }
   /** The answer to a ping, and the sign that the module is ready. */
   | { kind: "alive"; idle: boolean };

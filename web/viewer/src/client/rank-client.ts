@@ -30,8 +30,11 @@ export interface LoadEvents {
   loaded(loaded: Loaded): void;
   /** `tooLarge` offers a part of a file that exceeds the memory limit. */
   failed(failure: Failure, tooLarge: TooLarge | null): void;
-  /** The worker crashed during the load or later. */
-  crashed(failure: Failure): void;
+  /**
+   * The worker crashed during the load or later. `unused`: before it began, so another worker can
+   * read the file.
+   */
+  crashed(failure: Failure, unused: boolean): void;
   /** A request could not be answered; the file stays loaded. */
   refused(failure: Failure): void;
 }
@@ -250,7 +253,7 @@ export class RankClient {
   }
 
   #receive(message: FromWorker): void {
-    if (message.kind === "crashed") this.#events.crashed(message.failure);
+    if (message.kind === "crashed") this.#events.crashed(message.failure, message.unused ?? false);
     if (message.kind !== "reply") return;
     const { columns, wasmBytes, threads } = message;
     // Saved tables and records for scripts have the names as they are.

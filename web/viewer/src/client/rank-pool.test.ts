@@ -9,6 +9,7 @@ import {
   statesOf,
 } from "../../test/fake-workers.js";
 import type { Failure, Response } from "../generated/protocol.js";
+import { SILENT } from "./faults.js";
 import type { RankFile } from "./rank-file.js";
 import { type PoolEvents, RankPool } from "./rank-pool.js";
 
@@ -75,6 +76,23 @@ test("replaces a spare worker that is broken", () => {
   pool.open([file]);
   expect(spare.ended).toBe(true);
   expect(factory.of(file)).not.toBe(spare);
+});
+
+test("a file whose idle worker had ended is read by a new worker, without an error", async () => {
+  const files = filesOf(2);
+  const [file, next] = files as [RankFile, RankFile];
+  const pool = poolOf(1);
+  pool.open(files);
+  const dead = factory.of(file);
+  dead.emit({ kind: "crashed", failure: SILENT, unused: true });
+  expect(dead.ended).toBe(true);
+  expect(factory.of(file)).not.toBe(dead);
+  expect(statesOf(files)).toEqual(["loading", "queued"]);
+  expect(events.failed).not.toHaveBeenCalled();
+  expect(events.crashing).not.toHaveBeenCalled();
+  await finish(file);
+  await finish(next);
+  expect(statesOf(files)).toEqual(["ready", "ready"]);
 });
 
 test("focus moves a queued file to the head of the queue", async () => {

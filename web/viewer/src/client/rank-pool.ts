@@ -218,7 +218,8 @@ export class RankPool {
       },
       failed: (failure, tooLarge) =>
         this.#failed(file, failure, tooLarge, typeof file.source.from === "string"),
-      crashed: (failure) => {
+      crashed: (failure, unused) => {
+        if (unused) return this.#replace(file);
         this.#crashed.add(file);
         this.#events.crashing(file);
         this.#failed(file, failure, null, true);
@@ -277,6 +278,13 @@ export class RankPool {
     file.load.value = { state: "error", failure, again };
     this.#fill();
     this.#events.failed(file, failure);
+  }
+
+  /** Reads a file in a new worker: its worker had ended before. The spare ones may have, too. */
+  #replace(file: RankFile): void {
+    this.#end(file);
+    for (const spare of this.#spares.splice(0)) spare.end();
+    this.#next(file);
   }
 
   /** Takes the worker of a loaded file for a queued one, or ends it. */

@@ -116,6 +116,9 @@ class Retried<T> {
   }
 }
 
+/** Whether a message needs nothing that the worker was told before. */
+const isNew = ({ kind }: ToWorker) => kind === "load" || kind === "run" || kind === "index";
+
 /** A worker whose module may still be loading. */
 export interface PreparedWorker {
   /** Ends it, with its threads. */
@@ -250,12 +253,14 @@ export class Modules {
       if (!ended) listener?.(message);
     };
     let broken: FromWorker | null = null;
-    const crash = (failure: Failure) => {
-      broken = { kind: "crashed", failure };
+    const crash = (failure: Failure, unused = false) => {
+      broken = { kind: "crashed", failure, unused };
       tell(broken);
     };
     // True after the worker's first message.
     let started = false;
+    // Requests to a coordinator without an answer: each has one.
+    let unanswered = 0;
     const failed = (words: string) => {
       const at = place.startsWith("blob:") ? "" : ` ${place}`;
       if (started) crash({ id: null, message: `A worker has stopped: ${words}`, hint: UNHARMED });
@@ -270,7 +275,7 @@ export class Modules {
     };
     const dog = new Watchdog({
       ask: () => worker?.postMessage({ kind: "ping" } satisfies ToWorker),
-      silent: () => crash(SILENT),
+      silent: (unused) => crash(SILENT, unused),
     });
     let worker: Worker | null = null;
     let alarm: BroadcastChannel | null = null;
@@ -278,7 +283,9 @@ export class Modules {
       worker = this.#start();
       worker.onmessage = (event: MessageEvent<FromWorker>) => {
         started = true;
-        dog.heard(event.data.kind === "alive" && event.data.idle);
+        if (event.data.kind === "run") unanswered -= 1;
+        const isDone = event.data.kind === "run" && unanswered === 0;
+        dog.heard(isDone || (event.data.kind === "alive" && event.data.idle));
         tell(event.data);
       };
       worker.onmessageerror = () => failed("an answer could not be read");
@@ -322,8 +329,10 @@ export class Modules {
       send: (message) =>
         void prepared.then(() => {
           if (broken) return tell(broken);
+          if (message.kind === "run" || message.kind === "index") unanswered += 1;
+          // A worker is told to load a file only when it has nothing else to do.
+          if (!ended) dog.given(isNew(message), message.kind === "load");
           worker?.postMessage(message);
-          if (!ended) dog.given();
         }),
       onmessage: (listen) => {
         listener = listen;

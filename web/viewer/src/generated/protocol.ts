@@ -1790,7 +1790,7 @@ export type ReadIndex = {
  */
 title: string, 
 /**
- * The files that no line before named.
+ * The files that no line of the same answer named before.
  */
 files: Array<IndexedFile>, 
 /**
@@ -1798,9 +1798,9 @@ files: Array<IndexedFile>,
  */
 progress: string, 
 /**
- * The number of lines that were read of the whole index.
+ * The number from which to ask a server for the rest; null for a whole index.
  */
-lines: number, 
+next: number | null, 
 /**
  * Whether the last line was read.
  */

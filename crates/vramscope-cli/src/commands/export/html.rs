@@ -18,9 +18,10 @@ use base64::prelude::BASE64_STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use vramscope_dataset::open_regular;
 use vramscope_report::diagnose::{Diagnosed, Diagnosis, Listing, MAX_FINDINGS, at_peak, diagnose};
 use vramscope_report::html::{escape, finding, whole_device};
 use vramscope_report::redact::Redaction;
@@ -301,7 +302,8 @@ fn read_again(
 
 /// A file as it is, compressed.
 fn packed(path: &Path) -> io::Result<Vec<u8>> {
-    let bytes = std::fs::read(path)?;
+    let mut bytes = Vec::new();
+    open_regular(path)?.read_to_end(&mut bytes)?;
     if bytes.starts_with(&[0x1f, 0x8b]) { Ok(bytes) } else { gzip(&bytes) }
 }
 

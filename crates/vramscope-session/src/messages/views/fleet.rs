@@ -105,12 +105,12 @@ pub struct FleetIteration {
 pub struct ReadIndex {
     /// The run's name.
     pub title: String,
-    /// The files that no line before named.
+    /// The files that no line of the same answer named before.
     pub files: Vec<IndexedFile>,
     /// How many files have their card in words: `Reading 312 of 1,024 ranks`; empty at the end.
     pub progress: String,
-    /// The number of lines that were read of the whole index.
-    pub lines: u32,
+    /// The number from which to ask a server for the rest; null for a whole index.
+    pub next: Option<f64>,
     /// Whether the last line was read.
     pub is_done: bool,
     /// Why the lines cannot be read; null if they can.
