@@ -157,6 +157,10 @@ impl Judge<'_> {
             Some(event) => {
                 self.profiled(event.0).unwrap_or_else(|| self.allocated(index, event.0, hints))
             }
+            // An autograd graph held it, and allocates nothing when it drops its tensors.
+            None if self.hints[block.stack.0 as usize].releases_graph => {
+                verdict(Category::Activation, 0.7)
+            }
             None if block.origin() == Origin::LostAlloc && !hints.has_frames => {
                 verdict(Category::Unknown, 0.0)
             }
@@ -595,10 +599,6 @@ impl Judge<'_> {
             return Verdict::Preexisting;
         };
         let hints = self.hints[block.stack.0 as usize];
-        // An autograd graph held it.
-        if block.has_stack_of_free() && hints.releases_graph {
-            return verdict(Category::Activation, 0.7);
-        }
         let phase = if hints.has_frames { hints.phase() } else { self.phases.current(free) };
         match phase {
             Some(Phase::Backward | Phase::Forward) => verdict(Category::Activation, 0.5),
