@@ -304,6 +304,8 @@ fn gradients_that_backward_makes_anew_cost_little() {
     for _ in 0..5 {
         let batch = program.alloc(MIB, main(18));
         let saved = program.pass(true);
+        let brief = program.alloc(512, model(60));
+        program.free(brief, &model(60));
         let loss = program.alloc(512, main(25));
         program.free_all(std::mem::take(&mut old), &zero_grad());
         // 2 MiB less than at the end of forward.
