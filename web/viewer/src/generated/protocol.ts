@@ -2236,13 +2236,13 @@ share: number,
  */
 color: number, };
 
-export type FindingKind = "oom" | "growth" | "cycle" | "gradients_held" | "held_too_long" | "rank_skew" | "reserved" | "stranded_pool" | "pending_free" | "churn";
+export type FindingKind = "oom" | "growth" | "cycle" | "gradients_held" | "held_too_long" | "peak_cause" | "rank_skew" | "reserved" | "stranded_pool" | "pending_free" | "churn";
 
 export type Severity = "high" | "medium" | "low";
 
 export type Category = "parameter" | "gradient" | "optimizer_state" | "buffer" | "input" | "activation" | "temporary" | "workspace" | "communication" | "cache" | "unknown";
 
-export type Phase = "forward" | "backward" | "optimizer" | "other";
+export type Phase = "forward" | "backward" | "optimizer" | "other" | "evaluation";
 
 export type Basis = "recorded" | "exact" | "estimate";
 
