@@ -13,6 +13,9 @@ use vramscope_trace::{Block, Trace, is_framework_file};
 /// The fewest forward passes of an evaluation that no function's name shows.
 const MIN_PASSES: usize = 2;
 
+/// An evaluation allocates at least this part of the blocks of a training pass: it runs the model.
+const MIN_MODEL_DIVISOR: usize = 4;
+
 /// Smaller blocks that stay are results of an evaluation, such as losses.
 const MIN_SURVIVOR_BYTES: u64 = 1024;
 
@@ -35,12 +38,13 @@ pub(super) async fn mark(
         return;
     }
     let mut training: FxHashSet<FrameId> = FxHashSet::default();
-    let mut starts_of_training = 1;
+    let (mut starts_of_training, mut training_blocks) = (1, 0);
     let mut candidates: Vec<Candidate> = Vec::new();
     for stretch in search.stretches() {
         let first = search.training_run(&stretch, budget).await;
         if let Some(run) = first {
             let events = search.runs[run].begin..search.end_of(stretch.end - 1);
+            training_blocks = search.blocks(events.clone()).count().max(training_blocks);
             let starts = search.starts(events, budget).await;
             starts_of_training = starts_of_training.max(starts.at.len());
             training.extend(snapshot.stacks.frames(starts.key));
@@ -67,9 +71,10 @@ pub(super) async fn mark(
         let is_late = search.backward.first().is_some_and(|&first| candidate.begin > first);
         // A single pass at the end can be a step of training that is cut off.
         let passes = life.starts.at.len() / starts_of_training;
+        let is_model = life.blocks * MIN_MODEL_DIVISOR >= training_blocks;
         let is_enough = passes >= MIN_PASSES
             || search.backward.last().is_some_and(|&last| candidate.begin < last);
-        let is_free = !is_used && is_occasional && is_late && is_enough;
+        let is_free = !is_used && is_occasional && is_late && is_model && is_enough;
         if !life.keeps_graph && (*is_named || is_free) {
             found.push(candidate.begin..life.end);
         }
@@ -135,6 +140,8 @@ struct Starts {
 /// What a candidate's blocks show.
 struct Life {
     starts: Starts,
+    /// Blocks that it allocates.
+    blocks: usize,
     /// Blocks that live into a backward pass.
     survivors: usize,
     /// Whether the first pass keeps blocks for a backward pass until the last one ends.
@@ -247,6 +254,7 @@ impl Search<'_> {
         };
         Life {
             starts,
+            blocks: self.blocks(begin..end).count(),
             survivors: self.blocks(begin..end).filter(survives).count(),
             keeps_graph: results > MAX_RESULTS.max(made / 10),
             stacks,

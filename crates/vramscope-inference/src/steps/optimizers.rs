@@ -5,8 +5,8 @@
 
 use super::{slot_at, sorted};
 use crate::category::{Phase, PhaseSpan};
-use rustc_hash::FxHashMap;
-use vramscope_snapshot::{Action, Snapshot, StackId, Stage};
+use rustc_hash::{FxHashMap, FxHashSet};
+use vramscope_snapshot::{Action, Snapshot, StackId, Stage, StrId};
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_trace::{Trace, group_by_key};
 
@@ -31,12 +31,24 @@ pub(super) async fn steps(
     budget: &mut Budget,
 ) -> Vec<u32> {
     let mut ends: Vec<(u32, String)> = Vec::new();
-    for mark in snapshot.annotations.iter().filter(|mark| mark.stage == Stage::End) {
+    // Ends of ranges that allocate.
+    let mut working: FxHashSet<u32> = FxHashSet::default();
+    let mut starts: FxHashMap<StrId, u32> = FxHashMap::default();
+    for mark in &snapshot.annotations {
         let name = snapshot.text(mark.name);
         let slot = mark.time.and_then(|time| slot_at(trace, time));
-        if let (true, Some(slot)) = (name.starts_with("Optimizer.step#"), slot) {
-            ends.push((slot, name.into_owned()));
+        let (true, Some(slot)) = (name.starts_with("Optimizer.step#"), slot) else { continue };
+        if mark.stage == Stage::Start {
+            starts.insert(mark.name, slot);
+            continue;
         }
+        let start = starts.get(&mark.name).copied().unwrap_or(slot).min(slot);
+        let changes = trace.changes_in(start + 1..slot + 1);
+        budget.charge(changes.len() as u64).await;
+        if changes.iter().any(|change| change.enters()) {
+            working.insert(slot);
+        }
+        ends.push((slot, name.into_owned()));
     }
     if ends.is_empty() {
         return Vec::new();
@@ -45,7 +57,7 @@ pub(super) async fn steps(
     let calls = Calls::find(snapshot, trace, budget).await;
     budget.charge(8 * (phases.len() + ends.len()) as u64).await;
     add_skipped(&mut ends, phases, &calls.of_scaler);
-    let mut updates = together(ends, phases);
+    let mut updates = together(ends, phases, |end| working.contains(&end));
     for update in &mut updates {
         update.backward = calls.backward_before(update.end);
     }
@@ -135,19 +147,26 @@ fn add_skipped(ends: &mut Vec<(u32, String)>, phases: &[PhaseSpan], of_scaler: &
 }
 
 /// Joins updates with no forward and backward pass between them: parts of the model with an
-/// optimizer each. Without forward passes in the window nothing is joined.
-fn together(ends: Vec<(u32, String)>, phases: &[PhaseSpan]) -> Vec<Update> {
+/// optimizer each. Without forward passes in the window nothing is joined. An update gets longer by a
+/// backward pass, or by a range that allocates: `is_working` says so of its end.
+fn together(
+    ends: Vec<(u32, String)>,
+    phases: &[PhaseSpan],
+    is_working: impl Fn(u32) -> bool,
+) -> Vec<Update> {
     let has_forward = phases.iter().any(|span| span.phase == Phase::Forward);
     let mut updates: Vec<Update> = Vec::new();
     let mut next = 0;
     for (end, name) in ends {
-        let is_new = match updates.last() {
+        let (is_new, has_backward) = match updates.last() {
             Some(last) if has_forward => is_apart(phases, &mut next, last.end, end),
-            _ => true,
+            _ => (true, false),
         };
         match updates.last_mut() {
             Some(last) if !is_new => {
-                last.end = end;
+                if is_working(end) || has_backward {
+                    last.end = end;
+                }
                 if let Err(at) = last.names.binary_search(&name) {
                     last.names.insert(at, name);
                 }
@@ -158,22 +177,23 @@ fn together(ends: Vec<(u32, String)>, phases: &[PhaseSpan]) -> Vec<Update> {
     updates
 }
 
-/// Whether a forward pass, or other code and then a backward pass, lies between two slots. `next`
-/// is the first span that can end after `from`.
-fn is_apart(phases: &[PhaseSpan], next: &mut usize, from: u32, to: u32) -> bool {
+/// Whether a forward pass, or other code and then a backward pass, lies between two slots; and
+/// whether a backward pass does. `next` is the first span that can end after `from`.
+fn is_apart(phases: &[PhaseSpan], next: &mut usize, from: u32, to: u32) -> (bool, bool) {
     while phases.get(*next).is_some_and(|span| span.end <= from) {
         *next += 1;
     }
-    let mut has_other = false;
+    let (mut has_other, mut has_backward) = (false, false);
     for span in phases[*next..].iter().take_while(|span| span.begin < to) {
         match span.phase {
-            Phase::Forward => return true,
+            Phase::Forward => return (true, has_backward),
             Phase::Other => has_other = true,
-            Phase::Backward if has_other => return true,
+            Phase::Backward if has_other => return (true, true),
+            Phase::Backward => has_backward = true,
             _ => {}
         }
     }
-    false
+    (false, has_backward)
 }
 
 /// The ends of the steps of optimizers that take turns in one order. Of these the one counts that
@@ -236,7 +256,10 @@ mod tests {
     fn updates_without_a_forward_pass_between_them_are_one() {
         let ends = |slots: &[u32]| slots.iter().map(|&slot| (slot, "a".to_owned())).collect();
         let joined = |phases: &str, slots: &[u32]| -> Vec<u32> {
-            together(ends(slots), &spans(phases)).iter().map(|update| update.end).collect()
+            together(ends(slots), &spans(phases), |_| true)
+                .iter()
+                .map(|update| update.end)
+                .collect()
         };
         // The hooks of parameters step in backward.
         assert_eq!(joined("fbobofbobo", &[28, 48, 78, 98]), [48, 98]);

@@ -2236,7 +2236,7 @@ share: number,
  */
 color: number, };
 
-export type FindingKind = "oom" | "growth" | "cycle" | "gradients_held" | "held_too_long" | "no_grad" | "rank_skew" | "reserved" | "stranded_pool" | "pending_free" | "churn" | "dominant";
+export type FindingKind = "oom" | "growth" | "cycle" | "gradients_held" | "held_too_long" | "no_grad" | "peak_cause" | "rank_skew" | "reserved" | "stranded_pool" | "pending_free" | "churn" | "dominant";
 
 export type Severity = "high" | "medium" | "low";
 

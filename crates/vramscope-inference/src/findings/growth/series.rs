@@ -57,9 +57,10 @@ pub(super) async fn candidates(
 ) -> Vec<Candidate> {
     let rotating = rotating(cx, steps, &steady, budget).await;
     // What a request allocates grows with the cache that it extends.
-    let inputs = match steps.are_training() {
-        true => allocated_by_step(cx, steps, budget).await,
-        false => vec![0; steps.whole()],
+    let inputs = if steps.are_training() {
+        allocated_by_step(cx, steps, budget).await
+    } else {
+        vec![0; steps.whole()]
     };
     let mut found: Vec<Candidate> = Vec::new();
     let mut is_reported = vec![false; cx.snapshot.stacks.len()];

@@ -3,7 +3,6 @@
 use super::super::{Evidence, Finding, Severity};
 use super::{PeakCause, found, is_alone, live_at_peak};
 use crate::category::Phase;
-use crate::findings::FindingKind;
 use rustc_hash::FxHashMap;
 use vramscope_snapshot::StackId;
 use vramscope_trace::Block;
@@ -64,9 +63,8 @@ pub(super) async fn evaluation(cx: Evidence<'_>, budget: &mut Budget) -> Option<
         return None;
     }
     let facts = PeakCause::Evaluation { kept: Bytes(bytes), others: Bytes(others) };
-    let cost = bytes.min(total - others);
-    Some(Finding {
-        severity: Severity::of(FindingKind::PeakCause, cost, cx.trace.reserved_band.peak),
-        ..found(cx, "evaluation", bytes, &kept, facts)
-    })
+    // Less than half of the peak may well be intended.
+    let is_most = bytes * 2 > total && is_alone(total, others * 2);
+    let severity = if is_most { Severity::Medium } else { Severity::Low };
+    Some(Finding { severity, ..found(cx, "evaluation", bytes, &kept, facts) })
 }
