@@ -220,7 +220,7 @@ fn allowed(path: &Path, expected: &Value) -> Vec<String> {
         .map(|kind| kind.as_str().expect("text").to_owned())
         .collect();
     let also: &[&str] = match stem {
-        "gpt_leak" | "rank3_memory_snapshot" => &["growth"],
+        "gpt_leak" | "rank3_memory_snapshot" | "prefetch_queue" => &["growth"],
         "linear_seed_python" | "linear_seed_all" => &["held_too_long"],
         "oom_observer" | "oom_expandable" => &["oom", "churn"],
         "streams" => &["pending_free"],

@@ -162,7 +162,7 @@ async fn of_steps(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
     found.extend(held::held_too_long(cx, &told, budget).await);
     let told = stacks_of(&found);
     // One says which step sets the peak, the other what in it.
-    found.extend(peak_cause::peak_cause(cx, &told, budget).await);
+    found.extend(peak_cause::peak_cause(cx, &growing, budget).await);
     found.extend(dominant::dominant(cx, &marks, &told, budget).await);
     found
 }

@@ -1,7 +1,7 @@
 //! What the steps around a failed allocation show.
 
 use super::LargerStep;
-use crate::category::Category;
+use crate::category::{Category, Phase};
 use crate::findings::Evidence;
 use vramscope_trace::Origin;
 use vramscope_trace::slicing::{Budget, strides};
@@ -24,6 +24,13 @@ pub(super) async fn larger_step(
     budget: &mut Budget,
 ) -> Option<LargerStep> {
     let (steps, failed) = (cx.steps?, step.filter(|&step| step > 0)? as usize);
+    // A step with an evaluation is larger than those without.
+    let mut spans = cx.categories.phases().iter();
+    if spans
+        .any(|s| s.phase == Phase::Evaluation && (steps.begins[failed]..slot).contains(&s.begin))
+    {
+        return None;
+    }
     let categories = [Category::Input, Category::Activation];
     let mut sums = vec![[0u64; 2]; failed + 1];
     let mut near = 0;
