@@ -400,7 +400,8 @@ mod tests {
         let part = folder.path().join("ranks/run=r/iteration=0/part-0123456789abcdef.parquet");
         fs::create_dir_all(part.parent().expect("a folder")).expect("a folder");
         let rows: ArrayRef = Arc::new(NullArray::new(MAX_ROWS as usize + 1));
-        let batch = RecordBatch::try_from_iter([("path", rows)]).expect("a column");
+        let batch =
+            RecordBatch::try_from_iter_with_nullable([("path", rows, true)]).expect("a column");
         let file = fs::File::create(&part).expect("a file");
         let mut writer = ArrowWriter::try_new(file, batch.schema(), None).expect("a writer");
         writer.write(&batch).expect("rows");

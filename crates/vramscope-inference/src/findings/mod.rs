@@ -162,7 +162,9 @@ async fn of_steps(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
     found.extend(held::held_too_long(cx, &told, budget).await);
     let told = stacks_of(&found);
     // One says which step sets the peak, the other what in it.
-    found.extend(peak_cause::peak_cause(cx, &growing, budget).await);
+    // Graphs of an evaluation are no results of it.
+    let has_graphs = found.iter().any(|finding| matches!(finding.facts, Facts::NoGrad(_)));
+    found.extend(peak_cause::peak_cause(cx, &growing, has_graphs, budget).await);
     found.extend(dominant::dominant(cx, &marks, &told, budget).await);
     found
 }

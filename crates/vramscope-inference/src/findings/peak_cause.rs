@@ -82,9 +82,11 @@ pub enum PeakCause {
 }
 
 /// What alone sets the peak. `growing` are call stacks that grow: another finding names them.
+/// `has_graphs` says that another finding is about graphs that no backward pass uses.
 pub(super) async fn peak_cause(
     cx: Evidence<'_>,
     growing: &[StackId],
+    has_graphs: bool,
     budget: &mut Budget,
 ) -> Vec<Finding> {
     if cx.trace.requested_band.peak_event.is_none() {
@@ -92,7 +94,8 @@ pub(super) async fn peak_cause(
     }
     let mut found: Vec<Finding> = Vec::new();
     if growing.is_empty() {
-        let alone = match evaluation::evaluation(cx, budget).await {
+        let evaluation = if has_graphs { None } else { evaluation::evaluation(cx, budget).await };
+        let alone = match evaluation {
             Some(finding) => Some(finding),
             None => match building(cx, budget).await {
                 Some(finding) => Some(finding),

@@ -2242,7 +2242,7 @@ export type Severity = "high" | "medium" | "low";
 
 export type Category = "parameter" | "gradient" | "optimizer_state" | "buffer" | "input" | "activation" | "temporary" | "workspace" | "communication" | "cache" | "unknown";
 
-export type Phase = "forward" | "backward" | "optimizer" | "other";
+export type Phase = "forward" | "backward" | "optimizer" | "other" | "evaluation";
 
 export type Basis = "recorded" | "exact" | "estimate";
 
