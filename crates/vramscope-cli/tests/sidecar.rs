@@ -145,9 +145,8 @@ fn recorded_shapes_win_over_inferred_ones() {
 fn call_sites_have_their_source_line() {
     let report = told("peak", OOM);
     let stacks = report["stacks"].as_array().expect("stacks");
-    let of_input = stacks.iter().find(|stack| stack["category"] == "input").expect("an input");
     let line = "loss = model(torch.randn(rows, 1024, device=\"cuda\")).square().mean()";
-    assert_eq!(of_input["source"], line);
+    assert!(stacks.iter().any(|stack| stack["source"] == line), "{stacks:?}");
     let text = String::from_utf8(vramscope(&["peak"], &[OOM]).stdout).expect("text");
     assert!(text.contains(line), "{text}");
 }
@@ -184,21 +183,24 @@ fn measured_memory_is_the_limit_where_the_recording_meets_none() {
 
 #[test]
 fn the_limit_of_the_process_bounds_what_pytorch_can_have() {
-    let device = json!({
-        "device": 0, "name": "A", "total_bytes": 80_u64 << 30, "free_bytes": 60_u64 << 30,
-        "reserved_bytes": 1 << 30, "other_bytes": 0, "limit_bytes": 1950_u64 << 20,
-    });
-    let json = json!({"version": 1, "devices": [device]}).to_string();
-    let folder = beside_of("findings/real_conv3d_1970.pickle.gz", "limit", &json);
+    let json = |limit: u64| {
+        let device = json!({
+            "device": 0, "name": "A", "total_bytes": 80_u64 << 30, "free_bytes": 60_u64 << 30,
+            "reserved_bytes": 1 << 30, "other_bytes": 0, "limit_bytes": limit,
+        });
+        json!({"version": 1, "devices": [device]}).to_string()
+    };
+    let recording = "findings/real_conv3d_1970.pickle.gz";
+    let folder = beside_of(recording, "limit", &json(1950 << 20));
     let path = folder.to_string_lossy().into_owned();
     let all = report(&vramscope(&["diagnose", "--all", "--format", "json"], &[&path]));
     let text = all["findings"][0]["text"].as_str().expect("a text");
     assert!(text.contains("set_per_process_memory_fraction of 1.90 GiB"), "{text}");
     std::fs::remove_dir_all(folder).expect("removed");
-    let folder = with_beside("limited", &json);
+    let folder = with_beside("limited", &json(8 << 30));
     let path = folder.to_string_lossy().into_owned();
     let run = report(&vramscope(&["what-if", "--format", "json"], &[&path]));
-    assert_eq!(run["reports"][0]["calibration"]["capacity"]["bytes"], 1950_u64 << 20);
+    assert_eq!(run["reports"][0]["calibration"]["capacity"]["bytes"], 8_u64 << 30);
     std::fs::remove_dir_all(folder).expect("removed");
 }
 
