@@ -135,7 +135,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Completions { shell } => commands::completions(shell),
     };
     match result.or_else(|failure| no_memory(failure, is_json)) {
-        Ok(()) => 0,
+        // `no_memory` has answered the latter.
+        Ok(()) | Err(Failure::NoMemory { .. }) => 0,
         // The reader closed the pipe, as `head` does.
         Err(Failure::Io(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,
         Err(Failure::Io(error)) => {
@@ -143,8 +144,6 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             2
         }
         Err(Failure::Input) => 2,
-        // `no_memory` answers it.
-        Err(Failure::NoMemory { .. }) => 0,
         Err(Failure::Check) => 1,
         Err(Failure::Usage(message)) => {
             output::complain(message);

@@ -421,6 +421,7 @@ mod tests {
 
     /// A search lists regular files, but something else may take the place of one.
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a thread that waits for a pipe does not end")]
     fn a_pipe_that_a_search_found_is_not_waited_for() {
         let folder = tempfile::tempdir().expect("a folder");
         let pipe = folder.path().join("rank0.pickle");

@@ -48,6 +48,7 @@ mod tests {
     use std::time::Duration;
 
     /// The result of work that must not wait.
+    #[expect(clippy::disallowed_methods, reason = "a thread that waits for a pipe does not end")]
     fn at_once<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
         let (told, heard) = mpsc::channel();
         // A thread that waits for a pipe does not end.

@@ -15,7 +15,7 @@ pub(crate) fn recording(path: &str, start: i64) -> LoadedFile {
     let text = snapshot(start);
     let mut loader = Loader::new(path, text.len() as u64);
     loader.feed(text.as_bytes()).expect("a snapshot");
-    loader.finish().ok().expect("a whole snapshot")
+    loader.finish().expect("a whole snapshot")
 }
 
 /// The recording as JSON.

@@ -133,7 +133,9 @@ impl Program {
 #[test]
 fn a_step_with_larger_inputs_alone_sets_the_peak() {
     let mut program = Program::default();
-    [1, 2, 1, 2, 8, 1, 2].into_iter().for_each(|times| program.step(times));
+    for times in [1, 2, 1, 2, 8, 1, 2] {
+        program.step(times);
+    }
     let Some((PeakCause::LargerStep { step, category, bytes, before, .. }, severity)) =
         program.cause()
     else {
@@ -143,7 +145,9 @@ fn a_step_with_larger_inputs_alone_sets_the_peak() {
     assert_eq!((step, severity), (4, Severity::Low));
     assert_eq!(bytes, Bytes(4 * before.0));
     let mut program = Program::default();
-    [1, 2, 1, 2, 2, 1, 2].into_iter().for_each(|times| program.step(times));
+    for times in [1, 2, 1, 2, 2, 1, 2] {
+        program.step(times);
+    }
     assert_eq!(program.cause(), None, "sizes take turns");
 }
 

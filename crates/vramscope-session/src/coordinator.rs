@@ -85,9 +85,12 @@ impl Coordinator {
     pub fn read_index(&mut self, id: u32, text: &[u8], is_first: bool) -> RunResponse {
         if is_first || id != self.request {
             let names = std::mem::take(&mut self.reader);
-            let own = |card: Card| match card.names == Names::default() {
-                true => card.naming_its_own(names.names()),
-                false => card,
+            let own = |card: Card| {
+                if card.names == Names::default() {
+                    card.naming_its_own(names.names())
+                } else {
+                    card
+                }
             };
             self.waiting = std::mem::take(&mut self.waiting).into_iter().map(own).collect();
             self.request = id;

@@ -295,6 +295,7 @@ mod tests {
 
     /// Another process turns the file into a pipe and back, while the server opens it.
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a thread that waits for a pipe does not end")]
     fn a_pipe_that_comes_and_goes_is_not_waited_for() {
         let root = folder("pipe");
         let [file, kept, pipe, next] =

@@ -124,7 +124,9 @@ fn times(sizes: &FxHashMap<u64, u32>, parameters: &Counts, factor: u64) -> Optio
     };
     let (mut all, mut matching, mut blocks, mut distinct) = (0, 0, 0, 0);
     let (mut times, mut largest) = (1, 0);
-    for (&size, &count) in sizes {
+    let mut by_size: Vec<(u64, u32)> = sizes.iter().map(|(&size, &count)| (size, count)).collect();
+    by_size.sort_unstable();
+    for (size, count) in by_size {
         let bytes = size.saturating_mul(u64::from(count));
         all += bytes;
         let parameters = known(size);
@@ -159,15 +161,14 @@ pub(super) fn judge_copies(
     let first: u32 = copies.iter().filter(|copy| copy.is_first).map(|copy| copy.times).sum();
     for copy in copies {
         let guess = match (copy.is_first, has_states) {
-            // A frozen reference model, or an average of the weights.
-            (true, true) => Guess::new(Category::Parameter, 0.5),
             // Two moments for each parameter.
             (true, false) if first >= 2 || copy.names_optimizer => {
                 Guess::new(Category::OptimizerState, 0.5)
             }
             (true, false) => Guess::either(Category::OptimizerState, Category::Parameter),
             (false, _) if copy.times >= 2 => Guess::new(Category::OptimizerState, 0.5),
-            (false, _) => Guess::new(Category::Parameter, 0.5),
+            // A frozen reference model, or an average of the weights; the weights of a checkpoint.
+            (true, true) | (false, _) => Guess::new(Category::Parameter, 0.5),
         };
         for block in copy.blocks {
             guesses[block as usize] = guess;
@@ -225,6 +226,8 @@ pub(super) async fn autocast_copies(
             }
         }
     }
+    let mut casts: Vec<_> = casts.into_iter().collect();
+    casts.sort_unstable_by_key(|(size, _)| *size);
     for (size, mut of_size) in casts {
         let Some(parameters) = parameters.get(&size.saturating_mul(2)) else { continue };
         budget.charge(of_size.len() as u64 * COST_PER_BLOCK).await;

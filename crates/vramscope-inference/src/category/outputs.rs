@@ -100,7 +100,7 @@ impl Outputs {
             // The last round of a window may end before its batch.
             next == u32::MAX || self.batches.get(at).is_some_and(|batch| *batch < next)
         };
-        if group.starts_steps && !(is_beside() && !self.batches.is_empty()) {
+        if group.starts_steps && (self.batches.is_empty() || !is_beside()) {
             return false;
         }
         [bytes, bytes / 2, bytes.saturating_mul(2)].into_iter().any(|size| {

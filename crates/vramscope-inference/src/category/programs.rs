@@ -180,9 +180,9 @@ fn a_reference_model_from_before_the_window_is_no_state() {
     let mut script = Script::default();
     // Two models, then two moments of each parameter.
     for _ in 0..2 {
-        SIZES.iter().for_each(|size| {
-            script.preexisting(*size);
-        });
+        for size in SIZES {
+            script.preexisting(size);
+        }
     }
     for size in SIZES {
         script.preexisting(size);
@@ -261,7 +261,9 @@ fn logits_of_a_teacher_in_another_precision_are_no_input() {
     let mut script = Script::default();
     let (mut batch, mut casts) = (None, Vec::new());
     for _ in 0..3 {
-        forward(&mut script, &mut batch).into_iter().for_each(|addr| script.free(addr, FORWARD));
+        for addr in forward(&mut script, &mut batch) {
+            script.free(addr, FORWARD);
+        }
         let logits = script.alloc(MIB, FORWARD);
         let cast = script.alloc(2 * MIB, CAST);
         script.free(logits, CAST);

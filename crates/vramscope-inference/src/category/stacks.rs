@@ -347,6 +347,8 @@ async fn have_equal_sizes(trace: &Trace, lines: &[(u32, u32)], budget: &mut Budg
         }
     }
     let mut sizes: Vec<Vec<u64>> = sizes.into_values().collect();
-    sizes.iter_mut().for_each(|sizes| sizes.sort_unstable());
+    for sizes in &mut sizes {
+        sizes.sort_unstable();
+    }
     matches!(&sizes[..], [first, second] if first == second)
 }

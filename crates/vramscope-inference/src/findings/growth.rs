@@ -26,6 +26,7 @@ pub enum GrowthKind {
 }
 
 /// Memory that grows from step to step, from one cause.
+#[expect(clippy::struct_excessive_bools, reason = "the facts do not depend on each other")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Growth {
     /// How it grows.

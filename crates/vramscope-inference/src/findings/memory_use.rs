@@ -145,10 +145,8 @@ pub async fn slot_of_reserved_peak(cx: Evidence<'_>, budget: &mut Budget) -> u32
         budget.charge(2 * part.len() as u64).await;
         for event in part {
             let is_end = event == rows.len();
-            let change = match is_end {
-                true => 0,
-                false => reserve_change(cx.snapshot, rows.start + event as u32),
-            };
+            let change =
+                if is_end { 0 } else { reserve_change(cx.snapshot, rows.start + event as u32) };
             if change == 0 && !is_end {
                 continue;
             }

@@ -187,9 +187,10 @@ async fn of_allocator(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
         let segments = memory_use::segments_at(cx, slot, budget).await;
         // What the requests could not use shows when memory was reserved for them.
         let rise = memory_use::slot_of_last_rise(cx);
-        let at_rise = match rise == slot {
-            true => segments.clone(),
-            false => memory_use::segments_at(cx, rise, budget).await,
+        let at_rise = if rise == slot {
+            segments.clone()
+        } else {
+            memory_use::segments_at(cx, rise, budget).await
         };
         let out_of_reach = reserved::OutOfReach::find(cx, &at_rise, rise, budget).await;
         let of_reserved = reserved::reserved(cx, &segments, slot, out_of_reach, was_short, budget);

@@ -113,7 +113,7 @@ impl Sites {
                 let outside = &ids[at.map_or(0, |at| at + 1)..];
                 best = outside.iter().rev().max_by_key(|id| of(id).1).or(best);
             }
-            if let Some(caller) = best.and_then(|best| caller_of_helper(snapshot, ids, best, of)) {
+            if let Some(caller) = best.and_then(|best| caller_of_helper(snapshot, ids, *best, of)) {
                 best = Some(caller);
             }
             let is_generated = |id: &&FrameId| of(id).1 == FrameKind::Generated;
@@ -169,19 +169,19 @@ const MAX_HELPER_FRAMES: usize = 3;
 fn caller_of_helper<'a>(
     snapshot: &Snapshot,
     ids: &'a [FrameId],
-    best: &FrameId,
+    best: FrameId,
     of: impl Fn(&FrameId) -> (u64, FrameKind),
 ) -> Option<&'a FrameId> {
-    let file = |id: &FrameId| snapshot.text(snapshot.frame(*id).file);
-    let at = ids.iter().position(|id| id == best).filter(|_| of(best).1 == FrameKind::User)?;
+    let file = |id: FrameId| snapshot.text(snapshot.frame(id).file);
+    let at = ids.iter().position(|&id| id == best).filter(|_| of(&best).1 == FrameKind::User)?;
     let package_file = file(best);
     let package = frames::package(&package_file)?;
-    let is_own = |id: &&FrameId| frames::package(&file(id)) == Some(package);
+    let is_own = |id: &&FrameId| frames::package(&file(**id)) == Some(package);
     let count = ids[at..].iter().take_while(is_own).count();
     let [caller, outside @ ..] = &ids[at + count..] else { return None };
-    let is_program = of(caller).1 == FrameKind::User && frames::package(&file(caller)).is_none();
+    let is_program = of(caller).1 == FrameKind::User && frames::package(&file(*caller)).is_none();
     // A program that runs a package's model or trainer is called by nothing of PyTorch.
-    let in_module = outside.first().is_some_and(|id| frames::is_module_call(&file(id)));
+    let in_module = outside.first().is_some_and(|&id| frames::is_module_call(&file(id)));
     (count <= MAX_HELPER_FRAMES && is_program && in_module).then_some(caller)
 }
 
