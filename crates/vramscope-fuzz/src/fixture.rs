@@ -26,8 +26,8 @@ pub(crate) fn snapshot(start: i64) -> String {
         let comma = if events.is_empty() { "" } else { "," };
         write!(
             events,
-            r#"{comma}{{"action": "{action}", "addr": {}, "size": 1048576, "stream": 0, "time_us": {time},
-            "frames": [{{"name": "f{line}", "filename": "/train/m.py", "line": {line}}}]}}"#,
+            r#"{comma}{{"action": "{action}", "addr": {}, "size": 1048576, "stream": 0,
+            "time_us": {time}, "frames": [{{"name": "f{line}", "filename": "/train/m.py", "line": {line}}}]}}"#,
             place << 22,
         )
         .expect("writing to memory");

@@ -5,7 +5,7 @@ import { testData } from "../lib/data.js";
 import { warmed } from "../lib/faults.js";
 import { expect, test } from "../lib/test.js";
 
-/** The questions to an idle worker take two seconds, and there are two workers: for files and run. */
+/** The questions to idle workers take two seconds. There are two: one for files, one for runs. */
 const NOTICED_MS = 10_000;
 
 test("a file is read although all idle workers have ended", async ({ viewer, page }) => {

@@ -52,8 +52,8 @@ impl Code {
         self.sources.is_empty()
     }
 
-    /// The source file of a path that call stacks of a snapshot name, which is open. `None` if they do not name
-    /// it, or if no folder has it.
+    /// The source file of a path that call stacks of a snapshot name, which is open. `None` if they
+    /// do not name it, or if no folder has it.
     pub(crate) fn source(
         &self,
         version: Version,

@@ -243,7 +243,8 @@ fn add_ranks(server: &Server, ranks: std::ops::Range<usize>) {
 fn rewrite(server: &Server, rank: usize, bytes: usize) {
     let snapshot = format!(
         r#"{{"segments": [], "device_traces": [[{{"action": "alloc", "addr": 4096,
-            "size": {bytes}, "frames": [{{"name": "f{bytes}", "filename": "m.py", "line": 1}}]}}]]}}"#,
+            "size": {bytes},
+            "frames": [{{"name": "f{bytes}", "filename": "m.py", "line": 1}}]}}]]}}"#,
     );
     let path = server.folder.join(format!("rank{rank}_memory_snapshot.json"));
     fs::write(&path, snapshot).expect("a file can be written");

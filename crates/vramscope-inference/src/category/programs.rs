@@ -1,4 +1,5 @@
-//! Hand-written traces of programs with copies of weights, kept outputs and optimizers of their own.
+//! Hand-written traces of programs with copies of weights, kept outputs and optimizers of their
+//! own.
 
 use super::tests::{
     BACKWARD, CALL, FORWARD, INIT, MAIN, STATE, STEP, Script, Stack, USER, ZERO, category,

@@ -33,7 +33,8 @@ pub(super) struct StackHints {
     pub(super) zeroes_gradients: bool,
     /// Whether the block is one buffer for many gradients, which a library allocates at its start.
     pub(super) is_gradient_buffer: bool,
-    /// Whether `autocast` casts an argument of an operation, and keeps the result if it is a weight.
+    /// Whether `autocast` casts an argument of an operation, and keeps the result if it is a
+    /// weight.
     pub(super) is_autocast_cast: bool,
     /// Whether an autograd graph drops the tensors that it saved.
     pub(super) releases_graph: bool,
@@ -275,10 +276,10 @@ pub(super) async fn hints(
 ///
 /// `Module._apply` calls its function argument for each parameter, each gradient and each buffer,
 /// in this order. It has done so since before PyTorch 2.0. Where two lines allocate, the second one
-/// moves gradients if its blocks have the sizes of the first one's, and buffers if not. `_NormBase.__init__` creates weight and
-/// bias if it is affine. Then it creates the running mean, the running variance and the number of
-/// batches, on one line each, or none of them. The functions of `DeepSpeed` and Megatron allocate
-/// gradients last.
+/// moves gradients if its blocks have the sizes of the first one's, and buffers if not.
+/// `_NormBase.__init__` creates weight and bias if it is affine. Then it creates the running mean,
+/// the running variance and the number of batches, on one line each, or none of them. The functions
+/// of `DeepSpeed` and Megatron allocate gradients last.
 async fn find_category_by_line(
     snapshot: &Snapshot,
     trace: &Trace,

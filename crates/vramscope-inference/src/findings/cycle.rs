@@ -92,8 +92,8 @@ pub(super) async fn cycle(cx: Evidence<'_>, budget: &mut Budget) -> Option<Findi
     })
 }
 
-/// Blocks that outlive their step and are freed in the window. `zero_grad` frees gradients: they are
-/// in no cycle.
+/// Blocks that outlive their step and are freed in the window. `zero_grad` frees gradients: they
+/// are in no cycle.
 async fn late_frees(cx: Evidence<'_>, steps: &Steps, budget: &mut Budget) -> Vec<LateFree> {
     let (mut frees, mut near) = (Vec::new(), 0);
     for part in strides(cx.trace.blocks.len()) {

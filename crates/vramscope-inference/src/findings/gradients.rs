@@ -137,8 +137,8 @@ pub(super) async fn gradients_held(
     })
 }
 
-/// What a run lacks that drops gradients after each update. A gradient that is kept is made again at
-/// the same part of the backward pass as before.
+/// What a run lacks that drops gradients after each update. A gradient that is kept is made again
+/// at the same part of the backward pass as before.
 async fn cuts(cx: Evidence<'_>, passes: &[Pass], held: &[Held], budget: &mut Budget) -> Vec<Cut> {
     let phases = cx.categories.phases();
     let mut cuts = Vec::new();

@@ -1,8 +1,8 @@
 //! Pools of CUDA graphs that hold far more than one shared pool would, and a pool that grows with
 //! each capture.
 //!
-//! A graph replays in the addresses of its capture. So its pool keeps what the capture reserved, and
-//! no other request may use it. Graphs that never replay at once can share a pool.
+//! A graph replays in the addresses of its capture. So its pool keeps what the capture reserved,
+//! and no other request may use it. Graphs that never replay at once can share a pool.
 
 use super::memory_use::{is_graph_pool, pool_or_default};
 use super::{Basis, Evidence, Facts, Finding, Part, Severity, parts};

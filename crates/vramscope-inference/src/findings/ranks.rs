@@ -153,8 +153,9 @@ pub fn rank_skew(ranks: &[RankFacts]) -> Vec<(usize, RankSkew)> {
     found
 }
 
-/// What the matrix shows of ranks without a finding. A rank that runs other code (without activation
-/// checkpointing, say) has few call stacks in common with the others, but most of its call sites.
+/// What the matrix shows of ranks without a finding. A rank that runs other code (without
+/// activation checkpointing, say) has few call stacks in common with the others, but most of its
+/// call sites.
 fn of_matrix(ranks: &[RankFacts], run: &[usize], found: &mut Vec<(usize, RankSkew)>) {
     let members: Vec<&RankFacts> = run.iter().map(|&rank| &ranks[rank]).collect();
     let matrix = rank_matrix(&members);

@@ -96,8 +96,9 @@ impl CostlySetting {
     }
 }
 
-/// The finding, if enough of the reserved peak is not needed. `segments` are those of `slot`, at the
-/// peak; `out_of_reach` is that of when reserved memory reached it. `was_short` says that an allocation failed or that the allocator had to make room.
+/// The finding, if enough of the reserved peak is not needed. `segments` are those of `slot`, at
+/// the peak; `out_of_reach` is that of when reserved memory reached it. `was_short` says that an
+/// allocation failed or that the allocator had to make room.
 pub(super) async fn reserved(
     cx: Evidence<'_>,
     segments: &[SegmentState],

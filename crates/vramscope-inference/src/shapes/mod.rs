@@ -253,8 +253,8 @@ impl Dims {
         Shapes { is_certain: shapes.len() == 1 && !is_doubtful, shapes }
     }
 
-    /// Whether a block of data may have the shape of a parameter, as temporaries of an optimizer and
-    /// weights in another precision have.
+    /// Whether a block of data may have the shape of a parameter, as temporaries of an optimizer
+    /// and weights in another precision have.
     fn may_be_of_parameter(&self, bytes: u64, category: Category, shapes: &[Shape]) -> bool {
         let is_usual = |element: u64| self.widths.iter().any(|of| of.element_bytes == element);
         self.parameters.binary_search(&bytes).is_ok()

@@ -3,9 +3,9 @@
 //! Of a matrix `[out, in]`, the bytes divided by those of a row are `out`. So one number decides
 //! much: the bytes of a row that most matrices have. It is also the size of the norms' weights, of
 //! which a transformer has most. The bytes of a row do not tell `[in]` of four bytes from `[2 in]`
-//! of two. A square matrix does: its `out` is `in`. But `[2 in, in]` of four bytes has the size of a
-//! square matrix of two. So squares of two bytes count only if there are as many as norms: the first
-//! and the last matrix of attention in each layer.
+//! of two. A square matrix does: its `out` is `in`. But `[2 in, in]` of four bytes has the size of
+//! a square matrix of two. So squares of two bytes count only if there are as many as norms: the
+//! first and the last matrix of attention in each layer.
 
 use super::NoShapes;
 

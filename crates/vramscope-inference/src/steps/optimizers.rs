@@ -147,8 +147,8 @@ fn add_skipped(ends: &mut Vec<(u32, String)>, phases: &[PhaseSpan], of_scaler: &
 }
 
 /// Joins updates with no forward and backward pass between them: parts of the model with an
-/// optimizer each. Without forward passes in the window nothing is joined. An update gets longer by a
-/// backward pass, or by a range that allocates: `is_working` says so of its end.
+/// optimizer each. Without forward passes in the window nothing is joined. An update gets longer by
+/// a backward pass, or by a range that allocates: `is_working` says so of its end.
 fn together(
     ends: Vec<(u32, String)>,
     phases: &[PhaseSpan],

@@ -34,8 +34,8 @@ pub(super) fn dominant(entry: &SnapshotEntry, finding: &Finding, facts: &Dominan
                  {at_peak} at the peak, most of them from {site}. They do not grow with the batch."
             ),
             if trains {
-                "Train with weights in that precision (model.to(torch.bfloat16)), with an optimizer \
-                 made for it. Or shard the weights (FSDP): it converts a layer at a time."
+                "Train with weights in that precision (model.to(torch.bfloat16)), with an \
+                 optimizer made for it. Or shard the weights (FSDP): it converts a layer at a time."
             } else {
                 "For inference load the weights in that precision (model.to(torch.bfloat16)), \
                  without autocast. Or pass cache_enabled=False to torch.autocast: each operation \

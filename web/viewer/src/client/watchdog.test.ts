@@ -57,7 +57,7 @@ test("an ended worker is not asked", () => {
   expect(ask).not.toHaveBeenCalled();
 });
 
-test("a worker that ended while it was idle is given up two seconds after it is given a file", () => {
+test("a worker that ended while idle is given up two seconds after it is given a file", () => {
   dog.heard(true);
   vi.advanceTimersByTime(MINUTE);
   dog.given(true);
