@@ -27,7 +27,8 @@ pub(crate) fn snapshot(start: i64) -> String {
         write!(
             events,
             r#"{comma}{{"action": "{action}", "addr": {}, "size": 1048576, "stream": 0,
-            "time_us": {time}, "frames": [{{"name": "f{line}", "filename": "/train/m.py", "line": {line}}}]}}"#,
+            "time_us": {time},
+            "frames": [{{"name": "f{line}", "filename": "/train/m.py", "line": {line}}}]}}"#,
             place << 22,
         )
         .expect("writing to memory");
