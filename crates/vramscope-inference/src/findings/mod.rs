@@ -163,7 +163,8 @@ async fn of_steps(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
     let told = stacks_of(&found);
     // One says which step sets the peak, the other what in it.
     // Graphs of an evaluation are no results of it.
-    let has_graphs = found.iter().any(|finding| matches!(finding.facts, Facts::NoGrad(_)));
+    let is_graph = |f: &Finding| matches!(f.facts, Facts::NoGrad(_)) && f.severity != Severity::Low;
+    let has_graphs = found.iter().any(is_graph);
     found.extend(peak_cause::peak_cause(cx, &growing, has_graphs, budget).await);
     found.extend(dominant::dominant(cx, &marks, &told, budget).await);
     found
