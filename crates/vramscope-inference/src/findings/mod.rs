@@ -163,7 +163,11 @@ async fn of_steps(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
     let told = stacks_of(&found);
     // One says which step sets the peak, the other what in it.
     // Graphs of an evaluation are no results of it.
-    let is_graph = |f: &Finding| matches!(f.facts, Facts::NoGrad(_)) && f.severity != Severity::Low;
+    let peak = cx.trace.requested_band.peak.max(0) as u64;
+    let is_graph = |finding: &Finding| match &finding.facts {
+        Facts::NoGrad(graphs) => graphs.peak_without.0 < peak / 20 * 19,
+        _ => false,
+    };
     let has_graphs = found.iter().any(is_graph);
     found.extend(peak_cause::peak_cause(cx, &growing, has_graphs, budget).await);
     found.extend(dominant::dominant(cx, &marks, &told, budget).await);
