@@ -20,7 +20,7 @@ const COLUMNS: [&str; 7] =
     ["file", "path", "file_bytes", "modified_us", "error", "error_kind", "card"];
 
 /// Reads the bytes as the table `ranks` of a part: as an export does that adds files to the
-/// dataset, and as `index` does, which reads the cards. Inputs from [`CHOICES`] on are written as
+/// dataset, and as `index` does, which reads the cards. Inputs from `CHOICES` on are written as
 /// a Parquet file first.
 ///
 /// # Panics
