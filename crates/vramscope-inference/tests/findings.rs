@@ -221,7 +221,7 @@ fn allowed(path: &Path, expected: &Value) -> Vec<String> {
         .collect();
     let also: &[&str] = match stem {
         "gpt_leak" | "rank3_memory_snapshot" | "prefetch_queue" => &["growth"],
-        "linear_seed_python" | "linear_seed_all" => &["held_too_long"],
+        "linear_seed_python" | "linear_seed_all" | "logits_till_next" => &["held_too_long"],
         "oom_observer" | "oom_expandable" => &["oom", "churn"],
         "streams" => &["pending_free"],
         "gpt_max_split" => &["churn"],

@@ -236,3 +236,10 @@ fn free_memory_of_streams_of_recordings() {
     let state = recorded("findings/g32_state_pending.pickle.gz");
     assert_eq!(state.of_kind(FindingKind::PendingFree), []);
 }
+
+/// `kept = logits.detach().clone()` after each update: the next step holds the last output.
+#[test]
+fn a_copy_of_the_output_that_stays_is_held_too_long() {
+    let found = recorded("truth/logits_till_next.pickle.gz").of_kind(FindingKind::HeldTooLong);
+    assert_eq!(found.iter().map(|finding| finding.bytes).collect::<Vec<_>>(), [49_152_000]);
+}

@@ -277,7 +277,6 @@ async fn kept_outputs(cx: Evidence<'_>, live: &[Live<'_>], budget: &mut Budget) 
             if block.enters <= backward {
                 let site = cx.sites.get(block.stack).site_hash;
                 outputs.retain(|l| cx.sites.get(l.block.stack).site_hash != site);
-                continue;
             }
             let is_output = is_of_forward(cx, block) && is_result(cx, i);
             for l in outputs.iter().filter(|_| is_output) {
