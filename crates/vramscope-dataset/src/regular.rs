@@ -5,8 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// Flags with which opening a pipe does not wait for its other end. They change nothing about
-/// regular files.
+/// Open flags that keep a pipe from waiting for its other end. Regular files ignore them.
 #[cfg(unix)]
 pub const WITHOUT_WAITING: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
 
@@ -29,7 +28,7 @@ pub fn checked(file: File) -> io::Result<File> {
     Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file"))
 }
 
-/// Options with which opening a pipe does not wait for its other end.
+/// Open options that keep a pipe from waiting for its other end.
 pub(crate) fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     {

@@ -1,10 +1,10 @@
 //! The cards of many snapshots, made in the background: the page shows a run without reading its
 //! files.
 //!
-//! The page asks for the cards in parts. Every set of cards of a file has a number, and a part has
-//! those from a number on, as an index of its own. Its first line says from which number to ask
-//! next. When a file changes, its new cards get the next number and take the place of the old
-//! ones. So memory and answers grow with the number of files, however often they change.
+//! The page asks for the cards in parts. Each set of cards of a file has a number. A part is an
+//! index of its own, with the sets from one number on. Its first line has the next number. When a
+//! file changes, its new cards get the next number and replace the old ones. So memory and answers
+//! grow with the number of files, however often they change.
 
 use super::shelf::{self, Shelf};
 use crate::commands::index::entries;
@@ -24,7 +24,7 @@ use vramscope_report::summary::ErrorKind;
 /// The page reads fewer snapshots than this as quickly itself.
 const MIN_FILES: usize = 33;
 
-/// An answer ends after the file with which it has this many bytes. The page asks again.
+/// Bytes after which an answer ends, at the end of a file's cards. The page asks for the rest.
 const MAX_ANSWER: usize = 4 << 20;
 
 /// Where the page finds the cards.
