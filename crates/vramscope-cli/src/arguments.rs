@@ -305,6 +305,10 @@ pub(crate) struct WhatIf {
     /// Memory that PyTorch can have on the device
     #[arg(long, value_name = "SIZE")]
     pub(crate) pytorch_memory: Option<String>,
+    /// Changes of the program, with commas between them: batch:0.5, checkpoint:all, optimizer:8bit.
+    /// docs/what-if.md lists them
+    #[arg(long, value_name = "RECIPE[,RECIPE]")]
+    pub(crate) apply: Option<String>,
     /// Scale inputs, activations, caches and temporaries, as a larger batch does: x1.5
     #[arg(long, value_name = "xK")]
     pub(crate) tokens: Option<String>,

@@ -10,6 +10,7 @@ mod category;
 mod compare;
 mod findings;
 mod rank_matrix;
+mod recipes;
 mod shapes;
 mod step_floors;
 mod step_phases;
@@ -32,6 +33,10 @@ pub use findings::{
 pub use rank_matrix::{
     ALIKE_PARTS, EXCEPTION_SITES, MatrixColumn, MatrixRow, RankCluster, RankMatrix, RankOutlier,
     median, rank_matrix,
+};
+pub use recipes::{
+    Applied, AutocastChange, ChangedAnswer, ChangedRun, Checkpointed, Declined, Editable, Fits,
+    Frozen, NewOptimizer, Recipe, RecipeError, Rest, When,
 };
 pub use shapes::{Dims, NoShapes, Shape, Shapes, Widths};
 pub use step_floors::{Slope, StepFloor, slope, step_floors};

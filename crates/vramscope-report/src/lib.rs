@@ -96,7 +96,7 @@ pub use sidecar::{Sidecar, TensorRecord};
 pub use simulated::{ChangeKind, Simulated};
 pub use target::{Target, event_of, exactness, slot_after, slot_of, time_of};
 pub use vramscope_inference::{
-    Category, FindingId, FindingKind, Phase, RuleError, Rules, Severity, Widths,
+    Category, FindingId, FindingKind, Phase, Recipe, RuleError, Rules, Severity, Widths,
 };
 pub use vramscope_snapshot::{DeviceKind, HOST, device_name};
 pub use vramscope_trace::slicing::now;

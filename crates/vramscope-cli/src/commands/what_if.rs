@@ -17,7 +17,7 @@ use vramscope_report::what_if::{
     WhatIfReport, WrongItem, basis_text, fit_text, growth, limit_text, outcome_text, pair_text,
     peak_text, sentence, what_if,
 };
-use vramscope_report::{LoadedFile, Target};
+use vramscope_report::{LoadedFile, Recipe, Target};
 
 /// `vramscope.what-if-run/1`.
 #[derive(Serialize, schemars::JsonSchema)]
@@ -134,7 +134,18 @@ fn options(arguments: &Arguments) -> Result<Options, Failure> {
         items.push(Item::new(category, factor));
     }
     items.extend(arguments.without.iter().map(|what| Item::new(what, "0")));
-    Options::of(&items).map_err(usage)
+    let mut options = Options::of(&items).map_err(usage)?;
+    if let Some(recipes) = &arguments.apply {
+        options.recipes = Recipe::parse_list(recipes).map_err(|error| {
+            let expected: Vec<&str> = match error.expected {
+                "" => Recipe::forms().collect(),
+                one => vec![one],
+            };
+            let expected = expected.join("; ");
+            Failure::Usage(format!("--apply {}: expected {expected}", error.text))
+        })?;
+    }
+    Ok(options)
 }
 
 fn usage(error: WrongItem) -> Failure {

@@ -10,13 +10,17 @@ pub use next::{NextPhase, NextStep};
 
 use crate::category::{Categories, Category, Phase};
 use crate::steps::Steps;
+use serde::{Deserialize, Serialize};
 pub use parts::StepPart;
 use vramscope_snapshot::Snapshot;
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_trace::{Trace, reserve_change};
 
 /// The phase of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
 pub enum StepPhase {
     /// See [`Phase::Forward`].
     Forward,

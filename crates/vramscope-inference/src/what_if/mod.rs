@@ -132,6 +132,20 @@ impl WhatIf {
         self.program.steps.iter().any(|step| matches!(step.call, Call::FreeLater { .. }))
     }
 
+    /// The number of the private pool of a block of the trace; 0 is the default pool.
+    pub(crate) fn pool_of(&self, block: u32) -> u32 {
+        self.program.asked[block as usize].pool
+    }
+
+    /// The events at which the program returns cached memory: all of it, or that of a pool.
+    pub(crate) fn returned(&self) -> impl Iterator<Item = (u32, Option<u32>)> {
+        self.program.steps.iter().filter_map(|step| match step.call {
+            Call::EmptyCache => Some((step.event, None)),
+            Call::EmptyPool { pool } => Some((step.event, Some(pool))),
+            _ => None,
+        })
+    }
+
     /// What the reserved memory was used for at its peak, by pool and stream. The parts add up to
     /// the peak if the calibration is equal.
     pub async fn parts_at_peak(

@@ -67,6 +67,8 @@ pub enum SimulatedBasis {
     Scaled,
     /// By the model, with the sizes of blocks scaled as a second recording shows.
     Paired,
+    /// By the model, from the blocks of the run as a change of the program makes them.
+    Recipe,
     /// By the model, from the blocks that were live when the recording began. What the allocator
     /// had cached is not in the file.
     Estimate,

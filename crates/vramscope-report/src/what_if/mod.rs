@@ -1,6 +1,7 @@
 //! `vramscope what-if`: what other settings, another device or another batch would have reserved.
 
 mod asked;
+mod changed;
 mod devices;
 mod fit;
 mod limit;
@@ -28,7 +29,8 @@ use crate::target::{Target, event_of, slot_of};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use vramscope_inference::{
-    Capacity, Question, Scale, Scenario, Search, SimulatedBasis, WhatIf, settings_text,
+    Capacity, Question, Rest, Scale, Scenario, Search, SimulatedBasis, StepPhase, WhatIf,
+    settings_text,
 };
 use vramscope_snapshot::{DeviceKind, StackId};
 use vramscope_trace::slicing::{Budget, STRIDE, now};
@@ -125,6 +127,8 @@ pub struct SettingsRecord {
 pub struct ScenarioRecord {
     /// What differs from the recording, in words.
     pub change: String,
+    /// The changes of the program, as they were asked for: `checkpoint:all`, `batch:0.5`.
+    pub recipes: Vec<String>,
     /// The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`. Empty for PyTorch's defaults.
     pub conf: String,
     /// The settings.
@@ -137,8 +141,9 @@ pub struct ScenarioRecord {
     pub tokens: f64,
     /// The peak of `reserved_bytes`; when memory runs out, until then.
     pub reserved_peak: Bytes,
-    /// The event after which most was reserved, from 0; -1 is the state before the window.
-    pub reserved_peak_event: PeakEvent,
+    /// The event after which most was reserved, from 0; -1 is the state before the window. Null for
+    /// a changed program, which has other events.
+    pub reserved_peak_event: Option<PeakEvent>,
     /// The peak of `active_bytes`.
     pub active_peak: Bytes,
     /// The lowest and highest reserved peak over three orders of addresses.
@@ -147,8 +152,18 @@ pub struct ScenarioRecord {
     pub flushes: Flushes,
     /// The events whose request fails, from 0.
     pub ooms: Vec<EventIndex>,
-    /// Whether no request fails.
-    pub fits: bool,
+    /// Whether no request fails; null where it is too close to tell or not known.
+    pub fits: Option<bool>,
+    /// The same with its margin; null without a limit, and where no program is changed.
+    pub outcome: Option<Outcome>,
+    /// Where the peak lies, or where the request is that fails; null where no program is changed.
+    pub limited_by: Option<PlaceRecord>,
+    /// How the step that failed was completed; null where no program is changed.
+    pub rest: Option<Rest>,
+    /// What each change found: these are its assumptions.
+    pub found: Vec<String>,
+    /// Why there is no prediction: the fact that a change lacks. Null with one.
+    pub declined: Option<String>,
     /// The first event whose request failed in the recording, from 0; null if none did.
     pub recorded_oom_event: Option<EventIndex>,
     /// The bytes that are missing; null if nothing shows a limit.
@@ -156,11 +171,39 @@ pub struct ScenarioRecord {
     /// The memory that PyTorch must have for the run to go through; null if it was not searched, as
     /// for most of the usual settings.
     pub least_device_memory: Option<Bytes>,
-    /// `simulated`, `scaled`, `paired` (scaled as a second recording shows), or `estimate`.
+    /// `simulated`, `scaled`, `paired` (scaled as a second recording shows), `recipe` (a changed
+    /// program), or `estimate`.
     pub basis: SimulatedBasis,
     /// The error that was measured for such scaled numbers, in percent of reserved bytes; null for
     /// others.
     pub error_percent: Option<f64>,
+}
+
+/// Whether a changed program goes through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// With a margin of at least the measured error.
+    Fits,
+    /// Within that margin: too close to tell.
+    FitsBarely,
+    /// A request fails.
+    Short,
+    /// The rest of the failed step is not known, and what is known fits.
+    Unknown,
+}
+
+/// A phase of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct PlaceRecord {
+    /// The phase: `forward`, `backward`, `optimizer`, `evaluation`.
+    pub phase: StepPhase,
+    /// The step, from 0.
+    pub step: u32,
 }
 
 /// Reserved memory by use.
@@ -239,6 +282,10 @@ pub async fn what_if(
         return Ok(report);
     }
     (report.reserved, report.pools) = parts(target, model, budget).await;
+    if changed::is_wanted(target, options) {
+        report.scenarios = changed::scenarios(target, model, options, budget).await;
+        return Ok(report);
+    }
     for (change, question) in questions(target, model, options, others, budget).await? {
         let categories = target.entry.categories(target.index);
         let scenario = model.answer(question, trace, categories, budget).await;
@@ -450,30 +497,42 @@ impl CalibrationRecord {
     }
 }
 
+impl SettingsRecord {
+    fn of(settings: &AllocatorSettings) -> Self {
+        Self {
+            expandable_segments: settings.expandable_segments,
+            max_split_size: Some(Bytes(settings.max_split_size))
+                .filter(|&size| size != Bytes(u64::MAX)),
+            roundup_power2_divisions: settings.roundup_power2_divisions.to_vec(),
+            large_segment_size: Bytes(settings.large_segment_size),
+            garbage_collection_threshold: settings.garbage_collection_threshold,
+        }
+    }
+}
+
 impl ScenarioRecord {
     fn new(change: String, scenario: &Scenario, trace: &Trace, options: &Options) -> Self {
         let settings = &scenario.question.settings;
         Self {
             change,
+            recipes: Vec::new(),
             conf: settings_text(settings),
-            settings: SettingsRecord {
-                expandable_segments: settings.expandable_segments,
-                max_split_size: Some(Bytes(settings.max_split_size))
-                    .filter(|&size| size != Bytes(u64::MAX)),
-                roundup_power2_divisions: settings.roundup_power2_divisions.to_vec(),
-                large_segment_size: Bytes(settings.large_segment_size),
-                garbage_collection_threshold: settings.garbage_collection_threshold,
-            },
+            settings: SettingsRecord::of(settings),
             device_memory: options.memory().map(Bytes),
             pytorch_memory: scenario.question.available.map(Bytes),
             tokens: options.tokens.unwrap_or(1.0),
             reserved_peak: Bytes(scenario.reserved_peak),
-            reserved_peak_event: PeakEvent(event_of(slot_of(scenario.peak_event))),
+            reserved_peak_event: Some(PeakEvent(event_of(slot_of(scenario.peak_event)))),
             active_peak: Bytes(scenario.active_peak),
             reserved_range: scenario.reserved_range.map(Bytes),
             flushes: Flushes(scenario.flushes),
             ooms: scenario.ooms.iter().copied().map(EventIndex).collect(),
-            fits: scenario.fits(),
+            fits: Some(scenario.fits()),
+            outcome: None,
+            limited_by: None,
+            rest: None,
+            found: Vec::new(),
+            declined: None,
             recorded_oom_event: trace.ooms.first().map(|oom| oom.event),
             short_by: scenario.short_by().map(Bytes),
             least_device_memory: scenario.least.map(Bytes),

@@ -19,6 +19,7 @@
 //! | `set:[SETTINGS]` | a scenario with these settings and PyTorch's defaults |
 //! | `device_memory:SIZE`, `pytorch_memory:SIZE` | memory of the device, or PyTorch's part |
 //! | `fit:SIZE` | searches the most tokens that fit on a device of this memory |
+//! | a recipe, such as `checkpoint:all` | changes the program |
 //! | `tokens:K` | scales what grows with tokens |
 //! | `CATEGORY:K` | scales a category; 0 leaves it out |
 //! | `SITE:0` | leaves out the blocks of a call site |
@@ -28,7 +29,9 @@
 use super::devices::{CONTEXT, parse_memory};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use vramscope_inference::{Category, SETTING_KEYS, parse_settings, split_outside_brackets};
+use vramscope_inference::{
+    Category, Recipe, RecipeError, SETTING_KEYS, parse_settings, split_outside_brackets,
+};
 use vramscope_trace::AllocatorSettings;
 
 /// The largest factor of tokens and of a part.
@@ -80,6 +83,9 @@ impl fmt::Display for Item {
         if self.is_settings() {
             return write!(f, "{}:{}", self.name, self.value);
         }
+        if self.value.is_empty() {
+            return f.write_str(&escaped(&self.name));
+        }
         write!(f, "{}:{}", escaped(&self.name), escaped(&self.value))
     }
 }
@@ -120,7 +126,9 @@ pub(super) fn items(text: &str) -> Vec<Item> {
     let parts = split_outside_brackets(text).map(str::trim).filter(|part| !part.is_empty());
     let item = |part: &str| {
         // A list has colons, too. A call site has one before its line.
-        let at = part.find(":[").or_else(|| part.rfind(':'));
+        let first = part.find(':');
+        let is_recipe = Recipe::is_name(&part[..first.unwrap_or(part.len())]);
+        let at = if is_recipe { first } else { part.find(":[").or_else(|| part.rfind(':')) };
         let (name, value) = at.map_or((part, ""), |at| (&part[..at], &part[at + 1..]));
         let item = Item { name: unescaped(name.trim()), value: value.trim().to_owned() };
         if item.is_settings() { item } else { Item { value: unescaped(&item.value), ..item } }
@@ -244,6 +252,8 @@ pub struct Options {
     pub tokens: Option<f64>,
     /// Blocks with another size.
     pub parts: Vec<Part>,
+    /// Changes of the program, in the order in which they are made.
+    pub recipes: Vec<Recipe>,
 }
 
 impl Options {
@@ -286,6 +296,7 @@ impl Options {
                     })?);
                 }
                 name if SETTING_KEYS.contains(&name) => settings.push(item.to_string()),
+                name if Recipe::is_name(name) => options.recipes.push(recipe(item)?),
                 _ => options.parts.push(part(item)?),
             }
         }
@@ -325,11 +336,29 @@ impl fmt::Display for Options {
             items.extend(size.map(|bytes| format!("{name}:{bytes}")));
         }
         items.extend(self.tokens.map(|factor| format!("tokens:{factor}")));
+        items.extend(self.recipes.iter().map(|recipe| item_of(recipe).to_string()));
         let part = |part: &Part| Item::new(part.of.name(), part.factor.to_string()).to_string();
         items.extend(self.parts.iter().map(part));
         items.splice(0..0, Some(settings).filter(|text| !text.is_empty()));
         f.write_str(&items.join(","))
     }
+}
+
+/// The change of the program that an item names.
+fn recipe(item: &Item) -> Result<Recipe, WrongItem> {
+    let text = match item.value.as_str() {
+        "" => item.name.clone(),
+        value => format!("{}:{value}", item.name),
+    };
+    text.parse().map_err(|error: RecipeError| {
+        item.error(format!("`{text}` is no change: expected {}.", error.expected))
+    })
+}
+
+fn item_of(recipe: &Recipe) -> Item {
+    let text = recipe.to_string();
+    let (name, value) = text.split_once(':').unwrap_or((&text, ""));
+    Item::new(name, value)
 }
 
 /// A factor: `x1.5` or `1.5`.

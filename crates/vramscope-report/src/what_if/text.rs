@@ -1,6 +1,8 @@
 //! The words of a prediction.
 
-use super::{CapacityRecord, FitRecord, PairRecord, PartsRecord, ScenarioRecord, WhatIfReport};
+use super::{
+    CapacityRecord, FitRecord, Outcome, PairRecord, PartsRecord, ScenarioRecord, WhatIfReport,
+};
 use std::cmp::Ordering;
 use vramscope_inference::{SimulatedBasis, WhatIf};
 use vramscope_units::{Bytes, EventIndex};
@@ -17,6 +19,7 @@ pub(crate) fn basis(basis: SimulatedBasis) -> &'static str {
         SimulatedBasis::Simulated => "simulated",
         SimulatedBasis::Scaled => "scaled",
         SimulatedBasis::Paired => "paired",
+        SimulatedBasis::Recipe => "recipe",
         SimulatedBasis::Estimate => "estimate",
     }
 }
@@ -26,7 +29,7 @@ pub(crate) fn error_percent(basis: SimulatedBasis) -> Option<f64> {
     match basis {
         SimulatedBasis::Scaled => Some(SCALED_ERROR),
         SimulatedBasis::Paired => Some(PAIRED_ERROR),
-        SimulatedBasis::Simulated | SimulatedBasis::Estimate => None,
+        SimulatedBasis::Simulated | SimulatedBasis::Estimate | SimulatedBasis::Recipe => None,
     }
 }
 
@@ -135,6 +138,12 @@ pub fn peak_text(scenario: &ScenarioRecord) -> String {
 
 /// Whether a scenario fits, in a few words.
 pub fn outcome_text(scenario: &ScenarioRecord) -> String {
+    if let Some(why) = &scenario.declined {
+        return format!("no prediction: {why}");
+    }
+    if scenario.basis == SimulatedBasis::Recipe {
+        return recipe_outcome(scenario);
+    }
     match (scenario.pytorch_memory, scenario.ooms.first()) {
         (_, Some(event)) => {
             let short = scenario.short_by.map_or(String::new(), |b| format!(", short by {b}"));
@@ -145,6 +154,19 @@ pub fn outcome_text(scenario: &ScenarioRecord) -> String {
             Some(event) => format!("ran out at {event} in the recording, limit not known"),
             None => "no limit known".to_owned(),
         },
+    }
+}
+
+/// The same for a change of the program.
+fn recipe_outcome(scenario: &ScenarioRecord) -> String {
+    let limit = scenario.pytorch_memory.map_or(String::new(), |bytes| format!(" in {bytes}"));
+    let short = scenario.short_by.map_or(String::new(), |bytes| format!(" by {bytes}"));
+    match scenario.outcome {
+        None => "no limit known".to_owned(),
+        Some(Outcome::Fits) => format!("fits{limit}"),
+        Some(Outcome::FitsBarely) => format!("too close to tell{limit}"),
+        Some(Outcome::Short) => format!("short{short}"),
+        Some(Outcome::Unknown) => "the rest of the step is not in the file".to_owned(),
     }
 }
 

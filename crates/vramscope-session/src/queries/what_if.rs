@@ -200,7 +200,7 @@ fn row(record: ScenarioRecord, recorded: Bytes) -> ScenarioRow {
     let difference = Change(i64::try_from(difference).unwrap_or(i64::MAX));
     let view = ScenarioView {
         peak_text: peak_text(&record),
-        difference: record.fits.then_some(difference),
+        difference: (record.fits == Some(true)).then_some(difference),
         outcome: outcome_text(&record),
         basis: basis_text(&record),
     };

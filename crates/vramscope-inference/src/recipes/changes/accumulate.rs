@@ -1,0 +1,162 @@
+//! The batch in parts, with gradients that add up.
+
+use crate::category::Category;
+use crate::recipes::facts::Facts;
+use crate::recipes::lives::{Life, Lives};
+use crate::recipes::{Applied, Declined, scaled};
+use crate::step_phases::StepPhase;
+use std::collections::BTreeMap;
+
+/// `accumulate:N`: all that grows is divided by N. Forward and backward run a second time before
+/// the optimizer. Their gradients are temporaries that end where the next one is born. Evaluations
+/// stay as they are.
+///
+/// Two passes show the peak of any number of them: gradients live from the first on.
+///
+/// # Errors
+/// No pass has a backward pass.
+pub(super) fn accumulate(
+    lives: &mut Lives,
+    facts: &Facts,
+    parts: u32,
+) -> Result<Applied, Declined> {
+    let trained: Vec<i32> =
+        facts.passes.iter().filter(|p| p.backward.is_some()).map(|p| p.step).collect();
+    if trained.is_empty() {
+        return Err(Declined::NoPass);
+    }
+    for life in &mut lives.all {
+        if facts.grows(life) && !facts.is_in_evaluation(life.begin) {
+            life.bytes = scaled(life.bytes, 1.0 / f64::from(parts));
+        }
+    }
+    let mut per_step: BTreeMap<i32, u32> = BTreeMap::new();
+    for step in trained {
+        *per_step.entry(step).or_default() += 1;
+    }
+    // Several micro-batches are there already: each only gets smaller.
+    if per_step.values().any(|&count| count > 1) {
+        return Ok(Applied { had_it: true, ..Applied::default() });
+    }
+    let mut new = Vec::new();
+    let forward: BTreeMap<i32, f64> = lives
+        .spans
+        .iter()
+        .rev()
+        .filter(|span| span.phase == StepPhase::Forward)
+        .map(|span| (span.step, span.begin))
+        .collect();
+    let first_step = forward.keys().next().copied();
+    for (&step, &begin) in &forward {
+        let Some(backward) = lives.span(step, StepPhase::Backward) else { continue };
+        let inputs = lives.spans.iter().find(|span| {
+            span.step == step && span.phase == StepPhase::Other && span.end <= begin + 1.0
+        });
+        let begin_of_inputs = match inputs {
+            Some(span) if Some(step) != first_step => span.begin,
+            _ => {
+                let before = lives.all[lives.born(-1.0, begin)].iter();
+                let inputs = before.filter(|b| b.category == Category::Input && b.step == step);
+                inputs.map(|input| input.begin).fold(begin, f64::min)
+            }
+        };
+        let second = Second {
+            from: begin_of_inputs,
+            to: backward.1,
+            forward: begin,
+            backward: backward.0,
+            next_forward: forward.get(&(step + 1)).copied(),
+        };
+        second.add(lives, &mut new);
+        for index in lives.born(second.from, second.to) {
+            let life = lives.all[index];
+            let is_of_pass = !life.is_of_model() && life.category != Category::Gradient;
+            if let Some(end) = second.first_end(&life).filter(|_| is_of_pass) {
+                lives.all[index].end = end;
+            }
+        }
+    }
+    let changed = new.len() as u32;
+    lives.all.extend(new);
+    Ok(Applied { changed, ..Applied::default() })
+}
+
+/// The second micro-batch of a step: its time is squeezed into the last half event of the first's
+/// backward pass.
+struct Second {
+    /// From the first input to the end of backward.
+    from: f64,
+    to: f64,
+    forward: f64,
+    backward: f64,
+    next_forward: Option<f64>,
+}
+
+impl Second {
+    /// When something happens in the second pass that happens at `time` in the first.
+    fn at(&self, time: f64) -> f64 {
+        self.to - 0.5 + 0.5 * (time - self.from) / (self.to - self.from)
+    }
+
+    fn add(&self, lives: &Lives, new: &mut Vec<Life>) {
+        let range = lives.born(self.from, self.to);
+        let gradients: Vec<f64> = lives.all[range.clone()]
+            .iter()
+            .filter(|life| life.category == Category::Gradient)
+            .map(|life| life.begin)
+            .collect();
+        for life in &lives.all[range] {
+            if matches!(
+                life.category,
+                Category::Parameter
+                    | Category::OptimizerState
+                    | Category::Buffer
+                    | Category::Workspace
+            ) {
+                continue;
+            }
+            let begin = self.at(life.begin);
+            if life.category == Category::Gradient {
+                let after = gradients.partition_point(|&birth| birth <= life.begin);
+                let last = self.to - 0.01;
+                let end = gradients.get(after).map_or(last, |next| (next + 0.5).min(last));
+                let category = Category::Temporary;
+                new.push(Life { begin, end: self.at(end), category, is_new: true, ..*life });
+                continue;
+            }
+            new.push(Life { begin, end: self.end(life), is_new: true, ..*life });
+        }
+    }
+
+    /// When the second pass's block dies. Old logits live into the next forward pass: those of the
+    /// first micro-batch die as far into the second's.
+    fn end(&self, life: &Life) -> f64 {
+        if life.end < self.to {
+            self.at(life.end)
+        } else {
+            life.end
+        }
+    }
+
+    /// When the first pass's block dies, if it lived beyond the step.
+    fn first_end(&self, life: &Life) -> Option<f64> {
+        if life.end < self.to {
+            return None;
+        }
+        if life.stays() {
+            let dies = matches!(
+                life.category,
+                Category::Activation | Category::Input | Category::Temporary
+            );
+            return dies.then(|| self.at(self.backward));
+        }
+        Some(match self.next_forward {
+            Some(next) if life.end >= next => {
+                let into = life.end - next + (self.forward - self.from);
+                self.at(self.from + into).min(self.at(self.to))
+            }
+            Some(_) => self.at(self.from + 1.0),
+            None => self.at(self.backward),
+        })
+    }
+}

@@ -1,0 +1,40 @@
+//! Evaluation without a graph.
+
+use crate::category::Category;
+use crate::recipes::facts::{Facts, logits};
+use crate::recipes::lives::Lives;
+use crate::recipes::{Applied, Declined};
+
+/// `eval:no_grad`: in passes without backward, all but logits and the last result die three
+/// requests later.
+///
+/// # Errors
+/// No evaluation keeps a graph.
+pub(super) fn no_grad(lives: &mut Lives, facts: &Facts) -> Result<Applied, Declined> {
+    let mut changed = 0;
+    for pass in facts.passes.iter().filter(|pass| pass.backward.is_none()) {
+        let range = lives.born(pass.begin, pass.end);
+        let of_data = |index: &usize| {
+            let life = &lives.all[*index];
+            matches!(
+                life.category,
+                Category::Activation | Category::Temporary | Category::Unknown | Category::Input
+            ) && !lives.frames(life).is_empty()
+        };
+        let blocks: Vec<usize> = range.clone().filter(of_data).collect();
+        let Some(&last) = blocks.last() else { continue };
+        let kept = if blocks.len() > 6 { logits(lives, facts, range, pass) } else { None };
+        let last_end = lives.all[last].begin + 0.5;
+        for (at, &index) in blocks.iter().enumerate() {
+            let later = blocks.get(at + 3).map(|&later| lives.all[later].begin + 0.25);
+            let end = later.unwrap_or(last_end);
+            let life = &mut lives.all[index];
+            let is_result = kept.is_some_and(|logits| logits.block == index) || index == last;
+            if !is_result && life.category != Category::Input && life.end > end {
+                life.end = end;
+                changed += 1;
+            }
+        }
+    }
+    if changed == 0 { Err(Declined::NoGraph) } else { Ok(Applied { changed, ..Applied::default() }) }
+}

@@ -1,0 +1,63 @@
+//! The logits of a pass: tokens x vocabulary.
+
+use crate::category::Category;
+use crate::recipes::facts::{Facts, Pass};
+use crate::recipes::lives::{Life, Lives};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+
+/// The logits of a pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Logits {
+    /// The first block of them.
+    pub(crate) block: usize,
+    pub(crate) begin: f64,
+    /// Its elements.
+    pub(crate) elements: u64,
+}
+
+/// The logits among the blocks of a pass: the first of the largest blocks near its end whose size
+/// comes again in the loss. A parameter's size does not count.
+pub(crate) fn logits(
+    lives: &Lives,
+    facts: &Facts,
+    blocks: Range<usize>,
+    pass: &Pass,
+) -> Option<Logits> {
+    let all = &lives.all;
+    let tail = blocks.start + blocks.len() * 2 / 3..blocks.end;
+    let lives_on = |life: &Life| life.end > life.begin + 2.0;
+    let may_be = |life: &Life| {
+        matches!(
+            life.category,
+            Category::Activation | Category::Temporary | Category::Unknown
+        ) && !facts.parameters.contains_key(&life.bytes)
+            && lives_on(life)
+    };
+    let mut counts: FxHashMap<u64, u32> = FxHashMap::default();
+    for life in all[tail.clone()].iter().filter(|life| may_be(life)) {
+        *counts.entry(life.bytes).or_default() += 1;
+    }
+    let count = |bytes: u64| counts.get(&bytes).copied().unwrap_or(0);
+    let is_repeated =
+        |bytes: u64| count(bytes) + count(bytes.saturating_mul(2)) + count(bytes / 2) >= 2;
+    let largest = counts.keys().copied().filter(|&bytes| is_repeated(bytes)).max()?;
+    let block = tail.into_iter().find(|&index| {
+        let life = &all[index];
+        (life.bytes == largest || life.bytes == largest / 2)
+            && !facts.parameters.contains_key(&life.bytes)
+            && life.category != Category::Workspace
+            && lives_on(life)
+    })?;
+    let first = &all[block];
+    let end = pass.end;
+    let is_upcast = lives.born(first.begin, end).any(|index| {
+        all[index].begin > first.begin && Some(all[index].bytes) == first.bytes.checked_mul(2)
+    });
+    let element = match first.element {
+        _ if is_upcast => 2,
+        0 => 4,
+        certain => u64::from(certain),
+    };
+    Some(Logits { block, begin: first.begin, elements: first.bytes / element })
+}

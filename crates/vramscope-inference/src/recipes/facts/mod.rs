@@ -1,0 +1,219 @@
+//! What a recipe must know about a run. Found once, before the first recipe, and shown with the
+//! answer: these are its assumptions.
+
+mod logits;
+mod maps;
+mod passes;
+mod pieces;
+
+pub(crate) use logits::{Logits, logits};
+pub(crate) use maps::attention_maps;
+pub(crate) use passes::{Pass, passes};
+pub(crate) use pieces::{model_blocks, pieces, repeated_site, with_stack};
+
+use super::lives::{Life, Lives};
+use super::stacks::Kind;
+use crate::category::Category;
+use crate::shapes::Dims;
+use crate::step_phases::StepPhase;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+
+/// Smaller blocks do not depend on the number of tokens: losses, counters.
+pub(crate) const MIN_SCALED: u64 = 512;
+
+/// Parameters of at least this many bytes show whether autocast is on.
+const LARGE_PARAMETER: u64 = 64 << 10;
+
+/// Autocast is on if this share of the sizes of large parameters occurs halved in forward, in
+/// percent.
+const AUTOCAST_PERCENT: usize = 60;
+
+/// Sizes of the workspaces that PyTorch allocates for cuBLAS, in bytes. PyTorch 2.15 allocates one
+/// for each call.
+const WORKSPACES: [u64; 3] = [32 << 20, 8_519_680, 4 << 20];
+
+/// The facts of a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Facts {
+    /// When the first forward pass begins.
+    pub(crate) first_forward: f64,
+    /// When the first input is made.
+    pub(crate) first_input: f64,
+    /// Sizes of parameters in bytes, and how many there are of each.
+    pub(crate) parameters: BTreeMap<u64, u32>,
+    /// Bytes of a parameter's element.
+    pub(crate) element: u64,
+    /// Passes through the model, by time.
+    pub(crate) passes: Vec<Pass>,
+    /// Whether autocast casts the weights.
+    pub(crate) has_autocast: bool,
+    /// Sizes that tensors of data have, in bytes.
+    pub(crate) data_sizes: FxHashSet<u64>,
+    /// Widths of the model.
+    pub(crate) widths: Vec<u64>,
+    /// Tokens of a pass.
+    pub(crate) tokens: Option<u64>,
+}
+
+impl Facts {
+    /// The facts of a run. `dims` are those of its peak.
+    pub(crate) fn new(lives: &mut Lives, dims: Option<&Dims>) -> Self {
+        let forward = lives.spans.iter().find(|span| span.phase == StepPhase::Forward);
+        let first_forward = forward.map_or(0.0, |span| span.begin);
+        for life in &mut lives.all {
+            let is_workspace = WORKSPACES.contains(&life.bytes)
+                && life.category == Category::Temporary
+                && life.end - life.begin <= 2.0;
+            if is_workspace {
+                life.category = Category::Workspace;
+            }
+        }
+        let mut facts = Self { first_forward, ..Self::default() };
+        let inputs = lives.all.iter().filter(|life| life.category == Category::Input);
+        facts.first_input = inputs.map(|life| life.begin).fold(first_forward, f64::min);
+        for life in &lives.all {
+            // Those that `.to()` replaced do not count.
+            if life.category == Category::Parameter && life.end > first_forward {
+                *facts.parameters.entry(life.bytes).or_default() += 1;
+            }
+        }
+        facts.passes = passes(lives);
+        facts.read_dims(lives, dims);
+        facts.find_autocast(lives);
+        facts
+    }
+
+    fn read_dims(&mut self, lives: &Lives, dims: Option<&Dims>) {
+        self.element = 4;
+        if let Some(dims) = dims {
+            if let Some(widths) = dims.widths.first() {
+                self.element = widths.element_bytes;
+            }
+            self.widths = dims.widths.iter().flat_map(|widths| widths.all.clone()).collect();
+            self.widths.sort_unstable();
+            self.widths.dedup();
+            self.tokens = dims.tokens;
+        }
+        self.tokens = self.tokens.or_else(|| tokens(lives));
+    }
+
+    /// Whether autocast is on, and which blocks are its copies of weights.
+    ///
+    /// Of the blocks that a linear layer makes with half the size of a weight, the first is the
+    /// copy, and the second may be the layer's result.
+    fn find_autocast(&mut self, lives: &mut Lives) {
+        let forward = |life: &&Life| life.phase == StepPhase::Forward;
+        let sizes: FxHashSet<u64> = lives.all.iter().filter(forward).map(|b| b.bytes).collect();
+        let large: Vec<u64> =
+            self.parameters.keys().copied().filter(|&bytes| bytes >= LARGE_PARAMETER).collect();
+        let halved = large.iter().filter(|&&bytes| sizes.contains(&(bytes / 2))).count();
+        self.has_autocast = !large.is_empty() && halved * 100 >= AUTOCAST_PERCENT * large.len();
+        if !self.has_autocast {
+            let data = lives.all.iter().filter(forward);
+            let data = data.filter(|life| life.category == Category::Activation);
+            self.data_sizes = data.map(|life| life.bytes).collect();
+            return;
+        }
+        let mut last: FxHashMap<u64, (f64, Option<vramscope_snapshot::StackId>)> =
+            FxHashMap::default();
+        for index in 0..lives.all.len() {
+            let life = lives.all[index];
+            if life.phase != StepPhase::Forward || !self.is_half_of_parameter(life.bytes) {
+                continue;
+            }
+            let frames = lives.frames(&life);
+            let is_linear = frames.iter().take(2).any(|&f| lives.stacks.kind(f).has(Kind::LINEAR));
+            let before = last.insert(life.bytes, (life.begin, life.stack));
+            let is_first = before.is_none_or(|(begin, stack)| {
+                life.begin - begin > 6.0 || stack != life.stack
+            });
+            if is_linear && is_first {
+                lives.all[index].is_weight_copy = true;
+            } else {
+                self.data_sizes.insert(life.bytes);
+            }
+        }
+    }
+
+    /// Whether a parameter has twice these bytes.
+    pub(crate) fn is_half_of_parameter(&self, bytes: u64) -> bool {
+        bytes.checked_mul(2).is_some_and(|twice| self.parameters.contains_key(&twice))
+    }
+
+    /// Whether a block grows with the tokens of a pass.
+    ///
+    /// Its category decides. What has the size of a parameter in backward may be the gradient of
+    /// a weight that is used twice. Under autocast forward copies weights in 16 bits, and backward
+    /// makes their gradients.
+    pub(crate) fn grows(&self, life: &Life) -> bool {
+        if life.begin < 0.0
+            || matches!(
+                life.category,
+                Category::Parameter
+                    | Category::Gradient
+                    | Category::OptimizerState
+                    | Category::Buffer
+                    | Category::Workspace
+                    | Category::Communication
+            )
+            || life.phase == StepPhase::Optimizer
+            || life.bytes < MIN_SCALED
+        {
+            return false;
+        }
+        if life.category == Category::Input {
+            return true;
+        }
+        if life.begin < self.first_input {
+            return false;
+        }
+        if self.has_autocast && self.is_half_of_parameter(life.bytes) {
+            return self.data_sizes.contains(&life.bytes) && !life.is_weight_copy;
+        }
+        if life.phase == StepPhase::Backward
+            && let Some(&parameters) = self.parameters.get(&life.bytes)
+        {
+            return self.data_sizes.contains(&life.bytes)
+                && parameters < 2
+                && life.category == Category::Activation;
+        }
+        true
+    }
+
+    /// The pass that contains a time, if the time lies in an evaluation or just before it.
+    pub(crate) fn is_in_evaluation(&self, time: f64) -> bool {
+        let lead = |pass: &Pass| pass.begin - INPUT_LEAD;
+        self.passes
+            .iter()
+            .any(|pass| pass.backward.is_none() && (lead(pass)..pass.end).contains(&time))
+    }
+}
+
+/// Inputs of a pass are made at most this many events before it.
+pub(crate) const INPUT_LEAD: f64 = 8.0;
+
+/// The number of tokens of the largest batch of `int64` inputs whose number divides the sizes of
+/// most activations.
+fn tokens(lives: &Lives) -> Option<u64> {
+    let activations: Vec<u64> = lives
+        .all
+        .iter()
+        .filter(|life| life.category == Category::Activation && life.phase == StepPhase::Forward)
+        .map(|life| life.bytes)
+        .filter(|&bytes| bytes > 65_536)
+        .collect();
+    let mut inputs: Vec<u64> = lives
+        .all
+        .iter()
+        .filter(|life| life.category == Category::Input)
+        .filter(|life| life.bytes % 8 == 0 && life.bytes > MIN_SCALED)
+        .map(|life| life.bytes / 8)
+        .collect();
+    inputs.sort_unstable();
+    inputs.dedup();
+    inputs.into_iter().rev().find(|&tokens| {
+        let fit = activations.iter().filter(|&&bytes| bytes % tokens == 0).count();
+        !activations.is_empty() && fit * 10 > activations.len() * 8
+    })
+}

@@ -1,0 +1,149 @@
+//! What a change of the program does to its memory: recipes.
+//!
+//! A recipe rewrites the list of blocks of a run ([`lives`]): when each is born and dies, and its
+//! size. The allocator's model then replays the whole list. Recipes are pure, so they combine.
+//!
+//! 1. [`lives`] makes the list from a trace.
+//! 2. [`rest`] completes a step that failed: what came after the failed request is not in the file.
+//! 3. [`facts`] finds what recipes must know: passes, the model's blocks, logits, maps, sizes.
+//! 4. [`changes`] has one file per kind of recipe.
+//! 5. [`replay`] replays the list.
+
+mod changes;
+mod facts;
+mod lives;
+mod recipe;
+mod replay;
+mod rest;
+mod stacks;
+
+pub use recipe::{AutocastChange, Checkpointed, Frozen, NewOptimizer, Recipe, RecipeError, When};
+pub use replay::{ChangedAnswer, ChangedRun, Fits};
+pub use rest::Rest;
+
+use crate::findings::Evidence;
+use crate::shapes::Dims;
+use crate::what_if::WhatIf;
+use facts::Facts;
+use lives::{Lives, Return};
+use serde::{Deserialize, Serialize};
+use stacks::Stacks;
+use std::sync::Arc;
+use vramscope_snapshot::FrameId;
+use vramscope_trace::slicing::Budget;
+
+/// Why a recipe has no answer: the fact that it lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Declined {
+    /// No forward pass has a backward pass.
+    NoPass,
+    /// A forward pass keeps nothing for its backward pass.
+    NothingKept,
+    /// No call site runs the model's blocks again and again.
+    NothingRepeats,
+    /// The number of tokens is not known.
+    NoTokens,
+    /// No block has the size of logits.
+    NoLogits,
+    /// Logits are not copied to 32 bits.
+    NoUpcast,
+    /// No softmax of attention is in the call stacks.
+    NoMaps,
+    /// The optimizer keeps no state.
+    NoStates,
+    /// No pass is an evaluation.
+    NoEvaluation,
+    /// No evaluation keeps a graph.
+    NoGraph,
+    /// Nothing is made at the call site.
+    NoSite,
+    /// The parameters are not in 32 bits.
+    NotFp32,
+    /// No backward pass makes gradients.
+    NoGradients,
+    /// Autocast is on already, or off already.
+    AsRecorded,
+    /// Sizes do not tell what the change would do.
+    NotPredicted,
+}
+
+/// What a recipe found and changed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Applied {
+    /// The frame that runs the model's blocks, for `checkpoint`.
+    pub site: Option<FrameId>,
+    /// How many blocks of the model, passes with logits, or maps it changed.
+    pub changed: u32,
+    /// Whether the run had it already.
+    pub had_it: bool,
+}
+
+/// A run that recipes can change: its blocks, with the failed step completed, and its facts.
+#[derive(Clone, Debug)]
+pub struct Editable {
+    lives: Lives,
+    facts: Facts,
+    /// How the step that failed was completed.
+    pub rest: Rest,
+}
+
+impl Editable {
+    /// The run of a device. `model` is that of the same device, and `dims` are those of its peak.
+    pub async fn new(
+        cx: Evidence<'_>,
+        model: &WhatIf,
+        dims: Option<&Dims>,
+        budget: &mut Budget,
+    ) -> Self {
+        let elements = |block: u32| {
+            let of = &cx.trace.blocks[block as usize];
+            let category = cx.categories.get(block).category;
+            let shapes =
+                dims.map(|dims| dims.shapes(cx.snapshot, of.bytes.0, category, of.stack));
+            let certain = shapes.filter(|shapes| shapes.is_certain);
+            certain.map_or(0, |shapes| shapes.shapes[0].element_bytes as u8)
+        };
+        let of = |pool: Option<u32>| pool.map_or(Return::Everything, Return::Pool);
+        let returns = model.returned().map(|(at, pool)| (f64::from(at), of(pool))).collect();
+        let failure = lives::failure(cx);
+        let stacks = Arc::new(Stacks::new(cx.snapshot, budget).await);
+        let pools = |block: u32| model.pool_of(block);
+        let mut lives = Lives::new(cx, stacks, pools, elements, returns, failure, budget).await;
+        budget.charge(16 * lives.all.len() as u64).await;
+        let mut facts = Facts::new(&mut lives, dims);
+        let rest = rest::complete(&mut lives, &facts);
+        if rest != Rest::Whole {
+            budget.charge(16 * lives.all.len() as u64).await;
+            lives.sort();
+            lives.place_again();
+            facts = Facts::new(&mut lives, dims);
+        }
+        Self { lives, facts, rest }
+    }
+
+    /// The run with recipes, one after the other.
+    ///
+    /// # Errors
+    /// A recipe lacks a fact.
+    pub async fn apply(
+        &self,
+        cx: Evidence<'_>,
+        recipes: &[Recipe],
+        budget: &mut Budget,
+    ) -> Result<ChangedRun, Declined> {
+        let mut lives = self.lives.clone();
+        let mut applied = Vec::with_capacity(recipes.len());
+        for recipe in recipes {
+            budget.charge(8 * lives.all.len() as u64).await;
+            applied.push(changes::apply(&mut lives, &self.facts, recipe, cx)?);
+            lives.sort();
+        }
+        Ok(ChangedRun::new(lives, self.rest, applied, recipes))
+    }
+}
+
+/// Bytes times a factor, at least one.
+fn scaled(bytes: u64, factor: f64) -> u64 {
+    ((bytes as f64 * factor).round() as u64).max(1)
+}

@@ -1,0 +1,153 @@
+//! The first backward pass failed.
+
+use super::repeat::close_spans;
+use super::{Rest, made};
+use crate::category::Category;
+use crate::recipes::facts::{Facts, Pass, logits};
+use crate::recipes::lives::{Failure, Life, Lives, Span};
+use crate::step_phases::StepPhase;
+
+/// What forward kept is freed in reverse order, each with a temporary of its size. Gradients come
+/// in the order of the parameters, from the last. Then the optimizer's states with temporaries:
+/// two for each parameter, as AdamW has, because the optimizer cannot be seen yet. Then forward and
+/// backward once more.
+pub(super) fn complete(
+    lives: &mut Lives,
+    facts: &Facts,
+    failure: Failure,
+    step: i32,
+) -> Rest {
+    let (Some(forward), Some(backward)) =
+        (lives.span(step, StepPhase::Forward), lives.span(step, StepPhase::Backward))
+    else {
+        return super::unknown(lives, failure, StepPhase::Backward, step);
+    };
+    let at = failure.at;
+    let of_data = |life: &Life| {
+        matches!(life.category, Category::Activation | Category::Temporary | Category::Unknown)
+    };
+    let blocks = lives.born(forward.0, forward.1);
+    let kept: Vec<usize> = blocks
+        .clone()
+        .rev()
+        .filter(|&index| lives.all[index].stays() && of_data(&lives.all[index]))
+        .collect();
+    let pass = Pass { begin: forward.0, end: forward.1, step, backward: None };
+    let logits = logits(lives, facts, blocks, &pass).map(|logits| logits.block);
+    let temporary = |begin: f64, end: f64, bytes: u64| Life {
+        bytes,
+        ..made(failure, begin, end, Category::Temporary, StepPhase::Backward, step)
+    };
+    let mut new = vec![temporary(at, at + 6.0, failure.bytes)];
+    for life in &mut lives.all {
+        if life.begin >= backward.0 && life.stays() && life.category == Category::Temporary {
+            life.end = at + 6.0;
+        }
+    }
+    let have = lives.all.iter().filter(|life| life.category == Category::Gradient).count();
+    let parameters: Vec<u64> = lives
+        .all
+        .iter()
+        .rev()
+        .filter(|life| life.category == Category::Parameter && life.stays())
+        .map(|life| life.bytes)
+        .skip(have)
+        .collect();
+    let from = at + 8.0;
+    let end = from + 2.0 * kept.len() as f64 + 2.0;
+    let logits_bytes = logits.map_or(0, |index| lives.all[index].bytes);
+    for (nth, &index) in kept.iter().enumerate() {
+        let time = from + 2.0 * nth as f64;
+        let life = &mut lives.all[index];
+        life.dies_in = Some((StepPhase::Backward, step));
+        if Some(index) == logits {
+            life.end = end + 5.0;
+            continue;
+        }
+        if life.bytes != logits_bytes && nth > 0 {
+            new.push(temporary(time, time + 3.0, life.bytes));
+        }
+        life.end = if nth > 0 { time + 1.0 } else { at + 7.0 };
+    }
+    let count = parameters.len() as f64;
+    for (nth, &bytes) in parameters.iter().enumerate() {
+        let begin = from + 2.0 * kept.len() as f64 * (nth + 1) as f64 / (count + 1.0);
+        let gradient =
+            made(failure, begin, end + 20.0, Category::Gradient, StepPhase::Backward, step);
+        let dies_in = Some((StepPhase::Optimizer, step));
+        new.push(Life { bytes, dies_in, ..gradient });
+    }
+    update(&mut new, &parameters, failure, step, end);
+    lives.all.append(&mut new);
+    close_spans(lives, at, end + 5.5);
+    let optimizer =
+        Span { begin: end + 5.5, end: end + 20.5, phase: StepPhase::Optimizer, step };
+    lives.spans.push(optimizer);
+    if let Some(index) = logits {
+        lives.all[index].end = f64::INFINITY;
+        lives.all[index].dies_in = None;
+    }
+    let logits = logits.map(|index| (lives.all[index].begin, lives.all[index].bytes));
+    lives.sort();
+    again(lives, facts, step, end, backward.0, logits);
+    Rest::Backward
+}
+
+/// Adds the states of AdamW, and a temporary for each parameter.
+fn update(new: &mut Vec<Life>, parameters: &[u64], failure: Failure, step: i32, end: f64) {
+    let spread = 1.0 / parameters.len().max(1) as f64;
+    for (nth, &bytes) in parameters.iter().enumerate() {
+        let at = spread * nth as f64;
+        let block = |begin: f64, end: f64, category: Category| Life {
+            bytes,
+            ..made(failure, begin, end, category, StepPhase::Optimizer, step)
+        };
+        let state = block(end + 6.0 + at, f64::INFINITY, Category::OptimizerState);
+        new.extend([state; 2]);
+        new.push(block(end + 10.0 + at, end + 15.0, Category::Temporary));
+    }
+}
+
+/// Adds forward and backward once more. The old logits live to the new backward pass.
+fn again(
+    lives: &mut Lives,
+    facts: &Facts,
+    step: i32,
+    end: f64,
+    backward: f64,
+    logits: Option<(f64, u64)>,
+) {
+    let (from, to, at) = (facts.first_input, end + 5.0, end + 30.0);
+    let moved = |time: f64| at + time - from;
+    let mut new: Vec<Life> = lives.all[lives.born(from, to)]
+        .iter()
+        .filter(|life| !life.is_of_model())
+        .map(|life| Life {
+            begin: moved(life.begin),
+            end: moved(life.end),
+            step: step + 1,
+            dies_in: life.dies_in.map(|(phase, _)| (phase, step + 1)),
+            ..*life
+        })
+        .collect();
+    if let Some((begin, bytes)) = logits {
+        let old = lives.all.iter_mut().find(|life| life.begin == begin && life.bytes == bytes);
+        if let Some(old) = old {
+            old.end = moved(backward) - 0.2;
+        }
+    }
+    lives.all.append(&mut new);
+    let spans: Vec<Span> = lives
+        .spans
+        .iter()
+        .filter(|span| span.end > from && span.begin < to)
+        .map(|span| Span {
+            begin: moved(span.begin.max(from)),
+            end: moved(span.end.min(to)),
+            phase: span.phase,
+            step: step + 1,
+        })
+        .collect();
+    lives.spans.extend(spans);
+    lives.sort();
+}

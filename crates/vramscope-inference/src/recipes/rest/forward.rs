@@ -1,0 +1,121 @@
+//! The first forward pass failed.
+
+use super::{Failure, Rest, backward, made};
+use crate::category::Category;
+use crate::recipes::facts::{Facts, model_blocks, with_stack};
+use crate::recipes::lives::{Life, Lives, Span};
+use crate::step_phases::StepPhase;
+
+/// Parameters of at least this many bytes count the layers.
+const LARGE_PARAMETER: u64 = 64 << 10;
+
+/// The layers to come are as many as parameters of like sizes say, each as the last whole one. Then
+/// logits twice (tokens x rows of the largest parameter), then as [`backward::complete`].
+///
+/// `None` if the layers differ, as in a U-Net.
+pub(super) fn complete(
+    lives: &mut Lives,
+    facts: &Facts,
+    failure: Failure,
+    step: i32,
+) -> Option<Rest> {
+    let at = failure.at;
+    let forward = *lives.spans.iter().find(|span| span.phase == StepPhase::Forward)?;
+    let blocks = with_stack(lives, lives.born(forward.begin, at));
+    let is_kept = |life: &Life| life.stays() && !life.is_of_model();
+    let (site, pieces) = model_blocks(lives, &blocks, is_kept).ok()?;
+    let large = facts.parameters.iter().filter(|&(bytes, n)| *bytes >= LARGE_PARAMETER && *n > 1);
+    let layers = large.map(|(_, n)| *n as usize).min()?;
+    let size = |piece: &Vec<usize>| -> u64 {
+        piece.iter().map(|&i| &lives.all[i]).filter(|b| is_kept(b)).map(|b| b.bytes).sum()
+    };
+    let sizes: Vec<u64> = pieces.iter().map(size).collect();
+    let is_alike =
+        pieces.len() < 3 || sizes[1].abs_diff(sizes[0]) as f64 <= 0.02 * sizes[0] as f64;
+    if pieces.len() > layers || !is_alike {
+        return None;
+    }
+    let runs_in_piece = blocks.last().is_some_and(|&last| {
+        let frames = lives.frames(&lives.all[last]);
+        frames.iter().any(|&frame| lives.stacks.place(frame) == site)
+    });
+    let cut_off = pieces.len() < layers || runs_in_piece;
+    let whole = if cut_off { &pieces[..pieces.len() - 1] } else { &pieces[..] };
+    let unit = whole.last()?;
+    let begin = lives.all[unit[0]].begin;
+    let end_of_last = lives.all[*pieces.last()?.last()?].begin;
+    let next = match pieces.get(whole.len()) {
+        Some(next) => lives.all[next[0]].begin,
+        None => lives.all[*unit.last()?].begin + 1.0,
+    };
+    let is_cut = whole.len() < pieces.len();
+    let late: Vec<u64> = blocks
+        .iter()
+        .map(|&index| &lives.all[index])
+        .filter(|life| life.begin > end_of_last - 2.0 && !life.is_of_model())
+        .map(|life| life.bytes)
+        .collect();
+    let width = next - begin;
+    if is_cut {
+        lives.all.retain(|life| life.begin < next || life.is_of_model());
+    }
+    let template = *lives.all.get(unit[0])?;
+    let range = lives.born(begin, next);
+    let mut new: Vec<Life> = Vec::new();
+    let missing = layers - whole.len();
+    for nth in 0..missing {
+        let offset = at + 1.0 + nth as f64 * width - begin;
+        let of_unit = lives.all[range.clone()].iter().filter(|life| !life.is_of_model());
+        new.extend(of_unit.map(|life| Life {
+            begin: life.begin + offset,
+            end: life.end + offset,
+            ..*life
+        }));
+    }
+    let mut end = at + 1.0 + missing as f64 * width;
+    let kept = |begin: f64, bytes: u64| Life {
+        bytes,
+        ..made(failure, begin, f64::INFINITY, Category::Activation, StepPhase::Forward, step)
+    };
+    let has_logits = |bytes: u64| late.iter().any(|&of| of >= bytes);
+    match logits_to_come(facts) {
+        Some(elements) if !has_logits(elements * 2) => {
+            new.extend([0.0, 1.0].map(|after| kept(end + after, elements * 4)));
+        }
+        _ if !is_cut => new.push(kept(end + 1.0, failure.bytes)),
+        _ => {}
+    }
+    end += 3.0;
+    lives.all.append(&mut new);
+    lives.sort();
+    lives.spans.retain(|span| span.begin <= forward.begin);
+    if let Some(last) = lives.spans.last_mut() {
+        last.end = end;
+    }
+    lives.spans.push(Span { begin: end, end: end + 1.0, phase: StepPhase::Backward, step });
+    let last = lives.all[lives.born(end - 6.0 + 1e-6, end)].iter().map(|life| life.bytes);
+    let loss = last.max().unwrap_or(512);
+    let gradient = Life {
+        bytes: loss,
+        stack: None,
+        phase: StepPhase::Backward,
+        category: Category::Temporary,
+        begin: end + 0.5,
+        end: end + 6.0,
+        dies_in: Some((StepPhase::Backward, step)),
+        ..template
+    };
+    lives.all.push(gradient);
+    lives.sort();
+    let of_loss = Failure { at: end + 0.6, bytes: loss, ..failure };
+    backward::complete(lives, facts, of_loss, step);
+    Some(Rest::Forward)
+}
+
+/// Elements of the logits: tokens x the widest width, if the largest parameter has that width.
+fn logits_to_come(facts: &Facts) -> Option<u64> {
+    let elements = facts.parameters.keys().next_back()? / facts.element;
+    let width = *facts.widths.iter().max()?;
+    let tokens = facts.tokens?;
+    (width > 0 && elements % width == 0).then_some(tokens * width)
+}

@@ -1,0 +1,133 @@
+//! The rest of a step that ran out of memory: what came after the failed request is not in the
+//! file.
+//!
+//! A whole step before it is repeated. Without one, the optimizer's states that are missing, the
+//! mirrored backward pass, or the layers that are missing complete the step. What cannot be
+//! completed says so ([`Rest::Unknown`]).
+
+mod backward;
+mod evaluation;
+mod forward;
+mod repeat;
+
+use super::facts::Facts;
+use super::lives::{Failure, Life, Lives};
+use crate::category::Category;
+use crate::step_phases::StepPhase;
+use serde::{Deserialize, Serialize};
+
+/// How the run was completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum Rest {
+    /// No request failed, or the run went on.
+    Whole,
+    /// By a whole step before it.
+    Repeated,
+    /// By the optimizer's states that were missing, and a further step.
+    Optimizer,
+    /// By a backward pass that mirrors forward, then states and a further step.
+    Backward,
+    /// By the layers that were missing, then as after [`Rest::Backward`].
+    Forward,
+    /// By the training pass, scaled by the inputs of the evaluation.
+    Evaluation,
+    /// It is not: the numbers are the least that the run needs.
+    Unknown,
+}
+
+/// Inputs of equal batches differ by at most this many percent.
+const SAME_INPUT_PERCENT: u64 = 5;
+
+/// Completes the failed step.
+pub(super) fn complete(lives: &mut Lives, facts: &Facts) -> Rest {
+    let Some(failure) = lives.failure else { return Rest::Whole };
+    let (phase, step) = lives.at(failure.at);
+    cut(lives, failure.at);
+    let first_update =
+        lives.spans.iter().filter(|s| s.phase == StepPhase::Optimizer).map(|s| s.step).min();
+    if phase == StepPhase::Optimizer && Some(step) == first_update {
+        return repeat::optimizer(lives, facts, failure, step);
+    }
+    let has_whole =
+        lives.spans.iter().any(|s| s.step == step - 1 && s.phase == StepPhase::Backward);
+    if has_whole && has_same_inputs(lives, step) {
+        return repeat::steps(lives, facts, failure, step);
+    }
+    if !has_whole && phase == StepPhase::Backward {
+        return backward::complete(lives, facts, failure, step);
+    }
+    let trained = facts.passes.iter().rfind(|p| p.backward.is_some() && p.end < failure.at);
+    let is_forward =
+        matches!(phase, StepPhase::Forward | StepPhase::Evaluation | StepPhase::Other);
+    let found = match trained {
+        Some(trained) if is_forward => evaluation::complete(lives, facts, failure, step, trained),
+        None if !has_whole && phase == StepPhase::Forward => {
+            forward::complete(lives, facts, failure, step)
+        }
+        _ => None,
+    };
+    found.unwrap_or_else(|| unknown(lives, failure, phase, step))
+}
+
+/// Leaves out what came after the failure: the unwinding of the exception.
+fn cut(lives: &mut Lives, at: f64) {
+    lives.all.retain(|life| life.begin < at);
+    for life in &mut lives.all {
+        if life.end > at {
+            (life.end, life.dies_in) = (f64::INFINITY, None);
+        }
+    }
+    lives.returns.retain(|(time, _)| *time < at);
+}
+
+/// Whether the failed step has inputs as large as the step before it.
+fn has_same_inputs(lives: &Lives, step: i32) -> bool {
+    let inputs = || lives.all.iter().filter(|life| life.category == Category::Input);
+    let Some(last) = inputs().next_back() else { return true };
+    let spans = || lives.spans.iter().filter(|span| span.step == step - 1);
+    let begin = spans().map(|span| span.begin).fold(f64::INFINITY, f64::min);
+    let end = spans().map(|span| span.end).fold(0.0, f64::max);
+    let most = |range: std::ops::Range<f64>| {
+        inputs().filter(|life| range.contains(&life.begin)).map(|life| life.bytes).max()
+    };
+    let before = most(begin..end).unwrap_or(0);
+    let now = most(last.begin - 8.0 + f64::EPSILON..f64::INFINITY).unwrap_or(0);
+    now.abs_diff(before) * 100 <= before * SAME_INPUT_PERCENT
+}
+
+/// Adds only the request that failed.
+fn unknown(lives: &mut Lives, failure: Failure, phase: StepPhase, step: i32) -> Rest {
+    let is_forward = matches!(phase, StepPhase::Forward | StepPhase::Evaluation);
+    let category = if is_forward { Category::Activation } else { Category::Temporary };
+    lives.all.push(made(failure, failure.at, f64::INFINITY, category, phase, step));
+    Rest::Unknown
+}
+
+/// A block as large as the request that failed.
+fn made(
+    failure: Failure,
+    begin: f64,
+    end: f64,
+    category: Category,
+    phase: StepPhase,
+    step: i32,
+) -> Life {
+    Life {
+        begin,
+        end,
+        bytes: failure.bytes,
+        stream: failure.stream,
+        pool: 0,
+        category,
+        phase,
+        step,
+        dies_in: (end < f64::INFINITY).then_some((phase, step)),
+        stack: None,
+        element: 0,
+        is_new: false,
+        is_weight_copy: false,
+    }
+}

@@ -1,0 +1,202 @@
+//! Scenarios of a changed program, and of a run whose failed step is completed.
+
+use super::{Options, Outcome, PlaceRecord, ScenarioRecord, SettingsRecord};
+use crate::derived::Derived;
+use crate::target::Target;
+use vramscope_inference::{
+    Applied, ChangedAnswer, ChangedRun, Declined, Editable, Fits, Recipe, Rest, SimulatedBasis,
+    WhatIf, settings_text,
+};
+use vramscope_trace::AllocatorSettings;
+use vramscope_trace::slicing::Budget;
+use vramscope_units::{Bytes, Flushes};
+
+/// Whether the answer needs the list of blocks: a change of the program is asked for.
+pub(super) fn is_wanted(_target: Target<'_>, options: &Options) -> bool {
+    !options.recipes.is_empty()
+}
+
+/// The run of a device that recipes change.
+pub(crate) async fn editable(target: Target<'_>, model: &WhatIf, budget: &mut Budget) -> Editable {
+    target.entry.derive(Derived::Dims, target.index, budget).await;
+    let dims = target.entry.known_dims(target.index);
+    Editable::new(target.entry.evidence(target.index), model, dims, budget).await
+}
+
+/// The scenarios of `options`: its recipes under each of its configurations.
+pub(super) async fn scenarios(
+    target: Target<'_>,
+    model: &WhatIf,
+    options: &Options,
+    budget: &mut Budget,
+) -> Vec<ScenarioRecord> {
+    let editable = editable(target, model, budget).await;
+    let available = options.available().or_else(|| model.calibration.capacity.known());
+    let mut all: Vec<AllocatorSettings> =
+        options.configurations.iter().map(|one| one.settings(&model.settings)).collect();
+    if all.is_empty() {
+        all.push(model.settings.clone());
+    }
+    let mut records = Vec::with_capacity(all.len());
+    for settings in all {
+        let change = Change { recipes: &options.recipes, settings: &settings, options, available };
+        records.push(scenario(target, &editable, &change, budget).await);
+    }
+    records
+}
+
+struct Change<'a> {
+    recipes: &'a [Recipe],
+    settings: &'a AllocatorSettings,
+    options: &'a Options,
+    available: Option<u64>,
+}
+
+async fn scenario(
+    target: Target<'_>,
+    editable: &Editable,
+    change: &Change<'_>,
+    budget: &mut Budget,
+) -> ScenarioRecord {
+    let evidence = target.entry.evidence(target.index);
+    let run = match editable.apply(evidence, change.recipes, budget).await {
+        Ok(run) => run,
+        Err(declined) => return change.declined(target, editable.rest, declined),
+    };
+    let answer = run.answer(change.settings, change.available, budget).await;
+    let least = match answer.fits {
+        Some(Fits::Short) => Some(run.least(&answer, change.settings, budget).await),
+        _ => None,
+    };
+    change.record(target, &run, &answer, least)
+}
+
+impl Change<'_> {
+    fn record(
+        &self,
+        target: Target<'_>,
+        run: &ChangedRun,
+        answer: &ChangedAnswer,
+        least: Option<u64>,
+    ) -> ScenarioRecord {
+        let (phase, step) = answer.fails_in.unwrap_or(answer.peak_in);
+        let short = least.zip(self.available).map(|(least, have)| least.saturating_sub(have));
+        ScenarioRecord {
+            reserved_peak: Bytes(answer.reserved_peak),
+            active_peak: Bytes(answer.active_peak),
+            reserved_range: answer.reserved_range.map(Bytes),
+            flushes: Flushes(answer.flushes),
+            fits: match answer.fits {
+                None => Some(true),
+                Some(Fits::Fits) => Some(true),
+                Some(Fits::Short) => Some(false),
+                Some(Fits::Barely | Fits::Unknown) => None,
+            },
+            outcome: answer.fits.map(|fits| match fits {
+                Fits::Fits => Outcome::Fits,
+                Fits::Barely => Outcome::FitsBarely,
+                Fits::Short => Outcome::Short,
+                Fits::Unknown => Outcome::Unknown,
+            }),
+            limited_by: Some(PlaceRecord { phase, step }),
+            short_by: short.map(Bytes),
+            least_device_memory: least.map(Bytes),
+            found: self.found(target, &run.applied),
+            ..self.empty(target, run.rest)
+        }
+    }
+
+    fn declined(&self, target: Target<'_>, rest: Rest, why: Declined) -> ScenarioRecord {
+        ScenarioRecord {
+            fits: None,
+            declined: Some(why_declined(why).to_owned()),
+            ..self.empty(target, rest)
+        }
+    }
+
+    fn empty(&self, target: Target<'_>, rest: Rest) -> ScenarioRecord {
+        let recipes: Vec<String> = self.recipes.iter().map(Recipe::to_string).collect();
+        let conf = settings_text(self.settings);
+        let mut words = recipes.clone();
+        words.extend(Some(conf.clone()).filter(|text| !text.is_empty()));
+        ScenarioRecord {
+            change: words.join(", "),
+            recipes,
+            conf,
+            settings: SettingsRecord::of(self.settings),
+            device_memory: self.options.memory().map(Bytes),
+            pytorch_memory: self.available.map(Bytes),
+            tokens: 1.0,
+            reserved_peak: Bytes(0),
+            reserved_peak_event: None,
+            active_peak: Bytes(0),
+            reserved_range: [Bytes(0); 2],
+            flushes: Flushes(0),
+            ooms: Vec::new(),
+            fits: None,
+            outcome: None,
+            limited_by: None,
+            rest: Some(rest),
+            found: Vec::new(),
+            declined: None,
+            recorded_oom_event: target.trace().ooms.first().map(|oom| oom.event),
+            short_by: None,
+            least_device_memory: None,
+            basis: SimulatedBasis::Recipe,
+            error_percent: self.error_percent(),
+        }
+    }
+
+    /// The largest measured error of the recipes; `None` if one was not measured.
+    fn error_percent(&self) -> Option<f64> {
+        let errors: Option<Vec<f64>> = self.recipes.iter().map(Recipe::error_percent).collect();
+        errors?.into_iter().reduce(f64::max)
+    }
+
+    /// What each recipe found, in words.
+    fn found(&self, target: Target<'_>, applied: &[Applied]) -> Vec<String> {
+        let of = |(recipe, applied): (&Recipe, &Applied)| found(target, recipe, applied);
+        self.recipes.iter().zip(applied).filter_map(of).collect()
+    }
+}
+
+/// What a recipe found, in words.
+fn found(target: Target<'_>, recipe: &Recipe, applied: &Applied) -> Option<String> {
+    if applied.had_it {
+        return Some(format!("{recipe}: the recording has it already."));
+    }
+    match recipe {
+        Recipe::Checkpoint(_) | Recipe::Shard(_) => {
+            let frame = target.snapshot().frame(applied.site?);
+            let file = target.snapshot().text(frame.file);
+            let file = file.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
+            Some(format!("{recipe}: {} blocks of {file}:{}.", applied.changed, frame.line))
+        }
+        Recipe::Sequence(_) if applied.changed > 0 => {
+            Some(format!("{recipe}: {} maps grow with the square.", applied.changed))
+        }
+        Recipe::ChunkedLoss(_) => Some(format!("{recipe}: {} passes have logits.", applied.changed)),
+        _ => None,
+    }
+}
+
+/// Why a recipe has no prediction, in words.
+fn why_declined(why: Declined) -> &'static str {
+    match why {
+        Declined::NoPass => "no forward pass with a backward pass was found",
+        Declined::NothingKept => "nothing is kept for a backward pass",
+        Declined::NothingRepeats => "no call site runs the blocks of the model",
+        Declined::NoTokens => "the number of tokens is not known",
+        Declined::NoLogits => "no logits were found",
+        Declined::NoUpcast => "the logits are not copied to 32 bits",
+        Declined::NoMaps => "no softmax of attention is in the call stacks",
+        Declined::NoStates => "the optimizer keeps no state",
+        Declined::NoEvaluation => "no evaluation was found",
+        Declined::NoGraph => "no evaluation keeps a graph",
+        Declined::NoSite => "nothing is allocated at this line",
+        Declined::NotFp32 => "the parameters are not in 32 bits",
+        Declined::NoGradients => "no backward pass makes gradients",
+        Declined::AsRecorded => "the recording has it already",
+        Declined::NotPredicted => "sizes do not tell what it does",
+    }
+}
