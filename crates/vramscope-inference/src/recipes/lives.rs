@@ -247,7 +247,7 @@ fn spans(parts: &[StepPart], cx: Evidence<'_>, failure: Option<Failure>) -> Vec<
 
 /// The allocation that failed and ended the run: the last one, after which nothing is allocated
 /// but what a handler of the exception needs.
-pub(crate) fn failure(cx: Evidence<'_>) -> Option<Failure> {
+pub(super) fn failure(cx: Evidence<'_>) -> Option<Failure> {
     let oom = cx.trace.ooms.last()?;
     let rows = cx.trace.device.events.clone();
     let events = &cx.snapshot.events;

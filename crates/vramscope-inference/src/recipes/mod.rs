@@ -79,6 +79,11 @@ pub struct Applied {
     pub had_it: bool,
 }
 
+/// Whether a failed request ended the run.
+pub fn ended_by_failure(cx: Evidence<'_>) -> bool {
+    lives::failure(cx).is_some()
+}
+
 /// A run that recipes can change: its blocks, with the failed step completed, and its facts.
 #[derive(Clone, Debug)]
 pub struct Editable {

@@ -22,6 +22,9 @@ impl Kind {
     /// Cross entropy.
     pub(crate) const CROSS_ENTROPY: Self = Self(1 << 5);
 
+    /// Of PyTorch itself.
+    pub(crate) const TORCH: Self = Self(1 << 6);
+
     pub(crate) fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
@@ -113,6 +116,7 @@ fn kind(name: &str, file: &str) -> Kind {
     let mut kind = 0;
     let mut add = |bit: Kind, is_so: bool| kind |= if is_so { bit.0 } else { 0 };
     add(Kind::LIBRARY, library.iter().any(|part| file.contains(part)));
+    add(Kind::TORCH, file.contains("/torch/"));
     add(Kind::MODULE_CALL, file.ends_with("torch/nn/modules/module.py"));
     add(Kind::LINEAR, file.ends_with("linear.py"));
     add(Kind::EMBEDDING, file.ends_with("sparse.py"));

@@ -5,15 +5,20 @@ use crate::derived::Derived;
 use crate::target::Target;
 use vramscope_inference::{
     Applied, ChangedAnswer, ChangedRun, Declined, Editable, Fits, Recipe, Rest, SimulatedBasis,
-    WhatIf, settings_text,
+    WhatIf, ended_by_failure, settings_text,
 };
 use vramscope_trace::AllocatorSettings;
 use vramscope_trace::slicing::Budget;
 use vramscope_units::{Bytes, Flushes};
 
-/// Whether the answer needs the list of blocks: a change of the program is asked for.
-pub(super) fn is_wanted(_target: Target<'_>, options: &Options) -> bool {
+/// Whether the answer needs the list of blocks: a change of the program is asked for, or the run
+/// ended at a failed request, after which more would have come.
+pub(super) fn is_wanted(target: Target<'_>, options: &Options) -> bool {
     !options.recipes.is_empty()
+        || (options.tokens.is_none()
+            && options.parts.is_empty()
+            && options.fit.is_none()
+            && ended_by_failure(target.entry.evidence(target.index)))
 }
 
 /// The run of a device that recipes change.

@@ -51,7 +51,7 @@ pub(super) fn apply(
         Recipe::ParametersBf16 => precision::parameters_bf16(lives, facts),
         Recipe::Autocast(_) | Recipe::Freeze(Frozen::Lower) => Err(Declined::NotPredicted),
         Recipe::AutocastCacheOff => Ok(Applied::default()),
-        Recipe::OffloadActivations => offload::offload(lives),
+        Recipe::OffloadActivations => offload::offload(lives, facts),
         Recipe::Freeze(Frozen::Embedding) => freeze::embedding(lives, facts),
         Recipe::Shard(ranks) => shard::shard(lives, facts, *ranks),
         Recipe::EvaluationNoGrad => evaluation::no_grad(lives, facts),

@@ -137,14 +137,13 @@ pub(super) fn muon(lives: &mut Lives, facts: &Facts) -> Result<Applied, Declined
     })
 }
 
-/// Bytes of an element of a state: those of the parameters, or four where a state has twice the
+/// Bytes of an element of a state: those of the parameters, and four for a state with twice the
 /// size of a parameter in 16 bits.
 fn state_element(life: &Life, facts: &Facts) -> u64 {
-    if facts.parameters.contains_key(&life.bytes) {
-        return facts.element;
-    }
-    let has_half = facts.element == 2 && facts.is_half_of_parameter(life.bytes / 4);
-    if has_half || facts.parameters.contains_key(&(life.bytes / 2)) { 4 } else { facts.element }
+    let is_wide = facts.element == 2
+        && !facts.parameters.contains_key(&life.bytes)
+        && facts.parameters.contains_key(&(life.bytes / 2));
+    if is_wide { 4 } else { facts.element }
 }
 
 /// Changes every state. The change may return a block that is made beside it.

@@ -81,6 +81,9 @@ impl Facts {
         facts.passes = passes(lives);
         facts.read_dims(lives, dims);
         facts.find_autocast(lives);
+        if dims.is_some_and(|dims| dims.widths.len() > 1) && facts.has_wide_copy_of_logits(lives) {
+            facts.element = 2;
+        }
         facts
     }
 
@@ -134,6 +137,16 @@ impl Facts {
                 self.data_sizes.insert(life.bytes);
             }
         }
+    }
+
+    /// Whether logits in 16 bits are copied to 32 without autocast: the model is in 16 bits.
+    fn has_wide_copy_of_logits(&self, lives: &Lives) -> bool {
+        let Some(pass) = self.passes.iter().find(|pass| pass.backward.is_some()) else {
+            return false;
+        };
+        let blocks = lives.born(pass.begin, pass.end);
+        let found = logits(lives, self, blocks, pass).filter(|_| !self.has_autocast);
+        found.is_some_and(|logits| lives.all[logits.block].bytes == 2 * logits.elements)
     }
 
     /// Whether a parameter has twice these bytes.
