@@ -9,7 +9,7 @@ use crate::loaded_file::SnapshotEntry;
 use crate::modules::Modules;
 use crate::proof::{self, Proof};
 use crate::sidecar::{DeviceMemory, TensorRecord};
-use crate::simulated::{Simulated, SimulatedFindings, simulate};
+use crate::simulated::{Predicted, SimulatedFindings, simulate};
 use crate::target::{Target, slot_of};
 use crate::what_if::why_no_model;
 use rustc_hash::FxHashMap;
@@ -285,12 +285,11 @@ impl SnapshotEntry {
         self.derived(Derived::Simulated, index, |data| &data.ruled.simulated);
     }
 
-    /// What the model of the allocator says about the finding at index `finding` of the trace at
-    /// `index`. Empty until [`Derived::Simulated`] is computed: it takes longer than the findings.
-    pub fn simulated(&self, index: usize, finding: usize) -> &[Simulated] {
+    /// What replays say about the finding at index `finding` of the trace at `index`. `None` until [`Derived::Simulated`] is computed: it takes longer than the findings.
+    pub fn simulated(&self, index: usize, finding: usize) -> Option<&Predicted> {
         let all = self.data[index].ruled.simulated.get();
         let of = all.and_then(|all| all.iter().find(|(of, _)| *of == finding));
-        of.map_or(&[], |(_, simulated)| simulated)
+        of.map(|(_, predicted)| predicted)
     }
 
     /// Whether the model of the allocator says something about a finding of a device.
@@ -298,7 +297,7 @@ impl SnapshotEntry {
         let of_device =
             self.traces.iter().zip(&self.data).filter(|(t, _)| t.device.device == device);
         let mut all = of_device.filter_map(|(_, data)| data.ruled.simulated.get()).flatten();
-        all.any(|(_, simulated)| !simulated.is_empty())
+        all.any(|(_, predicted)| *predicted != Predicted::default())
     }
 
     /// Replaces the category rules and drops what was computed with the old rules.

@@ -6,10 +6,11 @@ pub(crate) mod blind;
 
 use crate::card::Card;
 use crate::finding_text::{self, Words, headline, rank_headline};
+use crate::fixes::Fix;
 use crate::frames::{FrameRecord, owned_frames, site};
 use crate::phrase::Phrase;
 use crate::proof::{self, Proof};
-use crate::simulated::Simulated;
+use crate::simulated::{Predicted, Simulated};
 use crate::target::Target;
 use crate::verdict::{self, Action};
 use rustc_hash::FxHashMap;
@@ -68,6 +69,11 @@ pub struct FindingRecord {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "typescript", ts(as = "Option<Vec<Simulated>>", optional))]
     pub simulated: Vec<Simulated>,
+    /// The changes with which a run goes through that failed, replayed over the whole run: what
+    /// fits first, then by cost. Absent for other findings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(as = "Option<Vec<Fix>>", optional))]
+    pub fixes: Vec<Fix>,
     /// The numbers that prove it; absent where there are none to draw. The page has its chart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(skip))]
@@ -167,6 +173,7 @@ impl FindingRecord {
             called_from: Vec::new(),
             children: Vec::new(),
             simulated: Vec::new(),
+            fixes: Vec::new(),
             proof: None,
             ..self.clone()
         }
@@ -210,10 +217,11 @@ const MAX_CHILDREN: usize = 20;
 pub fn of_device(target: Target<'_>) -> Vec<FindingEntry> {
     let found = target.entry.findings(target.index).iter().enumerate();
     let proofs = target.entry.proofs(target.index);
+    let nothing = Predicted::default();
     let entry = |(i, finding): (usize, &Finding)| {
-        let simulated = target.entry.simulated(target.index, i);
-        let Words { title, text, action } = finding_text::words(target.entry, finding, simulated);
-        let headline = headline(target.entry, finding, &title, simulated);
+        let predicted = target.entry.simulated(target.index, i).unwrap_or(&nothing);
+        let Words { title, text, action } = finding_text::words(target.entry, finding, predicted);
+        let headline = headline(target.entry, finding, &title, predicted);
         let title = title.plain();
         let stack = finding.stack();
         let frames = owned_frames(target.snapshot(), stack.unwrap_or(StackId::EMPTY));
@@ -237,7 +245,8 @@ pub fn of_device(target: Target<'_>) -> Vec<FindingEntry> {
             called_from: callers(&frames),
             blocks: Blocks(finding.blocks.into()),
             children,
-            simulated: simulated.to_vec(),
+            simulated: predicted.simulated.clone(),
+            fixes: predicted.fixes.clone(),
             proof: proofs.get(i).cloned().flatten(),
         };
         FindingEntry {
@@ -291,6 +300,7 @@ pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) 
         blocks: Blocks(0),
         children,
         simulated: Vec::new(),
+        fixes: Vec::new(),
         proof: Some(proof::ranks(skew)),
     };
     FindingEntry {

@@ -37,6 +37,7 @@ pub mod events;
 pub mod export;
 pub mod finding_text;
 pub mod findings;
+mod fixes;
 pub mod flame;
 mod frames;
 mod groups;
@@ -78,6 +79,7 @@ pub mod what_if;
 
 pub use block_context::{BlockContext, SiteSum};
 pub use derived::Derived;
+pub use fixes::{Cost, Covers, Fix};
 use frames::stack;
 pub use frames::{
     FrameRecord, StackTable, block_site, frame, frames, owned_frames, row_site, site,
@@ -93,7 +95,7 @@ pub use record::ProgramRecord;
 pub use reference::{BlockReference, Entry, NoReference};
 pub use shares::{CategoryShare, by_category, row_category};
 pub use sidecar::{Sidecar, TensorRecord};
-pub use simulated::{ChangeKind, Simulated};
+pub use simulated::{ChangeKind, Predicted, Simulated};
 pub use target::{Target, event_of, exactness, slot_after, slot_of, time_of};
 pub use vramscope_inference::{
     Category, FindingId, FindingKind, Phase, Recipe, RuleError, Rules, Severity, Widths,

@@ -2,6 +2,7 @@
 //! short, what would have fitted, and what other settings would reserve.
 
 use crate::derived::Derived;
+use crate::fixes::{self, Fix};
 use crate::target::Target;
 use crate::what_if::{Item, error_percent};
 use serde::{Deserialize, Serialize};
@@ -58,7 +59,16 @@ pub enum ChangeKind {
 }
 
 /// What the model says about the findings of a device: by index of the finding.
-pub(crate) type SimulatedFindings = Vec<(usize, Vec<Simulated>)>;
+pub(crate) type SimulatedFindings = Vec<(usize, Predicted)>;
+
+/// What replays say about a finding.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Predicted {
+    /// The allocator's model of the run as recorded, then of other settings.
+    pub simulated: Vec<Simulated>,
+    /// The changes with which a failed run goes through.
+    pub fixes: Vec<Fix>,
+}
 
 /// Simulates what the findings of a device are about. Empty without a finding that the model can
 /// say something about, and where the model does not reproduce the recording.
@@ -84,10 +94,12 @@ pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> Simulat
     let simulator = Simulator { target, model };
     let mut all = Vec::new();
     for (i, story) in ooms {
-        all.push((i, simulator.oom(story, budget).await));
+        let fixes = fixes::of_oom(target, model, story, budget).await;
+        all.push((i, Predicted { simulated: simulator.oom(story, budget).await, fixes }));
     }
     if let Some((i, peak)) = reserved {
-        all.push((i, simulator.reserved(peak, budget).await));
+        let simulated = simulator.reserved(peak, budget).await;
+        all.push((i, Predicted { simulated, fixes: Vec::new() }));
     }
     all
 }
@@ -133,8 +145,8 @@ impl Simulator<'_> {
         all
     }
 
-    /// By how much a failed allocation is short as configured and with other settings. The replay
-    /// ends there: what the rest of the step needs is unknown, so it names no smaller batch.
+    /// By how much a failed allocation is short as configured. Changes of the run are
+    /// [`fixes`]: they cover more than the request.
     async fn oom(&self, story: &OomStory, budget: &mut Budget) -> Vec<Simulated> {
         let is_known = matches!(self.model.calibration.capacity, Capacity::Exact { .. });
         // What refused the request was no lack of memory that a change of the run could avoid.
@@ -147,21 +159,11 @@ impl Simulator<'_> {
             least: Search::WhenShort,
             ..Question::as_recorded(&self.model.settings)
         };
-        let own = self.answer(base.clone(), budget).await;
+        let own = self.answer(base, budget).await;
         if own.ooms != [story.event.0] {
             return Vec::new();
         }
-        let mut all = vec![Simulated::of_oom(ChangeKind::AsRecorded, &[], &own)];
-        if own.basis != SimulatedBasis::Simulated || self.model.starts_late() {
-            return all;
-        }
-        for (kind, settings) in self.other_settings(&story.settings) {
-            let question = Question { settings: settings.clone(), ..base.clone() };
-            let scenario = self.answer(question, budget).await;
-            let items = difference(&self.model.settings, &settings);
-            all.push(Simulated::of_oom(kind, &items, &scenario));
-        }
-        all
+        vec![Simulated::of_oom(ChangeKind::AsRecorded, &[], &own)]
     }
 
     /// The least memory of the run as configured, and what other settings reserve.

@@ -133,8 +133,7 @@ impl Lives {
                 let block = &cx.trace.blocks[index];
                 let begin = f64::from(block.enters) - 1.0;
                 let freed = block.leaves < cx.trace.slots();
-                let end =
-                    if freed { f64::from(block.leaves) - 1.0 } else { f64::INFINITY };
+                let end = if freed { f64::from(block.leaves) - 1.0 } else { f64::INFINITY };
                 let (phase, step) = lives.at(begin);
                 lives.all.push(Life {
                     begin,
@@ -196,7 +195,7 @@ impl Lives {
     pub(crate) fn span(&self, step: i32, phase: StepPhase) -> Option<(f64, f64)> {
         let mut of = self.spans.iter().filter(|s| s.step == step && s.phase == phase);
         let first = of.next()?;
-        Some((first.begin, of.last().unwrap_or(first).end))
+        Some((first.begin, of.next_back().unwrap_or(first).end))
     }
 
     /// All steps, ascending.

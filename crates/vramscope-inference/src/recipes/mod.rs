@@ -21,13 +21,17 @@ pub use recipe::{AutocastChange, Checkpointed, Frozen, NewOptimizer, Recipe, Rec
 pub use replay::{ChangedAnswer, ChangedRun, Fits};
 pub use rest::Rest;
 
+use crate::category::Category;
 use crate::findings::Evidence;
 use crate::shapes::Dims;
+use crate::step_phases::StepPhase;
 use crate::what_if::WhatIf;
 use facts::Facts;
 use lives::{Lives, Return};
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use stacks::Stacks;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use vramscope_snapshot::FrameId;
 use vramscope_trace::slicing::Budget;
@@ -71,7 +75,7 @@ pub enum Declined {
 /// What a recipe found and changed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Applied {
-    /// The frame that runs the model's blocks, for `checkpoint`.
+    /// The frame that runs the model's blocks, or that makes the logits.
     pub site: Option<FrameId>,
     /// How many blocks of the model, passes with logits, or maps it changed.
     pub changed: u32,
@@ -104,8 +108,7 @@ impl Editable {
         let elements = |block: u32| {
             let of = &cx.trace.blocks[block as usize];
             let category = cx.categories.get(block).category;
-            let shapes =
-                dims.map(|dims| dims.shapes(cx.snapshot, of.bytes.0, category, of.stack));
+            let shapes = dims.map(|dims| dims.shapes(cx.snapshot, of.bytes.0, category, of.stack));
             let certain = shapes.filter(|shapes| shapes.is_certain);
             certain.map_or(0, |shapes| shapes.shapes[0].element_bytes as u8)
         };
@@ -125,6 +128,37 @@ impl Editable {
             facts = Facts::new(&mut lives, dims);
         }
         Self { lives, facts, rest }
+    }
+
+    /// When the request failed that ended the run: its event.
+    pub fn failed_at(&self) -> Option<u32> {
+        self.lives.failure.map(|failure| failure.at as u32)
+    }
+
+    /// The call sites whose results outlive the backward pass of their step, with the most bytes of
+    /// a step, most first. What they hold can be dropped there.
+    pub fn held_sites(&self) -> Vec<(FrameId, u64)> {
+        let mut of_sites: FxHashMap<FrameId, BTreeMap<i32, u64>> = FxHashMap::default();
+        let ends: FxHashMap<i32, f64> = self
+            .lives
+            .steps()
+            .into_iter()
+            .filter_map(|step| Some((step, self.lives.span(step, StepPhase::Backward)?.1)))
+            .collect();
+        for life in &self.lives.all {
+            let is_result = life.phase == StepPhase::Forward
+                && matches!(life.category, Category::Activation | Category::Unknown)
+                && ends.get(&life.step).is_some_and(|&end| life.end >= end);
+            let frames = self.lives.frames(life);
+            if let Some(frame) = self.lives.stacks.own(frames).next().filter(|_| is_result) {
+                *of_sites.entry(frame).or_default().entry(life.step).or_default() += life.bytes;
+            }
+        }
+        let most = |steps: BTreeMap<i32, u64>| steps.into_values().max().unwrap_or(0);
+        let mut sites: Vec<(FrameId, u64)> =
+            of_sites.into_iter().map(|(frame, steps)| (frame, most(steps))).collect();
+        sites.sort_by_key(|&(frame, bytes)| (std::cmp::Reverse(bytes), frame));
+        sites
     }
 
     /// The run with recipes, one after the other.

@@ -70,7 +70,7 @@ pub enum NewOptimizer {
     EightBit,
     /// Adafactor without a first moment: a row and a column for each matrix.
     Adafactor,
-    /// Muon: one momentum for each matrix, and AdamW's states for the rest.
+    /// Muon: one momentum for each matrix, and the states of `AdamW` for the rest.
     Muon,
 }
 
@@ -209,9 +209,9 @@ impl FromStr for Recipe {
             _ => Err(wrong()),
         };
         let site = || {
-            let line = value.rsplit_once(':').is_some_and(|(file, line)| {
-                !file.is_empty() && line.parse::<u32>().is_ok()
-            });
+            let line = value
+                .rsplit_once(':')
+                .is_some_and(|(file, line)| !file.is_empty() && line.parse::<u32>().is_ok());
             if line { Ok(value.to_owned()) } else { Err(wrong()) }
         };
         Ok(match (name, value) {

@@ -10,8 +10,8 @@ pub use next::{NextPhase, NextStep};
 
 use crate::category::{Categories, Category, Phase};
 use crate::steps::Steps;
-use serde::{Deserialize, Serialize};
 pub use parts::StepPart;
+use serde::{Deserialize, Serialize};
 use vramscope_snapshot::Snapshot;
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_trace::{Trace, reserve_change};

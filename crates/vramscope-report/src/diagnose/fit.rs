@@ -91,6 +91,8 @@ fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {
         finding.simulated.truncate(list);
         let of_simulated = finding.simulated.iter_mut();
         of_simulated.for_each(|one| shorten(&mut one.change, text));
+        finding.fixes.truncate(list);
+        finding.fixes.iter_mut().for_each(|fix| shorten(&mut fix.text, text));
         finding.called_from.truncate(list.min(4));
         let of_children = finding.children.iter_mut().map(|child| &mut child.site);
         for site in of_children.chain(&mut finding.sites).chain(&mut finding.called_from) {
@@ -122,11 +124,28 @@ mod tests {
     use super::*;
     use crate::diagnose::{Headline, MAX_HEADLINES, MemorySummary, PeakSummary};
     use crate::findings::{BlindSpotRecord, FindingChild, FindingEntry, FindingRecord};
+    use crate::fixes::{Cost, Covers, Fix};
+    use crate::what_if::Outcome;
     use vramscope_inference::{Basis, Category, FindingId, FindingKind, Phase};
     use vramscope_units::{Blocks, Bytes, EventIndex};
 
     fn id() -> FindingId {
         "growth-0-0123456789abcdef".parse().expect("an id")
+    }
+
+    fn fix(text: &str) -> Fix {
+        Fix {
+            text: text.to_owned(),
+            recipe: "checkpoint:all,chunked_loss:8".to_owned(),
+            conf: Some("expandable_segments:True".to_owned()),
+            outcome: Outcome::FitsBarely,
+            needs_bytes: Bytes(u64::MAX),
+            short_by: Some(Bytes(u64::MAX)),
+            saving_bytes: Bytes(u64::MAX),
+            cost: Cost::Precision,
+            covers: Covers::Request,
+            error_percent: Some(6.0),
+        }
     }
 
     fn finding(severity: Severity, text: &str, list: usize) -> FindingEntry {
@@ -151,6 +170,7 @@ mod tests {
             blocks,
             children: vec![FindingChild { site: text.to_owned(), bytes, blocks }; list],
             simulated: Vec::new(),
+            fixes: vec![fix(text); list],
             proof: None,
         };
         FindingEntry {

@@ -15,7 +15,7 @@ pub(super) fn setting<'a>(entry: &'a SnapshotEntry, key: &str) -> Option<&'a str
 }
 
 /// Whether the file says that expandable segments are off.
-pub(super) fn can_expand(entry: &SnapshotEntry) -> bool {
+pub(crate) fn can_expand(entry: &SnapshotEntry) -> bool {
     setting(entry, "expandable_segments") == Some("false")
 }
 

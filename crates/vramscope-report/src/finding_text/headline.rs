@@ -5,9 +5,10 @@ use super::program::growth_place;
 use super::reserved::is_about_streams;
 use super::simulated::{best_setting, setting_name};
 use super::{interval, range, step_word};
+use crate::fixes;
 use crate::loaded_file::SnapshotEntry;
 use crate::phrase::{Sentence, site_filter};
-use crate::simulated::Simulated;
+use crate::simulated::{Predicted, Simulated};
 use vramscope_inference::{
     Aftermath, Category, Facts, Finding, Growth, GrowthKind, OomStory, Phase, RankSkew,
     ReservedPeak, SkewCause, Verdict,
@@ -19,17 +20,17 @@ pub(crate) fn headline(
     entry: &SnapshotEntry,
     finding: &Finding,
     title: &Sentence,
-    simulated: &[Simulated],
+    predicted: &Predicted,
 ) -> Sentence {
     match &finding.facts {
-        Facts::Oom(story) => oom(finding, story, simulated),
+        Facts::Oom(story) => oom(finding, story, predicted),
         Facts::Growth(facts) => growth(entry, finding, facts),
         Facts::GradientsHeld(held) => title.clone().text(format_args!(
             " in {} of {} steps.",
             grouped(held.passes as u64),
             grouped(held.of_passes as u64)
         )),
-        Facts::Reserved(peak) => reserved(peak, simulated),
+        Facts::Reserved(peak) => reserved(peak, &predicted.simulated),
         _ => title.clone().text("."),
     }
 }
@@ -58,8 +59,8 @@ pub(crate) fn category_noun(category: Category, words: &str) -> Sentence {
     Sentence::default().filter(words, format!("category:{}", category.name()))
 }
 
-fn oom(finding: &Finding, story: &OomStory, simulated: &[Simulated]) -> Sentence {
-    let own = simulated.first().and_then(Simulated::short);
+fn oom(finding: &Finding, story: &OomStory, predicted: &Predicted) -> Sentence {
+    let own = predicted.simulated.first().and_then(Simulated::short);
     let short = match (own, story.verdict) {
         (Some(own), _) => format!(", {own} short"),
         (None, Verdict::Demand) => {
@@ -84,19 +85,8 @@ fn oom(finding: &Finding, story: &OomStory, simulated: &[Simulated]) -> Sentence
         ),
         (None, Verdict::Unknown) => String::new(),
     };
-    let settings = match own.and_then(|own| Some((own, best_setting(simulated)?))) {
-        _ if story.climb.is_some() => String::new(),
-        Some((_, best)) if best.fits == Some(true) => {
-            format!(" With {} this request is served.", setting_name(best))
-        }
-        Some((own, best)) => match best.short() {
-            Some(short) if short < own => {
-                format!(" With {} still {short} short.", setting_name(best))
-            }
-            _ => format!(" {} does not help.", setting_name(best)),
-        },
-        None => String::new(),
-    };
+    let fix = fixes::best(&predicted.fixes)
+        .map_or(String::new(), |fix| format!(" It fits with {}.", fix.text));
     let began = match story.aftermath {
         Aftermath::Handled => "A request failed, and the run went on,",
         _ => "Out of memory",
@@ -105,7 +95,7 @@ fn oom(finding: &Finding, story: &OomStory, simulated: &[Simulated]) -> Sentence
         .and(place(finding))
         .text(": asked for ")
         .event(story.requested, Some(story.event.0))
-        .text(format_args!("{short}.{settings}"))
+        .text(format_args!("{short}.{fix}"))
 }
 
 fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) -> Sentence {

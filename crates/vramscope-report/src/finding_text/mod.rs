@@ -16,7 +16,7 @@ mod simulated;
 use crate::frames::{site, stack_filter};
 use crate::loaded_file::SnapshotEntry;
 use crate::phrase::Sentence;
-use crate::simulated::Simulated;
+use crate::simulated::Predicted;
 use crate::text::NO_STACK;
 use vramscope_inference::{Facts, Finding, FindingKind, Growth};
 use vramscope_snapshot::StackId;
@@ -26,6 +26,7 @@ pub use blind::{blind_kind, blind_text};
 pub use headline::rank_headline;
 pub use ranks::rank_words;
 
+pub(crate) use allocator::can_expand;
 pub(crate) use headline::{category_noun, headline, place_words};
 pub(crate) use reserved::is_about_streams;
 pub(crate) use simulated::setting_name;
@@ -60,8 +61,8 @@ pub fn label(kind: FindingKind) -> &'static str {
     }
 }
 
-/// The words of a finding on one device. `simulated` is what the model of the allocator says.
-pub fn words(entry: &SnapshotEntry, finding: &Finding, simulated: &[Simulated]) -> Words {
+/// The words of a finding on one device. `predicted` is what replays say.
+pub fn words(entry: &SnapshotEntry, finding: &Finding, predicted: &Predicted) -> Words {
     match &finding.facts {
         Facts::Growth(growth) => program::growth(entry, finding, growth),
         Facts::Cycle(cycle) => program::cycle(entry, finding, cycle),
@@ -69,8 +70,8 @@ pub fn words(entry: &SnapshotEntry, finding: &Finding, simulated: &[Simulated]) 
         Facts::HeldTooLong(held) => program::held(entry, finding, held),
         Facts::NoGrad(graphs) => program::no_grad(entry, finding, graphs),
         Facts::PeakCause(cause) => peak_cause::peak_cause(entry, finding, cause),
-        Facts::Oom(story) => oom::oom(entry, finding, story, simulated),
-        Facts::Reserved(peak) => reserved::reserved(entry, finding, peak, simulated),
+        Facts::Oom(story) => oom::oom(entry, finding, story, predicted),
+        Facts::Reserved(peak) => reserved::reserved(entry, finding, peak, &predicted.simulated),
         Facts::StrandedPool(side) => reserved::stranded(entry, finding, side),
         Facts::GraphPools(pools) => reserved::graph_pools(entry, finding, pools),
         Facts::PendingFree(waits) => pending::pending(entry, finding, waits),

@@ -1,67 +1,16 @@
 //! The words of what the model of the allocator says about findings.
 
 use super::allocator::list;
-use crate::simulated::{ChangeKind, Simulated};
-use vramscope_inference::OomStory;
+use crate::simulated::{ChangeKind, Predicted, Simulated};
 use vramscope_units::Bytes;
 
 /// A saving of fewer bytes is not worth a change.
 const MIN_SAVED: u64 = 16 << 20;
 
-/// By how much a failed allocation is short: `326.0 MiB are missing as configured, and 22.0 MiB
-/// with expandable_segments:True (simulated).`
-pub(super) fn shortfall(story: &OomStory, simulated: &[Simulated]) -> String {
-    let Some(own) = simulated.first().and_then(Simulated::short) else { return String::new() };
-    let of_settings = || simulated.iter().skip(1);
-    let shorts = of_settings().filter_map(|one| Some((one, one.short()?)));
-    let mut missing = vec![format!("{own} are missing as configured")];
-    missing.extend(
-        shorts
-            .clone()
-            .filter(|(_, short)| *short < own)
-            .map(|(one, short)| format!("{short} {}", with(&one.change))),
-    );
-    let mut sentences = vec![format!("{} (simulated).", list(&missing))];
-    let served = of_settings().filter(|one| one.fits == Some(true));
-    let served: Vec<String> = served.map(|one| with(&one.change)).collect();
-    if !served.is_empty() {
-        let next = if story.climb.is_some() { ", and not the next, which is larger" } else { "" };
-        sentences
-            .push(capitalized(&format!("{} this request is served{next}.", served.join(", or "))));
-    }
-    let is_useless =
-        |(one, short): (&Simulated, _)| one.kind == ChangeKind::Expandable && short >= own;
-    if shorts.clone().any(is_useless) {
-        sentences.push("expandable_segments:True does not help.".to_owned());
-    }
-    sentences.join(" ")
-}
-
-/// The settings with which a failed allocation is served.
-pub(super) fn fitting_settings(simulated: &[Simulated]) -> Option<String> {
-    let fitting = simulated.iter().find(|one| {
-        one.fits == Some(true) && matches!(one.kind, ChangeKind::Expandable | ChangeKind::Settings)
-    })?;
-    Some(format!(
-        "{}: this request is then served (simulated). The rest of the step was not replayed.",
-        set(fitting)
-    ))
-}
-
-/// What is missing at least: `at least 22.0 MiB with expandable_segments:True, or 326.0 MiB as
-/// configured`.
-pub(super) fn missing(simulated: &[Simulated]) -> Option<String> {
-    let own = simulated.iter().find(|one| one.kind == ChangeKind::AsRecorded)?.short()?;
-    let best = simulated
-        .iter()
-        .filter_map(|one| Some((one.short()?, one)))
-        .min_by_key(|(short, _)| *short);
-    Some(match best {
-        Some((short, best)) if short.0 + MIN_SAVED <= own.0 => {
-            format!("at least {short} {}, or {own} as configured", with(&best.change))
-        }
-        _ => format!("at least {own}"),
-    })
+/// By how much a failed allocation is short.
+pub(super) fn shortfall(predicted: &Predicted) -> String {
+    let own = predicted.simulated.first().and_then(Simulated::short);
+    own.map_or(String::new(), |own| format!("{own} are missing as configured (simulated)."))
 }
 
 /// What the run as recorded needs, if it `is_whole`, and what other settings would reserve.

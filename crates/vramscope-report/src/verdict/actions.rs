@@ -2,9 +2,10 @@
 
 use crate::finding_text::{is_about_streams, setting_name};
 use crate::findings::{FindingEntry, FindingRecord};
+use crate::fixes::Fix;
 use crate::loaded_file::SnapshotEntry;
 use crate::simulated::{ChangeKind, Simulated};
-use crate::what_if::basis;
+use crate::what_if::{Outcome, basis};
 use serde::{Deserialize, Serialize};
 use vramscope_inference::{
     Category, Context, Facts, Finding, FindingId, GrowthKind, HeldTooLong, OomStory, ReservedPeak,
@@ -119,7 +120,6 @@ type Make<'a> = &'a dyn Fn(&str, String) -> Action;
 /// Changes of the program that the file shows, settings that serve the request or come closer, then
 /// less memory.
 fn oom(story: &OomStory, record: &FindingRecord, action: Make<'_>) -> Vec<Action> {
-    let own = record.simulated.first().and_then(Simulated::short);
     let mut all: Vec<Action> = Vec::new();
     let is_of_program =
         story.climb.is_some() || story.copies.is_some() || story.context == Context::Capture;
@@ -127,26 +127,7 @@ fn oom(story: &OomStory, record: &FindingRecord, action: Make<'_>) -> Vec<Action
         all.extend(first_sentence(&record.action).map(|text| action(text, String::new())));
         return all;
     }
-    let changes = record.simulated.iter().filter(|one| one.kind != ChangeKind::AsRecorded);
-    let mut changes: Vec<&Simulated> = changes
-        .filter(|one| one.fits == Some(true) || one.short().zip(own).is_some_and(|(a, b)| a < b))
-        .collect();
-    // A stable sort.
-    changes.sort_by_key(|one| one.fits != Some(true));
-    for one in changes {
-        all.push(Action {
-            value: match one.short() {
-                Some(short) => format!("still {short} short"),
-                None => "serves this request".to_owned(),
-            },
-            detail: format!("{}: {}", basis(one.basis), record.action),
-            conf: Some(one.conf.clone()),
-            helps: one.fits == Some(true),
-            is_simulated: true,
-            scenario: one.question.clone(),
-            ..action(&setting_name(one), String::new())
-        });
-    }
+    all.extend(record.fixes.iter().map(|fix| of_fix(fix, record, action)));
     if let Some((bytes, _)) = story.kept {
         all.insert(0, action("Leave the except block first", format!("-{bytes} afterwards")));
     }
@@ -154,6 +135,7 @@ fn oom(story: &OomStory, record: &FindingRecord, action: Make<'_>) -> Vec<Action
         matches!(story.verdict, Verdict::Demand | Verdict::Fragmentation | Verdict::Unknown);
     let largest = story.categories.iter().find(|held| held.0 != Category::Unknown);
     match largest.filter(|_| is_demand) {
+        _ if record.fixes.iter().any(|fix| fix.outcome == Outcome::Fits) => {}
         Some(&(of, bytes)) => {
             let words = crate::text::category(of);
             let at = all.iter().position(|one| !one.helps).unwrap_or(all.len());
@@ -163,6 +145,26 @@ fn oom(story: &OomStory, record: &FindingRecord, action: Make<'_>) -> Vec<Action
         None => all.extend(first_sentence(&record.action).map(|text| action(text, String::new()))),
     }
     all
+}
+
+/// A change that was replayed over the whole run.
+fn of_fix(fix: &Fix, record: &FindingRecord, action: Make<'_>) -> Action {
+    let value = match (fix.outcome, fix.short_by) {
+        (Outcome::Fits, _) => format!("fits in {}", fix.needs_bytes),
+        (Outcome::Short, Some(short)) => format!("{short} short"),
+        (Outcome::Short, None) => "short".to_owned(),
+        (Outcome::FitsBarely | Outcome::Unknown, _) => "too close to tell".to_owned(),
+    };
+    let setting = fix.conf.iter().cloned();
+    let recipe = Some(fix.recipe.clone()).filter(|recipe| !recipe.is_empty());
+    Action {
+        detail: format!("recipe: {}", record.action),
+        conf: fix.conf.clone(),
+        helps: fix.outcome != Outcome::Short,
+        is_simulated: true,
+        scenario: setting.chain(recipe).collect::<Vec<_>>().join(","),
+        ..action(&fix.text, value)
+    }
 }
 
 /// The settings that reserve less, else the finding's own action.

@@ -21,6 +21,10 @@ pub async fn scenario(
     options: &Options,
     budget: &mut Budget,
 ) -> Result<(ScenarioRecord, Vec<(u32, u64)>), WrongItem> {
+    if !options.recipes.is_empty() {
+        let mut all = super::changed::scenarios(target, model, options, budget).await;
+        return Ok((all.swap_remove(0), Vec::new()));
+    }
     let (scale, mut words) = scale(target, options, &OtherRecordings::default(), budget).await?;
     let configuration = options.configurations.first();
     let settings =

@@ -92,8 +92,7 @@ impl Change<'_> {
             reserved_range: answer.reserved_range.map(Bytes),
             flushes: Flushes(answer.flushes),
             fits: match answer.fits {
-                None => Some(true),
-                Some(Fits::Fits) => Some(true),
+                None | Some(Fits::Fits) => Some(true),
                 Some(Fits::Short) => Some(false),
                 Some(Fits::Barely | Fits::Unknown) => None,
             },
@@ -180,7 +179,9 @@ fn found(target: Target<'_>, recipe: &Recipe, applied: &Applied) -> Option<Strin
         Recipe::Sequence(_) if applied.changed > 0 => {
             Some(format!("{recipe}: {} maps grow with the square.", applied.changed))
         }
-        Recipe::ChunkedLoss(_) => Some(format!("{recipe}: {} passes have logits.", applied.changed)),
+        Recipe::ChunkedLoss(_) => {
+            Some(format!("{recipe}: {} passes have logits.", applied.changed))
+        }
         _ => None,
     }
 }

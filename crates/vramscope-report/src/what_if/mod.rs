@@ -11,6 +11,7 @@ mod question;
 mod text;
 
 pub use asked::scenario;
+pub(crate) use changed::editable;
 pub use devices::{CONTEXT, parse_memory};
 pub use fit::FitRecord;
 pub use limit::RankLimit;

@@ -404,6 +404,9 @@ mod tests {
         "garbage_collection_threshold:0.6",
     ];
 
+    const RECIPES: [&str; 4] =
+        ["checkpoint:model.py:65", "batch:0.5", "optimizer_in_backward", "del:a/train.py:133"];
+
     fn configuration() -> impl Strategy<Value = Configuration> {
         let texts = proptest::sample::subsequence(&SETTINGS[..], 0..=SETTINGS.len());
         (texts, any::<bool>()).prop_map(|(texts, is_whole)| {
@@ -419,7 +422,8 @@ mod tests {
             let is_taken = name.is_empty()
                 || Category::parse(name).is_some()
                 || NAMES.contains(&name)
-                || SETTING_KEYS.contains(&name);
+                || SETTING_KEYS.contains(&name)
+                || name.split(':').next().is_some_and(Recipe::is_name);
             let of = PartOf::Site(name.to_owned());
             (!is_taken).then_some(Part { of, factor: 0.0 })
         });
@@ -431,14 +435,20 @@ mod tests {
         let tokens = proptest::option::of(f64::MIN_POSITIVE..=MAX_FACTOR);
         let configurations = proptest::collection::vec(configuration(), 0..4);
         let parts = proptest::collection::vec(part(), 0..4);
-        (configurations, size(), size(), size(), tokens, parts).prop_map(
-            |(configurations, device_memory, pytorch_memory, fit, tokens, parts)| Options {
-                configurations,
-                device_memory,
-                pytorch_memory,
-                fit,
-                tokens,
-                parts,
+        let recipes = proptest::sample::subsequence(&RECIPES[..], 0..=RECIPES.len());
+        let recipes =
+            recipes.prop_map(|texts| Recipe::parse_list(&texts.join(",")).expect("right recipes"));
+        (configurations, size(), size(), size(), tokens, parts, recipes).prop_map(
+            |(configurations, device_memory, pytorch_memory, fit, tokens, parts, recipes)| {
+                Options {
+                    configurations,
+                    device_memory,
+                    pytorch_memory,
+                    fit,
+                    tokens,
+                    parts,
+                    recipes,
+                }
             },
         )
     }

@@ -36,7 +36,7 @@ pub(super) fn accumulate(
     }
     // Several micro-batches are there already: each only gets smaller.
     if per_step.values().any(|&count| count > 1) {
-        return Ok(Applied { had_it: true, ..Applied::default() });
+        return Ok(Applied { changed: 1, ..Applied::default() });
     }
     let mut new = Vec::new();
     let forward: BTreeMap<i32, f64> = lives
@@ -131,11 +131,7 @@ impl Second {
     /// When the second pass's block dies. Old logits live into the next forward pass: those of the
     /// first micro-batch die as far into the second's.
     fn end(&self, life: &Life) -> f64 {
-        if life.end < self.to {
-            self.at(life.end)
-        } else {
-            life.end
-        }
+        if life.end < self.to { self.at(life.end) } else { life.end }
     }
 
     /// When the first pass's block dies, if it lived beyond the step.

@@ -21,11 +21,7 @@ pub(super) fn batch(lives: &mut Lives, facts: &Facts, factor: f64) -> Applied {
 ///
 /// # Errors
 /// The number of tokens is not known.
-pub(super) fn sequence(
-    lives: &mut Lives,
-    facts: &Facts,
-    factor: f64,
-) -> Result<Applied, Declined> {
+pub(super) fn sequence(lives: &mut Lives, facts: &Facts, factor: f64) -> Result<Applied, Declined> {
     if facts.tokens.is_none() {
         return Err(Declined::NoTokens);
     }

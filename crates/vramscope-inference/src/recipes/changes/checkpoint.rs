@@ -62,12 +62,7 @@ pub(super) fn checkpoint(
 }
 
 /// The place of a site through which blocks are made.
-fn site_of(
-    lives: &Lives,
-    facts: &Facts,
-    site: &str,
-    cx: Evidence<'_>,
-) -> Result<Place, Declined> {
+fn site_of(lives: &Lives, facts: &Facts, site: &str, cx: Evidence<'_>) -> Result<Place, Declined> {
     let places = places(lives, site, cx);
     let pass = facts.passes.iter().find(|pass| pass.backward.is_some()).ok_or(Declined::NoPass)?;
     let blocks = with_stack(lives, lives.born(pass.begin, pass.end));
@@ -132,13 +127,7 @@ fn evaluate(lives: &mut Lives, blocks: &[usize], piece: &Piece) {
     }
 }
 
-fn recompute(
-    lives: &mut Lives,
-    blocks: &[usize],
-    pass: &Pass,
-    piece: &Piece,
-    new: &mut Vec<Life>,
-) {
+fn recompute(lives: &mut Lives, blocks: &[usize], pass: &Pass, piece: &Piece, new: &mut Vec<Life>) {
     let Some(backward) = pass.backward else { return };
     let all = &lives.all;
     let inside: Vec<usize> =

@@ -16,13 +16,9 @@ use rustc_hash::FxHashSet;
 ///
 /// # Errors
 /// No pass has logits.
-pub(super) fn chunked(
-    lives: &mut Lives,
-    facts: &Facts,
-    parts: u32,
-) -> Result<Applied, Declined> {
+pub(super) fn chunked(lives: &mut Lives, facts: &Facts, parts: u32) -> Result<Applied, Declined> {
     let parts = u64::from(parts);
-    let mut changed = 0;
+    let (mut changed, mut site) = (0, None);
     let mut new = Vec::new();
     for pass in &facts.passes {
         let blocks = lives.born(pass.begin, pass.end);
@@ -35,6 +31,8 @@ pub(super) fn chunked(
             continue;
         }
         changed += 1;
+        let frames = lives.frames(&lives.all[logits.block]);
+        site = site.or_else(|| lives.stacks.own(frames).next());
         let last = again(lives, facts, pass, &logits, &of_logits, parts, &mut new);
         for index in of_logits {
             let life = &mut lives.all[index];
@@ -43,7 +41,10 @@ pub(super) fn chunked(
         }
     }
     lives.all.extend(new);
-    if changed == 0 { Err(Declined::NoLogits) } else { Ok(Applied { changed, ..Applied::default() }) }
+    if changed == 0 {
+        return Err(Declined::NoLogits);
+    }
+    Ok(Applied { site, changed, ..Applied::default() })
 }
 
 /// The blocks of logits' size, ascending. A size of two bytes an element counts only if forward has
@@ -58,10 +59,7 @@ fn of_logits(lives: &Lives, logits: &Logits, pass: &Pass) -> Vec<usize> {
         .collect();
     let end = pass.backward.map_or(pass.end, |backward| backward.end);
     let is_of_model = |life: &Life| {
-        matches!(
-            life.category,
-            Category::Parameter | Category::Gradient | Category::OptimizerState
-        )
+        matches!(life.category, Category::Parameter | Category::Gradient | Category::OptimizerState)
     };
     lives
         .born(logits.begin, end)
@@ -192,7 +190,11 @@ pub(super) fn without_upcast(lives: &mut Lives, facts: &Facts) -> Result<Applied
         }
         changed += 1;
     }
-    if changed == 0 { Err(Declined::NoLogits) } else { Ok(Applied { changed, ..Applied::default() }) }
+    if changed == 0 {
+        Err(Declined::NoLogits)
+    } else {
+        Ok(Applied { changed, ..Applied::default() })
+    }
 }
 
 /// Leaves out the copy in 32 bits, and its gradient in 16. False if there is none.

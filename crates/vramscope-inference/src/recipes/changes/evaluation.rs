@@ -36,5 +36,9 @@ pub(super) fn no_grad(lives: &mut Lives, facts: &Facts) -> Result<Applied, Decli
             }
         }
     }
-    if changed == 0 { Err(Declined::NoGraph) } else { Ok(Applied { changed, ..Applied::default() }) }
+    if changed == 0 {
+        Err(Declined::NoGraph)
+    } else {
+        Ok(Applied { changed, ..Applied::default() })
+    }
 }

@@ -24,8 +24,7 @@ pub(super) fn embedding(lives: &mut Lives, facts: &Facts) -> Result<Applied, Dec
     }
     if embeddings.is_empty() {
         // `.to()` moved the model, and the call stacks of its making are lost: the largest.
-        let (&bytes, &count) =
-            facts.parameters.iter().next_back().ok_or(Declined::NotPredicted)?;
+        let (&bytes, &count) = facts.parameters.iter().next_back().ok_or(Declined::NotPredicted)?;
         embeddings.insert(bytes, count);
     }
     let mut changed = 0;

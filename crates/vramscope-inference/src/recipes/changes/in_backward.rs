@@ -13,10 +13,7 @@ use rustc_hash::FxHashMap;
 ///
 /// # Errors
 /// No backward pass makes gradients.
-pub(super) fn optimizer_in_backward(
-    lives: &mut Lives,
-    facts: &Facts,
-) -> Result<Applied, Declined> {
+pub(super) fn optimizer_in_backward(lives: &mut Lives, facts: &Facts) -> Result<Applied, Declined> {
     for index in temporaries(lives).into_values().flatten() {
         lives.all[index].drop();
     }
@@ -25,7 +22,11 @@ pub(super) fn optimizer_in_backward(
         let Some(backward) = lives.span(step, StepPhase::Backward) else { continue };
         changed += of_step(lives, facts, step, backward);
     }
-    if changed == 0 { Err(Declined::NoGradients) } else { Ok(Applied { changed, ..Applied::default() }) }
+    if changed == 0 {
+        Err(Declined::NoGradients)
+    } else {
+        Ok(Applied { changed, ..Applied::default() })
+    }
 }
 
 fn of_step(lives: &mut Lives, facts: &Facts, step: i32, backward: (f64, f64)) -> u32 {

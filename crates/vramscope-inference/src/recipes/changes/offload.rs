@@ -45,5 +45,9 @@ pub(super) fn offload(lives: &mut Lives, facts: &Facts) -> Result<Applied, Decli
     }
     let changed = new.len() as u32;
     lives.all.extend(new);
-    if changed == 0 { Err(Declined::NothingKept) } else { Ok(Applied { changed, ..Applied::default() }) }
+    if changed == 0 {
+        Err(Declined::NothingKept)
+    } else {
+        Ok(Applied { changed, ..Applied::default() })
+    }
 }

@@ -103,9 +103,11 @@ pub(super) fn adafactor(lives: &mut Lives, facts: &Facts) -> Result<Applied, Dec
         let element = state_element(life, facts);
         let elements = life.bytes / element;
         // Rows and columns of the matrix: a width divides its elements.
-        let width = facts.widths.iter().rev().find(|&&width| {
-            width > 1 && elements > width && elements % width == 0
-        });
+        let width = facts
+            .widths
+            .iter()
+            .rev()
+            .find(|&&width| width > 1 && elements > width && elements.is_multiple_of(width));
         if let Some(&width) = width {
             let of = if rows { width } else { elements / width };
             life.bytes = of * element;
@@ -115,7 +117,7 @@ pub(super) fn adafactor(lives: &mut Lives, facts: &Facts) -> Result<Applied, Dec
     })
 }
 
-/// `optimizer:muon`: a matrix has one state. AdamW updates vectors, the embedding and the head.
+/// `optimizer:muon`: a matrix has one state. `AdamW` updates vectors, the embedding and the head.
 ///
 /// # Errors
 /// There are no states.
@@ -130,7 +132,7 @@ pub(super) fn muon(lives: &mut Lives, facts: &Facts) -> Result<Applied, Declined
         // Of the two states of a matrix one stays.
         let count = seen.entry(life.bytes).or_default();
         *count += 1;
-        if *count % 2 == 0 {
+        if count.is_multiple_of(2) {
             life.drop();
         }
         None
@@ -160,5 +162,9 @@ fn with_states(
         }
     }
     lives.all.extend(new);
-    if changed == 0 { Err(Declined::NoStates) } else { Ok(Applied { changed, ..Applied::default() }) }
+    if changed == 0 {
+        Err(Declined::NoStates)
+    } else {
+        Ok(Applied { changed, ..Applied::default() })
+    }
 }

@@ -48,9 +48,5 @@ pub(super) fn shard(lives: &mut Lives, facts: &Facts, ranks: u32) -> Result<Appl
         lives.all.push(gathered(pass.begin + 0.1, end - 0.1, root));
         lives.all.extend([gathered(pass.begin + 0.2, end - 0.2, block); 2]);
     }
-    Ok(Applied {
-        site: lives.stacks.frame_at(site),
-        changed: count as u32,
-        ..Applied::default()
-    })
+    Ok(Applied { site: lives.stacks.frame_at(site), changed: count as u32, ..Applied::default() })
 }

@@ -3,6 +3,7 @@
 use crate::category::Category;
 use crate::recipes::facts::{Facts, Pass};
 use crate::recipes::lives::{Life, Lives};
+use crate::recipes::stacks::Kind;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -28,10 +29,8 @@ pub(crate) fn logits(
     let tail = blocks.start + blocks.len() * 2 / 3..blocks.end;
     let lives_on = |life: &Life| life.end > life.begin + 2.0;
     let may_be = |life: &Life| {
-        matches!(
-            life.category,
-            Category::Activation | Category::Temporary | Category::Unknown
-        ) && !facts.parameters.contains_key(&life.bytes)
+        matches!(life.category, Category::Activation | Category::Temporary | Category::Unknown)
+            && !facts.parameters.contains_key(&life.bytes)
             && lives_on(life)
     };
     let mut counts: FxHashMap<u64, u32> = FxHashMap::default();
@@ -51,6 +50,9 @@ pub(crate) fn logits(
     })?;
     let first = &all[block];
     let end = pass.end;
+    if !is_of_loss(lives, first, end) {
+        return None;
+    }
     let is_upcast = lives.born(first.begin, end).any(|index| {
         all[index].begin > first.begin && Some(all[index].bytes) == first.bytes.checked_mul(2)
     });
@@ -60,4 +62,20 @@ pub(crate) fn logits(
         certain => u64::from(certain),
     };
     Some(Logits { block, begin: first.begin, elements: first.bytes / element })
+}
+
+/// Whether cross entropy makes a block of the logits' size, and no convolution makes the logits. A
+/// compiled program has no frames that say it.
+fn is_of_loss(lives: &Lives, first: &Life, end: f64) -> bool {
+    let has = |life: &Life, kind: Kind| {
+        lives.frames(life).iter().any(|&frame| lives.stacks.kind(frame).has(kind))
+    };
+    if has(first, Kind::CONVOLUTION) {
+        return false;
+    }
+    let later = &lives.all[lives.born(first.begin, end + 1.0)];
+    let alike =
+        |bytes: u64| bytes == first.bytes || bytes == first.bytes / 2 || bytes / 2 == first.bytes;
+    let is_eager = later.iter().any(|life| has(life, Kind::MODULE_CALL));
+    !is_eager || later.iter().any(|life| alike(life.bytes) && has(life, Kind::CROSS_ENTROPY))
 }

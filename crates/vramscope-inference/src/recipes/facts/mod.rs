@@ -128,9 +128,8 @@ impl Facts {
             let frames = lives.frames(&life);
             let is_linear = frames.iter().take(2).any(|&f| lives.stacks.kind(f).has(Kind::LINEAR));
             let before = last.insert(life.bytes, (life.begin, life.stack));
-            let is_first = before.is_none_or(|(begin, stack)| {
-                life.begin - begin > 6.0 || stack != life.stack
-            });
+            let is_first =
+                before.is_none_or(|(begin, stack)| life.begin - begin > 6.0 || stack != life.stack);
             if is_linear && is_first {
                 lives.all[index].is_weight_copy = true;
             } else {

@@ -42,17 +42,34 @@ pub(crate) fn passes(lives: &Lives) -> Vec<Pass> {
             }
             last = Some(input);
         }
-        cuts.push(span.end);
         let next = lives.spans[at + 1..]
             .iter()
             .find(|next| is_forward(next) || next.phase == StepPhase::Backward)
             .filter(|next| next.phase == StepPhase::Backward);
+        if let Some(backward) = next {
+            cuts.retain(|&cut| cut == span.begin || !is_of_one_pass(lives, span, cut, backward));
+        }
+        cuts.push(span.end);
         for cut in cuts.windows(2) {
             let backward = next.copied().filter(|_| cut[1] == span.end);
             passes.push(Pass { begin: cut[0], end: cut[1], step: span.step, backward });
         }
     }
     passes
+}
+
+/// Whether what comes before a cut belongs to the pass after it: the backward pass frees most of
+/// what it left. Labels are often made after the forward pass.
+fn is_of_one_pass(lives: &Lives, span: &Span, cut: f64, backward: &Span) -> bool {
+    let (mut left, mut used) = (0_u64, 0_u64);
+    for life in &lives.all[lives.born(span.begin, cut)] {
+        if life.end > cut && !life.is_of_model() && life.category != Category::Input {
+            left += life.bytes;
+            let is_used = (backward.begin..backward.end).contains(&life.end);
+            used += if is_used { life.bytes } else { 0 };
+        }
+    }
+    used * 2 > left
 }
 
 fn is_forward(span: &Span) -> bool {

@@ -9,14 +9,9 @@ use crate::step_phases::StepPhase;
 
 /// What forward kept is freed in reverse order, each with a temporary of its size. Gradients come
 /// in the order of the parameters, from the last. Then the optimizer's states with temporaries:
-/// two for each parameter, as AdamW has, because the optimizer cannot be seen yet. Then forward and
+/// two for each parameter, as `AdamW` has, because the optimizer cannot be seen yet. Then forward and
 /// backward once more.
-pub(super) fn complete(
-    lives: &mut Lives,
-    facts: &Facts,
-    failure: Failure,
-    step: i32,
-) -> Rest {
+pub(super) fn complete(lives: &mut Lives, facts: &Facts, failure: Failure, step: i32) -> Rest {
     let (Some(forward), Some(backward)) =
         (lives.span(step, StepPhase::Forward), lives.span(step, StepPhase::Backward))
     else {
@@ -80,8 +75,7 @@ pub(super) fn complete(
     update(&mut new, &parameters, failure, step, end);
     lives.all.append(&mut new);
     close_spans(lives, at, end + 5.5);
-    let optimizer =
-        Span { begin: end + 5.5, end: end + 20.5, phase: StepPhase::Optimizer, step };
+    let optimizer = Span { begin: end + 5.5, end: end + 20.5, phase: StepPhase::Optimizer, step };
     lives.spans.push(optimizer);
     if let Some(index) = logits {
         lives.all[index].end = f64::INFINITY;
@@ -93,7 +87,7 @@ pub(super) fn complete(
     Rest::Backward
 }
 
-/// Adds the states of AdamW, and a temporary for each parameter.
+/// Adds the states of `AdamW`, and a temporary for each parameter.
 fn update(new: &mut Vec<Life>, parameters: &[u64], failure: Failure, step: i32, end: f64) {
     let spread = 1.0 / parameters.len().max(1) as f64;
     for (nth, &bytes) in parameters.iter().enumerate() {

@@ -30,8 +30,7 @@ pub(super) fn complete(
         piece.iter().map(|&i| &lives.all[i]).filter(|b| is_kept(b)).map(|b| b.bytes).sum()
     };
     let sizes: Vec<u64> = pieces.iter().map(size).collect();
-    let is_alike =
-        pieces.len() < 3 || sizes[1].abs_diff(sizes[0]) as f64 <= 0.02 * sizes[0] as f64;
+    let is_alike = pieces.len() < 3 || sizes[1].abs_diff(sizes[0]) as f64 <= 0.02 * sizes[0] as f64;
     if pieces.len() > layers || !is_alike {
         return None;
     }
@@ -117,5 +116,5 @@ fn logits_to_come(facts: &Facts) -> Option<u64> {
     let elements = facts.parameters.keys().next_back()? / facts.element;
     let width = *facts.widths.iter().max()?;
     let tokens = facts.tokens?;
-    (width > 0 && elements % width == 0).then_some(tokens * width)
+    (width > 0 && elements.is_multiple_of(width)).then_some(tokens * width)
 }

@@ -10,10 +10,12 @@ mod evaluation;
 mod forward;
 mod repeat;
 
-use super::facts::Facts;
+use super::facts::{Facts, INPUT_LEAD, Pass};
 use super::lives::{Failure, Life, Lives};
+use super::stacks::Place;
 use crate::category::Category;
 use crate::step_phases::StepPhase;
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 /// How the run was completed.
@@ -53,15 +55,15 @@ pub(super) fn complete(lives: &mut Lives, facts: &Facts) -> Rest {
     }
     let has_whole =
         lives.spans.iter().any(|s| s.step == step - 1 && s.phase == StepPhase::Backward);
-    if has_whole && has_same_inputs(lives, step) {
-        return repeat::steps(lives, facts, failure, step);
+    let factor = input_factor(lives, step);
+    if has_whole && (factor == 1.0 || is_training(lives, facts, phase, failure.at)) {
+        return repeat::steps(lives, facts, failure, step, factor);
     }
     if !has_whole && phase == StepPhase::Backward {
         return backward::complete(lives, facts, failure, step);
     }
     let trained = facts.passes.iter().rfind(|p| p.backward.is_some() && p.end < failure.at);
-    let is_forward =
-        matches!(phase, StepPhase::Forward | StepPhase::Evaluation | StepPhase::Other);
+    let is_forward = matches!(phase, StepPhase::Forward | StepPhase::Evaluation | StepPhase::Other);
     let found = match trained {
         Some(trained) if is_forward => evaluation::complete(lives, facts, failure, step, trained),
         None if !has_whole && phase == StepPhase::Forward => {
@@ -83,19 +85,45 @@ fn cut(lives: &mut Lives, at: f64) {
     lives.returns.retain(|(time, _)| *time < at);
 }
 
-/// Whether the failed step has inputs as large as the step before it.
-fn has_same_inputs(lives: &Lives, step: i32) -> bool {
+/// How much larger the inputs of the failed step are than those of the step before it.
+fn input_factor(lives: &Lives, step: i32) -> f64 {
     let inputs = || lives.all.iter().filter(|life| life.category == Category::Input);
-    let Some(last) = inputs().next_back() else { return true };
+    let Some(last) = inputs().next_back() else { return 1.0 };
     let spans = || lives.spans.iter().filter(|span| span.step == step - 1);
     let begin = spans().map(|span| span.begin).fold(f64::INFINITY, f64::min);
     let end = spans().map(|span| span.end).fold(0.0, f64::max);
-    let most = |range: std::ops::Range<f64>| {
-        inputs().filter(|life| range.contains(&life.begin)).map(|life| life.bytes).max()
+    let most = |from: f64, to: f64| {
+        let of = inputs().filter(|life| from < life.begin && life.begin < to);
+        of.map(|life| life.bytes).max()
     };
-    let before = most(begin..end).unwrap_or(0);
-    let now = most(last.begin - 8.0 + f64::EPSILON..f64::INFINITY).unwrap_or(0);
-    now.abs_diff(before) * 100 <= before * SAME_INPUT_PERCENT
+    let before = most(begin - 0.5, end).unwrap_or(0);
+    let now = most(last.begin - INPUT_LEAD, f64::INFINITY).unwrap_or(0);
+    if now.abs_diff(before) * 100 <= before * SAME_INPUT_PERCENT || before == 0 {
+        return 1.0;
+    }
+    now as f64 / before as f64
+}
+
+/// Whether the pass that failed is a training pass: it is in backward, or the program calls the
+/// model from the same lines as in the last training pass.
+fn is_training(lives: &Lives, facts: &Facts, phase: StepPhase, at: f64) -> bool {
+    if phase != StepPhase::Forward {
+        return phase == StepPhase::Backward;
+    }
+    let trained = facts.passes.iter().rfind(|p| p.backward.is_some() && p.end < at);
+    let failed = facts.passes.iter().rfind(|pass| pass.begin < at);
+    let (Some(trained), Some(failed)) = (trained, failed) else { return false };
+    let callers = |pass: &Pass| -> FxHashMap<Place, Vec<Place>> {
+        let of = lives.born(pass.begin, pass.end.min(at)).filter_map(|index| {
+            let frames = lives.frames(&lives.all[index]);
+            let own: Vec<Place> =
+                lives.stacks.own(frames).map(|frame| lives.stacks.place(frame)).collect();
+            Some((*own.first()?, own))
+        });
+        of.collect()
+    };
+    let (trained, failed) = (callers(trained), callers(failed));
+    failed.iter().any(|(inner, own)| trained.get(inner) == Some(own))
 }
 
 /// Adds only the request that failed.

@@ -4,6 +4,7 @@ use super::Rest;
 use crate::category::Category;
 use crate::recipes::facts::Facts;
 use crate::recipes::lives::{Failure, Life, Lives, Span};
+use crate::recipes::scaled;
 use crate::step_phases::StepPhase;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -19,17 +20,26 @@ struct Unit {
     end: f64,
     /// Where its backward pass begins.
     backward: f64,
+    /// How much larger it is than in the recording.
+    factor: f64,
 }
 
-/// Drops the failed step, and repeats the whole one before it in its place.
-pub(super) fn steps(lives: &mut Lives, facts: &Facts, failure: Failure, step: i32) -> Rest {
+/// Drops the failed step, and repeats the whole one before it in its place. What grows with tokens
+/// is larger by a factor: that of the inputs.
+pub(super) fn steps(
+    lives: &mut Lives,
+    facts: &Facts,
+    failure: Failure,
+    step: i32,
+    factor: f64,
+) -> Rest {
     let of = |step: i32| lives.spans.iter().filter(move |span| span.step == step);
     let begins = of(step - 1).filter(|span| span.end > facts.first_forward - 12.0);
     let begin = begins.map(|span| span.begin).fold(f64::INFINITY, f64::min);
     let end = of(step).map(|span| span.begin).fold(f64::INFINITY, f64::min);
     let begin = begin.max(facts.first_input);
     let backward = lives.span(step - 1, StepPhase::Backward).map_or(end, |span| span.0);
-    let unit = Unit { begin, end, backward };
+    let unit = Unit { begin, end, backward, factor };
     let border = Border::of(lives, facts, &unit, step);
     lives.all.retain(|life| life.begin < end || life.is_of_model());
     lives.spans.retain(|span| span.begin < end);
@@ -72,26 +82,20 @@ impl Border {
 
     /// How far blocks that live on from a unit live into the next; `None` if they stay, and the
     /// default if nothing like them was seen.
-    fn into_next(&self) -> impl FnMut(&Life, f64) -> Option<f64> {
+    fn next_ends(&self) -> impl FnMut(&Life, f64) -> Option<f64> {
         let mut left = self.0.clone();
-        move |life, default| {
-            match left.get_mut(&(life.stack, life.bytes)).and_then(VecDeque::pop_front) {
-                Some(into) => into,
-                None => Some(default),
-            }
+        move |life, default| match left
+            .get_mut(&(life.stack, life.bytes))
+            .and_then(VecDeque::pop_front)
+        {
+            Some(into) => into,
+            None => Some(default),
         }
     }
 }
 
 /// Adds the unit's blocks once more at a time.
-fn repeat(
-    lives: &mut Lives,
-    facts: &Facts,
-    unit: &Unit,
-    at: f64,
-    step: i32,
-    border: &Border,
-) {
+fn repeat(lives: &mut Lives, facts: &Facts, unit: &Unit, at: f64, step: i32, border: &Border) {
     let moved = |time: f64| at + time - unit.begin;
     let mut new: Vec<Life> = lives.all[lives.born(unit.begin, unit.end)]
         .iter()
@@ -99,18 +103,23 @@ fn repeat(
         .map(|life| Life {
             begin: moved(life.begin),
             end: if life.end < unit.end { moved(life.end) } else { f64::INFINITY },
+            bytes: if unit.factor != 1.0 && facts.grows(life) {
+                scaled(life.bytes, unit.factor)
+            } else {
+                life.bytes
+            },
             step,
             dies_in: life.dies_in.map(|(phase, _)| (phase, step)),
             ..*life
         })
         .collect();
     // Old logits and gradients.
-    let mut into_next = border.into_next();
+    let mut next_end = border.next_ends();
     for life in &mut lives.all {
         let is_of_run = !life.is_of_model() && life.begin >= facts.first_input;
         if life.stays() && life.begin < at && is_of_run {
             let default = unit.backward - unit.begin - 0.2;
-            if let Some(into) = into_next(life, default) {
+            if let Some(into) = next_end(life, default) {
                 life.end = at + into;
                 life.dies_in = Some((StepPhase::Forward, step));
             }
@@ -135,12 +144,7 @@ fn repeat(
 
 /// The first step of the optimizer failed: adds the states that are missing, a temporary for each,
 /// then forward and backward once more.
-pub(super) fn optimizer(
-    lives: &mut Lives,
-    facts: &Facts,
-    failure: Failure,
-    step: i32,
-) -> Rest {
+pub(super) fn optimizer(lives: &mut Lives, facts: &Facts, failure: Failure, step: i32) -> Rest {
     let at = failure.at;
     let mut have: BTreeMap<u64, usize> = BTreeMap::new();
     for life in lives.all.iter().filter(|life| life.category == Category::OptimizerState) {
@@ -169,8 +173,7 @@ pub(super) fn optimizer(
         }
         for (bytes, of) in &of_size {
             let missing = (2 * of.len()).saturating_sub(have.get(bytes).copied().unwrap_or(0));
-            let state =
-                |_| new(of[0], at + 0.1, f64::INFINITY, Category::OptimizerState);
+            let state = |_| new(of[0], at + 0.1, f64::INFINITY, Category::OptimizerState);
             lives.all.extend((0..missing).map(state));
         }
         let spread = 0.9 / gradients.len().max(1) as f64;
@@ -189,7 +192,7 @@ pub(super) fn optimizer(
     let Some((backward, end)) = lives.span(step, StepPhase::Backward) else {
         return Rest::Unknown;
     };
-    let unit = Unit { begin: facts.first_input, end, backward };
+    let unit = Unit { begin: facts.first_input, end, backward, factor: 1.0 };
     lives.sort();
     repeat(lives, facts, &unit, at + 4.0, step + 1, &Border(FxHashMap::default()));
     Rest::Optimizer

@@ -2,11 +2,11 @@
 
 use super::super::allocator::{EXPANDABLE, can_expand, category, pool, stream};
 use super::super::reserved::setting_action;
-use super::super::simulated::{fitting_settings, missing};
 use super::largest_sites;
+use crate::fixes;
 use crate::frames::site;
 use crate::loaded_file::SnapshotEntry;
-use crate::simulated::Simulated;
+use crate::simulated::{Predicted, Simulated};
 use vramscope_inference::{Category, Context, Finding, OomStory, Verdict};
 use vramscope_units::Bytes;
 
@@ -14,11 +14,11 @@ pub(super) fn action(
     entry: &SnapshotEntry,
     finding: &Finding,
     story: &OomStory,
-    simulated: &[Simulated],
+    predicted: &Predicted,
 ) -> String {
     let mut steps = match of_program(entry, story) {
         Some(change) => vec![change],
-        None => of_memory(entry, finding, story, simulated),
+        None => of_memory(entry, finding, story, predicted),
     };
     if story.kept.is_some() {
         steps.push(
@@ -58,19 +58,25 @@ fn of_memory(
     entry: &SnapshotEntry,
     finding: &Finding,
     story: &OomStory,
-    simulated: &[Simulated],
+    predicted: &Predicted,
 ) -> Vec<String> {
-    let mut steps = match (fitting_settings(simulated), missing(simulated)) {
-        (Some(settings), _) => vec![settings],
-        (None, Some(missing)) => {
-            let less = less_memory(entry, finding, story);
-            vec![format!("Free or avoid {missing}, at this point: {less}.")]
-        }
-        (None, None) => without_model(entry, finding, story),
+    let own = predicted.simulated.first().and_then(Simulated::short);
+    let mut steps = if fixes::best(&predicted.fixes).is_some() {
+        Vec::new()
+    } else if let Some(missing) = own {
+        let less = less_memory(entry, finding, story);
+        vec![format!("Free or avoid at least {missing} at this point: {less}.")]
+    } else {
+        without_model(entry, finding, story, &predicted.fixes)
     };
-    if matches!(story.verdict, Verdict::StrandedPool | Verdict::Pending) && !simulated.is_empty() {
+    let is_elsewhere = matches!(story.verdict, Verdict::StrandedPool | Verdict::Pending);
+    if is_elsewhere && own.is_some() {
         steps.splice(0..0, of_verdict(entry, story));
     }
+    if story.verdict == Verdict::Limit && fixes::best(&predicted.fixes).is_some() {
+        steps.push("Raise the limit of this process (set_per_process_memory_fraction).".to_owned());
+    }
+    steps.extend(fixes::sentences(&predicted.fixes));
     steps
 }
 
@@ -87,7 +93,12 @@ fn of_verdict(entry: &SnapshotEntry, story: &OomStory) -> Option<String> {
 }
 
 /// What to do when no replay says what is missing.
-fn without_model(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> Vec<String> {
+fn without_model(
+    entry: &SnapshotEntry,
+    finding: &Finding,
+    story: &OomStory,
+    fixes: &[fixes::Fix],
+) -> Vec<String> {
     let excess = story.excess().unwrap_or_default();
     let mut steps: Vec<String> = story.settings.iter().map(setting_action).collect();
     match story.verdict {
@@ -108,6 +119,7 @@ fn without_model(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> 
                 format!("Try {EXPANDABLE}: {} are free in all, if not in one piece.", Bytes(free));
             match can_expand(entry) {
                 // The more is free, the more likely joined pieces are enough.
+                _ if !fixes.is_empty() => {}
                 true if free / 2 >= story.requested.0 => steps.insert(steps.len() - 1, try_it),
                 true => steps.push(try_it),
                 false => {}

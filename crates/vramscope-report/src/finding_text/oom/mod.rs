@@ -9,7 +9,7 @@ use super::{Words, counted, times};
 use crate::frames::site;
 use crate::loaded_file::SnapshotEntry;
 use crate::phrase::Sentence;
-use crate::simulated::Simulated;
+use crate::simulated::Predicted;
 use vramscope_inference::{
     Aftermath, BackwardBasis, BackwardSite, Category, Context, Finding, OomStory, Verdict,
 };
@@ -27,7 +27,7 @@ pub(super) fn oom(
     entry: &SnapshotEntry,
     finding: &Finding,
     story: &OomStory,
-    simulated: &[Simulated],
+    predicted: &Predicted,
 ) -> Words {
     let request = request_line(entry, story);
     let place = super::headline::place(finding).plain();
@@ -48,7 +48,7 @@ pub(super) fn oom(
         cause(entry, finding, story),
         climb(entry, story),
         copies(entry, story),
-        shortfall(story, simulated),
+        shortfall(predicted),
         story.settings.iter().map(setting_text).collect::<Vec<_>>().join(" "),
         flush(story),
         holders(entry, finding, story),
@@ -61,7 +61,7 @@ pub(super) fn oom(
     Words {
         title: Sentence::new(format_args!("Out of memory: {}{at}", story.requested)),
         text: sentences.join(" "),
-        action: action::action(entry, finding, story, simulated),
+        action: action::action(entry, finding, story, predicted),
     }
 }
 

@@ -1,0 +1,282 @@
+//! Changes that let a failed run go through. Each was replayed over the whole run, with the failed
+//! step completed.
+
+mod candidates;
+mod plan;
+mod words;
+
+pub use candidates::Cost;
+
+use crate::target::Target;
+use crate::what_if::{Outcome, editable};
+use candidates::{Candidate, candidates};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use vramscope_inference::{
+    Applied, Category, ChangedAnswer, ChangedRun, Context, Editable, Fits, OomStory, Recipe, Rest,
+    Verdict, WhatIf, settings_text,
+};
+use vramscope_trace::AllocatorSettings;
+use vramscope_trace::slicing::Budget;
+use vramscope_units::Bytes;
+
+/// The maximum number of changes that fit in a finding, and of one cost.
+const MAX_FITTING: usize = 5;
+const MAX_OF_COST: usize = 2;
+/// The maximum number of changes in a finding that do not help.
+const MAX_SHORT: usize = 2;
+/// A change that saves less of the peak says nothing, in percent.
+const MIN_SAVING_PERCENT: u64 = 2;
+
+/// A change, and whether the run goes through with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Fix {
+    /// What to change, in a few words: `checkpoint the 6 blocks (models.py:65)`.
+    pub text: String,
+    /// The change as `vramscope what-if --apply` takes it; empty for settings alone.
+    pub recipe: String,
+    /// The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`; null if they stay.
+    pub conf: Option<String>,
+    /// Whether the run goes through.
+    pub outcome: Outcome,
+    /// What PyTorch must have: the peak of `reserved_bytes`, or of `active_bytes` where a request
+    /// fails without it.
+    pub needs_bytes: Bytes,
+    /// The bytes that are missing at least; null unless `outcome` is `short`.
+    pub short_by: Option<Bytes>,
+    /// What the peak of `active_bytes` loses.
+    pub saving_bytes: Bytes,
+    /// What it costs.
+    pub cost: Cost,
+    /// The part of the run that was replayed.
+    pub covers: Covers,
+    /// The measured error of the peak, in percent; null where nothing but settings changes.
+    pub error_percent: Option<f64>,
+}
+
+/// The part of the run that a replay covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum Covers {
+    /// The recorded run, and three steps more where one failed.
+    Run,
+    /// The rest of the failed step as the file lets one conclude it, and a further step.
+    Step,
+    /// The failed request: what comes after is not known.
+    Request,
+}
+
+impl Covers {
+    fn of(rest: Rest) -> Self {
+        match rest {
+            Rest::Whole | Rest::Repeated => Self::Run,
+            Rest::Optimizer | Rest::Backward | Rest::Forward | Rest::Evaluation => Self::Step,
+            Rest::Unknown => Self::Request,
+        }
+    }
+}
+
+/// What PyTorch can have, for changes after a failure: what the recording shows. Under a limit of
+/// unknown size that is what was reserved when the request failed. `None` if other memory is at
+/// fault.
+fn available(story: &OomStory, model: &WhatIf) -> Option<u64> {
+    match story.verdict {
+        Verdict::OtherMemory => None,
+        Verdict::Limit => Some(story.reserved.0),
+        _ => model.calibration.capacity.known().or(story.room.map(|room| room.0)),
+    }
+}
+
+/// The changes with which a run goes through that ended at a failed request: what fits first, then
+/// by cost. Empty where the program itself shows the change, and where the model does not know the
+/// run.
+pub(crate) async fn of_oom(
+    target: Target<'_>,
+    model: &WhatIf,
+    story: &OomStory,
+    budget: &mut Budget,
+) -> Vec<Fix> {
+    let is_of_program =
+        story.climb.is_some() || story.copies.is_some() || story.context == Context::Capture;
+    let Some(available) = available(story, model).filter(|_| !is_of_program) else {
+        return Vec::new();
+    };
+    if !vramscope_inference::ended_by_failure(target.entry.evidence(target.index)) {
+        return Vec::new();
+    }
+    let editable = editable(target, model, budget).await;
+    let is_this = |at: u32| (story.event.0..=story.last.0).contains(&at);
+    if !editable.failed_at().is_some_and(is_this) || model.starts_late() {
+        return Vec::new();
+    }
+    let larger = story.larger.filter(|larger| larger.category == Category::Input);
+    let earlier = larger.map(|larger| larger.before.0 as f64 / larger.bytes.0.max(1) as f64);
+    let earlier_batch = earlier.map(|part| (part * 100.0).floor() / 100.0).filter(|k| *k > 0.0);
+    let at_most = match story.verdict {
+        Verdict::Limit => available.saturating_add(story.requested.0),
+        _ => available,
+    };
+    let trial = Trial { target, model, editable: &editable, available, at_most, earlier_batch };
+    let mut all = trial.all(budget).await;
+    if all.iter().all(|fix| fix.outcome != Outcome::Fits) && editable.rest != Rest::Unknown {
+        all.extend(plan::plan(&trial, budget).await);
+    }
+    chosen(all)
+}
+
+/// What fits, what may fit, and what everybody tries and does not help.
+fn chosen(mut all: Vec<Fix>) -> Vec<Fix> {
+    // A stable sort: by cost within each outcome.
+    all.sort_by_key(|fix| (order(fix.outcome), fix.cost));
+    let fitting: Vec<String> = all
+        .iter()
+        .filter(|fix| fix.outcome == Outcome::Fits && fix.conf.is_none())
+        .map(|fix| fix.recipe.clone())
+        .collect();
+    let has_needless = |fix: &Fix| {
+        let parts = || fix.recipe.split(',');
+        parts().count() > 1 && parts().any(|part| fitting.iter().any(|one| one == part))
+    };
+    let mut of_cost: BTreeMap<(u8, Cost), usize> = BTreeMap::new();
+    let (mut fits, mut short) = (0, 0);
+    all.retain(|fix| {
+        let same = of_cost.entry((order(fix.outcome), fix.cost)).or_default();
+        match fix.outcome {
+            Outcome::Fits | Outcome::FitsBarely => {
+                let is_new = *same < MAX_OF_COST && fits < MAX_FITTING && !has_needless(fix);
+                *same += usize::from(is_new);
+                fits += usize::from(is_new);
+                is_new
+            }
+            Outcome::Short => {
+                let is_tried = words::is_usual(fix) && short < MAX_SHORT;
+                short += usize::from(is_tried);
+                is_tried
+            }
+            Outcome::Unknown => false,
+        }
+    });
+    all
+}
+
+fn order(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome::Fits => 0,
+        Outcome::FitsBarely => 1,
+        Outcome::Unknown => 2,
+        Outcome::Short => 3,
+    }
+}
+
+/// What a change is tried on.
+struct Trial<'a> {
+    target: Target<'a>,
+    model: &'a WhatIf,
+    editable: &'a Editable,
+    /// What PyTorch can have at least.
+    available: u64,
+    /// What it can have at most: more than that under a limit whose size is not known.
+    at_most: u64,
+    /// The inputs of the largest step before the one that failed, as a part of its own.
+    earlier_batch: Option<f64>,
+}
+
+impl Trial<'_> {
+    /// Tries every change that may help.
+    async fn all(&self, budget: &mut Budget) -> Vec<Fix> {
+        let Some(base) = self.run(&[], budget).await else { return Vec::new() };
+        let before = base.active_peak(&self.model.settings);
+        let mut all = Vec::new();
+        for candidate in candidates(self) {
+            all.extend(self.fix(&candidate, before, budget).await);
+        }
+        all
+    }
+
+    /// The run with recipes; `None` if one lacks a fact.
+    async fn run(&self, recipes: &[Recipe], budget: &mut Budget) -> Option<ChangedRun> {
+        let evidence = self.target.entry.evidence(self.target.index);
+        self.editable.apply(evidence, recipes, budget).await.ok()
+    }
+
+    /// What a change does; `None` if it lacks a fact, or changes nothing.
+    async fn fix(&self, candidate: &Candidate, before: u64, budget: &mut Budget) -> Option<Fix> {
+        let run = self.run(&candidate.recipes, budget).await?;
+        let settings = candidate.settings.as_ref().unwrap_or(&self.model.settings);
+        let active = run.active_peak(settings);
+        let saving = before.saturating_sub(active);
+        let has_it = run.applied.iter().any(|applied| applied.had_it || applied.changed == 0);
+        let is_small = saving * 100 < before * MIN_SAVING_PERCENT;
+        if candidate.settings.is_none() && (has_it || is_small && !words::is_tried(candidate)) {
+            return None;
+        }
+        let known = Known { candidate, settings, saving, rest: self.editable.rest };
+        if active > self.at_most {
+            let short = active - self.at_most;
+            return Some(known.fix(self, &run.applied, Outcome::Short, active, Some(short)));
+        }
+        let answer = run.answer(settings, Some(self.available), budget).await;
+        let is_between = answer.fits == Some(Fits::Short) && self.at_most > self.available;
+        // Whether the limit is high enough is not known.
+        (!is_between).then(|| self.of_answer(&known, &run, &answer))
+    }
+
+    fn of_answer(&self, known: &Known<'_>, run: &ChangedRun, answer: &ChangedAnswer) -> Fix {
+        let outcome = match answer.fits {
+            Some(Fits::Fits) | None => Outcome::Fits,
+            Some(Fits::Barely) => Outcome::FitsBarely,
+            Some(Fits::Short) => Outcome::Short,
+            Some(Fits::Unknown) => Outcome::Unknown,
+        };
+        let short = (outcome == Outcome::Short)
+            .then(|| answer.reserved_peak.saturating_sub(self.available).max(1 << 20));
+        // With less memory the allocator returns what is free, so it needs less than it reserves.
+        let needs = match outcome {
+            Outcome::Fits | Outcome::FitsBarely => answer.reserved_peak.min(self.available),
+            Outcome::Short | Outcome::Unknown => answer.reserved_peak,
+        };
+        known.fix(self, &run.applied, outcome, needs, short)
+    }
+}
+
+/// What is known of a change before its replay.
+struct Known<'a> {
+    candidate: &'a Candidate,
+    settings: &'a AllocatorSettings,
+    saving: u64,
+    rest: Rest,
+}
+
+impl Known<'_> {
+    fn fix(
+        &self,
+        trial: &Trial<'_>,
+        applied: &[Applied],
+        outcome: Outcome,
+        needs: u64,
+        short: Option<u64>,
+    ) -> Fix {
+        let recipes = &self.candidate.recipes;
+        let recipe = recipes.iter().map(Recipe::to_string).collect::<Vec<_>>().join(",");
+        let errors: Option<Vec<f64>> = recipes.iter().map(Recipe::error_percent).collect();
+        Fix {
+            text: words::text(trial.target, self.candidate, applied),
+            recipe,
+            conf: self.candidate.settings.is_some().then(|| settings_text(self.settings)),
+            outcome,
+            needs_bytes: Bytes(needs),
+            short_by: short.map(Bytes),
+            saving_bytes: Bytes(self.saving),
+            cost: self.candidate.cost,
+            covers: Covers::of(self.rest),
+            error_percent: errors.and_then(|errors| errors.into_iter().reduce(f64::max)),
+        }
+    }
+}
+
+/// The changes in sentences: what to do, and what does not help.
+pub(crate) use words::{best, sentences};

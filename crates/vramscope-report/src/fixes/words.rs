@@ -1,0 +1,104 @@
+//! The words of changes.
+
+use super::Fix;
+use super::candidates::Candidate;
+use crate::target::Target;
+use crate::what_if::Outcome;
+use vramscope_inference::{
+    Applied, Checkpointed, Frozen, NewOptimizer, Recipe, When, settings_text,
+};
+use vramscope_snapshot::FrameId;
+
+/// `train.py:12`.
+pub(super) fn place(target: Target<'_>, frame: FrameId) -> String {
+    let frame = target.snapshot().frame(frame);
+    let file = target.snapshot().text(frame.file);
+    format!("{}:{}", file.rsplit(['/', '\\']).next().unwrap_or_default(), frame.line)
+}
+
+/// What to change, in a few words.
+pub(super) fn text(target: Target<'_>, candidate: &Candidate, applied: &[Applied]) -> String {
+    let of = |(recipe, applied): (&Recipe, &Applied)| of_recipe(target, recipe, applied);
+    let mut parts: Vec<String> = candidate.recipes.iter().zip(applied).map(of).collect();
+    if let Some(settings) = &candidate.settings {
+        parts.insert(0, format!("PYTORCH_CUDA_ALLOC_CONF={}", settings_text(settings)));
+    }
+    parts.join(" + ")
+}
+
+fn of_recipe(target: Target<'_>, recipe: &Recipe, applied: &Applied) -> String {
+    let at = || {
+        let site = applied.site.map(|frame| format!(" ({})", place(target, frame)));
+        site.unwrap_or_default()
+    };
+    match recipe {
+        Recipe::Batch(k) => format!("{k} x the batch"),
+        Recipe::Sequence(k) => format!("{k} x the sequence length"),
+        Recipe::Accumulate(n) => format!("gradients accumulated over {n} micro-batches"),
+        Recipe::Checkpoint(Checkpointed::Half) => {
+            format!("every other block checkpointed{}", at())
+        }
+        Recipe::Checkpoint(_) => format!("{} blocks checkpointed{}", applied.changed, at()),
+        Recipe::ChunkedLoss(n) => format!("logits and loss in {n} chunks{}", at()),
+        Recipe::UpcastOff => "no fp32 copy of the logits".to_owned(),
+        Recipe::FlashAttention => "scaled_dot_product_attention".to_owned(),
+        Recipe::ForeachOff => "foreach=False".to_owned(),
+        Recipe::Optimizer(NewOptimizer::Fused) => "fused=True".to_owned(),
+        Recipe::Optimizer(NewOptimizer::Sgd) => "SGD without momentum".to_owned(),
+        Recipe::Optimizer(NewOptimizer::EightBit) => "8-bit optimizer states".to_owned(),
+        Recipe::Optimizer(NewOptimizer::Adafactor) => "Adafactor".to_owned(),
+        Recipe::Optimizer(NewOptimizer::Muon) => "Muon".to_owned(),
+        Recipe::ZeroGrad(When::Early) => "zero_grad right after step()".to_owned(),
+        Recipe::ZeroGrad(When::Late) => "zero_grad before backward".to_owned(),
+        Recipe::OptimizerInBackward => "the optimizer in backward hooks".to_owned(),
+        Recipe::ParametersBf16 => "the model in bf16".to_owned(),
+        Recipe::Autocast(_) => recipe.to_string(),
+        Recipe::AutocastCacheOff => "autocast(cache_enabled=False)".to_owned(),
+        Recipe::OffloadActivations => "activations offloaded to the CPU".to_owned(),
+        Recipe::Freeze(Frozen::Embedding) => "the embedding frozen".to_owned(),
+        Recipe::Freeze(Frozen::Lower) => "the lower half frozen".to_owned(),
+        Recipe::Shard(n) => format!("FSDP over {n} ranks"),
+        Recipe::EvaluationNoGrad => "torch.no_grad() for the evaluation".to_owned(),
+        Recipe::EvaluationBatch(k) => format!("{k} x the batch of the evaluation"),
+        Recipe::Del(site) => format!("del of what {site} makes, after backward"),
+    }
+}
+
+/// Whether everybody tries it: it is named even if it does not help.
+pub(super) fn is_tried(candidate: &Candidate) -> bool {
+    matches!(candidate.recipes[..], [] | [Recipe::ForeachOff])
+}
+
+pub(super) fn is_usual(fix: &Fix) -> bool {
+    fix.recipe.is_empty() || fix.recipe == "foreach:off"
+}
+
+/// The first change that fits.
+pub(crate) fn best(fixes: &[Fix]) -> Option<&Fix> {
+    fixes.iter().find(|fix| fix.outcome == Outcome::Fits)
+}
+
+/// What to do, and what does not help, in sentences. Empty without changes.
+pub(crate) fn sentences(fixes: &[Fix]) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let of = |outcome: Outcome| fixes.iter().filter(move |fix| fix.outcome == outcome);
+    let fitting: Vec<String> =
+        of(Outcome::Fits).map(|fix| format!("{} (needs {})", fix.text, fix.needs_bytes)).collect();
+    if !fitting.is_empty() {
+        sentences.push(format!("It fits with {}.", fitting.join(", or ")));
+    }
+    let close: Vec<&str> = of(Outcome::FitsBarely).map(|fix| fix.text.as_str()).collect();
+    if !close.is_empty() {
+        sentences.push(format!("Too close to tell: {}.", close.join(", or ")));
+    }
+    let short: Vec<String> = of(Outcome::Short)
+        .map(|fix| match fix.short_by {
+            Some(bytes) => format!("{} ({bytes} short)", fix.text),
+            None => fix.text.clone(),
+        })
+        .collect();
+    if !short.is_empty() {
+        sentences.push(format!("Not enough: {}.", short.join(", ")));
+    }
+    sentences
+}
