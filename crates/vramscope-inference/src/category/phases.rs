@@ -2,6 +2,7 @@
 
 use super::Phase;
 use super::evaluation;
+use super::event_set::EventSet;
 use super::graph;
 use super::spans::{self, PhaseSpan, Run};
 use super::stacks::StackHints;
@@ -20,7 +21,7 @@ pub(super) struct Phases {
     /// The periods without short interruptions.
     pub(super) spans: Vec<PhaseSpan>,
     /// Events that show a phase, by [`Phase`] (forward, backward, optimizer).
-    events: [Vec<u32>; 3],
+    events: [EventSet; 3],
     /// Events at which the innermost named phase changes, with the new phase.
     named: Vec<(u32, Option<Phase>)>,
     /// Whether allocs in this window have stacks. Then an alloc without a stack is from a thread
@@ -69,7 +70,7 @@ impl Phases {
             periods: Vec::new(),
             shown: Vec::new(),
             spans: Vec::new(),
-            events: [const { Vec::new() }; 3],
+            events: Default::default(),
             named: named_phases(&ends),
             allocs_have_stacks,
             frees_repeat_stacks,
@@ -87,6 +88,8 @@ impl Phases {
                 phases.observe(event, events.action(row), hints[events.stack(row).0 as usize]);
             }
         }
+        budget.charge(rows.len() as u64 / 16).await;
+        phases.events.iter_mut().for_each(EventSet::finish);
         let mut runs = phases.runs(budget).await;
         evaluation::mark(snapshot, trace, &mut runs, budget).await;
         graph::extend_forward(trace, &mut runs, budget).await;
@@ -148,14 +151,12 @@ impl Phases {
 
     /// The last event before `event` that shows a phase.
     pub(super) fn last_before(&self, phase: Phase, event: u32) -> Option<u32> {
-        let events = &self.events[phase as usize];
-        events[..events.partition_point(|&e| e < event)].last().copied()
+        self.events[phase as usize].last_before(event)
     }
 
     /// The first event after `event` that shows a phase.
     pub(super) fn next_after(&self, phase: Phase, event: u32) -> Option<u32> {
-        let events = &self.events[phase as usize];
-        events.get(events.partition_point(|&e| e <= event)).copied()
+        self.events[phase as usize].next_after(event)
     }
 
     /// The number of forward periods that begin between two events.
@@ -168,13 +169,13 @@ impl Phases {
     /// Whether the window holds a forward pass, its backward pass and the update that follows.
     pub(super) fn has_whole_backward(&self) -> bool {
         let forward = self.events[Phase::Forward as usize].first();
-        let backward = forward.and_then(|&event| self.next_after(Phase::Backward, event));
+        let backward = forward.and_then(|event| self.next_after(Phase::Backward, event));
         backward.is_some_and(|event| self.next_after(Phase::Optimizer, event).is_some())
     }
 
     /// Whether the phase occurs at all.
     pub(super) fn occurs(&self, phase: Phase) -> bool {
-        !self.events[phase as usize].is_empty()
+        self.events[phase as usize].first().is_some()
     }
 
     /// The phase of the period that contains an event.
