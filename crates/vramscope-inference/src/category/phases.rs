@@ -16,6 +16,8 @@ pub(super) struct Phases {
     /// First event and phase of each period. A period is a maximal sequence of events that show the
     /// same phase.
     periods: Vec<(u32, Phase)>,
+    /// First event of each period.
+    starts: EventSet,
     /// Number of events that show the phase of each period.
     shown: Vec<u32>,
     /// The periods without short interruptions.
@@ -68,6 +70,7 @@ impl Phases {
         let ends = range_ends(snapshot, trace, budget).await;
         let mut phases = Self {
             periods: Vec::new(),
+            starts: EventSet::default(),
             shown: Vec::new(),
             spans: Vec::new(),
             events: Default::default(),
@@ -89,7 +92,7 @@ impl Phases {
             }
         }
         budget.charge(rows.len() as u64 / 16).await;
-        phases.events.iter_mut().for_each(EventSet::finish);
+        phases.events.iter_mut().chain([&mut phases.starts]).for_each(EventSet::finish);
         let mut runs = phases.runs(budget).await;
         evaluation::mark(snapshot, trace, &mut runs, budget).await;
         graph::extend_forward(trace, &mut runs, budget).await;
@@ -120,6 +123,7 @@ impl Phases {
     fn record(&mut self, event: u32, phase: Phase) {
         if self.periods.last().is_none_or(|period| period.1 != phase) {
             self.periods.push((event, phase));
+            self.starts.push(event);
             self.shown.push(0);
         }
         if let Some(shown) = self.shown.last_mut() {
@@ -133,20 +137,19 @@ impl Phases {
     /// The phase of an alloc.
     pub(super) fn of_alloc(&self, event: u32, hints: StackHints) -> Option<Phase> {
         let named =
-            self.named[..self.named.partition_point(|n| n.0 <= event)].last().and_then(|n| n.1);
+            || self.named[..self.named.partition_point(|n| n.0 <= event)].last().and_then(|n| n.1);
         match hints.phase() {
             // The program's own code in a range that it named forward is part of forward.
-            Some(Phase::Other) if named == Some(Phase::Forward) => named,
+            Some(Phase::Other) if named() == Some(Phase::Forward) => Some(Phase::Forward),
             None if self.allocs_have_stacks && !hints.has_frames => Some(Phase::Backward),
-            None if !hints.has_frames => named,
+            None if !hints.has_frames => named(),
             phase => phase,
         }
     }
 
     /// The end of the period that contains an event: the first event of the next period.
     pub(super) fn period_end(&self, event: u32) -> Option<u32> {
-        let next = self.periods.partition_point(|period| period.0 <= event);
-        self.periods.get(next).map(|period| period.0)
+        self.starts.next_after(event)
     }
 
     /// The last event before `event` that shows a phase.
