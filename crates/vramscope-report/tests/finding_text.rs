@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use vramscope_inference::{Facts, Growth};
+use vramscope_report::export::{ExportFormat, export};
 use vramscope_report::findings::{FindingEntry, FindingRecord, of_device};
 use vramscope_report::peak::{BandKind, peak};
 use vramscope_report::steps::steps;
@@ -250,6 +251,28 @@ fn a_leak_has_one_rate() {
         assert!(report.text[0].starts_with(&words), "{path}: {:?}", report.text);
     }
     assert!(leaks >= 10, "only {leaks} leaks were compared");
+}
+
+/// The tracks of an export for Perfetto use the word of the report on steps.
+#[test]
+fn an_export_for_perfetto_names_repetitions() {
+    for (path, word, other) in [
+        ("findings/kv_session.pickle.gz", "repetition", "step"),
+        ("recorded/gpt_leak.pickle.gz", "step", "repetition"),
+    ] {
+        let file = load(path);
+        let target = file.target(0, file.entries[0].traces[0].device.device).expect("a device");
+        let mut out = Vec::new();
+        let written =
+            now(async |budget| export(target, ExportFormat::Perfetto, &mut out, budget).await);
+        written.expect("a vector takes all");
+        let json = String::from_utf8(out).expect("text");
+        for number in 0..3 {
+            assert!(json.contains(&format!("\"{word} {number}\"")), "{path} {word} {number}");
+        }
+        assert!(json.contains(&format!("\"{word}s\"")), "{path}: the name of the track");
+        assert!(!json.contains(&format!("\"{other} 0\"")), "{path}: {other}");
+    }
 }
 
 /// A request is no step, and a moment of a forward pass has its layer.
