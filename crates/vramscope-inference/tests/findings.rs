@@ -275,3 +275,18 @@ fn healthy_recordings_have_no_loud_finding() {
     }
     assert!(count > 120, "only {count} recordings were checked");
 }
+
+/// A server that keeps the cache of each request has its peak of 70 MiB again after 74 more. A
+/// cache that grows with each token of one request would need 1,700.
+#[test]
+fn growth_of_repetitions_matters_by_its_rate() {
+    for (path, severity, rate) in [
+        ("findings/kv_session.pickle.gz", Severity::Medium, 995_328),
+        ("truth/inf_catcache.pickle.gz", Severity::Low, 65_536),
+    ] {
+        let found = Device::new(load(path)).of_kind(FindingKind::Growth);
+        let [finding] = found.as_slice() else { panic!("{path}: one finding, not {found:?}") };
+        let Facts::Growth(growth) = &finding.facts else { panic!("{finding:?}") };
+        assert_eq!((finding.severity, growth.rate), (severity, Bytes(rate)), "{path}");
+    }
+}

@@ -308,3 +308,42 @@ fn oom_compares_steps_and_finds_what_the_exception_keeps() {
         assert_eq!(larger.category, Category::Input);
     }
 }
+
+/// An exception keeps the frames of a pass, and so its results. What else the step had was freed.
+/// The same lines free their blocks in other steps; a list that grows keeps them in each.
+#[test]
+fn oom_that_keeps_less_than_half_of_its_step_says_so() {
+    for (failed_keeps, all_keep) in [(true, false), (false, false), (true, true)] {
+        let mut memory = Memory::default();
+        for step in 0..6 {
+            let results: Vec<_> = (1..=4).map(|line| memory.fill(16, line)).collect();
+            let other = memory.fill(128, 5);
+            if step == 2 {
+                memory.oom(256, 10, 6);
+            }
+            memory.free(other);
+            if !(all_keep || (step == 2 && failed_keeps)) {
+                for block in results {
+                    memory.free(block);
+                }
+            }
+            memory.optimizer_step();
+        }
+        let kept = story(&memory).1.kept;
+        let expected = (failed_keeps && !all_keep).then_some((mib(64), 4));
+        assert_eq!(kept, expected, "{failed_keeps} {all_keep}");
+    }
+}
+
+/// What is held counts as it was requested. Blocks are larger.
+#[test]
+fn oom_states_requested_bytes_of_holders() {
+    let mut memory = Memory::default();
+    let segment = memory.reserve(100, 1);
+    memory.alloc_bytes(segment, 0, (90 * MIB, 100 * MIB), 1);
+    memory.oom(60, 20, 3);
+    let (finding, story) = story(&memory);
+    assert_eq!((story.active, story.rounding), (mib(100), mib(10)));
+    assert_eq!(finding.parts[1].bytes, mib(90));
+    assert_eq!(story.categories.iter().map(|held| held.1.0).sum::<u64>(), 90 * MIB);
+}

@@ -244,7 +244,8 @@ fn growth_from_request_to_request_is_found() {
     assert_eq!((growth.kind, growth.repeats), (GrowthKind::Kept, true));
     assert_eq!(
         (growth.per_step, finding.severity),
-        ((Bytes(3 * MIB), Bytes(3 * MIB)), Severity::Low)
+        ((Bytes(3 * MIB), Bytes(3 * MIB)), Severity::Medium),
+        "a hundredth of the peak or more"
     );
     assert_eq!(requests(false, false).device().of_kind(FindingKind::Growth), []);
 }

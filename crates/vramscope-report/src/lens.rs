@@ -73,9 +73,10 @@ fn at(peak: &Peak) -> String {
 /// ` (backward, step 3)`; empty if nothing shows phases.
 fn of(place: Place) -> String {
     let phase = place.phase.map(|phase| if phase == "other" { "other code" } else { phase });
-    match (phase, place.step) {
-        (Some(phase), Some(step)) => format!(" ({phase}, step {step})"),
-        (Some(phase), None) => format!(" ({phase})"),
+    let layer = place.layer_text();
+    match (phase, place.step_text()) {
+        (Some(phase), Some(step)) => format!(" ({phase}{layer}, {step})"),
+        (Some(phase), None) => format!(" ({phase}{layer})"),
         (None, _) => String::new(),
     }
 }

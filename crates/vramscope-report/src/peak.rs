@@ -10,6 +10,7 @@ use crate::backward::{self, BackwardShare, row_label};
 use crate::groups::{GroupKind, Groups};
 use crate::lens::{AroundRecord, LiveSite, around, live_sites, peaks as lens_peaks};
 use crate::loaded_file::SnapshotEntry;
+use crate::phases::Place;
 use crate::search::quoted;
 use crate::shapes::{BlockShape, BlockShapes};
 use rustc_hash::FxHashMap;
@@ -41,6 +42,9 @@ pub struct Peak<'a> {
     pub step: Option<u32>,
     /// The phase that `event` is in, as in `vramscope.phases/1`; null if nothing shows phases.
     pub phase: Option<&'static str>,
+    /// The place of `event`, with the layer.
+    #[serde(skip)]
+    pub place: Place,
     /// The band's largest value in bytes. The stacks add up to it.
     pub total: u64,
     /// `exact` or `estimate`.
@@ -279,6 +283,7 @@ async fn at_slot<'a>(
         time_us: time_of(trace, slot),
         step: place.step,
         phase: place.phase,
+        place,
         total,
         exactness: exactness(exact),
         blocks: shares.iter().map(|s| s.blocks).sum(),

@@ -1,14 +1,18 @@
 //! `vramscope phases`: what each phase of each step needs, and which phase limits.
 
+mod layer;
 mod words;
+
+pub use layer::Layer;
 
 use crate::{Target, event_of, rank_of, site};
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 use vramscope_inference::{
-    Basis, Category, CategoryBytes, NextPhase, NextStep, PhasePeak, StepPhase, StepPhases,
+    Basis, Category, CategoryBytes, NextPhase, NextStep, PhasePeak, StepPhase, StepPhases, Steps,
 };
 use vramscope_trace::slicing::Budget;
+use vramscope_units::grouped;
 
 /// `vramscope.phases/1`.
 #[derive(Debug, Serialize)]
@@ -24,6 +28,9 @@ pub struct Phases<'a> {
     pub device: u32,
     /// The evidence for steps; null if nothing shows steps.
     pub steps_by: Option<&'static str>,
+    /// What a step is called: `step` or `repetition`.
+    #[serde(skip)]
+    pub step_word: &'static str,
     /// The steps in order.
     pub steps: Vec<StepRecord>,
     /// The number of steps left out by `--limit`; absent if none are.
@@ -243,6 +250,8 @@ pub struct Place {
     pub phase: Option<&'static str>,
     /// The number of repetitions, if the step is one; `None` if it is a training step.
     pub repetitions: Option<u32>,
+    /// The layer, if a forward pass has layers and the moment is in one.
+    pub layer: Option<Layer>,
 }
 
 /// The step and the phase of a slot.
@@ -254,15 +263,40 @@ pub async fn place(target: Target<'_>, slot: u32, budget: &mut Budget) -> Place 
 pub async fn places(target: Target<'_>, slots: &[u32], budget: &mut Budget) -> Vec<Place> {
     let found = find(target, budget).await;
     let repetitions = repetitions(target);
-    let place = |&slot: &u32| {
+    let mut places = Vec::with_capacity(slots.len());
+    for &slot in slots {
         let part = found.at(slot);
-        Place {
+        let pass = part.filter(|part| part.phase == StepPhase::Forward);
+        places.push(Place {
             step: part.and_then(|part| part.step),
             phase: part.map(|part| part.phase.name()),
             repetitions,
-        }
-    };
-    slots.iter().map(place).collect()
+            layer: match pass {
+                Some(pass) => layer::layer(target, &found.phases, pass, slot, budget).await,
+                None => None,
+            },
+        });
+    }
+    places
+}
+
+impl Place {
+    /// `step 2`, or `repetition 2`; `None` outside of steps.
+    pub fn step_text(&self) -> Option<String> {
+        let word = if self.repetitions.is_some() { "repetition" } else { "step" };
+        self.step.map(|step| format!("{word} {}", grouped(step.into())))
+    }
+
+    /// `, layer 24 of 24`; empty outside of layers.
+    pub fn layer_text(&self) -> String {
+        self.layer.map_or(String::new(), |at| format!(", layer {} of {}", at.number, at.of))
+    }
+}
+
+/// What the steps of a device are called: `step`, or `repetition` without a training step.
+pub(crate) fn step_word(target: Target<'_>) -> &'static str {
+    let steps = target.entry.steps(target.index);
+    if steps.is_none_or(Steps::are_training) { "step" } else { "repetition" }
 }
 
 /// The number of repetitions, with one that the window cuts off; `None` for training steps.
@@ -324,6 +358,7 @@ pub async fn phases<'a>(
         rank: rank_of(target.path),
         device: target.device(),
         steps_by: steps.map(|steps| steps.source.name()),
+        step_word: step_word(target),
         steps: records,
         omitted,
         outside,

@@ -2,6 +2,7 @@
 
 mod lives;
 
+use crate::phases::step_word;
 use crate::target::{Target, slot_of};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
@@ -243,7 +244,7 @@ async fn growth(
         if after[step] < after[step + 1] {
             proof.marked.push(proof.values.len() as u32);
         }
-        proof.labels.push(format!("step {}", grouped(step as u64)));
+        proof.labels.push(format!("{} {}", step_word(target), grouped(step as u64)));
         proof.values.push(after[step + 1]);
     }
     // What is kept behind the last step's end is a part of the growth.

@@ -1,9 +1,10 @@
 //! `vramscope steps`: what stays after each step, and how fast it grows.
 
 use crate::capacity::capacity;
-use crate::{Target, event_of, rank_of};
+use crate::phases::step_word;
+use crate::{Derived, Target, event_of, rank_of};
 use serde::Serialize;
-use vramscope_inference::{Slope, StepFloor, slope, step_floors};
+use vramscope_inference::{Facts, Slope, StepFloor, slope, step_floors};
 use vramscope_trace::slicing::Budget;
 use vramscope_units::{Bytes, grouped};
 
@@ -24,6 +25,9 @@ pub struct StepsReport<'a> {
     pub device: u32,
     /// The evidence for steps; null if nothing shows steps.
     pub steps_by: Option<&'static str>,
+    /// What a step is called: `step` or `repetition`.
+    #[serde(skip)]
+    pub step_word: &'static str,
     /// The whole steps in order; with `--limit`, the last ones.
     pub steps: Vec<FloorRecord>,
     /// The number of earlier steps left out by `--limit`.
@@ -58,7 +62,8 @@ pub struct FloorRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SlopeRecord {
-    /// The growth in a step, in bytes: the median over all pairs of steps.
+    /// The growth in a step, in bytes: that of the findings about growth, if the floors agree with
+    /// it to a quarter; else the median over all pairs of steps.
     pub bytes_per_step: u64,
     /// The first step after which the growth is measured.
     pub from_step: u32,
@@ -82,8 +87,9 @@ pub async fn steps<'a>(
         Some(steps) => step_floors(target.trace(), steps, budget).await,
         None => Vec::new(),
     };
-    let is_training = found.is_some_and(vramscope_inference::Steps::are_training);
-    let slope = match slope(&floors) {
+    let step_word = step_word(target);
+    target.entry.derive(Derived::Findings, target.index, budget).await;
+    let slope = match with_findings(target, &floors, slope(&floors)) {
         Some(slope) => Some(slope_record(target, &floors, slope, budget).await),
         None => None,
     };
@@ -106,8 +112,26 @@ pub async fn steps<'a>(
         steps_by: found.map(|steps| steps.source.name()),
         steps: floors.iter().enumerate().skip(omitted).map(record).collect(),
         omitted,
-        text: sentences(&floors, slope, is_training),
+        text: sentences(&floors, slope, step_word),
+        step_word,
         slope,
+    }
+}
+
+/// The slope with the rate of the findings about growth, which follow the blocks that stay. Floors
+/// also have what batches of different sizes leave: they may grow in jumps.
+fn with_findings(target: Target<'_>, floors: &[StepFloor], slope: Option<Slope>) -> Option<Slope> {
+    let rate = target.entry.findings(target.index).iter().map(|finding| match &finding.facts {
+        Facts::Growth(growth) => growth.rate.0,
+        _ => 0,
+    });
+    let rate: u64 = rate.sum();
+    let (Some(first), Some(last)) = (floors.get(1), floors.last()) else { return slope };
+    match slope {
+        _ if rate == 0 => slope,
+        Some(slope) if slope.per_step.0.abs_diff(rate) > rate / 4 => Some(slope),
+        Some(slope) => Some(Slope { per_step: Bytes(rate), ..slope }),
+        None => Some(Slope { per_step: Bytes(rate), from: first.step, to: last.step }),
     }
 }
 
@@ -131,8 +155,7 @@ async fn slope_record(
     }
 }
 
-fn sentences(floors: &[StepFloor], slope: Option<SlopeRecord>, is_training: bool) -> Vec<String> {
-    let word = if is_training { "step" } else { "repetition" };
+fn sentences(floors: &[StepFloor], slope: Option<SlopeRecord>, word: &str) -> Vec<String> {
     let (Some(least), Some(most)) =
         (floors.iter().map(|at| at.floor).min(), floors.iter().map(|at| at.floor).max())
     else {

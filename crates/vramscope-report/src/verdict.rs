@@ -161,13 +161,14 @@ pub(crate) fn peak_place(at: &Place, event: i64, is_state_only: bool) -> Sentenc
         _ if is_state_only => Sentence::new(" when the snapshot was taken"),
         _ if phase.is_some() || at.step.is_some() => {
             let place = place_words(phase, at.step.filter(|_| at.repetitions.is_none()));
-            match (at.step, at.repetitions) {
+            let place = match (at.step, at.repetitions) {
                 (Some(step), Some(of)) => place
                     .text(if phase.is_some() { " of " } else { " in " })
                     .filter(format_args!("repetition {step}"), format!("step:{step}"))
                     .text(format_args!(" of {of}")),
                 _ => place,
-            }
+            };
+            place.text(at.layer_text())
         }
         Ok(event) => Sentence::new(format_args!(" at {}", EventIndex(event))),
         Err(_) => Sentence::new(" before the first event"),

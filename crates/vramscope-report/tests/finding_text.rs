@@ -1,8 +1,13 @@
 //! What findings about the allocator say about recordings of known programs.
 
 use std::path::Path;
+use vramscope_inference::{Facts, Growth};
+use vramscope_report::export::{ExportFormat, export};
 use vramscope_report::findings::{FindingEntry, FindingRecord, of_device};
-use vramscope_report::{FileReader, LoadedFile, plain};
+use vramscope_report::peak::{BandKind, peak};
+use vramscope_report::steps::steps;
+use vramscope_report::{FileReader, LoadedFile, now, plain};
+use vramscope_units::Bytes;
 
 /// A file of `test_data`.
 fn load(path: &str) -> LoadedFile {
@@ -200,35 +205,112 @@ fn a_limit_of_the_process_has_a_size() {
     assert!(oom.text.contains("36 allocations failed before it in this step"), "{}", oom.text);
 }
 
+/// Recordings of `test_data`.
+fn recordings() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data");
+    let mut paths = Vec::new();
+    for folder in ["findings", "what_if", "recorded", "recorded/t26", "recorded/misc"] {
+        let listed = std::fs::read_dir(root.join(folder)).expect("a folder");
+        let names = listed.map(|entry| entry.expect("an entry").file_name());
+        let mut names: Vec<String> = names.map(|name| name.to_string_lossy().into()).collect();
+        names.retain(|name| name.contains(".pickle") && !name.contains("json"));
+        names.sort();
+        paths.extend(names.into_iter().map(|name| format!("{folder}/{name}")));
+    }
+    paths
+}
+
+/// A leak grows in the report on steps as fast as its finding says.
+#[test]
+fn a_leak_has_one_rate() {
+    let mut leaks = 0;
+    for path in recordings() {
+        let file = load(&path);
+        let Some(entry) = file.entries.first().filter(|entry| !entry.traces.is_empty()) else {
+            continue;
+        };
+        let target = file.target(0, entry.traces[0].device.device).expect("a device");
+        let growths: Vec<&Growth> = (entry.findings(target.index).iter())
+            .filter_map(|finding| match &finding.facts {
+                Facts::Growth(growth) => Some(growth),
+                _ => None,
+            })
+            .collect();
+        if growths.is_empty() {
+            continue;
+        }
+        leaks += 1;
+        let report = now(async |budget| steps(target, Some(1), budget).await);
+        let rate = report.slope.expect("a slope").bytes_per_step;
+        let sum = |of: fn(&Growth) -> u64| growths.iter().map(|growth| of(growth)).sum::<u64>();
+        let least = sum(|growth| growth.per_step.0.0 / growth.every as u64);
+        let most = sum(|growth| growth.per_step.1.0.div_ceil(growth.every as u64));
+        assert!((least..=most).contains(&rate), "{path}: {rate} is not in {least}..={most}");
+        let word = if growths[0].repeats { "repetition" } else { "step" };
+        let words = format!("+{} a {word} from {word} 1 to ", Bytes(rate));
+        assert!(report.text[0].starts_with(&words), "{path}: {:?}", report.text);
+    }
+    assert!(leaks >= 10, "only {leaks} leaks were compared");
+}
+
+/// The tracks of an export for Perfetto use the word of the report on steps.
+#[test]
+fn an_export_for_perfetto_names_repetitions() {
+    for (path, word, other) in [
+        ("findings/kv_session.pickle.gz", "repetition", "step"),
+        ("recorded/gpt_leak.pickle.gz", "step", "repetition"),
+    ] {
+        let file = load(path);
+        let target = file.target(0, file.entries[0].traces[0].device.device).expect("a device");
+        let mut out = Vec::new();
+        let written =
+            now(async |budget| export(target, ExportFormat::Perfetto, &mut out, budget).await);
+        written.expect("a vector takes all");
+        let json = String::from_utf8(out).expect("text");
+        for number in 0..3 {
+            assert!(json.contains(&format!("\"{word} {number}\"")), "{path} {word} {number}");
+        }
+        assert!(json.contains(&format!("\"{word}s\"")), "{path}: the name of the track");
+        assert!(!json.contains(&format!("\"{other} 0\"")), "{path}: {other}");
+    }
+}
+
+/// A request is no step, and a moment of a forward pass has its layer.
+#[test]
+fn the_text_of_a_peak_names_repetitions_and_layers() {
+    for (path, words) in [
+        ("findings/kv_session.pickle.gz", "(generation, repetition 13)"),
+        ("findings/g38_fails_in_layer_6_of_12.pickle.gz", "(forward, layer 7 of 12, step 2)"),
+        ("recorded/gpt_leak.pickle.gz", "(backward, step 11)"),
+    ] {
+        let file = load(path);
+        let device = file.entries[0].traces[0].device.device;
+        let peak = peak(file.target(0, device).expect("a device"), BandKind::Requested, Some(1));
+        assert!(peak.peaks[0].text[0].contains(words), "{path}: {:?}", peak.peaks[0].text);
+    }
+}
+
 /// No finding advises what another of the same answer says does not help.
 #[test]
 fn findings_of_one_answer_do_not_contradict_each_other() {
     let useless = "expandable_segments:True does not help";
     let mut files = 0;
-    for folder in ["findings", "what_if", "recorded", "recorded/t26", "recorded/misc"] {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data");
-        let listed = std::fs::read_dir(root.join(folder)).expect("a folder");
-        let names = listed.map(|entry| entry.expect("an entry").file_name());
-        let mut names: Vec<String> = names.map(|name| name.to_string_lossy().into()).collect();
-        names.retain(|name| name.contains(".pickle") && !name.contains("json"));
-        for name in names {
-            let path = format!("{folder}/{name}");
-            let file = load(&path);
-            let Some(entry) = file.entries.first().filter(|entry| !entry.traces.is_empty()) else {
-                continue;
-            };
-            entry.simulate(0);
-            let device = entry.traces[0].device.device;
-            let all = of_device(file.target(0, device).expect("a device"));
-            files += 1;
-            let refused = all.iter().any(|finding| finding.record.text.contains(useless));
-            let advised: Vec<&str> = all
-                .iter()
-                .map(|finding| finding.record.action.as_str())
-                .filter(|action| action.contains("expandable_segments:True"))
-                .collect();
-            assert!(!refused || advised.is_empty(), "{path}: {advised:?}");
-        }
+    for path in recordings() {
+        let file = load(&path);
+        let Some(entry) = file.entries.first().filter(|entry| !entry.traces.is_empty()) else {
+            continue;
+        };
+        entry.simulate(0);
+        let device = entry.traces[0].device.device;
+        let all = of_device(file.target(0, device).expect("a device"));
+        files += 1;
+        let refused = all.iter().any(|finding| finding.record.text.contains(useless));
+        let advised: Vec<&str> = all
+            .iter()
+            .map(|finding| finding.record.action.as_str())
+            .filter(|action| action.contains("expandable_segments:True"))
+            .collect();
+        assert!(!refused || advised.is_empty(), "{path}: {advised:?}");
     }
     assert!(files > 60, "only {files} recordings were checked");
 }

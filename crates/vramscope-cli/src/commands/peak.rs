@@ -108,9 +108,10 @@ const NEAR: usize = 3;
 fn place(peak: &Peak<'_>) -> String {
     let Some(phase) = peak.phase else { return String::new() };
     let phase = if phase == "other" { "other code" } else { phase };
-    match peak.step {
-        Some(step) => format!(", in {phase} of step {step}"),
-        None => format!(", in {phase}"),
+    let layer = peak.place.layer_text();
+    match peak.place.step_text() {
+        Some(step) => format!(", in {phase} of {step}{layer}"),
+        None => format!(", in {phase}{layer}"),
     }
 }
 

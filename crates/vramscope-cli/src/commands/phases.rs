@@ -34,7 +34,7 @@ fn text(out: &mut dyn Write, report: &Phases<'_>) -> io::Result<()> {
         vramscope_report::device_name(report.device)
     )?;
     match report.steps_by {
-        Some(by) => writeln!(out, ", {} by {by}", counted(steps))?,
+        Some(by) => writeln!(out, ", {} by {by}", counted(steps, report.step_word))?,
         None => writeln!(out, ", no steps")?,
     }
     if report.sum.is_empty() {
@@ -48,14 +48,14 @@ fn text(out: &mut dyn Write, report: &Phases<'_>) -> io::Result<()> {
     report.text.iter().try_for_each(|sentence| writeln!(out, "{}", printable(sentence)))
 }
 
-/// `1 step`, `12 steps`.
-fn counted(steps: usize) -> String {
-    format!("{} step{}", grouped(steps as u64), if steps == 1 { "" } else { "s" })
+/// `1 step`, `12 steps`. `word` is the step's name.
+fn counted(steps: usize, word: &str) -> String {
+    format!("{} {word}{}", grouped(steps as u64), if steps == 1 { "" } else { "s" })
 }
 
 fn write_steps(out: &mut dyn Write, report: &Phases<'_>) -> io::Result<()> {
     let mut table = Table::new(
-        &["step", "phase", "first", "last", "peak", "at", "reserved", "peak set by"],
+        &[report.step_word, "phase", "first", "last", "peak", "at", "reserved", "peak set by"],
         &[true, false, true, true, true, true, true, false],
     );
     // The phases before the first step come first, those after the last step come last.
@@ -77,7 +77,11 @@ fn write_steps(out: &mut dyn Write, report: &Phases<'_>) -> io::Result<()> {
     }
     table.write(out)?;
     if report.omitted > 0 {
-        writeln!(out, "  {} omitted (--limit N shows more)", counted(report.omitted))?;
+        writeln!(
+            out,
+            "  {} omitted (--limit N shows more)",
+            counted(report.omitted, report.step_word)
+        )?;
     }
     Ok(())
 }

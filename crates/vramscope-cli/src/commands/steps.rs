@@ -34,14 +34,14 @@ fn text(out: &mut dyn Write, report: &StepsReport<'_>) -> io::Result<()> {
     }
     writeln!(out)?;
     let mut table = Table::new(
-        &["step", "first", "last", "peak", "at", "after it", "change"],
+        &[report.step_word, "first", "last", "peak", "at", "after it", "change"],
         &[true, true, true, true, true, true, true],
     );
     for step in &report.steps {
         table.row(row(step));
     }
     table.write(out)?;
-    output::write_omitted(out, report.omitted, "earlier steps")
+    output::write_omitted(out, report.omitted, &format!("earlier {}s", report.step_word))
 }
 
 fn row(step: &FloorRecord) -> Vec<String> {

@@ -17,6 +17,7 @@ mod before;
 mod copies;
 mod counts;
 mod evaluation;
+mod event_set;
 mod graph;
 mod groups;
 mod life;

@@ -2,6 +2,7 @@
 
 use super::Phase;
 use super::evaluation;
+use super::event_set::EventSet;
 use super::graph;
 use super::spans::{self, PhaseSpan, Run};
 use super::stacks::StackHints;
@@ -15,12 +16,14 @@ pub(super) struct Phases {
     /// First event and phase of each period. A period is a maximal sequence of events that show the
     /// same phase.
     periods: Vec<(u32, Phase)>,
+    /// First event of each period.
+    starts: EventSet,
     /// Number of events that show the phase of each period.
     shown: Vec<u32>,
     /// The periods without short interruptions.
     pub(super) spans: Vec<PhaseSpan>,
     /// Events that show a phase, by [`Phase`] (forward, backward, optimizer).
-    events: [Vec<u32>; 3],
+    events: [EventSet; 3],
     /// Events at which the innermost named phase changes, with the new phase.
     named: Vec<(u32, Option<Phase>)>,
     /// Whether allocs in this window have stacks. Then an alloc without a stack is from a thread
@@ -67,9 +70,10 @@ impl Phases {
         let ends = range_ends(snapshot, trace, budget).await;
         let mut phases = Self {
             periods: Vec::new(),
+            starts: EventSet::default(),
             shown: Vec::new(),
             spans: Vec::new(),
-            events: [const { Vec::new() }; 3],
+            events: Default::default(),
             named: named_phases(&ends),
             allocs_have_stacks,
             frees_repeat_stacks,
@@ -87,6 +91,8 @@ impl Phases {
                 phases.observe(event, events.action(row), hints[events.stack(row).0 as usize]);
             }
         }
+        budget.charge(rows.len() as u64 / 16).await;
+        phases.events.iter_mut().chain([&mut phases.starts]).for_each(EventSet::finish);
         let mut runs = phases.runs(budget).await;
         evaluation::mark(snapshot, trace, &mut runs, budget).await;
         graph::extend_forward(trace, &mut runs, budget).await;
@@ -117,6 +123,7 @@ impl Phases {
     fn record(&mut self, event: u32, phase: Phase) {
         if self.periods.last().is_none_or(|period| period.1 != phase) {
             self.periods.push((event, phase));
+            self.starts.push(event);
             self.shown.push(0);
         }
         if let Some(shown) = self.shown.last_mut() {
@@ -130,32 +137,29 @@ impl Phases {
     /// The phase of an alloc.
     pub(super) fn of_alloc(&self, event: u32, hints: StackHints) -> Option<Phase> {
         let named =
-            self.named[..self.named.partition_point(|n| n.0 <= event)].last().and_then(|n| n.1);
+            || self.named[..self.named.partition_point(|n| n.0 <= event)].last().and_then(|n| n.1);
         match hints.phase() {
             // The program's own code in a range that it named forward is part of forward.
-            Some(Phase::Other) if named == Some(Phase::Forward) => named,
+            Some(Phase::Other) if named() == Some(Phase::Forward) => Some(Phase::Forward),
             None if self.allocs_have_stacks && !hints.has_frames => Some(Phase::Backward),
-            None if !hints.has_frames => named,
+            None if !hints.has_frames => named(),
             phase => phase,
         }
     }
 
     /// The end of the period that contains an event: the first event of the next period.
     pub(super) fn period_end(&self, event: u32) -> Option<u32> {
-        let next = self.periods.partition_point(|period| period.0 <= event);
-        self.periods.get(next).map(|period| period.0)
+        self.starts.next_after(event)
     }
 
     /// The last event before `event` that shows a phase.
     pub(super) fn last_before(&self, phase: Phase, event: u32) -> Option<u32> {
-        let events = &self.events[phase as usize];
-        events[..events.partition_point(|&e| e < event)].last().copied()
+        self.events[phase as usize].last_before(event)
     }
 
     /// The first event after `event` that shows a phase.
     pub(super) fn next_after(&self, phase: Phase, event: u32) -> Option<u32> {
-        let events = &self.events[phase as usize];
-        events.get(events.partition_point(|&e| e <= event)).copied()
+        self.events[phase as usize].next_after(event)
     }
 
     /// The number of forward periods that begin between two events.
@@ -168,13 +172,13 @@ impl Phases {
     /// Whether the window holds a forward pass, its backward pass and the update that follows.
     pub(super) fn has_whole_backward(&self) -> bool {
         let forward = self.events[Phase::Forward as usize].first();
-        let backward = forward.and_then(|&event| self.next_after(Phase::Backward, event));
+        let backward = forward.and_then(|event| self.next_after(Phase::Backward, event));
         backward.is_some_and(|event| self.next_after(Phase::Optimizer, event).is_some())
     }
 
     /// Whether the phase occurs at all.
     pub(super) fn occurs(&self, phase: Phase) -> bool {
-        !self.events[phase as usize].is_empty()
+        self.events[phase as usize].first().is_some()
     }
 
     /// The phase of the period that contains an event.

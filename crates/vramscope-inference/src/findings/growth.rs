@@ -16,6 +16,9 @@ use vramscope_units::Bytes;
 
 pub(super) use pattern::MIN_STEPS;
 
+/// Growth of repetitions matters if it adds the peak again in at most this many of them.
+const FAST_REPETITIONS: u64 = 100;
+
 /// How live bytes grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrowthKind {
@@ -37,6 +40,8 @@ pub struct Growth {
     pub every: usize,
     /// How often it grows: steps, and what follows the last whole one.
     pub steps: usize,
+    /// The mean growth of the steps that grow, spread over [`Growth::every`] steps.
+    pub rate: Bytes,
     /// What 1,000 more steps add, at the mean of the steps after warm-up.
     pub per_1000_steps: Bytes,
     /// Some of what comes in a step leaves in a later one: a queue that grows.
@@ -71,8 +76,13 @@ pub(super) async fn growth(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding
 }
 
 fn finding(cx: Evidence<'_>, what: &str, events: Vec<u32>, facts: Growth) -> Finding {
-    let (bytes, repeats) = (facts.total.0, facts.repeats);
+    let (bytes, repeats, rate) = (facts.total.0, facts.repeats, facts.rate.0);
     let found = cx.finding(what, bytes, bytes, events, Facts::Growth(facts));
-    // A server can keep the caches of its sessions on purpose.
-    if repeats { Finding { severity: Severity::Low, ..found } } else { found }
+    if !repeats {
+        return found;
+    }
+    // A server can keep the caches of its sessions on purpose, but not for long at this rate.
+    let peak = cx.trace.requested_band.peak.max(0) as u64;
+    let is_fast = rate.saturating_mul(FAST_REPETITIONS) >= peak;
+    Finding { severity: if is_fast { Severity::Medium } else { Severity::Low }, ..found }
 }

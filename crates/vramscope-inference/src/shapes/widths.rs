@@ -181,8 +181,10 @@ fn reading(sizes: &Sizes, row: u64, element: u64) -> Option<Widths> {
     let (vectors, mut outs): (Vec<_>, Vec<_>) =
         outs.iter().copied().partition(|&(out, _)| is_vector(out, &outs));
     let norms = sizes.iter().find(|size| size.0 == row).map_or(0, |size| size.1);
+    let fused = outs.iter().find(|out| Some(out.0) == hidden.checked_mul(3));
+    let fused = fused.map_or(0, |out| out.1).min(square);
     let proves_elements =
-        square > 0 && (element == ELEMENTS[0] || square + MAX_OTHER_NORMS >= norms);
+        square > 0 && (element == ELEMENTS[0] || square + fused + MAX_OTHER_NORMS >= norms);
     let square = if proves_elements { square } else { 0 };
     let mut evidence = square + vectors.iter().map(|out| out.1).sum::<u64>();
     // A copy in `float32` of a matrix in 16 bits, which the optimizer updates.
@@ -292,6 +294,18 @@ mod tests {
         let found = widths(&sizes, false).expect("a model");
         let readings: Vec<_> = found.iter().map(|of| (of.element_bytes, of.hidden)).collect();
         assert_eq!(readings, [(2, 4096)]);
+    }
+
+    #[test]
+    fn a_square_beside_queries_keys_and_values_in_one_tells_elements_of_two_bytes() {
+        let (h, layers) = (1024, 24);
+        let mut sizes = vec![2 * h * 32000, 2 * h];
+        for _ in 0..layers {
+            sizes.extend([2 * h, 2 * h, 2 * h * 3 * h, 2 * h * h, 2 * h * 4 * h, 2 * h * 4 * h]);
+        }
+        let found = widths(&sizes, false).expect("a model");
+        let readings: Vec<_> = found.iter().map(|of| (of.element_bytes, of.hidden)).collect();
+        assert_eq!(readings, [(2, 1024)]);
     }
 
     #[test]

@@ -237,7 +237,7 @@ async fn largest_free(
     Ok(())
 }
 
-/// Steps and their phases as slices on two tracks.
+/// Steps or repetitions, and their phases, as slices on two tracks.
 async fn phases(
     target: Target<'_>,
     writer: &mut Writer<'_>,
@@ -248,12 +248,13 @@ async fn phases(
         return Ok(());
     }
     let [steps, phases] = PHASES;
-    writer.name("thread_name", steps, "steps".to_owned())?;
+    let word = report.step_word;
+    writer.name("thread_name", steps, format!("{word}s"))?;
     writer.name("thread_name", phases, "phases".to_owned())?;
     // The state after an event lasts until the next one, so slices end where the next begins.
     let at = |event: u32| time(target, event.saturating_add(1).min(target.trace().slots() - 1));
     for step in &report.steps {
-        let name = format!("step {}", step.step);
+        let name = format!("{word} {}", step.step);
         let begin = at(step.begin);
         let event = writer.event("X", &name, steps, begin);
         writer.put(&Event { dur: Some(at(step.end) - begin), ..event })?;

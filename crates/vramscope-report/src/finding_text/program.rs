@@ -27,7 +27,7 @@ pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) 
     if growth.repeats {
         return requests(&place, growth, &called, &amount, &interval);
     }
-    let outlook = format!("{} more {word}s add {}.", grouped(1000), growth.per_1000_steps);
+    let outlook = outlook(growth);
     let stay = if growth.is_queue {
         format!(
             "More comes than goes, as in a queue without a bound: {total} are there in the end."
@@ -105,6 +105,12 @@ pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) 
     }
 }
 
+/// What many more steps add.
+fn outlook(growth: &Growth) -> String {
+    let word = step_word(growth);
+    format!("{} more {word}s add {}.", grouped(1000), growth.per_1000_steps)
+}
+
 /// The words of growth from request to request.
 fn requests(place: &str, growth: &Growth, called: &str, amount: &str, interval: &str) -> Words {
     let (steps, total) = (grouped(growth.steps as u64), growth.total);
@@ -124,7 +130,9 @@ fn requests(place: &str, growth: &Growth, called: &str, amount: &str, interval: 
     Words {
         title: Sentence::new(format_args!("{place} keeps {amount} more {interval}")),
         text: format!(
-            "{place} grows by {amount} {interval} ({steps} times), {total} in total.{what}{called}"
+            "{place} grows by {amount} {interval} ({steps} times), {total} in \
+             total.{what}{called} {}",
+            outlook(growth)
         ),
         action: action.to_owned(),
     }

@@ -48,7 +48,7 @@ pub enum Context {
 }
 
 impl Context {
-    /// The context of an event. `categories` are the bytes in use by category.
+    /// The context of an event. `categories` are the requested bytes in use by category.
     pub(super) fn of(
         cx: Evidence<'_>,
         event: u32,
@@ -156,7 +156,7 @@ pub struct OomStory {
     pub flush: Option<Returned>,
     /// How often the allocator made room earlier in the step.
     pub retries: usize,
-    /// `active` by category, most first.
+    /// Requested bytes of what is in use by category, most first.
     pub categories: Vec<(Category, Bytes)>,
     /// Set if the step is larger than those before it.
     pub larger: Option<LargerStep>,

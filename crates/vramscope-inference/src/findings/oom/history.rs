@@ -3,8 +3,10 @@
 use super::LargerStep;
 use crate::category::{Category, Phase};
 use crate::findings::Evidence;
-use vramscope_trace::Origin;
+use rustc_hash::{FxHashMap, FxHashSet};
+use vramscope_snapshot::StackId;
 use vramscope_trace::slicing::{Budget, strides};
+use vramscope_trace::{Block, Origin};
 use vramscope_units::Bytes;
 
 /// A step is larger than another from this many percent of its bytes.
@@ -71,7 +73,10 @@ pub(super) async fn larger_step(
 }
 
 /// Bytes and number of the blocks that the failed step allocated, and that are live at the end
-/// although a later step is complete. `None` if most blocks of the step were freed.
+/// although a later step is complete.
+///
+/// They are most blocks of the step, or blocks of call stacks whose blocks other steps free before
+/// they end.
 pub(super) async fn kept_after(
     cx: Evidence<'_>,
     step: Option<u32>,
@@ -83,7 +88,8 @@ pub(super) async fn kept_after(
     let (steps, failed) = (cx.steps?, step.filter(|&step| step > 0)? as usize);
     steps.begins.last().filter(|&&end| end > last)?;
     let begin = steps.begins[failed];
-    let (mut live, mut kept, mut blocks) = (0, 0, 0);
+    let mut live = 0;
+    let mut kept: Vec<&Block> = Vec::new();
     for part in strides(cx.trace.blocks.len()) {
         budget.charge(part.len() as u64).await;
         for (index, block) in (part.start as u32..).zip(&cx.trace.blocks[part]) {
@@ -102,10 +108,47 @@ pub(super) async fn kept_after(
             }
             live += block.bytes.0;
             if block.leaves == cx.trace.slots() {
-                kept += block.bytes.0;
-                blocks += 1;
+                kept.push(block);
             }
         }
     }
-    (kept >= MIN_KEPT && kept >= live / 2).then_some((Bytes(kept), blocks))
+    let bytes = |kept: &[&Block]| kept.iter().map(|block| block.bytes.0).sum::<u64>();
+    if bytes(&kept) < MIN_KEPT {
+        return None;
+    }
+    if bytes(&kept) < live / 2 {
+        let brief = brief_stacks(cx, &kept, failed, budget).await;
+        kept.retain(|block| brief.contains(&block.stack));
+    }
+    let bytes = bytes(&kept);
+    (bytes >= MIN_KEPT).then_some((Bytes(bytes), kept.len() as u32))
+}
+
+/// The call stacks of these blocks whose blocks most other whole steps free before they end.
+async fn brief_stacks(
+    cx: Evidence<'_>,
+    kept: &[&Block],
+    failed: usize,
+    budget: &mut Budget,
+) -> FxHashSet<StackId> {
+    let Some(steps) = cx.steps else { return FxHashSet::default() };
+    let stacks = kept.iter().map(|block| block.stack).filter(|&stack| stack != StackId::EMPTY);
+    // Steps that freed all blocks of the stack, and steps that did not.
+    let mut ends: FxHashMap<StackId, FxHashMap<usize, bool>> =
+        stacks.map(|stack| (stack, FxHashMap::default())).collect();
+    let mut near = 0;
+    for part in strides(cx.trace.blocks.len()) {
+        budget.charge(part.len() as u64).await;
+        for block in cx.trace.blocks[part].iter().filter(|block| block.origin() == Origin::Alloc) {
+            let Some(of_steps) = ends.get_mut(&block.stack) else { continue };
+            near = steps.before_near(block.enters, near);
+            let Some(step) = near.checked_sub(1).filter(|&step| step != failed) else { continue };
+            let Some(&end) = steps.begins.get(step + 1) else { continue };
+            *of_steps.entry(step).or_insert(true) &= block.leaves <= end;
+        }
+    }
+    let is_brief = |of_steps: &FxHashMap<usize, bool>| {
+        of_steps.values().filter(|&&all_freed| all_freed).count() * 2 > of_steps.len()
+    };
+    ends.into_iter().filter(|(_, of_steps)| is_brief(of_steps)).map(|end| end.0).collect()
 }

@@ -198,7 +198,7 @@ fn categories(live: &[Live]) -> Vec<(Category, Bytes)> {
     let mut sums = Category::ALL.map(|category| (category, Bytes(0)));
     for block in live {
         for sum in sums.iter_mut().filter(|sum| sum.0 == block.category) {
-            sum.1.0 += block.size;
+            sum.1.0 += block.requested;
         }
     }
     let mut sums: Vec<_> = sums.into_iter().filter(|sum| sum.1.0 > 0).collect();
@@ -237,7 +237,7 @@ fn holders(cx: Evidence<'_>, live: &[Live]) -> Vec<Part> {
         let part = Part { stack: block.stack, bytes: Bytes(0), blocks: 0 };
         let part = sites.entry(site.site_hash).or_insert(part);
         part.stack = part.stack.min(block.stack);
-        part.bytes.0 += block.size;
+        part.bytes.0 += block.requested;
         part.blocks += 1;
     }
     let mut parts: Vec<Part> = sites.into_values().collect();
