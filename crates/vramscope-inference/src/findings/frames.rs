@@ -1,11 +1,38 @@
 //! Frames of a call stack that a finding names.
 
-use super::Evidence;
+use super::{Evidence, Part};
 use vramscope_snapshot::{Frame, FrameId, StackId};
 use vramscope_trace::{Block, is_python};
 use vramscope_units::EventIndex;
 
+/// The share of bytes of a finding's main call stacks, in percent.
+const MAIN_PERCENT: u64 = 80;
+
 impl Evidence<'_> {
+    /// The frames of the program that the main call stacks share, outermost first. `parts` are those of
+    /// a finding, most bytes first.
+    pub(super) fn shared_frames(&self, parts: &[Part]) -> Vec<FrameId> {
+        let total: u64 = parts.iter().map(|part| part.bytes.0).sum();
+        let mut common: Option<Vec<FrameId>> = None;
+        let mut bytes = 0;
+        for part in parts {
+            let frames = self.snapshot.stacks.frames(part.stack).iter().rev().copied();
+            let frames: Vec<FrameId> = frames.filter(|&frame| self.is_program(frame)).collect();
+            // Threads of C++ have no frames of the program.
+            if frames.is_empty() {
+                continue;
+            }
+            let shared = common.get_or_insert_with(|| frames.clone());
+            let same = shared.iter().zip(&frames).take_while(|(a, b)| a == b).count();
+            shared.truncate(same);
+            bytes += part.bytes.0;
+            if bytes * 100 >= total * MAIN_PERCENT {
+                break;
+            }
+        }
+        common.unwrap_or_default()
+    }
+
     /// The frame of the program that frees a block, if the free has a call stack of its own.
     pub(super) fn own_free_frame(&self, block: &Block, free: EventIndex) -> Option<Frame> {
         let stack = self.stack_of_event(free);

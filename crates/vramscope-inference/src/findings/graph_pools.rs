@@ -5,10 +5,10 @@
 //! and no other request may use it. Graphs that never replay at once can share a pool.
 
 use super::memory_use::{is_graph_pool, pool_or_default};
-use super::{Basis, Evidence, Facts, Finding, Part, Severity, parts};
+use super::{Basis, Evidence, Facts, Finding, Severity, parts};
 use crate::category::Category;
 use std::collections::BTreeSet;
-use vramscope_snapshot::{Frame, FrameId, PoolId, PoolIndex, StreamId};
+use vramscope_snapshot::{Frame, PoolId, PoolIndex, StreamId};
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_trace::{Block, SegmentState, Span, group_by_key};
 use vramscope_units::Bytes;
@@ -28,9 +28,6 @@ const MIN_POOLS: usize = 3;
 
 /// The fewest captures of a pool that grows.
 const MIN_CAPTURES: usize = 4;
-
-/// The share of the bytes, in percent, that must have a common frame.
-const MAIN_PERCENT: u64 = 80;
 
 /// The pools of CUDA graphs at the peak of `reserved_bytes`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,7 +119,7 @@ pub(super) async fn graph_pools(
         live: Bytes(all_live),
         range: (Bytes(reserved(&pools[0].1)), Bytes(reserved(own))),
         shared: Bytes(shared),
-        at: common_frame(cx, &parts),
+        at: cx.shared_frames(&parts).last().map(|&frame| cx.snapshot.frame(frame)),
         growth,
         workspaces,
         workspace_streams,
@@ -175,28 +172,6 @@ fn is_within(spans: &[&Span], block: &Block) -> bool {
     spans[..until]
         .last()
         .is_some_and(|span| block.address.0 < span.end() && span.is_reserved_at(block.enters))
-}
-
-/// The innermost frame of the program that call stacks with most of the bytes share.
-fn common_frame(cx: Evidence<'_>, parts: &[Part]) -> Option<Frame> {
-    let total: u64 = parts.iter().map(|part| part.bytes.0).sum();
-    let mut common: Option<Vec<FrameId>> = None;
-    let mut bytes = 0;
-    for part in parts {
-        let frames = cx.snapshot.stacks.frames(part.stack).iter().rev().copied();
-        let frames: Vec<FrameId> = frames.filter(|&frame| cx.is_program(frame)).collect();
-        if frames.is_empty() {
-            continue;
-        }
-        let shared = common.get_or_insert_with(|| frames.clone());
-        let same = shared.iter().zip(&frames).take_while(|(a, b)| a == b).count();
-        shared.truncate(same);
-        bytes += part.bytes.0;
-        if bytes * 100 >= total * MAIN_PERCENT {
-            break;
-        }
-    }
-    common?.last().map(|&frame| cx.snapshot.frame(frame))
 }
 
 /// The growth of a pool with its captures; `None` if it ends, or if few captures reserve more.

@@ -13,9 +13,6 @@ use vramscope_trace::group_by_key;
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_units::Bytes;
 
-/// Call stacks that together have this share of a leak's bytes give its common frame.
-const MAIN_PERCENT: u64 = 80;
-
 /// The fewest call sites of kept activations that are called a graph.
 const MIN_GRAPH_SITES: usize = 4;
 
@@ -239,28 +236,7 @@ struct CommonFrames {
 /// The innermost frames that the largest parts share.
 fn common_frames(cx: Evidence<'_>, parts: &[super::super::Part]) -> CommonFrames {
     let snapshot = cx.snapshot;
-    let users = |stack: StackId| -> Vec<FrameId> {
-        let frames = snapshot.stacks.frames(stack).iter().rev().copied();
-        frames.filter(|&f| cx.is_program(f)).collect()
-    };
-    let total: u64 = parts.iter().map(|part| part.bytes.0).sum();
-    let mut common: Option<Vec<FrameId>> = None;
-    let mut bytes = 0;
-    for part in parts {
-        // Threads of C++ have no frames of the program.
-        let frames = users(part.stack);
-        if frames.is_empty() {
-            continue;
-        }
-        let shared = common.get_or_insert_with(|| frames.clone());
-        let same = shared.iter().zip(&frames).take_while(|(a, b)| a == b).count();
-        shared.truncate(same);
-        bytes += part.bytes.0;
-        if bytes * 100 >= total * MAIN_PERCENT {
-            break;
-        }
-    }
-    let common = common.unwrap_or_default();
+    let common = cx.shared_frames(parts);
     let at = common.last().copied();
     let program = common.iter().rev().copied().find(|&f| !is_package(cx, f));
     CommonFrames {
