@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use vramscope_report::index::NO_DEVICE;
 
-/// `vramscope.none/1`: the answer of a command about one device, if the snapshot is whole and has no
-/// memory.
+/// `vramscope.none/1`: the answer of a command about one device, if the snapshot is whole and has
+/// no memory.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct NoMemory {
     /// The schema's name and version.

@@ -51,7 +51,7 @@ pub fn plan(files: &[FileEntry]) -> (String, Vec<PlannedRow>) {
     }
     for (file, row) in &mut rows {
         if key(row).is_some_and(|of| dumps[&of] > 1) {
-            row.label = file_name(&file.path).to_owned();
+            file_name(&file.path).clone_into(&mut row.label);
         }
     }
     rows.sort_by(|(a_file, a), (b_file, b)| {

@@ -9,8 +9,8 @@ use vramscope_units::EventIndex;
 const MAIN_PERCENT: u64 = 80;
 
 impl Evidence<'_> {
-    /// The frames of the program that the main call stacks share, outermost first. `parts` are those of
-    /// a finding, most bytes first.
+    /// The frames of the program that the main call stacks share, outermost first. `parts` are
+    /// those of a finding, most bytes first.
     pub(super) fn shared_frames(&self, parts: &[Part]) -> Vec<FrameId> {
         let total: u64 = parts.iter().map(|part| part.bytes.0).sum();
         let mut common: Option<Vec<FrameId>> = None;
