@@ -1,5 +1,6 @@
 //! The command line. The help texts are the program's manual.
 
+mod format;
 mod model;
 mod run;
 mod source;

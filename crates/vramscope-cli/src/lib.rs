@@ -13,6 +13,7 @@ pub mod dataset;
 pub mod input;
 mod mcp;
 mod memory;
+mod no_memory;
 mod out_file;
 mod output;
 mod paths;
@@ -27,8 +28,6 @@ pub use serve::page::{Viewer, viewer};
 use arguments::{Arguments, Command};
 use clap::Parser as _;
 use std::ffi::OsString;
-use std::io::Write as _;
-use vramscope_report::index::NO_DEVICE;
 
 /// Why a command failed.
 enum Failure {
@@ -70,26 +69,6 @@ fn end_after_panics() {
     }));
 }
 
-/// Whether the answer is asked for as JSON.
-fn asks_for_json(arguments: &[OsString]) -> bool {
-    arguments.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json")
-        || arguments.iter().any(|argument| argument == "--format=json")
-}
-
-/// Prints that a snapshot has no memory, in place of the answer. Other failures stay.
-fn no_memory(failure: Failure, is_json: bool) -> Result<(), Failure> {
-    let Failure::NoMemory { path } = failure else { return Err(failure) };
-    let mut out = std::io::stdout().lock();
-    if is_json {
-        let answer = serde_json::json!({
-            "schema": "vramscope.none/1", "path": path, "text": NO_DEVICE,
-        });
-        serde_json::to_writer_pretty(&mut out, &answer)?;
-        return Ok(writeln!(out)?);
-    }
-    Ok(writeln!(out, "{path}: {NO_DEVICE}")?)
-}
-
 /// Runs the program. The first argument is its name. Returns the exit code:
 /// 70 (`EX_SOFTWARE`) after a panic, which is a bug.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
@@ -97,7 +76,6 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     end_after_panics();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let program = arguments.first().cloned().unwrap_or_default();
-    let is_json = asks_for_json(&arguments);
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -107,6 +85,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             return if is_wrong_usage { 64 } else { 0 };
         }
     };
+    let format = arguments.command.format();
     let result = match arguments.command {
         Command::Summary(a) => commands::summary::run(&a),
         Command::Peak(a) => commands::peak::run(&a),
@@ -134,8 +113,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Mcp(a) => mcp::run(&program, &a),
         Command::Completions { shell } => commands::completions(shell),
     };
-    match result.or_else(|failure| no_memory(failure, is_json)) {
-        // `no_memory` has answered the latter.
+    let answered = match result {
+        Err(Failure::NoMemory { path }) => no_memory::print(path, format),
+        other => other,
+    };
+    match answered {
+        // The latter is answered.
         Ok(()) | Err(Failure::NoMemory { .. }) => 0,
         // The reader closed the pipe, as `head` does.
         Err(Failure::Io(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,

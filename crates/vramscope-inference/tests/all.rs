@@ -16,8 +16,11 @@ mod slices;
 mod step_phases;
 mod what_if;
 
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use vramscope_inference::{Categories, Evidence, Finding, FindingKind, Rules, Steps, findings};
+use vramscope_inference::{
+    Categories, Evidence, Finding, FindingKind, Phase, Rules, Steps, findings,
+};
 use vramscope_snapshot::{Reader, Snapshot};
 use vramscope_trace::slicing::now;
 use vramscope_trace::{Carving, Sites, Trace};
@@ -66,6 +69,21 @@ impl Device {
 
     fn of_kind(&self, kind: FindingKind) -> Vec<Finding> {
         self.findings().into_iter().filter(|finding| finding.kind() == kind).collect()
+    }
+}
+
+/// Frames of an allocation in a phase, innermost first, in files that the rules know: at a line of
+/// `model.py` or `train.py`.
+fn frames_in(phase: Phase, line: u32) -> Value {
+    match phase {
+        Phase::Forward => json!([
+            {"name": "forward", "filename": "model.py", "line": line},
+            {"name": "_call_impl", "filename": "/lib/site-packages/torch/nn/modules/module.py",
+             "line": 1},
+            {"name": "train", "filename": "train.py", "line": 10},
+        ]),
+        Phase::Backward => json!([]),
+        _ => json!([{"name": "train", "filename": "train.py", "line": line}]),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Growth, cycles and steps on hand-made traces, one kind at a time.
 
-use crate::{Device, parse};
+use crate::{Device, frames_in, parse};
 use serde_json::{Value, json};
 use vramscope_inference::{
     Facts, Finding, FindingKind, Growth, GrowthKind, HeldTooLong, Phase, StepSource,
@@ -250,20 +250,10 @@ fn growth_with_the_inputs_is_none() {
     assert_eq!(program.growth(), []);
 }
 
-/// Frames of a stack, innermost first, in files that the rules know.
+/// Allocates in a phase, at a line of `model.py` or `train.py`.
 fn pass(program: &mut Program, phase: Phase, size: u64, line: u32) -> (u64, u64) {
     let block = program.alloc(size, line);
-    let frames = match phase {
-        Phase::Forward => json!([
-            {"name": "forward", "filename": "model.py", "line": line},
-            {"name": "_call_impl", "filename": "/lib/site-packages/torch/nn/modules/module.py",
-             "line": 1},
-            {"name": "train", "filename": "train.py", "line": 10},
-        ]),
-        Phase::Backward => json!([]),
-        _ => json!([{"name": "train", "filename": "train.py", "line": line}]),
-    };
-    program.events.last_mut().expect("the alloc")["frames"] = frames;
+    program.events.last_mut().expect("the alloc")["frames"] = frames_in(phase, line);
     block
 }
 

@@ -1,6 +1,6 @@
 //! Steps and phases of whole programs, and what alone sets the peak, on hand-made traces.
 
-use crate::{Device, load, parse};
+use crate::{Device, frames_in, load, parse};
 use serde_json::{Value, json};
 use vramscope_inference::{
     Category, Facts, FindingKind, GrowthKind, PeakCause, Phase, Severity, StepPhase, StepPhases,
@@ -70,19 +70,9 @@ impl Program {
 
     /// Allocates in a phase, at a line of `model.py` or `train.py`.
     fn alloc(&mut self, phase: Phase, size: u64, line: u32) -> Address {
-        let frames = match phase {
-            Phase::Forward => json!([
-                {"name": "forward", "filename": "model.py", "line": line},
-                {"name": "_call_impl", "filename": "/lib/site-packages/torch/nn/modules/module.py",
-                 "line": 1},
-                {"name": "train", "filename": "train.py", "line": 10},
-            ]),
-            Phase::Backward => json!([]),
-            _ => json!([{"name": "train", "filename": "train.py", "line": line}]),
-        };
         self.next += 1;
         let block = (self.next << 32, size);
-        self.event("alloc", block, &frames);
+        self.event("alloc", block, &frames_in(phase, line));
         block
     }
 

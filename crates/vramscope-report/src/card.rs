@@ -7,6 +7,8 @@
 
 mod make;
 
+pub(crate) use make::sites_at;
+
 use crate::findings::{FindingEntry, FindingRecord};
 use crate::frames::FrameRecord;
 use crate::peak::BandKind;

@@ -7,15 +7,17 @@ use crate::findings::{
     BlindSpotRecord, CauseKey, FindingEntry, FindingRecord, RunKey, Weight, blind, groups, named,
     of_run,
 };
+use crate::moments::{Dump, Process, processes};
 use crate::peak::BandKind;
 use crate::phases::{Place, place};
 use crate::phrase::plain;
 use crate::target::{Target, slot_of};
 use crate::text::rank_name;
 use crate::verdict::{self, Verdict, peak_place, peak_sentence};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use vramscope_inference::{BlindSpot, FindingId, FindingKind, Severity};
 use vramscope_snapshot::HOST;
 use vramscope_trace::slicing::now;
@@ -34,6 +36,9 @@ pub enum Listing {
 
 /// What is looked for in every file.
 const LOOKED_FOR: &str = "failed allocations, growth, memory held too long and reserved memory";
+
+/// The maximum number of processes in a [`Diagnosis`].
+const MAX_PROCESSES: usize = 4;
 
 /// The maximum number of devices in a [`Diagnosis`].
 const MAX_HEADLINES: usize = 4;
@@ -64,6 +69,10 @@ pub struct Diagnosis {
     pub omitted: Option<usize>,
     /// The highest peak of `requested_bytes`; null if no memory was allocated.
     pub peak: Option<PeakSummary>,
+    /// Processes of which several dumps were read, that with the most growth first: at most four,
+    /// or with `--all` every one. Absent if none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<Process>,
     /// What could not be looked for.
     pub blind_spots: Vec<BlindSpotRecord>,
     /// Files in folders that are no snapshots.
@@ -140,15 +149,20 @@ pub struct Diagnosed {
     card: Card,
     place: Place,
     verdict: Verdict,
+    dump: Dump,
 }
 
 /// What a diagnosis needs of one device.
 pub fn at_peak(target: Target<'_>) -> Diagnosed {
     let slot = slot_of(target.trace().requested_band.peak_event);
-    now(async |budget| Diagnosed {
-        card: Card::new(target, budget).await,
-        place: place(target, slot, budget).await,
-        verdict: verdict::verdict(target, budget).await,
+    now(async |budget| {
+        let card = Card::new(target, budget).await;
+        Diagnosed {
+            dump: Dump::new(target, &card, budget).await,
+            card,
+            place: place(target, slot, budget).await,
+            verdict: verdict::verdict(target, budget).await,
+        }
     })
 }
 
@@ -156,6 +170,8 @@ pub fn at_peak(target: Target<'_>) -> Diagnosed {
 pub fn diagnose(ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usize) -> Diagnosis {
     let (peak, sentence) = highest_peak(&ranks).unzip();
     let headlines = headlines(&ranks);
+    let dumps: Vec<(&Card, &Dump)> = ranks.iter().map(|rank| (&rank.card, &rank.dump)).collect();
+    let processes = processes(&dumps);
     let cards: Vec<Card> = ranks.into_iter().map(|rank| rank.card).collect();
     let blind_spots = blind::merged(&cards);
     let all = of_run(cards);
@@ -165,16 +181,17 @@ pub fn diagnose(ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usize) -
         Listing::Main(_) => None,
         Listing::All(_) => Some(all.iter().cloned().map(named).collect()),
     };
-    let main = merged(all);
+    let main = merged(all, &processes);
     let mut diagnosis = Diagnosis {
         schema: "vramscope.diagnose/1",
-        verdict: verdict(&main, sentence, &blind_spots),
+        verdict: verdict(&main, sentence, &processes, &blind_spots),
         headlines: headlines.into_iter().map(|one| one.headline).collect(),
         headlines_omitted: None,
         memory,
         findings: every.unwrap_or(main),
         omitted: None,
         peak,
+        processes,
         blind_spots,
         skipped_files,
     };
@@ -185,6 +202,7 @@ pub fn diagnose(ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usize) -
             diagnosis.headlines_omitted =
                 positive(diagnosis.headlines.len().saturating_sub(MAX_HEADLINES));
             diagnosis.headlines.truncate(MAX_HEADLINES);
+            diagnosis.processes.truncate(MAX_PROCESSES);
             diagnosis.findings.truncate(limit.min(MAX_FINDINGS));
             fit::fit(&mut diagnosis, found);
         }
@@ -264,24 +282,37 @@ fn requested_peak(rank: &Diagnosed) -> u64 {
     rank.card.peak(BandKind::Requested)
 }
 
-/// One finding for equal findings of the ranks of one run, the worst of them.
-fn merged(findings: Vec<(FindingEntry, Option<u32>)>) -> Vec<FindingEntry> {
+/// One finding for equal findings of the ranks of one run or of the dumps of one process, the worst
+/// of them.
+fn merged(findings: Vec<(FindingEntry, Option<u32>)>, processes: &[Process]) -> Vec<FindingEntry> {
+    let mut process_of: FxHashMap<(&str, u32), &str> = FxHashMap::default();
+    for process in processes {
+        let paths = process.moments.iter().map(|moment| moment.path.as_str());
+        let first = paths.clone().next().unwrap_or_default();
+        process_of.extend(paths.map(|path| ((path, process.device), first)));
+    }
     let keys: Vec<Option<RunKey<'_, CauseKey<'_>>>> = findings
         .iter()
         .map(|(FindingEntry { record, .. }, rank)| {
-            let folder = folder(&record.path).filter(|_| rank.is_some())?;
-            Some((folder, record.cause(), record.path.as_str()))
+            let place = match rank {
+                Some(_) => folder(&record.path)?,
+                None => process_of.get(&(record.path.as_str(), record.device))?,
+            };
+            Some((place, record.cause(), record.path.as_str()))
         })
         .collect();
     let groups = groups(&keys);
+    let ranks: Vec<Option<u32>> = findings.iter().map(|(_, rank)| *rank).collect();
     let mut findings: Vec<_> = findings.into_iter().map(Some).collect();
     let merge = |group: Vec<usize>| {
+        // A rank may have several dumps.
+        let of_group: BTreeSet<u32> = group.iter().filter_map(|&i| ranks[i]).collect();
         let (mut finding, rank) = findings[group[0]].take()?;
         // It has the numbers of a chart, and a diagnosis is small.
         finding.record.proof = None;
         Some(match rank {
-            Some(rank) => finding.named(rank, group.len() - 1),
-            None => finding,
+            Some(rank) => finding.named(rank, of_group.len() - 1),
+            None => finding.of_moment(group.len() - 1),
         })
     };
     groups.into_iter().filter_map(merge).collect()
@@ -304,8 +335,11 @@ fn highest_peak(ranks: &[Diagnosed]) -> Option<(PeakSummary, String)> {
     let place = peak_place(at, event, rank.blind_spots.iter().any(is_state));
     let shares = rank.categories.iter().map(|share| (share.category, share.bytes.0)).collect();
     let sentence = peak_sentence(place, shares, u32::try_from(event).ok()).plain();
-    let on =
-        if gpus > 1 { format!("{}: ", rank_name(rank.rank, &rank.path)) } else { String::new() };
+    let mut of_rank = ranks.iter().filter(|other| other.card.rank == rank.rank);
+    let on = match rank.rank.filter(|_| of_rank.all(|other| other.card.path == rank.path)) {
+        _ if gpus < 2 => String::new(),
+        rank_alone => format!("{}: ", rank_name(rank_alone, &rank.path)),
+    };
     let summary = PeakSummary {
         path: rank.path.clone(),
         rank: rank.rank,
@@ -322,11 +356,13 @@ fn highest_peak(ranks: &[Diagnosed]) -> Option<(PeakSummary, String)> {
 fn verdict(
     findings: &[FindingEntry],
     peak: Option<String>,
+    processes: &[Process],
     blind_spots: &[BlindSpotRecord],
 ) -> String {
     let Some(peak) = peak else { return "No memory was allocated.".to_owned() };
     let serious = findings.iter().filter(|finding| finding.record.severity != Severity::Low);
-    match serious.min_by_key(|finding| finding.record.weight()) {
+    let is_serious = serious.clone().next().is_some();
+    let verdict = match serious.min_by_key(|finding| finding.record.weight()) {
         Some(worst) => {
             let rest = if worst.record.kind == FindingKind::Oom { &worst.cause } else { &peak };
             format!("{}{} {rest}", worst.owner, plain(&worst.headline))
@@ -339,5 +375,11 @@ fn verdict(
             }
             None => format!("{peak} No finding, and not all could be looked for."),
         },
+    };
+    // Dumps of one process are one story, before what is of low severity.
+    match processes {
+        [] => verdict,
+        [first, ..] if is_serious => format!("{verdict} {}", first.text),
+        [first, ..] => format!("{} {verdict}", first.text),
     }
 }

@@ -12,6 +12,7 @@ use crate::phrase::Phrase;
 use crate::proof::{self, Proof};
 use crate::simulated::{Predicted, Simulated};
 use crate::target::Target;
+use crate::text::file_name;
 use crate::verdict::{self, Action};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -432,6 +433,21 @@ impl FindingEntry {
         };
         self.record.title.insert_str(0, &self.owner);
         self.record.text.insert_str(0, &rank_owner(rank));
+        self
+    }
+}
+
+impl FindingEntry {
+    /// Names the dump that has the finding in its title, if `others` of its process have an equal
+    /// one.
+    pub(crate) fn of_moment(mut self, others: usize) -> Self {
+        let name = file_name(&self.record.path);
+        self.owner = match others {
+            0 => return self,
+            1 => format!("{name} and 1 more moment: "),
+            _ => format!("{name} and {} more moments: ", grouped(others as u64)),
+        };
+        self.record.title.insert_str(0, &self.owner);
         self
     }
 }

@@ -49,6 +49,7 @@ mod loaded_file;
 pub mod markdown;
 pub mod matrix;
 pub mod modules;
+pub mod moments;
 mod notes;
 pub mod peak;
 pub mod phases;

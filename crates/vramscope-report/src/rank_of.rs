@@ -43,7 +43,25 @@ const ITERATION_PARTS: usize = 4;
 /// assert_eq!(iteration_of("run/rank0.pickle"), None);
 /// ```
 pub fn iteration_of(path: &str) -> Option<u64> {
-    path.rsplit(SEPARATORS).take(ITERATION_PARTS).find_map(iteration_in_name)
+    iteration_digits_of(path).map(|(iteration, _)| iteration)
+}
+
+/// The path without the digits of its iteration, and the iteration. Dumps of one process that a
+/// program writes every few steps have one path then.
+pub(crate) fn without_iteration(path: &str) -> Option<(String, u64)> {
+    let (iteration, digits) = iteration_digits_of(path)?;
+    Some((format!("{}{}", &path[..digits.start], &path[digits.end..]), iteration))
+}
+
+/// The iteration in a path, and the place of its digits.
+fn iteration_digits_of(path: &str) -> Option<(u64, Range<usize>)> {
+    let mut end = path.len();
+    path.rsplit(SEPARATORS).take(ITERATION_PARTS).find_map(|part| {
+        let begin = end - part.len();
+        end = begin.saturating_sub(1);
+        let (iteration, digits) = iteration_in_name(part)?;
+        Some((iteration, begin + digits.start..begin + digits.end))
+    })
 }
 
 /// The folder of the run that a path belongs to: the one that holds the folders of iterations, else
@@ -77,13 +95,14 @@ fn folder_of(path: &str) -> &str {
     path.rfind(SEPARATORS).map_or("", |at| &path[..at])
 }
 
-fn iteration_in_name(name: &str) -> Option<u64> {
+/// The iteration in a name, and the place of its digits.
+fn iteration_in_name(name: &str) -> Option<(u64, Range<usize>)> {
     let lower = name.to_ascii_lowercase();
     ["iteration", "iter", "step"].iter().find_map(|word| {
         lower.rmatch_indices(word).find_map(|(at, _)| {
             let is_word = !lower[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
             let digits = digits_after(&lower, at + word.len()).filter(|_| is_word)?;
-            lower[digits].parse().ok()
+            Some((lower[digits.clone()].parse().ok()?, digits))
         })
     })
 }
@@ -128,7 +147,19 @@ fn before_step(path: &str) -> Option<(u32, Range<usize>)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{iteration_of, run_folder_of, run_of};
+    use super::{iteration_of, run_folder_of, run_of, without_iteration};
+
+    #[test]
+    fn without_iteration_joins_the_dumps_of_one_program() {
+        for (path, name) in [
+            ("run/snapshot_step10.pickle", Some(("run/snapshot_step.pickle", 10))),
+            ("run/iteration_5/rank_3/dump.pickle", Some(("run/iteration_/rank_3/dump.pickle", 5))),
+            ("run/dump.pickle", None),
+        ] {
+            let name = name.map(|(name, step)| (name.to_owned(), step));
+            assert_eq!(without_iteration(path), name, "{path}");
+        }
+    }
 
     #[test]
     fn iteration_of_needs_a_word_with_a_number() {

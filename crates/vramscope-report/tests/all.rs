@@ -3,6 +3,7 @@
 mod finding_text;
 mod index;
 mod modules;
+mod moments;
 mod oracle;
 mod phases;
 mod redact;

@@ -43,6 +43,17 @@ pub fn plan(files: &[FileEntry]) -> (String, Vec<PlannedRow>) {
             (entry, row)
         })
         .collect();
+    // Several dumps of a rank are told apart by their names.
+    let mut dumps: FxHashMap<(String, u32), usize> = FxHashMap::default();
+    let key = |row: &PlannedRow| Some((row.group.clone(), row.rank?));
+    for (_, row) in &rows {
+        key(row).into_iter().for_each(|of| *dumps.entry(of).or_default() += 1);
+    }
+    for (file, row) in &mut rows {
+        if key(row).is_some_and(|of| dumps[&of] > 1) {
+            file_name(&file.path).clone_into(&mut row.label);
+        }
+    }
     rows.sort_by(|(a_file, a), (b_file, b)| {
         natural(&a.group, &b.group)
             .then_with(|| a.rank.unwrap_or(u32::MAX).cmp(&b.rank.unwrap_or(u32::MAX)))
@@ -126,6 +137,17 @@ mod tests {
         assert_eq!(
             (title.as_str(), rows[0].label.as_str()),
             ("snapshot.pickle", "snapshot.pickle")
+        );
+    }
+
+    #[test]
+    fn plan_labels_several_dumps_of_a_rank_by_their_names() {
+        let all = ["a/rank0_step9.pickle", "a/rank0_step10.pickle", "a/rank1_step9.pickle"];
+        let (_, rows) = plan(&files(&all));
+        let shown: Vec<_> = rows.iter().map(|row| (&*row.label, row.rank)).collect();
+        assert_eq!(
+            shown,
+            [("rank0_step9.pickle", Some(0)), ("rank0_step10.pickle", Some(0)), ("1", Some(1))]
         );
     }
 

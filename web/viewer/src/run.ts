@@ -86,7 +86,7 @@ export function rowAt(rows: readonly Row[], path: string): Row | undefined {
 
 /** The name of a row in texts: `rank 3` if its rank is known, else its label, with its group. */
 export function rowName({ file: { planned }, label }: Row): string {
-  const name = planned.rank === null || label !== planned.label ? label : `rank ${label}`;
+  const name = label === String(planned.rank) ? `rank ${label}` : label;
   return planned.group === "" ? name : `${planned.group} / ${name}`;
 }
 

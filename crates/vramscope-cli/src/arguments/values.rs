@@ -26,6 +26,8 @@ pub(crate) enum Answer {
     Diff,
     Info,
     Show,
+    /// What a command about one device prints about a snapshot without memory
+    None,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -51,7 +51,10 @@ fn lines(report: &Diagnosis) -> Vec<String> {
             1 => String::new(),
             _ => format!(", {}", device_name(of.device)),
         };
-        format!("{}{device}: {}", rank_name(of.rank, &of.path), of.text)
+        // Several dumps of one rank are told apart by their names.
+        let mut of_rank = report.headlines.iter().filter(|other| other.rank == of.rank);
+        let rank = of.rank.filter(|_| of_rank.all(|other| other.path == of.path));
+        format!("{}{device}: {}", rank_name(rank, &of.path), of.text)
     };
     let omitted = report.headlines_omitted.map(|count| format!("and {count} more"));
     report.headlines.iter().map(line).chain(omitted).collect()

@@ -3,6 +3,7 @@
 use super::what_if::RunReport;
 use crate::Failure;
 use crate::arguments::Answer;
+use crate::no_memory::NoMemory;
 use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 use std::io::{self, Write};
 use vramscope_report::annotate::Annotated;
@@ -60,6 +61,7 @@ pub(crate) fn schema(command: Answer) -> Schema {
         Answer::Diff => of::<Diff>(),
         Answer::Info => of::<Info>(),
         Answer::Show => of::<Shown<'static>>(),
+        Answer::None => of::<NoMemory>(),
     }
 }
 

@@ -182,7 +182,11 @@ impl Interner {
 }
 
 /// Live requested bytes in a slot by call site: the largest ones.
-async fn sites_at(target: Target<'_>, slot: u32, budget: &mut Budget) -> Vec<(String, u64)> {
+pub(crate) async fn sites_at(
+    target: Target<'_>,
+    slot: u32,
+    budget: &mut Budget,
+) -> Vec<(String, u64)> {
     let (trace, entry) = (target.trace(), target.entry);
     let carving = entry.carving(target.index);
     let shares = by_stack(trace, |i| Measure::Requested(slot).of(trace, carving, i), budget);

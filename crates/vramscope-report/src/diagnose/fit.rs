@@ -77,6 +77,20 @@ fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {
     if text < 400 {
         diagnosis.memory = None;
     }
+    diagnosis.processes.truncate(list.min(4));
+    for process in &mut diagnosis.processes {
+        shorten(&mut process.text, text);
+        let all = process.moments.len();
+        process.moments.truncate(list);
+        let omitted = process.moments_omitted.unwrap_or(0) + all - process.moments.len();
+        process.moments_omitted = Some(omitted).filter(|&omitted| omitted > 0);
+        process.moments.iter_mut().for_each(|moment| keep_end(&mut moment.path, 60));
+        process.sites.truncate(list);
+        process.sites.iter_mut().for_each(|site| shorten(&mut site.site, text.min(200)));
+        if text < 400 {
+            process.categories.clear();
+        }
+    }
     if let Some(peak) = &mut diagnosis.peak {
         keep_end(&mut peak.path, text);
     }
@@ -125,6 +139,7 @@ mod tests {
     use crate::diagnose::{Headline, MAX_HEADLINES, MemorySummary, PeakSummary};
     use crate::findings::{BlindSpotRecord, FindingChild, FindingEntry, FindingRecord};
     use crate::fixes::{Cost, Covers, Fix};
+    use crate::moments::{Evidence, Moment, Process, SiteGrowth, When};
     use crate::what_if::Outcome;
     use vramscope_inference::{Basis, Category, FindingId, FindingKind, Phase};
     use vramscope_units::{Blocks, Bytes, EventIndex};
@@ -170,7 +185,7 @@ mod tests {
             blocks,
             children: vec![FindingChild { site: text.to_owned(), bytes, blocks }; list],
             simulated: Vec::new(),
-            fixes: vec![fix(text); list],
+            fixes: if severity == Severity::High { vec![fix(text); list] } else { Vec::new() },
             proof: None,
         };
         FindingEntry {
@@ -181,6 +196,22 @@ mod tests {
             actions: Vec::new(),
             frames: Vec::new(),
             stack: None,
+        }
+    }
+
+    fn process(text: &str, list: usize) -> Process {
+        let moment = Moment { path: text.to_owned(), time_us: Some(i64::MAX), bytes: u64::MAX };
+        Process {
+            text: text.to_owned(),
+            rank: Some(u32::MAX),
+            device: u32::MAX,
+            evidence: Evidence::Events,
+            when: When::LastStep,
+            moments: vec![moment; list],
+            moments_omitted: None,
+            growth_bytes: i64::MIN,
+            categories: Category::ALL.iter().map(|c| (c.name(), i64::MIN)).collect(),
+            sites: vec![SiteGrowth { site: text.to_owned(), bytes: u64::MAX }; list.min(5)],
         }
     }
 
@@ -221,6 +252,7 @@ mod tests {
             findings: findings.collect(),
             omitted: None,
             peak: Some(peak),
+            processes: vec![process(text, list); list.min(4)],
             blind_spots: vec![BlindSpotRecord { kind: "no_categories", text: text.to_owned() }; 10],
             skipped_files: usize::MAX,
         }

@@ -157,7 +157,8 @@ pub struct PlannedRow {
     pub file: u32,
     /// The rank in the path; null if there is none.
     pub rank: Option<u32>,
-    /// The row's label: the rank's number, or the file's name.
+    /// The row's label: the rank's number, or the file's name without a rank, and where its folder
+    /// has several files of the rank.
     pub label: String,
     /// The file's folder: `iteration_10`; empty for the top folder.
     pub group: String,

@@ -67,18 +67,20 @@ impl Ranks {
         }
     }
 
-    /// `Peak per rank: 610.2 MiB to 1.16 GiB`.
+    /// `Peak per rank: 610.2 MiB to 1.16 GiB`. Without ranks, `per file`.
     fn peaks(&self, rows: &[usize]) -> String {
         let peaks = || rows.iter().map(|&i| self.rows[i].requested());
         let of = |peak: i64| Quantity::signed_bytes(peak).text;
+        let has_ranks = rows.iter().any(|&i| self.rows[i].card.rank.is_some());
+        let each = if has_ranks { "rank" } else { "file" };
         match (peaks().min().map(of), peaks().max().map(of)) {
             (Some(lowest), Some(highest)) if lowest == highest && rows.len() == 1 => {
                 format!("Peak: {highest}")
             }
             (Some(lowest), Some(highest)) if lowest == highest => {
-                format!("Peak per rank: {highest}")
+                format!("Peak per {each}: {highest}")
             }
-            (Some(lowest), Some(highest)) => format!("Peak per rank: {lowest} to {highest}"),
+            (Some(lowest), Some(highest)) => format!("Peak per {each}: {lowest} to {highest}"),
             _ => String::new(),
         }
     }

@@ -56,6 +56,16 @@ fn compared(record: &FindingRecord) -> (&FindingId, &str, Bytes, &str) {
 }
 
 #[test]
+fn files_without_ranks_are_called_files() {
+    let mut coordinator = Coordinator::default();
+    let cards = [("a.pickle", 0), ("b.pickle", 2)]
+        .map(|(path, rank)| in_run(rank, "", card_of(path, &file_name(rank))));
+    let overview = run(&mut coordinator, RunQuery::Cards { cards: cards.into() });
+    let peaks = &overview.list.peaks;
+    assert!(peaks.starts_with("Peak per file: ") && peaks.contains(" to "), "{peaks}");
+}
+
+#[test]
 fn rank_skew_equals_the_report() {
     let files = ranks();
     let cards = files

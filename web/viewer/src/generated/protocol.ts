@@ -838,7 +838,8 @@ file: number,
  */
 rank: number | null, 
 /**
- * The row's label: the rank's number, or the file's name.
+ * The row's label: the rank's number, or the file's name without a rank, and where its folder
+ * has several files of the rank.
  */
 label: string, 
 /**

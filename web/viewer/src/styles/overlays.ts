@@ -112,6 +112,11 @@ button.mark::after { pointer-events: auto; }
   bottom: calc(100% + 4px);
   color: var(--error);
 }
+.mark[data-at-start="true"] .mark-text { right: auto; left: calc(100% + 8px); }
+.marks:has([data-at-start="true"]) .mark[data-kind="capacity"] .mark-text {
+  right: 4px;
+  left: auto;
+}
 .plot:has([data-covers-peak="true"]) .peak-mark { display: none; }
 .mark[data-kind="name"] { display: flex; align-items: center; overflow: hidden; }
 .mark[data-kind="name"] .mark-text {

@@ -137,6 +137,12 @@ button.memory-part:hover { filter: brightness(1.15); }
 }
 @container (width >= 58px) { .memory-label { display: inline; } }
 @container (width >= 150px) { .memory-name { display: inline; } }
+/* These have long names. */
+@container (width < 190px) {
+  :is([data-part="device_free"], [data-part="graph_pools"], [data-part="outside"]) .memory-name {
+    display: none;
+  }
+}
 .memory-capacity {
   position: absolute;
   top: -3px;

@@ -134,8 +134,17 @@ function useFit(
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(element);
-    for (const beside of element.querySelectorAll(".facts")) observer.observe(beside);
-    return () => observer.disconnect();
+    const observeFacts = () => {
+      for (const facts of element.querySelectorAll(".facts")) observer.observe(facts);
+    };
+    observeFacts();
+    // The readout comes with the trace, after the tabs.
+    const additions = new MutationObserver(observeFacts);
+    additions.observe(element, { childList: true });
+    return () => {
+      observer.disconnect();
+      additions.disconnect();
+    };
   }, [names, badge]);
   return fit;
 }

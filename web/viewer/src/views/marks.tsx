@@ -163,11 +163,16 @@ function breaksOf(axis: Axis, breaks: readonly AxisBreak[]): Item[] {
 const REQUEST_TEXT = { width: 140, height: 24 };
 const PEAK_TEXT = { width: 120, height: 20 };
 
+/** Whether the text of a failed request has no room before it, and stands after it. */
+const isAtStart = ({ left }: Place) => left < REQUEST_TEXT.width;
+
 /** Whether a failed request lies over the label of the peak. The peak has its line there. */
-function coversPeak({ left, top, height }: Place, peak: Labels["peak"] | undefined): boolean {
+function coversPeak(place: Place, peak: Labels["peak"] | undefined): boolean {
   if (!peak) return false;
+  const { left, top, height } = place;
   const { x, y } = peak;
-  const besides = x > left || x + PEAK_TEXT.width < left - REQUEST_TEXT.width;
+  const start = isAtStart(place) ? left : left - REQUEST_TEXT.width;
+  const besides = x > start + REQUEST_TEXT.width || x + PEAK_TEXT.width < start;
   return !besides && y < top + height && y + PEAK_TEXT.height > top - REQUEST_TEXT.height;
 }
 
@@ -251,6 +256,7 @@ export function TimelineMarks(owners: MarksOwners) {
               data-kind={item.kind}
               data-value={item.raw}
               data-side={item.side}
+              data-at-start={item.kind === "request" && isAtStart(place)}
               data-covers-peak={
                 item.kind === "request" && coversPeak(place, plot.value?.labels.value?.peak)
               }

@@ -18,6 +18,7 @@ const MIN_FILTERED = 16;
 const BARS = "peak by category (gray: reserved)";
 
 const RANK: readonly [RankSort, string] = ["rank", "rank"];
+const FILE: readonly [RankSort, string] = ["rank", "file"];
 const COLUMNS: readonly (readonly [RankSort, string])[] = [
   ["peak", "peak"],
   ["reserved", "reserved"],
@@ -48,6 +49,7 @@ export function Overview({ shown: isShown, ...owners }: OverviewProperties & Vie
   const focusedKey = focus && ranks.keyOf(focus);
   const focused = focusedKey === null ? -1 : known.indexOf(focusedKey);
   const isComplete = runs.tally.value.waiting === 0;
+  const hasRanks = runs.rows.value.some((row) => row.file.planned.rank !== null);
   const sizes = viewSelection.sizes.value;
   const capacity = viewSelection.capacity.value;
   const iteration = list?.iteration;
@@ -70,7 +72,7 @@ export function Overview({ shown: isShown, ...owners }: OverviewProperties & Vie
         >
           <thead>
             <tr aria-rowindex={1}>
-              <Head ranks={ranks} column={RANK} />
+              <Head ranks={ranks} column={hasRanks ? RANK : FILE} />
               <th scope="col" title={BARS}>
                 {BARS}
               </th>

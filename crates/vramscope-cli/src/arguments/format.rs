@@ -1,0 +1,44 @@
+//! The format of a command's answer.
+
+use super::{Command, DiffFormat, Format};
+
+impl Command {
+    /// The format of the answer. Text, where the command has no choice.
+    pub(crate) fn format(&self) -> Format {
+        let common = match self {
+            Self::Summary(a) | Self::Info(a) => &a.common,
+            Self::Peak(a) => &a.input.common,
+            Self::Phases(a) | Self::Steps(a) => &a.input.common,
+            Self::Shapes(a) => &a.input.common,
+            Self::Modules(a) => &a.input.common,
+            Self::Annotate(a) => &a.input.common,
+            Self::State(a) => &a.input.common,
+            Self::Flame(a) => &a.input.common,
+            Self::Blocks(a) => &a.input.common,
+            Self::Segments(a) => &a.input.common,
+            Self::Events(a) => &a.input.common,
+            Self::Matrix(a) => &a.files.common,
+            Self::Series(a) => &a.files.common,
+            Self::WhatIf(a) => &a.common,
+            Self::Show(a) => &a.input.common,
+            Self::Export(a) => &a.input.common,
+            Self::Diagnose(a) => return a.format.into(),
+            Self::Diff(a) => return a.format.into(),
+            Self::Index(_)
+            | Self::Serve(_)
+            | Self::Schema { .. }
+            | Self::Mcp(_)
+            | Self::Completions { .. } => return Format::Text,
+        };
+        common.format
+    }
+}
+
+impl From<DiffFormat> for Format {
+    fn from(format: DiffFormat) -> Self {
+        match format {
+            DiffFormat::Json => Self::Json,
+            DiffFormat::Text | DiffFormat::Markdown => Self::Text,
+        }
+    }
+}
