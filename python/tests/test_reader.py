@@ -85,11 +85,13 @@ def test_findings_and_the_verdict_are_the_programs(snapshot) -> None:
         (f["id"], f["text"], f["bytes"]) for f in told["findings"]
     ]
     for finding, wanted in zip(snapshot.findings, told["findings"], strict=True):
-        assert len(dataclasses.fields(finding)) == len(wanted.keys() | {"simulated", "proof"})
+        assert len(dataclasses.fields(finding)) == len(wanted.keys() | {"simulated", "fixes", "proof"})
         children = [(one.site, one.about_bytes, one.blocks) for one in finding.children]
         assert children == [tuple(one.values()) for one in wanted["children"]]
         simulated = [dataclasses.astuple(one) for one in finding.simulated]
         assert simulated == [tuple(one.values()) for one in wanted.get("simulated", ())]
+        fixes = [dataclasses.astuple(one) for one in finding.fixes]
+        assert fixes == [tuple(one.values()) for one in wanted.get("fixes", ())]
         proof = wanted.get("proof")
         assert (finding.proof is None) == (proof is None)
         if finding.proof is not None:
@@ -98,6 +100,7 @@ def test_findings_and_the_verdict_are_the_programs(snapshot) -> None:
                 tuple(proof["values"]),
             )
     assert any(finding.simulated for finding in snapshot.findings)
+    assert any(finding.fixes for finding in snapshot.findings)
     assert [b.kind for b in snapshot.findings.blind_spots] == [
         b["kind"] for b in told["blind_spots"]
     ]

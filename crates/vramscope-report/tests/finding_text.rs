@@ -6,7 +6,8 @@ use vramscope_report::export::{ExportFormat, export};
 use vramscope_report::findings::{FindingEntry, FindingRecord, of_device};
 use vramscope_report::peak::{BandKind, peak};
 use vramscope_report::steps::steps;
-use vramscope_report::{FileReader, LoadedFile, now, plain};
+use vramscope_report::what_if::Outcome;
+use vramscope_report::{Covers, FileReader, LoadedFile, now, plain};
 use vramscope_units::Bytes;
 
 /// A file of `test_data`.
@@ -130,41 +131,40 @@ fn a_failed_allocation_is_told_what_is_missing() {
         .iter()
         .map(|one| (one.change.as_str(), one.short_by.map(|bytes| bytes.0)))
         .collect();
-    assert_eq!(
-        short,
-        [("as recorded", Some(326 << 20)), ("expandable_segments:True", Some(22 << 20)),],
-        "what a smaller batch needs after this request is not known"
-    );
-    let sentence = "326.0 MiB are missing as configured and 22.00 MiB with \
-                    expandable_segments:True (simulated).";
+    assert_eq!(short, [("as recorded", Some(326 << 20))], "changes are fixes");
+    let sentence = "326.0 MiB are missing as configured (simulated).";
     assert!(oom.text.contains(sentence), "{}", oom.text);
     assert_eq!(
         plain(&headline),
-        "Out of memory in backward of step 2: asked for 393.0 MiB, 326.0 MiB short. With \
-         expandable_segments still 22.00 MiB short."
+        "Out of memory in backward of step 2: asked for 393.0 MiB, 326.0 MiB short. It \
+         fits with scaled_dot_product_attention."
     );
     let cause = "Requested by LogSoftmaxBackward0 (backward of gpt.py:44 forward). PyTorch can";
     assert!(found.starts_with(cause), "{found}");
-    let action = "Free or avoid at least 22.00 MiB with expandable_segments:True, or 326.0 MiB";
-    assert!(oom.action.starts_with(action), "{}", oom.action);
+    assert!(oom.action.starts_with("It fits with"), "{}", oom.action);
+    // The whole step needs more than the request that failed.
+    let expandable = oom.fixes.iter().find(|fix| fix.conf.is_some()).expect("a setting");
+    assert_eq!((expandable.outcome, expandable.recipe.as_str()), (Outcome::Short, ""));
+    let batch = oom.fixes.iter().find(|fix| fix.recipe == "batch:0.5").expect("the earlier batch");
+    assert_eq!((batch.outcome, batch.covers), (Outcome::Fits, Covers::Run));
 }
 
 #[test]
 fn a_setting_that_serves_the_request_is_the_action() {
     let oom = simulated_of_kind("what_if/varlen_tight_default.pickle.gz", "oom").record;
     assert!(oom.text.contains("57.00 MiB are missing as configured (simulated)."), "{}", oom.text);
-    let action = "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: this request is then \
-                  served (simulated). The rest of the step was not replayed.";
-    assert_eq!(oom.action, action);
+    let action = "It fits with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (needs 1.71 GiB).";
+    assert_eq!(oom.action, action, "the run survived, and the file has all of it");
 }
 
 /// The other settings reserve most of what is missing in the other pool, too.
 #[test]
 fn a_setting_that_does_not_help_is_not_the_action() {
     let oom = simulated_of_kind("findings/s1_pool_strand.pickle.gz", "oom").record;
-    assert!(oom.text.contains("expandable_segments:True does not help."), "{}", oom.text);
     assert!(oom.action.starts_with("Delete pool (0, 1) before this point"), "{}", oom.action);
-    assert!(!oom.action.contains("expandable_segments"), "{}", oom.action);
+    let not_enough = "Not enough: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";
+    assert!(oom.action.contains(not_enough), "{}", oom.action);
+    assert!(oom.fixes.iter().all(|fix| fix.outcome == Outcome::Short), "{:?}", oom.fixes);
 }
 
 /// Recordings of the same programs with other settings have these peaks.

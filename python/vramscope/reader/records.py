@@ -291,6 +291,48 @@ class Simulated:
 
 
 @dataclass(frozen=True)
+class Fix:
+    """A change with which a failed run goes through, replayed over the whole run."""
+
+    #: What to change, in a few words.
+    text: str
+    #: The change as ``vramscope what-if --apply`` takes it; empty for settings alone.
+    recipe: str
+    #: The settings in the form of ``PYTORCH_CUDA_ALLOC_CONF``; ``None`` if they stay.
+    conf: str | None
+    #: ``fits``, ``fits_barely``, ``short`` or ``unknown``.
+    outcome: str
+    #: What PyTorch must have.
+    needs_bytes: int
+    #: The missing bytes; ``None`` unless ``outcome`` is ``short``.
+    short_by_bytes: int | None
+    #: What the peak of active bytes loses.
+    saving_bytes: int
+    #: ``setting``, ``edit``, ``time``, ``precision`` or ``batch``.
+    cost: str
+    #: ``run``, ``step`` or ``request``.
+    covers: str
+    #: The measured error of the peak.
+    error_percent: float | None
+
+    @classmethod
+    def of(cls, json: Json) -> Fix:
+        """From the program's JSON."""
+        return cls(
+            text=json["text"],
+            recipe=json["recipe"],
+            conf=json["conf"],
+            outcome=json["outcome"],
+            needs_bytes=json["needs_bytes"],
+            short_by_bytes=json["short_by"],
+            saving_bytes=json["saving_bytes"],
+            cost=json["cost"],
+            covers=json["covers"],
+            error_percent=json["error_percent"],
+        )
+
+
+@dataclass(frozen=True)
 class Proof:
     """The numbers that prove a finding. ``unit`` is the unit of all values."""
 
@@ -365,6 +407,8 @@ class Finding:
     children: tuple[FindingChild, ...]
     #: Answers of the allocator's model: first about the run as recorded, then about changes.
     simulated: tuple[Simulated, ...]
+    #: Changes with which a failed run goes through: what fits first, then by cost.
+    fixes: tuple[Fix, ...]
     #: ``None`` where there is nothing to draw, and in a :class:`Diagnosis`.
     proof: Proof | None
 
@@ -392,6 +436,7 @@ class Finding:
             blocks=json["blocks"],
             children=tuple(map(FindingChild.of, json["children"])),
             simulated=tuple(map(Simulated.of, json.get("simulated", ()))),
+            fixes=tuple(map(Fix.of, json.get("fixes", ()))),
             proof=None if proof is None else Proof.of(proof),
         )
 
@@ -542,6 +587,8 @@ class Scenario:
 
     #: What differs from the recording.
     change: str
+    #: Changes of the program: ``checkpoint:all``, ``batch:0.5``.
+    recipes: tuple[str, ...]
     #: The settings in the form of ``PYTORCH_CUDA_ALLOC_CONF``.
     conf: str
     device_memory_bytes: int | None
@@ -549,17 +596,23 @@ class Scenario:
     pytorch_memory_bytes: int | None
     tokens: float
     reserved_peak_bytes: int
-    reserved_peak_event: int
+    #: ``None`` for a changed program, which has other events.
+    reserved_peak_event: int | None
     active_peak_bytes: int
     #: The lowest and the highest peak over three orders of addresses.
     reserved_range_bytes: tuple[int, int]
     flushes: int
     #: Events whose request fails.
     ooms: tuple[int, ...]
-    fits: bool
+    #: ``None`` where it is too close to tell or not known.
+    fits: bool | None
+    #: What each change found: its assumptions.
+    found: tuple[str, ...]
+    #: Why there is no prediction for this change.
+    declined: str | None
     short_by_bytes: int | None
     least_device_memory_bytes: int | None
-    #: ``simulated``, ``scaled``, ``paired`` or ``estimate``.
+    #: ``simulated``, ``scaled``, ``paired``, ``recipe`` or ``estimate``.
     basis: str
     error_percent: float | None
 
@@ -569,6 +622,7 @@ class Scenario:
         low, high = json["reserved_range"]
         return cls(
             change=json["change"],
+            recipes=tuple(json["recipes"]),
             conf=json["conf"],
             device_memory_bytes=json["device_memory"],
             pytorch_memory_bytes=json["pytorch_memory"],
@@ -580,6 +634,8 @@ class Scenario:
             flushes=json["flushes"],
             ooms=tuple(json["ooms"]),
             fits=json["fits"],
+            found=tuple(json["found"]),
+            declined=json["declined"],
             short_by_bytes=json["short_by"],
             least_device_memory_bytes=json["least_device_memory"],
             basis=json["basis"],

@@ -146,6 +146,7 @@ class Snapshot:
         without: Iterable[str] = (),
         scale: Mapping[str, float] | None = None,
         fit: Size | None = None,
+        apply: Iterable[str] = (),
         set: Iterable[str] = (),
         change: Iterable[str] = (),
         **settings: Any,
@@ -162,6 +163,7 @@ class Snapshot:
             without: categories or call sites that are left out.
             scale: factors of categories.
             fit: finds the most tokens that fit on a device of this memory.
+            apply: changes of the program: ``["checkpoint:all", "batch:0.5"]``.
             set: whole configurations, as in ``PYTORCH_CUDA_ALLOC_CONF``.
             change: changes of the recording's settings, in the same form.
 
@@ -172,6 +174,7 @@ class Snapshot:
         if settings:
             changes.append(",".join(f"{key}:{value}" for key, value in settings.items()))
         question = [f"set:[{text}]" for text in set] + [f"change:[{text}]" for text in changes]
+        question += apply
         items: list[tuple[str, object]] = [
             ("device_memory", device_memory),
             ("pytorch_memory", pytorch_memory),

@@ -60,6 +60,8 @@ pub(super) struct WhatIf {
     /// Allocator settings to change, such as `expandable_segments:True`. Each is one scenario.
     #[serde(default)]
     change: Vec<String>,
+    /// Changes of the program, with commas: `checkpoint:all`, `batch:0.5,optimizer:8bit`.
+    apply: Option<String>,
     /// The device's memory or name: `80GiB`, `H100`.
     device_memory: Option<String>,
     /// The factor of tokens, that is batch size times length: 0.5 is half of them.
@@ -182,7 +184,11 @@ impl Server {
         let mut arguments = words(&["what-if", "--format=json"]);
         let mut option = |name: &str, value: &str| arguments.push(format!("{name}={value}").into());
         of.change.iter().for_each(|change| option("--change", change));
-        for (name, value) in [("--device-memory", &of.device_memory), ("--fit", &of.fit)] {
+        for (name, value) in [
+            ("--apply", &of.apply),
+            ("--device-memory", &of.device_memory),
+            ("--fit", &of.fit),
+        ] {
             if let Some(value) = value {
                 option(name, value);
             }

@@ -1,8 +1,9 @@
 //! The changes that are tried after a failure, by cost.
 
 use super::Trial;
+use crate::target::Target;
 use serde::{Deserialize, Serialize};
-use vramscope_inference::{Checkpointed, NewOptimizer, Recipe, When};
+use vramscope_inference::{Checkpointed, NewOptimizer, Recipe, WhatIf, When};
 use vramscope_trace::AllocatorSettings;
 
 /// What a change costs, least first.
@@ -45,7 +46,7 @@ const MIN_HELD: u64 = 16 << 20;
 /// All changes to try, by cost.
 pub(super) fn candidates(trial: &Trial<'_>) -> Vec<Candidate> {
     let mut all = Vec::new();
-    if let Some(settings) = expandable(trial) {
+    if let Some(settings) = expandable(trial.target, trial.model) {
         let settings = Some(settings);
         all.push(Candidate { recipes: Vec::new(), settings, cost: Cost::Setting });
     }
@@ -88,9 +89,9 @@ fn time() -> impl Iterator<Item = Vec<Recipe>> {
 
 /// The recording's settings with expandable segments; `None` if they are on, or the platform lacks
 /// them.
-pub(super) fn expandable(trial: &Trial<'_>) -> Option<AllocatorSettings> {
-    let recorded = &trial.model.settings;
-    let can = crate::finding_text::can_expand(trial.target.entry);
+pub(super) fn expandable(target: Target<'_>, model: &WhatIf) -> Option<AllocatorSettings> {
+    let recorded = &model.settings;
+    let can = crate::finding_text::can_expand(target.entry);
     (!recorded.expandable_segments && can)
         .then(|| AllocatorSettings { expandable_segments: true, ..recorded.clone() })
 }

@@ -13,8 +13,8 @@ use candidates::{Candidate, candidates};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use vramscope_inference::{
-    Applied, Category, ChangedAnswer, ChangedRun, Context, Editable, Fits, OomStory, Recipe, Rest,
-    Verdict, WhatIf, settings_text,
+    Applied, Category, ChangedAnswer, ChangedRun, Context, Editable, Fits, OomStory, Question,
+    Recipe, Rest, Search, Verdict, WhatIf, ended_by_failure, settings_text,
 };
 use vramscope_trace::AllocatorSettings;
 use vramscope_trace::slicing::Budget;
@@ -105,8 +105,8 @@ pub(crate) async fn of_oom(
     let Some(available) = available(story, model).filter(|_| !is_of_program) else {
         return Vec::new();
     };
-    if !vramscope_inference::ended_by_failure(target.entry.evidence(target.index)) {
-        return Vec::new();
+    if !ended_by_failure(target.entry.evidence(target.index)) {
+        return of_survivor(target, model, budget).await.into_iter().collect();
     }
     let editable = editable(target, model, budget).await;
     let is_this = |at: u32| (story.event.0..=story.last.0).contains(&at);
@@ -126,6 +126,28 @@ pub(crate) async fn of_oom(
         all.extend(plan::plan(&trial, budget).await);
     }
     chosen(all)
+}
+
+/// Expandable segments, if a run goes through with them that survived its failures: the file has the
+/// whole run.
+async fn of_survivor(target: Target<'_>, model: &WhatIf, budget: &mut Budget) -> Option<Fix> {
+    let settings = candidates::expandable(target, model).filter(|_| !model.starts_late())?;
+    let question = Question { least: Search::Never, ..Question::as_recorded(&settings) };
+    let categories = target.entry.categories(target.index);
+    let answer = model.answer(question, target.trace(), categories, budget).await;
+    let conf = settings_text(&settings);
+    (answer.fits() && answer.question.available.is_some()).then(|| Fix {
+        text: format!("PYTORCH_CUDA_ALLOC_CONF={conf}"),
+        recipe: String::new(),
+        conf: Some(conf),
+        outcome: Outcome::Fits,
+        needs_bytes: Bytes(answer.reserved_peak),
+        short_by: None,
+        saving_bytes: Bytes(0),
+        cost: Cost::Setting,
+        covers: Covers::Run,
+        error_percent: None,
+    })
 }
 
 /// What fits, what may fit, and what everybody tries and does not help.

@@ -12,7 +12,7 @@ use vramscope_trace::slicing::Budget;
 pub(super) async fn plan(trial: &Trial<'_>, budget: &mut Budget) -> Option<Fix> {
     let base = trial.run(&[], budget).await?;
     let before = base.active_peak(&trial.model.settings);
-    let settings = expandable(trial);
+    let settings = expandable(trial.target, trial.model);
     let steps = [
         (Recipe::Checkpoint(Checkpointed::All), Cost::Time),
         (Recipe::ChunkedLoss(8), Cost::Time),

@@ -4,8 +4,8 @@ use super::{Options, Outcome, PlaceRecord, ScenarioRecord, SettingsRecord};
 use crate::derived::Derived;
 use crate::target::Target;
 use vramscope_inference::{
-    Applied, ChangedAnswer, ChangedRun, Declined, Editable, Fits, Recipe, Rest, SimulatedBasis,
-    WhatIf, ended_by_failure, settings_text,
+    Applied, ChangedAnswer, ChangedRun, Checkpointed, Declined, Editable, Fits, NewOptimizer,
+    Recipe, Rest, SimulatedBasis, WhatIf, ended_by_failure, settings_text,
 };
 use vramscope_trace::AllocatorSettings;
 use vramscope_trace::slicing::Budget;
@@ -37,17 +37,46 @@ pub(super) async fn scenarios(
 ) -> Vec<ScenarioRecord> {
     let editable = editable(target, model, budget).await;
     let available = options.available().or_else(|| model.calibration.capacity.known());
-    let mut all: Vec<AllocatorSettings> =
-        options.configurations.iter().map(|one| one.settings(&model.settings)).collect();
+    let own = &model.settings;
+    let mut all: Vec<(Vec<Recipe>, AllocatorSettings)> = options
+        .configurations
+        .iter()
+        .map(|one| (options.recipes.clone(), one.settings(own)))
+        .collect();
     if all.is_empty() {
-        all.push(model.settings.clone());
+        all.push((options.recipes.clone(), own.clone()));
+        if options.recipes.is_empty() {
+            all.extend(usual(own));
+        }
     }
     let mut records = Vec::with_capacity(all.len());
-    for settings in all {
-        let change = Change { recipes: &options.recipes, settings: &settings, options, available };
+    for (recipes, settings) in &all {
+        let change = Change { recipes, settings, options, available };
         records.push(scenario(target, &editable, &change, budget).await);
     }
+    // A usual change that the run lacks the facts for is no answer to a question.
+    let mut at = 0;
+    records.retain(|record| {
+        at += 1;
+        at == 1 || record.declined.is_none() || !options.configurations.is_empty()
+    });
     records
+}
+
+/// What people try after a failure.
+fn usual(own: &AllocatorSettings) -> Vec<(Vec<Recipe>, AllocatorSettings)> {
+    let other = !own.expandable_segments;
+    let expandable = AllocatorSettings { expandable_segments: other, ..own.clone() };
+    let recipes = [
+        Recipe::Accumulate(2),
+        Recipe::Checkpoint(Checkpointed::All),
+        Recipe::ChunkedLoss(8),
+        Recipe::Optimizer(NewOptimizer::EightBit),
+        Recipe::Batch(0.5),
+    ];
+    let mut all = vec![(Vec::new(), expandable)];
+    all.extend(recipes.map(|recipe| (vec![recipe], own.clone())));
+    all
 }
 
 struct Change<'a> {
@@ -123,6 +152,9 @@ impl Change<'_> {
         let conf = settings_text(self.settings);
         let mut words = recipes.clone();
         words.extend(Some(conf.clone()).filter(|text| !text.is_empty()));
+        if words.is_empty() {
+            words.push("as recorded".to_owned());
+        }
         ScenarioRecord {
             change: words.join(", "),
             recipes,

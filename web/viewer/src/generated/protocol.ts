@@ -2247,7 +2247,7 @@ export type Phase = "forward" | "backward" | "optimizer" | "other" | "evaluation
 
 export type Basis = "recorded" | "exact" | "estimate";
 
-export type SimulatedBasis = "simulated" | "scaled" | "paired" | "estimate";
+export type SimulatedBasis = "simulated" | "scaled" | "paired" | "recipe" | "estimate";
 
 export type FindingId = string;
 
@@ -2378,7 +2378,12 @@ children: Array<FindingChild>,
  * What the model of the allocator says: first about the run as recorded, then about changes.
  * Absent where it says nothing.
  */
-simulated?: Array<Simulated>, };
+simulated?: Array<Simulated>, 
+/**
+ * The changes with which a run goes through that failed, replayed over the whole run: what
+ * fits first, then by cost. Absent for other findings.
+ */
+fixes?: Array<Fix>, };
 
 export type FindingView = { 
 /**
@@ -4631,6 +4636,10 @@ export type ScenarioRecord = {
  */
 change: string, 
 /**
+ * The changes of the program, as they were asked for: `checkpoint:all`, `batch:0.5`.
+ */
+recipes: Array<string>, 
+/**
  * The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`. Empty for PyTorch's defaults.
  */
 conf: string, 
@@ -4655,9 +4664,10 @@ tokens: number,
  */
 reserved_peak: Bytes, 
 /**
- * The event after which most was reserved, from 0; -1 is the state before the window.
+ * The event after which most was reserved, from 0; -1 is the state before the window. Null for
+ * a changed program, which has other events.
  */
-reserved_peak_event: PeakEvent, 
+reserved_peak_event: PeakEvent | null, 
 /**
  * The peak of `active_bytes`.
  */
@@ -4675,9 +4685,29 @@ flushes: Flushes,
  */
 ooms: Array<EventIndex>, 
 /**
- * Whether no request fails.
+ * Whether no request fails; null where it is too close to tell or not known.
  */
-fits: boolean, 
+fits: boolean | null, 
+/**
+ * The same with its margin; null without a limit, and where no program is changed.
+ */
+outcome: Outcome | null, 
+/**
+ * Where the peak lies, or where the request is that fails; null where no program is changed.
+ */
+limited_by: PlaceRecord | null, 
+/**
+ * How the step that failed was completed; null where no program is changed.
+ */
+rest: Rest | null, 
+/**
+ * What each change found: these are its assumptions.
+ */
+found: Array<string>, 
+/**
+ * Why there is no prediction: the fact that a change lacks. Null with one.
+ */
+declined: string | null, 
 /**
  * The first event whose request failed in the recording, from 0; null if none did.
  */
@@ -4692,7 +4722,8 @@ short_by: Bytes | null,
  */
 least_device_memory: Bytes | null, 
 /**
- * `simulated`, `scaled`, `paired` (scaled as a second recording shows), or `estimate`.
+ * `simulated`, `scaled`, `paired` (scaled as a second recording shows), `recipe` (a changed
+ * program), or `estimate`.
  */
 basis: SimulatedBasis, 
 /**
@@ -5375,7 +5406,12 @@ children: Array<FindingChild>,
  * What the model of the allocator says: first about the run as recorded, then about changes.
  * Absent where it says nothing.
  */
-simulated?: Array<Simulated>, };
+simulated?: Array<Simulated>, 
+/**
+ * The changes with which a run goes through that failed, replayed over the whole run: what
+ * fits first, then by cost. Absent for other findings.
+ */
+fixes?: Array<Fix>, };
 
 export type CategoryDiff = { 
 /**
