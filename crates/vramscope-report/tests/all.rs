@@ -5,6 +5,7 @@ mod index;
 mod modules;
 mod oracle;
 mod phases;
+mod recipes;
 mod redact;
 mod shapes;
 mod sites;

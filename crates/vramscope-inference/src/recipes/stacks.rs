@@ -25,6 +25,9 @@ impl Kind {
     /// Of PyTorch itself.
     pub(crate) const TORCH: Self = Self(1 << 6);
 
+    /// A convolution.
+    pub(crate) const CONVOLUTION: Self = Self(1 << 7);
+
     pub(crate) fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
@@ -122,5 +125,6 @@ fn kind(name: &str, file: &str) -> Kind {
     add(Kind::EMBEDDING, file.ends_with("sparse.py"));
     add(Kind::SOFTMAX, name.contains("softmax"));
     add(Kind::CROSS_ENTROPY, name.contains("cross_entropy"));
+    add(Kind::CONVOLUTION, file.ends_with("/conv.py"));
     Kind(kind)
 }

@@ -27,7 +27,7 @@ pub(super) fn temporaries(lives: &Lives) -> BTreeMap<i32, Vec<usize>> {
 fn is_temporary(life: &Life) -> bool {
     life.phase == StepPhase::Optimizer
         && !life.is_of_model()
-        && life.category != Category::Gradient
+        && !matches!(life.category, Category::Gradient | Category::Communication)
         && life.dies_in.is_some_and(|(phase, _)| phase == StepPhase::Optimizer)
         && life.bytes > 512
 }
@@ -103,9 +103,11 @@ pub(super) fn adafactor(lives: &mut Lives, facts: &Facts) -> Result<Applied, Dec
         let element = state_element(life, facts);
         let elements = life.bytes / element;
         // Rows and columns of the matrix: a width divides its elements.
-        let width = facts.widths.iter().rev().find(|&&width| {
-            width > 1 && elements > width && elements % width == 0
-        });
+        let width = facts
+            .widths
+            .iter()
+            .rev()
+            .find(|&&width| width > 1 && elements > width && elements % width == 0);
         if let Some(&width) = width {
             let of = if rows { width } else { elements / width };
             life.bytes = of * element;
@@ -160,5 +162,9 @@ fn with_states(
         }
     }
     lives.all.extend(new);
-    if changed == 0 { Err(Declined::NoStates) } else { Ok(Applied { changed, ..Applied::default() }) }
+    if changed == 0 {
+        Err(Declined::NoStates)
+    } else {
+        Ok(Applied { changed, ..Applied::default() })
+    }
 }

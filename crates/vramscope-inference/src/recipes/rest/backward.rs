@@ -11,12 +11,7 @@ use crate::step_phases::StepPhase;
 /// in the order of the parameters, from the last. Then the optimizer's states with temporaries:
 /// two for each parameter, as AdamW has, because the optimizer cannot be seen yet. Then forward and
 /// backward once more.
-pub(super) fn complete(
-    lives: &mut Lives,
-    facts: &Facts,
-    failure: Failure,
-    step: i32,
-) -> Rest {
+pub(super) fn complete(lives: &mut Lives, facts: &Facts, failure: Failure, step: i32) -> Rest {
     let (Some(forward), Some(backward)) =
         (lives.span(step, StepPhase::Forward), lives.span(step, StepPhase::Backward))
     else {
@@ -78,10 +73,10 @@ pub(super) fn complete(
         new.push(Life { bytes, dies_in, ..gradient });
     }
     update(&mut new, &parameters, failure, step, end);
+    new.extend(workspaces(lives, backward.0, from));
     lives.all.append(&mut new);
     close_spans(lives, at, end + 5.5);
-    let optimizer =
-        Span { begin: end + 5.5, end: end + 20.5, phase: StepPhase::Optimizer, step };
+    let optimizer = Span { begin: end + 5.5, end: end + 20.5, phase: StepPhase::Optimizer, step };
     lives.spans.push(optimizer);
     if let Some(index) = logits {
         lives.all[index].end = f64::INFINITY;
@@ -91,6 +86,22 @@ pub(super) fn complete(
     lives.sort();
     again(lives, facts, step, end, backward.0, logits);
     Rest::Backward
+}
+
+/// The workspaces that backward makes at `begin`. It runs in a thread of its own with its own handle
+/// of cuBLAS, so it makes those that forward made and that stay once more, unless it has them.
+fn workspaces(lives: &Lives, backward: f64, begin: f64) -> Vec<Life> {
+    let all = || {
+        let of_run = |life: &&Life| life.category == Category::Workspace && life.begin >= 0.0;
+        lives.all.iter().filter(of_run)
+    };
+    if all().any(|life| life.begin >= backward) {
+        return Vec::new();
+    }
+    let of_forward = all().filter(|life| life.stays() && life.phase == StepPhase::Forward);
+    of_forward
+        .map(|life| Life { begin, phase: StepPhase::Backward, stack: None, ..*life })
+        .collect()
 }
 
 /// Adds the states of AdamW, and a temporary for each parameter.
