@@ -31,8 +31,8 @@ fn answer(file: &LoadedFile, recipes: &str, memory: Option<u64>) -> ScenarioReco
     let options = Options { recipes, pytorch_memory: memory, ..Options::default() };
     let target = file.target(0, 0).expect("a device");
     let others = OtherRecordings::default();
-    let mut report = now(async |budget| what_if(target, &options, &others, budget).await)
-        .expect("an answer");
+    let mut report =
+        now(async |budget| what_if(target, &options, &others, budget).await).expect("an answer");
     report.scenarios.remove(0)
 }
 

@@ -6,10 +6,12 @@ use crate::recipes::lives::{Life, Lives};
 use crate::recipes::stacks::{Kind, Place};
 use crate::step_phases::StepPhase;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+use vramscope_snapshot::StackId;
 
 /// The blocks of attention maps, ascending.
 ///
-/// The size that a softmax makes is that of a map. In forward its half and quarter count too, but
+/// The size that a softmax makes is that of a map; without its frame [`by_size`] finds it. In forward its half and quarter count too, but
 /// only in the function that calls the softmax, called from the same line. In backward the size
 /// decides.
 pub(crate) fn attention_maps(lives: &Lives, facts: &Facts) -> Vec<usize> {
@@ -30,7 +32,16 @@ pub(crate) fn attention_maps(lives: &Lives, facts: &Facts) -> Vec<usize> {
         }
     }
     let most = counts.iter().max_by_key(|(bytes, count)| (**count, **bytes));
-    let Some((&map, _)) = most else { return Vec::new() };
+    let map = match most {
+        Some((&map, _)) => map,
+        None => match by_size(lives, facts) {
+            Some((map, function)) => {
+                callers.insert(function);
+                map
+            }
+            None => return Vec::new(),
+        },
+    };
     let mut maps = Vec::new();
     for (index, life) in lives.all.iter().enumerate() {
         if life.begin < facts.first_input
@@ -56,6 +67,62 @@ pub(crate) fn attention_maps(lives: &Lives, facts: &Facts) -> Vec<usize> {
         }
     }
     maps
+}
+
+/// What a function of the program makes in forward.
+#[derive(Debug, Default)]
+struct Made {
+    linears: FxHashSet<StackId>,
+    sizes_of_linears: FxHashSet<u64>,
+    /// Sizes that it makes itself, and from where.
+    own: BTreeMap<u64, FxHashSet<StackId>>,
+}
+
+/// The size of a map, and the function that makes it, where no frame names the softmax: a method of
+/// a tensor has none.
+///
+/// A function that calls two linear layers or more makes maps itself, on two lines or more. A map
+/// has whole elements for each token. Their number is neither a width of the model nor that of a
+/// parameter, and no layer of the function makes that size.
+fn by_size(lives: &Lives, facts: &Facts) -> Option<(u64, (u32, Place))> {
+    let row = facts.tokens.filter(|&tokens| tokens > 0)?;
+    let mut made: BTreeMap<(u32, Place), Made> = BTreeMap::new();
+    for life in &lives.all {
+        let is_data = life.phase == StepPhase::Forward
+            && matches!(
+                life.category,
+                Category::Activation | Category::Temporary | Category::Unknown
+            );
+        let (Some(stack), Some(caller)) = (life.stack.filter(|_| is_data), caller(lives, life))
+        else {
+            continue;
+        };
+        let frames = lives.frames(life);
+        let made = made.entry(caller).or_default();
+        if frames.iter().take(2).any(|&frame| lives.stacks.kind(frame).has(Kind::LINEAR)) {
+            made.linears.insert(stack);
+            made.sizes_of_linears.insert(life.bytes);
+        } else if frames.first().is_some_and(|&f| !lives.stacks.kind(f).has(Kind::LIBRARY)) {
+            made.own.entry(life.bytes).or_default().insert(stack);
+        }
+    }
+    let element = if facts.has_autocast { 2 } else { facts.element };
+    let is_map = |made: &Made, bytes: u64| {
+        let each = bytes / row / element;
+        bytes % (row * element) == 0
+            && each > 1
+            && !facts.widths.contains(&each)
+            && !facts.parameters.contains_key(&(each * facts.element))
+            && !made.sizes_of_linears.contains(&bytes)
+            && !(facts.has_autocast && made.sizes_of_linears.contains(&(bytes / 2)))
+    };
+    let maps = made.iter().filter(|(_, made)| made.linears.len() > 1).flat_map(|(caller, made)| {
+        let repeated = made.own.iter().filter(|(_, stacks)| stacks.len() > 1);
+        let maps = repeated.map(|(bytes, _)| *bytes).filter(|&bytes| is_map(made, bytes));
+        // Softmax computes in 32 bits.
+        maps.map(|map| (if made.own.contains_key(&(map * 2)) { map * 2 } else { map }, *caller))
+    });
+    maps.max()
 }
 
 /// The function of the program's innermost frame, and the place that calls it.
