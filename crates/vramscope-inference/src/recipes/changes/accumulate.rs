@@ -1,7 +1,7 @@
 //! The batch in parts, with gradients that add up.
 
 use crate::category::Category;
-use crate::recipes::facts::Facts;
+use crate::recipes::facts::{Facts, Pass};
 use crate::recipes::lives::{Life, Lives};
 use crate::recipes::{Applied, Declined, scaled};
 use crate::step_phases::StepPhase;
@@ -39,17 +39,17 @@ pub(super) fn accumulate(
         return Ok(Applied { had_it: true, ..Applied::default() });
     }
     let mut new = Vec::new();
-    let forward: BTreeMap<i32, f64> = lives
-        .spans
+    let forward: BTreeMap<i32, f64> = facts
+        .passes
         .iter()
         .rev()
-        .filter(|span| span.phase == StepPhase::Forward)
-        .map(|span| (span.step, span.begin))
+        .filter(|pass| pass.backward.is_some() || is_used_by_backward(lives, pass))
+        .map(|pass| (pass.step, pass.begin))
         .collect();
     let first_step = forward.keys().next().copied();
     for (&step, &begin) in &forward {
         let Some(backward) = lives.span(step, StepPhase::Backward) else { continue };
-        let inputs = lives.spans.iter().find(|span| {
+        let inputs = lives.spans.iter().rfind(|span| {
             span.step == step && span.phase == StepPhase::Other && span.end <= begin + 1.0
         });
         let begin_of_inputs = match inputs {
@@ -79,6 +79,21 @@ pub(super) fn accumulate(
     let changed = new.len() as u32;
     lives.all.extend(new);
     Ok(Applied { changed, ..Applied::default() })
+}
+
+/// Whether backward of the step frees most of what a part of forward left. An evaluation in the
+/// step leaves nothing to it.
+fn is_used_by_backward(lives: &Lives, pass: &Pass) -> bool {
+    let Some(backward) = lives.span(pass.step, StepPhase::Backward) else { return false };
+    let (mut left, mut used) = (0_u64, 0_u64);
+    for life in &lives.all[lives.born(pass.begin, pass.end)] {
+        if life.end > pass.end && !life.is_of_model() {
+            left += life.bytes;
+            let is_used = (backward.0..backward.1).contains(&life.end);
+            used += if is_used { life.bytes } else { 0 };
+        }
+    }
+    used * 2 > left
 }
 
 /// The second micro-batch of a step: its time is squeezed into the last half event of the first's
@@ -131,11 +146,7 @@ impl Second {
     /// When the second pass's block dies. Old logits live into the next forward pass: those of the
     /// first micro-batch die as far into the second's.
     fn end(&self, life: &Life) -> f64 {
-        if life.end < self.to {
-            self.at(life.end)
-        } else {
-            life.end
-        }
+        if life.end < self.to { self.at(life.end) } else { life.end }
     }
 
     /// When the first pass's block dies, if it lived beyond the step.

@@ -42,6 +42,7 @@ pub(crate) fn attention_maps(lives: &Lives, facts: &Facts) -> Vec<usize> {
             None => return Vec::new(),
         },
     };
+    let others = others(lives, map, &callers);
     let mut maps = Vec::new();
     for (index, life) in lives.all.iter().enumerate() {
         if life.begin < facts.first_input
@@ -60,13 +61,40 @@ pub(crate) fn attention_maps(lives: &Lives, facts: &Facts) -> Vec<usize> {
             [map, map / 2, map / 4].contains(&life.bytes)
                 && caller(lives, life).is_some_and(|caller| callers.contains(&caller))
         } else {
-            life.bytes == map && life.phase == StepPhase::Backward
+            life.bytes == map
+                && life.phase == StepPhase::Backward
+                && is_of_next_map(&others, life.begin)
         };
         if is_map {
             maps.push(index);
         }
     }
     maps
+}
+
+/// When the blocks of a map's size die that forward made, by time, and which of them are maps.
+/// Empty if all are.
+fn others(lives: &Lives, map: u64, callers: &FxHashSet<(u32, Place)>) -> Vec<(f64, bool)> {
+    let in_backward = |life: &&Life| {
+        life.bytes == map
+            && life.phase == StepPhase::Forward
+            && life.dies_in.is_some_and(|(phase, _)| phase == StepPhase::Backward)
+    };
+    let of = |life: &Life| caller(lives, life).is_some_and(|caller| callers.contains(&caller));
+    let mut all: Vec<(f64, bool)> =
+        lives.all.iter().filter(in_backward).map(|life| (life.end, of(life))).collect();
+    if all.iter().all(|&(_, is_map)| is_map) {
+        return Vec::new();
+    }
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    all
+}
+
+/// Whether backward makes the gradient of a map at a time: the next block of that size that it
+/// frees is a map.
+fn is_of_next_map(others: &[(f64, bool)], time: f64) -> bool {
+    let next = others.partition_point(|&(end, _)| end < time);
+    others.get(next).or(others.last()).is_none_or(|&(_, is_map)| is_map)
 }
 
 /// What a function of the program makes in forward.

@@ -79,8 +79,8 @@ impl Facts {
             }
         }
         facts.passes = passes(lives);
-        facts.read_dims(lives, dims);
         facts.find_autocast(lives);
+        facts.read_dims(lives, dims);
         if dims.is_some_and(|dims| dims.widths.len() > 1) && facts.has_wide_copy_of_logits(lives) {
             facts.element = 2;
         }
@@ -246,6 +246,7 @@ fn tokens(lives: &Lives) -> Option<u64> {
         .all
         .iter()
         .filter(|life| life.category == Category::Activation && life.phase == StepPhase::Forward)
+        .filter(|life| !life.is_weight_copy)
         .map(|life| life.bytes)
         .filter(|&bytes| bytes > 65_536)
         .collect();

@@ -33,7 +33,11 @@ pub(super) fn complete(lives: &mut Lives, facts: &Facts, failure: Failure, step:
         bytes,
         ..made(failure, begin, end, Category::Temporary, StepPhase::Backward, step)
     };
-    let mut new = vec![temporary(at, at + 6.0, failure.bytes)];
+    let mut new = workspaces(lives, backward.0, at);
+    // The failed request may be a workspace.
+    if new.iter().all(|workspace| workspace.bytes != failure.bytes) {
+        new.push(temporary(at, at + 6.0, failure.bytes));
+    }
     for life in &mut lives.all {
         if life.begin >= backward.0 && life.stays() && life.category == Category::Temporary {
             life.end = at + 6.0;
@@ -73,7 +77,6 @@ pub(super) fn complete(lives: &mut Lives, facts: &Facts, failure: Failure, step:
         new.push(Life { bytes, dies_in, ..gradient });
     }
     update(&mut new, &parameters, failure, step, end);
-    new.extend(workspaces(lives, backward.0, from));
     lives.all.append(&mut new);
     close_spans(lives, at, end + 5.5);
     let optimizer = Span { begin: end + 5.5, end: end + 20.5, phase: StepPhase::Optimizer, step };
