@@ -5,7 +5,9 @@ use crate::recipes::facts::{Facts, Pass};
 use crate::recipes::lives::{Life, Lives};
 use crate::recipes::{Applied, Declined, scaled};
 use crate::step_phases::StepPhase;
+use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
+use vramscope_snapshot::StackId;
 
 /// `accumulate:N`: all that grows is divided by N. Forward and backward run a second time before
 /// the optimizer. Their gradients are temporaries that end where the next one is born. Evaluations
@@ -47,6 +49,14 @@ pub(super) fn accumulate(
         .map(|pass| (pass.step, pass.begin))
         .collect();
     let first_step = forward.keys().next().copied();
+    let last_step = forward.keys().next_back().copied();
+    let held: FxHashSet<StackId> = lives
+        .all
+        .iter()
+        .filter(|life| life.stays() && life.phase == StepPhase::Forward)
+        .filter(|life| Some(life.step) < last_step)
+        .filter_map(|life| life.stack)
+        .collect();
     for (&step, &begin) in &forward {
         let Some(backward) = lives.span(step, StepPhase::Backward) else { continue };
         let inputs = lives.spans.iter().rfind(|span| {
@@ -70,7 +80,9 @@ pub(super) fn accumulate(
         second.add(lives, &mut new);
         for index in lives.born(second.from, second.to) {
             let life = lives.all[index];
-            let is_of_pass = !life.is_of_model() && life.category != Category::Gradient;
+            // What the program holds from each step stays.
+            let is_held = life.stays() && life.stack.is_some_and(|stack| held.contains(&stack));
+            let is_of_pass = !life.is_of_model() && life.category != Category::Gradient && !is_held;
             if let Some(end) = second.first_end(&life).filter(|_| is_of_pass) {
                 lives.all[index].end = end;
             }

@@ -43,6 +43,16 @@ pub(crate) fn attention_maps(lives: &Lives, facts: &Facts) -> Vec<usize> {
         },
     };
     let others = others(lives, map, &callers);
+    let of_function =
+        |life: &Life| caller(lives, life).is_some_and(|caller| callers.contains(&caller));
+    // A linear layer's result may have half or a quarter of a map's size.
+    let of_linears: FxHashSet<u64> = lives
+        .all
+        .iter()
+        .filter(|life| life.phase == StepPhase::Forward && has(life, Kind::LINEAR, 2))
+        .filter(|life| of_function(life))
+        .map(|life| life.bytes)
+        .collect();
     let mut maps = Vec::new();
     for (index, life) in lives.all.iter().enumerate() {
         if life.begin < facts.first_input
@@ -58,8 +68,9 @@ pub(crate) fn attention_maps(lives: &Lives, facts: &Facts) -> Vec<usize> {
         }
         let has_own_frame = lives.stacks.own(lives.frames(life)).next().is_some();
         let is_map = if has_own_frame {
-            [map, map / 2, map / 4].contains(&life.bytes)
-                && caller(lives, life).is_some_and(|caller| callers.contains(&caller))
+            let is_part = [map / 2, map / 4].contains(&life.bytes);
+            (life.bytes == map || (is_part && !of_linears.contains(&life.bytes)))
+                && of_function(life)
         } else {
             life.bytes == map
                 && life.phase == StepPhase::Backward
@@ -97,13 +108,17 @@ fn is_of_next_map(others: &[(f64, bool)], time: f64) -> bool {
     others.get(next).or(others.last()).is_none_or(|&(_, is_map)| is_map)
 }
 
+/// A call makes at most this many blocks of a map's size. A scan makes one for each token.
+const MAX_MAPS: u32 = 8;
+
 /// What a function of the program makes in forward.
 #[derive(Debug, Default)]
 struct Made {
-    linears: FxHashSet<StackId>,
+    /// Its linear layers, and how often each ran.
+    linears: FxHashMap<StackId, u32>,
     sizes_of_linears: FxHashSet<u64>,
-    /// Sizes that it makes itself, and from where.
-    own: BTreeMap<u64, FxHashSet<StackId>>,
+    /// Sizes that it makes itself, from where, and how often.
+    own: BTreeMap<u64, (FxHashSet<StackId>, u32)>,
 }
 
 /// The size of a map, and the function that makes it, where no frame names the softmax: a method of
@@ -128,10 +143,12 @@ fn by_size(lives: &Lives, facts: &Facts) -> Option<(u64, (u32, Place))> {
         let frames = lives.frames(life);
         let made = made.entry(caller).or_default();
         if frames.iter().take(2).any(|&frame| lives.stacks.kind(frame).has(Kind::LINEAR)) {
-            made.linears.insert(stack);
+            *made.linears.entry(stack).or_default() += 1;
             made.sizes_of_linears.insert(life.bytes);
         } else if frames.first().is_some_and(|&f| !lives.stacks.kind(f).has(Kind::LIBRARY)) {
-            made.own.entry(life.bytes).or_default().insert(stack);
+            let (stacks, count) = made.own.entry(life.bytes).or_default();
+            stacks.insert(stack);
+            *count += 1;
         }
     }
     let element = if facts.has_autocast { 2 } else { facts.element };
@@ -145,7 +162,10 @@ fn by_size(lives: &Lives, facts: &Facts) -> Option<(u64, (u32, Place))> {
             && !(facts.has_autocast && made.sizes_of_linears.contains(&(bytes / 2)))
     };
     let maps = made.iter().filter(|(_, made)| made.linears.len() > 1).flat_map(|(caller, made)| {
-        let repeated = made.own.iter().filter(|(_, stacks)| stacks.len() > 1);
+        let calls = made.linears.values().copied().max().unwrap_or(0);
+        let repeated = made.own.iter().filter(|(_, (stacks, count))| {
+            stacks.len() > 1 && *count <= MAX_MAPS.saturating_mul(calls)
+        });
         let maps = repeated.map(|(bytes, _)| *bytes).filter(|&bytes| is_map(made, bytes));
         // Softmax computes in 32 bits.
         maps.map(|map| (if made.own.contains_key(&(map * 2)) { map * 2 } else { map }, *caller))
