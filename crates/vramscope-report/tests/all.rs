@@ -6,6 +6,7 @@ mod modules;
 mod moments;
 mod oracle;
 mod phases;
+mod recipes;
 mod redact;
 mod shapes;
 mod sites;

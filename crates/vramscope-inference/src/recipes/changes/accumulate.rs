@@ -1,11 +1,13 @@
 //! The batch in parts, with gradients that add up.
 
 use crate::category::Category;
-use crate::recipes::facts::Facts;
+use crate::recipes::facts::{Facts, Pass};
 use crate::recipes::lives::{Life, Lives};
 use crate::recipes::{Applied, Declined, scaled};
 use crate::step_phases::StepPhase;
+use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
+use vramscope_snapshot::StackId;
 
 /// `accumulate:N`: all that grows is divided by N. Forward and backward run a second time before
 /// the optimizer. Their gradients are temporaries that end where the next one is born. Evaluations
@@ -39,17 +41,25 @@ pub(super) fn accumulate(
         return Ok(Applied { changed: 1, ..Applied::default() });
     }
     let mut new = Vec::new();
-    let forward: BTreeMap<i32, f64> = lives
-        .spans
+    let forward: BTreeMap<i32, f64> = facts
+        .passes
         .iter()
         .rev()
-        .filter(|span| span.phase == StepPhase::Forward)
-        .map(|span| (span.step, span.begin))
+        .filter(|pass| pass.backward.is_some() || is_used_by_backward(lives, pass))
+        .map(|pass| (pass.step, pass.begin))
         .collect();
     let first_step = forward.keys().next().copied();
+    let last_step = forward.keys().next_back().copied();
+    let held: FxHashSet<StackId> = lives
+        .all
+        .iter()
+        .filter(|life| life.stays() && life.phase == StepPhase::Forward)
+        .filter(|life| Some(life.step) < last_step)
+        .filter_map(|life| life.stack)
+        .collect();
     for (&step, &begin) in &forward {
         let Some(backward) = lives.span(step, StepPhase::Backward) else { continue };
-        let inputs = lives.spans.iter().find(|span| {
+        let inputs = lives.spans.iter().rfind(|span| {
             span.step == step && span.phase == StepPhase::Other && span.end <= begin + 1.0
         });
         let begin_of_inputs = match inputs {
@@ -70,7 +80,9 @@ pub(super) fn accumulate(
         second.add(lives, &mut new);
         for index in lives.born(second.from, second.to) {
             let life = lives.all[index];
-            let is_of_pass = !life.is_of_model() && life.category != Category::Gradient;
+            // What the program holds from each step stays.
+            let is_held = life.stays() && life.stack.is_some_and(|stack| held.contains(&stack));
+            let is_of_pass = !life.is_of_model() && life.category != Category::Gradient && !is_held;
             if let Some(end) = second.first_end(&life).filter(|_| is_of_pass) {
                 lives.all[index].end = end;
             }
@@ -79,6 +91,21 @@ pub(super) fn accumulate(
     let changed = new.len() as u32;
     lives.all.extend(new);
     Ok(Applied { changed, ..Applied::default() })
+}
+
+/// Whether backward of the step frees most of what a part of forward left. An evaluation in the
+/// step leaves nothing to it.
+fn is_used_by_backward(lives: &Lives, pass: &Pass) -> bool {
+    let Some(backward) = lives.span(pass.step, StepPhase::Backward) else { return false };
+    let (mut left, mut used) = (0_u64, 0_u64);
+    for life in &lives.all[lives.born(pass.begin, pass.end)] {
+        if life.end > pass.end && !life.is_of_model() {
+            left += life.bytes;
+            let is_used = (backward.0..backward.1).contains(&life.end);
+            used += if is_used { life.bytes } else { 0 };
+        }
+    }
+    used * 2 > left
 }
 
 /// The second micro-batch of a step: its time is squeezed into the last half event of the first's

@@ -24,7 +24,7 @@ pub(super) fn del(lives: &mut Lives, site: &str, cx: Evidence<'_>) -> Result<App
     for index in 0..lives.all.len() {
         let life = lives.all[index];
         if life.is_of_model() && life.category != Category::Cache
-            || life.category == Category::Gradient
+            || matches!(life.category, Category::Gradient | Category::Communication)
             || matches!(life.phase, StepPhase::Evaluation | StepPhase::Generation)
         {
             continue;

@@ -27,7 +27,7 @@ pub(super) fn temporaries(lives: &Lives) -> BTreeMap<i32, Vec<usize>> {
 fn is_temporary(life: &Life) -> bool {
     life.phase == StepPhase::Optimizer
         && !life.is_of_model()
-        && life.category != Category::Gradient
+        && !matches!(life.category, Category::Gradient | Category::Communication)
         && life.dies_in.is_some_and(|(phase, _)| phase == StepPhase::Optimizer)
         && life.bytes > 512
 }

@@ -6,10 +6,12 @@ use crate::recipes::lives::{Life, Lives};
 use crate::recipes::stacks::{Kind, Place};
 use crate::step_phases::StepPhase;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+use vramscope_snapshot::StackId;
 
 /// The blocks of attention maps, ascending.
 ///
-/// The size that a softmax makes is that of a map. In forward its half and quarter count too, but
+/// The size that a softmax makes is that of a map; without its frame [`by_size`] finds it. In forward its half and quarter count too, but
 /// only in the function that calls the softmax, called from the same line. In backward the size
 /// decides.
 pub(crate) fn attention_maps(lives: &Lives, facts: &Facts) -> Vec<usize> {
@@ -30,7 +32,27 @@ pub(crate) fn attention_maps(lives: &Lives, facts: &Facts) -> Vec<usize> {
         }
     }
     let most = counts.iter().max_by_key(|(bytes, count)| (**count, **bytes));
-    let Some((&map, _)) = most else { return Vec::new() };
+    let map = match most {
+        Some((&map, _)) => map,
+        None => match by_size(lives, facts) {
+            Some((map, function)) => {
+                callers.insert(function);
+                map
+            }
+            None => return Vec::new(),
+        },
+    };
+    let others = others(lives, map, &callers);
+    let of_function =
+        |life: &Life| caller(lives, life).is_some_and(|caller| callers.contains(&caller));
+    // A linear layer's result may have half or a quarter of a map's size.
+    let of_linears: FxHashSet<u64> = lives
+        .all
+        .iter()
+        .filter(|life| life.phase == StepPhase::Forward && has(life, Kind::LINEAR, 2))
+        .filter(|life| of_function(life))
+        .map(|life| life.bytes)
+        .collect();
     let mut maps = Vec::new();
     for (index, life) in lives.all.iter().enumerate() {
         if life.begin < facts.first_input
@@ -46,16 +68,109 @@ pub(crate) fn attention_maps(lives: &Lives, facts: &Facts) -> Vec<usize> {
         }
         let has_own_frame = lives.stacks.own(lives.frames(life)).next().is_some();
         let is_map = if has_own_frame {
-            [map, map / 2, map / 4].contains(&life.bytes)
-                && caller(lives, life).is_some_and(|caller| callers.contains(&caller))
+            let is_part = [map / 2, map / 4].contains(&life.bytes);
+            (life.bytes == map || (is_part && !of_linears.contains(&life.bytes)))
+                && of_function(life)
         } else {
-            life.bytes == map && life.phase == StepPhase::Backward
+            life.bytes == map
+                && life.phase == StepPhase::Backward
+                && is_of_next_map(&others, life.begin)
         };
         if is_map {
             maps.push(index);
         }
     }
     maps
+}
+
+/// When the blocks of a map's size die that forward made, by time, and which of them are maps.
+/// Empty if all are.
+fn others(lives: &Lives, map: u64, callers: &FxHashSet<(u32, Place)>) -> Vec<(f64, bool)> {
+    let in_backward = |life: &&Life| {
+        life.bytes == map
+            && life.phase == StepPhase::Forward
+            && life.dies_in.is_some_and(|(phase, _)| phase == StepPhase::Backward)
+    };
+    let of = |life: &Life| caller(lives, life).is_some_and(|caller| callers.contains(&caller));
+    let mut all: Vec<(f64, bool)> =
+        lives.all.iter().filter(in_backward).map(|life| (life.end, of(life))).collect();
+    if all.iter().all(|&(_, is_map)| is_map) {
+        return Vec::new();
+    }
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    all
+}
+
+/// Whether backward makes the gradient of a map at a time: the next block of that size that it
+/// frees is a map.
+fn is_of_next_map(others: &[(f64, bool)], time: f64) -> bool {
+    let next = others.partition_point(|&(end, _)| end < time);
+    others.get(next).or(others.last()).is_none_or(|&(_, is_map)| is_map)
+}
+
+/// A call makes at most this many blocks of a map's size. A scan makes one for each token.
+const MAX_MAPS: u32 = 8;
+
+/// What a function of the program makes in forward.
+#[derive(Debug, Default)]
+struct Made {
+    /// Its linear layers, and how often each ran.
+    linears: FxHashMap<StackId, u32>,
+    sizes_of_linears: FxHashSet<u64>,
+    /// Sizes that it makes itself, from where, and how often.
+    own: BTreeMap<u64, (FxHashSet<StackId>, u32)>,
+}
+
+/// The size of a map, and the function that makes it, where no frame names the softmax: a method of
+/// a tensor has none.
+///
+/// A function that calls two linear layers or more makes maps itself, on two lines or more. A map
+/// has whole elements for each token. Their number is neither a width of the model nor that of a
+/// parameter, and no layer of the function makes that size.
+fn by_size(lives: &Lives, facts: &Facts) -> Option<(u64, (u32, Place))> {
+    let row = facts.tokens.filter(|&tokens| tokens > 0)?;
+    let mut made: BTreeMap<(u32, Place), Made> = BTreeMap::new();
+    for life in &lives.all {
+        let is_data = life.phase == StepPhase::Forward
+            && matches!(
+                life.category,
+                Category::Activation | Category::Temporary | Category::Unknown
+            );
+        let (Some(stack), Some(caller)) = (life.stack.filter(|_| is_data), caller(lives, life))
+        else {
+            continue;
+        };
+        let frames = lives.frames(life);
+        let made = made.entry(caller).or_default();
+        if frames.iter().take(2).any(|&frame| lives.stacks.kind(frame).has(Kind::LINEAR)) {
+            *made.linears.entry(stack).or_default() += 1;
+            made.sizes_of_linears.insert(life.bytes);
+        } else if frames.first().is_some_and(|&f| !lives.stacks.kind(f).has(Kind::LIBRARY)) {
+            let (stacks, count) = made.own.entry(life.bytes).or_default();
+            stacks.insert(stack);
+            *count += 1;
+        }
+    }
+    let element = if facts.has_autocast { 2 } else { facts.element };
+    let is_map = |made: &Made, bytes: u64| {
+        let each = bytes / row / element;
+        bytes % (row * element) == 0
+            && each > 1
+            && !facts.widths.contains(&each)
+            && !facts.parameters.contains_key(&(each * facts.element))
+            && !made.sizes_of_linears.contains(&bytes)
+            && !(facts.has_autocast && made.sizes_of_linears.contains(&(bytes / 2)))
+    };
+    let maps = made.iter().filter(|(_, made)| made.linears.len() > 1).flat_map(|(caller, made)| {
+        let calls = made.linears.values().copied().max().unwrap_or(0);
+        let repeated = made.own.iter().filter(|(_, (stacks, count))| {
+            stacks.len() > 1 && *count <= MAX_MAPS.saturating_mul(calls)
+        });
+        let maps = repeated.map(|(bytes, _)| *bytes).filter(|&bytes| is_map(made, bytes));
+        // Softmax computes in 32 bits.
+        maps.map(|map| (if made.own.contains_key(&(map * 2)) { map * 2 } else { map }, *caller))
+    });
+    maps.max()
 }
 
 /// The function of the program's innermost frame, and the place that calls it.

@@ -79,8 +79,8 @@ impl Facts {
             }
         }
         facts.passes = passes(lives);
-        facts.read_dims(lives, dims);
         facts.find_autocast(lives);
+        facts.read_dims(lives, dims);
         if dims.is_some_and(|dims| dims.widths.len() > 1) && facts.has_wide_copy_of_logits(lives) {
             facts.element = 2;
         }
@@ -107,7 +107,7 @@ impl Facts {
     /// copy, and the second may be the layer's result.
     fn find_autocast(&mut self, lives: &mut Lives) {
         let forward = |life: &&Life| life.phase == StepPhase::Forward;
-        let sizes: FxHashSet<u64> = lives.all.iter().filter(forward).map(|b| b.bytes).collect();
+        let sizes = sizes_of_casts(lives);
         let large: Vec<u64> =
             self.parameters.keys().copied().filter(|&bytes| bytes >= LARGE_PARAMETER).collect();
         let halved = large.iter().filter(|&&bytes| sizes.contains(&(bytes / 2))).count();
@@ -205,13 +205,48 @@ impl Facts {
 /// Inputs of a pass are made at most this many events before it.
 pub(crate) const INPUT_LEAD: f64 = 8.0;
 
+/// Sizes that autocast may have made of weights in forward.
+///
+/// A layer casts its weight and makes its result in one call, so the next block has an equal stack.
+/// Without autocast a layer makes one block. Dropout and norms make several, and no copies.
+fn sizes_of_casts(lives: &Lives) -> FxHashSet<u64> {
+    let may_cast = |life: &Life| {
+        let frames = lives.frames(life);
+        let kind = |frame| lives.stacks.kind(frame);
+        frames.first().is_none_or(|&inner| !kind(inner).has(Kind::TORCH))
+            || frames
+                .iter()
+                .take(2)
+                .any(|&frame| kind(frame).has(Kind::LINEAR) || kind(frame).has(Kind::CONVOLUTION))
+    };
+    let forward = lives
+        .all
+        .iter()
+        .filter(|life| life.phase == StepPhase::Forward && life.category != Category::Workspace);
+    let next = forward.clone().skip(1);
+    let pairs = forward.zip(next);
+    let casts = pairs.filter(|(life, next)| {
+        may_cast(life) && (life.stack == next.stack || lives.frames(life).is_empty())
+    });
+    casts.map(|(life, _)| life.bytes).collect()
+}
+
+/// Rows of a batch to try.
+const MAX_ROWS: u64 = 1024;
+
+/// Fewer tokens divide sizes by chance.
+const MIN_TOKENS: u64 = 64;
+
 /// The number of tokens of the largest batch of `int64` inputs whose number divides the sizes of
 /// most activations.
+///
+/// A batch of `rows` texts may have one token more in each: the last is a target only.
 fn tokens(lives: &Lives) -> Option<u64> {
     let activations: Vec<u64> = lives
         .all
         .iter()
         .filter(|life| life.category == Category::Activation && life.phase == StepPhase::Forward)
+        .filter(|life| !life.is_weight_copy)
         .map(|life| life.bytes)
         .filter(|&bytes| bytes > 65_536)
         .collect();
@@ -224,8 +259,16 @@ fn tokens(lives: &Lives) -> Option<u64> {
         .collect();
     inputs.sort_unstable();
     inputs.dedup();
-    inputs.into_iter().rev().find(|&tokens| {
+    let fits = |tokens: &u64| {
         let fit = activations.iter().filter(|&&bytes| bytes % tokens == 0).count();
         !activations.is_empty() && fit * 10 > activations.len() * 8
+    };
+    let whole = inputs.iter().copied().rev().find(&fits);
+    whole.or_else(|| {
+        let shorter = inputs.iter().rev().flat_map(|&tokens| {
+            let rows = (1..=MAX_ROWS).filter(move |rows| tokens % rows == 0);
+            rows.map(move |rows| tokens - rows).filter(|&tokens| tokens >= MIN_TOKENS)
+        });
+        shorter.into_iter().find(fits)
     })
 }

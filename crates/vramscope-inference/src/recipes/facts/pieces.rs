@@ -96,32 +96,49 @@ fn depth(lives: &Lives, block: usize, place: Place) -> usize {
 
 /// Cuts blocks into the pieces that a place makes. A piece begins where the first call that the
 /// place makes comes again.
+///
+/// One place may run blocks of several kinds, as an encoder's and then a decoder's. So a call that
+/// is in no piece before, and comes again, begins pieces as well.
 pub(crate) fn pieces(lives: &Lives, blocks: &[usize], place: Place) -> Pieces {
+    let calls: Vec<(usize, Vec<Place>)> = blocks
+        .iter()
+        .filter_map(|&index| call(lives, index, place).map(|call| (index, call)))
+        .collect();
     let mut all: Pieces = Vec::new();
-    let (mut first, mut last): (Option<Vec<Place>>, Option<Vec<Place>>) = (None, None);
-    for &index in blocks {
-        let frames = lives.frames(&lives.all[index]);
-        let at = frames.iter().position(|&frame| lives.stacks.place(frame) == place);
-        let Some(at) = at.filter(|&at| at > 0) else { continue };
-        // The call that the place makes. Packages call a module through several frames.
-        let is_package = lives.stacks.kind(frames[at - 1]).has(Kind::LIBRARY);
-        let from = at.saturating_sub(if is_package { 3 } else { 1 });
-        let call: Vec<Place> =
-            frames[from..at].iter().map(|&frame| lives.stacks.place(frame)).collect();
-        let begins = match &first {
-            None => true,
-            Some(first) => call == *first && last.as_ref() != Some(first),
-        };
-        if first.is_none() {
-            first = Some(call.clone());
+    let mut rest = &calls[..];
+    let mut before: FxHashSet<&[Place]> = FxHashSet::default();
+    while let Some((_, first)) = rest.first() {
+        let begins: Vec<usize> = (0..rest.len())
+            .filter(|&at| rest[at].1 == *first && (at == 0 || rest[at - 1].1 != *first))
+            .collect();
+        let last = begins[begins.len() - 1];
+        before.extend(rest[..last].iter().map(|(_, call)| &call[..]));
+        let other = (last..rest.len()).find(|&at| {
+            let call = &rest[at].1;
+            let later = &rest[at + 1..];
+            let leaves = later.iter().position(|(_, next)| next != call);
+            begins.len() > 1
+                && !before.contains(&call[..])
+                && leaves.is_some_and(|from| later[from..].iter().any(|(_, next)| next == call))
+        });
+        let end = other.unwrap_or(rest.len());
+        let ends = begins.iter().skip(1).copied().chain([end]);
+        for (&begin, end) in begins.iter().zip(ends) {
+            all.push(rest[begin..end].iter().map(|&(index, _)| index).collect());
         }
-        match all.last_mut() {
-            Some(piece) if !begins => piece.push(index),
-            _ => all.push(vec![index]),
-        }
-        last = Some(call);
+        rest = &rest[end..];
     }
     all
+}
+
+/// The call that a place makes for a block. Packages call a module through several frames.
+fn call(lives: &Lives, block: usize, place: Place) -> Option<Vec<Place>> {
+    let frames = lives.frames(&lives.all[block]);
+    let at = frames.iter().position(|&frame| lives.stacks.place(frame) == place)?;
+    let inner = at.checked_sub(1)?;
+    let is_package = lives.stacks.kind(frames[inner]).has(Kind::LIBRARY);
+    let from = at.saturating_sub(if is_package { 3 } else { 1 });
+    Some(frames[from..at].iter().map(|&frame| lives.stacks.place(frame)).collect())
 }
 
 /// The blocks of a range that have a call stack.

@@ -33,7 +33,11 @@ pub(super) fn complete(lives: &mut Lives, facts: &Facts, failure: Failure, step:
         bytes,
         ..made(failure, begin, end, Category::Temporary, StepPhase::Backward, step)
     };
-    let mut new = vec![temporary(at, at + 6.0, failure.bytes)];
+    let mut new = workspaces(lives, backward.0, at);
+    // The failed request may be a workspace.
+    if new.iter().all(|workspace| workspace.bytes != failure.bytes) {
+        new.push(temporary(at, at + 6.0, failure.bytes));
+    }
     for life in &mut lives.all {
         if life.begin >= backward.0 && life.stays() && life.category == Category::Temporary {
             life.end = at + 6.0;
@@ -85,6 +89,22 @@ pub(super) fn complete(lives: &mut Lives, facts: &Facts, failure: Failure, step:
     lives.sort();
     again(lives, facts, step, end, backward.0, logits);
     Rest::Backward
+}
+
+/// The workspaces that backward makes at `begin`. It runs in a thread of its own with its own handle
+/// of cuBLAS, so it makes those that forward made and that stay once more, unless it has them.
+fn workspaces(lives: &Lives, backward: f64, begin: f64) -> Vec<Life> {
+    let all = || {
+        let of_run = |life: &&Life| life.category == Category::Workspace && life.begin >= 0.0;
+        lives.all.iter().filter(of_run)
+    };
+    if all().any(|life| life.begin >= backward) {
+        return Vec::new();
+    }
+    let of_forward = all().filter(|life| life.stays() && life.phase == StepPhase::Forward);
+    of_forward
+        .map(|life| Life { begin, phase: StepPhase::Backward, stack: None, ..*life })
+        .collect()
 }
 
 /// Adds the states of `AdamW`, and a temporary for each parameter.

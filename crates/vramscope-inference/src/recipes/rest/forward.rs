@@ -9,7 +9,13 @@ use crate::step_phases::StepPhase;
 /// Parameters of at least this many bytes count the layers.
 const LARGE_PARAMETER: u64 = 64 << 10;
 
-/// The layers to come are as many as parameters of like sizes say, each as the last whole one. Then
+/// Parameters whose order is read.
+const MAX_PARAMETERS: usize = 4096;
+
+/// Parameters of a layer.
+const MAX_PERIOD: usize = 256;
+
+/// The layers to come are as many as the order of the parameters says ([`layers`]), each as the last whole one. Then
 /// logits twice (tokens x rows of the largest parameter), then as [`backward::complete`].
 ///
 /// `None` if the layers differ, as in a U-Net.
@@ -24,8 +30,7 @@ pub(super) fn complete(
     let blocks = with_stack(lives, lives.born(forward.begin, at));
     let is_kept = |life: &Life| life.stays() && !life.is_of_model();
     let (site, pieces) = model_blocks(lives, &blocks, is_kept).ok()?;
-    let large = facts.parameters.iter().filter(|&(bytes, n)| *bytes >= LARGE_PARAMETER && *n > 1);
-    let layers = large.map(|(_, n)| *n as usize).min()?;
+    let layers = layers(lives, facts)?;
     let size = |piece: &Vec<usize>| -> u64 {
         piece.iter().map(|&i| &lives.all[i]).filter(|b| is_kept(b)).map(|b| b.bytes).sum()
     };
@@ -109,6 +114,40 @@ pub(super) fn complete(
     let of_loss = Failure { at: end + 0.6, bytes: loss, ..failure };
     backward::complete(lives, facts, of_loss, step);
     Some(Rest::Forward)
+}
+
+/// The number of layers: how often the sizes of parameters repeat, in the order in which they are
+/// made. Of all periods the one counts that covers the most bytes, the shortest of several.
+///
+/// Without a period that covers most of the model, the least number of large parameters of a size.
+fn layers(lives: &Lives, facts: &Facts) -> Option<usize> {
+    let parameters = lives.all.iter().filter(|life| {
+        life.category == Category::Parameter
+            && life.begin < facts.first_forward
+            && life.end > facts.first_forward
+    });
+    let sizes: Vec<u64> = parameters.map(|life| life.bytes).take(MAX_PARAMETERS).collect();
+    let mut best: Option<(u64, usize)> = None;
+    for period in 1..=(sizes.len() / 2).min(MAX_PERIOD) {
+        let mut begin = 0;
+        for at in period..=sizes.len() {
+            if at < sizes.len() && sizes[at] == sizes[at - period] {
+                continue;
+            }
+            let repeats = (at - begin) / period;
+            let bytes = sizes[begin..begin + repeats * period].iter().sum();
+            if repeats > 1 && best.is_none_or(|(most, _)| bytes > most) {
+                best = Some((bytes, repeats));
+            }
+            begin = at + 1 - period;
+        }
+    }
+    let total: u64 = sizes.iter().sum();
+    let large = facts.parameters.iter().filter(|&(bytes, n)| *bytes >= LARGE_PARAMETER && *n > 1);
+    match best {
+        Some((bytes, repeats)) if bytes * 2 > total => Some(repeats),
+        _ => large.map(|(_, n)| *n as usize).min(),
+    }
 }
 
 /// Elements of the logits: tokens x the widest width, if the largest parameter has that width.

@@ -1,0 +1,99 @@
+//! Compares what a change of the program is said to do with the changed program, really run.
+//!
+//! `test_data/recipes/manifest.json` has the peaks that PyTorch measured of each changed program.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use vramscope_inference::Recipe;
+use vramscope_report::what_if::{Options, OtherRecordings, ScenarioRecord, what_if};
+use vramscope_report::{FileReader, LoadedFile};
+use vramscope_trace::slicing::now;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data/recipes")
+}
+
+fn manifest() -> Value {
+    let text = std::fs::read_to_string(folder().join("manifest.json")).expect("a manifest");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn load(file: &str) -> LoadedFile {
+    let bytes = std::fs::read(folder().join(file)).expect("a file of test_data");
+    let mut reader = FileReader::new("file", bytes.len() as u64);
+    bytes.chunks(1 << 16).try_for_each(|chunk| reader.feed(chunk)).expect("a snapshot");
+    reader.finish().expect("a snapshot")
+}
+
+/// The answer about one change.
+fn answer(file: &LoadedFile, recipes: &str, memory: Option<u64>) -> ScenarioRecord {
+    let recipes = Recipe::parse_list(recipes).expect("recipes");
+    let options = Options { recipes, pytorch_memory: memory, ..Options::default() };
+    let target = file.target(0, 0).expect("a device");
+    let others = OtherRecordings::default();
+    let mut report =
+        now(async |budget| what_if(target, &options, &others, budget).await).expect("an answer");
+    report.scenarios.remove(0)
+}
+
+fn list<'v>(value: &'v Value, name: &str) -> &'v [Value] {
+    value[name].as_array().expect("a list")
+}
+
+fn text<'v>(value: &'v Value, name: &str) -> &'v str {
+    value[name].as_str().unwrap_or_default()
+}
+
+#[test]
+fn peaks_of_changed_programs_are_predicted() {
+    let manifest = manifest();
+    let (mut answered, mut near, mut all) = (0, 0, 0);
+    let mut wrong = Vec::new();
+    for program in list(&manifest, "programs") {
+        let file = load(text(program, "base"));
+        for pair in list(program, "pairs") {
+            let recipe = text(pair, "recipe");
+            let said = answer(&file, recipe, None);
+            all += 1;
+            if said.declined.is_some() {
+                if pair["within"].is_number() {
+                    wrong.push(format!("{} {recipe} is declined", text(program, "base")));
+                }
+                continue;
+            }
+            let truth = pair["active"].as_u64().expect("bytes");
+            let error = 100.0 * (said.active_peak.0 as f64 / truth as f64 - 1.0).abs();
+            answered += 1;
+            near += u32::from(error <= 5.0);
+            if error > pair["within"].as_f64().unwrap_or(f64::INFINITY) {
+                wrong.push(format!("{} {recipe}: {error:.1} %", text(program, "base")));
+            }
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+    assert!(answered * 100 >= all * 85, "{answered} of {all} answered");
+    assert!(near * 100 >= answered * 90, "{near} of {answered} within 5 %");
+}
+
+#[test]
+fn what_is_said_to_fit_after_a_failure_fits() {
+    let manifest = manifest();
+    let mut wrong = Vec::new();
+    let (mut right, mut all) = (0, 0);
+    for case in list(&manifest, "oom") {
+        let file = load(text(case, "base"));
+        let memory = case["pytorch_memory"].as_u64();
+        for change in list(case, "changes") {
+            let said = answer(&file, text(change, "recipe"), memory);
+            let said = said.fits.filter(|_| said.declined.is_none());
+            let truth = change["fits"].as_bool();
+            all += 1;
+            right += u32::from(said.is_some() && said == truth);
+            if said.is_some() && said != truth && change["known"].is_null() {
+                wrong.push(format!("{} {}: {said:?}", text(case, "case"), text(change, "recipe")));
+            }
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+    assert!(right * 100 >= all * 70, "{right} of {all} right");
+}
