@@ -163,7 +163,7 @@ fn by_size(lives: &Lives, facts: &Facts) -> Option<(u64, (u32, Place))> {
     };
     let maps = made.iter().filter(|(_, made)| made.linears.len() > 1).flat_map(|(caller, made)| {
         let calls = made.linears.values().copied().max().unwrap_or(0);
-        let repeated = made.own.iter().filter(|(_, (stacks, count))| {
+        let repeated = made.own.iter().filter(move |(_, (stacks, count))| {
             stacks.len() > 1 && *count <= MAX_MAPS.saturating_mul(calls)
         });
         let maps = repeated.map(|(bytes, _)| *bytes).filter(|&bytes| is_map(made, bytes));
