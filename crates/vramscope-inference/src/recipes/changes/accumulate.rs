@@ -50,12 +50,13 @@ pub(super) fn accumulate(
         .collect();
     let first_step = forward.keys().next().copied();
     let last_step = forward.keys().next_back().copied();
-    let held: FxHashSet<StackId> = lives
+    // What outlives the next step, too, is held on purpose.
+    let held: FxHashSet<(StackId, u64)> = lives
         .all
         .iter()
-        .filter(|life| life.stays() && life.phase == StepPhase::Forward)
-        .filter(|life| Some(life.step) < last_step)
-        .filter_map(|life| life.stack)
+        .filter(|life| life.phase == StepPhase::Forward && Some(life.step) < last_step)
+        .filter(|life| life.dies_in.is_none_or(|(_, step)| step > life.step + 1))
+        .filter_map(|life| Some((life.stack?, life.bytes)))
         .collect();
     for (&step, &begin) in &forward {
         let Some(backward) = lives.span(step, StepPhase::Backward) else { continue };
@@ -81,7 +82,7 @@ pub(super) fn accumulate(
         for index in lives.born(second.from, second.to) {
             let life = lives.all[index];
             // What the program holds from each step stays.
-            let is_held = life.stays() && life.stack.is_some_and(|stack| held.contains(&stack));
+            let is_held = life.stack.is_some_and(|stack| held.contains(&(stack, life.bytes)));
             let is_of_pass = !life.is_of_model() && life.category != Category::Gradient && !is_held;
             if let Some(end) = second.first_end(&life).filter(|_| is_of_pass) {
                 lives.all[index].end = end;

@@ -154,12 +154,12 @@ fn by_size(lives: &Lives, facts: &Facts) -> Option<(u64, (u32, Place))> {
     let element = if facts.has_autocast { 2 } else { facts.element };
     let is_map = |made: &Made, bytes: u64| {
         let each = bytes / row / element;
-        bytes % (row * element) == 0
+        bytes.is_multiple_of(row * element)
             && each > 1
             && !facts.widths.contains(&each)
             && !facts.parameters.contains_key(&(each * facts.element))
             && !made.sizes_of_linears.contains(&bytes)
-            && !(facts.has_autocast && made.sizes_of_linears.contains(&(bytes / 2)))
+            && (!facts.has_autocast || !made.sizes_of_linears.contains(&(bytes / 2)))
     };
     let maps = made.iter().filter(|(_, made)| made.linears.len() > 1).flat_map(|(caller, made)| {
         let calls = made.linears.values().copied().max().unwrap_or(0);
