@@ -130,6 +130,12 @@ impl Editable {
         Self { lives, facts, rest }
     }
 
+    /// Gives up the completion of the failed step: the run as recorded goes through with it, on the
+    /// memory on which it failed.
+    pub fn distrust(&mut self) {
+        self.rest = Rest::Unknown;
+    }
+
     /// When the request failed that ended the run: its event.
     pub fn failed_at(&self) -> Option<u32> {
         self.lives.failure.map(|failure| failure.at as u32)

@@ -105,7 +105,7 @@ fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {
         finding.simulated.truncate(list);
         let of_simulated = finding.simulated.iter_mut();
         of_simulated.for_each(|one| shorten(&mut one.change, text));
-        finding.fixes.truncate(list);
+        finding.fixes.truncate(if text < 400 { 0 } else { list });
         finding.fixes.iter_mut().for_each(|fix| shorten(&mut fix.text, text));
         finding.called_from.truncate(list.min(4));
         let of_children = finding.children.iter_mut().map(|child| &mut child.site);
@@ -185,7 +185,7 @@ mod tests {
             blocks,
             children: vec![FindingChild { site: text.to_owned(), bytes, blocks }; list],
             simulated: Vec::new(),
-            fixes: if severity == Severity::High { vec![fix(text); list] } else { Vec::new() },
+            fixes: Vec::new(),
             proof: None,
         };
         FindingEntry {
@@ -271,6 +271,18 @@ mod tests {
                 assert_eq!(one.findings.len() + one.omitted.unwrap_or(0), 1000);
                 assert!(!one.findings.is_empty(), "{unit:?} {list}");
             }
+        }
+    }
+
+    #[test]
+    fn changes_are_cut() {
+        for (unit, list) in [("x", 7), ("é@", 50)] {
+            let mut one = diagnosis(&[Severity::High], &unit.repeat(100), 1);
+            one.findings[0].record.fixes = vec![fix(&unit.repeat(10_000)); list];
+            fit(&mut one, 1);
+            let json = serde_json::to_string_pretty(&one).expect("JSON");
+            assert!(json.len() <= MAX_BYTES, "{unit:?} {list}: {}", json.len());
+            assert_eq!(one.findings.len(), 1, "{unit:?} {list}");
         }
     }
 

@@ -4,8 +4,8 @@ use super::{Options, Outcome, PlaceRecord, ScenarioRecord, SettingsRecord};
 use crate::derived::Derived;
 use crate::target::Target;
 use vramscope_inference::{
-    Applied, ChangedAnswer, ChangedRun, Checkpointed, Declined, Editable, Fits, NewOptimizer,
-    Recipe, Rest, SimulatedBasis, WhatIf, ended_by_failure, settings_text,
+    Applied, Capacity, ChangedAnswer, ChangedRun, Checkpointed, Declined, Editable, Fits,
+    NewOptimizer, Question, Recipe, Rest, SimulatedBasis, WhatIf, ended_by_failure, settings_text,
 };
 use vramscope_trace::AllocatorSettings;
 use vramscope_trace::slicing::Budget;
@@ -25,7 +25,19 @@ pub(super) fn is_wanted(target: Target<'_>, options: &Options) -> bool {
 pub(crate) async fn editable(target: Target<'_>, model: &WhatIf, budget: &mut Budget) -> Editable {
     target.entry.derive(Derived::Dims, target.index, budget).await;
     let dims = target.entry.known_dims(target.index);
-    Editable::new(target.entry.evidence(target.index), model, dims, budget).await
+    let evidence = target.entry.evidence(target.index);
+    let mut editable = Editable::new(evidence, model, dims, budget).await;
+    let is_completed = !matches!(editable.rest, Rest::Whole | Rest::Unknown);
+    if let Capacity::Exact { bytes } = model.calibration.capacity
+        && is_completed
+        && let Ok(run) = editable.apply(evidence, &[], budget).await
+    {
+        let own = run.answer(&model.settings, Some(bytes), budget).await;
+        if own.fits != Some(Fits::Short) {
+            editable.distrust();
+        }
+    }
+    editable
 }
 
 /// The scenarios of `options`: its recipes under each of its configurations.
@@ -51,6 +63,10 @@ pub(super) async fn scenarios(
     }
     let mut records = Vec::with_capacity(all.len());
     for (recipes, settings) in &all {
+        if editable.rest == Rest::Unknown && recipes.is_empty() && settings == own {
+            records.push(as_recorded(target, model, options, budget).await);
+            continue;
+        }
         let change = Change { recipes, settings, options, available };
         records.push(scenario(target, &editable, &change, budget).await);
     }
@@ -61,6 +77,20 @@ pub(super) async fn scenarios(
         at == 1 || record.declined.is_none() || !options.configurations.is_empty()
     });
     records
+}
+
+/// The recording itself, whose failed step cannot be completed.
+async fn as_recorded(
+    target: Target<'_>,
+    model: &WhatIf,
+    options: &Options,
+    budget: &mut Budget,
+) -> ScenarioRecord {
+    let question =
+        Question { available: options.available(), ..Question::as_recorded(&model.settings) };
+    let categories = target.entry.categories(target.index);
+    let scenario = model.answer(question, target.trace(), categories, budget).await;
+    ScenarioRecord::new("as recorded".to_owned(), &scenario, target.trace(), options)
 }
 
 /// What people try after a failure.

@@ -242,6 +242,7 @@ fn the_rank_to_look_at_first_is_of_the_iteration_that_is_shown() {
         called_from: Vec::new(),
         blocks: Blocks(1),
         children: Vec::new(),
+        fixes: Vec::new(),
         simulated: Vec::new(),
         proof: None,
     };

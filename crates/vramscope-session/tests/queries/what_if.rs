@@ -95,7 +95,7 @@ fn a_scenario_is_that_of_the_program() {
         let card = scenario(&mut session, text);
         assert_equal(&card.scenario.expect("a scenario").record, &report.scenarios[0]);
         let starts = match &report.scenarios[0] {
-            record if !record.fits => "Runs out of memory at #",
+            record if record.fits == Some(false) => "Runs out of memory at #",
             record if record.pytorch_memory.is_some() => "Fits in ",
             _ => "Reserves ",
         };

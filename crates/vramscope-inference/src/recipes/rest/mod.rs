@@ -56,16 +56,23 @@ pub(super) fn complete(lives: &mut Lives, facts: &Facts) -> Rest {
     let has_whole =
         lives.spans.iter().any(|s| s.step == step - 1 && s.phase == StepPhase::Backward);
     let factor = input_factor(lives, step);
-    if has_whole && (factor == 1.0 || is_training(lives, facts, phase, failure.at)) {
+    let is_forward = phase == StepPhase::Forward;
+    let callers = if is_forward { callers(lives, facts, failure.at) } else { Callers::Unknown };
+    let is_training = match callers {
+        Callers::Same => true,
+        Callers::Other => false,
+        Callers::Unknown => factor == 1.0 || phase == StepPhase::Backward,
+    };
+    if has_whole && is_training {
         return repeat::steps(lives, facts, failure, step, factor);
     }
     if !has_whole && phase == StepPhase::Backward {
         return backward::complete(lives, facts, failure, step);
     }
     let trained = facts.passes.iter().rfind(|p| p.backward.is_some() && p.end < failure.at);
-    let is_forward = matches!(phase, StepPhase::Forward | StepPhase::Evaluation | StepPhase::Other);
+    let is_pass = is_forward || matches!(phase, StepPhase::Evaluation | StepPhase::Other);
     let found = match trained {
-        Some(trained) if is_forward => evaluation::complete(lives, facts, failure, step, trained),
+        Some(trained) if is_pass => evaluation::complete(lives, facts, failure, step, trained),
         None if !has_whole && phase == StepPhase::Forward => {
             forward::complete(lives, facts, failure, step)
         }
@@ -104,16 +111,22 @@ fn input_factor(lives: &Lives, step: i32) -> f64 {
     now as f64 / before as f64
 }
 
-/// Whether the pass that failed is a training pass: it is in backward, or the program calls the
-/// model from the same lines as in the last training pass.
-fn is_training(lives: &Lives, facts: &Facts, phase: StepPhase, at: f64) -> bool {
-    if phase != StepPhase::Forward {
-        return phase == StepPhase::Backward;
-    }
+/// Whether the program calls the model from the lines of the last training pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Callers {
+    Same,
+    /// From other lines, as an evaluation does.
+    Other,
+    /// The passes share no line, or one has no call stacks.
+    Unknown,
+}
+
+/// Compares the callers of the pass that failed with those of the last training pass.
+fn callers(lives: &Lives, facts: &Facts, at: f64) -> Callers {
     let trained = facts.passes.iter().rfind(|p| p.backward.is_some() && p.end < at);
     let failed = facts.passes.iter().rfind(|pass| pass.begin < at);
-    let (Some(trained), Some(failed)) = (trained, failed) else { return false };
-    let callers = |pass: &Pass| -> FxHashMap<Place, Vec<Place>> {
+    let (Some(trained), Some(failed)) = (trained, failed) else { return Callers::Unknown };
+    let chains = |pass: &Pass| -> FxHashMap<Place, Vec<Place>> {
         let of = lives.born(pass.begin, pass.end.min(at)).filter_map(|index| {
             let frames = lives.frames(&lives.all[index]);
             let own: Vec<Place> =
@@ -122,8 +135,13 @@ fn is_training(lives: &Lives, facts: &Facts, phase: StepPhase, at: f64) -> bool 
         });
         of.collect()
     };
-    let (trained, failed) = (callers(trained), callers(failed));
-    failed.iter().any(|(inner, own)| trained.get(inner) == Some(own))
+    let (trained, failed) = (chains(trained), chains(failed));
+    let mut shared = failed.iter().filter_map(|(inner, own)| Some((own, trained.get(inner)?)));
+    match shared.clone().any(|(own, other)| own == other) {
+        true => Callers::Same,
+        false if shared.next().is_some() => Callers::Other,
+        false => Callers::Unknown,
+    }
 }
 
 /// Adds only the request that failed.
