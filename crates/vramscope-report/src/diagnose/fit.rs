@@ -77,7 +77,7 @@ fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {
     if text < 400 {
         diagnosis.memory = None;
     }
-    diagnosis.processes.truncate(list.min(4));
+    diagnosis.processes.truncate(if text < 400 { 0 } else { list.min(4) });
     for process in &mut diagnosis.processes {
         shorten(&mut process.text, text);
         let all = process.moments.len();
@@ -300,6 +300,7 @@ mod tests {
         let mut severities = [Severity::Low; 5];
         severities[0] = Severity::High;
         let mut one = diagnosis(&severities, &text, 1);
+        one.processes.clear();
         fit(&mut one, 5);
         assert_eq!(one.findings[0].record.text, text);
         assert!(one.findings.len() < 5 && one.omitted == Some(5 - one.findings.len()), "{one:?}");
