@@ -285,7 +285,8 @@ impl SnapshotEntry {
         self.derived(Derived::Simulated, index, |data| &data.ruled.simulated);
     }
 
-    /// What replays say about the finding at index `finding` of the trace at `index`. `None` until [`Derived::Simulated`] is computed: it takes longer than the findings.
+    /// What replays say about the finding at index `finding` of the trace at `index`. `None` until
+    /// [`Derived::Simulated`] is computed: it takes longer than the findings.
     pub fn simulated(&self, index: usize, finding: usize) -> Option<&Predicted> {
         let all = self.data[index].ruled.simulated.get();
         let of = all.and_then(|all| all.iter().find(|(of, _)| *of == finding));

@@ -128,8 +128,8 @@ pub(crate) async fn of_oom(
     chosen(all)
 }
 
-/// Expandable segments, if a run goes through with them that survived its failures: the file has the
-/// whole run.
+/// Expandable segments, if a run goes through with them that survived its failures: the file has
+/// the whole run.
 async fn of_survivor(target: Target<'_>, model: &WhatIf, budget: &mut Budget) -> Option<Fix> {
     let settings = candidates::expandable(target, model).filter(|_| !model.starts_late())?;
     let question = Question { least: Search::Never, ..Question::as_recorded(&settings) };

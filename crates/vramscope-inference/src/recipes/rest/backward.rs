@@ -9,8 +9,8 @@ use crate::step_phases::StepPhase;
 
 /// What forward kept is freed in reverse order, each with a temporary of its size. Gradients come
 /// in the order of the parameters, from the last. Then the optimizer's states with temporaries:
-/// two for each parameter, as `AdamW` has, because the optimizer cannot be seen yet. Then forward and
-/// backward once more.
+/// two for each parameter, as `AdamW` has, because the optimizer cannot be seen yet. Then forward
+/// and backward once more.
 pub(super) fn complete(lives: &mut Lives, facts: &Facts, failure: Failure, step: i32) -> Rest {
     let (Some(forward), Some(backward)) =
         (lives.span(step, StepPhase::Forward), lives.span(step, StepPhase::Backward))
@@ -91,8 +91,8 @@ pub(super) fn complete(lives: &mut Lives, facts: &Facts, failure: Failure, step:
     Rest::Backward
 }
 
-/// The workspaces that backward makes at `begin`. It runs in a thread of its own with its own handle
-/// of cuBLAS, so it makes those that forward made and that stay once more, unless it has them.
+/// The workspaces that backward makes at `begin`. It runs in a thread of its own with its own
+/// handle of cuBLAS, so it makes those that forward made and that stay once more, unless it has them.
 fn workspaces(lives: &Lives, backward: f64, begin: f64) -> Vec<Life> {
     let all = || {
         let of_run = |life: &&Life| life.category == Category::Workspace && life.begin >= 0.0;

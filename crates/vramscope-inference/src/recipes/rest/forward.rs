@@ -15,8 +15,9 @@ const MAX_PARAMETERS: usize = 4096;
 /// Parameters of a layer.
 const MAX_PERIOD: usize = 256;
 
-/// The layers to come are as many as the order of the parameters says ([`layers`]), each as the last whole one. Then
-/// logits twice (tokens x rows of the largest parameter), then as [`backward::complete`].
+/// The layers to come are as many as the order of the parameters says ([`layers`]), each as the
+/// last whole one. Then logits twice (tokens x rows of the largest parameter), then as
+/// [`backward::complete`].
 ///
 /// `None` if the layers differ, as in a U-Net.
 pub(super) fn complete(
