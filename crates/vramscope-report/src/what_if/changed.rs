@@ -28,7 +28,12 @@ pub(crate) async fn editable(target: Target<'_>, model: &WhatIf, budget: &mut Bu
     let evidence = target.entry.evidence(target.index);
     let mut editable = Editable::new(evidence, model, dims, budget).await;
     let is_completed = !matches!(editable.rest, Rest::Whole | Rest::Unknown);
-    if let Capacity::Exact { bytes } = model.calibration.capacity
+    let least = match model.calibration.capacity {
+        Capacity::Exact { bytes } => Some(bytes),
+        Capacity::Bounded { at_least, .. } => Some(at_least),
+        _ => None,
+    };
+    if let Some(bytes) = least
         && is_completed
         && let Ok(run) = editable.apply(evidence, &[], budget).await
     {
