@@ -92,7 +92,8 @@ pub(super) fn complete(lives: &mut Lives, facts: &Facts, failure: Failure, step:
 }
 
 /// The workspaces that backward makes at `begin`. It runs in a thread of its own with its own
-/// handle of cuBLAS, so it makes those that forward made and that stay once more, unless it has them.
+/// handle of cuBLAS, so it makes those that forward made and that stay once more, unless it has
+/// them.
 fn workspaces(lives: &Lives, backward: f64, begin: f64) -> Vec<Life> {
     let all = || {
         let of_run = |life: &&Life| life.category == Category::Workspace && life.begin >= 0.0;
