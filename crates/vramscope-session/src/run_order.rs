@@ -47,7 +47,9 @@ pub fn plan(files: &[FileEntry]) -> (String, Vec<PlannedRow>) {
     let mut dumps: FxHashMap<(String, u32), usize> = FxHashMap::default();
     let key = |row: &PlannedRow| Some((row.group.clone(), row.rank?));
     for (_, row) in &rows {
-        key(row).into_iter().for_each(|of| *dumps.entry(of).or_default() += 1);
+        if let Some(of) = key(row) {
+            *dumps.entry(of).or_default() += 1;
+        }
     }
     for (file, row) in &mut rows {
         if key(row).is_some_and(|of| dumps[&of] > 1) {

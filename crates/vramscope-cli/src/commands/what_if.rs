@@ -15,7 +15,7 @@ use vramscope_report::now;
 use vramscope_report::what_if::{
     Item, Options, OtherRecordings, PoolPartsRecord, RankLimit, ScenarioRecord, Sizes,
     WhatIfReport, WrongItem, basis_text, fit_text, growth, limit_text, outcome_text, pair_text,
-    peak_text, sentence, what_if,
+    peak_text, rest_text, sentence, what_if,
 };
 use vramscope_report::{LoadedFile, Recipe, Target};
 
@@ -193,6 +193,9 @@ fn text(out: &mut dyn Write, report: &WhatIfReport) -> io::Result<()> {
     if let Some(sentence) = sentence(report) {
         writeln!(out, "{sentence}")?;
     }
+    if let Some(rest) = rest_text(report) {
+        writeln!(out, "{rest}")?;
+    }
     if let Some(pair) = &report.pair {
         writeln!(out, "{}", pair_text(pair))?;
     }
@@ -203,6 +206,11 @@ fn text(out: &mut dyn Write, report: &WhatIfReport) -> io::Result<()> {
     );
     report.scenarios.iter().for_each(|scenario| table.row(row(scenario)));
     table.write(out)?;
+    let found = report.scenarios.iter().flat_map(|scenario| &scenario.found);
+    for (at, found) in found.enumerate() {
+        let before = if at == 0 { "\n" } else { "" };
+        writeln!(out, "{before}{}", printable(found))?;
+    }
     if report.pools.len() > 1 {
         writeln!(out, "\nThe reserved peak by pool and stream")?;
         pools(&report.pools).write(out)?;
@@ -214,6 +222,11 @@ fn text(out: &mut dyn Write, report: &WhatIfReport) -> io::Result<()> {
 }
 
 fn row(scenario: &ScenarioRecord) -> Vec<String> {
+    if scenario.declined.is_some() {
+        let empty = String::new;
+        let (change, outcome) = (scenario.change.clone(), outcome_text(scenario));
+        return vec![change, empty(), empty(), empty(), empty(), outcome, empty()];
+    }
     vec![
         scenario.change.clone(),
         peak_text(scenario),

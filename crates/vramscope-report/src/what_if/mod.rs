@@ -21,7 +21,7 @@ pub use question::{Edit, QuestionRecord, ScaledPart};
 pub(crate) use text::{basis, error_percent};
 pub use text::{
     basis_text, calibration_text, fit_text, limit_text, outcome_text, pair_text, peak_text,
-    sentence, verdict,
+    rest_text, sentence, verdict,
 };
 
 use crate::derived::Derived;

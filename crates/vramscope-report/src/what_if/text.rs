@@ -4,7 +4,7 @@ use super::{
     CapacityRecord, FitRecord, Outcome, PairRecord, PartsRecord, ScenarioRecord, WhatIfReport,
 };
 use std::cmp::Ordering;
-use vramscope_inference::{SimulatedBasis, WhatIf};
+use vramscope_inference::{Rest, SimulatedBasis, WhatIf};
 use vramscope_units::{Bytes, EventIndex};
 
 /// The largest error of scaled reserved bytes that was measured, in percent (docs/what-if.md).
@@ -104,6 +104,9 @@ pub fn sentence(report: &WhatIfReport) -> Option<String> {
     let PartsRecord { in_use, rounding, idle, stuck, small } = report.reserved?;
     let needed = Bytes(in_use.0 + rounding.0);
     let own = report.scenarios.first().filter(|scenario| scenario.change == "as recorded");
+    // What the run needs after its last request that failed is in the table, if it is known.
+    let ended = own.is_some_and(|own| own.rest.is_some() || !own.ooms.is_empty());
+    let own = own.filter(|_| !ended);
     let least = own.and_then(|own| own.least_device_memory);
     let fits = least.map_or(String::new(), |b| format!(" (this run fits in {b})"));
     Some(format!(
@@ -111,8 +114,22 @@ pub fn sentence(report: &WhatIfReport) -> Option<String> {
          when memory is short{fits}; {} is stuck in segments in use.{}",
         calibration.recorded_reserved_peak,
         Bytes(stuck.0 + small.0),
-        expandable(&report.scenarios)
+        if ended { String::new() } else { expandable(&report.scenarios) }
     ))
+}
+
+/// How the failed step of a run was completed, in a sentence; `None` if nothing was.
+pub fn rest_text(report: &WhatIfReport) -> Option<&'static str> {
+    let rest = report.scenarios.iter().find_map(|scenario| scenario.rest)?;
+    Some(match rest {
+        Rest::Whole => return None,
+        Rest::Repeated => "The failed step is completed by the whole step before it.",
+        Rest::Optimizer => "The failed step is completed by the states that are still missing.",
+        Rest::Backward => "The failed step is completed by a backward pass that mirrors forward.",
+        Rest::Forward => "The failed step is completed by the layers that are missing.",
+        Rest::Evaluation => "The evaluation is completed by the training pass before it.",
+        Rest::Unknown => "The rest of the failed step is not in the file.",
+    })
 }
 
 /// What the other value of `expandable_segments` would reserve, if that is among the scenarios.

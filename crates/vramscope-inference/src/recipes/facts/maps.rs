@@ -13,8 +13,7 @@ use vramscope_snapshot::StackId;
 ///
 /// The size that a softmax makes is that of a map; without its frame [`by_size`] finds it. In
 /// forward its half and quarter count too, but only in the function that calls the softmax, called
-/// from the same line. In backward the size
-/// decides.
+/// from the same line. In backward the size decides.
 pub(crate) fn attention_maps(lives: &Lives, facts: &Facts) -> Vec<usize> {
     let has = |life: &Life, kind: Kind, frames: usize| {
         let all = lives.frames(life);
