@@ -21,7 +21,7 @@ pub async fn scenario(
     options: &Options,
     budget: &mut Budget,
 ) -> Result<(ScenarioRecord, Vec<(u32, u64)>), WrongItem> {
-    if !options.recipes.is_empty() {
+    if super::changed::is_wanted(target, options) {
         let mut all = super::changed::scenarios(target, model, options, budget).await;
         return Ok((all.swap_remove(0), Vec::new()));
     }

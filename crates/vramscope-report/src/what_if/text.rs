@@ -196,9 +196,37 @@ pub fn basis_text(scenario: &ScenarioRecord) -> String {
     }
 }
 
+/// The same for a change of the program.
+fn recipe_verdict(scenario: &ScenarioRecord) -> String {
+    let [low, high] = scenario.reserved_range;
+    let needs = format!("It reserves {low} to {high}, {} of it in use.", scenario.active_peak);
+    let limit = scenario.pytorch_memory.map_or(String::new(), |bytes| format!(" in {bytes}"));
+    let at = scenario.limited_by.map_or(String::new(), |place| {
+        format!(" in {} of step {}", place.phase.name(), place.step)
+    });
+    match scenario.outcome {
+        None => needs,
+        Some(Outcome::Fits) => format!("Fits{limit}. {needs}"),
+        Some(Outcome::FitsBarely) => format!("Too close to tell{limit}. {needs}"),
+        Some(Outcome::Short) => {
+            let short = scenario.short_by.map_or(String::new(), |bytes| format!(", {bytes} short"));
+            format!("Runs out of memory{at}{short}.")
+        }
+        Some(Outcome::Unknown) => {
+            format!("The rest of the failed step is not in the file. {needs}")
+        }
+    }
+}
+
 /// A scenario in a sentence: whether it fits, and how its reserved peak compares with the recorded
 /// one.
 pub fn verdict(scenario: &ScenarioRecord, recorded_peak: Bytes) -> String {
+    if let Some(why) = &scenario.declined {
+        return format!("No prediction: {why}.");
+    }
+    if scenario.basis == SimulatedBasis::Recipe {
+        return recipe_verdict(scenario);
+    }
     let peak = scenario.reserved_peak;
     let limit = scenario.pytorch_memory;
     if let Some(event) = scenario.ooms.first() {
