@@ -4,7 +4,7 @@ use super::{
     CapacityRecord, FitRecord, Outcome, PairRecord, PartsRecord, ScenarioRecord, WhatIfReport,
 };
 use std::cmp::Ordering;
-use vramscope_inference::{Rest, SimulatedBasis, WhatIf};
+use vramscope_inference::{Rest, SimulatedBasis, StepPhase, WhatIf};
 use vramscope_units::{Bytes, EventIndex};
 
 /// The largest error of scaled reserved bytes that was measured, in percent (docs/what-if.md).
@@ -201,9 +201,11 @@ fn recipe_verdict(scenario: &ScenarioRecord) -> String {
     let [low, high] = scenario.reserved_range;
     let needs = format!("It reserves {low} to {high}, {} of it in use.", scenario.active_peak);
     let limit = scenario.pytorch_memory.map_or(String::new(), |bytes| format!(" in {bytes}"));
-    let at = scenario.limited_by.map_or(String::new(), |place| {
-        format!(" in {} of step {}", place.phase.name(), place.step)
-    });
+    let at = match scenario.limited_by {
+        Some(place) if place.phase == StepPhase::Other => format!(" in step {}", place.step),
+        Some(place) => format!(" in {} of step {}", place.phase.name(), place.step),
+        None => String::new(),
+    };
     match scenario.outcome {
         None => needs,
         Some(Outcome::Fits) => format!("Fits{limit}. {needs}"),
