@@ -105,7 +105,8 @@ pub fn sentence(report: &WhatIfReport) -> Option<String> {
     let needed = Bytes(in_use.0 + rounding.0);
     let own = report.scenarios.first().filter(|scenario| scenario.change == "as recorded");
     // What the run needs after its last request that failed is in the table, if it is known.
-    let ended = own.is_some_and(|own| own.rest.is_some() || !own.ooms.is_empty());
+    let mut rests = report.scenarios.iter().filter_map(|scenario| scenario.rest);
+    let ended = rests.any(|rest| rest != Rest::Whole);
     let own = own.filter(|_| !ended);
     let least = own.and_then(|own| own.least_device_memory);
     let fits = least.map_or(String::new(), |b| format!(" (this run fits in {b})"));

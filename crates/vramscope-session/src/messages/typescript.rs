@@ -8,7 +8,7 @@ use super::*;
 use std::fmt::Write as _;
 use ts_rs::TS;
 use vramscope_inference::{
-    Basis, Category, FindingId, FindingKind, Phase, Severity, SimulatedBasis,
+    Basis, Category, FindingId, FindingKind, Phase, Rest, Severity, SimulatedBasis, StepPhase,
 };
 use vramscope_report::blocks::{BlockRecord, Lifetime};
 use vramscope_report::card::{
@@ -25,9 +25,10 @@ use vramscope_report::side::{Align, SideFinding};
 use vramscope_report::summary::{BandSummary, ErrorKind, OomSummary};
 use vramscope_report::verdict::Action;
 use vramscope_report::what_if::{
-    Edit, QuestionRecord, ScaledPart, ScenarioRecord, SettingsRecord, WrongItem,
+    Edit, Outcome, PlaceRecord, QuestionRecord, ScaledPart, ScenarioRecord, SettingsRecord,
+    WrongItem,
 };
-use vramscope_report::{CategoryShare, ProgramRecord, Simulated, TensorRecord};
+use vramscope_report::{CategoryShare, Cost, Covers, Fix, ProgramRecord, Simulated, TensorRecord};
 use vramscope_trace::Exactness;
 use vramscope_units::{
     Addr, Blocks, Bytes, Change, Count, CountChange, EventIndex, Events, Flushes, Iteration,
@@ -181,6 +182,10 @@ fn declarations() -> String {
         FindingId,
         Blocks,
         Simulated,
+        Outcome,
+        Cost,
+        Covers,
+        Fix,
         FindingChild,
         FindingRecord,
         FindingView,
@@ -273,6 +278,9 @@ fn declarations() -> String {
         UsualScenarios,
         ScenarioRow,
         ScenarioRecord,
+        StepPhase,
+        PlaceRecord,
+        Rest,
         SettingsRecord,
         Change,
         Flushes,

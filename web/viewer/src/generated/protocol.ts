@@ -2287,6 +2287,55 @@ basis: SimulatedBasis,
  */
 error_percent: number | null, };
 
+export type Outcome = "fits" | "fits_barely" | "short" | "unknown";
+
+export type Cost = "setting" | "edit" | "time" | "precision" | "batch";
+
+export type Covers = "run" | "step" | "request";
+
+export type Fix = { 
+/**
+ * What to change, in a few words: `checkpoint the 6 blocks (models.py:65)`.
+ */
+text: string, 
+/**
+ * The change as `vramscope what-if --apply` takes it; empty for settings alone.
+ */
+recipe: string, 
+/**
+ * The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`; null if they stay.
+ */
+conf: string | null, 
+/**
+ * Whether the run goes through.
+ */
+outcome: Outcome, 
+/**
+ * What PyTorch must have: the peak of `reserved_bytes`, or of `active_bytes` where a request
+ * fails without it.
+ */
+needs_bytes: Bytes, 
+/**
+ * The bytes that are missing at least; null unless `outcome` is `short`.
+ */
+short_by: Bytes | null, 
+/**
+ * What the peak of `active_bytes` loses.
+ */
+saving_bytes: Bytes, 
+/**
+ * What it costs.
+ */
+cost: Cost, 
+/**
+ * The part of the run that was replayed.
+ */
+covers: Covers, 
+/**
+ * The measured error of the peak, in percent; null where nothing but settings changes.
+ */
+error_percent: number | null, };
+
 export type FindingChild = { 
 /**
  * The call site.
@@ -4731,6 +4780,20 @@ basis: SimulatedBasis,
  * others.
  */
 error_percent: number | null, };
+
+export type StepPhase = "forward" | "backward" | "optimizer" | "generation" | "evaluation" | "other";
+
+export type PlaceRecord = { 
+/**
+ * The phase: `forward`, `backward`, `optimizer`, `evaluation`.
+ */
+phase: StepPhase, 
+/**
+ * The step, from 0.
+ */
+step: number, };
+
+export type Rest = "whole" | "repeated" | "optimizer" | "backward" | "forward" | "evaluation" | "unknown";
 
 export type SettingsRecord = { 
 /**
