@@ -101,7 +101,6 @@ def test_findings_and_the_verdict_are_the_programs(snapshot) -> None:
                 tuple(proof["values"]),
             )
     assert any(finding.simulated for finding in snapshot.findings)
-    assert any(finding.fixes for finding in snapshot.findings)
     assert [b.kind for b in snapshot.findings.blind_spots] == [
         b["kind"] for b in told["blind_spots"]
     ]
