@@ -5,7 +5,10 @@
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use vramscope_inference::Recipe;
-use vramscope_report::what_if::{Options, OtherRecordings, ScenarioRecord, what_if};
+use vramscope_report::findings::of_device;
+use vramscope_report::what_if::{
+    Configuration, Options, OtherRecordings, Outcome, ScenarioRecord, what_if,
+};
 use vramscope_report::{FileReader, LoadedFile};
 use vramscope_trace::slicing::now;
 
@@ -97,4 +100,58 @@ fn what_is_said_to_fit_after_a_failure_fits() {
     assert_eq!(wrong, Vec::<String>::new());
     // Most others are too near to the memory to tell.
     assert!(right * 100 >= all * 65, "{right} of {all} right");
+}
+
+/// Every `*.pickle.gz` below a folder, in order.
+fn recordings(folder: &Path, found: &mut Vec<PathBuf>) {
+    let mut paths: Vec<PathBuf> =
+        folder.read_dir().expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            recordings(&path, found);
+        } else if path.to_string_lossy().ends_with(".pickle.gz") {
+            found.push(path);
+        }
+    }
+}
+
+/// The fixes of findings and `what-if` replay one run.
+#[test]
+fn a_fix_and_what_if_say_the_same() {
+    let data = folder().join("..");
+    let mut paths = Vec::new();
+    for name in ["recipes", "recorded", "findings", "what_if"] {
+        recordings(&data.join(name), &mut paths);
+    }
+    let mut compared = 0;
+    for path in paths {
+        let file = load(path.to_str().expect("a path"));
+        let target = file.target(0, 0).expect("a device");
+        if target.trace().ooms.is_empty() {
+            continue;
+        }
+        file.entries[0].simulate(0);
+        for fix in of_device(target).into_iter().flat_map(|finding| finding.record.fixes) {
+            let recipes = Recipe::parse_list(&fix.recipe).expect("recipes");
+            let settings = fix.conf.as_deref().map(|conf| Configuration::new(conf, true));
+            let configurations = settings.into_iter().map(|one| one.expect("settings")).collect();
+            let options = Options { recipes, configurations, ..Options::default() };
+            let others = OtherRecordings::default();
+            let report = now(async |budget| what_if(target, &options, &others, budget).await);
+            let said = &report.expect("an answer").scenarios[0];
+            let fits = match fix.outcome {
+                Outcome::Fits => Some(true),
+                Outcome::Short => Some(false),
+                Outcome::FitsBarely | Outcome::Unknown => None,
+            };
+            assert_eq!(said.fits, fits, "{} {fix:?} {said:?}", path.display());
+            if fix.outcome == Outcome::Short {
+                let most = said.short_by.expect("bytes");
+                assert!(fix.short_by.is_some_and(|short| short <= most), "{fix:?} {said:?}");
+            }
+            compared += 1;
+        }
+    }
+    assert!(compared > 30, "{compared}");
 }

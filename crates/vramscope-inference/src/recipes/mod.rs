@@ -18,7 +18,7 @@ mod rest;
 mod stacks;
 
 pub use recipe::{AutocastChange, Checkpointed, Frozen, NewOptimizer, Recipe, RecipeError, When};
-pub use replay::{ChangedAnswer, ChangedRun, Fits};
+pub use replay::{ChangedAnswer, ChangedRun, Outcome};
 pub use rest::Rest;
 
 use crate::category::Category;
@@ -66,8 +66,8 @@ pub enum Declined {
     NotFp32,
     /// No backward pass makes gradients.
     NoGradients,
-    /// Autocast is on already, or off already.
-    AsRecorded,
+    /// Autocast is off.
+    NoAutocast,
     /// Sizes do not tell what the change would do.
     NotPredicted,
 }

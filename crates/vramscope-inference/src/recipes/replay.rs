@@ -3,6 +3,7 @@
 use super::lives::{Life, Lives, Return, Span};
 use super::{Applied, Recipe, Rest};
 use crate::step_phases::StepPhase;
+use serde::{Deserialize, Serialize};
 use vramscope_allocator::{AddressOrder, Allocator, Device, Request, Settings};
 use vramscope_trace::slicing::{Budget, STRIDE};
 
@@ -16,7 +17,7 @@ pub struct ChangedRun {
     pub rest: Rest,
     /// What each recipe found.
     pub applied: Vec<Applied>,
-    /// The part of the memory that must stay free for [`Fits::Fits`], in percent.
+    /// The part of the memory that must stay free for [`Outcome::Fits`], in percent.
     margin_percent: u64,
     /// How far reserved memory can lie below and above the replay, in permille.
     reserved_permille: [u64; 2],
@@ -24,14 +25,17 @@ pub struct ChangedRun {
     moves: bool,
 }
 
-/// Whether a run goes through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fits {
-    /// With a margin.
+/// Whether a changed program goes through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// With a margin of at least the measured error.
     Fits,
-    /// Without the margin: too close to tell.
-    Barely,
-    /// No.
+    /// Within that margin: too close to tell.
+    FitsBarely,
+    /// A request fails.
     Short,
     /// The rest of the failed step is not known, and what is known fits.
     Unknown,
@@ -49,7 +53,7 @@ pub struct ChangedAnswer {
     /// Where that lies, over orders of equal addresses and of moved requests.
     pub reserved_range: [u64; 2],
     /// Whether it goes through with the memory that was given; `None` without a limit.
-    pub fits: Option<Fits>,
+    pub fits: Option<Outcome>,
     /// The phase and step of the request that fails.
     pub fails_in: Option<(StepPhase, u32)>,
     /// How often the allocator returned all free memory and tried again, with the memory given.
@@ -232,14 +236,14 @@ impl ChangedRun {
         answer.flushes = exact.flushes;
         answer.fails_in = exact.fails_at.map(|at| self.place(at));
         let fits = if exact.fails_at.is_some() {
-            Fits::Short
+            Outcome::Short
         } else {
             let less = available - available / 100 * self.margin_percent;
             let close = self.replay(settings, Some(less), order, budget).await;
             match close.fails_at {
-                _ if self.rest == Rest::Unknown => Fits::Unknown,
-                Some(_) => Fits::Barely,
-                None => Fits::Fits,
+                _ if self.rest == Rest::Unknown => Outcome::Unknown,
+                Some(_) => Outcome::FitsBarely,
+                None => Outcome::Fits,
             }
         };
         answer.fits = Some(fits);

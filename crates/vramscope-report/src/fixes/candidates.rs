@@ -53,7 +53,7 @@ pub(super) fn candidates(trial: &Trial<'_>) -> Vec<Candidate> {
     let held = trial.editable.held_sites();
     let held = held.into_iter().filter(|(_, bytes)| *bytes >= MIN_HELD).take(MAX_HELD);
     all.extend(held.map(|(frame, _)| {
-        Candidate::of([Recipe::Del(super::words::place(trial.target, frame))], Cost::Edit)
+        Candidate::of([Recipe::Del(crate::what_if::place(trial.target, frame))], Cost::Edit)
     }));
     let edits = [
         Recipe::ZeroGrad(When::Early),

@@ -8,13 +8,13 @@ mod words;
 pub use candidates::Cost;
 
 use crate::target::Target;
-use crate::what_if::{Outcome, editable};
+use crate::what_if::{Outcome, editable, least_available};
 use candidates::{Candidate, candidates};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use vramscope_inference::{
-    Applied, Category, ChangedAnswer, ChangedRun, Context, Editable, Fits, OomStory, Question,
-    Recipe, Rest, Search, Verdict, WhatIf, ended_by_failure, settings_text,
+    Applied, Category, ChangedRun, Context, Editable, OomStory, Question, Recipe, Rest, Search,
+    Verdict, WhatIf, ended_by_failure, settings_text,
 };
 use vramscope_trace::AllocatorSettings;
 use vramscope_trace::slicing::Budget;
@@ -33,7 +33,7 @@ const MIN_SAVING_PERCENT: u64 = 2;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Fix {
-    /// What to change, in a few words: `checkpoint the 6 blocks (models.py:65)`.
+    /// What to change, in a few words: `6 blocks checkpointed (models.py:65)`.
     pub text: String,
     /// The change as `vramscope what-if --apply` takes it; empty for settings alone.
     pub recipe: String,
@@ -41,8 +41,7 @@ pub struct Fix {
     pub conf: Option<String>,
     /// Whether the run goes through.
     pub outcome: Outcome,
-    /// What PyTorch must have: the peak of `reserved_bytes`, or of `active_bytes` where a request
-    /// fails without it.
+    /// What PyTorch must have for the run to go through.
     pub needs_bytes: Bytes,
     /// The bytes that are missing at least; null unless `outcome` is `short`.
     pub short_by: Option<Bytes>,
@@ -86,8 +85,8 @@ impl Covers {
 fn available(story: &OomStory, model: &WhatIf) -> Option<u64> {
     match story.verdict {
         Verdict::OtherMemory => None,
-        Verdict::Limit => Some(story.reserved.0),
-        _ => model.calibration.capacity.known().or(story.room.map(|room| room.0)),
+        Verdict::Limit => least_available(model).or(Some(story.reserved.0)),
+        _ => least_available(model).or(story.room.map(|room| room.0)),
     }
 }
 
@@ -175,9 +174,8 @@ fn chosen(mut all: Vec<Fix>) -> Vec<Fix> {
                 is_new
             }
             Outcome::Short => {
-                let is_tried = words::is_usual(fix) && short < MAX_SHORT;
-                short += usize::from(is_tried);
-                is_tried
+                short += 1;
+                short <= MAX_SHORT
             }
             Outcome::Unknown => false,
         }
@@ -214,7 +212,10 @@ impl Trial<'_> {
         let before = base.active_peak(&self.model.settings);
         let mut all = Vec::new();
         for candidate in candidates(self) {
-            all.extend(self.fix(&candidate, before, budget).await);
+            let fix = self.fix(&candidate, before, budget).await;
+            // What does not help is named only if everybody tries it.
+            let is_said = |fix: &Fix| fix.outcome != Outcome::Short || words::is_tried(&candidate);
+            all.extend(fix.filter(is_said));
         }
         all
     }
@@ -237,31 +238,21 @@ impl Trial<'_> {
             return None;
         }
         let known = Known { candidate, settings, saving, rest: self.editable.rest };
-        if active > self.at_most {
+        if active > self.at_most && !words::is_tried(candidate) {
             let short = active - self.at_most;
             return Some(known.fix(self, &run.applied, Outcome::Short, active, Some(short)));
         }
         let answer = run.answer(settings, Some(self.available), budget).await;
-        let is_between = answer.fits == Some(Fits::Short) && self.at_most > self.available;
-        // Whether the limit is high enough is not known.
-        (!is_between).then(|| self.of_answer(&known, &run, &answer))
-    }
-
-    fn of_answer(&self, known: &Known<'_>, run: &ChangedRun, answer: &ChangedAnswer) -> Fix {
-        let outcome = match answer.fits {
-            Some(Fits::Fits) | None => Outcome::Fits,
-            Some(Fits::Barely) => Outcome::FitsBarely,
-            Some(Fits::Short) => Outcome::Short,
-            Some(Fits::Unknown) => Outcome::Unknown,
-        };
-        let short = (outcome == Outcome::Short)
-            .then(|| answer.reserved_peak.saturating_sub(self.available).max(1 << 20));
+        let outcome = answer.fits.unwrap_or(Outcome::Fits);
         // With less memory the allocator returns what is free, so it needs less than it reserves.
-        let needs = match outcome {
-            Outcome::Fits | Outcome::FitsBarely => answer.reserved_peak.min(self.available),
-            Outcome::Short | Outcome::Unknown => answer.reserved_peak,
-        };
-        known.fix(self, &run.applied, outcome, needs, short)
+        let mut needs = answer.reserved_peak.min(self.available);
+        let mut short = None;
+        if outcome == Outcome::Short {
+            needs = run.least(&answer, settings, budget).await;
+            // Whether a limit of unknown size is high enough is not known.
+            short = Some(needs.checked_sub(self.at_most).filter(|&bytes| bytes > 0)?);
+        }
+        Some(known.fix(self, &run.applied, outcome, needs, short))
     }
 }
 

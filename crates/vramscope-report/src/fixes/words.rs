@@ -3,18 +3,10 @@
 use super::Fix;
 use super::candidates::Candidate;
 use crate::target::Target;
-use crate::what_if::Outcome;
+use crate::what_if::{Outcome, place};
 use vramscope_inference::{
     Applied, Checkpointed, Frozen, NewOptimizer, Recipe, When, settings_text,
 };
-use vramscope_snapshot::FrameId;
-
-/// `train.py:12`.
-pub(super) fn place(target: Target<'_>, frame: FrameId) -> String {
-    let frame = target.snapshot().frame(frame);
-    let file = target.snapshot().text(frame.file);
-    format!("{}:{}", file.rsplit(['/', '\\']).next().unwrap_or_default(), frame.line)
-}
 
 /// What to change, in a few words.
 pub(super) fn text(target: Target<'_>, candidate: &Candidate, applied: &[Applied]) -> String {
@@ -67,10 +59,6 @@ fn of_recipe(target: Target<'_>, recipe: &Recipe, applied: &Applied) -> String {
 /// Whether everybody tries it: it is named even if it does not help.
 pub(super) fn is_tried(candidate: &Candidate) -> bool {
     matches!(candidate.recipes[..], [] | [Recipe::ForeachOff])
-}
-
-pub(super) fn is_usual(fix: &Fix) -> bool {
-    fix.recipe.is_empty() || fix.recipe == "foreach:off"
 }
 
 /// The first change that fits.

@@ -4,11 +4,12 @@ use super::{Options, Outcome, PlaceRecord, ScenarioRecord, SettingsRecord};
 use crate::derived::Derived;
 use crate::target::Target;
 use vramscope_inference::{
-    Applied, Capacity, ChangedAnswer, ChangedRun, Checkpointed, Declined, Editable, Fits,
-    NewOptimizer, Question, Recipe, Rest, SimulatedBasis, WhatIf, ended_by_failure, settings_text,
+    Applied, Capacity, ChangedAnswer, ChangedRun, Checkpointed, Declined, Editable, NewOptimizer,
+    Question, Recipe, Rest, SimulatedBasis, WhatIf, ended_by_failure, settings_text,
 };
-use vramscope_trace::AllocatorSettings;
+use vramscope_snapshot::FrameId;
 use vramscope_trace::slicing::Budget;
+use vramscope_trace::{AllocatorSettings, file_name};
 use vramscope_units::{Bytes, Flushes};
 
 /// Whether the answer needs the list of blocks: a change of the program is asked for, or the run
@@ -28,21 +29,31 @@ pub(crate) async fn editable(target: Target<'_>, model: &WhatIf, budget: &mut Bu
     let evidence = target.entry.evidence(target.index);
     let mut editable = Editable::new(evidence, model, dims, budget).await;
     let is_completed = !matches!(editable.rest, Rest::Whole | Rest::Unknown);
-    let least = match model.calibration.capacity {
-        Capacity::Exact { bytes } => Some(bytes),
-        Capacity::Bounded { at_least, .. } => Some(at_least),
-        _ => None,
-    };
-    if let Some(bytes) = least
+    if let Some(bytes) = least_available(model)
         && is_completed
         && let Ok(run) = editable.apply(evidence, &[], budget).await
     {
         let own = run.answer(&model.settings, Some(bytes), budget).await;
-        if own.fits != Some(Fits::Short) {
+        if own.fits != Some(Outcome::Short) {
             editable.distrust();
         }
     }
     editable
+}
+
+/// The bytes that PyTorch could have at least, as the recording shows them.
+pub(crate) fn least_available(model: &WhatIf) -> Option<u64> {
+    match model.calibration.capacity {
+        Capacity::Bounded { at_least, .. } => Some(at_least),
+        capacity => capacity.known(),
+    }
+}
+
+/// `train.py:12`.
+pub(crate) fn place(target: Target<'_>, frame: FrameId) -> String {
+    let frame = target.snapshot().frame(frame);
+    let file = target.snapshot().text(frame.file);
+    format!("{}:{}", file_name(&file), frame.line)
 }
 
 /// The scenarios of `options`: its recipes under each of its configurations.
@@ -53,7 +64,7 @@ pub(super) async fn scenarios(
     budget: &mut Budget,
 ) -> Vec<ScenarioRecord> {
     let editable = editable(target, model, budget).await;
-    let available = options.available().or_else(|| model.calibration.capacity.known());
+    let available = options.available().or_else(|| least_available(model));
     let own = &model.settings;
     let mut all: Vec<(Vec<Recipe>, AllocatorSettings)> = options
         .configurations
@@ -134,7 +145,7 @@ async fn scenario(
     };
     let answer = run.answer(change.settings, change.available, budget).await;
     let least = match answer.fits {
-        Some(Fits::Short) => Some(run.least(&answer, change.settings, budget).await),
+        Some(Outcome::Short) => Some(run.least(&answer, change.settings, budget).await),
         _ => None,
     };
     change.record(target, &run, &answer, least)
@@ -156,16 +167,11 @@ impl Change<'_> {
             reserved_range: answer.reserved_range.map(Bytes),
             flushes: Flushes(answer.flushes),
             fits: match answer.fits {
-                None | Some(Fits::Fits) => Some(true),
-                Some(Fits::Short) => Some(false),
-                Some(Fits::Barely | Fits::Unknown) => None,
+                None | Some(Outcome::Fits) => Some(true),
+                Some(Outcome::Short) => Some(false),
+                Some(Outcome::FitsBarely | Outcome::Unknown) => None,
             },
-            outcome: answer.fits.map(|fits| match fits {
-                Fits::Fits => Outcome::Fits,
-                Fits::Barely => Outcome::FitsBarely,
-                Fits::Short => Outcome::Short,
-                Fits::Unknown => Outcome::Unknown,
-            }),
+            outcome: answer.fits,
             limited_by: Some(PlaceRecord { phase, step }),
             short_by: short.map(Bytes),
             least_device_memory: least.map(Bytes),
@@ -175,11 +181,7 @@ impl Change<'_> {
     }
 
     fn declined(&self, target: Target<'_>, rest: Rest, why: Declined) -> ScenarioRecord {
-        ScenarioRecord {
-            fits: None,
-            declined: Some(why_declined(why).to_owned()),
-            ..self.empty(target, rest)
-        }
+        ScenarioRecord { declined: Some(why_declined(why).to_owned()), ..self.empty(target, rest) }
     }
 
     fn empty(&self, target: Target<'_>, rest: Rest) -> ScenarioRecord {
@@ -238,10 +240,8 @@ fn found(target: Target<'_>, recipe: &Recipe, applied: &Applied) -> Option<Strin
     }
     match recipe {
         Recipe::Checkpoint(_) | Recipe::Shard(_) => {
-            let frame = target.snapshot().frame(applied.site?);
-            let file = target.snapshot().text(frame.file);
-            let file = file.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
-            Some(format!("{recipe}: {} blocks of {file}:{}.", applied.changed, frame.line))
+            let site = place(target, applied.site?);
+            Some(format!("{recipe}: {} blocks of {site}.", applied.changed))
         }
         Recipe::Sequence(_) if applied.changed > 0 => {
             Some(format!("{recipe}: {} maps grow with the square.", applied.changed))
@@ -269,7 +269,7 @@ fn why_declined(why: Declined) -> &'static str {
         Declined::NoSite => "nothing is allocated at this line",
         Declined::NotFp32 => "the parameters are not in 32 bits",
         Declined::NoGradients => "no backward pass makes gradients",
-        Declined::AsRecorded => "the recording has it already",
+        Declined::NoAutocast => "autocast is off",
         Declined::NotPredicted => "sizes do not tell what it does",
     }
 }

@@ -11,7 +11,7 @@ mod question;
 mod text;
 
 pub use asked::scenario;
-pub(crate) use changed::editable;
+pub(crate) use changed::{editable, least_available, place};
 pub use devices::{CONTEXT, parse_memory};
 pub use fit::FitRecord;
 pub use limit::RankLimit;
@@ -23,6 +23,7 @@ pub use text::{
     basis_text, calibration_text, fit_text, limit_text, outcome_text, pair_text, peak_text,
     rest_text, sentence, verdict,
 };
+pub use vramscope_inference::Outcome;
 
 use crate::derived::Derived;
 use crate::rank_of::rank_of;
@@ -178,22 +179,6 @@ pub struct ScenarioRecord {
     /// The error that was measured for such scaled numbers, in percent of reserved bytes; null for
     /// others.
     pub error_percent: Option<f64>,
-}
-
-/// Whether a changed program goes through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// With a margin of at least the measured error.
-    Fits,
-    /// Within that margin: too close to tell.
-    FitsBarely,
-    /// A request fails.
-    Short,
-    /// The rest of the failed step is not known, and what is known fits.
-    Unknown,
 }
 
 /// A phase of a step.

@@ -183,6 +183,8 @@ pub(crate) async fn usual(at: Target<'_>, text: &str, budget: &mut Budget) -> Us
     let answer = match Options::parse(text) {
         Ok(mut options) => {
             options.configurations.clear();
+            // The answer to the question has them.
+            options.recipes.clear();
             what_if(at, &options, &OtherRecordings::default(), budget).await
         }
         Err(error) => Err(error),

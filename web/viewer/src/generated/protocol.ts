@@ -2295,7 +2295,7 @@ export type Covers = "run" | "step" | "request";
 
 export type Fix = { 
 /**
- * What to change, in a few words: `checkpoint the 6 blocks (models.py:65)`.
+ * What to change, in a few words: `6 blocks checkpointed (models.py:65)`.
  */
 text: string, 
 /**
@@ -2311,8 +2311,7 @@ conf: string | null,
  */
 outcome: Outcome, 
 /**
- * What PyTorch must have: the peak of `reserved_bytes`, or of `active_bytes` where a request
- * fails without it.
+ * What PyTorch must have for the run to go through.
  */
 needs_bytes: Bytes, 
 /**

@@ -50,7 +50,7 @@ pub(super) fn apply(
         Recipe::OptimizerInBackward => in_backward::optimizer_in_backward(lives, facts),
         Recipe::ParametersBf16 => precision::parameters_bf16(lives, facts),
         Recipe::Autocast(_) | Recipe::Freeze(Frozen::Lower) => Err(Declined::NotPredicted),
-        Recipe::AutocastCacheOff => Ok(Applied::default()),
+        Recipe::AutocastCacheOff => precision::without_cast_cache(lives, facts),
         Recipe::OffloadActivations => offload::offload(lives, facts),
         Recipe::Freeze(Frozen::Embedding) => freeze::embedding(lives, facts),
         Recipe::Shard(ranks) => shard::shard(lives, facts, *ranks),

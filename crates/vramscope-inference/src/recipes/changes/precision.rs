@@ -47,3 +47,29 @@ pub(super) fn parameters_bf16(lives: &mut Lives, facts: &Facts) -> Result<Applie
     }
     Ok(Applied { changed, ..Applied::default() })
 }
+
+/// `autocast_cache:off`: a cast of a weight dies after its use, unless the graph keeps it for
+/// backward.
+///
+/// # Errors
+/// Autocast is off.
+pub(super) fn without_cast_cache(lives: &mut Lives, facts: &Facts) -> Result<Applied, Declined> {
+    if !facts.has_autocast {
+        return Err(Declined::NoAutocast);
+    }
+    let births: Vec<f64> = lives.all.iter().map(|life| life.begin).collect();
+    let mut changed = 0;
+    for life in &mut lives.all {
+        let is_cached = life.is_weight_copy
+            && life.dies_in.is_some_and(|(phase, _)| phase != StepPhase::Backward);
+        let used = births.partition_point(|&birth| birth <= life.begin) + 1;
+        let Some(end) = births.get(used).map(|birth| birth + 0.25).filter(|_| is_cached) else {
+            continue;
+        };
+        if end < life.end {
+            life.end = end;
+            changed += 1;
+        }
+    }
+    Ok(Applied { changed, ..Applied::default() })
+}

@@ -73,7 +73,7 @@ impl Facts {
         let inputs = lives.all.iter().filter(|life| life.category == Category::Input);
         facts.first_input = inputs.map(|life| life.begin).fold(first_forward, f64::min);
         for life in &lives.all {
-            // Those that `.to()` replaced do not count.
+            // `.to()` frees the weights that it replaces before the first forward pass.
             if life.category == Category::Parameter && life.end > first_forward {
                 *facts.parameters.entry(life.bytes).or_default() += 1;
             }
