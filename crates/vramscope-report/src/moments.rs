@@ -1,6 +1,6 @@
 //! Dumps of one process: which files are moments of it, and what grew between them.
 //!
-//! No file names its process. [`Dump`] is the evidence of one device of one file, in a few
+//! No file names its process. `Dump` is the evidence of one device of one file, in a few
 //! kilobytes, so that any number of files is compared.
 
 mod words;
