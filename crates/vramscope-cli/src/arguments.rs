@@ -310,6 +310,10 @@ pub(crate) struct WhatIf {
     /// docs/what-if.md lists them
     #[arg(long, value_name = "RECIPE[,RECIPE]")]
     pub(crate) apply: Option<String>,
+    /// Find the cheapest changes with which the run fits on a device: 40GiB, or a name such as
+    /// A100-40GB
+    #[arg(long, value_name = "DEVICE", conflicts_with_all = ["apply", "set", "change"])]
+    pub(crate) plan: Option<String>,
     /// Scale inputs, activations, caches and temporaries, as a larger batch does: x1.5
     #[arg(long, value_name = "xK")]
     pub(crate) tokens: Option<String>,

@@ -11,11 +11,12 @@ use crate::proof::{self, Proof};
 use crate::sidecar::{DeviceMemory, TensorRecord};
 use crate::simulated::{Predicted, SimulatedFindings, simulate};
 use crate::target::{Target, slot_of};
-use crate::what_if::why_no_model;
+use crate::what_if::{editable, why_no_model};
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 use vramscope_inference::{
-    Categories, Category, Dims, Evidence, Finding, NoShapes, Rules, Steps, WhatIf, findings,
+    Categories, Category, Dims, Editable, Evidence, Finding, NoShapes, Rules, Steps, WhatIf,
+    findings,
 };
 use vramscope_trace::slicing::{Boxed, Budget, now};
 use vramscope_trace::{Carving, LargestFree, Notes, PoolEnvelope, largest_free, pool_envelope};
@@ -47,11 +48,13 @@ pub enum Derived {
     Modules,
     /// [`SnapshotEntry::dims`].
     Dims,
+    /// [`SnapshotEntry::editable`].
+    Editable,
 }
 
 impl Derived {
     /// All kinds. Each kind follows the kinds that it needs.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Carving,
         Self::Tensors,
         Self::Categories,
@@ -64,6 +67,7 @@ impl Derived {
         Self::Simulated,
         Self::Modules,
         Self::Dims,
+        Self::Editable,
     ];
 
     /// The kinds that must exist before this one is computed in slices.
@@ -75,6 +79,9 @@ impl Derived {
             Self::Steps | Self::Dims => &[Self::Categories],
             Self::Context | Self::Modules => &[Self::Categories, Self::Steps],
             Self::Findings | Self::WhatIf => &[Self::Carving, Self::Categories, Self::Steps],
+            Self::Editable => {
+                &[Self::Carving, Self::Categories, Self::Steps, Self::Dims, Self::WhatIf]
+            }
             Self::Simulated => &[Self::Carving, Self::Categories, Self::Steps, Self::Findings],
         }
     }
@@ -103,6 +110,7 @@ struct RuledData {
     simulated: OnceLock<SimulatedFindings>,
     modules: OnceLock<Modules>,
     dims: OnceLock<Result<Dims, NoShapes>>,
+    editable: OnceLock<Option<Editable>>,
 }
 
 /// Fills a cell in slices. A synchronous caller may fill it first; the values are equal.
@@ -161,6 +169,10 @@ impl SnapshotEntry {
                 Derived::Modules => {
                     let target = Target { path: &self.path, entry: self, index };
                     fill!(data.ruled.modules, Modules::new(target, budget));
+                }
+                Derived::Editable => {
+                    let target = Target { path: &self.path, entry: self, index };
+                    fill!(data.ruled.editable, editable(target, budget));
                 }
                 Derived::Dims => {
                     let slot = slot_of(trace.requested_band.peak_event);
@@ -254,6 +266,12 @@ impl SnapshotEntry {
     /// [`Self::dims`] if they are found already.
     pub fn known_dims(&self, index: usize) -> Option<&Dims> {
         self.data[index].ruled.dims.get()?.as_ref().ok()
+    }
+
+    /// The run of the trace at `index` that recipes change; `None` where the model of the allocator
+    /// does not reproduce the recording.
+    pub fn editable(&self, index: usize) -> Option<&Editable> {
+        self.derived(Derived::Editable, index, |data| &data.ruled.editable).as_ref()
     }
 
     /// [`Self::block_context`] if it is computed already.

@@ -3,10 +3,12 @@
 mod fit;
 
 use crate::card::Card;
+use crate::derived::Derived;
 use crate::findings::{
     BlindSpotRecord, CauseKey, FindingEntry, FindingRecord, RunKey, Weight, blind, groups, named,
     of_run,
 };
+use crate::fixes::{self, Fix};
 use crate::moments::{Dump, Process, processes};
 use crate::peak::BandKind;
 use crate::phases::{Place, place};
@@ -20,7 +22,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use vramscope_inference::{BlindSpot, FindingId, FindingKind, Severity};
 use vramscope_snapshot::HOST;
-use vramscope_trace::slicing::now;
+use vramscope_trace::slicing::{Budget, now};
 
 /// The maximum number of findings in a [`Diagnosis`] of the main ones.
 pub const MAX_FINDINGS: usize = 5;
@@ -69,6 +71,10 @@ pub struct Diagnosis {
     pub omitted: Option<usize>,
     /// The highest peak of `requested_bytes`; null if no memory was allocated.
     pub peak: Option<PeakSummary>,
+    /// The changes of the program that save most of the peak, if one file without a finding above
+    /// low is diagnosed: at most two. Absent if none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub savings: Vec<Fix>,
     /// Processes of which several dumps were read, that with the most growth first: at most four,
     /// or with `--all` every one. Absent if none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -150,26 +156,54 @@ pub struct Diagnosed {
     place: Place,
     verdict: Verdict,
     dump: Dump,
+    savings: Vec<Fix>,
+}
+
+/// Whether the changes are searched that save most of a run that went through: it takes a replay of
+/// the run for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Savings {
+    /// They are, of a device without a finding above low.
+    Searched,
+    /// They are not.
+    Left,
 }
 
 /// What a diagnosis needs of one device.
-pub fn at_peak(target: Target<'_>) -> Diagnosed {
+pub fn at_peak(target: Target<'_>, savings: Savings) -> Diagnosed {
     let slot = slot_of(target.trace().requested_band.peak_event);
     now(async |budget| {
         let card = Card::new(target, budget).await;
+        let verdict = verdict::verdict(target, budget).await;
+        let is_healthy = verdict.severity.is_none();
         Diagnosed {
+            savings: match savings {
+                Savings::Searched if is_healthy => savings_of(target, budget).await,
+                _ => Vec::new(),
+            },
             dump: Dump::new(target, &card, budget).await,
             card,
             place: place(target, slot, budget).await,
-            verdict: verdict::verdict(target, budget).await,
+            verdict,
         }
     })
 }
 
+/// The changes that save most; empty where the model does not reproduce the recording.
+async fn savings_of(target: Target<'_>, budget: &mut Budget) -> Vec<Fix> {
+    target.entry.derive(Derived::WhatIf, target.index, budget).await;
+    match target.entry.what_if(target.index).filter(|model| model.calibration.is_equal()) {
+        Some(model) => fixes::savings(target, model, fixes::SAVINGS, budget).await,
+        None => Vec::new(),
+    }
+}
+
 /// The verdict about devices, with their findings.
-pub fn diagnose(ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usize) -> Diagnosis {
+pub fn diagnose(mut ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usize) -> Diagnosis {
     let (peak, sentence) = highest_peak(&ranks).unzip();
     let headlines = headlines(&ranks);
+    let worst = ranks.iter_mut().max_by_key(|rank| requested_peak(rank));
+    let savings = worst.map(|rank| std::mem::take(&mut rank.savings)).unwrap_or_default();
     let dumps: Vec<(&Card, &Dump)> = ranks.iter().map(|rank| (&rank.card, &rank.dump)).collect();
     let processes = processes(&dumps);
     let cards: Vec<Card> = ranks.into_iter().map(|rank| rank.card).collect();
@@ -191,6 +225,7 @@ pub fn diagnose(ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usize) -
         findings: every.unwrap_or(main),
         omitted: None,
         peak,
+        savings,
         processes,
         blind_spots,
         skipped_files,
@@ -382,4 +417,11 @@ fn verdict(
         [first, ..] if is_serious => format!("{verdict} {}", first.text),
         [first, ..] => format!("{} {verdict}", first.text),
     }
+}
+
+/// The largest savings in a sentence; `None` without one.
+pub fn savings_text(savings: &[Fix]) -> Option<String> {
+    let one = |fix: &Fix| format!("{} less with {} (`{}`)", fix.saving_bytes, fix.text, fix.recipe);
+    let all: Vec<String> = savings.iter().map(one).collect();
+    (!all.is_empty()).then(|| format!("A smaller peak: {}.", all.join("; ")))
 }

@@ -4,18 +4,23 @@
 use crate::derived::Derived;
 use crate::fixes::{self, Fix};
 use crate::target::Target;
+use crate::text::label_of;
 use crate::what_if::{Item, error_percent};
 use serde::{Deserialize, Serialize};
 use vramscope_inference::{
-    Capacity, CostlySetting, Facts, OomStory, Question, ReservedPeak, Scenario, Search,
-    SimulatedBasis, Verdict, WhatIf, settings_text,
+    Capacity, CostlySetting, Facts, Finding, Growth, OomStory, Question, ReservedPeak, Scenario,
+    Search, SimulatedBasis, Verdict, WhatIf, settings_text,
 };
+use vramscope_snapshot::StackId;
 use vramscope_trace::AllocatorSettings;
 use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 
 /// The maximum number of failed allocations that are simulated: the first of the findings.
 const MAX_OOMS: usize = 4;
+
+/// The same for growth.
+const MAX_GROWTHS: usize = 2;
 
 /// A change of a run, and what the model says about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,8 +71,10 @@ pub(crate) type SimulatedFindings = Vec<(usize, Predicted)>;
 pub struct Predicted {
     /// The allocator's model of the run as recorded, then of other settings.
     pub simulated: Vec<Simulated>,
-    /// The changes with which a failed run goes through.
+    /// The changes with which a failed run goes through; the run without what a leak keeps.
     pub fixes: Vec<Fix>,
+    /// Of growth: the further steps after which these bytes, all that PyTorch can have, are full.
+    pub full_after: Option<(u64, Bytes)>,
 }
 
 /// Simulates what the findings of a device are about. Empty without a finding that the model can
@@ -76,16 +83,19 @@ pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> Simulat
     let findings = target.entry.findings(target.index);
     let mut ooms: Vec<(usize, &OomStory)> = Vec::new();
     let mut reserved = None;
+    let mut growths: Vec<(usize, &Growth)> = Vec::new();
     for (i, finding) in findings.iter().enumerate() {
         match &finding.facts {
             Facts::Oom(story) if ooms.len() < MAX_OOMS => ooms.push((i, story)),
             Facts::Reserved(peak) => reserved = Some((i, peak)),
+            Facts::Growth(growth) if growths.len() < MAX_GROWTHS => growths.push((i, growth)),
             _ => {}
         }
     }
     // A run that failed has no peak to compare with.
     let reserved = reserved.filter(|_| ooms.is_empty());
-    if ooms.is_empty() && reserved.is_none() {
+    growths.retain(|_| ooms.is_empty());
+    if ooms.is_empty() && reserved.is_none() && growths.is_empty() {
         return Vec::new();
     }
     target.entry.derive(Derived::WhatIf, target.index, budget).await;
@@ -95,11 +105,15 @@ pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> Simulat
     let mut all = Vec::new();
     for (i, story) in ooms {
         let fixes = fixes::of_oom(target, model, story, budget).await;
-        all.push((i, Predicted { simulated: simulator.oom(story, budget).await, fixes }));
+        let simulated = simulator.oom(story, budget).await;
+        all.push((i, Predicted { simulated, fixes, ..Predicted::default() }));
+    }
+    for (i, growth) in growths {
+        all.push((i, simulator.growth(&findings[i], growth, budget).await));
     }
     if let Some((i, peak)) = reserved {
         let simulated = simulator.reserved(peak, budget).await;
-        all.push((i, Predicted { simulated, fixes: Vec::new() }));
+        all.push((i, Predicted { simulated, ..Predicted::default() }));
     }
     all
 }
@@ -164,6 +178,29 @@ impl Simulator<'_> {
             return Vec::new();
         }
         vec![Simulated::of_oom(ChangeKind::AsRecorded, &[], &own)]
+    }
+
+    /// The run without what grows, and when memory is full with it.
+    async fn growth(&self, finding: &Finding, growth: &Growth, budget: &mut Budget) -> Predicted {
+        let target = self.target;
+        let entry = target.entry;
+        let slope = crate::steps::steps(target, Some(0), budget).await.slope;
+        let full_after = slope.and_then(|slope| {
+            // Of several lines that grow, none fills the memory alone.
+            let is_alone = slope.bytes_per_step == growth.rate.0;
+            Some((slope.steps_left.filter(|_| is_alone)?, Bytes(slope.capacity_bytes?)))
+        });
+        let site = match growth.at.filter(|_| growth.sites > 1) {
+            Some(frame) => label_of(&entry.snapshot, frame),
+            None => crate::frames::site(entry, finding.stack().unwrap_or(StackId::EMPTY)),
+        };
+        // `train.py:12 step`: the line without the function.
+        let line = site.split(' ').next().filter(|line| line.contains(':'));
+        let mut fixes = Vec::new();
+        if let Some(line) = line.filter(|_| !self.model.starts_late()) {
+            fixes.extend(fixes::without(target, self.model, line, growth.total, budget).await);
+        }
+        Predicted { fixes, full_after, ..Predicted::default() }
     }
 
     /// The least memory of the run as configured, and what other settings reserve.

@@ -7,7 +7,10 @@ use crate::output::{STRONG, styled};
 use crate::printable::printable;
 use std::io::{self, Write};
 use vramscope_report::device_name;
-use vramscope_report::diagnose::{Diagnosis, Headline, Listing, MAX_FINDINGS, at_peak, diagnose};
+use vramscope_report::diagnose::savings_text;
+use vramscope_report::diagnose::{
+    Diagnosis, Headline, Listing, MAX_FINDINGS, Savings, at_peak, diagnose,
+};
 use vramscope_report::markdown::escape;
 use vramscope_report::text::rank_name;
 use vramscope_units::grouped;
@@ -20,7 +23,12 @@ const DEFAULT_LIMIT: usize = 20;
 /// # Errors
 /// A folder cannot be listed, an input cannot be read, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let devices = findings::each_device(arguments, at_peak)?;
+    // Of one file; of many ranks the searches would take longer than all else.
+    let savings = match arguments.paths.as_slice() {
+        [path] if !path.is_dir() => Savings::Searched,
+        _ => Savings::Left,
+    };
+    let devices = findings::each_device(arguments, |target| at_peak(target, savings))?;
     if devices.files_read == 0 {
         // A verdict needs a snapshot that was read.
         return devices.outcome.and(Err(Failure::Input));
@@ -69,6 +77,9 @@ fn text(out: &mut dyn Write, report: &Diagnosis) -> io::Result<()> {
         writeln!(out)?;
     }
     findings::text(out, &report.findings, report.omitted.unwrap_or(0))?;
+    if let Some(savings) = savings_text(&report.savings) {
+        writeln!(out, "{}\n", printable(&savings))?;
+    }
     findings::blind_text(out, report.found() > 0, &report.blind_spots)
 }
 
@@ -82,6 +93,9 @@ fn markdown(out: &mut dyn Write, report: &Diagnosis) -> io::Result<()> {
         writeln!(out)?;
     }
     findings::markdown_table(out, &report.findings, report.omitted.unwrap_or(0))?;
+    if let Some(savings) = savings_text(&report.savings) {
+        writeln!(out, "\n{}", escape(&savings))?;
+    }
     findings::blind_markdown(out, report.found() > 0, &report.blind_spots)
 }
 

@@ -14,10 +14,10 @@ use std::path::Path;
 use vramscope_report::now;
 use vramscope_report::what_if::{
     Item, Options, OtherRecordings, PoolPartsRecord, RankLimit, ScenarioRecord, Sizes,
-    WhatIfReport, WrongItem, basis_text, fit_text, growth, limit_text, outcome_text, pair_text,
-    peak_text, rest_text, sentence, what_if,
+    WhatIfReport, WrongItem, basis_text, batch_text, fit_text, growth, limit_text, outcome_text,
+    pair_text, peak_text, plan_text, rest_text, sentence, what_if,
 };
-use vramscope_report::{LoadedFile, Recipe, Target};
+use vramscope_report::{LoadedFile, PlanRecord, Recipe, Target};
 
 /// `vramscope.what-if-run/1`.
 #[derive(Serialize, schemars::JsonSchema)]
@@ -120,6 +120,7 @@ fn options(arguments: &Arguments) -> Result<Options, Failure> {
     for (name, value) in [
         ("device_memory", &arguments.device_memory),
         ("pytorch_memory", &arguments.pytorch_memory),
+        ("plan", &arguments.plan),
         ("fit", &arguments.fit),
         ("tokens", &arguments.tokens),
     ] {
@@ -199,6 +200,9 @@ fn text(out: &mut dyn Write, report: &WhatIfReport) -> io::Result<()> {
     if let Some(pair) = &report.pair {
         writeln!(out, "{}", pair_text(pair))?;
     }
+    if let Some(plan) = &report.plan {
+        return plan_table(out, plan);
+    }
     writeln!(out)?;
     let mut table = Table::new(
         &["change", "reserved peak", "active peak", "flushes", "needs", "outcome", "basis"],
@@ -219,6 +223,34 @@ fn text(out: &mut dyn Write, report: &WhatIfReport) -> io::Result<()> {
         writeln!(out, "\n{}", fit_text(fit))?;
     }
     Ok(())
+}
+
+/// The changes of a plan, by what they cost.
+fn plan_table(out: &mut dyn Write, plan: &PlanRecord) -> io::Result<()> {
+    writeln!(out, "\n{}", printable(&plan_text(plan)))?;
+    if plan.sets.is_empty() {
+        return Ok(());
+    }
+    let mut table = Table::new(
+        &["costs", "change", "needs", "largest that fits with it"],
+        &[false, false, true, false],
+    );
+    for set in &plan.sets {
+        table.row(vec![
+            set.fix.cost.name().to_owned(),
+            set.fix.text.clone(),
+            set.fix.needs_bytes.to_string(),
+            batch_text(set.largest_batch).unwrap_or_default(),
+        ]);
+    }
+    table.write(out)?;
+    writeln!(out, "\n`what-if --apply` predicts each: {}", recipes(plan))
+}
+
+/// The changes of a plan, as `--apply` takes them.
+fn recipes(plan: &PlanRecord) -> String {
+    let recipes = plan.sets.iter().map(|set| set.fix.recipe.as_str());
+    recipes.filter(|recipe| !recipe.is_empty()).collect::<Vec<_>>().join(" | ")
 }
 
 fn row(scenario: &ScenarioRecord) -> Vec<String> {

@@ -178,6 +178,21 @@ impl Recipe {
         }
     }
 
+    /// Whether another recipe is a form of the same change: two of them do not combine.
+    pub fn is_same_kind(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Del(one), Self::Del(other)) => one == other,
+            // Both say when the graph's blocks die.
+            (Self::Checkpoint(_) | Self::OffloadActivations, Self::OffloadActivations)
+            | (Self::OffloadActivations, Self::Checkpoint(_))
+            | (
+                Self::Optimizer(_) | Self::ForeachOff | Self::OptimizerInBackward,
+                Self::Optimizer(_) | Self::ForeachOff | Self::OptimizerInBackward,
+            ) => true,
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+
     /// Whether blocks move in time, so that the order of requests changes: recomputation,
     /// accumulation, offloading.
     pub fn moves_blocks(&self) -> bool {

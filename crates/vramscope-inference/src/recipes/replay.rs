@@ -202,6 +202,15 @@ impl ChangedRun {
         answer
     }
 
+    /// Whether the run goes through with `available` bytes, with the margin of
+    /// [`Outcome::Fits`].
+    pub async fn fits(&self, settings: &Settings, available: u64, budget: &mut Budget) -> bool {
+        let less = available - available / 100 * self.margin_percent;
+        let order = AddressOrder::Ascending;
+        self.active_peak(settings) <= less
+            && self.replay(settings, Some(less), order, budget).await.fails_at.is_none()
+    }
+
     /// The memory with which the run goes through, to about a sixty-fourth of what addresses and
     /// order can change. It takes six replays.
     pub async fn least(

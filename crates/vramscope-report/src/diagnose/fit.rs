@@ -75,6 +75,7 @@ fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {
     }
     // The long numbers of many parts go before the words.
     if text < 400 {
+        diagnosis.savings.clear();
         diagnosis.memory = None;
     }
     diagnosis.processes.truncate(if text < 400 { 0 } else { list.min(4) });

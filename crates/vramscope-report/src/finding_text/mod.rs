@@ -64,7 +64,7 @@ pub fn label(kind: FindingKind) -> &'static str {
 /// The words of a finding on one device. `predicted` is what replays say.
 pub fn words(entry: &SnapshotEntry, finding: &Finding, predicted: &Predicted) -> Words {
     match &finding.facts {
-        Facts::Growth(growth) => program::growth(entry, finding, growth),
+        Facts::Growth(growth) => program::growth(entry, finding, growth, predicted),
         Facts::Cycle(cycle) => program::cycle(entry, finding, cycle),
         Facts::GradientsHeld(held) => program::gradients(finding, held),
         Facts::HeldTooLong(held) => program::held(entry, finding, held),

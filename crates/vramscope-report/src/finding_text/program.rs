@@ -6,6 +6,7 @@ use super::{
 use crate::frames::stack_filter;
 use crate::loaded_file::SnapshotEntry;
 use crate::phrase::Sentence;
+use crate::simulated::Predicted;
 use crate::text::{NO_STACK, frame_filter, label_of};
 use vramscope_inference::{
     Category, Cycle, Finding, GradientsHeld, Growth, GrowthKind, HeldTooLong, NoGrad, Phase,
@@ -13,7 +14,25 @@ use vramscope_inference::{
 use vramscope_snapshot::StackId;
 use vramscope_units::{Bytes, grouped};
 
-pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) -> Words {
+pub(super) fn growth(
+    entry: &SnapshotEntry,
+    finding: &Finding,
+    growth: &Growth,
+    predicted: &Predicted,
+) -> Words {
+    let mut words = of_growth(entry, finding, growth, predicted);
+    if let Some(fix) = predicted.fixes.first() {
+        words.text += &format!(" Without it the peak is {} lower.", fix.saving_bytes);
+    }
+    words
+}
+
+fn of_growth(
+    entry: &SnapshotEntry,
+    finding: &Finding,
+    growth: &Growth,
+    predicted: &Predicted,
+) -> Words {
     let place = growth_place(entry, finding, growth).plain();
     let amount = range(growth.per_step);
     let word = step_word(growth);
@@ -25,9 +44,9 @@ pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) 
         .map(|frame| format!(" It is called from {}.", label_of(&entry.snapshot, frame)));
     let called = called.unwrap_or_default();
     if growth.repeats {
-        return requests(&place, growth, &called, &amount, &interval);
+        return requests(&place, growth, &called, &amount, &interval, predicted);
     }
-    let outlook = outlook(growth);
+    let outlook = outlook(growth, predicted);
     let stay = if growth.is_queue {
         format!(
             "More comes than goes, as in a queue without a bound: {total} are there in the end."
@@ -105,14 +124,25 @@ pub(super) fn growth(entry: &SnapshotEntry, finding: &Finding, growth: &Growth) 
     }
 }
 
-/// What many more steps add.
-fn outlook(growth: &Growth) -> String {
+/// When memory is full, or what many more steps add.
+fn outlook(growth: &Growth, predicted: &Predicted) -> String {
     let word = step_word(growth);
+    if let Some((steps, bytes)) = predicted.full_after {
+        let steps = counted(steps as usize, &format!("more {word}"));
+        return format!("{bytes} are full after about {steps}.");
+    }
     format!("{} more {word}s add {}.", grouped(1000), growth.per_1000_steps)
 }
 
 /// The words of growth from request to request.
-fn requests(place: &str, growth: &Growth, called: &str, amount: &str, interval: &str) -> Words {
+fn requests(
+    place: &str,
+    growth: &Growth,
+    called: &str,
+    amount: &str,
+    interval: &str,
+    predicted: &Predicted,
+) -> Words {
     let (steps, total) = (grouped(growth.steps as u64), growth.total);
     let (what, action) = if growth.is_cache {
         (
@@ -132,7 +162,7 @@ fn requests(place: &str, growth: &Growth, called: &str, amount: &str, interval: 
         text: format!(
             "{place} grows by {amount} {interval} ({steps} times), {total} in \
              total.{what}{called} {}",
-            outlook(growth)
+            outlook(growth, predicted)
         ),
         action: action.to_owned(),
     }

@@ -24,6 +24,19 @@ pub enum Cost {
     Batch,
 }
 
+impl Cost {
+    /// The cost in a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Setting => "a setting",
+            Self::Edit => "an edit",
+            Self::Time => "time",
+            Self::Precision => "precision",
+            Self::Batch => "batch",
+        }
+    }
+}
+
 /// A change to try.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Candidate {
@@ -35,6 +48,16 @@ pub(super) struct Candidate {
 impl Candidate {
     pub(super) fn of(recipes: impl Into<Vec<Recipe>>, cost: Cost) -> Self {
         Self { recipes: recipes.into(), settings: None, cost }
+    }
+
+    /// Both together; `None` if one has a form of the other's change.
+    pub(super) fn with(&self, other: &Self) -> Option<Self> {
+        let is_new = |recipe: &Recipe| !self.recipes.iter().any(|one| one.is_same_kind(recipe));
+        other.recipes.iter().all(is_new).then(|| Self {
+            recipes: self.recipes.iter().chain(&other.recipes).cloned().collect(),
+            settings: self.settings.clone().or_else(|| other.settings.clone()),
+            cost: self.cost.max(other.cost),
+        })
     }
 }
 

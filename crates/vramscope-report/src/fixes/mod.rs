@@ -6,9 +6,12 @@ mod plan;
 mod words;
 
 pub use candidates::Cost;
+pub(crate) use plan::{MAX_BATCH, SAVINGS, plan as of_device, savings, without};
+pub use plan::{PlanRecord, PlannedSet};
 
+use crate::derived::Derived;
 use crate::target::Target;
-use crate::what_if::{Outcome, editable, least_available};
+use crate::what_if::{Outcome, least_available};
 use candidates::{Candidate, candidates};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -70,7 +73,7 @@ pub enum Covers {
 }
 
 impl Covers {
-    fn of(rest: Rest) -> Self {
+    pub(crate) fn of(rest: Rest) -> Self {
         match rest {
             Rest::Whole | Rest::Repeated => Self::Run,
             Rest::Optimizer | Rest::Backward | Rest::Forward | Rest::Evaluation => Self::Step,
@@ -107,7 +110,8 @@ pub(crate) async fn of_oom(
     if !ended_by_failure(target.entry.evidence(target.index)) {
         return of_survivor(target, model, budget).await.into_iter().collect();
     }
-    let editable = editable(target, model, budget).await;
+    target.entry.derive(Derived::Editable, target.index, budget).await;
+    let Some(editable) = target.entry.editable(target.index) else { return Vec::new() };
     let is_this = |at: u32| (story.event.0..=story.last.0).contains(&at);
     if !editable.failed_at().is_some_and(is_this) || model.starts_late() {
         return Vec::new();
@@ -119,12 +123,21 @@ pub(crate) async fn of_oom(
         Verdict::Limit => available.saturating_add(story.requested.0),
         _ => available,
     };
-    let trial = Trial { target, model, editable: &editable, available, at_most, earlier_batch };
-    let mut all = trial.all(budget).await;
-    if all.iter().all(|fix| fix.outcome != Outcome::Fits) && editable.rest != Rest::Unknown {
-        all.extend(plan::plan(&trial, budget).await);
-    }
-    chosen(all)
+    let trial = Trial::new(target, model, editable, available, budget).await;
+    let Some(trial) = trial else { return Vec::new() };
+    let trial = Trial { at_most, earlier_batch, ..trial };
+    let singles = trial.singles(budget).await;
+    let fits = singles.iter().any(|(_, fix)| fix.outcome == Outcome::Fits);
+    let sets = match editable.rest {
+        Rest::Unknown => Vec::new(),
+        _ if fits => Vec::new(),
+        _ => plan::sets(&trial, &singles, None, budget).await,
+    };
+    // What does not help is named only if everybody tries it.
+    let is_said =
+        |(of, fix): &(Candidate, Fix)| fix.outcome != Outcome::Short || words::is_tried(of);
+    let all = singles.into_iter().filter(is_said).chain(sets).map(|(_, fix)| fix);
+    chosen(all.collect())
 }
 
 /// Expandable segments, if a run goes through with them that survived its failures: the file has
@@ -203,19 +216,32 @@ struct Trial<'a> {
     at_most: u64,
     /// The inputs of the largest step before the one that failed, as a part of its own.
     earlier_batch: Option<f64>,
+    /// The peak of `active_bytes` without a change.
+    before: u64,
 }
 
-impl Trial<'_> {
-    /// Tries every change that may help.
-    async fn all(&self, budget: &mut Budget) -> Vec<Fix> {
-        let Some(base) = self.run(&[], budget).await else { return Vec::new() };
-        let before = base.active_peak(&self.model.settings);
+impl<'a> Trial<'a> {
+    /// Trials of changes with this memory; `None` if the run cannot be replayed.
+    async fn new(
+        target: Target<'a>,
+        model: &'a WhatIf,
+        editable: &'a Editable,
+        available: u64,
+        budget: &mut Budget,
+    ) -> Option<Self> {
+        let evidence = target.entry.evidence(target.index);
+        let base = editable.apply(evidence, &[], budget).await.ok()?;
+        let before = base.active_peak(&model.settings);
+        let at_most = available;
+        Some(Self { target, model, editable, available, at_most, earlier_batch: None, before })
+    }
+
+    /// Every change that may help, alone.
+    async fn singles(&self, budget: &mut Budget) -> Vec<(Candidate, Fix)> {
         let mut all = Vec::new();
         for candidate in candidates(self) {
-            let fix = self.fix(&candidate, before, budget).await;
-            // What does not help is named only if everybody tries it.
-            let is_said = |fix: &Fix| fix.outcome != Outcome::Short || words::is_tried(&candidate);
-            all.extend(fix.filter(is_said));
+            let fix = self.fix(&candidate, budget).await;
+            all.extend(fix.map(|fix| (candidate, fix)));
         }
         all
     }
@@ -226,14 +252,22 @@ impl Trial<'_> {
         self.editable.apply(evidence, recipes, budget).await.ok()
     }
 
+    /// The memory with which the run goes through with a change.
+    async fn least(&self, candidate: &Candidate, budget: &mut Budget) -> Option<u64> {
+        let run = self.run(&candidate.recipes, budget).await?;
+        let settings = candidate.settings.as_ref().unwrap_or(&self.model.settings);
+        let answer = run.answer(settings, None, budget).await;
+        Some(run.least(&answer, settings, budget).await)
+    }
+
     /// What a change does; `None` if it lacks a fact, or changes nothing.
-    async fn fix(&self, candidate: &Candidate, before: u64, budget: &mut Budget) -> Option<Fix> {
+    async fn fix(&self, candidate: &Candidate, budget: &mut Budget) -> Option<Fix> {
         let run = self.run(&candidate.recipes, budget).await?;
         let settings = candidate.settings.as_ref().unwrap_or(&self.model.settings);
         let active = run.active_peak(settings);
-        let saving = before.saturating_sub(active);
+        let saving = self.before.saturating_sub(active);
         let has_it = run.applied.iter().any(|applied| applied.had_it || applied.changed == 0);
-        let is_small = saving * 100 < before * MIN_SAVING_PERCENT;
+        let is_small = saving * 100 < self.before * MIN_SAVING_PERCENT;
         if candidate.settings.is_none() && (has_it || is_small && !words::is_tried(candidate)) {
             return None;
         }

@@ -1,56 +1,310 @@
-//! The cheapest set of changes that fits, where no single one does.
+//! Sets of changes with which a run goes through: the cheapest in each currency, and the largest
+//! batch with it.
 
-use super::candidates::{Candidate, Cost, expandable};
-use super::{Fix, Trial};
-use crate::what_if::Outcome;
-use vramscope_inference::{Checkpointed, NewOptimizer, Recipe};
+use super::candidates::{Candidate, Cost, candidates};
+use super::{Covers, Fix, Trial};
+use crate::derived::Derived;
+use crate::target::Target;
+use crate::what_if::{Outcome, least_available};
+use serde::{Deserialize, Serialize};
+use vramscope_inference::{Recipe, Rest, WhatIf};
 use vramscope_trace::slicing::Budget;
+use vramscope_units::Bytes;
 
-/// A set of changes that fits, without a needless part. `None` if not even all of them fit.
-///
-/// Changes come by cost until the run fits. Then each is left out again that is not needed.
-pub(super) async fn plan(trial: &Trial<'_>, budget: &mut Budget) -> Option<Fix> {
+/// What a set of changes costs besides settings and edits, which cost nothing in a run.
+const CURRENCIES: [Cost; 4] = [Cost::Edit, Cost::Time, Cost::Precision, Cost::Batch];
+
+/// The largest factor of the batch that is searched: larger ones were not measured.
+pub(crate) const MAX_BATCH: f64 = 4.0;
+/// The steps of that search: it ends within a sixty-fourth.
+const BATCH_STEPS: u32 = 6;
+
+/// What to change so that a run goes through on a device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PlanRecord {
+    /// What PyTorch can have on the device.
+    pub pytorch_memory: Bytes,
+    /// Whether the run goes through without a change.
+    pub unchanged: Outcome,
+    /// What PyTorch must have for that; null if the rest of a failed step is not known.
+    pub needs_bytes: Option<Bytes>,
+    /// The largest batch that fits without a change, as a factor of the recorded one; 4 stands for
+    /// more. Null if nothing grows with the batch, and if none fits.
+    pub largest_batch: Option<f64>,
+    /// The cheapest set of changes that fits: at most one of each currency. Empty if the run goes
+    /// through without one, and if nothing fits.
+    pub sets: Vec<PlannedSet>,
+    /// The part of the run that was replayed.
+    pub covers: Covers,
+}
+
+/// A set of changes that fits, without a needless part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PlannedSet {
+    /// The changes.
+    #[serde(flatten)]
+    pub fix: Fix,
+    /// The largest batch that fits with them, as [`PlanRecord::largest_batch`].
+    pub largest_batch: Option<f64>,
+}
+
+/// The plan for a device on which PyTorch can have `available` bytes. `None` where the model does
+/// not reproduce the recording.
+pub(crate) async fn plan(
+    target: Target<'_>,
+    model: &WhatIf,
+    available: u64,
+    budget: &mut Budget,
+) -> Option<PlanRecord> {
+    target.entry.derive(Derived::Editable, target.index, budget).await;
+    let editable = target.entry.editable(target.index)?;
+    let trial = Trial::new(target, model, editable, available, budget).await?;
     let base = trial.run(&[], budget).await?;
-    let before = base.active_peak(&trial.model.settings);
-    let settings = expandable(trial.target, trial.model);
-    let steps = [
-        (Recipe::Checkpoint(Checkpointed::All), Cost::Time),
-        (Recipe::ChunkedLoss(8), Cost::Time),
-        (Recipe::Accumulate(2), Cost::Time),
-        (Recipe::Optimizer(NewOptimizer::EightBit), Cost::Precision),
-        (Recipe::Batch(0.5), Cost::Batch),
-    ];
-    let mut candidate = Candidate { recipes: Vec::new(), settings, cost: Cost::Setting };
+    let own = base.answer(&model.settings, Some(available), budget).await;
+    let unchanged = own.fits.unwrap_or(Outcome::Unknown);
+    let needs = match unchanged {
+        Outcome::Unknown => None,
+        Outcome::Short => Some(base.least(&own, &model.settings, budget).await),
+        _ => Some(own.reserved_peak.min(available)),
+    };
+    let nothing = Candidate::of([], Cost::Setting);
+    let is_known = editable.rest != Rest::Unknown;
+    let mut plan = PlanRecord {
+        pytorch_memory: Bytes(available),
+        unchanged,
+        needs_bytes: needs.map(Bytes),
+        largest_batch: None,
+        sets: Vec::new(),
+        covers: Covers::of(editable.rest),
+    };
+    if is_known {
+        plan.largest_batch = largest_batch(&trial, &nothing, budget).await;
+    }
+    if unchanged == Outcome::Fits || !is_known {
+        return Some(plan);
+    }
+    let singles = trial.singles(budget).await;
+    for (candidate, mut fix) in sets(&trial, &singles, plan.largest_batch, budget).await {
+        fix.needs_bytes = Bytes(trial.least(&candidate, budget).await?);
+        let is_batch = fix.cost == Cost::Batch;
+        let largest_batch =
+            if is_batch { None } else { largest_batch(&trial, &candidate, budget).await };
+        plan.sets.push(PlannedSet { fix, largest_batch });
+    }
+    Some(plan)
+}
+
+/// The cheapest set of changes that fits, in each currency; if there is none, in all of them
+/// together. `singles` are the changes alone, by cost.
+pub(super) async fn sets(
+    trial: &Trial<'_>,
+    singles: &[(Candidate, Fix)],
+    largest_batch: Option<f64>,
+    budget: &mut Budget,
+) -> Vec<(Candidate, Fix)> {
+    let mut all: Vec<(Candidate, Fix)> = Vec::new();
+    for currency in CURRENCIES {
+        let found = match currency {
+            Cost::Batch => smaller_batch(trial, largest_batch, budget).await,
+            _ => {
+                let is_paid = |cost: Cost| cost <= Cost::Edit || cost == currency;
+                cheapest(trial, singles, currency, is_paid, budget).await
+            }
+        };
+        let is_known = |fix: &Fix| {
+            all.iter().any(|(_, known)| (&known.recipe, &known.conf) == (&fix.recipe, &fix.conf))
+        };
+        all.extend(found.filter(|(_, fix)| !is_known(fix)));
+    }
+    if all.is_empty() {
+        all.extend(cheapest(trial, singles, Cost::Batch, |_| true, budget).await);
+    }
+    all
+}
+
+/// The largest smaller batch that fits.
+async fn smaller_batch(
+    trial: &Trial<'_>,
+    largest: Option<f64>,
+    budget: &mut Budget,
+) -> Option<(Candidate, Fix)> {
+    let factor = largest.filter(|&factor| factor < 1.0)?;
+    let candidate = Candidate::of([Recipe::Batch(factor)], Cost::Batch);
+    let fix = trial.fix(&candidate, budget).await?;
+    (fix.outcome == Outcome::Fits).then_some((candidate, fix))
+}
+
+/// The first change of a currency that fits alone. Else changes that `is_paid` allows come together
+/// until the run fits, those with the largest savings first; then each is left out again that is
+/// not needed. `None` if not even all of them fit.
+async fn cheapest(
+    trial: &Trial<'_>,
+    singles: &[(Candidate, Fix)],
+    currency: Cost,
+    is_paid: impl Fn(Cost) -> bool,
+    budget: &mut Budget,
+) -> Option<(Candidate, Fix)> {
+    let is_free = currency == Cost::Edit;
+    let is_own = |cost: Cost| cost == currency || is_free && cost < currency;
+    let mut alone = singles.iter().filter(|(of, _)| of.recipes.len() < 2 && is_own(of.cost));
+    if let Some(found) = alone.find(|(_, fix)| fix.outcome == Outcome::Fits) {
+        return Some(found.clone());
+    }
+    let mut parts: Vec<&(Candidate, Fix)> = singles
+        .iter()
+        .filter(|(of, _)| of.recipes.len() < 2 && is_paid(of.cost))
+        .filter(|(of, fix)| of.settings.is_some() || fix.saving_bytes > Bytes(0))
+        .collect();
+    parts.sort_by_key(|(of, fix)| (of.cost.max(Cost::Edit), std::cmp::Reverse(fix.saving_bytes)));
+    let mut candidate = Candidate::of([], Cost::Setting);
     let mut found = None;
-    for (recipe, cost) in steps {
-        let mut next = candidate.clone();
-        next.recipes.push(recipe);
-        next.cost = cost;
-        // What the run lacks the facts for is left out.
-        let Some(fix) = trial.fix(&next, before, budget).await else { continue };
+    for (part, _) in parts {
+        let next = candidate.with(part);
+        // Two forms of one change, and what the run lacks the facts for, are left out.
+        let Some(next) = next else { continue };
+        let Some(fix) = trial.fix(&next, budget).await else { continue };
         candidate = next;
         if fix.outcome == Outcome::Fits {
             found = Some(fix);
             break;
         }
     }
-    let mut best = found?;
-    let mut at = 0;
-    while at < candidate.recipes.len() && candidate.recipes.len() > 1 {
-        let mut fewer = candidate.clone();
-        fewer.recipes.remove(at);
-        match trial.fix(&fewer, before, budget).await {
-            Some(fix) if fix.outcome == Outcome::Fits => (candidate, best) = (fewer, fix),
-            _ => at += 1,
-        }
-    }
-    if candidate.settings.is_some() {
-        let plain = Candidate { settings: None, ..candidate };
-        if let Some(fix) = trial.fix(&plain, before, budget).await
-            && fix.outcome == Outcome::Fits
-        {
-            best = fix;
-        }
-    }
-    Some(best)
+    let best = found?;
+    Some(without_needless(trial, candidate, best, budget).await)
 }
+
+/// The set without the parts that are not needed, the dearest first.
+async fn without_needless(
+    trial: &Trial<'_>,
+    mut candidate: Candidate,
+    mut best: Fix,
+    budget: &mut Budget,
+) -> (Candidate, Fix) {
+    let mut fewer = Vec::new();
+    for at in (0..candidate.recipes.len()).rev() {
+        fewer.push(Some(candidate.recipes[at].clone()));
+    }
+    fewer.push(None);
+    for part in fewer {
+        let mut next = candidate.clone();
+        match &part {
+            Some(recipe) => next.recipes.retain(|other| other != recipe),
+            None => next.settings = None,
+        }
+        let is_empty = next.recipes.is_empty() && next.settings.is_none();
+        if is_empty || next == candidate {
+            continue;
+        }
+        match trial.fix(&next, budget).await {
+            Some(fix) if fix.outcome == Outcome::Fits => (candidate, best) = (next, fix),
+            _ => {}
+        }
+    }
+    (candidate, best)
+}
+
+/// The largest factor of the batch with which a changed run goes through, at most [`MAX_BATCH`].
+/// `None` if nothing grows with the batch, and if none fits.
+async fn largest_batch(
+    trial: &Trial<'_>,
+    candidate: &Candidate,
+    budget: &mut Budget,
+) -> Option<f64> {
+    let settings = candidate.settings.as_ref().unwrap_or(&trial.model.settings);
+    let hundredths = |factor: f64| (factor * 100.0).floor() / 100.0;
+    let mut fits = async |factor: f64| {
+        let mut recipes = candidate.recipes.clone();
+        recipes.push(Recipe::Batch(factor));
+        let run = trial.run(&recipes, budget).await?;
+        if run.applied.last().is_some_and(|applied| applied.changed == 0) {
+            return None;
+        }
+        Some(run.fits(settings, trial.available, budget).await)
+    };
+    let (mut low, mut high) = if fits(1.0).await? { (1.0, MAX_BATCH) } else { (0.0, 1.0) };
+    if high > 1.0 && fits(MAX_BATCH).await? {
+        return Some(MAX_BATCH);
+    }
+    for _ in 0..BATCH_STEPS {
+        let middle = f64::midpoint(low, high);
+        if fits(hundredths(middle)).await? {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Some(hundredths(low)).filter(|&factor| factor > 0.0)
+}
+
+/// The number of savings that are told of a run that went through.
+pub(crate) const SAVINGS: usize = 2;
+
+/// The changes with the largest savings of a run that went through: at most `most` of different
+/// kinds, each replayed. Smaller batches and settings are none.
+pub(crate) async fn savings(
+    target: Target<'_>,
+    model: &WhatIf,
+    most: usize,
+    budget: &mut Budget,
+) -> Vec<Fix> {
+    target.entry.derive(Derived::Editable, target.index, budget).await;
+    let Some(editable) = target.entry.editable(target.index) else { return Vec::new() };
+    if editable.rest != Rest::Whole || model.starts_late() {
+        return Vec::new();
+    }
+    let trial = Trial::new(target, model, editable, u64::MAX, budget).await;
+    let Some(trial) = trial else { return Vec::new() };
+    let mut found: Vec<(u64, Candidate)> = Vec::new();
+    for candidate in candidates(&trial) {
+        let is_one = candidate.recipes.len() == 1 && candidate.cost != Cost::Batch;
+        let is_batch =
+            matches!(candidate.recipes[..], [Recipe::Accumulate(_) | Recipe::EvaluationBatch(_)]);
+        if !is_one || is_batch {
+            continue;
+        }
+        let Some(run) = trial.run(&candidate.recipes, budget).await else { continue };
+        let saving = trial.before.saturating_sub(run.active_peak(&model.settings));
+        let has_it = run.applied.iter().any(|applied| applied.had_it || applied.changed == 0);
+        if !has_it && saving * 100 > trial.before * MIN_SAVING_PERCENT {
+            // Each activation crosses the bus twice: it is worth it for twice the saving.
+            let is_offloaded = candidate.recipes[0] == Recipe::OffloadActivations;
+            found.push((if is_offloaded { saving / 2 } else { saving }, candidate));
+        }
+    }
+    // A stable sort: of equal savings the cheaper one.
+    found.sort_by_key(|(saving, _)| std::cmp::Reverse(*saving));
+    let mut fixes = Vec::new();
+    let mut kept: Vec<Recipe> = Vec::new();
+    for (_, candidate) in found {
+        let recipe = candidate.recipes[0].clone();
+        if fixes.len() < most && !kept.iter().any(|one| one.is_same_kind(&recipe)) {
+            kept.push(recipe);
+            fixes.extend(trial.fix(&candidate, budget).await);
+        }
+    }
+    fixes
+}
+
+/// The run without what a line keeps, of which `total` bytes were found to grow. `None` if the line
+/// keeps more than that for another reason, or if the peak does not have it.
+pub(crate) async fn without(
+    target: Target<'_>,
+    model: &WhatIf,
+    line: &str,
+    total: Bytes,
+    budget: &mut Budget,
+) -> Option<Fix> {
+    target.entry.derive(Derived::Editable, target.index, budget).await;
+    let editable = target.entry.editable(target.index).filter(|run| run.rest == Rest::Whole)?;
+    let available = least_available(model).unwrap_or(u64::MAX);
+    let trial = Trial::new(target, model, editable, available, budget).await?;
+    let candidate = Candidate::of([Recipe::Del(line.to_owned())], Cost::Edit);
+    let fix = trial.fix(&candidate, budget).await?;
+    let is_all = fix.saving_bytes.0 <= total.0 + total.0 / 8;
+    (is_all && fix.outcome == Outcome::Fits).then_some(fix)
+}
+
+/// A run that went through is told only of what saves at least this part of its peak, in percent.
+const MIN_SAVING_PERCENT: u64 = 5;

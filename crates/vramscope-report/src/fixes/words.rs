@@ -7,6 +7,7 @@ use crate::what_if::{Outcome, place};
 use vramscope_inference::{
     Applied, Checkpointed, Frozen, NewOptimizer, Recipe, When, settings_text,
 };
+use vramscope_trace::is_generated_file;
 
 /// What to change, in a few words.
 pub(super) fn text(target: Target<'_>, candidate: &Candidate, applied: &[Applied]) -> String {
@@ -20,7 +21,11 @@ pub(super) fn text(target: Target<'_>, candidate: &Candidate, applied: &[Applied
 
 fn of_recipe(target: Target<'_>, recipe: &Recipe, applied: &Applied) -> String {
     let at = || {
-        let site = applied.site.map(|frame| format!(" ({})", place(target, frame)));
+        let site = applied.site.filter(|frame| {
+            let file = target.snapshot().frame(*frame).file;
+            !is_generated_file(&target.snapshot().text(file))
+        });
+        let site = site.map(|frame| format!(" ({})", place(target, frame)));
         site.unwrap_or_default()
     };
     match recipe {
@@ -52,7 +57,7 @@ fn of_recipe(target: Target<'_>, recipe: &Recipe, applied: &Applied) -> String {
         Recipe::Shard(n) => format!("FSDP over {n} ranks"),
         Recipe::EvaluationNoGrad => "torch.no_grad() for the evaluation".to_owned(),
         Recipe::EvaluationBatch(k) => format!("{k} x the batch of the evaluation"),
-        Recipe::Del(site) => format!("del of what {site} makes, after backward"),
+        Recipe::Del(site) => format!("del of what {site} keeps, after backward"),
     }
 }
 

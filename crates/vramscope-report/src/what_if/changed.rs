@@ -2,6 +2,7 @@
 
 use super::{Options, Outcome, PlaceRecord, ScenarioRecord, SettingsRecord};
 use crate::derived::Derived;
+use crate::fixes::{self, Covers};
 use crate::target::Target;
 use vramscope_inference::{
     Applied, Capacity, ChangedAnswer, ChangedRun, Checkpointed, Declined, Editable, NewOptimizer,
@@ -22,9 +23,11 @@ pub(super) fn is_wanted(target: Target<'_>, options: &Options) -> bool {
             && ended_by_failure(target.entry.evidence(target.index)))
 }
 
-/// The run of a device that recipes change.
-pub(crate) async fn editable(target: Target<'_>, model: &WhatIf, budget: &mut Budget) -> Editable {
+/// The run of a device that recipes change; `None` where the model does not reproduce it.
+pub(crate) async fn editable(target: Target<'_>, budget: &mut Budget) -> Option<Editable> {
+    target.entry.derive(Derived::WhatIf, target.index, budget).await;
     target.entry.derive(Derived::Dims, target.index, budget).await;
+    let model = target.entry.what_if(target.index).filter(|model| model.calibration.is_equal())?;
     let dims = target.entry.known_dims(target.index);
     let evidence = target.entry.evidence(target.index);
     let mut editable = Editable::new(evidence, model, dims, budget).await;
@@ -38,7 +41,7 @@ pub(crate) async fn editable(target: Target<'_>, model: &WhatIf, budget: &mut Bu
             editable.distrust();
         }
     }
-    editable
+    Some(editable)
 }
 
 /// The bytes that PyTorch could have at least, as the recording shows them.
@@ -63,7 +66,8 @@ pub(super) async fn scenarios(
     options: &Options,
     budget: &mut Budget,
 ) -> Vec<ScenarioRecord> {
-    let editable = editable(target, model, budget).await;
+    target.entry.derive(Derived::Editable, target.index, budget).await;
+    let Some(editable) = target.entry.editable(target.index) else { return Vec::new() };
     let available = options.available().or_else(|| least_available(model));
     let own = &model.settings;
     let mut all: Vec<(Vec<Recipe>, AllocatorSettings)> = options
@@ -73,7 +77,7 @@ pub(super) async fn scenarios(
         .collect();
     if all.is_empty() {
         all.push((options.recipes.clone(), own.clone()));
-        if options.recipes.is_empty() {
+        if !options.has_question() {
             all.extend(usual(own));
         }
     }
@@ -84,7 +88,10 @@ pub(super) async fn scenarios(
             continue;
         }
         let change = Change { recipes, settings, options, available };
-        records.push(scenario(target, &editable, &change, budget).await);
+        records.push(scenario(target, editable, &change, budget).await);
+    }
+    if options.recipes.is_empty() {
+        records.iter_mut().for_each(|record| record.curve.clear());
     }
     // A usual change that the run lacks the facts for is no answer to a question.
     let mut at = 0;
@@ -92,6 +99,26 @@ pub(super) async fn scenarios(
         at += 1;
         at == 1 || record.declined.is_none() || !options.configurations.is_empty()
     });
+    records
+}
+
+/// The changes that save most in a run that went through.
+pub(super) async fn savings(
+    target: Target<'_>,
+    model: &WhatIf,
+    options: &Options,
+    budget: &mut Budget,
+) -> Vec<ScenarioRecord> {
+    let mut records = Vec::new();
+    let available = options.available().or_else(|| least_available(model));
+    for fix in fixes::savings(target, model, fixes::SAVINGS, budget).await {
+        let Ok(recipes) = Recipe::parse_list(&fix.recipe) else { continue };
+        let Some(editable) = target.entry.editable(target.index) else { continue };
+        let settings = &model.settings;
+        let change = Change { recipes: &recipes, settings, options, available };
+        let record = scenario(target, editable, &change, budget).await;
+        records.push(ScenarioRecord { curve: Vec::new(), ..record });
+    }
     records
 }
 
@@ -164,6 +191,9 @@ impl Change<'_> {
         ScenarioRecord {
             reserved_peak: Bytes(answer.reserved_peak),
             active_peak: Bytes(answer.active_peak),
+            active_range: self.active_range(answer.active_peak),
+            covers: Some(Covers::of(run.rest)),
+            curve: answer.curve.iter().copied().map(Bytes).collect(),
             reserved_range: answer.reserved_range.map(Bytes),
             flushes: Flushes(answer.flushes),
             fits: match answer.fits {
@@ -203,6 +233,9 @@ impl Change<'_> {
             reserved_peak: Bytes(0),
             reserved_peak_event: None,
             active_peak: Bytes(0),
+            active_range: [Bytes(0); 2],
+            covers: None,
+            curve: Vec::new(),
             reserved_range: [Bytes(0); 2],
             flushes: Flushes(0),
             ooms: Vec::new(),
@@ -224,6 +257,12 @@ impl Change<'_> {
     fn error_percent(&self) -> Option<f64> {
         let errors: Option<Vec<f64>> = self.recipes.iter().map(Recipe::error_percent).collect();
         errors?.into_iter().reduce(f64::max)
+    }
+
+    /// A peak less and plus the measured error.
+    fn active_range(&self, peak: u64) -> [Bytes; 2] {
+        let error = (peak as f64 * self.error_percent().unwrap_or(0.0) / 100.0) as u64;
+        [Bytes(peak - error), Bytes(peak + error)]
     }
 
     /// What each recipe found, in words.

@@ -20,12 +20,13 @@ pub use pair::{Growth, PairRecord, Sizes, growth};
 pub use question::{Edit, QuestionRecord, ScaledPart};
 pub(crate) use text::{basis, error_percent};
 pub use text::{
-    basis_text, calibration_text, fit_text, limit_text, outcome_text, pair_text, peak_text,
-    rest_text, sentence, verdict,
+    basis_text, batch_text, calibration_text, fit_text, limit_text, outcome_text, pair_text,
+    peak_text, plan_text, rest_text, sentence, verdict,
 };
 pub use vramscope_inference::Outcome;
 
 use crate::derived::Derived;
+use crate::fixes::{Covers, PlanRecord};
 use crate::rank_of::rank_of;
 use crate::target::{Target, event_of, slot_of};
 use rustc_hash::FxHashMap;
@@ -61,6 +62,9 @@ pub struct WhatIfReport {
     pub reserved: Option<PartsRecord>,
     /// The same by private pool and stream.
     pub pools: Vec<PoolPartsRecord>,
+    /// The answer to `--plan`; absent without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanRecord>,
     /// The answer to `--fit`; absent without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fit: Option<FitRecord>,
@@ -148,6 +152,8 @@ pub struct ScenarioRecord {
     pub reserved_peak_event: Option<PeakEvent>,
     /// The peak of `active_bytes`.
     pub active_peak: Bytes,
+    /// The same less and plus the measured error.
+    pub active_range: [Bytes; 2],
     /// The lowest and highest reserved peak over three orders of addresses.
     pub reserved_range: [Bytes; 2],
     /// How often all free memory was returned.
@@ -162,6 +168,8 @@ pub struct ScenarioRecord {
     pub limited_by: Option<PlaceRecord>,
     /// How the step that failed was completed; null where no program is changed.
     pub rest: Option<Rest>,
+    /// The part of the run that was replayed; null without a prediction.
+    pub covers: Option<Covers>,
     /// What each change found: these are its assumptions.
     pub found: Vec<String>,
     /// Why there is no prediction: the fact that a change lacks. Null with one.
@@ -176,6 +184,10 @@ pub struct ScenarioRecord {
     /// `simulated`, `scaled`, `paired` (scaled as a second recording shows), `recipe` (a changed
     /// program), or `estimate`.
     pub basis: SimulatedBasis,
+    /// Active bytes in the course of the changed run: the highest of each of at most 512 equal parts
+    /// of its calls. Empty unless the change was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub curve: Vec<Bytes>,
     /// The error that was measured for such scaled numbers, in percent of reserved bytes; null for
     /// others.
     pub error_percent: Option<f64>,
@@ -252,6 +264,7 @@ pub async fn what_if(
         scenarios: Vec::new(),
         reserved: None,
         pools: Vec::new(),
+        plan: None,
         fit: None,
         pair: None,
     };
@@ -268,6 +281,9 @@ pub async fn what_if(
         return Ok(report);
     }
     (report.reserved, report.pools) = parts(target, model, budget).await;
+    if let Some(bytes) = options.available().filter(|_| options.plan.is_some()) {
+        report.plan = crate::fixes::of_device(target, model, bytes, budget).await;
+    }
     if changed::is_wanted(target, options) {
         report.scenarios = changed::scenarios(target, model, options, budget).await;
         return Ok(report);
@@ -276,6 +292,9 @@ pub async fn what_if(
         let categories = target.entry.categories(target.index);
         let scenario = model.answer(question, trace, categories, budget).await;
         report.scenarios.push(ScenarioRecord::new(change, &scenario, trace, options));
+    }
+    if !options.has_question() {
+        report.scenarios.extend(changed::savings(target, model, options, budget).await);
     }
     if options.fit.is_some() {
         report.fit = fit::fit(target, options, others, budget).await;
@@ -396,6 +415,9 @@ async fn questions(
     }
     let as_recorded = if words.is_empty() { "as recorded".to_owned() } else { with(&words, "") };
     questions.push((as_recorded, base.clone()));
+    if options.plan.is_some() {
+        return Ok(questions);
+    }
     let other = if model.settings.expandable_segments { "False" } else { "True" };
     let expandable = format!("expandable_segments:{other}");
     for text in [expandable.as_str(), "max_split_size_mb:128", "roundup_power2_divisions:4"] {
@@ -510,6 +532,7 @@ impl ScenarioRecord {
             reserved_peak: Bytes(scenario.reserved_peak),
             reserved_peak_event: Some(PeakEvent(event_of(slot_of(scenario.peak_event)))),
             active_peak: Bytes(scenario.active_peak),
+            active_range: [Bytes(scenario.active_peak); 2],
             reserved_range: scenario.reserved_range.map(Bytes),
             flushes: Flushes(scenario.flushes),
             ooms: scenario.ooms.iter().copied().map(EventIndex).collect(),
@@ -517,6 +540,8 @@ impl ScenarioRecord {
             outcome: None,
             limited_by: None,
             rest: None,
+            covers: Some(Covers::Run),
+            curve: Vec::new(),
             found: Vec::new(),
             declined: None,
             recorded_oom_event: trace.ooms.first().map(|oom| oom.event),

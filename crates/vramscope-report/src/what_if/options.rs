@@ -18,6 +18,7 @@
 //! | `change:[SETTINGS]` | a scenario with these changes of the recording's settings |
 //! | `set:[SETTINGS]` | a scenario with these settings and PyTorch's defaults |
 //! | `device_memory:SIZE`, `pytorch_memory:SIZE` | memory of the device, or PyTorch's part |
+//! | `plan:SIZE` | searches the cheapest changes with which the run fits on this device |
 //! | `fit:SIZE` | searches the most tokens that fit on a device of this memory |
 //! | a recipe, such as `checkpoint:all` | changes the program |
 //! | `tokens:K` | scales what grows with tokens |
@@ -38,7 +39,8 @@ use vramscope_trace::AllocatorSettings;
 const MAX_FACTOR: f64 = 1000.0;
 
 /// Names with a meaning, besides settings and categories, in the order of a written text.
-const NAMES: [&str; 6] = ["set", "change", "device_memory", "pytorch_memory", "fit", "tokens"];
+const NAMES: [&str; 7] =
+    ["set", "change", "device_memory", "pytorch_memory", "plan", "fit", "tokens"];
 
 /// An item of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -243,6 +245,9 @@ pub struct Options {
     pub configurations: Vec<Configuration>,
     /// The memory of the device, in bytes.
     pub device_memory: Option<u64>,
+    /// The memory of the device for which the cheapest changes are searched, in bytes. It stands for
+    /// `device_memory`.
+    pub plan: Option<u64>,
     /// What PyTorch can have, in bytes.
     pub pytorch_memory: Option<u64>,
     /// The memory of the device for which the most tokens are searched, in bytes. It stands for
@@ -286,6 +291,7 @@ impl Options {
                 }
                 "device_memory" => options.device_memory = size()?,
                 "pytorch_memory" => options.pytorch_memory = size()?,
+                "plan" => options.plan = size()?,
                 "fit" => options.fit = size()?,
                 "tokens" => {
                     let factor = factor(&item.value).filter(|&factor| factor > 0.0);
@@ -306,9 +312,19 @@ impl Options {
         Ok(options)
     }
 
+    /// Whether anything was asked for: else the usual changes are tried.
+    pub(super) fn has_question(&self) -> bool {
+        self.plan.is_some()
+            || !self.configurations.is_empty()
+            || !self.recipes.is_empty()
+            || self.tokens.is_some()
+            || !self.parts.is_empty()
+            || self.fit.is_some()
+    }
+
     /// The memory of the device, in bytes.
     pub(super) fn memory(&self) -> Option<u64> {
-        self.fit.or(self.device_memory)
+        self.plan.or(self.fit).or(self.device_memory)
     }
 
     /// What PyTorch can have, in bytes.
@@ -331,7 +347,7 @@ impl fmt::Display for Options {
                 Item::new(name, format!("[{}]", one.text)).to_string()
             })),
         }
-        let sizes = [self.device_memory, self.pytorch_memory, self.fit];
+        let sizes = [self.device_memory, self.pytorch_memory, self.plan, self.fit];
         for (name, size) in NAMES[2..].iter().zip(sizes) {
             items.extend(size.map(|bytes| format!("{name}:{bytes}")));
         }

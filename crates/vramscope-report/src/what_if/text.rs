@@ -3,6 +3,7 @@
 use super::{
     CapacityRecord, FitRecord, Outcome, PairRecord, PartsRecord, ScenarioRecord, WhatIfReport,
 };
+use crate::fixes::{MAX_BATCH, PlanRecord};
 use std::cmp::Ordering;
 use vramscope_inference::{Rest, SimulatedBasis, StepPhase, WhatIf};
 use vramscope_units::{Bytes, EventIndex};
@@ -43,6 +44,40 @@ pub fn pair_text(pair: &PairRecord) -> String {
             pair.matched * 100.0
         ),
     }
+}
+
+/// The answer to `--plan` in a sentence.
+pub fn plan_text(plan: &PlanRecord) -> String {
+    let have = plan.pytorch_memory;
+    let needs = plan.needs_bytes.map(|bytes| format!("The run needs {bytes}"));
+    let needs = needs.unwrap_or_else(|| "The rest of the failed step is not in the file".into());
+    let batch = batch_text(plan.largest_batch)
+        .map_or(String::new(), |text| format!(" Without a change {text} fits."));
+    match (plan.unchanged, plan.sets.is_empty()) {
+        (Outcome::Fits, _) => format!("{needs}, and PyTorch can have {have}: it fits.{batch}"),
+        (Outcome::Unknown, _) => format!("{needs}: whether it fits in {have} is not known."),
+        (Outcome::FitsBarely, true) => {
+            format!("{needs}, and PyTorch can have {have}: too close to tell.{batch}")
+        }
+        (Outcome::FitsBarely, false) => format!(
+            "{needs}, and PyTorch can have {have}: too close to tell.{batch} It fits with one of:"
+        ),
+        (Outcome::Short, true) => format!(
+            "{needs}, and PyTorch can have {have}. No set of changes that can be predicted fits."
+        ),
+        (Outcome::Short, false) => {
+            format!("{needs}, and PyTorch can have {have}.{batch} It fits with one of:")
+        }
+    }
+}
+
+/// A factor of the batch: `1.52 x the batch`. `None` without one.
+pub fn batch_text(factor: Option<f64>) -> Option<String> {
+    factor.map(|factor| match factor {
+        1.0 => "the recorded batch".to_owned(),
+        _ if factor >= MAX_BATCH => format!("{factor} x the batch or more"),
+        _ => format!("{factor} x the batch"),
+    })
 }
 
 /// The answer to `--fit` in a sentence.
