@@ -9,7 +9,7 @@ use vramscope_report::findings::of_device;
 use vramscope_report::what_if::{
     Configuration, Options, OtherRecordings, Outcome, ScenarioRecord, what_if,
 };
-use vramscope_report::{FileReader, LoadedFile};
+use vramscope_report::{FileReader, Fix, LoadedFile, PlanRecord};
 use vramscope_trace::slicing::now;
 
 fn folder() -> PathBuf {
@@ -154,4 +154,103 @@ fn a_fix_and_what_if_say_the_same() {
         }
     }
     assert!(compared > 30, "{compared}");
+}
+
+/// The plan for a device on which PyTorch can have `memory` bytes.
+fn plan(file: &LoadedFile, memory: u64) -> PlanRecord {
+    let options =
+        Options { plan: Some(memory), pytorch_memory: Some(memory), ..Options::default() };
+    let target = file.target(0, 0).expect("a device");
+    let others = OtherRecordings::default();
+    let report = now(async |budget| what_if(target, &options, &others, budget).await);
+    report.expect("an answer").plan.expect("a plan")
+}
+
+/// What `what-if` says about a set of changes, with these recipes more.
+fn said_of(file: &LoadedFile, fix: &Fix, recipes: Vec<Recipe>, memory: u64) -> Option<Outcome> {
+    let settings = fix.conf.as_deref().map(|conf| Configuration::new(conf, true));
+    let options = Options {
+        configurations: settings.into_iter().map(|one| one.expect("settings")).collect(),
+        recipes,
+        pytorch_memory: Some(memory),
+        ..Options::default()
+    };
+    let target = file.target(0, 0).expect("a device");
+    let others = OtherRecordings::default();
+    let report = now(async |budget| what_if(target, &options, &others, budget).await);
+    report.expect("an answer").scenarios[0].outcome
+}
+
+#[test]
+fn a_plan_fits_and_has_no_needless_part() {
+    let manifest = manifest();
+    let (mut sets, mut of_several) = (0, 0);
+    for program in list(&manifest, "programs") {
+        let file = load(text(program, "base"));
+        let needs = answer(&file, "batch:1", None).reserved_peak.0;
+        for percent in [60, 80, 120] {
+            let memory = needs / 100 * percent;
+            let plan = plan(&file, memory);
+            if percent > 100 {
+                assert_eq!(plan.unchanged, Outcome::Fits);
+                assert!(plan.sets.is_empty() && plan.largest_batch.is_some_and(|k| k >= 1.0));
+                continue;
+            }
+            assert_eq!(plan.unchanged, Outcome::Short);
+            assert!(plan.largest_batch.is_none_or(|k| k < 1.0), "{plan:?}");
+            let mut costs: Vec<_> = plan.sets.iter().map(|set| set.fix.cost).collect();
+            costs.dedup();
+            assert_eq!(costs.len(), plan.sets.len(), "one of each cost: {plan:?}");
+            for set in &plan.sets {
+                let recipes = Recipe::parse_list(&set.fix.recipe).expect("recipes");
+                let of = |recipes: Vec<Recipe>| said_of(&file, &set.fix, recipes, memory);
+                assert_eq!(of(recipes.clone()), Some(Outcome::Fits), "{set:?}");
+                assert!(set.fix.needs_bytes.0 <= memory, "{set:?}");
+                for left_out in 0..recipes.len() {
+                    let mut fewer = recipes.clone();
+                    fewer.remove(left_out);
+                    assert_ne!(of(fewer), Some(Outcome::Fits), "{set:?} without {left_out}");
+                }
+                let with = |factor: f64| [&recipes[..], &[Recipe::Batch(factor)]].concat();
+                if let Some(factor) = set.largest_batch.filter(|&factor| factor < 4.0) {
+                    assert_eq!(of(with(factor)), Some(Outcome::Fits), "{set:?}");
+                    assert_ne!(of(with(factor * 1.1)), Some(Outcome::Fits), "{set:?}");
+                }
+                sets += 1;
+                of_several += usize::from(recipes.len() > 1);
+            }
+        }
+    }
+    assert!(sets > 15 && of_several > 2, "{sets} sets, {of_several} of several changes");
+}
+
+/// The usual scenarios of a run that went through end with what saves most; the peaks are those
+/// that were measured.
+#[test]
+fn the_largest_savings_of_a_healthy_run_are_told() {
+    let manifest = manifest();
+    let mut measured = 0;
+    for program in list(&manifest, "programs") {
+        let file = load(text(program, "base"));
+        let target = file.target(0, 0).expect("a device");
+        let (options, others) = (Options::default(), OtherRecordings::default());
+        let report = now(async |budget| what_if(target, &options, &others, budget).await);
+        let scenarios = report.expect("an answer").scenarios;
+        let own = scenarios[0].active_peak;
+        let savings: Vec<&ScenarioRecord> =
+            scenarios.iter().filter(|scenario| !scenario.recipes.is_empty()).collect();
+        assert!((1..=2).contains(&savings.len()), "{} {scenarios:?}", text(program, "base"));
+        for saving in savings {
+            assert!(saving.active_peak.0 * 100 <= own.0 * 95, "{saving:?}");
+            assert!(saving.curve.is_empty(), "only what was asked for has a curve");
+            let pairs = list(program, "pairs").iter();
+            let truth = pairs.filter(|pair| text(pair, "recipe") == saving.recipes[0]);
+            for pair in truth {
+                let bytes = pair["active"].as_u64().expect("bytes");
+                assert!(saving.active_peak.0.abs_diff(bytes) * 100 <= bytes * 6, "{saving:?}");
+                measured += 1;
+            }
+        }
+    }
+    assert!(measured > 3, "{measured}");
 }
