@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use vramscope_cli::input::read_file;
-use vramscope_report::diagnose::{Listing, MAX_FINDINGS, at_peak, diagnose};
+use vramscope_report::diagnose::{Listing, MAX_FINDINGS, diagnose, with_savings};
 use vramscope_report::info::{Info, info};
 use vramscope_report::now;
 use vramscope_report::summary::{FileSummary, Summary, of_entry};
@@ -127,7 +127,11 @@ impl File {
     fn findings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let file = &self.loaded;
         let made = py.detach(|| {
-            text(&diagnose(simulated(file).map(at_peak).collect(), Listing::All(usize::MAX), 0))
+            text(&diagnose(
+                simulated(file).map(with_savings).collect(),
+                Listing::All(usize::MAX),
+                0,
+            ))
         })?;
         Ok(json(py, &made))
     }
@@ -136,7 +140,11 @@ impl File {
     fn diagnosis<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let file = &self.loaded;
         let made = py.detach(|| {
-            text(&diagnose(simulated(file).map(at_peak).collect(), Listing::Main(MAX_FINDINGS), 0))
+            text(&diagnose(
+                simulated(file).map(with_savings).collect(),
+                Listing::Main(MAX_FINDINGS),
+                0,
+            ))
         })?;
         Ok(json(py, &made))
     }

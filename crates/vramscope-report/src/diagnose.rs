@@ -159,38 +159,37 @@ pub struct Diagnosed {
     savings: Vec<Fix>,
 }
 
-/// Whether the changes are searched that save most of a run that went through: it takes a replay of
-/// the run for each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Savings {
-    /// They are, of a device without a finding above low.
-    Searched,
-    /// They are not.
-    Left,
+/// What a diagnosis needs of one device.
+pub fn at_peak(target: Target<'_>) -> Diagnosed {
+    now(async |budget| diagnosed(target, budget).await)
 }
 
-/// What a diagnosis needs of one device.
-pub fn at_peak(target: Target<'_>, savings: Savings) -> Diagnosed {
-    let slot = slot_of(target.trace().requested_band.peak_event);
+/// [`at_peak`], and the changes that save most of a device without a finding above low: it takes a
+/// replay of the run for each.
+pub fn with_savings(target: Target<'_>) -> Diagnosed {
     now(async |budget| {
-        let card = Card::new(target, budget).await;
-        let verdict = verdict::verdict(target, budget).await;
-        let is_healthy = verdict.severity.is_none();
-        Diagnosed {
-            savings: match savings {
-                Savings::Searched if is_healthy => savings_of(target, budget).await,
-                _ => Vec::new(),
-            },
-            dump: Dump::new(target, &card, budget).await,
-            card,
-            place: place(target, slot, budget).await,
-            verdict,
+        let mut diagnosed = diagnosed(target, budget).await;
+        if diagnosed.verdict.severity.is_none() {
+            diagnosed.savings = savings(target, budget).await;
         }
+        diagnosed
     })
 }
 
+async fn diagnosed(target: Target<'_>, budget: &mut Budget) -> Diagnosed {
+    let slot = slot_of(target.trace().requested_band.peak_event);
+    let card = Card::new(target, budget).await;
+    Diagnosed {
+        dump: Dump::new(target, &card, budget).await,
+        card,
+        place: place(target, slot, budget).await,
+        verdict: verdict::verdict(target, budget).await,
+        savings: Vec::new(),
+    }
+}
+
 /// The changes that save most; empty where the model does not reproduce the recording.
-async fn savings_of(target: Target<'_>, budget: &mut Budget) -> Vec<Fix> {
+async fn savings(target: Target<'_>, budget: &mut Budget) -> Vec<Fix> {
     target.entry.derive(Derived::WhatIf, target.index, budget).await;
     match target.entry.what_if(target.index).filter(|model| model.calibration.is_equal()) {
         Some(model) => fixes::savings(target, model, fixes::SAVINGS, budget).await,

@@ -7,7 +7,6 @@ use crate::output::{STRONG, styled};
 use crate::printable::printable;
 use std::io::{self, Write};
 use vramscope_report::device_name;
-use vramscope_report::diagnose::savings_text;
 use vramscope_report::diagnose::{
     Diagnosis, Headline, Listing, MAX_FINDINGS, Savings, at_peak, diagnose,
 };
@@ -23,12 +22,11 @@ const DEFAULT_LIMIT: usize = 20;
 /// # Errors
 /// A folder cannot be listed, an input cannot be read, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    // Of one file; of many ranks the searches would take longer than all else.
-    let savings = match arguments.paths.as_slice() {
-        [path] if !path.is_dir() => Savings::Searched,
-        _ => Savings::Left,
+    // Of many ranks the search for savings would take longer than all else.
+    let devices = match arguments.paths.as_slice() {
+        [path] if !path.is_dir() => findings::each_device(arguments, with_savings)?,
+        _ => findings::each_device(arguments, at_peak)?,
     };
-    let devices = findings::each_device(arguments, |target| at_peak(target, savings))?;
     if devices.files_read == 0 {
         // A verdict needs a snapshot that was read.
         return devices.outcome.and(Err(Failure::Input));

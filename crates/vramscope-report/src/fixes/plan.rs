@@ -175,34 +175,40 @@ async fn cheapest(
     Some(without_needless(trial, candidate, best, budget).await)
 }
 
-/// The set without the parts that are not needed, the dearest first.
+/// The set without the parts that are not needed, the settings and the dearest first. What is left
+/// out can make another part needless, so it ends once nothing more is.
 async fn without_needless(
     trial: &Trial<'_>,
     mut candidate: Candidate,
     mut best: Fix,
     budget: &mut Budget,
 ) -> (Candidate, Fix) {
-    let mut fewer = Vec::new();
-    for at in (0..candidate.recipes.len()).rev() {
-        fewer.push(Some(candidate.recipes[at].clone()));
+    loop {
+        let mut fewer = Vec::new();
+        if candidate.settings.is_some() && !candidate.recipes.is_empty() {
+            fewer.push(Candidate { settings: None, ..candidate.clone() });
+        }
+        for at in (0..candidate.recipes.len()).rev() {
+            let mut next = candidate.clone();
+            next.recipes.remove(at);
+            fewer.push(next);
+        }
+        fewer.retain(|next| next.settings.is_some() || !next.recipes.is_empty());
+        let mut is_less = false;
+        for next in fewer {
+            match trial.fix(&next, budget).await {
+                Some(fix) if fix.outcome == Outcome::Fits => {
+                    (candidate, best) = (next, fix);
+                    is_less = true;
+                    break;
+                }
+                _ => {}
+            }
+        }
+        if !is_less {
+            return (candidate, best);
+        }
     }
-    fewer.push(None);
-    for part in fewer {
-        let mut next = candidate.clone();
-        match &part {
-            Some(recipe) => next.recipes.retain(|other| other != recipe),
-            None => next.settings = None,
-        }
-        let is_empty = next.recipes.is_empty() && next.settings.is_none();
-        if is_empty || next == candidate {
-            continue;
-        }
-        match trial.fix(&next, budget).await {
-            Some(fix) if fix.outcome == Outcome::Fits => (candidate, best) = (next, fix),
-            _ => {}
-        }
-    }
-    (candidate, best)
 }
 
 /// The largest factor of the batch with which a changed run goes through, at most [`MAX_BATCH`].

@@ -22,9 +22,7 @@ use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use vramscope_dataset::open_regular;
-use vramscope_report::diagnose::{
-    Diagnosed, Diagnosis, Listing, MAX_FINDINGS, Savings, at_peak, diagnose,
-};
+use vramscope_report::diagnose::{Diagnosed, Diagnosis, Listing, MAX_FINDINGS, at_peak, diagnose};
 use vramscope_report::html::{escape, finding, whole_device};
 use vramscope_report::redact::Redaction;
 use vramscope_report::sidecar::Sidecar;
@@ -275,7 +273,7 @@ fn add_devices(part: &mut Part, entry: &SnapshotEntry) {
             _ => format!("{}, {}", entry.path, device_name(target.device())),
         };
         part.sections += &whole_device(target, &name);
-        part.devices.push(at_peak(target, Savings::Left));
+        part.devices.push(at_peak(target));
     }
 }
 
