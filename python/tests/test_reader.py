@@ -131,8 +131,8 @@ def test_predictions_are_the_programs(snapshot) -> None:
         wanted["conf"],
     )
     assert answer.calibration.equal
-    on_device = snapshot.what_if(device_memory="H100", tokens=2.0)
-    told = program("what-if", OOM, "--device-memory", "H100", "--tokens", "x2")
+    on_device = snapshot.what_if(device_memory="H100", apply=["batch:2", "optimizer:8bit"])
+    told = program("what-if", OOM, "--device-memory", "H100", "--apply", "batch:2,optimizer:8bit")
     assert [s.reserved_peak_bytes for s in on_device.scenarios] == [
         s["reserved_peak"] for s in told["scenarios"]
     ]
@@ -273,7 +273,7 @@ def test_other_threads_run_while_a_file_is_read() -> None:
     thread.start()
     try:
         before = turns
-        vramscope.open(OOM).what_if(tokens=2.0)
+        vramscope.open(OOM).what_if(apply=["batch:2"])
         during = turns - before
     finally:
         ended.set()

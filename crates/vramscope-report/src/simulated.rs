@@ -4,7 +4,7 @@
 use crate::derived::Derived;
 use crate::fixes::{self, Fix};
 use crate::target::Target;
-use crate::what_if::{Item, error_percent};
+use crate::what_if::Item;
 use serde::{Deserialize, Serialize};
 use vramscope_inference::{
     Capacity, CostlySetting, Facts, OomStory, Question, ReservedPeak, Scenario, Search,
@@ -36,8 +36,6 @@ pub struct Simulated {
     pub least_device_memory: Option<Bytes>,
     /// How the numbers were obtained.
     pub basis: SimulatedBasis,
-    /// The measured error of scaled numbers, in percent; null for others.
-    pub error_percent: Option<f64>,
     /// What differs. Only words need it, where the record is made.
     #[serde(skip)]
     pub kind: ChangeKind,
@@ -91,7 +89,7 @@ pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> Simulat
     target.entry.derive(Derived::WhatIf, target.index, budget).await;
     let model = target.entry.what_if(target.index).filter(|model| model.calibration.is_equal());
     let Some(model) = model else { return Vec::new() };
-    let simulator = Simulator { target, model };
+    let simulator = Simulator { model };
     let mut all = Vec::new();
     for (i, story) in ooms {
         let fixes = fixes::of_oom(target, model, story, budget).await;
@@ -105,16 +103,10 @@ pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> Simulat
 }
 
 struct Simulator<'a> {
-    target: Target<'a>,
     model: &'a WhatIf,
 }
 
 impl Simulator<'_> {
-    async fn answer(&self, question: Question, budget: &mut Budget) -> Scenario {
-        let categories = self.target.entry.categories(self.target.index);
-        self.model.answer(question, self.target.trace(), categories, budget).await
-    }
-
     /// The settings that may need less memory, each with its kind and its words.
     fn other_settings(&self, costly: &[CostlySetting]) -> Vec<(ChangeKind, AllocatorSettings)> {
         let recorded = &self.model.settings;
@@ -159,7 +151,7 @@ impl Simulator<'_> {
             least: Search::WhenShort,
             ..Question::as_recorded(&self.model.settings)
         };
-        let own = self.answer(base, budget).await;
+        let own = self.model.answer(base, budget).await;
         if own.ooms != [story.event.0] {
             return Vec::new();
         }
@@ -170,7 +162,7 @@ impl Simulator<'_> {
     async fn reserved(&self, peak: &ReservedPeak, budget: &mut Budget) -> Vec<Simulated> {
         let base =
             Question { least: Search::Always, ..Question::as_recorded(&self.model.settings) };
-        let own = self.answer(base.clone(), budget).await;
+        let own = self.model.answer(base.clone(), budget).await;
         let mut all = vec![Simulated::new(ChangeKind::AsRecorded, &[], &own)];
         if self.model.starts_late() {
             return all;
@@ -178,7 +170,7 @@ impl Simulator<'_> {
         for (kind, settings) in self.other_settings(&peak.settings) {
             let items = difference(&self.model.settings, &settings);
             let question = Question { settings, least: Search::Never, ..base.clone() };
-            let scenario = self.answer(question, budget).await;
+            let scenario = self.model.answer(question, budget).await;
             if scenario.fits() {
                 all.push(Simulated::new(kind, &items, &scenario));
             }
@@ -197,7 +189,6 @@ impl Simulated {
             reserved_peak: Bytes(scenario.reserved_peak),
             least_device_memory: scenario.least.map(Bytes),
             basis: scenario.basis,
-            error_percent: error_percent(scenario.basis),
             kind,
             question: items.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
         }
@@ -238,8 +229,7 @@ fn difference(recorded: &AllocatorSettings, settings: &AllocatorSettings) -> Vec
 fn words(items: &[Item]) -> String {
     let words = |item: &Item| match item.value.as_str() {
         "0" => format!("without {}", item.name),
-        "True" => item.to_string(),
-        factor => format!("{} x{factor}", item.name),
+        _ => item.to_string(),
     };
     match items {
         [] => "as recorded".to_owned(),

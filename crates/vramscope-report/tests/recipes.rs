@@ -6,9 +6,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use vramscope_inference::Recipe;
 use vramscope_report::findings::of_device;
-use vramscope_report::what_if::{
-    Configuration, Options, OtherRecordings, Outcome, ScenarioRecord, what_if,
-};
+use vramscope_report::what_if::{Configuration, Options, Outcome, ScenarioRecord, what_if};
 use vramscope_report::{FileReader, LoadedFile};
 use vramscope_trace::slicing::now;
 
@@ -33,9 +31,7 @@ fn answer(file: &LoadedFile, recipes: &str, memory: Option<u64>) -> ScenarioReco
     let recipes = Recipe::parse_list(recipes).expect("recipes");
     let options = Options { recipes, pytorch_memory: memory, ..Options::default() };
     let target = file.target(0, 0).expect("a device");
-    let others = OtherRecordings::default();
-    let mut report =
-        now(async |budget| what_if(target, &options, &others, budget).await).expect("an answer");
+    let mut report = now(async |budget| what_if(target, &options, None, budget).await);
     report.scenarios.remove(0)
 }
 
@@ -137,9 +133,8 @@ fn a_fix_and_what_if_say_the_same() {
             let settings = fix.conf.as_deref().map(|conf| Configuration::new(conf, true));
             let configurations = settings.into_iter().map(|one| one.expect("settings")).collect();
             let options = Options { recipes, configurations, ..Options::default() };
-            let others = OtherRecordings::default();
-            let report = now(async |budget| what_if(target, &options, &others, budget).await);
-            let said = &report.expect("an answer").scenarios[0];
+            let report = now(async |budget| what_if(target, &options, None, budget).await);
+            let said = &report.scenarios[0];
             let fits = match fix.outcome {
                 Outcome::Fits => Some(true),
                 Outcome::Short => Some(false),

@@ -270,10 +270,8 @@ class Simulated:
     reserved_peak_bytes: int
     #: The memory that PyTorch must have for the run; ``None`` if it was not searched.
     least_device_memory_bytes: int | None
-    #: ``simulated``, ``scaled`` or ``estimate``.
+    #: ``simulated`` or ``estimate``.
     basis: str
-    #: The measured error of scaled numbers.
-    error_percent: float | None
 
     @classmethod
     def of(cls, json: Json) -> Simulated:
@@ -286,7 +284,6 @@ class Simulated:
             reserved_peak_bytes=json["reserved_peak"],
             least_device_memory_bytes=json["least_device_memory"],
             basis=json["basis"],
-            error_percent=json["error_percent"],
         )
 
 
@@ -594,7 +591,6 @@ class Scenario:
     device_memory_bytes: int | None
     #: What PyTorch can have on the device.
     pytorch_memory_bytes: int | None
-    tokens: float
     reserved_peak_bytes: int
     #: ``None`` for a changed program, which has other events.
     reserved_peak_event: int | None
@@ -612,7 +608,7 @@ class Scenario:
     declined: str | None
     short_by_bytes: int | None
     least_device_memory_bytes: int | None
-    #: ``simulated``, ``scaled``, ``paired``, ``recipe`` or ``estimate``.
+    #: ``simulated``, ``recipe`` or ``estimate``.
     basis: str
     error_percent: float | None
 
@@ -626,7 +622,6 @@ class Scenario:
             conf=json["conf"],
             device_memory_bytes=json["device_memory"],
             pytorch_memory_bytes=json["pytorch_memory"],
-            tokens=json["tokens"],
             reserved_peak_bytes=json["reserved_peak"],
             reserved_peak_event=json["reserved_peak_event"],
             active_peak_bytes=json["active_peak"],
@@ -662,7 +657,7 @@ class Reserved:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """What other settings, another device or another batch would reserve."""
+    """What other settings, another device or a changed program would reserve."""
 
     #: Why there is no prediction; ``None`` if there are predictions.
     declined: str | None
@@ -670,8 +665,6 @@ class WhatIf:
     #: In the order asked.
     scenarios: tuple[Scenario, ...]
     reserved: Reserved | None
-    #: The most tokens that fit, as a factor; ``None`` unless ``fit`` was given.
-    fit_tokens: float | None
 
     @classmethod
     def of(cls, json: Json) -> WhatIf:
@@ -682,5 +675,4 @@ class WhatIf:
             calibration=None if calibration is None else Calibration.of(calibration),
             scenarios=tuple(map(Scenario.of, json["scenarios"])),
             reserved=None if reserved is None else Reserved.of(reserved),
-            fit_tokens=(json.get("fit") or {}).get("tokens"),
         )
