@@ -255,7 +255,7 @@ fn a_picture_has_the_line_and_its_label() {
     let (xs, highest) = read(path);
     assert_eq!((xs.first(), xs.last()), (Some(&0.0), Some(&600.0)), "{path}");
     let narrow = picture(Some(text), 300);
-    assert!(narrow.contains(">reserved, simulated: expandable_segmen\u{2026}<"), "{narrow}");
+    assert!(narrow.contains(">reserved, simulated: expandable_segme\u{2026}<"), "{narrow}");
     // The highest place of the line is the peak: 200 px are 1e10 bytes.
     let record = scenario(&mut session, text).scenario.expect("a scenario").record;
     let expected = 200.0 * (1.0 - record.reserved_peak.0 as f64 / 1e10);
