@@ -53,6 +53,8 @@ export const whatIf = `
 .what-if-field .select { min-width: 0; }
 .what-if-field .select select { width: 148px; }
 .what-if-field.field input { width: 148px; }
+.what-if-recipes { flex-wrap: wrap; gap: 2px 12px; }
+.what-if-recipes.field input { flex: 1 0 100%; }
 .what-if-reset { justify-self: end; margin-top: 2px; }
 .what-if-reset:disabled { visibility: hidden; }
 .switch {

@@ -56,7 +56,7 @@ export function RecipesField({ whatIfs, question }: FieldProperties) {
   const [id, list] = [useId(), useId()];
   return (
     <>
-      <div class="what-if-field field">
+      <div class="what-if-field what-if-recipes field">
         <label for={id} title="Changes of the program, with commas between them">
           changes of the program
         </label>
@@ -79,7 +79,7 @@ export function RecipesField({ whatIfs, question }: FieldProperties) {
             value=""
             onChange={({ currentTarget }) => {
               const chosen = RECIPES[currentTarget.selectedIndex - 1];
-              if (chosen) whatIfs.ask(...chosen);
+              if (chosen) whatIfs.ask(chosen[0], chosen[1]);
               currentTarget.value = "";
             }}
           >
