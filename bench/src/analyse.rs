@@ -11,8 +11,8 @@ use vramscope_report::LoadedFile;
 use vramscope_report::card::Card;
 use vramscope_report::peak::BandKind;
 use vramscope_report::state::At;
-use vramscope_report::what_if::{self, Options, OtherRecordings, ScenarioRecord, WrongItem};
-use vramscope_report::{Target, blocks, flame, peak, segments, state};
+use vramscope_report::what_if::{self, Options, ScenarioRecord};
+use vramscope_report::{Recipe, Target, blocks, flame, peak, segments, state};
 use vramscope_session::Loader;
 use vramscope_trace::slicing::now;
 
@@ -85,22 +85,18 @@ fn once(bytes: &[u8], rows: &mut Vec<Row>) -> Result<()> {
     let mut model = None;
     note(rows, "what-if, own settings", || model = Some(what_if::model(target)));
     let model = model.context("a model")?;
-    note(rows, "what-if, one answer", || drop(what_if::one_answer(target, &model)));
-    slider(target, &model)?;
-    note(rows, "what-if, slider", || drop(slider(target, &model)));
+    note(rows, "what-if, one answer", || drop(what_if::one_answer(&model)));
+    note(rows, "what-if, half the batch", || drop(half_the_batch(target, &model)));
     note(rows, "what-if, usual table", || {
-        drop(now(async |budget| {
-            what_if::what_if(target, &Options::default(), &OtherRecordings::default(), budget).await
-        }));
+        drop(now(async |budget| what_if::what_if(target, &Options::default(), None, budget).await));
     });
     Ok(())
 }
 
-/// What a move of the page's slider for tokens asks for.
-fn slider(target: Target<'_>, model: &WhatIf) -> std::result::Result<ScenarioRecord, WrongItem> {
-    let options = Options { tokens: Some(1.25), ..Options::default() };
-    let answer = now(async |budget| what_if::scenario(target, model, &options, budget).await);
-    answer.map(|(record, _)| record)
+/// What a change of the program on the page asks for.
+fn half_the_batch(target: Target<'_>, model: &WhatIf) -> ScenarioRecord {
+    let options = Options { recipes: vec![Recipe::Batch(0.5)], ..Options::default() };
+    now(async |budget| what_if::scenario(target, model, &options, budget).await).0
 }
 
 pub(crate) fn load(bytes: &[u8]) -> Result<LoadedFile> {

@@ -131,11 +131,17 @@ def test_predictions_are_the_programs(snapshot) -> None:
         wanted["conf"],
     )
     assert answer.calibration.equal
-    on_device = snapshot.what_if(device_memory="H100", tokens=2.0)
-    told = program("what-if", OOM, "--device-memory", "H100", "--tokens", "x2")
+    on_device = snapshot.what_if(device_memory="H100", apply=["batch:2", "optimizer:8bit"])
+    told = program("what-if", OOM, "--device-memory", "H100", "--apply", "batch:2,optimizer:8bit")
     assert [s.reserved_peak_bytes for s in on_device.scenarios] == [
         s["reserved_peak"] for s in told["scenarios"]
     ]
+    (changed,) = on_device.scenarios
+    assert max(changed.curve) == changed.active_peak_bytes
+    planned = snapshot.what_if(plan="16MiB").plan
+    told = program("what-if", OOM, "--plan", "16MiB")["plan"]
+    assert (planned.unchanged, planned.needs_bytes) == (told["unchanged"], told["needs_bytes"])
+    assert [one.fix.recipe for one in planned.sets] == [one["recipe"] for one in told["sets"]]
     with pytest.raises(ValueError, match="no_such_setting"):
         snapshot.what_if(no_such_setting=1)
 
@@ -273,7 +279,7 @@ def test_other_threads_run_while_a_file_is_read() -> None:
     thread.start()
     try:
         before = turns
-        vramscope.open(OOM).what_if(tokens=2.0)
+        vramscope.open(OOM).what_if(apply=["batch:2"])
         during = turns - before
     finally:
         ended.set()

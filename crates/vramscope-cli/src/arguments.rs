@@ -103,7 +103,7 @@ pub(crate) enum Command {
     Index(Index),
     /// Compare the iterations of a run: growth of each rank, call sites that drift
     Series(Series),
-    /// Predict what other settings, another device or another batch would reserve
+    /// Predict what other settings, another device or a changed program would reserve
     WhatIf(WhatIf),
     /// Compare two snapshots or the ranks of two runs: totals, categories, call stacks
     #[command(after_long_help = EXPRESSIONS)]
@@ -314,22 +314,6 @@ pub(crate) struct WhatIf {
     /// A100-40GB
     #[arg(long, value_name = "DEVICE", conflicts_with_all = ["apply", "set", "change"])]
     pub(crate) plan: Option<String>,
-    /// Scale inputs, activations, caches and temporaries, as a larger batch does: x1.5
-    #[arg(long, value_name = "xK")]
-    pub(crate) tokens: Option<String>,
-    /// Leave out a category, or a call site such as train.py:12. May be repeated
-    #[arg(long, value_name = "CATEGORY|SITE")]
-    pub(crate) without: Vec<String>,
-    /// Scale a category: `optimizer_state:0.25` is an 8-bit optimizer. May be repeated
-    #[arg(long, value_name = "CATEGORY:K")]
-    pub(crate) scale: Vec<String>,
-    /// Find the most tokens that fit on a device: 40GiB, or a name such as A100-40GB
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) fit: Option<String>,
-    /// A second recording of the program with another batch, for --fit and --tokens: from both it
-    /// is known how each request grows
-    #[arg(long, value_name = "FILE")]
-    pub(crate) and: Option<PathBuf>,
 }
 
 const EXPRESSIONS: &str = "\

@@ -44,13 +44,11 @@ golden!(
     "json"
 );
 golden!(
-    what_if_fit_text,
+    what_if_apply_text,
     "what-if",
-    "what_if/multiscale_roomy_default.pickle.gz",
-    "--set",
-    "expandable_segments:True",
-    "--fit",
-    "2GiB"
+    "recorded/t26/gpt_small.pickle.gz",
+    "--apply",
+    "batch:0.5,checkpoint:all"
 );
 golden!(what_if_declined_text, "what-if", FILE);
 golden!(phases_none_text, "phases", FILE);

@@ -253,7 +253,7 @@ fn queries() -> Vec<Query> {
         ..FlameSpec::default()
     };
     let text = "max_split_size_mb:4294967295,roundup_power2_divisions:2147483648,\
-                device_memory:1GiB,tokens:3,activation:NaN,py:0"
+                device_memory:1GiB,batch:3,shard:NaN,del:py:0"
         .to_owned();
     vec![
         Query::Card {},

@@ -4,7 +4,7 @@ use crate::{Device, load, parse, test_data};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use vramscope_inference::{
-    Capacity, Category, Question, Scale, Scenario, Search, SimulatedBasis, WhatIf, parse_settings,
+    Capacity, Question, Scenario, Search, SimulatedBasis, WhatIf, parse_settings,
     recorded_settings, settings_text,
 };
 use vramscope_trace::slicing::{Budget, now, run_to_completion};
@@ -29,8 +29,8 @@ fn model(device: &Device) -> WhatIf {
     now(async |budget| WhatIf::new(device.evidence(), budget).await)
 }
 
-fn answer(device: &Device, model: &WhatIf, question: Question) -> Scenario {
-    now(async |budget| model.answer(question, &device.trace, &device.categories, budget).await)
+fn answer(model: &WhatIf, question: Question) -> Scenario {
+    now(async |budget| model.answer(question, budget).await)
 }
 
 fn set(text: &str) -> Question {
@@ -93,7 +93,7 @@ fn each_setting_predicts_each_other_to_the_byte() {
             let model = model(device);
             for (to, text) in SETTINGS {
                 let question = Question { least: Search::WhenShort, ..set(text) };
-                let predicted = answer(device, &model, question);
+                let predicted = answer(&model, question);
                 let peak = reserved_peak(&recorded[to]);
                 assert_eq!(predicted.reserved_peak, peak, "{family} from {from} to {to}");
                 assert_eq!(predicted.basis, SimulatedBasis::Simulated);
@@ -110,7 +110,7 @@ fn whether_a_run_fits_on_a_smaller_device_is_predicted() {
     let model = model(&roomy);
     for (name, text) in SETTINGS {
         let tight = device(&format!("varlen_tight_{name}"));
-        let predicted = answer(&roomy, &model, Question { available: Some(TIGHT), ..set(text) });
+        let predicted = answer(&model, Question { available: Some(TIGHT), ..set(text) });
         assert_eq!(predicted.fits(), tight.trace.ooms.is_empty(), "{name}");
         assert_eq!(predicted.short_by() == Some(0), predicted.fits());
         let least = predicted.least.expect("asked for");
@@ -119,7 +119,7 @@ fn whether_a_run_fits_on_a_smaller_device_is_predicted() {
         let with = |available| {
             let question =
                 Question { available: Some(available), least: Search::WhenShort, ..set(text) };
-            answer(&roomy, &model, question).fits()
+            answer(&model, question).fits()
         };
         assert!(with(least) && !with(least - (2 << 20)), "{name} needs {least}");
     }
@@ -130,7 +130,7 @@ fn an_allocation_that_fails_gives_the_limit() {
     let device = device("varlen_tight_default");
     let model = model(&device);
     assert_eq!(model.calibration.capacity, Capacity::Exact { bytes: TIGHT });
-    let own = answer(&device, &model, Question::as_recorded(&model.settings));
+    let own = answer(&model, Question::as_recorded(&model.settings));
     let recorded: Vec<u32> = device.trace.ooms.iter().map(|oom| oom.event.0).collect();
     assert_eq!(own.ooms, recorded);
     assert_eq!(own.short_by(), Some(own.least.expect("asked for") - TIGHT));
@@ -168,24 +168,6 @@ fn the_parts_of_the_reserved_peak_add_up() {
         let sum: u64 = parts.iter().map(|(.., parts)| parts.total()).sum();
         assert_eq!(sum, reserved_peak(&device), "{name}");
     }
-}
-
-#[test]
-fn more_tokens_need_more_and_a_category_less() {
-    let device = device("varlen_roomy_default");
-    let model = model(&device);
-    let ask = |scale| {
-        let question = Question { scale, ..Question::as_recorded(&model.settings) };
-        answer(&device, &model, question)
-    };
-    let own = ask(Scale::default());
-    let more = ask(Scale { tokens: Some(1.5), ..Scale::default() });
-    assert_eq!(more.basis, SimulatedBasis::Scaled);
-    assert!(own.active_peak < more.active_peak);
-    assert!(more.active_peak < own.active_peak / 2 * 3);
-    let without =
-        ask(Scale { categories: vec![(Category::OptimizerState, 0.0)], ..Scale::default() });
-    assert!(without.active_peak <= own.active_peak);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use vramscope_report::diagnose::{Listing, MAX_FINDINGS, diagnose, with_savings};
 use vramscope_report::info::{Info, info};
 use vramscope_report::now;
 use vramscope_report::summary::{FileSummary, Summary, of_entry};
-use vramscope_report::what_if::{Options, OtherRecordings, RankLimit, what_if};
+use vramscope_report::what_if::{Options, RankLimit, what_if};
 use vramscope_report::{LoadedFile, Target, device_name, peak, phases};
 
 /// A file in memory. Its methods return the JSON of the program's reports.
@@ -196,10 +196,7 @@ impl File {
         let options = Options::parse(question).map_err(|error| wrong(error.text))?;
         self.report(py, (entry, device), |target| {
             let limit = RankLimit::for_rank(target, &self.limits);
-            let others = OtherRecordings { limit, growth: None };
-            let report = now(async |budget| what_if(target, &options, &others, budget).await)
-                .map_err(|error| wrong(error.text))?;
-            text(&report)
+            text(&now(async |budget| what_if(target, &options, limit, budget).await))
         })
     }
 

@@ -5,7 +5,7 @@ use crate::derived::Derived;
 use crate::fixes::{self, Fix};
 use crate::target::Target;
 use crate::text::label_of;
-use crate::what_if::{Item, error_percent};
+use crate::what_if::Item;
 use serde::{Deserialize, Serialize};
 use vramscope_inference::{
     Capacity, CostlySetting, Facts, Finding, Growth, OomStory, Question, ReservedPeak, Scenario,
@@ -41,8 +41,6 @@ pub struct Simulated {
     pub least_device_memory: Option<Bytes>,
     /// How the numbers were obtained.
     pub basis: SimulatedBasis,
-    /// The measured error of scaled numbers, in percent; null for others.
-    pub error_percent: Option<f64>,
     /// What differs. Only words need it, where the record is made.
     #[serde(skip)]
     pub kind: ChangeKind,
@@ -124,11 +122,6 @@ struct Simulator<'a> {
 }
 
 impl Simulator<'_> {
-    async fn answer(&self, question: Question, budget: &mut Budget) -> Scenario {
-        let categories = self.target.entry.categories(self.target.index);
-        self.model.answer(question, self.target.trace(), categories, budget).await
-    }
-
     /// The settings that may need less memory, each with its kind and its words.
     fn other_settings(&self, costly: &[CostlySetting]) -> Vec<(ChangeKind, AllocatorSettings)> {
         let recorded = &self.model.settings;
@@ -173,7 +166,7 @@ impl Simulator<'_> {
             least: Search::WhenShort,
             ..Question::as_recorded(&self.model.settings)
         };
-        let own = self.answer(base, budget).await;
+        let own = self.model.answer(base, budget).await;
         if own.ooms != [story.event.0] {
             return Vec::new();
         }
@@ -207,7 +200,7 @@ impl Simulator<'_> {
     async fn reserved(&self, peak: &ReservedPeak, budget: &mut Budget) -> Vec<Simulated> {
         let base =
             Question { least: Search::Always, ..Question::as_recorded(&self.model.settings) };
-        let own = self.answer(base.clone(), budget).await;
+        let own = self.model.answer(base.clone(), budget).await;
         let mut all = vec![Simulated::new(ChangeKind::AsRecorded, &[], &own)];
         if self.model.starts_late() {
             return all;
@@ -215,7 +208,7 @@ impl Simulator<'_> {
         for (kind, settings) in self.other_settings(&peak.settings) {
             let items = difference(&self.model.settings, &settings);
             let question = Question { settings, least: Search::Never, ..base.clone() };
-            let scenario = self.answer(question, budget).await;
+            let scenario = self.model.answer(question, budget).await;
             if scenario.fits() {
                 all.push(Simulated::new(kind, &items, &scenario));
             }
@@ -234,7 +227,6 @@ impl Simulated {
             reserved_peak: Bytes(scenario.reserved_peak),
             least_device_memory: scenario.least.map(Bytes),
             basis: scenario.basis,
-            error_percent: error_percent(scenario.basis),
             kind,
             question: items.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
         }
@@ -275,8 +267,7 @@ fn difference(recorded: &AllocatorSettings, settings: &AllocatorSettings) -> Vec
 fn words(items: &[Item]) -> String {
     let words = |item: &Item| match item.value.as_str() {
         "0" => format!("without {}", item.name),
-        "True" => item.to_string(),
-        factor => format!("{} x{factor}", item.name),
+        _ => item.to_string(),
     };
     match items {
         [] => "as recorded".to_owned(),

@@ -6,9 +6,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use vramscope_inference::Recipe;
 use vramscope_report::findings::of_device;
-use vramscope_report::what_if::{
-    Configuration, Options, OtherRecordings, Outcome, ScenarioRecord, what_if,
-};
+use vramscope_report::what_if::{Configuration, Options, Outcome, ScenarioRecord, what_if};
 use vramscope_report::{FileReader, Fix, LoadedFile, PlanRecord};
 use vramscope_trace::slicing::now;
 
@@ -33,9 +31,7 @@ fn answer(file: &LoadedFile, recipes: &str, memory: Option<u64>) -> ScenarioReco
     let recipes = Recipe::parse_list(recipes).expect("recipes");
     let options = Options { recipes, pytorch_memory: memory, ..Options::default() };
     let target = file.target(0, 0).expect("a device");
-    let others = OtherRecordings::default();
-    let mut report =
-        now(async |budget| what_if(target, &options, &others, budget).await).expect("an answer");
+    let mut report = now(async |budget| what_if(target, &options, None, budget).await);
     report.scenarios.remove(0)
 }
 
@@ -137,9 +133,8 @@ fn a_fix_and_what_if_say_the_same() {
             let settings = fix.conf.as_deref().map(|conf| Configuration::new(conf, true));
             let configurations = settings.into_iter().map(|one| one.expect("settings")).collect();
             let options = Options { recipes, configurations, ..Options::default() };
-            let others = OtherRecordings::default();
-            let report = now(async |budget| what_if(target, &options, &others, budget).await);
-            let said = &report.expect("an answer").scenarios[0];
+            let report = now(async |budget| what_if(target, &options, None, budget).await);
+            let said = &report.scenarios[0];
             let fits = match fix.outcome {
                 Outcome::Fits => Some(true),
                 Outcome::Short => Some(false),
@@ -161,9 +156,8 @@ fn plan(file: &LoadedFile, memory: u64) -> PlanRecord {
     let options =
         Options { plan: Some(memory), pytorch_memory: Some(memory), ..Options::default() };
     let target = file.target(0, 0).expect("a device");
-    let others = OtherRecordings::default();
-    let report = now(async |budget| what_if(target, &options, &others, budget).await);
-    report.expect("an answer").plan.expect("a plan")
+    let report = now(async |budget| what_if(target, &options, None, budget).await);
+    report.plan.expect("a plan")
 }
 
 /// What `what-if` says about a set of changes, with these recipes more.
@@ -176,9 +170,8 @@ fn said_of(file: &LoadedFile, fix: &Fix, recipes: Vec<Recipe>, memory: u64) -> O
         ..Options::default()
     };
     let target = file.target(0, 0).expect("a device");
-    let others = OtherRecordings::default();
-    let report = now(async |budget| what_if(target, &options, &others, budget).await);
-    report.expect("an answer").scenarios[0].outcome
+    let report = now(async |budget| what_if(target, &options, None, budget).await);
+    report.scenarios[0].outcome
 }
 
 #[test]
@@ -233,9 +226,9 @@ fn the_largest_savings_of_a_healthy_run_are_told() {
     for program in list(&manifest, "programs") {
         let file = load(text(program, "base"));
         let target = file.target(0, 0).expect("a device");
-        let (options, others) = (Options::default(), OtherRecordings::default());
-        let report = now(async |budget| what_if(target, &options, &others, budget).await);
-        let scenarios = report.expect("an answer").scenarios;
+        let options = Options::default();
+        let report = now(async |budget| what_if(target, &options, None, budget).await);
+        let scenarios = report.scenarios;
         let own = scenarios[0].active_peak;
         let savings: Vec<&ScenarioRecord> =
             scenarios.iter().filter(|scenario| !scenario.recipes.is_empty()).collect();

@@ -270,10 +270,8 @@ class Simulated:
     reserved_peak_bytes: int
     #: The memory that PyTorch must have for the run; ``None`` if it was not searched.
     least_device_memory_bytes: int | None
-    #: ``simulated``, ``scaled`` or ``estimate``.
+    #: ``simulated`` or ``estimate``.
     basis: str
-    #: The measured error of scaled numbers.
-    error_percent: float | None
 
     @classmethod
     def of(cls, json: Json) -> Simulated:
@@ -286,7 +284,6 @@ class Simulated:
             reserved_peak_bytes=json["reserved_peak"],
             least_device_memory_bytes=json["least_device_memory"],
             basis=json["basis"],
-            error_percent=json["error_percent"],
         )
 
 
@@ -460,6 +457,8 @@ class Diagnosis:
 
     verdict: str
     findings: tuple[Finding, ...]
+    #: The changes that save most of a run without a finding above low.
+    savings: tuple[Fix, ...]
     blind_spots: tuple[BlindSpot, ...]
 
     @classmethod
@@ -468,6 +467,7 @@ class Diagnosis:
         return cls(
             verdict=json["verdict"],
             findings=tuple(map(Finding.of, json["findings"])),
+            savings=tuple(map(Fix.of, json.get("savings", ()))),
             blind_spots=tuple(map(BlindSpot.of, json["blind_spots"])),
         )
 
@@ -594,13 +594,17 @@ class Scenario:
     device_memory_bytes: int | None
     #: What PyTorch can have on the device.
     pytorch_memory_bytes: int | None
-    tokens: float
     reserved_peak_bytes: int
     #: ``None`` for a changed program, which has other events.
     reserved_peak_event: int | None
     active_peak_bytes: int
+    #: Less and plus the measured error.
+    active_range_bytes: tuple[int, int]
     #: The lowest and the highest peak over three orders of addresses.
     reserved_range_bytes: tuple[int, int]
+    #: Active bytes in the course of a changed run that was asked for: the highest of each of at
+    #: most 128 equal parts of its calls.
+    curve: tuple[int, ...]
     flushes: int
     #: Events whose request fails.
     ooms: tuple[int, ...]
@@ -612,7 +616,7 @@ class Scenario:
     declined: str | None
     short_by_bytes: int | None
     least_device_memory_bytes: int | None
-    #: ``simulated``, ``scaled``, ``paired``, ``recipe`` or ``estimate``.
+    #: ``simulated``, ``recipe`` or ``estimate``.
     basis: str
     error_percent: float | None
 
@@ -626,11 +630,12 @@ class Scenario:
             conf=json["conf"],
             device_memory_bytes=json["device_memory"],
             pytorch_memory_bytes=json["pytorch_memory"],
-            tokens=json["tokens"],
             reserved_peak_bytes=json["reserved_peak"],
             reserved_peak_event=json["reserved_peak_event"],
             active_peak_bytes=json["active_peak"],
+            active_range_bytes=(json["active_range"][0], json["active_range"][1]),
             reserved_range_bytes=(low, high),
+            curve=tuple(json.get("curve", ())),
             flushes=json["flushes"],
             ooms=tuple(json["ooms"]),
             fits=json["fits"],
@@ -661,8 +666,47 @@ class Reserved:
 
 
 @dataclass(frozen=True)
+class PlannedSet:
+    """A set of changes that fits, without a needless part."""
+
+    fix: Fix
+    #: The largest batch that fits with it, as in :class:`Plan`.
+    largest_batch: float | None
+
+    @classmethod
+    def of(cls, json: Json) -> PlannedSet:
+        """From the program's JSON."""
+        return cls(fix=Fix.of(json), largest_batch=json["largest_batch"])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to change so that a run goes through on a device."""
+
+    pytorch_memory_bytes: int
+    #: Whether it goes through as it is: ``fits``, ``fits_barely``, ``short`` or ``unknown``.
+    unchanged: str
+    needs_bytes: int | None
+    #: The largest batch that fits as a factor of the recorded one; 4 stands for more.
+    largest_batch: float | None
+    #: The cheapest set of each cost.
+    sets: tuple[PlannedSet, ...]
+
+    @classmethod
+    def of(cls, json: Json) -> Plan:
+        """From the program's JSON."""
+        return cls(
+            pytorch_memory_bytes=json["pytorch_memory"],
+            unchanged=json["unchanged"],
+            needs_bytes=json["needs_bytes"],
+            largest_batch=json["largest_batch"],
+            sets=tuple(map(PlannedSet.of, json["sets"])),
+        )
+
+
+@dataclass(frozen=True)
 class WhatIf:
-    """What other settings, another device or another batch would reserve."""
+    """What other settings, another device or a changed program would reserve."""
 
     #: Why there is no prediction; ``None`` if there are predictions.
     declined: str | None
@@ -670,17 +714,17 @@ class WhatIf:
     #: In the order asked.
     scenarios: tuple[Scenario, ...]
     reserved: Reserved | None
-    #: The most tokens that fit, as a factor; ``None`` unless ``fit`` was given.
-    fit_tokens: float | None
+    #: The cheapest changes that fit; ``None`` unless they were asked for.
+    plan: Plan | None
 
     @classmethod
     def of(cls, json: Json) -> WhatIf:
         """From the program's JSON."""
-        calibration, reserved = json["calibration"], json["reserved"]
+        calibration, reserved, plan = json["calibration"], json["reserved"], json.get("plan")
         return cls(
             declined=json["declined"],
             calibration=None if calibration is None else Calibration.of(calibration),
             scenarios=tuple(map(Scenario.of, json["scenarios"])),
             reserved=None if reserved is None else Reserved.of(reserved),
-            fit_tokens=(json.get("fit") or {}).get("tokens"),
+            plan=None if plan is None else Plan.of(plan),
         )

@@ -142,16 +142,13 @@ class Snapshot:
         *,
         device_memory: Size | None = None,
         pytorch_memory: Size | None = None,
-        tokens: float | None = None,
-        without: Iterable[str] = (),
-        scale: Mapping[str, float] | None = None,
-        fit: Size | None = None,
+        plan: Size | None = None,
         apply: Iterable[str] = (),
         set: Iterable[str] = (),
         change: Iterable[str] = (),
         **settings: Any,
     ) -> WhatIf:
-        """Predicts what other settings, another device or another batch would reserve.
+        """Predicts what other settings, another device or a changed program would reserve.
 
         Without arguments the usual settings are tried. Settings of the allocator are keywords:
         ``what_if(expandable_segments=True, max_split_size_mb=128)`` changes those of the recording.
@@ -159,10 +156,7 @@ class Snapshot:
         Args:
             device_memory: memory of the device: bytes, ``"80GiB"`` or a name such as ``"H100"``.
             pytorch_memory: what PyTorch can have on the device.
-            tokens: scales inputs, activations, caches and temporaries.
-            without: categories or call sites that are left out.
-            scale: factors of categories.
-            fit: finds the most tokens that fit on a device of this memory.
+            plan: a device, for which the cheapest changes are searched that fit.
             apply: changes of the program: ``["checkpoint:all", "batch:0.5"]``.
             set: whole configurations, as in ``PYTORCH_CUDA_ALLOC_CONF``.
             change: changes of the recording's settings, in the same form.
@@ -175,15 +169,12 @@ class Snapshot:
             changes.append(",".join(f"{key}:{value}" for key, value in settings.items()))
         question = [f"set:[{text}]" for text in set] + [f"change:[{text}]" for text in changes]
         question += apply
-        items: list[tuple[str, object]] = [
+        sizes = [
             ("device_memory", device_memory),
             ("pytorch_memory", pytorch_memory),
-            ("fit", fit),
-            ("tokens", tokens),
-            *(scale or {}).items(),
-            *((name, 0) for name in without),
+            ("plan", plan),
         ]
-        question += [f"{_escaped(name)}:{_escaped(str(v))}" for name, v in items if v is not None]
+        question += [f"{name}:{_escaped(str(size))}" for name, size in sizes if size is not None]
         report = self._file.what_if(self._entry, self._device, ",".join(question))
         return WhatIf.of(json.loads(report))
 

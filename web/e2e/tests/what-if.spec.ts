@@ -79,31 +79,32 @@ test("states the program's numbers, and draws what a scenario reserves", async (
       await expectNoBarrier(page, theme, "what-if", "serious");
     }
   });
-  await test.step("tokens and a device", async () => {
+  await test.step("a change of the program and a device", async () => {
     await page.getByRole("button", { name: "Back to the recording" }).click();
     await expect(asked).toHaveCount(0);
-    await page.getByTestId("what-if-tokens").fill("2");
-    await expectScenario(asked, first("--tokens", "2"));
+    await page.getByTestId("what-if-add").selectOption("batch:0.5");
+    await expectScenario(asked, first("--apply", "batch:0.5"));
+    // A changed program has other events.
+    await expect(line).toHaveCount(0);
     const memory = page.getByTestId("what-if-memory");
     await memory.fill("H100");
     await memory.press("Enter");
-    await expectScenario(asked, first("--tokens", "2", "--device-memory", "H100"));
+    await expectScenario(asked, first("--apply", "batch:0.5", "--device-memory", "H100"));
     await expect(page.getByTestId("what-if-verdict")).toContainText("Fits in ");
-    await expectUsual(view, "--tokens", "2", "--device-memory", "H100");
+    await expectUsual(view, "--device-memory", "H100");
     await memory.fill("560MiB");
     await memory.press("Enter");
-    await expectScenario(asked, first("--tokens", "2", "--device-memory", "560MiB"));
-    await expect(page.getByTestId("what-if-verdict")).toContainText("Runs out of memory at #");
+    await expectScenario(asked, first("--apply", "batch:0.5", "--device-memory", "560MiB"));
+    await expect(page.getByTestId("what-if-verdict")).toContainText("Runs out of memory in ");
     await memory.fill("many");
     await memory.press("Enter");
     await expect(view.getByRole("alert")).toContainText("`many` is no size");
     await expect(memory).toHaveAttribute("aria-invalid", "true");
     await expect(view.locator("table")).toHaveCount(0);
-    await expect(line).toHaveCount(0);
   });
   await test.step("a closed view draws no line", async () => {
-    await page.getByTestId("what-if-memory").fill("");
-    await page.getByTestId("what-if-memory").press("Enter");
+    await page.getByRole("button", { name: "Back to the recording" }).click();
+    await page.getByTestId("what-if-expandable").click();
     await expect(line).toHaveAttribute("d", /^M/);
     await views.drawer("Blocks");
     await expect(line).toHaveCount(0);
@@ -123,7 +124,7 @@ test("the palette opens it, and without a history it says why there is no predic
   await expect(page.getByTestId("what-if-declined")).toHaveText(declined ?? "a reason");
 });
 
-test("scales and leaves out parts as the program does, and keeps the question in the link", async ({
+test("changes the program as the program does, and keeps the question in the link", async ({
   viewer,
   page,
 }) => {
@@ -133,49 +134,37 @@ test("scales and leaves out parts as the program does, and keeps the question in
   const view = page.getByTestId("what-if");
   const asked = view.locator("tr[data-asked=true]");
   const add = page.getByTestId("what-if-add");
-  const part = (what: string) => view.locator(`[data-part="${what}"]`);
-  const parts = ["--scale", "optimizer_state:0.25", "--without", "temporary"];
-  const withSite = [...parts, "--without", "gpt.py:44"];
-  await test.step("categories and a call site", async () => {
-    await add.selectOption("optimizer_state");
-    await part("optimizer_state").getByRole("combobox").selectOption("0.25");
-    await add.selectOption("temporary");
+  const field = page.getByTestId("what-if-apply");
+  const recipes = "optimizer:8bit,batch:0.5";
+  await test.step("usual changes, beside a setting", async () => {
+    await add.selectOption("optimizer:8bit");
+    await expect(field).toHaveValue("optimizer:8bit");
+    await add.selectOption("batch:0.5");
+    await expect(field).toHaveValue(recipes);
     await expect(add).toHaveValue("");
-    await expectUsual(view, ...parts);
-    await add.selectOption("call site");
-    const site = page.getByTestId("what-if-site");
-    await expect(site).toBeFocused();
-    await site.fill("gpt.py:44");
-    await site.press("Enter");
     await page.getByTestId("what-if-expandable").click();
-    const [expected] = cli(
-      "what-if",
-      SMALL,
-      ...withSite,
-      "--change",
-      "expandable_segments:True",
-    ).scenarios;
+    const change = ["--change", "expandable_segments:True"];
+    const [expected] = cli("what-if", SMALL, "--apply", recipes, ...change).scenarios;
     if (!expected) throw new Error("no scenario");
     await expectScenario(asked, expected);
-    await expectUsual(view, ...withSite);
+    await expectUsual(view);
   });
   await test.step("no serious barrier", async () => {
     await expectNoBarrier(page, "light", "what-if", "serious");
   });
-  const question = "expandable_segments:True,optimizer_state:0.25,temporary:0,gpt.py:44:0" as const;
+  const question = `expandable_segments:True,${recipes}` as const;
   const state = () => page.evaluate(() => window.vramscope.getState().whatIf);
   await test.step("the link has the question", async () => {
     expect(await state()).toBe(question);
-    await expect(page).toHaveURL(/whatIf=expandable_segments:True,optimizer_state:0\.25/);
+    await expect(page).toHaveURL(/whatIf=expandable_segments:True,optimizer:8bit,batch:0\.5/);
   });
-  await test.step("a call site that does not exist is named, and can be removed", async () => {
-    await add.selectOption("call site");
-    await page.getByTestId("what-if-site").fill("no.py:1");
-    await page.getByTestId("what-if-site").press("Enter");
-    await expect(view.getByRole("alert")).toContainText("`no.py:1` is no category, and no block");
-    await expect(part("no.py:1")).toHaveAttribute("data-wrong", "true");
-    await part("no.py:1").getByRole("button").click();
-    await expect(part("no.py:1")).toHaveCount(0);
+  await test.step("a change that does not exist is named, and can be removed", async () => {
+    await field.fill(`${recipes},faster`);
+    await field.press("Enter");
+    await expect(view.getByRole("alert")).toContainText("`faster` is no change of the program");
+    await expect(field).toHaveAttribute("aria-invalid", "true");
+    await field.fill(recipes);
+    await field.press("Enter");
     await expect(asked).toBeVisible();
   });
   await test.step("the history goes back to the recording, and forward again", async () => {
@@ -186,18 +175,18 @@ test("scales and leaves out parts as the program does, and keeps the question in
     await page.getByTestId("timeline-canvas").focus();
     await page.keyboard.press("z");
     await expect.poll(state).toBe(question);
-    await expect(part("gpt.py:44")).toBeVisible();
+    await expect(field).toHaveValue(recipes);
     await page.keyboard.press("Shift+Z");
     await expect.poll(state).toBeUndefined();
   });
   await test.step("pictures have the line and its label", async () => {
-    await page.evaluate((whatIf) => window.vramscope.setState({ whatIf }), question);
+    await page.evaluate(() => window.vramscope.setState({ whatIf: "expandable_segments:True" }));
     await expect(page.getByTestId("simulated-line")).toBeAttached();
     const download = page.waitForEvent("download");
     await page.getByTitle("Save the picture as SVG").first().click();
     const svg = await readFile(await (await download).path(), "utf8");
     expect(svg).toContain('class="simulated"');
-    expect(svg).toContain(">reserved, simulated: optimizer_state x0.25, without temporary");
+    expect(svg).toContain(">reserved, simulated: expandable_segments:True<");
     const png = page.waitForEvent("download");
     await page.getByTitle("Save the picture as PNG").first().click();
     expect((await png).suggestedFilename()).toMatch(/\.png$/);

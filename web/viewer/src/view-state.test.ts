@@ -30,7 +30,7 @@ const FULL: ViewState = {
   markers: "500,-1,1500",
   rulers: "y:event:1000:1000:0:2048,x:time:0:1:0:0",
   capacity: 79.1,
-  whatIf: "expandable_segments:True,device_memory:80 GiB,tokens:2,train.py:12:0",
+  whatIf: "expandable_segments:True,device_memory:80 GiB,batch:2,del:train.py:12",
   find: "a=b&c >512MiB",
   filter: 'category:activation "site:(no call stack)" >512MiB',
   color: "category",

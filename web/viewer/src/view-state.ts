@@ -65,7 +65,7 @@ export interface ViewState {
   rulers?: string;
   /** The GPU's memory in GiB. */
   capacity?: number;
-  /** The question of the "What if" view: `expandable_segments:True,tokens:2,gradient:0`. */
+  /** The question of the "What if" view: `expandable_segments:True,batch:0.5,optimizer:8bit`. */
   whatIf?: string;
   /** The search text. */
   find?: string;

@@ -8,7 +8,7 @@ use crate::printable::printable;
 use std::io::{self, Write};
 use vramscope_report::device_name;
 use vramscope_report::diagnose::{
-    Diagnosis, Headline, Listing, MAX_FINDINGS, Savings, at_peak, diagnose,
+    Diagnosis, Headline, Listing, MAX_FINDINGS, at_peak, diagnose, savings_text, with_savings,
 };
 use vramscope_report::markdown::escape;
 use vramscope_report::text::rank_name;

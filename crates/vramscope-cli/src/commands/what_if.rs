@@ -10,12 +10,10 @@ use crate::{
 };
 use serde::Serialize;
 use std::io::{self, Write};
-use std::path::Path;
 use vramscope_report::now;
 use vramscope_report::what_if::{
-    Item, Options, OtherRecordings, PoolPartsRecord, RankLimit, ScenarioRecord, Sizes,
-    WhatIfReport, WrongItem, basis_text, batch_text, fit_text, growth, limit_text, outcome_text,
-    pair_text, peak_text, plan_text, rest_text, sentence, what_if,
+    Item, Options, PoolPartsRecord, RankLimit, ScenarioRecord, WhatIfReport, basis_text,
+    batch_text, limit_text, outcome_text, peak_text, plan_text, rest_text, sentence, what_if,
 };
 use vramscope_report::{LoadedFile, PlanRecord, Recipe, Target};
 
@@ -30,24 +28,18 @@ pub(super) struct RunReport {
     skipped_files: usize,
 }
 
-/// Prints what other settings, another device or another batch would reserve.
+/// Prints what other settings, another device or a changed program would reserve.
 ///
 /// # Errors
 /// A file cannot be read, the device does not exist, a setting is wrong, or the output cannot be
 /// written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let has_tokens = arguments.fit.is_some() || arguments.tokens.is_some();
-    if arguments.and.is_some() && !has_tokens {
-        return Err(Failure::Usage("--and needs --fit or --tokens".to_owned()));
-    }
     let options = options(arguments)?;
     match arguments.paths.as_slice() {
         [path] if !path.is_dir() => {
-            let second =
-                arguments.and.as_deref().map(|path| second(path, arguments)).transpose()?;
             let read =
                 read::each_file(&arguments.paths, &arguments.common.window, |_, _, result| {
-                    Some(answer(&result.ok()?, arguments, &options, &[], second.as_ref()))
+                    Some(answer(&result.ok()?, arguments, &options, &[]))
                 })?;
             let (results, _, outcome) = read.into_results();
             for report in results.flatten() {
@@ -55,21 +47,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
             outcome
         }
-        _ if arguments.and.is_some() => {
-            Err(Failure::Usage("--and takes one FILE before it".to_owned()))
-        }
         _ => of_run(arguments, &options),
     }
-}
-
-/// The sizes in the second recording.
-fn second(path: &Path, arguments: &Arguments) -> Result<Sizes, Failure> {
-    let read = read::each_file(&[path.to_owned()], &arguments.common.window, |_, _, result| {
-        Some(select(&result.ok()?, arguments).map(Sizes::of))
-    })?;
-    let (results, _, outcome) = read.into_results();
-    outcome?;
-    results.flatten().next().unwrap_or(Err(Failure::Input))
 }
 
 /// Answers for each of several files. They are read twice, because memory holds one per core: first
@@ -87,7 +66,7 @@ fn of_run(arguments: &Arguments, options: &Options) -> Result<(), Failure> {
     let mut reports = Vec::new();
     if !files.is_empty() {
         let again = read::each_found(&files, &arguments.common.window, |_, _, result| {
-            Some(answer(&result.ok()?, arguments, options, &limits, None))
+            Some(answer(&result.ok()?, arguments, options, &limits))
         })?;
         for result in again.each.into_iter().flatten().flatten() {
             match result {
@@ -121,54 +100,27 @@ fn options(arguments: &Arguments) -> Result<Options, Failure> {
         ("device_memory", &arguments.device_memory),
         ("pytorch_memory", &arguments.pytorch_memory),
         ("plan", &arguments.plan),
-        ("fit", &arguments.fit),
-        ("tokens", &arguments.tokens),
     ] {
         items.extend(value.as_ref().map(|value| Item::new(name, value)));
     }
-    for scale in &arguments.scale {
-        let (category, factor) = scale.split_once(':').ok_or_else(|| {
-            Failure::Usage(format!(
-                "--scale {scale}: expected CATEGORY:K, such as optimizer_state:0.25"
-            ))
-        })?;
-        items.push(Item::new(category, factor));
-    }
-    items.extend(arguments.without.iter().map(|what| Item::new(what, "0")));
-    let mut options = Options::of(&items).map_err(usage)?;
+    let mut options = Options::of(&items).map_err(|error| Failure::Usage(error.text))?;
     if let Some(recipes) = &arguments.apply {
-        options.recipes = Recipe::parse_list(recipes).map_err(|error| {
-            let expected: Vec<&str> = match error.expected {
-                "" => Recipe::forms().collect(),
-                one => vec![one],
-            };
-            let expected = expected.join("; ");
-            Failure::Usage(format!("--apply {}: expected {expected}", error.text))
-        })?;
+        options.recipes = Recipe::parse_list(recipes)
+            .map_err(|error| Failure::Usage(format!("--apply: {error}")))?;
     }
     Ok(options)
 }
 
-fn usage(error: WrongItem) -> Failure {
-    Failure::Usage(error.text)
-}
-
-/// The answer for a file; an error if the device does not exist, or a call site is wrong.
+/// The answer for a file; an error if the device does not exist.
 fn answer(
     file: &LoadedFile,
     arguments: &Arguments,
     options: &Options,
     limits: &[RankLimit],
-    second: Option<&Sizes>,
 ) -> Result<WhatIfReport, Failure> {
     let target = select(file, arguments)?;
-    let (growth, pair) = second.map(|second| growth(target, second)).unzip();
-    let others =
-        OtherRecordings { limit: RankLimit::for_rank(target, limits), growth: growth.flatten() };
-    let mut report =
-        now(async |budget| what_if(target, options, &others, budget).await).map_err(usage)?;
-    report.pair = pair;
-    Ok(report)
+    let limit = RankLimit::for_rank(target, limits);
+    Ok(now(async |budget| what_if(target, options, limit, budget).await))
 }
 
 fn run_text(out: &mut dyn Write, run: &RunReport) -> io::Result<()> {
@@ -197,9 +149,6 @@ fn text(out: &mut dyn Write, report: &WhatIfReport) -> io::Result<()> {
     if let Some(rest) = rest_text(report) {
         writeln!(out, "{rest}")?;
     }
-    if let Some(pair) = &report.pair {
-        writeln!(out, "{}", pair_text(pair))?;
-    }
     if let Some(plan) = &report.plan {
         return plan_table(out, plan);
     }
@@ -218,9 +167,6 @@ fn text(out: &mut dyn Write, report: &WhatIfReport) -> io::Result<()> {
     if report.pools.len() > 1 {
         writeln!(out, "\nThe reserved peak by pool and stream")?;
         pools(&report.pools).write(out)?;
-    }
-    if let Some(fit) = &report.fit {
-        writeln!(out, "\n{}", fit_text(fit))?;
     }
     Ok(())
 }

@@ -62,12 +62,10 @@ pub(super) struct WhatIf {
     change: Vec<String>,
     /// Changes of the program, with commas: `checkpoint:all`, `batch:0.5,optimizer:8bit`.
     apply: Option<String>,
+    /// A device, as `device_memory`: the cheapest changes are searched with which the run fits on it.
+    plan: Option<String>,
     /// The device's memory or name: `80GiB`, `H100`.
     device_memory: Option<String>,
-    /// The factor of tokens, that is batch size times length: 0.5 is half of them.
-    tokens: Option<f64>,
-    /// The device for which to find the largest factor of tokens that fits: `80GiB`, `H100`.
-    fit: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -173,8 +171,8 @@ impl Server {
 
     #[tool(
         description = "Simulates the recording with other allocator settings, another device or \
-                       another batch: peaks, out-of-memory events, what fits. Use it to verify a \
-                       change before suggesting it. Without changes: the usual settings."
+                       a changed program: peaks, out-of-memory events, what fits. Use it to \
+                       verify a change before suggesting it. Without changes: the usual settings."
     )]
     async fn what_if(
         &self,
@@ -184,15 +182,14 @@ impl Server {
         let mut arguments = words(&["what-if", "--format=json"]);
         let mut option = |name: &str, value: &str| arguments.push(format!("{name}={value}").into());
         of.change.iter().for_each(|change| option("--change", change));
-        for (name, value) in
-            [("--apply", &of.apply), ("--device-memory", &of.device_memory), ("--fit", &of.fit)]
-        {
+        for (name, value) in [
+            ("--apply", &of.apply),
+            ("--plan", &of.plan),
+            ("--device-memory", &of.device_memory),
+        ] {
             if let Some(value) = value {
                 option(name, value);
             }
-        }
-        if let Some(tokens) = of.tokens {
-            option("--tokens", &tokens.to_string());
         }
         arguments.extend(words(&["--", &of.path]));
         self.answer(slice::from_ref(&of.path), arguments, context).await

@@ -106,8 +106,14 @@ pub enum Frozen {
 pub struct RecipeError {
     /// The text.
     pub text: String,
-    /// The forms that the recipe may have; empty if there is no such recipe.
-    pub expected: &'static str,
+    /// The forms that the recipe may have; the names of all recipes if there is no such one.
+    pub expected: String,
+}
+
+impl fmt::Display for RecipeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is no change of the program: expected {}", self.text, self.expected)
+    }
 }
 
 /// The largest factor of a batch or of parts.
@@ -138,16 +144,6 @@ pub(super) const FORMS: [(&str, &str); 20] = [
 ];
 
 impl Recipe {
-    /// Names of all recipes with the forms of their value.
-    pub fn forms() -> impl Iterator<Item = &'static str> {
-        FORMS.iter().map(|form| form.1)
-    }
-
-    /// Whether a recipe has this name.
-    pub fn is_name(name: &str) -> bool {
-        FORMS.iter().any(|form| form.0 == name)
-    }
-
     /// Reads recipes with commas between them.
     ///
     /// # Errors
@@ -213,8 +209,12 @@ impl FromStr for Recipe {
 
     fn from_str(text: &str) -> Result<Self, RecipeError> {
         let (name, value) = text.split_once(':').unwrap_or((text, ""));
-        let expected = FORMS.iter().find(|form| form.0 == name).map_or("", |form| form.1);
-        let wrong = || RecipeError { text: text.to_owned(), expected };
+        let wrong = || {
+            let form = FORMS.iter().find(|form| form.0 == name);
+            let names = || format!("one of {}", FORMS.map(|form| form.0).join(", "));
+            let expected = form.map_or_else(names, |form| form.1.to_owned());
+            RecipeError { text: text.to_owned(), expected }
+        };
         let factor = || {
             let factor: f64 = value.parse().map_err(|_| wrong())?;
             if (0.001..=MAX_FACTOR).contains(&factor) { Ok(factor) } else { Err(wrong()) }
@@ -326,8 +326,9 @@ mod tests {
     fn wrong_values_name_the_right_ones() {
         for text in ["batch:0", "batch:x", "accumulate:1", "optimizer:lion", "del:train.py"] {
             let error = text.parse::<Recipe>().expect_err(text);
-            assert!(!error.expected.is_empty(), "{text}");
+            assert!(!error.expected.starts_with("one of "), "{text}");
         }
-        assert_eq!("bigger".parse::<Recipe>().expect_err("no recipe").expected, "");
+        let error = "bigger".parse::<Recipe>().expect_err("no recipe");
+        assert!(error.expected.starts_with("one of batch, sequence"), "{error}");
     }
 }

@@ -110,7 +110,7 @@ const RESERVED_OF_MOVES: [u64; 2] = [50, 90];
 
 impl ChangedRun {
     /// The most points of a curve.
-    pub const CURVE_POINTS: usize = 512;
+    pub const CURVE_POINTS: usize = 128;
 
     pub(super) fn new(lives: Lives, rest: Rest, applied: Vec<Applied>, recipes: &[Recipe]) -> Self {
         let mut calls = Vec::with_capacity(2 * lives.all.len());

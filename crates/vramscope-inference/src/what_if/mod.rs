@@ -10,12 +10,10 @@ mod least;
 mod private;
 mod program;
 mod replay;
-mod scale;
 mod scenario;
 mod settings;
 
 pub use capacity::Capacity;
-pub use scale::Scale;
 pub use scenario::{Question, Scenario, Search, SimulatedBasis};
 pub use settings::{
     SETTING_KEYS, SettingError, parse_settings, recorded_settings, settings_text,

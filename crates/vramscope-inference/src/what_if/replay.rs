@@ -29,10 +29,6 @@ pub(crate) struct Run<'a> {
     pub(crate) ends_at_oom: bool,
     /// Ends also at a request that failed in the recording and fails again.
     pub(crate) ends_at_failed: bool,
-    /// The requests, when they differ from the recorded ones. Blocks without bytes are left out.
-    pub(crate) asked: Option<&'a [Asked]>,
-    /// The requests that failed in the recording, likewise.
-    pub(crate) failed: Option<&'a [Asked]>,
 }
 
 /// What a replay shows.
@@ -70,8 +66,6 @@ impl<'a> Run<'a> {
             until: None,
             ends_at_oom: true,
             ends_at_failed: false,
-            asked: None,
-            failed: None,
         }
     }
 
@@ -103,7 +97,6 @@ impl<'a> Run<'a> {
 pub(super) struct Replay<'a> {
     run: &'a Run<'a>,
     program: &'a Program,
-    asked: &'a [Asked],
     allocator: Allocator,
     /// The block of the model for every block of the trace.
     ids: Vec<Option<BlockId>>,
@@ -117,13 +110,11 @@ pub(super) struct Replay<'a> {
 impl<'a> Replay<'a> {
     /// A replay before its first call.
     pub(super) fn new(run: &'a Run<'a>, program: &'a Program) -> Self {
-        let asked = run.asked.unwrap_or(&program.asked);
         let mut replay = Self {
             run,
             program,
-            asked,
             allocator: Allocator::new(run.settings.clone(), &run.device),
-            ids: vec![None; asked.len()],
+            ids: vec![None; program.asked.len()],
             next_step: 0,
             next_burst: 0,
             next_address: 0,
@@ -179,7 +170,7 @@ impl<'a> Replay<'a> {
             } else {
                 let in_use = segment.blocks.iter().filter(|block| block.requested > 0).count();
                 for &block in used.by_ref().take(in_use) {
-                    match self.malloc(self.asked[block as usize]) {
+                    match self.malloc(self.program.asked[block as usize]) {
                         Ok(id) => self.ids[block as usize] = Some(id),
                         // Not even the state before the window fits.
                         Err(OutOfMemory) => self.result.ooms.push(0),
@@ -201,18 +192,13 @@ impl<'a> Replay<'a> {
         self.follow_recording(step);
         let mut goes_on = true;
         match step.call {
-            Call::Malloc { block } => {
-                let asked = self.asked[block as usize];
-                if self.run.asked.is_none() || asked.bytes > 0 {
-                    match self.malloc(asked) {
-                        Ok(id) => self.ids[block as usize] = Some(id),
-                        Err(OutOfMemory) => {
-                            self.result.ooms.push(step.event);
-                            goes_on = !self.run.ends_at_oom;
-                        }
-                    }
+            Call::Malloc { block } => match self.malloc(self.program.asked[block as usize]) {
+                Ok(id) => self.ids[block as usize] = Some(id),
+                Err(OutOfMemory) => {
+                    self.result.ooms.push(step.event);
+                    goes_on = !self.run.ends_at_oom;
                 }
-            }
+            },
             Call::FreeLater { block } => {
                 if let Some(id) = self.ids[block as usize] {
                     if self.run.frees_at_once {
@@ -234,20 +220,17 @@ impl<'a> Replay<'a> {
                 self.allocator.empty_cache(&mut ());
                 self.result.ooms.push(step.event);
             }
-            Call::Failed { index } => {
-                let asked = self.run.failed.unwrap_or(&self.program.failed)[index as usize];
-                match self.malloc(asked) {
-                    Ok(id) => {
-                        self.note(step.event);
-                        self.allocator.free(id);
-                    }
-                    Err(OutOfMemory) if self.run.until.is_some_and(|end| step.event < end) => {}
-                    Err(OutOfMemory) => {
-                        self.result.ooms.push(step.event);
-                        goes_on = !self.run.ends_at_failed;
-                    }
+            Call::Failed { index } => match self.malloc(self.program.failed[index as usize]) {
+                Ok(id) => {
+                    self.note(step.event);
+                    self.allocator.free(id);
                 }
-            }
+                Err(OutOfMemory) if self.run.until.is_some_and(|end| step.event < end) => {}
+                Err(OutOfMemory) => {
+                    self.result.ooms.push(step.event);
+                    goes_on = !self.run.ends_at_failed;
+                }
+            },
             Call::EmptyCache if !self.run.without_empty_cache => {
                 self.allocator.empty_cache(&mut ());
             }

@@ -2,12 +2,9 @@
 
 use super::least::least_memory;
 use super::replay::Run;
-use super::scale::Scale;
 use super::{Capacity, WhatIf};
-use crate::category::{Categories, Category};
 use serde::{Deserialize, Serialize};
 use vramscope_allocator::{AddressOrder, Device, Settings};
-use vramscope_trace::Trace;
 use vramscope_trace::slicing::Budget;
 
 /// What to change about a run.
@@ -17,8 +14,6 @@ pub struct Question {
     pub settings: Settings,
     /// The bytes that PyTorch can have on the device. `None` takes what the recording shows.
     pub available: Option<u64>,
-    /// What is larger, smaller or left out.
-    pub scale: Scale,
     /// Leaves out the program's calls of `empty_cache`.
     pub without_empty_cache: bool,
     /// Frees blocks at once that wait for a stream.
@@ -46,7 +41,6 @@ impl Question {
         Self {
             settings: settings.clone(),
             available: None,
-            scale: Scale::default(),
             without_empty_cache: false,
             frees_at_once: false,
             until: None,
@@ -63,10 +57,6 @@ impl Question {
 pub enum SimulatedBasis {
     /// By the model, from a complete recording.
     Simulated,
-    /// By the model, with the sizes of blocks scaled.
-    Scaled,
-    /// By the model, with the sizes of blocks scaled as a second recording shows.
-    Paired,
     /// By the model, from the blocks of the run as a change of the program makes them.
     Recipe,
     /// By the model, from the blocks that were live when the recording began. What the allocator
@@ -115,13 +105,7 @@ impl Scenario {
 
 impl WhatIf {
     /// Answers a question.
-    pub async fn answer(
-        &self,
-        mut question: Question,
-        trace: &Trace,
-        categories: &Categories,
-        budget: &mut Budget,
-    ) -> Scenario {
+    pub async fn answer(&self, mut question: Question, budget: &mut Budget) -> Scenario {
         let (until, least) = (question.until, question.least);
         let as_recorded = Question { until, least, ..Question::as_recorded(&self.settings) };
         let is_as_recorded = question == as_recorded;
@@ -139,18 +123,12 @@ impl WhatIf {
             allowed => allowed,
         };
         question.available = question.available.or(known);
-        let asked = self.scaled(&question.scale, trace, categories, budget).await;
-        let failed = asked.as_ref().map(|_| question.scale.of_failed(&self.program, categories));
-        let is_same_program = asked.is_none();
-        let keeps_segments = self.program.start.is_empty()
-            || (is_same_program && question.settings == self.settings);
+        let keeps_segments = self.program.start.is_empty() || question.settings == self.settings;
         let run = |available: Option<u64>, order: AddressOrder| Run {
             keeps_segments,
             without_empty_cache: question.without_empty_cache,
             frees_at_once: question.frees_at_once,
             has_recorded_addresses: is_as_recorded,
-            asked: asked.as_deref(),
-            failed: failed.as_deref(),
             until,
             ..Run::of(&question.settings, device(available, allowed(available), order))
         };
@@ -194,54 +172,14 @@ impl WhatIf {
             flushes: replayed.flushes,
             ooms: replayed.ooms,
             least,
-            basis: match (keeps_segments, is_same_program) {
-                (false, _) => SimulatedBasis::Estimate,
-                (true, false) if question.scale.growth.is_some() => SimulatedBasis::Paired,
-                (true, false) => SimulatedBasis::Scaled,
-                (true, true) => SimulatedBasis::Simulated,
+            basis: if keeps_segments {
+                SimulatedBasis::Simulated
+            } else {
+                SimulatedBasis::Estimate
             },
             curve: replayed.curve,
             question,
         }
-    }
-
-    /// The requests under a scale; `None` if they are the recorded ones.
-    async fn scaled(
-        &self,
-        scale: &Scale,
-        trace: &Trace,
-        categories: &Categories,
-        budget: &mut Budget,
-    ) -> Option<Vec<super::program::Asked>> {
-        if scale.is_none() {
-            return None;
-        }
-        budget.charge(4 * trace.blocks.len() as u64).await;
-        Some(scale.apply(&self.program.asked, trace, categories))
-    }
-
-    /// The bytes by category that are live in a slot under a scale, most first.
-    pub fn live_by_category(
-        &self,
-        scale: &Scale,
-        slot: u32,
-        trace: &Trace,
-        categories: &Categories,
-    ) -> Vec<(Category, u64)> {
-        let asked = scale.apply(&self.program.asked, trace, categories);
-        let mut bytes: Vec<(Category, u64)> = Vec::new();
-        for (i, block) in (0..).zip(&trace.blocks) {
-            if block.is_live_at(slot) {
-                let category = categories.get(i).category;
-                let size = asked[i as usize].bytes;
-                match bytes.iter_mut().find(|(c, _)| *c == category) {
-                    Some((_, sum)) => *sum += size,
-                    None => bytes.push((category, size)),
-                }
-            }
-        }
-        bytes.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum));
-        bytes
     }
 }
 

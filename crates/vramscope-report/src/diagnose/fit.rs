@@ -74,6 +74,7 @@ fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {
         shorten(&mut headline.text, 200);
     }
     // The long numbers of many parts go before the words.
+    diagnosis.savings.iter_mut().for_each(|fix| shorten(&mut fix.text, text));
     if text < 400 {
         diagnosis.savings.clear();
         diagnosis.memory = None;
@@ -253,6 +254,7 @@ mod tests {
             findings: findings.collect(),
             omitted: None,
             peak: Some(peak),
+            savings: vec![fix(text); list.min(2)],
             processes: vec![process(text, list); list.min(4)],
             blind_spots: vec![BlindSpotRecord { kind: "no_categories", text: text.to_owned() }; 10],
             skipped_files: usize::MAX,

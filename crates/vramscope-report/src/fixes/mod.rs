@@ -145,8 +145,7 @@ pub(crate) async fn of_oom(
 async fn of_survivor(target: Target<'_>, model: &WhatIf, budget: &mut Budget) -> Option<Fix> {
     let settings = candidates::expandable(target, model).filter(|_| !model.starts_late())?;
     let question = Question { least: Search::Never, ..Question::as_recorded(&settings) };
-    let categories = target.entry.categories(target.index);
-    let answer = model.answer(question, target.trace(), categories, budget).await;
+    let answer = model.answer(question, budget).await;
     let conf = settings_text(&settings);
     (answer.fits() && answer.question.available.is_some()).then(|| Fix {
         text: format!("PYTORCH_CUDA_ALLOC_CONF={conf}"),

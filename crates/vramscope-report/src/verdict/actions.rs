@@ -35,7 +35,7 @@ pub struct Action {
     pub helps: bool,
     /// Whether a replay of the recording gave the value.
     pub is_simulated: bool,
-    /// What was simulated, as a question: `expandable_segments:True,tokens:0.9`.
+    /// What was simulated, as a question: `expandable_segments:True,batch:0.9`.
     /// Empty for other actions.
     pub scenario: String,
     /// The id of the finding that it is about.

@@ -1,6 +1,6 @@
-//! One scenario from a model that is kept: what a switch or a slider asks for.
+//! One scenario from a model that is kept: what a control of the page asks for.
 
-use super::{Options, OtherRecordings, ScenarioRecord, WrongItem, scale};
+use super::{Options, ScenarioRecord};
 use crate::target::Target;
 use vramscope_inference::{Question, Search, WhatIf, settings_text};
 use vramscope_trace::slicing::Budget;
@@ -11,21 +11,17 @@ use vramscope_units::Bytes;
 ///
 /// It takes one replay, or three where the order of addresses decides. The least memory, which
 /// takes a dozen more, is not searched.
-///
-/// # Errors
-///
-/// No block is allocated at a call site of the options.
 pub async fn scenario(
     target: Target<'_>,
     model: &WhatIf,
     options: &Options,
     budget: &mut Budget,
-) -> Result<(ScenarioRecord, Vec<(u32, u64)>), WrongItem> {
+) -> (ScenarioRecord, Vec<(u32, u64)>) {
     if super::changed::is_wanted(target, options) {
         let mut all = super::changed::scenarios(target, model, options, budget).await;
-        return Ok((all.swap_remove(0), Vec::new()));
+        return (all.swap_remove(0), Vec::new());
     }
-    let (scale, mut words) = scale(target, options, &OtherRecordings::default(), budget).await?;
+    let mut words: Vec<String> = Vec::new();
     let configuration = options.configurations.first();
     let settings =
         configuration.map_or_else(|| model.settings.clone(), |one| one.settings(&model.settings));
@@ -35,12 +31,10 @@ pub async fn scenario(
     words.extend(options.memory().map(|bytes| format!("device of {}", Bytes(bytes))));
     let question = Question {
         available: options.available(),
-        scale,
         least: Search::WhenShort,
         ..Question::as_recorded(&settings)
     };
-    let categories = target.entry.categories(target.index);
-    let scenario = model.answer(question, target.trace(), categories, budget).await;
+    let scenario = model.answer(question, budget).await;
     let record = ScenarioRecord::new(words.join(", "), &scenario, target.trace(), options);
-    Ok((record, scenario.curve))
+    (record, scenario.curve)
 }

@@ -16,11 +16,7 @@ use vramscope_units::{Bytes, Flushes};
 /// Whether the answer needs the list of blocks: a change of the program is asked for, or the run
 /// ended at a failed request, after which more would have come.
 pub(super) fn is_wanted(target: Target<'_>, options: &Options) -> bool {
-    !options.recipes.is_empty()
-        || (options.tokens.is_none()
-            && options.parts.is_empty()
-            && options.fit.is_none()
-            && ended_by_failure(target.entry.evidence(target.index)))
+    !options.recipes.is_empty() || ended_by_failure(target.entry.evidence(target.index))
 }
 
 /// The run of a device that recipes change; `None` where the model does not reproduce it.
@@ -131,8 +127,7 @@ async fn as_recorded(
 ) -> ScenarioRecord {
     let question =
         Question { available: options.available(), ..Question::as_recorded(&model.settings) };
-    let categories = target.entry.categories(target.index);
-    let scenario = model.answer(question, target.trace(), categories, budget).await;
+    let scenario = model.answer(question, budget).await;
     ScenarioRecord::new("as recorded".to_owned(), &scenario, target.trace(), options)
 }
 
@@ -229,7 +224,6 @@ impl Change<'_> {
             settings: SettingsRecord::of(self.settings),
             device_memory: self.options.memory().map(Bytes),
             pytorch_memory: self.available.map(Bytes),
-            tokens: 1.0,
             reserved_peak: Bytes(0),
             reserved_peak_event: None,
             active_peak: Bytes(0),

@@ -1,27 +1,23 @@
-//! `vramscope what-if`: what other settings, another device or another batch would have reserved.
+//! `vramscope what-if`: what other settings, another device or a changed program would reserve.
 
 mod asked;
 mod changed;
 mod devices;
-mod fit;
 mod limit;
 mod options;
-mod pair;
 mod question;
 mod text;
 
 pub use asked::scenario;
 pub(crate) use changed::{editable, least_available, place};
 pub use devices::{CONTEXT, parse_memory};
-pub use fit::FitRecord;
 pub use limit::RankLimit;
-pub use options::{Configuration, Item, Options, Part, PartOf, WrongItem};
-pub use pair::{Growth, PairRecord, Sizes, growth};
-pub use question::{Edit, QuestionRecord, ScaledPart};
-pub(crate) use text::{basis, error_percent};
+pub use options::{Configuration, Item, Options, WrongItem};
+pub use question::{Edit, QuestionRecord};
+pub(crate) use text::basis;
 pub use text::{
-    basis_text, batch_text, calibration_text, fit_text, limit_text, outcome_text, pair_text,
-    peak_text, plan_text, rest_text, sentence, verdict,
+    basis_text, batch_text, calibration_text, limit_text, outcome_text, peak_text, plan_text,
+    rest_text, sentence, verdict,
 };
 pub use vramscope_inference::Outcome;
 
@@ -29,14 +25,13 @@ use crate::derived::Derived;
 use crate::fixes::{Covers, PlanRecord};
 use crate::rank_of::rank_of;
 use crate::target::{Target, event_of, slot_of};
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use vramscope_inference::{
-    Capacity, Question, Rest, Scale, Scenario, Search, SimulatedBasis, StepPhase, WhatIf,
+    Capacity, Question, Rest, Scenario, Search, SimulatedBasis, StepPhase, WhatIf, parse_settings,
     settings_text,
 };
-use vramscope_snapshot::{DeviceKind, StackId};
-use vramscope_trace::slicing::{Budget, STRIDE, now};
+use vramscope_snapshot::DeviceKind;
+use vramscope_trace::slicing::{Budget, now};
 use vramscope_trace::{AllocatorSettings, Coverage, Trace};
 use vramscope_units::{Bytes, EventIndex, Flushes, PeakEvent};
 
@@ -65,12 +60,6 @@ pub struct WhatIfReport {
     /// The answer to `--plan`; absent without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanRecord>,
-    /// The answer to `--fit`; absent without it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fit: Option<FitRecord>,
-    /// The second recording of `--and`; absent without it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pair: Option<PairRecord>,
 }
 
 /// The comparison of the model with the recording, under the recording's settings.
@@ -143,8 +132,6 @@ pub struct ScenarioRecord {
     pub device_memory: Option<Bytes>,
     /// What PyTorch can have on the device; null if nothing shows a limit.
     pub pytorch_memory: Option<Bytes>,
-    /// The factor of tokens.
-    pub tokens: f64,
     /// The peak of `reserved_bytes`; when memory runs out, until then.
     pub reserved_peak: Bytes,
     /// The event after which most was reserved, from 0; -1 is the state before the window. Null for
@@ -181,15 +168,14 @@ pub struct ScenarioRecord {
     /// The memory that PyTorch must have for the run to go through; null if it was not searched, as
     /// for most of the usual settings.
     pub least_device_memory: Option<Bytes>,
-    /// `simulated`, `scaled`, `paired` (scaled as a second recording shows), `recipe` (a changed
-    /// program), or `estimate`.
+    /// `simulated`, `recipe` (a changed program), or `estimate`.
     pub basis: SimulatedBasis,
-    /// Active bytes in the course of the changed run: the highest of each of at most 512 equal parts
+    /// Active bytes in the course of the changed run: the highest of each of at most 128 equal parts
     /// of its calls. Empty unless the change was asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub curve: Vec<Bytes>,
-    /// The error that was measured for such scaled numbers, in percent of reserved bytes; null for
-    /// others.
+    /// The error that was measured for such changes of a program, in percent of active bytes; null
+    /// for others.
     pub error_percent: Option<f64>,
 }
 
@@ -233,26 +219,14 @@ pub struct PoolPartsRecord {
     pub parts: PartsRecord,
 }
 
-/// What other recordings say about a device.
-#[derive(Clone, Debug, Default)]
-pub struct OtherRecordings {
-    /// Another rank of the run that ran out of memory, and what PyTorch could have there, in bytes.
-    pub limit: Option<(u32, u64)>,
-    /// How blocks grow with tokens, from a second recording of the program.
-    pub growth: Option<Growth>,
-}
-
-/// Answers `options` for a device.
-///
-/// # Errors
-///
-/// No block is allocated at a call site of the options.
+/// Answers `options` for a device. The limit is that of another rank of the run that ran out of
+/// memory: its number, and what PyTorch could have there, in bytes.
 pub async fn what_if(
     target: Target<'_>,
     options: &Options,
-    others: &OtherRecordings,
+    limit: Option<(u32, u64)>,
     budget: &mut Budget,
-) -> Result<WhatIfReport, WrongItem> {
+) -> WhatIfReport {
     let trace = target.trace();
     let mut report = WhatIfReport {
         schema: "vramscope.what-if/1",
@@ -265,20 +239,18 @@ pub async fn what_if(
         reserved: None,
         pools: Vec::new(),
         plan: None,
-        fit: None,
-        pair: None,
     };
     target.entry.derive(Derived::WhatIf, target.index, budget).await;
     let Some(model) = target.entry.what_if(target.index) else {
         report.declined = why_no_model(trace).map(str::to_owned);
-        return Ok(report);
+        return report;
     };
-    let limited = others.limit.and_then(|(rank, bytes)| model.with_limit_of(rank, bytes));
+    let limited = limit.and_then(|(rank, bytes)| model.with_limit_of(rank, bytes));
     let model = limited.as_ref().unwrap_or(model);
     report.calibration = Some(CalibrationRecord::of(model));
     if !model.calibration.is_equal() {
         report.declined = Some(calibration_text(model));
-        return Ok(report);
+        return report;
     }
     (report.reserved, report.pools) = parts(target, model, budget).await;
     if let Some(bytes) = options.available().filter(|_| options.plan.is_some()) {
@@ -286,20 +258,16 @@ pub async fn what_if(
     }
     if changed::is_wanted(target, options) {
         report.scenarios = changed::scenarios(target, model, options, budget).await;
-        return Ok(report);
+        return report;
     }
-    for (change, question) in questions(target, model, options, others, budget).await? {
-        let categories = target.entry.categories(target.index);
-        let scenario = model.answer(question, trace, categories, budget).await;
+    for (change, question) in questions(model, options) {
+        let scenario = model.answer(question, budget).await;
         report.scenarios.push(ScenarioRecord::new(change, &scenario, trace, options));
     }
     if !options.has_question() {
         report.scenarios.extend(changed::savings(target, model, options, budget).await);
     }
-    if options.fit.is_some() {
-        report.fit = fit::fit(target, options, others, budget).await;
-    }
-    Ok(report)
+    report
 }
 
 /// The model of a device's run, compared with the recording.
@@ -309,11 +277,10 @@ pub fn model(target: Target<'_>) -> WhatIf {
 }
 
 /// The run with expandable segments, without the search for the least memory.
-pub fn one_answer(target: Target<'_>, model: &WhatIf) -> Scenario {
+pub fn one_answer(model: &WhatIf) -> Scenario {
     let settings = AllocatorSettings { expandable_segments: true, ..model.settings.clone() };
     let question = Question { least: Search::WhenShort, ..Question::as_recorded(&settings) };
-    let categories = target.entry.categories(target.index);
-    now(async |budget| model.answer(question, target.trace(), categories, budget).await)
+    now(async |budget| model.answer(question, budget).await)
 }
 
 /// Why there is no model of a device; `None` if there is one.
@@ -354,118 +321,41 @@ async fn parts(
     (Some(sum), pools)
 }
 
-/// The factors of `options`, and each in words.
-///
-/// # Errors
-///
-/// No block is allocated at a call site.
-async fn scale(
-    target: Target<'_>,
-    options: &Options,
-    others: &OtherRecordings,
-    budget: &mut Budget,
-) -> Result<(Scale, Vec<String>), WrongItem> {
-    let mut scale =
-        Scale { tokens: options.tokens, growth: others.growth.clone(), ..Scale::default() };
-    let mut words: Vec<String> = Vec::new();
-    words.extend(options.tokens.map(|factor| format!("tokens x{factor}")));
-    let scaled = options.parts.iter().filter(|part| part.factor != 0.0);
-    words.extend(scaled.map(|part| format!("{} x{}", part.of.name(), part.factor)));
-    for part in &options.parts {
-        match &part.of {
-            PartOf::Category(category) => scale.categories.push((*category, part.factor)),
-            PartOf::Site(site) => scale.without.extend(blocks_at(target, site, budget).await?),
-        }
-        if part.factor == 0.0 {
-            words.push(format!("without {}", part.of.name()));
-        }
-    }
-    scale.without.sort_unstable();
-    scale.without.dedup();
-    Ok((scale, words))
-}
-
 /// The questions with what they change, in words.
-async fn questions(
-    target: Target<'_>,
-    model: &WhatIf,
-    options: &Options,
-    others: &OtherRecordings,
-    budget: &mut Budget,
-) -> Result<Vec<(String, Question)>, WrongItem> {
-    let (scale, words) = scale(target, options, others, budget).await?;
-    let base = Question {
-        available: options.available(),
-        scale,
-        ..Question::as_recorded(&model.settings)
-    };
-    let with = |words: &[String], setting: &str| {
-        let parts =
-            words.iter().map(String::as_str).chain((!setting.is_empty()).then_some(setting));
-        parts.collect::<Vec<_>>().join(", ")
-    };
-    let mut questions = Vec::new();
-    for configuration in &options.configurations {
-        let settings = configuration.settings(&model.settings);
-        let words = with(&words, configuration.text());
-        questions.push((words, Question { settings, ..base.clone() }));
+fn questions(model: &WhatIf, options: &Options) -> Vec<(String, Question)> {
+    let own = &model.settings;
+    let base = Question { available: options.available(), ..Question::as_recorded(own) };
+    if !options.configurations.is_empty() {
+        let question = |configuration: &Configuration| {
+            let settings = configuration.settings(own);
+            (configuration.text().to_owned(), Question { settings, ..base.clone() })
+        };
+        return options.configurations.iter().map(question).collect();
     }
-    if !questions.is_empty() {
-        return Ok(questions);
-    }
-    let as_recorded = if words.is_empty() { "as recorded".to_owned() } else { with(&words, "") };
-    questions.push((as_recorded, base.clone()));
+    let mut questions = vec![("as recorded".to_owned(), base.clone())];
     if options.plan.is_some() {
-        return Ok(questions);
+        return questions;
     }
-    let other = if model.settings.expandable_segments { "False" } else { "True" };
+    let other = if own.expandable_segments { "False" } else { "True" };
     let expandable = format!("expandable_segments:{other}");
     for text in [expandable.as_str(), "max_split_size_mb:128", "roundup_power2_divisions:4"] {
-        let settings = Configuration::new(text, false)?.settings(&model.settings);
-        if settings != model.settings {
+        let settings = parse_settings(text, own).expect("usual settings");
+        if settings != *own {
             // A search for the least memory takes many replays: only expandable segments get one.
             let least = if text == expandable { Search::Always } else { Search::WhenShort };
-            let question = Question { settings, least, ..base.clone() };
-            questions.push((with(&words, text), question));
+            questions.push((text.to_owned(), Question { settings, least, ..base.clone() }));
         }
     }
+    let base = Question { least: Search::WhenShort, ..base };
     if model.calls_empty_cache() {
-        let question =
-            Question { without_empty_cache: true, least: Search::WhenShort, ..base.clone() };
-        questions.push((with(&words, "without empty_cache"), question));
+        let question = Question { without_empty_cache: true, ..base.clone() };
+        questions.push(("without empty_cache".to_owned(), question));
     }
     if model.has_pending_frees() {
-        let question = Question { frees_at_once: true, least: Search::WhenShort, ..base };
-        questions.push((with(&words, "pending frees at once"), question));
+        let question = Question { frees_at_once: true, ..base };
+        questions.push(("pending frees at once".to_owned(), question));
     }
-    Ok(questions)
-}
-
-/// The blocks whose call site is `place`, as in `train.py:12`.
-async fn blocks_at(
-    target: Target<'_>,
-    place: &str,
-    budget: &mut Budget,
-) -> Result<Vec<u32>, WrongItem> {
-    let mut is_there: FxHashMap<StackId, bool> = FxHashMap::default();
-    let mut blocks: Vec<u32> = Vec::new();
-    for (i, block) in (0..).zip(&target.trace().blocks) {
-        let compare = || crate::frames::site(target.entry, block.stack).contains(place);
-        if *is_there.entry(block.stack).or_insert_with(compare) {
-            blocks.push(i);
-        }
-        if i % STRIDE as u32 == 0 {
-            budget.charge(2 * STRIDE as u64).await;
-        }
-    }
-    if blocks.is_empty() {
-        let text = format!(
-            "`{place}` is no category, and no block is allocated there: expected a category, or a \
-             call site such as train.py:12"
-        );
-        return Err(WrongItem { item: place.to_owned(), text });
-    }
-    Ok(blocks)
+    questions
 }
 
 impl CalibrationRecord {
@@ -528,7 +418,6 @@ impl ScenarioRecord {
             settings: SettingsRecord::of(settings),
             device_memory: options.memory().map(Bytes),
             pytorch_memory: scenario.question.available.map(Bytes),
-            tokens: options.tokens.unwrap_or(1.0),
             reserved_peak: Bytes(scenario.reserved_peak),
             reserved_peak_event: Some(PeakEvent(event_of(slot_of(scenario.peak_event)))),
             active_peak: Bytes(scenario.active_peak),
@@ -548,7 +437,7 @@ impl ScenarioRecord {
             short_by: scenario.short_by().map(Bytes),
             least_device_memory: scenario.least.map(Bytes),
             basis: scenario.basis,
-            error_percent: error_percent(scenario.basis),
+            error_percent: None,
         }
     }
 }

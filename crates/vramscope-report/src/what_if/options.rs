@@ -3,10 +3,10 @@
 //! ```
 //! use vramscope_report::what_if::Options;
 //!
-//! let text = "expandable_segments:True,device_memory:24GiB,tokens:2,train.py:12:0";
+//! let text = "expandable_segments:True,device_memory:24GiB,batch:2,del:train.py:12";
 //! let options = Options::parse(text).expect("four items");
-//! assert_eq!(options.tokens, Some(2.0));
-//! let exact = "expandable_segments:True,device_memory:25769803776,tokens:2,train.py:12:0";
+//! assert_eq!(options.recipes.len(), 2);
+//! let exact = "expandable_segments:True,device_memory:25769803776,batch:2,del:train.py:12";
 //! assert_eq!(options.to_string(), exact);
 //! ```
 //!
@@ -19,11 +19,7 @@
 //! | `set:[SETTINGS]` | a scenario with these settings and PyTorch's defaults |
 //! | `device_memory:SIZE`, `pytorch_memory:SIZE` | memory of the device, or PyTorch's part |
 //! | `plan:SIZE` | searches the cheapest changes with which the run fits on this device |
-//! | `fit:SIZE` | searches the most tokens that fit on a device of this memory |
 //! | a recipe, such as `checkpoint:all` | changes the program |
-//! | `tokens:K` | scales what grows with tokens |
-//! | `CATEGORY:K` | scales a category; 0 leaves it out |
-//! | `SITE:0` | leaves out the blocks of a call site |
 //!
 //! Names and values write `%`, `,`, `[` and `]` as `%25`, `%2C`, `%5B` and `%5D`.
 
@@ -31,23 +27,22 @@ use super::devices::{CONTEXT, parse_memory};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use vramscope_inference::{
-    Category, Recipe, RecipeError, SETTING_KEYS, parse_settings, split_outside_brackets,
+    Recipe, RecipeError, SETTING_KEYS, parse_settings, split_outside_brackets,
 };
 use vramscope_trace::AllocatorSettings;
 
-/// The largest factor of tokens and of a part.
-const MAX_FACTOR: f64 = 1000.0;
+/// Names with a meaning, besides settings and recipes, in the order of a written text.
+const NAMES: [&str; 5] = ["set", "change", "device_memory", "pytorch_memory", "plan"];
 
-/// Names with a meaning, besides settings and categories, in the order of a written text.
-const NAMES: [&str; 7] =
-    ["set", "change", "device_memory", "pytorch_memory", "plan", "fit", "tokens"];
+/// All recipes as one item, in the names of errors and edits.
+pub(super) const APPLY: &str = "apply";
 
 /// An item of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// The name: `tokens`, `train.py:12`.
+    /// The name: `device_memory`, `del`.
     pub name: String,
-    /// The value: `2`.
+    /// The value: `80GiB`, `train.py:12`.
     pub value: String,
 }
 
@@ -73,6 +68,16 @@ impl Item {
         let name = if self.name == "change" { "set" } else { self.name.as_str() };
         let known = NAMES.iter().position(|known| *known == name);
         if is_setting { 0 } else { known.map_or(usize::MAX, |at| at + 1) }
+    }
+
+    /// Whether the item gives the memory of the device, or PyTorch's part of it.
+    pub(super) fn is_memory(&self) -> bool {
+        NAMES[2..].contains(&&*self.name)
+    }
+
+    /// Whether the item changes the program, or means nothing.
+    pub(super) fn is_recipe(&self) -> bool {
+        self.rank() == usize::MAX
     }
 
     fn error(&self, text: String) -> WrongItem {
@@ -127,11 +132,7 @@ fn unescaped(text: &str) -> String {
 pub(super) fn items(text: &str) -> Vec<Item> {
     let parts = split_outside_brackets(text).map(str::trim).filter(|part| !part.is_empty());
     let item = |part: &str| {
-        // A list has colons, too. A call site has one before its line.
-        let first = part.find(':');
-        let is_recipe = Recipe::is_name(&part[..first.unwrap_or(part.len())]);
-        let at = if is_recipe { first } else { part.find(":[").or_else(|| part.rfind(':')) };
-        let (name, value) = at.map_or((part, ""), |at| (&part[..at], &part[at + 1..]));
+        let (name, value) = part.split_once(':').unwrap_or((part, ""));
         let item = Item { name: unescaped(name.trim()), value: value.trim().to_owned() };
         if item.is_settings() { item } else { Item { value: unescaped(&item.value), ..item } }
     };
@@ -148,7 +149,7 @@ pub(super) fn text_of(mut items: Vec<Item>) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct WrongItem {
-    /// The item's name.
+    /// The item's name; `apply` for a change of the program.
     pub item: String,
     /// The error in a sentence, with what was expected.
     pub text: String,
@@ -210,34 +211,6 @@ impl Configuration {
     }
 }
 
-/// Blocks with another size.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Part {
-    /// Which blocks.
-    pub of: PartOf,
-    /// The factor of their sizes; 0 leaves them out.
-    pub factor: f64,
-}
-
-/// Which blocks have another size.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PartOf {
-    /// Blocks of a category.
-    Category(Category),
-    /// Blocks whose call site contains this text. They can only be left out.
-    Site(String),
-}
-
-impl PartOf {
-    /// The name of the category, or the call site.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Category(category) => category.name(),
-            Self::Site(site) => site,
-        }
-    }
-}
-
 /// What a prediction changes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
@@ -250,13 +223,6 @@ pub struct Options {
     pub plan: Option<u64>,
     /// What PyTorch can have, in bytes.
     pub pytorch_memory: Option<u64>,
-    /// The memory of the device for which the most tokens are searched, in bytes. It stands for
-    /// `device_memory`.
-    pub fit: Option<u64>,
-    /// The factor of tokens.
-    pub tokens: Option<f64>,
-    /// Blocks with another size.
-    pub parts: Vec<Part>,
     /// Changes of the program, in the order in which they are made.
     pub recipes: Vec<Recipe>,
 }
@@ -292,18 +258,8 @@ impl Options {
                 "device_memory" => options.device_memory = size()?,
                 "pytorch_memory" => options.pytorch_memory = size()?,
                 "plan" => options.plan = size()?,
-                "fit" => options.fit = size()?,
-                "tokens" => {
-                    let factor = factor(&item.value).filter(|&factor| factor > 0.0);
-                    options.tokens = Some(factor.ok_or_else(|| {
-                        item.error(format!(
-                            "The factor of tokens must be above 0 and at most {MAX_FACTOR}."
-                        ))
-                    })?);
-                }
                 name if SETTING_KEYS.contains(&name) => settings.push(item.to_string()),
-                name if Recipe::is_name(name) => options.recipes.push(recipe(item)?),
-                _ => options.parts.push(part(item)?),
+                _ => options.recipes.push(recipe(item)?),
             }
         }
         if !settings.is_empty() {
@@ -314,17 +270,12 @@ impl Options {
 
     /// Whether anything was asked for: else the usual changes are tried.
     pub(super) fn has_question(&self) -> bool {
-        self.plan.is_some()
-            || !self.configurations.is_empty()
-            || !self.recipes.is_empty()
-            || self.tokens.is_some()
-            || !self.parts.is_empty()
-            || self.fit.is_some()
+        self.plan.is_some() || !self.configurations.is_empty() || !self.recipes.is_empty()
     }
 
     /// The memory of the device, in bytes.
     pub(super) fn memory(&self) -> Option<u64> {
-        self.plan.or(self.fit).or(self.device_memory)
+        self.plan.or(self.device_memory)
     }
 
     /// What PyTorch can have, in bytes.
@@ -347,14 +298,11 @@ impl fmt::Display for Options {
                 Item::new(name, format!("[{}]", one.text)).to_string()
             })),
         }
-        let sizes = [self.device_memory, self.pytorch_memory, self.plan, self.fit];
+        let sizes = [self.device_memory, self.pytorch_memory, self.plan];
         for (name, size) in NAMES[2..].iter().zip(sizes) {
             items.extend(size.map(|bytes| format!("{name}:{bytes}")));
         }
-        items.extend(self.tokens.map(|factor| format!("tokens:{factor}")));
         items.extend(self.recipes.iter().map(|recipe| item_of(recipe).to_string()));
-        let part = |part: &Part| Item::new(part.of.name(), part.factor.to_string()).to_string();
-        items.extend(self.parts.iter().map(part));
         items.splice(0..0, Some(settings).filter(|text| !text.is_empty()));
         f.write_str(&items.join(","))
     }
@@ -366,8 +314,9 @@ fn recipe(item: &Item) -> Result<Recipe, WrongItem> {
         "" => item.name.clone(),
         value => format!("{}:{value}", item.name),
     };
-    text.parse().map_err(|error: RecipeError| {
-        item.error(format!("`{text}` is no change: expected {}.", error.expected))
+    text.parse().map_err(|error: RecipeError| WrongItem {
+        item: APPLY.to_owned(),
+        text: format!("{error}."),
     })
 }
 
@@ -375,34 +324,6 @@ fn item_of(recipe: &Recipe) -> Item {
     let text = recipe.to_string();
     let (name, value) = text.split_once(':').unwrap_or((&text, ""));
     Item::new(name, value)
-}
-
-/// A factor: `x1.5` or `1.5`.
-fn factor(text: &str) -> Option<f64> {
-    let number = text.strip_prefix(['x', 'X']).unwrap_or(text);
-    number.parse().ok().filter(|factor| (0.0..=MAX_FACTOR).contains(factor))
-}
-
-/// The blocks of a category or a call site, with their factor.
-fn part(item: &Item) -> Result<Part, WrongItem> {
-    let name = item.name.trim();
-    let factor = factor(&item.value);
-    let of = match Category::parse(name) {
-        Some(category) => PartOf::Category(category),
-        None if name.is_empty() => {
-            return Err(item.error("The call site is empty.".to_owned()));
-        }
-        None if factor.is_some_and(|factor| factor != 0.0) => {
-            return Err(
-                item.error(format!("`{name}` is no category: a call site can only be left out."))
-            );
-        }
-        None => PartOf::Site(name.to_owned()),
-    };
-    let factor = factor.ok_or_else(|| {
-        item.error(format!("The factor of {name} must be from 0 to {MAX_FACTOR}."))
-    })?;
-    Ok(Part { of, factor })
 }
 
 #[cfg(test)]
@@ -430,41 +351,19 @@ mod tests {
         })
     }
 
-    fn part() -> impl Strategy<Value = Part> {
-        let category = (proptest::sample::select(&Category::ALL[..]), 0.0..=MAX_FACTOR)
-            .prop_map(|(category, factor)| Part { of: PartOf::Category(category), factor });
-        let site = any::<String>().prop_filter_map("a name", |text| {
-            let name = text.trim();
-            let is_taken = name.is_empty()
-                || Category::parse(name).is_some()
-                || NAMES.contains(&name)
-                || SETTING_KEYS.contains(&name)
-                || name.split(':').next().is_some_and(Recipe::is_name);
-            let of = PartOf::Site(name.to_owned());
-            (!is_taken).then_some(Part { of, factor: 0.0 })
-        });
-        prop_oneof![category, site]
-    }
-
     fn options() -> impl Strategy<Value = Options> {
         let size = || proptest::option::of(1..1_000_000_000_000_000_u64);
-        let tokens = proptest::option::of(f64::MIN_POSITIVE..=MAX_FACTOR);
         let configurations = proptest::collection::vec(configuration(), 0..4);
-        let parts = proptest::collection::vec(part(), 0..4);
         let recipes = proptest::sample::subsequence(&RECIPES[..], 0..=RECIPES.len());
         let recipes =
             recipes.prop_map(|texts| Recipe::parse_list(&texts.join(",")).expect("right recipes"));
-        (configurations, size(), size(), size(), tokens, parts, recipes).prop_map(
-            |(configurations, device_memory, pytorch_memory, fit, tokens, parts, recipes)| {
-                Options {
-                    configurations,
-                    device_memory,
-                    pytorch_memory,
-                    fit,
-                    tokens,
-                    parts,
-                    recipes,
-                }
+        (configurations, size(), size(), size(), recipes).prop_map(
+            |(configurations, device_memory, plan, pytorch_memory, recipes)| Options {
+                configurations,
+                device_memory,
+                plan,
+                pytorch_memory,
+                recipes,
             },
         )
     }
@@ -493,15 +392,15 @@ mod tests {
 
     #[test]
     fn items_have_a_place_in_the_written_text() {
-        let text = "a%2Cb/train.py:12:0, tokens:x2, device_memory:H100, gradient:0.5, \
-                    max_split_size_mb: 64, expandable_segments:False";
+        let text = "del:a%2Cb/train.py:12, device_memory:H100, batch:0.5, max_split_size_mb: 64, \
+                    expandable_segments:False";
         let options = Options::parse(text).expect("right options");
         let bytes = 81_008_u64 << 20;
         assert_eq!(
             options.to_string(),
             format!(
-                "max_split_size_mb:64,expandable_segments:False,device_memory:{bytes},tokens:2,\
-                 a%2Cb/train.py:12:0,gradient:0.5"
+                "max_split_size_mb:64,expandable_segments:False,device_memory:{bytes},\
+                 del:a%2Cb/train.py:12,batch:0.5"
             )
         );
         assert_eq!(Options::parse("").expect("nothing"), Options::default());
@@ -510,7 +409,7 @@ mod tests {
     #[test]
     fn several_configurations_are_lists() {
         let text = "set:[],change:[max_split_size_mb:64,expandable_segments:True],set:[\
-                    roundup_power2_divisions:[256:1,>:4]],fit:1073741824";
+                    roundup_power2_divisions:[256:1,>:4]],pytorch_memory:1073741824";
         let options = Options::parse(text).expect("right options");
         let texts: Vec<&str> = options.configurations.iter().map(Configuration::text).collect();
         assert_eq!(
@@ -521,7 +420,7 @@ mod tests {
                 "roundup_power2_divisions:[256:1,>:4]"
             ]
         );
-        assert_eq!((options.fit, options.memory()), (Some(1 << 30), Some(1 << 30)));
+        assert_eq!(options.available(), Some(1 << 30));
         assert_eq!(options.to_string(), text);
     }
 }

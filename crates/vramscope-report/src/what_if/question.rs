@@ -1,19 +1,19 @@
 //! A question as the page's controls show and change it. A wrong value stays in the text until the
 //! user corrects it, so the items are not [`Options`].
 
-use super::options::{Item, Options, WrongItem, items, text_of};
+use super::options::{APPLY, Item, Options, WrongItem, items as parsed, text_of};
 use serde::{Deserialize, Serialize};
-use vramscope_inference::SETTING_KEYS;
 use vramscope_trace::AllocatorSettings;
 
 /// Bytes of a setting that is given in MiB.
 const MIB: u64 = 1 << 20;
 
-/// A change of one item.
+/// A change of one item, or of all recipes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Edit {
-    /// The item's name: `tokens`, `optimizer_state`.
+    /// The item's name: `device_memory`, `batch`. `apply` stands for all changes of the program,
+    /// with commas between them.
     pub item: String,
     /// The new value; null removes the item.
     pub value: Option<String>,
@@ -25,7 +25,7 @@ pub struct Edit {
 pub struct QuestionRecord {
     /// The text; empty for the recording as it is.
     pub text: String,
-    /// The text without settings, which the usual scenarios do not follow.
+    /// The memory of the text. The usual scenarios do not follow settings and recipes.
     pub shared: String,
     /// `expandable_segments`; null as recorded.
     pub expandable_segments: Option<bool>,
@@ -35,37 +35,30 @@ pub struct QuestionRecord {
     pub roundup_power2_divisions: Option<u32>,
     /// The memory of the device as it was entered: `80GiB`, `H100`. Empty for the recording's.
     pub device_memory: String,
-    /// The factor of tokens.
-    pub tokens: f64,
-    /// Blocks with another size.
-    pub parts: Vec<ScaledPart>,
+    /// The changes of the program as they were entered, with commas between them.
+    pub apply: String,
     /// The item that is wrong; null if none is.
     pub error: Option<WrongItem>,
-}
-
-/// Blocks with another size.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct ScaledPart {
-    /// A category, or a call site such as `train.py:12`.
-    pub what: String,
-    /// The factor of the sizes; 0 leaves the blocks out.
-    pub factor: f64,
 }
 
 impl QuestionRecord {
     /// The question of a text after edits.
     pub fn new(text: &str, edits: &[Edit]) -> Self {
-        let mut items = items(text);
+        let mut items = parsed(text);
         for Edit { item: name, value } in edits {
-            let at = items.iter().position(|item| item.name == *name).unwrap_or(items.len());
-            items.retain(|item| item.name != *name);
-            let new = value.as_ref().map(|value| Item::new(name, value.trim()));
+            let is_old = |item: &Item| {
+                if name == APPLY { item.is_recipe() } else { item.name == *name }
+            };
+            let at = items.iter().position(is_old).unwrap_or(items.len());
+            items.retain(|item| !is_old(item));
+            let new = match value {
+                Some(list) if name == APPLY => parsed(list),
+                value => value.iter().map(|value| Item::new(name, value.trim())).collect(),
+            };
             items.splice(at..at, new);
         }
         let each: Vec<Result<Options, WrongItem>> =
             items.iter().map(|item| Options::of(std::slice::from_ref(item))).collect();
-        let right = || each.iter().flatten();
         // The last of equal items counts. A wrong setting has no value to show.
         let at = |name: &str| items.iter().rposition(|item| item.name == name);
         let setting = |name: &str| {
@@ -73,11 +66,12 @@ impl QuestionRecord {
             Some(configuration.settings(&AllocatorSettings::default()))
         };
         let number = |bytes: u64| u32::try_from(bytes).ok();
-        let is_shared = |item: &&Item| {
-            !SETTING_KEYS.contains(&&*item.name) && item.name != "set" && item.name != "change"
+        let of = |is_wanted: fn(&Item) -> bool| {
+            text_of(items.iter().filter(|item| is_wanted(item)).cloned().collect())
         };
         Self {
-            shared: text_of(items.iter().filter(is_shared).cloned().collect()),
+            shared: of(Item::is_memory),
+            apply: of(Item::is_recipe),
             expandable_segments: setting("expandable_segments").map(|s| s.expandable_segments),
             max_split_size_mb: setting("max_split_size_mb").and_then(|s| match s.max_split_size {
                 u64::MAX => Some(0),
@@ -88,11 +82,6 @@ impl QuestionRecord {
                 .filter(|all| all.iter().all(|n| *n == all[0]))
                 .and_then(|all| number(all[0])),
             device_memory: at("device_memory").map_or(String::new(), |i| items[i].value.clone()),
-            tokens: right().filter_map(|options| options.tokens).next_back().unwrap_or(1.0),
-            parts: right()
-                .flat_map(|options| &options.parts)
-                .map(|part| ScaledPart { what: part.of.name().to_owned(), factor: part.factor })
-                .collect(),
             error: each.into_iter().find_map(Result::err),
             text: text_of(items),
         }

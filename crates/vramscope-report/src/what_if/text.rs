@@ -1,48 +1,17 @@
 //! The words of a prediction.
 
-use super::{
-    CapacityRecord, FitRecord, Outcome, PairRecord, PartsRecord, ScenarioRecord, WhatIfReport,
-};
+use super::{CapacityRecord, Outcome, PartsRecord, ScenarioRecord, WhatIfReport};
 use crate::fixes::{MAX_BATCH, PlanRecord};
 use std::cmp::Ordering;
 use vramscope_inference::{Rest, SimulatedBasis, StepPhase, WhatIf};
 use vramscope_units::{Bytes, EventIndex};
 
-/// The largest error of scaled reserved bytes that was measured, in percent (docs/what-if.md).
-const SCALED_ERROR: f64 = 13.0;
-
-/// That of bytes scaled by two recordings.
-const PAIRED_ERROR: f64 = 16.0;
-
 /// The name of a basis in JSON.
 pub(crate) fn basis(basis: SimulatedBasis) -> &'static str {
     match basis {
         SimulatedBasis::Simulated => "simulated",
-        SimulatedBasis::Scaled => "scaled",
-        SimulatedBasis::Paired => "paired",
         SimulatedBasis::Recipe => "recipe",
         SimulatedBasis::Estimate => "estimate",
-    }
-}
-
-/// The measured error of scaled numbers, in percent.
-pub(crate) fn error_percent(basis: SimulatedBasis) -> Option<f64> {
-    match basis {
-        SimulatedBasis::Scaled => Some(SCALED_ERROR),
-        SimulatedBasis::Paired => Some(PAIRED_ERROR),
-        SimulatedBasis::Simulated | SimulatedBasis::Estimate | SimulatedBasis::Recipe => None,
-    }
-}
-
-/// Whether the second recording helps, in a sentence.
-pub fn pair_text(pair: &PairRecord) -> String {
-    match &pair.declined {
-        Some(why) => format!("{} does not help: {why}.", pair.path),
-        None => format!(
-            "{} shows how {:.0} % of the memory at the peak grows with tokens.",
-            pair.path,
-            pair.matched * 100.0
-        ),
     }
 }
 
@@ -78,13 +47,6 @@ pub fn batch_text(factor: Option<f64>) -> Option<String> {
         _ if factor >= MAX_BATCH => format!("{factor} x the batch or more"),
         _ => format!("{factor} x the batch"),
     })
-}
-
-/// The answer to `--fit` in a sentence.
-pub fn fit_text(fit: &FitRecord) -> String {
-    let error = fit.error_percent.map_or(String::new(), |percent| format!(" \u{b1}{percent} %"));
-    let limit = fit.limited_by.map_or(String::new(), |by| format!(", limited by {}", by.name()));
-    format!("x{} tokens fit at most ({}{error}){limit}.", fit.tokens, basis(fit.basis))
 }
 
 /// How well the model reproduces a recording.

@@ -25,8 +25,7 @@ use vramscope_report::side::{Align, SideFinding};
 use vramscope_report::summary::{BandSummary, ErrorKind, OomSummary};
 use vramscope_report::verdict::Action;
 use vramscope_report::what_if::{
-    Edit, Outcome, PlaceRecord, QuestionRecord, ScaledPart, ScenarioRecord, SettingsRecord,
-    WrongItem,
+    Edit, Outcome, PlaceRecord, QuestionRecord, ScenarioRecord, SettingsRecord, WrongItem,
 };
 use vramscope_report::{CategoryShare, Cost, Covers, Fix, ProgramRecord, Simulated, TensorRecord};
 use vramscope_trace::Exactness;
@@ -272,7 +271,6 @@ fn declarations() -> String {
         SettingRow,
         WhatIfCard,
         QuestionRecord,
-        ScaledPart,
         Edit,
         WrongItem,
         UsualScenarios,

@@ -54,7 +54,7 @@ fn uncached_queries(slots: f64) -> Vec<Query> {
         rows: rows(SegmentSort::Size),
         search: String::new(),
     };
-    let question = "expandable_segments:True,tokens:1.5,py:0".to_owned();
+    let question = "expandable_segments:True,device_memory:H100".to_owned();
     let picture = Query::Picture {
         layer: segments,
         axis,

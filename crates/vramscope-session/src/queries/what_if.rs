@@ -11,8 +11,8 @@ use crate::scheduler::SLICE;
 use vramscope_layout::Axis;
 use vramscope_report::Target;
 use vramscope_report::what_if::{
-    Edit, Options, OtherRecordings, QuestionRecord, ScenarioRecord, WrongItem, basis_text,
-    calibration_text, outcome_text, peak_text, scenario, sentence, verdict, what_if, why_no_model,
+    Edit, Options, QuestionRecord, ScenarioRecord, WrongItem, basis_text, calibration_text,
+    outcome_text, peak_text, scenario, sentence, verdict, what_if, why_no_model,
 };
 use vramscope_trace::slicing::Budget;
 use vramscope_units::svg::outline;
@@ -25,7 +25,7 @@ const MAX_SCENARIOS: usize = 4;
 /// Columns of a curve: more than any screen has.
 const MAX_COLUMNS: u32 = 1 << 14;
 
-/// The most recently used scenarios. The slider's answer and its curve share a replay.
+/// The most recently used scenarios. An answer and its curve share a replay.
 pub(crate) struct Scenarios(LruCache<(DeviceRef, String), AnsweredScenario>);
 
 impl Default for Scenarios {
@@ -67,14 +67,11 @@ impl AnsweredScenario {
         let Some(model) = at.entry.what_if(at.index).filter(|m| m.calibration.is_equal()) else {
             return nothing(None);
         };
-        let answer = match Options::parse(text) {
-            Ok(options) => scenario(at, model, &options, budget).await,
-            Err(error) => Err(error),
-        };
-        let (record, curve) = match answer {
-            Ok(answer) => answer,
+        let options = match Options::parse(text) {
+            Ok(options) => options,
             Err(error) => return nothing(Some(error)),
         };
+        let (record, curve) = scenario(at, model, &options, budget).await;
         let recorded = Bytes(model.calibration.recorded_reserved_peak);
         let first_failure = record.ooms.first().map(|event| event.0 + 1);
         let steps: Vec<(u32, u64)> =
@@ -177,20 +174,14 @@ pub(crate) fn card(at: Target<'_>, text: &str, edits: &[Edit]) -> WhatIfCard {
     }
 }
 
-/// The usual scenarios on the device and with the factors of a question. None where there are no
-/// predictions, or if the question is wrong.
+/// The usual scenarios on the device of a question. None where there are no predictions, or if the
+/// question is wrong.
 pub(crate) async fn usual(at: Target<'_>, text: &str, budget: &mut Budget) -> UsualScenarios {
-    let answer = match Options::parse(text) {
-        Ok(mut options) => {
-            options.configurations.clear();
-            // The answer to the question has them.
-            options.recipes.clear();
-            what_if(at, &options, &OtherRecordings::default(), budget).await
-        }
-        Err(error) => Err(error),
-    };
     // The answer to the question itself says what is wrong with it.
-    let Ok(report) = answer else { return UsualScenarios::default() };
+    let Ok(asked) = Options::parse(text) else { return UsualScenarios::default() };
+    // That answer has its settings and recipes.
+    let options = Options { configurations: Vec::new(), recipes: Vec::new(), ..asked };
+    let report = what_if(at, &options, None, budget).await;
     let sentence = sentence(&report).unwrap_or_default();
     let recorded = report.calibration.map(|c| c.recorded_reserved_peak).unwrap_or_default();
     let rows = report.scenarios.into_iter().map(|record| row(record, recorded)).collect();

@@ -3,9 +3,7 @@
 use super::FILES;
 use super::harness::{TARGET, ask, load_file, open_session, report_target};
 use vramscope_report::LoadedFile;
-use vramscope_report::what_if::{
-    Edit, Options, OtherRecordings, ScaledPart, ScenarioRecord, WhatIfReport, sentence, what_if,
-};
+use vramscope_report::what_if::{Edit, Options, ScenarioRecord, WhatIfReport, sentence, what_if};
 use vramscope_session::messages::views::{
     Answer, Bands, ColorBy, GroupBy, Layer, Query, ScenarioCard, SimulatedCurve, UsualScenarios,
     WhatIfCard,
@@ -13,12 +11,13 @@ use vramscope_session::messages::views::{
 use vramscope_session::messages::{AxisKind, Request, Response};
 use vramscope_session::{FileSession, Slice};
 use vramscope_trace::slicing::now;
+use vramscope_units::Bytes;
 
 const OOM: &str = "recorded/oom_expandable.pickle.gz";
 const SMALL: &str = "recorded/t26/gpt_small.pickle.gz";
 
-/// A device, a category with a factor, a category and a call site without.
-const PARTS: &str = "device_memory:24GiB,tokens:2,optimizer_state:0.25,temporary:0,gpt.py:44:0";
+/// A device, and three changes of the program.
+const PROGRAM: &str = "device_memory:24GiB,batch:0.5,checkpoint:all,optimizer:8bit";
 
 fn usual(session: &mut FileSession, text: &str) -> UsualScenarios {
     answer!(*session, Query::UsualScenarios { text: text.to_owned() }, UsualScenarios)
@@ -46,10 +45,7 @@ fn question(session: &mut FileSession, text: &str, edits: &[(&str, Option<&str>)
 /// The program's answer to a question.
 fn told(file: &LoadedFile, text: &str) -> WhatIfReport {
     let options = Options::parse(text).expect("right options");
-    now(async |budget| {
-        what_if(report_target(file), &options, &OtherRecordings::default(), budget).await
-    })
-    .expect("right options")
+    now(async |budget| what_if(report_target(file), &options, None, budget).await)
 }
 
 /// The page's scenario has the program's numbers. Only the program searches for the least memory of
@@ -87,9 +83,9 @@ fn a_scenario_is_that_of_the_program() {
     let file = load_file(OOM);
     for text in [
         "expandable_segments:False",
-        "max_split_size_mb:128,tokens:0.5",
-        "roundup_power2_divisions:4,device_memory:H100,tokens:2",
-        "expandable_segments:False,max_split_size_mb:64,device_memory:24GiB,tokens:1.5",
+        "max_split_size_mb:128,batch:0.5",
+        "roundup_power2_divisions:4,device_memory:H100",
+        "expandable_segments:False,max_split_size_mb:64,device_memory:24GiB,optimizer:8bit",
     ] {
         let report = told(&file, text);
         let card = scenario(&mut session, text);
@@ -104,58 +100,51 @@ fn a_scenario_is_that_of_the_program() {
 }
 
 #[test]
-fn scaled_parts_are_those_of_the_program() {
+fn changed_programs_are_those_of_the_program() {
     let (mut session, _) = open_session(SMALL);
     let file = load_file(SMALL);
-    // Each part counts.
+    // Each change counts.
     let mut before = scenario(&mut session, "").scenario.expect("a scenario").record.active_peak;
-    for text in ["optimizer_state:0.25", "optimizer_state:0.25,temporary:0", PARTS]
-        .map(|text| text.replace("tokens:2,", ""))
-    {
-        let card = scenario(&mut session, &text);
-        let active = card.scenario.expect("a scenario").record.active_peak;
-        assert!(active < before, "{active} {before}");
-        before = active;
+    for text in ["batch:0.5", "batch:0.5,checkpoint:all", PROGRAM] {
+        let report = told(&file, text);
+        let row = scenario(&mut session, text).scenario.expect("a scenario");
+        assert_equal(&row.record, &report.scenarios[0]);
+        assert!(row.record.active_peak <= before, "{text} {before}");
+        before = row.record.active_peak;
     }
-    let text = format!("expandable_segments:True,{PARTS}");
-    let report = told(&file, &text);
-    let row = scenario(&mut session, &text).scenario.expect("a scenario");
-    assert_equal(&row.record, &report.scenarios[0]);
-    let change = format!("{}, device of 24.00 GiB", report.scenarios[0].change);
-    assert_eq!(row.record.change, change);
+    assert_eq!(scenario(&mut session, "batch:0.5").verdict.split(' ').next(), Some("It"));
 }
 
 #[test]
-fn the_usual_scenarios_follow_memory_and_factors_but_no_settings() {
+fn the_usual_scenarios_follow_memory_but_no_settings_and_recipes() {
     let (mut session, _) = open_session(SMALL);
-    let report = told(&load_file(SMALL), PARTS);
-    let table = usual(&mut session, PARTS);
+    let memory = "device_memory:24GiB";
+    let report = told(&load_file(SMALL), memory);
+    let table = usual(&mut session, PROGRAM);
     let records: Vec<&ScenarioRecord> = table.rows.iter().map(|row| &row.record).collect();
     assert_eq!(records, report.scenarios.iter().collect::<Vec<_>>());
-    let text = format!("max_split_size_mb:64,{PARTS}");
+    let text = format!("max_split_size_mb:64,{PROGRAM}");
     assert_eq!(usual(&mut session, &text), table);
-    assert_eq!(question(&mut session, &text, &[]).question.shared, PARTS);
+    assert_eq!(question(&mut session, &text, &[]).question.shared, memory);
     assert!(usual(&mut session, "device_memory:many").rows.is_empty());
 }
 
 #[test]
 fn controls_edit_the_question() {
     let (mut session, _) = open_session(SMALL);
-    let text = "tokens:2,temporary:0";
+    let text = "batch:2,offload_activations";
     let edits = [
         ("expandable_segments", Some("True")),
         ("device_memory", Some("1,5 GiB")),
-        ("a[1], b.py:12", Some("0")),
-        ("tokens", Some("0.5")),
-        ("temporary", None),
+        ("batch", Some("0.5")),
+        ("offload_activations", None),
+        ("optimizer", Some("8bit")),
     ];
     let asked = question(&mut session, text, &edits).question;
-    let expected =
-        "expandable_segments:True,device_memory:1%2C5 GiB,tokens:0.5,a%5B1%5D%2C b.py:12:0";
+    let expected = "expandable_segments:True,device_memory:1%2C5 GiB,batch:0.5,optimizer:8bit";
     assert_eq!(asked.text, expected);
-    assert_eq!((asked.expandable_segments, asked.tokens), (Some(true), 0.5));
-    let site = ScaledPart { what: "a[1], b.py:12".to_owned(), factor: 0.0 };
-    assert_eq!((asked.device_memory.as_str(), asked.parts), ("1,5 GiB", vec![site]));
+    assert_eq!(asked.expandable_segments, Some(true));
+    assert_eq!((&*asked.device_memory, &*asked.apply), ("1,5 GiB", "batch:0.5,optimizer:8bit"));
     // A wrong value stays, beside the others.
     let error = asked.error.expect("no size");
     assert_eq!(error.item, "device_memory");
@@ -164,6 +153,13 @@ fn controls_edit_the_question() {
     let right = question(&mut session, &asked.text, &edits).question;
     assert_eq!((right.max_split_size_mb, right.error), (Some(0), None));
     assert_eq!(question(&mut session, &right.text, &[]).question.text, right.text);
+    // One edit has all changes of the program, right or wrong.
+    let edits = [("apply", Some("del:a%2Cb/train.py:12, faster"))];
+    let wrong = question(&mut session, &right.text, &edits).question;
+    assert_eq!(wrong.apply, "del:a%2Cb/train.py:12,faster");
+    assert_eq!(wrong.error.map(|error| error.item).as_deref(), Some("apply"));
+    let none = question(&mut session, &right.text, &[("apply", None)]).question;
+    assert_eq!((&*none.apply, none.max_split_size_mb), ("", Some(0)));
 }
 
 #[test]
@@ -171,15 +167,12 @@ fn a_wrong_question_says_what_was_expected() {
     let (mut session, _) = open_session(SMALL);
     for (text, item, expected) in [
         ("device_memory:many", "device_memory", "`many` is no size"),
-        ("tokens:NaN", "tokens", "tokens must be above 0"),
-        ("tokens:-1", "tokens", "tokens must be above 0"),
+        ("batch:NaN", "apply", "from 0.001 to 1024"),
+        ("batch", "apply", "from 0.001 to 1024"),
         ("max_split_size_mb:20", "max_split_size_mb", "more than 20"),
         ("roundup_power2_divisions:3", "roundup_power2_divisions", "power of two"),
-        ("gradient:2,no.py:1:0", "no.py:1", "`no.py:1` is no category, and no block"),
-        ("gpt.py:44:0.5", "gpt.py:44", "can only be left out"),
-        ("gradient:NaN", "gradient", "from 0 to 1000"),
-        (":0", "", "call site is empty"),
-        ("tokens", "tokens", "tokens must be above 0"),
+        ("batch:2,gpt.py:44", "apply", "`gpt.py:44` is no change of the program: expected one of"),
+        (":0", "apply", "`:0` is no change"),
         ("set:x", "set", "`set:x` has no list"),
     ] {
         let card = scenario(&mut session, text);
@@ -251,15 +244,18 @@ fn a_picture_has_the_line_and_its_label() {
         answer!(session, query, Text)
     };
     assert!(!picture(None, 600).contains("simulated"));
-    let text = "expandable_segments:True,tokens:2";
+    let text = "expandable_segments:True,roundup_power2_divisions:4";
     let svg = picture(Some(text), 600);
-    assert!(svg.contains(">reserved, simulated: tokens x2, expandable_segments:True<"), "{svg}");
+    assert!(
+        svg.contains(">reserved, simulated: expandable_segments:True,roundup_power2_divisions:4<"),
+        "{svg}"
+    );
     let line = svg.split("class=\"simulated\"").nth(1).expect("the line");
     let path = line.split("d=\"").nth(1).and_then(|path| path.split('"').next()).expect("a path");
     let (xs, highest) = read(path);
     assert_eq!((xs.first(), xs.last()), (Some(&0.0), Some(&600.0)), "{path}");
     let narrow = picture(Some(text), 300);
-    assert!(narrow.contains(">reserved, simulated: tokens x2, expan\u{2026}<"), "{narrow}");
+    assert!(narrow.contains(">reserved, simulated: expandable_segme\u{2026}<"), "{narrow}");
     // The highest place of the line is the peak: 200 px are 1e10 bytes.
     let record = scenario(&mut session, text).scenario.expect("a scenario").record;
     let expected = 200.0 * (1.0 - record.reserved_peak.0 as f64 / 1e10);
@@ -276,13 +272,13 @@ fn a_newer_usual_table_cancels_the_older_one_in_the_midst_of_its_work() {
     };
     // Block sizes, categories and the model come first.
     scenario(&mut session, "");
-    session.post(usual(1, "tokens:2"));
+    session.post(usual(1, "device_memory:H100"));
     assert!(matches!(session.slice(), Slice::Working));
-    session.post(usual(2, "tokens:3"));
+    session.post(usual(2, "device_memory:H200"));
     let reply = session.step().expect("the newer table");
     let Response::View { id: 2, answer: Answer::UsualScenarios(table) } = reply.response else {
         panic!("{:?}", reply.response)
     };
-    assert_eq!(table.rows[0].record.change, "tokens x3");
+    assert_eq!(table.rows[0].record.device_memory, Some(Bytes(143_075 << 20)));
     assert!(session.step().is_none());
 }

@@ -2247,7 +2247,7 @@ export type Phase = "forward" | "backward" | "optimizer" | "other" | "evaluation
 
 export type Basis = "recorded" | "exact" | "estimate";
 
-export type SimulatedBasis = "simulated" | "scaled" | "paired" | "recipe" | "estimate";
+export type SimulatedBasis = "simulated" | "recipe" | "estimate";
 
 export type FindingId = string;
 
@@ -2281,11 +2281,7 @@ least_device_memory: Bytes | null,
 /**
  * How the numbers were obtained.
  */
-basis: SimulatedBasis, 
-/**
- * The measured error of scaled numbers, in percent; null for others.
- */
-error_percent: number | null, };
+basis: SimulatedBasis, };
 
 export type Outcome = "fits" | "fits_barely" | "short" | "unknown";
 
@@ -2621,7 +2617,7 @@ helps: boolean,
  */
 isSimulated: boolean, 
 /**
- * What was simulated, as a question: `expandable_segments:True,tokens:0.9`.
+ * What was simulated, as a question: `expandable_segments:True,batch:0.9`.
  * Empty for other actions.
  */
 scenario: string, 
@@ -4596,7 +4592,7 @@ export type QuestionRecord = {
  */
 text: string, 
 /**
- * The text without settings, which the usual scenarios do not follow.
+ * The memory of the text. The usual scenarios do not follow settings and recipes.
  */
 shared: string, 
 /**
@@ -4616,31 +4612,18 @@ roundup_power2_divisions: number | null,
  */
 device_memory: string, 
 /**
- * The factor of tokens.
+ * The changes of the program as they were entered, with commas between them.
  */
-tokens: number, 
-/**
- * Blocks with another size.
- */
-parts: Array<ScaledPart>, 
+apply: string, 
 /**
  * The item that is wrong; null if none is.
  */
 error: WrongItem | null, };
 
-export type ScaledPart = { 
-/**
- * A category, or a call site such as `train.py:12`.
- */
-what: string, 
-/**
- * The factor of the sizes; 0 leaves the blocks out.
- */
-factor: number, };
-
 export type Edit = { 
 /**
- * The item's name: `tokens`, `optimizer_state`.
+ * The item's name: `device_memory`, `batch`. `apply` stands for all changes of the program,
+ * with commas between them.
  */
 item: string, 
 /**
@@ -4650,7 +4633,7 @@ value: string | null, };
 
 export type WrongItem = { 
 /**
- * The item's name.
+ * The item's name; `apply` for a change of the program.
  */
 item: string, 
 /**
@@ -4703,10 +4686,6 @@ device_memory: Bytes | null,
  * What PyTorch can have on the device; null if nothing shows a limit.
  */
 pytorch_memory: Bytes | null, 
-/**
- * The factor of tokens.
- */
-tokens: number, 
 /**
  * The peak of `reserved_bytes`; when memory runs out, until then.
  */
@@ -4770,13 +4749,12 @@ short_by: Bytes | null,
  */
 least_device_memory: Bytes | null, 
 /**
- * `simulated`, `scaled`, `paired` (scaled as a second recording shows), `recipe` (a changed
- * program), or `estimate`.
+ * `simulated`, `recipe` (a changed program), or `estimate`.
  */
 basis: SimulatedBasis, 
 /**
- * The error that was measured for such scaled numbers, in percent of reserved bytes; null for
- * others.
+ * The error that was measured for such changes of a program, in percent of active bytes; null
+ * for others.
  */
 error_percent: number | null, };
 
@@ -4839,7 +4817,7 @@ difference: Change | null,
  */
 outcome: string, 
 /**
- * How the numbers were obtained: `simulated`, or `scaled ±13 %`.
+ * How the numbers were obtained: `simulated`, or `recipe ±5 %`.
  */
 basis: string, };
 

@@ -53,13 +53,8 @@ export const whatIf = `
 .what-if-field .select { min-width: 0; }
 .what-if-field .select select { width: 148px; }
 .what-if-field.field input { width: 148px; }
-.what-if-part > label { flex: 1; min-width: 0; overflow: hidden; text-overflow: ellipsis; }
-.what-if-part .select select { width: 120px; }
-.what-if-part .button.plain { min-width: 22px; height: 22px; margin-left: -6px; padding: 0; }
-.what-if-part .button .icon { width: 12px; height: 12px; }
-.what-if-part[data-wrong="true"] > label { color: var(--error); }
-.what-if-tokens input { flex: 1; min-width: 0; max-width: 180px; accent-color: var(--accent); }
-.what-if-tokens output { min-width: 34px; }
+.what-if-recipes { flex-wrap: wrap; gap: 2px 12px; }
+.what-if-recipes.field input { flex: 1 0 100%; }
 .what-if-reset { justify-self: end; margin-top: 2px; }
 .what-if-reset:disabled { visibility: hidden; }
 .switch {
@@ -133,8 +128,6 @@ export const whatIf = `
   .what-if-field { flex-wrap: wrap; align-content: start; gap: 2px 8px; }
   .what-if-field > .select, .what-if-field.field > input { flex: 1 0 100%; }
   .what-if-field .select select { width: 100%; }
-  .what-if-part .select { order: 1; }
-  .what-if-tokens input { order: 1; flex: 1 0 100%; max-width: none; }
   .what-if-reset { align-self: end; justify-self: start; }
   .what-if-verdict { padding-block: 8px 10px; }
   .what-if-table { border-top: 0; }

@@ -1,11 +1,22 @@
-// The fields of a scenario with free values: the device's memory and the factor of tokens.
+// The fields of a scenario with free values: the device's memory and changes of the program.
 
-import { useEffect, useId, useState } from "preact/hooks";
+import { useId } from "preact/hooks";
 import type { QuestionRecord } from "../generated/protocol.js";
+import { Icon } from "../ui/icons.js";
 import type { ViewUses } from "./workspace.js";
 
 /** Devices that the program knows by name. */
 const DEVICES = ["A10G", "L4", "L40S", "A100-40GB", "A100-80GB", "H100", "H200", "B200", "MI300X"];
+
+/** Changes of the program that are worth a try: the item and its value. */
+const RECIPES = [
+  ["batch", "0.5"],
+  ["accumulate", "2"],
+  ["checkpoint", "all"],
+  ["chunked_loss", "8"],
+  ["optimizer", "8bit"],
+  ["offload_activations", ""],
+] as const;
 
 /** Properties of a field of the question. */
 export type FieldProperties = ViewUses<"whatIfs"> & { question: QuestionRecord };
@@ -41,33 +52,45 @@ export function MemoryField({ whatIfs, question }: FieldProperties) {
   );
 }
 
-export function TokensSlider({ whatIfs, question: { tokens } }: FieldProperties) {
-  const id = useId();
-  // The slider follows the pointer at once, until the question has its value.
-  const [dragged, setDragged] = useState<number | null>(null);
-  useEffect(() => setDragged((at) => (at === tokens ? null : at)), [tokens]);
+export function RecipesField({ whatIfs, question }: FieldProperties) {
+  const [id, list] = [useId(), useId()];
   return (
-    <div class="what-if-field what-if-tokens">
-      <label for={id} title="Batch size times sequence length, against the recording">
-        tokens
-      </label>
-      <input
-        id={id}
-        type="range"
-        min="0.1"
-        max="4"
-        step="0.1"
-        data-testid="what-if-tokens"
-        value={dragged ?? tokens}
-        aria-valuetext={`${tokens} times the recorded tokens`}
-        onInput={({ currentTarget: { value, valueAsNumber } }) => {
-          setDragged(valueAsNumber === tokens ? null : valueAsNumber);
-          whatIfs.ask("tokens", valueAsNumber === 1 ? null : value);
-        }}
-      />
-      <output for={id} class="num" data-value={tokens}>
-        ×{tokens}
-      </output>
-    </div>
+    <>
+      <div class="what-if-field what-if-recipes field">
+        <label for={id} title="Changes of the program, with commas between them">
+          changes of the program
+        </label>
+        <input
+          id={id}
+          name="apply"
+          placeholder="batch:0.5,del:train.py:12"
+          data-testid="what-if-apply"
+          aria-invalid={question.error?.item === "apply"}
+          value={question.apply}
+          onChange={({ currentTarget: { value } }) => whatIfs.ask("apply", value.trim() || null)}
+        />
+      </div>
+      <div class="what-if-field">
+        <label for={list}>usual changes</label>
+        <span class="select small">
+          <select
+            id={list}
+            data-testid="what-if-add"
+            value=""
+            onChange={({ currentTarget }) => {
+              const chosen = RECIPES[currentTarget.selectedIndex - 1];
+              if (chosen) whatIfs.ask(chosen[0], chosen[1]);
+              currentTarget.value = "";
+            }}
+          >
+            <option value="">add a change</option>
+            {RECIPES.map(([item, value]) => (
+              <option key={item}>{value === "" ? item : `${item}:${value}`}</option>
+            ))}
+          </select>
+          <Icon name="down" />
+        </span>
+      </div>
+    </>
   );
 }

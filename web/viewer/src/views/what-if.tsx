@@ -1,10 +1,9 @@
-// What other settings, another device or another batch would have reserved.
+// What other settings, another device or a changed program would reserve.
 
 import { useId } from "preact/hooks";
 import type { ScenarioRow, WhatIfCard } from "../generated/protocol.js";
 import { Icon } from "../ui/icons.js";
-import { MemoryField, TokensSlider } from "./what-if-fields.js";
-import { Parts } from "./what-if-parts.js";
+import { MemoryField, RecipesField } from "./what-if-fields.js";
 import type { WhatIfs } from "./what-ifs.js";
 import type { ViewUses } from "./workspace.js";
 
@@ -38,7 +37,7 @@ export function WhatIf({ selection, steps, whatIfs }: WhatIfProperties) {
       </p>
       <div class="what-if-body">
         <Verdict whatIfs={whatIfs} />
-        <Question selection={selection} whatIfs={whatIfs} card={card} />
+        <Question whatIfs={whatIfs} card={card} />
         <div class="what-if-answers">
           <Scenarios whatIfs={whatIfs} steps={steps} />
         </div>
@@ -47,13 +46,13 @@ export function WhatIf({ selection, steps, whatIfs }: WhatIfProperties) {
   );
 }
 
-type Asking = ViewUses<"selection" | "whatIfs"> & { card: WhatIfCard };
+type Asking = ViewUses<"whatIfs"> & { card: WhatIfCard };
 
 /** Values that are worth a try. */
 const SPLITS = [64, 128, 256, 512, 1024];
 const DIVISIONS = [2, 4, 8, 16];
 
-function Question({ selection, whatIfs, card }: Asking) {
+function Question({ whatIfs, card }: Asking) {
   const { question } = card;
   const isOn = question.expandable_segments ?? card.expandableSegments;
   return (
@@ -98,8 +97,7 @@ function Question({ selection, whatIfs, card }: Asking) {
         choose={(value) => whatIfs.ask("roundup_power2_divisions", value)}
       />
       <MemoryField whatIfs={whatIfs} question={question} />
-      <TokensSlider whatIfs={whatIfs} question={question} />
-      <Parts selection={selection} whatIfs={whatIfs} question={question} />
+      <RecipesField whatIfs={whatIfs} question={question} />
       <button
         type="button"
         class="link what-if-reset"
@@ -247,6 +245,7 @@ interface ScenarioProperties {
 function Scenario({ row: { record, view }, name, isAsked = false, open }: ScenarioProperties) {
   const { difference } = view;
   const [runsOutAt] = record.ooms;
+  const isPredicted = record.declined === null;
   return (
     <tr data-asked={isAsked} data-change={name}>
       <th scope="row">{name}</th>
@@ -257,7 +256,7 @@ function Scenario({ row: { record, view }, name, isAsked = false, open }: Scenar
         data-value={record.reserved_peak.raw}
         title={`${view.peakText}, ${record.reserved_peak.exact}`}
       >
-        {record.reserved_peak.text}
+        {isPredicted && record.reserved_peak.text}
       </td>
       <td
         class="num"
@@ -287,10 +286,10 @@ function Scenario({ row: { record, view }, name, isAsked = false, open }: Scenar
         data-value={record.active_peak.raw}
         title={record.active_peak.exact}
       >
-        {record.active_peak.text}
+        {isPredicted && record.active_peak.text}
       </td>
       <td class="num" data-column="flushes" data-value={record.flushes.raw}>
-        {record.flushes.text}
+        {isPredicted && record.flushes.text}
       </td>
       <td
         class="num"

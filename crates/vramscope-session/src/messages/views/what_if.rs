@@ -1,4 +1,4 @@
-//! Predictions: what other settings, another device or another batch would reserve.
+//! Predictions: what other settings, another device or a changed program would reserve.
 
 use serde::{Deserialize, Serialize};
 use vramscope_report::what_if::{QuestionRecord, ScenarioRecord, WrongItem};
@@ -56,7 +56,7 @@ pub struct ScenarioView {
     pub difference: Option<Change>,
     /// Whether it fits, in a few words.
     pub outcome: String,
-    /// How the numbers were obtained: `simulated`, or `scaled ±13 %`.
+    /// How the numbers were obtained: `simulated`, or `recipe ±5 %`.
     pub basis: String,
 }
 
