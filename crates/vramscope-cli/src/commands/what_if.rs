@@ -14,8 +14,8 @@ use std::path::Path;
 use vramscope_report::now;
 use vramscope_report::what_if::{
     Item, Options, OtherRecordings, PoolPartsRecord, RankLimit, ScenarioRecord, Sizes,
-    WhatIfReport, WrongItem, basis_text, fit_text, growth, limit_text, outcome_text, pair_text,
-    peak_text, rest_text, sentence, what_if,
+    WhatIfReport, WrongItem, basis_text, edit_text, fit_text, growth, limit_text, outcome_text,
+    pair_text, peak_text, rest_text, sentence, what_if,
 };
 use vramscope_report::{LoadedFile, Recipe, Target};
 
@@ -210,6 +210,14 @@ fn text(out: &mut dyn Write, report: &WhatIfReport) -> io::Result<()> {
     for (at, found) in found.enumerate() {
         let before = if at == 0 { "\n" } else { "" };
         writeln!(out, "{before}{}", printable(found))?;
+    }
+    if let [scenario] = &report.scenarios[..] {
+        for edit in &scenario.edits {
+            writeln!(out)?;
+            for line in edit_text(edit).lines() {
+                writeln!(out, "{}", printable(line))?;
+            }
+        }
     }
     if report.pools.len() > 1 {
         writeln!(out, "\nThe reserved peak by pool and stream")?;

@@ -25,8 +25,8 @@ use vramscope_report::side::{Align, SideFinding};
 use vramscope_report::summary::{BandSummary, ErrorKind, OomSummary};
 use vramscope_report::verdict::Action;
 use vramscope_report::what_if::{
-    Edit, Outcome, PlaceRecord, QuestionRecord, ScaledPart, ScenarioRecord, SettingsRecord,
-    WrongItem,
+    Edit, EditRecord, Outcome, PlaceRecord, QuestionRecord, ScaledPart, ScenarioRecord,
+    SettingsRecord, WrongItem,
 };
 use vramscope_report::{CategoryShare, Cost, Covers, Fix, ProgramRecord, Simulated, TensorRecord};
 use vramscope_trace::Exactness;
@@ -279,6 +279,7 @@ fn declarations() -> String {
         ScenarioRow,
         ScenarioRecord,
         StepPhase,
+        EditRecord,
         PlaceRecord,
         Rest,
         SettingsRecord,
