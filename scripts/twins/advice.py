@@ -7,6 +7,9 @@ Each program runs out of memory in several phases. The first change that `vramsc
 fits is made, and the program runs with the same memory. `--given` takes folders with a
 `manifest.json` as `record.py` writes it: what the change did is looked up there. OUT has the
 recordings. Without a change that is said to fit, no advice is given: that is no failure.
+
+A change that `covers` a step is about the failed step and one more. A run that fails later, or in
+an evaluation that the recording does not have, went as far as it was said.
 """
 
 import argparse
@@ -25,24 +28,26 @@ DEMAND = 90
 
 
 def first_fix(program, recording):
-    """Returns the first change that is said to fit, as recipe and settings; None without one."""
+    """Returns the first change that is said to fit: recipe, settings, and what it covers. None
+    without one.
+    """
     command = [program, "diagnose", str(recording), "--format", "json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     findings = json.loads(done.stdout)["findings"]
     fixes = [fix for f in findings if f["kind"] == "oom" for fix in f.get("fixes", [])]
     fix = next((fix for fix in fixes if fix["outcome"] == "fits"), None)
-    return fix and (fix["recipe"], fix["conf"] or "")
+    return fix and (fix["recipe"], fix["conf"] or "", fix["covers"])
 
 
 def given(program, folder):
-    """Yields the cases of a folder: case, failed phase, advice, and whether the run went through
-    with it; None if nobody ran it.
+    """Yields the cases of a folder: case, failed phase, advice, and the failure of the run with it;
+    "" if it went through, None if nobody ran it.
     """
     manifest = json.loads((folder / "manifest.json").read_text())
     for case in manifest["oom"]:
         advice = first_fix(program, folder / case["base"])
-        rows = {(row["recipe"], row["settings"]): row["fits"] for row in case["changes"]}
-        yield case["case"], case["failed"], advice, rows.get(advice)
+        rows = {(row["recipe"], row["settings"]): row["failed"] or "" for row in case["changes"]}
+        yield case["case"], case["failed"], advice, rows.get(advice[:2]) if advice else None
 
 
 def own(program, out, name):
@@ -56,13 +61,21 @@ def own(program, out, name):
         if not got or not got["failed"]:
             continue
         advice = first_fix(program, path)
-        fits = None
+        failed = None
         if advice:
-            recipe, settings = advice
+            recipe, settings, _ = advice
             change = ",".join(filter(None, [recipe, settings and f"set:{settings}"]))
             changed = record.run(name, change, str(out / f"{name}_{number}+.pickle.gz"), memory_mb)
-            fits = changed and changed["failed"] is None
-        yield f"{name}, {memory_mb} MiB", got["failed"], advice, fits
+            failed = changed and (changed["failed"] or "")
+        yield f"{name}, {memory_mb} MiB", got["failed"], advice, failed
+
+
+def is_later(before, after):
+    """Says whether a failure is beyond what a change covers that was tried after another failure:
+    the failed step and one more, without evaluations.
+    """
+    is_new = after["phase"].startswith("eval") and not before["phase"].startswith("eval")
+    return is_new or after["step"] > before["step"] + 1
 
 
 def main():
@@ -79,18 +92,24 @@ def main():
         import train
 
         sources += [own(asked.vramscope, asked.out, p) for p in asked.programs or train.PROGRAMS]
-    helped = followed = cases = 0
+    helped = later = followed = cases = 0
     for source in sources:
-        for case, failed, advice, fits in source:
+        for case, before, advice, after in source:
             cases += 1
-            words = " + ".join(filter(None, advice)) if advice else "none"
-            result = {True: "goes through", False: "FAILS", None: "not run"}[fits]
-            place = f"{failed['phase']} {failed['step']}"
-            print(f"{case:24} {place:13} {words:50} {result if advice else ''}", flush=True)
-            followed += fits is not None
-            helped += fits is True
-    print(f"{helped} of {followed} go through with the first advice; {cases} failures")
-    sys.exit(1 if helped * 100 < DEMAND * followed else 0)
+            words = " + ".join(filter(None, advice[:2])) if advice else "none"
+            result = "not run" if advice else ""
+            if after is not None:
+                followed += 1
+                result = "goes through"
+            if after:
+                result = f"FAILS in {after['phase']} {after['step']}"
+                if advice[2] == "step" and is_later(before, after):
+                    later += 1
+                    result += ", later than what it covers"
+            helped += after == ""
+            print(f"{case:20} {before['phase']:10} {before['step']} {words:60} {result}", flush=True)
+    print(f"{helped} of {followed} go through, {later} fail later; {cases} failures")
+    sys.exit(1 if (helped + later) * 100 < DEMAND * followed else 0)
 
 
 if __name__ == "__main__":

@@ -222,3 +222,14 @@ fn a_second_recording_that_does_not_help_says_why() {
     let output = vramscope(&["what-if", "--and", and], &["what_if/gpt_batch6.pickle.gz"]);
     assert_eq!(output.status.code(), Some(64));
 }
+
+/// The line is that of `scripts/twins/models.py` which runs the blocks.
+#[test]
+fn a_change_is_shown_as_an_edit() {
+    let output = vramscope(&["what-if", "--apply", "checkpoint:all"], &["recipes/moe.pickle.gz"]);
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let edit = "\ncheckpoint:all at models.py:29: the call of each block (models.py:159 forward).\n    \
+                from torch.utils.checkpoint import checkpoint\n    \
+                x = checkpoint(block, x, use_reentrant=False)  # instead of block(x)\n";
+    assert!(text.ends_with(edit), "{text}");
+}

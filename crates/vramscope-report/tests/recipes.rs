@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use vramscope_inference::Recipe;
 use vramscope_report::findings::of_device;
 use vramscope_report::what_if::{
-    Configuration, Options, OtherRecordings, Outcome, ScenarioRecord, what_if,
+    Configuration, EditRecord, Options, OtherRecordings, Outcome, ScenarioRecord, edit_text,
+    what_if,
 };
 use vramscope_report::{FileReader, LoadedFile};
 use vramscope_trace::slicing::now;
@@ -100,6 +101,53 @@ fn what_is_said_to_fit_after_a_failure_fits() {
     assert_eq!(wrong, Vec::<String>::new());
     // Most others are too near to the memory to tell.
     assert!(right * 100 >= all * 65, "{right} of {all} right");
+}
+
+/// Lines of `scripts/twins`, where the programs that were recorded do it.
+#[test]
+fn an_edit_names_the_line_of_the_program() {
+    for (program, recipe, place, part) in [
+        ("moe", "checkpoint:all", "models.py:29", "checkpoint(block, x, use_reentrant=False)"),
+        ("moe", "chunked_loss:16", "models.py:36", "hidden.chunk(16), target.chunk(16)"),
+        ("moe", "optimizer:8bit", "train.py:163", "AdamW8bit"),
+        ("moe", "zero_grad:early", "train.py:163", "optimizer.step()\noptimizer.zero_grad("),
+        ("moe", "accumulate:4", "train.py:150", "loss = model(x, y) / 4"),
+        ("moe", "batch:0.75", "train.py:150", "int(batch_size * 0.75)"),
+        ("moe", "params:bf16", "train.py:93", "model.to(torch.bfloat16)"),
+        ("moe", "del:train.py:150", "train.py:150", "del "),
+        ("vit", "eval:no_grad", "train.py:170", "with torch.no_grad():"),
+        ("vit", "attention:flash", "models.py:68", "F.scaled_dot_product_attention("),
+        ("vit", "offload_activations", "train.py:150", "save_on_cpu(pin_memory=True)"),
+    ] {
+        let file = load(&format!("{program}.pickle.gz"));
+        let said = answer(&file, recipe, None);
+        let [edit] = &said.edits[..] else { panic!("{recipe}: {said:?}") };
+        assert_eq!(edit.place.as_deref(), Some(place), "{recipe}");
+        assert!(edit.snippet.contains(part), "{}", edit.snippet);
+    }
+}
+
+#[test]
+fn several_changes_are_several_edits_of_at_most_six_lines() {
+    let file = load("moe.pickle.gz");
+    let every = "checkpoint:half,chunked_loss:8,foreach:off,optimizer:muon,zero_grad:late,\
+                 optimizer_in_backward,offload_activations,freeze:embedding,shard:2";
+    let edits = answer(&file, every, None).edits;
+    let of: Vec<&str> = edits.iter().map(|edit| edit.recipe.as_str()).collect();
+    // `optimizer:muon` leaves no temporaries for `foreach:off` to change: it comes after it here.
+    assert_eq!(of.join(","), every);
+    let is_short = |edit: &EditRecord| edit_text(edit).lines().count() <= 6;
+    assert!(edits.iter().all(is_short), "{edits:?}");
+}
+
+#[test]
+fn an_edit_without_a_stack_of_it_has_no_line() {
+    // It failed in its first forward pass, so no stack shows the optimizer.
+    let said = answer(&load("oom_vit_2.pickle.gz"), "checkpoint:all,optimizer:8bit", None);
+    let places: Vec<_> = said.edits.iter().map(|edit| edit.place.as_deref()).collect();
+    assert_eq!(places, [Some("models.py:29"), None]);
+    // What was not asked for, and what was declined, has no edit.
+    assert!(answer(&load("moe.pickle.gz"), "upcast:off", None).edits.is_empty());
 }
 
 /// Every `*.pickle.gz` below a folder, in order.
