@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use vramscope_inference::Recipe;
+use vramscope_inference::{Recipe, Rest};
 use vramscope_report::findings::of_device;
 use vramscope_report::what_if::{
     Configuration, EditRecord, Options, OtherRecordings, Outcome, ScenarioRecord, edit_text,
@@ -148,6 +148,20 @@ fn an_edit_without_a_stack_of_it_has_no_line() {
     assert_eq!(places, [Some("models.py:29"), None]);
     // What was not asked for, and what was declined, has no edit.
     assert!(answer(&load("moe.pickle.gz"), "upcast:off", None).edits.is_empty());
+}
+
+/// The run fails in the training pass after an evaluation that keeps its graph. Without that graph
+/// it goes through.
+#[test]
+fn an_evaluation_before_the_failed_pass_is_part_of_the_run() {
+    let file = load("oom_vit.pickle.gz");
+    let said = answer(&file, "eval:no_grad", None);
+    assert_eq!((said.fits, said.rest), (Some(true), Some(Rest::Repeated)));
+    assert_eq!(answer(&file, "foreach:off", None).fits, Some(false));
+    file.entries[0].simulate(0);
+    let findings = of_device(file.target(0, 0).expect("a device"));
+    let fix = findings.iter().find_map(|finding| finding.record.fixes.first());
+    assert_eq!(fix.map(|fix| fix.recipe.as_str()), Some("eval:no_grad"));
 }
 
 /// Every `*.pickle.gz` below a folder, in order.
