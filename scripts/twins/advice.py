@@ -107,7 +107,8 @@ def main():
                     later += 1
                     result += ", later than what it covers"
             helped += after == ""
-            print(f"{case:20} {before['phase']:10} {before['step']} {words:60} {result}", flush=True)
+            place = f"{before['phase']} {before['step']}"
+            print(f"{case:20} {place:12} {words:60} {result}", flush=True)
     print(f"{helped} of {followed} go through, {later} fail later; {cases} failures")
     sys.exit(1 if (helped + later) * 100 < DEMAND * followed else 0)
 

@@ -1,4 +1,4 @@
-"""A small training program, as people write them. `snippets.py` makes edits where a line says so."""
+"""A small training program. `snippets.py` makes edits where a line says so."""
 
 import torch
 import torch.nn.functional as F
