@@ -164,6 +164,18 @@ fn an_evaluation_before_the_failed_pass_is_part_of_the_run() {
     assert_eq!(fix.map(|fix| fix.recipe.as_str()), Some("eval:no_grad"));
 }
 
+/// The first backward pass failed after it had made gradients. Their parameters need states, too,
+/// so none of the changes that were really made is enough (`fits` of the manifest).
+#[test]
+fn a_late_failure_in_the_first_backward_pass_needs_all_states() {
+    let file = load("oom_seq2seq_2.pickle.gz");
+    for recipes in ["checkpoint:all,chunked_loss:8", "offload_activations", "batch:0.5"] {
+        let said = answer(&file, recipes, None);
+        assert_eq!(said.rest, Some(Rest::Backward));
+        assert_ne!(said.fits, Some(true), "{recipes}");
+    }
+}
+
 /// Every `*.pickle.gz` below a folder, in order.
 fn recordings(folder: &Path, found: &mut Vec<PathBuf>) {
     let mut paths: Vec<PathBuf> =
