@@ -23,8 +23,8 @@ pub(super) fn embedding(lives: &mut Lives, facts: &Facts) -> Result<Applied, Dec
         }
     }
     if embeddings.is_empty() {
-        // `.to()` moved the model, and the call stacks of its making are lost: the largest. A second
-        // of its size is the head.
+        // `.to()` moved the model, and the call stacks of its making are lost: the largest. A
+        // second of its size is the head.
         let (&bytes, _) = facts.parameters.iter().next_back().ok_or(Declined::NotPredicted)?;
         embeddings.insert(bytes, 1);
     }
