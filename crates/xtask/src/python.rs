@@ -137,13 +137,14 @@ pub(crate) fn twins(repo: &Repo) -> Result<()> {
     let out = repo.target.join("twins");
     std::fs::create_dir_all(&out).with_context(|| format!("creating {}", out.display()))?;
     let own = out.join("own");
-    let scripts: [(&str, &str, Vec<&Path>); 4] = [
-        (&torch, "scripts/twins/snippets.py", vec![&out, &program]),
-        (&torch, "scripts/twins/advice.py", vec![&out, &program]),
-        (&torch, "scripts/twins/record.py", vec![&own]),
-        ("python3", "bench/recipes.py", vec![&program, &own]),
-    ];
-    for (python, script, arguments) in scripts {
+    let (torch, own) = (torch.as_str(), own.as_path());
+    let both: [&Path; 2] = [&out, &program];
+    for (python, script, arguments) in [
+        (torch, "scripts/twins/snippets.py", &both[..]),
+        (torch, "scripts/twins/advice.py", &both[..]),
+        (torch, "scripts/twins/record.py", &[own]),
+        ("python3", "bench/recipes.py", &[&program, own]),
+    ] {
         let mut command = cmd::command(python, &[script], &repo.root);
         command.args(arguments).env("PYTHONDONTWRITEBYTECODE", "1");
         command.env("LD_LIBRARY_PATH", folder.join("fake")).env("CUDA_MODULE_LOADING", "LAZY");
