@@ -4,9 +4,11 @@
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use vramscope_inference::Recipe;
+use vramscope_inference::{Recipe, Rest};
 use vramscope_report::findings::of_device;
-use vramscope_report::what_if::{Configuration, Options, Outcome, ScenarioRecord, what_if};
+use vramscope_report::what_if::{
+    Configuration, EditRecord, Options, Outcome, ScenarioRecord, edit_text, what_if,
+};
 use vramscope_report::{FileReader, Fix, LoadedFile, PlanRecord};
 use vramscope_trace::slicing::now;
 
@@ -96,6 +98,78 @@ fn what_is_said_to_fit_after_a_failure_fits() {
     assert_eq!(wrong, Vec::<String>::new());
     // Most others are too near to the memory to tell.
     assert!(right * 100 >= all * 65, "{right} of {all} right");
+}
+
+/// Lines of `scripts/twins`, where the programs that were recorded do it.
+#[test]
+fn an_edit_names_the_line_of_the_program() {
+    for (program, recipe, place, part) in [
+        ("moe", "checkpoint:all", "models.py:29", "checkpoint(block, x, use_reentrant=False)"),
+        ("moe", "chunked_loss:16", "models.py:36", "hidden.chunk(16), target.chunk(16)"),
+        ("moe", "optimizer:8bit", "train.py:163", "AdamW8bit"),
+        ("vit", "zero_grad:early", "train.py:163", "optimizer.step()\noptimizer.zero_grad("),
+        ("moe", "accumulate:4", "train.py:150", "loss = model(x, y) / 4"),
+        ("moe", "batch:0.75", "train.py:150", "int(batch_size * 0.75)"),
+        ("moe", "params:bf16", "train.py:93", "model.to(torch.bfloat16)"),
+        ("moe", "del:train.py:150", "train.py:150", "del "),
+        ("vit", "eval:no_grad", "train.py:170", "with torch.no_grad():"),
+        ("vit", "attention:flash", "models.py:68", "F.scaled_dot_product_attention("),
+        ("vit", "offload_activations", "train.py:150", "save_on_cpu(pin_memory=True)"),
+    ] {
+        let file = load(&format!("{program}.pickle.gz"));
+        let said = answer(&file, recipe, None);
+        let [edit] = &said.edits[..] else { panic!("{recipe}: {said:?}") };
+        assert_eq!(edit.place.as_deref(), Some(place), "{recipe}");
+        assert!(edit.snippet.contains(part), "{}", edit.snippet);
+    }
+}
+
+#[test]
+fn several_changes_are_several_edits_of_at_most_six_lines() {
+    let file = load("moe.pickle.gz");
+    let every = "chunked_loss:8,foreach:off,zero_grad:late,optimizer_in_backward,\
+                 offload_activations,freeze:embedding";
+    let edits = answer(&file, every, None).edits;
+    let of: Vec<&str> = edits.iter().map(|edit| edit.recipe.as_str()).collect();
+    assert_eq!(of.join(","), every);
+    let is_short = |edit: &EditRecord| edit_text(edit).lines().count() <= 6;
+    assert!(edits.iter().all(is_short), "{edits:?}");
+}
+
+#[test]
+fn an_edit_without_a_stack_of_it_has_no_line() {
+    // It failed in its first forward pass, so no stack shows the optimizer.
+    let said = answer(&load("oom_vit_2.pickle.gz"), "checkpoint:all,optimizer:8bit", None);
+    let places: Vec<_> = said.edits.iter().map(|edit| edit.place.as_deref()).collect();
+    assert_eq!(places, [Some("models.py:29"), None]);
+    // What was not asked for, and what was declined, has no edit.
+    assert!(answer(&load("moe.pickle.gz"), "upcast:off", None).edits.is_empty());
+}
+
+/// The run fails in the training pass after an evaluation that keeps its graph. Without that graph
+/// it goes through.
+#[test]
+fn an_evaluation_before_the_failed_pass_is_part_of_the_run() {
+    let file = load("oom_vit.pickle.gz");
+    let said = answer(&file, "eval:no_grad", None);
+    assert_eq!((said.fits, said.rest), (Some(true), Some(Rest::Repeated)));
+    assert_eq!(answer(&file, "foreach:off", None).fits, Some(false));
+    file.entries[0].simulate(0);
+    let findings = of_device(file.target(0, 0).expect("a device"));
+    let fix = findings.iter().find_map(|finding| finding.record.fixes.first());
+    assert_eq!(fix.map(|fix| fix.recipe.as_str()), Some("eval:no_grad"));
+}
+
+/// The first backward pass failed after it had made gradients. Their parameters need states, too,
+/// so none of the changes that were really made is enough (`fits` of the manifest).
+#[test]
+fn a_late_failure_in_the_first_backward_pass_needs_all_states() {
+    let file = load("oom_seq2seq_2.pickle.gz");
+    for recipes in ["checkpoint:all,chunked_loss:8", "offload_activations", "batch:0.5"] {
+        let said = answer(&file, recipes, None);
+        assert_eq!(said.rest, Some(Rest::Backward));
+        assert_ne!(said.fits, Some(true), "{recipes}");
+    }
 }
 
 /// Every `*.pickle.gz` below a folder, in order.

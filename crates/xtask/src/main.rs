@@ -91,9 +91,10 @@ enum Task {
         #[arg(long, conflicts_with = "steps")]
         quick: bool,
         /// Run more cases of the property tests that have a long form, for hours if need be, record
-        /// programs with PyTorch over a stand-in for the device, build the site twice and compare,
-        /// log reports to experiment trackers, convert fleets on Ray and in one process, show a
-        /// snapshot in a notebook, and read a large file with threads
+        /// programs with PyTorch over a stand-in for the device, change some and compare with what
+        /// was predicted, build the site twice and compare, log reports to experiment trackers,
+        /// convert fleets on Ray and in one process, show a snapshot in a notebook, and read a
+        /// large file with threads
         ///
         /// `--long=PART` runs only one of them, and no step.
         #[arg(
@@ -114,9 +115,10 @@ const ALL: &str = "all";
 type Part = (&'static str, fn(&Repo) -> Result<()>);
 
 /// The parts of `--long`, in order.
-const LONG: [Part; 7] = [
+const LONG: [Part; 8] = [
     ("properties", test::run_long),
     ("recorder", python::long),
+    ("twins", python::twins),
     ("reproducible", reproducible::run),
     ("trackers", python::trackers),
     ("fleet", python::fleet),

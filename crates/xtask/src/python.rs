@@ -5,7 +5,7 @@
 
 use crate::{cmd, files, generate, install, notices, repo::Repo, wasm};
 use anyhow::{Context, Result, anyhow, bail};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Tests that need the installed wheel.
@@ -118,6 +118,37 @@ pub(crate) fn long(repo: &Repo) -> Result<()> {
         tests.env("LD_LIBRARY_PATH", folder.join("fake")).env("CUDA_MODULE_LOADING", "LAZY");
         tests.env("VRAMSCOPE_TORCH", folder.join("venv/bin/python")).env("OMP_NUM_THREADS", "2");
         cmd::run(tests.env("VRAMSCOPE", repo.target.join("debug/vramscope")))?;
+    }
+    Ok(())
+}
+
+/// Records small programs with and without changes over the stand-in, and compares what `what-if`
+/// and `diagnose` say with what the changes do. It takes half an hour.
+pub(crate) fn twins(repo: &Repo) -> Result<()> {
+    println!("\n==> long: changed programs with PyTorch over a stand-in for the device");
+    cmd::run(&mut cmd::cargo(&["build", "--quiet", "--package", "vramscope-cli"], &repo.root))?;
+    let (release, folder, _) = RECORDED[0];
+    let folder = repo.target.join(folder);
+    let setup = repo.path("scripts/standin/setup.sh");
+    let mut setup = cmd::command(&setup.to_string_lossy(), &[], &repo.root);
+    cmd::run(setup.arg(&folder).arg(release))?;
+    let torch = folder.join("venv/bin/python").to_string_lossy().into_owned();
+    let program = repo.target.join("debug/vramscope");
+    let out = repo.target.join("twins");
+    std::fs::create_dir_all(&out).with_context(|| format!("creating {}", out.display()))?;
+    let own = out.join("own");
+    let (torch, own) = (torch.as_str(), own.as_path());
+    let both: [&Path; 2] = [&out, &program];
+    for (python, script, arguments) in [
+        (torch, "scripts/twins/snippets.py", &both[..]),
+        (torch, "scripts/twins/advice.py", &both[..]),
+        (torch, "scripts/twins/record.py", &[own]),
+        ("python3", "bench/recipes.py", &[&program, own]),
+    ] {
+        let mut command = cmd::command(python, &[script], &repo.root);
+        command.args(arguments).env("PYTHONDONTWRITEBYTECODE", "1");
+        command.env("LD_LIBRARY_PATH", folder.join("fake")).env("CUDA_MODULE_LOADING", "LAZY");
+        cmd::run(&mut command)?;
     }
     Ok(())
 }

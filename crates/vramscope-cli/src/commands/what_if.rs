@@ -13,7 +13,8 @@ use std::io::{self, Write};
 use vramscope_report::now;
 use vramscope_report::what_if::{
     Item, Options, PoolPartsRecord, RankLimit, ScenarioRecord, WhatIfReport, basis_text,
-    batch_text, limit_text, outcome_text, peak_text, plan_text, rest_text, sentence, what_if,
+    batch_text, edit_text, limit_text, outcome_text, peak_text, plan_text, rest_text, sentence,
+    what_if,
 };
 use vramscope_report::{LoadedFile, PlanRecord, Recipe, Target};
 
@@ -163,6 +164,14 @@ fn text(out: &mut dyn Write, report: &WhatIfReport) -> io::Result<()> {
     for (at, found) in found.enumerate() {
         let before = if at == 0 { "\n" } else { "" };
         writeln!(out, "{before}{}", printable(found))?;
+    }
+    if let [scenario] = &report.scenarios[..] {
+        for edit in &scenario.edits {
+            writeln!(out)?;
+            for line in edit_text(edit).lines() {
+                writeln!(out, "{}", printable(line))?;
+            }
+        }
     }
     if report.pools.len() > 1 {
         writeln!(out, "\nThe reserved peak by pool and stream")?;

@@ -182,11 +182,9 @@ impl Server {
         let mut arguments = words(&["what-if", "--format=json"]);
         let mut option = |name: &str, value: &str| arguments.push(format!("{name}={value}").into());
         of.change.iter().for_each(|change| option("--change", change));
-        for (name, value) in [
-            ("--apply", &of.apply),
-            ("--plan", &of.plan),
-            ("--device-memory", &of.device_memory),
-        ] {
+        for (name, value) in
+            [("--apply", &of.apply), ("--plan", &of.plan), ("--device-memory", &of.device_memory)]
+        {
             if let Some(value) = value {
                 option(name, value);
             }

@@ -8,8 +8,10 @@
 //! 3. [`facts`] finds what recipes must know: passes, the model's blocks, logits, maps, sizes.
 //! 4. [`changes`] has one file per kind of recipe.
 //! 5. [`replay`] replays the list.
+//! 6. [`edit_at`] finds the line of the program that a recipe changes.
 
 mod changes;
+mod edit_at;
 mod facts;
 mod lives;
 mod recipe;
@@ -17,6 +19,7 @@ mod replay;
 mod rest;
 mod stacks;
 
+pub use edit_at::EditAt;
 pub use recipe::{AutocastChange, Checkpointed, Frozen, NewOptimizer, Recipe, RecipeError, When};
 pub use replay::{ChangedAnswer, ChangedRun, Outcome};
 pub use rest::Rest;

@@ -102,6 +102,10 @@ struct Replayed {
 /// Margins in percent, from the errors that were measured over twins.
 const MARGIN: u64 = 3;
 const MARGIN_OF_MOVES: u64 = 8;
+/// What is added where no step is whole: the order of the requests that complete it is not known,
+/// nor the layers that are missing.
+const MARGIN_OF_REST: u64 = 4;
+const MARGIN_OF_LAYERS: u64 = 2;
 /// How far reserved memory can lie below and above the replay, in permille: it was measured over
 /// twins. The order of the requests that a recipe moves is not known, and more gaps come than the
 /// replay has.
@@ -137,10 +141,12 @@ impl ChangedRun {
             calls,
             rest,
             applied,
-            margin_percent: match (moves, is_changed) {
+            margin_percent: match (moves, rest) {
+                (true, Rest::Forward) => MARGIN_OF_MOVES + MARGIN_OF_LAYERS,
                 (true, _) => MARGIN_OF_MOVES,
-                (false, true) => MARGIN,
-                (false, false) => 0,
+                (false, Rest::Backward | Rest::Forward) => MARGIN + MARGIN_OF_REST,
+                (false, _) if is_changed => MARGIN,
+                (false, _) => 0,
             },
             reserved_permille: match (moves, is_changed) {
                 (true, _) => RESERVED_OF_MOVES,

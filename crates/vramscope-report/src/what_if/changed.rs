@@ -1,5 +1,6 @@
 //! Scenarios of a changed program, and of a run whose failed step is completed.
 
+use super::edits::edits;
 use super::{Options, Outcome, PlaceRecord, ScenarioRecord, SettingsRecord};
 use crate::derived::Derived;
 use crate::fixes::{self, Covers};
@@ -170,7 +171,11 @@ async fn scenario(
         Some(Outcome::Short) => Some(run.least(&answer, change.settings, budget).await),
         _ => None,
     };
-    change.record(target, &run, &answer, least)
+    let mut record = change.record(target, &run, &answer, least);
+    if !change.options.recipes.is_empty() {
+        record.edits = edits(target, editable, change.recipes, &run.applied);
+    }
+    record
 }
 
 impl Change<'_> {
@@ -238,6 +243,7 @@ impl Change<'_> {
             limited_by: None,
             rest: Some(rest),
             found: Vec::new(),
+            edits: Vec::new(),
             declined: None,
             recorded_oom_event: target.trace().ooms.first().map(|oom| oom.event),
             short_by: None,

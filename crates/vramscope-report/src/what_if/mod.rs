@@ -3,6 +3,7 @@
 mod asked;
 mod changed;
 mod devices;
+mod edits;
 mod limit;
 mod options;
 mod question;
@@ -11,6 +12,7 @@ mod text;
 pub use asked::scenario;
 pub(crate) use changed::{editable, least_available, place};
 pub use devices::{CONTEXT, parse_memory};
+pub use edits::{EditRecord, edit_text};
 pub use limit::RankLimit;
 pub use options::{Configuration, Item, Options, WrongItem};
 pub use question::{Edit, QuestionRecord};
@@ -159,6 +161,9 @@ pub struct ScenarioRecord {
     pub covers: Option<Covers>,
     /// What each change found: these are its assumptions.
     pub found: Vec<String>,
+    /// The changes as edits of the program; empty for what was not asked for, and without a
+    /// prediction.
+    pub edits: Vec<EditRecord>,
     /// Why there is no prediction: the fact that a change lacks. Null with one.
     pub declined: Option<String>,
     /// The first event whose request failed in the recording, from 0; null if none did.
@@ -432,6 +437,7 @@ impl ScenarioRecord {
             covers: Some(Covers::Run),
             curve: Vec::new(),
             found: Vec::new(),
+            edits: Vec::new(),
             declined: None,
             recorded_oom_event: trace.ooms.first().map(|oom| oom.event),
             short_by: scenario.short_by().map(Bytes),

@@ -25,7 +25,8 @@ use vramscope_report::side::{Align, SideFinding};
 use vramscope_report::summary::{BandSummary, ErrorKind, OomSummary};
 use vramscope_report::verdict::Action;
 use vramscope_report::what_if::{
-    Edit, Outcome, PlaceRecord, QuestionRecord, ScenarioRecord, SettingsRecord, WrongItem,
+    Edit, EditRecord, Outcome, PlaceRecord, QuestionRecord, ScenarioRecord, SettingsRecord,
+    WrongItem,
 };
 use vramscope_report::{CategoryShare, Cost, Covers, Fix, ProgramRecord, Simulated, TensorRecord};
 use vramscope_trace::Exactness;
@@ -277,6 +278,7 @@ fn declarations() -> String {
         ScenarioRow,
         ScenarioRecord,
         StepPhase,
+        EditRecord,
         PlaceRecord,
         Rest,
         SettingsRecord,

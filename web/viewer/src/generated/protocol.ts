@@ -4732,6 +4732,11 @@ rest: Rest | null,
  */
 found: Array<string>, 
 /**
+ * The changes as edits of the program; empty for what was not asked for, and without a
+ * prediction.
+ */
+edits: Array<EditRecord>, 
+/**
  * Why there is no prediction: the fact that a change lacks. Null with one.
  */
 declined: string | null, 
@@ -4759,6 +4764,24 @@ basis: SimulatedBasis,
 error_percent: number | null, };
 
 export type StepPhase = "forward" | "backward" | "optimizer" | "generation" | "evaluation" | "other";
+
+export type EditRecord = { 
+/**
+ * The change: `checkpoint:all`.
+ */
+recipe: string, 
+/**
+ * The line of the program: `train.py:12`; null if no call stack shows it.
+ */
+place: string | null, 
+/**
+ * What stands there.
+ */
+what: string, 
+/**
+ * The change in Python. Names such as `model`, `block`, `hidden` and `lr` are the program's.
+ */
+snippet: string, };
 
 export type PlaceRecord = { 
 /**

@@ -23,14 +23,16 @@ pub(super) fn embedding(lives: &mut Lives, facts: &Facts) -> Result<Applied, Dec
         }
     }
     if embeddings.is_empty() {
-        // `.to()` moved the model, and the call stacks of its making are lost: the largest.
-        let (&bytes, &count) = facts.parameters.iter().next_back().ok_or(Declined::NotPredicted)?;
-        embeddings.insert(bytes, count);
+        // `.to()` moved the model, and the call stacks of its making are lost: the largest. A
+        // second of its size is the head.
+        let (&bytes, _) = facts.parameters.iter().next_back().ok_or(Declined::NotPredicted)?;
+        embeddings.insert(bytes, 1);
     }
     let mut changed = 0;
     for (category, each) in [(Category::Gradient, 1), (Category::OptimizerState, 2)] {
         let mut left: BTreeMap<(i32, u64), u32> = BTreeMap::new();
-        for life in lives.all.iter_mut().filter(|life| life.category == category) {
+        // Backward makes the embedding's gradient last.
+        for life in lives.all.iter_mut().rev().filter(|life| life.category == category) {
             let Some(&count) = embeddings.get(&life.bytes) else { continue };
             let left = left.entry((life.step, life.bytes)).or_insert(count * each);
             if *left > 0 {

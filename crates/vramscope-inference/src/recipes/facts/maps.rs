@@ -7,7 +7,7 @@ use crate::recipes::stacks::{Kind, Place};
 use crate::step_phases::StepPhase;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
-use vramscope_snapshot::StackId;
+use vramscope_snapshot::{FrameId, StackId};
 
 /// The blocks of attention maps, ascending.
 ///
@@ -173,9 +173,14 @@ fn by_size(lives: &Lives, facts: &Facts) -> Option<(u64, (u32, Place))> {
     maps.max()
 }
 
-/// The function of the program's innermost frame, and the place that calls it.
+/// The function of the innermost frame that is not PyTorch's, and the place that calls it. A
+/// package may have the attention: the program's own frames are then those of all layers.
 fn caller(lives: &Lives, life: &Life) -> Option<(u32, Place)> {
-    let mut own = lives.stacks.own(lives.frames(life));
-    let (inner, outer) = (own.next()?, own.next()?);
-    Some((lives.stacks.function(inner), lives.stacks.place(outer)))
+    let is_torch = |frame: &&FrameId| {
+        let kind = lives.stacks.kind(**frame);
+        kind.has(Kind::LIBRARY) && kind.has(Kind::TORCH)
+    };
+    let mut frames = lives.frames(life).iter().filter(|frame| !is_torch(frame));
+    let (inner, outer) = (frames.next()?, frames.next()?);
+    Some((lives.stacks.function(*inner), lives.stacks.place(*outer)))
 }

@@ -43,14 +43,12 @@ pub(super) fn complete(lives: &mut Lives, facts: &Facts, failure: Failure, step:
             life.end = at + 6.0;
         }
     }
-    let have = lives.all.iter().filter(|life| life.category == Category::Gradient).count();
     let parameters: Vec<u64> = lives
         .all
         .iter()
         .rev()
         .filter(|life| life.category == Category::Parameter && life.stays())
         .map(|life| life.bytes)
-        .skip(have)
         .collect();
     let from = at + 8.0;
     let end = from + 2.0 * kept.len() as f64 + 2.0;
@@ -68,8 +66,10 @@ pub(super) fn complete(lives: &mut Lives, facts: &Facts, failure: Failure, step:
         }
         life.end = if nth > 0 { time + 1.0 } else { at + 7.0 };
     }
-    let count = parameters.len() as f64;
-    for (nth, &bytes) in parameters.iter().enumerate() {
+    let have = gradients_die(lives, end + 20.0, step);
+    let missing = parameters.get(have..).unwrap_or_default();
+    let count = missing.len() as f64;
+    for (nth, &bytes) in missing.iter().enumerate() {
         let begin = from + 2.0 * kept.len() as f64 * (nth + 1) as f64 / (count + 1.0);
         let gradient =
             made(failure, begin, end + 20.0, Category::Gradient, StepPhase::Backward, step);
@@ -89,6 +89,19 @@ pub(super) fn complete(lives: &mut Lives, facts: &Facts, failure: Failure, step:
     lives.sort();
     again(lives, facts, step, end, backward.0, logits);
     Rest::Backward
+}
+
+/// Lets the gradients that backward has made die at a time, after the optimizer's step. Returns how
+/// many there are.
+fn gradients_die(lives: &mut Lives, at: f64, step: i32) -> usize {
+    let is_gradient = |life: &&mut Life| life.category == Category::Gradient && life.stays();
+    let mut count = 0;
+    for life in lives.all.iter_mut().filter(is_gradient) {
+        life.end = at;
+        life.dies_in = Some((StepPhase::Optimizer, step));
+        count += 1;
+    }
+    count
 }
 
 /// The workspaces that backward makes at `begin`. It runs in a thread of its own with its own

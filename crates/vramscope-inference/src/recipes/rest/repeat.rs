@@ -2,7 +2,7 @@
 
 use super::Rest;
 use crate::category::Category;
-use crate::recipes::facts::Facts;
+use crate::recipes::facts::{Facts, Pass};
 use crate::recipes::lives::{Failure, Life, Lives, Span};
 use crate::recipes::scaled;
 use crate::step_phases::StepPhase;
@@ -22,6 +22,8 @@ struct Unit {
     backward: f64,
     /// How much larger it is than in the recording.
     factor: f64,
+    /// The step of its backward pass. An evaluation after that belongs to the next step.
+    step: i32,
 }
 
 /// Drops the failed step, and repeats the whole one before it in its place. What grows with tokens
@@ -37,9 +39,10 @@ pub(super) fn steps(
     let begins = of(step - 1).filter(|span| span.end > facts.first_forward - 12.0);
     let begin = begins.map(|span| span.begin).fold(f64::INFINITY, f64::min);
     let end = of(step).map(|span| span.begin).fold(f64::INFINITY, f64::min);
+    let end = after_evaluation(lives, facts, failure, step).unwrap_or(end);
     let begin = begin.max(facts.first_input);
     let backward = lives.span(step - 1, StepPhase::Backward).map_or(end, |span| span.0);
-    let unit = Unit { begin, end, backward, factor };
+    let unit = Unit { begin, end, backward, factor, step: step - 1 };
     let border = Border::of(lives, facts, &unit, step);
     lives.all.retain(|life| life.begin < end || life.is_of_model());
     lives.spans.retain(|span| span.begin < end);
@@ -56,6 +59,23 @@ pub(super) fn steps(
         at += end - begin + 1.0;
     }
     Rest::Repeated
+}
+
+/// When the pass that failed begins, if an evaluation came before it in its step, and in the step
+/// before none did. What the evaluation left lives on into the failed pass, and comes again.
+fn after_evaluation(lives: &Lives, facts: &Facts, failure: Failure, step: i32) -> Option<f64> {
+    let passes = facts.passes.iter().filter(|pass| pass.begin < failure.at);
+    let passes: Vec<&Pass> = passes.collect();
+    let (failed, before) = passes.split_last()?;
+    let is_evaluation = |pass: &Pass, of: i32| pass.step == of && pass.backward.is_none();
+    let count = |of: i32| before.iter().filter(|pass| is_evaluation(pass, of)).count();
+    if count(step) <= count(step - 1) {
+        return None;
+    }
+    let last = before.last().filter(|pass| is_evaluation(pass, step))?;
+    let inputs = lives.all[lives.born(last.end, failed.begin)].iter();
+    let inputs = inputs.filter(|life| life.category == Category::Input).map(|life| life.begin);
+    Some(inputs.fold(failed.begin, f64::min))
 }
 
 /// What lives on from a step into the next, and how far it lives into that.
@@ -97,6 +117,7 @@ impl Border {
 /// Adds the unit's blocks once more at a time.
 fn repeat(lives: &mut Lives, facts: &Facts, unit: &Unit, at: f64, step: i32, border: &Border) {
     let moved = |time: f64| at + time - unit.begin;
+    let step_of = |of: i32| if of > unit.step { step + 1 } else { step };
     let mut new: Vec<Life> = lives.all[lives.born(unit.begin, unit.end)]
         .iter()
         .filter(|life| !life.is_of_model())
@@ -108,8 +129,8 @@ fn repeat(lives: &mut Lives, facts: &Facts, unit: &Unit, at: f64, step: i32, bor
             } else {
                 life.bytes
             },
-            step,
-            dies_in: life.dies_in.map(|(phase, _)| (phase, step)),
+            step: step_of(life.step),
+            dies_in: life.dies_in.map(|(phase, of)| (phase, step_of(of))),
             ..*life
         })
         .collect();
@@ -134,7 +155,7 @@ fn repeat(lives: &mut Lives, facts: &Facts, unit: &Unit, at: f64, step: i32, bor
             begin: moved(span.begin.max(unit.begin)),
             end: moved(span.end.min(unit.end)),
             phase: span.phase,
-            step,
+            step: step_of(span.step),
         })
         .collect();
     lives.spans.extend(spans);
@@ -192,7 +213,7 @@ pub(super) fn optimizer(lives: &mut Lives, facts: &Facts, failure: Failure, step
     let Some((backward, end)) = lives.span(step, StepPhase::Backward) else {
         return Rest::Unknown;
     };
-    let unit = Unit { begin: facts.first_input, end, backward, factor: 1.0 };
+    let unit = Unit { begin: facts.first_input, end, backward, factor: 1.0, step };
     lives.sort();
     repeat(lives, facts, &unit, at + 4.0, step + 1, &Border(FxHashMap::default()));
     Rest::Optimizer

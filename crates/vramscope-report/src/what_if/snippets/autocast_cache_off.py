@@ -1,0 +1,2 @@
+with torch.autocast("cuda", dtype=torch.bfloat16, cache_enabled=False):
+    loss = model(inputs, targets)

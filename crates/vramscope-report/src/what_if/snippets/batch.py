@@ -1,0 +1,1 @@
+batch_size = int(batch_size * FACTOR)  # of the data loader

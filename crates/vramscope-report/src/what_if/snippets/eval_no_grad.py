@@ -1,0 +1,2 @@
+with torch.no_grad():
+    loss = model(inputs, targets)

@@ -1,0 +1,1 @@
+optimizer = torch.optim.Adafactor(model.parameters(), lr=lr)

@@ -1,0 +1,1 @@
+optimizer = torch.optim.AdamW(model.parameters(), lr=lr, fused=True)

@@ -1,0 +1,1 @@
+optimizer = torch.optim.SGD(model.parameters(), lr=lr)  # without momentum

@@ -1,0 +1,1 @@
+model = model.to(torch.bfloat16)  # before the optimizer is made

@@ -1,0 +1,1 @@
+length = int(length * FACTOR)  # tokens of each sample

@@ -1,0 +1,1 @@
+loss = F.cross_entropy(logits, target)  # without logits.float()

@@ -1,0 +1,2 @@
+optimizer.step()
+optimizer.zero_grad(set_to_none=True)  # not first before the next backward()
