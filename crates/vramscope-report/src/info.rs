@@ -3,6 +3,7 @@
 use crate::SnapshotEntry;
 use crate::Target;
 use crate::derived::Derived;
+use crate::optimizations::{OptimizationRecord, optimizations};
 use crate::sidecar::{DeviceMemory, Sidecar};
 use crate::summary::WarningSummary;
 use serde::Serialize;
@@ -127,6 +128,8 @@ pub struct DeviceInfo {
     pub steps_by: Option<&'static str>,
     /// The number of whole steps or repetitions in the window.
     pub steps: usize,
+    /// Memory optimizations that the recording tells about, those that are on first.
+    pub optimizations: Vec<OptimizationRecord>,
     /// Pinned host memory at the end; null for other devices.
     pub pinned: Option<PinnedInfo>,
 }
@@ -171,6 +174,7 @@ async fn device(target: Target<'_>, budget: &mut Budget) -> DeviceInfo {
     let trace = target.trace();
     target.entry.derive(Derived::Categories, target.index, budget).await;
     target.entry.derive(Derived::Steps, target.index, budget).await;
+    let optimizations = optimizations(target, budget).await;
     let steps = target.entry.steps(target.index);
     DeviceInfo {
         device: target.device(),
@@ -182,6 +186,7 @@ async fn device(target: Target<'_>, budget: &mut Budget) -> DeviceInfo {
         provenance: provenance(target),
         steps_by: steps.map(|steps| steps.source.name()),
         steps: steps.map_or(0, vramscope_inference::Steps::whole),
+        optimizations,
         pinned: (trace.device.kind == DeviceKind::Host).then_some(PinnedInfo {
             requested_bytes: trace.requested_band.end,
             pinned_bytes: trace.reserved_band.end,

@@ -9,10 +9,14 @@ use std::io::{self, Write};
 use vramscope_report::device_name;
 use vramscope_report::info::{FileInfo, Info, ProcessInfo, info};
 use vramscope_report::now;
+use vramscope_report::optimizations::{Enabled, OptimizationRecord};
 use vramscope_units::{Bytes, Micros, grouped};
 
 /// Names of annotated ranges in text, at most.
 const MAX_ANNOTATIONS: usize = 12;
+
+/// Memory optimizations in text, at most.
+const MAX_OPTIMIZATIONS: usize = 8;
 
 /// Prints how each file was recorded.
 ///
@@ -37,13 +41,14 @@ pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
 }
 
 fn text(out: &mut dyn Write, report: &Info) -> io::Result<()> {
+    let is_one = report.files.len() == 1;
     for file in &report.files {
-        file_text(out, file)?;
+        file_text(out, file, is_one)?;
     }
     Ok(())
 }
 
-fn file_text(out: &mut dyn Write, file: &FileInfo) -> io::Result<()> {
+fn file_text(out: &mut dyn Write, file: &FileInfo, is_one: bool) -> io::Result<()> {
     writeln!(
         out,
         "{}  {} unpacked, {} stacks, {} frames",
@@ -75,6 +80,9 @@ fn file_text(out: &mut dyn Write, file: &FileInfo) -> io::Result<()> {
                 by.replace('_', " ")
             )?;
         }
+        if is_one {
+            optimizations_text(out, &d.optimizations)?;
+        }
     }
     if file.streams.len() > 1 {
         let streams: Vec<String> = file.streams.iter().map(|s| format!("{s:#x}")).collect();
@@ -102,6 +110,19 @@ fn file_text(out: &mut dyn Write, file: &FileInfo) -> io::Result<()> {
     }
     output::warnings(out, &file.warnings, file.devices.len() > 1)?;
     writeln!(out)
+}
+
+/// Writes which memory optimizations are on, then those that are off as far as lines are left.
+fn optimizations_text(out: &mut dyn Write, all: &[OptimizationRecord]) -> io::Result<()> {
+    for of in all.iter().take(MAX_OPTIMIZATIONS) {
+        let state = match of.state {
+            Enabled::On => styled(STRONG, "on    "),
+            Enabled::Partly => styled(STRONG, "partly"),
+            Enabled::Off => styled(FAINT, "off   "),
+        };
+        writeln!(out, "    {state} {}: {}", printable(&of.name), printable(&of.proof))?;
+    }
+    Ok(())
 }
 
 /// Writes what the file beside a snapshot says.

@@ -8,15 +8,20 @@
 //! 3. [`facts`] finds what recipes must know: passes, the model's blocks, logits, maps, sizes.
 //! 4. [`changes`] has one file per kind of recipe.
 //! 5. [`replay`] replays the list.
+//! 6. [`optimizations`] tells which changes a run has already.
 
 mod changes;
 mod facts;
 mod lives;
+mod optimizations;
 mod recipe;
 mod replay;
 mod rest;
 mod stacks;
 
+pub use optimizations::{
+    Changes, Enabled, Features, Optimization, OptimizationKind, Proof as OptimizationProof,
+};
 pub use recipe::{AutocastChange, Checkpointed, Frozen, NewOptimizer, Recipe, RecipeError, When};
 pub use replay::{ChangedAnswer, ChangedRun, Outcome};
 pub use rest::Rest;
@@ -105,13 +110,7 @@ impl Editable {
         dims: Option<&Dims>,
         budget: &mut Budget,
     ) -> Self {
-        let elements = |block: u32| {
-            let of = &cx.trace.blocks[block as usize];
-            let category = cx.categories.get(block).category;
-            let shapes = dims.map(|dims| dims.shapes(cx.snapshot, of.bytes.0, category, of.stack));
-            let certain = shapes.filter(|shapes| shapes.is_certain);
-            certain.map_or(0, |shapes| shapes.shapes[0].element_bytes as u8)
-        };
+        let elements = elements_of(cx, dims);
         let of = |pool: Option<u32>| pool.map_or(Return::Everything, Return::Pool);
         let returns = model.returned().map(|(at, pool)| (f64::from(at), of(pool))).collect();
         let failure = lives::failure(cx);
@@ -144,27 +143,7 @@ impl Editable {
     /// The call sites whose results outlive the backward pass of their step, with the most bytes of
     /// a step, most first. What they hold can be dropped there.
     pub fn held_sites(&self) -> Vec<(FrameId, u64)> {
-        let mut of_sites: FxHashMap<FrameId, BTreeMap<i32, u64>> = FxHashMap::default();
-        let ends: FxHashMap<i32, f64> = self
-            .lives
-            .steps()
-            .into_iter()
-            .filter_map(|step| Some((step, self.lives.span(step, StepPhase::Backward)?.1)))
-            .collect();
-        for life in &self.lives.all {
-            let is_result = life.phase == StepPhase::Forward
-                && matches!(life.category, Category::Activation | Category::Unknown)
-                && ends.get(&life.step).is_some_and(|&end| life.end >= end);
-            let frames = self.lives.frames(life);
-            if let Some(frame) = self.lives.stacks.own(frames).next().filter(|_| is_result) {
-                *of_sites.entry(frame).or_default().entry(life.step).or_default() += life.bytes;
-            }
-        }
-        let most = |steps: BTreeMap<i32, u64>| steps.into_values().max().unwrap_or(0);
-        let mut sites: Vec<(FrameId, u64)> =
-            of_sites.into_iter().map(|(frame, steps)| (frame, most(steps))).collect();
-        sites.sort_by_key(|&(frame, bytes)| (std::cmp::Reverse(bytes), frame));
-        sites
+        held_sites(&self.lives)
     }
 
     /// The run with recipes, one after the other.
@@ -186,6 +165,41 @@ impl Editable {
         }
         Ok(ChangedRun::new(lives, self.rest, applied, recipes))
     }
+}
+
+/// Bytes of a block's element, where its shape is certain; else 0.
+fn elements_of<'a>(cx: Evidence<'a>, dims: Option<&'a Dims>) -> impl Fn(u32) -> u8 + use<'a> {
+    move |block: u32| {
+        let of = &cx.trace.blocks[block as usize];
+        let category = cx.categories.get(block).category;
+        let shapes = dims.map(|dims| dims.shapes(cx.snapshot, of.bytes.0, category, of.stack));
+        let certain = shapes.filter(|shapes| shapes.is_certain);
+        certain.map_or(0, |shapes| shapes.shapes[0].element_bytes as u8)
+    }
+}
+
+/// See [`Editable::held_sites`].
+fn held_sites(lives: &Lives) -> Vec<(FrameId, u64)> {
+    let mut of_sites: FxHashMap<FrameId, BTreeMap<i32, u64>> = FxHashMap::default();
+    let ends: FxHashMap<i32, f64> = lives
+        .steps()
+        .into_iter()
+        .filter_map(|step| Some((step, lives.span(step, StepPhase::Backward)?.1)))
+        .collect();
+    for life in &lives.all {
+        let is_result = life.phase == StepPhase::Forward
+            && matches!(life.category, Category::Activation | Category::Unknown)
+            && ends.get(&life.step).is_some_and(|&end| life.end >= end);
+        let frames = lives.frames(life);
+        if let Some(frame) = lives.stacks.own(frames).next().filter(|_| is_result) {
+            *of_sites.entry(frame).or_default().entry(life.step).or_default() += life.bytes;
+        }
+    }
+    let most = |steps: BTreeMap<i32, u64>| steps.into_values().max().unwrap_or(0);
+    let mut sites: Vec<(FrameId, u64)> =
+        of_sites.into_iter().map(|(frame, steps)| (frame, most(steps))).collect();
+    sites.sort_by_key(|&(frame, bytes)| (std::cmp::Reverse(bytes), frame));
+    sites
 }
 
 /// Bytes times a factor, at least one.

@@ -11,7 +11,7 @@ mod question;
 mod text;
 
 pub use asked::scenario;
-pub(crate) use changed::{editable, least_available, place};
+pub(crate) use changed::{editable, least_available, place, why_declined};
 pub use devices::{CONTEXT, parse_memory};
 pub use fit::FitRecord;
 pub use limit::RankLimit;
