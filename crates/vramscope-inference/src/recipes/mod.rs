@@ -143,7 +143,27 @@ impl Editable {
     /// The call sites whose results outlive the backward pass of their step, with the most bytes of
     /// a step, most first. What they hold can be dropped there.
     pub fn held_sites(&self) -> Vec<(FrameId, u64)> {
-        held_sites(&self.lives)
+        let mut of_sites: FxHashMap<FrameId, BTreeMap<i32, u64>> = FxHashMap::default();
+        let ends: FxHashMap<i32, f64> = self
+            .lives
+            .steps()
+            .into_iter()
+            .filter_map(|step| Some((step, self.lives.span(step, StepPhase::Backward)?.1)))
+            .collect();
+        for life in &self.lives.all {
+            let is_result = life.phase == StepPhase::Forward
+                && matches!(life.category, Category::Activation | Category::Unknown)
+                && ends.get(&life.step).is_some_and(|&end| life.end >= end);
+            let frames = self.lives.frames(life);
+            if let Some(frame) = self.lives.stacks.own(frames).next().filter(|_| is_result) {
+                *of_sites.entry(frame).or_default().entry(life.step).or_default() += life.bytes;
+            }
+        }
+        let most = |steps: BTreeMap<i32, u64>| steps.into_values().max().unwrap_or(0);
+        let mut sites: Vec<(FrameId, u64)> =
+            of_sites.into_iter().map(|(frame, steps)| (frame, most(steps))).collect();
+        sites.sort_by_key(|&(frame, bytes)| (std::cmp::Reverse(bytes), frame));
+        sites
     }
 
     /// The run with recipes, one after the other.
@@ -176,30 +196,6 @@ fn elements_of<'a>(cx: Evidence<'a>, dims: Option<&'a Dims>) -> impl Fn(u32) -> 
         let certain = shapes.filter(|shapes| shapes.is_certain);
         certain.map_or(0, |shapes| shapes.shapes[0].element_bytes as u8)
     }
-}
-
-/// See [`Editable::held_sites`].
-fn held_sites(lives: &Lives) -> Vec<(FrameId, u64)> {
-    let mut of_sites: FxHashMap<FrameId, BTreeMap<i32, u64>> = FxHashMap::default();
-    let ends: FxHashMap<i32, f64> = lives
-        .steps()
-        .into_iter()
-        .filter_map(|step| Some((step, lives.span(step, StepPhase::Backward)?.1)))
-        .collect();
-    for life in &lives.all {
-        let is_result = life.phase == StepPhase::Forward
-            && matches!(life.category, Category::Activation | Category::Unknown)
-            && ends.get(&life.step).is_some_and(|&end| life.end >= end);
-        let frames = lives.frames(life);
-        if let Some(frame) = lives.stacks.own(frames).next().filter(|_| is_result) {
-            *of_sites.entry(frame).or_default().entry(life.step).or_default() += life.bytes;
-        }
-    }
-    let most = |steps: BTreeMap<i32, u64>| steps.into_values().max().unwrap_or(0);
-    let mut sites: Vec<(FrameId, u64)> =
-        of_sites.into_iter().map(|(frame, steps)| (frame, most(steps))).collect();
-    sites.sort_by_key(|&(frame, bytes)| (std::cmp::Reverse(bytes), frame));
-    sites
 }
 
 /// Bytes times a factor, at least one.

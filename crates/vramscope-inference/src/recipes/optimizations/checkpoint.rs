@@ -39,7 +39,7 @@ pub(super) fn find(run: &Run<'_>) -> Vec<Optimization> {
     }
     let (losses, blocks): (Vec<_>, Vec<_>) =
         calls.iter().partition(|calls| calls.has_loss && calls.count > 1);
-    let checkpoint = checkpoint(run, pass, &blocks);
+    let checkpoint = checkpoint(run, pass, &blocks, !losses.is_empty());
     checkpoint.into_iter().chain(chunked_loss(run, pass, &losses)).collect()
 }
 
@@ -137,7 +137,12 @@ pub(super) fn times(stacks: &[u64]) -> u32 {
     with.into_iter().max_by_key(|&(count, stacks)| (stacks, count)).map_or(0, |most| most.0)
 }
 
-fn checkpoint(run: &Run<'_>, pass: &Pass, calls: &[&Calls]) -> Option<Optimization> {
+fn checkpoint(
+    run: &Run<'_>,
+    pass: &Pass,
+    calls: &[&Calls],
+    has_losses: bool,
+) -> Option<Optimization> {
     let recomputed = run.lives.all.iter().filter(|life| run.mark(life).has(Mark::RECOMPUTE));
     let (mut blocks, mut bytes, mut by) = (0, 0, None);
     for life in recomputed.filter(|life| life.step == pass.step) {
@@ -147,7 +152,7 @@ fn checkpoint(run: &Run<'_>, pass: &Pass, calls: &[&Calls]) -> Option<Optimizati
     }
     let most = calls.iter().max_by_key(|calls| (calls.count, calls.largest));
     let Some(most) = most else {
-        let is_off = blocks == 0 && pass.backward.is_some() && run.is_eager(pass);
+        let is_off = (blocks == 0 || has_losses) && pass.backward.is_some() && run.is_eager(pass);
         let passes = run.training().count() as u32;
         let proof = Proof { count: passes, ..Proof::default() };
         return is_off

@@ -21,12 +21,15 @@ impl Features {
     /// What changed in a later run. `None` if the models differ, or if a change has no name.
     pub fn changes_to(&self, after: &Self) -> Option<Changes> {
         let mut changes = Changes::default();
-        let precision = precision(&self.traits, &after.traits)?;
+        let shard = shard(self, after)?;
+        let precision = if shard.is_some() { None } else { precision(&self.traits, &after.traits) };
         let is_low = precision.is_some();
         changes.recipes.extend(precision);
-        if !is_low {
-            changes.recipes.extend(shard(self, after)?);
+        let is_one_model = is_low || shard.is_some() || is_one_model(&self.traits, &after.traits);
+        if !is_one_model {
+            return None;
         }
+        changes.recipes.extend(shard);
         optimizer(self, after, &mut changes);
         blocks(self, after, &mut changes)?;
         let has_other_size =
@@ -49,25 +52,20 @@ impl Features {
     }
 }
 
-/// Parameters in 16 bits instead of 32. The outer `None`: the models differ.
-fn precision(a: &Traits, b: &Traits) -> Option<Option<Recipe>> {
+/// Parameters in 16 bits instead of 32.
+fn precision(a: &Traits, b: &Traits) -> Option<Recipe> {
     let sizes = |of: &BTreeMap<u64, u32>, by: u64| -> BTreeMap<u64, u32> {
         of.iter().map(|(bytes, count)| (bytes / by, *count)).collect()
     };
-    if a.parameters.is_empty() || b.parameters.is_empty() {
-        return None;
-    }
-    if sizes(&a.parameters, 2) == b.parameters {
-        return Some(Some(Recipe::ParametersBf16));
-    }
-    Some(None)
+    let is_half = !a.parameters.is_empty() && sizes(&a.parameters, 2) == b.parameters;
+    is_half.then_some(Recipe::ParametersBf16)
 }
 
 fn total(sizes: &BTreeMap<u64, u32>) -> u64 {
     sizes.iter().map(|(bytes, count)| bytes * u64::from(*count)).sum()
 }
 
-/// Parameters over ranks. The outer `None`: the models differ.
+/// Parameters over ranks. The outer `None`: they were, and are not.
 fn shard(a: &Features, b: &Features) -> Option<Option<Recipe>> {
     let (before, after) = (total(&a.traits.parameters), total(&b.traits.parameters));
     let is_sharded = |of: &Features| of.is(Kind::Shard, Enabled::On);
@@ -75,9 +73,13 @@ fn shard(a: &Features, b: &Features) -> Option<Option<Recipe>> {
         let ranks = (before as f64 / after as f64).round();
         return (2.0..=1024.0).contains(&ranks).then(|| Some(Recipe::Shard(ranks as u32)));
     }
-    // A parameter may be made anew, or be counted as something else: one in a hundred bytes.
-    let is_one_model = before.abs_diff(after) * 100 <= before;
-    (is_one_model && is_sharded(a) == is_sharded(b)).then_some(None)
+    (is_sharded(a) == is_sharded(b)).then_some(None)
+}
+
+/// A parameter may be made anew, or be counted as something else: one in a hundred bytes.
+fn is_one_model(a: &Traits, b: &Traits) -> bool {
+    let (before, after) = (total(&a.parameters), total(&b.parameters));
+    before > 0 && before.abs_diff(after) * 100 <= before
 }
 
 fn optimizer(a: &Features, b: &Features, changes: &mut Changes) {
@@ -221,8 +223,8 @@ fn growth(a: &FxHashMap<u64, Made>, b: &FxHashMap<u64, Made>) -> Option<Growth> 
     (near * 100 >= ratios.len() * MOST).then_some(Growth { factor, has_square, has_constant })
 }
 
-/// Whether a size of one sequence grows by the factor: positions, of 4 or 8 bytes each. Sequences
-/// are longer than a batch has of them.
+/// Whether a size of one sequence grows by the factor: positions, which the program makes itself.
+/// Sequences are longer than a batch has of them.
 fn has_part(
     a: &FxHashMap<u64, Made>,
     b: &FxHashMap<u64, Made>,
@@ -231,16 +233,13 @@ fn has_part(
 ) -> bool {
     let tokens = tokens.unwrap_or(0);
     let is_of_sequence = |bytes: u64| {
-        [4, 8].iter().any(|element| {
-            let length = bytes / element;
-            let fits =
-                length > 0 && bytes.is_multiple_of(*element) && tokens.is_multiple_of(length);
-            fits && (2..length).contains(&(tokens / length))
-        })
+        let length = bytes / 8;
+        let fits = length > 0 && bytes.is_multiple_of(8) && tokens.is_multiple_of(length);
+        fits && (2..length).contains(&(tokens / length))
     };
     a.iter().any(|(site, of)| {
         let after = b.get(site).filter(|after| is_near(after.each() / of.each(), factor));
-        after.is_some() && is_of_sequence(of.each() as u64)
+        of.is_own && after.is_some() && is_of_sequence(of.each() as u64)
     })
 }
 
@@ -266,9 +265,11 @@ fn batch(a: &Features, b: &Features, has_other_size: bool, changes: &mut Changes
     let of_step = rounded(growth_of_pass.factor * parts);
     if !is_near(of_step, 1.0) {
         let Growth { has_square, has_constant, factor } = growth_of_pass;
-        let may_be_sequence = after == before && !has_constant && a.tokens.is_some();
-        let is_sequence =
-            has_square || (may_be_sequence && has_part(&a.training, &b.training, a.tokens, factor));
+        // Images have no tokens. Micro-batches are parts of a batch.
+        let has_tokens = after == before && a.tokens.is_some();
+        let may_be_sequence = has_tokens && !has_constant;
+        let has_part = || has_part(&a.training, &b.training, a.tokens, factor);
+        let is_sequence = (has_tokens && has_square) || (may_be_sequence && has_part());
         let recipe = if is_sequence { Recipe::Sequence } else { Recipe::Batch };
         changes.recipes.push(recipe(of_step));
         if may_be_sequence && !is_sequence {

@@ -230,6 +230,12 @@ impl Run<'_> {
         frames.iter().copied().find(|&frame| self.marks.of_frame(frame).has(mark))
     }
 
+    /// The outermost frame of a block with a mark.
+    fn outermost(&self, life: &Life, mark: Mark) -> Option<FrameId> {
+        let frames = self.cx.snapshot.stacks.frames(life.stack?);
+        frames.iter().rev().copied().find(|&frame| self.marks.of_frame(frame).has(mark))
+    }
+
     /// The innermost frame of a block outside of PyTorch: of the program, else of a package.
     fn site(&self, life: &Life) -> Option<FrameId> {
         let frames = self.lives.frames(life);
@@ -256,18 +262,28 @@ impl Run<'_> {
 
     /// Whether modules ran without a compiler, and their frames were recorded.
     fn is_eager(&self, pass: &Pass) -> bool {
-        let (mut eager, mut all) = (0_u64, 0_u64);
+        let (mut eager, mut compiled, mut all) = (0_u64, 0_u64, 0_u64);
         for life in &self.lives.all[self.lives.born(pass.begin, pass.end)] {
             let frames = self.lives.frames(life);
             let has_module =
                 frames.iter().any(|&frame| self.lives.stacks.kind(frame).has(Kind::MODULE_CALL));
             let is_compiled = self.mark(life).has(Mark::COMPILED);
             all += life.bytes;
+            compiled += if is_compiled { life.bytes } else { 0 };
             eager += if has_module && !is_compiled { life.bytes } else { 0 };
         }
-        all > 0 && eager * 100 >= all * MIN_EAGER
+        all > 0 && eager * 100 >= all * MIN_EAGER && compiled * 100 <= all * MAX_COMPILED
+    }
+
+    /// Whether parameters are spread over ranks.
+    fn is_sharded(&self) -> bool {
+        self.lives.all.iter().any(|life| self.mark(life).has(Mark::GATHER))
     }
 }
 
-/// A pass is eager if this share of its bytes is made by modules, in percent.
-const MIN_EAGER: u64 = 60;
+/// A pass is eager if at least this share of its bytes is made by modules, in percent. Functions
+/// make the rest: attention, losses.
+const MIN_EAGER: u64 = 30;
+
+/// And at most this share by code that a compiler made.
+const MAX_COMPILED: u64 = 10;

@@ -105,7 +105,7 @@ fn states(run: &Run<'_>, names: &[String]) -> Vec<Optimization> {
     }
     let mut sizes: FxHashMap<u64, u32> = FxHashMap::default();
     for life in &run.lives.all {
-        if life.phase == StepPhase::Optimizer || life.category == Category::OptimizerState {
+        if life.category == Category::OptimizerState {
             *sizes.entry(life.bytes).or_default() += 1;
         }
     }
@@ -117,7 +117,8 @@ fn states(run: &Run<'_>, names: &[String]) -> Vec<Optimization> {
     // One byte an element: beside parameters of 4 or 2 bytes an element, with scales.
     let is_low = |bytes: u64| {
         let is_of = [4, 2].iter().any(|element| parameters.contains_key(&(bytes * element)));
-        is_of && sizes.contains_key(&(bytes.div_ceil(ELEMENTS_PER_SCALE) * 4))
+        let scales = sizes.get(&(bytes.div_ceil(ELEMENTS_PER_SCALE) * 4));
+        is_of && scales >= sizes.get(&bytes)
     };
     let sum = |is: &dyn Fn(u64) -> bool| -> u64 {
         large.iter().map(|life| life.bytes).filter(|&bytes| is(bytes)).sum()
@@ -131,10 +132,13 @@ fn states(run: &Run<'_>, names: &[String]) -> Vec<Optimization> {
         of: parameters.values().sum(),
         ..Proof::default()
     };
-    let state = match (low * 10 >= bytes * 8, like * 10 >= bytes * 8) {
-        (true, false) => Enabled::On,
-        (false, true) => Enabled::Off,
-        _ => return Vec::new(),
+    // A size of 8 bits may be that of another parameter, but then it has no scales.
+    let state = if low * 10 >= bytes * 8 {
+        Enabled::On
+    } else if like * 10 >= bytes * 8 {
+        Enabled::Off
+    } else {
+        return Vec::new();
     };
     vec![
         new(OptimizationKind::EightBitOptimizer, state, proof),

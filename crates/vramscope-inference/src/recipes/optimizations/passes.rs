@@ -1,12 +1,13 @@
 //! What passes through the model tell: accumulation, gradients, evaluation, offloading, sharding.
 
 use super::marks::Mark;
-use super::{Enabled, Optimization, OptimizationKind, Proof, Run};
+use super::{Enabled, Optimization, OptimizationKind, Proof, Run, traits};
 use crate::category::Category;
 use crate::recipes::facts::{Pass, logits};
 use crate::recipes::lives::Life;
+use crate::recipes::stacks::Kind;
 use crate::step_phases::StepPhase;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use vramscope_snapshot::FrameId;
 
 pub(super) fn find(run: &Run<'_>) -> Vec<Optimization> {
@@ -28,10 +29,7 @@ pub(super) fn per_step(run: &Run<'_>) -> Option<(u32, u32)> {
 
 fn accumulate(run: &Run<'_>) -> Option<Optimization> {
     let (count, steps) = per_step(run)?;
-    let site = |pass: &Pass| {
-        let mut made = run.made_in(pass);
-        made.find_map(|(_, life)| run.lives.stacks.own(run.lives.frames(life)).last())
-    };
+    let site = |pass: &Pass| run.made_in(pass).find_map(|(_, life)| calls_model(run, life));
     // Passes of several models, or several losses, are no micro-batches.
     let caller = |pass: &Pass| Some(run.lives.stacks.place(site(pass)?));
     let first = run.training().next().and_then(caller);
@@ -42,6 +40,14 @@ fn accumulate(run: &Run<'_>) -> Option<Optimization> {
     let proof =
         Proof { site: run.training().next().and_then(site), count, of: steps, ..Proof::default() };
     Some(Optimization::new(OptimizationKind::Accumulate, state, proof))
+}
+
+/// The line of the program that calls the outermost module.
+fn calls_model(run: &Run<'_>, life: &Life) -> Option<FrameId> {
+    let frames = run.lives.frames(life);
+    let kind = |frame: FrameId| run.lives.stacks.kind(frame);
+    let outermost = frames.iter().rposition(|&frame| kind(frame).has(Kind::MODULE_CALL))?;
+    run.lives.stacks.own(&frames[outermost..]).next()
 }
 
 /// When the gradients of a step are freed, as shares of their bytes.
@@ -117,9 +123,28 @@ fn zero_grad(run: &Run<'_>) -> Option<Optimization> {
 /// Fewer blocks are no evaluation of a model.
 const MIN_BLOCKS: usize = 8;
 
+/// Smaller passes tell nothing.
+const MIN_EVALUATION: u64 = 1 << 20;
+
+/// Bytes of an evaluation.
+#[derive(Clone, Copy, Debug)]
+struct Evaluated {
+    made: u64,
+    /// They outlive the next requests.
+    kept: u64,
+    /// And no backward pass frees them.
+    unused: u64,
+    /// The phase is one of evaluation.
+    is_named: bool,
+    site: Option<FrameId>,
+}
+
 fn evaluation(run: &Run<'_>) -> Option<Optimization> {
-    run.training().next()?;
-    let mut best: Option<(u64, u64, u32, Option<FrameId>)> = None;
+    let trained = run.typical().filter(|pass| pass.backward.is_some())?;
+    let sites = traits::made(run, trained);
+    let steps = run.lives.steps().len();
+    let mut with: BTreeSet<i32> = BTreeSet::new();
+    let mut best: Option<Evaluated> = None;
     for pass in run.facts.passes.iter().filter(|pass| pass.backward.is_none()) {
         let is_cut = run.lives.failure.is_some_and(|failure| failure.at <= pass.end + 1.0);
         let of_data = |life: &Life| {
@@ -127,31 +152,48 @@ fn evaluation(run: &Run<'_>) -> Option<Optimization> {
         };
         let blocks: Vec<(usize, &Life)> =
             run.made_in(pass).filter(|(_, life)| of_data(life)).collect();
-        if blocks.len() < MIN_BLOCKS || is_cut {
+        // Under checkpointing a graph keeps as little as no graph.
+        let is_checked = blocks.iter().any(|(_, life)| run.mark(life).has(Mark::CHECKPOINT));
+        if blocks.len() < MIN_BLOCKS || is_cut || is_checked {
             continue;
         }
+        // It runs the model that is trained.
+        let all: u64 = blocks.iter().map(|(_, life)| life.bytes).sum();
+        let like = blocks.iter().filter(|(_, life)| sites.contains_key(&traits::site(run, life)));
+        let like: u64 = like.map(|(_, life)| life.bytes).sum();
+        if like * 2 < all || all < MIN_EVALUATION {
+            continue;
+        }
+        with.insert(pass.step);
         let range = run.lives.born(pass.begin, pass.end);
         let result = logits(&run.lives, &run.facts, range, pass).map(|logits| logits.block);
-        let (mut made, mut kept) = (0, 0);
+        let (mut made, mut kept, mut unused) = (0, 0, 0);
         for (at, (index, life)) in blocks.iter().enumerate().take(blocks.len() - 3) {
             let later = blocks[(at + 6).min(blocks.len() - 1)].1.begin;
             made += life.bytes;
             if Some(*index) != result && life.end > later + 1.0 {
                 kept += life.bytes;
+                let is_used = life.dies_in.is_some_and(|(phase, _)| phase == StepPhase::Backward);
+                unused += if is_used { 0 } else { life.bytes };
             }
         }
-        if best.is_none_or(|(most, ..)| made > most) {
-            best = Some((made, kept, blocks.len() as u32, run.site(blocks[0].1)));
+        if best.is_none_or(|best| made > best.made) {
+            let is_named = run.lives.at(pass.begin + 1.0).0 == StepPhase::Evaluation;
+            let site = calls_model(run, blocks[0].1).or_else(|| run.site(blocks[0].1));
+            best = Some(Evaluated { made, kept, unused, is_named, site });
         }
     }
-    let (made, kept, count, site) = best?;
-    let state = match kept * 100 / made.max(1) {
-        0..=15 => Enabled::On,
-        45.. => Enabled::Off,
-        _ => return None,
+    let Evaluated { made, kept, unused, is_named, site } = best?;
+    // A pass in each step may be a part of the training.
+    let is_rare = is_named || with.len() < steps;
+    let (state, bytes) = if kept * 100 <= made * 15 {
+        (Enabled::On, made)
+    } else if unused * 100 >= made * 45 && is_rare {
+        (Enabled::Off, unused)
+    } else {
+        return None;
     };
-    let bytes = if state == Enabled::Off { kept } else { made };
-    let proof = Proof { site, count, bytes, ..Proof::default() };
+    let proof = Proof { site, bytes, ..Proof::default() };
     Some(Optimization::new(OptimizationKind::EvaluationNoGrad, state, proof))
 }
 

@@ -15,21 +15,49 @@ pub(super) fn find(run: &Run<'_>) -> Vec<Optimization> {
     all
 }
 
-/// Bytes of a parameter's element, where sizes tell.
-pub(super) fn element(run: &Run<'_>) -> Option<u64> {
-    run.dims.and_then(|dims| dims.widths.first()).map(|_| run.facts.element)
+/// Bytes of a parameter's element, where sizes tell. Those of shards do not.
+fn element(run: &Run<'_>) -> Option<u64> {
+    let widths = run.dims.and_then(|dims| dims.widths.first()).filter(|_| !run.is_sharded());
+    widths.map(|_| run.facts.element)
 }
 
+/// The casts of weights in a pass: a linear layer's or a convolution's first block with half the
+/// size of a parameter, before its result.
+fn casts<'r>(run: &'r Run<'_>, pass: &Pass) -> Vec<&'r Life> {
+    let all: Vec<&Life> = run.made_in(pass).map(|(_, life)| life).collect();
+    let is_convolution = |life: &Life| {
+        let frames = run.lives.frames(life);
+        frames.iter().take(2).any(|&frame| run.lives.stacks.kind(frame).has(Kind::CONVOLUTION))
+    };
+    let next = all.iter().skip(1).map(|life| life.stack).chain([None]);
+    let is_cast = |life: &Life, next| {
+        let is_half = run.facts.is_half_of_parameter(life.bytes);
+        life.is_weight_copy || (is_half && life.stack == next && is_convolution(life))
+    };
+    all.iter()
+        .zip(next)
+        .filter(|(life, next)| is_cast(life, *next))
+        .map(|(life, _)| *life)
+        .collect()
+}
+
+/// Casts have half the size of weights. Autocast is on if they have at least this share of the
+/// parameters' bytes, in percent: blocks of data have the size of a cast by chance.
+const MIN_CAST: u64 = 15;
+
 fn autocast(run: &Run<'_>, pass: &Pass) -> Vec<Optimization> {
-    let casts: Vec<&Life> =
-        run.made_in(pass).map(|(_, life)| life).filter(|life| life.is_weight_copy).collect();
+    let casts = casts(run, pass);
     let named = run.made_in(pass).find(|(_, life)| run.mark(life).has(Mark::AUTOCAST));
     let by = named.and_then(|(_, life)| run.marked_frame(life, Mark::AUTOCAST));
-    let bytes = casts.iter().map(|life| life.bytes).sum();
+    let bytes: u64 = casts.iter().map(|life| life.bytes).sum();
     let count = casts.len() as u32;
+    let of = &run.facts.parameters;
+    let weights: u64 = of.iter().map(|(bytes, count)| bytes * u64::from(*count)).sum();
+    let is_on =
+        run.facts.has_autocast && count > 0 && (bytes * 100 >= weights * MIN_CAST || by.is_some());
     let site = casts.first().and_then(|life| run.site(life));
     let proof = Proof { site, by, count, bytes, ..Proof::default() };
-    if !run.facts.has_autocast || casts.is_empty() {
+    if !is_on {
         let is_off = by.is_none()
             && !run.facts.has_autocast
             && pass.backward.is_some()
@@ -69,6 +97,13 @@ const MIN_CASTS: usize = 2;
 
 fn parameters(run: &Run<'_>) -> Option<Optimization> {
     let is_low = element(run)? == 2;
+    // Autocast casts parameters in 32 bits. Without casts, sizes of 4 bytes an element are unsure.
+    let is_cast = run
+        .typical()
+        .is_some_and(|pass| autocast(run, pass).iter().any(|of| of.state == Enabled::On));
+    if is_low == is_cast {
+        return None;
+    }
     let count = run.facts.parameters.values().sum();
     let bytes = run.facts.parameters.iter().map(|(bytes, n)| bytes * u64::from(*n)).sum();
     let proof = Proof { count, bytes, ..Proof::default() };
@@ -90,10 +125,14 @@ fn upcast(run: &Run<'_>, pass: &Pass) -> Option<Optimization> {
         .made_in(pass)
         .map(|(_, life)| life)
         .filter(|life| life.begin > first.begin)
-        .find(|life| Some(life.bytes) == first.bytes.checked_mul(2) && !is_of_loss(life));
+        .find(|life| Some(life.bytes) == first.bytes.checked_mul(2));
     let optimization =
         |state, proof| Some(Optimization::new(OptimizationKind::UpcastOff, state, proof));
     if let Some(copy) = copy {
+        // A loss under autocast copies logits itself.
+        if is_of_loss(copy) {
+            return None;
+        }
         let proof = Proof { site: run.site(copy), count: 1, bytes: copy.bytes, ..Proof::default() };
         return optimization(Enabled::Off, proof);
     }

@@ -2,13 +2,14 @@
 //! texts, which are equal in every file.
 
 use super::marks::Mark;
-use super::{Run, passes};
+use super::{Run, attention, passes};
 use crate::category::Category;
-use crate::recipes::facts::{INPUT_LEAD, MIN_SCALED, Pass, attention_maps};
-use crate::recipes::held_sites;
+use crate::recipes::facts::{INPUT_LEAD, MIN_SCALED, Pass};
 use crate::recipes::lives::Life;
 use crate::recipes::stacks::Kind;
+use crate::step_phases::StepPhase;
 use rustc_hash::{FxHashMap, FxHasher};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use vramscope_snapshot::FrameId;
@@ -17,14 +18,16 @@ use vramscope_trace::file_name;
 /// What one call site makes in a pass.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Made {
+    /// The largest block.
     pub(super) bytes: u64,
-    pub(super) count: u32,
+    /// The program makes it itself, and no package.
+    pub(super) is_own: bool,
 }
 
 impl Made {
-    /// Bytes of a block.
+    /// Bytes of the largest block.
     pub(super) fn each(self) -> f64 {
-        self.bytes as f64 / f64::from(self.count.max(1))
+        self.bytes as f64
     }
 }
 
@@ -72,7 +75,7 @@ impl Traits {
             passes: passes::per_step(run).map(|per_step| per_step.0),
             parameters: run.facts.parameters.clone(),
             tokens: run.facts.tokens,
-            has_maps: !attention_maps(&run.lives, &run.facts).is_empty(),
+            has_maps: attention::has_softmax(run),
             ..Self::default()
         };
         if let Some(step) = passes::gradients(run).map(|of| of.step) {
@@ -106,7 +109,7 @@ impl Traits {
         let evaluations = run.facts.passes.iter().filter(|pass| pass.backward.is_none());
         let all = evaluations.map(|pass| made(run, pass));
         traits.evaluation = all.max_by_key(FxHashMap::len).unwrap_or_default();
-        traits.held = held_sites(&run.lives)
+        traits.held = held(run)
             .into_iter()
             .filter(|&(_, bytes)| bytes >= MIN_HELD)
             .map(|(frame, bytes)| {
@@ -120,15 +123,34 @@ impl Traits {
     }
 }
 
+/// The lines whose results live into another step, with the most bytes of a step.
+fn held(run: &Run<'_>) -> Vec<(FrameId, u64)> {
+    let mut lines: BTreeMap<FrameId, BTreeMap<i32, u64>> = BTreeMap::new();
+    for life in &run.lives.all {
+        let is_held = life.phase == StepPhase::Forward
+            && matches!(life.category, Category::Activation | Category::Unknown)
+            && life.dies_in.is_some_and(|(_, step)| step > life.step);
+        let own = run.lives.stacks.own(run.lives.frames(life)).next();
+        if let Some(frame) = own.filter(|_| is_held) {
+            *lines.entry(frame).or_default().entry(life.step).or_default() += life.bytes;
+        }
+    }
+    let most = |steps: BTreeMap<i32, u64>| steps.into_values().max().unwrap_or(0);
+    let mut lines: Vec<(FrameId, u64)> =
+        lines.into_iter().map(|(frame, steps)| (frame, most(steps))).collect();
+    lines.sort_by_key(|&(frame, bytes)| (Reverse(bytes), frame));
+    lines
+}
+
 /// What grows with tokens in a pass, by call site.
-fn made(run: &Run<'_>, pass: &Pass) -> FxHashMap<u64, Made> {
+pub(super) fn made(run: &Run<'_>, pass: &Pass) -> FxHashMap<u64, Made> {
     let mut all: FxHashMap<u64, Made> = FxHashMap::default();
     for (_, life) in run.made_in(pass) {
         let is_data = life.category != Category::Input && !life.is_weight_copy;
         if is_data && life.bytes >= MIN_SCALED && run.facts.grows(life) {
             let of = all.entry(site(run, life)).or_default();
-            of.bytes += life.bytes;
-            of.count += 1;
+            of.bytes = of.bytes.max(life.bytes);
+            of.is_own = !run.lives.stacks.kind(run.lives.frames(life)[0]).has(Kind::LIBRARY);
         }
     }
     all
@@ -143,7 +165,7 @@ fn inputs(run: &Run<'_>, pass: &Pass) -> u64 {
 const FRAMES: usize = 3;
 
 /// The innermost frames, without calls of modules and of checkpointing functions.
-fn site(run: &Run<'_>, life: &Life) -> u64 {
+pub(super) fn site(run: &Run<'_>, life: &Life) -> u64 {
     let mut hasher = FxHasher::default();
     let frames = run.lives.frames(life).iter().copied().filter(|&frame| {
         let kind = run.lives.stacks.kind(frame);
