@@ -43,7 +43,7 @@ fn accumulate(run: &Run<'_>) -> Option<Optimization> {
 }
 
 /// The line of the program that calls the outermost module.
-fn calls_model(run: &Run<'_>, life: &Life) -> Option<FrameId> {
+pub(super) fn calls_model(run: &Run<'_>, life: &Life) -> Option<FrameId> {
     let frames = run.lives.frames(life);
     let kind = |frame: FrameId| run.lives.stacks.kind(frame);
     let outermost = frames.iter().rposition(|&frame| kind(frame).has(Kind::MODULE_CALL))?;

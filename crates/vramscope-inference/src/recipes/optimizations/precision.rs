@@ -6,6 +6,7 @@ use crate::recipes::facts::{Pass, logits};
 use crate::recipes::lives::Life;
 use crate::recipes::stacks::Kind;
 use crate::step_phases::StepPhase;
+use std::collections::BTreeMap;
 
 pub(super) fn find(run: &Run<'_>) -> Vec<Optimization> {
     let Some(pass) = run.typical() else { return Vec::new() };
@@ -53,8 +54,14 @@ fn autocast(run: &Run<'_>, pass: &Pass) -> Vec<Optimization> {
     let count = casts.len() as u32;
     let of = &run.facts.parameters;
     let weights: u64 = of.iter().map(|(bytes, count)| bytes * u64::from(*count)).sum();
-    let is_on =
-        run.facts.has_autocast && count > 0 && (bytes * 100 >= weights * MIN_CAST || by.is_some());
+    // More blocks of one size than weights are data.
+    let mut sizes: BTreeMap<u64, u32> = BTreeMap::new();
+    casts.iter().for_each(|life| *sizes.entry(life.bytes).or_default() += 1);
+    let at_most = |bytes: u64| bytes.checked_mul(2).and_then(|twice| of.get(&twice)).copied();
+    let certain =
+        sizes.iter().map(|(&bytes, &n)| bytes * u64::from(n.min(at_most(bytes).unwrap_or(0))));
+    let is_most = certain.sum::<u64>() * 100 >= weights * MIN_CAST;
+    let is_on = run.facts.has_autocast && count > 0 && (is_most || by.is_some());
     let site = casts.first().and_then(|life| run.site(life));
     let proof = Proof { site, by, count, bytes, ..Proof::default() };
     if !is_on {

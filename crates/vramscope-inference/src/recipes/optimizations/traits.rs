@@ -22,6 +22,8 @@ pub(super) struct Made {
     pub(super) bytes: u64,
     /// The program makes it itself, and no package.
     pub(super) is_own: bool,
+    /// Blocks of the site.
+    pub(super) count: u32,
 }
 
 impl Made {
@@ -59,6 +61,7 @@ pub(super) struct Traits {
     /// Sizes of embeddings.
     pub(super) embeddings: Vec<u64>,
     pub(super) has_maps: bool,
+    pub(super) has_autocast: bool,
     /// Tokens of a pass.
     pub(super) tokens: Option<u64>,
     pub(super) held: Vec<Held>,
@@ -75,6 +78,7 @@ impl Traits {
             passes: passes::per_step(run).map(|per_step| per_step.0),
             parameters: run.facts.parameters.clone(),
             tokens: run.facts.tokens,
+            has_autocast: run.facts.has_autocast,
             has_maps: attention::has_softmax(run),
             ..Self::default()
         };
@@ -130,8 +134,9 @@ fn held(run: &Run<'_>) -> Vec<(FrameId, u64)> {
         let is_held = life.phase == StepPhase::Forward
             && matches!(life.category, Category::Activation | Category::Unknown)
             && life.dies_in.is_some_and(|(_, step)| step > life.step);
-        let own = run.lives.stacks.own(run.lives.frames(life)).next();
-        if let Some(frame) = own.filter(|_| is_held) {
+        let line = passes::calls_model(run, life)
+            .or_else(|| run.lives.stacks.own(run.lives.frames(life)).next());
+        if let Some(frame) = line.filter(|_| is_held) {
             *lines.entry(frame).or_default().entry(life.step).or_default() += life.bytes;
         }
     }
@@ -150,6 +155,7 @@ pub(super) fn made(run: &Run<'_>, pass: &Pass) -> FxHashMap<u64, Made> {
         if is_data && life.bytes >= MIN_SCALED && run.facts.grows(life) {
             let of = all.entry(site(run, life)).or_default();
             of.bytes = of.bytes.max(life.bytes);
+            of.count += 1;
             of.is_own = !run.lives.stacks.kind(run.lives.frames(life)[0]).has(Kind::LIBRARY);
         }
     }
