@@ -172,9 +172,11 @@ fn blocks(a: &Features, b: &Features, changes: &mut Changes) -> Option<()> {
     } else if a.is(Kind::FlashAttention, On) && has_maps(b) {
         changes.undone.push(Kind::FlashAttention);
     }
-    if a.gains(b, Kind::Autocast) {
+    let casts = |of: &Features| of.is(Kind::Autocast, On);
+    let is_plain = |of: &Features| !of.traits.has_autocast && !of.traits.training.is_empty();
+    if is_plain(a) && casts(b) {
         changes.recipes.push(Recipe::Autocast(AutocastChange::Bf16));
-    } else if a.loses(b, Kind::Autocast) {
+    } else if casts(a) && is_plain(b) {
         changes.recipes.push(Recipe::Autocast(AutocastChange::Off));
     } else if a.gains(b, Kind::AutocastCacheOff) {
         changes.recipes.push(Recipe::AutocastCacheOff);
@@ -195,7 +197,12 @@ struct Growth {
     has_square: bool,
     /// A size does not grow: it is that of one sequence.
     has_constant: bool,
+    /// A size does not grow, but there are as many more of it: one for each token.
+    has_more: bool,
 }
+
+/// How far inputs may be from the factor: each text may have one token more.
+const MAX_INPUT_ERROR: f64 = 0.01;
 
 /// Fewer call sites in both runs tell nothing.
 const MIN_SITES: usize = 4;
@@ -209,8 +216,8 @@ fn is_near(a: f64, b: f64) -> bool {
 
 fn growth(a: &FxHashMap<u64, Made>, b: &FxHashMap<u64, Made>) -> Option<Growth> {
     let pairs = a.iter().filter_map(|(site, a)| Some((*a, *b.get(site)?)));
-    let mut ratios: Vec<f64> =
-        pairs.filter(|(a, _)| a.bytes > 0).map(|(a, b)| b.each() / a.each()).collect();
+    let pairs: Vec<(Made, Made)> = pairs.filter(|(a, _)| a.bytes > 0).collect();
+    let mut ratios: Vec<f64> = pairs.iter().map(|(a, b)| b.each() / a.each()).collect();
     if ratios.len() < MIN_SITES {
         return None;
     }
@@ -219,8 +226,12 @@ fn growth(a: &FxHashMap<u64, Made>, b: &FxHashMap<u64, Made>) -> Option<Growth> 
     let near = ratios.iter().filter(|&&ratio| is_near(ratio, factor)).count();
     let has_square =
         !is_near(factor, 1.0) && ratios.iter().any(|&ratio| is_near(ratio, factor * factor));
-    let has_constant = ratios.iter().any(|&ratio| is_near(ratio, 1.0));
-    (near * 100 >= ratios.len() * MOST).then_some(Growth { factor, has_square, has_constant })
+    let constant = || pairs.iter().filter(|(a, b)| is_near(b.each() / a.each(), 1.0));
+    let has_constant = constant().any(|(a, b)| a.count == b.count);
+    let more = |a: &Made, b: &Made| is_near(f64::from(b.count) / f64::from(a.count), factor);
+    let has_more = !is_near(factor, 1.0) && constant().any(|(a, b)| more(a, b));
+    let is_most = near * 100 >= ratios.len() * MOST;
+    is_most.then_some(Growth { factor, has_square, has_constant, has_more })
 }
 
 /// Whether a size of one sequence grows by the factor: positions, which the program makes itself.
@@ -239,7 +250,7 @@ fn has_part(
     };
     a.iter().any(|(site, of)| {
         let after = b.get(site).filter(|after| is_near(after.each() / of.each(), factor));
-        of.is_own && after.is_some() && is_of_sequence(of.each() as u64)
+        of.is_own && of.count <= 2 && after.is_some() && is_of_sequence(of.each() as u64)
     })
 }
 
@@ -257,19 +268,30 @@ fn batch(a: &Features, b: &Features, has_other_size: bool, changes: &mut Changes
     }
     let growth_of_pass = if has_other_size {
         let same = a.inputs > 0 && a.inputs == b.inputs;
-        same.then_some(Growth { factor: 1.0, has_square: false, has_constant: true })?
+        same.then_some(Growth {
+            factor: 1.0,
+            has_square: false,
+            has_constant: true,
+            has_more: false,
+        })?
     } else {
         growth(&a.training, &b.training)?
     };
     let parts = f64::from(after) / f64::from(before);
     let of_step = rounded(growth_of_pass.factor * parts);
     if !is_near(of_step, 1.0) {
-        let Growth { has_square, has_constant, factor } = growth_of_pass;
+        let Growth { has_square, has_constant, has_more, factor } = growth_of_pass;
+        // Inputs grow by the factor, too. Else something else changed.
+        let of_inputs = b.inputs as f64 / (a.inputs as f64).max(1.0);
+        if a.inputs > 0 && b.inputs > 0 && (of_inputs / factor - 1.0).abs() > MAX_INPUT_ERROR {
+            return None;
+        }
         // Images have no tokens. Micro-batches are parts of a batch.
         let has_tokens = after == before && a.tokens.is_some();
-        let may_be_sequence = has_tokens && !has_constant;
+        let may_be_sequence = has_tokens && (!has_constant || has_more);
         let has_part = || has_part(&a.training, &b.training, a.tokens, factor);
-        let is_sequence = (has_tokens && has_square) || (may_be_sequence && has_part());
+        let is_sequence =
+            (has_tokens && (has_square || has_more)) || (may_be_sequence && has_part());
         let recipe = if is_sequence { Recipe::Sequence } else { Recipe::Batch };
         changes.recipes.push(recipe(of_step));
         if may_be_sequence && !is_sequence {

@@ -103,10 +103,8 @@ impl Traits {
         if let Some(pass) = run.typical() {
             traits.training = made(run, pass);
             traits.inputs = inputs(run, pass);
-            let own = run
-                .made_in(pass)
-                .filter_map(|(_, life)| run.lives.stacks.own(run.lives.frames(life)).next());
-            traits.functions = own.map(|frame| function(run, frame)).collect();
+            let lines = run.made_in(pass).filter_map(|(_, life)| line(run, life));
+            traits.functions = lines.map(|frame| function(run, frame)).collect();
             traits.functions.sort_unstable();
             traits.functions.dedup();
         }
@@ -127,6 +125,12 @@ impl Traits {
     }
 }
 
+/// The line of the program that gets what a module makes; else its innermost line.
+fn line(run: &Run<'_>, life: &Life) -> Option<FrameId> {
+    let own = || run.lives.stacks.own(run.lives.frames(life)).next();
+    passes::calls_model(run, life).or_else(own)
+}
+
 /// The lines whose results live into another step, with the most bytes of a step.
 fn held(run: &Run<'_>) -> Vec<(FrameId, u64)> {
     let mut lines: BTreeMap<FrameId, BTreeMap<i32, u64>> = BTreeMap::new();
@@ -134,9 +138,7 @@ fn held(run: &Run<'_>) -> Vec<(FrameId, u64)> {
         let is_held = life.phase == StepPhase::Forward
             && matches!(life.category, Category::Activation | Category::Unknown)
             && life.dies_in.is_some_and(|(_, step)| step > life.step);
-        let line = passes::calls_model(run, life)
-            .or_else(|| run.lives.stacks.own(run.lives.frames(life)).next());
-        if let Some(frame) = line.filter(|_| is_held) {
+        if let Some(frame) = line(run, life).filter(|_| is_held) {
             *lines.entry(frame).or_default().entry(life.step).or_default() += life.bytes;
         }
     }
