@@ -170,11 +170,18 @@ pub async fn info(path: &str, entry: &SnapshotEntry, budget: &mut Budget) -> Fil
     }
 }
 
+/// Adds the memory optimizations of each device. They take as long as a finding.
+pub async fn add_optimizations(info: &mut FileInfo, entry: &SnapshotEntry, budget: &mut Budget) {
+    for (index, device) in info.devices.iter_mut().enumerate() {
+        device.optimizations =
+            optimizations(Target { path: &info.path, entry, index }, budget).await;
+    }
+}
+
 async fn device(target: Target<'_>, budget: &mut Budget) -> DeviceInfo {
     let trace = target.trace();
     target.entry.derive(Derived::Categories, target.index, budget).await;
     target.entry.derive(Derived::Steps, target.index, budget).await;
-    let optimizations = optimizations(target, budget).await;
     let steps = target.entry.steps(target.index);
     DeviceInfo {
         device: target.device(),
@@ -186,7 +193,7 @@ async fn device(target: Target<'_>, budget: &mut Budget) -> DeviceInfo {
         provenance: provenance(target),
         steps_by: steps.map(|steps| steps.source.name()),
         steps: steps.map_or(0, vramscope_inference::Steps::whole),
-        optimizations,
+        optimizations: Vec::new(),
         pinned: (trace.device.kind == DeviceKind::Host).then_some(PinnedInfo {
             requested_bytes: trace.requested_band.end,
             pinned_bytes: trace.reserved_band.end,

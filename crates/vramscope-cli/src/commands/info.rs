@@ -7,7 +7,7 @@ use crate::printable::printable;
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::device_name;
-use vramscope_report::info::{FileInfo, Info, ProcessInfo, info};
+use vramscope_report::info::{FileInfo, Info, ProcessInfo, add_optimizations, info};
 use vramscope_report::now;
 use vramscope_report::optimizations::{Enabled, OptimizationRecord};
 use vramscope_units::{Bytes, Micros, grouped};
@@ -26,11 +26,13 @@ pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
     let read = read::each_file(&arguments.paths, &arguments.common.window, |_, _, result| {
         let mut infos: Vec<FileInfo> = Vec::new();
         if let Ok(file) = &result {
-            infos.extend(
-                file.entries
-                    .iter()
-                    .map(|entry| now(async |budget| info(&entry.path, entry, budget).await)),
-            );
+            infos.extend(file.entries.iter().map(|entry| {
+                now(async |budget| {
+                    let mut info = info(&entry.path, entry, budget).await;
+                    add_optimizations(&mut info, entry, budget).await;
+                    info
+                })
+            }));
         }
         infos
     })?;
