@@ -156,7 +156,8 @@ pub struct Features {
 impl Features {
     /// The features of a device's run. `dims` are those of its peak. `None` for host memory.
     pub async fn find(cx: Evidence<'_>, dims: Option<&Dims>, budget: &mut Budget) -> Option<Self> {
-        if cx.trace.device.kind == DeviceKind::Host || cx.trace.blocks.is_empty() {
+        let total = cx.trace.blocks.iter().fold(0, |sum: u64, of| sum.saturating_add(of.bytes.0));
+        if cx.trace.device.kind == DeviceKind::Host || !(1..MAX_BYTES).contains(&total) {
             return None;
         }
         let stacks = Arc::new(Stacks::new(cx.snapshot, budget).await);
@@ -190,6 +191,9 @@ impl Features {
         self.of(kind).is_some_and(|of| of.state == state)
     }
 }
+
+/// All blocks of a run together have fewer bytes: no sum of them overflows, nor its percents.
+const MAX_BYTES: u64 = 1 << 50;
 
 /// A run to search.
 struct Run<'a> {
