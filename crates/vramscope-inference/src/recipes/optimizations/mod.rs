@@ -193,7 +193,7 @@ impl Features {
 }
 
 /// All blocks of a run together have fewer bytes: no sum of them overflows, nor its percents.
-const MAX_BYTES: u64 = 1 << 50;
+const MAX_BYTES: u64 = 1 << 56;
 
 /// A run to search.
 struct Run<'a> {
