@@ -5,7 +5,7 @@ use super::{Enabled, Optimization, OptimizationKind, Proof, Run};
 use crate::recipes::facts::{Pass, logits};
 use crate::recipes::lives::Life;
 use crate::recipes::stacks::{Kind, Place};
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use rustc_hash::{FxHashSet, FxHasher};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use vramscope_snapshot::{FrameId, StrId};
@@ -122,7 +122,7 @@ fn count(run: &Run<'_>, pass: &Pass, of: &mut Calls) {
 
 /// How often a function ran that made these blocks: how often most of its stacks come again.
 pub(super) fn times(stacks: &[u64]) -> u32 {
-    let mut starts: FxHashMap<u64, u32> = FxHashMap::default();
+    let mut starts: BTreeMap<u64, u32> = BTreeMap::new();
     let mut last = None;
     for &stack in stacks {
         if last != Some(stack) {

@@ -21,7 +21,10 @@ impl Features {
     /// What changed in a later run. `None` if the models differ, or if a change has no name.
     pub fn changes_to(&self, after: &Self) -> Option<Changes> {
         let mut changes = Changes::default();
-        let shard = shard(self, after)?;
+        if is_sharded(self) && !is_sharded(after) {
+            return None;
+        }
+        let shard = shard(self, after);
         let precision = if shard.is_some() { None } else { precision(&self.traits, &after.traits) };
         let is_low = precision.is_some();
         changes.recipes.extend(precision);
@@ -65,15 +68,16 @@ fn total(sizes: &BTreeMap<u64, u32>) -> u64 {
     sizes.iter().map(|(bytes, count)| bytes * u64::from(*count)).sum()
 }
 
-/// Parameters over ranks. The outer `None`: they were, and are not.
-fn shard(a: &Features, b: &Features) -> Option<Option<Recipe>> {
+/// Parameters over ranks.
+fn shard(a: &Features, b: &Features) -> Option<Recipe> {
     let (before, after) = (total(&a.traits.parameters), total(&b.traits.parameters));
-    let is_sharded = |of: &Features| of.is(Kind::Shard, Enabled::On);
-    if !is_sharded(a) && is_sharded(b) {
-        let ranks = (before as f64 / after as f64).round();
-        return (2.0..=1024.0).contains(&ranks).then(|| Some(Recipe::Shard(ranks as u32)));
-    }
-    (is_sharded(a) == is_sharded(b)).then_some(None)
+    let ranks = (before as f64 / (after as f64).max(1.0)).round();
+    let is_new = !is_sharded(a) && is_sharded(b) && (2.0..=1024.0).contains(&ranks);
+    is_new.then_some(Recipe::Shard(ranks as u32))
+}
+
+fn is_sharded(of: &Features) -> bool {
+    of.is(Kind::Shard, Enabled::On)
 }
 
 /// A parameter may be made anew, or be counted as something else: one in a hundred bytes.

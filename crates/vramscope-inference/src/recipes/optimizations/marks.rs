@@ -78,7 +78,7 @@ impl Marks {
     }
 }
 
-/// Files with a function that computes forward again in backward: of PyTorch, DeepSpeed, Megatron,
+/// Files with a function that computes forward again in backward: of PyTorch, `DeepSpeed`, Megatron,
 /// fairscale, Unsloth.
 const RECOMPUTING: [&str; 5] = [
     "torch/utils/checkpoint.py",
@@ -91,7 +91,7 @@ const RECOMPUTING: [&str; 5] = [
 /// Functions in them that run in backward.
 const RECOMPUTED_BY: [&str; 3] = ["recompute_fn", "unpack_hook", "backward"];
 
-/// Files of attention without maps: FlashAttention, xFormers, transformers.
+/// Files of attention without maps: `FlashAttention`, `xFormers`, transformers.
 const FLASH: [&str; 4] = [
     "/flash_attn/",
     "xformers/ops/fmha",

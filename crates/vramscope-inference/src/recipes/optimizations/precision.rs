@@ -56,7 +56,9 @@ fn autocast(run: &Run<'_>, pass: &Pass) -> Vec<Optimization> {
     let weights: u64 = of.iter().map(|(bytes, count)| bytes * u64::from(*count)).sum();
     // More blocks of one size than weights are data.
     let mut sizes: BTreeMap<u64, u32> = BTreeMap::new();
-    casts.iter().for_each(|life| *sizes.entry(life.bytes).or_default() += 1);
+    for life in &casts {
+        *sizes.entry(life.bytes).or_default() += 1;
+    }
     let at_most = |bytes: u64| bytes.checked_mul(2).and_then(|twice| of.get(&twice)).copied();
     let certain =
         sizes.iter().map(|(&bytes, &n)| bytes * u64::from(n.min(at_most(bytes).unwrap_or(0))));
