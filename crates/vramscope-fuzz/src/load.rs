@@ -110,7 +110,11 @@ pub(crate) fn report(target: Target<'_>) {
         print(&blocks::blocks(target, sort, Some(50)));
     }
     exports(target);
-    print(&now(async |budget| info::info("fuzz", target.entry, budget).await));
+    print(&now(async |budget| {
+        let mut info = info::info("fuzz", target.entry, budget).await;
+        info::add_optimizations(&mut info, target.entry, budget).await;
+        info
+    }));
     let card = || now(async |budget| Card::new(target, budget).await);
     print(&findings::across(vec![card(), card()]));
 }

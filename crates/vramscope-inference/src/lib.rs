@@ -35,8 +35,9 @@ pub use rank_matrix::{
     median, rank_matrix,
 };
 pub use recipes::{
-    Applied, AutocastChange, ChangedAnswer, ChangedRun, Checkpointed, Declined, EditAt, Editable,
-    Frozen, NewOptimizer, Outcome, Recipe, RecipeError, Rest, When, ended_by_failure,
+    Applied, AutocastChange, ChangedAnswer, ChangedRun, Changes, Checkpointed, Declined, EditAt,
+    Editable, Enabled, Features, Frozen, NewOptimizer, Optimization, OptimizationKind,
+    OptimizationProof, Outcome, Recipe, RecipeError, Rest, When, ended_by_failure,
 };
 pub use shapes::{Dims, NoShapes, Shape, Shapes, Widths};
 pub use step_floors::{Slope, StepFloor, slope, step_floors};

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use vramscope_cli::input::read_file;
 use vramscope_report::diagnose::{Listing, MAX_FINDINGS, diagnose, with_savings};
-use vramscope_report::info::{Info, info};
+use vramscope_report::info::{Info, add_optimizations, info};
 use vramscope_report::now;
 use vramscope_report::summary::{FileSummary, Summary, of_entry};
 use vramscope_report::what_if::{Options, RankLimit, what_if};
@@ -116,7 +116,13 @@ impl File {
             let all = file
                 .entries
                 .iter()
-                .map(|entry| now(async |budget| info(&entry.path, entry, budget).await))
+                .map(|entry| {
+                    now(async |budget| {
+                        let mut info = info(&entry.path, entry, budget).await;
+                        add_optimizations(&mut info, entry, budget).await;
+                        info
+                    })
+                })
                 .collect();
             text(&Info::new(all, 0))
         })?;

@@ -5,11 +5,13 @@
 mod cause;
 mod flame;
 pub mod markdown;
+mod program;
 mod rows;
 mod stacks;
 
 pub use cause::{SettingDiff, TokensDiff};
 pub use flame::{DiffFlame, DiffNode, TreeOrder};
+pub use program::{FoundChanges, ProgramChanges, SideProgram, found_changes, program_changes};
 pub use rows::{DiffRow, DiffValues, RecordingRow, amount};
 pub use stacks::{Matched, StackDiff, stacks};
 
@@ -59,6 +61,10 @@ pub struct Pair {
     pub b: SideSource,
     /// Why the memory differs, in sentences; empty if settings and inputs do not explain it.
     pub causes: Vec<String>,
+    /// What changed in the program, and whether that did what was predicted from A. Null if nothing
+    /// changed, if the change has no name, and for folders.
+    #[cfg_attr(feature = "typescript", ts(type = "null"))]
+    pub changes: Option<ProgramChanges>,
     /// The allocator settings that differ. Empty if a file has none (before PyTorch 2.3).
     pub settings: Vec<SettingDiff>,
     /// Whole training steps.
@@ -313,6 +319,7 @@ impl Pair {
             a: source(a),
             b: source(b),
             causes: Vec::new(),
+            changes: None,
             settings: cause::settings(a, b),
             steps: CountDiff::new(a.steps.into(), b.steps.into()),
             tokens: cause::tokens(a, b),

@@ -3,6 +3,7 @@
 use crate::SnapshotEntry;
 use crate::Target;
 use crate::derived::Derived;
+use crate::optimizations::{OptimizationRecord, optimizations};
 use crate::sidecar::{DeviceMemory, Sidecar};
 use crate::summary::WarningSummary;
 use serde::Serialize;
@@ -127,6 +128,8 @@ pub struct DeviceInfo {
     pub steps_by: Option<&'static str>,
     /// The number of whole steps or repetitions in the window.
     pub steps: usize,
+    /// Memory optimizations that the recording tells about, those that are on first.
+    pub optimizations: Vec<OptimizationRecord>,
     /// Pinned host memory at the end; null for other devices.
     pub pinned: Option<PinnedInfo>,
 }
@@ -167,6 +170,14 @@ pub async fn info(path: &str, entry: &SnapshotEntry, budget: &mut Budget) -> Fil
     }
 }
 
+/// Adds the memory optimizations of each device. They take as long as a finding.
+pub async fn add_optimizations(info: &mut FileInfo, entry: &SnapshotEntry, budget: &mut Budget) {
+    for (index, device) in info.devices.iter_mut().enumerate() {
+        device.optimizations =
+            optimizations(Target { path: &info.path, entry, index }, budget).await;
+    }
+}
+
 async fn device(target: Target<'_>, budget: &mut Budget) -> DeviceInfo {
     let trace = target.trace();
     target.entry.derive(Derived::Categories, target.index, budget).await;
@@ -182,6 +193,7 @@ async fn device(target: Target<'_>, budget: &mut Budget) -> DeviceInfo {
         provenance: provenance(target),
         steps_by: steps.map(|steps| steps.source.name()),
         steps: steps.map_or(0, vramscope_inference::Steps::whole),
+        optimizations: Vec::new(),
         pinned: (trace.device.kind == DeviceKind::Host).then_some(PinnedInfo {
             requested_bytes: trace.requested_band.end,
             pinned_bytes: trace.reserved_band.end,

@@ -51,6 +51,7 @@ pub mod matrix;
 pub mod modules;
 pub mod moments;
 mod notes;
+pub mod optimizations;
 pub mod peak;
 pub mod phases;
 mod phrase;

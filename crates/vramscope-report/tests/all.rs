@@ -4,6 +4,7 @@ mod finding_text;
 mod index;
 mod modules;
 mod moments;
+mod optimizations;
 mod oracle;
 mod phases;
 mod recipes;

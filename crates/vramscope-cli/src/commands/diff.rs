@@ -11,7 +11,9 @@ use crate::read;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use vramscope_report::check::Expression;
-use vramscope_report::diff::{Diff, NamedSide};
+use vramscope_report::diff::{
+    Diff, NamedSide, ProgramChanges, SideProgram, found_changes, program_changes,
+};
 use vramscope_report::now;
 use vramscope_report::side::Side;
 
@@ -30,15 +32,30 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let band = super::band(arguments.band);
     let (a, b) = (files(&arguments.a)?, files(&arguments.b)?);
     let window = Window::whole(&arguments.reading);
+    // Programs are compared for two files, not for all ranks of two runs.
+    let is_pair = a.len() == 1 && b.len() == 1;
     let read = read::each_found(&[a.as_slice(), &b].concat(), &window, |_, _, result| {
         let Ok(file) = result else { return Ok(None) };
         let entry = &file.entries[0];
-        read::select_device(entry, arguments.device, &entry.path)
-            .map(|target| Some(now(async |budget| Side::new(target, band, budget).await)))
+        read::select_device(entry, arguments.device, &entry.path).map(|target| {
+            Some(now(async |budget| {
+                let side = Side::new(target, band, budget).await;
+                let program = if is_pair { SideProgram::of(target, budget).await } else { None };
+                (side, program)
+            }))
+        })
     })?;
     let outcome = read.outcome;
     let sides = read.each.into_iter().map(|side| side.unwrap_or(Ok(None)));
-    let mut sides = sides.collect::<Result<Vec<Option<Side>>, Failure>>()?;
+    let sides = sides.collect::<Result<Vec<Option<(Side, Option<SideProgram>)>>, Failure>>()?;
+    let (mut sides, programs): (Vec<Option<Side>>, Vec<Option<SideProgram>>) =
+        sides.into_iter().map(Option::unzip).map(|(side, of)| (side, of.flatten())).unzip();
+    let changes = match (&programs[..], &sides[..]) {
+        ([Some(before), Some(after)], [_, Some(side)]) => {
+            changes(&a, [before, after], side, arguments, &window)?
+        }
+        _ => None,
+    };
     let in_b = sides.split_off(a.len());
     let top = output::limit(arguments.limit, arguments.format != DiffFormat::Json);
     let named = |given: &Path, files: &[Found], sides: Vec<Option<Side>>| {
@@ -52,6 +69,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (in_a, in_b) = (named(&arguments.a, &a, sides), named(&arguments.b, &b, in_b));
     let mut diff = Diff::new(in_a, in_b, band, top, &expressions);
     diff.skipped_files = read.skipped_files;
+    if let [pair] = &mut diff.pairs[..] {
+        pair.changes = changes;
+    }
     if diff.pairs.is_empty() {
         if outcome.is_ok() {
             output::complain(format_args!(
@@ -83,6 +103,26 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     outcome?;
     if failed { Err(Failure::Check) } else { Ok(()) }
+}
+
+/// What changed in the program, if something did. The first file is read again for a prediction:
+/// memory held both files in parallel, not one for long.
+fn changes(
+    first: &[Found],
+    [before, after]: [&SideProgram; 2],
+    side: &Side,
+    arguments: &Arguments,
+    window: &Window,
+) -> Result<Option<ProgramChanges>, Failure> {
+    let Some(found) = found_changes(before, after) else { return Ok(None) };
+    let read = read::each_found(first, window, |_, _, result| {
+        let entry = &result.ok()?.entries[0];
+        let target = read::select_device(entry, arguments.device, &entry.path).ok()?;
+        Some(now(async |budget| {
+            program_changes(target, &found, [before, after], side, budget).await
+        }))
+    })?;
+    Ok(read.each.into_iter().flatten().flatten().next())
 }
 
 /// The snapshot files of one side.

@@ -7,12 +7,16 @@ use crate::printable::printable;
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::device_name;
-use vramscope_report::info::{FileInfo, Info, ProcessInfo, info};
+use vramscope_report::info::{FileInfo, Info, ProcessInfo, add_optimizations, info};
 use vramscope_report::now;
+use vramscope_report::optimizations::{Enabled, OptimizationRecord};
 use vramscope_units::{Bytes, Micros, grouped};
 
 /// Names of annotated ranges in text, at most.
 const MAX_ANNOTATIONS: usize = 12;
+
+/// Memory optimizations in text, at most.
+const MAX_OPTIMIZATIONS: usize = 8;
 
 /// Prints how each file was recorded.
 ///
@@ -22,11 +26,13 @@ pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
     let read = read::each_file(&arguments.paths, &arguments.common.window, |_, _, result| {
         let mut infos: Vec<FileInfo> = Vec::new();
         if let Ok(file) = &result {
-            infos.extend(
-                file.entries
-                    .iter()
-                    .map(|entry| now(async |budget| info(&entry.path, entry, budget).await)),
-            );
+            infos.extend(file.entries.iter().map(|entry| {
+                now(async |budget| {
+                    let mut info = info(&entry.path, entry, budget).await;
+                    add_optimizations(&mut info, entry, budget).await;
+                    info
+                })
+            }));
         }
         infos
     })?;
@@ -37,13 +43,14 @@ pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
 }
 
 fn text(out: &mut dyn Write, report: &Info) -> io::Result<()> {
+    let is_one = report.files.len() == 1;
     for file in &report.files {
-        file_text(out, file)?;
+        file_text(out, file, is_one)?;
     }
     Ok(())
 }
 
-fn file_text(out: &mut dyn Write, file: &FileInfo) -> io::Result<()> {
+fn file_text(out: &mut dyn Write, file: &FileInfo, is_one: bool) -> io::Result<()> {
     writeln!(
         out,
         "{}  {} unpacked, {} stacks, {} frames",
@@ -75,6 +82,9 @@ fn file_text(out: &mut dyn Write, file: &FileInfo) -> io::Result<()> {
                 by.replace('_', " ")
             )?;
         }
+        if is_one {
+            optimizations_text(out, &d.optimizations)?;
+        }
     }
     if file.streams.len() > 1 {
         let streams: Vec<String> = file.streams.iter().map(|s| format!("{s:#x}")).collect();
@@ -102,6 +112,19 @@ fn file_text(out: &mut dyn Write, file: &FileInfo) -> io::Result<()> {
     }
     output::warnings(out, &file.warnings, file.devices.len() > 1)?;
     writeln!(out)
+}
+
+/// Writes which memory optimizations are on, then those that are off as far as lines are left.
+fn optimizations_text(out: &mut dyn Write, all: &[OptimizationRecord]) -> io::Result<()> {
+    for of in all.iter().take(MAX_OPTIMIZATIONS) {
+        let state = match of.state {
+            Enabled::On => styled(STRONG, "on    "),
+            Enabled::Partly => styled(STRONG, "partly"),
+            Enabled::Off => styled(FAINT, "off   "),
+        };
+        writeln!(out, "    {state} {}: {}", printable(&of.name), printable(&of.proof))?;
+    }
+    Ok(())
 }
 
 /// Writes what the file beside a snapshot says.

@@ -9,17 +9,22 @@
 //! 4. [`changes`] has one file per kind of recipe.
 //! 5. [`replay`] replays the list.
 //! 6. [`edit_at`] finds the line of the program that a recipe changes.
+//! 7. [`optimizations`] tells which changes a run has already.
 
 mod changes;
 mod edit_at;
 mod facts;
 mod lives;
+mod optimizations;
 mod recipe;
 mod replay;
 mod rest;
 mod stacks;
 
 pub use edit_at::EditAt;
+pub use optimizations::{
+    Changes, Enabled, Features, Optimization, OptimizationKind, Proof as OptimizationProof,
+};
 pub use recipe::{AutocastChange, Checkpointed, Frozen, NewOptimizer, Recipe, RecipeError, When};
 pub use replay::{ChangedAnswer, ChangedRun, Outcome};
 pub use rest::Rest;
@@ -108,13 +113,7 @@ impl Editable {
         dims: Option<&Dims>,
         budget: &mut Budget,
     ) -> Self {
-        let elements = |block: u32| {
-            let of = &cx.trace.blocks[block as usize];
-            let category = cx.categories.get(block).category;
-            let shapes = dims.map(|dims| dims.shapes(cx.snapshot, of.bytes.0, category, of.stack));
-            let certain = shapes.filter(|shapes| shapes.is_certain);
-            certain.map_or(0, |shapes| shapes.shapes[0].element_bytes as u8)
-        };
+        let elements = elements_of(cx, dims);
         let of = |pool: Option<u32>| pool.map_or(Return::Everything, Return::Pool);
         let returns = model.returned().map(|(at, pool)| (f64::from(at), of(pool))).collect();
         let failure = lives::failure(cx);
@@ -188,6 +187,17 @@ impl Editable {
             lives.sort();
         }
         Ok(ChangedRun::new(lives, self.rest, applied, recipes))
+    }
+}
+
+/// Bytes of a block's element, where its shape is certain; else 0.
+fn elements_of<'a>(cx: Evidence<'a>, dims: Option<&'a Dims>) -> impl Fn(u32) -> u8 + use<'a> {
+    move |block: u32| {
+        let of = &cx.trace.blocks[block as usize];
+        let category = cx.categories.get(block).category;
+        let shapes = dims.map(|dims| dims.shapes(cx.snapshot, of.bytes.0, category, of.stack));
+        let certain = shapes.filter(|shapes| shapes.is_certain);
+        certain.map_or(0, |shapes| shapes.shapes[0].element_bytes as u8)
     }
 }
 

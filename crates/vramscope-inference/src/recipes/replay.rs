@@ -2,7 +2,7 @@
 
 use super::lives::{Life, Lives, Return, Span};
 use super::{Applied, Recipe, Rest};
-use crate::step_phases::StepPhase;
+use crate::step_phases::{CategoryBytes, StepPhase};
 use serde::{Deserialize, Serialize};
 use vramscope_allocator::{AddressOrder, Allocator, Device, Request, Settings};
 use vramscope_trace::slicing::{Budget, STRIDE};
@@ -174,6 +174,11 @@ impl ChangedRun {
         peak
     }
 
+    /// Requested bytes by category where they are most.
+    pub fn at_peak(&self) -> CategoryBytes {
+        at_peak(&self.lives)
+    }
+
     /// What the run needs under settings, and whether it goes through with `available` bytes.
     pub async fn answer(
         &self,
@@ -319,6 +324,33 @@ impl ChangedRun {
         }
         replayed.with(&allocator)
     }
+}
+
+/// Requested bytes by category where they are most.
+pub(super) fn at_peak(lives: &[Life]) -> CategoryBytes {
+    let mut changes: Vec<(f64, bool, usize)> = Vec::with_capacity(2 * lives.len());
+    for (index, life) in lives.iter().enumerate().filter(|(_, life)| life.is_real()) {
+        changes.push((life.begin, true, index));
+        changes.push((life.end, false, index));
+    }
+    changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let (mut live, mut best): (CategoryBytes, CategoryBytes) = Default::default();
+    let (mut sum, mut most) = (0, 0);
+    for (_, enters, index) in changes {
+        let life = &lives[index];
+        let of = &mut live[life.category as usize];
+        if enters {
+            *of += life.bytes;
+            sum += life.bytes;
+        } else {
+            *of -= life.bytes;
+            sum -= life.bytes;
+        }
+        if sum > most {
+            (most, best) = (sum, live);
+        }
+    }
+    best
 }
 
 impl Replayed {

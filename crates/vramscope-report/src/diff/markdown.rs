@@ -1,6 +1,6 @@
 //! A pair as GitHub Markdown, for a pull request comment.
 
-use super::{Pair, amount};
+use super::{Pair, ProgramChanges, amount};
 use crate::disambiguate::site_labels;
 use crate::markdown::{code_cell, escape, inline_code};
 use crate::peak::BandKind;
@@ -20,6 +20,9 @@ pub fn write_pair(out: &mut dyn fmt::Write, band: BandKind, pair: &Pair) -> fmt:
     writeln!(out, "{} → {}\n", inline_code(&pair.a.path), inline_code(&pair.b.path))?;
     for cause in &pair.causes {
         writeln!(out, "{}\n", escape(cause))?;
+    }
+    for text in pair.changes.iter().flat_map(ProgramChanges::texts) {
+        writeln!(out, "{}\n", escape(&text))?;
     }
     let recording = pair.recording_rows();
     if !recording.is_empty() {

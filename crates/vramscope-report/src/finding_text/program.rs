@@ -22,7 +22,7 @@ pub(super) fn growth(
 ) -> Words {
     let mut words = of_growth(entry, finding, growth, predicted);
     if let Some(fix) = predicted.fixes.first() {
-        words.text += &format!(" Without it the peak is {} lower.", fix.saving_bytes);
+        words.text = format!("{} Without it the peak is {} lower.", words.text, fix.saving_bytes);
     }
     words
 }

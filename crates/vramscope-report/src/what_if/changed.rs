@@ -4,10 +4,11 @@ use super::edits::edits;
 use super::{Options, Outcome, PlaceRecord, ScenarioRecord, SettingsRecord};
 use crate::derived::Derived;
 use crate::fixes::{self, Covers};
+use crate::optimizations::{features, proof_of};
 use crate::target::Target;
 use vramscope_inference::{
-    Applied, Capacity, ChangedAnswer, ChangedRun, Checkpointed, Declined, Editable, NewOptimizer,
-    Question, Recipe, Rest, SimulatedBasis, WhatIf, ended_by_failure, settings_text,
+    Applied, Capacity, ChangedAnswer, ChangedRun, Checkpointed, Declined, Editable, Features,
+    NewOptimizer, Question, Recipe, Rest, SimulatedBasis, WhatIf, ended_by_failure, settings_text,
 };
 use vramscope_snapshot::FrameId;
 use vramscope_trace::slicing::Budget;
@@ -65,6 +66,7 @@ pub(super) async fn scenarios(
 ) -> Vec<ScenarioRecord> {
     target.entry.derive(Derived::Editable, target.index, budget).await;
     let Some(editable) = target.entry.editable(target.index) else { return Vec::new() };
+    let features = if options.recipes.is_empty() { None } else { features(target, budget).await };
     let available = options.available().or_else(|| least_available(model));
     let own = &model.settings;
     let mut all: Vec<(Vec<Recipe>, AllocatorSettings)> = options
@@ -84,11 +86,13 @@ pub(super) async fn scenarios(
             records.push(as_recorded(target, model, options, budget).await);
             continue;
         }
-        let change = Change { recipes, settings, options, available };
+        let change = Change { recipes, settings, options, available, features: features.as_ref() };
         records.push(scenario(target, editable, &change, budget).await);
     }
     if options.recipes.is_empty() {
-        records.iter_mut().for_each(|record| record.curve.clear());
+        for record in &mut records {
+            record.curve.clear();
+        }
     }
     // A usual change that the run lacks the facts for is no answer to a question.
     let mut at = 0;
@@ -112,7 +116,7 @@ pub(super) async fn savings(
         let Ok(recipes) = Recipe::parse_list(&fix.recipe) else { continue };
         let Some(editable) = target.entry.editable(target.index) else { continue };
         let settings = &model.settings;
-        let change = Change { recipes: &recipes, settings, options, available };
+        let change = Change { recipes: &recipes, settings, options, available, features: None };
         let record = scenario(target, editable, &change, budget).await;
         records.push(ScenarioRecord { curve: Vec::new(), ..record });
     }
@@ -153,6 +157,8 @@ struct Change<'a> {
     settings: &'a AllocatorSettings,
     options: &'a Options,
     available: Option<u64>,
+    /// What the recording has already.
+    features: Option<&'a Features>,
 }
 
 async fn scenario(
@@ -211,7 +217,9 @@ impl Change<'_> {
     }
 
     fn declined(&self, target: Target<'_>, rest: Rest, why: Declined) -> ScenarioRecord {
-        ScenarioRecord { declined: Some(why_declined(why).to_owned()), ..self.empty(target, rest) }
+        let has = self.recipes.iter().find_map(|recipe| self.has_it(target, recipe));
+        let declined = has.unwrap_or_else(|| why_declined(why).to_owned());
+        ScenarioRecord { declined: Some(declined), ..self.empty(target, rest) }
     }
 
     fn empty(&self, target: Target<'_>, rest: Rest) -> ScenarioRecord {
@@ -265,9 +273,17 @@ impl Change<'_> {
         [Bytes(peak - error), Bytes(peak + error)]
     }
 
+    /// The proof that the recording has the change already.
+    fn has_it(&self, target: Target<'_>, recipe: &Recipe) -> Option<String> {
+        let proof = proof_of(target, self.features?, &recipe.to_string())?;
+        Some(format!("{recipe}: the recording has it already. {proof}"))
+    }
+
     /// What each recipe found, in words.
     fn found(&self, target: Target<'_>, applied: &[Applied]) -> Vec<String> {
-        let of = |(recipe, applied): (&Recipe, &Applied)| found(target, recipe, applied);
+        let of = |(recipe, applied): (&Recipe, &Applied)| {
+            self.has_it(target, recipe).or_else(|| found(target, recipe, applied))
+        };
         self.recipes.iter().zip(applied).filter_map(of).collect()
     }
 }
@@ -293,7 +309,7 @@ fn found(target: Target<'_>, recipe: &Recipe, applied: &Applied) -> Option<Strin
 }
 
 /// Why a recipe has no prediction, in words.
-fn why_declined(why: Declined) -> &'static str {
+pub(crate) fn why_declined(why: Declined) -> &'static str {
     match why {
         Declined::NoPass => "no forward pass with a backward pass was found",
         Declined::NothingKept => "nothing is kept for a backward pass",

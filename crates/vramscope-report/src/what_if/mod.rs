@@ -10,7 +10,7 @@ mod question;
 mod text;
 
 pub use asked::scenario;
-pub(crate) use changed::{editable, least_available, place};
+pub(crate) use changed::{editable, least_available, place, why_declined};
 pub use devices::{CONTEXT, parse_memory};
 pub use edits::{EditRecord, edit_text};
 pub use limit::RankLimit;

@@ -5226,6 +5226,11 @@ b: SideSource,
  */
 causes: Array<string>, 
 /**
+ * What changed in the program, and whether that did what was predicted from A. Null if nothing
+ * changed, if the change has no name, and for folders.
+ */
+changes: null, 
+/**
  * The allocator settings that differ. Empty if a file has none (before PyTorch 2.3).
  */
 settings: Array<SettingDiff>, 

@@ -94,6 +94,13 @@ fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
     for cause in &pair.causes {
         writeln!(out, "  {} {}\n", styled(WARNING, "cause:"), printable(cause))?;
     }
+    if let Some(changes) = &pair.changes {
+        for (at, text) in changes.texts().iter().enumerate() {
+            let word = if at == 0 { "program:" } else { "        " };
+            writeln!(out, "  {} {}", styled(STRONG, word), printable(text))?;
+        }
+        writeln!(out)?;
+    }
     let mut table =
         Table::new(&["", "before", "after", "change", ""], &[false, true, true, true, true]);
     for row in pair.total_texts() {
