@@ -205,6 +205,12 @@ struct Growth {
     has_more: bool,
 }
 
+/// Factors of a batch are parts of this: halves, thirds, eighths.
+const PARTS: f64 = 24.0;
+
+/// How far a factor may be from such a part.
+const MAX_PART_ERROR: f64 = 0.03;
+
 /// How far inputs may be from the factor: each text may have one token more.
 const MAX_INPUT_ERROR: f64 = 0.01;
 
@@ -285,6 +291,11 @@ fn batch(a: &Features, b: &Features, has_other_size: bool, changes: &mut Changes
     let of_step = rounded(growth_of_pass.factor * parts);
     if !is_near(of_step, 1.0) {
         let Growth { has_square, has_constant, has_more, factor } = growth_of_pass;
+        // Texts of other lengths are no change of the program, nor is an odd factor.
+        let part = (factor * PARTS - (factor * PARTS).round()).abs();
+        if !(a.is_steady && b.is_steady) || part > MAX_PART_ERROR {
+            return None;
+        }
         // Inputs grow by the factor, too. Else something else changed.
         let of_inputs = b.inputs as f64 / (a.inputs as f64).max(1.0);
         if a.inputs > 0 && b.inputs > 0 && (of_inputs / factor - 1.0).abs() > MAX_INPUT_ERROR {

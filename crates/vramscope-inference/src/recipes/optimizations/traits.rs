@@ -52,6 +52,8 @@ pub(super) struct Traits {
     pub(super) training: FxHashMap<u64, Made>,
     /// The same in an evaluation.
     pub(super) evaluation: FxHashMap<u64, Made>,
+    /// All training passes have inputs of one size, as far as they are known.
+    pub(super) is_steady: bool,
     /// Bytes of a batch's inputs.
     pub(super) inputs: u64,
     /// Sizes of parameters, and how many there are of each.
@@ -78,6 +80,7 @@ impl Traits {
             passes: passes::per_step(run).map(|per_step| per_step.0),
             parameters: run.facts.parameters.clone(),
             tokens: run.facts.tokens,
+            is_steady: is_steady(run),
             has_autocast: run.facts.has_autocast,
             has_maps: attention::has_softmax(run),
             ..Self::default()
@@ -162,6 +165,18 @@ pub(super) fn made(run: &Run<'_>, pass: &Pass) -> FxHashMap<u64, Made> {
         }
     }
     all
+}
+
+/// Whether the largest input of each training pass but the first has one size.
+fn is_steady(run: &Run<'_>) -> bool {
+    let inputs = run.training().skip(1).map(|pass| {
+        let near = &run.lives.all[run.lives.born(pass.begin - INPUT_LEAD, pass.end)];
+        let of = near.iter().filter(|life| life.category == Category::Input);
+        of.map(|life| life.bytes).max().unwrap_or(0)
+    });
+    let mut known: Vec<u64> = inputs.filter(|&bytes| bytes > 0).collect();
+    known.dedup();
+    known.len() < 2
 }
 
 fn inputs(run: &Run<'_>, pass: &Pass) -> u64 {
