@@ -183,8 +183,8 @@ fn parts_of_several_pools_are_listed() {
 fn a_change_is_shown_as_an_edit() {
     let output = vramscope(&["what-if", "--apply", "checkpoint:all"], &["recipes/moe.pickle.gz"]);
     let text = String::from_utf8(output.stdout).expect("UTF-8");
-    let edit = "\ncheckpoint:all at models.py:29: the call of each block (models.py:159 forward).\n    \
-                from torch.utils.checkpoint import checkpoint\n    \
+    let edit = "\ncheckpoint:all at models.py:29: the call of each block (models.py:159 forward).\n\
+                \x20   from torch.utils.checkpoint import checkpoint\n    \
                 x = checkpoint(block, x, use_reentrant=False)  # instead of block(x)\n";
     assert!(text.ends_with(edit), "{text}");
 }

@@ -62,7 +62,7 @@ pub(super) struct WhatIf {
     change: Vec<String>,
     /// Changes of the program, with commas: `checkpoint:all`, `batch:0.5,optimizer:8bit`.
     apply: Option<String>,
-    /// A device, as `device_memory`: the cheapest changes are searched with which the run fits on it.
+    /// A device, as `device_memory`: the cheapest changes are searched that fit on it.
     plan: Option<String>,
     /// The device's memory or name: `80GiB`, `H100`.
     device_memory: Option<String>,

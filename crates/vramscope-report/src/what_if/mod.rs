@@ -175,8 +175,8 @@ pub struct ScenarioRecord {
     pub least_device_memory: Option<Bytes>,
     /// `simulated`, `recipe` (a changed program), or `estimate`.
     pub basis: SimulatedBasis,
-    /// Active bytes in the course of the changed run: the highest of each of at most 128 equal parts
-    /// of its calls. Empty unless the change was asked for.
+    /// Active bytes in the course of the changed run: the highest of each of at most 128 equal
+    /// parts of its calls. Empty unless the change was asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub curve: Vec<Bytes>,
     /// The error that was measured for such changes of a program, in percent of active bytes; null

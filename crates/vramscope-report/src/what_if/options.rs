@@ -218,8 +218,8 @@ pub struct Options {
     pub configurations: Vec<Configuration>,
     /// The memory of the device, in bytes.
     pub device_memory: Option<u64>,
-    /// The memory of the device for which the cheapest changes are searched, in bytes. It stands for
-    /// `device_memory`.
+    /// The memory of the device for which the cheapest changes are searched, in bytes. It stands
+    /// for `device_memory`.
     pub plan: Option<u64>,
     /// What PyTorch can have, in bytes.
     pub pytorch_memory: Option<u64>,

@@ -4700,6 +4700,10 @@ reserved_peak_event: PeakEvent | null,
  */
 active_peak: Bytes, 
 /**
+ * The same less and plus the measured error.
+ */
+active_range: [Bytes, Bytes], 
+/**
  * The lowest and highest reserved peak over three orders of addresses.
  */
 reserved_range: [Bytes, Bytes], 
@@ -4727,6 +4731,10 @@ limited_by: PlaceRecord | null,
  * How the step that failed was completed; null where no program is changed.
  */
 rest: Rest | null, 
+/**
+ * The part of the run that was replayed; null without a prediction.
+ */
+covers: Covers | null, 
 /**
  * What each change found: these are its assumptions.
  */
@@ -4757,6 +4765,11 @@ least_device_memory: Bytes | null,
  * `simulated`, `recipe` (a changed program), or `estimate`.
  */
 basis: SimulatedBasis, 
+/**
+ * Active bytes in the course of the changed run: the highest of each of at most 128 equal parts
+ * of its calls. Empty unless the change was asked for.
+ */
+curve?: Array<Bytes>, 
 /**
  * The error that was measured for such changes of a program, in percent of active bytes; null
  * for others.

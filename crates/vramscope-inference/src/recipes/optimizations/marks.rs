@@ -78,8 +78,8 @@ impl Marks {
     }
 }
 
-/// Files with a function that computes forward again in backward: of PyTorch, `DeepSpeed`, Megatron,
-/// fairscale, Unsloth.
+/// Files with a function that computes forward again in backward: of PyTorch, `DeepSpeed`,
+/// Megatron, fairscale, Unsloth.
 const RECOMPUTING: [&str; 5] = [
     "torch/utils/checkpoint.py",
     "activation_checkpointing/checkpointing.py",
