@@ -114,13 +114,14 @@ fn file_text(out: &mut dyn Write, file: &FileInfo, is_one: bool) -> io::Result<(
     writeln!(out)
 }
 
-/// Writes which memory optimizations are on, then those that are off as far as lines are left.
+/// Writes the memory optimizations that a run has, then those that it lacks as far as lines are
+/// left. `off` would read twice beside the name `foreach:off`.
 fn optimizations_text(out: &mut dyn Write, all: &[OptimizationRecord]) -> io::Result<()> {
     for of in all.iter().take(MAX_OPTIMIZATIONS) {
         let state = match of.state {
-            Enabled::On => styled(STRONG, "on    "),
+            Enabled::On => styled(STRONG, "has   "),
             Enabled::Partly => styled(STRONG, "partly"),
-            Enabled::Off => styled(FAINT, "off   "),
+            Enabled::Off => styled(FAINT, "lacks "),
         };
         writeln!(out, "    {state} {}: {}", printable(&of.name), printable(&of.proof))?;
     }
