@@ -8,8 +8,8 @@ use crate::text::label_of;
 use crate::what_if::Item;
 use serde::{Deserialize, Serialize};
 use vramscope_inference::{
-    Capacity, CostlySetting, Facts, Finding, Growth, OomStory, Question, ReservedPeak, Scenario,
-    Search, SimulatedBasis, Verdict, WhatIf, settings_text,
+    Capacity, CostlySetting, Facts, Finding, Growth, OomStory, Question, ReservedPeak, Rest,
+    Scenario, Search, SimulatedBasis, Verdict, WhatIf, settings_text,
 };
 use vramscope_snapshot::StackId;
 use vramscope_trace::AllocatorSettings;
@@ -71,6 +71,9 @@ pub struct Predicted {
     pub simulated: Vec<Simulated>,
     /// The changes with which a failed run goes through; the run without what a leak keeps.
     pub fixes: Vec<Fix>,
+    /// Of a failure whose step cannot be completed: what PyTorch must have for the part that is in
+    /// the file.
+    pub at_least: Option<Bytes>,
     /// Of growth: the further steps after which these bytes, all that PyTorch can have, are full.
     pub full_after: Option<(u64, Bytes)>,
 }
@@ -103,8 +106,18 @@ pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> Simulat
     let mut all = Vec::new();
     for (i, story) in ooms {
         let fixes = fixes::of_oom(target, model, story, budget).await;
-        let simulated = simulator.oom(story, budget).await;
-        all.push((i, Predicted { simulated, fixes, ..Predicted::default() }));
+        let (simulated, least) = simulator.oom(story, budget).await.unzip();
+        let is_last = target
+            .entry
+            .editable(target.index)
+            .is_some_and(|run| run.rest == Rest::Unknown && run.failed_at() == Some(story.last.0));
+        let predicted = Predicted {
+            simulated: simulated.into_iter().collect(),
+            fixes,
+            at_least: least.flatten().filter(|_| is_last),
+            ..Predicted::default()
+        };
+        all.push((i, predicted));
     }
     for (i, growth) in growths {
         all.push((i, simulator.growth(&findings[i], growth, budget).await));
@@ -152,14 +165,18 @@ impl Simulator<'_> {
         all
     }
 
-    /// By how much a failed allocation is short as configured. Changes of the run are
-    /// [`fixes`]: they cover more than the request.
-    async fn oom(&self, story: &OomStory, budget: &mut Budget) -> Vec<Simulated> {
+    /// By how much a failed allocation is short as configured, and what PyTorch must have until
+    /// then. Changes of the run are [`fixes`]: they cover more than the request.
+    async fn oom(
+        &self,
+        story: &OomStory,
+        budget: &mut Budget,
+    ) -> Option<(Simulated, Option<Bytes>)> {
         let is_known = matches!(self.model.calibration.capacity, Capacity::Exact { .. });
         // What refused the request was no lack of memory that a change of the run could avoid.
         let is_of_run = !matches!(story.verdict, Verdict::Limit | Verdict::OtherMemory);
         if !is_known || !is_of_run {
-            return Vec::new();
+            return None;
         }
         let base = Question {
             until: Some(story.event.0),
@@ -167,10 +184,8 @@ impl Simulator<'_> {
             ..Question::as_recorded(&self.model.settings)
         };
         let own = self.model.answer(base, budget).await;
-        if own.ooms != [story.event.0] {
-            return Vec::new();
-        }
-        vec![Simulated::of_oom(ChangeKind::AsRecorded, &[], &own)]
+        (own.ooms == [story.event.0])
+            .then(|| (Simulated::of_oom(ChangeKind::AsRecorded, &[], &own), own.least.map(Bytes)))
     }
 
     /// The run without what grows, and when memory is full with it.

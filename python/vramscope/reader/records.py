@@ -686,7 +686,8 @@ class Plan:
     pytorch_memory_bytes: int
     #: Whether it goes through as it is: ``fits``, ``fits_barely``, ``short`` or ``unknown``.
     unchanged: str
-    needs_bytes: int | None
+    #: What PyTorch must have for that.
+    needs_bytes: int
     #: The largest batch that fits as a factor of the recorded one; 4 stands for more.
     largest_batch: float | None
     #: The cheapest set of each cost.

@@ -277,11 +277,13 @@ impl<'a> Trial<'a> {
         }
         let answer = run.answer(settings, Some(self.available), budget).await;
         let outcome = answer.fits.unwrap_or(Outcome::Fits);
+        let mut needs = answer.reserved_peak;
         // With less memory the allocator returns what is free, so it needs less than it reserves.
-        let mut needs = answer.reserved_peak.min(self.available);
+        if outcome == Outcome::Short || needs > self.available {
+            needs = run.least(&answer, settings, budget).await;
+        }
         let mut short = None;
         if outcome == Outcome::Short {
-            needs = run.least(&answer, settings, budget).await;
             // Whether a limit of unknown size is high enough is not known.
             short = Some(needs.checked_sub(self.at_most).filter(|&bytes| bytes > 0)?);
         }

@@ -27,8 +27,8 @@ pub struct PlanRecord {
     pub pytorch_memory: Bytes,
     /// Whether the run goes through without a change.
     pub unchanged: Outcome,
-    /// What PyTorch must have for that; null if the rest of a failed step is not known.
-    pub needs_bytes: Option<Bytes>,
+    /// What PyTorch must have for that: of the part that is in the file, if `covers` is `request`.
+    pub needs_bytes: Bytes,
     /// The largest batch that fits without a change, as a factor of the recorded one; 4 stands for
     /// more. Null if nothing grows with the batch, and if none fits.
     pub largest_batch: Option<f64>,
@@ -64,17 +64,13 @@ pub(crate) async fn plan(
     let base = trial.run(&[], budget).await?;
     let own = base.answer(&model.settings, Some(available), budget).await;
     let unchanged = own.fits.unwrap_or(Outcome::Unknown);
-    let needs = match unchanged {
-        Outcome::Unknown => None,
-        Outcome::Short => Some(base.least(&own, &model.settings, budget).await),
-        _ => Some(own.reserved_peak.min(available)),
-    };
+    let needs = base.least(&own, &model.settings, budget).await;
     let nothing = Candidate::of([], Cost::Setting);
     let is_known = editable.rest != Rest::Unknown;
     let mut plan = PlanRecord {
         pytorch_memory: Bytes(available),
         unchanged,
-        needs_bytes: needs.map(Bytes),
+        needs_bytes: Bytes(needs),
         largest_batch: None,
         sets: Vec::new(),
         covers: Covers::of(editable.rest),

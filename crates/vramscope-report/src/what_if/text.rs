@@ -1,7 +1,7 @@
 //! The words of a prediction.
 
 use super::{CapacityRecord, Outcome, PartsRecord, ScenarioRecord, WhatIfReport};
-use crate::fixes::{MAX_BATCH, PlanRecord};
+use crate::fixes::{Covers, MAX_BATCH, PlanRecord};
 use std::cmp::Ordering;
 use vramscope_inference::{Rest, SimulatedBasis, StepPhase, WhatIf};
 use vramscope_units::{Bytes, EventIndex};
@@ -18,13 +18,15 @@ pub(crate) fn basis(basis: SimulatedBasis) -> &'static str {
 /// The answer to `--plan` in a sentence.
 pub fn plan_text(plan: &PlanRecord) -> String {
     let have = plan.pytorch_memory;
-    let needs = plan.needs_bytes.map(|bytes| format!("The run needs {bytes}"));
-    let needs = needs.unwrap_or_else(|| "The rest of the failed step is not in the file".into());
+    let least = if plan.covers == Covers::Request { "at least " } else { "" };
+    let needs = format!("The run needs {least}{}", plan.needs_bytes);
     let batch = batch_text(plan.largest_batch)
         .map_or(String::new(), |text| format!(" Without a change {text} fits."));
     match (plan.unchanged, plan.sets.is_empty()) {
         (Outcome::Fits, _) => format!("{needs}, and PyTorch can have {have}: it fits.{batch}"),
-        (Outcome::Unknown, _) => format!("{needs}: whether it fits in {have} is not known."),
+        (Outcome::Unknown, _) => {
+            format!("{needs}, and PyTorch can have {have}: whether it fits is not known.")
+        }
         (Outcome::FitsBarely, true) => {
             format!("{needs}, and PyTorch can have {have}: too close to tell.{batch}")
         }

@@ -77,6 +77,9 @@ fn of_memory(
         steps.push("Raise the limit of this process (set_per_process_memory_fraction).".to_owned());
     }
     steps.extend(fixes::sentences(&predicted.fixes));
+    steps.extend(predicted.at_least.map(|bytes| {
+        format!("The rest of the step is not in the file: it needs at least {bytes}.")
+    }));
     steps
 }
 
