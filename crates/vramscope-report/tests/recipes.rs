@@ -321,3 +321,35 @@ fn the_largest_savings_of_a_healthy_run_are_told() {
     }
     assert!(measured > 3, "{measured}");
 }
+
+#[test]
+fn a_leak_is_told_with_the_run_without_it() {
+    let file = load("../recorded/gpt_leak.pickle.gz");
+    file.entries[0].simulate(0);
+    let found = of_device(file.target(0, 0).expect("a device"));
+    let leak = &found[0].record;
+    let fix = &leak.fixes[0];
+    assert_eq!(fix.recipe, "del:p_gpt.py:31");
+    let [with, without] = ["batch:1", &fix.recipe].map(|recipe| answer(&file, recipe, None));
+    assert_eq!(fix.saving_bytes.0, with.active_peak.0 - without.active_peak.0);
+    // The blocks that the finding counts in the end.
+    assert!(fix.saving_bytes <= leak.bytes && fix.saving_bytes.0 * 2 > leak.bytes.0, "{fix:?}");
+    let sentence = format!("Without it the peak is {} lower.", fix.saving_bytes);
+    assert!(leak.text.ends_with(&sentence), "{}", leak.text);
+}
+
+#[test]
+fn a_failure_without_the_rest_of_its_step_needs_at_least_what_the_file_has() {
+    let file = load("../findings/g33_oom_on_device_1.pickle.gz");
+    let said: Vec<String> = (0_u32..)
+        .map_while(|index| file.target(0, index))
+        .flat_map(|target| {
+            target.entry.simulate(target.index);
+            of_device(target)
+        })
+        .map(|finding| finding.record.action)
+        .filter(|action| action.contains("The rest of the step is not in the file"))
+        .collect();
+    let [action] = &said[..] else { panic!("{said:?}") };
+    assert!(action.ends_with("the run needs at least 24.00 GiB."), "{action}");
+}

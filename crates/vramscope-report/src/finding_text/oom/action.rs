@@ -78,7 +78,7 @@ fn of_memory(
     }
     steps.extend(fixes::sentences(&predicted.fixes));
     steps.extend(predicted.at_least.map(|bytes| {
-        format!("The rest of the step is not in the file: it needs at least {bytes}.")
+        format!("The rest of the step is not in the file: the run needs at least {bytes}.")
     }));
     steps
 }
