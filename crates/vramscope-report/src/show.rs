@@ -7,6 +7,7 @@ use crate::search::{Matcher, matching, quoted};
 use crate::shapes::ShapeTable;
 use crate::{BlockReference, CategoryShare, StackTable, Target, by_category, rank_of, slot_after};
 use serde::Serialize;
+use vramscope_inference::FindingId;
 use vramscope_trace::slicing::now;
 
 /// `vramscope.show/1`.
@@ -72,6 +73,10 @@ pub fn show<'a>(target: Target<'a>, id: &str, limit: Option<usize>) -> Result<Sh
     let trace = target.trace();
     let block = id.parse::<BlockReference>().ok().and_then(|reference| reference.find(trace));
     let mut finding = None;
+    if id.parse::<FindingId>().is_ok() {
+        // As `diagnose` states it.
+        target.entry.simulate(target.index);
+    }
     let (kind, search, found) = if let Some(block) = block {
         ("block", None, vec![block])
     } else if let Some(entry) = with_id(target, id) {
