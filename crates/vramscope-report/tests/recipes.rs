@@ -331,7 +331,9 @@ fn a_leak_is_told_with_the_run_without_it() {
     let fix = &leak.fixes[0];
     assert_eq!(fix.recipe, "del:p_gpt.py:31");
     let [with, without] = ["batch:1", &fix.recipe].map(|recipe| answer(&file, recipe, None));
-    assert_eq!(fix.saving_bytes.0, with.active_peak.0 - without.active_peak.0);
+    // The saving is told by the sizes of blocks, without what the allocator does not split.
+    let saving = with.active_peak.0 - without.active_peak.0;
+    assert!(saving.abs_diff(fix.saving_bytes.0) * 20 < saving, "{saving} {fix:?}");
     // The blocks that the finding counts in the end.
     assert!(fix.saving_bytes <= leak.bytes && fix.saving_bytes.0 * 2 > leak.bytes.0, "{fix:?}");
     let sentence = format!("Without it the peak is {} lower.", fix.saving_bytes);

@@ -42,6 +42,7 @@ use stacks::Stacks;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use vramscope_snapshot::FrameId;
+use vramscope_trace::AllocatorSettings;
 use vramscope_trace::slicing::Budget;
 
 /// Why a recipe has no answer: the fact that it lacks.
@@ -101,6 +102,8 @@ pub fn ended_by_failure(cx: Evidence<'_>) -> bool {
 pub struct Editable {
     lives: Lives,
     facts: Facts,
+    /// The settings of the recording.
+    settings: AllocatorSettings,
     /// How the step that failed was completed.
     pub rest: Rest,
 }
@@ -129,7 +132,7 @@ impl Editable {
             lives.place_again();
             facts = Facts::new(&mut lives, dims);
         }
-        Self { lives, facts, rest }
+        Self { lives, facts, settings: model.settings.clone(), rest }
     }
 
     /// Gives up the completion of the failed step: the run as recorded goes through with it, on the
@@ -186,7 +189,7 @@ impl Editable {
             applied.push(changes::apply(&mut lives, &self.facts, recipe, cx)?);
             lives.sort();
         }
-        Ok(ChangedRun::new(lives, self.rest, applied, recipes))
+        Ok(ChangedRun::new(lives, self.rest, self.settings.clone(), applied, recipes))
     }
 }
 

@@ -19,6 +19,10 @@ pub struct ChangedRun {
     pub applied: Vec<Applied>,
     /// The part of the memory that must stay free for [`Outcome::Fits`], in percent.
     margin_percent: u64,
+    /// The settings of the recording.
+    own: Settings,
+    /// Whether the program is changed.
+    has_recipes: bool,
     /// How far reserved memory can lie below and above the replay, in permille.
     reserved_permille: [u64; 2],
     /// Whether blocks move in time.
@@ -116,7 +120,13 @@ impl ChangedRun {
     /// The most points of a curve.
     pub const CURVE_POINTS: usize = 128;
 
-    pub(super) fn new(lives: Lives, rest: Rest, applied: Vec<Applied>, recipes: &[Recipe]) -> Self {
+    pub(super) fn new(
+        lives: Lives,
+        rest: Rest,
+        own: Settings,
+        applied: Vec<Applied>,
+        recipes: &[Recipe],
+    ) -> Self {
         let mut calls = Vec::with_capacity(2 * lives.all.len());
         for (index, life) in (0..).zip(&lives.all) {
             if !life.is_real() {
@@ -141,6 +151,8 @@ impl ChangedRun {
             calls,
             rest,
             applied,
+            own,
+            has_recipes: !recipes.is_empty(),
             margin_percent: match (moves, rest) {
                 (true, Rest::Forward) => MARGIN_OF_MOVES + MARGIN_OF_LAYERS,
                 (true, _) => MARGIN_OF_MOVES,
@@ -213,10 +225,20 @@ impl ChangedRun {
         answer
     }
 
+    /// The margin in percent. With other settings each block lies elsewhere, so a changed program
+    /// leaves other gaps than its replay has.
+    fn margin(&self, settings: &Settings) -> u64 {
+        if self.has_recipes && *settings != self.own {
+            self.margin_percent.max(MARGIN_OF_MOVES)
+        } else {
+            self.margin_percent
+        }
+    }
+
     /// Whether the run goes through with `available` bytes, with the margin of
     /// [`Outcome::Fits`].
     pub async fn fits(&self, settings: &Settings, available: u64, budget: &mut Budget) -> bool {
-        let less = available - available / 100 * self.margin_percent;
+        let less = available - available / 100 * self.margin(settings);
         let order = AddressOrder::Ascending;
         self.active_peak(settings) <= less
             && self.replay(settings, Some(less), order, budget).await.fails_at.is_none()
@@ -258,7 +280,7 @@ impl ChangedRun {
         let fits = if exact.fails_at.is_some() {
             Outcome::Short
         } else {
-            let less = available - available / 100 * self.margin_percent;
+            let less = available - available / 100 * self.margin(settings);
             let close = self.replay(settings, Some(less), order, budget).await;
             match close.fails_at {
                 _ if self.rest == Rest::Unknown => Outcome::Unknown,

@@ -254,7 +254,7 @@ mod tests {
             findings: findings.collect(),
             omitted: None,
             peak: Some(peak),
-            savings: vec![fix(text); list.min(2)],
+            savings: vec![fix(text); list.saturating_sub(2).min(2)],
             processes: vec![process(text, list); list.min(4)],
             blind_spots: vec![BlindSpotRecord { kind: "no_categories", text: text.to_owned() }; 10],
             skipped_files: usize::MAX,

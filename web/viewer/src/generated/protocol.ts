@@ -4766,8 +4766,8 @@ least_device_memory: Bytes | null,
  */
 basis: SimulatedBasis, 
 /**
- * Active bytes in the course of the changed run: the highest of each of at most 128 equal parts
- * of its calls. Empty unless the change was asked for.
+ * Active bytes in the course of the changed run: the highest of each of at most 128 equal
+ * parts of its calls. Empty unless the change was asked for.
  */
 curve?: Array<Bytes>, 
 /**
