@@ -216,11 +216,24 @@ const MAX_CHILDREN: usize = 20;
 /// if [`Derived::Simulated`](crate::Derived::Simulated) is computed. Rank skew needs a comparison
 /// of ranks.
 pub fn of_device(target: Target<'_>) -> Vec<FindingEntry> {
+    entries(target, |finding| target.entry.simulated(target.index, finding))
+}
+
+/// The same without these answers, also where they are known.
+pub(crate) fn without_replays(target: Target<'_>) -> Vec<FindingEntry> {
+    entries(target, |_| None)
+}
+
+/// The findings of one device, each with what replays say about the finding at its index.
+fn entries<'a>(
+    target: Target<'a>,
+    predicted: impl Fn(usize) -> Option<&'a Predicted>,
+) -> Vec<FindingEntry> {
     let found = target.entry.findings(target.index).iter().enumerate();
     let proofs = target.entry.proofs(target.index);
     let nothing = Predicted::default();
     let entry = |(i, finding): (usize, &Finding)| {
-        let predicted = target.entry.simulated(target.index, i).unwrap_or(&nothing);
+        let predicted = predicted(i).unwrap_or(&nothing);
         let Words { title, text, action } = finding_text::words(target.entry, finding, predicted);
         let headline = headline(target.entry, finding, &title, predicted);
         let title = title.plain();

@@ -6,7 +6,7 @@
 
 pub(crate) mod inputs;
 
-use crate::findings::{FindingEntry, FindingRecord, of_device};
+use crate::findings::{FindingEntry, FindingRecord, without_replays};
 use crate::frames::FrameRecord;
 use crate::peak::{BandKind, stacks_at_peak};
 use crate::target::Target;
@@ -127,7 +127,8 @@ pub enum Align {
 impl Side {
     /// Extracts one device, without its curves.
     pub async fn new<'a>(target: Target<'a>, band: BandKind, budget: &mut Budget) -> Self {
-        let findings = of_device(target);
+        // A comparison tells which findings came and went: replays would take longer than all else.
+        let findings = without_replays(target);
         let peak = stacks_at_peak(target, band, None, budget).await;
         let (steps, input_bytes) = inputs::of_steps(target, budget).await;
         let mut frames: Vec<(String, String, u32)> = Vec::new();
