@@ -7,6 +7,7 @@ use crate::derived::Derived;
 use crate::target::Target;
 use crate::what_if::{Outcome, least_available};
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use vramscope_inference::{Recipe, Rest, WhatIf};
 use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
@@ -153,7 +154,10 @@ async fn cheapest(
         .filter(|(of, _)| of.recipes.len() < 2 && is_paid(of.cost))
         .filter(|(of, fix)| of.settings.is_some() || fix.saving_bytes > Bytes(0))
         .collect();
-    parts.sort_by_key(|(of, fix)| (of.cost.max(Cost::Edit), std::cmp::Reverse(fix.saving_bytes)));
+    parts.sort_by_key(|(of, fix)| {
+        let saving = of.recipes.first().map_or(0, |recipe| worth(recipe, fix.saving_bytes.0));
+        (of.cost.max(Cost::Edit), Reverse(saving))
+    });
     let mut candidate = Candidate::of([], Cost::Setting);
     let mut found = None;
     for (part, _) in parts {
@@ -169,6 +173,12 @@ async fn cheapest(
     }
     let best = found?;
     Some(without_needless(trial, candidate, best, budget).await)
+}
+
+/// A saving beside those of other changes. Offloading counts half: each activation crosses the bus
+/// twice.
+fn worth(recipe: &Recipe, saving: u64) -> u64 {
+    if *recipe == Recipe::OffloadActivations { saving / 2 } else { saving }
 }
 
 /// The set without the parts that are not needed, the settings and the dearest first. What is left
@@ -270,13 +280,11 @@ pub(crate) async fn savings(
         let saving = trial.before.saturating_sub(run.active_peak(&model.settings));
         let has_it = run.applied.iter().any(|applied| applied.had_it || applied.changed == 0);
         if !has_it && saving * 100 > trial.before * MIN_SAVING_PERCENT {
-            // Each activation crosses the bus twice: it is worth it for twice the saving.
-            let is_offloaded = candidate.recipes[0] == Recipe::OffloadActivations;
-            found.push((if is_offloaded { saving / 2 } else { saving }, candidate));
+            found.push((worth(&candidate.recipes[0], saving), candidate));
         }
     }
     // A stable sort: of equal savings the cheaper one.
-    found.sort_by_key(|(saving, _)| std::cmp::Reverse(*saving));
+    found.sort_by_key(|(saving, _)| Reverse(*saving));
     let mut fixes = Vec::new();
     let mut kept: Vec<Recipe> = Vec::new();
     for (_, candidate) in found {
