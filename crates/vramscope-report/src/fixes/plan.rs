@@ -15,7 +15,8 @@ use vramscope_units::Bytes;
 /// What a set of changes costs besides settings and edits, which cost nothing in a run.
 const CURRENCIES: [Cost; 4] = [Cost::Edit, Cost::Time, Cost::Precision, Cost::Batch];
 
-/// The largest factor of the batch that is searched: larger ones were not measured.
+/// The largest factor of the batch that is searched. Programs with up to twice the batch were
+/// measured.
 pub(crate) const MAX_BATCH: f64 = 4.0;
 /// The steps of that search: it ends within a sixty-fourth.
 const BATCH_STEPS: u32 = 6;
