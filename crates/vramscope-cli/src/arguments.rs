@@ -310,7 +310,7 @@ pub(crate) struct WhatIf {
     /// docs/what-if.md lists them
     #[arg(long, value_name = "RECIPE[,RECIPE]")]
     pub(crate) apply: Option<String>,
-    /// Find the cheapest changes with which the run fits on a device: 40GiB, or a name such as
+    /// Find the cheapest changes that make the run fit a device: 40GiB, or a name such as
     /// A100-40GB
     #[arg(long, value_name = "DEVICE", conflicts_with_all = ["apply", "set", "change"])]
     pub(crate) plan: Option<String>,

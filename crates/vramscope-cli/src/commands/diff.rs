@@ -105,8 +105,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if failed { Err(Failure::Check) } else { Ok(()) }
 }
 
-/// What changed in the program, if something did. The first file is read again for a prediction:
-/// memory held both files in parallel, not one for long.
+/// Names the changes of the program, and predicts B from A. A is read again, because each file is
+/// dropped once its side is compared.
 fn changes(
     first: &[Found],
     [before, after]: [&SideProgram; 2],

@@ -114,8 +114,8 @@ fn file_text(out: &mut dyn Write, file: &FileInfo, is_one: bool) -> io::Result<(
     writeln!(out)
 }
 
-/// Writes the memory optimizations that a run has, then those that it lacks as far as lines are
-/// left. `off` would read twice beside the name `foreach:off`.
+/// Writes the first memory optimizations, those that the run has before those that it lacks. It
+/// says `lacks`, since `off` beside the name `foreach:off` reads as its opposite.
 fn optimizations_text(out: &mut dyn Write, all: &[OptimizationRecord]) -> io::Result<()> {
     for of in all.iter().take(MAX_OPTIMIZATIONS) {
         let state = match of.state {

@@ -6,7 +6,7 @@ use crate::recipes::recipe::{AutocastChange, Checkpointed, Frozen, NewOptimizer,
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// What changed between two runs of a program.
+/// The recipes that lead from one run of a program to another.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
     /// Recipes that lead from the first run to the second.
@@ -18,7 +18,8 @@ pub struct Changes {
 }
 
 impl Features {
-    /// What changed in a later run. `None` if the models differ, or if a change has no name.
+    /// The recipes that lead to a later run. `None` if the models differ, or if no recipe has the
+    /// change.
     pub fn changes_to(&self, after: &Self) -> Option<Changes> {
         let mut changes = Changes::default();
         if is_sharded(self) && !is_sharded(after) {
@@ -80,7 +81,8 @@ fn is_sharded(of: &Features) -> bool {
     of.is(Kind::Shard, Enabled::On)
 }
 
-/// A parameter may be made anew, or be counted as something else: one in a hundred bytes.
+/// Parameters of one program may differ by one percent of their bytes: one is allocated again, or
+/// gets another category.
 fn is_one_model(a: &Traits, b: &Traits) -> bool {
     let (before, after) = (total(&a.parameters), total(&b.parameters));
     before > 0 && before.abs_diff(after) * 100 <= before

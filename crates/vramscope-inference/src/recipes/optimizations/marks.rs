@@ -1,9 +1,9 @@
-//! What the frames of a call stack say about memory optimizations, read once.
+//! Marks frames and call stacks that belong to a memory optimization.
 
 use vramscope_snapshot::{FrameId, Snapshot, StackId};
 use vramscope_trace::slicing::{Budget, strides};
 
-/// What a frame, or a frame of a call stack, is: a set of bits.
+/// The optimizations of a frame, or of all frames of a call stack, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mark(u32);
 
@@ -12,7 +12,7 @@ impl Mark {
     pub(super) const CHECKPOINT: Self = Self(1);
     /// Forward is computed again.
     pub(super) const RECOMPUTE: Self = Self(1 << 1);
-    /// What is kept for backward goes to the host's memory, or comes back.
+    /// Activations are copied to host memory, or back.
     pub(super) const OFFLOAD: Self = Self(1 << 2);
     /// Parameters of all ranks are gathered.
     pub(super) const GATHER: Self = Self(1 << 3);

@@ -33,7 +33,7 @@ use vramscope_trace::slicing::Budget;
 pub enum OptimizationKind {
     /// Forward is computed again in backward.
     Checkpoint,
-    /// What backward needs waits in the host's memory.
+    /// Activations wait for backward in host memory.
     OffloadActivations,
     /// Logits and loss in parts.
     ChunkedLoss,
