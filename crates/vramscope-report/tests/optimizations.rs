@@ -103,7 +103,8 @@ fn a_comparison_names_the_change_and_what_was_predicted() {
         assert_eq!(Some(found.active_peak.0), pair["active"].as_u64(), "{file}");
         assert_eq!(Some(found.reserved_peak.0), pair["reserved"].as_u64(), "{file}");
         let error = found.active_percent.expect("a prediction");
-        assert!(error.abs() <= found.error_percent.expect("a measured error"), "{file}: {error}");
+        assert_eq!(found.error_percent.is_none(), recipes.is_empty(), "{file}");
+        assert!(error.abs() <= found.error_percent.unwrap_or(0.5), "{file}: {error}");
         assert!(found.texts().len() <= 3, "{:?}", found.texts());
     }
 }

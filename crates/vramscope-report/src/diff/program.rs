@@ -62,7 +62,8 @@ pub struct ProgramChanges {
     pub reserved_peak: Bytes,
     /// How far the reserved peak of B is above the prediction, in percent.
     pub reserved_percent: Option<f64>,
-    /// The measured error of the changes, in percent; null if it was not measured.
+    /// The measured error of the recipes, in percent; null if one was not measured, and without
+    /// recipes.
     pub error_percent: Option<f64>,
     /// Why nothing is predicted, in a few words; null with a prediction.
     pub declined: Option<String>,
@@ -100,6 +101,8 @@ fn percent(predicted: u64, real: u64) -> f64 {
     (percent * 10.0).round() / 10.0
 }
 
+/// A smaller difference needs no reason, in percent.
+const LEAST_ERROR: f64 = 0.5;
 /// Reserved bytes differ by this much more than active ones.
 const RESERVED_ERROR: f64 = 5.0;
 
@@ -126,7 +129,7 @@ pub async fn program_changes(
         predicted_reserved_range: None,
         reserved_peak: peak(BandKind::Reserved),
         reserved_percent: None,
-        error_percent: errors.map(|errors| errors.into_iter().fold(0.5, f64::max)),
+        error_percent: errors.and_then(|errors| errors.into_iter().reduce(f64::max)),
         declined: None,
         reasons: Vec::new(),
     };
@@ -160,7 +163,7 @@ pub async fn program_changes(
     let of_reserved = percent(answer.reserved_peak, real[1]);
     record.active_percent = Some(of_active);
     record.reserved_percent = Some(of_reserved);
-    let error = record.error_percent.unwrap_or(0.0);
+    let error = record.error_percent.unwrap_or(LEAST_ERROR);
     let is_far = of_active.abs() > error || of_reserved.abs() > error + RESERVED_ERROR;
     if is_far {
         let predicted = run.at_peak();
