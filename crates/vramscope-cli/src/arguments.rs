@@ -204,9 +204,15 @@ pub(crate) struct Diagnose {
     /// and Markdown, and all in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+    /// Exit with code 1 when EXPR holds for a device: 'peak>20GiB', 'findings.high>0',
+    /// 'site:NAME>2GiB'. Can be repeated
+    #[arg(long, value_name = "EXPR")]
+    pub(crate) fail_on: Vec<String>,
     /// Output format: text for humans, JSON for scripts, Markdown for pull requests
     #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
     pub(crate) format: DiffFormat,
+    #[command(flatten)]
+    pub(crate) source: SourceArguments,
     #[command(flatten)]
     pub(crate) window: Window,
 }

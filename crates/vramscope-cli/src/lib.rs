@@ -22,6 +22,7 @@ mod read;
 mod row_per_line;
 mod serve;
 mod sources;
+mod terminal;
 
 pub use serve::page::{Viewer, viewer};
 

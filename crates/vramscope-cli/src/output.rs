@@ -177,19 +177,6 @@ pub(crate) fn after_event(event: i64) -> String {
     }
 }
 
-/// A line of bars, up to the largest value. Several values share a bar where there are more values
-/// than columns; it shows their maximum.
-pub(crate) fn sparkline(values: &[u64]) -> String {
-    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    const COLUMNS: usize = 48;
-    let most = values.iter().copied().max().unwrap_or(0).max(1);
-    let bar = |values: &[u64]| {
-        let value = values.iter().copied().max().unwrap_or(0);
-        BARS[((value as f64 / most as f64) * 7.0).round() as usize]
-    };
-    values.chunks(values.len().div_ceil(COLUMNS).max(1)).map(bar).collect()
-}
-
 /// The note that marks a number as an estimate. Empty for an exact number.
 pub(crate) fn estimate_note(exactness: &str) -> &'static str {
     if exactness == "exact" { "" } else { " (estimate)" }

@@ -2,6 +2,7 @@
 //! move the cursor, write the clipboard, look like another row, or reverse the line.
 
 use crate::output::STYLES;
+use crate::terminal;
 use std::borrow::Cow;
 use std::io::{self, Write};
 pub(crate) use vramscope_units::printable;
@@ -32,7 +33,8 @@ impl<W: Write> Shield<W> {
 
 /// One line, its break included.
 fn shielded(line: &str) -> String {
-    let styles = STYLES.map(|style| style.render().to_string());
+    let styles = STYLES.iter().chain(&terminal::STYLES);
+    let styles: Vec<String> = styles.map(|style| style.render().to_string()).collect();
     let is_style = |text: &&str| styles.iter().any(|s| !s.is_empty() && s == text);
     let (mut out, mut rest) = (String::new(), line);
     while let Some(c) = rest.chars().next() {

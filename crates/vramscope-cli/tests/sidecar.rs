@@ -141,14 +141,16 @@ fn recorded_shapes_win_over_inferred_ones() {
     }
 }
 
+/// The line of the failed request.
+const LINE: &str = "loss = model(torch.randn(rows, 1024, device=\"cuda\")).square().mean()";
+
 #[test]
 fn call_sites_have_their_source_line() {
     let report = told("peak", OOM);
     let stacks = report["stacks"].as_array().expect("stacks");
-    let line = "loss = model(torch.randn(rows, 1024, device=\"cuda\")).square().mean()";
-    assert!(stacks.iter().any(|stack| stack["source"] == line), "{stacks:?}");
+    assert!(stacks.iter().any(|stack| stack["source"] == LINE), "{stacks:?}");
     let text = String::from_utf8(vramscope(&["peak"], &[OOM]).stdout).expect("text");
-    assert!(text.contains(line), "{text}");
+    assert!(text.contains(LINE), "{text}");
 }
 
 #[test]
@@ -157,9 +159,10 @@ fn a_failed_allocation_names_what_is_outside_of_pytorch() {
     let text = report["findings"][0]["text"].as_str().expect("a text");
     let outside = "The device has 2.93 GiB: 500.0 MiB are outside of PyTorch";
     assert!(text.contains(outside), "{text}");
-    let report = told("diagnose", OOM);
-    let verdict = report["verdict"].as_str().expect("a verdict");
-    assert!(verdict.contains(outside), "{verdict}");
+    let short = told("diagnose", OOM);
+    let text = short["findings"][0]["text"].as_str().expect("a text");
+    assert!(text.contains(outside), "{text}");
+    assert_eq!(report["findings"][0]["place"]["source"], LINE);
 }
 
 #[test]

@@ -9,7 +9,8 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use vramscope_cli::input::read_file;
-use vramscope_report::diagnose::{Listing, MAX_FINDINGS, diagnose, with_savings};
+use vramscope_report::diagnose::{Diagnosis, Listing, MAX_FINDINGS, diagnose, with_savings};
+use vramscope_report::diagnostic::{Answer, card, plain_text};
 use vramscope_report::info::{Info, add_optimizations, info};
 use vramscope_report::now;
 use vramscope_report::summary::{FileSummary, Summary, of_entry};
@@ -51,6 +52,26 @@ pub(crate) fn json<'py>(py: Python<'py>, text: &[u8]) -> Bound<'py, PyBytes> {
 /// Serializes a report.
 pub(crate) fn text(report: &impl Serialize) -> PyResult<Vec<u8>> {
     serde_json::to_vec(report).map_err(internal)
+}
+
+/// The columns of a diagnosis as text.
+const WIDTH: usize = 100;
+
+/// A diagnosis, and what a reader sees of it.
+#[derive(Serialize)]
+pub(crate) struct Shown {
+    #[serde(flatten)]
+    diagnosis: Diagnosis,
+    text: String,
+    html: String,
+}
+
+impl Shown {
+    /// The text of `vramscope diagnose`, and the same as HTML. `paths` are those that were opened.
+    pub(crate) fn new(diagnosis: Diagnosis, paths: &[String]) -> Self {
+        let answer = Answer::new(&diagnosis, paths, false);
+        Self { text: plain_text(&answer, WIDTH), html: card(&answer), diagnosis }
+    }
 }
 
 /// The devices of a file, with what the model of the allocator says about their findings.
@@ -142,15 +163,13 @@ impl File {
         Ok(json(py, &made))
     }
 
-    /// `vramscope.diagnose/1` of the file.
+    /// `vramscope.diagnose/1` of the file, with its `text` and `html`.
     fn diagnosis<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let file = &self.loaded;
         let made = py.detach(|| {
-            text(&diagnose(
-                simulated(file).map(with_savings).collect(),
-                Listing::Main(MAX_FINDINGS),
-                0,
-            ))
+            let devices = simulated(file).map(with_savings).collect();
+            let diagnosis = diagnose(devices, Listing::Main(MAX_FINDINGS), 0);
+            text(&Shown::new(diagnosis, &[file.path.clone()]))
         })?;
         Ok(json(py, &made))
     }

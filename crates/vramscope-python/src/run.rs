@@ -1,7 +1,7 @@
 //! The files of a run.
 
 use crate::failure::read_error;
-use crate::file::{File, json, simulated, summaries, text};
+use crate::file::{File, Shown, json, simulated, summaries, text};
 use crate::options;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -16,6 +16,8 @@ use vramscope_report::{LoadedFile, Target};
 /// The files under some paths, all in memory.
 #[pyclass(frozen, module = "vramscope._vramscope")]
 pub(crate) struct Run {
+    /// The paths as given.
+    paths: Vec<String>,
     files: Vec<Arc<LoadedFile>>,
     limits: Arc<[RankLimit]>,
     failed: Vec<Py<PyAny>>,
@@ -32,6 +34,7 @@ pub(crate) fn open_run(
     max_memory: Option<&str>,
 ) -> PyResult<Run> {
     let options = options::reading(events, max_memory)?;
+    let given = paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
     let (read, skipped_files) = py.detach(move || read_files(&paths, &options));
     let (mut files, mut failed) = (Vec::new(), Vec::new());
     for file in read {
@@ -46,7 +49,7 @@ pub(crate) fn open_run(
         index.and_then(|index| RankLimit::of(Target { path: &entry.path, entry, index }))
     });
     let limits = limits.collect();
-    Ok(Run { files, limits, failed, skipped_files })
+    Ok(Run { paths: given, files, limits, failed, skipped_files })
 }
 
 #[pymethods]
@@ -87,11 +90,13 @@ impl Run {
         Ok(json(py, &made))
     }
 
-    /// `vramscope.diagnose/1` of all files.
+    /// `vramscope.diagnose/1` of all files, with its `text` and `html`.
     fn diagnosis<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let made = py.detach(|| {
             let ranks = self.files.iter().flat_map(|file| simulated(file).map(at_peak));
-            text(&diagnose(ranks.collect(), Listing::Main(MAX_FINDINGS), self.skipped_files))
+            let skipped = self.skipped_files;
+            let diagnosis = diagnose(ranks.collect(), Listing::Main(MAX_FINDINGS), skipped);
+            text(&Shown::new(diagnosis, &self.paths))
         })?;
         Ok(json(py, &made))
     }

@@ -1,4 +1,4 @@
-//! Expressions of `vramscope diff --fail-on`, such as `peak>+2%`.
+//! Expressions of `--fail-on`: `peak>+2%` of `vramscope diff`, `peak>20GiB` of `vramscope diagnose`.
 
 mod parse;
 mod site;
@@ -9,7 +9,8 @@ use crate::side::Side;
 use crate::text::signed_count;
 use serde::Serialize;
 use site::SiteMetric;
-use vramscope_units::signed_grouped;
+use vramscope_inference::Severity;
+use vramscope_units::{Bytes, signed_grouped};
 
 /// A condition on a pair of snapshots.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +27,8 @@ enum Metric {
     Band(BandKind, When),
     Blocks,
     Ooms,
-    Findings,
+    /// All findings, or those of a severity.
+    Findings(Option<Severity>),
     Site(SiteMetric),
 }
 
@@ -60,15 +62,15 @@ enum Amount {
 
 const MILLION: i128 = 1_000_000;
 
-/// A checked expression and its result.
+/// A checked expression and its result on one snapshot or pair.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
     /// The expression as given by the user.
     pub expression: String,
-    /// True if the expression holds for any pair. The exit code is then 1.
+    /// True if the expression holds for any snapshot or pair. The exit code is then 1.
     pub holds: bool,
-    /// The values in words, for each pair for which the expression holds.
+    /// The values in words, for each snapshot or pair for which the expression holds.
     pub texts: Vec<String>,
     /// The number of call stacks in A and B that a `site:` matches; absent without a `site:`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,13 +112,15 @@ impl Expression {
                 _ => (Operator::Less, &rest[1..]),
             };
         let metric = if SiteMetric::is_one(name) {
-            SiteMetric::parse(name).map(Metric::Site).map_err(error)?
+            // A limit in bytes needs no word for the figure.
+            let is_bytes = amount.trim_end().ends_with('B');
+            SiteMetric::parse(name, is_bytes).map(Metric::Site).map_err(error)?
         } else {
             parse::metric(name.trim()).ok_or_else(|| {
                 error(format!(
                     "unknown metric {:?}. Expected peak, requested, active, allocated or reserved \
-                     (with .start, .peak or .end), blocks, ooms, findings, or site:TEXT with \
-                     blocks or bytes",
+                     (with .start, .peak or .end), blocks, ooms, findings (with .high, .medium or \
+                     .low), or site:TEXT with blocks or bytes",
                     name.trim()
                 ))
             })?
@@ -147,6 +151,33 @@ impl Expression {
         Check { expression, holds: !texts.is_empty(), texts, matching_stacks }
     }
 
+    /// Whether the expression is about a change, which needs two snapshots.
+    pub fn is_about_change(&self) -> bool {
+        !matches!(self.amount, Amount::Value(_))
+    }
+
+    /// Checks the expression on each device by itself.
+    pub fn check_each(&self, sides: &[&Side]) -> Check {
+        let mut texts = Vec::new();
+        for &side in sides {
+            let value = self.metric.of_side(side);
+            if self.holds([value; 2]) {
+                let name = if sides.len() > 1 { format!("{}: ", side.path) } else { String::new() };
+                let amount = match (self.metric.is_bytes(), u64::try_from(value)) {
+                    (true, Ok(bytes)) => Bytes(bytes).to_string(),
+                    _ => signed_grouped(value),
+                };
+                texts.push(format!("{name}{}: {amount}", self.metric.name()));
+            }
+        }
+        let matching_stacks = match &self.metric {
+            Metric::Site(site) => Some(sides.iter().map(|side| site.matching(side)).sum()),
+            _ => None,
+        };
+        let expression = self.text.clone();
+        Check { expression, holds: !texts.is_empty(), texts, matching_stacks }
+    }
+
     fn holds(&self, value: [i64; 2]) -> bool {
         let [a, b] = value;
         let change = i128::from(b) - i128::from(a);
@@ -171,7 +202,7 @@ impl Metric {
         match self {
             Self::Band(..) => true,
             Self::Site(site) => site.is_bytes(),
-            Self::Blocks | Self::Ooms | Self::Findings => false,
+            Self::Blocks | Self::Ooms | Self::Findings(_) => false,
         }
     }
 
@@ -191,7 +222,32 @@ impl Metric {
             }
             Self::Blocks => count(pair.blocks),
             Self::Ooms => count(pair.ooms),
-            Self::Findings => count(pair.findings.count),
+            Self::Findings(None) => count(pair.findings.count),
+            Self::Findings(Some(_)) => [self.of_side(a), self.of_side(b)],
+        }
+    }
+
+    /// The figure of one device.
+    fn of_side(&self, side: &Side) -> i64 {
+        match self {
+            Self::Site(site) => site.of(side, side)[0],
+            Self::Band(band, when) => {
+                let at = BandKind::ALL.iter().position(|kind| kind == band);
+                let figures = side.bands[at.unwrap_or_default()];
+                match when {
+                    When::Start => figures.start,
+                    When::Peak => figures.peak,
+                    When::End => figures.end,
+                }
+            }
+            Self::Blocks => side.blocks.into(),
+            Self::Ooms => side.ooms.into(),
+            Self::Findings(severity) => {
+                let is_of = |wanted: &Severity, of: Severity| of == *wanted;
+                let all = side.findings.iter().map(|finding| finding.record.severity);
+                all.filter(|of| severity.as_ref().is_none_or(|wanted| is_of(wanted, *of))).count()
+                    as i64
+            }
         }
     }
 
@@ -208,7 +264,8 @@ impl Metric {
             }
             Self::Blocks => "blocks at the peak".to_owned(),
             Self::Ooms => "out-of-memory events".to_owned(),
-            Self::Findings => "findings".to_owned(),
+            Self::Findings(None) => "findings".to_owned(),
+            Self::Findings(Some(severity)) => format!("findings of severity {}", severity.name()),
             Self::Site(site) => site.name(),
         }
     }
@@ -275,6 +332,8 @@ mod tests {
             Ok(Metric::Band(BandKind::Requested, When::Start))
         );
         assert_eq!(metric(" blocks > +1 "), Ok(Metric::Blocks));
+        assert_eq!(metric("findings.high>0"), Ok(Metric::Findings(Some(Severity::High))));
+        assert_eq!(metric("site:f>2GiB"), metric("site:f bytes>2GiB"));
         for (text, expected) in [
             ("peak", "no < or >"),
             ("peek>1", "unknown metric \"peek\""),
@@ -287,6 +346,7 @@ mod tests {
             ("ooms>1MiB", "with a count"),
             ("peak>0.1234567%", "not an amount"),
             ("peak>é", "not an amount"),
+            ("findings.highest>0", "unknown metric"),
             ("site:all_gather>2", "blocks or bytes"),
             ("site: blocks>2", "blocks or bytes"),
             ("site:f blocks>2MiB", "with a count"),

@@ -1,6 +1,11 @@
 //! `vramscope diagnose`: the verdict about a file or a run, on one page.
 
 mod fit;
+mod ranks;
+
+pub use ranks::RankGroup;
+
+use ranks::RankMemory;
 
 use crate::card::Card;
 use crate::derived::Derived;
@@ -14,8 +19,7 @@ use crate::peak::BandKind;
 use crate::phases::{Place, place};
 use crate::phrase::plain;
 use crate::target::{Target, slot_of};
-use crate::text::rank_name;
-use crate::verdict::{self, Verdict, peak_place, peak_sentence};
+use crate::verdict::{self, Verdict, peak_place};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -30,14 +34,12 @@ pub const MAX_FINDINGS: usize = 5;
 /// The findings that a [`Diagnosis`] lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
-    /// The main ones, at most this number and [`MAX_FINDINGS`]. The JSON has at most 8 kB.
+    /// The main ones, at most this number and [`MAX_FINDINGS`]. One stands for equal ones of
+    /// several ranks.
     Main(usize),
-    /// All findings of each rank, at most this number. No text or list is cut.
+    /// All findings of each rank, at most this number.
     All(usize),
 }
-
-/// What is looked for in every file.
-const LOOKED_FOR: &str = "failed allocations, growth, memory held too long and reserved memory";
 
 /// The maximum number of processes in a [`Diagnosis`].
 const MAX_PROCESSES: usize = 4;
@@ -51,9 +53,7 @@ const MAX_HEADLINES: usize = 4;
 pub struct Diagnosis {
     /// The schema's name and version.
     pub schema: &'static str,
-    /// The result: the headline of the worst finding, and what leads to it.
-    pub verdict: String,
-    /// One sentence for each device, the worst first: at most four, or with `--all` every device.
+    /// The result: one sentence for each device, the worst first: at most four, or with `--all` every device.
     /// The page begins with it.
     pub headlines: Vec<Headline>,
     /// The number of further devices; absent if none.
@@ -62,6 +62,9 @@ pub struct Diagnosis {
     /// The memory of the first of these devices, at the moment of its headline; null if nothing
     /// was reserved.
     pub memory: Option<MemorySummary>,
+    /// The ranks in groups of like ones, the worst first; absent for a single device.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<RankGroup>,
     /// The findings that matter most, at most five. One finding stands for equal ones of several
     /// ranks. Long lists and texts are cut. With `--all` the complete findings of each rank, by
     /// severity, then bytes.
@@ -86,6 +89,21 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
+    /// The diagnosis for scripts: its JSON has at most 8 kB. Long lists and texts are cut, then
+    /// findings are left out.
+    #[must_use]
+    pub fn fitted(mut self) -> Self {
+        let positive = |count: usize| Some(count).filter(|&count| count > 0);
+        let found = self.found();
+        self.headlines_omitted = positive(self.headlines.len().saturating_sub(MAX_HEADLINES));
+        self.headlines.truncate(MAX_HEADLINES);
+        self.processes.truncate(MAX_PROCESSES);
+        // They have the numbers of charts.
+        self.findings.iter_mut().for_each(|finding| finding.record.proof = None);
+        fit::fit(&mut self, found);
+        self
+    }
+
     /// The number of findings, shown or not.
     pub fn found(&self) -> usize {
         self.findings.len() + self.omitted.unwrap_or(0)
@@ -145,6 +163,9 @@ pub struct PeakSummary {
     pub step: Option<u32>,
     /// The phase; null if nothing shows it.
     pub phase: Option<&'static str>,
+    /// Both in words, with a space before them: ` in backward of step 2`.
+    #[serde(skip)]
+    pub place: String,
     /// Requested bytes by category.
     pub categories: BTreeMap<&'static str, u64>,
 }
@@ -199,17 +220,20 @@ async fn savings(target: Target<'_>, budget: &mut Budget) -> Vec<Fix> {
 
 /// The verdict about devices, with their findings.
 pub fn diagnose(mut ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usize) -> Diagnosis {
-    let (peak, sentence) = highest_peak(&ranks).unzip();
+    let peak = highest_peak(&ranks);
     let headlines = headlines(&ranks);
     let worst = ranks.iter_mut().max_by_key(|rank| requested_peak(rank));
     let savings = worst.map(|rank| std::mem::take(&mut rank.savings)).unwrap_or_default();
     let dumps: Vec<(&Card, &Dump)> = ranks.iter().map(|rank| (&rank.card, &rank.dump)).collect();
     let processes = processes(&dumps);
+    let of_ranks: Vec<RankMemory> = ranks.iter().filter_map(RankMemory::of).collect();
     let cards: Vec<Card> = ranks.into_iter().map(|rank| rank.card).collect();
     let blind_spots = blind::merged(&cards);
     let all = of_run(cards);
     let mut headlines = compared(headlines, &all);
     let memory = headlines.first_mut().and_then(|worst| worst.memory.take());
+    let every_headline: Vec<&Headline> = headlines.iter().map(|one| &one.headline).collect();
+    let rank_groups = ranks::groups(of_ranks, &every_headline, &all);
     let every: Option<Vec<FindingEntry>> = match listing {
         Listing::Main(_) => None,
         Listing::All(_) => Some(all.iter().cloned().map(named).collect()),
@@ -217,10 +241,10 @@ pub fn diagnose(mut ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usiz
     let main = merged(all, &processes);
     let mut diagnosis = Diagnosis {
         schema: "vramscope.diagnose/1",
-        verdict: verdict(&main, sentence, &processes, &blind_spots),
         headlines: headlines.into_iter().map(|one| one.headline).collect(),
         headlines_omitted: None,
         memory,
+        ranks: rank_groups,
         findings: every.unwrap_or(main),
         omitted: None,
         peak,
@@ -229,22 +253,13 @@ pub fn diagnose(mut ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usiz
         blind_spots,
         skipped_files,
     };
-    let positive = |count: usize| Some(count).filter(|&count| count > 0);
     let found = diagnosis.findings.len();
-    match listing {
-        Listing::Main(limit) => {
-            diagnosis.headlines_omitted =
-                positive(diagnosis.headlines.len().saturating_sub(MAX_HEADLINES));
-            diagnosis.headlines.truncate(MAX_HEADLINES);
-            diagnosis.processes.truncate(MAX_PROCESSES);
-            diagnosis.findings.truncate(limit.min(MAX_FINDINGS));
-            fit::fit(&mut diagnosis, found);
-        }
-        Listing::All(limit) => {
-            diagnosis.findings.truncate(limit);
-            diagnosis.omitted = positive(found - diagnosis.findings.len());
-        }
-    }
+    let limit = match listing {
+        Listing::Main(limit) => limit.min(MAX_FINDINGS),
+        Listing::All(limit) => limit,
+    };
+    diagnosis.findings.truncate(limit);
+    diagnosis.omitted = Some(found - diagnosis.findings.len()).filter(|&omitted| omitted > 0);
     diagnosis
 }
 
@@ -341,9 +356,7 @@ fn merged(findings: Vec<(FindingEntry, Option<u32>)>, processes: &[Process]) -> 
     let merge = |group: Vec<usize>| {
         // A rank may have several dumps.
         let of_group: BTreeSet<u32> = group.iter().filter_map(|&i| ranks[i]).collect();
-        let (mut finding, rank) = findings[group[0]].take()?;
-        // It has the numbers of a chart, and a diagnosis is small.
-        finding.record.proof = None;
+        let (finding, rank) = findings[group[0]].take()?;
         Some(match rank {
             Some(rank) => finding.named(rank, of_group.len() - 1),
             None => finding.of_moment(group.len() - 1),
@@ -356,9 +369,8 @@ fn folder(path: &str) -> Option<&str> {
     crate::rank_of::run_of(path).map(|(folder, _)| folder)
 }
 
-/// The highest peak, and a sentence about it. Pinned host memory counts only if there is no other.
-fn highest_peak(ranks: &[Diagnosed]) -> Option<(PeakSummary, String)> {
-    let gpus = ranks.iter().filter(|rank| rank.card.device != HOST).count();
+/// The highest peak. Pinned host memory counts only if there is no other.
+fn highest_peak(ranks: &[Diagnosed]) -> Option<PeakSummary> {
     // `max_by_key` takes the last of equals. The first rank represents the others.
     let found =
         ranks.iter().rev().max_by_key(|rank| (rank.card.device != HOST, requested_peak(rank)))?;
@@ -367,14 +379,7 @@ fn highest_peak(ranks: &[Diagnosed]) -> Option<(PeakSummary, String)> {
     let is_state = |spot: &BlindSpot| matches!(spot, BlindSpot::NoHistory | BlindSpot::StateOnly);
     let event = rank.band(BandKind::Requested).peak_event.0;
     let place = peak_place(at, event, rank.blind_spots.iter().any(is_state));
-    let shares = rank.categories.iter().map(|share| (share.category, share.bytes.0)).collect();
-    let sentence = peak_sentence(place, shares, u32::try_from(event).ok()).plain();
-    let mut of_rank = ranks.iter().filter(|other| other.card.rank == rank.rank);
-    let on = match rank.rank.filter(|_| of_rank.all(|other| other.card.path == rank.path)) {
-        _ if gpus < 2 => String::new(),
-        rank_alone => format!("{}: ", rank_name(rank_alone, &rank.path)),
-    };
-    let summary = PeakSummary {
+    Some(PeakSummary {
         path: rank.path.clone(),
         rank: rank.rank,
         device: rank.device,
@@ -382,45 +387,7 @@ fn highest_peak(ranks: &[Diagnosed]) -> Option<(PeakSummary, String)> {
         event,
         step: at.step,
         phase: at.phase,
+        place: place.plain(),
         categories: rank.categories.iter().map(|c| (c.category.name(), c.bytes.0)).collect(),
-    };
-    Some((summary, format!("{on}{sentence}")))
-}
-
-fn verdict(
-    findings: &[FindingEntry],
-    peak: Option<String>,
-    processes: &[Process],
-    blind_spots: &[BlindSpotRecord],
-) -> String {
-    let Some(peak) = peak else { return "No memory was allocated.".to_owned() };
-    let serious = findings.iter().filter(|finding| finding.record.severity != Severity::Low);
-    let is_serious = serious.clone().next().is_some();
-    let verdict = match serious.min_by_key(|finding| finding.record.weight()) {
-        Some(worst) => {
-            let rest = if worst.record.kind == FindingKind::Oom { &worst.cause } else { &peak };
-            format!("{}{} {rest}", worst.owner, plain(&worst.headline))
-        }
-        // What was found is said, however small. A snapshot cannot prove that nothing is wrong.
-        None => match findings.first() {
-            Some(low) => format!("{peak} Low: {}{}", low.owner, plain(&low.headline)),
-            None if blind_spots.is_empty() => {
-                format!("{peak} No finding: {LOOKED_FOR} were looked for.")
-            }
-            None => format!("{peak} No finding, and not all could be looked for."),
-        },
-    };
-    // Dumps of one process are one story, before what is of low severity.
-    match processes {
-        [] => verdict,
-        [first, ..] if is_serious => format!("{verdict} {}", first.text),
-        [first, ..] => format!("{} {verdict}", first.text),
-    }
-}
-
-/// The largest savings in a sentence; `None` without one.
-pub fn savings_text(savings: &[Fix]) -> Option<String> {
-    let one = |fix: &Fix| format!("{} less with {} (`{}`)", fix.saving_bytes, fix.text, fix.recipe);
-    let all: Vec<String> = savings.iter().map(one).collect();
-    (!all.is_empty()).then(|| format!("A smaller peak: {}.", all.join("; ")))
+    })
 }

@@ -5,8 +5,8 @@ pub use blind::BlindSpotRecord;
 pub(crate) mod blind;
 
 use crate::card::Card;
-use crate::finding_text::{self, Words, headline, rank_headline};
-use crate::fixes::Fix;
+use crate::finding_text::{self, Words, headline};
+use crate::fixes::{self, Fix, Look};
 use crate::frames::{FrameRecord, owned_frames, site};
 use crate::phrase::Phrase;
 use crate::proof::{self, Proof};
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::hash::Hash;
 use vramscope_inference::{
-    Basis, Finding, FindingId, FindingKind, Phase, RankFacts, RankSkew, Severity, rank_skew,
+    Basis, Facts, Finding, FindingId, FindingKind, Phase, RankFacts, RankSkew, Severity, rank_skew,
 };
 use vramscope_snapshot::StackId;
 use vramscope_units::{Blocks, Bytes, EventIndex, grouped};
@@ -47,8 +47,17 @@ pub struct FindingRecord {
     pub text: String,
     /// What to do.
     pub action: String,
+    /// The line that it is about; null without a call stack.
+    #[serde(default)]
+    pub place: Option<FindingPlace>,
+    /// Why, in one line without the figures of the title; empty where the title says it.
+    #[serde(default)]
+    pub why: String,
     /// Bytes that the finding is about.
     pub bytes: Bytes,
+    /// What the peak loses without it; null where that is not measured.
+    #[serde(default)]
+    pub saving_bytes: Option<Bytes>,
     /// The training step, from 0; null if the finding is about several or none.
     pub step: Option<u32>,
     /// The phase; null if the finding is about several or none.
@@ -75,10 +84,35 @@ pub struct FindingRecord {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "typescript", ts(as = "Option<Vec<Fix>>", optional))]
     pub fixes: Vec<Fix>,
+    /// Known causes of memory that the file shows, whose cures do not suffice alone: those with most
+    /// bytes first. Absent for other findings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(as = "Option<Vec<Look>>", optional))]
+    pub look: Vec<Look>,
     /// The numbers that prove it; absent where there are none to draw. The page has its chart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(skip))]
     pub proof: Option<Proof>,
+}
+
+/// The line that a finding is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct FindingPlace {
+    /// The call site: `gpt.py:44 forward`.
+    pub site: String,
+    /// What of it: `in its backward (LogSoftmaxBackward0)`, `called from train.py:40 main`. Empty
+    /// if it is the line itself.
+    pub note: String,
+    /// The recorded path of the file.
+    pub file: String,
+    /// The line; 0 if unknown.
+    pub line: u32,
+    /// The line of source; null if it is not known.
+    pub source: Option<String>,
+    /// What it allocates: shape, number of blocks. Empty if nothing more is known.
+    pub what: String,
 }
 
 /// The share of one call site in a finding.
@@ -111,6 +145,9 @@ pub struct FindingEntry {
     /// Reasons beyond the headline; empty where `text` has them.
     #[serde(skip)]
     pub cause: String,
+    /// What to do beside the changes that were replayed.
+    #[serde(skip)]
+    pub advice: String,
     /// Changes that would help, each in a few words with its effect.
     #[serde(skip)]
     pub actions: Vec<Action>,
@@ -175,6 +212,7 @@ impl FindingRecord {
             children: Vec::new(),
             simulated: Vec::new(),
             fixes: Vec::new(),
+            look: Vec::new(),
             proof: None,
             ..self.clone()
         }
@@ -235,10 +273,25 @@ fn entries<'a>(
     let entry = |(i, finding): (usize, &Finding)| {
         let predicted = predicted(i).unwrap_or(&nothing);
         let Words { title, text, action } = finding_text::words(target.entry, finding, predicted);
-        let headline = headline(target.entry, finding, &title, predicted);
+        let mut place = finding_text::place(target, finding);
+        let headline = headline(title.clone(), place.as_ref().map(|place| place.site.as_str()));
         let title = title.plain();
+        // What replays say is a list of its own.
+        let all = std::iter::once(action.clone()).filter(|action| !action.is_empty());
+        let all = all.chain(fixes::sentences(&predicted.fixes)).collect::<Vec<_>>().join(" ");
+        let (advice, action) = match finding.facts {
+            Facts::Oom(_) => (action, all),
+            _ => (action.clone(), action),
+        };
         let stack = finding.stack();
         let frames = owned_frames(target.snapshot(), stack.unwrap_or(StackId::EMPTY));
+        let called_from = callers(&frames);
+        if let (FindingKind::Growth, Some(place), Some(caller)) =
+            (finding.kind(), &mut place, called_from.first())
+            && place.note.is_empty()
+        {
+            place.note = format!("called from {caller}");
+        }
         let (sites, children) = sites_of(children(target, finding));
         let record = FindingRecord {
             id: finding.id.clone(),
@@ -250,23 +303,28 @@ fn entries<'a>(
             title,
             text,
             action,
+            place,
+            why: finding_text::why(target.entry, finding, predicted),
             bytes: Bytes(finding.bytes),
+            saving_bytes: finding_text::saving(finding, predicted),
             step: finding.step,
             phase: finding.phase,
             basis: finding.basis,
             events: finding.events.iter().copied().map(EventIndex).collect(),
             sites,
-            called_from: callers(&frames),
+            called_from,
             blocks: Blocks(finding.blocks.into()),
             children,
             simulated: predicted.simulated.clone(),
             fixes: predicted.fixes.clone(),
+            look: predicted.looks.clone(),
             proof: proofs.get(i).cloned().flatten(),
         };
         FindingEntry {
             owner: String::new(),
             headline: headline.into_phrases(),
             cause: finding_text::cause(target.entry, finding),
+            advice,
             actions: verdict::actions_of(target.entry, finding, &record),
             record,
             frames,
@@ -294,6 +352,8 @@ pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) 
     children.truncate(MAX_CHILDREN);
     let (sites, children) = sites_of(children);
     let Words { title, text, action } = finding_text::rank_words(skew);
+    let place = finding_text::rank_place(&frames);
+    let headline = headline(title.clone(), sites.first().map(String::as_str));
     let record = FindingRecord {
         id: skew.id.clone(),
         kind: FindingKind::RankSkew,
@@ -301,10 +361,13 @@ pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) 
         path: path.to_owned(),
         rank: crate::rank_of(path),
         device: skew.id.device,
-        title: title.plain(),
+        title: format!("{}{}", rank_owner(skew.rank), title.plain()),
         text,
         action,
+        place: place.filter(|_| !sites.is_empty()),
+        why: finding_text::rank_why(skew),
         bytes: skew.excess(),
+        saving_bytes: None,
         step: None,
         phase: None,
         basis: skew.basis,
@@ -315,12 +378,14 @@ pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) 
         children,
         simulated: Vec::new(),
         fixes: Vec::new(),
+        look: Vec::new(),
         proof: Some(proof::ranks(skew)),
     };
     FindingEntry {
         owner: String::new(),
-        headline: rank_headline(skew).into_phrases(),
+        headline: headline.into_phrases(),
         cause: String::new(),
+        advice: record.action.clone(),
         actions: Vec::new(),
         record,
         frames,

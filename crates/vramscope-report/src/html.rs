@@ -4,14 +4,12 @@
 //! attribute has a text of a file.
 
 use crate::derived::Derived;
-use crate::findings::{BlindSpotRecord, FindingRecord, of_device};
+use crate::diagnostic::{self, Answer};
 use crate::peak::{BandKind, stacks_at_peak};
-use crate::phrase::plain;
 use crate::summary::warnings;
 use crate::target::{Target, slot_of};
-use crate::verdict::{Action, MemoryBar, verdict};
 use std::fmt::{self, Write as _};
-use vramscope_inference::{Category, Severity, blind_spots};
+use vramscope_inference::Category;
 use vramscope_trace::slicing::{Budget, now};
 use vramscope_trace::{Series, columns_of};
 use vramscope_units::svg::Path;
@@ -22,9 +20,6 @@ const CURVE: [u32; 2] = [960, 200];
 
 /// Columns of the curve.
 const COLUMNS: u32 = 480;
-
-/// The width of the bar of memory.
-const BAR: u64 = 960;
 
 /// Rows of the table of call stacks.
 const STACKS: usize = 12;
@@ -79,7 +74,7 @@ fn close(out: &mut String, tag: &str) {
     out.push_str(">\n");
 }
 
-/// The report of one device: verdict, curve, memory, findings. `name` is that of the device among
+/// The report of one device: what is wrong, and the curve. `name` is that of the device among
 /// others.
 pub async fn device(target: Target<'_>, name: &str, budget: &mut Budget) -> String {
     use Derived::{Carving, Categories, Findings, Simulated, Steps};
@@ -87,51 +82,33 @@ pub async fn device(target: Target<'_>, name: &str, budget: &mut Budget) -> Stri
         target.entry.derive(what, target.index, budget).await;
     }
     let out = &mut String::new();
-    let verdict = verdict(target, budget).await;
     open(out, "section", "device");
     put(out, "h2", "", name);
-    put(out, "p", severity_class(verdict.severity), &plain(&verdict.headline));
-    if !verdict.detail.is_empty() {
-        put(out, "p", "detail", &verdict.detail);
-    }
-    actions(out, &verdict.actions);
+    out.push_str(&diagnostic::html(&Answer::of_device(target, budget).await));
     curve(out, target, budget).await;
-    memory(out, &verdict.memory);
-    let findings = of_device(target);
-    if !findings.is_empty() {
-        put(out, "h3", "", "Findings");
-        for entry in &findings {
-            finding(out, &entry.record);
-        }
-    }
     close(out, "section");
     std::mem::take(out)
 }
 
-/// [`device`], at once, and what only the program says: call stacks, what could not be told.
-pub fn whole_device(target: Target<'_>, name: &str) -> String {
+/// The curve of one device, its call stacks and the warnings about it: what follows an answer.
+/// `about` is how it was recorded.
+pub fn figures(target: Target<'_>, name: &str, about: &str) -> String {
     now(async |budget| {
-        let out = &mut device(target, name, budget).await;
-        open(out, "section", "more");
+        let out = &mut String::new();
+        open(out, "section", "device");
+        put(out, "h2", "", name);
+        if !about.is_empty() {
+            put(out, "p", "detail", about);
+        }
+        curve(out, target, budget).await;
         stacks(out, target, budget).await;
-        let spots = blind_spots(target.entry.evidence(target.index), budget).await;
-        let spots = spots.into_iter().map(|spot| BlindSpotRecord::from(spot).text);
         let device = Some(target.device());
         let faults = warnings(target.entry, true).into_iter();
         let faults = faults.filter(|w| w.device.is_none() || w.device == device).map(|w| w.message);
-        list(out, "Not looked for", &spots.collect::<Vec<_>>());
         list(out, "Warnings", &faults.collect::<Vec<_>>());
         close(out, "section");
         std::mem::take(out)
     })
-}
-
-fn severity_class(severity: Option<Severity>) -> &'static str {
-    match severity {
-        Some(Severity::High) => "verdict high",
-        Some(Severity::Medium) => "verdict medium",
-        _ => "verdict",
-    }
 }
 
 #[inline(never)]
@@ -143,22 +120,6 @@ fn list(out: &mut String, title: &str, items: &[String]) {
     open(out, "ul", "notes");
     for item in items {
         put(out, "li", "", item);
-    }
-    close(out, "ul");
-}
-
-#[inline(never)]
-fn actions(out: &mut String, actions: &[Action]) {
-    if actions.is_empty() {
-        return;
-    }
-    open(out, "ul", "actions");
-    for action in actions {
-        open(out, "li", "");
-        put(out, "b", "", &action.text);
-        put(out, "span", if action.helps { "value" } else { "value less" }, &action.value);
-        put(out, "small", "", &action.detail);
-        close(out, "li");
     }
     close(out, "ul");
 }
@@ -231,85 +192,6 @@ async fn curve(out: &mut String, target: Target<'_>, budget: &mut Budget) {
     }
     put(out, "span", "end", &format!("{} events", grouped(u64::from(slots - 1))));
     out.push_str("</figcaption></figure>\n");
-}
-
-/// The memory at the moment of the verdict, as a bar and a table.
-fn memory(out: &mut String, bar: &MemoryBar) {
-    let whole = bar.scale().0;
-    if whole == 0 {
-        return;
-    }
-    let estimate = if bar.is_estimate { " (sizes of blocks are estimates)" } else { "" };
-    put(out, "h3", "", &format!("Memory {}{estimate}", bar.moment));
-    push(
-        out,
-        format_args!(
-            "<svg class=\"bar\" viewBox=\"0 0 {BAR} 16\" preserveAspectRatio=\"none\" \
-         aria-hidden=\"true\">"
-        ),
-    );
-    let x = |bytes: u64| (u128::from(bytes) * u128::from(BAR) / u128::from(whole)) as u64;
-    let mut end = 0;
-    for part in &bar.parts {
-        let from = x(end);
-        end += part.bytes.0;
-        push(
-            out,
-            format_args!(
-                "<path class=\"part {}\" d=\"M{from} 0H{}V16H{from}Z\"/>",
-                part.name,
-                x(end)
-            ),
-        );
-    }
-    if let Some(request) = bar.request {
-        let (from, to) = (x(bar.reserved.0), x(bar.reserved.0 + request.0));
-        push(out, format_args!("<path class=\"request\" d=\"M{from} 1H{to}V15H{from}Z\"/>"));
-    }
-    out.push_str("</svg>\n");
-    open(out, "table", "parts");
-    for part in &bar.parts {
-        open(out, "tr", "");
-        put(out, "th", &format!("key {}", part.name), part.label);
-        put(out, "td", "number", &part.bytes.to_string());
-        put(out, "td", "", &part.note);
-        close(out, "tr");
-    }
-    let sums = [
-        ("reserved by PyTorch", Some(bar.reserved)),
-        ("PyTorch can have", bar.capacity),
-        ("request that failed", bar.request),
-    ];
-    for (label, bytes) in sums.into_iter().filter_map(|(label, bytes)| Some((label, bytes?))) {
-        open(out, "tr", "sum");
-        put(out, "th", "", label);
-        put(out, "td", "number", &bytes.to_string());
-        put(out, "td", "", "");
-        close(out, "tr");
-    }
-    close(out, "table");
-}
-
-/// A finding: what, how much, why, what to do, and the numbers that prove it.
-#[inline(never)]
-pub fn finding(out: &mut String, record: &FindingRecord) {
-    open(out, "article", record.severity.name());
-    open(out, "h4", "");
-    put(out, "span", "severity", record.severity.name());
-    put(out, "span", "title", &record.title);
-    put(out, "span", "number", &record.bytes.to_string());
-    close(out, "h4");
-    put(out, "p", "", &record.text);
-    if !record.action.is_empty() {
-        put(out, "p", "action", &record.action);
-    }
-    if let Some(proof) = record.proof.as_ref().filter(|proof| !proof.text.is_empty()) {
-        put(out, "p", "proof", &proof.text);
-    }
-    if !record.called_from.is_empty() {
-        put(out, "p", "proof", &format!("called from {}", record.called_from.join(", ")));
-    }
-    close(out, "article");
 }
 
 /// The call stacks that hold most at the peak.

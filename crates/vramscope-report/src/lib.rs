@@ -31,6 +31,7 @@ pub mod columns;
 pub mod copy;
 mod derived;
 pub mod diagnose;
+pub mod diagnostic;
 pub mod diff;
 pub mod disambiguate;
 pub mod events;

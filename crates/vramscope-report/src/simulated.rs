@@ -2,7 +2,7 @@
 //! short, what would have fitted, and what other settings would reserve.
 
 use crate::derived::Derived;
-use crate::fixes::{self, Fix};
+use crate::fixes::{self, Fix, Look};
 use crate::target::Target;
 use crate::text::label_of;
 use crate::what_if::Item;
@@ -71,6 +71,8 @@ pub struct Predicted {
     pub simulated: Vec<Simulated>,
     /// The changes with which a failed run goes through; the run without what a leak keeps.
     pub fixes: Vec<Fix>,
+    /// Known causes whose cures do not suffice alone, after a failure.
+    pub looks: Vec<Look>,
     /// Of a failure whose step cannot be completed: what PyTorch must have for the part that is in
     /// the file.
     pub at_least: Option<Bytes>,
@@ -105,7 +107,7 @@ pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> Simulat
     let simulator = Simulator { target, model };
     let mut all = Vec::new();
     for (i, story) in ooms {
-        let fixes = fixes::of_oom(target, model, story, budget).await;
+        let (fixes, looks) = fixes::of_oom(target, model, story, budget).await;
         let (simulated, least) = simulator.oom(story, budget).await.unzip();
         let is_last = target
             .entry
@@ -114,6 +116,7 @@ pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> Simulat
         let predicted = Predicted {
             simulated: simulated.into_iter().collect(),
             fixes,
+            looks,
             at_least: least.flatten().filter(|_| is_last),
             ..Predicted::default()
         };

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use vramscope_report::diagnose::{Diagnosis, Listing, MAX_FINDINGS, at_peak, diagnose};
+use vramscope_report::diagnostic::{Answer, plain_text};
 use vramscope_report::moments::{Evidence, When};
 use vramscope_report::{FileReader, LoadedFile};
 
@@ -84,7 +85,8 @@ fn dumps_that_share_events_are_moments_of_one_process() {
         "3 moments of one process: 34.00 MiB, 58.00 MiB and 130.0 MiB in use when each was taken. \
          It grew by 96.00 MiB: 96.00 MiB at train.py:7 main."
     );
-    assert!(found.verdict.contains(&process.text), "{}", found.verdict);
+    let answer = plain_text(&Answer::new(&found, &["run".to_owned()], false), 100);
+    assert!(answer.replace("\n  ", " ").contains(&process.text), "{answer}");
 }
 
 #[test]

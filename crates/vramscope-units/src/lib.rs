@@ -30,7 +30,7 @@ pub use shown::{
     Allocations, Blocks, Change, Count, CountChange, EventSpan, Events, Files, Flushes, Iteration,
     PeakEvent, Ranks, Segments, SignedBytes, Steps, is_unit, texts,
 };
-pub use text::{grouped, signed_grouped};
+pub use text::{grouped, signed_grouped, sparkline};
 
 use std::fmt;
 

@@ -90,3 +90,16 @@ pub(crate) fn duration(us: i64) -> String {
     };
     format!("{sign}{value} {unit}")
 }
+
+/// A line of bars, up to the largest value. Several values share a bar where there are more values
+/// than columns; it shows their maximum.
+pub fn sparkline(values: &[u64]) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    const COLUMNS: usize = 48;
+    let most = values.iter().copied().max().unwrap_or(0).max(1);
+    let bar = |values: &[u64]| {
+        let value = values.iter().copied().max().unwrap_or(0);
+        BARS[((value as f64 / most as f64) * 7.0).round() as usize]
+    };
+    values.chunks(values.len().div_ceil(COLUMNS).max(1)).map(bar).collect()
+}

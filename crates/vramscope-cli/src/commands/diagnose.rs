@@ -1,34 +1,60 @@
 //! `vramscope diagnose`.
 
-use super::findings;
+use super::findings::{self, FailedFile};
 use crate::Failure;
-use crate::arguments::{Diagnose as Arguments, DiffFormat};
-use crate::output::{STRONG, styled};
-use crate::printable::printable;
-use std::io::{self, Write};
-use vramscope_report::device_name;
+use crate::arguments::{Diagnose as Arguments, DiffFormat, Format};
+use crate::output;
+use crate::sources::Sources;
+use crate::terminal;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::io::{self, Write as _};
+use std::path::Path;
+use vramscope_report::check::{Check, Expression};
 use vramscope_report::diagnose::{
-    Diagnosis, Headline, Listing, MAX_FINDINGS, at_peak, diagnose, savings_text, with_savings,
+    Diagnosed, Diagnosis, Listing, MAX_FINDINGS, at_peak, diagnose, with_savings,
 };
-use vramscope_report::markdown::escape;
-use vramscope_report::text::rank_name;
-use vramscope_units::grouped;
+use vramscope_report::diagnostic::{Answer, markdown, text};
+use vramscope_report::peak::BandKind;
+use vramscope_report::side::Side;
+use vramscope_report::{Target, now};
 
 /// Findings of `--all` in text and Markdown when `--limit` is absent.
 const DEFAULT_LIMIT: usize = 20;
 
-/// Prints the verdict about files, their findings and what could not be looked for.
+/// A diagnosis, with what concerns this call.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Report {
+    #[serde(flatten)]
+    diagnosis: Diagnosis,
+    /// The files that could not be read, and why.
+    errors: Vec<FailedFile>,
+    /// The results of `--fail-on`; absent without one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    checks: Vec<Check>,
+}
+
+/// Prints what is wrong with files, what to change, and what could not be looked for.
 ///
 /// # Errors
-/// A folder cannot be listed, an input cannot be read, or the output cannot be written.
+/// An expression is invalid, a folder cannot be listed, an input cannot be read, the output cannot
+/// be written, or an expression holds.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let expressions = expressions(&arguments.fail_on)?;
+    let sources = Sources::new(&arguments.source)?;
     // Of many ranks the search for savings would take longer than all else.
-    let devices = match arguments.paths.as_slice() {
-        [path] if !path.is_dir() => findings::each_device(arguments, with_savings)?,
-        _ => findings::each_device(arguments, at_peak)?,
-    };
-    if devices.files_read == 0 {
-        // A verdict needs a snapshot that was read.
+    let has_savings = matches!(arguments.paths.as_slice(), [path] if !path.is_dir());
+    let has_sides = !expressions.is_empty();
+    let devices = findings::each_device(arguments, |target: Target<'_>| {
+        let diagnosed = if has_savings { with_savings(target) } else { at_peak(target) };
+        let side =
+            |target| now(async |budget| Side::new(target, BandKind::Requested, budget).await);
+        (diagnosed, has_sides.then(|| side(target)))
+    })?;
+    let (each, sides): (Vec<Diagnosed>, Vec<Option<Side>>) = devices.each.into_iter().unzip();
+    let is_json = arguments.format == DiffFormat::Json;
+    if devices.files_read == 0 && !is_json {
+        // An answer needs a snapshot that was read.
         return devices.outcome.and(Err(Failure::Input));
     }
     let listing = match arguments.format {
@@ -38,79 +64,85 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             Listing::All(arguments.limit.unwrap_or(DEFAULT_LIMIT))
         }
     };
-    let report = diagnose(devices.each, listing, devices.skipped_files);
-    if arguments.all {
-        findings::print(&report, arguments.format, list_text, list_markdown)?;
-    } else {
-        findings::print(&report, arguments.format, text, markdown)?;
+    let mut diagnosis = diagnose(each, listing, devices.skipped_files);
+    if !sources.is_empty() {
+        add_sources(&mut diagnosis, &sources);
     }
-    devices.outcome
+    let sides: Vec<&Side> = sides.iter().flatten().collect();
+    let checks: Vec<Check> = expressions.iter().map(|one| one.check_each(&sides)).collect();
+    let failed = failed(&checks);
+    match arguments.format {
+        DiffFormat::Json => {
+            let diagnosis = if arguments.all { diagnosis } else { diagnosis.fitted() };
+            let report = Report { diagnosis, errors: devices.errors, checks };
+            output::print(&report, Format::Json, |_, _| Ok(()))?;
+        }
+        DiffFormat::Text => {
+            let lines = text(&answer(&diagnosis, arguments), terminal::width());
+            output::print(&diagnosis, Format::Text, |out, _| terminal::write(out, &lines))?;
+        }
+        DiffFormat::Markdown => {
+            let mut out = io::BufWriter::new(io::stdout().lock());
+            out.write_all(markdown(&answer(&diagnosis, arguments)).as_bytes())?;
+            out.flush()?;
+        }
+    }
+    if devices.files_read == 0 {
+        return devices.outcome.and(Err(Failure::Input));
+    }
+    devices.outcome?;
+    if failed { Err(Failure::Check) } else { Ok(()) }
 }
 
-/// The headline of each device, if there are several: the verdict begins with that of one.
-fn lines(report: &Diagnosis) -> Vec<String> {
-    if report.headlines.len() < 2 {
-        return Vec::new();
-    }
-    let line = |of: &Headline| {
-        let device = match report.headlines.iter().filter(|other| other.path == of.path).count() {
-            1 => String::new(),
-            _ => format!(", {}", device_name(of.device)),
-        };
-        // Several dumps of one rank are told apart by their names.
-        let mut of_rank = report.headlines.iter().filter(|other| other.rank == of.rank);
-        let rank = of.rank.filter(|_| of_rank.all(|other| other.path == of.path));
-        format!("{}{device}: {}", rank_name(rank, &of.path), of.text)
+fn answer(diagnosis: &Diagnosis, arguments: &Arguments) -> Answer {
+    let paths = arguments.paths.iter().map(|path| path.to_string_lossy().into_owned());
+    Answer::new(diagnosis, &paths.collect::<Vec<_>>(), arguments.all)
+}
+
+/// The parsed expressions of `--fail-on`. Each is about one file.
+fn expressions(texts: &[String]) -> Result<Vec<Expression>, Failure> {
+    let parse = |text: &String| {
+        let parsed = Expression::parse(text)?;
+        if parsed.is_about_change() {
+            return Err(format!(
+                "--fail-on '{text}': a change needs two files, use vramscope diff"
+            ));
+        }
+        Ok(parsed)
     };
-    let omitted = report.headlines_omitted.map(|count| format!("and {count} more"));
-    report.headlines.iter().map(line).chain(omitted).collect()
+    texts.iter().map(parse).collect::<Result<_, String>>().map_err(Failure::Usage)
 }
 
-fn text(out: &mut dyn Write, report: &Diagnosis) -> io::Result<()> {
-    writeln!(out, "{}\n", styled(STRONG, &report.verdict))?;
-    for line in lines(report) {
-        writeln!(out, "{}", printable(&line))?;
+/// Says on standard error which expressions hold, before anything else is printed.
+fn failed(checks: &[Check]) -> bool {
+    for check in checks {
+        if check.matching_stacks == Some(0) {
+            let what = &check.expression;
+            output::complain(format_args!("{what}: no call stack contains this text"));
+        }
+        for text in &check.texts {
+            output::complain(format_args!("failed: {} ({text})", check.expression));
+        }
     }
-    if report.headlines.len() > 1 {
-        writeln!(out)?;
-    }
-    findings::text(out, &report.findings, report.omitted.unwrap_or(0))?;
-    if let Some(savings) = savings_text(&report.savings) {
-        writeln!(out, "{}\n", printable(&savings))?;
-    }
-    findings::blind_text(out, report.found() > 0, &report.blind_spots)
+    checks.iter().any(|check| check.holds)
 }
 
-/// The verdict, a table of the findings, and what to do, for a pull request or an issue.
-fn markdown(out: &mut dyn Write, report: &Diagnosis) -> io::Result<()> {
-    writeln!(out, "### GPU memory\n\n**{}**\n", escape(report.verdict.trim()))?;
-    for line in lines(report) {
-        writeln!(out, "- {}", escape(&line))?;
+/// Adds the lines of source that the user's folders have.
+fn add_sources(diagnosis: &mut Diagnosis, sources: &Sources) {
+    for place in diagnosis.findings.iter_mut().filter_map(|entry| entry.record.place.as_mut()) {
+        if place.source.is_some() {
+            continue;
+        }
+        match sources.read(&place.file) {
+            Ok(Some(file)) => {
+                let line = (place.line as usize).checked_sub(1);
+                let text = line.and_then(|line| file.text.lines().nth(line));
+                place.source = text.map(|text| text.trim().to_owned());
+            }
+            Ok(None) => {}
+            Err(why) => {
+                output::complain(format_args!("{}: {why}", Path::new(&place.file).display()));
+            }
+        }
     }
-    if report.headlines.len() > 1 {
-        writeln!(out)?;
-    }
-    findings::markdown_table(out, &report.findings, report.omitted.unwrap_or(0))?;
-    if let Some(savings) = savings_text(&report.savings) {
-        writeln!(out, "\n{}", escape(&savings))?;
-    }
-    findings::blind_markdown(out, report.found() > 0, &report.blind_spots)
-}
-
-/// All findings.
-fn list_text(out: &mut dyn Write, report: &Diagnosis) -> io::Result<()> {
-    findings::text(out, &report.findings, report.omitted.unwrap_or(0))?;
-    findings::blind_text(out, report.found() > 0, &report.blind_spots)
-}
-
-/// All findings, for a pull request or an issue.
-fn list_markdown(out: &mut dyn Write, report: &Diagnosis) -> io::Result<()> {
-    let count = match report.found() {
-        0 => "nothing found".to_owned(),
-        1 => "1 finding".to_owned(),
-        count => format!("{} findings", grouped(count as u64)),
-    };
-    writeln!(out, "### GPU memory: {count}\n")?;
-    findings::markdown(out, &report.findings, report.omitted.unwrap_or(0))?;
-    findings::blind_markdown(out, report.found() > 0, &report.blind_spots)
 }

@@ -1,5 +1,6 @@
 //! `vramscope schema`: the JSON Schema of a command's answer.
 
+use super::diagnose::Report as Diagnosed;
 use super::what_if::RunReport;
 use crate::Failure;
 use crate::arguments::Answer;
@@ -9,7 +10,6 @@ use std::io::{self, Write};
 use vramscope_report::annotate::Annotated;
 use vramscope_report::blocks::Blocks;
 use vramscope_report::changes::StateChanges;
-use vramscope_report::diagnose::Diagnosis;
 use vramscope_report::diff::Diff;
 use vramscope_report::events::Events;
 use vramscope_report::flame::Flame;
@@ -53,7 +53,7 @@ pub(crate) fn schema(command: Answer) -> Schema {
         Answer::Blocks => of::<Blocks<'static>>(),
         Answer::Segments => of::<Segments<'static>>(),
         Answer::Events => of::<Events<'static>>(),
-        Answer::Diagnose => of::<Diagnosis>(),
+        Answer::Diagnose => of::<Diagnosed>(),
         Answer::Matrix => of::<MatrixReport>(),
         Answer::Series => of::<SeriesReport>(),
         // With several files, the answers for each.

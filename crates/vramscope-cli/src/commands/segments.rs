@@ -9,7 +9,7 @@ use vramscope_report::device_name;
 use vramscope_report::now;
 use vramscope_report::segments::{Curve, FreeRecord, PinRecord, Segments, curve, segments};
 use vramscope_report::state::At;
-use vramscope_units::{Bytes, grouped};
+use vramscope_units::{Bytes, grouped, sparkline};
 
 /// Prints reserved memory after an event.
 ///
@@ -130,7 +130,7 @@ fn write_curve(out: &mut dyn Write, curve: &Curve) -> io::Result<()> {
             format!("{:#x}", row.stream),
             Bytes(row.most).to_string(),
             output::after_event(row.most_event),
-            output::sparkline(&row.bytes),
+            sparkline(&row.bytes),
         ]);
     }
     table.write(out)

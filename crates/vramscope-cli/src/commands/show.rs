@@ -1,12 +1,14 @@
 //! `vramscope show`.
 
 use super::blocks::write_rows;
-use super::{findings, write_categories};
+use super::write_categories;
 use crate::Failure;
 use crate::arguments::Show as Arguments;
 use crate::output::{self, STRONG, styled};
 use crate::read;
+use crate::terminal;
 use std::io::{self, Write};
+use vramscope_report::diagnostic::{self, Answer};
 use vramscope_report::show::{LiveSum, Shown, show};
 use vramscope_report::{FindingId, device_name};
 use vramscope_units::{Bytes, grouped};
@@ -42,7 +44,7 @@ fn text(out: &mut dyn Write, report: &Shown<'_>) -> io::Result<()> {
     let device = device_name(report.device);
     writeln!(out, "{}  {device}, {}\n", styled(STRONG, report.path), report.id)?;
     if let Some(finding) = &report.finding {
-        findings::text(out, std::slice::from_ref(finding), 0)?;
+        terminal::write(out, &diagnostic::text(&Answer::of_finding(finding), terminal::width()))?;
         writeln!(out)?;
     }
     if report.total == 0 {

@@ -2,6 +2,7 @@
 
 use super::{Amount, Metric, When};
 use crate::peak::BandKind;
+use vramscope_inference::Severity;
 
 /// Parses the name of a metric, with an optional `.start`, `.peak` or `.end`.
 pub(super) fn metric(name: &str) -> Option<Metric> {
@@ -10,7 +11,10 @@ pub(super) fn metric(name: &str) -> Option<Metric> {
         "peak" => return Some(Metric::Band(BandKind::Allocated, When::Peak)),
         "blocks" => return Some(Metric::Blocks),
         "ooms" => return Some(Metric::Ooms),
-        "findings" => return Some(Metric::Findings),
+        "findings" => return Some(Metric::Findings(None)),
+        "findings.high" => return Some(Metric::Findings(Some(Severity::High))),
+        "findings.medium" => return Some(Metric::Findings(Some(Severity::Medium))),
+        "findings.low" => return Some(Metric::Findings(Some(Severity::Low))),
         _ => {}
     }
     let (band, when) = name.split_once('.').unwrap_or((name, "peak"));

@@ -17,15 +17,14 @@ impl SiteMetric {
         expression.trim_start().starts_with(PREFIX)
     }
 
-    /// Parses `site:TEXT blocks` or `site:TEXT bytes`. The error is a message for the user.
-    pub(super) fn parse(name: &str) -> Result<Self, String> {
+    /// Parses `site:TEXT blocks` or `site:TEXT bytes`, or `site:TEXT` before a limit in bytes. The error is a message for the user.
+    pub(super) fn parse(name: &str, is_limit_in_bytes: bool) -> Result<Self, String> {
         let name = name.trim();
-        let parts =
-            name.strip_prefix(PREFIX).and_then(|rest| rest.rsplit_once(char::is_whitespace));
-        let (text, unit) = parts.map_or(("", ""), |(text, unit)| (text.trim(), unit));
-        let is_bytes = match unit {
-            "bytes" => true,
-            "blocks" => false,
+        let rest = name.strip_prefix(PREFIX).unwrap_or_default();
+        let (text, is_bytes) = match rest.rsplit_once(char::is_whitespace) {
+            Some((text, "bytes")) => (text.trim(), true),
+            Some((text, "blocks")) => (text.trim(), false),
+            _ if is_limit_in_bytes => (rest.trim(), true),
             _ => return Err(Self::expected(name)),
         };
         if text.is_empty() {

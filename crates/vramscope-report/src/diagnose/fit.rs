@@ -55,7 +55,6 @@ fn size(diagnosis: &Diagnosis) -> usize {
 }
 
 fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {
-    shorten(&mut diagnosis.verdict, text);
     // There are ten kinds of blind spots.
     diagnosis.blind_spots.truncate(list.max(3));
     for spot in &mut diagnosis.blind_spots {
@@ -96,7 +95,22 @@ fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {
     if let Some(peak) = &mut diagnosis.peak {
         keep_end(&mut peak.path, text);
     }
+    diagnosis.ranks.truncate(if text < 400 { 0 } else { list });
+    diagnosis.ranks.iter_mut().for_each(|group| shorten(&mut group.ranks, text.min(120)));
     for finding in diagnosis.findings.iter_mut().map(|entry| &mut entry.record) {
+        shorten(&mut finding.why, text);
+        if let Some(place) = &mut finding.place {
+            keep_end(&mut place.file, text.min(120));
+            for words in [&mut place.site, &mut place.note, &mut place.what] {
+                shorten(words, text.min(200));
+            }
+            place.source.iter_mut().for_each(|source| shorten(source, text.min(120)));
+        }
+        // What a place says in short comes before its parts.
+        if text < 200 {
+            finding.place = None;
+        }
+        finding.look.truncate(if text < 400 { 0 } else { list });
         keep_end(&mut finding.path, text);
         shorten(&mut finding.title, text);
         shorten(&mut finding.text, text);
@@ -138,9 +152,12 @@ fn keep_end(path: &mut String, limit: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnose::RankGroup;
     use crate::diagnose::{Headline, MAX_HEADLINES, MemorySummary, PeakSummary};
-    use crate::findings::{BlindSpotRecord, FindingChild, FindingEntry, FindingRecord};
-    use crate::fixes::{Cost, Covers, Fix};
+    use crate::findings::{
+        BlindSpotRecord, FindingChild, FindingEntry, FindingPlace, FindingRecord,
+    };
+    use crate::fixes::{Cost, Covers, Fix, Look};
     use crate::moments::{Evidence, Moment, Process, SiteGrowth, When};
     use crate::what_if::Outcome;
     use vramscope_inference::{Basis, Category, FindingId, FindingKind, Phase};
@@ -162,6 +179,7 @@ mod tests {
             cost: Cost::Precision,
             covers: Covers::Request,
             error_percent: Some(6.0),
+            site: Some("model.py:3".to_owned()),
         }
     }
 
@@ -177,7 +195,17 @@ mod tests {
             title: text.to_owned(),
             text: text.to_owned(),
             action: text.to_owned(),
+            place: Some(FindingPlace {
+                site: text.to_owned(),
+                note: text.to_owned(),
+                file: text.to_owned(),
+                line: u32::MAX,
+                source: Some(text.to_owned()),
+                what: text.to_owned(),
+            }),
+            why: text.to_owned(),
             bytes,
+            saving_bytes: Some(bytes),
             step: Some(u32::MAX),
             phase: Some(Phase::Optimizer),
             basis: Basis::Estimate,
@@ -188,6 +216,15 @@ mod tests {
             children: vec![FindingChild { site: text.to_owned(), bytes, blocks }; list],
             simulated: Vec::new(),
             fixes: Vec::new(),
+            look: vec![
+                Look {
+                    text: "attention scores".to_owned(),
+                    bytes,
+                    site: Some("model.py:3".to_owned()),
+                    recipe: "attention:flash".to_owned(),
+                };
+                list.min(3)
+            ],
             proof: None,
         };
         FindingEntry {
@@ -195,6 +232,7 @@ mod tests {
             owner: String::new(),
             headline: Vec::new(),
             cause: String::new(),
+            advice: String::new(),
             actions: Vec::new(),
             frames: Vec::new(),
             stack: None,
@@ -227,11 +265,11 @@ mod tests {
             event: i64::MAX,
             step: Some(u32::MAX),
             phase: Some("optimizer"),
+            place: String::new(),
             categories: Category::ALL.iter().map(|c| (c.name(), u64::MAX)).collect(),
         };
         Diagnosis {
             schema: "vramscope.diagnose/1",
-            verdict: text.to_owned(),
             headlines: vec![
                 Headline {
                     path: text.to_owned(),
@@ -251,6 +289,17 @@ mod tests {
                 request: Some(u64::MAX),
                 parts: Category::ALL.iter().map(|c| (c.name(), u64::MAX)).collect(),
             }),
+            ranks: vec![
+                RankGroup {
+                    ranks: text.to_owned(),
+                    peak_bytes: [u64::MAX; 2],
+                    reserved_bytes: [u64::MAX; 2],
+                    kept_bytes: [u64::MAX; 2],
+                    severity: Some(Severity::High),
+                    finding: Some(id()),
+                };
+                list
+            ],
             findings: findings.collect(),
             omitted: None,
             peak: Some(peak),

@@ -23,46 +23,40 @@ pub fn blind_kind(spot: BlindSpot) -> &'static str {
 /// What cannot be told, why, and how to record it.
 pub fn blind_text(spot: BlindSpot) -> String {
     match spot {
-        BlindSpot::NoHistory => "Anything before the end: no history was recorded, only the final \
-                                 state. Call torch.cuda.memory._record_memory_history() before \
-                                 the program runs."
+        BlindSpot::NoHistory => "Only the end is known: no history was recorded. Call \
+                                 torch.cuda.memory._record_memory_history() first"
             .to_owned(),
-        BlindSpot::StateOnly => "Anything before the end: one event was recorded \
-                                 (enabled=\"state\"). Record with enabled=\"all\"."
-            .to_owned(),
+        BlindSpot::StateOnly => {
+            "Only the end is known: it was recorded with enabled=\"state\", not \
+                                 enabled=\"all\""
+                .to_owned()
+        }
         BlindSpot::RingOverrun(overrun) => ring(overrun),
-        BlindSpot::LateStart => "What was allocated before recording began: memory was already in \
-                                 use. Start to record before the model is built."
+        BlindSpot::LateStart => "What was allocated before recording is not known. Record before \
+                                 the model is built"
             .to_owned(),
         BlindSpot::FewSteps { whole, needed } => format!(
-            "Growth from step to step: {} in the window, and {needed} are needed. Record {needed} \
-             steps or more.",
-            if whole == 0 {
-                "no whole training step is".to_owned()
-            } else {
-                format!(
-                    "{} {} whole",
-                    counted(whole, "training step"),
-                    if whole == 1 { "is" } else { "are" }
-                )
+            "Growth was not looked for: {}, {needed} are needed",
+            match whole {
+                0 => "no whole training step".to_owned(),
+                _ => counted(whole, "whole training step"),
             }
         ),
-        BlindSpot::NoBackward => "Growth from step to step: no backward pass was seen, so a leak \
-                                  cannot be told from a cache that grows. Record several training \
-                                  steps, or whole requests."
+        BlindSpot::NoBackward => "Growth was not looked for: no backward pass was seen. Record \
+                                  several training steps, or whole requests"
             .to_owned(),
-        BlindSpot::NoStacks => "The lines that allocate: no call stacks were recorded. Record \
-                                with context=\"all\"."
+        BlindSpot::NoStacks => "The lines that allocate are not known: no call stacks were \
+                                recorded. Record with context=\"all\""
             .to_owned(),
-        BlindSpot::NoFreeStacks => "The lines that free: frees have no call stacks of their own. \
-                                    Record with context=\"all\"."
+        BlindSpot::NoFreeStacks => "The lines that free are not known: frees have no call stacks. \
+                                    Record with context=\"all\""
             .to_owned(),
-        BlindSpot::NoClock => "Durations and named ranges: events have no times. Record with \
-                               PyTorch 2.2 or later."
+        BlindSpot::NoClock => "Durations and named ranges are not known: events have no times. \
+                               Record with PyTorch 2.2 or later"
             .to_owned(),
         BlindSpot::NoCategories { percent } => format!(
-            "What memory is for: {percent} % of the peak has no known category. Record whole \
-             training steps with context=\"all\"."
+            "What {percent} % of the peak is for is not known. Record whole training steps with \
+             context=\"all\""
         ),
     }
 }
@@ -73,17 +67,16 @@ fn ring(overrun: Overrun) -> String {
             "the ring buffer overwrote the first {} of the recorded time",
             if percent == 0 { "part".to_owned() } else { format!("{percent} %") }
         ),
-        Overrun::Recorded => "the file says that the ring buffer overwrote events".to_owned(),
+        Overrun::Recorded => "the ring buffer overwrote events".to_owned(),
         Overrun::Stacks { blocks } => format!(
-            "the ring buffer overwrote events. Before the first event, {} with a call stack {} \
-             live, and only a recording gives call stacks",
+            "the ring buffer overwrote events, as {} with a call stack {} live before the first",
             counted(blocks as usize, "block"),
             if blocks == 1 { "was" } else { "were" },
         ),
         Overrun::RoundNumber { events } => format!(
-            "the ring buffer probably overwrote events, since {} is a round number of them",
+            "the ring buffer probably overwrote events, as {} is a round number",
             grouped(events as u64)
         ),
     };
-    format!("What happened earlier: {why}. Record with a larger max_entries, or for less time.")
+    format!("What happened earlier is not known: {why}. Record with a larger max_entries")
 }

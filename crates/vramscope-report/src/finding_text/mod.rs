@@ -8,10 +8,12 @@ mod headline;
 mod oom;
 mod peak_cause;
 mod pending;
+mod place;
 mod program;
 mod ranks;
 mod reserved;
 mod simulated;
+mod why;
 
 use crate::frames::{site, stack_filter};
 use crate::loaded_file::SnapshotEntry;
@@ -23,13 +25,14 @@ use vramscope_snapshot::StackId;
 use vramscope_units::{Bytes, grouped};
 
 pub use blind::{blind_kind, blind_text};
-pub use headline::rank_headline;
 pub use ranks::rank_words;
 
 pub(crate) use allocator::can_expand;
 pub(crate) use headline::{category_noun, headline, place_words};
+pub(crate) use place::{place, rank_place};
 pub(crate) use reserved::is_about_streams;
 pub(crate) use simulated::setting_name;
+pub(crate) use why::{rank_why, saving, why};
 
 /// The words of a finding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The words of findings about what alone sets the peak.
 
-use super::{Words, counted, main_site, site_noun};
+use super::{Words, counted, main_site};
 use crate::loaded_file::SnapshotEntry;
 use crate::phrase::Sentence;
 use crate::text;
@@ -91,10 +91,8 @@ pub(super) fn peak_cause(entry: &SnapshotEntry, finding: &Finding, cause: &PeakC
             title: Sentence::new("The ")
                 .filter("evaluation", "phase:evaluation".to_owned())
                 .text(" alone sets the peak: ")
-                .and(site_noun(entry, finding))
-                .text(" keeps ")
                 .event(kept, first)
-                .text(" of its results on the device"),
+                .text(" of its results stay on the device"),
             text: format!(
                 "At the peak {site} and what it calls hold {kept} of results of the evaluation, \
                  and more with every batch. Outside of evaluations {others} are needed at most."
@@ -104,12 +102,11 @@ pub(super) fn peak_cause(entry: &SnapshotEntry, finding: &Finding, cause: &PeakC
                 .to_owned(),
         },
         PeakCause::PerPass { blocks, each } => Words {
-            title: site_noun(entry, finding)
-                .text(format_args!(
-                    " keeps {}, one for each forward pass: ",
-                    counted(*blocks as usize, "block")
-                ))
-                .event(bytes, first),
+            title: Sentence::new(format_args!(
+                "{} stay live, one for each forward pass: ",
+                counted(*blocks as usize, "block")
+            ))
+            .event(bytes, first),
             text: format!(
                 "{} of {each} from {site} are live at the peak, {bytes} in all. One is made after \
                  each forward pass, such as for each token, and stays until the loop is over.",

@@ -1,9 +1,9 @@
 //! The words of findings about the program's use of memory.
 
+use super::simulated::capitalized;
 use super::{
     Words, category_noun, counted, interval, main_site, percent, range, site_noun, step_word,
 };
-use crate::frames::stack_filter;
 use crate::loaded_file::SnapshotEntry;
 use crate::phrase::Sentence;
 use crate::simulated::Predicted;
@@ -11,7 +11,6 @@ use crate::text::{NO_STACK, frame_filter, label_of};
 use vramscope_inference::{
     Category, Cycle, Finding, GradientsHeld, Growth, GrowthKind, HeldTooLong, NoGrad, Phase,
 };
-use vramscope_snapshot::StackId;
 use vramscope_units::{Bytes, grouped};
 
 pub(super) fn growth(
@@ -44,9 +43,11 @@ fn of_growth(
         .map(|frame| format!(" It is called from {}.", label_of(&entry.snapshot, frame)));
     let called = called.unwrap_or_default();
     if growth.repeats {
-        return requests(&place, growth, &called, &amount, &interval, predicted);
+        return requests(finding, &place, growth, &called, [&amount, &interval], predicted);
     }
     let outlook = outlook(growth, predicted);
+    let first = finding.events.first().copied();
+    let stays = if growth.is_queue { "wait" } else { "stay live" };
     let stay = if growth.is_queue {
         format!(
             "More comes than goes, as in a queue without a bound: {total} are there in the end."
@@ -56,9 +57,9 @@ fn of_growth(
     };
     if growth.kind == GrowthKind::Replaced {
         return Words {
-            title: Sentence::new(format_args!(
-                "{place} replaces a tensor by one that is {amount} larger, {interval}"
-            )),
+            title: Sentence::new("A tensor is replaced by one that is ")
+                .event(amount.clone(), first)
+                .text(format_args!(" larger, {interval}: {total} in all")),
             text: format!(
                 "{place} grows by {amount} {interval} ({steps} times), {total} in total. Each \
                  {word} replaces its tensor by a larger one.{called} {outlook}"
@@ -74,9 +75,9 @@ fn of_growth(
             sites => format!("{} call sites below {place} grow together", grouped(sites as u64)),
         };
         return Words {
-            title: Sentence::new(format_args!(
-                "{place} keeps its autograd graph: {amount} {interval}"
-            )),
+            title: Sentence::new("Autograd graphs stay live, ")
+                .event(amount.clone(), first)
+                .text(format_args!(" more {interval}: {total} after {steps}")),
             text: format!(
                 "{subject} by {amount} {interval} ({steps} \
                  times). {stay} {kept} of a step's {all} of \
@@ -115,7 +116,9 @@ fn of_growth(
         )
     };
     Words {
-        title: Sentence::new(format_args!("{place} keeps {amount} more {interval}")),
+        title: Sentence::default()
+            .event(amount.clone(), first)
+            .text(format_args!(" more {stays} {interval}: {total} after {steps}")),
         text: format!(
             "{place} grows by {amount} {interval} ({steps} times). \
              {stay}{what}{sites}{called} {outlook}"
@@ -125,7 +128,7 @@ fn of_growth(
 }
 
 /// When memory is full, or what many more steps add.
-fn outlook(growth: &Growth, predicted: &Predicted) -> String {
+pub(super) fn outlook(growth: &Growth, predicted: &Predicted) -> String {
     let word = step_word(growth);
     if let Some((steps, bytes)) = predicted.full_after {
         let steps = counted(steps as usize, &format!("more {word}"));
@@ -136,11 +139,11 @@ fn outlook(growth: &Growth, predicted: &Predicted) -> String {
 
 /// The words of growth from request to request.
 fn requests(
+    finding: &Finding,
     place: &str,
     growth: &Growth,
     called: &str,
-    amount: &str,
-    interval: &str,
+    [amount, interval]: [&String; 2],
     predicted: &Predicted,
 ) -> Words {
     let (steps, total) = (grouped(growth.steps as u64), growth.total);
@@ -158,7 +161,9 @@ fn requests(
         )
     };
     Words {
-        title: Sentence::new(format_args!("{place} keeps {amount} more {interval}")),
+        title: Sentence::default()
+            .event(amount, finding.events.first().copied())
+            .text(format_args!(" more stay live {interval}: {total} after {steps}")),
         text: format!(
             "{place} grows by {amount} {interval} ({steps} times), {total} in \
              total.{what}{called} {}",
@@ -244,7 +249,12 @@ pub(super) fn gradients(finding: &Finding, held: &GradientsHeld) -> Words {
         title: Sentence::new(format_args!("{through_forward} of "))
             .and(category_noun(Category::Gradient, name))
             .text(" stay live through ")
-            .filter("forward", "phase:forward".to_owned()),
+            .filter("forward", "phase:forward".to_owned())
+            .text(format_args!(
+                " in {} of {} steps",
+                grouped(held.passes as u64),
+                grouped(held.of_passes as u64)
+            )),
         text: format!(
             "Gradients of a finished update stay live through {passes}, up to {through_forward}. \
              {cost}{why}"
@@ -285,10 +295,9 @@ pub(super) fn no_grad(entry: &SnapshotEntry, finding: &Finding, facts: &NoGrad) 
         (graphs, "Run")
     };
     Words {
-        title: site_words(&site, entry, finding)
-            .text(" runs with autograd: ")
+        title: Sentence::new(format_args!("{} keeps autograd graphs: ", capitalized(evaluation)))
             .event(bytes, first)
-            .text(" of graphs at the peak that no backward uses"),
+            .text(" at the peak that no backward pass uses"),
         text: format!(
             "{graphs}. {} hold {bytes} at the peak.{earlier} Under \
              torch.no_grad() an inner result lives no longer than its layer: the peak is then \
@@ -301,13 +310,6 @@ pub(super) fn no_grad(entry: &SnapshotEntry, finding: &Finding, facts: &NoGrad) 
              .detach() or .item() of its outputs."
         ),
     }
-}
-
-/// A line as the subject of a sentence, with the blocks of the finding's largest call stack behind
-/// it.
-fn site_words(site: &str, entry: &SnapshotEntry, finding: &Finding) -> Sentence {
-    let stack = finding.stack().unwrap_or(StackId::EMPTY);
-    Sentence::default().filter(site, stack_filter(entry, stack))
 }
 
 /// What the peak loses without the memory of a finding.
@@ -362,10 +364,9 @@ pub(super) fn held(entry: &SnapshotEntry, finding: &Finding, held: &HeldTooLong)
             }
         }
         HeldTooLong::Variable { results, until, is_direct, saving } => Words {
-            title: site_noun(entry, finding)
-                .text(" holds ")
+            title: Sentence::default()
                 .event(bytes, first)
-                .text(" of old results"),
+                .text(" of old results stay live until the new ones are computed"),
             text: format!(
                 "{} of {site} are live at the peak. The variable keeps the old one until the \
                  line has computed the new one ({until}). {}",
@@ -386,7 +387,7 @@ pub(super) fn held(entry: &SnapshotEntry, finding: &Finding, held: &HeldTooLong)
             title: Sentence::new(counted(finding.blocks as usize, "block"))
                 .text(" of ")
                 .event(each, first.filter(|_| *each == bytes))
-                .text(format_args!(" from {}", counted(*lines, "line"))),
+                .text(format_args!(" from {} look like copies", counted(*lines, "line"))),
             text: format!(
                 "{} of equal size ({each}) from {} of one function are live at the peak: {}. \
                  Equal sizes suggest copies of one tensor.",

@@ -1,6 +1,6 @@
 //! The words of findings about ranks. They need no tables of a file.
 
-use super::{Words, counted, subject};
+use super::{Words, category_noun, counted, subject};
 use crate::phrase::Sentence;
 use vramscope_inference::{Category, RankSkew, SkewCause};
 use vramscope_units::{Bytes, grouped};
@@ -13,9 +13,11 @@ pub fn rank_words(skew: &RankSkew) -> Words {
         SkewCause::Batch { percent, inputs } => batch(skew, excess, *percent, *inputs),
         SkewCause::Held => held(skew, excess),
         SkewCause::Sharding => Words {
-            title: Sentence::new(format_args!(
-                "rank {rank}: {excess} more parameters and optimizer state"
-            )),
+            title: Sentence::new(format_args!("{excess} more "))
+                .and(category_noun(Category::Parameter, "parameters"))
+                .text(" and ")
+                .and(category_noun(Category::OptimizerState, "optimizer state"))
+                .text(format_args!(" than usual on {}", others(skew))),
             text: format!(
                 "Parameters and optimizer state take {bytes} on rank {rank}, and usually {usual} \
                  on {}.",
@@ -28,7 +30,8 @@ pub fn rank_words(skew: &RankSkew) -> Words {
         },
         SkewCause::Reserved => Words {
             title: Sentence::new(format_args!(
-                "rank {rank}: {excess} more reserved, with equal use"
+                "{excess} more reserved than usual on {}, with equal use",
+                others(skew)
             )),
             text: format!(
                 "reserved_bytes peaks at {bytes} on rank {rank}, and usually at {usual} on {}. \
@@ -52,9 +55,9 @@ fn batch(skew: &RankSkew, excess: Bytes, percent: u64, inputs: Option<(Bytes, By
         None => String::new(),
     };
     Words {
-        title: Sentence::new(format_args!(
-            "rank {rank}: {ratio} x the activations of the other ranks"
-        )),
+        title: Sentence::new(format_args!("{ratio} x the "))
+            .and(category_noun(Category::Activation, "activations"))
+            .text(format_args!(" of {}: {bytes} instead of {usual}", others(skew))),
         text: format!(
             "{} hold {ratio} x as much on rank {rank} as usually on {}: {bytes} instead of \
              {usual}. One ratio everywhere means a larger batch or longer sequences.{inputs} That \
@@ -83,7 +86,7 @@ fn held(skew: &RankSkew, excess: Bytes) -> Words {
         format!("usually {usual} on {}", others(skew))
     };
     Words {
-        title: Sentence::new(format_args!("rank {rank}: {excess} more at {site}{more}")),
+        title: Sentence::new(format_args!("{excess} more{more} than {} hold", others(skew))),
         text: format!("{site}{more} {holds} {bytes} on rank {rank} at its peak, and {elsewhere}."),
         action: held_action(skew, &site),
     }

@@ -1,7 +1,7 @@
 //! The words of findings about reserved memory: what is not needed, and what is stranded.
 
 use super::allocator::{EXPANDABLE, at_site, can_expand, list, pool, stream};
-use super::{Words, counted, percent, simulated};
+use super::{Words, counted, simulated};
 use crate::frames::site;
 use crate::loaded_file::SnapshotEntry;
 use crate::phrase::Sentence;
@@ -66,11 +66,9 @@ pub(super) fn reserved(
         _ => "were not needed in the recorded part",
     };
     Words {
-        title: Sentence::new(format_args!(
-            "{unneeded} of the {} reserved {verb} ({} %)",
-            peak.reserved,
-            percent(unneeded, peak.reserved)
-        )),
+        title: Sentence::new(format_args!("{unneeded} of the "))
+            .event(peak.reserved, peak.event.map(|event| event.0))
+            .text(format_args!(" reserved {verb}")),
         text: sentences.join(" "),
         action: action(entry, finding, peak, simulated),
     }

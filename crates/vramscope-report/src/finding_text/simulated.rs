@@ -35,12 +35,12 @@ pub(super) fn reserved(simulated: &[Simulated], peak: Bytes, is_whole: bool) -> 
 }
 
 /// The settings that reserve least, if they save enough: `Set
-/// PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: it reserves 0.80 GiB less (simulated).`
+/// PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: 0.80 GiB less reserved (simulated).`
 pub(super) fn saving(simulated: &[Simulated], peak: Bytes) -> Option<String> {
     let best = least_reserving(simulated)?;
     let saved = saved(simulated, peak).0;
     (saved >= MIN_SAVED && saved.saturating_mul(50) >= peak.0)
-        .then(|| format!("{}: it reserves {} less (simulated).", set(best), Bytes(saved)))
+        .then(|| format!("{}: {} less reserved (simulated).", set(best), Bytes(saved)))
 }
 
 /// What the settings save that reserve least; 0 without other settings.
@@ -52,15 +52,6 @@ pub(super) fn saved(simulated: &[Simulated], peak: Bytes) -> Bytes {
 fn least_reserving(simulated: &[Simulated]) -> Option<&Simulated> {
     let others = simulated.iter().filter(|one| one.kind != ChangeKind::AsRecorded);
     others.min_by_key(|one| one.reserved_peak)
-}
-
-/// The settings to name in one sentence: those that serve the request, else those with least
-/// missing, else those that reserve least.
-pub(super) fn best_setting(simulated: &[Simulated]) -> Option<&Simulated> {
-    let settings = simulated
-        .iter()
-        .filter(|one| matches!(one.kind, ChangeKind::Expandable | ChangeKind::Settings));
-    settings.min_by_key(|one| (one.fits == Some(false), one.short_by, one.reserved_peak))
 }
 
 /// The settings of a change as nouns: `expandable_segments`, `max_split_size_mb off`.

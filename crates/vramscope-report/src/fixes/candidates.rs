@@ -28,8 +28,8 @@ impl Cost {
     /// The cost in a word.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Setting => "a setting",
-            Self::Edit => "an edit",
+            Self::Setting => "setting",
+            Self::Edit => "edit",
             Self::Time => "time",
             Self::Precision => "precision",
             Self::Batch => "batch",

@@ -28,6 +28,10 @@ const MAX_FITTING: usize = 5;
 const MAX_OF_COST: usize = 2;
 /// The maximum number of changes in a finding that do not help.
 const MAX_SHORT: usize = 2;
+/// A cause that makes less of the peak is not worth a line, in percent.
+const MIN_LOOK_PERCENT: u64 = 5;
+/// The maximum number of causes in a finding.
+const MAX_LOOKS: usize = 3;
 /// A change that saves less of the peak says nothing, in percent.
 const MIN_SAVING_PERCENT: u64 = 2;
 
@@ -56,6 +60,24 @@ pub struct Fix {
     pub covers: Covers,
     /// The measured error of the peak, in percent; null where nothing but settings changes.
     pub error_percent: Option<f64>,
+    /// The line that changes: `gpt.py:44`; null where it is not known.
+    #[serde(default)]
+    pub site: Option<String>,
+}
+
+/// A known cause of memory that the file shows, and its cure. The cure alone does not suffice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Look {
+    /// The cause and its cure: `attention scores: scaled_dot_product_attention`.
+    pub text: String,
+    /// What the peak of `active_bytes` loses, replayed.
+    pub bytes: Bytes,
+    /// The line: `gpt.py:18`; null where it is not known.
+    pub site: Option<String>,
+    /// The change as `vramscope what-if --apply` takes it.
+    pub recipe: String,
 }
 
 /// The part of the run that a replay covers.
@@ -101,20 +123,21 @@ pub(crate) async fn of_oom(
     model: &WhatIf,
     story: &OomStory,
     budget: &mut Budget,
-) -> Vec<Fix> {
+) -> (Vec<Fix>, Vec<Look>) {
+    let nothing = || (Vec::new(), Vec::new());
     let is_of_program =
         story.climb.is_some() || story.copies.is_some() || story.context == Context::Capture;
     let Some(available) = available(story, model).filter(|_| !is_of_program) else {
-        return Vec::new();
+        return nothing();
     };
     if !ended_by_failure(target.entry.evidence(target.index)) {
-        return of_survivor(target, model, budget).await.into_iter().collect();
+        return (of_survivor(target, model, budget).await.into_iter().collect(), Vec::new());
     }
     target.entry.derive(Derived::Editable, target.index, budget).await;
-    let Some(editable) = target.entry.editable(target.index) else { return Vec::new() };
+    let Some(editable) = target.entry.editable(target.index) else { return nothing() };
     let is_this = |at: u32| (story.event.0..=story.last.0).contains(&at);
     if !editable.failed_at().is_some_and(is_this) || model.starts_late() {
-        return Vec::new();
+        return nothing();
     }
     let larger = story.larger.filter(|larger| larger.category == Category::Input);
     let earlier = larger.map(|larger| larger.before.0 as f64 / larger.bytes.0.max(1) as f64);
@@ -124,7 +147,7 @@ pub(crate) async fn of_oom(
         _ => available,
     };
     let trial = Trial::new(target, model, editable, available, budget).await;
-    let Some(trial) = trial else { return Vec::new() };
+    let Some(trial) = trial else { return nothing() };
     let trial = Trial { at_most, earlier_batch, ..trial };
     let singles = trial.singles(budget).await;
     let fits = singles.iter().any(|(_, fix)| fix.outcome == Outcome::Fits);
@@ -133,11 +156,30 @@ pub(crate) async fn of_oom(
         _ if fits => Vec::new(),
         _ => plan::sets(&trial, &singles, None, budget).await,
     };
+    let looks = looks(&trial, &singles);
     // What does not help is named only if everybody tries it.
     let is_said =
         |(of, fix): &(Candidate, Fix)| fix.outcome != Outcome::Short || words::is_tried(of);
     let all = singles.into_iter().filter(is_said).chain(sets).map(|(_, fix)| fix);
-    chosen(all.collect())
+    (chosen(all.collect()), looks)
+}
+
+/// Known causes whose cures save enough, but do not suffice alone: the largest first.
+fn looks(trial: &Trial<'_>, singles: &[(Candidate, Fix)]) -> Vec<Look> {
+    let is_worth = |fix: &Fix| fix.saving_bytes.0 * 100 >= trial.before * MIN_LOOK_PERCENT;
+    let short = singles.iter().filter(|(_, fix)| fix.outcome == Outcome::Short && is_worth(fix));
+    let look = |(candidate, fix): &(Candidate, Fix)| {
+        Some(Look {
+            text: words::cause(candidate)?.to_owned(),
+            bytes: fix.saving_bytes,
+            site: fix.site.clone(),
+            recipe: fix.recipe.clone(),
+        })
+    };
+    let mut looks: Vec<Look> = short.filter_map(look).collect();
+    looks.sort_by_key(|look| std::cmp::Reverse(look.bytes));
+    looks.truncate(MAX_LOOKS);
+    looks
 }
 
 /// Expandable segments, if a run goes through with them that survived its failures: the file has
@@ -158,6 +200,7 @@ async fn of_survivor(target: Target<'_>, model: &WhatIf, budget: &mut Budget) ->
         cost: Cost::Setting,
         covers: Covers::Run,
         error_percent: None,
+        site: None,
     })
 }
 
@@ -322,6 +365,7 @@ impl Known<'_> {
             cost: self.candidate.cost,
             covers: Covers::of(self.rest),
             error_percent: errors.and_then(|errors| errors.into_iter().reduce(f64::max)),
+            site: applied.iter().find_map(|one| words::site(trial.target, one)),
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::what_if::{Outcome, place};
 use vramscope_inference::{
     Applied, Checkpointed, Frozen, NewOptimizer, Recipe, When, settings_text,
 };
+use vramscope_snapshot::FrameId;
 use vramscope_trace::is_generated_file;
 
 /// What to change, in a few words.
@@ -20,14 +21,7 @@ pub(super) fn text(target: Target<'_>, candidate: &Candidate, applied: &[Applied
 }
 
 fn of_recipe(target: Target<'_>, recipe: &Recipe, applied: &Applied) -> String {
-    let at = || {
-        let site = applied.site.filter(|frame| {
-            let file = target.snapshot().frame(*frame).file;
-            !is_generated_file(&target.snapshot().text(file))
-        });
-        let site = site.map(|frame| format!(" ({})", place(target, frame)));
-        site.unwrap_or_default()
-    };
+    let at = || site(target, applied).map_or_else(String::new, |site| format!(" ({site})"));
     match recipe {
         Recipe::Batch(k) => format!("{k} x the batch"),
         Recipe::Sequence(k) => format!("{k} x the sequence length"),
@@ -59,6 +53,31 @@ fn of_recipe(target: Target<'_>, recipe: &Recipe, applied: &Applied) -> String {
         Recipe::EvaluationBatch(k) => format!("{k} x the batch of the evaluation"),
         Recipe::Del(site) => format!("del of what {site} keeps, after backward"),
     }
+}
+
+/// The line that a recipe changes: `gpt.py:44`.
+pub(super) fn site(target: Target<'_>, applied: &Applied) -> Option<String> {
+    let is_of_program = |frame: &FrameId| {
+        let file = target.snapshot().frame(*frame).file;
+        !is_generated_file(&target.snapshot().text(file))
+    };
+    applied.site.filter(is_of_program).map(|frame| place(target, frame))
+}
+
+/// A known cause of memory, and its cure; `None` for changes without one.
+pub(super) fn cause(candidate: &Candidate) -> Option<&'static str> {
+    Some(match candidate.recipes[..] {
+        [Recipe::FlashAttention] => "attention scores: F.scaled_dot_product_attention",
+        [Recipe::ChunkedLoss(_)] => "copies of the logits: chunked or fused cross-entropy",
+        [Recipe::UpcastOff] => "fp32 copy of the logits: a loss that takes bf16",
+        [Recipe::ForeachOff | Recipe::Optimizer(NewOptimizer::Fused)] => {
+            "optimizer temporaries: fused=True"
+        }
+        [Recipe::AutocastCacheOff] => "autocast copies of weights: bf16 weights",
+        [Recipe::EvaluationNoGrad] => "graphs of the evaluation: torch.no_grad()",
+        [Recipe::ZeroGrad(When::Early)] => "old gradients in forward: zero_grad after step()",
+        _ => return None,
+    })
 }
 
 /// Whether everybody tries it: it is named even if it does not help.

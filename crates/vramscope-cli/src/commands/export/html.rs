@@ -21,25 +21,32 @@ use std::borrow::Cow;
 use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::{Duration, UNIX_EPOCH};
 use vramscope_dataset::open_regular;
-use vramscope_report::diagnose::{Diagnosed, Diagnosis, Listing, MAX_FINDINGS, at_peak, diagnose};
-use vramscope_report::html::{escape, finding, whole_device};
+use vramscope_report::diagnose::{
+    Diagnosed, Diagnosis, Listing, MAX_FINDINGS, at_peak, diagnose, with_savings,
+};
+use vramscope_report::diagnostic::{self, Answer};
+use vramscope_report::html::{escape, figures};
 use vramscope_report::redact::Redaction;
 use vramscope_report::sidecar::Sidecar;
 use vramscope_report::{
-    FileReader, FindingKind, LoadedFile, SnapshotEntry, Target, copy, device_name, rank_of, sidecar,
+    FileReader, LoadedFile, SnapshotEntry, Target, copy, device_name, rank_of, sidecar,
 };
 use vramscope_units::{Bytes, grouped};
 
 /// Compressed snapshots of up to this many bytes are embedded by default.
 const MAX_FULL: u64 = 20_000_000;
 
+/// The most files whose curves a report shows. The viewer has all.
+const MAX_SECTIONS: usize = 3;
+
 /// What is embedded of one file.
 struct Part {
     /// The names and contents of its files. Snapshots are compressed.
     files: Vec<(String, Vec<u8>)>,
-    /// The report of each device.
-    sections: String,
+    /// The path and the figures of each device.
+    sections: Vec<(String, String)>,
     devices: Vec<Diagnosed>,
     /// Why the snapshot cannot be copied.
     loss: Option<String>,
@@ -67,12 +74,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let found = paths::expand(&given, Links::Everywhere);
     let redaction = if arguments.redact { Some(Redaction::new(&salt()?)) } else { None };
     let names = Names::new(&found.iter().map(|found| found.path.clone()).collect::<Vec<_>>());
+    let is_run = found.len() > 1;
     let has_data = arguments.data != Some(ReportData::Reduced);
     let failure: Mutex<Option<io::Error>> = Mutex::default();
     let read = read::each_found(&found, window, |path, _, result| {
         let file = result.ok()?;
         let place = found.iter().position(|found| found.path == path).unwrap_or_default();
-        let how = How { redaction: redaction.as_ref(), source: arguments.source, has_data };
+        let how = How { redaction: redaction.as_ref(), source: arguments.source, has_data, is_run };
         match part(file, path, &names.of(place, redaction.is_some()), &how) {
             Ok(part) => Some(part),
             Err(error) => {
@@ -167,6 +175,8 @@ struct How<'a> {
     redaction: Option<&'a Redaction>,
     source: bool,
     has_data: bool,
+    /// Whether there are several files.
+    is_run: bool,
 }
 
 /// The names that files have in a report.
@@ -213,7 +223,7 @@ impl Names {
 /// Reads what the report needs of a file.
 fn part(mut file: LoadedFile, path: &Path, name: &str, how: &How<'_>) -> io::Result<Part> {
     let mut part =
-        Part { files: Vec::new(), sections: String::new(), devices: Vec::new(), loss: None };
+        Part { files: Vec::new(), sections: Vec::new(), devices: Vec::new(), loss: None };
     let is_whole = how.source && file.entries.len() == 1 && file.entries[0].name.is_empty();
     for (number, entry) in file.entries.iter_mut().enumerate() {
         let name = match entry.name.as_str() {
@@ -259,22 +269,41 @@ fn part(mut file: LoadedFile, path: &Path, name: &str, how: &How<'_>) -> io::Res
         if let Some(json) = beside {
             entry.set_sidecar(json.as_bytes());
         }
-        add_devices(&mut part, entry);
+        add_devices(&mut part, entry, how.is_run);
     }
     Ok(part)
 }
 
 /// The report of each device of a snapshot.
-fn add_devices(part: &mut Part, entry: &SnapshotEntry) {
+fn add_devices(part: &mut Part, entry: &SnapshotEntry, is_run: bool) {
     for index in 0..entry.traces.len() {
+        entry.simulate(index);
         let target = Target { path: &entry.path, entry, index };
         let name = match entry.traces.len() {
             1 => entry.path.clone(),
             _ => format!("{}, {}", entry.path, device_name(target.device())),
         };
-        part.sections += &whole_device(target, &name);
-        part.devices.push(at_peak(target));
+        let figures = figures(target, &name, &about(entry, target.device()));
+        part.sections.push((entry.path.clone(), figures));
+        part.devices.push(if is_run { at_peak(target) } else { with_savings(target) });
     }
+}
+
+/// How a device was recorded: `PyTorch 2.9.1, NVIDIA H100, host node7, Fri, 27 Nov 2026 14:03:11
+/// GMT`, as far as the file beside the snapshot and the clock of its events tell.
+fn about(entry: &SnapshotEntry, device: u32) -> String {
+    let mut parts = Vec::new();
+    if let Some(beside) = entry.sidecar() {
+        parts.extend(beside.torch.as_ref().map(|version| format!("PyTorch {version}")));
+        let name = beside.device(device).map(|device| device.name.clone());
+        parts.extend(name.filter(|name| !name.is_empty()));
+        parts.extend(beside.host.as_ref().map(|host| format!("host {host}")));
+    }
+    let of_device = entry.traces.iter().find(|trace| trace.device.device == device);
+    let start = of_device.and_then(|trace| trace.clock.as_ref()).map(|clock| clock.start.0);
+    let start = start.and_then(|us| u64::try_from(us).ok());
+    parts.extend(start.map(|us| httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_micros(us))));
+    parts.join(", ")
 }
 
 /// The name of a snapshot in the report. The report has a new, gzipped pickle of it.
@@ -334,18 +363,27 @@ impl Report<'_> {
 
     /// What needs no script.
     fn text(&self) -> String {
-        let mut out = String::new();
-        let is_run = self.diagnosis.headlines.len() > 1;
-        if is_run {
-            out.push_str("<section class=\"run\"><p class=\"verdict\">");
-            out.push_str(&escape(&self.diagnosis.verdict));
-            out.push_str("</p>");
-            let records = self.diagnosis.findings.iter().map(|finding| &finding.record);
-            let skews = records.filter(|record| record.kind == FindingKind::RankSkew);
-            skews.for_each(|skew| finding(&mut out, skew));
-            out.push_str("</section>\n");
+        let mut out = String::from("<section class=\"run\">");
+        let mut answer = Answer::new(self.diagnosis, &[self.title()], false);
+        // The reader has the report, not the files.
+        answer.help.clear();
+        out.push_str(&diagnostic::html(&answer));
+        out.push_str("</section>\n");
+        // The worst devices first, and of those without a fault one.
+        let mut shown: Vec<&str> = Vec::new();
+        let mut has_healthy = false;
+        for headline in &self.diagnosis.headlines {
+            let is_healthy = headline.severity.is_none();
+            let is_new = !shown.contains(&headline.path.as_str()) && !(is_healthy && has_healthy);
+            if is_new && shown.len() < MAX_SECTIONS {
+                shown.push(&headline.path);
+                has_healthy |= is_healthy;
+            }
         }
-        self.parts.iter().for_each(|part| out.push_str(&part.sections));
+        let sections = || self.parts.iter().flat_map(|part| &part.sections);
+        for path in shown {
+            sections().filter(|(of, _)| of == path).for_each(|(_, text)| out.push_str(text));
+        }
         out
     }
 

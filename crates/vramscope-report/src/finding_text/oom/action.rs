@@ -76,7 +76,6 @@ fn of_memory(
     if story.verdict == Verdict::Limit && fixes::best(&predicted.fixes).is_some() {
         steps.push("Raise the limit of this process (set_per_process_memory_fraction).".to_owned());
     }
-    steps.extend(fixes::sentences(&predicted.fixes));
     steps.extend(predicted.at_least.map(|bytes| {
         format!("The rest of the step is not in the file: the run needs at least {bytes}.")
     }));

@@ -2,17 +2,15 @@
 
 mod action;
 
-use super::allocator::{at_site, category, kind, list, pool, stream};
+use super::allocator::{category, kind, list, pool, stream};
 use super::reserved::setting_text;
 use super::simulated::shortfall;
 use super::{Words, counted, times};
 use crate::frames::site;
 use crate::loaded_file::SnapshotEntry;
 use crate::phrase::Sentence;
-use crate::simulated::Predicted;
-use vramscope_inference::{
-    Aftermath, BackwardBasis, BackwardSite, Category, Context, Finding, OomStory, Verdict,
-};
+use crate::simulated::{Predicted, Simulated};
+use vramscope_inference::{Aftermath, Category, Context, Finding, OomStory, Verdict};
 use vramscope_snapshot::StackId;
 use vramscope_trace::FreeShare;
 use vramscope_units::{Bytes, grouped};
@@ -31,10 +29,6 @@ pub(super) fn oom(
 ) -> Words {
     let request = request_line(entry, story);
     let place = super::headline::place(finding).plain();
-    let at = match &request {
-        Some(request) if place.is_empty() => at_site(request),
-        _ => place.clone(),
-    };
     let sentences = [
         format!(
             "Allocating {} failed at {}{place}{}.",
@@ -59,10 +53,48 @@ pub(super) fn oom(
     ];
     let sentences: Vec<String> = sentences.into_iter().filter(|s| !s.is_empty()).collect();
     Words {
-        title: Sentence::new(format_args!("Out of memory: {}{at}", story.requested)),
+        title: title(finding, story, predicted),
         text: sentences.join(" "),
         action: action::action(entry, finding, story, predicted),
     }
+}
+
+/// What failed when, what was asked for, and by how much it was short.
+fn title(finding: &Finding, story: &OomStory, predicted: &Predicted) -> Sentence {
+    let own = predicted.simulated.first().and_then(Simulated::short);
+    let short = match (own, story.verdict) {
+        (Some(own), _) => format!(", {own} short"),
+        (None, Verdict::Demand) => {
+            format!(", at least {} short", story.excess().unwrap_or_default())
+        }
+        (None, Verdict::OtherMemory) => {
+            format!(", after memory outside of PyTorch grew by {}", story.shrunk)
+        }
+        (None, Verdict::Fragmentation) => {
+            format!(", {} free in pieces of at most {}", story.usable, story.largest_usable)
+        }
+        (None, Verdict::StrandedPool) => {
+            let free = story.unusable.iter().map(|share| share.free.0).sum();
+            format!(", {} free where it may not be used", Bytes(free))
+        }
+        (None, Verdict::Pending) => {
+            format!(", {} free that waited for another stream", story.largest_usable)
+        }
+        (None, Verdict::Limit) => format!(
+            ", {} free on the device: a limit of the process refused it",
+            story.device_free.unwrap_or_default()
+        ),
+        (None, Verdict::Unknown) => String::new(),
+    };
+    let began = match story.aftermath {
+        Aftermath::Handled => "A request failed, and the run went on,",
+        _ => "Out of memory",
+    };
+    Sentence::new(began)
+        .and(super::headline::place(finding))
+        .text(": ")
+        .event(story.requested, Some(story.event.0))
+        .text(format_args!(" asked{short}"))
 }
 
 /// Which line asked, and why the allocation failed, in a few sentences.
@@ -85,14 +117,7 @@ pub(super) fn verdict(entry: &SnapshotEntry, finding: &Finding, story: &OomStory
 /// `LogSoftmaxBackward0 (backward of gpt.py:44 forward)`.
 fn request_line(entry: &SnapshotEntry, story: &OomStory) -> Option<String> {
     let own = (story.stack != StackId::EMPTY).then(|| site(entry, story.stack));
-    // Without a node, order alone does not tell lines with blocks of one size apart.
-    let is_likely = |backward: &&BackwardSite| match backward.basis {
-        Some(BackwardBasis::EqualBytes) => true,
-        Some(BackwardBasis::GraphOrder) => backward.node.is_some(),
-        Some(BackwardBasis::NearestSize) | None => false,
-    };
-    let likely = story.backward.as_ref().filter(is_likely);
-    let forward = likely.and_then(|backward| backward.forward).map(|stack| site(entry, stack));
+    let forward = super::place::likely_forward(story).map(|stack| site(entry, stack));
     match (own, forward) {
         (Some(own), Some(forward)) => Some(format!("{own} (backward of {forward})")),
         (None, Some(forward)) => Some(format!("the backward of {forward}")),
@@ -312,7 +337,7 @@ fn larger(story: &OomStory) -> String {
 }
 
 /// `2.0`.
-fn ratio(part: Bytes, whole: Bytes) -> String {
+pub(super) fn ratio(part: Bytes, whole: Bytes) -> String {
     let tenths = (u128::from(part.0) * 10 + u128::from(whole.0) / 2) / u128::from(whole.0.max(1));
     format!("{}.{}", tenths / 10, tenths % 10)
 }

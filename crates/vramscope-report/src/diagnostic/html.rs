@@ -1,0 +1,177 @@
+//! An answer as a piece of HTML, for reports and notebooks: without scripts, in light and dark.
+//!
+//! Names come from files, so every text is escaped, and no attribute has a text of a file.
+
+use super::{Answer, Bar, Diagnostic, FixRow, RankRow};
+use crate::html::escape;
+use std::fmt::Write as _;
+use vramscope_units::grouped;
+
+/// The styles of [`card`]. Colors of categories are those of the page.
+const STYLES: &str = include_str!("card.css");
+
+/// The width of a bar.
+const BAR: u64 = 960;
+
+/// The answer in HTML with its styles, for a page of others.
+pub fn card(answer: &Answer) -> String {
+    format!("<style>\n{STYLES}</style>\n{}", html(answer))
+}
+
+/// The answer in HTML. The page around it has the styles.
+pub fn html(answer: &Answer) -> String {
+    let mut out = String::from("<div class=\"vramscope-answer\">\n");
+    if let Some(nothing) = &answer.nothing_found {
+        put(&mut out, "p", "nothing", &super::make::upper_first(nothing));
+    }
+    for one in &answer.findings {
+        finding(&mut out, one);
+    }
+    if answer.omitted > 0 {
+        put(&mut out, "p", "more", &format!("and {} more", grouped(answer.omitted as u64)));
+    }
+    for process in &answer.processes {
+        put(&mut out, "p", "", process);
+    }
+    ranks(&mut out, &answer.ranks);
+    if let Some((words, memory)) = &answer.peak {
+        put(&mut out, "p", "peak", &super::make::upper_first(words));
+        bar(&mut out, memory);
+    }
+    rows(&mut out, &answer.savings);
+    for help in &answer.help {
+        out.push_str("<p class=\"help\">");
+        put(&mut out, "code", "", help);
+        out.push_str("</p>\n");
+    }
+    for note in &answer.notes {
+        put(&mut out, "p", "note", note);
+    }
+    out.push_str("</div>\n");
+    out
+}
+
+fn put(out: &mut String, tag: &str, class: &str, text: &str) {
+    let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+    writeln!(out, "<{tag}{class}>{}</{tag}>", escape(text)).expect("a String takes all text");
+}
+
+fn finding(out: &mut String, one: &Diagnostic) {
+    let level = one.level.name();
+    write!(out, "<article class=\"{level}\">\n<h4><b>{level}[{}]</b> ", one.kind)
+        .expect("a String takes all text");
+    out.push_str(&escape(&one.headline));
+    out.push_str("</h4>\n<p class=\"place\">");
+    if !one.place.is_empty() {
+        put(out, "code", "", &one.place);
+    }
+    put(out, "small", "", &one.file);
+    out.push_str("</p>\n");
+    if let Some((number, source)) = &one.source {
+        put(out, "pre", "", &format!("{number} | {source}"));
+    }
+    if !one.what.is_empty() {
+        put(out, "p", "what", &one.what);
+    }
+    if let Some(memory) = &one.bar {
+        put(out, "p", "peak", &memory.title);
+        bar(out, memory);
+    }
+    for (label, text) in &one.facts {
+        out.push_str("<p>");
+        if !label.is_empty() {
+            put(out, "b", "", &format!("{label}:"));
+        }
+        out.push_str(&escape(text));
+        out.push_str("</p>\n");
+    }
+    rows(out, &one.fixes);
+    for look in &one.looks {
+        let site = if look.site.is_empty() { String::new() } else { format!("{}: ", look.site) };
+        put(out, "p", "look", &format!("{site}{}", look.text));
+    }
+    if !one.detail.is_empty() {
+        put(out, "p", "detail", &one.detail);
+    }
+    out.push_str("</article>\n");
+}
+
+/// A bar to scale, with its legend.
+fn bar(out: &mut String, bar: &Bar) {
+    let whole = bar.whole() + bar.request.map_or(0, |bytes| bytes.0);
+    if whole == 0 {
+        return;
+    }
+    let x = |bytes: u64| (u128::from(bytes) * u128::from(BAR) / u128::from(whole)) as u64;
+    write!(
+        out,
+        "<svg class=\"bar\" viewBox=\"0 0 {BAR} 16\" preserveAspectRatio=\"none\" \
+         aria-hidden=\"true\">"
+    )
+    .expect("a String takes all text");
+    let mut end = 0;
+    let mut part = |name: &str, bytes: u64| {
+        let from = x(end);
+        end += bytes;
+        write!(out, "<path class=\"part {name}\" d=\"M{from} 0H{}V16H{from}Z\"/>", x(end))
+            .expect("a String takes all text");
+    };
+    for one in &bar.parts {
+        part(one.name, one.bytes.0);
+    }
+    if let Some(request) = bar.request {
+        part("request", request.0);
+    }
+    out.push_str("</svg>\n<p class=\"legend\">");
+    for one in bar.legend() {
+        put(out, "span", &format!("key {}", one.name), &format!("{} {}", one.label, one.bytes));
+    }
+    if let Some(request) = bar.request {
+        put(out, "span", "key request", &format!("asked {request}"));
+    }
+    out.push_str("</p>\n");
+}
+
+fn rows(out: &mut String, rows: &[FixRow]) {
+    if rows.is_empty() {
+        return;
+    }
+    out.push_str("<table class=\"fixes\">\n");
+    for row in rows {
+        out.push_str(if row.helps { "<tr>" } else { "<tr class=\"no\">" });
+        put(out, "th", "", &row.label);
+        for (class, text) in [
+            ("", &row.text),
+            ("number", &row.needs),
+            (if row.verdict == "fits" { "fits" } else { "" }, &row.verdict),
+            ("", &row.cost),
+            ("basis", &row.basis),
+        ] {
+            put(out, "td", class, text);
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</table>\n");
+}
+
+fn ranks(out: &mut String, rows: &[RankRow]) {
+    if rows.is_empty() {
+        return;
+    }
+    out.push_str("<table class=\"ranks\">\n<tr>");
+    for head in ["rank", "peak", "reserved", "alive at the end", ""] {
+        put(out, "th", "", head);
+    }
+    out.push_str("</tr>\n");
+    for row in rows {
+        out.push_str("<tr>");
+        put(out, "td", "", &row.ranks);
+        for bytes in &row.bytes {
+            put(out, "td", "number", bytes);
+        }
+        let level = row.level.map_or("", super::Level::name);
+        put(out, "td", level, level);
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</table>\n");
+}

@@ -1,0 +1,407 @@
+//! What is said, from the record of a diagnosis.
+
+use super::{Answer, Bar, Diagnostic, FixRow, LookRow, RankRow};
+use crate::diagnose::{Diagnosis, MemorySummary};
+use crate::findings::{FindingEntry, FindingRecord, of_device};
+use crate::fixes::{Covers, Fix};
+use crate::phrase::plain;
+use crate::proof::{Proof, ProofForm};
+use crate::target::Target;
+use crate::text::file_name;
+use crate::verdict::verdict;
+use crate::what_if::Outcome;
+use std::collections::BTreeMap;
+use vramscope_inference::{FindingId, FindingKind, Severity};
+use vramscope_trace::slicing::Budget;
+use vramscope_units::{Bytes, EventIndex, sparkline};
+
+/// The most groups of ranks that are shown.
+const MAX_RANKS: usize = 12;
+
+/// What is looked for in every file.
+const LOOKED_FOR: [(&str, &[&str]); 4] = [
+    ("out of memory", &["no_history", "state_only"]),
+    ("growth", &["no_history", "state_only", "few_steps", "no_backward"]),
+    ("held memory", &["no_history", "state_only"]),
+    ("reserved", &[]),
+];
+
+impl Answer {
+    /// What is said about a diagnosis. `paths` are those that the user named. With `has_details`
+    /// each finding has its whole text.
+    pub fn new(diagnosis: &Diagnosis, paths: &[String], has_details: bool) -> Self {
+        let is_run = !diagnosis.ranks.is_empty();
+        let files = diagnosis.headlines.len();
+        let mut findings = said(&diagnosis.findings, has_details);
+        if files < 2 {
+            // The file is named once.
+            let unplaced = findings.iter_mut().skip(1).filter(|one| one.place.is_empty());
+            unplaced.for_each(|one| one.file.clear());
+        }
+        let worst = diagnosis.headlines.first().and_then(|headline| headline.finding.as_ref());
+        let memory = diagnosis.memory.as_ref().filter(|_| is_failure(&diagnosis.findings, worst));
+        if let (Some(memory), Some(first)) = (memory, findings.first_mut()) {
+            let MemorySummary { reserved, capacity, request, parts, .. } = memory;
+            first.bar = Some(bar_of_failure(*reserved, *capacity, *request, parts));
+        }
+        let peak = diagnosis.peak.as_ref().filter(|_| memory.is_none()).map(|peak| {
+            let of = match peak.rank.filter(|_| is_run) {
+                Some(rank) => format!(" on rank {rank}"),
+                None if files > 1 => format!(" in {}", file_name(&peak.path)),
+                None => String::new(),
+            };
+            let words = format!("peak {}{}{of}", Bytes(peak.bytes), peak.place);
+            (words, Bar::new(String::new(), &peak.categories, None))
+        });
+        let is_found =
+            diagnosis.findings.iter().any(|entry| entry.record.severity != Severity::Low);
+        Self {
+            nothing_found: (!is_found).then(|| nothing_found(diagnosis, paths)),
+            findings,
+            omitted: diagnosis.omitted.unwrap_or(0),
+            processes: diagnosis.processes.iter().map(|process| process.text.clone()).collect(),
+            peak,
+            ranks: ranks(diagnosis),
+            savings: savings(&diagnosis.savings),
+            help: help(diagnosis, paths),
+            notes: notes(diagnosis),
+        }
+    }
+
+    /// What is said about one device. Findings must be derived before.
+    pub async fn of_device(target: Target<'_>, budget: &mut Budget) -> Self {
+        let verdict = verdict(target, budget).await;
+        let entries = of_device(target);
+        let mut findings = said(&entries, false);
+        findings.iter_mut().for_each(|one| one.file.clear());
+        let memory = &verdict.memory;
+        let parts: BTreeMap<&'static str, u64> =
+            memory.parts.iter().map(|part| (part.name, part.bytes.0)).collect();
+        let is_failure = is_failure(&entries, verdict.finding.as_ref());
+        let mut peak = None;
+        match findings.first_mut().filter(|_| is_failure) {
+            Some(first) => {
+                let (capacity, request) = (memory.capacity, memory.request);
+                let bytes = |bytes: Option<Bytes>| bytes.map(|bytes| bytes.0);
+                let (capacity, request) = (bytes(capacity), bytes(request));
+                first.bar = Some(bar_of_failure(memory.reserved.0, capacity, request, &parts));
+            }
+            None if !parts.is_empty() => {
+                let words = match verdict.severity {
+                    None => plain(&verdict.headline),
+                    Some(_) => format!("{} reserved {}", memory.reserved, memory.moment),
+                };
+                peak = Some((words, Bar::new(String::new(), &parts, None)));
+            }
+            None => {}
+        }
+        Self { findings, peak, ..Self::default() }
+    }
+}
+
+/// Whether the worst finding is a failed allocation, and comes first.
+fn is_failure(findings: &[FindingEntry], worst: Option<&FindingId>) -> bool {
+    findings.first().is_some_and(|entry| {
+        Some(&entry.record.id) == worst && entry.record.kind == FindingKind::Oom
+    })
+}
+
+/// The memory when an allocation failed.
+fn bar_of_failure(
+    reserved: u64,
+    capacity: Option<u64>,
+    request: Option<u64>,
+    parts: &BTreeMap<&'static str, u64>,
+) -> Bar {
+    let title = match capacity {
+        Some(capacity) => format!("{} for PyTorch", Bytes(capacity)),
+        None => format!("{} reserved", Bytes(reserved)),
+    };
+    Bar::new(title, parts, request)
+}
+
+/// The findings that are said.
+fn said(all: &[FindingEntry], has_details: bool) -> Vec<Diagnostic> {
+    // A failed allocation tells of the free memory that it could not use.
+    let failed: Vec<(&str, u32)> = all
+        .iter()
+        .filter(|entry| entry.record.kind == FindingKind::Oom)
+        .map(|entry| (entry.record.path.as_str(), entry.record.device))
+        .collect();
+    let is_told = |record: &FindingRecord| {
+        record.kind == FindingKind::Reserved
+            && failed.contains(&(record.path.as_str(), record.device))
+    };
+    let said = all.iter().filter(|one| has_details || !is_told(&one.record));
+    said.map(|entry| diagnostic(entry, has_details)).collect()
+}
+
+impl Answer {
+    /// One finding with its whole text.
+    pub fn of_finding(entry: &FindingEntry) -> Self {
+        Self { findings: vec![diagnostic(entry, true)], ..Self::default() }
+    }
+}
+
+/// `no error or warning in a.pickle (looked for: out of memory, growth)`.
+fn nothing_found(diagnosis: &Diagnosis, paths: &[String]) -> String {
+    let is_blind =
+        |kinds: &[&str]| diagnosis.blind_spots.iter().any(|spot| kinds.contains(&spot.kind));
+    let looked: Vec<&str> =
+        LOOKED_FOR.iter().filter(|(_, blind)| !is_blind(blind)).map(|(name, _)| *name).collect();
+    let of = match paths {
+        [path] => file_name(path.trim_end_matches(['/', '\\'])).to_owned(),
+        paths => format!("{} paths", paths.len()),
+    };
+    if diagnosis.peak.is_none() {
+        return format!("no memory was allocated in {of}");
+    }
+    format!("no error or warning in {of} (looked for: {})", looked.join(", "))
+}
+
+/// One finding.
+fn diagnostic(entry: &FindingEntry, has_details: bool) -> Diagnostic {
+    let record = &entry.record;
+    let place = record.place.as_ref();
+    let note = |note: &str| if note.is_empty() { String::new() } else { format!(", {note}") };
+    let place_text = place.map(|place| format!("{}{}", place.site, note(&place.note)));
+    let event = record.events.first().filter(|_| record.kind == FindingKind::Oom);
+    let event = event.map_or_else(String::new, |event: &EventIndex| format!(" {event}"));
+    let source =
+        place.and_then(|place| Some((place.line, place.source.clone().filter(|s| !s.is_empty())?)));
+    let mut facts = Vec::new();
+    facts.extend(record.proof.as_ref().and_then(|proof| bars(record.kind, proof)));
+    let mut push = |label: &str, text: &str| {
+        if !text.is_empty() {
+            facts.push((label.to_owned(), text.trim_end_matches('.').to_owned()));
+        }
+    };
+    push("why", &lower_first(&record.why));
+    push("help", &lower_first(&entry.advice));
+    Diagnostic {
+        level: record.severity.into(),
+        kind: record.kind.name(),
+        headline: headline(entry),
+        place: place_text.unwrap_or_default(),
+        file: format!("{}{event}", file_name(&record.path)),
+        source,
+        what: place.map(|place| place.what.clone()).unwrap_or_default(),
+        bar: None,
+        facts,
+        fixes: fixes(record),
+        looks: looks(record),
+        detail: if has_details { record.text.clone() } else { String::new() },
+    }
+}
+
+/// The title after the word of its kind: it begins with a small letter.
+fn headline(entry: &FindingEntry) -> String {
+    let title = &entry.record.title;
+    match title.strip_prefix(&entry.owner) {
+        Some(rest) => format!("{}{}", entry.owner, lower_first(rest)),
+        None => lower_first(title),
+    }
+}
+
+/// A sentence that goes on: its first letter is small, unless the word is a name.
+pub(super) fn lower_first(text: &str) -> String {
+    let mut letters = text.chars();
+    let Some(first) = letters.next() else { return String::new() };
+    let rest = letters.as_str();
+    let word = text.split([' ', ',', ':']).next().unwrap_or_default();
+    let is_word = word.len() == 1 && word == "A"
+        || word.len() > 1
+            && word[first.len_utf8()..].chars().all(|c| c.is_ascii_lowercase() || c == '-');
+    if is_word && first.is_ascii_uppercase() && word != "Python" {
+        format!("{}{rest}", first.to_ascii_lowercase())
+    } else {
+        text.to_owned()
+    }
+}
+
+/// A line that begins a paragraph.
+pub(super) fn upper_first(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+/// The values of each step or rank as a row of bars.
+fn bars(kind: FindingKind, proof: &Proof) -> Option<(String, String)> {
+    if proof.form != ProofForm::Columns || proof.values.len() < 2 {
+        return None;
+    }
+    let [first, .., last] = proof.values[..] else { return None };
+    let text = |value: u64| proof.unit.text(value);
+    match kind {
+        FindingKind::Growth => {
+            let row = sparkline(&proof.values);
+            Some((proof.title.clone(), format!("{} {row} {}", text(first), text(last))))
+        }
+        FindingKind::RankSkew => Some((proof.title.clone(), sparkline(&proof.values))),
+        _ => None,
+    }
+}
+
+/// The changes of a failed allocation.
+fn fixes(record: &FindingRecord) -> Vec<FixRow> {
+    if record.kind != FindingKind::Oom {
+        return Vec::new();
+    }
+    let mut number = 0;
+    let row = |fix: &Fix| {
+        let helps = !matches!(fix.outcome, Outcome::Short);
+        number += u32::from(helps);
+        let verdict = match (fix.outcome, fix.short_by) {
+            (Outcome::Fits, _) => "fits".to_owned(),
+            (Outcome::Short, Some(short)) => format!("{short} short"),
+            (Outcome::Short, None) => "short".to_owned(),
+            (Outcome::FitsBarely | Outcome::Unknown, _) => "too close to tell".to_owned(),
+        };
+        FixRow {
+            label: if helps { format!("fix {number}") } else { "no".to_owned() },
+            text: named(fix),
+            needs: format!("needs {}", fix.needs_bytes),
+            verdict,
+            cost: cost(fix),
+            basis: basis(fix),
+            helps,
+        }
+    };
+    record.fixes.iter().map(row).collect()
+}
+
+/// A change by its settings or its words.
+fn named(fix: &Fix) -> String {
+    fix.text.replace("PYTORCH_CUDA_ALLOC_CONF=", "")
+}
+
+/// What a change costs, and what the replay covers.
+fn cost(fix: &Fix) -> String {
+    let covers = match fix.covers {
+        Covers::Run => None,
+        Covers::Step => Some("this step"),
+        Covers::Request => Some("this request only"),
+    };
+    let cost = (fix.outcome != Outcome::Short).then(|| fix.cost.name());
+    cost.into_iter().chain(covers).collect::<Vec<_>>().join(", ")
+}
+
+fn basis(fix: &Fix) -> String {
+    match fix.error_percent {
+        Some(percent) => format!("±{:.0} %", percent.ceil()),
+        None => String::new(),
+    }
+}
+
+fn looks(record: &FindingRecord) -> Vec<LookRow> {
+    let row = |look: &crate::fixes::Look| LookRow {
+        site: look.site.clone().unwrap_or_default(),
+        text: format!("{} of the peak: {}", look.bytes, look.text),
+    };
+    record.look.iter().map(row).collect()
+}
+
+/// The changes that lower the peak of a healthy file.
+fn savings(all: &[Fix]) -> Vec<FixRow> {
+    let row = |(i, fix): (usize, &Fix)| FixRow {
+        label: format!("save {}", i + 1),
+        text: named(fix),
+        needs: format!("{} less", fix.saving_bytes),
+        verdict: String::new(),
+        cost: fix.cost.name().to_owned(),
+        basis: basis(fix),
+        helps: true,
+    };
+    all.iter().enumerate().map(row).collect()
+}
+
+/// The groups of ranks.
+fn ranks(diagnosis: &Diagnosis) -> Vec<RankRow> {
+    let range = |[least, most]: [u64; 2]| {
+        let (least, most) = (Bytes(least).to_string(), Bytes(most).to_string());
+        match (least.rsplit_once(' '), most.rsplit_once(' ')) {
+            _ if least == most => most,
+            (Some((number, unit)), Some((_, of))) if unit == of => format!("{number} to {most}"),
+            _ => format!("{least} to {most}"),
+        }
+    };
+    let rows = diagnosis.ranks.iter().take(MAX_RANKS).map(|group| RankRow {
+        ranks: group.ranks.clone(),
+        bytes: [range(group.peak_bytes), range(group.reserved_bytes), range(group.kept_bytes)],
+        level: group.severity.map(Into::into),
+    });
+    rows.collect()
+}
+
+/// How fixes were found, and what was not looked for.
+fn notes(diagnosis: &Diagnosis) -> Vec<String> {
+    let has_fixes = diagnosis.findings.iter().any(|entry| !entry.record.fixes.is_empty())
+        || !diagnosis.savings.is_empty();
+    let replayed = "each change was replayed over the run; ± is its measured error";
+    let blind = diagnosis.blind_spots.iter().map(|spot| spot.text.clone());
+    has_fixes.then(|| replayed.to_owned()).into_iter().chain(blind).collect()
+}
+
+/// The commands that lead on: from the worst finding, else from the peak.
+fn help(diagnosis: &Diagnosis, paths: &[String]) -> Vec<String> {
+    let mut help = Vec::new();
+    let worst = diagnosis.findings.iter().find(|entry| entry.record.severity != Severity::Low);
+    let record = worst.map(|entry| &entry.record);
+    let file = record.map(|record| &record.path).or(diagnosis.peak.as_ref().map(|peak| &peak.path));
+    let Some(file) = file else { return help };
+    let file = quoted(file);
+    let apply = |fix: &Fix| format!("vramscope what-if {file} --apply {}", quoted(&fix.recipe));
+    match record {
+        Some(record) if record.kind == FindingKind::Oom => {
+            let fits = record.fixes.iter().find(|fix| fix.outcome == Outcome::Fits);
+            help.push(match fits {
+                Some(fix) if !fix.recipe.is_empty() => apply(fix),
+                Some(Fix { conf: Some(conf), .. }) => {
+                    format!("export PYTORCH_CUDA_ALLOC_CONF={}", quoted(conf))
+                }
+                _ => format!("vramscope what-if {file}"),
+            });
+        }
+        Some(record) => help.push(format!("vramscope show {} {file}", record.id)),
+        None => help.push(match diagnosis.savings.first() {
+            Some(fix) => apply(fix),
+            None => format!("vramscope peak {file}"),
+        }),
+    }
+    if let ([path], false) = (paths, diagnosis.ranks.is_empty()) {
+        help.push(format!("vramscope ranks {}", quoted(path)));
+    }
+    help
+}
+
+/// A word of a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_go_on_and_names_stay() {
+        assert_eq!(lower_first("Out of memory: 1"), "out of memory: 1");
+        assert_eq!(lower_first("A CUDA graph pool grows"), "a CUDA graph pool grows");
+        assert_eq!(lower_first("CUDA graphs"), "CUDA graphs");
+        assert_eq!(lower_first("49 MiB more"), "49 MiB more");
+        assert_eq!(lower_first("Python's"), "Python's");
+    }
+
+    #[test]
+    fn words_of_a_shell_are_quoted() {
+        assert_eq!(quoted("runs/42/a.pickle"), "runs/42/a.pickle");
+        assert_eq!(quoted("del:a b.py:3"), "'del:a b.py:3'");
+        assert_eq!(quoted("it's $HOME"), "'it'\\''s $HOME'");
+    }
+}

@@ -1,0 +1,126 @@
+//! An answer in Markdown, for a pull request or an issue: the findings, a table of changes, and the
+//! rest folded.
+
+use super::{Answer, Diagnostic, FixRow, RankRow};
+use crate::markdown::{code_cell, escape, inline_code};
+use std::fmt::Write as _;
+use vramscope_units::grouped;
+
+/// The answer in Markdown.
+pub fn markdown(answer: &Answer) -> String {
+    let mut out = String::from("### GPU memory\n\n");
+    if let Some(nothing) = &answer.nothing_found {
+        line(&mut out, format_args!("{}\n", escape(&super::make::upper_first(nothing))));
+    }
+    for one in &answer.findings {
+        finding(&mut out, one);
+    }
+    if answer.omitted > 0 {
+        line(&mut out, format_args!("and {} more\n", grouped(answer.omitted as u64)));
+    }
+    for process in &answer.processes {
+        line(&mut out, format_args!("{}\n", escape(process)));
+    }
+    if let Some((words, bar)) = &answer.peak {
+        let parts = bar.legend();
+        let parts = parts.iter().map(|part| format!("{} {}", part.label, part.bytes));
+        let parts: Vec<String> = parts.collect();
+        let words = super::make::upper_first(words);
+        line(&mut out, format_args!("**{}**: {}\n", escape(&words), escape(&parts.join(", "))));
+    }
+    ranks(&mut out, &answer.ranks);
+    rows(&mut out, &answer.savings);
+    if !answer.help.is_empty() || !answer.notes.is_empty() {
+        out.push_str("<details><summary>What next, and what was not looked for</summary>\n\n");
+        for help in &answer.help {
+            line(&mut out, format_args!("- {}", inline_code(help)));
+        }
+        for note in &answer.notes {
+            line(&mut out, format_args!("- {}", escape(note)));
+        }
+        out.push_str("\n</details>\n");
+    }
+    out
+}
+
+fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
+    writeln!(out, "{text}").expect("a String takes all text");
+}
+
+fn finding(out: &mut String, one: &Diagnostic) {
+    let level = format!("{}[{}]", one.level.name(), one.kind);
+    line(out, format_args!("**{}: {}**\n", escape(&level), escape(&one.headline)));
+    let place = match one.place.split_once(", ") {
+        Some((site, note)) => format!("{}, {}, in ", inline_code(site), escape(note)),
+        None if one.place.is_empty() => "in ".to_owned(),
+        None => format!("{}, in ", inline_code(&one.place)),
+    };
+    line(out, format_args!("- {place}{}", inline_code(&one.file)));
+    if let Some((_, source)) = &one.source {
+        let what = if one.what.is_empty() { String::new() } else { format!(": {}", one.what) };
+        line(out, format_args!("- {}{}", inline_code(source), escape(&what)));
+    }
+    if let Some(bar) = &one.bar {
+        let parts = bar.legend();
+        let parts: Vec<String> =
+            parts.iter().map(|part| format!("{} {}", part.label, part.bytes)).collect();
+        line(out, format_args!("- {}: {}", escape(&bar.title), escape(&parts.join(", "))));
+    }
+    for (label, text) in &one.facts {
+        line(out, format_args!("- {label}: {}", escape(text)));
+    }
+    for look in &one.looks {
+        let site = if look.site.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", inline_code(&look.site))
+        };
+        line(out, format_args!("- look at {site}{}", escape(&look.text)));
+    }
+    out.push('\n');
+    rows(out, &one.fixes);
+    if !one.detail.is_empty() {
+        line(
+            out,
+            format_args!(
+                "<details><summary>Details</summary>\n\n{}\n\n</details>\n",
+                escape(&one.detail)
+            ),
+        );
+    }
+}
+
+fn rows(out: &mut String, rows: &[FixRow]) {
+    if rows.is_empty() {
+        return;
+    }
+    out.push_str("| | change | memory | outcome | cost | basis |\n|---|---|---:|---|---|---|\n");
+    for row in rows {
+        line(
+            out,
+            format_args!(
+                "| {} | {} | {} | {} | {} | {} |",
+                row.label,
+                code_cell(&row.text),
+                row.needs,
+                row.verdict,
+                row.cost,
+                row.basis
+            ),
+        );
+    }
+    out.push('\n');
+}
+
+fn ranks(out: &mut String, rows: &[RankRow]) {
+    if rows.is_empty() {
+        return;
+    }
+    out.push_str("| rank | peak | reserved | alive at the end | |\n|---|---:|---:|---:|---|\n");
+    for row in rows {
+        let [peak, reserved, kept] = &row.bytes;
+        let level = row.level.map_or("", super::Level::name);
+        line(out, format_args!("| {} | {peak} | {reserved} | {kept} | {level} |", row.ranks));
+    }
+    out.push('\n');
+}

@@ -1,0 +1,140 @@
+//! The answer of `vramscope diagnose` as people read it: like a compiler's diagnostics.
+//!
+//! [`Answer`] chooses and words what is said. Its renderers only lay it out: [`text`] for terminals
+//! and logs, [`markdown`] for pull requests, [`html`] for reports and notebooks.
+
+mod bar;
+mod html;
+mod make;
+mod markdown;
+mod text;
+
+pub use bar::{Bar, BarPart};
+pub use html::{card, html};
+pub use markdown::markdown;
+pub use text::{Paint, Span, plain_text, text};
+
+use vramscope_inference::Severity;
+
+/// How much something matters: the word before a headline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// High severity.
+    Error,
+    /// Medium severity.
+    Warning,
+    /// Low severity.
+    Note,
+}
+
+impl Level {
+    /// The word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
+}
+
+impl From<Severity> for Level {
+    fn from(of: Severity) -> Self {
+        match of {
+            Severity::High => Self::Error,
+            Severity::Medium => Self::Warning,
+            Severity::Low => Self::Note,
+        }
+    }
+}
+
+/// All that is said about files.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// What was looked for without a finding above low; `None` if there is one.
+    pub nothing_found: Option<String>,
+    /// The findings, the worst first.
+    pub findings: Vec<Diagnostic>,
+    /// The number of findings that are not shown.
+    pub omitted: usize,
+    /// Dumps of one process: each in two sentences.
+    pub processes: Vec<String>,
+    /// The peak in words, and as a bar; `None` where a finding has the bar, and without memory.
+    pub peak: Option<(String, Bar)>,
+    /// The ranks in groups.
+    pub ranks: Vec<RankRow>,
+    /// Changes that lower the peak of a file without a fault.
+    pub savings: Vec<FixRow>,
+    /// Commands to paste.
+    pub help: Vec<String>,
+    /// What was not looked for.
+    pub notes: Vec<String>,
+}
+
+/// One finding.
+#[derive(Clone, Debug)]
+pub struct Diagnostic {
+    /// How much it matters.
+    pub level: Level,
+    /// The kind: `oom`.
+    pub kind: &'static str,
+    /// What is wrong, in at most 16 words.
+    pub headline: String,
+    /// The line, and how it relates: `gpt.py:44 forward, in its backward`. Empty without one.
+    pub place: String,
+    /// The file and the event: `oom_except.pickle #7,396`.
+    pub file: String,
+    /// The number and the text of the source line; `None` if it is not known.
+    pub source: Option<(u32, String)>,
+    /// What the line allocates; empty if nothing more is known.
+    pub what: String,
+    /// The memory at that moment; `None` for all but the worst finding.
+    pub bar: Option<Bar>,
+    /// Label and text of further lines: `why`, `help`, or what a row of bars shows.
+    pub facts: Vec<(String, String)>,
+    /// The changes that were replayed: what fits first.
+    pub fixes: Vec<FixRow>,
+    /// Known causes with bytes and line.
+    pub looks: Vec<LookRow>,
+    /// The whole text, where all is listed.
+    pub detail: String,
+}
+
+/// A change and its outcome.
+#[derive(Clone, Debug)]
+pub struct FixRow {
+    /// `fix 1`, `no`, `save 1`.
+    pub label: String,
+    /// What to change.
+    pub text: String,
+    /// `needs 4.15 GiB`, or what it saves.
+    pub needs: String,
+    /// `fits`, `too close to tell`, `22.00 MiB short`.
+    pub verdict: String,
+    /// What it costs, and what the replay covers if not the whole run.
+    pub cost: String,
+    /// `simulated`, with the measured error.
+    pub basis: String,
+    /// Whether it helps.
+    pub helps: bool,
+}
+
+/// A known cause of memory.
+#[derive(Clone, Debug)]
+pub struct LookRow {
+    /// The line; empty if it is not known.
+    pub site: String,
+    /// The bytes, the cause and its cure.
+    pub text: String,
+}
+
+/// A group of like ranks.
+#[derive(Clone, Debug)]
+pub struct RankRow {
+    /// `0-2,4-7`.
+    pub ranks: String,
+    /// The peak of requested memory, of reserved memory, and what stays after the last step.
+    pub bytes: [String; 3],
+    /// The level of its finding; `None` without one above low.
+    pub level: Option<Level>,
+}
