@@ -17,7 +17,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     read::with_device(&arguments.input, |target| {
         let format = arguments.input.common.format;
         let limit = output::limit(arguments.limit, format == Format::Text);
-        let filter = EventFilter { address: arguments.address, range: arguments.event.clone() };
+        let filter = EventFilter { address: arguments.address, range: arguments.range.clone() };
         output::print(&events(target, &filter, limit), format, text)
     })
 }

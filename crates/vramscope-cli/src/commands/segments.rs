@@ -1,7 +1,7 @@
 //! `vramscope segments`.
 
 use crate::Failure;
-use crate::arguments::{Format, Segments as Arguments};
+use crate::arguments::{Format, Segments as Arguments, When};
 use crate::output::{self, STRONG, Table, percent, styled};
 use crate::read;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ use vramscope_units::{Bytes, grouped};
 /// The file cannot be read, the device or event does not exist, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     read::with_device(&arguments.input, |target| {
-        let slot = super::slot(target, &arguments.moment, At::End)?;
+        let slot = super::slot(target, arguments.moment.at.unwrap_or(When::At(At::End)))?;
         let format = arguments.input.common.format;
         let limit = output::limit(arguments.limit, format == Format::Text);
         let mut report = now(async |budget| segments(target, slot, limit, budget).await);

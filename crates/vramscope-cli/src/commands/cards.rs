@@ -1,49 +1,68 @@
-//! `vramscope index`: a file with the card of every rank.
+//! Cards of ranks: of snapshots, of datasets and of indexes.
 
 use crate::Failure;
-use crate::arguments::{Index as Arguments, Window};
-use crate::out_file::{Kind, OutFile};
-use crate::output::{STRONG, complain, styled};
+use crate::arguments::Window;
+use crate::output::{self, complain};
 use crate::paths::{self, Found, Links};
 use crate::read::{self, Read};
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use std::io::{self, BufWriter, Write};
+use flate2::read::MultiGzDecoder;
+use std::fs::File;
+use std::io::{self, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use vramscope_dataset::Cards;
-use vramscope_report::card::Card;
-use vramscope_report::index::{Entry, FailedFile, NO_DEVICE, Writer, parse_entry};
+use vramscope_report::card::{Card, Names};
+use vramscope_report::index::{EXTENSION, Entry, FailedFile, NO_DEVICE, Reader, parse_entry};
 use vramscope_report::now;
 use vramscope_report::summary::ErrorSummary;
 use vramscope_report::{LoadedFile, Target};
-use vramscope_units::{Bytes, grouped};
+use vramscope_units::Bytes;
 
-/// Writes the index of these files.
+/// Bytes per read of an index.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// Whether a path names an index.
+pub(crate) fn is_index(path: &Path) -> bool {
+    path.to_string_lossy().ends_with(EXTENSION)
+}
+
+/// Calls `take` with each entry of an index, compressed or not, and with the names that it refers
+/// to. Returns the number of files that the index skipped.
 ///
 /// # Errors
-/// The rules or an input cannot be read, or the output cannot be written.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let inputs = Inputs::new(&arguments.paths)?;
-    let files = inputs.count()?;
-    let output = OutFile::create(&arguments.output, Kind::Index, &inputs.paths(), arguments.force)?;
-    let mut out = GzEncoder::new(BufWriter::new(output), Compression::default());
-    writeln!(out, "{}", Writer::header(&paths::title(&arguments.paths), files))?;
-    let (mut writer, mut count) = (Writer::default(), 0);
-    let read = inputs.each_entry(&Window::whole(&arguments.reading), |entry| {
-        count += 1;
-        Ok(writeln!(out, "{}", writer.line(entry).map_err(io::Error::other)?)?)
-    })?;
-    if count > 0 {
-        writeln!(out, "{}", Writer::done(read.skipped_files))?;
-        let output = out.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
-        let bytes = Bytes(output.keep()?);
-        let named = styled(STRONG, arguments.output.display());
-        let files = (files - read.skipped_files) as u64;
-        let words = [(count, "card"), (files, "file")]
-            .map(|(n, word)| format!("{} {word}{}", grouped(n), if n == 1 { "" } else { "s" }));
-        writeln!(anstream::stdout(), "{named}: {} of {}, {bytes}", words[0], words[1])?;
+/// The file cannot be read, or is no whole index.
+pub(super) fn each_of_index(
+    path: &Path,
+    mut take: impl FnMut(&Entry, &Names),
+) -> Result<u64, String> {
+    let open = || -> io::Result<Box<dyn io::Read>> {
+        let mut file = File::open(path)?;
+        let mut start = [0; 2];
+        let is_packed = file.read_exact(&mut start).is_ok() && start == [0x1f, 0x8b];
+        let file = BufReader::new(File::open(path)?);
+        Ok(if is_packed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) })
+    };
+    let failed = |error: io::Error| format!("cannot read the file: {error}");
+    let mut file = open().map_err(failed)?;
+    let (mut reader, mut chunk) = (Reader::default(), vec![0; CHUNK_BYTES]);
+    loop {
+        let bytes = file.read(&mut chunk).map_err(failed)?;
+        if bytes == 0 {
+            break;
+        }
+        for entry in reader.feed(&chunk[..bytes])? {
+            if let Err(FailedFile { path, error, .. }) = &entry
+                && error != NO_DEVICE
+            {
+                output::complain(format_args!("{path}: {error}"));
+            }
+            take(&entry, reader.names());
+        }
     }
-    read.outcome
+    if reader.is_done() {
+        Ok(reader.skipped_files())
+    } else {
+        Err("the index ends early".to_owned())
+    }
 }
 
 /// What cards are made of: snapshots, and datasets that have them.
@@ -69,12 +88,12 @@ impl Inputs {
     }
 
     /// The files. Datasets are left out: a folder is never replaced.
-    fn paths(&self) -> Vec<&Path> {
+    pub(super) fn paths(&self) -> Vec<&Path> {
         self.files.iter().map(|found| found.path.as_path()).collect()
     }
 
     /// The number of files.
-    fn count(&self) -> io::Result<usize> {
+    pub(super) fn count(&self) -> io::Result<usize> {
         let counts = self.datasets.iter().map(Cards::count);
         Ok(counts.sum::<io::Result<usize>>()? + self.files.len())
     }
@@ -91,7 +110,7 @@ impl Inputs {
         if !self.datasets.is_empty() && (window.reading.rules.is_some() || window.events.is_some())
         {
             let message =
-                "a dataset has the cards of its export: --rules and --events do not apply";
+                "a dataset has the cards of its export: --rules and --window do not apply";
             return Err(Failure::Usage(message.to_owned()));
         }
         let mut has_failed = false;

@@ -1,12 +1,14 @@
-//! `vramscope shapes`.
+//! `vramscope peak --by shape`.
 
 use crate::Failure;
-use crate::arguments::{Format, Shapes as Arguments};
+use crate::arguments::{Format, Peak as Arguments, When};
+use crate::commands;
 use crate::output::{self, STRONG, Table, percent, styled};
 use crate::printable::printable;
-use crate::read;
 use std::io::{self, Write};
-use vramscope_report::shapes::{ShapeSource, ShapesReport, shapes};
+use vramscope_report::Target;
+use vramscope_report::shapes::{ShapeSource, ShapesReport, shapes_at};
+use vramscope_report::state::At;
 use vramscope_units::{Bytes, grouped};
 
 /// Rows in text when `--limit` is absent.
@@ -14,19 +16,16 @@ const DEFAULT_LIMIT: usize = 20;
 /// Sums by shape in text when `--limit` is absent.
 const DEFAULT_SUMS: usize = 8;
 
-/// Prints the shapes of the blocks that are live at the peak.
+/// Prints the shapes of the blocks that are live at the peak, or at another moment.
 ///
 /// # Errors
-/// The snapshot or the config cannot be read, the device does not exist, or the output cannot be
-/// written.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    read::with_model(&arguments.input, &arguments.model, |target| {
-        let format = arguments.input.common.format;
-        let limit = arguments.limit.or((format == Format::Text).then_some(DEFAULT_LIMIT));
-        let text =
-            |out: &mut dyn Write, report: &ShapesReport<'_>| text(out, report, arguments.limit);
-        output::print(&shapes(target, limit), format, text)
-    })
+/// The moment does not exist, or the output cannot be written.
+pub(super) fn run(target: Target<'_>, arguments: &Arguments) -> Result<(), Failure> {
+    let format = arguments.input.common.format;
+    let limit = arguments.limit.or((format == Format::Text).then_some(DEFAULT_LIMIT));
+    let slot = commands::slot(target, arguments.at.unwrap_or(When::At(At::Peak)))?;
+    let text = |out: &mut dyn Write, report: &ShapesReport<'_>| text(out, report, arguments.limit);
+    output::print(&shapes_at(target, slot, limit), format, text)
 }
 
 /// The bytes of each shape.

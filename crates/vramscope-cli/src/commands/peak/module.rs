@@ -1,14 +1,13 @@
-//! `vramscope modules`.
+//! `vramscope peak --by module`.
 
 use crate::Failure;
-use crate::arguments::{Format, Modules as Arguments};
+use crate::arguments::{Format, Peak as Arguments};
+use crate::commands;
 use crate::output::{self, STRONG, Table, percent, styled};
 use crate::printable::printable;
-use crate::read;
 use std::io::{self, Write};
-use vramscope_report::device_name;
 use vramscope_report::modules::{ModuleRecord, ModulesReport, modules};
-use vramscope_report::state::At;
+use vramscope_report::{Target, device_name};
 use vramscope_units::{Bytes, grouped};
 
 /// Modules below one, in text, when `--limit` is absent.
@@ -20,18 +19,15 @@ const RIGHT_ALIGNED: [bool; 9] = [true, true, true, true, true, true, true, fals
 /// Prints the memory of each module at the peak.
 ///
 /// # Errors
-/// The file cannot be read, the device or event does not exist, or the output cannot be written.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    read::with_device(&arguments.input, |target| {
-        let format = arguments.input.common.format;
-        let event = arguments.event.map(|event| At::Event(event).slot(target.trace()));
-        let event = event.transpose().map_err(Failure::Usage)?;
-        let (limit, depth) = (arguments.limit, arguments.depth);
-        // Text counts what it leaves out.
-        let report = modules(target, event, limit.filter(|_| format == Format::Json));
-        let limit = limit.unwrap_or(DEFAULT_LIMIT);
-        output::print(&report, format, |out, report| text(out, report, limit, depth))
-    })
+/// The moment does not exist, or the output cannot be written.
+pub(super) fn run(target: Target<'_>, arguments: &Arguments) -> Result<(), Failure> {
+    let format = arguments.input.common.format;
+    let event = arguments.at.map(|at| commands::slot(target, at)).transpose()?;
+    let (limit, depth) = (arguments.limit, arguments.depth);
+    // Text counts what it leaves out.
+    let report = modules(target, event, limit.filter(|_| format == Format::Json));
+    let limit = limit.unwrap_or(DEFAULT_LIMIT);
+    output::print(&report, format, |out, report| text(out, report, limit, depth))
 }
 
 fn text(

@@ -1,7 +1,7 @@
-//! `vramscope annotate`.
+//! `vramscope source`.
 
 use crate::Failure;
-use crate::arguments::{Annotate as Arguments, Format};
+use crate::arguments::{Format, Source as Arguments};
 use crate::output::{self, FAINT, STRONG, Table, WARNING, styled};
 use crate::printable::printable;
 use crate::read;
@@ -11,7 +11,6 @@ use vramscope_report::annotate::{
     Annotated, LineRecord, LineState, Options, PlaceNumbers, annotate,
 };
 use vramscope_report::device_name;
-use vramscope_report::state::At;
 use vramscope_units::{Bytes, grouped};
 
 /// Files and functions in text when `--limit` is absent.
@@ -30,9 +29,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     read::with_device(&arguments.input, |target| {
         let format = arguments.input.common.format;
         let is_text = format == Format::Text;
-        let event = arguments.event.map(|event| At::Event(event).slot(target.trace()));
+        let event = arguments.at.map(|at| super::slot(target, at)).transpose()?;
         let options = Options {
-            event: event.transpose().map_err(Failure::Usage)?,
+            event,
             file: arguments.file.as_deref(),
             function: arguments.function.as_deref(),
             // Text shows the lines around those with blocks.
