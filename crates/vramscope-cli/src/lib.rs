@@ -130,7 +130,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             Ok(code) => return code,
             Err(failure) => Err(failure),
         },
-        Command::Diagnose(a) => commands::diagnose::run(&a),
+        Command::Diagnose(a) => {
+            commands::cards::refuse_index(&a.paths).and_then(|()| commands::diagnose::run(&a))
+        }
         Command::Peak(a) => commands::peak::run(&a),
         Command::Steps(a) => commands::steps::run(&a),
         Command::WhatIf(a) => commands::what_if::run(&a),

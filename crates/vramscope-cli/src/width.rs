@@ -19,6 +19,12 @@ pub(crate) fn middle(text: &str, width: usize) -> String {
     if length <= width {
         return text.to_owned();
     }
+    // An indent tells the level in a tree.
+    let rest = text.trim_start_matches(' ');
+    let indent = (text.len() - rest.len()).min(width / 2);
+    if indent > 0 {
+        return format!("{}{}", " ".repeat(indent), middle(rest, width - indent));
+    }
     let kept = width.saturating_sub(1);
     // The end of a path or a stack tells most.
     let (begin, end) = (kept / 2, kept - kept / 2);
@@ -85,6 +91,7 @@ mod tests {
             "gpt.py:26 …25 forward"
         );
         assert_eq!(middle("abc", 1), "…");
+        assert_eq!(middle("    abcdefgh", 9), "    ab…gh");
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! `vramscope ranks`: the ranks of a run side by side, and over its iterations.
 
 use crate::card::{Card, Names};
+use crate::findings::FindingRecord;
 use crate::index::{Entry, FailedFile, NO_DEVICE};
 use crate::matrix::{MatrixReport, RunMatrix, matrices_of};
 use crate::peak::BandKind;
 use crate::run_folder_of;
 use crate::series::{Collector, RunSeries};
 use serde::Serialize;
-use vramscope_inference::RankFacts;
-use vramscope_units::Iteration;
+use vramscope_inference::{FindingKind, RankFacts, Severity};
+use vramscope_units::{Bytes, Iteration};
 
 /// `vramscope.ranks/1`.
 #[derive(Debug, Serialize)]
@@ -56,11 +57,25 @@ pub struct RankRow {
     pub kept_bytes: u64,
     /// The number of out-of-memory events.
     pub ooms: usize,
-    /// The worst finding of the device alone, in a sentence; null without one.
-    pub finding: Option<String>,
+    /// The worst finding of the device alone; null without one.
+    pub finding: Option<RankFinding>,
     /// The folder of the run, without the iteration.
     #[serde(skip)]
     pub folder: String,
+}
+
+/// A finding of a rank in brief.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RankFinding {
+    /// The kind.
+    pub kind: FindingKind,
+    /// The severity.
+    pub severity: Severity,
+    /// Bytes that the finding is about.
+    pub bytes: Bytes,
+    /// The finding in one sentence.
+    pub text: String,
 }
 
 /// Collects the ranks of runs from their cards.
@@ -140,8 +155,8 @@ fn row(card: &Card) -> RankRow {
     }
 }
 
-/// The headline of the worst finding.
-fn worst(card: &Card) -> Option<String> {
+fn worst(card: &Card) -> Option<RankFinding> {
     let worst = card.findings.iter().min_by_key(|finding| finding.record.weight())?;
-    Some(worst.headline.clone())
+    let FindingRecord { kind, severity, bytes, .. } = worst.record;
+    Some(RankFinding { kind, severity, bytes, text: worst.headline.clone() })
 }

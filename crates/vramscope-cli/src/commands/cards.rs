@@ -25,6 +25,20 @@ pub(crate) fn is_index(path: &Path) -> bool {
     path.to_string_lossy().ends_with(EXTENSION)
 }
 
+/// Refuses indexes, where a command needs snapshots.
+///
+/// # Errors
+/// A path names an index.
+pub(crate) fn refuse_index(paths: &[PathBuf]) -> Result<(), Failure> {
+    match paths.iter().find(|path| is_index(path)) {
+        None => Ok(()),
+        Some(path) => {
+            let path = path.display();
+            Err(Failure::Usage(format!("{path} has cards, no snapshots: `vramscope ranks {path}`")))
+        }
+    }
+}
+
 /// Calls `take` with each entry of an index, compressed or not, and with the names that it refers
 /// to. Returns the number of files that the index skipped.
 ///

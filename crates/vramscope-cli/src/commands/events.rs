@@ -33,6 +33,8 @@ fn text(out: &mut dyn Write, report: &Events<'_>) -> io::Result<()> {
     )?;
     let head = ["event", "time", "action", "address", "size", "stream", "pool", "call site"];
     let mut table = Table::new(&head, &[true, true, false, false, true, true, false, false]);
+    table.whole([2, 3]);
+    table.optional([6, 5]);
     for event in &report.events {
         let time = event.time_us.zip(report.start_us);
         table.row(vec![

@@ -194,6 +194,9 @@ fn write_around(out: &mut dyn Write, peak: &Peak<'_>) -> io::Result<()> {
     table.write(out)
 }
 
+/// Digits of the id of a stack in text.
+const SHORT_ID: usize = 8;
+
 /// Rows of text before and after the peak.
 const NEAR: usize = 3;
 
@@ -217,7 +220,7 @@ fn write_stacks(out: &mut dyn Write, peak: &Peak<'_>, unit: &str) -> io::Result<
         Table::new(&names, &[true, true, true, false, false, false, false][..names.len()]);
     // The shape, then the share.
     table.optional(if has_shapes { vec![4, 1] } else { vec![1] });
-    table.whole(names.len() - 1);
+    table.whole([names.len() - 1]);
     let named: Vec<_> =
         peak.stacks.iter().map(|s| (s.site.as_str(), s.frames.as_slice(), s.of_free)).collect();
     for (stack, site) in peak.stacks.iter().zip(output::site_labels(&named)) {
@@ -233,7 +236,9 @@ fn write_stacks(out: &mut dyn Write, peak: &Peak<'_>, unit: &str) -> io::Result<
             Some(source) => format!("{site}: {source}"),
             None => site,
         });
-        row.push(stack.id.clone());
+        // `show` takes the begin of an id. A reason for the lack of a stack is a search itself.
+        let id = stack.id.strip_prefix("stack:").map(|hash| &hash[..hash.len().min(SHORT_ID)]);
+        row.push(id.map_or_else(String::new, |id| format!("stack:{id}")));
         table.row(row);
     }
     table.write(out)?;

@@ -120,11 +120,10 @@ fn rank_table(out: &mut dyn Write, mut rows: Vec<&RankRow>, limit: usize) -> io:
     let has_devices = rows.iter().any(|row| row.device != rows[0].device);
     let mut names = vec!["rank", "peak", "reserved", "after the last step"];
     names.extend(has_devices.then_some("device"));
-    names.push("finding");
-    let mut table = Table::new(&names, &[true, true, true, true, false, false][..names.len()]);
-    if has_devices {
-        table = Table::new(&names, &[true, true, true, true, true, false]);
-    }
+    names.push("worst finding");
+    let mut right = vec![true; names.len()];
+    right[names.len() - 1] = false;
+    let mut table = Table::new(&names, &right);
     for row in rows.iter().take(limit) {
         let name = row.rank.map_or_else(|| file_name(&row.path), |rank| rank.to_string());
         let mut cells = vec![
@@ -134,8 +133,10 @@ fn rank_table(out: &mut dyn Write, mut rows: Vec<&RankRow>, limit: usize) -> io:
             Bytes(row.kept_bytes).to_string(),
         ];
         cells.extend(has_devices.then(|| row.device.to_string()));
-        let oom = if row.ooms > 0 { "out of memory: " } else { "" };
-        cells.push(format!("{oom}{}", row.finding.as_deref().unwrap_or_default()));
+        let finding = row.finding.as_ref().map(|of| {
+            format!("{:<6} {} {}", of.severity.name(), of.kind.name().replace('_', " "), of.bytes)
+        });
+        cells.push(finding.unwrap_or_default());
         table.row(cells);
     }
     table.write(out)?;

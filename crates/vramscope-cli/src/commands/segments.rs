@@ -38,6 +38,8 @@ fn text(out: &mut dyn Write, report: &Segments<'_>) -> io::Result<()> {
     rows.sort_by_key(|s| std::cmp::Reverse(s.total_size));
     let head = ["address", "size", "in use", "free", "largest", "pool", "stream", "created by"];
     let mut table = Table::new(&head, &[false, true, true, true, true, false, true, false]);
+    table.whole([0]);
+    table.optional([6, 4]);
     for s in rows {
         table.row(vec![
             s.address.to_string(),
@@ -105,6 +107,7 @@ fn write_pins(out: &mut dyn Write, pins: &[PinRecord]) -> io::Result<()> {
     writeln!(out, "\n  Segments that few blocks keep from being returned to the driver")?;
     let head = ["kept", "in use", "blocks", "segment", "largest block", "allocated by"];
     let mut table = Table::new(&head, &[true, true, true, false, false, false]);
+    table.whole([3, 4]);
     for pin in pins.iter().take(TEXT_PINS) {
         table.row(vec![
             Bytes(pin.kept).to_string(),

@@ -76,7 +76,7 @@ fn text(out: &mut dyn Write, report: &Shown<'_>, all_frames: bool) -> io::Result
         write_categories(out, &report.categories)?;
     }
     writeln!(out)?;
-    write_rows(out, &report.blocks, report.shapes.all())?;
+    write_rows(out, report.device, &report.blocks, report.shapes.all())?;
     output::write_omitted(out, report.omitted, "blocks")?;
     let Some(largest) = report.blocks.first() else { return Ok(()) };
     let frames = report.stacks.frames(largest.stack);

@@ -76,6 +76,8 @@ fn text(out: &mut dyn Write, state: &State<'_>) -> io::Result<()> {
     blocks.sort_by_key(|b| std::cmp::Reverse(b.bytes));
     let head = ["address", "bytes", "block", "category", "allocated at", "call site"];
     let mut table = Table::new(&head, &[false, true, true, false, true, false]);
+    table.whole([0, 3]);
+    table.optional([2]);
     for block in blocks {
         table.row(vec![
             block.address.clone(),

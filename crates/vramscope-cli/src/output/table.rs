@@ -20,8 +20,8 @@ pub(crate) struct Table {
     right_aligned: Vec<bool>,
     /// Columns that are left out where the terminal is narrow, the first of them first.
     optional: Vec<usize>,
-    /// A column of words that is never cut, such as ids.
-    whole: Option<usize>,
+    /// Columns of words that are never cut, such as ids.
+    whole: Vec<usize>,
 }
 
 impl Table {
@@ -32,7 +32,7 @@ impl Table {
             rows: vec![head],
             right_aligned: right_aligned.to_vec(),
             optional: Vec::new(),
-            whole: None,
+            whole: Vec::new(),
         }
     }
 
@@ -41,14 +41,14 @@ impl Table {
         self.optional = columns.into_iter().collect();
     }
 
-    /// Names a column of words that is never cut.
-    pub(crate) fn whole(&mut self, column: usize) {
-        self.whole = Some(column);
+    /// Names columns of words that are never cut.
+    pub(crate) fn whole(&mut self, columns: impl IntoIterator<Item = usize>) {
+        self.whole = columns.into_iter().collect();
     }
 
     /// Whether the cells of a column are shown whole or not at all.
     fn is_whole(&self, column: usize) -> bool {
-        self.right_aligned[column] || self.whole == Some(column)
+        self.right_aligned[column] || self.whole.contains(&column)
     }
 
     /// Adds a row. Characters of its cells that act on a terminal are shown.

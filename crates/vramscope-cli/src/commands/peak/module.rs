@@ -53,7 +53,10 @@ fn text(
     names.extend(phases);
     names.extend(["mostly".to_owned(), "module".to_owned()]);
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let table = Table::new(&names, &RIGHT_ALIGNED[RIGHT_ALIGNED.len() - names.len()..]);
+    let mut table = Table::new(&names, &RIGHT_ALIGNED[RIGHT_ALIGNED.len() - names.len()..]);
+    // Where the terminal is narrow: the blocks, then the phases, then the share.
+    let phases = (3 + usize::from(report.event.is_some())..names.len() - 2).rev();
+    table.optional(std::iter::once(2).chain(phases).chain([1]));
     let mut rows = Rows { table, report, limit, depth, omitted: 0 };
     rows.add(&report.root, 0);
     rows.table.write(out)?;

@@ -82,6 +82,7 @@ fn text(out: &mut dyn Write, report: &ShapesReport<'_>, limit: Option<usize>) ->
         &["bytes", "share", "blocks", "category", "shape", "told by", "site"],
         &[true, true, true, false, false, false, false],
     );
+    table.optional([5, 1]);
     for row in &report.rows {
         let shapes: Vec<&str> = row.shapes.iter().map(|shape| shape.text.as_str()).collect();
         let doubt = if row.is_certain || shapes.is_empty() { "" } else { "?" };

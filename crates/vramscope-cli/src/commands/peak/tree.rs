@@ -6,6 +6,7 @@ use crate::commands;
 use crate::output::{self, FAINT, STRONG, percent, styled};
 use crate::printable::printable;
 use crate::width;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use vramscope_report::flame::{Flame, NodeRecord, flame};
 use vramscope_report::{FrameRecord, Target, device_name};
@@ -13,6 +14,9 @@ use vramscope_units::{Bytes, grouped};
 
 /// Columns of the numbers before a frame.
 const NUMBERS: usize = 22;
+
+/// Columns that a frame has at least.
+const LEAST_LABEL: usize = 20;
 
 /// Levels that have an indent of their own. Deeper ones have that of the last.
 const MAX_INDENT: usize = 20;
@@ -29,143 +33,108 @@ pub(super) fn run(target: Target<'_>, arguments: &Arguments) -> Result<(), Failu
     })
 }
 
-/// A node of the tree that is shown: frames of which each is the only caller of the next.
-struct Shown<'a> {
-    total: u128,
-    labels: Vec<(String, bool)>,
+/// A row of the tree before rows are joined: a frame below the frames that are shown.
+struct Row {
+    label: String,
+    is_framework: bool,
     of_free: bool,
-    children: Vec<Shown<'a>>,
-    node: &'a NodeRecord<'a>,
+    total: u128,
+    children: Vec<usize>,
 }
 
 fn text(out: &mut dyn Write, flame: &Flame<'_>, arguments: &Arguments) -> io::Result<()> {
     let place = flame.event.map_or_else(|| "the whole window".to_owned(), output::after_event);
     writeln!(out, "{}  {}, {place}", styled(STRONG, flame.path), device_name(flame.device))?;
-    // The children of each node, in order. The first node is the root.
-    let mut children: Vec<Vec<usize>> = vec![Vec::new(); flame.nodes.len()];
-    for (index, node) in flame.nodes.iter().enumerate().skip(1) {
-        children[node.parent as usize].push(index);
-    }
+    let rows = rows(flame, arguments.all_frames);
     let least = arguments.min * flame.total as f64 / 100.0;
-    let tree = Tree { flame, children, least, all_frames: arguments.all_frames };
-    let Some(root) = tree.of(0).into_iter().next() else { return Ok(()) };
+    let columns = width::columns();
     let mut left = arguments.limit.unwrap_or(usize::MAX);
     let mut omitted = 0;
-    write(out, &root, 0, flame, &mut left, &mut omitted)?;
-    output::write_omitted(out, omitted, "rows")
-}
-
-struct Tree<'a> {
-    flame: &'a Flame<'a>,
-    children: Vec<Vec<usize>>,
-    /// Nodes with less are hidden.
-    least: f64,
-    all_frames: bool,
-}
-
-impl<'a> Tree<'a> {
-    /// What is shown of a node: itself, or what is below it where its frame is hidden.
-    fn of(&self, index: usize) -> Vec<Shown<'a>> {
-        // Stacks are deep, so this is no recursion: nodes are in depth-first order, and what is
-        // below a node is known before the node.
-        let mut known: Vec<Vec<Shown<'a>>> = Vec::new();
-        known.resize_with(self.flame.nodes.len(), Vec::new);
-        for at in (index..self.flame.nodes.len()).rev() {
-            let node = &self.flame.nodes[at];
-            let mut below: Vec<Shown<'a>> = Vec::new();
-            for &child in &self.children[at] {
-                below.append(&mut known[child]);
+    // The next row is the last.
+    let mut next = vec![(0, 0)];
+    while let Some((mut at, depth)) = next.pop() {
+        let of_free = rows[at].of_free;
+        let mut labels = vec![rows[at].label.as_str()];
+        let mut is_faint = rows[at].is_framework;
+        let shown = |at: usize| {
+            rows[at].children.iter().copied().filter(|&row| rows[row].total as f64 >= least)
+        };
+        // The only row below a row is on its line, if all bytes are below.
+        while at > 0 {
+            let mut below = shown(at);
+            let Some(only) = below.next() else { break };
+            if below.next().is_some() || rows[only].total != rows[at].total {
+                break;
             }
-            let mut below = merged(below);
-            below.retain(|shown| shown.total as f64 >= self.least);
-            let frame =
-                FrameRecord { name: node.name.clone(), file: node.file.clone(), line: node.line };
-            // A stack of such frames alone is shown by its outermost one.
-            let is_only = node.depth == 1 && below.is_empty();
-            let is_framework = frame.is_framework() && node.depth > 0;
-            let is_hidden = is_framework && !self.all_frames && !is_only;
-            if is_hidden {
-                known[at] = below;
-                continue;
-            }
-            let label = (frame.label(), is_framework);
-            let shown = match <[Shown<'a>; 1]>::try_from(below) {
-                // The only caller and all that it calls are one row.
-                Ok([mut only])
-                    if node.depth > 0 && only.total == node.total && only.node.depth > 0 =>
-                {
-                    only.labels.insert(0, label);
-                    only.of_free |= node.of_free && node.depth == 1;
-                    only
-                }
-                below => Shown {
-                    total: node.total,
-                    labels: vec![label],
-                    of_free: node.of_free && node.depth == 1,
-                    children: below.map_or_else(|many| many, Vec::from),
-                    node,
-                },
-            };
-            known[at] = vec![shown];
+            at = only;
+            labels.push(&rows[at].label);
+            is_faint &= rows[at].is_framework;
         }
-        std::mem::take(&mut known[index])
-    }
-}
-
-/// Rows of one name below different hidden frames are one row. The largest is first.
-fn merged(rows: Vec<Shown<'_>>) -> Vec<Shown<'_>> {
-    let mut kept: Vec<Shown<'_>> = Vec::new();
-    for row in rows {
-        let same = kept.iter_mut().find(|of| of.labels == row.labels && of.of_free == row.of_free);
-        match same {
-            Some(same) => {
-                same.total += row.total;
-                same.children.extend(row.children);
-            }
-            None => kept.push(row),
+        let mut below: Vec<usize> = shown(at).collect();
+        below.sort_by_key(|&row| rows[row].total);
+        next.extend(below.into_iter().map(|row| (row, depth + 1)));
+        if left == 0 {
+            omitted += 1;
+            continue;
         }
-    }
-    for row in &mut kept {
-        let children = std::mem::take(&mut row.children);
-        let has_twins = children
-            .iter()
-            .enumerate()
-            .any(|(at, one)| children[..at].iter().any(|other| other.labels == one.labels));
-        row.children = if has_twins { merged(children) } else { children };
-        row.children.sort_by_key(|child| std::cmp::Reverse(child.total));
-    }
-    kept.sort_by_key(|row| std::cmp::Reverse(row.total));
-    kept
-}
-
-fn write(
-    out: &mut dyn Write,
-    row: &Shown<'_>,
-    depth: usize,
-    flame: &Flame<'_>,
-    left: &mut usize,
-    omitted: &mut usize,
-) -> io::Result<()> {
-    if *left == 0 {
-        *omitted += 1;
-    } else {
-        *left -= 1;
+        left -= 1;
         let indent = 2 * depth.min(MAX_INDENT);
-        let note = if row.of_free { " (freed here, allocated before the window)" } else { "" };
-        let labels: Vec<&str> = row.labels.iter().map(|label| label.0.as_str()).collect();
-        let room = width::columns().saturating_sub(NUMBERS + indent + note.len()).max(10);
-        let shown = width::middle(&labels.join(" > "), room);
-        let is_faint = row.labels.iter().all(|label| label.1);
+        let note = if of_free { " (freed here, allocated before the window)" } else { "" };
+        let room = columns.saturating_sub(NUMBERS + indent + note.len()).max(LEAST_LABEL);
+        let words = width::middle(&labels.join(" > "), room);
         writeln!(
             out,
             "{:>12} {:>7}  {}{}{note}",
-            amount(flame, row.total),
-            percent(row.total, flame.total),
+            amount(flame, rows[at].total),
+            percent(rows[at].total, flame.total),
             " ".repeat(indent),
-            if is_faint { styled(FAINT, shown) } else { printable(&shown).into_owned() },
+            if is_faint { styled(FAINT, words) } else { printable(&words).into_owned() },
         )?;
     }
-    row.children.iter().try_for_each(|child| write(out, child, depth + 1, flame, left, omitted))
+    output::write_omitted(out, omitted, "rows")
+}
+
+fn frame<'a>(node: &NodeRecord<'a>) -> FrameRecord<'a> {
+    FrameRecord { name: node.name.clone(), file: node.file.clone(), line: node.line }
+}
+
+/// The rows of the tree. A frame of the interpreter, of PyTorch or of compiled code is none, unless
+/// a stack has no others: what it calls is below its caller. Equal frames below one are one row.
+fn rows(flame: &Flame<'_>, all_frames: bool) -> Vec<Row> {
+    let is_framework: Vec<bool> =
+        flame.nodes.iter().map(|node| node.depth > 0 && frame(node).is_framework()).collect();
+    // Whether a node or one below it is a frame of the program. Nodes follow their callers.
+    let mut has_own: Vec<bool> = is_framework.iter().map(|is_framework| !is_framework).collect();
+    for (at, node) in flame.nodes.iter().enumerate().skip(1).rev() {
+        if has_own[at] {
+            has_own[node.parent as usize] = true;
+        }
+    }
+    let mut rows: Vec<Row> = Vec::new();
+    // The row of each node: its own, or that of its caller.
+    let mut row_of: Vec<usize> = Vec::with_capacity(flame.nodes.len());
+    let mut known: BTreeMap<(usize, String, bool), usize> = BTreeMap::new();
+    for (at, node) in flame.nodes.iter().enumerate() {
+        let caller = if at == 0 { 0 } else { row_of[node.parent as usize] };
+        let is_outermost = node.depth == 1 && !has_own[at];
+        if is_framework[at] && !all_frames && !is_outermost {
+            row_of.push(caller);
+            continue;
+        }
+        let (label, of_free) = (frame(node).label(), node.of_free && node.depth == 1);
+        let key = (caller, label.clone(), of_free);
+        let row = *known.entry(key).or_insert_with(|| {
+            let is_framework = is_framework[at];
+            rows.push(Row { label, is_framework, of_free, total: 0, children: Vec::new() });
+            rows.len() - 1
+        });
+        if rows[row].total == 0 && at > 0 {
+            rows[caller].children.push(row);
+        }
+        rows[row].total += node.total;
+        row_of.push(row);
+    }
+    rows
 }
 
 fn amount(flame: &Flame<'_>, weight: u128) -> String {
