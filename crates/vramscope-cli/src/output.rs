@@ -84,6 +84,20 @@ pub(crate) fn print<T: Serialize>(
     Ok(())
 }
 
+/// Writes the folder that all files are in, if there is one. Returns the number of bytes of its
+/// path, which the names of the files go without.
+pub(crate) fn write_folder<'a>(
+    out: &mut dyn Write,
+    paths: impl Iterator<Item = &'a str> + Clone,
+) -> io::Result<usize> {
+    let Some(first) = paths.clone().next() else { return Ok(0) };
+    let is_common = |folder: &str| paths.clone().all(|path| path.starts_with(folder));
+    let ends = first.match_indices('/').map(|(at, _)| at + 1);
+    let Some(end) = ends.rev().find(|&end| is_common(&first[..end])) else { return Ok(0) };
+    writeln!(out, "{}", styled(STRONG, &first[..end]))?;
+    Ok(end)
+}
+
 /// Writes a file's warnings, one per line. With several devices, a line names its device.
 pub(crate) fn warnings(
     out: &mut dyn Write,

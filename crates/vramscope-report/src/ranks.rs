@@ -17,7 +17,7 @@ use vramscope_units::{Bytes, Iteration};
 pub struct Ranks {
     /// The schema's name and version.
     pub schema: &'static str,
-    /// The devices of all ranks, in the order of the files.
+    /// The devices of all ranks, by run, iteration and rank.
     pub ranks: Vec<RankRow>,
     /// Ranks are alike if what they hold differs by at most this many percent.
     pub alike_percent: u64,
@@ -30,6 +30,9 @@ pub struct Ranks {
     pub min_iterations: usize,
     /// The runs whose paths name iterations, that with the most ranks first.
     pub series: Vec<RunSeries>,
+    /// Files whose path names no rank or no iteration, and second files of one iteration: no part of
+    /// `series`.
+    pub files_without_iteration: usize,
     /// Files that could not be read.
     pub failed_files: usize,
     /// Files in folders that are no snapshots.
@@ -123,17 +126,24 @@ impl RankCollector {
     /// A run has so many ranks and iterations that its rows would not fit in memory.
     pub fn report(self, limit: usize) -> Result<Ranks, String> {
         let series = self.series.report(limit)?;
-        let paths: Vec<&str> = self.rows.iter().map(|row| row.path.as_str()).collect();
-        let MatrixReport { alike_percent, runs, other_files } =
-            matrices_of(&paths, &self.facts, limit);
+        // A dataset has another order than its files.
+        let mut ranks: Vec<(RankRow, RankFacts)> = self.rows.into_iter().zip(self.facts).collect();
+        ranks.sort_by(|(a, _), (b, _)| {
+            let key = |row: &RankRow| (row.folder.clone(), row.iteration, row.rank, row.device);
+            key(a).cmp(&key(b)).then_with(|| a.path.cmp(&b.path))
+        });
+        let (rows, facts): (Vec<RankRow>, Vec<RankFacts>) = ranks.into_iter().unzip();
+        let paths: Vec<&str> = rows.iter().map(|row| row.path.as_str()).collect();
+        let MatrixReport { alike_percent, runs, other_files } = matrices_of(&paths, &facts, limit);
         Ok(Ranks {
             schema: "vramscope.ranks/1",
-            ranks: self.rows,
+            ranks: rows,
             alike_percent,
             runs,
             other_files,
             min_iterations: series.min_iterations,
             series: series.runs,
+            files_without_iteration: series.other_files,
             failed_files: self.failed_files,
             skipped_files: self.skipped_files,
         })

@@ -55,6 +55,7 @@ fn list(out: &mut dyn Write, files: &[FileInfo]) -> io::Result<()> {
     let mut table = Table::new(&head, &[false, true, true, false, true, false, false, false]);
     table.optional([2, 6, 5]);
     table.whole([3]);
+    let folder = output::write_folder(out, files.iter().map(|file| file.path.as_str()))?;
     for file in files {
         let main = file.devices.iter().max_by_key(|device| device.events);
         let of = |text: fn(&ProcessInfo) -> Option<&String>| {
@@ -63,7 +64,7 @@ fn list(out: &mut dyn Write, files: &[FileInfo]) -> io::Result<()> {
         let span = main.and_then(|device| device.window_us);
         let settings: Vec<String> = changed(file).map(|(key, value)| named(key, value)).collect();
         table.row(vec![
-            file.path.clone(),
+            file.path[folder..].to_owned(),
             grouped(main.map_or(0, |device| device.events) as u64),
             span.map_or(String::new(), |us| Micros(us as i64).to_string()),
             main.map_or("", |device| device.coverage).to_owned(),

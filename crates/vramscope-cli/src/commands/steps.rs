@@ -43,7 +43,9 @@ fn text(out: &mut dyn Write, report: &StepTable<'_>) -> io::Result<()> {
     if report.sum.is_empty() {
         return writeln!(out, "Nothing in this window shows steps or phases.");
     }
-    report.text.iter().try_for_each(|sentence| writeln!(out, "{}", printable(sentence)))?;
+    let growth = report.growth_text.iter().filter(|_| !report.steps.is_empty());
+    let mut sentences = growth.chain(&report.text);
+    sentences.try_for_each(|sentence| writeln!(out, "{}", printable(sentence)))?;
     if !report.steps.is_empty() {
         writeln!(out)?;
         write_steps(out, report)?;

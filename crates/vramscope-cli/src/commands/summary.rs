@@ -33,10 +33,11 @@ fn list(out: &mut dyn Write, files: &[FileSummary]) -> io::Result<()> {
         ["file", "device", "events", "requested peak", "reserved peak", "at the end", "OOMs"];
     let mut table = Table::new(&head, &[false, false, true, true, true, true, true]);
     table.optional([2]);
+    let folder = output::write_folder(out, files.iter().map(|file| file.path.as_str()))?;
     for file in files.iter().filter(|file| file.error.is_none()) {
         for device in &file.devices {
             table.row(vec![
-                file.path.clone(),
+                file.path[folder..].to_owned(),
                 device_name(device.device).replace("device ", ""),
                 grouped(device.events as u64),
                 signed_bytes(device.requested_bytes.peak.0),
@@ -50,7 +51,7 @@ fn list(out: &mut dyn Write, files: &[FileSummary]) -> io::Result<()> {
             ]);
         }
         if file.devices.is_empty() {
-            let mut row = vec![file.path.clone(), "no memory".to_owned()];
+            let mut row = vec![file.path[folder..].to_owned(), "no memory".to_owned()];
             row.resize(head.len(), String::new());
             table.row(row);
         }

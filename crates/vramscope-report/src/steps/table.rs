@@ -41,8 +41,10 @@ pub struct StepTable<'a> {
     pub next_step: Option<NextStepRecord>,
     /// The growth after the first two steps; null if it is not steady.
     pub slope: Option<SlopeRecord>,
-    /// What follows, in sentences.
+    /// What the phases show, in sentences.
     pub text: Vec<String>,
+    /// What stays after steps, in sentences.
+    pub growth_text: Vec<String>,
 }
 
 /// A step with its phases, and what stays after it.
@@ -87,7 +89,6 @@ pub async fn step_table<'a>(
             step,
         }
     };
-    let growth = if floors.steps.is_empty() { Vec::new() } else { floors.text };
     StepTable {
         schema: "vramscope.steps/1",
         path: of.path,
@@ -103,7 +104,8 @@ pub async fn step_table<'a>(
         formula: of.formula,
         next_step: of.next_step,
         slope: floors.slope,
-        text: growth.into_iter().chain(of.text).collect(),
+        text: of.text,
+        growth_text: floors.text,
     }
 }
 

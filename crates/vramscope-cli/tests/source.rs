@@ -1,4 +1,4 @@
-//! `vramscope annotate`: the numbers of lines, and which source is shown beside them.
+//! `vramscope source`: the numbers of lines, and which source is shown beside them.
 
 use crate::common::{test_data, vramscope};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn report(output: &Output) -> Value {
 }
 
 fn annotate(arguments: &[&str], path: &str) -> Value {
-    report(&vramscope(&[&["annotate", "--format", "json"], arguments].concat(), &[path]))
+    report(&vramscope(&[&["source", "--format", "json"], arguments].concat(), &[path]))
 }
 
 fn list<'a>(report: &'a Value, field: &str) -> &'a Vec<Value> {
@@ -77,7 +77,7 @@ fn model() -> String {
 #[test]
 fn lines_have_the_bytes_of_the_stacks_through_them() {
     let blocks = report(&vramscope(&["blocks", "--format", "json"], &[LEAK]));
-    let told = annotate(&["--file", "gpt.py", "--event", "1000"], LEAK);
+    let told = annotate(&["--file", "gpt.py", "--at", "1000"], LEAK);
     let peak = told["peak_event"].as_i64().expect("an event");
     let stacks = list(&blocks, "stacks");
     let mut own_of_all = 0;
@@ -245,7 +245,7 @@ fn a_recorded_line_wins_over_the_line_of_a_file() {
         assert_eq!(line["text"], recorded["text"]);
     }
     assert!(texts(&moved).contains("The recorded one is shown."), "{}", texts(&moved));
-    let text = vramscope(&["annotate", "--source", &folder.path()], &[OOM]);
+    let text = vramscope(&["source", "--source", &folder.path()], &[OOM]);
     let text = String::from_utf8(text.stdout).expect("text");
     assert!(text.contains("! the file has another line here"), "{text}");
 }
@@ -257,8 +257,7 @@ fn text_shows_the_lines_around_and_all_on_request() {
     set_modified(&file, 1_000_000_000);
     let source = folder.path();
     let text = |more: &[&str]| {
-        let arguments =
-            [&["annotate", "--source", &source, "--function", "forward"], more].concat();
+        let arguments = [&["source", "--source", &source, "--function", "forward"], more].concat();
         let output = vramscope(&arguments, &[LEAK]);
         assert!(output.status.success());
         String::from_utf8(output.stdout).expect("text")
@@ -279,7 +278,7 @@ fn text_shows_the_lines_around_and_all_on_request() {
 #[test]
 fn wrong_names_and_folders_are_wrong_usage() {
     let fails = |arguments: &[&str], why: &str| {
-        let output = vramscope(&[&["annotate"], arguments].concat(), &[LEAK]);
+        let output = vramscope(&[&["source"], arguments].concat(), &[LEAK]);
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(64), "{errors}");
         assert!(errors.contains(why), "{errors}");
@@ -290,6 +289,6 @@ fn wrong_names_and_folders_are_wrong_usage() {
     fails(&["--source", "/absent/folder"], "/absent/folder");
     fails(&["--source-map", "/train"], "expected PREFIX=DIR");
     let path = test_data(LEAK);
-    let both = vramscope(&["annotate", "--framework", "--file", "module.py"], &[LEAK]);
+    let both = vramscope(&["source", "--framework", "--file", "module.py"], &[LEAK]);
     assert!(both.status.success(), "{}", path.display());
 }

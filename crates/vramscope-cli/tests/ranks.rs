@@ -1,4 +1,4 @@
-//! `vramscope matrix`, compared with `vramscope peak` of each rank.
+//! `vramscope ranks`, compared with `vramscope peak` of each rank.
 
 use crate::common::vramscope;
 use serde_json::Value;
@@ -32,8 +32,8 @@ fn sites(path: &str) -> (BTreeMap<String, u64>, u64) {
 #[test]
 fn cells_are_the_bytes_at_the_peaks() {
     for folder in ["findings/ranks_fsdp2_skew", "recorded/ranks_fsdp"] {
-        let report = json(&["matrix", "--format", "json"], folder);
-        assert_eq!(report["schema"], "vramscope.matrix/1");
+        let report = json(&["ranks", "--format", "json"], folder);
+        assert_eq!(report["schema"], "vramscope.ranks/1");
         let [run] = &list(&report["runs"])[..] else { panic!("one run: {report}") };
         let mut most: BTreeMap<String, u64> = BTreeMap::new();
         for (at, column) in list(&run["columns"]).iter().enumerate() {
@@ -69,7 +69,7 @@ fn cells_are_the_bytes_at_the_peaks() {
 
 #[test]
 fn the_rank_that_holds_more_is_said() {
-    let report = json(&["matrix", "--format", "json", "--limit", "3"], "findings/ranks_fsdp2_skew");
+    let report = json(&["ranks", "--format", "json", "--limit", "3"], "findings/ranks_fsdp2_skew");
     let run = &report["runs"][0];
     let [outlier] = &list(&run["outliers"])[..] else { panic!("one outlier: {run}") };
     assert_eq!((number(&outlier["rank"]), number(&outlier["bytes"])), (2, 200 << 20));
@@ -85,7 +85,7 @@ fn the_rank_that_holds_more_is_said() {
 
 #[test]
 fn files_without_other_ranks_have_no_matrix() {
-    let report = json(&["matrix", "--format", "json"], "recorded/t26");
+    let report = json(&["ranks", "--format", "json"], "recorded/t26");
     assert_eq!(list(&report["runs"]).len(), 0);
     assert!(number(&report["other_files"]) > 5);
 }
