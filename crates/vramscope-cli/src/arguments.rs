@@ -6,7 +6,9 @@ mod peak;
 mod source;
 mod values;
 
-pub(crate) use help::{MANUAL, print_all as print_all_help, print_short as print_short_help};
+pub(crate) use help::{
+    MANUAL, print_all as print_all_help, print_short as print_short_help, write_help,
+};
 pub(crate) use peak::{Dimensions, Peak};
 pub(crate) use source::{Source, SourceArguments};
 pub(crate) use values::{

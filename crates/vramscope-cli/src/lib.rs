@@ -118,10 +118,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
-            let is_wrong_usage = error.use_stderr();
+            let text = error.render().ansi().to_string();
             // A failed write of the message cannot be reported anywhere.
-            drop(error.print());
-            return if is_wrong_usage { 64 } else { 0 };
+            if error.use_stderr() {
+                drop(arguments::write_help(&mut anstream::stderr(), &text));
+                return 64;
+            }
+            drop(arguments::write_help(&mut anstream::stdout(), &text));
+            return 0;
         }
     };
     let format = arguments.command.format();

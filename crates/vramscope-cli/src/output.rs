@@ -58,6 +58,7 @@ pub(crate) fn write_omitted(out: &mut dyn Write, omitted: usize, rows: &str) -> 
     if omitted == 0 {
         return Ok(());
     }
+    let rows = if omitted == 1 { rows.strip_suffix('s').unwrap_or(rows) } else { rows };
     writeln!(out, "  and {} more {rows} (--limit N shows more)", grouped(omitted as u64))
 }
 

@@ -36,12 +36,17 @@ pub(crate) fn middle(text: &str, width: usize) -> String {
 /// Breaks a line of words, which may have styles, into lines of at most `width` columns. Further
 /// lines are indented. A word that is longer has a line of its own.
 pub(crate) fn wrap(line: &str, width: usize) -> String {
+    let indent = line.len() - line.trim_start_matches(' ').len();
+    wrap_to(line, width, if indent >= 8 { indent } else { indent + 2 })
+}
+
+/// [`wrap`] with this indent of further lines.
+pub(crate) fn wrap_to(line: &str, width: usize, further: usize) -> String {
     if visible(line) <= width {
         return line.to_owned();
     }
     let rest = line.trim_start_matches(' ');
     let indent = line.len() - rest.len();
-    let further = if indent >= 8 { indent } else { indent + 2 };
     let mut out = " ".repeat(indent);
     let mut column = indent;
     let mut spaces = 0;

@@ -13,7 +13,8 @@ fn report(output: &Output) -> Value {
 }
 
 fn told(command: &str, path: &str) -> Value {
-    report(&vramscope(&[command, "--format", "json"], &[path]))
+    let words: Vec<&str> = command.split(' ').collect();
+    report(&vramscope(&[&words[..], &["--format", "json"]].concat(), &[path]))
 }
 
 fn read(path: &Path) -> Value {
@@ -124,7 +125,7 @@ fn what_was_recorded_of_a_tensor_is_the_category_of_its_block() {
 
 #[test]
 fn recorded_shapes_win_over_inferred_ones() {
-    let report = told("shapes", OOM);
+    let report = told("peak --by shape", OOM);
     // Sizes tell nothing here.
     assert!(report["refused"].is_string());
     let rows = report["rows"].as_array().expect("rows");

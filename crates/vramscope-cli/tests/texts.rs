@@ -113,5 +113,8 @@ fn a_panic_is_a_message_and_an_exit_code() {
         .expect("the test runs");
     assert_eq!(output.status.code(), Some(BUG));
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(errors.contains("on purpose") && errors.contains("is a bug of vramscope"), "{errors}");
+    assert!(
+        errors.contains("a bug: on purpose at ") && errors.contains("issue of vramscope"),
+        "{errors}"
+    );
 }

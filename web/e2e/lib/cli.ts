@@ -363,8 +363,7 @@ export function deviceOf(file: string, device?: number) {
 export const blocksOf = (file: string, ...more: string[]) => cli("blocks", file, ...more).blocks;
 
 /** The state after an event. */
-export const stateOf = (file: string, event: number) =>
-  cli("state", file, "--at", String(event));
+export const stateOf = (file: string, event: number) => cli("state", file, "--at", String(event));
 
 /** All findings of a file. */
 export const findingsOf = (file: string) => cli("diagnose", file, "--all").findings;

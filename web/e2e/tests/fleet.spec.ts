@@ -52,7 +52,10 @@ function makeRun(info: TestInfo): string {
 
 /** Writes the index of the run into a folder of it, and returns its path. */
 function makeIndex(job: string, path = "run.vramscope"): string {
-  execFileSync(program, ["export", "--as", "index", "run", "-o", path], { cwd: job, stdio: "pipe" });
+  execFileSync(program, ["export", "--as", "index", "run", "-o", path], {
+    cwd: job,
+    stdio: "pipe",
+  });
   return join(job, path);
 }
 
@@ -250,7 +253,9 @@ function repeated(file: string, ranks: number): Buffer {
 test("4,096 ranks are shown, sorted and filtered", async ({ viewer, page }, info) => {
   const ranks = 4096;
   const job = makeRun(info);
-  execFileSync(program, ["export", "--as", "index", "run/iteration_0", "-o", "one.vramscope"], { cwd: job });
+  execFileSync(program, ["export", "--as", "index", "run/iteration_0", "-o", "one.vramscope"], {
+    cwd: job,
+  });
   const file = join(job, "many.vramscope");
   writeFileSync(file, new Uint8Array(repeated(join(job, "one.vramscope"), ranks)));
   await page.evaluate(() => {

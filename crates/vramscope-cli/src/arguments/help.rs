@@ -1,14 +1,18 @@
 //! The help: one screen with the commands for people, and the manual with all commands.
 
 use super::Arguments;
+use crate::width::{columns, visible, wrap_to};
 use clap::CommandFactory as _;
 use std::io::{self, Write};
+
+/// The most columns before the words about a command.
+const MAX_NAME: usize = 24;
 
 /// The commands for people, with what each answers. Others are for scripts.
 const COMMANDS: [(&str, &str); 14] = [
     ("record", "-o DIR SCRIPT ..  run a Python program and record its memory"),
-    ("diagnose", "PATH..          what is wrong, why, what to change; --all, --fail-on"),
-    ("peak", "PATH                what holds memory: --by line|module|shape, --tree, --at"),
+    ("diagnose", "PATH..          what is wrong, why, what to change; --all lists all"),
+    ("peak", "PATH                what holds memory; --by line|module, --tree, --at"),
     ("steps", "PATH               each step and its phases, what stays, growth"),
     ("what-if", "PATH             other settings, devices, batches, changed programs"),
     ("source", "PATH --source DIR source with the memory of each line"),
@@ -17,7 +21,7 @@ const COMMANDS: [(&str, &str); 14] = [
     ("info", "PATH..              how each file was recorded"),
     ("explain", "MESSAGE          an out-of-memory message alone"),
     ("show", "ID PATH             a finding, a block, a call stack or a search"),
-    ("export", "PATH.. --as KIND  html, parquet, index, perfetto, speedscope, folded, csv"),
+    ("export", "PATH.. --as KIND  html, parquet, index, perfetto, speedscope, csv"),
     ("serve", "PATH..             the page with these files, in a browser"),
     ("mcp", "                     answer agents on standard input and output"),
 ];
@@ -89,10 +93,32 @@ pub(crate) fn print_short(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "`vramscope help --all` has the commands for scripts, and the manual.")
 }
 
+/// Writes a help that clap made, in the width of the terminal.
+///
+/// # Errors
+/// The output cannot be written.
+pub(crate) fn write_help(out: &mut dyn Write, help: &str) -> io::Result<()> {
+    let columns = columns();
+    for line in help.lines() {
+        // The words about a command or an option begin after its name.
+        let rest = line.trim_start_matches(' ');
+        let indent = line.len() - rest.len();
+        let words = rest.find("  ").map(|end| &rest[end..]);
+        let words = words.map(|words| visible(line) - visible(words.trim_start_matches(' ')));
+        let further = match words {
+            Some(column) if indent == 2 && column <= MAX_NAME => column,
+            _ if indent == 2 => 4,
+            _ => indent,
+        };
+        writeln!(out, "{}", wrap_to(line, columns, further))?;
+    }
+    Ok(())
+}
+
 /// Writes every command, then the manual.
 ///
 /// # Errors
 /// The output cannot be written.
 pub(crate) fn print_all(out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}", Arguments::command().render_long_help())
+    write_help(out, &Arguments::command().render_long_help().ansi().to_string())
 }

@@ -52,8 +52,8 @@ pub(super) fn write_rows(
     let right = &[false, true, true, false, true, true, false, false, false];
     let mut table = Table::new(&head, right);
     table.whole([0, 3]);
-    // The shape, the pool, the block and the lifetime.
-    table.optional([8, 6, 2, 5]);
+    // The pool, the block, the lifetime and the shape.
+    table.optional([6, 2, 5, 8]);
     for b in blocks {
         let lifetime = match b.lifetime {
             Lifetime::Time(time) => time.to_string(),

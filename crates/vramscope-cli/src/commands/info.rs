@@ -143,10 +143,24 @@ fn file_text(out: &mut dyn Write, file: &FileInfo, is_one: bool) -> io::Result<(
             file.pools.iter().map(|p| format!("({}, {})", p[0], p[1])).collect();
         writeln!(out, "  memory pools: {}", pools.join(", "))?;
     }
-    for (key, value) in changed(file) {
-        writeln!(out, "  {}", named(key, value))?;
+    let settings: Vec<(&str, &str)> = changed(file).collect();
+    // Settings of each size are one line, if they are equal.
+    let is_next = |a: &(&str, &str), b: &(&str, &str)| {
+        let of = |key: &str| key.rsplit_once('.').map(|(name, _)| name.to_owned());
+        a.1 == b.1 && of(a.0).is_some() && of(a.0) == of(b.0)
+    };
+    for equal in settings.chunk_by(is_next) {
+        match equal {
+            [(first, value), .., (last, _)] => {
+                let last = last.rsplit('.').next().unwrap_or_default();
+                writeln!(out, "  {}", named(&format!("{first} to .{last}"), value))?;
+            }
+            _ => equal
+                .iter()
+                .try_for_each(|(key, value)| writeln!(out, "  {}", named(key, value)))?,
+        }
     }
-    if !file.settings.is_empty() && changed(file).next().is_none() {
+    if !file.settings.is_empty() && settings.is_empty() {
         writeln!(out, "  all settings of the allocator are PyTorch's defaults")?;
     }
     if !file.annotations.is_empty() {

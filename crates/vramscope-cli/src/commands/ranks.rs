@@ -5,19 +5,23 @@ mod series;
 use super::cards::{Inputs, each_of_index, is_index};
 use crate::Failure;
 use crate::arguments::{Format, Ranks as Arguments};
-use crate::output::{self, ERROR, STRONG, Table, signed_bytes, styled};
+use crate::output::{self, ERROR, STRONG, Table, WARNING, signed_bytes, styled};
 use crate::printable::printable;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use vramscope_report::Severity;
 use vramscope_report::card::Names;
-use vramscope_report::matrix::{RowRecord, RunMatrix};
-use vramscope_report::ranks::{RankCollector, RankRow, Ranks};
+use vramscope_report::matrix::{RowRecord, RunMatrix, named};
+use vramscope_report::ranks::{RankCollector, RankFinding, RankRow, Ranks};
 use vramscope_units::{Bytes, grouped};
 
 /// Columns of single ranks in text. More ranks are shown by cluster.
 const MAX_COLUMNS: usize = 8;
+
+/// Findings in text.
+const MAX_FINDINGS: usize = 5;
 
 /// Text leaves out call sites that differ by less than this part of the highest peak.
 const LEAST_DEVIATION_PART: u64 = 200;
@@ -78,13 +82,14 @@ fn text(out: &mut dyn Write, report: &Ranks, limit: usize) -> io::Result<()> {
             writeln!(out)?;
         }
         let count = grouped(of_last.len() as u64);
+        let word = if of_last.iter().all(|row| row.rank.is_some()) { "rank" } else { "snapshot" };
         let plural = if of_last.len() == 1 { "" } else { "s" };
         let folder = if folder.is_empty() { "." } else { folder };
         let at = match iteration {
             Some(iteration) if !of_others.is_empty() => format!(" of iteration {iteration}"),
             _ => String::new(),
         };
-        writeln!(out, "{}  {count} rank{plural}{at}", styled(STRONG, folder))?;
+        writeln!(out, "{}  {count} {word}{plural}{at}", styled(STRONG, folder))?;
         let matrix = report.runs.iter().find(|run| {
             let mut columns = run.columns.iter();
             columns.any(|column| of_last.iter().any(|row| row.path == column.path))
@@ -93,7 +98,8 @@ fn text(out: &mut dyn Write, report: &Ranks, limit: usize) -> io::Result<()> {
             matrix.text.iter().try_for_each(|text| writeln!(out, "  {}", printable(text)))?;
         }
         writeln!(out)?;
-        rank_table(out, of_last, limit)?;
+        rank_table(out, &of_last, limit)?;
+        findings(out, &of_last)?;
         writeln!(out)?;
         if let Some(matrix) = matrix {
             sites(out, matrix, limit)?;
@@ -111,7 +117,8 @@ fn text(out: &mut dyn Write, report: &Ranks, limit: usize) -> io::Result<()> {
 }
 
 /// The figures of each rank, those that ran out of memory first.
-fn rank_table(out: &mut dyn Write, mut rows: Vec<&RankRow>, limit: usize) -> io::Result<()> {
+fn rank_table(out: &mut dyn Write, rows: &[&RankRow], limit: usize) -> io::Result<()> {
+    let mut rows = rows.to_vec();
     let is_long = rows.len() > limit;
     rows.sort_by_key(|row| {
         let peak = if is_long { Reverse(row.peak_bytes) } else { Reverse(0) };
@@ -147,6 +154,28 @@ fn rank_table(out: &mut dyn Write, mut rows: Vec<&RankRow>, limit: usize) -> io:
         writeln!(out, "  {}", styled(ERROR, format!("{count} of these ran out of memory, too")))?;
     }
     Ok(())
+}
+
+/// The findings above low, those of several ranks once.
+fn findings(out: &mut dyn Write, rows: &[&RankRow]) -> io::Result<()> {
+    let mut texts: Vec<(&RankFinding, Vec<u32>)> = Vec::new();
+    for row in rows {
+        let Some(finding) = row.finding.as_ref().filter(|of| of.severity != Severity::Low) else {
+            continue;
+        };
+        match texts.iter_mut().find(|(known, _)| known.text == finding.text) {
+            Some((_, ranks)) => ranks.extend(row.rank),
+            None => texts.push((finding, row.rank.into_iter().collect())),
+        }
+    }
+    texts.sort_by_key(|(of, _)| (of.severity, Reverse(of.bytes)));
+    for (finding, ranks) in texts.iter().take(MAX_FINDINGS) {
+        let style = if finding.severity == Severity::High { ERROR } else { WARNING };
+        let owner = if ranks.is_empty() { String::new() } else { format!("{}: ", named(ranks)) };
+        let severity = styled(style, finding.severity.name());
+        writeln!(out, "  {severity}  {owner}{}", printable(&finding.text))?;
+    }
+    output::write_omitted(out, texts.len().saturating_sub(MAX_FINDINGS), "findings")
 }
 
 fn file_name(path: &str) -> String {

@@ -120,7 +120,7 @@ fn write_sum(out: &mut dyn Write, sum: &[SumRecord]) -> io::Result<()> {
     let mut right = [true; 9];
     right[0] = false;
     let mut table = Table::new(&head, &right);
-    table.optional([1]);
+    table.optional([1, 8, 7]);
     for row in sum {
         let parts = [
             row.peak_bytes,

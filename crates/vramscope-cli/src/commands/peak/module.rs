@@ -13,8 +13,8 @@ use vramscope_units::{Bytes, grouped};
 /// Modules below one, in text, when `--limit` is absent.
 const DEFAULT_LIMIT: usize = 6;
 
-/// The most columns. Numbers are right-aligned, the last two columns are words.
-const RIGHT_ALIGNED: [bool; 9] = [true, true, true, true, true, true, true, false, false];
+/// The most columns. Numbers are right-aligned, the last three columns are words.
+const RIGHT_ALIGNED: [bool; 10] = [true, true, true, true, true, true, true, false, false, false];
 
 /// Prints the memory of each module at the peak.
 ///
@@ -51,12 +51,13 @@ fn text(
     names.extend(report.event.map(|event| format!("at {}", output::event(event))));
     let phases = report.phases.iter().map(|moment| moment.phase.to_owned());
     names.extend(phases);
-    names.extend(["mostly".to_owned(), "module".to_owned()]);
+    names.extend(["mostly", "module", "called at"].map(str::to_owned));
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut table = Table::new(&names, &RIGHT_ALIGNED[RIGHT_ALIGNED.len() - names.len()..]);
     // Where the terminal is narrow: the blocks, then the phases, then the share.
-    let phases = (3 + usize::from(report.event.is_some())..names.len() - 2).rev();
+    let phases = (3 + usize::from(report.event.is_some())..names.len() - 3).rev();
     table.optional(std::iter::once(2).chain(phases).chain([1]));
+    table.whole([names.len() - 3]);
     let mut rows = Rows { table, report, limit, depth, omitted: 0 };
     rows.add(&report.root, 0);
     rows.table.write(out)?;
@@ -86,6 +87,11 @@ impl Rows<'_> {
         let largest = record.categories.largest();
         row.push(largest.map_or("", |category| category.name()).to_owned());
         row.push(format!("{}{}", "  ".repeat(level), label(record)));
+        row.push(match (&record.called_at, &record.built_at) {
+            (Some(called), _) => called.clone(),
+            (None, Some(built)) => format!("built at {built}"),
+            (None, None) => String::new(),
+        });
         self.table.row(row);
         if level == self.depth {
             self.omitted += record.children.len();
@@ -100,13 +106,8 @@ impl Rows<'_> {
     }
 }
 
-/// The name of a module, where it is called, and its layers.
+/// The name of a module, and its layers.
 fn label(record: &ModuleRecord) -> String {
     let layers = record.layers.map(|layers| format!(" x{}", grouped(layers.into())));
-    let place = match (&record.called_at, &record.built_at) {
-        (Some(called), _) => format!("  called at {called}"),
-        (None, Some(built)) => format!("  built at {built}"),
-        (None, None) => String::new(),
-    };
-    format!("{}{}{place}", record.name, layers.unwrap_or_default())
+    format!("{}{}", record.name, layers.unwrap_or_default())
 }
