@@ -81,6 +81,8 @@ pub(crate) enum Command {
         #[arg(value_enum)]
         command: Answer,
     },
+    /// Print the skill for agents: SKILL.md, how to find and fix a memory problem with vramscope
+    Skill,
     /// Print a shell completion script
     Completions {
         /// Shell to complete for

@@ -154,6 +154,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Events(a) => commands::events::run(&a),
         Command::Segments(a) => commands::segments::run(&a),
         Command::Schema { command } => commands::schema::run(command),
+        Command::Skill => commands::skill::run(),
         Command::Completions { shell } => commands::completions(shell),
         Command::Help { all, command } => commands::help::run(all, command.as_deref()),
     };

@@ -89,7 +89,7 @@ pub(crate) fn print<T: Serialize>(
 /// path, which the names of the files go without.
 pub(crate) fn write_folder<'a>(
     out: &mut dyn Write,
-    paths: impl Iterator<Item = &'a str> + Clone,
+    paths: &(impl Iterator<Item = &'a str> + Clone),
 ) -> io::Result<usize> {
     let Some(first) = paths.clone().next() else { return Ok(0) };
     let is_common = |folder: &str| paths.clone().all(|path| path.starts_with(folder));

@@ -63,7 +63,7 @@ pub(crate) fn wrap_to(line: &str, width: usize, further: usize) -> String {
         }
         out.push_str(word);
         column += length;
-        spaces = if length == 0 && is_first { 0 } else { 1 };
+        spaces = 1;
         is_first = false;
     }
     out

@@ -52,13 +52,14 @@ fn help_is_one_screen_and_names_commands_that_exist() {
         let of = text(&vramscope(&["help", command], &[]));
         assert!(of.contains(&format!("Usage: vramscope {command}")), "{of}");
     }
-    for plumbing in ["summary", "state", "blocks", "events", "segments", "schema", "completions"] {
+    for plumbing in ["summary", "state", "blocks", "events", "segments", "schema", "skill"] {
         assert!(!help.contains(&format!("\n  {plumbing} ")), "{plumbing}");
         assert!(all.contains(&format!("\n  {plumbing} ")), "{plumbing}");
     }
     let none = vramscope(&[], &[]);
     assert_eq!((none.status.code(), errors(&none)), (Some(64), help));
     assert_eq!(vramscope(&["help", "flame"], &[]).status.code(), Some(64));
+    assert!(text(&vramscope(&["skill"], &[])).contains("vramscope diagnose"));
 }
 
 #[test]

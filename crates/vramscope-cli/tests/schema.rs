@@ -107,7 +107,7 @@ fn every_command_with_an_answer_has_a_schema_and_a_test() {
         commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
     // Further lines about a command.
     commands.remove("");
-    for other in ["completions", "export", "help", "mcp", "record", "schema", "serve"] {
+    for other in ["completions", "export", "help", "mcp", "record", "schema", "serve", "skill"] {
         assert!(commands.remove(other), "{other}");
     }
     let tested: BTreeSet<&str> = ANSWERS.iter().map(|arguments| arguments[0]).collect();

@@ -135,8 +135,8 @@ fn figures_are_those_of_each_snapshot() {
             assert_eq!(rank["peak_bytes"][place], device["requested_bytes"]["peak"]);
             let steps = run.text(&["steps", file, "--format", "json"]);
             let steps: Value = serde_json::from_str(&steps).expect("JSON");
-            let whole = list(&steps["steps"]).iter().filter(|step| step["whole"] == true);
-            let last = whole.last().expect("a whole step");
+            let mut whole = list(&steps["steps"]).iter().filter(|step| step["whole"] == true);
+            let last = whole.next_back().expect("a whole step");
             assert_eq!(rank["kept_bytes"][place], last["floor_bytes"]);
             assert_eq!(rank["reserved_bytes"][place], device["reserved_bytes"]["peak"]);
             let event = number(&device["reserved_bytes"]["peak_event"]).to_string();

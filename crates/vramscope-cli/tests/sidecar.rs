@@ -70,7 +70,7 @@ fn blocks_have_the_names_and_shapes_of_their_tensors() {
     }
     let output = vramscope(&["blocks", "--limit", "200"], &[OOM]);
     let text = String::from_utf8(output.stdout).expect("text");
-    assert!(text.contains(": optimizer state 0.weight.exp_avg, float32 [1024, 1024]\n"), "{text}");
+    assert!(text.contains("  optimizer state 0.weight.exp_avg, float32 [1024, 1024]\n"), "{text}");
 }
 
 /// The category of a block in a report about blocks.

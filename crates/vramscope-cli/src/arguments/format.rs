@@ -24,6 +24,7 @@ impl Command {
             | Self::Serve(_)
             | Self::Schema { .. }
             | Self::Mcp(_)
+            | Self::Skill
             | Self::Completions { .. }
             | Self::Help { .. } => return Format::Text,
         };

@@ -22,7 +22,7 @@ pub(crate) struct Source {
     #[command(flatten)]
     pub(crate) input: DeviceInput,
     #[command(flatten)]
-    pub(crate) source: SourceArguments,
+    pub(crate) code: SourceArguments,
     /// File to show, by the end of its recorded path (default: the file that allocates most bytes
     /// at the peak)
     #[arg(long = "file", value_name = "NAME")]

@@ -11,7 +11,8 @@ use clap::CommandFactory as _;
 pub(crate) fn run(all: bool, command: Option<&str>) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
     let Some(name) = command else {
-        return Ok(if all { print_all_help(&mut out)? } else { print_short_help(&mut out)? });
+        let printed = if all { print_all_help(&mut out) } else { print_short_help(&mut out) };
+        return Ok(printed?);
     };
     let mut known = Arguments::command();
     known.build();

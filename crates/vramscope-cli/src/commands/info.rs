@@ -55,7 +55,7 @@ fn list(out: &mut dyn Write, files: &[FileInfo]) -> io::Result<()> {
     let mut table = Table::new(&head, &[false, true, true, false, true, false, false, false]);
     table.optional([2, 6, 5]);
     table.whole([3]);
-    let folder = output::write_folder(out, files.iter().map(|file| file.path.as_str()))?;
+    let folder = output::write_folder(out, &files.iter().map(|file| file.path.as_str()))?;
     for file in files {
         let main = file.devices.iter().max_by_key(|device| device.events);
         let of = |text: fn(&ProcessInfo) -> Option<&String>| {

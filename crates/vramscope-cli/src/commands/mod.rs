@@ -15,6 +15,7 @@ pub(crate) mod record;
 pub(crate) mod schema;
 pub(crate) mod segments;
 pub(crate) mod show;
+pub(crate) mod skill;
 pub(crate) mod source;
 pub(crate) mod state;
 pub(crate) mod steps;

@@ -25,7 +25,7 @@ const AROUND: u32 = 2;
 /// The snapshot or a folder cannot be read, the device, event, file or function does not exist, or
 /// the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let sources = Sources::new(&arguments.source)?;
+    let sources = Sources::new(&arguments.code)?;
     read::with_device(&arguments.input, |target| {
         let format = arguments.input.common.format;
         let is_text = format == Format::Text;

@@ -33,7 +33,7 @@ fn list(out: &mut dyn Write, files: &[FileSummary]) -> io::Result<()> {
         ["file", "device", "events", "requested peak", "reserved peak", "at the end", "OOMs"];
     let mut table = Table::new(&head, &[false, false, true, true, true, true, true]);
     table.optional([2]);
-    let folder = output::write_folder(out, files.iter().map(|file| file.path.as_str()))?;
+    let folder = output::write_folder(out, &files.iter().map(|file| file.path.as_str()))?;
     for file in files.iter().filter(|file| file.error.is_none()) {
         for device in &file.devices {
             table.row(vec![

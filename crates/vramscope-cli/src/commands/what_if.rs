@@ -13,8 +13,8 @@ use std::io::{self, Write};
 use vramscope_report::now;
 use vramscope_report::what_if::{
     Item, Options, PoolPartsRecord, RankLimit, ScenarioRecord, WhatIfReport, basis_text,
-    batch_text, edit_text, limit_text, outcome_text, plan_text, range_text, rest_text, sentence,
-    what_if,
+    batch_text, edit_text, limit_text, outcome_text, peak_text, plan_text, range_text, rest_text,
+    sentence, what_if,
 };
 use vramscope_report::{LoadedFile, PlanRecord, Recipe, Target};
 
@@ -141,7 +141,11 @@ fn text(out: &mut dyn Write, report: &WhatIfReport) -> io::Result<()> {
         return writeln!(out, "{}", printable(why));
     }
     if let ([scenario], None) = (&report.scenarios[..], &report.plan) {
-        let answer = format!("{}: {}.", scenario.change, outcome_text(scenario));
+        let peak = match scenario.declined {
+            Some(_) => String::new(),
+            None => format!("{} reserved at most, ", peak_text(scenario)),
+        };
+        let answer = format!("{}: {peak}{}.", scenario.change, outcome_text(scenario));
         writeln!(out, "{}", styled(STRONG, answer))?;
     }
     writeln!(out, "The model reproduces this recording to the byte.")?;
@@ -171,8 +175,8 @@ fn text(out: &mut dyn Write, report: &WhatIfReport) -> io::Result<()> {
         ],
         &[false, true, true, true, true, true, false, false],
     );
-    // The range, the flushes and the active peak, where the terminal is narrow.
-    table.optional([2, 4, 3]);
+    // The range, the flushes, the active peak and the basis, where the terminal is narrow.
+    table.optional([2, 4, 3, 7]);
     if report.scenarios.iter().all(|scenario| scenario.declined.is_none()) {
         table.whole([6, 7]);
     }
