@@ -227,7 +227,8 @@ def test_the_program_reads_what_was_recorded(tmp_path: pathlib.Path) -> None:
         arguments = [os.environ["VRAMSCOPE"], *command, str(tmp_path), "--format", "json"]
         return json.loads(subprocess.run(arguments, capture_output=True, check=True).stdout)
 
-    assert told("diagnose")["verdict"].startswith("Out of memory in step 3: asked for 8.00 GiB")
+    first = told("diagnose")["headlines"][0]["text"]
+    assert first.startswith("Out of memory in step 3: 8.00 GiB asked")
     (process,) = [file["process"] for file in told("info")["files"]]
     assert (process["reason"], process["rank"], process["world_size"]) == ("oom", 3, 8)
     oom = told("diagnose", "--all")["findings"][0]

@@ -148,6 +148,9 @@ pub struct FindingEntry {
     /// What to do beside the changes that were replayed.
     #[serde(skip)]
     pub advice: String,
+    /// The number of other dumps of its process that have an equal one.
+    #[serde(skip)]
+    pub other_moments: usize,
     /// Changes that would help, each in a few words with its effect.
     #[serde(skip)]
     pub actions: Vec<Action>,
@@ -325,6 +328,7 @@ fn entries<'a>(
             headline: headline.into_phrases(),
             cause: finding_text::cause(target.entry, finding),
             advice,
+            other_moments: 0,
             actions: verdict::actions_of(target.entry, finding, &record),
             record,
             frames,
@@ -386,6 +390,7 @@ pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) 
         headline: headline.into_phrases(),
         cause: String::new(),
         advice: record.action.clone(),
+        other_moments: 0,
         actions: Vec::new(),
         record,
         frames,
@@ -519,6 +524,7 @@ impl FindingEntry {
     /// Names the dump that has the finding in its title, if `others` of its process have an equal
     /// one.
     pub(crate) fn of_moment(mut self, others: usize) -> Self {
+        self.other_moments = others;
         let name = file_name(&self.record.path);
         self.owner = match others {
             0 => return self,

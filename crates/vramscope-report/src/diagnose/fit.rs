@@ -233,6 +233,7 @@ mod tests {
             headline: Vec::new(),
             cause: String::new(),
             advice: String::new(),
+            other_moments: 0,
             actions: Vec::new(),
             frames: Vec::new(),
             stack: None,

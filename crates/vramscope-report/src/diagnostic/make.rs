@@ -167,6 +167,11 @@ fn diagnostic(entry: &FindingEntry, has_details: bool) -> Diagnostic {
     let place_text = place.map(|place| format!("{}{}", place.site, note(&place.note)));
     let event = record.events.first().filter(|_| record.kind == FindingKind::Oom);
     let event = event.map_or_else(String::new, |event: &EventIndex| format!(" {event}"));
+    let moments = match entry.other_moments {
+        0 => String::new(),
+        1 => " and 1 more dump".to_owned(),
+        count => format!(" and {count} more dumps"),
+    };
     let source =
         place.and_then(|place| Some((place.line, place.source.clone().filter(|s| !s.is_empty())?)));
     let mut facts = Vec::new();
@@ -183,7 +188,7 @@ fn diagnostic(entry: &FindingEntry, has_details: bool) -> Diagnostic {
         kind: record.kind.name(),
         headline: headline(entry),
         place: place_text.unwrap_or_default(),
-        file: format!("{}{event}", file_name(&record.path)),
+        file: format!("{}{event}{moments}", file_name(&record.path)),
         source,
         what: place.map(|place| place.what.clone()).unwrap_or_default(),
         bar: None,
@@ -198,6 +203,8 @@ fn diagnostic(entry: &FindingEntry, has_details: bool) -> Diagnostic {
 fn headline(entry: &FindingEntry) -> String {
     let title = &entry.record.title;
     match title.strip_prefix(&entry.owner) {
+        // The file's name stands at the place.
+        Some(rest) if entry.other_moments > 0 => lower_first(rest),
         Some(rest) => format!("{}{}", entry.owner, lower_first(rest)),
         None => lower_first(title),
     }
@@ -336,8 +343,9 @@ fn ranks(diagnosis: &Diagnosis) -> Vec<RankRow> {
 
 /// How fixes were found, and what was not looked for.
 fn notes(diagnosis: &Diagnosis) -> Vec<String> {
-    let has_fixes = diagnosis.findings.iter().any(|entry| !entry.record.fixes.is_empty())
-        || !diagnosis.savings.is_empty();
+    let has_fixes = |entry: &FindingEntry| !fixes(&entry.record).is_empty();
+    let has_fixes =
+        diagnosis.findings.iter().any(has_fixes) || !diagnosis.savings.is_empty();
     let replayed = "each change was replayed over the run; ± is its measured error";
     let blind = diagnosis.blind_spots.iter().map(|spot| spot.text.clone());
     has_fixes.then(|| replayed.to_owned()).into_iter().chain(blind).collect()

@@ -91,7 +91,7 @@ pub fn plain_text(answer: &Answer, width: usize) -> String {
     let mut out = String::new();
     for line in text(answer, width) {
         let line: String = line.into_iter().map(|(_, text)| text).collect();
-        out.push_str(line.trim_end());
+        out.push_str(&line);
         out.push('\n');
     }
     out
@@ -123,7 +123,15 @@ struct Lines {
 }
 
 impl Lines {
-    fn push(&mut self, line: Vec<Span>) {
+    /// Adds a line without spaces at its end.
+    fn push(&mut self, mut line: Vec<Span>) {
+        while let Some(last) = line.last_mut() {
+            last.1.truncate(last.1.trim_end().len());
+            if !last.1.is_empty() {
+                break;
+            }
+            line.pop();
+        }
         self.all.push(line);
     }
 
@@ -363,9 +371,6 @@ impl Lines {
                     line.push((paint, format!("  {of}{gap}")));
                 }
             }
-            if let Some(last) = line.last_mut() {
-                last.1.truncate(last.1.trim_end().len());
-            }
             self.push(line);
         }
     }
@@ -393,8 +398,6 @@ impl Lines {
             let mut spans = vec![(Paint::Plain, line)];
             if let Some(level) = row.level {
                 spans.push((Paint::Level(level), format!("  <- {}", level.name())));
-            } else if let Some(last) = spans.last_mut() {
-                last.1.truncate(last.1.trim_end().len());
             }
             self.push(spans);
         }
