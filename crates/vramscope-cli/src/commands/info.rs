@@ -53,7 +53,7 @@ fn text(out: &mut dyn Write, report: &Info) -> io::Result<()> {
 fn list(out: &mut dyn Write, files: &[FileInfo]) -> io::Result<()> {
     let head = ["file", "events", "window", "recorded", "steps", "PyTorch", "host", "settings"];
     let mut table = Table::new(&head, &[false, true, true, false, true, false, false, false]);
-    table.optional([2, 6, 5]);
+    table.optional([2, 6, 5, 7]);
     table.whole([3]);
     let folder = output::write_folder(out, &files.iter().map(|file| file.path.as_str()))?;
     for file in files {
@@ -62,7 +62,12 @@ fn list(out: &mut dyn Write, files: &[FileInfo]) -> io::Result<()> {
             file.process.as_ref().and_then(text).cloned().unwrap_or_default()
         };
         let span = main.and_then(|device| device.window_us);
-        let settings: Vec<String> = changed(file).map(|(key, value)| named(key, value)).collect();
+        // The configuration names the others.
+        let is_conf = |(key, _): &(&str, &str)| key.ends_with("ALLOC_CONF");
+        let settings: Vec<String> = match changed(file).find(is_conf) {
+            Some((_, conf)) => vec![conf.trim_matches('"').to_owned()],
+            None => changed(file).map(|(key, value)| named(key, value)).collect(),
+        };
         table.row(vec![
             file.path[folder..].to_owned(),
             grouped(main.map_or(0, |device| device.events) as u64),
@@ -87,10 +92,9 @@ fn list(out: &mut dyn Write, files: &[FileInfo]) -> io::Result<()> {
 fn changed(file: &FileInfo) -> impl Iterator<Item = (&str, &str)> {
     let settings = file.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     settings.filter(|(key, value)| match *key {
-        "max_split_size" => *value != "-1",
         "pinned_num_register_threads" => *value != "1",
         "PYTORCH_CUDA_ALLOC_CONF" | "PYTORCH_ALLOC_CONF" => !matches!(*value, "\"\"" | "null"),
-        _ => !matches!(*value, "false" | "0" | "0.0" | "null" | "\"\""),
+        _ => !matches!(*value, "false" | "0" | "0.0" | "-1" | "null" | "\"\""),
     })
 }
 

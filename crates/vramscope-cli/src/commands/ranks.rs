@@ -129,8 +129,10 @@ fn rank_table(out: &mut dyn Write, rows: &[&RankRow], limit: usize) -> io::Resul
     names.extend(has_devices.then_some("device"));
     names.push("worst finding");
     let mut right = vec![true; names.len()];
+    right[0] = rows.iter().all(|row| row.rank.is_some());
     right[names.len() - 1] = false;
     let mut table = Table::new(&names, &right);
+    table.whole([names.len() - 1]);
     for row in rows.iter().take(limit) {
         let name = row.rank.map_or_else(|| file_name(&row.path), |rank| rank.to_string());
         let mut cells = vec![

@@ -103,6 +103,9 @@ impl Table {
             };
             shown.iter().map(|of| cut(of) + 2).sum::<usize>()
         };
+        // A column without a value tells nothing.
+        let is_empty = |column: usize| self.rows.iter().skip(1).all(|row| row[column].is_empty());
+        shown.retain(|of| self.rows.len() < 2 || !self.optional.contains(&of.0) || !is_empty(of.0));
         for &column in &self.optional {
             if least(&shown) <= most {
                 break;
