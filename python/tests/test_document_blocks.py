@@ -55,8 +55,12 @@ RECORDINGS = {
     "branch.pickle": "twins/gpt_flash_checkpoint_half.pickle.gz",
     "runs/42/oom_1/rank0_memory_snapshot.pickle": "documents/oom_except.pickle.gz",
     "runs/42/exit/rank0_memory_snapshot.pickle": "recorded/t26/gpt_small.pickle.gz",
-    "ranks_fsdp/rank2_memory_snapshot.pickle": "recorded/ranks_fsdp/rank2_memory_snapshot.pickle.gz",
-    "ranks_fsdp/rank3_memory_snapshot.pickle": "recorded/ranks_fsdp/rank3_memory_snapshot.pickle.gz",
+    **{
+        f"ranks_fsdp/rank{rank}_memory_snapshot.pickle": (
+            f"recorded/ranks_fsdp/rank{rank}_memory_snapshot.pickle.gz"
+        )
+        for rank in (2, 3)
+    },
 }
 
 #: Runs the blocks that come as JSON, in one namespace.
