@@ -186,8 +186,9 @@ class Reference:
         lines += paragraph(
             "Commands: " + ", ".join(f"[`{name}`](#{name})" for name in self.schemas) + "."
         )
-        for self.command, schema in self.schemas.items():
-            lines += [f"## {self.command}", "", *self.body(schema)]
+        for command, schema in self.schemas.items():
+            self.command = command
+            lines += [f"## {command}", "", *self.body(schema)]
         lines += ["## Records", ""]
         owner = {own: command for (command, _), own in reversed(self.names.items())}
         for name, record in sorted(self.records.items()):

@@ -17,7 +17,9 @@ pub(super) fn check(sources: &[Source]) -> Vec<String> {
             "in" if is_list => broken.extend(stale(source, sources)),
             "txt" if is_list => broken.extend(without_hash(source)),
             // docs/ has examples for other repositories.
-            "sh" | "yml" if !source.name.starts_with("docs/") => broken.extend(unsafe_lines(source)),
+            "sh" | "yml" if !source.name.starts_with("docs/") => {
+                broken.extend(unsafe_lines(source));
+            }
             _ => {}
         }
     }
