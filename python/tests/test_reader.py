@@ -108,7 +108,7 @@ def test_findings_and_the_verdict_are_the_programs(snapshot) -> None:
 
 
 def test_phases_are_the_programs(snapshot) -> None:
-    told = program("phases", OOM)
+    told = program("steps", OOM)
     assert [
         (step.step, [(p.phase, p.peak_bytes, p.categories_bytes) for p in step.phases])
         for step in snapshot.phases.steps

@@ -198,7 +198,7 @@ impl File {
         self.report(py, (entry, device), |target| text(&peak::by_module(target, band)))
     }
 
-    /// `vramscope.phases/1` of a device.
+    /// The steps and phases of `vramscope.steps/1`, of a device.
     fn phases<'py>(
         &self,
         py: Python<'py>,
