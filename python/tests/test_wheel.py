@@ -46,7 +46,7 @@ def test_the_wheel_has_the_licenses_of_all_that_it_contains() -> None:
 def test_the_program_reads_and_keeps_its_exit_codes(tmp_path: pathlib.Path) -> None:
     told = run(PROGRAM, "diagnose", SNAPSHOT, folder=tmp_path)
     assert (told.returncode, told.stderr) == (0, "")
-    assert told.stdout.startswith("Out of memory in backward of step 2")
+    assert told.stdout.startswith("error[oom]: out of memory in backward of step 2")
     assert run(PROGRAM, "summary", "absent", folder=tmp_path).returncode == 2
     assert run(PROGRAM, "nonsense", folder=tmp_path).returncode == 64
 

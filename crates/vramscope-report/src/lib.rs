@@ -1,4 +1,4 @@
-//! Reports about a snapshot: values with documented JSON forms (docs/cli.md), labels, finding texts
+//! Reports about a snapshot: values with documented JSON forms (docs/json.md), labels, finding texts
 //! and exports.
 //!
 //! The command line prints these reports, and the page shows the same values. A report is a

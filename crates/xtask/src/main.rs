@@ -62,6 +62,8 @@ enum Task {
     Examples,
     /// Generate the TypeScript types of the worker protocol
     Types,
+    /// Write docs/json.md from the schemas of the program, and the outputs that documents show
+    Docs,
     /// Write synthetic recordings of any size
     Gen(generate::Options),
     /// Write the snapshot that the page's worker reads before the first file
@@ -139,6 +141,7 @@ fn main() -> ExitCode {
         Task::Build { .. } => site::build(&repo, Site::Whole),
         Task::Examples => examples::run(&repo),
         Task::Types => site::types(&repo),
+        Task::Docs => python::docs(&repo),
         Task::Gen(options) => generate::run(&repo, &options),
         Task::WarmUp { blocks } => generate::warm_up(&repo, blocks),
         Task::Notices => notices::write(&repo),

@@ -9,13 +9,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Tests that need the installed wheel.
-const OF_WHEEL: [&str; 6] = [
+const OF_WHEEL: [&str; 9] = [
     "test_dataset.py",
+    "test_document_blocks.py",
     "test_fleet.py",
     "test_mcp.py",
     "test_notebook.py",
+    "test_pytest_plugin.py",
     "test_reader.py",
     "test_wheel.py",
+    "test_workflow.py",
 ];
 
 /// Checks the Python package.
@@ -69,7 +72,28 @@ pub(crate) fn wheel(repo: &Repo) -> Result<()> {
     tests.args(["-p", "no:cacheprovider"]);
     tests.args(OF_WHEEL.map(|name| repo.path("python/tests").join(name)));
     tests.env("PYTHONPATH", &tools).env("PYTHONDONTWRITEBYTECODE", "1");
+    let standin = repo.target.join(RECORDED[0].1);
+    if standin.join("complete").is_file() {
+        // `long` has installed it: tests of the wheel that record programs run, too.
+        tests.env("LD_LIBRARY_PATH", standin.join("fake")).env("CUDA_MODULE_LOADING", "LAZY");
+        tests.env("VRAMSCOPE_TORCH", standin.join("venv/bin/python"));
+    }
     cmd::run(tests.env("VRAMSCOPE", venv.join("bin/vramscope")).env("VRAMSCOPE_FLEET", fleet))
+}
+
+/// Writes docs/json.md from the schemas of the program, and what its commands print into the
+/// documents. Without the variable, the tests of the wheel check that both are current.
+pub(crate) fn docs(repo: &Repo) -> Result<()> {
+    let tools = tools(repo)?;
+    cmd::run(&mut cmd::cargo(&["build", "--quiet", "--package", "vramscope-cli"], &repo.root))?;
+    let program = repo.target.join("debug/vramscope");
+    let script = ["scripts/json_reference.py"];
+    cmd::run(cmd::command("python3", &script, &repo.root).arg(&program))?;
+    let args = ["-m", "pytest", "--quiet", "-p", "no:cacheprovider", "-k", "print"];
+    let mut outputs = cmd::command("python3", &args, &repo.path("python"));
+    outputs.arg("tests/test_document_blocks.py").env("UPDATE_DOCUMENTS", "1");
+    outputs.env("PYTHONPATH", &tools).env("PYTHONDONTWRITEBYTECODE", "1");
+    cmd::run(outputs.env("VRAMSCOPE", program))
 }
 
 /// Converts 256 ranks on Ray, and asks the queries of docs/fleet.md about 1,024 ranks.
