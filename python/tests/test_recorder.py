@@ -74,7 +74,9 @@ def test_running_out_of_memory_is_recorded_inside_and_passes_untouched(
     error, where, wrote = err.strip().splitlines()[-3:]
     assert error.startswith("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 8.00 Gi")
     # Of 2000 MiB, 500 belong to the context.
-    reserved = r"vramscope: out of memory at \S*train\.py:22, asked for 8\.00 GiB, 6\.\d\d GiB short"
+    reserved = (
+        r"vramscope: out of memory at \S*train\.py:22, asked for 8\.00 GiB, 6\.\d\d GiB short"
+    )
     assert re.fullmatch(reserved, where)
     assert wrote == f"vramscope: wrote {tmp_path}/oom_1/, run: vramscope diagnose {tmp_path}"
     name = "oom_1/rank0_memory_snapshot.pickle"
@@ -288,3 +290,12 @@ def test_the_cost_of_a_step_is_small(tmp_path: pathlib.Path) -> None:
     # 2 % of a step of 25 ms. Listing the tensors takes 1 % of the time at most.
     assert beyond["recorder"] < 0.5
     assert beyond["names"] < 0.5 + best["own"] * 0.1
+
+
+def test_a_snapshot_takes_no_longer_than_by_pytorch(tmp_path: pathlib.Path) -> None:
+    process = run_alone("dumps.py", tmp_path / "run")
+    assert process.returncode == 0, process.stderr
+    own, recorded, state = map(float, process.stdout.split())
+    print(f"\nseconds of a dump: PyTorch {own:.3f}, recorder {recorded:.3f}, a state {state:.4f}")
+    assert recorded < own * 1.1
+    assert state < own * 0.02

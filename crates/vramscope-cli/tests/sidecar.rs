@@ -229,9 +229,12 @@ fn a_failed_allocation_does_not_hide_the_limit_of_the_process() {
     };
     let (shown, _) = capacity("unlimited", None);
     assert_eq!(shown["basis"], "exact");
-    let (limited, text) = capacity("below", Some(512 << 20));
-    assert_eq!((&limited["basis"], &limited["bytes"]), (&json!("measured"), &json!(512 << 20)));
-    assert!(text.contains("PyTorch can have 512.0 MiB in this process"), "{text}");
+    let (limited, text) = capacity("below", Some(2400 << 20));
+    assert_eq!(
+        (&limited["basis"], &limited["bytes"]),
+        (&json!("measured"), &json!(2_516_582_400_u64))
+    );
+    assert!(text.contains("PyTorch can have 2.34 GiB in this process"), "{text}");
     // A limit above what is free changes nothing.
     assert_eq!(capacity("above", Some(3 << 30)).0, shown);
 }

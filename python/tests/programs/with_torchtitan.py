@@ -12,10 +12,12 @@ assert hasattr(torchtitan.tools.profiler.Profiler, "step")
 model = torch.nn.Linear(256, 256).cuda()
 optimizer = torch.optim.AdamW(model.parameters())
 
+
 class Container:
     """As torchtitan holds the optimizers of the parts of a model."""
 
-    optimizers = [optimizer]
+    def __init__(self) -> None:
+        self.optimizers = [optimizer]
 
 
 options = {"model": [model], "optimizer": Container(), "global_step": 10, "every": 2}

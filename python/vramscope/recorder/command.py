@@ -57,7 +57,9 @@ def _parser() -> _Parser:
     parser.add_argument(
         "-m", dest="is_module", action="store_true", help="PROGRAM is a module, as in python -m"
     )
-    parser.add_argument("--every", type=_positive, metavar="N", help="a snapshot after each N steps, too")
+    parser.add_argument(
+        "--every", type=_positive, metavar="N", help="a snapshot after each N steps, too"
+    )
     parser.add_argument(
         "--states-every",
         type=_positive,

@@ -20,6 +20,9 @@ LAUNCHERS = (
 LOCAL_RANKS = ("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")
 
 
+UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
 def rank_and_world(environ: dict[str, str] | None = None) -> tuple[int, int]:
     """The rank of this process and the number of ranks.
 
@@ -52,7 +55,9 @@ def job_name(environ: dict[str, str] | None = None) -> tuple[str, bool]:
     """
     environ = dict(os.environ) if environ is None else environ
     run = environ.get("TORCHELASTIC_RUN_ID", "none")
-    if run != "none":
+    # Without a number, torchrun names a job on one machine `none` or by a UUID, which do not sort.
+    is_unnamed = run == "none" or (UUID.fullmatch(run) and environ.get("GROUP_WORLD_SIZE") == "1")
+    if not is_unnamed:
         return _named("run", run, environ.get("TORCHELASTIC_RESTART_COUNT")), True
     job = environ.get("SLURM_JOB_ID")
     if job:
