@@ -101,6 +101,13 @@ def test_a_request_during_a_snapshot_is_answered_after_it(tmp_path: pathlib.Path
     assert files(tmp_path) == dump("exit", "signal_1", "signal_2")
 
 
+def test_a_request_before_the_recording_ends_the_process_as_without_the_recorder(
+    tmp_path: pathlib.Path,
+) -> None:
+    assert run_without_notice(tmp_path, "too_early") == (-signal.SIGUSR2, "", "")
+    assert files(tmp_path) == []
+
+
 def test_forked_children_write_nothing_and_end_as_without_the_recorder(
     tmp_path: pathlib.Path,
 ) -> None:

@@ -178,6 +178,13 @@ def repeated():
             work(count)
 
 
+def too_early():
+    """Is asked for a snapshot before it records."""
+    send(signal.SIGUSR2)
+    with vramscope.record(RUN):
+        work(10)
+
+
 def shown():
     """Shows its recorder before, during and after the recording."""
     recorder = vramscope.record(RUN, every=10, max_entries=5000)

@@ -26,14 +26,16 @@ with vramscope.record(os.environ["RUN"]) as recorder:
     model, optimizer = built(512)
     train(model, optimizer, 1)
     recorder.dump("unnamed")
-    recorder.watch(torch.nn.parallel.DataParallel(model).module, optimizer)
+    # The names are those of the model within.
+    wrapper = torch.nn.DataParallel(model)
+    recorder.watch(wrapper, optimizer)
     recorder.dump("named")
     train(model, optimizer, 2)
     recorder.dump("trained")
     # The recorder does not hold a model that the program has dropped.
     dropped = weakref.ref(model)
     held = torch.cuda.memory_allocated()
-    del model, optimizer
+    del wrapper, model, optimizer
     gc.collect()
     # Parameters, gradients and two states of 1 MiB each.
     print(dropped(), held - torch.cuda.memory_allocated() >= 4 << 20)

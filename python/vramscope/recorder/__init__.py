@@ -207,9 +207,9 @@ class Recorder:
         Raises:
             TypeError: The model or the optimizer is none.
         """
-        had_optimizer = self._watched.first_optimizer() is not None
+        before = self._watched.first_optimizer()
         self._watched.add(model, optimizer)
-        if not had_optimizer:
+        if self._watched.first_optimizer() is not before:
             self._counted = None
 
     def step(self) -> None:

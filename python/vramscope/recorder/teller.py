@@ -77,9 +77,9 @@ class Teller:
 def _say(lines: list[str]) -> None:
     if not lines:
         return
-    rank, world = rank_and_world()
-    prefix = "vramscope: " if world == 1 else f"vramscope: rank {rank}: "
     try:
+        rank, world = rank_and_world()
+        prefix = "vramscope: " if world == 1 else f"vramscope: rank {rank}: "
         # One call, so that the lines of several ranks do not mix.
         sys.stderr.write("".join(f"{prefix}{line}\n" for line in lines))
         sys.stderr.flush()

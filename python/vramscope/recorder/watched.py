@@ -39,8 +39,8 @@ class Watched:
         return any(reference() is not None for reference in [*self._models, *self._optimizers])
 
     def first_optimizer(self) -> Any:
-        """The optimizer that was added first; ``None`` if there is none, or it is gone."""
-        return self._optimizers[0]() if self._optimizers else None
+        """The optimizer that was added first, of those that are not gone; ``None`` without any."""
+        return next(_live(self._optimizers), None)
 
     def tensors(self) -> list[dict[str, Any]]:
         """Their tensors that are on a device now: see :func:`tensors.tensors_of`."""
