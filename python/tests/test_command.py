@@ -61,6 +61,23 @@ def test_the_program_sees_what_it_sees_without_a_recorder(tmp_path: pathlib.Path
     assert snapshots(tmp_path) == [f"run/exit/{SNAPSHOT}"]
 
 
+def test_a_program_may_change_its_working_folder(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "run").mkdir()
+    status, _, lines = run(tmp_path, "record", "-o", "run", PROGRAM, "moves")
+    assert (status, lines) == (0, ["vramscope: wrote run/exit/, run: vramscope diagnose run"])
+    assert snapshots(tmp_path) == [f"run/exit/{SNAPSHOT}"]
+
+
+def test_a_folder_without_snapshots_goes_only_if_it_has_no_name(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "empty.py").write_text("import os; os._exit(0) if os.fork() == 0 else os.wait()\n")
+    (tmp_path / "run").mkdir()
+    environ = {"FAKECUDA_DEVICES": "0", "TORCH_DEVICES": "0"}
+    for options in ([], ["-o", "run"]):
+        assert run(tmp_path, "record", *options, "empty.py", **environ)[:2] == (0, "")
+    assert list((tmp_path / "vramscope-runs").iterdir()) == []
+    assert list((tmp_path / "run").iterdir()) == []
+
+
 def test_a_module_runs_as_by_python(tmp_path: pathlib.Path) -> None:
     package = tmp_path / "work" / "package"
     package.mkdir(parents=True)

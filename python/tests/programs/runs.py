@@ -59,6 +59,11 @@ def forks():
     print(os.WEXITSTATUS(os.waitpid(pid, 0)[1]))
 
 
+def moves():
+    """Changes its working folder, as some frameworks do."""
+    os.chdir("/")
+
+
 def own_hook():
     """Has its own way to show errors."""
     sys.excepthook = lambda kind, error, trace: print("hook", trace.tb_frame.f_code.co_name)

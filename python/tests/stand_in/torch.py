@@ -1,7 +1,7 @@
 """Stands in for PyTorch in tests of the recorder: only what it calls, and memory as a list.
 
 ``TORCH_VERSION`` and ``TORCH_BACKEND`` of the environment say which PyTorch this is, and
-``TORCH_LIMIT`` the limit of the process.
+``TORCH_LIMIT`` the limit of the process. Without a device if ``TORCH_DEVICES`` is 0.
 """
 
 import os
@@ -90,7 +90,7 @@ cuda = _module(
     device_count=lambda: 1,
     get_allocator_backend=lambda: os.environ.get("TORCH_BACKEND", "native"),
     get_device_name=lambda device: "none",
-    is_available=lambda: True,
+    is_available=lambda: os.environ.get("TORCH_DEVICES") != "0",
     mem_get_info=lambda device: (CAPACITY, CAPACITY),
     memory=_memory,
     memory_reserved=lambda device: 0,

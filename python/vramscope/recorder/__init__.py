@@ -126,8 +126,10 @@ class Recorder:
     def __init__(self, folder: pathlib.Path, **options: Any) -> None:
         self.folder = folder
         self._options = options
+        #: The folder now: the program may change the working folder.
+        self._base = pathlib.Path(os.path.abspath(folder))
         #: The folder of the dumps of this recording.
-        self._own_folder = folder
+        self._own_folder = self._base
         self._watched = Watched()
         self._watched.add(options.pop("model"), options.pop("optimizer"))
         self._torch: Any = None
@@ -163,7 +165,7 @@ class Recorder:
         every = self._options["every"]
         steps = f", a snapshot every {every} steps" if every else ""
         snapshots = f"{self._written} snapshot{'' if self._written == 1 else 's'}"
-        folder = os.fspath(self._own_folder)
+        folder = os.fspath(self._as_given(self._own_folder))
         return f"<vramscope.Recorder into {folder!r}: {state}{steps}, {snapshots} so far>"
 
     def __enter__(self) -> Recorder:
@@ -181,7 +183,7 @@ class Recorder:
         """Start recording."""
         if self not in Recorder._active:
             self._pid = os.getpid()
-            self._own_folder = Recorder._recordings.next_folder(self.folder)
+            self._own_folder = Recorder._recordings.next_folder(self._base)
             every = self._options["states_every"]
             self._states = None if every is None else States(self._own_folder)
             Recorder._active.append(self)
@@ -230,6 +232,10 @@ class Recorder:
     def dump(self, name: str = "call") -> pathlib.Path | None:
         """Write a snapshot into the subfolder ``name``. Returns its path; None if it failed."""
         return self._write(re.sub(r"[^\w.-]+", "_", str(name)).lstrip(".") or "call", kind="call")
+
+    def _as_given(self, path: pathlib.Path) -> pathlib.Path:
+        """A path below the folder, as the program has named the folder."""
+        return self.folder / path.relative_to(self._base)
 
     def _is_active(self) -> bool:
         """Whether this process records with it. A forked one does not."""
@@ -494,7 +500,7 @@ class Recorder:
         path = write_snapshot(wanted, lambda file: pickle.dump(snapshot, file))
         self._written_in = Uninterrupted.current()
         self._written += 1
-        teller.wrote(path, self._own_folder)
+        teller.wrote(self._as_given(path.parent), self._as_given(self._own_folder))
         if path != wanted:
             log.warning("%s exists: wrote %s", wanted, path.name)
         self._kept.setdefault(kind, Kept(self._options["keep"])).add(path)

@@ -26,8 +26,9 @@ WRONG_USAGE = 64
 NO_PROGRAM = 2
 #: The folder of runs that have no folder of their own.
 RUNS = "vramscope-runs"
+IMPORTING = ("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>")
 #: Files of frames that are above those of the program.
-ABOVE = {__file__, runpy.__file__, "<frozen runpy>", "<frozen importlib._bootstrap>"}
+ABOVE = {__file__, runpy.__file__, "<frozen runpy>", *IMPORTING}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -133,7 +134,7 @@ def main(arguments: list[str]) -> None:
             if is_script
             else []
         )
-    with _told_at_the_end(), _without_empty(folder), recorder:
+    with _told_at_the_end(), _without_empty(folder, is_own=not options.output), recorder:
         if options.is_module:
             runpy.run_module(name, run_name="__main__", alter_sys=True)
         else:
@@ -172,13 +173,14 @@ def _default_folder() -> pathlib.Path:
 
 
 @contextlib.contextmanager
-def _without_empty(folder: pathlib.Path) -> Iterator[None]:
-    """Removes the folder at the end if nothing was written, as without a device."""
+def _without_empty(folder: pathlib.Path, is_own: bool) -> Iterator[None]:
+    """Removes a folder of :func:`_default_folder` at the end if nothing was written."""
+    folder = folder.absolute()
     pid = os.getpid()
     try:
         yield
     finally:
-        if os.getpid() == pid:
+        if is_own and os.getpid() == pid:
             with contextlib.suppress(OSError):
                 folder.rmdir()
 

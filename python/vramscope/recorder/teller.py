@@ -30,9 +30,9 @@ class Teller:
         #: The folder of the last snapshot that was told.
         self._told: pathlib.Path | None = None
 
-    def wrote(self, snapshot: pathlib.Path, folder: pathlib.Path) -> None:
-        """A snapshot was written below a folder."""
-        self._last = (snapshot.parent, folder)
+    def wrote(self, dump: pathlib.Path, folder: pathlib.Path) -> None:
+        """A snapshot was written into the folder of a dump, below the folder to be diagnosed."""
+        self._last = (dump, folder)
 
     def out_of_memory(self, words: str, is_written: bool) -> None:
         """Memory ran out."""
