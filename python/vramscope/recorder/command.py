@@ -174,7 +174,7 @@ def _default_folder() -> pathlib.Path:
 
 @contextlib.contextmanager
 def _without_empty(folder: pathlib.Path, is_own: bool) -> Iterator[None]:
-    """Removes a folder of :func:`_default_folder` at the end if nothing was written."""
+    """Removes the folders of :func:`_default_folder` at the end if nothing is in them."""
     folder = folder.absolute()
     pid = os.getpid()
     try:
@@ -183,6 +183,7 @@ def _without_empty(folder: pathlib.Path, is_own: bool) -> Iterator[None]:
         if is_own and os.getpid() == pid:
             with contextlib.suppress(OSError):
                 folder.rmdir()
+                folder.parent.rmdir()
 
 
 @contextlib.contextmanager
