@@ -63,10 +63,11 @@ def used_devices(torch: Any) -> list[int]:
 def _limit(torch: Any, device: int, total: int, oom: dict[str, Any] | None) -> int | None:
     """The bytes that ``set_per_process_memory_fraction`` leaves; None if no limit is known.
 
-    PyTorch tells it from 2.9 on. Of older ones, only a failed allocation does: the allocator takes
-    the limit for the memory of the device.
+    Older releases of PyTorch do not tell it. Of them, only a failed allocation does: the allocator
+    takes the limit for the memory of the device.
     """
-    told = getattr(torch.cuda, "get_per_process_memory_fraction", None)
+    name = "get_per_process_memory_fraction"
+    told = getattr(torch.cuda, name, None) or getattr(torch.cuda.memory, name, None)
     if told is not None:
         fraction = told(device)
         return int(total * fraction) if fraction < 1.0 else None
