@@ -17,7 +17,7 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, ClassVar
 
-from . import allocator, failure, sidecar, sources
+from . import allocator, failure, forks, sidecar, sources
 from .files import SUFFIX, Kept, Recordings, remove_left_over, write_beside, write_snapshot
 from .guards import never_raise, whole
 from .interrupts import Uninterrupted, natively_handled, pass_on
@@ -534,42 +534,15 @@ def _ran_out(device: int, requested: int, total: int, free: int) -> None:
             words = None
 
 
-class _Forking(threading.local):
-    """The signals that a thread took before it forked; ``None`` if nothing is recorded."""
-
-    mask: set[Any] | None = None
-
-
-_forking = _Forking()
-
-
-def _before_fork() -> None:
-    # Python drops what arrives in the child before it runs. So a signal waits until the child has
-    # the handlers of the program: a process that is terminated at once must end.
-    if Recorder._active:
-        _forking.mask = signals.pthread_sigmask(signals.SIG_BLOCK, signals.valid_signals())
-
-
-def _after_fork() -> None:
-    mask, _forking.mask = _forking.mask, None
-    if mask is not None:
-        signals.pthread_sigmask(signals.SIG_SETMASK, mask)
-
-
 def _in_child() -> None:
     """Ends what is recorded: a forked process does not record."""
-    try:
-        Uninterrupted.end_in_child()
-        active = list(Recorder._active)
-        Recorder._active.clear()
-        Recorder._recordings.forget()
-        allocator.Collector.end_in_child()
-        teller.forget()
-        for recorder in reversed(active):
-            recorder._forget()
-    finally:
-        _after_fork()
+    active = list(Recorder._active)
+    Recorder._active.clear()
+    Recorder._recordings.forget()
+    allocator.Collector.end_in_child()
+    teller.forget()
+    for recorder in reversed(active):
+        recorder._forget()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)
+forks.handle(lambda: bool(Recorder._active), _in_child)
