@@ -8,12 +8,13 @@ import pytest
 
 from vramscope.recorder.files import (
     Kept,
+    Recordings,
     remove_left_over,
     sidecar_of,
     write_beside,
     write_snapshot,
 )
-from vramscope.recorder.ranks import rank_and_world
+from vramscope.recorder.ranks import job_name, rank_and_world
 
 
 def test_a_file_is_whole_or_absent(tmp_path: pathlib.Path) -> None:
@@ -115,3 +116,46 @@ def test_only_the_last_dumps_are_kept_and_other_ranks_stay(tmp_path: pathlib.Pat
 )
 def test_the_launcher_tells_the_rank(environ: dict, expected: tuple) -> None:
     assert rank_and_world(environ) == expected
+
+
+def test_each_recording_of_a_folder_has_a_folder_of_its_own(tmp_path: pathlib.Path) -> None:
+    recordings = Recordings()
+    (tmp_path / "link").symlink_to(tmp_path / "run")
+    folders = [recordings.next_folder(tmp_path / name) for name in ("run", "other", "run", "link")]
+    names = ["run", "other", "run/recording_2", "link/recording_3"]
+    assert folders == [tmp_path / name for name in names]
+
+
+@pytest.mark.parametrize(
+    ("environ", "name"),
+    [
+        ({"TORCHELASTIC_RUN_ID": "42", "RANK": "1"}, "run_42"),
+        ({"TORCHELASTIC_RUN_ID": "a/../b c", "RANK": "1"}, "run_a-..-b-c"),
+        (
+            {"TORCHELASTIC_RUN_ID": "42", "TORCHELASTIC_RESTART_COUNT": "2", "RANK": "1"},
+            "run_42_restart_2",
+        ),
+        ({"SLURM_JOB_ID": "77", "SLURM_PROCID": "3"}, "job_77"),
+        ({"SLURM_JOB_ID": "77", "SLURM_STEP_ID": "1", "SLURM_RESTART_COUNT": "0"}, "job_77.1"),
+        # torchrun without a number, within a Slurm job.
+        ({"TORCHELASTIC_RUN_ID": "none", "SLURM_JOB_ID": "77", "RANK": "0"}, "job_77"),
+        ({"PMIX_NAMESPACE": "prterun-node7-123@1", "PMI_RANK": "0"}, "run_prterun-node7-123-1"),
+    ],
+)
+def test_all_ranks_of_a_job_find_one_folder(environ: dict, name: str) -> None:
+    assert job_name(environ) == (name, True)
+
+
+def test_a_job_without_a_number_has_the_time_of_its_launcher() -> None:
+    alone = {
+        "TORCHELASTIC_RUN_ID": "0b1d9f3e-8d4b-4a52-9d1c-3c7e5f0a6b21",
+        "GROUP_WORLD_SIZE": "1",
+        "RANK": "0",
+    }
+    names = {job_name({**alone, "RANK": str(rank)}) for rank in range(4)}
+    ((name, is_of_job),) = names
+    assert is_of_job
+    assert time.strptime(name, "%Y-%m-%d_%H-%M-%S")
+    name, is_of_job = job_name({})
+    assert not is_of_job
+    assert time.strptime(name, "%Y-%m-%d_%H-%M-%S")

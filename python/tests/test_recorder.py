@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import pickle
+import re
 import signal
 import subprocess
 
@@ -23,10 +24,9 @@ PROGRAMS = pathlib.Path(__file__).parent / "programs"
 def start(program: str, run: pathlib.Path, *arguments: str, **environ: str) -> subprocess.Popen:
     """Runs a program of ``programs/`` under a recorder."""
     return subprocess.Popen(
-        [PYTHON, "-m", "vramscope", str(PROGRAMS / program), *arguments],
+        [PYTHON, "-m", "vramscope", "record", "-o", str(run), str(PROGRAMS / program), *arguments],
         env={
             **os.environ,
-            "VRAMSCOPE_RECORD": str(run),
             "PYTHONPATH": str(PACKAGE),
             "FAKECUDA_CAPACITY_MB": "2000",
             **environ,
@@ -71,8 +71,14 @@ def test_running_out_of_memory_is_recorded_inside_and_passes_untouched(
 ) -> None:
     status, out, err = ended(start("train.py", tmp_path, "--oom"))
     assert (status, out) == (1, "")
-    last = err.strip().splitlines()[-1]
-    assert last.startswith("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 8.00 GiB")
+    error, where, wrote = err.strip().splitlines()[-3:]
+    assert error.startswith("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 8.00 Gi")
+    # Of 2000 MiB, 500 belong to the context.
+    reserved = (
+        r"vramscope: out of memory at \S*train\.py:22, asked for 8\.00 GiB, 6\.\d\d GiB short"
+    )
+    assert re.fullmatch(reserved, where)
+    assert wrote == f"vramscope: wrote {tmp_path}/oom_1/, run: vramscope diagnose {tmp_path}"
     name = "oom_1/rank0_memory_snapshot.pickle"
     assert snapshots(tmp_path) == [name]
     oom = [e for e in read(tmp_path, name)["device_traces"][0] if e["action"] == "oom"]
@@ -85,10 +91,24 @@ def test_running_out_of_memory_is_recorded_inside_and_passes_untouched(
     assert device["other_bytes"] == others > 0
 
 
+@pytest.mark.parametrize(
+    ("rows", "where"),
+    [("6000", r"in backward at \S*phases\.py:24"), ("20000", r"in forward at \S*phases\.py:16")],
+)
+def test_the_phase_and_the_line_are_told(tmp_path: pathlib.Path, rows: str, where: str) -> None:
+    _, _, err = ended(start("phases.py", tmp_path, rows, FAKECUDA_CAPACITY_MB="900"))
+    told = err.strip().splitlines()[-2]
+    size = r"\d+\.\d\d MiB"
+    said = rf"vramscope: out of memory {where}, asked for {size}, {size} short"
+    assert re.fullmatch(said, told), told
+
+
 def test_the_limit_of_the_process_is_written(tmp_path: pathlib.Path) -> None:
     assert ended(start("train.py", tmp_path, "--fraction", "0.25"))[0] == 0
-    (device,) = facts(tmp_path, "exit/rank0_memory_snapshot.pickle")["devices"]
+    beside = facts(tmp_path, "exit/rank0_memory_snapshot.pickle")
+    (device,) = beside["devices"]
     assert device["limit_bytes"] == device["total_bytes"] // 4
+    assert re.fullmatch(r"\d+\.\d+", beside["driver"])
     assert ended(start("train.py", tmp_path / "free"))[0] == 0
     (device,) = facts(tmp_path / "free", "exit/rank0_memory_snapshot.pickle")["devices"]
     assert device["limit_bytes"] is None
@@ -192,6 +212,34 @@ def test_every_steps_and_the_last_ones_are_kept(tmp_path: pathlib.Path) -> None:
     assert any("model(" in text for text in lines.values()), lines
 
 
+def test_a_model_may_be_watched_at_any_time(tmp_path: pathlib.Path) -> None:
+    process = run_alone("watched.py", tmp_path)
+    assert (process.returncode, process.stderr) == (0, "")
+    assert process.stdout == "None True\nmodel is a str, expected a torch.nn.Module\n"
+
+    def tensors(folder: str) -> list[dict]:
+        listed = facts(tmp_path, f"{folder}/rank0_memory_snapshot.pickle")["tensors"]
+        return listed[-1]["tensors"] if listed else []
+
+    assert tensors("unnamed") == []
+    assert {t["kind"] for t in tensors("named")} == {"parameter", "gradient", "optimizer_state"}
+    shapes = {t["name"]: t["shape"] for t in tensors("trained") if t["kind"] == "parameter"}
+    assert (shapes["0.weight"], shapes["1.bias"]) == ([512, 256], [256])
+    # Recording began before the model was made, so each parameter has its stack.
+    snapshot = read(tmp_path, "trained/rank0_memory_snapshot.pickle")
+    blocks = [block for segment in snapshot["segments"] for block in segment["blocks"]]
+    stacks = {block["address"]: block["frames"] for block in blocks}
+    for tensor in tensors("trained"):
+        files = {frame["filename"] for frame in stacks[tensor["address"]]}
+        # The engine of backward has no frames of Python.
+        assert tensor["kind"] == "gradient" or str(PROGRAMS / "watched.py") in files
+    steps = facts(tmp_path, "exit/rank0_memory_snapshot.pickle")["steps"]
+    # Three of the first model; of two, those of the first optimizer.
+    assert [step["step"] for step in steps] == [1, 2, 3, 4, 5]
+    names = [t["name"] for t in tensors("exit") if t["kind"] == "parameter"]
+    assert sorted(names) == sorted(2 * ["0.weight", "0.bias", "1.weight", "1.bias"])
+
+
 def test_a_program_without_a_device_runs_as_before(tmp_path: pathlib.Path) -> None:
     status, out, err = ended(start("waiting.py", tmp_path, "--no-device", FAKECUDA_DEVICES="0"))
     assert (status, out) == (0, "no device\n")
@@ -205,18 +253,6 @@ def test_a_folder_that_cannot_be_written_changes_nothing(tmp_path: pathlib.Path)
     status, out, err = ended(start("train.py", blocked / "run"))
     assert (status, out) == (0, "trained\n")
     assert "cannot write a snapshot" in err
-
-
-def test_wrong_usage_is_told(tmp_path: pathlib.Path) -> None:
-    process = subprocess.run(
-        [PYTHON, "-m", "vramscope"],
-        env={**os.environ, "PYTHONPATH": str(PACKAGE)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert process.returncode == 64
-    assert process.stderr.startswith("usage: VRAMSCOPE_RECORD=FOLDER python -m vramscope")
 
 
 @pytest.mark.skipif("VRAMSCOPE" not in os.environ, reason="VRAMSCOPE names no program")
@@ -234,8 +270,8 @@ def test_the_program_reads_what_was_recorded(tmp_path: pathlib.Path) -> None:
     oom = told("diagnose", "--all")["findings"][0]
     assert "500.0 MiB are outside of PyTorch" in oom["text"]
     # The program runs below `python -m vramscope`, whose frames are no callers.
-    assert oom["sites"][0] == "train.py:19 train"
-    assert oom["called_from"] == ["train.py:29 <module>"]
+    assert oom["sites"][0] == "train.py:22 train"
+    assert oom["called_from"] == ["train.py:32 <module>"]
 
 
 def test_the_cost_of_a_step_is_small(tmp_path: pathlib.Path) -> None:
@@ -245,13 +281,29 @@ def test_the_cost_of_a_step_is_small(tmp_path: pathlib.Path) -> None:
     cost is that of a real device, the share of a step is not.
     """
     best: dict[str, float] = {}
-    for mode in ("off", "own", "recorder", "names"):
-        process = run_alone("cost.py", tmp_path / mode, MODE=mode)
-        assert process.returncode == 0, process.stderr
-        best[mode] = float(process.stdout)
-    beyond = {mode: best[mode] - best["own"] for mode in ("recorder", "names")}
+
+    def is_small() -> bool:
+        # 2 % of a step of 25 ms. Listing the tensors takes 1 % of the time at most.
+        beyond = {mode: best[mode] - best["own"] for mode in ("recorder", "names")}
+        return beyond["recorder"] < 0.5 and beyond["names"] < 0.5 + best["own"] * 0.1
+
+    for attempt in range(4):
+        for mode in ("off", "own", "recorder", "names"):
+            process = run_alone("cost.py", tmp_path / f"{mode}_{attempt}", MODE=mode)
+            assert process.returncode == 0, process.stderr
+            best[mode] = min(best.get(mode, float("inf")), float(process.stdout))
+        # Other programs on this machine may have slowed one of them.
+        if is_small():
+            break
     told = ", ".join(f"{mode} {ms:.3f}" for mode, ms in best.items())
     print(f"\nms per step of a model of 48 parameters, kernels do nothing: {told}")
-    # 2 % of a step of 25 ms. Listing the tensors takes 1 % of the time at most.
-    assert beyond["recorder"] < 0.5
-    assert beyond["names"] < 0.5 + best["own"] * 0.1
+    assert is_small()
+
+
+def test_a_snapshot_takes_no_longer_than_by_pytorch(tmp_path: pathlib.Path) -> None:
+    process = run_alone("dumps.py", tmp_path / "run")
+    assert process.returncode == 0, process.stderr
+    own, recorded, state = map(float, process.stdout.split())
+    print(f"\nseconds of a dump: PyTorch {own:.3f}, recorder {recorded:.3f}, a state {state:.4f}")
+    assert recorded < own * 1.1
+    assert state < own * 0.02

@@ -101,6 +101,13 @@ def test_a_request_during_a_snapshot_is_answered_after_it(tmp_path: pathlib.Path
     assert files(tmp_path) == dump("exit", "signal_1", "signal_2")
 
 
+def test_a_request_before_the_recording_ends_the_process_as_without_the_recorder(
+    tmp_path: pathlib.Path,
+) -> None:
+    assert run_without_notice(tmp_path, "too_early") == (-signal.SIGUSR2, "", "")
+    assert files(tmp_path) == []
+
+
 def test_forked_children_write_nothing_and_end_as_without_the_recorder(
     tmp_path: pathlib.Path,
 ) -> None:
@@ -135,18 +142,84 @@ def test_processes_that_read_data_write_nothing(tmp_path: pathlib.Path) -> None:
     assert files(tmp_path) == dump("exit")
 
 
-def test_each_recording_of_a_process_has_its_own_pair_of_files(tmp_path: pathlib.Path) -> None:
-    status, _, err = run_without_notice(tmp_path, "thrice")
-    assert (status, len(err.splitlines())) == (0, 3)
-    snapshots = sorted(name for name in files(tmp_path) if name.endswith(".pickle"))
-    assert len(files(tmp_path)) == 2 * len(snapshots) == 8
+def test_each_recording_of_a_process_has_its_own_folder(tmp_path: pathlib.Path) -> None:
+    assert run_without_notice(tmp_path, "repeated") == (0, "", "")
+    folders = ["exit", *(f"recording_{number}/exit" for number in (2, 3, 4))]
+    assert files(tmp_path) == dump(*folders)
     # The first recording has 1 allocation, the last has 4.
     counts = []
-    for name in snapshots:
-        snapshot = pickle.loads((tmp_path / name).read_bytes())
+    for folder in folders:
+        snapshot = pickle.loads((tmp_path / folder / SNAPSHOT).read_bytes())
         events = [event for trace in snapshot["device_traces"] for event in trace]
         counts.append(sum(event["action"] == "alloc" for event in events))
-    assert sorted(counts) == [1, 2, 3, 4]
+    assert counts == [1, 2, 3, 4]
+
+
+def test_a_recorder_says_what_it_does(tmp_path: pathlib.Path) -> None:
+    status, out, _ = run_without_notice(tmp_path, "shown")
+    assert status == 0
+    before, during, after = out.splitlines()
+    begins = f"<vramscope.Recorder into {str(tmp_path)!r}: "
+    assert before == f"{begins}not recording, a snapshot every 10 steps, 0 snapshots so far>"
+    last = "recording the last 5,000 events of each device"
+    assert during == f"{begins}{last}, a snapshot every 10 steps, 1 snapshot so far>"
+    assert after == f"{begins}ended, a snapshot every 10 steps, 2 snapshots so far>"
+
+
+def test_memory_that_runs_out_is_told_once_by_a_program_that_records_itself(
+    tmp_path: pathlib.Path,
+) -> None:
+    status, out, err = run_without_notice(tmp_path, "catches")
+    assert (status, out) == (0, "survived\n")
+    (where, wrote, *last) = err.splitlines()
+    assert where.startswith("vramscope: out of memory at ")
+    assert wrote == f"vramscope: wrote {tmp_path}/oom_1/, run: vramscope diagnose {tmp_path}"
+    assert last == [
+        "vramscope: out of memory 3 times in all",
+        f"vramscope: wrote {tmp_path}/oom_3/, run: vramscope diagnose {tmp_path}",
+    ]
+
+
+@needs_none
+def test_the_limit_of_a_release_that_does_not_tell_it_is_that_of_the_error(
+    tmp_path: pathlib.Path,
+) -> None:
+    assert run(tmp_path, "catches", TORCH_LIMIT=str(1 << 39))[0] == 0
+    (device,) = json.loads((tmp_path / "oom_1" / BESIDE).read_text())["devices"]
+    assert (device["total_bytes"], device["limit_bytes"]) == (1 << 40, 1 << 39)
+
+
+def test_a_series_of_states_is_small_and_has_no_history(tmp_path: pathlib.Path) -> None:
+    assert run_without_notice(tmp_path, "states") == (0, "", "")
+    (name,) = [name for name in files(tmp_path) if name.endswith(".jsonl")]
+    assert name == "states/rank0_memory_states.jsonl"
+    head, *states = map(json.loads, (tmp_path / name).read_text().splitlines())
+    assert (head["version"], head["rank"], head["world_size"]) == (1, 0, 1)
+    assert [state["step"] for state in states] == [2, 4, 6]
+    sizes = [state["devices"][0]["allocated_bytes"] for state in states]
+    assert sizes == sorted(sizes)
+    assert sizes[0] > 0
+    # From 2.11 on PyTorch lists segments without the history.
+    lists_them = not head["torch"].startswith(("2.9.", "2.10."))
+    for state in states:
+        segments = state["devices"][0]["segments"]
+        assert (segments is not None) == lists_them
+        for segment in segments or ():
+            assert 0 < segment["allocated_bytes"] <= segment["total_bytes"]
+            assert segment["largest_free_bytes"] <= segment["total_bytes"]
+
+
+@needs_none
+def test_a_release_that_lists_segments_alone_has_them_in_states(tmp_path: pathlib.Path) -> None:
+    assert run(tmp_path, "states", TORCH_VERSION="2.11.0")[0] == 0
+    last = (tmp_path / "states/rank0_memory_states.jsonl").read_text().splitlines()[-1]
+    (segment,) = json.loads(last)["devices"][0]["segments"]
+    assert (segment["total_bytes"], segment["blocks"]) == (1024, 1)
+    assert segment["largest_free_bytes"] == 512
+
+
+def test_pauses_of_the_collector_end(tmp_path: pathlib.Path) -> None:
+    assert run_without_notice(tmp_path, "collected") == (0, "True False\nTrue\nTrue\n", "")
 
 
 def test_the_next_start_removes_what_a_killed_process_left(tmp_path: pathlib.Path) -> None:
@@ -181,7 +254,10 @@ def test_a_snapshot_that_fails_is_one_line_and_the_error_stays_the_programs(
 ) -> None:
     status, out, err = run_without_notice(tmp_path, "broken")
     assert (status, out) == (0, "None\nCUDA out of memory\n")
-    assert err == "cannot write a snapshot: RuntimeError: no snapshot\n" * 2
+    (first, second, told) = err.splitlines()
+    assert first == second == "cannot write a snapshot: RuntimeError: no snapshot"
+    # There is no snapshot to name.
+    assert told.startswith("vramscope: out of memory at ")
     assert files(tmp_path) == []
 
 

@@ -34,6 +34,23 @@ def test_the_program_tells_its_version(tmp_path: pathlib.Path) -> None:
     assert (told.returncode, told.stdout) == (0, f"vramscope {metadata.version('vramscope')}\n")
 
 
+def test_the_package_is_the_program(tmp_path: pathlib.Path) -> None:
+    told = run(sys.executable, "-m", "vramscope", "--version", folder=tmp_path)
+    assert (told.returncode, told.stdout) == (0, f"vramscope {metadata.version('vramscope')}\n")
+    told = run(sys.executable, "-m", "vramscope", "summary", SNAPSHOT, folder=tmp_path)
+    assert told.stdout == run(PROGRAM, "summary", SNAPSHOT, folder=tmp_path).stdout
+    assert run(sys.executable, "-m", "vramscope", "nonsense", folder=tmp_path).returncode == 64
+
+
+@pytest.mark.parametrize("program", [[PROGRAM], [sys.executable, "-m", "vramscope"]])
+def test_the_program_records_another(program: list[str], tmp_path: pathlib.Path) -> None:
+    # The tests of the recorder have a PyTorch. Here is none, so the program runs unrecorded.
+    (tmp_path / "train.py").write_text("import sys; print(sys.argv); sys.exit(3)\n")
+    told = run(*program, "record", "-o", "run", "train.py", "--steps", "2", folder=tmp_path)
+    assert (told.returncode, told.stdout) == (3, "['train.py', '--steps', '2']\n")
+    assert "cannot start recording: ModuleNotFoundError" in told.stderr
+
+
 def test_the_wheel_has_the_licenses_of_all_that_it_contains() -> None:
     names = ["LICENSE-APACHE", "LICENSE-MIT", "THIRD_PARTY.txt"]
     shipped = {path.name: path for path in metadata.files("vramscope") or [] if path.name in names}

@@ -24,7 +24,8 @@ use vramscope_report::what_if::parse_memory;
 
 /// Shows what holds GPU memory, from PyTorch memory snapshots.
 ///
-/// To write a snapshot, call `torch.cuda.memory._record_memory_history()`, run the program, then
+/// To write snapshots, run a program by `vramscope record PROGRAM`, which the Python package has.
+/// Without the package, call `torch.cuda.memory._record_memory_history()`, run the program, then
 /// call `torch.cuda.memory._dump_snapshot("rank0.pickle")`. vramscope never executes code in a
 /// snapshot.
 #[derive(Parser)]

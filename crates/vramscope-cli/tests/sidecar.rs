@@ -209,6 +209,41 @@ fn the_limit_of_the_process_bounds_what_pytorch_can_have() {
 }
 
 #[test]
+fn a_failed_allocation_does_not_hide_the_limit_of_the_process() {
+    // The request exceeds what the device has free, too. That is more than the process may have.
+    let json = |limit: Option<u64>| {
+        let device = json!({
+            "device": 0, "name": "A", "total_bytes": 3_u64 << 30, "free_bytes": 1 << 30,
+            "reserved_bytes": 80 << 20, "other_bytes": 500 << 20, "limit_bytes": limit,
+        });
+        json!({"version": 1, "devices": [device]}).to_string()
+    };
+    let recording = "beside/oom_1/rank3_memory_snapshot.pickle";
+    let capacity = |name: &str, limit: Option<u64>| {
+        let folder = std::env::temp_dir().join(format!("vramscope-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::copy(test_data(recording), folder.join("rank0.pickle")).expect("a copy");
+        std::fs::write(folder.join("rank0.vramscope.json"), json(limit)).expect("a file");
+        let path = folder.to_string_lossy().into_owned();
+        let run = report(&vramscope(&["what-if", "--format", "json"], &[&path]));
+        let all = report(&vramscope(&["diagnose", "--all", "--format", "json"], &[&path]));
+        std::fs::remove_dir_all(folder).expect("removed");
+        let text = all["findings"][0]["text"].as_str().expect("a text").to_owned();
+        (run["reports"][0]["calibration"]["capacity"].clone(), text)
+    };
+    let (shown, _) = capacity("unlimited", None);
+    assert_eq!(shown["basis"], "exact");
+    let (limited, text) = capacity("below", Some(2400 << 20));
+    assert_eq!(
+        (&limited["basis"], &limited["bytes"]),
+        (&json!("measured"), &json!(2_516_582_400_u64))
+    );
+    assert!(text.contains("PyTorch can have 2.34 GiB in this process"), "{text}");
+    // A limit above what is free changes nothing.
+    assert_eq!(capacity("above", Some(3 << 30)).0, shown);
+}
+
+#[test]
 fn a_broken_file_beside_a_snapshot_is_a_warning() {
     for (name, json, reason) in [
         ("broken", "{\"version\": 1, \"devices\": [{", "EOF while parsing"),

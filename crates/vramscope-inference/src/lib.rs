@@ -46,6 +46,7 @@ pub use step_phases::{
 };
 pub use steps::{Repetition, StepSource, Steps};
 pub use what_if::{
-    Calibration, Capacity, Question, SETTING_KEYS, Scenario, Search, SettingError, SimulatedBasis,
-    WhatIf, parse_settings, recorded_settings, settings_text, split_outside_brackets,
+    Calibration, Capacity, MeasuredMemory, Question, SETTING_KEYS, Scenario, Search, SettingError,
+    SimulatedBasis, WhatIf, parse_settings, recorded_settings, settings_text,
+    split_outside_brackets,
 };

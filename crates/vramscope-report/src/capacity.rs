@@ -23,11 +23,16 @@ pub async fn capacity(target: Target<'_>, budget: &mut Budget) -> Option<Capacit
         let free = oom.device_free.filter(|free| free.0 < oom.requested.0)?;
         Some((oom.event, free))
     });
+    let measured = target.entry.device_memory(target.index);
     if let Some((event, free)) = failed {
         let reserved = trace.reserved(target.snapshot(), budget).await;
         let bytes = Bytes(reserved.at(event.0 + 1).saturating_add(free.0));
-        return Some(Capacity { bytes, event: Some(event) });
+        // The driver had more than the process may have.
+        let limit = measured.and_then(|device| device.limit_bytes).map(Bytes);
+        return Some(match limit.filter(|&limit| limit < bytes) {
+            Some(bytes) => Capacity { bytes, event: None },
+            None => Capacity { bytes, event: Some(event) },
+        });
     }
-    let measured = target.entry.device_memory(target.index)?;
-    Some(Capacity { bytes: Bytes(measured.available()), event: None })
+    Some(Capacity { bytes: Bytes(measured?.available()), event: None })
 }

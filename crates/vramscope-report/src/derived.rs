@@ -370,7 +370,7 @@ impl SnapshotEntry {
         match why_no_model(&self.traces[index]) {
             Some(_) => None,
             None => {
-                let known = self.device_memory(index).map(DeviceMemory::available);
+                let known = self.device_memory(index).map(DeviceMemory::measured);
                 Some(WhatIf::with_capacity(self.evidence(index), known, budget).await)
             }
         }

@@ -7,6 +7,7 @@
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use vramscope_inference::MeasuredMemory;
 use vramscope_trace::Trace;
 use vramscope_trace::slicing::Budget;
 
@@ -89,6 +90,11 @@ impl DeviceMemory {
     pub fn available(&self) -> u64 {
         let available = self.reserved_bytes.saturating_add(self.free_bytes);
         available.min(self.limit_bytes.unwrap_or(u64::MAX))
+    }
+
+    /// [`Self::available`] and the limit, for a replay.
+    pub(crate) fn measured(&self) -> MeasuredMemory {
+        MeasuredMemory { available: self.available(), limit: self.limit_bytes }
     }
 }
 

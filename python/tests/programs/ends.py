@@ -61,9 +61,9 @@ def signal_beside():
     """Gets a signal while the file beside a snapshot is written."""
     devices = vramscope.recorder.sidecar.devices
 
-    def acting(torch):
+    def acting(*arguments):
         send(signal.SIGTERM)
-        return devices(torch)
+        return devices(*arguments)
 
     vramscope.recorder.sidecar.devices = acting
     with vramscope.record(RUN):
@@ -171,11 +171,70 @@ def loader():
             print(sum(len(batch) for batch in DataLoader(range(32), batch_size=4, num_workers=2)))
 
 
-def thrice():
+def repeated():
     """Records four times."""
     for count in range(1, 5):
         with vramscope.record(RUN):
             work(count)
+
+
+def too_early():
+    """Is asked for a snapshot before it records."""
+    send(signal.SIGUSR2)
+    with vramscope.record(RUN):
+        work(10)
+
+
+def shown():
+    """Shows its recorder before, during and after the recording."""
+    recorder = vramscope.record(RUN, every=10, max_entries=5000)
+    print(recorder)
+    with recorder:
+        work(10)
+        recorder.dump("early")
+        print(recorder)
+    print(recorder)
+
+
+def catches():
+    """Runs out of memory three times, and goes on."""
+    with vramscope.record(RUN):
+        work(10)
+        for _ in range(3):
+            try:
+                run_out()
+            except torch.cuda.OutOfMemoryError:
+                pass
+        print("survived", flush=True)
+
+
+def states():
+    """Writes states every second step."""
+    with vramscope.record(RUN, states_every=2) as recorder:
+        for _ in range(7):
+            work(10)
+            recorder.step()
+
+
+def collected():
+    """Looks at Python's collector of garbage around snapshots, in a child too."""
+    import gc
+
+    during = []
+
+    def act():
+        during.append(gc.isenabled())
+        if (pid := os.fork()) == 0:
+            os._exit(gc.isenabled())
+        during.append(end_of(pid))
+
+    with vramscope.record(RUN) as recorder:
+        work(10)
+        during_the_next_snapshot(act)
+        before = gc.isenabled()
+        recorder.dump("early")
+        print(before, during[0])
+        print(bool(during[1]), gc.isenabled(), sep="\n", flush=True)
 
 
 def killed():

@@ -6,6 +6,7 @@ import sys
 import torch
 from lightning.pytorch import LightningModule, Trainer
 
+import vramscope
 from vramscope.integrations.lightning import VramscopeCallback
 
 
@@ -24,6 +25,11 @@ class Model(LightningModule):
 
 
 data = torch.utils.data.TensorDataset(torch.randn(32, 256))
+into = os.environ["RUN"]
+options = {"every": 2}
+if "--outside" in sys.argv:
+    # The program begins to record before the model exists, and ends it.
+    into, options = vramscope.record(into, every=2).start(), {}
 trainer = Trainer(
     accelerator="gpu",
     devices=1,
@@ -32,6 +38,6 @@ trainer = Trainer(
     enable_checkpointing=False,
     enable_progress_bar=False,
     enable_model_summary=False,
-    callbacks=[VramscopeCallback(os.environ["RUN"], every=2)],
+    callbacks=[VramscopeCallback(into, **options)],
 )
 trainer.fit(Model(), torch.utils.data.DataLoader(data, batch_size=8))

@@ -11,7 +11,17 @@ from vramscope.integrations.torchtitan import memory_snapshot
 assert hasattr(torchtitan.tools.profiler.Profiler, "step")
 model = torch.nn.Linear(256, 256).cuda()
 optimizer = torch.optim.AdamW(model.parameters())
-with memory_snapshot(os.environ["RUN"], global_step=10, every=2) as profiler:
+
+
+class Container:
+    """As torchtitan holds the optimizers of the parts of a model."""
+
+    def __init__(self) -> None:
+        self.optimizers = [optimizer]
+
+
+options = {"model": [model], "optimizer": Container(), "global_step": 10, "every": 2}
+with memory_snapshot(os.environ["RUN"], **options) as profiler:
     for _ in range(4):
         model(torch.randn(8, 256, device="cuda")).square().mean().backward()
         optimizer.step()

@@ -6,6 +6,7 @@ import sys
 import torch
 from transformers import Trainer, TrainingArguments
 
+import vramscope
 from vramscope.integrations.transformers import VramscopeCallback
 
 
@@ -50,10 +51,15 @@ arguments = TrainingArguments(
     dataloader_pin_memory=False,
     disable_tqdm=True,
 )
+into = os.environ["RUN"]
+options = {"every": 2}
+if "--outside" in sys.argv:
+    # The program begins to record before the model exists, and ends it.
+    into, options = vramscope.record(into, every=2).start(), {}
 trainer = Trainer(
     model=Model2() if "--fail" in sys.argv else Model(),
     args=arguments,
     train_dataset=Data(),
-    callbacks=[VramscopeCallback(os.environ["RUN"], every=2)],
+    callbacks=[VramscopeCallback(into, **options)],
 )
 trainer.train()

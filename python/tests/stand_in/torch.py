@@ -1,6 +1,7 @@
 """Stands in for PyTorch in tests of the recorder: only what it calls, and memory as a list.
 
-``TORCH_VERSION`` and ``TORCH_BACKEND`` of the environment say which PyTorch this is.
+``TORCH_VERSION`` and ``TORCH_BACKEND`` of the environment say which PyTorch this is, and
+``TORCH_LIMIT`` the limit of the process. Without a device if ``TORCH_DEVICES`` is 0.
 """
 
 import os
@@ -10,6 +11,7 @@ import types
 __version__ = os.environ.get("TORCH_VERSION", "2.9.1")
 #: Elements that a device has.
 CAPACITY = 1 << 40
+LIMIT = int(os.environ.get("TORCH_LIMIT", CAPACITY))
 
 
 class OutOfMemoryError(RuntimeError):
@@ -23,7 +25,7 @@ events = []
 def empty(elements, device):
     if elements > CAPACITY:
         for observer in observers:
-            observer(0, elements, CAPACITY, 0)
+            observer(0, elements, LIMIT, 0)
         raise OutOfMemoryError("CUDA out of memory")
     events.append({"action": "alloc", "size": elements, "frames": []})
     return elements
@@ -55,6 +57,18 @@ def _snapshot():
     return {"segments": [], "device_traces": [list(events)]}
 
 
+def _memory_snapshot(mempool_id=None, include_traces=True):
+    block = {"size": 512, "state": "inactive"}
+    sizes = {"total_size": 1024, "allocated_size": 512, "active_size": 512}
+    kind = {"stream": 0, "segment_type": "small", "segment_pool_id": (0, 0)}
+    used = {"size": 512, "state": "active_allocated"}
+    return [{"device": 0, "address": 4096, "blocks": [used, block], **sizes, **kind}]
+
+
+def _memory_stats(device):
+    return {"allocated_bytes.all.current": sum(event["size"] for event in events), "num_ooms": 0}
+
+
 version = types.SimpleNamespace(cuda="12.8", hip=None)
 _C = types.SimpleNamespace(_cuda_attach_out_of_memory_observer=observers.append)
 _optimizer = _module(
@@ -76,8 +90,11 @@ cuda = _module(
     device_count=lambda: 1,
     get_allocator_backend=lambda: os.environ.get("TORCH_BACKEND", "native"),
     get_device_name=lambda device: "none",
-    is_available=lambda: True,
+    is_available=lambda: os.environ.get("TORCH_DEVICES") != "0",
     mem_get_info=lambda device: (CAPACITY, CAPACITY),
     memory=_memory,
     memory_reserved=lambda device: 0,
+    memory_stats=_memory_stats,
 )
+if int(__version__.split(".")[1]) >= 11:
+    cuda.memory_snapshot = _memory_snapshot

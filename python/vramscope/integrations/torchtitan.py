@@ -1,6 +1,6 @@
 """In place of torchtitan's ``maybe_enable_memory_snapshot``::
 
-with memory_snapshot("outputs/memory", every=10) as profiler:
+with memory_snapshot("outputs/memory", every=10, model=self.model_parts) as profiler:
     train()
     profiler.step()
 """
@@ -19,7 +19,14 @@ from ..recorder import Recorder, record
 def memory_snapshot(
     folder: str | os.PathLike[str], *, global_step: int = 0, **options: Any
 ) -> Iterator[Recorder]:
-    """Records the body. ``global_step`` is the step of the checkpoint that the training resumes."""
+    """Records the body.
+
+    Args:
+        folder: Where files go.
+        global_step: The step of the checkpoint that the training resumes.
+        options: See :func:`vramscope.record`. ``model`` may be the list of the model's parts, and
+            ``optimizer`` torchtitan's container of optimizers.
+    """
     recorder = record(folder, **options)
     recorder.begin_at(global_step)
     with recorder:

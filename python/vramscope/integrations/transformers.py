@@ -1,6 +1,11 @@
 """For the ``Trainer`` of Transformers::
 
 Trainer(..., callbacks=[VramscopeCallback("runs/42")])
+
+or, to record before the model is made::
+
+with vramscope.record("runs/42") as recorder:
+    Trainer(Model(), callbacks=[VramscopeCallback(recorder)]).train()
 """
 
 from __future__ import annotations
@@ -10,20 +15,35 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from ..recorder import record
+from ..recorder import Recorder
+from ._given import Given
 
 
 class VramscopeCallback(TrainerCallback):
-    """Records from the beginning of the training to its end. Arguments: see :func:`record`."""
+    """Records from the beginning of the training to its end, and names the tensors.
 
-    def __init__(self, folder: str | os.PathLike[str], **options: Any) -> None:
-        self._recorder = record(folder, **options)
+    Args:
+        into: The folder, or a recorder that the program starts and stops.
+        options: For a folder: see :func:`vramscope.record`.
+    """
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self._recorder.start()
+    def __init__(self, into: str | os.PathLike[str] | Recorder, **options: Any) -> None:
+        self._given = Given(into, options)
+
+    def on_train_begin(
+        self,
+        args: Any,
+        state: Any,
+        control: Any,
+        model: Any = None,
+        optimizer: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        self._given.start()
+        self._given.recorder.watch(model, optimizer)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self._recorder.step()
+        self._given.recorder.step()
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self._recorder.stop()
+        self._given.stop()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import collections
-import functools
 import json
 import logging
 import os
@@ -16,12 +15,16 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
-from . import allocator, sidecar, sources, tensors
-from .files import SUFFIX, Kept, remove_left_over, write_beside, write_snapshot
+from . import allocator, failure, forks, sidecar, sources
+from .files import SUFFIX, Kept, Recordings, remove_left_over, write_beside, write_snapshot
+from .guards import never_raise, whole
 from .interrupts import Uninterrupted, natively_handled, pass_on
 from .ranks import is_first_of_machine, rank_and_world
+from .states import States
+from .teller import teller
+from .watched import Reference, Watched, reference
 
 __all__ = ["Recorder", "record"]
 
@@ -45,6 +48,7 @@ def record(
     folder: str | os.PathLike[str],
     *,
     every: int | None = None,
+    states_every: int | None = None,
     keep: int | None = 3,
     stacks: str = "python",
     max_entries: int | None = None,
@@ -61,29 +65,36 @@ def record(
             train()
 
     A snapshot is written when memory runs out, from inside the allocator, at the end, on a signal,
-    and after every ``every`` steps. Beside each lies a JSON file with what a snapshot lacks. Errors
-    of the program pass untouched, and the exit status stays what it would be. Where recording
-    cannot start, dump or stop, one line is logged and the program goes on. A forked process records
-    nothing unless it calls this itself.
+    and after every ``every`` steps. Beside each lies a JSON file with what a snapshot lacks. When
+    memory runs out for the first time, two lines on standard error say where, and what was written.
+    Errors of the program pass untouched, and the exit status stays what it would be. Where
+    recording cannot start, dump or stop, one line is logged and the program goes on. A forked
+    process records nothing unless it calls this itself.
 
     Args:
-        folder: Where files go. All ranks of a job may share it.
+        folder: Where files go. All ranks of a job may share it. Further recordings of this process
+            into the folder go to ``recording_2``, ``recording_3`` and so on below it.
         every: Steps between two snapshots; ``None`` for none between. A step ends with
             ``optimizer.step()``, or where the program calls :meth:`Recorder.step`.
+        states_every: Steps between two lines of a series of states, which are cheap: the sums of
+            the allocator and its segments, without blocks and history. ``None`` for no series.
         keep: How many snapshots of each kind (steps, out of memory, signals) to keep; ``None`` for
             all.
         stacks: ``"python"``, or ``"all"`` for C++ frames too, which make files much larger.
         max_entries: Events to keep; ``None`` to choose by the host's free memory.
         source: Whether source lines go into the file beside a snapshot.
-        model: A ``torch.nn.Module``, whose tensors get names.
+        model: A ``torch.nn.Module``, whose tensors get names; later see :meth:`Recorder.watch`.
         optimizer: Its optimizer, whose state gets names.
         dump_signal: The signal that asks for a snapshot; ``None`` for none.
 
     Raises:
         ValueError: An argument is out of range.
+        TypeError: The model or the optimizer is none.
     """
     if every is not None and every < 1:
         raise ValueError(f"every is {every}, expected at least 1")
+    if states_every is not None and states_every < 1:
+        raise ValueError(f"states_every is {states_every}, expected at least 1")
     if keep is not None and keep < 1:
         raise ValueError(f"keep is {keep}, expected at least 1")
     if stacks not in ("python", "all"):
@@ -93,6 +104,7 @@ def record(
     return Recorder(
         pathlib.Path(folder),
         every=every,
+        states_every=states_every,
         keep=keep,
         stacks=stacks,
         max_entries=max_entries,
@@ -103,51 +115,23 @@ def record(
     )
 
 
-Result = TypeVar("Result")
-
-
-def _never_raise(method: Callable[..., Result]) -> Callable[..., Result | None]:
-    """Logs an exception of the recorder instead of raising it into the program."""
-    task = (method.__doc__ or "").split("\n")[0].rstrip(".").lower()
-
-    @functools.wraps(method)
-    def guarded(self: Recorder, *args: Any, **kwargs: Any) -> Result | None:
-        try:
-            return method(self, *args, **kwargs)
-        except Exception as error:
-            first = next(iter(str(error).strip().splitlines()), "")
-            log.warning("cannot %s: %s: %s", task, type(error).__name__, first)
-            log.debug("cannot %s", task, exc_info=True)
-            return None
-
-    return guarded
-
-
-def _whole(method: Callable[..., Result]) -> Callable[..., Result | None]:
-    """:func:`_never_raise`, and signals are delivered afterwards.
-
-    A handler of the program may raise. That exception is the program's, and passes.
-    """
-    guarded = _never_raise(method)
-
-    @functools.wraps(method)
-    def uninterrupted(self: Recorder, *args: Any, **kwargs: Any) -> Result | None:
-        with Uninterrupted():
-            return guarded(self, *args, **kwargs)
-
-    return uninterrupted
-
-
 class Recorder:
     """A recording of this process. Made by :func:`record`."""
 
     #: The recorders that are started. Observers of the allocator cannot be detached.
     _active: ClassVar[list[Recorder]] = []
     _is_observed: ClassVar[bool] = False
+    _recordings: ClassVar[Recordings] = Recordings()
 
     def __init__(self, folder: pathlib.Path, **options: Any) -> None:
         self.folder = folder
         self._options = options
+        #: The folder now: the program may change the working folder.
+        self._base = pathlib.Path(os.path.abspath(folder))
+        #: The folder of the dumps of this recording.
+        self._own_folder = self._base
+        self._watched = Watched()
+        self._watched.add(options.pop("model"), options.pop("optimizer"))
         self._torch: Any = None
         self._pid = os.getpid()
         self._is_recording = False
@@ -156,17 +140,33 @@ class Recorder:
         self._is_dumping = False
         self._steps: collections.deque[tuple[int, int]] = collections.deque(maxlen=TOLD_STEPS)
         self._step = 0
-        self._counted: Any = options["optimizer"]
+        #: The optimizer whose steps count. Not kept alive: that would hold its memory.
+        self._counted: Reference | None = None
         self._counts_itself = True
         self._described: list[dict[str, Any]] = []
         self._describe_after = 0.0
         self._numbers: dict[str, int] = {}
         self._kept: dict[str, Kept] = {}
+        self._written = 0
+        self._states: States | None = None
         self._undo: list[Callable[[], None]] = []
         self._oom_at_step: int | None = None
         self._written_in: Uninterrupted | None = None
 
     # -- The program's side ------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        if not self._is_active():
+            state = "ended" if self._written else "not recording"
+        elif self._is_recording:
+            state = f"recording the last {self._arguments['max_entries']:,} events of each device"
+        else:
+            state = "records as soon as CUDA is used"
+        every = self._options["every"]
+        steps = f", a snapshot every {every} steps" if every else ""
+        snapshots = f"{self._written} snapshot{'' if self._written == 1 else 's'}"
+        folder = os.fspath(self._as_given(self._own_folder))
+        return f"<vramscope.Recorder into {folder!r}: {state}{steps}, {snapshots} so far>"
 
     def __enter__(self) -> Recorder:
         return self.start()
@@ -183,6 +183,9 @@ class Recorder:
         """Start recording."""
         if self not in Recorder._active:
             self._pid = os.getpid()
+            self._own_folder = Recorder._recordings.next_folder(self._base)
+            every = self._options["states_every"]
+            self._states = None if every is None else States(self._own_folder)
             Recorder._active.append(self)
             self._begin()
         return self
@@ -195,6 +198,21 @@ class Recorder:
         Recorder._active.remove(self)
         self._run_undo()
         self._end()
+        teller.end()
+
+    def watch(self, model: Any, optimizer: Any = None) -> None:
+        """Name the tensors of a model, and those of its optimizer, from now on.
+
+        At any time, and for several models: each call adds to the former ones. Lists are taken
+        too. Steps of the first optimizer end the steps of training. Neither is kept alive.
+
+        Raises:
+            TypeError: The model or the optimizer is none.
+        """
+        before = self._watched.first_optimizer()
+        self._watched.add(model, optimizer)
+        if self._watched.first_optimizer() is not before:
+            self._counted = None
 
     def step(self) -> None:
         """End a step.
@@ -215,13 +233,17 @@ class Recorder:
         """Write a snapshot into the subfolder ``name``. Returns its path; None if it failed."""
         return self._write(re.sub(r"[^\w.-]+", "_", str(name)).lstrip(".") or "call", kind="call")
 
+    def _as_given(self, path: pathlib.Path) -> pathlib.Path:
+        """A path below the folder, as the program has named the folder."""
+        return self.folder / path.relative_to(self._base)
+
     def _is_active(self) -> bool:
         """Whether this process records with it. A forked one does not."""
         return self in Recorder._active and os.getpid() == self._pid
 
     # -- Starting and ending -----------------------------------------------------------------------
 
-    @_never_raise
+    @never_raise
     def _begin(self) -> None:
         """Start recording."""
         import torch
@@ -238,7 +260,7 @@ class Recorder:
         # would take memory on a device that the program may not choose.
         torch.cuda._lazy_call(self._start_history)
 
-    @_never_raise
+    @never_raise
     def _start_history(self) -> None:
         """Start recording."""
         if not self._is_active():
@@ -258,7 +280,7 @@ class Recorder:
         if not Recorder._is_observed:
             Recorder._is_observed = allocator.attach_oom_observer(self._torch, _ran_out)
 
-    @_never_raise
+    @never_raise
     def _end(self) -> None:
         """Stop recording."""
         was_recording, self._is_recording = self._is_recording, False
@@ -269,16 +291,16 @@ class Recorder:
         while self._undo:
             self._undo_one(self._undo.pop())
 
-    @_never_raise
+    @never_raise
     def _undo_one(self, undo: Callable[[], None]) -> None:
         """Detach the recorder from the program."""
         undo()
 
-    @_never_raise
+    @never_raise
     def _remove_left_over(self) -> None:
         """Remove unfinished files of ended processes."""
         if is_first_of_machine():
-            for path in remove_left_over(self.folder):
+            for path in remove_left_over(self._own_folder):
                 log.info("removed %s, which an ended process has not finished", path)
 
     def _forget(self) -> None:
@@ -294,7 +316,7 @@ class Recorder:
 
     # -- Signals -----------------------------------------------------------------------------------
 
-    @_never_raise
+    @never_raise
     def _on_signals(self) -> None:
         """Handle signals."""
         if threading.current_thread() is not threading.main_thread():
@@ -339,11 +361,12 @@ class Recorder:
         # The signal may have arrived during a snapshot, which then shows the state at its arrival.
         if self._written_in is None or self._written_in is not Uninterrupted.delivering():
             self._write("terminated", kind="end", patience=SIGNAL_PATIENCE)
+        teller.go_on()
         pass_on(before, number, frame)
 
     # -- Steps -------------------------------------------------------------------------------------
 
-    @_never_raise
+    @never_raise
     def _on_optimizer_steps(self) -> None:
         """Count steps of optimizers."""
         from torch.optim import optimizer as optimizers
@@ -356,44 +379,56 @@ class Recorder:
         if not self._counts_itself:
             return
         # Several optimizers may step in one step of training: the first one counts.
-        if self._counted is None:
-            self._counted = stepped
-        if stepped is self._counted or self._is_counted(stepped):
+        counted = self._counted() if self._counted is not None else None
+        if counted is None:
+            counted = self._watched.first_optimizer()
+            counted = stepped if counted is None else counted
+            self._counted = reference(counted)
+        if stepped is counted or self._is_in(counted, stepped):
             self._end_step()
 
-    @_never_raise
-    def _is_counted(self, stepped: Any) -> bool:
+    @never_raise
+    def _is_in(self, wrapper: Any, stepped: Any) -> bool:
         """Find the optimizer in its wrapper."""
-        return stepped is getattr(self._counted, "optimizer", None)
+        return stepped is getattr(wrapper, "optimizer", None)
 
     def _end_step(self) -> None:
         self._step += 1
         self._steps.append((self._step, sidecar.now_us()))
+        teller.go_on()
         begin = time.perf_counter()
-        if self._has_names() and begin >= self._describe_after:
+        if self._watched and begin >= self._describe_after:
             self._describe()
             end = time.perf_counter()
             self._describe_after = end + (end - begin) / DESCRIBING_SHARE
+        every = self._options["states_every"]
+        if every is not None and self._step % every == 0:
+            self._add_state()
         every = self._options["every"]
         if every is not None and self._step % every == 0:
             self._write(f"step_{self._step}", kind="step")
 
-    def _has_names(self) -> bool:
-        return self._options["model"] is not None or self._options["optimizer"] is not None
+    @whole
+    def _add_state(self) -> None:
+        """Write the allocator's state."""
+        if self._states is not None and self._is_recording and self._is_active():
+            self._states.add(self._torch, self._step)
 
-    @_whole
+    @whole
     def _describe(self) -> None:
         """List the tensors of the model."""
         described = {
             "step": self._step,
             "time_us": sidecar.now_us(),
-            "tensors": tensors.tensors_of(self._options["model"], self._options["optimizer"]),
+            "tensors": self._watched.tensors(),
         }
         self._described = [*self._described, described][-DESCRIBED_STEPS:]
 
     # -- Snapshots ---------------------------------------------------------------------------------
 
-    def _out_of_memory(self, device: int, requested: int, total: int, free: int) -> None:
+    def _out_of_memory(
+        self, device: int, requested: int, total: int, free: int, words: str | None
+    ) -> None:
         if not self._is_active():
             return
         self._oom_at_step = self._step
@@ -403,7 +438,17 @@ class Recorder:
             "total_bytes": total,
             "free_bytes": free,
         }
-        self._write(self._numbered("oom"), kind="oom", oom=oom)
+        path = self._write(self._numbered("oom"), kind="oom", oom=oom)
+        # Of several recorders, the first one tells.
+        if words is not None and self._is_recording:
+            teller.out_of_memory(words, path is not None)
+
+    @never_raise
+    def _describe_error(self, device: int, requested: int, total: int, free: int) -> str:
+        """Describe the error."""
+        reserved = self._torch.cuda.memory_reserved(device)
+        short = failure.lacking(requested, free, total, reserved)
+        return failure.described(self._torch, requested, short)
 
     def _at_end(self) -> None:
         # The snapshot from inside the allocator shows more than one after the error has unwound.
@@ -414,7 +459,7 @@ class Recorder:
         self._numbers[kind] = self._numbers.get(kind, 0) + 1
         return f"{kind}_{self._numbers[kind]}"
 
-    @_whole
+    @whole
     def _write(
         self,
         name: str,
@@ -435,7 +480,8 @@ class Recorder:
                 return None
             self._is_dumping = True
             try:
-                return self._write_now(name, kind, oom)
+                with allocator.Collector.paused():
+                    return self._write_now(name, kind, oom)
             finally:
                 self._is_dumping = False
         finally:
@@ -448,11 +494,13 @@ class Recorder:
         if not any(snapshot.get("device_traces", ())):
             log.warning("the snapshot has no history: other code has stopped the recording")
         is_described = self._described and self._described[-1]["step"] == self._step
-        if self._has_names() and not is_described:
+        if self._watched and not is_described:
             self._describe()
-        wanted = self.folder / name / f"rank{rank}{SUFFIX}"
+        wanted = self._own_folder / name / f"rank{rank}{SUFFIX}"
         path = write_snapshot(wanted, lambda file: pickle.dump(snapshot, file))
         self._written_in = Uninterrupted.current()
+        self._written += 1
+        teller.wrote(self._as_given(path.parent), self._as_given(self._own_folder))
         if path != wanted:
             log.warning("%s exists: wrote %s", wanted, path.name)
         self._kept.setdefault(kind, Kept(self._options["keep"])).add(path)
@@ -464,7 +512,7 @@ class Recorder:
             "world_size": world,
             **sidecar.environment(torch),
             "recording": self._arguments,
-            "devices": sidecar.devices(torch),
+            "devices": sidecar.devices(torch, oom),
             "oom": oom,
             "steps": [{"step": step, "time_us": time} for step, time in self._steps],
             "tensors": self._described,
@@ -479,43 +527,22 @@ class Recorder:
 def _ran_out(device: int, requested: int, total: int, free: int) -> None:
     """Called inside the allocator. It then raises the error that the program sees."""
     with Uninterrupted():
-        for recorder in list(Recorder._active):
-            recorder._out_of_memory(device, requested, total, free)
-
-
-class _Forking(threading.local):
-    """The signals that a thread took before it forked; ``None`` if nothing is recorded."""
-
-    mask: set[Any] | None = None
-
-
-_forking = _Forking()
-
-
-def _before_fork() -> None:
-    # Python drops what arrives in the child before it runs. So a signal waits until the child has
-    # the handlers of the program: a process that is terminated at once must end.
-    if Recorder._active:
-        _forking.mask = signals.pthread_sigmask(signals.SIG_BLOCK, signals.valid_signals())
-
-
-def _after_fork() -> None:
-    mask, _forking.mask = _forking.mask, None
-    if mask is not None:
-        signals.pthread_sigmask(signals.SIG_SETMASK, mask)
+        active = [one for one in Recorder._active if one._is_recording and one._is_active()]
+        words = active[0]._describe_error(device, requested, total, free) if active else None
+        for recorder in active:
+            recorder._out_of_memory(device, requested, total, free, words)
+            words = None
 
 
 def _in_child() -> None:
     """Ends what is recorded: a forked process does not record."""
-    try:
-        Uninterrupted.end_in_child()
-        active = list(Recorder._active)
-        Recorder._active.clear()
-        for recorder in reversed(active):
-            recorder._forget()
-    finally:
-        _after_fork()
+    active = list(Recorder._active)
+    Recorder._active.clear()
+    Recorder._recordings.forget()
+    allocator.Collector.end_in_child()
+    teller.forget()
+    for recorder in reversed(active):
+        recorder._forget()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)
+forks.handle(lambda: bool(Recorder._active), _in_child)

@@ -6,9 +6,13 @@ signatures by release.
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import inspect
-from collections.abc import Callable
-from typing import Any
+import os
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
 
 #: Bytes of host memory that an event with Python stacks takes while it is recorded, measured over
 #: the recordings of training loops in ``test_data``. It only bounds the length of the history.
@@ -105,3 +109,43 @@ def attach_oom_observer(torch: Any, observer: Callable[[int, int, int, int], Non
         return False
     attach(observer)
     return True
+
+
+class Collector:
+    """Python's collector of garbage, which would search the millions of objects of a snapshot.
+
+    While a snapshot is taken and written, they only come to be and none is garbage. Without the
+    searches a snapshot takes about a third less time.
+    """
+
+    _lock: ClassVar[threading.Lock] = threading.Lock()
+    #: Pauses that have not ended, of all threads.
+    _pauses: ClassVar[int] = 0
+    _was_enabled: ClassVar[bool] = False
+
+    @classmethod
+    @contextlib.contextmanager
+    def paused(cls) -> Iterator[None]:
+        """Pauses the collector, unless the program has."""
+        pid = os.getpid()
+        with cls._lock:
+            if cls._pauses == 0:
+                cls._was_enabled = gc.isenabled()
+                gc.disable()
+            cls._pauses += 1
+        try:
+            yield
+        finally:
+            if os.getpid() == pid:
+                with cls._lock:
+                    cls._pauses -= 1
+                    if cls._pauses == 0 and cls._was_enabled:
+                        gc.enable()
+
+    @classmethod
+    def end_in_child(cls) -> None:
+        """Ends the pauses in a forked process."""
+        cls._lock = threading.Lock()
+        pauses, cls._pauses = cls._pauses, 0
+        if pauses and cls._was_enabled:
+            gc.enable()

@@ -6,7 +6,9 @@ A run is a folder with one folder per dump, and in it one file per rank::
     runs/42/step_100/rank3_memory_snapshot.vramscope.json
     runs/42/oom_1/rank3_memory_snapshot.pickle
     runs/42/exit/rank3_memory_snapshot.pickle
+    runs/42/recording_2/exit/rank3_memory_snapshot.pickle
 
+A process that records again into the folder has a folder below it for each further recording.
 The program and the page compare the ranks within each folder.
 """
 
@@ -31,7 +33,7 @@ SIDECAR_SUFFIX = ".vramscope.json"
 
 #: The name of a file that is being written: of what, on which machine, by which process.
 PART = re.compile(
-    r"\.(?:pid\d+_(?:\d+_)?)?rank\d+_memory_snapshot\.(?:pickle|vramscope\.json)"
+    r"\.(?:pid\d+_(?:\d+_)?)?rank\d+_memory_(?:snapshot\.(?:pickle|vramscope\.json)|states\.jsonl)"
     r"\.(?P<machine>[0-9a-f]{8})-(?P<pid>\d+)\.\w{8}\.part"
 )
 #: Seconds after which an unfinished file of any process is left over: writing changes its time.
@@ -61,6 +63,12 @@ def write_snapshot(wanted: pathlib.Path, write: Callable[[IO[bytes]], object]) -
     raise AssertionError("names do not end")
 
 
+def write_new(wanted: pathlib.Path, write: Callable[[IO[bytes]], object]) -> pathlib.Path:
+    """Writes a file that replaces no other. Returns the path, which is named as for a snapshot."""
+    with _Part(wanted, write) as part:
+        return next(name for name in _names(wanted) if _claim(part, name))
+
+
 def write_beside(snapshot: pathlib.Path, write: Callable[[IO[bytes]], object]) -> None:
     """Writes the file beside a snapshot of :func:`write_snapshot`. It is whole or absent.
 
@@ -71,6 +79,23 @@ def write_beside(snapshot: pathlib.Path, write: Callable[[IO[bytes]], object]) -
     with _Part(path, write) as part:
         if not _claim(part, path):
             raise FileExistsError(f"{path} exists")
+
+
+class Recordings:
+    """Counts the recordings of this process by their folder."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def next_folder(self, folder: pathlib.Path) -> pathlib.Path:
+        """The folder for the dumps of one more recording: each has names of its own."""
+        key = os.path.realpath(folder)
+        self._counts[key] = number = self._counts.get(key, 0) + 1
+        return folder if number == 1 else folder / f"recording_{number}"
+
+    def forget(self) -> None:
+        """A forked process has recorded nothing."""
+        self._counts.clear()
 
 
 def _names(wanted: pathlib.Path) -> Iterator[pathlib.Path]:

@@ -53,24 +53,38 @@ def _driver_version() -> int:
     return 0 if failed else version.value
 
 
-def _limit(torch: Any, device: int, total: int) -> int | None:
-    """The bytes that ``set_per_process_memory_fraction`` leaves; None without a limit."""
-    fraction = getattr(torch.cuda, "get_per_process_memory_fraction", lambda _: 1.0)(device)
-    return int(total * fraction) if fraction < 1.0 else None
+def used_devices(torch: Any) -> list[int]:
+    """The devices that this process uses. Asking for the memory of another would take some."""
+    current = torch.cuda.current_device()
+    every = range(torch.cuda.device_count())
+    return [one for one in every if one == current or torch.cuda.memory_reserved(one) > 0]
 
 
-def devices(torch: Any) -> list[dict[str, Any]]:
+def _limit(torch: Any, device: int, total: int, oom: dict[str, Any] | None) -> int | None:
+    """The bytes that ``set_per_process_memory_fraction`` leaves; None if no limit is known.
+
+    Older releases of PyTorch do not tell it. Of them, only a failed allocation does: the allocator
+    takes the limit for the memory of the device.
+    """
+    name = "get_per_process_memory_fraction"
+    told = getattr(torch.cuda, name, None) or getattr(torch.cuda.memory, name, None)
+    if told is not None:
+        fraction = told(device)
+        return int(total * fraction) if fraction < 1.0 else None
+    if oom is not None and oom["device"] == device and 0 < oom["total_bytes"] < total:
+        return int(oom["total_bytes"])
+    return None
+
+
+def devices(torch: Any, oom: dict[str, Any] | None) -> list[dict[str, Any]]:
     """The devices that this process uses, with the memory that others hold.
 
     ``other_bytes`` is what neither is free nor belongs to PyTorch's allocator in this process: the
-    CUDA context, libraries such as NCCL, and other processes. A device that this process has not
-    used is left out: asking for its memory would take some of it.
+    CUDA context, libraries such as NCCL, and other processes.
     """
     found = []
-    for device in range(torch.cuda.device_count()):
+    for device in used_devices(torch):
         reserved = torch.cuda.memory_reserved(device)
-        if reserved == 0 and device != torch.cuda.current_device():
-            continue
         free, total = torch.cuda.mem_get_info(device)
         found.append(
             {
@@ -80,7 +94,7 @@ def devices(torch: Any) -> list[dict[str, Any]]:
                 "free_bytes": free,
                 "reserved_bytes": reserved,
                 "other_bytes": max(total - free - reserved, 0),
-                "limit_bytes": _limit(torch, device, total),
+                "limit_bytes": _limit(torch, device, total, oom),
             }
         )
     return found

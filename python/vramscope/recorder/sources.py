@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 
-def frames_of(snapshot: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """All frames of a snapshot. Frames repeat; PyTorch shares the objects of equal stacks."""
-    seen: set[int] = set()
+def frames_of(snapshot: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    """All frames of a snapshot. PyTorch shares the objects of equal frames: each occurs once."""
+    found: dict[int, dict[str, Any]] = {}
     for stack in _stacks(snapshot):
-        if id(stack) in seen:
-            continue
-        seen.add(id(stack))
-        yield from stack
+        # Without a loop in Python: a history has millions of frames.
+        found.update(zip(map(id, stack), stack))
+    return found.values()
 
 
 def _stacks(snapshot: dict[str, Any]) -> Iterable[list[dict[str, Any]]]:
-    for segment in snapshot.get("segments", ()):
-        yield segment.get("frames", [])
-        for block in segment.get("blocks", ()):
-            yield block.get("frames", [])
-    for events in snapshot.get("device_traces", ()):
-        for event in events:
-            yield event.get("frames", [])
+    """All stacks. PyTorch shares the objects of some equal stacks: each object occurs once."""
+    found: dict[int, list[dict[str, Any]]] = {}
+    lists = [snapshot.get("segments", ()), *snapshot.get("device_traces", ())]
+    lists += [segment.get("blocks", ()) for segment in snapshot.get("segments", ())]
+    for entries in lists:
+        stacks = [entry.get("frames", []) for entry in entries]
+        found.update(zip(map(id, stacks), stacks))
+    return found.values()
 
 
 def source_lines(snapshot: dict[str, Any]) -> dict[str, dict[str, str]]:

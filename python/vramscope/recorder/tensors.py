@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+#: Parts of a parameter's name that wrappers add: ``torch.compile``, FSDP, activation checkpointing.
+WRAPPERS = ("_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.")
+#: Wrappers that hold the model as ``module``.
+PARALLEL = ("DataParallel", "DistributedDataParallel")
 
-def tensors_of(model: Any, optimizer: Any) -> list[dict[str, Any]]:
+
+def tensors_of(models: Sequence[Any], optimizers: Sequence[Any]) -> list[dict[str, Any]]:
     """The parameters, buffers, gradients and optimizer state that are on a device now.
 
     Each has ``kind``, ``name``, ``device``, ``address``, ``bytes``, ``shape`` and ``dtype``.
     Tensors that share memory occur once per name.
     """
-    entries = [*_of_model(model)]
-    names = {id(parameter): name for name, parameter in _named_parameters(model)}
-    entries += _of_optimizer(optimizer, names)
+    models = [_without_wrapper(model) for model in models]
+    entries = [entry for model in models for entry in _of_model(model)]
+    names = {id(each): name for model in models for name, each in _named_parameters(model)}
+    entries += [entry for optimizer in optimizers for entry in _of_optimizer(optimizer, names)]
     return entries
 
 
+def _without_wrapper(model: Any) -> Any:
+    return model.module if type(model).__name__ in PARALLEL else model
+
+
 def _named_parameters(model: Any) -> Iterator[tuple[str, Any]]:
-    if model is not None:
-        yield from model.named_parameters()
+    for name, parameter in model.named_parameters():
+        yield _plain(name), parameter
+
+
+def _plain(name: str) -> str:
+    for wrapper in WRAPPERS:
+        name = name.replace(wrapper, "")
+    return name
 
 
 def _of_model(model: Any) -> Iterator[dict[str, Any]]:
@@ -29,9 +45,8 @@ def _of_model(model: Any) -> Iterator[dict[str, Any]]:
         gradient = parameter.grad
         if gradient is not None:
             yield from _entry("gradient", name, gradient)
-    if model is not None:
-        for name, buffer in model.named_buffers():
-            yield from _entry("buffer", name, buffer)
+    for name, buffer in model.named_buffers():
+        yield from _entry("buffer", _plain(name), buffer)
 
 
 def _of_optimizer(optimizer: Any, names: dict[int, str]) -> Iterator[dict[str, Any]]:

@@ -31,7 +31,7 @@ pub enum Capacity {
     /// The recording never met a limit.
     Unlimited,
     /// The recording never met a limit, or bounds it, and the bytes were measured when the snapshot
-    /// was written.
+    /// was written. Or the limit of the process was, and is below what the recording shows.
     Measured {
         /// Bytes.
         bytes: u64,
@@ -43,6 +43,16 @@ pub enum Capacity {
         /// Bytes.
         bytes: u64,
     },
+}
+
+/// What PyTorch could have on a device when the snapshot was written, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct MeasuredMemory {
+    /// What it had reserved and what was free, within the limit of the process.
+    pub available: u64,
+    /// The limit of the process, such as by `set_per_process_memory_fraction`; `None` if no limit
+    /// is known.
+    pub limit: Option<u64>,
 }
 
 impl Capacity {
@@ -57,14 +67,21 @@ impl Capacity {
         }
     }
 
-    /// The measured bytes, unless the recording shows the limit itself or contradicts them.
-    pub(super) fn measured(self, bytes: u64, reserved_peak: u64) -> Option<Self> {
-        let is_possible = match self {
-            Self::Unlimited => reserved_peak <= bytes,
-            Self::Bounded { at_least, below } => at_least <= bytes && bytes < below,
-            _ => false,
+    /// The measured bytes, unless the recording shows the limit itself or contradicts them. A
+    /// failed allocation shows what the device has free: the limit of the process may be lower.
+    pub(super) fn measured(self, measured: MeasuredMemory, reserved_peak: u64) -> Option<Self> {
+        let MeasuredMemory { available, limit } = measured;
+        let bytes = match self {
+            Self::Unlimited => Some(available).filter(|&bytes| reserved_peak <= bytes),
+            Self::Bounded { at_least, below } => {
+                Some(available).filter(|&bytes| at_least <= bytes && bytes < below)
+            }
+            Self::Exact { bytes: shown } => {
+                limit.filter(|&limit| reserved_peak <= limit && limit < shown)
+            }
+            _ => None,
         };
-        is_possible.then_some(Self::Measured { bytes })
+        bytes.map(|bytes| Self::Measured { bytes })
     }
 
     /// What the recording shows.

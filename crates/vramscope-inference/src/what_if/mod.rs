@@ -13,7 +13,7 @@ mod replay;
 mod scenario;
 mod settings;
 
-pub use capacity::Capacity;
+pub use capacity::{Capacity, MeasuredMemory};
 pub use scenario::{Question, Scenario, Search, SimulatedBasis};
 pub use settings::{
     SETTING_KEYS, SettingError, parse_settings, recorded_settings, settings_text,
@@ -69,18 +69,18 @@ impl WhatIf {
         Self::with_capacity(cx, None, budget).await
     }
 
-    /// [`Self::new`], with what PyTorch could have on the device when the snapshot was written, in
-    /// bytes, if that was measured. It counts where the recording does not show the limit itself.
+    /// [`Self::new`], with what PyTorch could have on the device when the snapshot was written, if
+    /// that was measured. It counts where the recording does not show the limit itself.
     pub async fn with_capacity(
         cx: Evidence<'_>,
-        measured: Option<u64>,
+        measured: Option<MeasuredMemory>,
         budget: &mut Budget,
     ) -> Self {
         let program = Program::of(cx, budget).await;
         let settings = recorded_settings(cx.snapshot, &cx.trace.device);
         let capacity = Capacity::of(cx.trace, &program, &settings);
         let peak = program.reserved_peak();
-        let measured = measured.and_then(|bytes| capacity.measured(bytes, peak));
+        let measured = measured.and_then(|measured| capacity.measured(measured, peak));
         let mut limits: Vec<_> = measured.map(|limit| (limit, None)).into_iter().collect();
         limits.push((capacity, None));
         if let Capacity::Bounded { at_least, below } = capacity {

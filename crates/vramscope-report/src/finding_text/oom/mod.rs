@@ -37,7 +37,7 @@ pub(super) fn oom(
             request.map(|request| format!(", at {request}")).unwrap_or_default()
         ),
         twins(entry, story),
-        room(story),
+        room(entry, finding, story),
         outside(entry, finding, story),
         cause(entry, finding, story),
         climb(entry, story),
@@ -102,7 +102,7 @@ pub(super) fn verdict(entry: &SnapshotEntry, finding: &Finding, story: &OomStory
     let request = request_line(entry, story).map(|line| format!("Requested by {line}."));
     let sentences = [
         request.unwrap_or_default(),
-        room(story),
+        room(entry, finding, story),
         outside(entry, finding, story),
         cause(entry, finding, story),
         climb(entry, story),
@@ -133,13 +133,21 @@ fn twins(entry: &SnapshotEntry, story: &OomStory) -> String {
     format!("It has the size of the tensors of {}.", list(&sites))
 }
 
-fn room(story: &OomStory) -> String {
+fn room(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String {
     let rounding = if story.rounding >= MIN_NAMED {
         format!(", {} of them by rounding", story.rounding)
     } else {
         String::new()
     };
     let in_use = format!("{} are in use{rounding}.", story.active);
+    let limit = limit_of(entry, finding).filter(|&limit| story.room.is_some_and(|r| limit < r));
+    if let Some(limit) = limit.filter(|_| story.verdict != Verdict::Limit) {
+        return format!(
+            "PyTorch can have {limit} in this process, by set_per_process_memory_fraction: {} are \
+             reserved. {in_use}",
+            story.reserved,
+        );
+    }
     match (story.room, story.device_free, story.verdict) {
         (Some(room), Some(free), verdict) if verdict != Verdict::Limit => format!(
             "PyTorch can have {room} on this device: {} are reserved, and the driver has {free} \
@@ -238,13 +246,17 @@ fn cause(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String {
 
 /// How large a limit is: as measured, else by what it let through and what it refused.
 fn limit(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String {
-    let measured = entry.sidecar().and_then(|sidecar| sidecar.device(finding.device)?.limit_bytes);
-    if let Some(bytes) = measured {
-        return format!(" of {}", Bytes(bytes));
+    if let Some(bytes) = limit_of(entry, finding) {
+        return format!(" of {bytes}");
     }
     let segment = story.new_segment.unwrap_or(story.requested);
     let refused = Bytes(story.reserved.0.saturating_add(segment.0));
     format!(" of at least {} and less than {refused}", story.reserved)
+}
+
+/// The limit of the process, as the file beside the snapshot says.
+fn limit_of(entry: &SnapshotEntry, finding: &Finding) -> Option<Bytes> {
+    entry.sidecar()?.device(finding.device)?.limit_bytes.map(Bytes)
 }
 
 fn shrunk(story: &OomStory) -> String {

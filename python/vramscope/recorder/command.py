@@ -1,0 +1,247 @@
+"""The command ``vramscope record``, which is ``python -m vramscope record`` too.
+
+It runs a program of Python in this process and records its memory. The program gets its own
+arguments, and its exit status is that of the process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import pathlib
+import runpy
+import sys
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, NoReturn
+
+from . import record
+from .ranks import job_name
+from .teller import teller
+
+#: The exit status of wrong usage, as for the program ``vramscope``.
+WRONG_USAGE = 64
+#: The exit status where the program is not there, as for Python.
+NO_PROGRAM = 2
+#: The folder of runs that have no folder of their own.
+RUNS = "vramscope-runs"
+IMPORTING = ("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>")
+#: Files of frames that are above those of the program.
+ABOVE = {__file__, runpy.__file__, "<frozen runpy>", *IMPORTING}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        print(f"vramscope record: {message}", file=sys.stderr)
+        raise SystemExit(WRONG_USAGE)
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="vramscope record",
+        usage="vramscope record [OPTION...] [-m] PROGRAM [ARGUMENT...]",
+        description=(
+            "Runs a program of Python and records its GPU memory. A snapshot is written when "
+            "memory runs out, at the end, and on the signal USR2. All ranks of a job may share a "
+            "folder: torchrun --nproc-per-node 8 -m vramscope record -o runs/42 train.py"
+        ),
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help=f"where snapshots go. Without it, into {RUNS}/ by the job's number or the time",
+    )
+    parser.add_argument(
+        "-m", dest="is_module", action="store_true", help="PROGRAM is a module, as in python -m"
+    )
+    parser.add_argument(
+        "--every", type=_positive, metavar="N", help="a snapshot after each N steps, too"
+    )
+    parser.add_argument(
+        "--states-every",
+        type=_positive,
+        metavar="N",
+        help="a line with the allocator's sums after each N steps",
+    )
+    parser.add_argument(
+        "--keep",
+        type=_count,
+        default=3,
+        metavar="N",
+        help="how many snapshots of each kind to keep, or all (default 3)",
+    )
+    parser.add_argument(
+        "--stacks",
+        choices=("python", "all"),
+        default="python",
+        help="all: with the frames of C++, which make files much larger (default python)",
+    )
+    parser.add_argument(
+        "--max-entries",
+        type=_positive,
+        metavar="N",
+        help="events to keep. Without it, by the host's free memory",
+    )
+    parser.add_argument("--no-source", action="store_true", help="no lines of source in the files")
+    parser.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    return parser
+
+
+def _positive(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}, expected a number from 1 on")
+    return number
+
+
+def _count(text: str) -> int | None:
+    return None if text == "all" else _positive(text)
+
+
+def main(arguments: list[str]) -> None:
+    """Runs a program under a recorder."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    program = options.program[1:] if options.program[:1] == ["--"] else options.program
+    if not program:
+        parser.error("expected a program")
+    name = program[0]
+    if not options.is_module and not os.path.exists(name):
+        print(f"vramscope record: {_why_not(name)}", file=sys.stderr)
+        raise SystemExit(NO_PROGRAM)
+    folder = pathlib.Path(options.output) if options.output else _default_folder()
+    recorder = record(
+        folder,
+        every=options.every,
+        states_every=options.states_every,
+        keep=options.keep,
+        stacks=options.stacks,
+        max_entries=options.max_entries,
+        source=not options.no_source,
+    )
+    sys.argv[:] = program
+    if not getattr(sys.flags, "safe_path", False):
+        # What Python itself would put first. A folder or an archive puts itself there.
+        is_script = os.path.isfile(name) and not name.endswith((".zip", ".pyz"))
+        sys.path[:1] = (
+            [os.getcwd()]
+            if options.is_module
+            else [str(pathlib.Path(name).resolve().parent)]
+            if is_script
+            else []
+        )
+    with _told_at_the_end(), _without_empty(folder, is_own=not options.output), recorder:
+        if options.is_module:
+            runpy.run_module(name, run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(name, run_name="__main__")
+
+
+def _why_not(name: str) -> str:
+    if os.path.basename(name).startswith("python"):
+        return f"cannot find {name}: leave it out, the program runs in this Python"
+    if os.path.basename(name) in ("torchrun", "accelerate", "deepspeed", "srun", "mpirun"):
+        return (
+            f"cannot find {name}: a launcher comes first, as in "
+            "torchrun -m vramscope record train.py"
+        )
+    return f"cannot find {name}: expected a file of Python, or -m and a module"
+
+
+def _default_folder() -> pathlib.Path:
+    """A folder for this run. All ranks of a job find the same one."""
+    name, is_of_job = job_name()
+    folder = pathlib.Path(RUNS) / name
+    if is_of_job:
+        return folder
+    # Two programs may start in one second.
+    for number in range(1, 1000):
+        own = folder if number == 1 else folder.with_name(f"{name}_{number}")
+        try:
+            own.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError:
+            # The recorder says so when it writes.
+            break
+        return own
+    return folder
+
+
+@contextlib.contextmanager
+def _without_empty(folder: pathlib.Path, is_own: bool) -> Iterator[None]:
+    """Removes the folders of :func:`_default_folder` at the end if nothing is in them."""
+    folder = folder.absolute()
+    pid = os.getpid()
+    try:
+        yield
+    finally:
+        if is_own and os.getpid() == pid:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+                folder.parent.rmdir()
+
+
+@contextlib.contextmanager
+def _told_at_the_end() -> Iterator[None]:
+    """Says at the end what was written: below the traceback, if there is one."""
+    teller.waits = True
+    pid = os.getpid()
+    try:
+        yield
+    except SystemExit:
+        # A forked process ends here, too. It has told nothing, and has nothing to tell.
+        if os.getpid() == pid:
+            teller.finish()
+        raise
+    except BaseException as error:
+        _show_from_program(error, pid)
+        raise
+    if os.getpid() == pid:
+        teller.finish()
+
+
+def _show_from_program(error: BaseException, pid: int) -> None:
+    """Lets the traceback begin at the program, and what was written be told below it."""
+    shown = sys.excepthook
+
+    def show(kind: type[BaseException], raised: BaseException, trace: TracebackType | None) -> Any:
+        sys.excepthook = shown
+        try:
+            if raised is error:
+                trace = _from_program(raised, trace)
+                raised.__traceback__ = trace
+            shown(kind, raised, trace)
+        finally:
+            if os.getpid() == pid:
+                teller.finish()
+
+    sys.excepthook = show
+
+
+def _from_program(error: BaseException, trace: TracebackType | None) -> TracebackType | None:
+    first = trace
+    while first is not None and _is_above(first.tb_frame.f_code.co_filename):
+        first = first.tb_next
+    if first is None:
+        if not isinstance(error, (SyntaxError, ImportError)):
+            # No error of the program.
+            return trace
+        # Python says in one line that there is no such module.
+        error.__suppress_context__, error.__cause__ = True, None
+    return first
+
+
+def _is_above(file: str) -> bool:
+    # The console script, `python -m vramscope`, this module, and what runs the program.
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    names = (os.path.join(package, name) for name in ("__main__.py", "program.py"))
+    return file in ABOVE or file in names or os.path.abspath(file) == _script
+
+
+#: The script that Python runs: it is above the program. Read before the program's name replaces it.
+_script = os.path.abspath(sys.argv[0]) if sys.argv and sys.argv[0] else ""

@@ -1,0 +1,95 @@
+"""A series of the allocator's states without the history, which is cheap: ``states_every=``."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import pathlib
+from typing import Any
+
+from . import sidecar
+from .files import write_new
+from .ranks import rank_and_world
+
+#: The version of the lines.
+VERSION = 1
+#: The folder of the series, and what their names end with.
+FOLDER, SUFFIX = "states", "_memory_states.jsonl"
+
+#: Names of the numbers in a line, and those of ``torch.cuda.memory_stats``.
+NUMBERS = {
+    "requested_bytes": "requested_bytes.all.current",
+    "allocated_bytes": "allocated_bytes.all.current",
+    "active_bytes": "active_bytes.all.current",
+    "reserved_bytes": "reserved_bytes.all.current",
+    "allocated_peak_bytes": "allocated_bytes.all.peak",
+    "reserved_peak_bytes": "reserved_bytes.all.peak",
+    "retries": "num_alloc_retries",
+    "out_of_memory_errors": "num_ooms",
+}
+
+
+class States:
+    """Appends a line per state to a file of its own."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self._folder = folder
+        self._path: pathlib.Path | None = None
+
+    def add(self, torch: Any, step: int) -> None:
+        """Writes the state after a step."""
+        found = [_of_device(torch, device) for device in sidecar.used_devices(torch)]
+        segments = _segments(torch)
+        for one in found:
+            of_device = segments.get(one["device"], []) if segments is not None else None
+            one["segments"] = of_device
+        self._append({"step": step, "time_us": sidecar.now_us(), "devices": found}, torch)
+
+    def _append(self, state: dict[str, Any], torch: Any) -> None:
+        if self._path is None:
+            rank, world = rank_and_world()
+            head = {"version": VERSION, "rank": rank, "world_size": world}
+            line = _line({**head, **sidecar.environment(torch)})
+            wanted = self._folder / FOLDER / f"rank{rank}{SUFFIX}"
+            self._path = write_new(wanted, lambda file: file.write(line))
+        with open(self._path, "ab") as file:
+            file.write(_line(state))
+
+
+def _line(facts: dict[str, Any]) -> bytes:
+    return json.dumps(facts, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def _of_device(torch: Any, device: int) -> dict[str, Any]:
+    stats = torch.cuda.memory_stats(device)
+    free, _ = torch.cuda.mem_get_info(device)
+    numbers = {name: stats.get(key) for name, key in NUMBERS.items()}
+    return {"device": device, "free_bytes": free, **numbers}
+
+
+def _segments(torch: Any) -> dict[int, list[dict[str, Any]]] | None:
+    """The segments by device; ``None`` where PyTorch cannot list them without the history.
+
+    It can from 2.11 on.
+    """
+    listed = getattr(torch.cuda, "memory_snapshot", None)
+    if listed is None or "include_traces" not in inspect.signature(listed).parameters:
+        return None
+    found: dict[int, list[dict[str, Any]]] = {}
+    for segment in listed(include_traces=False):
+        free = [block["size"] for block in segment["blocks"] if block["state"] == "inactive"]
+        found.setdefault(segment["device"], []).append(
+            {
+                "address": segment["address"],
+                "total_bytes": segment["total_size"],
+                "allocated_bytes": segment["allocated_size"],
+                "active_bytes": segment["active_size"],
+                "largest_free_bytes": max(free, default=0),
+                "blocks": len(segment["blocks"]) - len(free),
+                "stream": segment["stream"],
+                "type": segment["segment_type"],
+                "pool": segment.get("segment_pool_id"),
+                "is_expandable": segment.get("is_expandable", False),
+            }
+        )
+    return found
