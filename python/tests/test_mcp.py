@@ -120,7 +120,16 @@ def test_the_skill_has_commands_and_options_that_exist() -> None:
 def test_tools_say_what_they_take_and_failures_say_why() -> None:
     async def conversation(session: ClientSession, _: Ask) -> None:
         tools = {tool.name: tool for tool in (await session.list_tools()).tools}
-        assert set(tools) == {"diagnose", "diff", "peak", "phases", "show", "source", "what_if"}
+        assert set(tools) == {
+            "diagnose",
+            "diff",
+            "explain",
+            "peak",
+            "phases",
+            "show",
+            "source",
+            "what_if",
+        }
         for tool in tools.values():
             fields = tool.input_schema["properties"].values()
             assert tool.description and all(field["description"] for field in fields)

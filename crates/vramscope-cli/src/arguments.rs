@@ -97,6 +97,8 @@ pub(crate) enum Command {
     Events(Events),
     /// Say in a few sentences what is wrong: verdict, main findings, what to do
     Diagnose(Diagnose),
+    /// Explain an out-of-memory message alone: what its figures show, and what they leave open
+    Explain(Explain),
     /// Compare the ranks of a run: bytes by call site and rank, clusters of like ranks
     Matrix(Matrix),
     /// Write the index of a run: one small file with a card of every rank, for the page
@@ -209,6 +211,17 @@ pub(crate) struct Diagnose {
     pub(crate) format: DiffFormat,
     #[command(flatten)]
     pub(crate) window: Window,
+}
+
+/// Out-of-memory messages, and how to write what they mean.
+#[derive(Args)]
+pub(crate) struct Explain {
+    /// The message, or the text around it (default: standard input, such as a log)
+    #[arg(value_name = "MESSAGE")]
+    pub(crate) message: Vec<String>,
+    /// Output format: text for humans, JSON for scripts, Markdown for issues
+    #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
+    pub(crate) format: DiffFormat,
 }
 
 #[derive(Args)]

@@ -100,6 +100,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Segments(a) => commands::segments::run(&a),
         Command::Events(a) => commands::events::run(&a),
         Command::Diagnose(a) => commands::diagnose::run(&a),
+        Command::Explain(a) => commands::explain::run(&a),
         Command::Matrix(a) => commands::matrix::run(&a),
         Command::Index(a) => commands::index::run(&a),
         Command::Series(a) => commands::series::run(&a),

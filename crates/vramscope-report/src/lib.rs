@@ -34,6 +34,7 @@ pub mod diagnose;
 pub mod diff;
 pub mod disambiguate;
 pub mod events;
+pub mod explain;
 pub mod export;
 pub mod finding_text;
 pub mod findings;

@@ -20,6 +20,7 @@ pub(crate) enum Answer {
     Segments,
     Events,
     Diagnose,
+    Explain,
     Matrix,
     Series,
     WhatIf,

@@ -12,6 +12,7 @@ use vramscope_report::changes::StateChanges;
 use vramscope_report::diagnose::Diagnosis;
 use vramscope_report::diff::Diff;
 use vramscope_report::events::Events;
+use vramscope_report::explain::Explained;
 use vramscope_report::flame::Flame;
 use vramscope_report::info::Info;
 use vramscope_report::matrix::MatrixReport;
@@ -54,6 +55,7 @@ pub(crate) fn schema(command: Answer) -> Schema {
         Answer::Segments => of::<Segments<'static>>(),
         Answer::Events => of::<Events<'static>>(),
         Answer::Diagnose => of::<Diagnosis>(),
+        Answer::Explain => of::<Explained>(),
         Answer::Matrix => of::<MatrixReport>(),
         Answer::Series => of::<SeriesReport>(),
         // With several files, the answers for each.
