@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use vramscope_report::explain::{explain, markdown, text};
 
 fn cases() -> Vec<Value> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../test_data/explain/messages.json");
+    let path =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../test_data/explain/messages.json");
     let cases = std::fs::read(path).expect("the cases");
     serde_json::from_slice(&cases).expect("JSON")
 }

@@ -376,10 +376,8 @@ impl Sums {
             let text = format!("they hold {}: without them it would not fit", listed.bytes());
             cause(CauseVerdict::Excluded, Some(listed), text)
         } else if listed.surely_above(zero) {
-            let text = format!(
-                "they hold {}, which alone is not enough for this request",
-                listed.bytes()
-            );
+            let text =
+                format!("they hold {}, which alone is not enough for this request", listed.bytes());
             cause(CauseVerdict::Possible, Some(listed), text)
         } else {
             let text = format!("{} belong to no listed process", all.words());

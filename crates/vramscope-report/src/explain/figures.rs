@@ -82,7 +82,8 @@ pub(super) fn sizes(text: &str) -> impl Iterator<Item = (Size, &str, &str, usize
     // `isfree.1.05gib` begins with a 1: the dot ends a sentence.
     let is_digit = move |at: usize| bytes[at].is_ascii_digit();
     let starts = move |at: usize| {
-        let within = at > 0 && (is_digit(at - 1) || bytes[at - 1] == b'.' && at > 1 && is_digit(at - 2));
+        let within =
+            at > 0 && (is_digit(at - 1) || bytes[at - 1] == b'.' && at > 1 && is_digit(at - 2));
         is_digit(at) && !within
     };
     (0..bytes.len()).filter(move |at| starts(*at)).filter_map(move |at| {

@@ -35,8 +35,12 @@ struct Row<'a> {
 impl<'a> Flat<'a> {
     /// Reads a log. Lines of a long one that are far from all words of a message are left out.
     pub(super) fn new(log: &'a str) -> Self {
-        let mut flat =
-            Self { text: String::new(), places: Vec::new(), clean: String::new(), rows: Vec::new() };
+        let mut flat = Self {
+            text: String::new(),
+            places: Vec::new(),
+            clean: String::new(),
+            rows: Vec::new(),
+        };
         let is_long = log.len() > LONG;
         let lines: Vec<&str> = log.lines().collect();
         let mut until = 0;
@@ -109,9 +113,7 @@ impl<'a> Flat<'a> {
 fn may_begin(line: &str) -> bool {
     let words: [&[u8]; 3] = [b"memory", b"alloc", b"cache"];
     let line = line.as_bytes();
-    words
-        .iter()
-        .any(|word| line.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word)))
+    words.iter().any(|word| line.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word)))
 }
 
 /// A line without colors, and with the characters that JSON escapes. Escaped line breaks are `\n`.
@@ -171,14 +173,16 @@ fn after_prefix(line: &str) -> Option<&str> {
     if let Some(inner) = line.strip_prefix('(') {
         let end = inner.find(')').filter(|end| *end <= 120)?;
         let lower = inner[..end].to_ascii_lowercase();
-        let is_process = lower.contains("pid=") || lower.starts_with("rank") || lower.contains("worker");
+        let is_process =
+            lower.contains("pid=") || lower.starts_with("rank") || lower.contains("worker");
         return is_process.then(|| &inner[end + 1..]);
     }
     let word = line.split(char::is_whitespace).next().filter(|word| !word.is_empty())?;
     let after = &line[word.len()..];
     let bare = word.trim_end_matches(':');
     let levels = ["INFO", "WARNING", "WARN", "ERROR", "DEBUG", "CRITICAL", "FATAL", "E", "W"];
-    let time = |c: char| c.is_ascii_digit() || matches!(c, '-' | ':' | '.' | ',' | 'T' | 'Z' | '+' | '/');
+    let time =
+        |c: char| c.is_ascii_digit() || matches!(c, '-' | ':' | '.' | ',' | 'T' | 'Z' | '+' | '/');
     let is_time = word.len() > 1
         && word.starts_with(|c: char| c.is_ascii_digit())
         && word.chars().all(time)
@@ -212,7 +216,9 @@ fn rank_of(line: &str) -> Option<u32> {
             let (rank, after) = number(after.strip_prefix(',')?)?;
             after.starts_with("]<std").then_some(rank)
         })
-        .or_else(|| number(trimmed).filter(|(_, after)| after.starts_with(": ")).map(|(rank, _)| rank))
+        .or_else(|| {
+            number(trimmed).filter(|(_, after)| after.starts_with(": ")).map(|(rank, _)| rank)
+        })
         .or_else(|| {
             let worker = &start[start.find("worker_tp")? + "worker_tp".len()..];
             number(worker).filter(|(_, after)| !after.starts_with('_')).map(|(rank, _)| rank)

@@ -146,7 +146,8 @@ fn backend(before: &str) -> Option<Backend> {
         ("mlu", Backend::Other),
         ("musa", Backend::Other),
     ];
-    let words = before.strip_suffix("outofmemory").or_else(|| before.strip_suffix("outofmemory."))?;
+    let words =
+        before.strip_suffix("outofmemory").or_else(|| before.strip_suffix("outofmemory."))?;
     names.into_iter().find(|(name, _)| words.ends_with(name)).map(|(_, backend)| backend)
 }
 
@@ -185,10 +186,9 @@ fn read(flat: &Flat<'_>, at: usize, words: &str, kind: Kind) -> Option<(Found, u
             found.figures.asked = asked.map(|(size, _)| size);
             let end = after + asked.map_or(0, |(_, length)| length);
             // NCCL names the failed call in the line after the driver's error.
-            let is_named = words.starts_with("failed") || window.contains("failedtocudacalloc");
-            if !words.starts_with("failed") && is_named {
-                let next = at + window.find("failedtocudacalloc")?;
-                let (named, end) = read(flat, next, "failedtocudacalloc", kind)?;
+            let call = window.find("failedtocudacalloc").filter(|call| (1..300).contains(call));
+            if let Some(call) = call {
+                let (named, end) = read(flat, at + call, "failedtocudacalloc", kind)?;
                 return Some((Found { rank: found.rank.or(named.rank), ..named }, end));
             }
             found.words = shortened(&flat.words(begin, end));
@@ -216,7 +216,8 @@ fn allocator(flat: &Flat<'_>, at: usize, before: &str, window: &str) -> Option<(
             let named = &before[..said];
             let start = named.trim_end_matches(|c: char| c.is_ascii_alphabetic());
             // Without white space the words run together: only a device's name is wanted.
-            let name = backend(&before[..said + "outofmemory".len()]).map_or(0, |of| of.word().len());
+            let name =
+                backend(&before[..said + "outofmemory".len()]).map_or(0, |of| of.word().len());
             at - (before.len() - said) - name.min(named.len() - start.len())
         }
         None => at,
@@ -238,7 +239,8 @@ fn allocator(flat: &Flat<'_>, at: usize, before: &str, window: &str) -> Option<(
     let named = said.and_then(|said| backend(&before[..said + "outofmemory".len()]));
     // What the message advises comes after its figures.
     let until = boundary(&flat.text, (end + 200).min(at + window.len()));
-    let mut found = Found { figures, is_old, backend: named, ..new(flat, Kind::Allocator, begin, end) };
+    let mut found =
+        Found { figures, is_old, backend: named, ..new(flat, Kind::Allocator, begin, end) };
     flat.text[begin..until].clone_into(&mut found.text);
     Some((found, end))
 }
@@ -278,7 +280,8 @@ fn cache(flat: &Flat<'_>, at: usize, words: &str, kind: Kind) -> Option<(Found, 
         Kind::CacheLength => {
             begin = at - before.rfind("maxseqlen").map_or(0, |at| before.len() - at);
             cache.tokens = behind(before, "maxseqlen(");
-            cache.stored_tokens = number(after.trim_start_matches('(')).filter(|_| words.ends_with("kvcache"));
+            cache.stored_tokens =
+                number(after.trim_start_matches('(')).filter(|_| words.ends_with("kvcache"));
             cache.needed = before.rfind('(').and_then(|open| Some(size(&before[open + 1..])?.0));
             cache.available = sized(after, "kvcachememory(");
             cache.estimated_tokens = behind(after, "estimatedmaximummodellengthis");

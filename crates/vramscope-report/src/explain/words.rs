@@ -52,7 +52,9 @@ pub(super) fn message(found: &Found) -> Message {
             "This is the host's memory, not the GPU's: a snapshot of GPU memory does not show it."
                 .to_owned(),
         ),
-        Kind::Bare => said.notes.push("The message has no figures: no cause can be told.".to_owned()),
+        Kind::Bare => {
+            said.notes.push("The message has no figures: no cause can be told.".to_owned())
+        }
         _ => cache::say(&mut said, found),
     }
     said.headline = headline(&said, &sums, found);
@@ -76,7 +78,11 @@ pub(super) fn headline(said: &Message, sums: &Sums, found: &Found) -> String {
                     format!("{device}: {asked} asked, {} allowed for this process", limit.bytes())
                 }
                 (None, Some(capacity), Some(free)) => {
-                    format!("{device}: {asked} asked, {} free of {}", free.bytes(), capacity.bytes())
+                    format!(
+                        "{device}: {asked} asked, {} free of {}",
+                        free.bytes(),
+                        capacity.bytes()
+                    )
                 }
                 (None, Some(capacity), None) => {
                     format!("{device}: {asked} asked of {}", capacity.bytes())
@@ -114,7 +120,12 @@ fn figures(sums: &Sums, found: &Found) -> Vec<Figure> {
     let free = "free on the device when the request had failed, for any process";
     let all = [
         (FigureName::Asked, sums.asked, false, asked),
-        (FigureName::Capacity, sums.capacity.or(about(cache.capacity)), false, "the device's memory"),
+        (
+            FigureName::Capacity,
+            sums.capacity.or(about(cache.capacity)),
+            false,
+            "the device's memory",
+        ),
         (FigureName::Free, sums.free.or(about(cache.free)), false, free),
         (
             FigureName::Allocated,
@@ -151,7 +162,7 @@ fn figures(sums: &Sums, found: &Found) -> Vec<Figure> {
             FigureName::ThisProcess,
             sums.process,
             read.process.is_none(),
-            "all memory of this process: PyTorch's, the CUDA context's, NCCL's and other libraries'",
+            "all memory of this process: of PyTorch, the CUDA context, NCCL and other libraries",
         ),
         (
             FigureName::OutsidePytorch,
@@ -172,8 +183,18 @@ fn figures(sums: &Sums, found: &Found) -> Vec<Figure> {
             "neither free nor PyTorch's: this process's CUDA context and libraries, and other \
              processes",
         ),
-        (FigureName::CacheNeeded, about(cache.needed), false, "the KV cache of one longest request"),
-        (FigureName::CacheAvailable, about(cache.available), false, "what is left for the KV cache"),
+        (
+            FigureName::CacheNeeded,
+            about(cache.needed),
+            false,
+            "the KV cache of one longest request",
+        ),
+        (
+            FigureName::CacheAvailable,
+            about(cache.available),
+            false,
+            "what is left for the KV cache",
+        ),
         (FigureName::Desired, about(cache.desired), false, "what the engine was told to take"),
     ];
     let figure = |(name, value, derived, meaning): (FigureName, Option<About>, bool, &str)| {
@@ -226,12 +247,7 @@ fn bar(sums: &Sums) -> Option<Bar> {
             sums.others.filter(|_| is_split),
             true,
         ),
-        part(
-            FigureName::NotPytorch,
-            "not PyTorch's",
-            sums.not_pytorch.filter(|_| !is_split),
-            true,
-        ),
+        part(FigureName::NotPytorch, "not PyTorch's", sums.not_pytorch.filter(|_| !is_split), true),
         part(FigureName::Free, "free", sums.free, false),
     ];
     let parts: Vec<BarPart> = parts.into_iter().flatten().collect();
@@ -249,7 +265,8 @@ fn advice(change: impl Into<String>, effect: impl Into<String>) -> Advice {
 /// The lines that record a run.
 fn recording(said: &mut Message) {
     said.help.push("vramscope record -o runs/oom train.py ARGS".to_owned());
-    said.help.push("with vramscope.record(\"runs/oom\"):   # in code, around what fails".to_owned());
+    said.help
+        .push("with vramscope.record(\"runs/oom\"):   # in code, around what fails".to_owned());
 }
 
 /// The variable of PyTorch's settings, as the message names it.
@@ -281,9 +298,8 @@ fn allocator(said: &mut Message, sums: &Sums, found: &Found) {
             format!("end or move the other processes: {}{more}", named.join(", ")),
             "this request fits",
         ));
-        said.help.push(
-            "nvidia-smi --query-compute-apps=pid,used_memory,name --format=csv".to_owned(),
-        );
+        said.help
+            .push("nvidia-smi --query-compute-apps=pid,used_memory,name --format=csv".to_owned());
     }
     let settings = "expandable_segments:True, max_split_size_mb";
     if is(CauseKind::Fragmentation, CauseVerdict::Possible) && is_cuda {
@@ -314,10 +330,7 @@ fn allocator(said: &mut Message, sums: &Sums, found: &Found) {
         no.push(advice(settings, effect));
     }
     if is_cuda {
-        no.push(advice(
-            "torch.cuda.empty_cache()",
-            "PyTorch does so before this error",
-        ));
+        no.push(advice("torch.cuda.empty_cache()", "PyTorch does so before this error"));
     }
     notes.extend(cannot_be_told(said, sums));
     notes.extend(facts(said, sums, found));
@@ -328,7 +341,7 @@ fn allocator(said: &mut Message, sums: &Sums, found: &Found) {
         recording(said);
         if let Some(held) = sums.allocated.filter(|held| held.surely_above(About::default())) {
             said.notes.push(format!(
-                "What holds the {} cannot be told from a message: a recording has each line's share.",
+                "What holds the {} cannot be told from a message: a recording shows each line.",
                 held.bytes()
             ));
         }
@@ -359,13 +372,14 @@ fn more_allowed(sums: &Sums) -> Option<Advice> {
 fn cannot_be_told(said: &Message, sums: &Sums) -> Vec<String> {
     let mut notes = Vec::new();
     let open = |kind: CauseKind| {
-        said.causes.iter().find(|cause| {
-            cause.cause == kind && cause.verdict == CauseVerdict::CannotBeTold
-        })
+        said.causes
+            .iter()
+            .find(|cause| cause.cause == kind && cause.verdict == CauseVerdict::CannotBeTold)
     };
-    let is_possible = said.causes.iter().any(|cause| {
-        cause.cause == CauseKind::Limit && cause.verdict != CauseVerdict::Excluded
-    });
+    let is_possible = said
+        .causes
+        .iter()
+        .any(|cause| cause.cause == CauseKind::Limit && cause.verdict != CauseVerdict::Excluded);
     if let Some(cause) = open(CauseKind::Fragmentation) {
         notes.push(format!("Fragmentation cannot be told: {}.", cause.text));
     }
@@ -375,8 +389,8 @@ fn cannot_be_told(said: &Message, sums: &Sums) -> Vec<String> {
             None => " Some versions do not print the limit of set_per_process_memory_fraction.",
         };
         notes.push(format!(
-            "Why it failed cannot be told: {} were free, enough for the request. The figure is read \
-             after the failure.{limit}",
+            "Why it failed cannot be told: {} were free, enough for the request. The figure is \
+             read after the failure.{limit}",
             sums.free.unwrap_or_default().bytes()
         ));
     }
@@ -396,7 +410,8 @@ fn facts(said: &Message, sums: &Sums, found: &Found) -> Vec<String> {
     let is_segment = matches!(found.backend, Some(Backend::Cuda | Backend::Hip | Backend::Xpu));
     match asked >> 20 {
         2 if is_segment && asked == 2 << 20 => notes.push(
-            "2.00 MiB is a segment: PyTorch asks for it for any tensor of at most 1 MiB.".to_owned(),
+            "2.00 MiB is a segment: PyTorch asks for it for any tensor of at most 1 MiB."
+                .to_owned(),
         ),
         20 if is_segment && asked == 20 << 20 => notes.push(
             "20.00 MiB is a segment: PyTorch asks for it for any tensor of 1 to 10 MiB.".to_owned(),
@@ -508,9 +523,8 @@ fn foreign(said: &mut Message) {
                 .to_owned(),
         );
     }
-    said.notes.push(
-        "Which process holds the memory cannot be told: nvidia-smi lists them.".to_owned(),
-    );
+    said.notes
+        .push("Which process holds the memory cannot be told: nvidia-smi lists them.".to_owned());
     said.help.push("nvidia-smi".to_owned());
     recording(said);
 }

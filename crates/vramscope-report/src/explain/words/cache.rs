@@ -30,7 +30,9 @@ pub(super) fn headline(found: &Found) -> String {
             _ => "too little is free at the start".to_owned(),
         },
         (Kind::CacheWarmUp, ..) => match cache.requests {
-            Some(requests) => format!("out of memory in the warm-up with {} requests", grouped(requests)),
+            Some(requests) => {
+                format!("out of memory in the warm-up with {} requests", grouped(requests))
+            }
             None => "out of memory in the warm-up".to_owned(),
         },
         _ => "no memory is left for the KV cache".to_owned(),
@@ -85,7 +87,8 @@ pub(super) fn say(said: &mut Message, found: &Found) {
             }
         }
         Kind::CacheWarmUp => {
-            said.fixes.push(advice("--max-num-seqs lower", "a smaller warm-up, the engine's advice"));
+            said.fixes
+                .push(advice("--max-num-seqs lower", "a smaller warm-up, the engine's advice"));
             said.fixes.push(advice(
                 format!("{share} lower"),
                 "leaves more for activations, the engine's advice",
