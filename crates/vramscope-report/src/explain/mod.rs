@@ -12,8 +12,8 @@
 //! let explained = explain(
 //!     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 100.00 MiB. GPU 0 has a \
 //!      total capacity of 31.37 GiB of which 15.88 MiB is free. Including non-PyTorch memory, \
-//!      this process has 31.34 GiB memory in use. Of the allocated memory 30.74 GiB is allocated by \
-//!      PyTorch, and 19.41 MiB is reserved by PyTorch but unallocated.",
+//!      this process has 31.34 GiB memory in use. Of the allocated memory 30.74 GiB is allocated \
+//!      by PyTorch, and 19.41 MiB is reserved by PyTorch but unallocated.",
 //! );
 //! assert_eq!(explained.messages[0].cause, Some(CauseKind::Demand));
 //! ```
