@@ -47,6 +47,8 @@ pub(crate) enum Command {
     Peak(Peak),
     /// Show the steps: the peak of each phase, what stays, and how fast it grows
     Steps(Steps),
+    /// Explain an out-of-memory message alone: what its figures show, and what they leave open
+    Explain(Explain),
     /// Predict what other settings, another device or a changed program would reserve
     WhatIf(WhatIf),
     /// Show source with the memory of each line beside it
@@ -192,6 +194,17 @@ pub(crate) struct Diagnose {
     pub(crate) source: SourceArguments,
     #[command(flatten)]
     pub(crate) window: Window,
+}
+
+/// Out-of-memory messages, and how to write what they mean.
+#[derive(Args)]
+pub(crate) struct Explain {
+    /// The message, or the text around it (default: standard input, such as a log)
+    #[arg(value_name = "MESSAGE")]
+    pub(crate) message: Vec<String>,
+    /// Output format: text for humans, JSON for scripts, Markdown for issues
+    #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
+    pub(crate) format: DiffFormat,
 }
 
 #[derive(Args)]

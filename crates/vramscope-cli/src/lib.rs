@@ -140,6 +140,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         }
         Command::Peak(a) => commands::peak::run(&a),
         Command::Steps(a) => commands::steps::run(&a),
+        Command::Explain(a) => commands::explain::run(&a),
         Command::WhatIf(a) => commands::what_if::run(&a),
         Command::Source(a) => commands::source::run(&a),
         Command::Ranks(a) => commands::ranks::run(&a),

@@ -14,6 +14,7 @@ mod commands;
 mod common;
 mod dataset;
 mod diff;
+mod explain;
 mod findings;
 mod folders;
 mod golden;

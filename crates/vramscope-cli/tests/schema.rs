@@ -12,6 +12,13 @@ const STEP: &str = "truth/gpt_step.pickle.gz";
 const RANKS: &str = "recorded/ranks_fsdp";
 const SKEW: &str = "findings/ranks_fsdp2_skew";
 
+const MESSAGE: &str = "CUDA out of memory. Tried to allocate 594.00 MiB. GPU 0 has a total \
+    capacity of 79.33 GiB of which 508.44 MiB is free. Process 62912 has 494.00 MiB memory in use. \
+    Process 113443 has 78.33 GiB memory in use. Of the allocated memory 74.24 GiB is allocated by \
+    PyTorch, and 185.89 MiB is reserved by PyTorch but unallocated.";
+const CACHE: &str = "[rank1]: ValueError: The model's max seq len (4096) is larger than the maximum \
+    number of tokens that can be stored in KV cache (3664).";
+
 /// Answers that together have all parts of the reports.
 const ANSWERS: &[&[&str]] = &[
     &["summary", GPT, "recorded/misc/norecord.pickle"],
@@ -34,6 +41,8 @@ const ANSWERS: &[&[&str]] = &[
     &["segments", OOM, "--curve", "4"],
     &["events", GPT, "--limit", "200"],
     &["diagnose", OOM],
+    &["explain", MESSAGE],
+    &["explain", CACHE],
     &["diagnose", SKEW],
     &["diagnose", "--all", LEAK, OOM],
     &["diagnose", "--all", SKEW],

@@ -35,6 +35,7 @@ pub mod diagnostic;
 pub mod diff;
 pub mod disambiguate;
 pub mod events;
+pub mod explain;
 pub mod export;
 pub mod finding_text;
 pub mod findings;

@@ -20,6 +20,7 @@ impl Command {
             Self::Export(a) => &a.input.common,
             Self::Diagnose(a) => return a.format.into(),
             Self::Diff(a) => return a.format.into(),
+            Self::Explain(a) => return a.format.into(),
             Self::Record(_)
             | Self::Serve(_)
             | Self::Schema { .. }

@@ -10,6 +10,7 @@ pub(crate) enum Answer {
     Diagnose,
     Peak,
     Steps,
+    Explain,
     WhatIf,
     Source,
     Ranks,

@@ -5,6 +5,7 @@ pub(crate) mod cards;
 pub(crate) mod diagnose;
 pub(crate) mod diff;
 pub(crate) mod events;
+pub(crate) mod explain;
 pub(crate) mod export;
 mod findings;
 pub(crate) mod help;

@@ -12,6 +12,7 @@ use vramscope_report::blocks::Blocks;
 use vramscope_report::changes::StateChanges;
 use vramscope_report::diff::Diff;
 use vramscope_report::events::Events;
+use vramscope_report::explain::Explained;
 use vramscope_report::flame::Flame;
 use vramscope_report::info::Info;
 use vramscope_report::modules::ModulesReport;
@@ -55,6 +56,7 @@ pub(crate) fn schema(command: Answer) -> Schema {
         Answer::Events => of::<Events<'static>>(),
         Answer::Diagnose => of::<Diagnosed>(),
         Answer::Ranks => of::<Ranks>(),
+        Answer::Explain => of::<Explained>(),
         // With several files, the answers for each.
         Answer::WhatIf => of::<OneOf<WhatIfReport, RunReport>>(),
         // With --from and --to, what changed between two moments.

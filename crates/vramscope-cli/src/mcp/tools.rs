@@ -1,6 +1,6 @@
 //! The tools of the MCP server. Comments on fields become their descriptions.
 
-use super::Server;
+use super::{Server, failed};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::CallToolResult;
 use rmcp::service::RequestContext;
@@ -93,6 +93,12 @@ pub(super) struct Pair {
     limit: Option<u32>,
 }
 
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Text {
+    /// The out-of-memory message, or the log that has it.
+    message: String,
+}
+
 /// The words of a command line.
 fn words(words: &[&str]) -> Vec<OsString> {
     words.iter().map(Into::into).collect()
@@ -120,6 +126,14 @@ fn with_values(command: &str, file: &File, options: &[(&str, &Option<String>)]) 
         given.map(|(name, value)| format!("{name}={value}").into()).collect();
     arguments.splice(1..1, given);
     arguments
+}
+
+/// The answer about a text. It needs no file, so no process of its own.
+fn explained(text: &str) -> CallToolResult {
+    match serde_json::to_value(vramscope_report::explain::explain(text)) {
+        Ok(answer) => CallToolResult::structured(answer),
+        Err(error) => failed(error.to_string()),
+    }
 }
 
 #[tool_router(vis = "pub(super)")]
@@ -243,6 +257,15 @@ impl Server {
         }
         arguments.extend(words(&["--", &of.path]));
         self.answer(slice::from_ref(&of.path), arguments, context).await
+    }
+
+    #[tool(
+        description = "Explains an out-of-memory message, or those of a log, without a snapshot: \
+                       what each figure means, which causes they show, allow or exclude, and what \
+                       only a recording can tell."
+    )]
+    async fn explain(&self, Parameters(of): Parameters<Text>) -> CallToolResult {
+        explained(&of.message)
     }
 
     #[tool(description = "Compares two snapshots, or two runs of ranks: peaks, categories, call \

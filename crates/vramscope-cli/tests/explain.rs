@@ -1,0 +1,69 @@
+//! `vramscope explain`: its texts, and where it reads its message.
+
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
+
+/// A message of PyTorch 2.7 beside another process, as vLLM logs it.
+const MESSAGE: &str = "(EngineCore_DP0 pid=39535) ERROR 03-03 19:38:29 [core.py:708] \
+    torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 594.00 MiB. GPU 0 has a total \
+    capacity of 79.33 GiB of which 508.44 MiB is free. Process 62912 has 494.00 MiB memory in use. \
+    Process 113443 has 78.33 GiB memory in use. Of the allocated memory 74.24 GiB is allocated by \
+    PyTorch, with 57.88 MiB allocated in private pools (e.g., CUDA Graphs), and 185.89 MiB is \
+    reserved by PyTorch but unallocated.";
+
+fn output(arguments: &[&str], input: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_vramscope"));
+    let command = command.arg("explain").args(arguments);
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    // A message on the command line is all that is read.
+    drop(stdin.write_all(input.as_bytes()));
+    drop(stdin);
+    child.wait_with_output().expect("the program ends")
+}
+
+fn run(arguments: &[&str], input: &str) -> String {
+    let output = output(arguments, input);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+#[test]
+fn a_message_has_a_text() {
+    assert_golden!("explain__text", run(&[MESSAGE], ""));
+}
+
+#[test]
+fn a_message_has_a_json() {
+    assert_golden!("explain__json", run(&[MESSAGE, "--format", "json"], ""));
+}
+
+#[test]
+fn a_message_has_a_markdown() {
+    assert_golden!("explain__markdown", run(&[MESSAGE, "--format", "markdown"], ""));
+}
+
+#[test]
+fn a_log_comes_from_standard_input() {
+    let mut log = String::from("step 1\nstep 2\n");
+    for rank in 0..4 {
+        log += &format!(
+            "[rank{rank}]: RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU \
+             {rank}; 15.78 GiB total capacity; 14.30 GiB already allocated; 12.75 MiB free; 14.67 \
+             GiB reserved in total by PyTorch) If reserved memory is >> allocated memory try \
+             setting max_split_size_mb to avoid fragmentation.\n"
+        );
+    }
+    log += "node0:31:44 [2] include/alloc.h:178 NCCL WARN Cuda failure 'out of memory'\n";
+    assert_golden!("explain__log", run(&[], &log));
+}
+
+#[test]
+fn a_text_without_a_message_is_answered() {
+    assert_eq!(run(&[], "a\nb\n"), "no out-of-memory message found in 2 lines\n");
+    let file = output(&["Cargo.toml"], "");
+    assert_eq!(String::from_utf8_lossy(&file.stdout).lines().count(), 1);
+    let hint = String::from_utf8_lossy(&file.stderr).into_owned();
+    assert!(hint.contains("vramscope explain < Cargo.toml"), "{hint}");
+}

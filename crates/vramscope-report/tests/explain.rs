@@ -1,0 +1,259 @@
+//! Out-of-memory messages as programs print them, and as logs break them. The expected figures are
+//! those of the texts, the expected causes are worked out by hand (`test_data/explain`).
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use vramscope_report::explain::{explain, markdown, text};
+
+fn cases() -> Vec<Value> {
+    let path =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../test_data/explain/messages.json");
+    let cases = std::fs::read(path).expect("the cases");
+    serde_json::from_slice(&cases).expect("JSON")
+}
+
+/// The bytes of `1.74 GiB`, by the units of PyTorch's `format_size`.
+fn bytes(size: &str) -> f64 {
+    let (number, unit) = size.split_once(' ').expect("a unit");
+    let unit = match unit {
+        "bytes" => 1.0,
+        "KiB" => 1024.0,
+        "MiB" => 1024.0 * 1024.0,
+        "GiB" => 1024.0 * 1024.0 * 1024.0,
+        other => panic!("{other}"),
+    };
+    number.parse::<f64>().expect("a number") * unit
+}
+
+fn named<'a>(list: &'a Value, key: &str, name: &str) -> Option<&'a Value> {
+    list.as_array().expect("a list").iter().find(|entry| entry[key] == name)
+}
+
+#[test]
+fn messages_have_their_figures_and_causes() {
+    let cases = cases();
+    assert!(cases.len() >= 60, "{}", cases.len());
+    let mut wrong = Vec::new();
+    for case in &cases {
+        let explained = explain(case["text"].as_str().expect("a text"));
+        let said = serde_json::to_value(&explained).expect("JSON");
+        let message = &said["messages"][0];
+        let mut check = |what: &str, is: &Value, expected: &Value| {
+            if is != expected {
+                wrong.push(format!("{}: {what}: {is}, not {expected}", case["source"]));
+            }
+        };
+        let expect = &case["expect"];
+        check("messages", &json!(explained.messages.len()), &json!(1));
+        for key in ["kind", "backend", "cause", "gpus", "ranks", "line", "count"] {
+            if let Some(expected) = expect.get(key) {
+                check(key, &message[key], expected);
+            }
+        }
+        for (name, size) in expect["figures"].as_object().into_iter().flatten() {
+            let figure = named(&message["figures"], "name", name);
+            let is = figure.and_then(|figure| figure["bytes"].as_f64());
+            let expected = bytes(size.as_str().expect("a size"));
+            let is_right = is.is_some_and(|is| (is - expected).abs() < 2.0);
+            check(name, &json!(is_right), &json!(true));
+        }
+        for name in expect["absent"].as_array().into_iter().flatten() {
+            let name = name.as_str().expect("a name");
+            let is_absent = named(&message["figures"], "name", name).is_none();
+            check(name, &json!(is_absent), &json!(true));
+        }
+        for (name, count) in expect["counts"].as_object().into_iter().flatten() {
+            let is = named(&message["counts"], "name", name).map(|of| of["count"].clone());
+            check(name, &is.unwrap_or_default(), count);
+        }
+        for (cause, verdict) in expect["verdicts"].as_object().into_iter().flatten() {
+            let is = named(&message["causes"], "cause", cause).map(|of| of["verdict"].clone());
+            check(cause, &is.unwrap_or_default(), verdict);
+        }
+        let lists = [("fix", "fixes"), ("no", "no"), ("note", "notes"), ("headline", "headline")];
+        for (key, list) in lists {
+            if let Some(part) = expect.get(key).and_then(Value::as_str) {
+                let all = message[list].to_string();
+                check(&format!("{list} {all}"), &json!(all.contains(part)), &json!(true));
+            }
+        }
+        check_texts(&explained, &mut check);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The limits of a text: 25 lines of 100 columns.
+fn check_texts(
+    explained: &vramscope_report::explain::Explained,
+    check: &mut impl FnMut(&str, &Value, &Value),
+) {
+    let lines = text(explained);
+    check(&format!("{} lines", lines.len()), &json!(lines.len() <= 25), &json!(true));
+    for line in lines {
+        check(&line, &json!(line.chars().count() <= 100), &json!(true));
+    }
+    check("markdown", &json!(markdown(explained).is_empty()), &json!(false));
+}
+
+#[test]
+fn texts_without_a_message_have_none() {
+    for text in [
+        "",
+        "\n\n",
+        "PHP Fatal error: Allowed memory size of 2146435072 bytes exhausted (tried to allocate \
+         4096 bytes)",
+        "die(\"Out of memory, (tried to allocate %u wchar_t's)\", len_key);",
+        "Epoch 3: 12.5 GiB allocated, memory in use 3 GiB, 2.00 MiB free",
+        "try setting max_split_size_mb to avoid fragmentation. See documentation for Memory",
+    ] {
+        assert!(explain(text).messages.is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn ranks_that_fail_alike_are_one_message_and_others_are_not() {
+    let line = |rank: u32, asked: &str, free: &str| {
+        format!(
+            "[rank{rank}]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {asked}. \
+             GPU {rank} has a total capacity of 79.33 GiB of which {free} is free. Process {} has \
+             79.19 GiB memory in use. Of the allocated memory 77.68 GiB is allocated by PyTorch, \
+             and 27.18 MiB is reserved by PyTorch but unallocated.",
+            1000 + rank
+        )
+    };
+    let mut log = String::from("step 3\n");
+    for rank in [3, 1, 0, 2, 6] {
+        log += &line(rank, "1.27 GiB", "109.81 MiB");
+        log.push_str("\nNCCL watchdog\n");
+    }
+    log.push_str(&line(5, "512.00 MiB", "12.00 MiB"));
+    // The launcher prints the traceback of the first one again.
+    log += "\nRoot Cause:\n";
+    log += &line(3, "1.27 GiB", "109.81 MiB");
+    let explained = explain(&log);
+    let ranks: Vec<_> = explained.messages.iter().map(|message| &message.ranks).collect();
+    assert_eq!(ranks, [&vec![0, 1, 2, 3, 6], &vec![5]]);
+    assert_eq!(explained.messages[0].count.0, 6);
+    let lines = text(&explained).join("\n");
+    assert!(lines.contains("ranks 0-3,6"), "{lines}");
+    assert!(lines.contains("5 GPUs"), "{lines}");
+}
+
+#[test]
+fn a_message_follows_its_figures_not_those_of_the_next() {
+    let explained = explain(
+        "CUDA out of memory. Tried to allocate 1.00 GiB (GPU 0; 8.00 GiB total capacity\n\
+         CUDA out of memory. Tried to allocate 2.00 GiB (GPU 1; 8.00 GiB total capacity; 7.00 GiB \
+         already allocated; 1.00 MiB free; 7.50 GiB reserved in total by PyTorch)",
+    );
+    let free = |at: usize| {
+        explained.messages[at].figures.iter().filter(|f| f.meaning.starts_with("free")).count()
+    };
+    assert_eq!((explained.messages.len(), free(0), free(1)), (2, 0, 1));
+}
+
+#[test]
+fn a_long_log_is_searched_to_its_end() {
+    let mut log = "step 12 loss 3.141 tokens/s 20112 grad_norm 0.31\n".repeat(100_000);
+    let filler = log.lines().count();
+    log += "[rank4]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 MiB.\n";
+    log += "[rank4]: GPU 4 has a total capacity of 8.00 GiB of which 1.00 MiB is free.\n";
+    log += &"step 13 loss 3.140\n".repeat(100);
+    let explained = explain(&log);
+    assert!(log.len() > 4 << 20 && explained.messages.len() == 1);
+    let message = &explained.messages[0];
+    assert_eq!((message.line as usize, &message.ranks), (filler + 1, &vec![4]));
+    assert_eq!(message.gpus, [4]);
+}
+
+/// Pieces of messages, in any order.
+fn pieces() -> impl Strategy<Value = String> {
+    let words = [
+        "CUDA out of memory. ",
+        "Tried to allocate ",
+        "2.00 GiB",
+        "17179869184.00 GiB",
+        "99999999999999999999999 MiB",
+        "0 bytes",
+        ". GPU 0 has a total capacity of ",
+        " of which ",
+        " is free. ",
+        " (GPU 3; ",
+        " total capacity; ",
+        " already allocated; ",
+        " free; ",
+        " reserved in total by PyTorch)",
+        " allowed; ",
+        "Process 12 has ",
+        "this process has ",
+        " memory in use. ",
+        " is allocated by PyTorch, ",
+        " is reserved by PyTorch but unallocated.",
+        " cached)",
+        "Failed to CUDA calloc ",
+        "NCCL WARN Cuda failure 'out of memory'",
+        "CUBLAS_STATUS_ALLOC_FAILED",
+        "max seq len (",
+        "KV cache is needed, which is larger than the available KV cache memory (",
+        "estimated maximum model length is ",
+        "Free memory on device (",
+        "/",
+        " utilization (0.9, ",
+        "MPS backend out of memory (MPS allocated: ",
+        "would exceed allowed memory. (out of memory)",
+        "\n",
+        "\\n",
+        "\u{1b}[31m",
+        "\u{1b}",
+        "[rank2]: ",
+        "\u{e9}\u{1f600}",
+        "\u{1}",
+        ")",
+        ".",
+    ];
+    proptest::collection::vec(proptest::sample::select(words.to_vec()), 0..40)
+        .prop_map(|words| words.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn any_text_has_an_answer(log in ".{0,200}") {
+        let explained = explain(&log);
+        prop_assert!(!text(&explained).is_empty());
+    }
+
+    #[test]
+    fn any_pieces_have_an_answer(log in pieces()) {
+        let explained = explain(&log);
+        prop_assert!(!text(&explained).is_empty());
+        prop_assert!(!markdown(&explained).is_empty());
+        prop_assert!(serde_json::to_string(&explained).is_ok());
+    }
+
+    #[test]
+    fn a_message_is_found_however_it_is_cut_and_wrapped(
+        which in any::<prop::sample::Index>(),
+        columns in 24_usize..120,
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let cases = cases();
+        let case = which.get(&cases);
+        let message = case["text"].as_str().expect("a text");
+        let chars: Vec<char> = message.chars().collect();
+        let end = cut.index(chars.len()) + 1;
+        let cut: String = chars[..end].iter().collect();
+        prop_assert!(!text(&explain(&cut)).is_empty());
+        if !message.contains(['\n', '\u{1b}', '│']) && !message.starts_with('{') {
+            let wrapped: Vec<String> =
+                chars.chunks(columns).map(|line| line.iter().collect()).collect();
+            let whole = serde_json::to_value(explain(message)).expect("JSON");
+            let broken = serde_json::to_value(explain(&wrapped.join("\n"))).expect("JSON");
+            for key in ["kind", "cause", "figures", "counts", "processes", "gpus"] {
+                prop_assert_eq!(&whole["messages"][0][key], &broken["messages"][0][key], "{}", key);
+            }
+        }
+    }
+}
