@@ -7,14 +7,16 @@ use super::{
     row_category, row_site, slot_of, time_of,
 };
 use crate::backward::{self, BackwardShare, row_label};
-use crate::groups::{GroupKind, Groups};
 use crate::lens::{AroundRecord, LiveSite, around, live_sites, peaks as lens_peaks};
 use crate::loaded_file::SnapshotEntry;
 use crate::phases::Place;
+use crate::places::BlockPlaces;
 use crate::search::quoted;
 use crate::shapes::{BlockShape, BlockShapes};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use vramscope_inference::Category;
 use vramscope_snapshot::StackId;
 use vramscope_trace::slicing::{Budget, STRIDE, now, strides};
@@ -40,7 +42,7 @@ pub struct Peak<'a> {
     pub time_us: Option<i64>,
     /// The step that `event` is in, from 0; null outside of steps.
     pub step: Option<u32>,
-    /// The phase that `event` is in, as in `vramscope.phases/1`; null if nothing shows phases.
+    /// The phase that `event` is in, as in `vramscope.steps/1`; null if nothing shows phases.
     pub phase: Option<&'static str>,
     /// The place of `event`, with the layer.
     #[serde(skip)]
@@ -69,6 +71,36 @@ pub struct Peak<'a> {
     pub sites: Vec<LiveSite>,
     /// The number of sites left out by `--limit`.
     pub sites_omitted: usize,
+    /// Live bytes by stream, most bytes first; empty for `reserved_bytes`.
+    pub streams: Vec<StreamShare>,
+    /// Live bytes by memory pool, most bytes first; empty for `reserved_bytes`.
+    pub pools: Vec<PoolShare>,
+}
+
+/// The memory of one stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StreamShare {
+    /// The stream's handle; 0 is the default stream.
+    pub stream: i64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Blocks.
+    pub blocks: u32,
+}
+
+/// The memory of one pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PoolShare {
+    /// The memory pool: `[0, 0]` is the default pool; null if the file does not record pools.
+    pub pool: Option<[u64; 2]>,
+    /// `small` (requests up to 1 MiB) or `large`: the kind of segment that the blocks lie in.
+    pub segment_type: &'static str,
+    /// Bytes.
+    pub bytes: u64,
+    /// Blocks.
+    pub blocks: u32,
 }
 
 /// The memory of one call stack.
@@ -175,6 +207,11 @@ pub async fn separate_peaks(
 /// The blocks that are live at a band's peak, by call stack, frame and category.
 pub fn peak(target: Target<'_>, band: BandKind, top: Option<usize>) -> Peak<'_> {
     let slot = slot_of(band.of(target).0.peak_event);
+    peak_at(target, band, slot, top)
+}
+
+/// [`peak`] for any slot.
+pub fn peak_at(target: Target<'_>, band: BandKind, slot: u32, top: Option<usize>) -> Peak<'_> {
     now(async |budget| whole(target, band, slot, top, budget).await)
 }
 
@@ -203,7 +240,49 @@ async fn whole<'a>(
     let mut sites = live_sites(target, slot, budget).await;
     let sites_omitted = sites.len().saturating_sub(top.unwrap_or(usize::MAX));
     sites.truncate(sites.len() - sites_omitted);
-    Peak { around, sites, sites_omitted, ..peak }
+    let (streams, pools) = streams_and_pools(target, band, slot, budget).await;
+    let mut place = peak.place;
+    if place.phase.is_none() {
+        place = crate::phases::place(target, slot, budget).await;
+    }
+    let (step, phase) = (place.step, place.phase);
+    Peak { around, sites, sites_omitted, streams, pools, place, step, phase, ..peak }
+}
+
+/// The live blocks of a slot by stream and by pool.
+async fn streams_and_pools(
+    target: Target<'_>,
+    band: BandKind,
+    slot: u32,
+    budget: &mut Budget,
+) -> (Vec<StreamShare>, Vec<PoolShare>) {
+    let Some(measure) = band.measure(slot) else { return (Vec::new(), Vec::new()) };
+    let (trace, carving) = (target.trace(), target.entry.carving(target.index));
+    let mut live: Vec<(u32, u64)> = Vec::new();
+    for part in strides(trace.blocks.len()) {
+        budget.charge(2 * part.len() as u64).await;
+        let weights = part.map(|i| (i as u32, measure.of(trace, carving, i as u32) as u64));
+        live.extend(weights.filter(|&(_, bytes)| bytes > 0));
+    }
+    let places = BlockPlaces::of(target, live.iter().map(|of| of.0).collect(), budget).await;
+    let mut streams: BTreeMap<i64, (u64, u32)> = BTreeMap::new();
+    let mut pools: BTreeMap<(Option<[u64; 2]>, &'static str), (u64, u32)> = BTreeMap::new();
+    for (block, bytes) in live {
+        let stream = target.snapshot().stream(trace.blocks[block as usize].stream);
+        let pool = (places.pool(block), places.segment_type(block));
+        for sum in [streams.entry(stream).or_default(), pools.entry(pool).or_default()] {
+            sum.0 += bytes;
+            sum.1 += 1;
+        }
+    }
+    let stream = |(stream, (bytes, blocks))| StreamShare { stream, bytes, blocks };
+    let mut streams: Vec<StreamShare> = streams.into_iter().map(stream).collect();
+    streams.sort_by_key(|share| Reverse(share.bytes));
+    let pool =
+        |((pool, segment_type), (bytes, blocks))| PoolShare { pool, segment_type, bytes, blocks };
+    let mut pools: Vec<PoolShare> = pools.into_iter().map(pool).collect();
+    pools.sort_by_key(|share| Reverse(share.bytes));
+    (streams, pools)
 }
 
 /// The call stacks at the peak: [`peak`] without `around` and `sites`. Inferred shapes are stated
@@ -338,6 +417,8 @@ async fn at_slot<'a>(
         around: Vec::new(),
         sites: Vec::new(),
         sites_omitted: 0,
+        streams: Vec::new(),
+        pools: Vec::new(),
     }
 }
 
@@ -353,46 +434,4 @@ pub(crate) fn stack_id(entry: &SnapshotEntry, stack: StackId, no_stack: Option<N
 fn source(entry: &SnapshotEntry, stack: StackId) -> Option<&str> {
     let frame = entry.sites.get(stack).frame?;
     entry.source(&entry.snapshot.text(frame.file), frame.line)
-}
-
-/// The memory of a module at a band's peak.
-#[derive(Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ModuleRecord {
-    /// The module in all layers, or the file of the call sites.
-    pub module: String,
-    /// The category of its blocks. A module has a row for each.
-    pub category: Category,
-    /// Bytes.
-    pub bytes: u64,
-    /// Blocks.
-    pub blocks: u32,
-}
-
-/// The bytes of each module at a band's peak, most bytes first. Empty for `reserved_bytes`, which
-/// has segments, not blocks.
-pub fn by_module(target: Target<'_>, band: BandKind) -> Vec<ModuleRecord> {
-    let (trace, carving) = (target.trace(), target.entry.carving(target.index));
-    let (figures, _) = band.of(target);
-    let Some(measure) = band.measure(slot_of(figures.peak_event)) else { return Vec::new() };
-    let groups = now(async |budget| Groups::new(target, GroupKind::Module, budget).await);
-    let mut sums: Vec<(u64, u32)> = vec![(0, 0); groups.groups.len()];
-    for (block, &group) in (0..).zip(&groups.of_block) {
-        let bytes = measure.of(trace, carving, block) as u64;
-        if bytes > 0 {
-            let sum = &mut sums[group as usize];
-            *sum = (sum.0 + bytes, sum.1 + 1);
-        }
-    }
-    let named = groups.groups.iter().zip(sums).filter(|(_, (_, blocks))| *blocks > 0);
-    let mut rows: Vec<ModuleRecord> = named
-        .map(|(group, (bytes, blocks))| ModuleRecord {
-            module: group.names(target).into_iter().next().unwrap_or_default(),
-            category: group.category,
-            bytes,
-            blocks,
-        })
-        .collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.bytes));
-    rows
 }

@@ -1,5 +1,9 @@
 //! `vramscope steps`: what stays after each step, and how fast it grows.
 
+mod table;
+
+pub use table::{StepRow, StepTable, peak_of_step, step_table};
+
 use crate::capacity::capacity;
 use crate::phases::step_word;
 use crate::{Derived, Target, event_of, rank_of};
@@ -11,7 +15,7 @@ use vramscope_units::{Bytes, grouped};
 /// Steps at the end of which the largest peak counts.
 const LAST_STEPS: usize = 4;
 
-/// `vramscope.steps/1`.
+/// What stays after each step.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepsReport<'a> {

@@ -1,6 +1,6 @@
 //! `vramscope export`.
 
-mod html;
+pub(crate) mod html;
 mod parquet;
 mod trace;
 
