@@ -62,8 +62,8 @@ def test_no_answer_is_a_dump(snapshot, name: str) -> None:
     text, html = str(answer), answer._repr_html_()
     assert text.strip("\n") == text
     for shown in (text, html):
-        assert "=" not in re.sub(r'(style|class|viewBox|d|aria-hidden|\w+-?\w+)="[^"]*"', "", shown) \
-            .replace("hidden width", "") or name in ("diagnosis", "finding", "findings", "diff")
+        # A dataclass prints itself as `Row(name='...`.
+        assert not re.search(r"\b[A-Z]\w+\(\w+=", shown)
         assert "vramscope.reader" not in shown
     assert html.startswith(("<div", "<style"))
     # Tags are closed.
@@ -97,7 +97,8 @@ def test_text_is_an_aligned_table(snapshot) -> None:
     assert lines[head + 1].split() == ["2.83", "GiB", "51.7", "%", "248", "activation"]
     end = lines[head].index("bytes") + len("bytes")
     assert all(line[:end].endswith("B") for line in lines[head + 1 :])
-    assert "and 33 more sites" in str(snapshot.peak()) or len(snapshot.peak().rows) <= 20
+    sites = snapshot.peak()
+    assert f"and {len(sites.rows) - 20} more sites" in str(sites)
 
 
 def test_every_public_name_is_listed() -> None:

@@ -20,8 +20,6 @@ DATA = pathlib.Path(__file__).parents[2] / "test_data"
 OOM = DATA / "recorded" / "oom_expandable.pickle.gz"
 BESIDE = DATA / "beside" / "oom_1" / "rank3_memory_snapshot.pickle"
 
-#: ``max_memory_allocated`` and the like are of the whole file: the sum of all requests is not, so
-#: each library must give that of the others.
 TABLES = ("blocks", "events", "stacks", "segments")
 
 
@@ -56,7 +54,6 @@ def test_pandas_takes_a_table(snapshot) -> None:
         assert frame["address"].dtype.kind in "ui"
         by_category = frame.groupby("category", observed=True)["requested_bytes"].sum()
         assert int(by_category.sum()) == wanted
-        # The first block of a window is not freed by an event before it.
         freed = frame["free_completed_event"]
         assert freed.isna().sum() == sum(row["free_completed_event"] is None for row in blocks)
 

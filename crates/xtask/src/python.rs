@@ -9,12 +9,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Tests that need the installed wheel.
-const OF_WHEEL: [&str; 6] = [
+const OF_WHEEL: [&str; 9] = [
+    "test_answers.py",
     "test_dataset.py",
     "test_fleet.py",
     "test_mcp.py",
     "test_notebook.py",
+    "test_peaks.py",
     "test_reader.py",
+    "test_tables.py",
     "test_wheel.py",
 ];
 
