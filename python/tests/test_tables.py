@@ -48,7 +48,11 @@ def test_every_library_has_the_rows(snapshot, name: str) -> None:
 def test_pandas_takes_a_table(snapshot) -> None:
     blocks = snapshot.blocks
     wanted = sum(row["requested_bytes"] for row in blocks)
-    for frame in (pandas.DataFrame(blocks), blocks.to_pandas(), pandas.DataFrame.from_arrow(blocks)):
+    for frame in (
+        pandas.DataFrame(blocks),
+        blocks.to_pandas(),
+        pandas.DataFrame.from_arrow(blocks),
+    ):
         assert list(frame.columns) == blocks.column_names
         assert int(frame["requested_bytes"].sum()) == wanted
         assert frame["address"].dtype.kind in "ui"

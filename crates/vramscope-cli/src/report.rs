@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::arguments::{Arguments, Command};
-use crate::commands::export;
+use crate::commands::export::write_html;
 use clap::Parser as _;
 use std::ffi::OsString;
 use std::io;
@@ -45,7 +45,7 @@ pub fn html_report(report: &Report) -> io::Result<Vec<String>> {
         return Err(wrong("no report".to_owned()));
     };
     let mut held = Vec::new();
-    match export::html::write(&arguments, |contents| held = contents.to_vec()) {
+    match write_html(&arguments, |contents| held = contents.to_vec()) {
         Ok(()) => Ok(held),
         Err(Failure::Usage(why)) => Err(wrong(why)),
         Err(Failure::Io(error)) => Err(error),

@@ -246,8 +246,11 @@ async fn whole<'a>(
         place = crate::phases::place(target, slot, budget).await;
     }
     let (step, phase) = (place.step, place.phase);
-    Peak { around, sites, sites_omitted, streams, pools, place, step, phase, ..peak }
+    Peak { step, phase, place, around, sites, sites_omitted, streams, pools, ..peak }
 }
+
+/// The id of a pool, and the kind of its segments.
+type PoolKey = (Option<[u64; 2]>, &'static str);
 
 /// The live blocks of a slot by stream and by pool.
 async fn streams_and_pools(
@@ -266,7 +269,7 @@ async fn streams_and_pools(
     }
     let places = BlockPlaces::of(target, live.iter().map(|of| of.0).collect(), budget).await;
     let mut streams: BTreeMap<i64, (u64, u32)> = BTreeMap::new();
-    let mut pools: BTreeMap<(Option<[u64; 2]>, &'static str), (u64, u32)> = BTreeMap::new();
+    let mut pools: BTreeMap<PoolKey, (u64, u32)> = BTreeMap::new();
     for (block, bytes) in live {
         let stream = target.snapshot().stream(trace.blocks[block as usize].stream);
         let pool = (places.pool(block), places.segment_type(block));

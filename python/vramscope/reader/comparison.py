@@ -224,6 +224,12 @@ class Diff(Shown):
             _totals=tuple(map(tuple, json["totals"])),
         )
 
+    def _line(self) -> str:
+        bands = {"requested_bytes": self.requested, "active_bytes": self.active}
+        bands |= {"allocated_bytes": self.allocated, "reserved_bytes": self.reserved}
+        before, after, by = bands[self.band].peak._cells()
+        return f"peak of {self.band} {by}, from {before} to {after}"
+
     def _parts(self) -> Iterable[Part]:
         yield f"{self.before.path} -> {self.after.path}"
         if self._recording:

@@ -9,8 +9,9 @@ from .names import PhaseName
 from .records import Json
 from .shown import Grid, Part, Shown, device, event, percent, size
 
-#: Levels of modules that are shown.
+#: Levels of modules that are shown, and modules below one.
 _DEPTH = 3
+_WIDTH = 6
 
 
 @dataclass(frozen=True)
@@ -95,19 +96,23 @@ class Module(Shown):
         phases = ("forward", "backward", "optimizer")
         known = [name for name in phases if getattr(self, f"{name}_bytes") is not None]
         rows: list[tuple[str, ...]] = []
+        omitted = 0
 
         def add(module: Module, depth: int) -> None:
             of_phases = (size(getattr(module, f"{name}_bytes")) for name in known)
             share = percent(module.live_bytes, self.live_bytes)
             name = "  " * depth + module._label()
             rows.append((size(module.live_bytes), share, f"{module.blocks:,}", *of_phases, name))
-            if depth < _DEPTH:
-                for child in module.children:
-                    add(child, depth + 1)
+            # Layers are alike: the largest shows what is in each.
+            width = 0 if depth == _DEPTH else _WIDTH if module.layers is None else 1
+            for child in module.children[:width]:
+                add(child, depth + 1)
+            nonlocal omitted
+            omitted += len(module.children[width:])
 
         add(self, 0)
         head = ("at peak", "share", "blocks", *known, "module")
-        return Grid(head, rows, ">" * (len(head) - 1) + "<", "modules")
+        return Grid(head, rows, ">" * (len(head) - 1) + "<", "modules", omitted)
 
 
 @dataclass(frozen=True)
@@ -157,8 +162,12 @@ class Modules(Shown):
         for child in self.root.children:
             yield from child
 
-    def _parts(self) -> Iterable[Part]:
+    def _line(self) -> str:
         peak = f"requested_bytes peaks at {size(self.root.live_bytes)}, {event(self.peak_event)}"
-        yield f"{self.path}  {device(self.device)}: {peak}, in {self.root.blocks:,} blocks"
+        return f"{peak}, in {self.root.blocks:,} blocks"
+
+    def _parts(self) -> Iterable[Part]:
+        yield f"{self.path}  {device(self.device)}"
+        yield self._line()
         yield from self.text
         yield self.root._grid()

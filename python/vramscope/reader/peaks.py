@@ -80,12 +80,15 @@ class Peak(Shown):
         step = "" if self.step is None else f" of step {self.step:,}"
         unit = "segments" if self.band == "reserved_bytes" else "blocks"
         estimate = "" if self.exactness == "exact" else " (estimate)"
+        yield f"{self.path}  {device(self.device)}"
         yield (
-            f"{self.path}  {device(self.device)}: {self.band} peaks at {size(self.peak_bytes)} "
-            f"({self.peak_bytes:,} bytes), {event(self.event)}{where}{step}, "
-            f"in {self.blocks:,} {unit}{estimate}"
+            f"{self.band} peaks at {size(self.peak_bytes)} ({self.peak_bytes:,} bytes), "
+            f"{event(self.event)}{where}{step}, in {self.blocks:,} {unit}{estimate}"
         )
         yield self._grid(unit)
+
+    def _line(self) -> str:
+        return f"{self.band} {size(self.peak_bytes)} by {self.by}, {len(self.rows):,} rows"
 
     def _grid(self, unit: str) -> Grid:
         def shared(row: Row) -> tuple[str, str]:

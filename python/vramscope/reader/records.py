@@ -183,6 +183,13 @@ class Summary(Shown):
             devices=tuple(map(Device.of, json["devices"])),
         )
 
+    def _line(self) -> str:
+        devices = "; ".join(
+            f"{device(one.device)} peaks at {size(one.requested.peak_bytes)}"
+            for one in self.devices
+        )
+        return f"{size(self.file_bytes)}; {devices}"
+
     def _parts(self) -> Iterable[Part]:
         yield (
             f"{self.path}  {size(self.file_bytes)}, {self.stacks:,} stacks, {self.frames:,} "

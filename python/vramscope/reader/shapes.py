@@ -153,6 +153,9 @@ class Shapes(Shown):
             text=tuple(json["text"]),
         )
 
+    def _line(self) -> str:
+        return self.text[0]
+
     def _parts(self) -> Iterable[Part]:
         yield f"{self.path}  {device(self.device)}"
         yield from self.text

@@ -13,6 +13,9 @@ from .. import _vramscope
 #: Rows of a table as text.
 MAX_ROWS = 20
 
+#: Rows of a table in a notebook.
+MAX_HTML_ROWS = 100
+
 #: Columns of text.
 WIDTH = 100
 
@@ -30,6 +33,8 @@ class Grid:
     align: str
     #: What the rows are, for the number of those that are left out.
     what: str = "rows"
+    #: Rows that are left out, beside those that are too many.
+    omitted: int = 0
 
     def lines(self) -> Iterator[str]:
         """The table as text, as the program aligns it."""
@@ -38,13 +43,12 @@ class Grid:
         for row in rows:
             cells = [f"{cell:{to}{width}}" for cell, to, width in zip(row, self.align, widths)]
             yield ("  " + "  ".join(cells)).rstrip()
-        if len(self.rows) > MAX_ROWS:
-            yield f"  and {len(self.rows) - MAX_ROWS:,} more {self.what}"
+        yield from (f"  {rest}" for rest in self._rest(MAX_ROWS))
 
     def html(self) -> Iterator[str]:
         """The table as HTML."""
         yield "<table>"
-        for tag, rows in (("th", [self.head]), ("td", self.rows[: 5 * MAX_ROWS])):
+        for tag, rows in (("th", [self.head]), ("td", self.rows[:MAX_HTML_ROWS])):
             for row in rows:
                 yield "<tr>"
                 for cell, to in zip(row, self.align):
@@ -53,8 +57,12 @@ class Grid:
                     yield f"{html.escape(cell)}</{tag}>"
                 yield "</tr>"
         yield "</table>"
-        if len(self.rows) > 5 * MAX_ROWS:
-            yield f"<p>and {len(self.rows) - 5 * MAX_ROWS:,} more {self.what}</p>"
+        yield from (f"<p>{rest}</p>" for rest in self._rest(MAX_HTML_ROWS))
+
+    def _rest(self, shown: int) -> Iterator[str]:
+        omitted = max(len(self.rows) - shown, 0) + self.omitted
+        if omitted:
+            yield f"and {omitted:,} more {self.what}"
 
 
 #: A part of an answer: a sentence, or a table.
@@ -65,13 +73,16 @@ class Shown:
     """An answer that prints as text."""
 
     def _parts(self) -> Iterable[Part]:
-        """What is shown, in order. ``repr`` has the first sentence."""
+        """What is shown, in order."""
         raise NotImplementedError
 
+    def _line(self) -> str:
+        """What ``repr`` says: the first sentence."""
+        return next((part for part in self._parts() if isinstance(part, str)), "")
+
     def __repr__(self) -> str:
-        first = next((part for part in self._parts() if isinstance(part, str)), "")
         name = f"vramscope.{type(self).__name__}"
-        return f"<{name}: {textwrap.shorten(first, SHORT, placeholder=' …')}>"
+        return f"<{name}: {textwrap.shorten(self._line(), SHORT, placeholder=' …')}>"
 
     def __str__(self) -> str:
         lines: list[str] = []

@@ -166,11 +166,14 @@ class Steps(Shown):
     def __getitem__(self, index: int) -> Step:
         return self.steps[index]
 
-    def _parts(self) -> Iterable[Part]:
+    def _line(self) -> str:
+        if self.steps_by is None:
+            return "no steps"
         count = len(self.steps)
-        steps = f"{count:,} step{'' if count == 1 else 's'}"
-        by = "no steps" if self.steps_by is None else f"{steps} by {self.steps_by}"
-        yield f"{self.path}  {device(self.device)}, {by.replace('_', ' ')}"
+        return f"{count:,} step{'' if count == 1 else 's'} by {self.steps_by.replace('_', ' ')}"
+
+    def _parts(self) -> Iterable[Part]:
+        yield f"{self.path}  {device(self.device)}, {self._line()}"
         yield from self.text
         if not self.steps:
             return

@@ -1,6 +1,6 @@
 //! `vramscope export`.
 
-pub(crate) mod html;
+mod html;
 mod parquet;
 mod trace;
 
@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 use vramscope_report::export::{ExportFormat, export};
 use vramscope_report::now;
 use vramscope_report::{Target, sidecar};
+
+pub(crate) use html::write as write_html;
 
 /// Writes a device in the format of another tool.
 ///
