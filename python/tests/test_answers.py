@@ -12,6 +12,8 @@ import pathlib
 import re
 import subprocess
 
+import nbclient
+import nbformat
 import pytest
 
 import vramscope
@@ -33,7 +35,7 @@ ANSWERS = {
     "device": lambda s: s.summary.devices[0],
     "findings": lambda s: s.findings,
     "finding": lambda s: s.findings[0],
-    "fix": lambda s: s.what_if(plan="16MiB").plan.sets[0].fix,
+    "fix": lambda s: s.what_if(plan="5GiB").plan.sets[0].fix,
     "diagnosis": lambda s: s.diagnosis,
     "peak": lambda s: s.peak(),
     "lines": lambda s: s.peak(by="line"),
@@ -47,7 +49,7 @@ ANSWERS = {
     "shapes": lambda s: s.shapes,
     "shape row": lambda s: s.shapes.rows[0],
     "what_if": lambda s: s.what_if(),
-    "plan": lambda s: s.what_if(plan="16MiB"),
+    "plan": lambda s: s.what_if(plan="5GiB"),
     "scenario": lambda s: s.what_if(apply=["batch:0.5"]).scenarios[0],
     "diff": lambda s: s.diff(s),
 }
@@ -69,6 +71,22 @@ def test_no_answer_is_a_dump(snapshot, name: str) -> None:
     # Tags are closed.
     for tag in ("div", "table", "tr", "td", "th", "p"):
         assert len(re.findall(f"<{tag}[ >]", html)) == html.count(f"</{tag}>")
+
+
+def test_a_notebook_shows_no_dump(tmp_path: pathlib.Path) -> None:
+    cells = [f"import vramscope\ns = vramscope.open({str(OOM)!r})"]
+    cells += ["s.diagnosis", "s.peak(by='category')", "s.peak().rows", "s.findings", "s.blocks"]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in cells])
+    resources = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(notebook, timeout=120, resources=resources).execute()
+    (_, *outputs) = [cell.outputs for cell in notebook.cells]
+    for (output,) in outputs:
+        data = output["data"]
+        assert not re.search(r"\b[A-Z]\w+\(\w+=", data["text/plain"])
+    shown = [output["data"].get("text/html", "") for (output,) in outputs]
+    assert "vramscope-answer" in shown[0] and "out of memory" in shown[0].lower()
+    assert "activation" in shown[1] and "2.83 GiB" in shown[1]
+    assert all("<table>" in html for html in (shown[1], shown[3], shown[4]))
 
 
 def test_names_of_files_are_escaped(tmp_path: pathlib.Path) -> None:

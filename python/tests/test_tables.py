@@ -41,7 +41,9 @@ def test_every_library_has_the_rows(snapshot, name: str) -> None:
     assert isinstance(frame, pandas.DataFrame)
     assert frame.shape == (len(rows), len(table.column_names))
     assert list(frame.columns) == table.column_names
-    ((count,),) = duckdb.sql("select count(*) from table").fetchall()
+    connection = duckdb.connect()
+    connection.register("taken", table)
+    ((count,),) = connection.sql("select count(*) from taken").fetchall()
     assert count == len(rows)
 
 

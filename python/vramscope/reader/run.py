@@ -62,7 +62,7 @@ class Run:
         self._run = run
         files = run.files()
         self._has_files = bool(files)
-        #: The snapshots, each with the device that has the most events.
+        #: The snapshots, each with the device that `vramscope.open` takes by default.
         self.snapshots: tuple[Snapshot, ...] = tuple(
             Snapshot(file, name, first)
             for file in files

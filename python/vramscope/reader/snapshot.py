@@ -45,7 +45,8 @@ def open(
 
     Args:
         path: a file as the program ``vramscope`` takes it.
-        device: the ordinal; by default that of the device with the most events.
+        device: the ordinal; by default that of a device that ran out of memory, else that of the
+            highest peak.
         snapshot: its name, in a page that holds several; by default the first.
         events: reads only these events of each device, and those of blocks that are live in the
             range. The second number is exclusive.
