@@ -125,9 +125,11 @@ def measure(ranks: int, megabytes: float, folder: Path, program: Path) -> dict[s
         "summary": run(program, "summary", fleet, "--format", "json"),
         "export": run(program, "export", "--as", "parquet", fleet, "-o", dataset),
         "export again": run(program, "export", "--as", "parquet", fleet, "-o", dataset),
-        "index": run(program, "index", fleet, "-o", index),
-        "index of dataset": run(program, "index", dataset, "-o", folder / "again.vramscope"),
-        "matrix": run(program, "matrix", fleet, "--format", "json"),
+        "index": run(program, "export", "--as", "index", fleet, "-o", index),
+        "index of dataset": run(
+            program, "export", "--as", "index", dataset, "-o", folder / "again.vramscope"
+        ),
+        "ranks": run(program, "ranks", fleet, "--format", "json"),
     }
     by_query = queries(dataset)
     costs["all queries"] = Cost(

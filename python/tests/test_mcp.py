@@ -78,9 +78,9 @@ def test_a_transcript_has_the_numbers_of_the_program(recording: str) -> None:
         for stack in peak["stacks"]:
             shown = await ask("show", path=path, id=stack["id"])
             assert shown["at_peak"]["bytes"] == stack["bytes"]
-        assert await ask("phases", path=path, limit=2) == told("phases", path, "--limit", "2")
+        assert await ask("steps", path=path, limit=2) == told("steps", path, "--limit", "2")
         lines = await ask("source", path=path, limit=3)
-        assert lines == told("annotate", path, "--limit", "3")
+        assert lines == told("source", path, "--limit", "3")
         for line in lines["lines"]:
             shown = await ask("show", path=path, id=line["id"])
             assert shown["at_peak"]["bytes"] == line["bytes"]
@@ -120,7 +120,9 @@ def test_the_skill_has_commands_and_options_that_exist() -> None:
 def test_tools_say_what_they_take_and_failures_say_why() -> None:
     async def conversation(session: ClientSession, _: Ask) -> None:
         tools = {tool.name: tool for tool in (await session.list_tools()).tools}
-        assert set(tools) == {"diagnose", "diff", "peak", "phases", "show", "source", "what_if"}
+        names = {"diagnose", "peak", "steps", "what_if", "source", "ranks", "diff", "info", "show"}
+        # The tools have the names of the commands.
+        assert set(tools) - {"explain"} == names
         for tool in tools.values():
             fields = tool.input_schema["properties"].values()
             assert tool.description and all(field["description"] for field in fields)

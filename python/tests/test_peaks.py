@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 import subprocess
 import typing
 
@@ -44,6 +45,42 @@ def test_own_bytes_add_up_to_the_peak(snapshot, by: str) -> None:
     if by not in ("line", "module"):
         assert sum(row.blocks for row in peak.rows) == peak.blocks
         assert all(row.live_bytes == row.own_bytes for row in peak.rows)
+
+
+def program(*arguments: object) -> dict:
+    """The program's JSON."""
+    command = [PROGRAM, *map(str, arguments), "--format", "json"]
+    run = subprocess.run(command, capture_output=True, check=True)
+    return json.loads(run.stdout)
+
+
+def test_rows_are_those_of_the_program(snapshot) -> None:
+    told = program("peak", OOM)
+    for by, rows in (
+        ("site", told["sites"]),
+        ("category", told["categories"]),
+        ("stream", told["streams"]),
+        ("pool", told["pools"]),
+    ):
+        assert [(row.live_bytes, row.blocks) for row in snapshot.peak(by=by).rows] == [
+            (row["bytes"], row["blocks"]) for row in rows
+        ]
+    assert [row.name for row in snapshot.peak().rows] == [row["site"] for row in told["sites"]]
+    root = program("peak", OOM, "--by", "module")["root"]
+    assert [(one.path, one.live_bytes) for one in snapshot.modules.root.children] == [
+        (one["path"], one["bytes"]) for one in root["children"]
+    ]
+    told = program("peak", OOM, "--by", "shape")
+    assert [(one.site, one.live_bytes, one.is_certain) for one in snapshot.shapes.rows] == [
+        (one["site"], one["bytes"], one["is_certain"]) for one in told["rows"]
+    ]
+
+
+def test_rows_can_be_all_that_they_can_be_in_the_program() -> None:
+    command = [PROGRAM, "peak", "--by", "nothing", str(OOM)]
+    run = subprocess.run(command, capture_output=True, check=False, text=True)
+    (values,) = re.findall(r"possible values: ([\w, ]+)", run.stderr)
+    assert set(values.split(", ")) == set(typing.get_args(names.PeakBy))
 
 
 @pytest.mark.parametrize("band", ["active", "allocated", "reserved"])

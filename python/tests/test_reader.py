@@ -113,7 +113,7 @@ def test_findings_and_the_diagnosis_are_the_programs(snapshot) -> None:
 
 
 def test_phases_are_the_programs(snapshot) -> None:
-    told = program("phases", OOM)
+    told = program("steps", OOM)
     assert [
         (step.step, [(p.phase, p.peak_bytes, p.categories_bytes) for p in step.phases])
         for step in snapshot.phases.steps
@@ -122,7 +122,6 @@ def test_phases_are_the_programs(snapshot) -> None:
         for step in told["steps"]
     ]
     assert snapshot.phases.limiting_bytes == told["limiting"]["bytes"]
-    told = program("steps", OOM)
     assert [
         (one.step, one.peak_bytes, one.peak_event, one.floor_bytes, one.change_bytes)
         for one in snapshot.steps

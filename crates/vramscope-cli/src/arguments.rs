@@ -1,23 +1,25 @@
 //! The command line. The help texts are the program's manual.
 
 mod format;
-mod model;
-mod run;
+mod help;
+mod peak;
 mod source;
 mod values;
 
-pub(crate) use model::{Dimensions, Modules, Shapes};
-pub(crate) use run::{Index, Series};
-pub(crate) use source::{Annotate, SourceArguments};
+pub(crate) use help::{
+    MANUAL, print_all as print_all_help, print_short as print_short_help, write_help,
+};
+pub(crate) use peak::{Dimensions, Peak};
+pub(crate) use source::{Source, SourceArguments};
 pub(crate) use values::{
-    Answer, Band, DiffFormat, ExportAs, FlameWeight, Format, PeakRows, ReportData, SortBy,
+    Answer, Band, DiffFormat, ExportAs, FlameWeight, Format, PeakRows, ReportData, SortBy, When,
 };
 
 use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
 use std::ops::Range;
 use std::path::PathBuf;
 use values::{address, device, event_or_range, event_range, moment};
-use vramscope_report::state::At;
 use vramscope_report::what_if::parse_memory;
 
 /// Shows what holds GPU memory, from PyTorch memory snapshots.
@@ -27,108 +29,82 @@ use vramscope_report::what_if::parse_memory;
 /// snapshot.
 #[derive(Parser)]
 #[command(name = "vramscope", bin_name = "vramscope", version, after_long_help = MANUAL)]
+#[command(disable_help_subcommand = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-const MANUAL: &str = "\
-Inputs
-  PATH is a file or a folder. A file is a pickle, a gzip of one, a trace_plot page or JSON. The
-  content decides, not the name. Folders are searched for .pickle, .pkl, .pt, .gz, .html and .json
-  files. Files that are no snapshots are skipped. Files are read in parallel and in chunks.
-
-Numbers
-  Names are those of torch.cuda.memory_stats(). requested_bytes and reserved_bytes come from the
-  trace and are exact. active_bytes and allocated_bytes need block sizes, which a replay of the
-  allocator recovers. They are marked as estimates unless the replay reproduces the final segments
-  block for block. The peak of allocated_bytes is torch.cuda.max_memory_allocated().
-  Events count from 0 in the device's raw trace. Event -1 is the state before the first event.
-
-Output
-  Text is for humans. Use --format json in scripts; docs/cli.md has the schemas. Progress and errors
-  go to standard error.
-
-Exit code
-  0   done
-  1   a --fail-on expression holds
-  2   a named file or a damaged snapshot could not be read. Results of the others are printed
-  64  wrong usage
-  70  a bug of vramscope
-
-Examples
-  vramscope summary runs/42/
-  vramscope peak oom_rank0.pickle --limit 10
-  vramscope diagnose runs/42/
-  vramscope diagnose runs/42/ --all --format markdown --limit 10
-  vramscope diff main.pickle branch.pickle --fail-on 'peak>+2%' --format markdown
-  vramscope state rank0.pickle --at peak --format json | jq '.categories'
-  vramscope state rank0.pickle --from 1200 --to peak
-  vramscope events rank0.pickle --address 0x7f3a5c000000
-  vramscope export rank0.pickle --as speedscope -o rank0.speedscope.json
-  vramscope export runs/42/ --as parquet -o dataset/
-  vramscope index runs/42/ -o run.vramscope";
-
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Show totals, peaks and warnings of every snapshot
-    Summary(Files),
-    /// Show the call stacks that hold memory when a band is largest
-    Peak(Peak),
-    /// Show the peak of each phase of each step, and which phase limits
-    Phases(Phases),
-    /// Show what stays after each step, and how fast it grows
-    Steps(Phases),
-    /// Show the shapes of tensors at the peak, as far as sizes tell
-    Shapes(Shapes),
-    /// Show memory by module, as names or call stacks tell
-    Modules(Modules),
-    /// Show source with the memory of each line beside it
-    Annotate(Annotate),
-    /// Show live blocks and segments after an event, or what changed between two events
-    State(State),
-    /// Show call stacks as a tree, outermost frame first
-    Flame(Flame),
-    /// List the blocks of the window, sorted
-    Blocks(Blocks),
-    /// Show reserved memory: segments, free memory, fragmentation, driver calls
-    Segments(Segments),
-    /// List the raw events of the trace. With --address, list the events that touch it
-    Events(Events),
-    /// Say in a few sentences what is wrong: verdict, main findings, what to do
+    /// Run a Python program and record its memory, as `python -m vramscope record` does
+    #[command(disable_help_flag = true)]
+    Record(Record),
+    /// Say what is wrong, why, and what to change. `vramscope PATH` does the same
     Diagnose(Diagnose),
-    /// Compare the ranks of a run: bytes by call site and rank, clusters of like ranks
-    Matrix(Matrix),
-    /// Write the index of a run: one small file with a card of every rank, for the page
-    Index(Index),
-    /// Compare the iterations of a run: growth of each rank, call sites that drift
-    Series(Series),
+    /// Show what holds memory at the peak, or at another moment
+    Peak(Peak),
+    /// Show the steps: the peak of each phase, what stays, and how fast it grows
+    Steps(Steps),
     /// Predict what other settings, another device or a changed program would reserve
     WhatIf(WhatIf),
-    /// Compare two snapshots or the ranks of two runs: totals, categories, call stacks
+    /// Show source with the memory of each line beside it
+    Source(Source),
+    /// Compare the ranks of a run and its iterations: which differ, which call sites drift
+    Ranks(Ranks),
+    /// Compare two snapshots, the ranks of two runs, or two moments of one snapshot
     #[command(after_long_help = EXPRESSIONS)]
     Diff(Diff),
     /// Show how each file was recorded: settings, pools, streams, steps
     Info(Files),
     /// Show what an id of an answer stands for: a finding, a block, a call stack, or any search
     Show(Show),
-    /// Export one HTML report, Parquet tables, or for flamegraph.pl, speedscope, Perfetto, CSV
+    /// Export one HTML report, Parquet tables, an index, or for speedscope, Perfetto, CSV
     Export(Export),
     /// Serve the page with these files and open it in a browser
     Serve(Serve),
+    /// Answer agents as an MCP server, on standard input and output
+    Mcp(Mcp),
+    /// Show totals, peaks and warnings of every snapshot
+    Summary(Files),
+    /// Show live blocks and segments after an event, or what changed between two events
+    State(State),
+    /// List the blocks of the window, sorted
+    Blocks(Blocks),
+    /// List the raw events of the trace. With --address, list the events that touch it
+    Events(Events),
+    /// Show reserved memory: segments, free memory, fragmentation, driver calls
+    Segments(Segments),
     /// Print the JSON Schema of what a command prints with --format json
     Schema {
         /// The command
         #[arg(value_enum)]
         command: Answer,
     },
-    /// Answer agents as an MCP server, on standard input and output
-    Mcp(Mcp),
+    /// Print the skill for agents: SKILL.md, how to find and fix a memory problem with vramscope
+    Skill,
     /// Print a shell completion script
     Completions {
         /// Shell to complete for
         shell: clap_complete::Shell,
     },
+    /// Print this help: --all for every command, COMMAND for one
+    Help {
+        /// Show every command, with what is true of all of them
+        #[arg(long)]
+        all: bool,
+        /// The command to show
+        #[arg(value_name = "COMMAND", conflicts_with = "all")]
+        command: Option<String>,
+    },
+}
+
+/// Arguments of `vramscope record`, as Python takes them.
+#[derive(Args)]
+pub(crate) struct Record {
+    /// `-o DIR`, options of the recorder, the script and its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
+    pub(crate) arguments: Vec<OsString>,
 }
 
 /// Arguments of `vramscope mcp`.
@@ -157,7 +133,7 @@ pub(crate) struct Reading {
 pub(crate) struct Window {
     /// Read only events A to B (exclusive) of each device, and the events of blocks live in that
     /// range. Other events take no memory
-    #[arg(long, value_name = "A..B", value_parser = event_range)]
+    #[arg(long = "window", value_name = "A..B", value_parser = event_range)]
     pub(crate) events: Option<Range<u32>>,
     #[command(flatten)]
     pub(crate) reading: Reading,
@@ -218,11 +194,15 @@ pub(crate) struct Diagnose {
 }
 
 #[derive(Args)]
-pub(crate) struct Matrix {
+pub(crate) struct Ranks {
+    /// Snapshot files, folders to search, datasets of `export --as parquet`, and indexes
+    /// (.vramscope)
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) files: Files,
-    /// Show only the N call sites with the most bytes on any rank (default: 20 in text, 128 in
-    /// JSON)
+    pub(crate) common: Common,
+    /// Show only the first N ranks and call sites (default: 20 in text, all ranks and 128 call
+    /// sites in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 }
@@ -249,8 +229,9 @@ impl DeviceChoice {
 /// One device of one file.
 #[derive(Args)]
 pub(crate) struct DeviceInput {
-    /// Snapshot file
-    #[arg(value_name = "FILE")]
+    /// Snapshot file. Of a folder the only one, else a rank that ran out of memory or has the
+    /// highest peak
+    #[arg(value_name = "PATH")]
     pub(crate) path: PathBuf,
     #[command(flatten)]
     pub(crate) choice: DeviceChoice,
@@ -259,31 +240,10 @@ pub(crate) struct DeviceInput {
 }
 
 #[derive(Args)]
-pub(crate) struct Peak {
+pub(crate) struct Steps {
     #[command(flatten)]
     pub(crate) input: DeviceInput,
-    #[command(flatten)]
-    pub(crate) model: Dimensions,
-    /// Band whose peak is shown
-    #[arg(long, value_enum, default_value_t = Band::Requested)]
-    pub(crate) band: Band,
-    /// Show the Nth of the separate peaks: 2 is the next lower one
-    #[arg(long = "peak", value_name = "N", default_value_t = 1)]
-    pub(crate) number: usize,
-    /// Rows of the text table. JSON has both
-    #[arg(long, value_enum, default_value_t = PeakRows::Stack)]
-    pub(crate) by: PeakRows,
-    /// Show only the largest N call stacks and frames (default: 20 in text, all in JSON)
-    #[arg(long, value_name = "N")]
-    pub(crate) limit: Option<usize>,
-}
-
-#[derive(Args)]
-pub(crate) struct Phases {
-    #[command(flatten)]
-    pub(crate) input: DeviceInput,
-    /// Show only N steps: the first ones of phases, the last ones of steps (default: all in JSON, 5
-    /// and 20 in text)
+    /// Show only the first N steps (default: 20 in text, all in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 }
@@ -351,8 +311,16 @@ pub(crate) struct Diff {
     #[arg(value_name = "A")]
     pub(crate) a: PathBuf,
     /// File or folder after the change. Files of two folders are paired by name, then by rank
-    #[arg(value_name = "B")]
-    pub(crate) b: PathBuf,
+    #[arg(value_name = "B", required_unless_present_any = ["from", "to"])]
+    pub(crate) b: Option<PathBuf>,
+    /// Compare two moments of A: show what came, went and stayed since this one (default: start)
+    #[arg(long, value_name = "WHEN", value_parser = moment, allow_negative_numbers = true)]
+    #[arg(conflicts_with_all = ["b", "fail_on", "band"])]
+    pub(crate) from: Option<When>,
+    /// Compare two moments of A: show what came, went and stayed up to this one (default: end)
+    #[arg(long, value_name = "WHEN", value_parser = moment, allow_negative_numbers = true)]
+    #[arg(conflicts_with_all = ["b", "fail_on", "band"])]
+    pub(crate) to: Option<When>,
     /// Device ordinal in both files, or `host` (default: of each file one that ran out of memory,
     /// else the highest peak)
     #[arg(long, value_name = "D", value_parser = device)]
@@ -360,7 +328,7 @@ pub(crate) struct Diff {
     /// Band at whose peaks call stacks and categories are compared
     #[arg(long, value_enum, default_value_t = Band::Requested)]
     pub(crate) band: Band,
-    /// Show only the N call stacks that change most (default: 20 in text and Markdown, all in JSON)
+    /// Show only the first N call stacks, those that change most (default: 20 in text and Markdown, all in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
     /// Exit with code 1 when EXPR holds, such as 'peak>+2%'. Can be repeated
@@ -373,20 +341,14 @@ pub(crate) struct Diff {
     pub(crate) reading: Reading,
 }
 
-/// A state of the device: by event, by time or by name. Each command has its own default.
+/// A state of the device. Each command has its own default.
 #[derive(Args)]
-#[group(multiple = false)]
 pub(crate) struct Moment {
-    /// State after this event. Events count from 0; -1 is before the first
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) event: Option<i64>,
-    /// State after the last event up to this time, in microseconds since the Unix epoch
-    #[arg(long, value_name = "US", allow_negative_numbers = true)]
-    pub(crate) time: Option<i64>,
-    /// `start` (before the first event), `peak` (of `requested_bytes`), `end`, an event, or a time
+    /// `start` (before the first event), `peak` (of `requested_bytes`), `end`, `oom` (the last
+    /// failed allocation), `step:N` (the highest moment of step N), an event (`#1200`), or a time
     /// in microseconds since the Unix epoch
     #[arg(long, value_name = "WHEN", value_parser = moment, allow_negative_numbers = true)]
-    pub(crate) at: Option<At>,
+    pub(crate) at: Option<When>,
 }
 
 #[derive(Args)]
@@ -395,15 +357,15 @@ pub(crate) struct State {
     pub(crate) input: DeviceInput,
     #[command(flatten)]
     pub(crate) moment: Moment,
-    /// Show what came, went and stayed since this moment. Takes what --at takes (default: start)
+    /// Show what came, went and stayed since this moment, as `diff` does (default: start)
     #[arg(long, value_name = "WHEN", value_parser = moment, allow_negative_numbers = true)]
-    #[arg(conflicts_with_all = ["event", "time", "at"])]
-    pub(crate) from: Option<At>,
-    /// Show what came, went and stayed up to this moment. Takes what --at takes (default: end)
+    #[arg(conflicts_with = "at")]
+    pub(crate) from: Option<When>,
+    /// Show what came, went and stayed up to this moment, as `diff` does (default: end)
     #[arg(long, value_name = "WHEN", value_parser = moment, allow_negative_numbers = true)]
-    #[arg(conflicts_with_all = ["event", "time", "at"])]
-    pub(crate) to: Option<At>,
-    /// Show only the largest N blocks, segments or call sites (default: 20 in text, all in JSON)
+    #[arg(conflicts_with = "at")]
+    pub(crate) to: Option<When>,
+    /// Show only the first N blocks, segments or call sites, the largest ones (default: 20 in text, all in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 }
@@ -414,7 +376,7 @@ pub(crate) struct Segments {
     pub(crate) input: DeviceInput,
     #[command(flatten)]
     pub(crate) moment: Moment,
-    /// Show only the largest N segments (default: 20 in text, all in JSON)
+    /// Show only the first N segments, the largest ones (default: 20 in text, all in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
     /// Add the largest free piece of every pool and stream over time, in N parts of the window
@@ -431,24 +393,10 @@ pub(crate) struct Events {
     pub(crate) address: Option<u64>,
     /// Only event A, or events A to B (exclusive)
     #[arg(long, value_name = "A..B", value_parser = event_or_range)]
-    pub(crate) event: Option<Range<u32>>,
+    pub(crate) range: Option<Range<u32>>,
     /// Show only the first N events (default: 20 in text, all in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
-}
-
-#[derive(Args)]
-pub(crate) struct Flame {
-    #[command(flatten)]
-    pub(crate) input: DeviceInput,
-    /// Weight of a block
-    #[arg(long, value_enum, default_value_t = FlameWeight::Peak)]
-    pub(crate) weight: FlameWeight,
-    #[command(flatten)]
-    pub(crate) moment: Moment,
-    /// Hide nodes below this share of the total in text, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
-    pub(crate) min: f64,
 }
 
 #[derive(Args)]
@@ -468,28 +416,31 @@ pub(crate) struct Blocks {
 #[derive(Args)]
 pub(crate) struct Show {
     /// The `id` of a finding, a block or a call stack, or a search as on the page, such as
-    /// `site:model.py:43` or `category:activation live@peak`
+    /// `site:model.py:43` or `category:activation live@peak`. It may also follow the file
     #[arg(value_name = "ID")]
     pub(crate) id: String,
     #[command(flatten)]
     pub(crate) input: DeviceInput,
-    /// Show only the largest N blocks
+    /// Show only the first N blocks, the largest ones
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) limit: usize,
+    /// Show frames of the interpreter, of PyTorch and of compiled code, too
+    #[arg(long)]
+    pub(crate) all_frames: bool,
 }
 
 #[derive(Args)]
 pub(crate) struct Export {
     #[command(flatten)]
     pub(crate) input: DeviceInput,
-    /// More files and folders, for several ranks. Only with `--as html` and `--as parquet`
+    /// More files and folders, for several ranks. Only with `--as html`, `parquet` and `index`
     #[arg(value_name = "PATH")]
     pub(crate) more: Vec<PathBuf>,
     /// Export format
     #[arg(long = "as", value_enum, value_name = "FORMAT")]
     pub(crate) file_format: ExportAs,
     /// Weight of a block in folded and speedscope
-    #[arg(long, value_enum, default_value_t = FlameWeight::Peak)]
+    #[arg(long, value_enum, default_value_t = FlameWeight::Bytes)]
     pub(crate) weight: FlameWeight,
     #[command(flatten)]
     pub(crate) moment: Moment,

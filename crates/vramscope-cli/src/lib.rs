@@ -24,12 +24,14 @@ mod row_per_line;
 mod serve;
 mod sources;
 mod terminal;
+mod width;
 
 pub use serve::page::{Viewer, viewer};
 
 use arguments::{Arguments, Command};
-use clap::Parser as _;
-use std::ffi::OsString;
+use clap::{CommandFactory as _, Parser as _};
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 
 /// Why a command failed.
 enum Failure {
@@ -63,12 +65,39 @@ impl From<serde_json::Error> for Failure {
 /// Ends the process with code 70 (`EX_SOFTWARE`) when a thread panics, which is a bug. Where panics
 /// abort, no code runs after this hook.
 fn end_after_panics() {
-    let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        hook(panic);
-        output::complain("the message above is a bug of vramscope. Please report it");
+        let what = panic.payload_as_str().unwrap_or("a panic").replace('\n', " ");
+        let place = panic.location().map(|at| format!(" at {}:{}", at.file(), at.line()));
+        output::complain(format_args!(
+            "a bug: {what}{}. Please report this line and the command, with the file if you can, \
+             as an issue of vramscope {}",
+            place.unwrap_or_default(),
+            env!("CARGO_PKG_VERSION")
+        ));
         std::process::exit(70);
     }));
+}
+
+/// Whether a text is meant as a path: one that exists, or has the form of one.
+fn is_path(text: &OsStr) -> bool {
+    let shown = text.to_string_lossy();
+    !shown.starts_with('-') && (shown.contains(['/', '\\', '.']) || Path::new(text).exists())
+}
+
+/// The arguments, with the command that `vramscope PATH` means. `None` asks for the short help.
+fn with_command(mut arguments: Vec<OsString>) -> Option<Vec<OsString>> {
+    let first = arguments.get(1)?;
+    if arguments.len() == 2 && (first == "-h" || first == "--help") {
+        return None;
+    }
+    let is_command = first.to_str().is_some_and(|name| {
+        let known = Arguments::command();
+        known.find_subcommand(name).is_some()
+    });
+    if !is_command && is_path(first) {
+        arguments.insert(1, "diagnose".into());
+    }
+    Some(arguments)
 }
 
 /// Runs the program. The first argument is its name. Returns the exit code:
@@ -78,42 +107,58 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     end_after_panics();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let program = arguments.first().cloned().unwrap_or_default();
+    let has_none = arguments.len() < 2;
+    let Some(arguments) = with_command(arguments) else {
+        // A failed write of the help cannot be reported anywhere.
+        if has_none {
+            drop(arguments::print_short_help(&mut std::io::stderr()));
+            return 64;
+        }
+        drop(arguments::print_short_help(&mut std::io::stdout()));
+        return 0;
+    };
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
-            let is_wrong_usage = error.use_stderr();
+            let text = error.render().ansi().to_string();
             // A failed write of the message cannot be reported anywhere.
-            drop(error.print());
-            return if is_wrong_usage { 64 } else { 0 };
+            if error.use_stderr() {
+                drop(arguments::write_help(&mut anstream::stderr(), &text));
+                return 64;
+            }
+            drop(arguments::write_help(&mut anstream::stdout(), &text));
+            return 0;
         }
     };
     let format = arguments.command.format();
     let result = match arguments.command {
-        Command::Summary(a) => commands::summary::run(&a),
+        Command::Record(a) => match commands::record::run(&a) {
+            Ok(code) => return code,
+            Err(failure) => Err(failure),
+        },
+        Command::Diagnose(a) => {
+            commands::cards::refuse_index(&a.paths).and_then(|()| commands::diagnose::run(&a))
+        }
         Command::Peak(a) => commands::peak::run(&a),
-        Command::Phases(a) => commands::phases::run(&a),
         Command::Steps(a) => commands::steps::run(&a),
-        Command::Shapes(a) => commands::shapes::run(&a),
-        Command::Modules(a) => commands::modules::run(&a),
-        Command::Annotate(a) => commands::annotate::run(&a),
-        Command::State(a) => commands::state::run(&a),
-        Command::Flame(a) => commands::flame::run(&a),
-        Command::Blocks(a) => commands::blocks::run(&a),
-        Command::Segments(a) => commands::segments::run(&a),
-        Command::Events(a) => commands::events::run(&a),
-        Command::Diagnose(a) => commands::diagnose::run(&a),
-        Command::Matrix(a) => commands::matrix::run(&a),
-        Command::Index(a) => commands::index::run(&a),
-        Command::Series(a) => commands::series::run(&a),
         Command::WhatIf(a) => commands::what_if::run(&a),
+        Command::Source(a) => commands::source::run(&a),
+        Command::Ranks(a) => commands::ranks::run(&a),
         Command::Diff(a) => commands::diff::run(&a),
         Command::Info(a) => commands::info::run(&a),
-        Command::Show(a) => commands::show::run(&a),
+        Command::Show(a) => commands::show::run(a),
         Command::Export(a) => commands::export::run(&a),
         Command::Serve(a) => serve::run(&a),
-        Command::Schema { command } => commands::schema::run(command),
         Command::Mcp(a) => mcp::run(&program, &a),
+        Command::Summary(a) => commands::summary::run(&a),
+        Command::State(a) => commands::state::run(&a),
+        Command::Blocks(a) => commands::blocks::run(&a),
+        Command::Events(a) => commands::events::run(&a),
+        Command::Segments(a) => commands::segments::run(&a),
+        Command::Schema { command } => commands::schema::run(command),
+        Command::Skill => commands::skill::run(),
         Command::Completions { shell } => commands::completions(shell),
+        Command::Help { all, command } => commands::help::run(all, command.as_deref()),
     };
     let answered = match result {
         Err(Failure::NoMemory { path }) => no_memory::print(path, format),

@@ -1,15 +1,18 @@
 //! Output on standard output: JSON, and text with aligned tables and terminal colors.
 
+mod table;
+
 use crate::Failure;
 use crate::arguments::Format;
 use crate::printable::{Shield, printable};
 use crate::row_per_line::RowPerLine;
+use crate::width;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use serde_json::Serializer;
-use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
+pub(crate) use table::Table;
 use vramscope_report::device_name;
 pub(crate) use vramscope_report::disambiguate::{site_label, site_labels};
 use vramscope_report::summary::WarningSummary;
@@ -55,6 +58,7 @@ pub(crate) fn write_omitted(out: &mut dyn Write, omitted: usize, rows: &str) -> 
     if omitted == 0 {
         return Ok(());
     }
+    let rows = if omitted == 1 { rows.strip_suffix('s').unwrap_or(rows) } else { rows };
     writeln!(out, "  and {} more {rows} (--limit N shows more)", grouped(omitted as u64))
 }
 
@@ -72,7 +76,8 @@ pub(crate) fn print<T: Serialize>(
             out.flush()?;
         }
         Format::Text => {
-            let mut out = Shield::new(io::BufWriter::new(anstream::stdout().lock()));
+            let out = io::BufWriter::new(anstream::stdout().lock());
+            let mut out = Shield::new(out, width::columns());
             text(&mut out, report)?;
             out.flush()?;
         }
@@ -80,54 +85,18 @@ pub(crate) fn print<T: Serialize>(
     Ok(())
 }
 
-/// A table with headings, written with aligned columns.
-pub(crate) struct Table {
-    /// The headings, then the rows.
-    rows: Vec<Vec<String>>,
-    /// Whether each column is right-aligned.
-    right_aligned: Vec<bool>,
-}
-
-impl Table {
-    /// An empty table. Columns of numbers are right-aligned.
-    pub(crate) fn new(head: &[&str], right_aligned: &[bool]) -> Self {
-        let head = head.iter().map(|h| (*h).to_owned()).collect();
-        Self { rows: vec![head], right_aligned: right_aligned.to_vec() }
-    }
-
-    /// Adds a row. Characters of its cells that act on a terminal are shown.
-    pub(crate) fn row(&mut self, mut cells: Vec<String>) {
-        for cell in &mut cells {
-            if let Cow::Owned(shown) = printable(cell) {
-                *cell = shown;
-            }
-        }
-        self.rows.push(cells);
-    }
-
-    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let width =
-            |column: usize| self.rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..self.right_aligned.len()).map(width).collect();
-        for (i, row) in self.rows.iter().enumerate() {
-            let mut line = String::from(" ");
-            for (column, cell) in row.iter().enumerate() {
-                let space = " ".repeat(widths[column] - cell.chars().count());
-                let last = column + 1 == row.len();
-                line.push(' ');
-                match (self.right_aligned[column], last) {
-                    (true, _) => line.extend([space.as_str(), cell, " "]),
-                    (false, true) => line.push_str(cell),
-                    (false, false) => line.extend([cell.as_str(), &space, " "]),
-                }
-            }
-            if i == 0 {
-                line = styled(FAINT, line.trim_end());
-            }
-            writeln!(out, "{}", line.trim_end())?;
-        }
-        Ok(())
-    }
+/// Writes the folder that all files are in, if there is one. Returns the number of bytes of its
+/// path, which the names of the files go without.
+pub(crate) fn write_folder<'a>(
+    out: &mut dyn Write,
+    paths: &(impl Iterator<Item = &'a str> + Clone),
+) -> io::Result<usize> {
+    let Some(first) = paths.clone().next() else { return Ok(0) };
+    let is_common = |folder: &str| paths.clone().all(|path| path.starts_with(folder));
+    let ends = first.match_indices('/').map(|(at, _)| at + 1);
+    let Some(end) = ends.rev().find(|&end| is_common(&first[..end])) else { return Ok(0) };
+    writeln!(out, "{}", styled(STRONG, &first[..end]))?;
+    Ok(end)
 }
 
 /// Writes a file's warnings, one per line. With several devices, a line names its device.

@@ -3,29 +3,35 @@
 
 use crate::output::STYLES;
 use crate::terminal;
+use crate::width::wrap;
 use std::borrow::Cow;
 use std::io::{self, Write};
 pub(crate) use vramscope_units::printable;
 use vramscope_units::{acts, push_printable};
 
 /// A writer of text lines that lets no character act, except line breaks and the program's own
-/// styles. It catches names that were written without [`printable`].
+/// styles, and breaks lines that are too long for the terminal. It catches names that were written without [`printable`].
 pub(crate) struct Shield<W: Write> {
     out: W,
     /// The current line.
     line: Vec<u8>,
+    /// The columns that a line has at most.
+    columns: usize,
 }
 
 impl<W: Write> Shield<W> {
-    pub(crate) fn new(out: W) -> Self {
-        Self { out, line: Vec::new() }
+    pub(crate) fn new(out: W, columns: usize) -> Self {
+        Self { out, line: Vec::new(), columns }
     }
 
     fn write_line(&mut self) -> io::Result<()> {
         let text = String::from_utf8_lossy(&self.line);
         let is_plain = !text.trim_end_matches('\n').contains(acts);
         let shown = if is_plain { text } else { Cow::Owned(shielded(&text)) };
-        self.out.write_all(shown.as_bytes())?;
+        match shown.strip_suffix('\n') {
+            Some(line) => writeln!(self.out, "{}", wrap(line, self.columns))?,
+            None => self.out.write_all(shown.as_bytes())?,
+        }
         self.line.clear();
         Ok(())
     }
@@ -85,7 +91,7 @@ mod tests {
 
     #[test]
     fn shield_passes_only_lines_and_own_styles() {
-        let mut shield = Shield::new(Vec::new());
+        let mut shield = Shield::new(Vec::new(), 100);
         let text = format!("{}: {HOSTILE}\nnext\n", styled(STRONG, "title"));
         // In pieces that cut characters.
         text.as_bytes().chunks(3).try_for_each(|piece| shield.write_all(piece)).expect("memory");

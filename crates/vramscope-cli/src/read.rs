@@ -216,15 +216,48 @@ fn widths(model: &Dimensions) -> Result<Option<Vec<Widths>>, Failure> {
 
 fn read_file(input: &DeviceInput) -> Result<LoadedFile, Failure> {
     let window = &input.common.window;
+    let chosen = if input.path.is_dir() { Some(likely(input)?) } else { None };
+    let path = chosen.as_deref().unwrap_or(&input.path);
     let rules = load_rules(&window.reading)?;
-    let bar = progress_bar(std::iter::once(input.path.as_path()));
+    let bar = progress_bar(std::iter::once(path));
     let limits = Limits::of_each(window, 1);
-    let (_, result) = load(&input.path, true, &limits, &rules, &bar);
+    let (_, result) = load(path, chosen.is_none(), &limits, &rules, &bar);
     bar.finish_and_clear();
     result.map_err(|failure| {
-        print_failure(&input.path, &failure);
+        print_failure(path, &failure);
         Failure::Input
     })
+}
+
+/// The file of a folder that a question about one file is likely about: the only one, else one that
+/// ran out of memory, else that with the highest peak. Standard error names it.
+fn likely(input: &DeviceInput) -> Result<PathBuf, Failure> {
+    let files = paths::expand(std::slice::from_ref(&input.path), Links::Everywhere);
+    if let [only] = &files[..] {
+        output::complain(format_args!("{}", only.path.display()));
+        return Ok(only.path.clone());
+    }
+    let read = each_found(&files, &input.common.window, |path, _, result| {
+        let file = result.ok()?;
+        let traces = file.entries.iter().flat_map(|entry| entry.traces.iter());
+        let traces = traces
+            .filter(|trace| input.choice.device.is_none_or(|device| trace.device.device == device));
+        let weights = traces.map(|trace| (!trace.ooms.is_empty(), trace.requested_band.peak));
+        Some((weights.max()?, path.to_owned()))
+    })?;
+    let (found, ..) = read.into_results();
+    let found: Vec<((bool, i64), PathBuf)> = found.flatten().collect();
+    let count = found.len();
+    // Of equals the first.
+    let best = found.into_iter().rev().max_by_key(|of| of.0);
+    let Some(((has_oom, _), path)) = best else { return Err(Failure::Input) };
+    let why = if has_oom { "it ran out of memory" } else { "it has the highest peak" };
+    output::complain(format_args!(
+        "{}, of {} snapshots: {why}",
+        path.display(),
+        grouped(count as u64)
+    ));
+    Ok(path)
 }
 
 /// The snapshot that `--snapshot` names; by default the file's first.

@@ -1,21 +1,18 @@
-//! The terminal that text is printed on.
+//! Paint of diagnostics on a terminal.
 
 use crate::output::{ERROR, FAINT, STRONG, WARNING};
+use crate::printable::Shield;
+use crate::width::columns;
 use anstyle::{AnsiColor, Color, Style};
 use std::io::{self, Write};
 use vramscope_report::diagnostic::{Level, Paint, Span};
 
-/// The columns of text where there is no terminal.
-const DEFAULT_WIDTH: usize = 100;
-
 /// A terminal with more columns gets no longer lines: they are hard to read.
 const MAX_WIDTH: usize = 160;
 
-/// The columns of standard output: those of the terminal, or `COLUMNS`, else 100.
+/// The columns of the lines that [`write`] gets.
 pub(crate) fn width() -> usize {
-    let told = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
-    let own = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    told.or_else(own).unwrap_or(DEFAULT_WIDTH).clamp(40, MAX_WIDTH)
+    columns().min(MAX_WIDTH)
 }
 
 const GOOD: Style = colored(AnsiColor::Green);
@@ -50,6 +47,17 @@ fn style(paint: Paint) -> Style {
             _ => Style::new(),
         },
     }
+}
+
+/// Prints painted lines. They are as wide as they should be: commands to paste are not broken.
+///
+/// # Errors
+/// The output cannot be written.
+pub(crate) fn print(lines: &[Vec<Span>]) -> io::Result<()> {
+    let out = io::BufWriter::new(anstream::stdout().lock());
+    let mut out = Shield::new(out, usize::MAX);
+    write(&mut out, lines)?;
+    out.flush()
 }
 
 /// Writes painted lines. The output stream removes the colors where there are none.

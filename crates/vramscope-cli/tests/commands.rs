@@ -21,7 +21,7 @@ fn run(arguments: &[&str], colors: bool) -> Output {
         if a.contains('/') && path.exists() { path.into_os_string() } else { (*a).into() }
     };
     let mut command = Command::new(env!("CARGO_BIN_EXE_vramscope"));
-    command.args(arguments.iter().map(resolve));
+    command.env("COLUMNS", "400").args(arguments.iter().map(resolve));
     if colors {
         command.env("CLICOLOR_FORCE", "1");
     }
@@ -117,7 +117,8 @@ fn call_stacks_with_equal_site_have_distinct_labels() {
             .lines()
             .skip(heading + 1)
             .take_while(|line| !line.is_empty() && !line.starts_with("  and "));
-        rows.map(|line| line.chars().skip(column).collect()).collect()
+        let site = |line: &str| -> String { line.chars().skip(column).collect() };
+        rows.map(|line| site(line).split("  ").next().unwrap_or_default().to_owned()).collect()
     };
     let of_peak = ["peak", ALL, "--limit", "1000"];
     for arguments in [
@@ -178,24 +179,24 @@ fn state_is_selected_by_event_time_or_name() {
     let at_peak = json(&["state", GPT, "--at", "peak"]);
     assert_eq!(at_peak["event"], peak["event"]);
     assert_eq!(at_peak["requested_bytes"], peak["total"]);
-    let by_event = json(&["state", GPT, "--event", &peak["event"].to_string()]);
+    let by_event = json(&["state", GPT, "--at", &peak["event"].to_string()]);
     assert_eq!(by_event, at_peak);
-    let by_time = json(&["state", GPT, "--time", &peak["time_us"].to_string()]);
+    let by_time = json(&["state", GPT, "--at", &peak["time_us"].to_string()]);
     assert_eq!(by_time["time_us"], peak["time_us"]);
-    assert_eq!(json(&["state", GPT, "--event", "-1"])["requested_bytes"], 0);
-    let beyond = vramscope(&["state", GPT, "--event", "999999"]);
+    assert_eq!(json(&["state", GPT, "--at", "-1"])["requested_bytes"], 0);
+    let beyond = vramscope(&["state", GPT, "--at", "999999"]);
     assert_eq!(beyond.status.code(), Some(64));
     assert!(String::from_utf8_lossy(&beyond.stderr).contains("999999"));
-    let clockless = vramscope(&["state", "edge/no_time.pickle", "--time", "1"]);
+    let clockless = vramscope(&["state", "edge/no_time.pickle", "--at", "5000000000"]);
     assert_eq!(clockless.status.code(), Some(64));
-    assert!(String::from_utf8_lossy(&clockless.stderr).contains("--event"));
+    assert!(String::from_utf8_lossy(&clockless.stderr).contains("Name an event"));
 }
 
 #[test]
 fn flame_totals_add_up_at_every_node() {
-    for weight in ["peak", "cursor", "byte-seconds", "count", "churn"] {
-        let flame = json(&["flame", GPT, "--weight", weight]);
-        assert_eq!(flame["schema"], "vramscope.flame/1");
+    for weight in ["bytes", "byte-seconds", "count", "churn"] {
+        let flame = json(&["peak", "--tree", GPT, "--weight", weight]);
+        assert_eq!(flame["schema"], "vramscope.peak-tree/1");
         let nodes = list(&flame["nodes"]);
         let big = |v: &Value| {
             v.as_number().expect("a number").to_string().parse::<u128>().expect("an integer")
@@ -210,9 +211,9 @@ fn flame_totals_add_up_at_every_node() {
         assert_eq!(nodes[0]["total"], flame["total"]);
     }
     let oracle = &expected("t26/gpt_small.pickle.gz")["oracle"]["devices"][0];
-    assert_eq!(json(&["flame", GPT])["total"], oracle["active"]["peak_bytes"]);
+    assert_eq!(json(&["peak", "--tree", GPT])["total"], oracle["active"]["peak_bytes"]);
     assert_eq!(
-        json(&["flame", GPT, "--weight", "count"])["total"],
+        json(&["peak", "--tree", GPT, "--weight", "count"])["total"],
         oracle["allocations_in_window"]
     );
 }
@@ -300,7 +301,7 @@ fn exports_have_formats_of_other_tools() {
         let name = format!("requested_bytes, {}", row["category"].as_str().expect("a name"));
         assert!(counter(&name) >= row["bytes"].as_u64(), "{name}");
     }
-    let phases = json(&["phases", GPT]);
+    let phases = json(&["steps", GPT]);
     let of_steps = list(&phases["steps"]).iter().map(|step| list(&step["phases"]).len() + 1);
     let phases = of_steps.sum::<usize>() + list(&phases["outside"]).len();
     let slices = events.iter().filter(|e| e["ph"] == "X").count();
@@ -363,7 +364,7 @@ fn unknown_device_or_snapshot_is_wrong_usage() {
 /// A whole snapshot of a process that allocated nothing.
 #[test]
 fn a_snapshot_without_memory_is_an_answer() {
-    for command in ["peak", "phases", "steps", "shapes", "modules", "flame", "blocks"] {
+    for command in ["peak", "steps", "source", "blocks", "state"] {
         let file = "edge/nothing.pickle";
         let answer = json(&[command, file]);
         assert_eq!(answer["schema"], "vramscope.none/1", "{command}");
@@ -374,34 +375,40 @@ fn a_snapshot_without_memory_is_an_answer() {
 #[test]
 fn shapes_take_widths_and_say_what_is_wrong_with_a_config() {
     let file = "recorded/gpt_leak.pickle.gz";
-    let own = json(&["shapes", file]);
-    let given = json(&["shapes", file, "--dims", "384,512,1152,1536,50304"]);
+    let own = json(&["peak", "--by", "shape", file]);
+    let given = json(&["peak", "--by", "shape", file, "--dims", "384,512,1152,1536,50304"]);
     assert_eq!(own["tokens"], given["tokens"]);
     assert_eq!(given["dims"].as_array().map(Vec::len), Some(2), "both sizes of elements");
-    let huge = json(&["shapes", file, "--dims", "18446744073709551615,9223372036854775807"]);
+    let huge = json(&[
+        "peak",
+        "--by",
+        "shape",
+        file,
+        "--dims",
+        "18446744073709551615,9223372036854775807",
+    ]);
     assert_eq!(huge["shaped_bytes"], 0, "products of widths do not wrap");
-    let wrong = vramscope(&["shapes", file, "--config", "recorded/expected.json"]);
+    let wrong = vramscope(&["peak", "--by", "shape", file, "--config", "recorded/expected.json"]);
     assert_eq!(wrong.status.code(), Some(64));
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("no hidden_size"));
 }
 
 #[test]
 fn text_help_and_completions_are_printed() {
-    let commands =
-        ["peak", "phases", "shapes", "state", "flame", "blocks", "segments", "diagnose", "info"];
+    let commands = ["peak", "steps", "source", "state", "blocks", "segments", "diagnose", "info"];
     for command in commands {
         let text = text(&[command, "recorded/gpt_leak.pickle.gz"]);
         assert!(text.lines().count() > 3, "{command}: {text}");
         assert!(!text.contains('\u{1b}'), "{command}: no colors without a terminal");
     }
-    assert!(text(&["--help"]).contains("max_memory_allocated()"));
+    assert!(text(&["help", "--all"]).contains("max_memory_allocated()"));
     assert!(text(&["completions", "bash"]).contains("vramscope"));
     assert_eq!(vramscope(&["peak", "damaged/truncated.pickle"]).status.code(), Some(2));
 }
 
 #[test]
 fn events_range_keeps_states_of_whole_file() {
-    let part = ["summary", GPT, "--events", "2500..3500"];
+    let part = ["summary", GPT, "--window", "2500..3500"];
     let device = &json(&part)["files"][0]["devices"][0];
     let warning = json(&part)["files"][0]["warnings"][0].clone();
     assert_eq!(warning["code"], "part");
@@ -416,9 +423,9 @@ fn events_range_keeps_states_of_whole_file() {
         .expect("the first event here");
     let first: u64 = here.replace(',', "").parse().expect("an index");
     for event in [2500, 2777, 3499] {
-        let whole = json(&["state", GPT, "--event", &event.to_string()]);
+        let whole = json(&["state", GPT, "--at", &event.to_string()]);
         let here = (first + event - 2500).to_string();
-        let part = json(&["state", GPT, "--events", "2500..3500", "--event", &here]);
+        let part = json(&["state", GPT, "--window", "2500..3500", "--at", &here]);
         for key in ["requested_bytes", "reserved_bytes"] {
             assert_eq!(part[key], whole[key], "{key} after event {event}");
         }
@@ -440,14 +447,14 @@ fn events_range_keeps_states_of_whole_file() {
     }
     // Every device has its own warning, which names the device.
     for command in ["summary", "info"] {
-        let both = text(&[command, "recorded/t26/two_devices.pickle.gz", "--events", "300..400"]);
+        let both = text(&[command, "recorded/t26/two_devices.pickle.gz", "--window", "300..400"]);
         for device in ["device 0: a part of", "device 1: a part of"] {
             assert_eq!(both.matches(device).count(), 1, "{both}");
         }
     }
     for wrong in ["20..10", "5", "a..b"] {
         assert_eq!(
-            vramscope(&["summary", GPT, "--events", wrong]).status.code(),
+            vramscope(&["summary", GPT, "--window", wrong]).status.code(),
             Some(64),
             "{wrong}"
         );
@@ -457,13 +464,13 @@ fn events_range_keeps_states_of_whole_file() {
 #[test]
 fn phases_have_the_peaks_of_the_other_commands() {
     for file in [GPT, "recorded/gpt_late.pickle.gz", "truth/resnet18_step.pickle.gz"] {
-        let (report, peak) = (json(&["phases", file]), json(&["peak", file]));
+        let (report, peak) = (json(&["steps", file]), json(&["peak", file]));
         assert_eq!(report["limiting"]["bytes"], peak["total"], "{file}");
         assert_eq!(report["sum"][0]["phase"], peak["phase"], "{file}");
         assert_eq!(report["sum"][0]["step"], peak["step"], "{file}");
         for step in list(&report["steps"]) {
             for phase in list(&step["phases"]) {
-                let state = json(&["state", file, "--event", &phase["peak_event"].to_string()]);
+                let state = json(&["state", file, "--at", &phase["peak_event"].to_string()]);
                 assert_eq!(phase["peak_bytes"], state["requested_bytes"], "{file}: {phase}");
                 for row in list(&state["categories"]) {
                     let name = row["category"].as_str().expect("a name");
@@ -471,10 +478,10 @@ fn phases_have_the_peaks_of_the_other_commands() {
                 }
             }
         }
-        let cut = json(&["phases", file, "--limit", "1"]);
+        let cut = json(&["steps", file, "--limit", "1"]);
         assert_eq!(list(&cut["steps"]).len(), 1, "{file}");
         assert_eq!(cut["omitted"], list(&report["steps"]).len() - 1, "{file}");
-        assert_eq!((&cut["limiting"], &report["omitted"]), (&report["limiting"], &Value::Null));
+        assert_eq!((&cut["limiting"], &report["omitted"]), (&report["limiting"], &0.into()));
     }
 }
 
@@ -527,8 +534,8 @@ fn names_never_act_on_the_terminal() {
             .fold(all, |text, style| text.replace(style, ""))
     };
     for command in [
-        "summary", "peak", "phases", "shapes", "state", "flame", "blocks", "segments", "events",
-        "diagnose", "what-if", "info",
+        "summary", "peak", "steps", "source", "state", "blocks", "segments", "events", "diagnose",
+        "what-if", "info", "ranks",
     ] {
         for arguments in [vec![command, path], vec![command, path, "--format", "json"]] {
             let shown = shown(&arguments);

@@ -111,7 +111,7 @@ fn options_that_do_not_apply_are_wrong_usage() {
     let dataset = dataset("usage");
     let target = dataset.to_str().expect("UTF-8");
     for option in
-        [&["--device", "0"][..], &["--events", "0..9"], &["--redact"], &["--data", "reduced"]]
+        [&["--device", "0"][..], &["--window", "0..9"], &["--redact"], &["--data", "reduced"]]
     {
         let arguments = [&["export", "--as", "parquet", "-o", target], option].concat();
         assert_eq!(vramscope(&arguments, &[FILE]).status.code(), Some(64), "{option:?}");

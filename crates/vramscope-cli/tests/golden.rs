@@ -10,8 +10,13 @@ const FILE: &str = "recorded/t26/linear_seed_python.pickle";
 fn run(arguments: &[&str]) -> String {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../test_data");
     let mut command = Command::new(env!("CARGO_BIN_EXE_vramscope"));
-    // Relative paths make the printed paths equal on every machine.
-    let output = command.current_dir(root).args(arguments).output().expect("the program runs");
+    // Relative paths make the printed paths equal on every machine, and so does the width.
+    let output = command
+        .env("COLUMNS", "100")
+        .current_dir(root)
+        .args(arguments)
+        .output()
+        .expect("the program runs");
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("UTF-8")
 }
@@ -28,11 +33,11 @@ macro_rules! golden {
 golden!(summary_text, "summary", FILE);
 golden!(summary_json, "summary", FILE, "--format", "json");
 golden!(peak_text, "peak", FILE);
-golden!(peak_frames_text, "peak", "recorded/gpt_leak.pickle.gz", "--by", "frame", "--limit", "8");
+golden!(peak_lines_text, "peak", "recorded/gpt_leak.pickle.gz", "--by", "line", "--limit", "8");
 golden!(peak_json, "peak", FILE, "--format", "json");
 golden!(peak_phase_text, "peak", "truth/gpt_step.pickle.gz", "--limit", "3");
-golden!(phases_text, "phases", "truth/gpt_step.pickle.gz", "--limit", "2");
-golden!(phases_next_text, "phases", "findings/s2_one_step_24_layers.pickle.gz");
+golden!(steps_phases_text, "steps", "truth/gpt_step.pickle.gz", "--limit", "2");
+golden!(steps_next_text, "steps", "findings/s2_one_step_24_layers.pickle.gz");
 golden!(what_if_text, "what-if", "what_if/varlen_tight_default.pickle.gz");
 golden!(
     what_if_json,
@@ -51,45 +56,64 @@ golden!(
     "batch:0.5,checkpoint:all"
 );
 golden!(what_if_declined_text, "what-if", FILE);
-golden!(phases_none_text, "phases", FILE);
-golden!(phases_json, "phases", "truth/resnet18_step.pickle.gz", "--limit", "1", "--format", "json");
+golden!(
+    steps_phases_json,
+    "steps",
+    "truth/resnet18_step.pickle.gz",
+    "--limit",
+    "1",
+    "--format",
+    "json"
+);
 golden!(steps_text, "steps", "recorded/gpt_leak.pickle.gz", "--limit", "3");
 golden!(steps_json, "steps", "truth/gpt_step.pickle.gz", "--format", "json");
 golden!(steps_none_text, "steps", FILE);
-golden!(shapes_text, "shapes", "recorded/gpt_leak.pickle.gz", "--limit", "6");
-golden!(shapes_refused_text, "shapes", "truth/resnet18_step.pickle.gz");
-golden!(shapes_json, "shapes", "truth/gpt_step.pickle.gz", "--limit", "2", "--format", "json");
-golden!(modules_text, "modules", "truth/gpt_step.pickle.gz", "--event", "1000");
-golden!(modules_none_text, "modules", "recorded/misc/norecord.pickle");
+golden!(peak_shapes_text, "peak", "recorded/gpt_leak.pickle.gz", "--by", "shape", "--limit", "6");
+golden!(peak_shapes_refused_text, "peak", "truth/resnet18_step.pickle.gz", "--by", "shape");
 golden!(
-    modules_named_json,
-    "modules",
-    "beside/exit/rank3_memory_snapshot.pickle",
+    peak_shapes_json,
+    "peak",
+    "truth/gpt_step.pickle.gz",
+    "--by",
+    "shape",
     "--limit",
     "2",
     "--format",
     "json"
 );
-golden!(annotate_text, "annotate", "truth/gpt_step.pickle.gz", "--event", "1000", "--limit", "3");
-golden!(annotate_recorded_text, "annotate", "beside/oom_1/rank3_memory_snapshot.pickle");
+golden!(peak_modules_text, "peak", "truth/gpt_step.pickle.gz", "--by", "module", "--at", "1000");
+golden!(peak_modules_none_text, "peak", "recorded/misc/norecord.pickle", "--by", "module");
 golden!(
-    annotate_json,
-    "annotate",
+    peak_modules_named_json,
+    "peak",
+    "beside/exit/rank3_memory_snapshot.pickle",
+    "--by",
+    "module",
+    "--limit",
+    "2",
+    "--format",
+    "json"
+);
+golden!(source_text, "source", "truth/gpt_step.pickle.gz", "--at", "1000", "--limit", "3");
+golden!(source_recorded_text, "source", "beside/oom_1/rank3_memory_snapshot.pickle");
+golden!(
+    source_json,
+    "source",
     "beside/oom_1/rank3_memory_snapshot.pickle",
     "--function",
     "step",
     "--format",
     "json"
 );
-golden!(annotate_none_text, "annotate", "recorded/misc/norecord.pickle");
+golden!(source_none_text, "source", "recorded/misc/norecord.pickle");
 golden!(state_text, "state", FILE);
-golden!(state_json, "state", FILE, "--event", "10", "--format", "json");
+golden!(state_json, "state", FILE, "--at", "10", "--format", "json");
 golden!(state_changes_text, "state", FILE, "--from", "5", "--to", "peak", "--limit", "3");
 golden!(state_changes_json, "state", FILE, "--from", "5", "--to", "20", "--format", "json");
-golden!(events_text, "events", FILE, "--event", "10..16");
+golden!(events_text, "events", FILE, "--range", "10..16");
 golden!(events_json, "events", FILE, "--limit", "4", "--format", "json");
-golden!(flame_text, "flame", FILE, "--weight", "byte-seconds");
-golden!(flame_json, "flame", FILE, "--format", "json");
+golden!(peak_tree_text, "peak", FILE, "--tree", "--weight", "byte-seconds");
+golden!(peak_tree_json, "peak", FILE, "--tree", "--format", "json");
 golden!(blocks_text, "blocks", FILE, "--sort", "byte-seconds");
 golden!(blocks_json, "blocks", FILE, "--limit", "3", "--format", "json");
 golden!(segments_text, "segments", FILE, "--at", "peak");
@@ -128,18 +152,9 @@ golden!(diagnose_text, "diagnose", "recorded/t26/oom_observer.pickle.gz");
 golden!(diagnose_healthy, "diagnose", "recorded/t26/gpt_small.pickle.gz");
 golden!(diagnose_json, "diagnose", "findings/ranks_fsdp2_skew", "--format", "json");
 golden!(diagnose_markdown, "diagnose", "recorded/ranks_fsdp", "--format", "markdown");
-golden!(matrix_text, "matrix", "findings/ranks_fsdp2_skew", "--limit", "6");
-golden!(
-    matrix_json,
-    "matrix",
-    "findings/ranks_fsdp2_skew",
-    FILE,
-    "--limit",
-    "2",
-    "--format",
-    "json"
-);
-golden!(matrix_none_text, "matrix", FILE);
+golden!(ranks_text, "ranks", "findings/ranks_fsdp2_skew", "--limit", "6");
+golden!(ranks_json, "ranks", "findings/ranks_fsdp2_skew", FILE, "--limit", "2", "--format", "json");
+golden!(ranks_none_text, "ranks", FILE);
 golden!(info_text, "info", "recorded/gpt_max_split.pickle.gz");
 golden!(info_json, "info", FILE, "--format", "json");
 golden!(folded, "export", FILE, "--as", "folded");
@@ -169,5 +184,15 @@ golden!(
     "--format",
     "markdown"
 );
+golden!(diff_moments_text, "diff", FILE, "--from", "5", "--to", "#20", "--limit", "3");
+golden!(peak_sites_text, "peak", "recorded/gpt_leak.pickle.gz", "--by", "site", "--limit", "5");
+golden!(peak_pools_text, "peak", "recorded/t26/pools.pickle", "--by", "pool");
+golden!(peak_streams_text, "peak", "recorded/t26/pools.pickle", "--by", "stream");
+golden!(peak_at_step_text, "peak", "truth/gpt_step.pickle.gz", "--at", "step:1", "--limit", "3");
+golden!(peak_tree_own_text, "peak", "recorded/gpt_leak.pickle.gz", "--tree");
+golden!(info_list_text, "info", "findings/ranks_fsdp2_skew");
+golden!(summary_list_text, "summary", "findings/ranks_fsdp2_skew");
+golden!(show_text, "show", "recorded/gpt_leak.pickle.gz", "site:gpt.py:43", "--limit", "3");
 golden!(diff_help, "diff", "--help");
 golden!(help, "--help");
+golden!(help_all, "help", "--all");

@@ -1,4 +1,4 @@
-//! `vramscope index`: the file, its cards, what could not be read.
+//! `vramscope export --as index`: the file, its cards, what could not be read.
 
 use crate::common::vramscope;
 use flate2::read::GzDecoder;
@@ -21,7 +21,7 @@ fn folder(name: &str) -> PathBuf {
 
 fn index(paths: &[&str], output: &Path) -> Output {
     let output = output.to_str().expect("UTF-8");
-    vramscope(&["index", "-o", output], paths)
+    vramscope(&["export", "--as", "index", "-o", output], paths)
 }
 
 /// The lines of an index.
@@ -46,7 +46,7 @@ fn an_index_has_a_card_of_every_rank() {
     assert_eq!(lines[0]["files"], 4);
     assert_eq!(lines[5]["done"], true);
     assert_eq!(lines.len(), 6);
-    let matrix = vramscope(&["matrix", "--format", "json"], &["findings/ranks_fsdp2_skew"]);
+    let matrix = vramscope(&["ranks", "--format", "json"], &["findings/ranks_fsdp2_skew"]);
     let matrix: Value = serde_json::from_slice(&matrix.stdout).expect("JSON");
     for column in matrix["runs"][0]["columns"].as_array().expect("a list") {
         let rank = column["rank"].as_u64().expect("a number");

@@ -210,7 +210,7 @@ fn separate_peaks_have_their_events_and_their_live_sites() {
         let found = json(&["peak", GPT, "--peak", &nth]);
         assert_eq!(found["event"], peak["event"]);
         assert_eq!(found["total"], peak["bytes"]);
-        let state = json(&["state", GPT, "--event", &peak["event"].to_string()]);
+        let state = json(&["state", GPT, "--at", &peak["event"].to_string()]);
         assert_eq!(found["total"], state["requested_bytes"]);
         let next = peaks.get(index + 1).map(|next| number(&peak["bytes"]) - number(&next["bytes"]));
         assert_eq!(peak["next_lower_bytes"].as_u64(), next);
@@ -271,10 +271,10 @@ fn events_that_touch_an_address_are_found() {
     for action in ["segment_map", "alloc"] {
         assert!(expected.iter().any(|e| e["action"] == action), "{action}");
     }
-    let range = json(&["events", EXPANDABLE, "--event", "10..20"]);
+    let range = json(&["events", EXPANDABLE, "--range", "10..20"]);
     let indices: Vec<u64> = list(&range["events"]).iter().map(|e| number(&e["index"])).collect();
     assert_eq!(indices, (10..20).collect::<Vec<u64>>());
-    assert_eq!(list(&json(&["events", EXPANDABLE, "--event", "12"])["events"])[0]["index"], 12);
+    assert_eq!(list(&json(&["events", EXPANDABLE, "--range", "12"])["events"])[0]["index"], 12);
     let wrong = vramscope(&["events", EXPANDABLE, "--address", "somewhere"]);
     assert_eq!(wrong.status.code(), Some(64));
 }

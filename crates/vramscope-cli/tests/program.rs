@@ -9,7 +9,7 @@ macro_rules! assert_golden {
     }};
 }
 
-mod annotate;
+mod command_set;
 mod commands;
 mod common;
 mod dataset;
@@ -20,11 +20,12 @@ mod golden;
 mod html;
 mod index;
 mod lists;
-mod matrix;
+mod ranks;
 mod schema;
 mod series;
 mod show;
 mod sidecar;
+mod source;
 mod summary;
 mod texts;
 mod trace;

@@ -17,19 +17,19 @@ const ANSWERS: &[&[&str]] = &[
     &["summary", GPT, "recorded/misc/norecord.pickle"],
     &["summary", RANKS],
     &["peak", GPT],
-    &["peak", STEP, "--by", "frame"],
+    &["peak", STEP, "--by", "line"],
+    &["peak", GPT, "--tree"],
+    &["peak", LEAK, "--by", "shape"],
+    &["peak", "truth/resnet18_step.pickle.gz", "--by", "shape"],
+    &["peak", STEP, "--by", "module"],
     &["peak", GPT, "--band", "reserved"],
-    &["phases", STEP],
-    &["phases", "findings/s2_one_step_24_layers.pickle.gz"],
+    &["steps", STEP],
+    &["steps", "findings/s2_one_step_24_layers.pickle.gz"],
     &["steps", LEAK],
-    &["shapes", LEAK],
-    &["shapes", "truth/resnet18_step.pickle.gz"],
-    &["modules", STEP],
-    &["annotate", LEAK],
-    &["annotate", "beside/oom_1/rank3_memory_snapshot.pickle", "--event", "20", "--all"],
+    &["source", LEAK],
+    &["source", "beside/oom_1/rank3_memory_snapshot.pickle", "--at", "20", "--all"],
     &["state", GPT],
     &["state", GPT, "--from", "5", "--to", "peak"],
-    &["flame", GPT],
     &["blocks", GPT, "--limit", "50"],
     &["segments", OOM, "--curve", "4"],
     &["events", GPT, "--limit", "200"],
@@ -37,13 +37,13 @@ const ANSWERS: &[&[&str]] = &[
     &["diagnose", SKEW],
     &["diagnose", "--all", LEAK, OOM],
     &["diagnose", "--all", SKEW],
-    &["matrix", RANKS],
-    &["series", RANKS],
+    &["ranks", RANKS],
     &["what-if", "what_if/varlen_tight_default.pickle.gz"],
     &["what-if", GPT],
     &["what-if", RANKS],
     &["diff", GPT, "recorded/t20/linear_seed_python.pickle"],
     &["diff", LEAK, GPT],
+    &["diff", LEAK, "--from", "start", "--to", "peak"],
     &["show", "category:activation", LEAK],
     &["show", "reserved-0-peak", LEAK],
     &["info", GPT],
@@ -99,13 +99,15 @@ fn answers_have_the_fields_of_their_schema() {
 
 #[test]
 fn every_command_with_an_answer_has_a_schema_and_a_test() {
-    let help = Command::new(env!("CARGO_BIN_EXE_vramscope")).arg("--help").output();
-    let help = String::from_utf8(help.expect("it runs").stdout).expect("UTF-8");
-    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let all = Command::new(env!("CARGO_BIN_EXE_vramscope")).args(["help", "--all"]).output();
+    let all = String::from_utf8(all.expect("it runs").stdout).expect("UTF-8");
+    let commands = all.lines().skip_while(|line| *line != "Commands:").skip(1);
     let commands = commands.take_while(|line| !line.is_empty());
     let mut commands: BTreeSet<&str> =
-        commands.filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next()).collect();
-    for other in ["completions", "export", "help", "index", "mcp", "schema", "serve"] {
+        commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
+    // Further lines about a command.
+    commands.remove("");
+    for other in ["completions", "export", "help", "mcp", "record", "schema", "serve", "skill"] {
         assert!(commands.remove(other), "{other}");
     }
     let tested: BTreeSet<&str> = ANSWERS.iter().map(|arguments| arguments[0]).collect();

@@ -1,4 +1,4 @@
-//! `vramscope series` over generated fleets, in which the growth is planted.
+//! The iterations of `vramscope ranks` over generated fleets, in which the growth is planted.
 
 use serde_json::Value;
 use std::fs::{self, File};
@@ -47,7 +47,12 @@ impl Run {
     /// Runs the program in the folder: printed paths are the same on every machine.
     fn run(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_vramscope"));
-        command.current_dir(&self.folder).args(arguments).output().expect("the program runs")
+        command
+            .env("COLUMNS", "100")
+            .current_dir(&self.folder)
+            .args(arguments)
+            .output()
+            .expect("the program runs")
     }
 
     fn text(&self, arguments: &[&str]) -> String {
@@ -59,11 +64,11 @@ impl Run {
 
     /// The only run in the answer.
     fn series(&self, path: &str) -> Value {
-        let text = self.text(&["series", path, "--format", "json"]);
+        let text = self.text(&["ranks", path, "--format", "json"]);
         let report: Value = serde_json::from_str(&text).expect("JSON");
-        assert_eq!(report["schema"], "vramscope.series/1");
-        assert_eq!(list(&report["runs"]).len(), 1, "{report}");
-        report["runs"][0].clone()
+        assert_eq!(report["schema"], "vramscope.ranks/1");
+        assert_eq!(list(&report["series"]).len(), 1, "{report}");
+        report["series"][0].clone()
     }
 }
 
@@ -130,11 +135,12 @@ fn figures_are_those_of_each_snapshot() {
             assert_eq!(rank["peak_bytes"][place], device["requested_bytes"]["peak"]);
             let steps = run.text(&["steps", file, "--format", "json"]);
             let steps: Value = serde_json::from_str(&steps).expect("JSON");
-            let last = list(&steps["steps"]).last().expect("a whole step");
+            let mut whole = list(&steps["steps"]).iter().filter(|step| step["whole"] == true);
+            let last = whole.next_back().expect("a whole step");
             assert_eq!(rank["kept_bytes"][place], last["floor_bytes"]);
             assert_eq!(rank["reserved_bytes"][place], device["reserved_bytes"]["peak"]);
             let event = number(&device["reserved_bytes"]["peak_event"]).to_string();
-            let segments = ["segments", file, "--event", &event, "--format", "json"];
+            let segments = ["segments", file, "--at", &event, "--format", "json"];
             let segments: Value = serde_json::from_str(&run.text(&segments)).expect("JSON");
             let free = &segments["fragmentation"];
             assert_eq!(rank["free_bytes"][place], free["free"]);
@@ -146,24 +152,24 @@ fn figures_are_those_of_each_snapshot() {
 #[test]
 fn an_index_gives_the_series_of_its_files() {
     let run = Run::new("index", 1, 0..3);
-    let of_files = run.text(&["series", "fleet", "--format", "json"]);
-    run.text(&["index", "fleet", "-o", "run.vramscope"]);
-    assert_eq!(run.text(&["series", "run.vramscope", "--format", "json"]), of_files);
+    let of_files = run.text(&["ranks", "fleet", "--format", "json"]);
+    run.text(&["export", "--as", "index", "fleet", "-o", "run.vramscope"]);
+    assert_eq!(run.text(&["ranks", "run.vramscope", "--format", "json"]), of_files);
     // Not compressed.
     let mut text = String::new();
     let file = File::open(run.folder.join("run.vramscope")).expect("an index");
     let mut unpacked = flate2::read::GzDecoder::new(file);
     std::io::Read::read_to_string(&mut unpacked, &mut text).expect("a text");
     fs::write(run.folder.join("plain.vramscope"), &text).expect("a file can be written");
-    assert_eq!(run.text(&["series", "plain.vramscope", "--format", "json"]), of_files);
+    assert_eq!(run.text(&["ranks", "plain.vramscope", "--format", "json"]), of_files);
     // Cut off after a line, and no index at all.
     let end = text.trim_end().rfind('\n').expect("several lines");
     fs::write(run.folder.join("cut.vramscope"), &text[..=end]).expect("a file can be written");
-    let cut = run.run(&["series", "cut.vramscope", "--format", "json"]);
+    let cut = run.run(&["ranks", "cut.vramscope", "--format", "json"]);
     assert_eq!(cut.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&cut.stderr).contains("the index ends early"));
     fs::write(run.folder.join("other.vramscope"), "{}\n").expect("a file can be written");
-    let other = run.run(&["series", "other.vramscope"]);
+    let other = run.run(&["ranks", "other.vramscope"]);
     assert_eq!(other.status.code(), Some(2));
     let said = String::from_utf8_lossy(&other.stderr).into_owned();
     assert!(said.contains("its schema is ``, expected vramscope.index/1"), "{said}");
@@ -179,7 +185,7 @@ fn a_dataset_gives_the_index_and_the_series_of_its_files() {
     let exported = run.run(&["export", "fleet", "--as", "parquet", "-o", "dataset"]);
     assert_eq!(exported.status.code(), Some(2), "a file is damaged");
     let of = |path: &str| {
-        let output = run.run(&["series", path, "--format", "json"]);
+        let output = run.run(&["ranks", path, "--format", "json"]);
         assert_eq!(output.status.code(), Some(2));
         let mut report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         // A dataset does not tell how many other files there were.
@@ -204,12 +210,13 @@ fn a_dataset_gives_the_index_and_the_series_of_its_files() {
         facts
     };
     for (path, name) in [("dataset", "a.vramscope"), (files, "b.vramscope")] {
-        let made = run.run(&["index", path, "-o", name]);
+        let made = run.run(&["export", "--as", "index", path, "-o", name]);
         assert_eq!(made.status.code(), Some(2), "a file is damaged");
         assert!(String::from_utf8_lossy(&made.stderr).contains("rank9.pickle: "));
     }
     assert_eq!(cards("a.vramscope"), cards("b.vramscope"));
-    let refused = run.run(&["index", "dataset", "-o", "c.vramscope", "--rules", "none"]);
+    let refused =
+        run.run(&["export", "--as", "index", "dataset", "-o", "c.vramscope", "--rules", "none"]);
     assert_eq!(refused.status.code(), Some(64));
     assert!(!run.folder.join("c.vramscope").exists());
 }
@@ -273,11 +280,14 @@ fn what_is_missing_or_damaged_is_said() {
     )
     .expect("a file can be written");
     fs::copy(run.file(0, 0), run.folder.join("fleet/rank0.pickle")).expect("a copy");
-    let output = run.run(&["series", "fleet", "--format", "json"]);
+    let output = run.run(&["ranks", "fleet", "--format", "json"]);
     assert_eq!(output.status.code(), Some(2), "a file is damaged");
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!((&report["other_files"], &report["failed_files"]), (&2.into(), &1.into()));
-    let series = &report["runs"][0];
+    assert_eq!(
+        (&report["files_without_iteration"], &report["failed_files"]),
+        (&2.into(), &1.into())
+    );
+    let series = &report["series"][0];
     let [drift] = &list(&series["drifts"])[..] else { panic!("one drift: {series}") };
     // A window may have one step more than others.
     let planted = LEAK_BYTES * STEPS_PER_ITERATION;
@@ -302,15 +312,15 @@ fn what_is_missing_or_damaged_is_said() {
 #[test]
 fn the_text_and_the_schema() {
     let run = Run::new("text", 1, 0..3);
-    assert_golden!("series__series_text", run.text(&["series", "fleet", "--limit", "3"]));
-    let json = run.text(&["series", "fleet", "--limit", "2", "--format", "json"]);
-    let schema: Value = serde_json::from_str(&run.text(&["schema", "series"])).expect("JSON");
+    assert_golden!("series__series_text", run.text(&["ranks", "fleet", "--limit", "3"]));
+    let json = run.text(&["ranks", "fleet", "--limit", "2", "--format", "json"]);
+    let schema: Value = serde_json::from_str(&run.text(&["schema", "ranks"])).expect("JSON");
     let validator = jsonschema::validator_for(&schema).expect("a JSON Schema");
     let answer: Value = serde_json::from_str(&json).expect("JSON");
     assert!(validator.is_valid(&answer), "{json}");
     assert_golden!("series__series_json", json);
-    let none = run.text(&["series", path_of_one(&run.file(0, 0))]);
-    assert!(none.contains("1 rank, 1 iteration"), "{none}");
+    let none = run.text(&["ranks", path_of_one(&run.file(0, 0))]);
+    assert!(none.contains("iteration_0  1 rank") || none.contains("fleet  1 rank"), "{none}");
 }
 
 fn path_of_one(path: &Path) -> &str {

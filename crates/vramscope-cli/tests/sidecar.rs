@@ -13,7 +13,8 @@ fn report(output: &Output) -> Value {
 }
 
 fn told(command: &str, path: &str) -> Value {
-    report(&vramscope(&[command, "--format", "json"], &[path]))
+    let words: Vec<&str> = command.split(' ').collect();
+    report(&vramscope(&[&words[..], &["--format", "json"]].concat(), &[path]))
 }
 
 fn read(path: &Path) -> Value {
@@ -69,7 +70,7 @@ fn blocks_have_the_names_and_shapes_of_their_tensors() {
     }
     let output = vramscope(&["blocks", "--limit", "200"], &[OOM]);
     let text = String::from_utf8(output.stdout).expect("text");
-    assert!(text.contains(": optimizer state 0.weight.exp_avg, float32 [1024, 1024]\n"), "{text}");
+    assert!(text.contains("  optimizer state 0.weight.exp_avg, float32 [1024, 1024]\n"), "{text}");
 }
 
 /// The category of a block in a report about blocks.
@@ -124,7 +125,7 @@ fn what_was_recorded_of_a_tensor_is_the_category_of_its_block() {
 
 #[test]
 fn recorded_shapes_win_over_inferred_ones() {
-    let report = told("shapes", OOM);
+    let report = told("peak --by shape", OOM);
     // Sizes tell nothing here.
     assert!(report["refused"].is_string());
     let rows = report["rows"].as_array().expect("rows");

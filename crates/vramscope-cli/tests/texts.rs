@@ -7,20 +7,25 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 /// The commands about one file, without the file.
-const COMMANDS: [&[&str]; 17] = [
+const COMMANDS: [&[&str]; 22] = [
     &["summary"],
     &["info"],
     &["diagnose"],
     &["diagnose", "--all"],
     &["peak"],
-    &["phases"],
+    &["peak", "--by", "site"],
+    &["peak", "--by", "line"],
+    &["peak", "--by", "shape"],
+    &["peak", "--by", "module"],
+    &["peak", "--by", "pool"],
+    &["peak", "--tree"],
+    &["peak", "--tree", "--all-frames", "--weight", "churn"],
     &["steps"],
-    &["shapes"],
-    &["modules"],
-    &["annotate"],
+    &["source"],
+    &["ranks"],
     &["state", "--at", "peak"],
     &["state", "--from", "start"],
-    &["flame"],
+    &["diff", "--from", "start", "--to", "peak"],
     &["blocks", "--limit", "50"],
     &["segments"],
     &["events", "--limit", "50"],
@@ -108,5 +113,8 @@ fn a_panic_is_a_message_and_an_exit_code() {
         .expect("the test runs");
     assert_eq!(output.status.code(), Some(BUG));
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(errors.contains("on purpose") && errors.contains("is a bug of vramscope"), "{errors}");
+    assert!(
+        errors.contains("a bug: on purpose at ") && errors.contains("issue of vramscope"),
+        "{errors}"
+    );
 }

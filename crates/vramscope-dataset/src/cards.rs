@@ -1,4 +1,4 @@
-//! The cards of a dataset: what `vramscope index` needs of it.
+//! The cards of a dataset: what `vramscope export --as index` needs of it.
 
 use crate::part::{ENDING, failure};
 use crate::plan::{BATCH_ROWS, entries, few_rows, partitions};

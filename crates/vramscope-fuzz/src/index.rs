@@ -39,7 +39,7 @@ pub fn index(data: &[u8]) {
         collector.add(entry, entry.as_ref().map_or(&Names::default(), |card| &card.names));
     }
     drop(collector.report(10).map(|report| print(&report)));
-    print(&matrices(&cards, 1, 10));
+    print(&matrices(&cards, 10));
     print(&findings::across(cards));
     ask(bytes, size);
 }

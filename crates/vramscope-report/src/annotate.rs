@@ -1,4 +1,4 @@
-//! `vramscope annotate`: source files with the memory of each line beside it.
+//! `vramscope source`: source files with the memory of each line beside it.
 
 mod text;
 
@@ -11,7 +11,7 @@ use vramscope_snapshot::StrId;
 use vramscope_trace::slicing::now;
 use vramscope_units::Bytes;
 
-/// `vramscope.annotate/1`.
+/// `vramscope.source/1`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Annotated<'a> {
@@ -246,7 +246,7 @@ pub fn annotate<'a>(
     let chosen = choose(target, &sums, &files, &options)?;
     let shown = files.len().min(options.limit.unwrap_or(usize::MAX));
     let mut report = Annotated {
-        schema: "vramscope.annotate/1",
+        schema: "vramscope.source/1",
         path: target.path,
         rank: rank_of(target.path),
         device: target.device(),

@@ -1,4 +1,4 @@
-//! `vramscope flame`: bytes or allocations by call stack, as a tree with outermost frames first.
+//! `vramscope peak --tree`: bytes or allocations by call stack, as a tree with outermost frames first.
 
 use super::{Target, event_of, frame, text};
 use serde::Serialize;
@@ -19,7 +19,7 @@ pub enum Weight {
     Churn,
 }
 
-/// `vramscope.flame/1`.
+/// `vramscope.peak-tree/1`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Flame<'a> {
@@ -82,7 +82,7 @@ pub fn flame(target: Target<'_>, weight: Weight) -> Flame<'_> {
         Tree::new(target.snapshot(), &shares, budget).await
     });
     Flame {
-        schema: "vramscope.flame/1",
+        schema: "vramscope.peak-tree/1",
         path: target.path,
         device: target.device(),
         unit,

@@ -60,6 +60,7 @@ mod places;
 pub mod proof;
 mod quantity;
 mod rank_of;
+pub mod ranks;
 pub mod record;
 pub mod redact;
 mod reference;

@@ -1,4 +1,4 @@
-//! `vramscope matrix`: call sites by ranks, with like ranks in clusters.
+//! The comparison of `vramscope ranks`: call sites by ranks, with like ranks in clusters.
 
 use crate::card::Card;
 use crate::phrase::site_filter;
@@ -15,20 +15,16 @@ pub const ROWS: usize = 40;
 /// Clusters and outliers that a text names. All are in JSON.
 const MAX_NAMED: usize = 8;
 
-/// `vramscope.matrix/1`.
+/// The matrices of runs, in `vramscope.ranks/1`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MatrixReport {
-    /// The schema's name and version.
-    pub schema: &'static str,
     /// Ranks are alike if what they hold differs by at most this many percent.
     pub alike_percent: u64,
     /// The runs with several ranks, that with the most ranks first.
     pub runs: Vec<RunMatrix>,
     /// Files that are no rank of a run with several ranks.
     pub other_files: usize,
-    /// Files in folders that are no snapshots.
-    pub skipped_files: usize,
 }
 
 /// The matrix of one run.
@@ -118,9 +114,15 @@ pub struct OutlierRecord {
 }
 
 /// The matrices of all runs among these ranks. Each has at most `limit` rows.
-pub fn matrices(ranks: &[Card], skipped_files: usize, limit: usize) -> MatrixReport {
+pub fn matrices(ranks: &[Card], limit: usize) -> MatrixReport {
     let facts: Vec<RankFacts> = ranks.iter().map(|card| card.facts(&card.names)).collect();
-    let mut runs = rank_runs(&facts);
+    let paths: Vec<&str> = ranks.iter().map(|card| card.path.as_str()).collect();
+    matrices_of(&paths, &facts, limit)
+}
+
+/// [`matrices`] of ranks whose facts are known, with the paths of their files.
+pub fn matrices_of(paths: &[&str], facts: &[RankFacts], limit: usize) -> MatrixReport {
+    let mut runs = rank_runs(facts);
     runs.retain(|run| run.len() > 1);
     runs.sort_by_key(|run| std::cmp::Reverse(run.len()));
     let run_matrix = |run: &Vec<usize>| {
@@ -128,7 +130,7 @@ pub fn matrices(ranks: &[Card], skipped_files: usize, limit: usize) -> MatrixRep
         let matrix = rank_matrix(&members);
         let column = |c: &MatrixColumn| ColumnRecord {
             rank: c.rank,
-            path: ranks[run[c.member]].path.clone(),
+            path: paths[run[c.member]].to_owned(),
             device: members[c.member].device,
             cluster: c.cluster,
             peak_bytes: c.peak,
@@ -150,11 +152,9 @@ pub fn matrices(ranks: &[Card], skipped_files: usize, limit: usize) -> MatrixRep
     };
     let in_runs: usize = runs.iter().map(Vec::len).sum();
     MatrixReport {
-        schema: "vramscope.matrix/1",
         alike_percent: 100 / ALIKE_PARTS,
         runs: runs.iter().map(run_matrix).collect(),
-        other_files: ranks.len() - in_runs,
-        skipped_files,
+        other_files: facts.len() - in_runs,
     }
 }
 

@@ -1,4 +1,4 @@
-//! `vramscope modules`: memory by module, as names or call stacks tell.
+//! `vramscope peak --by module`: memory by module, as names or call stacks tell.
 
 mod layers;
 mod link;
@@ -20,7 +20,7 @@ use vramscope_inference::{Category, CategoryBytes, StepPhase};
 use vramscope_trace::group_by_key;
 use vramscope_trace::slicing::{Budget, now, strides};
 
-/// `vramscope.modules/1`.
+/// `vramscope.peak-module/1`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ModulesReport<'a> {
@@ -224,7 +224,7 @@ pub fn modules(target: Target<'_>, event: Option<u32>, limit: Option<usize>) -> 
     let mut maker = Maker { target, sums: &sums, event, limit, sites: sites(target), omitted: 0 };
     let root = maker.record(0, String::new());
     ModulesReport {
-        schema: "vramscope.modules/1",
+        schema: "vramscope.peak-module/1",
         path: target.path,
         rank: rank_of(target.path),
         device: target.device(),

@@ -1,4 +1,4 @@
-//! `vramscope phases`: what each phase of each step needs, and which phase limits.
+//! The phases of `vramscope steps`: what each phase of each step needs, and which phase limits.
 
 mod layer;
 mod words;
@@ -14,7 +14,7 @@ use vramscope_inference::{
 use vramscope_trace::slicing::Budget;
 use vramscope_units::grouped;
 
-/// `vramscope.phases/1`.
+/// `vramscope.steps/1`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Phases<'a> {
@@ -353,7 +353,7 @@ pub async fn phases<'a>(
     records.truncate(records.len() - omitted);
     let sum = sum(&found.phases);
     let mut report = Phases {
-        schema: "vramscope.phases/1",
+        schema: "vramscope.steps/1",
         path: target.path,
         rank: rank_of(target.path),
         device: target.device(),

@@ -1,4 +1,4 @@
-//! `vramscope series`: the ranks of a run over its iterations, and which call sites drift.
+//! The iterations of `vramscope ranks`: the ranks of a run over its iterations, and which call sites drift.
 //!
 //! A run is the files below one folder whose paths name an iteration. Each rank is compared with
 //! itself: peak, growth, free memory. A call site drifts on a rank if what it keeps grows from
@@ -25,12 +25,10 @@ pub use drift::MIN_ITERATIONS;
 /// and each takes about a hundred bytes.
 const MAX_VALUES: usize = 1 << 20;
 
-/// `vramscope.series/1`.
+/// The iterations of runs, in `vramscope.ranks/1`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SeriesReport {
-    /// The schema's name and version.
-    pub schema: &'static str,
     /// The fewest iterations of a rank among which drift is looked for.
     pub min_iterations: usize,
     /// The runs, that with the most ranks first.
@@ -252,7 +250,6 @@ impl Collector {
             .collect();
         runs.sort_by_key(|run| Reverse(run.ranks.len() + run.omitted));
         Ok(SeriesReport {
-            schema: "vramscope.series/1",
             min_iterations: MIN_ITERATIONS,
             runs,
             other_files: self.other_files,

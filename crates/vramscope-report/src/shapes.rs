@@ -1,4 +1,4 @@
-//! `vramscope shapes`: which shapes the tensors have, as recorded or as far as sizes tell.
+//! `vramscope peak --by shape`: which shapes the tensors have, as recorded or as far as sizes tell.
 
 mod config;
 mod legend;
@@ -20,7 +20,7 @@ use vramscope_inference::{Category, Dims, NoShapes, Shape, Shapes, Widths};
 use vramscope_trace::group_by_key;
 use vramscope_units::{Bytes, grouped};
 
-/// `vramscope.shapes/1`.
+/// `vramscope.peak-shape/1`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ShapesReport<'a> {
@@ -32,7 +32,8 @@ pub struct ShapesReport<'a> {
     pub rank: Option<u32>,
     /// The device's ordinal.
     pub device: u32,
-    /// The first event after which `requested_bytes` peaks; -1 is the state before the window.
+    /// The event of the moment: by default the first after which `requested_bytes` peaks; -1 is the
+    /// state before the window.
     pub event: i64,
     /// `requested_bytes` after it.
     pub bytes: u64,
@@ -136,7 +137,12 @@ fn is_zero(count: &usize) -> bool {
 
 /// The shapes of the blocks that are live at the peak of `requested_bytes`.
 pub fn shapes(target: Target<'_>, limit: Option<usize>) -> ShapesReport<'_> {
-    shapes_with(target, target.entry.dims(target.index), limit)
+    shapes_at(target, slot_of(target.trace().requested_band.peak_event), limit)
+}
+
+/// The shapes of the blocks that are live in a slot.
+pub fn shapes_at(target: Target<'_>, slot: u32, limit: Option<usize>) -> ShapesReport<'_> {
+    shapes_with(target, target.entry.dims(target.index), slot, limit)
 }
 
 /// The dimensions of a device's model and data, if they are derived: `N = 4,096 tokens`.
@@ -150,11 +156,11 @@ pub fn legend_texts(target: Target<'_>) -> Vec<String> {
 fn shapes_with<'a>(
     target: Target<'a>,
     found: &Result<Dims, NoShapes>,
+    slot: u32,
     limit: Option<usize>,
 ) -> ShapesReport<'a> {
     let (trace, snapshot) = (target.trace(), target.snapshot());
     let categories = target.entry.categories(target.index);
-    let slot = slot_of(trace.requested_band.peak_event);
     let legend = found.as_ref().map_or_else(|_| Legend::default(), Legend::new);
     // Blocks of one size and stack have one answer.
     let mut alike = Vec::new();
@@ -209,7 +215,7 @@ fn shapes_with<'a>(
     let omitted = rows.len().saturating_sub(limit.unwrap_or(usize::MAX));
     rows.truncate(rows.len() - omitted);
     let mut report = ShapesReport {
-        schema: "vramscope.shapes/1",
+        schema: "vramscope.peak-shape/1",
         path: target.path,
         rank: rank_of(target.path),
         device: target.device(),

@@ -156,7 +156,7 @@ fn clusters_and_outliers_of_an_index_are_those_of_the_snapshots() {
     let of_snapshots: Vec<_> = cards.iter().map(|card| card.facts(&card.names)).collect();
     assert_eq!(skews, vramscope_inference::rank_skew(&of_snapshots));
     assert_eq!(skews.len(), 1);
-    assert_eq!(matrices(&cards, 0, 10).runs[0].outliers.len(), 1);
+    assert_eq!(matrices(&cards, 10).runs[0].outliers.len(), 1);
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn stages_are_clusters_and_the_skewed_rank_is_the_outlier() {
     let targets = files.iter().map(|file| file.target(0, 0).expect("a device"));
     let ranks: Vec<Card> =
         targets.map(|target| now(async |budget| Card::new(target, budget).await)).collect();
-    let report = matrices(&ranks, 0, usize::MAX);
+    let report = matrices(&ranks, usize::MAX);
     let [run] = &report.runs[..] else { panic!("{} runs", report.runs.len()) };
     let clusters: Vec<&[u32]> = run.clusters.iter().map(|cluster| &cluster.ranks[..]).collect();
     let stages: Vec<Vec<u32>> = (0..OPTIONS.stages)

@@ -94,8 +94,16 @@ interface Reports {
     released_bytes: number;
   } & Record<Change, { bytes: number; blocks: number }>;
   steps: {
-    steps: { step: number; peak_bytes: number; floor_bytes: number; change: number | null }[];
-    text: string[];
+    steps: {
+      step: number;
+      whole: boolean;
+      begin: number;
+      end: number;
+      peak_bytes: number;
+      floor_bytes: number | null;
+      change: number | null;
+    }[];
+    growth_text: string[];
   };
   segments: {
     event: number;
@@ -128,7 +136,7 @@ interface Reports {
     refused: string | null;
     by_shape: { shape: { text: string; symbols?: string }; blocks: number; bytes: number }[];
   };
-  annotate: {
+  source: {
     file: { file: string; found: string | null; basis: string | null };
     lines: ({
       line: number;
@@ -140,9 +148,6 @@ interface Reports {
     files: ({ file: string } & PlaceNumbers)[];
     text: string[];
   };
-  phases: {
-    steps: { step: number; whole: boolean; begin: number; end: number }[];
-  };
   "what-if": {
     declined: string | null;
     calibration: {
@@ -151,7 +156,7 @@ interface Reports {
     } | null;
     scenarios: ScenarioRecord[];
   };
-  matrix: {
+  ranks: {
     runs: {
       text: string[];
       clusters: { ranks: number[]; text: string }[];
@@ -302,13 +307,20 @@ export function withFrames<R extends object>(report: R): R {
   return report;
 }
 
+/** Reports that are forms of another command's. */
+const FORMS = new Map<keyof Reports, string[]>([
+  ["flame", ["peak", "--tree"]],
+  ["modules", ["peak", "--by", "module"]],
+  ["shapes", ["peak", "--by", "shape"]],
+]);
+
 /** Runs the program over files, by their names in a folder. */
 export function cliIn<C extends keyof Reports>(
   folder: string,
   command: C,
   ...rest: string[]
 ): Reports[C] {
-  return print(folder, [command, ...rest]) as Reports[C];
+  return print(folder, [...(FORMS.get(command) ?? [command]), ...rest]) as Reports[C];
 }
 
 /** Reports on files of test_data/ by their arguments: those files do not change. */
@@ -351,8 +363,7 @@ export function deviceOf(file: string, device?: number) {
 export const blocksOf = (file: string, ...more: string[]) => cli("blocks", file, ...more).blocks;
 
 /** The state after an event. */
-export const stateOf = (file: string, event: number) =>
-  cli("state", file, "--event", String(event));
+export const stateOf = (file: string, event: number) => cli("state", file, "--at", String(event));
 
 /** All findings of a file. */
 export const findingsOf = (file: string) => cli("diagnose", file, "--all").findings;

@@ -103,7 +103,7 @@ test("the bars of a group are its most bytes in each step, and choose the step",
   viewer,
   page,
 }) => {
-  const { steps } = cli("phases", REAL);
+  const { steps } = cli("steps", REAL);
   const { blocks } = cli("blocks", REAL);
   const views = new Views(viewer);
   await views.open(testData(REAL));

@@ -226,12 +226,12 @@ test("weights, search and hidden frames add up as on the command line", async ({
     await expect(pane.getByTestId("flame-matched")).toHaveCount(0);
   });
   await test.step("each weight", async () => {
-    await expectTotal(cli("flame", REAL, "--weight", "peak").total);
+    await expectTotal(cli("flame", REAL, "--weight", "bytes").total);
     for (const [button, weight] of [
       ["bytes × time", "byte-seconds"],
       ["allocations", "count"],
       ["churn", "churn"],
-      ["at peak", "peak"],
+      ["at peak", "bytes"],
     ] as const) {
       if (button === "bytes × time")
         await pane.getByRole("button", { name: button, exact: true }).click();
@@ -245,13 +245,13 @@ test("weights, search and hidden frames add up as on the command line", async ({
     await pane.getByRole("button", { name: "at cursor", exact: true }).click();
     for (const event of [500, 3000]) {
       await views.cursor(event);
-      await expectTotal(cli("flame", REAL, "--weight", "cursor", "--event", String(event)).total);
+      await expectTotal(cli("flame", REAL, "--at", String(event)).total);
     }
     // The graph follows the cursor.
     await page.getByTestId("flame-canvas").focus();
     await page.keyboard.press(".");
     await views.expectCursor(3001);
-    await expectTotal(cli("flame", REAL, "--weight", "cursor", "--event", "3001").total);
+    await expectTotal(cli("flame", REAL, "--at", "3001").total);
   });
 });
 

@@ -52,7 +52,10 @@ function makeRun(info: TestInfo): string {
 
 /** Writes the index of the run into a folder of it, and returns its path. */
 function makeIndex(job: string, path = "run.vramscope"): string {
-  execFileSync(program, ["index", "run", "-o", path], { cwd: job, stdio: "pipe" });
+  execFileSync(program, ["export", "--as", "index", "run", "-o", path], {
+    cwd: job,
+    stdio: "pipe",
+  });
   return join(job, path);
 }
 
@@ -66,7 +69,7 @@ async function openIndex(viewer: Viewer, file: string) {
 const numbers = (values: (string | null)[]) => values.map(Number);
 
 function runOf(job: string, iteration: number) {
-  const [run] = cliIn(job, "matrix", `run/iteration_${iteration}`).runs;
+  const [run] = cliIn(job, "ranks", `run/iteration_${iteration}`).runs;
   if (!run) throw new Error("no run");
   return run;
 }
@@ -250,7 +253,9 @@ function repeated(file: string, ranks: number): Buffer {
 test("4,096 ranks are shown, sorted and filtered", async ({ viewer, page }, info) => {
   const ranks = 4096;
   const job = makeRun(info);
-  execFileSync(program, ["index", "run/iteration_0", "-o", "one.vramscope"], { cwd: job });
+  execFileSync(program, ["export", "--as", "index", "run/iteration_0", "-o", "one.vramscope"], {
+    cwd: job,
+  });
   const file = join(job, "many.vramscope");
   writeFileSync(file, new Uint8Array(repeated(join(job, "one.vramscope"), ranks)));
   await page.evaluate(() => {

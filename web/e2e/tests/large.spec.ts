@@ -85,7 +85,7 @@ test("a file that needs too much memory says so, and a part of it opens", async 
   await viewer.expectRow(NAME, "ready");
 
   // The program reports the same numbers for these events.
-  const part = cli("summary", REAL, "--events", "12000..12500").files[0]?.devices[0];
+  const part = cli("summary", REAL, "--window", "12000..12500").files[0]?.devices[0];
   if (!part) throw new Error("the part has no device");
   expect(part.events).toBeLessThan(events);
   await expect(viewer.peak).toHaveAttribute("data-value", String(part.requested_bytes.peak));

@@ -247,7 +247,7 @@ test("a search grays out other blocks, and a mark lets clicks through to the blo
     const x = (place?.x ?? 0) + (place?.width ?? 0) / 2;
     // Low in the stack, far from the handle of the mark.
     const y = (await viewer.plot.scale()).y(
-      cli("state", REAL, "--event", String(event)).requested_bytes / 20,
+      cli("state", REAL, "--at", String(event)).requested_bytes / 20,
     );
     const below = await page.evaluate(
       ([px = 0, py = 0]) => window.vramscope.pick("timeline", px, py),

@@ -20,7 +20,7 @@ test("groups and pins are those of the program, at every cursor", async ({ viewe
   await expect(map).toHaveAttribute("data-place", "main");
 
   const shows = async (event: number) => {
-    const { free, pins, segments } = cli("segments", FILE, "--event", String(event));
+    const { free, pins, segments } = cli("segments", FILE, "--at", String(event));
     await expect(map.getByTestId("map-text")).toContainText(
       `After #${event.toLocaleString("en-US")}: ${segments.length} segments`,
     );

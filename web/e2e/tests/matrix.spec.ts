@@ -40,7 +40,7 @@ async function openAll(viewer: Viewer, paths: string[]): Promise<Views> {
 }
 
 function matrixOf(folder: string) {
-  const [run] = cliIn(folder, "matrix", ".").runs;
+  const [run] = cliIn(folder, "ranks", ".").runs;
   if (!run) throw new Error("no run");
   return run;
 }
@@ -267,12 +267,12 @@ test("pinned ranks share the axis, the scale and the cursor of the timeline", as
   const held = (rank: number) => lane(rank).locator("[data-column=held]");
   for (const event of [20, 41]) {
     await views.cursor(event);
-    const { time_us: time } = cliIn(folder, "state", name(0), "--event", `${event}`);
+    const { time_us: time } = cliIn(folder, "state", name(0), "--at", `${event}`);
     for (const rank of [2, 3]) {
       await expect(lane(rank)).toHaveAttribute("data-aligned", "clock");
       const peak = lane(rank).locator("[data-column=peak]");
       await expect(peak).toHaveAttribute("data-value", `${peaks[rank]}`);
-      const then = cliIn(folder, "state", name(rank), "--time", `${time}`);
+      const then = cliIn(folder, "state", name(rank), "--at", `${time}`);
       await expect(held(rank)).toHaveAttribute("data-value", `${then.requested_bytes}`);
     }
   }

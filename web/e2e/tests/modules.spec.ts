@@ -18,7 +18,7 @@ function layered(root: ModuleRecord): ModuleRecord[] {
 }
 
 test("modules have the program's numbers, and choose their blocks", async ({ viewer, page }) => {
-  const report = cli("modules", GPT, "--event", String(EVENT));
+  const report = cli("modules", GPT, "--at", String(EVENT));
   const views = new Views(viewer);
   await views.show(testData(GPT));
   await views.cursor(EVENT);

@@ -60,7 +60,7 @@ test("the peak and its blocks are the command line's, with and without the curso
         String(bytes),
       );
     }
-    await views.expectBands(cli("state", REAL, "--event", String(peak.event)));
+    await views.expectBands(cli("state", REAL, "--at", String(peak.event)));
     await expect(views.pane("Timeline").locator(".mark[data-kind=cursor]")).toBeVisible();
   });
   await test.step("without cursor and selection the peak is shown again", async () => {
@@ -82,7 +82,7 @@ test("the peak and its blocks are the command line's, with and without the curso
     const { blocks } = cli("blocks", REAL);
 
     await views.cursor(2000);
-    const live = cli("state", REAL, "--event", "2000").blocks;
+    const live = cli("state", REAL, "--at", "2000").blocks;
     const share = views.moment.locator("button.share:not([data-category])").first();
     const bytes = Number(await share.locator(".num").getAttribute("data-value"));
     await share.click();
@@ -300,8 +300,8 @@ test("cursor, range and minimap agree with the command line", async ({ viewer, p
         .toBeLessThan(5);
       const [from, to] = [await raw("from"), await raw("to")];
       expect(Math.abs(to - Math.max(x0, x1))).toBeLessThan(5);
-      const start = cli("state", REAL, "--event", String(from)).requested_bytes;
-      const end = cli("state", REAL, "--event", String(to)).requested_bytes;
+      const start = cli("state", REAL, "--at", String(from)).requested_bytes;
+      const end = cli("state", REAL, "--at", String(to)).requested_bytes;
       expect(await raw("requested_from")).toBe(start);
       expect(await raw("requested_to")).toBe(end);
       expect(await raw("allocated")).toBeGreaterThan(0);

@@ -52,7 +52,7 @@ test("segments that were freed have rows, and segments at one address share a ro
     const events = deviceOf(file).events;
     const ever = new Set<string>();
     for (let event = -1; event < events; event += 1) {
-      for (const segment of cli("segments", file, "--event", String(event)).segments)
+      for (const segment of cli("segments", file, "--at", String(event)).segments)
         ever.add(place(segment));
     }
     const atEnd = cli("segments", file, "--at", "end").segments;
@@ -146,7 +146,7 @@ test("rows are the command line's segments in the selected order, with their car
     const fact = (key: string) => views.fact(key);
     for (const event of [400, 3843]) {
       await views.cursor(event);
-      const { segments } = cli("segments", REAL, "--event", String(event));
+      const { segments } = cli("segments", REAL, "--at", String(event));
       const segment = segments.reduce((a, b) =>
         b.free * (b.active && 1) > a.free * (a.active && 1) ? b : a,
       );
@@ -314,7 +314,7 @@ test("timeline and segments share range and selection", async ({ viewer, page })
   await test.step("a click on a block in its segment selects it", async () => {
     const canvas = views.plot("segments-canvas");
 
-    const { segments } = cli("segments", REAL, "--event", String(peak_event));
+    const { segments } = cli("segments", REAL, "--at", String(peak_event));
     const full = new Set(
       segments.filter(({ active, total_size }) => active === total_size).map((one) => one.address),
     );
@@ -329,7 +329,7 @@ test("timeline and segments share range and selection", async ({ viewer, page })
     expect(Math.abs(at - peak_event), "the cursor is where the click was").toBeLessThanOrEqual(8);
   });
   await test.step("a block selected in the timeline enlarges the row of its segment", async () => {
-    const { segments, blocks } = cli("state", REAL, "--event", String(peak_event));
+    const { segments, blocks } = cli("state", REAL, "--at", String(peak_event));
 
     await page.keyboard.press("Escape");
     await expect.poll(async () => (await viewer.state()).sel).toBeUndefined();
@@ -386,7 +386,7 @@ test("columns beside the rows say what is in use at the cursor, and pools have h
   await test.step("numbers at the peak, then at the cursor", async () => {
     for (const event of [peak_event, 5000]) {
       if (event !== peak_event) await views.cursor(event);
-      const { segments } = cli("segments", REAL, "--event", String(event));
+      const { segments } = cli("segments", REAL, "--at", String(event));
       const wanted = new Map(segments.map((segment) => [place(segment), segment]));
       await expect(columns).toContainText(`after #${event.toLocaleString("en")}`);
       const labels = await labelsOf(pane);
@@ -430,7 +430,7 @@ test("columns beside the rows say what is in use at the cursor, and pools have h
     const header = pane.locator(".segment-group").first();
     await expect(header).toContainText(/^default pool, stream 0 \(default\), \d+ segments?$/);
     const group = columns.locator(".segment-use[data-group=true]").first();
-    const { segments } = cli("segments", REAL, "--event", "5000");
+    const { segments } = cli("segments", REAL, "--at", "5000");
     const used = segments.reduce((sum, { active }) => sum + active, 0);
     await expect(group.locator("[data-column=used]")).toHaveAttribute("data-value", String(used));
   });

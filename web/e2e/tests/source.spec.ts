@@ -18,7 +18,7 @@ const EVENT = 9000;
 const OLD = 1e9;
 const NEW = 4e9;
 
-const annotated = cli("annotate", LEAK, "--event", String(EVENT));
+const annotated = cli("source", LEAK, "--at", String(EVENT));
 
 /** A file whose lines are in the functions that the recording names. */
 function fitting(): string[] {
@@ -105,7 +105,7 @@ test("lines, functions and files have the program's numbers, without any source"
     const [, other] = annotated.files;
     const name = other?.file.split("/").at(-1) ?? "";
     await page.getByTestId("source-files").getByRole("button", { name }).click();
-    const told = cli("annotate", LEAK, "--file", name);
+    const told = cli("source", LEAK, "--file", name);
     await views.table("source").expectTotal(told.lines.length);
     await expect.poll(async () => (await viewer.state()).source).toBe(`0:${other?.file}`);
   });
@@ -182,7 +182,7 @@ test("a folder gives the text, and says where it may not be what ran", async ({
 });
 
 test("recorded lines are under their frames, and lead to the source", async ({ viewer, page }) => {
-  const told = cli("annotate", OOM);
+  const told = cli("source", OOM);
   const [line] = told.lines;
   if (!line) throw new Error("no line");
   await page.getByLabel("Open folder").first().setInputFiles(testData("beside/oom_1"));

@@ -14,7 +14,7 @@ test("steps have the peaks and floors of the program, and choose their blocks", 
   const views = new Views(viewer);
   await views.show(testData(LEAK));
   const pane = await views.drawer("Steps");
-  const { steps, text } = cli("steps", LEAK);
+  const { steps, growth_text: text } = cli("steps", LEAK);
   expect(steps.length).toBeGreaterThan(8);
   await expect(pane.getByTestId("folded-text")).toHaveText(text.join(" "));
   expect(text[0]).toMatch(/^\+.* a step from step 1 to /);
@@ -47,5 +47,5 @@ test("a window without steps says so", async ({ viewer }) => {
   const views = new Views(viewer);
   await views.show(testData(file));
   const pane = await views.drawer("Steps");
-  await expect(pane).toContainText(cli("steps", file).text.join(" "));
+  await expect(pane).toContainText(cli("steps", file).growth_text.join(" "));
 });

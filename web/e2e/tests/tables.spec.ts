@@ -211,7 +211,7 @@ test("blocks are filtered by category, search and cursor, and saved as filtered"
 
     await pane.getByRole("button", { name: "live at cursor" }).click();
     for (const event of [300, 4000]) {
-      const live = cli("state", REAL, "--event", String(event)).blocks;
+      const live = cli("state", REAL, "--at", String(event)).blocks;
       await views.cursor(event);
       await table.expectTotal(live.length);
       const sizes = live.map(({ bytes }) => bytes).toSorted((a, b) => b - a);
@@ -229,7 +229,7 @@ test("all events are listed, and a click moves the cursor to the command line's 
   const { views, pane, table } = await openTable(viewer, "Events");
   await test.step("a click, full stop and comma", async () => {
     const expectState = async (event: number) => {
-      const state = cli("state", REAL, "--event", String(event));
+      const state = cli("state", REAL, "--at", String(event));
       const sum = (numbers: number[]) => numbers.reduce((a, b) => a + b, 0);
       await views.expectBands({
         requested_bytes: sum(state.blocks.map(({ bytes }) => bytes)),
@@ -294,7 +294,7 @@ test("all events are listed, and a click moves the cursor to the command line's 
     const live = await table.values("live");
     for (const event of [0, 1, 7, 15]) {
       expect(live[event], `after #${event}`).toBe(
-        cli("state", REAL, "--event", String(event)).requested_bytes,
+        cli("state", REAL, "--at", String(event)).requested_bytes,
       );
     }
     await table.scrollTo("end");

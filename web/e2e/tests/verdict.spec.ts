@@ -85,7 +85,7 @@ test("the proof of an out-of-memory error is its step, with the cursor on the ev
   page,
 }) => {
   const { memory } = diagnosisOf(OOM);
-  const { steps } = cli("phases", OOM);
+  const { steps } = cli("steps", OOM);
   const views = new Views(viewer);
   await viewer.show(testData(OOM));
   const verdict = await answered(page);

@@ -8,27 +8,25 @@ impl Command {
         let common = match self {
             Self::Summary(a) | Self::Info(a) => &a.common,
             Self::Peak(a) => &a.input.common,
-            Self::Phases(a) | Self::Steps(a) => &a.input.common,
-            Self::Shapes(a) => &a.input.common,
-            Self::Modules(a) => &a.input.common,
-            Self::Annotate(a) => &a.input.common,
+            Self::Steps(a) => &a.input.common,
+            Self::Source(a) => &a.input.common,
             Self::State(a) => &a.input.common,
-            Self::Flame(a) => &a.input.common,
             Self::Blocks(a) => &a.input.common,
             Self::Segments(a) => &a.input.common,
             Self::Events(a) => &a.input.common,
-            Self::Matrix(a) => &a.files.common,
-            Self::Series(a) => &a.files.common,
+            Self::Ranks(a) => &a.common,
             Self::WhatIf(a) => &a.common,
             Self::Show(a) => &a.input.common,
             Self::Export(a) => &a.input.common,
             Self::Diagnose(a) => return a.format.into(),
             Self::Diff(a) => return a.format.into(),
-            Self::Index(_)
+            Self::Record(_)
             | Self::Serve(_)
             | Self::Schema { .. }
             | Self::Mcp(_)
-            | Self::Completions { .. } => return Format::Text,
+            | Self::Skill
+            | Self::Completions { .. }
+            | Self::Help { .. } => return Format::Text,
         };
         common.format
     }

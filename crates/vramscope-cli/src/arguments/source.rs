@@ -1,6 +1,7 @@
 //! Arguments about the source of the recorded program.
 
-use super::DeviceInput;
+use super::values::moment;
+use super::{DeviceInput, When};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -17,11 +18,11 @@ pub(crate) struct SourceArguments {
 }
 
 #[derive(Args)]
-pub(crate) struct Annotate {
+pub(crate) struct Source {
     #[command(flatten)]
     pub(crate) input: DeviceInput,
     #[command(flatten)]
-    pub(crate) source: SourceArguments,
+    pub(crate) code: SourceArguments,
     /// File to show, by the end of its recorded path (default: the file that allocates most bytes
     /// at the peak)
     #[arg(long = "file", value_name = "NAME")]
@@ -35,10 +36,11 @@ pub(crate) struct Annotate {
     /// Also count lines of PyTorch and of Python's library
     #[arg(long)]
     pub(crate) framework: bool,
-    /// Also show what each line holds after this event. Events count from 0; -1 is before the first
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) event: Option<i64>,
-    /// Show only the N files and functions with most bytes (default: 8 in text, all in JSON)
+    /// Also show what each line holds at this moment: `end`, `oom`, `step:N` or an event (`#1200`)
+    #[arg(long, value_name = "WHEN", value_parser = moment, allow_negative_numbers = true)]
+    pub(crate) at: Option<When>,
+    /// Show only the first N files and functions, those with most bytes (default: 8 in text, all in
+    /// JSON)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 }

@@ -7,25 +7,20 @@ use vramscope_report::state::At;
 /// A command that prints JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Answer {
-    Summary,
-    Peak,
-    Phases,
-    Steps,
-    Shapes,
-    Modules,
-    Annotate,
-    State,
-    Flame,
-    Blocks,
-    Segments,
-    Events,
     Diagnose,
-    Matrix,
-    Series,
+    Peak,
+    Steps,
     WhatIf,
+    Source,
+    Ranks,
     Diff,
     Info,
     Show,
+    Summary,
+    State,
+    Blocks,
+    Segments,
+    Events,
     /// What a command about one device prints about a snapshot without memory
     None,
 }
@@ -71,8 +66,28 @@ pub(crate) enum Band {
 pub(crate) enum PeakRows {
     /// Call stacks, named by the innermost frame in your own code
     Stack,
-    /// Your own frames at any level, with the bytes of all stacks that contain them
-    Frame,
+    /// Call sites and categories
+    Site,
+    /// Your own lines at any level of the stacks, with all that they call
+    Line,
+    /// Modules, as names or call stacks tell
+    Module,
+    /// Shapes of tensors, as recorded or as far as sizes tell
+    Shape,
+    Category,
+    Stream,
+    /// Memory pools and kinds of segments
+    Pool,
+}
+
+/// A moment of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    At(At),
+    /// The last failed allocation.
+    Oom,
+    /// The highest moment of this step.
+    Step(u32),
 }
 
 /// Output formats of `diff` and `diagnose`.
@@ -84,21 +99,32 @@ pub(crate) enum DiffFormat {
     Markdown,
 }
 
-/// Parses `start`, `peak`, `end`, an event or a time.
-pub(super) fn moment(text: &str) -> Result<At, String> {
-    let expected =
-        || "expected start, peak, end, an event such as 1200, or a time in microseconds".to_owned();
-    match text {
-        "start" => Ok(At::Start),
-        "peak" => Ok(At::Peak),
-        "end" => Ok(At::End),
-        number => {
-            let number = number.parse().map_err(|_| expected())?;
-            // A trace has fewer events, and 2^32 microseconds are the first hours of 1970.
-            let is_time = number > i64::from(u32::MAX);
-            Ok(if is_time { At::Time(number) } else { At::Event(number) })
-        }
+/// Parses `start`, `peak`, `end`, `oom`, a step, an event as texts name it, or a time.
+pub(super) fn moment(text: &str) -> Result<When, String> {
+    let expected = || {
+        "expected start, peak, end, oom, step:3, an event such as #1200, or a time in microseconds"
+            .to_owned()
+    };
+    let step = text.strip_prefix("step").map(|step| step.trim_start_matches([':', ' ']));
+    if let Some(step) = step {
+        return step.replace(',', "").parse().map(When::Step).map_err(|_| expected());
     }
+    Ok(When::At(match text {
+        "start" => At::Start,
+        "peak" => At::Peak,
+        "end" => At::End,
+        "oom" => return Ok(When::Oom),
+        text => {
+            let (digits, is_event) = match text.strip_prefix('#') {
+                Some(digits) => (digits, true),
+                None => (text, false),
+            };
+            let number = digits.replace(',', "").parse().map_err(|_| expected())?;
+            // A trace has fewer events, and 2^32 microseconds are the first hours of 1970.
+            let is_time = !is_event && number > i64::from(u32::MAX);
+            if is_time { At::Time(number) } else { At::Event(number) }
+        }
+    }))
 }
 
 /// Parses `0x7f..`, or a decimal number.
@@ -118,10 +144,8 @@ pub(super) fn event_or_range(text: &str) -> Result<Range<u32>, String> {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FlameWeight {
-    /// Requested bytes of live blocks at the peak
-    Peak,
-    /// Requested bytes of live blocks at --event, --time or --at (end by default)
-    Cursor,
+    /// Requested bytes of live blocks at --at, the peak by default
+    Bytes,
     /// Requested bytes times lifetime within the window
     ByteSeconds,
     /// Number of allocations
@@ -151,6 +175,8 @@ pub(crate) enum ExportAs {
     Html,
     /// Folder of Parquet tables of all files and ranks (docs/fleet.md)
     Parquet,
+    /// One small file with a card of every rank, for the page, `diagnose` and `ranks`
+    Index,
 }
 
 /// What an HTML report holds beside its text.

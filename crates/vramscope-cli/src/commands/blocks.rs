@@ -7,8 +7,8 @@ use crate::output::{self, STRONG, Table, styled};
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::blocks::{BlockRecord, BlockSort, Blocks, Lifetime, blocks};
-use vramscope_report::device_name;
 use vramscope_report::shapes::BlockShape;
+use vramscope_report::{BlockReference, Entry, device_name};
 use vramscope_units::{EventSpan, grouped};
 
 /// Prints the window's blocks, sorted.
@@ -36,61 +36,61 @@ fn text(out: &mut dyn Write, report: &Blocks<'_>) -> io::Result<()> {
         device_name(report.device),
         grouped(report.total as u64)
     )?;
-    write_rows(out, &report.blocks, report.shapes.all())?;
+    write_rows(out, report.device, &report.blocks, report.shapes.all())?;
     output::write_omitted(out, report.omitted, "blocks")
 }
 
 /// Writes a table of blocks.
 pub(super) fn write_rows(
     out: &mut dyn Write,
+    device: u32,
     blocks: &[BlockRecord<'_>],
     shapes: &[BlockShape],
 ) -> io::Result<()> {
-    let head = [
-        "address",
-        "bytes",
-        "block",
-        "category",
-        "allocated at",
-        "freed at",
-        "lifetime",
-        "pool",
-        "call site",
-    ];
-    let right = &[false, true, true, false, true, true, true, false, false];
+    let head =
+        ["id", "bytes", "block", "category", "freed at", "lifetime", "pool", "call site", "shape"];
+    let right = &[false, true, true, false, true, true, false, false, false];
     let mut table = Table::new(&head, right);
+    table.whole([0, 3]);
+    // The pool, the block, the lifetime and the shape.
+    table.optional([6, 2, 5, 8]);
     for b in blocks {
         let lifetime = match b.lifetime {
             Lifetime::Time(time) => time.to_string(),
             Lifetime::Events(EventSpan(events)) => format!("{} events", grouped(events)),
         };
-        let reuse = if b.reuse == 0 { String::new() } else { format!("_{}", b.reuse) };
         table.row(vec![
-            format!("{}{reuse}", b.address),
+            id(device, b),
             b.bytes.to_string(),
             b.block_bytes.to_string(),
             b.category.name().to_owned(),
-            if b.alloc_event.is_none() && !b.preexisting {
-                "not recorded".to_owned()
-            } else {
-                output::event(b.alloc_event.map_or(-1, |event| event.0.into()))
-            },
             b.free_completed_event.map_or_else(|| "-".to_owned(), |e| e.to_string()),
             lifetime,
             pool(b.pool, b.segment_type),
-            label(shapes, b),
+            output::site_label(&b.site, b.of_free),
+            shape(shapes, b),
         ]);
     }
     table.write(out)
 }
 
-/// The call site, and the tensor or its shape.
-fn label(shapes: &[BlockShape], block: &BlockRecord<'_>) -> String {
-    let site = output::site_label(&block.site, block.of_free);
+/// The id of a block, as `show` takes it: `0:0x7f3a5c000000@12`.
+fn id(device: u32, block: &BlockRecord<'_>) -> String {
+    let entry = match block.alloc_event {
+        Some(event) => Entry::Alloc(event),
+        None if block.preexisting => Entry::Before,
+        // The events before it are lost. A search for its address finds it, too.
+        None => return block.address.plain(),
+    };
+    BlockReference { device, address: block.address, entry }.to_string()
+}
+
+/// The tensor or its shape.
+fn shape(shapes: &[BlockShape], block: &BlockRecord<'_>) -> String {
     let shape = block.shape.map(|shape| &shapes[shape as usize]);
     match (&block.tensor, shape) {
-        (Some(tensor), _) => format!("{site}: {}", tensor.text()),
-        (None, Some(shape)) => format!("{site}  {}", shape.words()),
-        (None, None) => site,
+        (Some(tensor), _) => tensor.text(),
+        (None, Some(shape)) => shape.words(),
+        (None, None) => String::new(),
     }
 }

@@ -78,8 +78,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             output::print(&report, Format::Json, |_, _| Ok(()))?;
         }
         DiffFormat::Text => {
-            let lines = text(&answer(&diagnosis, arguments), terminal::width());
-            output::print(&diagnosis, Format::Text, |out, _| terminal::write(out, &lines))?;
+            terminal::print(&text(&answer(&diagnosis, arguments), terminal::width()))?;
         }
         DiffFormat::Markdown => {
             let mut out = io::BufWriter::new(io::stdout().lock());

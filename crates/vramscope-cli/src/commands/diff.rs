@@ -3,8 +3,11 @@
 mod markdown;
 mod text;
 
+use super::state;
 use crate::Failure;
-use crate::arguments::{Diff as Arguments, DiffFormat, Format, Window};
+use crate::arguments::{
+    Common, DeviceChoice, DeviceInput, Diff as Arguments, DiffFormat, Format, Window,
+};
 use crate::output;
 use crate::paths::{self, Found, Links};
 use crate::read;
@@ -23,6 +26,7 @@ use vramscope_report::side::Side;
 /// An expression is invalid, an input cannot be read, the device does not exist, no files form a
 /// pair, the output cannot be written, or an expression holds.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let Some(path_b) = &arguments.b else { return moments(arguments) };
     let expressions: Vec<Expression> = arguments
         .fail_on
         .iter()
@@ -30,7 +34,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .collect::<Result<_, _>>()
         .map_err(Failure::Usage)?;
     let band = super::band(arguments.band);
-    let (a, b) = (files(&arguments.a)?, files(&arguments.b)?);
+    let (a, b) = (files(&arguments.a)?, files(path_b)?);
     let window = Window::whole(&arguments.reading);
     // Programs are compared for two files, not for all ranks of two runs.
     let is_pair = a.len() == 1 && b.len() == 1;
@@ -66,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             files.iter().zip(sides).filter_map(|(path, side)| Some((name(path), side?))).collect();
         (given.to_string_lossy().into_owned(), named)
     };
-    let (in_a, in_b) = (named(&arguments.a, &a, sides), named(&arguments.b, &b, in_b));
+    let (in_a, in_b) = (named(&arguments.a, &a, sides), named(path_b, &b, in_b));
     let mut diff = Diff::new(in_a, in_b, band, top, &expressions);
     diff.skipped_files = read.skipped_files;
     if let [pair] = &mut diff.pairs[..] {
@@ -77,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             output::complain(format_args!(
                 "nothing to compare: no file in {} has the name or rank of a file in {}",
                 arguments.a.display(),
-                arguments.b.display()
+                path_b.display()
             ));
         }
         return Err(Failure::Input);
@@ -103,6 +107,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     outcome?;
     if failed { Err(Failure::Check) } else { Ok(()) }
+}
+
+/// Compares two moments of one file.
+fn moments(arguments: &Arguments) -> Result<(), Failure> {
+    let format = match arguments.format {
+        DiffFormat::Text => Format::Text,
+        DiffFormat::Json => Format::Json,
+        DiffFormat::Markdown => {
+            let message = "--format markdown compares files, not two moments of one";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+    };
+    let input = DeviceInput {
+        path: arguments.a.clone(),
+        choice: DeviceChoice { device: arguments.device, snapshot: None },
+        common: Common { format, window: Window::whole(&arguments.reading) },
+    };
+    state::run_changes(&input, [arguments.from, arguments.to], arguments.limit)
 }
 
 /// Names the changes of the program, and predicts B from A. A is read again, because each file is

@@ -17,7 +17,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     read::with_device(&arguments.input, |target| {
         let format = arguments.input.common.format;
         let limit = output::limit(arguments.limit, format == Format::Text);
-        let filter = EventFilter { address: arguments.address, range: arguments.event.clone() };
+        let filter = EventFilter { address: arguments.address, range: arguments.range.clone() };
         output::print(&events(target, &filter, limit), format, text)
     })
 }
@@ -33,6 +33,8 @@ fn text(out: &mut dyn Write, report: &Events<'_>) -> io::Result<()> {
     )?;
     let head = ["event", "time", "action", "address", "size", "stream", "pool", "call site"];
     let mut table = Table::new(&head, &[true, true, false, false, true, true, false, false]);
+    table.whole([2, 3]);
+    table.optional([6, 5]);
     for event in &report.events {
         let time = event.time_us.zip(report.start_us);
         table.row(vec![

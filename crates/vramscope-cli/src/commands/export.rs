@@ -1,6 +1,7 @@
 //! `vramscope export`.
 
 mod html;
+mod index;
 mod parquet;
 mod trace;
 
@@ -36,6 +37,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match arguments.file_format {
         ExportAs::Html => return html::run(arguments),
         ExportAs::Parquet => return parquet::run(arguments),
+        ExportAs::Index => return index::run(arguments),
         _ => {}
     }
     if !arguments.more.is_empty()
@@ -43,15 +45,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         || arguments.source
         || arguments.redact
     {
-        let message = "several paths need --as html or parquet; --data, --source and --redact \
+        let message = "several paths need --as html, parquet or index; --data, --source and --redact \
                        need --as html";
         return Err(Failure::Usage(message.to_owned()));
+    }
+    if let Some(trace) = &arguments.trace {
+        // Before an output begins.
+        std::fs::File::open(trace)
+            .map_err(|why| Failure::Usage(format!("--trace {}: {why}", trace.display())))?;
     }
     let kind = match arguments.file_format {
         ExportAs::Folded => Kind::Folded,
         ExportAs::Speedscope => Kind::Speedscope,
         ExportAs::Csv => Kind::Csv,
-        ExportAs::Perfetto | ExportAs::Html | ExportAs::Parquet => Kind::Perfetto,
+        ExportAs::Perfetto | ExportAs::Html | ExportAs::Parquet | ExportAs::Index => Kind::Perfetto,
     };
     let path = arguments.input.path.as_path();
     let beside = sidecar::path_of(&path.to_string_lossy()).map(PathBuf::from);
@@ -91,13 +98,13 @@ fn write(
     target: Target<'_>,
     out: &mut (dyn Write + Send),
 ) -> Result<(), Failure> {
-    let weight = || super::weight(target, arguments.weight, &arguments.moment);
+    let weight = || super::weight(target, arguments.weight, arguments.moment.at);
     let format = match (arguments.file_format, &arguments.trace) {
         (ExportAs::Perfetto, Some(path)) => return trace::merge(target, path, out),
         (ExportAs::Folded, _) => ExportFormat::Folded(weight()?),
         (ExportAs::Speedscope, _) => ExportFormat::Speedscope(weight()?),
         (ExportAs::Csv, _) => ExportFormat::Csv,
-        (ExportAs::Perfetto | ExportAs::Html | ExportAs::Parquet, _) => ExportFormat::Perfetto,
+        (_, _) => ExportFormat::Perfetto,
     };
     Ok(now(async |budget| export(target, format, out, budget).await)?)
 }

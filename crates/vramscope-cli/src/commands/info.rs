@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::arguments::Files;
-use crate::output::{self, FAINT, STRONG, signed_bytes, styled};
+use crate::output::{self, FAINT, STRONG, Table, WARNING, signed_bytes, styled};
 use crate::printable::printable;
 use crate::read;
 use std::io::{self, Write};
@@ -43,11 +43,59 @@ pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
 }
 
 fn text(out: &mut dyn Write, report: &Info) -> io::Result<()> {
-    let is_one = report.files.len() == 1;
-    for file in &report.files {
-        file_text(out, file, is_one)?;
+    match &report.files[..] {
+        [file] => file_text(out, file, true),
+        files => list(out, files),
+    }
+}
+
+/// A row for each file.
+fn list(out: &mut dyn Write, files: &[FileInfo]) -> io::Result<()> {
+    let head = ["file", "events", "window", "recorded", "steps", "PyTorch", "host", "settings"];
+    let mut table = Table::new(&head, &[false, true, true, false, true, false, false, false]);
+    table.optional([2, 6, 5]);
+    table.whole([3]);
+    let folder = output::write_folder(out, &files.iter().map(|file| file.path.as_str()))?;
+    for file in files {
+        let main = file.devices.iter().max_by_key(|device| device.events);
+        let of = |text: fn(&ProcessInfo) -> Option<&String>| {
+            file.process.as_ref().and_then(text).cloned().unwrap_or_default()
+        };
+        let span = main.and_then(|device| device.window_us);
+        let settings: Vec<String> = changed(file).map(|(key, value)| named(key, value)).collect();
+        table.row(vec![
+            file.path[folder..].to_owned(),
+            grouped(main.map_or(0, |device| device.events) as u64),
+            span.map_or(String::new(), |us| Micros(us as i64).to_string()),
+            main.map_or("", |device| device.coverage).to_owned(),
+            grouped(main.map_or(0, |device| device.steps) as u64),
+            of(|process| process.torch.as_ref()),
+            of(|process| process.host.as_ref()),
+            settings.join(", "),
+        ]);
+    }
+    table.write(out)?;
+    let warned = files.iter().filter(|file| !file.warnings.is_empty()).count();
+    if warned > 0 {
+        let what = format!("{} of {} have warnings", grouped(warned as u64), files.len());
+        writeln!(out, "  {}: `vramscope info FILE` has them", styled(WARNING, what))?;
     }
     Ok(())
+}
+
+/// The settings that differ from PyTorch's defaults.
+fn changed(file: &FileInfo) -> impl Iterator<Item = (&str, &str)> {
+    let settings = file.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    settings.filter(|(key, value)| match *key {
+        "max_split_size" => *value != "-1",
+        "pinned_num_register_threads" => *value != "1",
+        "PYTORCH_CUDA_ALLOC_CONF" | "PYTORCH_ALLOC_CONF" => !matches!(*value, "\"\"" | "null"),
+        _ => !matches!(*value, "false" | "0" | "0.0" | "null" | "\"\""),
+    })
+}
+
+fn named(key: &str, value: &str) -> String {
+    format!("{} = {}", printable(key), printable(value))
 }
 
 fn file_text(out: &mut dyn Write, file: &FileInfo, is_one: bool) -> io::Result<()> {
@@ -95,8 +143,25 @@ fn file_text(out: &mut dyn Write, file: &FileInfo, is_one: bool) -> io::Result<(
             file.pools.iter().map(|p| format!("({}, {})", p[0], p[1])).collect();
         writeln!(out, "  memory pools: {}", pools.join(", "))?;
     }
-    for (key, value) in &file.settings {
-        writeln!(out, "  {} = {}", printable(key), printable(value))?;
+    let settings: Vec<(&str, &str)> = changed(file).collect();
+    // Settings of each size are one line, if they are equal.
+    let is_next = |a: &(&str, &str), b: &(&str, &str)| {
+        let of = |key: &str| key.rsplit_once('.').map(|(name, _)| name.to_owned());
+        a.1 == b.1 && of(a.0).is_some() && of(a.0) == of(b.0)
+    };
+    for equal in settings.chunk_by(is_next) {
+        match equal {
+            [(first, value), .., (last, _)] => {
+                let last = last.rsplit('.').next().unwrap_or_default();
+                writeln!(out, "  {}", named(&format!("{first} to .{last}"), value))?;
+            }
+            _ => equal
+                .iter()
+                .try_for_each(|(key, value)| writeln!(out, "  {}", named(key, value)))?,
+        }
+    }
+    if !file.settings.is_empty() && settings.is_empty() {
+        writeln!(out, "  all settings of the allocator are PyTorch's defaults")?;
     }
     if !file.annotations.is_empty() {
         let names: Vec<String> =

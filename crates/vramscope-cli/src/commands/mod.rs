@@ -1,37 +1,37 @@
 //! One module per command. It selects the report and writes it as text.
 
-pub(crate) mod annotate;
 pub(crate) mod blocks;
+pub(crate) mod cards;
 pub(crate) mod diagnose;
 pub(crate) mod diff;
 pub(crate) mod events;
 pub(crate) mod export;
 mod findings;
-pub(crate) mod flame;
-pub(crate) mod index;
+pub(crate) mod help;
 pub(crate) mod info;
-pub(crate) mod matrix;
-pub(crate) mod modules;
 pub(crate) mod peak;
-pub(crate) mod phases;
+pub(crate) mod ranks;
+pub(crate) mod record;
 pub(crate) mod schema;
 pub(crate) mod segments;
-pub(crate) mod series;
-pub(crate) mod shapes;
 pub(crate) mod show;
+pub(crate) mod skill;
+pub(crate) mod source;
 pub(crate) mod state;
 pub(crate) mod steps;
 pub(crate) mod summary;
 pub(crate) mod what_if;
 
 use crate::Failure;
-use crate::arguments::{Arguments, Band, FlameWeight, Moment};
+use crate::arguments::{Arguments, Band, FlameWeight, When};
 use clap::CommandFactory as _;
 use std::io::{self, Write};
 use vramscope_report::flame::Weight;
 use vramscope_report::peak::BandKind;
 use vramscope_report::state::At;
-use vramscope_report::{CategoryShare, Target};
+use vramscope_report::steps::peak_of_step;
+use vramscope_report::summary::ooms;
+use vramscope_report::{CategoryShare, Target, device_name, now};
 use vramscope_units::grouped;
 
 /// Prints a shell's completion script.
@@ -44,22 +44,32 @@ pub(crate) fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
     Ok(io::stdout().write_all(&script)?)
 }
 
-/// The slot of the selected state, or of `default` where no option selects one.
-fn slot(target: Target<'_>, moment: &Moment, default: At) -> Result<u32, Failure> {
-    let at = match (moment.event, moment.time, moment.at) {
-        (Some(event), ..) => At::Event(event),
-        (_, Some(time), _) => At::Time(time),
-        (_, _, Some(at)) => at,
-        (None, None, None) => default,
+/// The slot of a moment.
+fn slot(target: Target<'_>, when: When) -> Result<u32, Failure> {
+    let missing = |what: String| {
+        Failure::Usage(format!("{}, {}: {what}", target.path, device_name(target.device())))
+    };
+    let at = match when {
+        When::At(at) => at,
+        When::Oom => match ooms(target.trace()).last() {
+            Some(oom) => At::Event(oom.event.0.into()),
+            None => return Err(missing("no allocation failed".to_owned())),
+        },
+        When::Step(step) => {
+            let event = now(async |budget| peak_of_step(target, step, budget).await);
+            At::Event(event.ok_or_else(|| missing(format!("there is no step {step}")))?)
+        }
     };
     at.slot(target.trace()).map_err(Failure::Usage)
 }
 
 /// The weight of a block in flame graphs and folded stacks.
-fn weight(target: Target<'_>, weight: FlameWeight, moment: &Moment) -> Result<Weight, Failure> {
+fn weight(target: Target<'_>, weight: FlameWeight, at: Option<When>) -> Result<Weight, Failure> {
+    if at.is_some() && weight != FlameWeight::Bytes {
+        return Err(Failure::Usage("--at is a moment: it needs --weight bytes".to_owned()));
+    }
     Ok(match weight {
-        FlameWeight::Peak => Weight::Bytes(slot(target, moment, At::Peak)?),
-        FlameWeight::Cursor => Weight::Bytes(slot(target, moment, At::End)?),
+        FlameWeight::Bytes => Weight::Bytes(slot(target, at.unwrap_or(When::At(At::Peak)))?),
         FlameWeight::ByteSeconds => Weight::ByteSeconds,
         FlameWeight::Count => Weight::Count,
         FlameWeight::Churn => Weight::Churn,

@@ -1,48 +1,88 @@
 //! `vramscope peak`.
 
+mod module;
+mod shape;
+mod tree;
+
+use super::segments::pool;
 use crate::Failure;
-use crate::arguments::{Format, Peak as Arguments, PeakRows};
+use crate::arguments::{Format, Peak as Arguments, PeakRows, When};
 use crate::output::{self, STRONG, Table, percent, styled};
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::Quantity;
-use vramscope_report::device_name;
-use vramscope_report::peak::{Peak, nth_peak, peak};
+use vramscope_report::peak::{BandKind, Peak, nth_peak, peak, peak_at};
 use vramscope_report::shapes::BlockShape;
+use vramscope_report::state::At;
+use vramscope_report::{Target, device_name};
 use vramscope_units::{Bytes, grouped};
 
-/// Prints the call stacks that hold memory at a band's peak.
+/// Prints what holds memory at a band's peak, or at another moment.
 ///
 /// # Errors
-/// The file cannot be read, the device does not exist, or the output cannot be written.
+/// The file cannot be read, the device or the moment does not exist, or the output cannot be
+/// written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     read::with_model(&arguments.input, &arguments.model, |target| {
+        if arguments.tree {
+            return tree::run(target, arguments);
+        }
+        let rows = arguments.by.unwrap_or(PeakRows::Stack);
         let format = arguments.input.common.format;
-        let band = super::band(arguments.band);
         let limit = output::limit(arguments.limit, format == Format::Text);
-        let rows = arguments.by;
-        // The text table of frames hides framework frames before it applies the limit.
-        let text_limits = format == Format::Text && rows == PeakRows::Frame;
+        // The text table of lines hides frames of PyTorch before it applies the limit.
+        let text_limits = format == Format::Text && rows == PeakRows::Line;
         let top = if text_limits { None } else { limit };
-        let report = match arguments.number {
-            1 => peak(target, band, top),
-            number => nth_peak(target, band, number, top).ok_or_else(|| {
-                Failure::Usage(format!("{} has no separate peak {number}", target.path))
-            })?,
+        match rows {
+            PeakRows::Module => return module::run(target, arguments),
+            PeakRows::Shape => return shape::run(target, arguments),
+            _ => {}
+        }
+        let report = report(target, arguments, top)?;
+        let text_rows = Rows {
+            by: rows,
+            limit: limit.unwrap_or(usize::MAX),
+            all_frames: arguments.all_frames,
+            at: arguments.at,
         };
-        output::print(&report, format, |out, peak| {
-            text(out, peak, rows, limit.unwrap_or(usize::MAX))
-        })
+        output::print(&report, format, |out, peak| text(out, peak, &text_rows))
     })
 }
 
-fn text(out: &mut dyn Write, peak: &Peak<'_>, rows: PeakRows, limit: usize) -> io::Result<()> {
+/// The peak, the Nth peak or another moment.
+fn report<'a>(
+    target: Target<'a>,
+    arguments: &Arguments,
+    top: Option<usize>,
+) -> Result<Peak<'a>, Failure> {
+    let band = super::band(arguments.band);
+    let is_peak = |at: &When| *at == When::At(At::Peak) && band != BandKind::Requested;
+    match (arguments.at.filter(|at| !is_peak(at)), arguments.number) {
+        (Some(at), _) => Ok(peak_at(target, band, super::slot(target, at)?, top)),
+        (None, 1) => Ok(peak(target, band, top)),
+        (None, number) => nth_peak(target, band, number, top).ok_or_else(|| {
+            Failure::Usage(format!("{} has no separate peak {number}", target.path))
+        }),
+    }
+}
+
+/// How text shows a peak.
+struct Rows {
+    by: PeakRows,
+    limit: usize,
+    all_frames: bool,
+    at: Option<When>,
+}
+
+fn text(out: &mut dyn Write, peak: &Peak<'_>, rows: &Rows) -> io::Result<()> {
     let unit = if peak.band == "reserved_bytes" { "segments" } else { "blocks" };
     writeln!(out, "{}  {}", styled(STRONG, peak.path), device_name(peak.device))?;
+    let is_peak = rows.at.is_none_or(|at| at == When::At(At::Peak));
     writeln!(
         out,
-        "{} peaks at {} ({}), {}{}, in {} {unit}{}\n",
+        "{} {} {} ({}), {}{}, in {} {unit}{}\n",
         peak.band,
+        if is_peak { "peaks at" } else { "is" },
         styled(STRONG, Bytes(peak.total)),
         Bytes(peak.total).exact(),
         output::event(peak.event),
@@ -50,13 +90,20 @@ fn text(out: &mut dyn Write, peak: &Peak<'_>, rows: PeakRows, limit: usize) -> i
         grouped(peak.blocks.into()),
         output::estimate_note(peak.exactness),
     )?;
-    match rows {
-        PeakRows::Stack => write_stacks(out, peak, unit)?,
-        PeakRows::Frame => write_frames(out, peak, limit)?,
+    match rows.by {
+        PeakRows::Line => write_lines(out, peak, rows)?,
+        PeakRows::Site => write_sites(out, peak)?,
+        PeakRows::Category => return super::write_categories(out, &peak.categories),
+        PeakRows::Stream => return write_streams(out, peak),
+        PeakRows::Pool => return write_pools(out, peak),
+        PeakRows::Stack | PeakRows::Module | PeakRows::Shape => write_stacks(out, peak, unit)?,
     }
     if !peak.categories.is_empty() {
         writeln!(out)?;
         super::write_categories(out, &peak.categories)?;
+    }
+    if !is_peak {
+        return write_around(out, peak);
     }
     if peak.peaks.len() > 1 {
         writeln!(out)?;
@@ -75,6 +122,52 @@ fn text(out: &mut dyn Write, peak: &Peak<'_>, rows: PeakRows, limit: usize) -> i
         writeln!(out, "\n{}", shown.text.join(" "))?;
     }
     write_around(out, peak)
+}
+
+/// The live bytes by category and call site.
+fn write_sites(out: &mut dyn Write, peak: &Peak<'_>) -> io::Result<()> {
+    let mut table = Table::new(
+        &["bytes", "share", "blocks", "category", "call site"],
+        &[true, true, true, false, false],
+    );
+    for site in &peak.sites {
+        table.row(vec![
+            Bytes(site.bytes).to_string(),
+            percent(site.bytes.into(), peak.total.into()),
+            grouped(site.blocks.into()),
+            site.category.name().to_owned(),
+            site.site.clone(),
+        ]);
+    }
+    table.write(out)?;
+    output::write_omitted(out, peak.sites_omitted, "call sites")
+}
+
+fn write_streams(out: &mut dyn Write, peak: &Peak<'_>) -> io::Result<()> {
+    let mut table = Table::new(&["bytes", "share", "blocks", "stream"], &[true, true, true, false]);
+    for of in &peak.streams {
+        let default = if of.stream == 0 { " (default)" } else { "" };
+        table.row(vec![
+            Bytes(of.bytes).to_string(),
+            percent(of.bytes.into(), peak.total.into()),
+            grouped(of.blocks.into()),
+            format!("{:#x}{default}", of.stream),
+        ]);
+    }
+    table.write(out)
+}
+
+fn write_pools(out: &mut dyn Write, peak: &Peak<'_>) -> io::Result<()> {
+    let mut table = Table::new(&["bytes", "share", "blocks", "pool"], &[true, true, true, false]);
+    for of in &peak.pools {
+        table.row(vec![
+            Bytes(of.bytes).to_string(),
+            percent(of.bytes.into(), peak.total.into()),
+            grouped(of.blocks.into()),
+            pool(of.pool, of.segment_type),
+        ]);
+    }
+    table.write(out)
 }
 
 /// Allocations and frees around the peak.
@@ -101,6 +194,9 @@ fn write_around(out: &mut dyn Write, peak: &Peak<'_>) -> io::Result<()> {
     table.write(out)
 }
 
+/// Digits of the id of a stack in text.
+const SHORT_ID: usize = 8;
+
 /// Rows of text before and after the peak.
 const NEAR: usize = 3;
 
@@ -119,8 +215,12 @@ fn write_stacks(out: &mut dyn Write, peak: &Peak<'_>, unit: &str) -> io::Result<
     let has_shapes = peak.stacks.iter().any(|stack| stack.shape.is_some());
     let mut names = vec!["bytes", "share", unit, "category"];
     names.extend(has_shapes.then_some("shape"));
-    names.push("call site");
-    let mut table = Table::new(&names, &[true, true, true, false, false, false][..names.len()]);
+    names.extend(["call site", "id"]);
+    let mut table =
+        Table::new(&names, &[true, true, true, false, false, false, false][..names.len()]);
+    // The shape, then the share.
+    table.optional(if has_shapes { vec![4, 1] } else { vec![1] });
+    table.whole([names.len() - 1]);
     let named: Vec<_> =
         peak.stacks.iter().map(|s| (s.site.as_str(), s.frames.as_slice(), s.of_free)).collect();
     for (stack, site) in peak.stacks.iter().zip(output::site_labels(&named)) {
@@ -136,6 +236,9 @@ fn write_stacks(out: &mut dyn Write, peak: &Peak<'_>, unit: &str) -> io::Result<
             Some(source) => format!("{site}: {source}"),
             None => site,
         });
+        // `show` takes the begin of an id. A reason for the lack of a stack is a search itself.
+        let id = stack.id.strip_prefix("stack:").map(|hash| &hash[..hash.len().min(SHORT_ID)]);
+        row.push(id.map_or_else(String::new, |id| format!("stack:{id}")));
         table.row(row);
     }
     table.write(out)?;
@@ -151,13 +254,13 @@ fn write_stacks(out: &mut dyn Write, peak: &Peak<'_>, unit: &str) -> io::Result<
     Ok(())
 }
 
-/// Writes the user's own frames. Frames of PyTorch and the allocator are in every stack, so they
-/// are left out.
-fn write_frames(out: &mut dyn Write, peak: &Peak<'_>, limit: usize) -> io::Result<()> {
-    let mut table =
-        Table::new(&["inclusive", "share", "exclusive", "frame"], &[true, true, true, false]);
-    let own: Vec<_> = peak.frames.iter().filter(|f| !f.frame.is_framework()).collect();
-    for f in own.iter().take(limit) {
+/// Writes the lines of the user's own frames. Frames of PyTorch and the allocator are in every
+/// stack, so they are left out.
+fn write_lines(out: &mut dyn Write, peak: &Peak<'_>, rows: &Rows) -> io::Result<()> {
+    let mut table = Table::new(&["with calls", "share", "own", "line"], &[true, true, true, false]);
+    let shown: Vec<_> =
+        peak.frames.iter().filter(|f| rows.all_frames || !f.frame.is_framework()).collect();
+    for f in shown.iter().take(rows.limit) {
         table.row(vec![
             Bytes(f.inclusive).to_string(),
             percent(f.inclusive.into(), peak.total.into()),
@@ -166,5 +269,5 @@ fn write_frames(out: &mut dyn Write, peak: &Peak<'_>, limit: usize) -> io::Resul
         ]);
     }
     table.write(out)?;
-    output::write_omitted(out, own.len().saturating_sub(limit), "frames")
+    output::write_omitted(out, shown.len().saturating_sub(rows.limit), "lines")
 }

@@ -14,16 +14,14 @@ use vramscope_report::diff::Diff;
 use vramscope_report::events::Events;
 use vramscope_report::flame::Flame;
 use vramscope_report::info::Info;
-use vramscope_report::matrix::MatrixReport;
 use vramscope_report::modules::ModulesReport;
 use vramscope_report::peak::Peak;
-use vramscope_report::phases::Phases;
+use vramscope_report::ranks::Ranks;
 use vramscope_report::segments::Segments;
-use vramscope_report::series::SeriesReport;
 use vramscope_report::shapes::ShapesReport;
 use vramscope_report::show::Shown;
 use vramscope_report::state::State;
-use vramscope_report::steps::StepsReport;
+use vramscope_report::steps::StepTable;
 use vramscope_report::summary::Summary;
 use vramscope_report::what_if::WhatIfReport;
 
@@ -41,24 +39,26 @@ pub(crate) fn run(command: Answer) -> Result<(), Failure> {
 pub(crate) fn schema(command: Answer) -> Schema {
     match command {
         Answer::Summary => of::<Summary>(),
-        Answer::Peak => of::<Peak<'static>>(),
-        Answer::Phases => of::<Phases<'static>>(),
-        Answer::Steps => of::<StepsReport<'static>>(),
-        Answer::Shapes => of::<ShapesReport<'static>>(),
-        Answer::Modules => of::<ModulesReport<'static>>(),
-        Answer::Annotate => of::<Annotated<'static>>(),
+        // With --tree, --by shape and --by module, other forms.
+        Answer::Peak => of::<
+            OneOf<
+                OneOf<Peak<'static>, Flame<'static>>,
+                OneOf<ShapesReport<'static>, ModulesReport<'static>>,
+            >,
+        >(),
+        Answer::Steps => of::<StepTable<'static>>(),
+        Answer::Source => of::<Annotated<'static>>(),
         // With --from and --to, what changed.
         Answer::State => of::<OneOf<State<'static>, StateChanges<'static>>>(),
-        Answer::Flame => of::<Flame<'static>>(),
         Answer::Blocks => of::<Blocks<'static>>(),
         Answer::Segments => of::<Segments<'static>>(),
         Answer::Events => of::<Events<'static>>(),
         Answer::Diagnose => of::<Diagnosed>(),
-        Answer::Matrix => of::<MatrixReport>(),
-        Answer::Series => of::<SeriesReport>(),
+        Answer::Ranks => of::<Ranks>(),
         // With several files, the answers for each.
         Answer::WhatIf => of::<OneOf<WhatIfReport, RunReport>>(),
-        Answer::Diff => of::<Diff>(),
+        // With --from and --to, what changed between two moments.
+        Answer::Diff => of::<OneOf<Diff, StateChanges<'static>>>(),
         Answer::Info => of::<Info>(),
         Answer::Show => of::<Shown<'static>>(),
         Answer::None => of::<NoMemory>(),

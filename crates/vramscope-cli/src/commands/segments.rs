@@ -1,7 +1,7 @@
 //! `vramscope segments`.
 
 use crate::Failure;
-use crate::arguments::{Format, Segments as Arguments};
+use crate::arguments::{Format, Segments as Arguments, When};
 use crate::output::{self, STRONG, Table, percent, styled};
 use crate::read;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ use vramscope_units::{Bytes, grouped, sparkline};
 /// The file cannot be read, the device or event does not exist, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     read::with_device(&arguments.input, |target| {
-        let slot = super::slot(target, &arguments.moment, At::End)?;
+        let slot = super::slot(target, arguments.moment.at.unwrap_or(When::At(At::End)))?;
         let format = arguments.input.common.format;
         let limit = output::limit(arguments.limit, format == Format::Text);
         let mut report = now(async |budget| segments(target, slot, limit, budget).await);
@@ -38,6 +38,8 @@ fn text(out: &mut dyn Write, report: &Segments<'_>) -> io::Result<()> {
     rows.sort_by_key(|s| std::cmp::Reverse(s.total_size));
     let head = ["address", "size", "in use", "free", "largest", "pool", "stream", "created by"];
     let mut table = Table::new(&head, &[false, true, true, true, true, false, true, false]);
+    table.whole([0]);
+    table.optional([6, 4]);
     for s in rows {
         table.row(vec![
             s.address.to_string(),
@@ -105,6 +107,7 @@ fn write_pins(out: &mut dyn Write, pins: &[PinRecord]) -> io::Result<()> {
     writeln!(out, "\n  Segments that few blocks keep from being returned to the driver")?;
     let head = ["kept", "in use", "blocks", "segment", "largest block", "allocated by"];
     let mut table = Table::new(&head, &[true, true, true, false, false, false]);
+    table.whole([3, 4]);
     for pin in pins.iter().take(TEXT_PINS) {
         table.row(vec![
             Bytes(pin.kept).to_string(),

@@ -8,6 +8,7 @@ use crate::output::{self, STRONG, styled};
 use crate::read;
 use crate::terminal;
 use std::io::{self, Write};
+use std::path::Path;
 use vramscope_report::diagnostic::{self, Answer};
 use vramscope_report::show::{LiveSum, Shown, show};
 use vramscope_report::{FindingId, device_name};
@@ -21,15 +22,28 @@ const MAX_FRAMES: usize = 12;
 /// # Errors
 /// The file cannot be read, the device does not exist, the id stands for nothing in it, or the
 /// output cannot be written.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(mut arguments: Arguments) -> Result<(), Failure> {
+    in_order(&mut arguments);
     let mut device = arguments.input.choice.device;
     if device.is_none() {
         device = device_of(&arguments.id);
     }
     read::with_device_or(&arguments.input, device, |target| {
         let report = show(target, &arguments.id, Some(arguments.limit)).map_err(Failure::Usage)?;
-        output::print(&report, arguments.input.common.format, text)
+        let all_frames = arguments.all_frames;
+        output::print(&report, arguments.input.common.format, |out, report| {
+            text(out, report, all_frames)
+        })
     })
+}
+
+/// The id and the file may have either order: only one of them is there.
+fn in_order(arguments: &mut Arguments) {
+    let is_swapped = Path::new(&arguments.id).exists() && !arguments.input.path.exists();
+    if let Some(id) = arguments.input.path.to_str().filter(|_| is_swapped) {
+        let id = id.to_owned();
+        arguments.input.path = std::mem::replace(&mut arguments.id, id).into();
+    }
 }
 
 /// The device in an id: `0:0x7f3a5c000000@12` of a block, `growth-0-c65c1b32de31d67b` of a finding.
@@ -40,7 +54,7 @@ fn device_of(id: &str) -> Option<u32> {
     }
 }
 
-fn text(out: &mut dyn Write, report: &Shown<'_>) -> io::Result<()> {
+fn text(out: &mut dyn Write, report: &Shown<'_>, all_frames: bool) -> io::Result<()> {
     let device = device_name(report.device);
     writeln!(out, "{}  {device}, {}\n", styled(STRONG, report.path), report.id)?;
     if let Some(finding) = &report.finding {
@@ -64,7 +78,7 @@ fn text(out: &mut dyn Write, report: &Shown<'_>) -> io::Result<()> {
         write_categories(out, &report.categories)?;
     }
     writeln!(out)?;
-    write_rows(out, &report.blocks, report.shapes.all())?;
+    write_rows(out, report.device, &report.blocks, report.shapes.all())?;
     output::write_omitted(out, report.omitted, "blocks")?;
     let Some(largest) = report.blocks.first() else { return Ok(()) };
     let frames = report.stacks.frames(largest.stack);
@@ -72,8 +86,17 @@ fn text(out: &mut dyn Write, report: &Shown<'_>) -> io::Result<()> {
         return Ok(());
     }
     writeln!(out, "\n  Call stack of the largest, innermost frame first")?;
-    for frame in frames.iter().take(MAX_FRAMES) {
+    let own: Vec<_> = frames.iter().filter(|f| all_frames || !f.is_framework()).collect();
+    // A stack of PyTorch alone is shown as it is.
+    let shown = if own.is_empty() { frames.iter().collect() } else { own };
+    let most = if all_frames { usize::MAX } else { MAX_FRAMES };
+    for frame in shown.iter().take(most) {
         writeln!(out, "    {}", frame.label())?;
     }
-    output::write_omitted(out, frames.len().saturating_sub(MAX_FRAMES), "frames")
+    match frames.len() - shown.len().min(most) {
+        0 => Ok(()),
+        hidden => {
+            writeln!(out, "  and {} more frames (--all-frames shows them)", grouped(hidden as u64))
+        }
+    }
 }

@@ -2,14 +2,14 @@
 
 use super::segments::write_free;
 use crate::Failure;
-use crate::arguments::{Format, State as Arguments};
+use crate::arguments::{DeviceInput, Format, State as Arguments, When};
 use crate::output::{self, STRONG, Table, percent, styled};
 use crate::read;
 use std::io::{self, Write};
-use vramscope_report::Quantity;
 use vramscope_report::changes::{BlockShares, ChangeSums, StateChanges, Totals, state_changes};
 use vramscope_report::device_name;
 use vramscope_report::state::{At, State, state};
+use vramscope_report::{Quantity, Target};
 use vramscope_units::{Bytes, grouped};
 
 /// Prints live blocks and segments after an event, or what changed between two events.
@@ -21,14 +21,36 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let format = arguments.input.common.format;
         let limit = output::limit(arguments.limit, format == Format::Text);
         if arguments.from.is_none() && arguments.to.is_none() {
-            let slot = super::slot(target, &arguments.moment, At::End)?;
-            return output::print(&state(target, slot, limit), format, text);
+            let at = arguments.moment.at.unwrap_or(When::At(At::End));
+            return output::print(&state(target, super::slot(target, at)?, limit), format, text);
         }
-        let slot = |at: At| at.slot(target.trace()).map_err(Failure::Usage);
-        let from = slot(arguments.from.unwrap_or(At::Start))?;
-        let to = slot(arguments.to.unwrap_or(At::End))?;
-        output::print(&state_changes(target, from, to, limit), format, changes_text)
+        changes(target, [arguments.from, arguments.to], limit, format)
     })
+}
+
+/// Prints what changed between two moments of a file, for `diff`.
+///
+/// # Errors
+/// As [`run`].
+pub(super) fn run_changes(
+    input: &DeviceInput,
+    moments: [Option<When>; 2],
+    limit: Option<usize>,
+) -> Result<(), Failure> {
+    let format = input.common.format;
+    let limit = output::limit(limit, format == Format::Text);
+    read::with_device(input, |target| changes(target, moments, limit, format))
+}
+
+fn changes(
+    target: Target<'_>,
+    [from, to]: [Option<When>; 2],
+    limit: Option<usize>,
+    format: Format,
+) -> Result<(), Failure> {
+    let from = super::slot(target, from.unwrap_or(When::At(At::Start)))?;
+    let to = super::slot(target, to.unwrap_or(When::At(At::End)))?;
+    output::print(&state_changes(target, from, to, limit), format, changes_text)
 }
 
 fn text(out: &mut dyn Write, state: &State<'_>) -> io::Result<()> {
@@ -54,6 +76,8 @@ fn text(out: &mut dyn Write, state: &State<'_>) -> io::Result<()> {
     blocks.sort_by_key(|b| std::cmp::Reverse(b.bytes));
     let head = ["address", "bytes", "block", "category", "allocated at", "call site"];
     let mut table = Table::new(&head, &[false, true, true, false, true, false]);
+    table.whole([0, 3]);
+    table.optional([2]);
     for block in blocks {
         table.row(vec![
             block.address.clone(),

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::arguments::Files;
-use crate::output::{self, FAINT, STRONG, signed_bytes, styled};
+use crate::output::{self, FAINT, STRONG, Table, WARNING, signed_bytes, styled};
 use crate::read;
 use std::io::{self, Write};
 use vramscope_report::summary::{BandSummary, DeviceSummary, FileSummary, Summary, summarize};
@@ -20,10 +20,49 @@ pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
         })?;
     let (files, skipped_files, outcome) = read.into_results();
     let summary = Summary::new(files.flatten().collect(), skipped_files);
-    output::print(&summary, arguments.common.format, |out, summary| {
-        summary.files.iter().try_for_each(|f| text(out, f))
+    output::print(&summary, arguments.common.format, |out, summary| match &summary.files[..] {
+        [file] => text(out, file),
+        files => list(out, files),
     })?;
     outcome
+}
+
+/// A row for each device of each file.
+fn list(out: &mut dyn Write, files: &[FileSummary]) -> io::Result<()> {
+    let head =
+        ["file", "device", "events", "requested peak", "reserved peak", "at the end", "OOMs"];
+    let mut table = Table::new(&head, &[false, false, true, true, true, true, true]);
+    table.optional([2]);
+    let folder = output::write_folder(out, &files.iter().map(|file| file.path.as_str()))?;
+    for file in files.iter().filter(|file| file.error.is_none()) {
+        for device in &file.devices {
+            table.row(vec![
+                file.path[folder..].to_owned(),
+                device_name(device.device).replace("device ", ""),
+                grouped(device.events as u64),
+                signed_bytes(device.requested_bytes.peak.0),
+                signed_bytes(device.reserved_bytes.peak.0),
+                signed_bytes(device.requested_bytes.end.0),
+                if device.ooms.is_empty() {
+                    String::new()
+                } else {
+                    grouped(device.ooms.len() as u64)
+                },
+            ]);
+        }
+        if file.devices.is_empty() {
+            let mut row = vec![file.path[folder..].to_owned(), "no memory".to_owned()];
+            row.resize(head.len(), String::new());
+            table.row(row);
+        }
+    }
+    table.write(out)?;
+    let warned = files.iter().filter(|file| !file.warnings.is_empty()).count();
+    if warned > 0 {
+        let what = format!("{} of {} have warnings", grouped(warned as u64), files.len());
+        writeln!(out, "  {}: `vramscope summary FILE` has them", styled(WARNING, what))?;
+    }
+    Ok(())
 }
 
 fn text(out: &mut dyn Write, file: &FileSummary) -> io::Result<()> {

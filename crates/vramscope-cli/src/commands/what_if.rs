@@ -13,8 +13,8 @@ use std::io::{self, Write};
 use vramscope_report::now;
 use vramscope_report::what_if::{
     Item, Options, PoolPartsRecord, RankLimit, ScenarioRecord, WhatIfReport, basis_text,
-    batch_text, edit_text, limit_text, outcome_text, peak_text, plan_text, rest_text, sentence,
-    what_if,
+    batch_text, edit_text, limit_text, outcome_text, peak_text, plan_text, range_text, rest_text,
+    sentence, what_if,
 };
 use vramscope_report::{LoadedFile, PlanRecord, Recipe, Target};
 
@@ -140,6 +140,14 @@ fn text(out: &mut dyn Write, report: &WhatIfReport) -> io::Result<()> {
     if let Some(why) = &report.declined {
         return writeln!(out, "{}", printable(why));
     }
+    if let ([scenario], None) = (&report.scenarios[..], &report.plan) {
+        let peak = match scenario.declined {
+            Some(_) => String::new(),
+            None => format!("{} reserved at most, ", peak_text(scenario)),
+        };
+        let answer = format!("{}: {peak}{}.", scenario.change, outcome_text(scenario));
+        writeln!(out, "{}", styled(STRONG, answer))?;
+    }
     writeln!(out, "The model reproduces this recording to the byte.")?;
     if let Some(limit) = report.calibration.as_ref().and_then(|c| limit_text(&c.capacity)) {
         writeln!(out, "{limit}")?;
@@ -155,9 +163,23 @@ fn text(out: &mut dyn Write, report: &WhatIfReport) -> io::Result<()> {
     }
     writeln!(out)?;
     let mut table = Table::new(
-        &["change", "reserved peak", "active peak", "flushes", "needs", "outcome", "basis"],
-        &[false, true, true, true, true, false, false],
+        &[
+            "change",
+            "reserved peak",
+            "range",
+            "active peak",
+            "flushes",
+            "needs",
+            "outcome",
+            "basis",
+        ],
+        &[false, true, true, true, true, true, false, false],
     );
+    // The range, the flushes, the active peak and the basis, where the terminal is narrow.
+    table.optional([2, 4, 3, 7]);
+    if report.scenarios.iter().all(|scenario| scenario.declined.is_none()) {
+        table.whole([6, 7]);
+    }
     report.scenarios.iter().for_each(|scenario| table.row(row(scenario)));
     table.write(out)?;
     let found = report.scenarios.iter().flat_map(|scenario| &scenario.found);
@@ -212,11 +234,12 @@ fn row(scenario: &ScenarioRecord) -> Vec<String> {
     if scenario.declined.is_some() {
         let empty = String::new;
         let (change, outcome) = (scenario.change.clone(), outcome_text(scenario));
-        return vec![change, empty(), empty(), empty(), empty(), outcome, empty()];
+        return vec![change, empty(), empty(), empty(), empty(), empty(), outcome, empty()];
     }
     vec![
         scenario.change.clone(),
-        peak_text(scenario),
+        scenario.reserved_peak.to_string(),
+        range_text(scenario),
         scenario.active_peak.to_string(),
         scenario.flushes.0.to_string(),
         scenario.least_device_memory.map_or(String::new(), |b| b.to_string()),

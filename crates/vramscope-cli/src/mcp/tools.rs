@@ -30,6 +30,17 @@ pub(super) struct File {
 }
 
 #[derive(Deserialize, JsonSchema)]
+pub(super) struct Peak {
+    #[serde(flatten)]
+    file: File,
+    /// In place of call stacks: `module` or `shape`. The answer has sites, lines and categories
+    /// anyway.
+    by: Option<String>,
+    /// A moment in place of the peak: `end`, `oom`, `step:3`, an event such as `#1200`.
+    at: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
 pub(super) struct Id {
     /// The `id` of a finding or of a call stack, a block (`device:address@alloc_event`), or a
     /// search: `site:model.py:43`, `category:activation live@peak`, `step:3`, `>512MiB`.
@@ -72,8 +83,12 @@ pub(super) struct WhatIf {
 pub(super) struct Pair {
     /// The snapshot or run before the change.
     before: String,
-    /// The snapshot or run after it.
-    after: String,
+    /// The snapshot or run after it. Without it, two moments of `before` are compared.
+    after: Option<String>,
+    /// The first moment, if there is no `after`: `start`, `peak`, `end`, `oom`, `step:3`, `#1200`.
+    from: Option<String>,
+    /// The second moment.
+    to: Option<String>,
     /// The most rows, 8 by default.
     limit: Option<u32>,
 }
@@ -94,6 +109,16 @@ fn of_file(command: &str, more: &[&str], file: &File) -> Vec<OsString> {
     arguments.push("--".into());
     arguments.extend(words(more));
     arguments.push((&file.path).into());
+    arguments
+}
+
+/// [`of_file`], with options that have a value.
+fn with_values(command: &str, file: &File, options: &[(&str, &Option<String>)]) -> Vec<OsString> {
+    let mut arguments = of_file(command, &[], file);
+    let given = options.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+    let given: Vec<OsString> =
+        given.map(|(name, value)| format!("{name}={value}").into()).collect();
+    arguments.splice(1..1, given);
     arguments
 }
 
@@ -120,20 +145,49 @@ impl Server {
     )]
     async fn peak(
         &self,
-        Parameters(of): Parameters<File>,
+        Parameters(of): Parameters<Peak>,
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
-        self.answer(slice::from_ref(&of.path), of_file("peak", &[], &of), context).await
+        let options = with_values("peak", &of.file, &[("--by", &of.by), ("--at", &of.at)]);
+        self.answer(slice::from_ref(&of.file.path), options, context).await
     }
 
-    #[tool(description = "The peak of each phase (forward, backward, optimizer) of each step by \
-                       category, and which phase limits.")]
-    async fn phases(
+    #[tool(description = "The steps: the peak of each phase (forward, backward, optimizer) by \
+                       category, which phase limits, what stays after each step, and growth.")]
+    async fn steps(
         &self,
         Parameters(of): Parameters<File>,
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
-        self.answer(slice::from_ref(&of.path), of_file("phases", &[], &of), context).await
+        self.answer(slice::from_ref(&of.path), of_file("steps", &[], &of), context).await
+    }
+
+    #[tool(
+        description = "The ranks of a run side by side, and over its iterations: peaks, groups of \
+                       like ranks, ranks that hold more than the others and where, call sites \
+                       that drift."
+    )]
+    async fn ranks(
+        &self,
+        Parameters(of): Parameters<Paths>,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
+        let limit = DEFAULT_ROWS.to_string();
+        let mut arguments = words(&["ranks", "--format=json", "--limit", &limit, "--"]);
+        arguments.extend(of.paths.iter().map(Into::into));
+        self.answer(&of.paths, arguments, context).await
+    }
+
+    #[tool(description = "How snapshots were recorded: settings of the allocator, steps, \
+                       memory optimizations that the run has or lacks, warnings.")]
+    async fn info(
+        &self,
+        Parameters(of): Parameters<Paths>,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
+        let mut arguments = words(&["info", "--format=json", "--"]);
+        arguments.extend(of.paths.iter().map(Into::into));
+        self.answer(&of.paths, arguments, context).await
     }
 
     #[tool(
@@ -160,11 +214,9 @@ impl Server {
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
         let options = [("--file", &of.source_file), ("--function", &of.function)];
-        let options = options.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
-        let folders = of.source.iter().map(|folder| ("--source", folder));
-        let mut arguments = of_file("annotate", &[], &of.file);
-        let command = folders.chain(options).map(|(name, value)| format!("{name}={value}").into());
-        arguments.splice(1..1, command.collect::<Vec<_>>());
+        let mut arguments = with_values("source", &of.file, &options);
+        let folders = of.source.iter().map(|folder| format!("--source={folder}").into());
+        arguments.splice(1..1, folders.collect::<Vec<_>>());
         let paths: Vec<String> = of.source.iter().chain([&of.file.path]).cloned().collect();
         self.answer(&paths, arguments, context).await
     }
@@ -194,14 +246,21 @@ impl Server {
     }
 
     #[tool(description = "Compares two snapshots, or two runs of ranks: peaks, categories, call \
-                       stacks that came, went, grew and shrank, and the cause.")]
+                       stacks that came, went, grew and shrank, and the cause. Or two moments of \
+                       one snapshot: what came, went and stayed.")]
     async fn diff(
         &self,
         Parameters(of): Parameters<Pair>,
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
         let limit = of.limit.unwrap_or(DEFAULT_ROWS).to_string();
-        let command = ["diff", "--format=json", "--limit", &limit, "--", &of.before, &of.after];
-        self.answer(&[of.before.clone(), of.after.clone()], words(&command), context).await
+        let mut command = words(&["diff", "--format=json", "--limit", &limit]);
+        for (name, value) in [("--from", &of.from), ("--to", &of.to)] {
+            command.extend(value.as_ref().map(|value| format!("{name}={value}").into()));
+        }
+        let paths: Vec<String> = std::iter::once(of.before).chain(of.after).collect();
+        command.push("--".into());
+        command.extend(paths.iter().map(Into::into));
+        self.answer(&paths, command, context).await
     }
 }

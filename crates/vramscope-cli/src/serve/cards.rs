@@ -7,7 +7,7 @@
 //! grow with the number of files, however often they change.
 
 use super::shelf::{self, Shelf};
-use crate::commands::index::entries;
+use crate::commands::cards::entries;
 use crate::memory;
 use crate::read::{Limits, map_in_order, read_opened};
 use flate2::Compression;

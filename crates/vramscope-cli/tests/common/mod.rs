@@ -11,6 +11,7 @@ pub(crate) fn test_data(name: &str) -> PathBuf {
 /// Runs the program with these arguments and these paths in `test_data`.
 pub(crate) fn vramscope(arguments: &[&str], paths: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_vramscope"));
-    command.args(arguments).args(paths.iter().map(|p| test_data(p)));
+    // So wide that no word is cut.
+    command.env("COLUMNS", "400").args(arguments).args(paths.iter().map(|p| test_data(p)));
     command.output().expect("the program runs")
 }

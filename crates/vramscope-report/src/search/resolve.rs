@@ -74,7 +74,7 @@ impl Test {
             Term::Leaf(path) => Self::Stacks(of_path(at, &path, false, budget).await),
             Term::Stack(hash) => {
                 budget.charge(at.snapshot().stacks.len() as u64).await;
-                let is_it = |id| at.entry.sites.get(StackId(id)).stack_hash == hash;
+                let is_it = |id| hash.is_of(at.entry.sites.get(StackId(id)).stack_hash);
                 let stacks = (0..at.snapshot().stacks.len() as u32).map(is_it).collect();
                 Self::Stacks(Stacks { wanted: stacks, ..Stacks::default() })
             }

@@ -32,7 +32,7 @@ pub(crate) enum Term {
     /// The innermost frames of the call stack, the innermost first.
     Leaf(Path),
     /// The hash of the call stack, as in its id.
-    Stack(u64),
+    Stack(StackHash),
     /// The category.
     Category(Category),
     /// The module, as an end of its path in the table of modules.
@@ -193,6 +193,32 @@ pub const STEP: &str = " › ";
 /// The start of a path that has all frames of the stack from its end.
 pub const WHOLE: &str = "› ";
 
+/// The fewest digits of a hash that name a stack.
+const MIN_HASH_DIGITS: usize = 8;
+
+/// The hash of a call stack, or its first digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StackHash {
+    start: u64,
+    /// The number of bits that are not named.
+    unnamed: u32,
+}
+
+impl StackHash {
+    fn parse(text: &str) -> Option<Self> {
+        let digits = text.len();
+        let is_hash = (MIN_HASH_DIGITS..=16).contains(&digits)
+            && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let start = u64::from_str_radix(text, 16).ok().filter(|_| is_hash)?;
+        Some(Self { start, unnamed: 64 - 4 * digits as u32 })
+    }
+
+    /// Whether a stack has this hash.
+    pub(super) fn is_of(self, hash: u64) -> bool {
+        hash >> self.unnamed == self.start
+    }
+}
+
 fn path(value: &str) -> Path {
     let whole = value.strip_prefix(WHOLE);
     let frames = whole.unwrap_or(value).split(STEP).map(|step| step.trim().to_owned()).collect();
@@ -205,7 +231,7 @@ fn keyed_term(key: &str, value: &str) -> Option<Term> {
         "via" => Term::Via(value.to_owned()),
         "path" => Term::Path(path(value)),
         "leaf" => Term::Leaf(path(value)),
-        "stack" => Term::Stack(u64::from_str_radix(value, 16).ok()?),
+        "stack" => Term::Stack(StackHash::parse(value)?),
         "category" => Term::Category(category(value)?),
         "module" => Term::Module(value.to_owned()),
         "phase" => Term::Phase(value.to_owned()),

@@ -19,7 +19,7 @@ pub use question::{Edit, QuestionRecord};
 pub(crate) use text::basis;
 pub use text::{
     basis_text, batch_text, calibration_text, limit_text, outcome_text, peak_text, plan_text,
-    rest_text, sentence, verdict,
+    range_text, rest_text, sentence, verdict,
 };
 pub use vramscope_inference::Outcome;
 

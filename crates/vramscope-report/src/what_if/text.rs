@@ -153,6 +153,12 @@ pub fn peak_text(scenario: &ScenarioRecord) -> String {
     if low < high { format!("{peak} ({low} to {high})") } else { peak.to_string() }
 }
 
+/// The range of a predicted peak; empty for an exact one.
+pub fn range_text(scenario: &ScenarioRecord) -> String {
+    let [low, high] = scenario.reserved_range;
+    if low < high { format!("{low} to {high}") } else { String::new() }
+}
+
 /// Whether a scenario fits, in a few words.
 pub fn outcome_text(scenario: &ScenarioRecord) -> String {
     if let Some(why) = &scenario.declined {

@@ -233,7 +233,10 @@ fn the_rank_to_look_at_first_is_of_the_iteration_that_is_shown() {
         title: "growth".to_owned(),
         text: String::new(),
         action: String::new(),
+        place: None,
+        why: String::new(),
         bytes: Bytes(bytes),
+        saving_bytes: None,
         step: None,
         phase: None,
         basis: Basis::Recorded,
@@ -243,6 +246,7 @@ fn the_rank_to_look_at_first_is_of_the_iteration_that_is_shown() {
         blocks: Blocks(1),
         children: Vec::new(),
         fixes: Vec::new(),
+        look: Vec::new(),
         simulated: Vec::new(),
         proof: None,
     };

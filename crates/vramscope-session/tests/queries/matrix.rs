@@ -61,7 +61,7 @@ fn the_matrix_equals_the_report() {
         .iter()
         .map(|f| now(async |budget| Card::new(report_target(f), budget).await))
         .collect();
-    let report = matrices(&summaries, 0, usize::MAX);
+    let report = matrices(&summaries, usize::MAX);
     let [run] = &report.runs[..] else { panic!("{report:?}") };
 
     let mut coordinator = Coordinator::default();

@@ -32,7 +32,7 @@ const LARGE_MEMORY = 2 ** 30;
 const OUTGROWN: Failure = {
   id: null,
   message: "Memory ran out: a browser tab has 4 GiB for a file.",
-  hint: "The command line has no such limit: vramscope summary FILE [--events A..B].",
+  hint: "The command line has no such limit: vramscope summary FILE [--window A..B].",
 };
 
 const EXHAUSTED: Failure = {

@@ -114,7 +114,7 @@ fn write_pair(out: &mut dyn Write, diff: &Diff, pair: &Pair) -> io::Result<()> {
                 "  {} {}: {}",
                 styled(WARNING, format_args!("{word}:")),
                 finding.record.kind.name(),
-                printable(&finding.record.text)
+                printable(&finding.record.title)
             )?;
         }
     }

@@ -76,7 +76,7 @@ pub(crate) fn write(arguments: &Arguments, tell: impl FnOnce(&[String])) -> Resu
         || arguments.input.choice.device.is_some()
         || arguments.trace.is_some()
     {
-        let message = "a report is about whole files: --events, --device and --trace do not apply";
+        let message = "a report is about whole files: --window, --device and --trace do not apply";
         return Err(Failure::Usage(message.to_owned()));
     }
     let given: Vec<PathBuf> =

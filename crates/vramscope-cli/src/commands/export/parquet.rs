@@ -22,7 +22,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (input, window) = (&arguments.input, &arguments.input.common.window);
     if window.events.is_some() || input.choice.is_some() {
         return usage(
-            "a dataset is of whole files: --events, --device and --snapshot do not apply",
+            "a dataset is of whole files: --window, --device and --snapshot do not apply",
         );
     }
     if arguments.data.is_some() || arguments.source || arguments.redact {

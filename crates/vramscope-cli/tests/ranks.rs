@@ -1,0 +1,91 @@
+//! `vramscope ranks`, compared with `vramscope peak` of each rank.
+
+use crate::common::vramscope;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+fn json(arguments: &[&str], path: &str) -> Value {
+    let output = vramscope(arguments, &[path]);
+    assert!(output.status.success(), "{path}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn list(value: &Value) -> &Vec<Value> {
+    value.as_array().expect("a list")
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().expect("a number")
+}
+
+/// Bytes at a rank's peak by call site, and the peak.
+fn sites(path: &str) -> (BTreeMap<String, u64>, u64) {
+    let peak = json(&["peak", "--format", "json"], path);
+    let mut sums = BTreeMap::new();
+    for stack in list(&peak["stacks"]) {
+        let site = stack["site"].as_str().expect("a call site").to_owned();
+        *sums.entry(site).or_default() += number(&stack["bytes"]);
+    }
+    (sums, number(&peak["total"]))
+}
+
+#[test]
+fn cells_are_the_bytes_at_the_peaks() {
+    for folder in ["findings/ranks_fsdp2_skew", "recorded/ranks_fsdp"] {
+        let report = json(&["ranks", "--format", "json"], folder);
+        assert_eq!(report["schema"], "vramscope.ranks/1");
+        let [run] = &list(&report["runs"])[..] else { panic!("one run: {report}") };
+        let mut most: BTreeMap<String, u64> = BTreeMap::new();
+        for (at, column) in list(&run["columns"]).iter().enumerate() {
+            let (sites, total) = sites(column["path"].as_str().expect("a path"));
+            assert_eq!(number(&column["peak_bytes"]), total);
+            for row in list(&run["rows"]) {
+                let site = row["site"].as_str().expect("a call site");
+                let bytes = sites.get(site).copied().unwrap_or(0);
+                assert_eq!(number(&row["bytes"][at]), bytes, "{folder} {site} {column}");
+            }
+            for (site, bytes) in sites {
+                let known = most.entry(site).or_default();
+                *known = bytes.max(*known);
+            }
+        }
+        // All call sites are there, that with the most bytes first.
+        let rows = list(&run["rows"]);
+        assert!(rows.len() > 5);
+        assert_eq!(rows.len(), most.len());
+        let maxima: Vec<u64> = rows.iter().map(|row| number(&row["max"])).collect();
+        assert!(maxima.is_sorted_by(|a, b| a >= b), "{maxima:?}");
+        for row in rows {
+            let mut bytes: Vec<u64> = list(&row["bytes"]).iter().map(number).collect();
+            bytes.sort_unstable();
+            let median = bytes[bytes.len() / 2];
+            let deviation = bytes.iter().map(|b| b.abs_diff(median)).max();
+            assert_eq!(number(&row["median"]), median);
+            assert_eq!(Some(number(&row["deviation"])), deviation);
+            assert_eq!(most[row["site"].as_str().expect("a call site")], number(&row["max"]));
+        }
+    }
+}
+
+#[test]
+fn the_rank_that_holds_more_is_said() {
+    let report = json(&["ranks", "--format", "json", "--limit", "3"], "findings/ranks_fsdp2_skew");
+    let run = &report["runs"][0];
+    let [outlier] = &list(&run["outliers"])[..] else { panic!("one outlier: {run}") };
+    assert_eq!((number(&outlier["rank"]), number(&outlier["bytes"])), (2, 200 << 20));
+    assert_eq!((number(&outlier["median"]), number(&outlier["others"])), (0, 3));
+    assert_eq!(
+        outlier["text"],
+        "Rank 2 holds 200.0 MiB at r_fsdp2.py:40 main; the median of the other 3 ranks is 0 B."
+    );
+    assert_eq!(run["text"][1], outlier["text"]);
+    assert_eq!(list(&run["rows"]).len(), 3);
+    assert!(number(&run["omitted"]) > 0);
+}
+
+#[test]
+fn files_without_other_ranks_have_no_matrix() {
+    let report = json(&["ranks", "--format", "json"], "recorded/t26");
+    assert_eq!(list(&report["runs"]).len(), 0);
+    assert!(number(&report["other_files"]) > 5);
+}
