@@ -58,34 +58,27 @@ def test_the_summary_is_the_programs(snapshot) -> None:
 @pytest.mark.parametrize("band", ["requested_bytes", "reserved_bytes"])
 def test_the_peak_is_the_programs(snapshot, band: str) -> None:
     told = program("peak", OOM, "--band", band)
-    sites = snapshot.peak(band=band)
-    assert (sites.peak_bytes, sites.event, sites.phase) == (
+    stacks = snapshot.peak(by="stack", band=band)
+    assert (stacks.peak_bytes, stacks.event, stacks.phase) == (
         told["total"],
         told["event"],
         told["phase"],
     )
-    assert [(row.name, row.live_bytes, row.blocks) for row in sites.rows] == [
+    assert [(row.name, row.live_bytes, row.blocks) for row in stacks.rows] == [
         (row["site"], row["bytes"], row["blocks"]) for row in told["stacks"]
     ]
-    frames = snapshot.peak(by="frame", band=band)
-    assert [row.live_bytes for row in frames.rows] == [f["inclusive"] for f in told["frames"]]
+    lines = snapshot.peak(by="line", band=band)
+    frames = {(f["file"], f["line"], f["name"]): f["inclusive"] for f in told["frames"]}
+    assert {row.live_bytes for row in lines.rows} <= set(frames.values())
 
 
-@pytest.mark.parametrize("by", ["site", "category", "module"])
-def test_the_parts_of_a_peak_add_up(snapshot, by: str) -> None:
-    peak = snapshot.peak(by=by)
-    assert sum(row.live_bytes for row in peak.rows) == peak.peak_bytes
-    assert sum(row.blocks for row in peak.rows) == peak.blocks
-    assert len(peak.rows) > 3
-
-
-def test_findings_and_the_verdict_are_the_programs(snapshot) -> None:
+def test_findings_and_the_diagnosis_are_the_programs(snapshot) -> None:
     told = program("diagnose", OOM, "--all")
     assert [(f.id, f.text, f.about_bytes) for f in snapshot.findings] == [
         (f["id"], f["text"], f["bytes"]) for f in told["findings"]
     ]
     for finding, wanted in zip(snapshot.findings, told["findings"], strict=True):
-        optional = {"simulated", "fixes", "proof"}
+        optional = {"simulated", "fixes", "look", "proof"}
         assert len(dataclasses.fields(finding)) == len(wanted.keys() | optional)
         children = [(one.site, one.about_bytes, one.blocks) for one in finding.children]
         assert children == [tuple(one.values()) for one in wanted["children"]]
@@ -93,6 +86,13 @@ def test_findings_and_the_verdict_are_the_programs(snapshot) -> None:
         assert simulated == [tuple(one.values()) for one in wanted.get("simulated", ())]
         fixes = [dataclasses.astuple(one) for one in finding.fixes]
         assert fixes == [tuple(one.values()) for one in wanted.get("fixes", ())]
+        looks = [dataclasses.astuple(one) for one in finding.look]
+        assert looks == [tuple(one.values()) for one in wanted.get("look", ())]
+        assert (finding.why, finding.saving_bytes) == (wanted["why"], wanted["saving_bytes"])
+        place = wanted["place"]
+        assert (finding.place is None) == (place is None)
+        if finding.place is not None:
+            assert dataclasses.asdict(finding.place) == place
         proof = wanted.get("proof")
         assert (finding.proof is None) == (proof is None)
         if finding.proof is not None:
@@ -104,7 +104,12 @@ def test_findings_and_the_verdict_are_the_programs(snapshot) -> None:
     assert [b.kind for b in snapshot.findings.blind_spots] == [
         b["kind"] for b in told["blind_spots"]
     ]
-    assert snapshot.diagnosis.verdict == program("diagnose", OOM)["verdict"]
+    told = program("diagnose", OOM)
+    diagnosis = snapshot.diagnosis
+    assert [dataclasses.asdict(one) for one in diagnosis.headlines] == told["headlines"]
+    assert [one.id for one in diagnosis.findings] == [one["id"] for one in told["findings"]]
+    assert diagnosis.memory.reserved_bytes == told["memory"]["reserved"]
+    assert diagnosis.peak.categories_bytes == told["peak"]["categories"]
 
 
 def test_phases_are_the_programs(snapshot) -> None:
@@ -117,6 +122,13 @@ def test_phases_are_the_programs(snapshot) -> None:
         for step in told["steps"]
     ]
     assert snapshot.phases.limiting_bytes == told["limiting"]["bytes"]
+    assert [
+        (one.step, one.peak_bytes, one.peak_event, one.floor_bytes, one.change_bytes)
+        for one in snapshot.steps
+    ] == [
+        (one["step"], one["peak_bytes"], one["peak_event"], one["floor_bytes"], one["change"])
+        for one in told["steps"]
+    ]
 
 
 def test_predictions_are_the_programs(snapshot) -> None:
@@ -231,6 +243,83 @@ def test_a_run_is_read_and_bad_files_are_collected(tmp_path: pathlib.Path) -> No
     assert [f.id for f in run.findings] == [f["id"] for f in told["findings"]]
     assert [s.rank for s in run.summaries] == [2, 3]
     assert [s.path for s in run] == [s.path for s in run.summaries]
+    assert [group.ranks for group in run.diagnosis.ranks] == [g["ranks"] for g in told["ranks"]]
+
+
+def test_a_run_without_a_snapshot_is_an_error(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(vramscope.ReadError, match="no snapshot in it: no files") as caught:
+        vramscope.open_run(tmp_path)
+    assert (caught.value.path, caught.value.kind) == (str(tmp_path), "no_snapshot")
+    (tmp_path / "notes.json").write_text('{"lr": 0.1}')
+    with pytest.raises(vramscope.ReadError, match="no snapshot in it: 1 other files"):
+        vramscope.open_run(tmp_path)
+    with pytest.raises(vramscope.ReadError) as caught:
+        vramscope.open_run(tmp_path / "absent")
+    assert (caught.value.path, caught.value.kind) == (str(tmp_path / "absent"), "unreadable")
+    for rank in range(2):
+        damaged = (RANKS / "rank3_memory_snapshot.pickle.gz").read_bytes()[:20_000]
+        (tmp_path / f"rank{rank}_memory_snapshot.pickle.gz").write_bytes(damaged)
+    with pytest.raises(vramscope.ReadError, match="none of 1 more files") as caught:
+        vramscope.open_run(tmp_path)
+    assert caught.value.kind == "damaged"
+
+
+def test_a_closed_snapshot_says_so() -> None:
+    with vramscope.open(OOM) as s:
+        blocks, diagnosis = s.blocks, s.diagnosis
+        other = s.of_device(s.device)
+    assert repr(s).endswith("closed>")
+    assert s.path == str(OOM)
+    for question in (lambda: s.diagnosis, lambda: s.blocks, other.peak, lambda: s.what_if()):
+        with pytest.raises(ValueError, match="is closed: open it again"):
+            question()
+    # Answers stay.
+    assert len(blocks) > 0 and diagnosis.findings
+
+
+def test_a_closed_run_says_so() -> None:
+    with vramscope.open_run(RANKS) as run:
+        assert len(run.diagnosis.headlines) == 2
+    for question in (lambda: run.diagnosis, run[0].peak):
+        with pytest.raises(ValueError, match="is closed: open it again"):
+            question()
+
+
+def test_another_snapshot_is_compared() -> None:
+    paths = [RANKS / f"rank{rank}_memory_snapshot.pickle.gz" for rank in (2, 3)]
+    before, after = map(vramscope.open, paths)
+    diff = before.diff(after)
+    (pair,) = program("diff", *paths)["pairs"]
+    assert (diff.before.path, diff.after.path) == tuple(map(str, paths))
+    for name in ("requested", "active", "allocated", "reserved"):
+        peak, wanted = getattr(diff, name).peak, pair[f"{name}_bytes"]["peak"]
+        assert (peak.before, peak.after, peak.change) == tuple(wanted.values())
+    assert [one.live.change for one in diff.categories] == [
+        one["change"] for one in pair["categories"]
+    ]
+    assert sum(one.live.change for one in diff.stacks) == diff.requested.peak.change
+    assert [one.id for one in diff.new] == [one["id"] for one in pair["findings"]["new"]]
+    assert "requested_bytes peak" in str(diff)
+    same = before.diff(before)
+    assert same.requested.peak.change == 0
+    assert "No call stack changed" in str(same)
+
+
+def test_a_report_is_written(snapshot, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "report.html"
+    if vramscope.reader.snapshot._vramscope.viewer_part("script") is None:
+        with pytest.raises(vramscope.VramscopeError, match="cargo xtask build"):
+            snapshot.report(path)
+        return
+    held = snapshot.report(path)
+    assert "no line of source" in held
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>") and "out of memory" in text.lower()
+    path.write_text("notes")
+    with pytest.raises(OSError, match="report"):
+        snapshot.report(path)
+    snapshot.report(path, redact=True, force=True)
+    assert "gpt.py" not in path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -263,6 +352,10 @@ def test_wrong_arguments_are_told(snapshot) -> None:
         snapshot.peak(by="color")
     with pytest.raises(ValueError, match="is no band"):
         snapshot.peak(band="some")
+    with pytest.raises(ValueError, match="active_bytes has no rows by module"):
+        snapshot.peak(by="module", band="active")
+    with pytest.raises(ValueError, match="reserved_bytes has no rows by category"):
+        snapshot.peak(by="category", band="reserved")
 
 
 def test_other_threads_run_while_a_file_is_read() -> None:

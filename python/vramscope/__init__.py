@@ -8,7 +8,8 @@ Record a program:
 Read what it recorded:
 
     s = vramscope.open("runs/42/exit/rank0_memory_snapshot.pickle")
-    s.peak(by="category")
+    print(s.diagnosis)
+    print(s.peak(by="category"))
 
 Make tables of all ranks of a job:
 
@@ -61,3 +62,7 @@ def __getattr__(name: str) -> Any:
     if name == "show":
         return importlib.import_module(".notebook", __name__).show
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+#: Why a file could not be read.
+ErrorKind = Literal["no_snapshot", "damaged", "unreadable"]
+
 
 class VramscopeError(Exception):
     """The base of this package's exceptions."""
@@ -19,7 +24,7 @@ class ReadError(VramscopeError):
     """
 
     def __init__(
-        self, path: str, reason: str, hint: str | None, kind: str, offset: int | None
+        self, path: str, reason: str, hint: str | None, kind: ErrorKind, offset: int | None
     ) -> None:
         super().__init__(path, reason, hint, kind, offset)
         self.path = path

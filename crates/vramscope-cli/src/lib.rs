@@ -19,6 +19,7 @@ mod output;
 mod paths;
 mod printable;
 mod read;
+pub mod report;
 mod row_per_line;
 mod serve;
 mod sources;

@@ -2,29 +2,36 @@
 
 use crate::failure::{internal, read_error, wrong};
 use crate::options;
+use crate::peak;
 use crate::table::{self, Table};
+use crate::{diff, predictions};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Serialize;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use vramscope_cli::input::read_file;
 use vramscope_report::diagnose::{Diagnosis, Listing, MAX_FINDINGS, diagnose, with_savings};
 use vramscope_report::diagnostic::{Answer, card, plain_text};
 use vramscope_report::info::{Info, add_optimizations, info};
+use vramscope_report::modules::modules;
 use vramscope_report::now;
+use vramscope_report::shapes::shapes;
+use vramscope_report::steps::step_table;
 use vramscope_report::summary::{FileSummary, Summary, of_entry};
 use vramscope_report::what_if::{Options, RankLimit, what_if};
-use vramscope_report::{LoadedFile, Target, device_name, peak, phases};
+use vramscope_report::{LoadedFile, Target, device_name};
 
 /// A file in memory. Its methods return the JSON of the program's reports.
 ///
 /// `entry` is the index of a snapshot in the file, `device` a device's ordinal.
 #[pyclass(frozen, module = "vramscope._vramscope")]
 pub(crate) struct File {
-    /// The file, and limits that other ranks of its run show.
-    pub(crate) loaded: Arc<LoadedFile>,
-    pub(crate) limits: Arc<[RankLimit]>,
+    path: String,
+    /// `None` once the file is closed.
+    loaded: RwLock<Option<Arc<LoadedFile>>>,
+    /// Limits that other ranks of its run show.
+    limits: Arc<[RankLimit]>,
 }
 
 /// Reads a file.
@@ -39,7 +46,7 @@ pub(crate) fn open(
     let options = options::reading(events, max_memory)?;
     let read = py.detach(move || read_file(&path, &options));
     match read.result {
-        Ok(file) => Ok(File { loaded: Arc::new(file), limits: Arc::new([]) }),
+        Ok(file) => Ok(File::new(Arc::new(file), Arc::new([]))),
         Err(error) => Err(PyErr::from_value(read_error(py, &read.path, &error)?)),
     }
 }
@@ -84,22 +91,44 @@ pub(crate) fn simulated(file: &LoadedFile) -> impl Iterator<Item = Target<'_>> {
     })
 }
 
+/// A device of a file.
+fn target(file: &LoadedFile, (entry, device): (u32, u32)) -> PyResult<Target<'_>> {
+    let found = file.target(entry, device);
+    found.ok_or_else(|| wrong(format!("{}: {} has no data", file.path, device_name(device))))
+}
+
 impl File {
-    fn target(&self, entry: u32, device: u32) -> PyResult<Target<'_>> {
-        self.loaded.target(entry, device).ok_or_else(|| {
-            wrong(format!("{}: {} has no data", self.loaded.path, device_name(device)))
-        })
+    /// A file that was read.
+    pub(crate) fn new(loaded: Arc<LoadedFile>, limits: Arc<[RankLimit]>) -> Self {
+        Self { path: loaded.path.clone(), loaded: RwLock::new(Some(loaded)), limits }
+    }
+
+    /// The content, which stays until the caller drops it.
+    fn loaded(&self) -> PyResult<Arc<LoadedFile>> {
+        let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner).clone();
+        loaded.ok_or_else(|| wrong(format!("{} is closed: open it again", self.path)))
     }
 
     /// Makes a report of a device without the interpreter's lock.
     fn report<'py>(
         &self,
         py: Python<'py>,
-        (entry, device): (u32, u32),
+        device: (u32, u32),
         make: impl Fn(Target<'_>) -> PyResult<Vec<u8>> + Send + Sync,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let target = self.target(entry, device)?;
-        Ok(json(py, &py.detach(|| make(target))?))
+        let file = self.loaded()?;
+        Ok(json(py, &py.detach(|| make(target(&file, device)?))?))
+    }
+
+    /// Makes a table of a device without the interpreter's lock.
+    fn table(
+        &self,
+        py: Python<'_>,
+        device: (u32, u32),
+        make: impl Fn(Target<'_>) -> PyResult<Table> + Send + Sync,
+    ) -> PyResult<Table> {
+        let file = self.loaded()?;
+        py.detach(|| make(target(&file, device)?))
     }
 }
 
@@ -108,31 +137,42 @@ impl File {
     /// The path as given.
     #[getter]
     fn path(&self) -> &str {
-        &self.loaded.path
+        &self.path
+    }
+
+    /// Frees the content. Reports that are being made in other threads end first.
+    fn close(&self, py: Python<'_>) {
+        let held = || self.loaded.write().unwrap_or_else(PoisonError::into_inner).take();
+        py.detach(|| drop(held()));
+    }
+
+    /// Whether the content is freed.
+    #[getter]
+    fn closed(&self) -> bool {
+        self.loaded.read().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 
     /// The name of each snapshot in the file, with its devices and the one that is shown first.
-    fn entries(&self) -> Vec<(&str, Vec<u32>, Option<u32>)> {
-        let entries = self.loaded.entries.iter();
-        entries
-            .map(|entry| {
-                let devices = entry.traces.iter().map(|t| t.device.device).collect();
-                let first = entry.default_trace().map(|t| t.device.device);
-                (entry.name.as_str(), devices, first)
-            })
-            .collect()
+    fn entries(&self) -> PyResult<Vec<(String, Vec<u32>, Option<u32>)>> {
+        let file = self.loaded()?;
+        let entries = file.entries.iter().map(|entry| {
+            let devices = entry.traces.iter().map(|t| t.device.device).collect();
+            let first = entry.default_trace().map(|t| t.device.device);
+            (entry.name.clone(), devices, first)
+        });
+        Ok(entries.collect())
     }
 
     /// `vramscope.summary/1` of the file.
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let file = &self.loaded;
+        let file = &self.loaded()?;
         let made = py.detach(|| text(&Summary::new(summaries(file), 0)))?;
         Ok(json(py, &made))
     }
 
     /// `vramscope.info/1` of the file.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let file = &self.loaded;
+        let file = &self.loaded()?;
         let made = py.detach(|| {
             let all = file
                 .entries
@@ -152,7 +192,7 @@ impl File {
 
     /// `vramscope.diagnose/1` of the file, with all findings.
     fn findings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let file = &self.loaded;
+        let file = &self.loaded()?;
         let made = py.detach(|| {
             text(&diagnose(
                 simulated(file).map(with_savings).collect(),
@@ -165,7 +205,7 @@ impl File {
 
     /// `vramscope.diagnose/1` of the file, with its `text` and `html`.
     fn diagnosis<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let file = &self.loaded;
+        let file = &self.loaded()?;
         let made = py.detach(|| {
             let devices = simulated(file).map(with_savings).collect();
             let diagnosis = diagnose(devices, Listing::Main(MAX_FINDINGS), 0);
@@ -186,8 +226,8 @@ impl File {
         self.report(py, (entry, device), |target| text(&peak::peak(target, band, None)))
     }
 
-    /// The bytes of each module at a band's peak.
-    fn modules<'py>(
+    /// The own lines of call stacks at a band's peak.
+    fn lines<'py>(
         &self,
         py: Python<'py>,
         entry: u32,
@@ -195,19 +235,56 @@ impl File {
         band: &str,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let band = options::band(band)?;
-        self.report(py, (entry, device), |target| text(&peak::by_module(target, band)))
+        self.report(py, (entry, device), |target| text(&peak::lines(target, band)))
+    }
+
+    /// The modules at the peak of `requested_bytes`, as a tree.
+    fn modules<'py>(
+        &self,
+        py: Python<'py>,
+        entry: u32,
+        device: u32,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        self.report(py, (entry, device), |target| text(&modules(target, None, None)))
+    }
+
+    /// The shapes of tensors at the peak of `requested_bytes`.
+    fn shapes<'py>(
+        &self,
+        py: Python<'py>,
+        entry: u32,
+        device: u32,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        self.report(py, (entry, device), |target| text(&shapes(target, None)))
     }
 
     /// The steps and phases of `vramscope.steps/1`, of a device.
-    fn phases<'py>(
+    fn steps<'py>(
         &self,
         py: Python<'py>,
         entry: u32,
         device: u32,
     ) -> PyResult<Bound<'py, PyBytes>> {
         self.report(py, (entry, device), |target| {
-            text(&now(async |budget| phases::phases(target, None, budget).await))
+            text(&now(async |budget| step_table(target, None, budget).await))
         })
+    }
+
+    /// `vramscope.diff/1` of a device, before a change, and a device after it.
+    fn diff<'py>(
+        &self,
+        py: Python<'py>,
+        before: (u32, u32),
+        other: &Bound<'py, Self>,
+        after: (u32, u32),
+        band: &str,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let band = options::band(band)?;
+        let files = [self.loaded()?, other.get().loaded()?];
+        let made = py.detach(|| {
+            text(&diff::diff(target(&files[0], before)?, target(&files[1], after)?, band))
+        })?;
+        Ok(json(py, &made))
     }
 
     /// `vramscope.what-if/1` of a device, about the question of a text.
@@ -221,31 +298,30 @@ impl File {
         let options = Options::parse(question).map_err(|error| wrong(error.text))?;
         self.report(py, (entry, device), |target| {
             let limit = RankLimit::for_rank(target, &self.limits);
-            text(&now(async |budget| what_if(target, &options, limit, budget).await))
+            let report = now(async |budget| what_if(target, &options, limit, budget).await);
+            text(&predictions::Predictions::new(report))
         })
     }
 
     /// The blocks of a device's window, in the order of their allocation.
     fn blocks(&self, py: Python<'_>, entry: u32, device: u32) -> PyResult<Table> {
-        let target = self.target(entry, device)?;
-        py.detach(|| table::blocks(target))
+        self.table(py, (entry, device), table::blocks)
     }
 
     /// The events of a device's trace.
     fn events(&self, py: Python<'_>, entry: u32, device: u32) -> PyResult<Table> {
-        let target = self.target(entry, device)?;
-        py.detach(|| table::events(target))
+        self.table(py, (entry, device), table::events)
     }
 
     /// The segments of a device after the last event.
     fn segments(&self, py: Python<'_>, entry: u32, device: u32) -> PyResult<Table> {
-        let target = self.target(entry, device)?;
-        py.detach(|| table::segments(target))
+        self.table(py, (entry, device), table::segments)
     }
 
     /// The call stacks of a snapshot: a row for each frame.
     fn stacks(&self, py: Python<'_>, entry: u32) -> PyResult<Table> {
-        let entry = self.loaded.entries.get(entry as usize);
+        let file = self.loaded()?;
+        let entry = file.entries.get(entry as usize);
         let entry = entry.ok_or_else(|| wrong("no such snapshot"))?;
         py.detach(|| table::stacks(entry))
     }

@@ -6,15 +6,20 @@
 //! without the interpreter's lock.
 
 mod dataset;
+mod diff;
 mod failure;
 mod file;
 mod options;
+mod peak;
+mod predictions;
+mod report;
 mod run;
 mod table;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::ffi::OsString;
+use vramscope_report::Quantity;
 
 /// Runs the program with these arguments, of which the first is its name. Returns the exit code.
 #[pyfunction]
@@ -37,15 +42,27 @@ fn viewer_part<'py>(py: Python<'py>, name: &str) -> Option<Bound<'py, PyBytes>> 
     Some(PyBytes::new(py, &part))
 }
 
+/// Bytes in words: `5.46 GiB`. A change has its sign: `+1.20 GiB`.
+#[pyfunction]
+#[pyo3(signature = (bytes, is_change=false))]
+fn bytes_text(bytes: i64, is_change: bool) -> String {
+    let made = if is_change { Quantity::change_of_bytes } else { Quantity::signed_bytes };
+    made(bytes).text
+}
+
 /// The module.
 #[pymodule]
 mod _vramscope {
+    #[pymodule_export]
+    use super::bytes_text;
     #[pymodule_export]
     use super::dataset::export_parquet;
     #[pymodule_export]
     use super::file::{File, open};
     #[pymodule_export]
     use super::main;
+    #[pymodule_export]
+    use super::report::report;
     #[pymodule_export]
     use super::run::{Run, open_run};
     #[pymodule_export]

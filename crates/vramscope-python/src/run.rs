@@ -1,12 +1,13 @@
 //! The files of a run.
 
-use crate::failure::read_error;
+use crate::failure::{read_error, wrong};
 use crate::file::{File, Shown, json, simulated, summaries, text};
 use crate::options;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use vramscope_cli::input::read_files;
 use vramscope_report::diagnose::{Listing, MAX_FINDINGS, at_peak, diagnose};
 use vramscope_report::summary::Summary;
@@ -18,10 +19,12 @@ use vramscope_report::{LoadedFile, Target};
 pub(crate) struct Run {
     /// The paths as given.
     paths: Vec<String>,
-    files: Vec<Arc<LoadedFile>>,
+    /// Empty once the run is closed.
+    files: RwLock<Vec<Arc<LoadedFile>>>,
     limits: Arc<[RankLimit]>,
     failed: Vec<Py<PyAny>>,
     skipped_files: usize,
+    closed: AtomicBool,
 }
 
 /// Reads the files under these paths, in parallel.
@@ -49,16 +52,45 @@ pub(crate) fn open_run(
         index.and_then(|index| RankLimit::of(Target { path: &entry.path, entry, index }))
     });
     let limits = limits.collect();
-    Ok(Run { paths: given, files, limits, failed, skipped_files })
+    let files = RwLock::new(files);
+    Ok(Run { paths: given, files, limits, failed, skipped_files, closed: AtomicBool::new(false) })
+}
+
+impl Run {
+    /// The files, which stay until the caller drops them.
+    fn loaded(&self) -> PyResult<Vec<Arc<LoadedFile>>> {
+        if self.closed() {
+            return Err(wrong(format!("{} is closed: open it again", self.paths.join(", "))));
+        }
+        Ok(self.files.read().unwrap_or_else(PoisonError::into_inner).clone())
+    }
 }
 
 #[pymethods]
 impl Run {
     /// The files that could be read, in the order of their paths.
-    fn files(&self) -> Vec<File> {
-        let file =
-            |loaded: &Arc<LoadedFile>| File { loaded: loaded.clone(), limits: self.limits.clone() };
-        self.files.iter().map(file).collect()
+    fn files(&self) -> PyResult<Vec<File>> {
+        let files = self.loaded()?.into_iter();
+        Ok(files.map(|loaded| File::new(loaded, self.limits.clone())).collect())
+    }
+
+    /// Frees the files. Those of [`Run::files`] hold them, too.
+    fn close(&self, py: Python<'_>) {
+        self.closed.store(true, Ordering::Release);
+        let held = || self.files.write().unwrap_or_else(PoisonError::into_inner).split_off(0);
+        py.detach(|| drop(held()));
+    }
+
+    /// Whether the files are freed.
+    #[getter]
+    fn closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// The paths as given.
+    #[getter]
+    fn paths(&self) -> Vec<String> {
+        self.paths.clone()
     }
 
     /// Why each other file could not be read: `vramscope.ReadError`.
@@ -74,8 +106,9 @@ impl Run {
 
     /// `vramscope.summary/1` of the files that could be read.
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let files = self.loaded()?;
         let made = py.detach(|| {
-            let all = self.files.iter().flat_map(summaries).collect();
+            let all = files.iter().flat_map(summaries).collect();
             text(&Summary::new(all, self.skipped_files))
         })?;
         Ok(json(py, &made))
@@ -83,8 +116,9 @@ impl Run {
 
     /// `vramscope.diagnose/1` of all files, with all findings.
     fn findings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let files = self.loaded()?;
         let made = py.detach(|| {
-            let ranks = self.files.iter().flat_map(|file| simulated(file).map(at_peak));
+            let ranks = files.iter().flat_map(|file| simulated(file).map(at_peak));
             text(&diagnose(ranks.collect(), Listing::All(usize::MAX), self.skipped_files))
         })?;
         Ok(json(py, &made))
@@ -92,8 +126,9 @@ impl Run {
 
     /// `vramscope.diagnose/1` of all files, with its `text` and `html`.
     fn diagnosis<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let files = self.loaded()?;
         let made = py.detach(|| {
-            let ranks = self.files.iter().flat_map(|file| simulated(file).map(at_peak));
+            let ranks = files.iter().flat_map(|file| simulated(file).map(at_peak));
             let skipped = self.skipped_files;
             let diagnosis = diagnose(ranks.collect(), Listing::Main(MAX_FINDINGS), skipped);
             text(&Shown::new(diagnosis, &self.paths))

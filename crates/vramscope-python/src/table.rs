@@ -4,11 +4,14 @@
 //! `PyCapsule` interface without a copy.
 
 use crate::failure::internal;
+use arrow_array::cast::AsArray as _;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{RecordBatch, RecordBatchIterator};
+use arrow_array::types::{Float32Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, RecordBatch, RecordBatchIterator};
+use arrow_schema::DataType;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyCapsule, PyDict, PyList};
 use vramscope_dataset::Batch;
 use vramscope_report::blocks::{self, BlockRow};
 use vramscope_report::columns::{Column, Rows};
@@ -52,6 +55,47 @@ impl Table {
         self.batch.num_rows()
     }
 
+    /// The columns as lists.
+    fn to_pydict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let columns = PyDict::new(py);
+        let schema = self.batch.schema();
+        for (field, column) in schema.fields().iter().zip(self.batch.columns()) {
+            columns.set_item(field.name(), cells(py, column)?)?;
+        }
+        Ok(columns)
+    }
+
+    /// The rows as dicts.
+    fn __iter__<'py>(of: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        helper(of, "rows")
+    }
+
+    /// The table as a `pandas.DataFrame`.
+    fn to_pandas<'py>(of: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        helper(of, "to_pandas")
+    }
+
+    /// The table as a `polars.DataFrame`, without a copy.
+    fn to_polars<'py>(of: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        helper(of, "to_polars")
+    }
+
+    /// The table as a `pyarrow.Table`, without a copy.
+    fn to_arrow<'py>(of: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        helper(of, "to_arrow")
+    }
+
+    /// The first rows, for notebooks.
+    fn _repr_html_<'py>(of: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        helper(of, "html")
+    }
+
+    /// Some rows from one on.
+    fn slice(&self, first: usize, rows: usize) -> Self {
+        let first = first.min(self.batch.num_rows());
+        Self { batch: self.batch.slice(first, rows.min(self.batch.num_rows() - first)) }
+    }
+
     fn __repr__(&self) -> String {
         let names = self.column_names().join(", ");
         format!("<vramscope.Table of {} rows: {names}>", self.batch.num_rows())
@@ -61,6 +105,42 @@ impl Table {
     #[getter]
     fn column_names(&self) -> Vec<String> {
         self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
+    }
+}
+
+/// Calls a function of `vramscope.reader.tables`, which knows the other libraries.
+fn helper<'py>(table: &Bound<'py, Table>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    table.py().import("vramscope.reader.tables")?.getattr(name)?.call1((table,))
+}
+
+/// The values of a column.
+fn cells<'py>(py: Python<'py>, column: &dyn Array) -> PyResult<Bound<'py, PyList>> {
+    fn list<'py, T: IntoPyObject<'py>>(
+        py: Python<'py>,
+        values: impl Iterator<Item = T>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, values.collect::<Vec<T>>())
+    }
+    match column.data_type() {
+        DataType::Int32 => list(py, column.as_primitive::<Int32Type>().iter()),
+        DataType::Int64 => list(py, column.as_primitive::<Int64Type>().iter()),
+        DataType::UInt32 => list(py, column.as_primitive::<UInt32Type>().iter()),
+        DataType::UInt64 => list(py, column.as_primitive::<UInt64Type>().iter()),
+        DataType::Float32 => list(py, column.as_primitive::<Float32Type>().iter()),
+        DataType::Boolean => list(py, column.as_boolean().iter()),
+        DataType::Utf8 => list(py, column.as_string::<i32>().iter()),
+        DataType::Dictionary(..) => {
+            let names = column.as_dictionary::<Int32Type>();
+            let texts = cells(py, names.values())?;
+            let text = |key: Option<i32>| key.map(|key| texts.get_item(key as usize)).transpose();
+            list(py, names.keys().iter().map(text).collect::<PyResult<Vec<_>>>()?.into_iter())
+        }
+        DataType::List(_) => {
+            let lists = column.as_list::<i32>().iter();
+            let lists = lists.map(|of| of.map(|of| cells(py, &of)).transpose());
+            list(py, lists.collect::<PyResult<Vec<_>>>()?.into_iter())
+        }
+        other => Err(internal(format!("a column of {other} has no values in Python"))),
     }
 }
 

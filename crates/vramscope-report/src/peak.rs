@@ -7,7 +7,6 @@ use super::{
     row_category, row_site, slot_of, time_of,
 };
 use crate::backward::{self, BackwardShare, row_label};
-use crate::groups::{GroupKind, Groups};
 use crate::lens::{AroundRecord, LiveSite, around, live_sites, peaks as lens_peaks};
 use crate::loaded_file::SnapshotEntry;
 use crate::phases::Place;
@@ -438,46 +437,4 @@ pub(crate) fn stack_id(entry: &SnapshotEntry, stack: StackId, no_stack: Option<N
 fn source(entry: &SnapshotEntry, stack: StackId) -> Option<&str> {
     let frame = entry.sites.get(stack).frame?;
     entry.source(&entry.snapshot.text(frame.file), frame.line)
-}
-
-/// The memory of a module at a band's peak.
-#[derive(Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ModuleRecord {
-    /// The module in all layers, or the file of the call sites.
-    pub module: String,
-    /// The category of its blocks. A module has a row for each.
-    pub category: Category,
-    /// Bytes.
-    pub bytes: u64,
-    /// Blocks.
-    pub blocks: u32,
-}
-
-/// The bytes of each module at a band's peak, most bytes first. Empty for `reserved_bytes`, which
-/// has segments, not blocks.
-pub fn by_module(target: Target<'_>, band: BandKind) -> Vec<ModuleRecord> {
-    let (trace, carving) = (target.trace(), target.entry.carving(target.index));
-    let (figures, _) = band.of(target);
-    let Some(measure) = band.measure(slot_of(figures.peak_event)) else { return Vec::new() };
-    let groups = now(async |budget| Groups::new(target, GroupKind::Module, budget).await);
-    let mut sums: Vec<(u64, u32)> = vec![(0, 0); groups.groups.len()];
-    for (block, &group) in (0..).zip(&groups.of_block) {
-        let bytes = measure.of(trace, carving, block) as u64;
-        if bytes > 0 {
-            let sum = &mut sums[group as usize];
-            *sum = (sum.0 + bytes, sum.1 + 1);
-        }
-    }
-    let named = groups.groups.iter().zip(sums).filter(|(_, (_, blocks))| *blocks > 0);
-    let mut rows: Vec<ModuleRecord> = named
-        .map(|(group, (bytes, blocks))| ModuleRecord {
-            module: group.names(target).into_iter().next().unwrap_or_default(),
-            category: group.category,
-            bytes,
-            blocks,
-        })
-        .collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.bytes));
-    rows
 }

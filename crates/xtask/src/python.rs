@@ -9,14 +9,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Tests that need the installed wheel.
-const OF_WHEEL: [&str; 9] = [
+const OF_WHEEL: [&str; 12] = [
+    "test_answers.py",
     "test_dataset.py",
     "test_document_blocks.py",
     "test_fleet.py",
     "test_mcp.py",
     "test_notebook.py",
+    "test_peaks.py",
     "test_pytest_plugin.py",
     "test_reader.py",
+    "test_tables.py",
     "test_wheel.py",
     "test_workflow.py",
 ];

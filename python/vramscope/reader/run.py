@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from types import TracebackType
 
 from .. import _vramscope
 from ..errors import ReadError
-from .records import Diagnosis, Findings, Summary
-from .snapshot import Size, Snapshot
+from .diagnosis import Diagnosis
+from .findings import Findings
+from .records import Summary
+from .snapshot import Size, Snapshot, write_report
 
 
 def open_run(
@@ -20,14 +23,36 @@ def open_run(
     """Reads all snapshots in folders, in parallel.
 
     A file that cannot be read is in the ``errors`` of the run. Other files of a folder are skipped.
+    ``with vramscope.open_run(path) as run:`` frees the files at the end.
 
     Args:
         paths: folders and files.
         events: as in ``vramscope.open``.
         max_memory: memory that reading may take, for all files together.
+
+    Raises:
+        ReadError: no file could be read.
     """
     limit = None if max_memory is None else str(max_memory)
-    return Run(_vramscope.open_run([os.fspath(path) for path in paths], events, limit))
+    given = [os.fspath(path) for path in paths]
+    run = Run(_vramscope.open_run(given, events, limit))
+    if not run._has_files:
+        raise _nothing_read(given, run)
+    return run
+
+
+def _nothing_read(paths: list[str], run: Run) -> ReadError:
+    """Why a run has no file."""
+    if not run.errors:
+        found = f"{run.skipped_files:,} other files" if run.skipped_files else "no files"
+        hint = "Pass the folder that `vramscope.record` or `_dump_snapshot` wrote to."
+        reason = f"there is no snapshot in it: {found}"
+        return ReadError(", ".join(paths) or "(no path)", reason, hint, "no_snapshot", None)
+    first = run.errors[0]
+    if len(run.errors) == 1:
+        return first
+    reason = f"{first.reason} (and none of {len(run.errors) - 1:,} more files could be read)"
+    return ReadError(first.path, reason, first.hint, first.kind, first.offset)
 
 
 class Run:
@@ -35,10 +60,12 @@ class Run:
 
     def __init__(self, run: _vramscope.Run) -> None:
         self._run = run
-        #: The snapshots, each with the device that has the most events.
+        files = run.files()
+        self._has_files = bool(files)
+        #: The snapshots, each with the device that `vramscope.open` takes by default.
         self.snapshots: tuple[Snapshot, ...] = tuple(
             Snapshot(file, name, first)
-            for file in run.files()
+            for file in files
             for name, _, first in file.entries()
             if first is not None
         )
@@ -49,6 +76,23 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<vramscope.Run of {len(self)} snapshots, {len(self.errors)} errors>"
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Frees the files, also for the snapshots. A later question raises ``ValueError``."""
+        self._run.close()
+        for snapshot in self.snapshots:
+            snapshot.close()
 
     def __len__(self) -> int:
         return len(self.snapshots)
@@ -76,5 +120,17 @@ class Run:
 
     @property
     def diagnosis(self) -> Diagnosis:
-        """The verdict in a few sentences, and the main findings."""
+        """What is wrong and what to change, of all ranks: ``print(run.diagnosis)``."""
         return Diagnosis.of(json.loads(self._run.diagnosis()))
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        source: bool = False,
+        redact: bool = False,
+        force: bool = False,
+    ) -> tuple[str, ...]:
+        """Writes a report about all files, as :meth:`Snapshot.report` does about one."""
+        self._run.files()  # Raises if the run is closed.
+        return write_report(self._run.paths, path, source=source, redact=redact, force=force)

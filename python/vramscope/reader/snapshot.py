@@ -5,14 +5,26 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any, Union
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any, Union, get_args
 
 from .. import _vramscope
-from .records import Diagnosis, Findings, Frame, Peak, Phases, Row, Summary, WhatIf
+from ..errors import VramscopeError
+from . import peaks
+from .comparison import Diff
+from .diagnosis import Diagnosis
+from .findings import Findings
+from .modules import Modules
+from .names import BandName, PeakBy
+from .peaks import Peak, Row
+from .records import Summary
+from .shapes import Shapes
+from .steps import Steps
+from .what_if import WhatIf
 
 #: What ``peak`` takes as ``by``.
-PEAK_ROWS = ("site", "category", "module", "frame")
+PEAK_ROWS: tuple[str, ...] = get_args(PeakBy)
 
 #: A size: bytes, or a text such as ``"80GiB"`` or ``"H100"``.
 Size = Union[int, str]
@@ -28,9 +40,13 @@ def open(
 ) -> Snapshot:
     """Reads a snapshot.
 
+    ``with vramscope.open(path) as s:`` frees the file at the end. Without ``with`` it is freed with
+    the last object that refers to it, or by ``close``.
+
     Args:
         path: a file as the program ``vramscope`` takes it.
-        device: the ordinal; by default that of the device with the most events.
+        device: the ordinal; by default that of a device that ran out of memory, else that of the
+            highest peak.
         snapshot: its name, in a page that holds several; by default the first.
         events: reads only these events of each device, and those of blocks that are live in the
             range. The second number is exclusive.
@@ -47,9 +63,10 @@ def open(
 class Snapshot:
     """One device of one snapshot.
 
-    The numbers are those of the program ``vramscope`` and of the page. Tables have the method
-    ``__arrow_c_stream__``: ``polars.DataFrame(s.blocks)``, ``pyarrow.table(s.blocks)``, or a query
-    of DuckDB take them without a copy.
+    The numbers are those of the program ``vramscope`` and of the page. ``print`` shows answers as
+    text, a notebook as tables. Tables have the methods ``to_pandas``, ``to_polars`` and
+    ``to_arrow``; ``polars.DataFrame(s.blocks)``, ``pyarrow.table(s.blocks)``, or a query of DuckDB
+    take them without a copy.
     """
 
     def __init__(
@@ -73,7 +90,26 @@ class Snapshot:
         self._device = chosen
 
     def __repr__(self) -> str:
-        return f"<vramscope.Snapshot {self.path!r}, device {self.device}>"
+        closed = ", closed" if self._file.closed else ""
+        return f"<vramscope.Snapshot {self.path!r}, device {self.device}{closed}>"
+
+    def __enter__(self) -> Snapshot:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Frees the file, also for other devices of it. Answers that were made before stay.
+
+        A later question raises ``ValueError``.
+        """
+        self._file.close()
 
     @property
     def path(self) -> str:
@@ -106,36 +142,106 @@ class Snapshot:
 
     @property
     def diagnosis(self) -> Diagnosis:
-        """The verdict in a few sentences, and the main findings."""
+        """What is wrong and what to change: ``print(s.diagnosis)``."""
         return Diagnosis.of(json.loads(self._file.diagnosis()))
 
     @property
-    def phases(self) -> Phases:
-        """The peak of each phase of each step, and which phase limits."""
-        return Phases.of(json.loads(self._file.phases(self._entry, self._device)))
+    def steps(self) -> Steps:
+        """What each step and its phases need, what stays after it, and which phase limits."""
+        return Steps.of(json.loads(self._file.steps(self._entry, self._device)))
 
-    def peak(self, by: str = "site", band: str = "requested_bytes") -> Peak:
+    @property
+    def phases(self) -> Steps:
+        """The same as ``steps``: each step has its phases."""
+        return self.steps
+
+    @property
+    def modules(self) -> Modules:
+        """The modules at the peak of requested bytes, as a tree."""
+        return Modules.of(json.loads(self._file.modules(self._entry, self._device)))
+
+    @property
+    def shapes(self) -> Shapes:
+        """The shapes of tensors at the peak of requested bytes."""
+        return Shapes.of(json.loads(self._file.shapes(self._entry, self._device)))
+
+    def peak(self, by: PeakBy = "site", band: BandName = "requested_bytes") -> Peak:
         """What held memory when a band was largest.
 
         Args:
-            by: ``site`` (call stacks, named by the innermost frame in your own code),
-                ``category``, ``module`` or ``frame``.
+            by: ``site`` (the innermost frame in your own code, and the category), ``stack`` (whole
+                call stacks), ``line`` (your own lines, with all that they call), ``module``,
+                ``shape``, ``category``, ``stream`` or ``pool``.
             band: a name of ``torch.cuda.memory_stats()``: ``requested_bytes``, ``active_bytes``,
                 ``allocated_bytes`` or ``reserved_bytes``.
+
+        Raises:
+            ValueError: there is no such band, or no such row of the band. Modules and shapes are
+                known for ``requested_bytes``, and segments have a ``stack``, ``site`` and ``line``
+                only.
         """
         if by not in PEAK_ROWS:
             raise ValueError(f"by is {by!r}: expected one of {', '.join(PEAK_ROWS)}")
-        report = json.loads(self._file.peak(self._entry, self._device, band))
-        if by == "site":
-            rows = tuple(map(_site_row, report["stacks"]))
-        elif by == "category":
-            rows = tuple(map(_category_row, report["categories"]))
+        device = (self._entry, self._device)
+        report = json.loads(self._file.peak(*device, band))
+        is_requested = report["band"] == "requested_bytes"
+        is_reserved = report["band"] == "reserved_bytes"
+        if (by in ("module", "shape") and not is_requested) or (
+            by in ("category", "stream", "pool") and is_reserved
+        ):
+            raise ValueError(f"{report['band']} has no rows by {by}")
+        rows: Iterable[Row]
+        if by == "line":
+            rows = peaks.lines(json.loads(self._file.lines(*device, band)))
         elif by == "module":
-            modules = json.loads(self._file.modules(self._entry, self._device, band))
-            rows = tuple(map(_module_row, modules))
+            rows = peaks.modules(json.loads(self._file.modules(*device)))
+        elif by == "shape":
+            rows = peaks.shapes(json.loads(self._file.shapes(*device)))
         else:
-            rows = tuple(map(_frame_row, report["frames"]))
+            rows = {
+                "site": peaks.sites,
+                "stack": peaks.stacks,
+                "category": peaks.categories,
+                "stream": peaks.streams,
+                "pool": peaks.pools,
+            }[by](report)
         return Peak.of(report, by, rows)
+
+    def diff(self, other: Snapshot, band: BandName = "requested_bytes") -> Diff:
+        """Compares this snapshot, before a change, with another, after it.
+
+        Args:
+            other: the snapshot after the change.
+            band: categories and call stacks are compared at its peaks.
+        """
+        own, others = (self._entry, self._device), (other._entry, other._device)
+        return Diff.of(json.loads(self._file.diff(own, other._file, others, band)))
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        source: bool = False,
+        redact: bool = False,
+        force: bool = False,
+    ) -> tuple[str, ...]:
+        """Writes a report about the whole file: one HTML file that opens without a server.
+
+        Args:
+            path: the file to write. A report that is there is replaced.
+            source: also write lines of source, and the snapshot as it is.
+            redact: replace paths and names by hashes.
+            force: also replace a file of another kind.
+
+        Returns:
+            What the report holds.
+
+        Raises:
+            VramscopeError: the package was built without the page.
+            OSError: the file cannot be written.
+        """
+        self._file.entries()  # Raises if the file is closed.
+        return write_report([self.path], path, source=source, redact=redact, force=force)
 
     def what_if(
         self,
@@ -207,18 +313,18 @@ def _escaped(text: str) -> str:
     return re.sub(r"[%,\[\]]", lambda found: f"%{ord(found[0]):02X}", text)
 
 
-def _site_row(row: Mapping[str, Any]) -> Row:
-    frames = tuple(map(Frame.of, row["frames"]))
-    return Row(row["site"], row["bytes"], row["blocks"], row["category"], frames)
-
-
-def _category_row(row: Mapping[str, Any]) -> Row:
-    return Row(row["category"], row["bytes"], row["blocks"], row["category"])
-
-
-def _module_row(row: Mapping[str, Any]) -> Row:
-    return Row(row["module"], row["bytes"], row["blocks"], row["category"])
-
-
-def _frame_row(row: Mapping[str, Any]) -> Row:
-    return Row(f"{row['file']}:{row['line']} {row['name']}", row["inclusive"], None, None)
+def write_report(
+    paths: list[str],
+    output: str | os.PathLike[str],
+    *,
+    source: bool,
+    redact: bool,
+    force: bool,
+) -> tuple[str, ...]:
+    """Writes the report of files. See :meth:`Snapshot.report`."""
+    if _vramscope.viewer_part("script") is None:
+        raise VramscopeError(
+            "a report holds the viewer, which this build of vramscope lacks: run "
+            "`cargo xtask build` before it is built"
+        )
+    return tuple(_vramscope.report(paths, os.fspath(output), source, redact, force))

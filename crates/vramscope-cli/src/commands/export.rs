@@ -17,6 +17,8 @@ use vramscope_report::export::{ExportFormat, export};
 use vramscope_report::now;
 use vramscope_report::{Target, sidecar};
 
+pub(crate) use html::write as write_html;
+
 /// Writes a device in the format of another tool.
 ///
 /// # Errors

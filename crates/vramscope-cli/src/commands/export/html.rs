@@ -58,6 +58,16 @@ struct Part {
 /// The program was built without the page, an input cannot be read, a snapshot cannot be copied, or
 /// the output cannot be written.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    write(arguments, |contents| {
+        complain(format_args!("the report holds {}", contents.join(", ")));
+    })
+}
+
+/// Writes the report. `tell` takes what it holds, before it is written.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn write(arguments: &Arguments, tell: impl FnOnce(&[String])) -> Result<(), Failure> {
     let Some((template, viewer)) = page::get("report.html").zip(page::viewer()) else {
         return Err(Failure::Usage(page::MISSING.to_owned()));
     };
@@ -110,7 +120,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let diagnosis = diagnose(devices, Listing::Main(MAX_FINDINGS), skipped);
     let report = Report { arguments, parts: &parts, diagnosis: &diagnosis, is_full, size };
     let contents = report.contents();
-    complain(format_args!("the report holds {}", contents.join(", ")));
+    tell(&contents);
     let template = String::from_utf8_lossy(&template.bytes);
     let beside: Vec<PathBuf> = found
         .iter()

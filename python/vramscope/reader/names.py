@@ -1,0 +1,77 @@
+"""The names that arguments and answers have, as types for checkers and editors."""
+
+from __future__ import annotations
+
+from typing import Literal, Union
+
+#: Totals of ``torch.cuda.memory_stats()``.
+Band = Literal["requested_bytes", "active_bytes", "allocated_bytes", "reserved_bytes"]
+
+#: The bands as arguments: ``_bytes`` may be left out.
+BandName = Union[Band, Literal["requested", "active", "allocated", "reserved"]]
+
+#: What the rows of a peak are.
+PeakBy = Literal["site", "stack", "line", "module", "shape", "category", "stream", "pool"]
+
+Severity = Literal["high", "medium", "low"]
+
+#: Kinds of findings.
+FindingKind = Literal[
+    "oom",
+    "growth",
+    "cycle",
+    "gradients_held",
+    "held_too_long",
+    "no_grad",
+    "peak_cause",
+    "rank_skew",
+    "reserved",
+    "stranded_pool",
+    "pending_free",
+    "churn",
+    "dominant",
+]
+
+#: Whether a run goes through.
+Outcome = Literal["fits", "fits_barely", "short", "unknown"]
+
+#: Categories of blocks.
+Category = Literal[
+    "parameter",
+    "gradient",
+    "optimizer_state",
+    "buffer",
+    "input",
+    "activation",
+    "temporary",
+    "workspace",
+    "communication",
+    "cache",
+    "unknown",
+]
+
+#: The category of several blocks.
+MixedCategory = Union[Category, Literal["mixed"]]
+
+#: Phases of a step.
+PhaseName = Literal["forward", "backward", "optimizer", "evaluation", "generation", "other"]
+
+Exactness = Literal["exact", "estimate"]
+
+#: How the numbers of a finding were obtained.
+Basis = Literal["recorded", "exact", "estimate"]
+
+#: How the numbers of a prediction were obtained.
+SimulatedBasis = Literal["simulated", "recipe", "estimate"]
+
+#: How it is known what PyTorch can have on a device.
+CapacityBasis = Literal["exact", "bounded", "measured", "other_rank", "changing", "unknown"]
+
+#: What a change costs.
+Cost = Literal["setting", "edit", "time", "precision", "batch"]
+
+#: The part of a run that was replayed.
+Covers = Literal["run", "step", "request"]
+
+#: The part of a run that a trace has.
+Coverage = Literal["whole", "partial", "none"]

@@ -1,0 +1,243 @@
+"""Predictions of other settings, other devices and changed programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from .findings import Fix
+from .names import CapacityBasis, Outcome, SimulatedBasis
+from .records import Json
+from .shown import Grid, Part, Shown, size
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The model of the allocator compared with the recording."""
+
+    recorded_reserved_peak_bytes: int
+    simulated_reserved_peak_bytes: int
+    #: Whether reserved bytes are equal after every event.
+    equal: bool
+    first_difference_event: int | None
+    #: What PyTorch can have on the device; ``None`` if nothing shows it.
+    capacity_bytes: int | None
+    #: How that is known.
+    capacity_basis: CapacityBasis
+
+    @classmethod
+    def of(cls, json: Json) -> Calibration:
+        """From the program's JSON."""
+        return cls(
+            recorded_reserved_peak_bytes=json["recorded_reserved_peak"],
+            simulated_reserved_peak_bytes=json["simulated_reserved_peak"],
+            equal=json["equal"],
+            first_difference_event=json["first_difference_event"],
+            capacity_bytes=json["capacity"]["bytes"],
+            capacity_basis=json["capacity"]["basis"],
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Scenario(Shown):
+    """A prediction."""
+
+    #: What differs from the recording.
+    change: str
+    #: Changes of the program: ``checkpoint:all``, ``batch:0.5``.
+    recipes: tuple[str, ...]
+    #: The settings in the form of ``PYTORCH_CUDA_ALLOC_CONF``.
+    conf: str
+    device_memory_bytes: int | None
+    #: What PyTorch can have on the device.
+    pytorch_memory_bytes: int | None
+    reserved_peak_bytes: int
+    #: ``None`` for a changed program, which has other events.
+    reserved_peak_event: int | None
+    active_peak_bytes: int
+    #: Less and plus the measured error.
+    active_range_bytes: tuple[int, int]
+    #: The lowest and the highest peak over three orders of addresses.
+    reserved_range_bytes: tuple[int, int]
+    #: Active bytes in the course of a changed run that was asked for: the highest of each of at
+    #: most 128 equal parts of its calls.
+    curve: tuple[int, ...]
+    flushes: int
+    #: Events whose request fails.
+    ooms: tuple[int, ...]
+    #: ``None`` where it is too close to tell or not known.
+    fits: bool | None
+    #: ``fits`` with its margin; ``None`` without a limit, and where no program is changed.
+    outcome: Outcome | None
+    #: What each change found: its assumptions.
+    found: tuple[str, ...]
+    #: Why there is no prediction for this change.
+    declined: str | None
+    short_by_bytes: int | None
+    least_device_memory_bytes: int | None
+    basis: SimulatedBasis
+    error_percent: float | None
+    #: The outcome in words.
+    text: str
+
+    @classmethod
+    def of(cls, json: Json, text: str) -> Scenario:
+        """From the program's JSON."""
+        low, high = json["reserved_range"]
+        return cls(
+            change=json["change"],
+            recipes=tuple(json["recipes"]),
+            conf=json["conf"],
+            device_memory_bytes=json["device_memory"],
+            pytorch_memory_bytes=json["pytorch_memory"],
+            reserved_peak_bytes=json["reserved_peak"],
+            reserved_peak_event=json["reserved_peak_event"],
+            active_peak_bytes=json["active_peak"],
+            active_range_bytes=(json["active_range"][0], json["active_range"][1]),
+            reserved_range_bytes=(low, high),
+            curve=tuple(json.get("curve", ())),
+            flushes=json["flushes"],
+            ooms=tuple(json["ooms"]),
+            fits=json["fits"],
+            outcome=json["outcome"],
+            found=tuple(json["found"]),
+            declined=json["declined"],
+            short_by_bytes=json["short_by"],
+            least_device_memory_bytes=json["least_device_memory"],
+            basis=json["basis"],
+            error_percent=json["error_percent"],
+            text=text,
+        )
+
+    def _parts(self) -> Iterable[Part]:
+        yield f"{self.change}: {self.text}"
+        if self.declined is None:
+            reserved, active = size(self.reserved_peak_bytes), size(self.active_peak_bytes)
+            yield f"{reserved} reserved, {active} active"
+        yield from self.found
+
+    def _cells(self) -> tuple[str, ...]:
+        if self.declined is not None:
+            return (self.change, "", "", "", "", self.text, "")
+        low, high = self.reserved_range_bytes
+        of_order = f" ({size(low)} to {size(high)})" if low < high else ""
+        error = "" if self.error_percent is None else f" ±{self.error_percent:g} %"
+        return (
+            self.change,
+            f"{size(self.reserved_peak_bytes)}{of_order}",
+            size(self.active_peak_bytes),
+            f"{self.flushes:,}",
+            size(self.least_device_memory_bytes),
+            self.text,
+            f"{self.basis}{error}",
+        )
+
+
+@dataclass(frozen=True)
+class Reserved:
+    """What the recorded peak of reserved memory was used for."""
+
+    in_use_bytes: int
+    rounding_bytes: int
+    idle_bytes: int
+    stuck_bytes: int
+    small_bytes: int
+
+    @classmethod
+    def of(cls, json: Json) -> Reserved:
+        """From the program's JSON."""
+        names = ("in_use", "rounding", "idle", "stuck", "small")
+        return cls(*(json[name] for name in names))
+
+
+@dataclass(frozen=True, repr=False)
+class PlannedSet(Shown):
+    """A set of changes that fits, without a needless part."""
+
+    fix: Fix
+    #: The largest batch that fits with it, as in :class:`Plan`.
+    largest_batch: float | None
+
+    @classmethod
+    def of(cls, json: Json) -> PlannedSet:
+        """From the program's JSON."""
+        return cls(fix=Fix.of(json), largest_batch=json["largest_batch"])
+
+    def _parts(self) -> Iterable[Part]:
+        return self.fix._parts()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to change so that a run goes through on a device."""
+
+    pytorch_memory_bytes: int
+    #: Whether it goes through as it is.
+    unchanged: Outcome
+    #: What PyTorch must have for that.
+    needs_bytes: int
+    #: The largest batch that fits as a factor of the recorded one; 4 stands for more.
+    largest_batch: float | None
+    #: The cheapest set of each cost.
+    sets: tuple[PlannedSet, ...]
+
+    @classmethod
+    def of(cls, json: Json) -> Plan:
+        """From the program's JSON."""
+        return cls(
+            pytorch_memory_bytes=json["pytorch_memory"],
+            unchanged=json["unchanged"],
+            needs_bytes=json["needs_bytes"],
+            largest_batch=json["largest_batch"],
+            sets=tuple(map(PlannedSet.of, json["sets"])),
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class WhatIf(Shown):
+    """What other settings, another device or a changed program would reserve."""
+
+    #: Why there is no prediction; ``None`` if there are predictions.
+    declined: str | None
+    calibration: Calibration | None
+    #: In the order asked.
+    scenarios: tuple[Scenario, ...]
+    reserved: Reserved | None
+    #: The cheapest changes that fit; ``None`` unless they were asked for.
+    plan: Plan | None
+    #: What follows, in sentences.
+    text: tuple[str, ...] = field(compare=False)
+
+    @classmethod
+    def of(cls, json: Json) -> WhatIf:
+        """From the program's JSON."""
+        calibration, reserved, plan = json["calibration"], json["reserved"], json.get("plan")
+        return cls(
+            declined=json["declined"],
+            calibration=None if calibration is None else Calibration.of(calibration),
+            scenarios=tuple(map(Scenario.of, json["scenarios"], json["outcomes"])),
+            reserved=None if reserved is None else Reserved.of(reserved),
+            plan=None if plan is None else Plan.of(plan),
+            text=tuple(json["text"]),
+        )
+
+    def _parts(self) -> Iterable[Part]:
+        yield from self.text
+        if self.plan is not None and self.plan.sets:
+            sets = [
+                (one.fix.cost, one.fix.text, size(one.fix.needs_bytes)) for one in self.plan.sets
+            ]
+            yield Grid(("costs", "change", "needs"), sets, "<<>")
+        if self.plan is None and self.scenarios:
+            head = (
+                "change",
+                "reserved peak",
+                "active peak",
+                "flushes",
+                "needs",
+                "outcome",
+                "basis",
+            )
+            yield Grid(head, [one._cells() for one in self.scenarios], "<>>>><<", "changes")
+            for one in self.scenarios:
+                yield from one.found
