@@ -183,6 +183,9 @@ pub(crate) struct Diagnose {
     /// and Markdown, and all in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+    /// Bytes of the JSON at most, if not all findings are listed
+    #[arg(long, value_name = "N", hide = true)]
+    pub(crate) max_bytes: Option<usize>,
     /// Exit with code 1 when EXPR holds for a device: 'peak>20GiB', 'findings.high>0',
     /// 'site:NAME>2GiB'. Can be repeated
     #[arg(long, value_name = "EXPR")]

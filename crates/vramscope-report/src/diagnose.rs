@@ -89,10 +89,16 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// The diagnosis for scripts: its JSON has at most 8 kB. Long lists and texts are cut, then
-    /// findings are left out.
+    /// The diagnosis for scripts: its JSON has at most 8 kB.
     #[must_use]
-    pub fn fitted(mut self) -> Self {
+    pub fn fitted(self) -> Self {
+        self.fitted_to(fit::MAX_BYTES)
+    }
+
+    /// The diagnosis with at most this many bytes of indented JSON. Long lists and texts are cut,
+    /// then findings are left out.
+    #[must_use]
+    pub fn fitted_to(mut self, max_bytes: usize) -> Self {
         let positive = |count: usize| Some(count).filter(|&count| count > 0);
         let found = self.found();
         self.headlines_omitted = positive(self.headlines.len().saturating_sub(MAX_HEADLINES));
@@ -100,7 +106,7 @@ impl Diagnosis {
         self.processes.truncate(MAX_PROCESSES);
         // They have the numbers of charts.
         self.findings.iter_mut().for_each(|finding| finding.record.proof = None);
-        fit::fit(&mut self, found);
+        fit::fit(&mut self, found, max_bytes);
         self
     }
 

@@ -73,7 +73,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let failed = failed(&checks);
     match arguments.format {
         DiffFormat::Json => {
-            let diagnosis = if arguments.all { diagnosis } else { diagnosis.fitted() };
+            let diagnosis = match arguments.max_bytes {
+                _ if arguments.all => diagnosis,
+                Some(bytes) => diagnosis.fitted_to(bytes),
+                None => diagnosis.fitted(),
+            };
             let report = Report { diagnosis, errors: devices.errors, checks };
             output::print(&report, Format::Json, |_, _| Ok(()))?;
         }

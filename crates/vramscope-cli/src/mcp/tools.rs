@@ -10,6 +10,9 @@ use serde::Deserialize;
 use std::ffi::OsString;
 use std::slice;
 
+/// The size of a diagnosis: about 1,300 tokens.
+const DIAGNOSIS_BYTES: &str = "--max-bytes=6000";
+
 /// Rows that an answer has unless the caller asks for others.
 const DEFAULT_ROWS: u32 = 8;
 
@@ -141,21 +144,23 @@ impl Server {
     #[tool(
         description = "The verdict about snapshots: what is wrong, the main findings with their \
                        numbers and what to do, the peak, and what could not be looked for. Takes \
-                       all ranks of a run at once."
+                       all ranks of a run at once.",
+        annotations(read_only_hint = true)
     )]
     async fn diagnose(
         &self,
         Parameters(of): Parameters<Paths>,
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
-        let mut arguments = words(&["diagnose", "--format=json", "--"]);
+        let mut arguments = words(&["diagnose", "--format=json", DIAGNOSIS_BYTES, "--"]);
         arguments.extend(of.paths.iter().map(Into::into));
         self.answer(&of.paths, arguments, context).await
     }
 
     #[tool(
         description = "What holds memory at the peak: call stacks with bytes, categories, frames, \
-                       and how much lower the next separate peak is."
+                       and how much lower the next separate peak is.",
+        annotations(read_only_hint = true)
     )]
     async fn peak(
         &self,
@@ -167,7 +172,9 @@ impl Server {
     }
 
     #[tool(description = "The steps: the peak of each phase (forward, backward, optimizer) by \
-                       category, which phase limits, what stays after each step, and growth.")]
+                       category, which phase limits, what stays after each step, and growth.",
+        annotations(read_only_hint = true)
+    )]
     async fn steps(
         &self,
         Parameters(of): Parameters<File>,
@@ -179,7 +186,8 @@ impl Server {
     #[tool(
         description = "The ranks of a run side by side, and over its iterations: peaks, groups of \
                        like ranks, ranks that hold more than the others and where, call sites \
-                       that drift."
+                       that drift.",
+        annotations(read_only_hint = true)
     )]
     async fn ranks(
         &self,
@@ -193,7 +201,9 @@ impl Server {
     }
 
     #[tool(description = "How snapshots were recorded: settings of the allocator, steps, \
-                       memory optimizations that the run has or lacks, warnings.")]
+                       memory optimizations that the run has or lacks, warnings.",
+        annotations(read_only_hint = true)
+    )]
     async fn info(
         &self,
         Parameters(of): Parameters<Paths>,
@@ -206,7 +216,8 @@ impl Server {
 
     #[tool(
         description = "What an id stands for, with its blocks and call stacks: a finding, a call \
-                       stack, a block, or any search."
+                       stack, a block, or any search.",
+        annotations(read_only_hint = true)
     )]
     async fn show(
         &self,
@@ -220,7 +231,8 @@ impl Server {
     #[tool(
         description = "The lines of a source file with the memory of each: at the peak, own and \
                        with all that is called, and grown per step. Also its functions, and the \
-                       files with most bytes. Says where the source may not be the code that ran."
+                       files with most bytes. Says where the source may not be the code that ran.",
+        annotations(read_only_hint = true)
     )]
     async fn source(
         &self,
@@ -238,7 +250,8 @@ impl Server {
     #[tool(
         description = "Simulates the recording with other allocator settings, another device or \
                        a changed program: peaks, out-of-memory events, what fits. Use it to \
-                       verify a change before suggesting it. Without changes: the usual settings."
+                       verify a change before suggesting it. Without changes: the usual settings.",
+        annotations(read_only_hint = true)
     )]
     async fn what_if(
         &self,
@@ -262,7 +275,8 @@ impl Server {
     #[tool(
         description = "Explains an out-of-memory message, or those of a log, without a snapshot: \
                        what each figure means, which causes they show, allow or exclude, and what \
-                       only a recording can tell."
+                       only a recording can tell.",
+        annotations(read_only_hint = true)
     )]
     async fn explain(&self, Parameters(of): Parameters<Text>) -> CallToolResult {
         explained(&of.message)
@@ -270,7 +284,9 @@ impl Server {
 
     #[tool(description = "Compares two snapshots, or two runs of ranks: peaks, categories, call \
                        stacks that came, went, grew and shrank, and the cause. Or two moments of \
-                       one snapshot: what came, went and stayed.")]
+                       one snapshot: what came, went and stayed.",
+        annotations(read_only_hint = true)
+    )]
     async fn diff(
         &self,
         Parameters(of): Parameters<Pair>,

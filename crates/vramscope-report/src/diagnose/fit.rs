@@ -14,8 +14,8 @@ const LIMITS: [(usize, usize); 8] =
 const KEEPS_LOW: usize = 3;
 
 /// Cuts lists, then drops minor findings, then cuts texts, then drops findings. `found` is the
-/// number of all findings.
-pub(super) fn fit(diagnosis: &mut Diagnosis, found: usize) {
+/// number of all findings, `max_bytes` the size of the indented JSON.
+pub(super) fn fit(diagnosis: &mut Diagnosis, found: usize, max_bytes: usize) {
     // Texts of any length are cut once, so that the attempts are cheap.
     let (list, text) = LIMITS[0];
     cut(diagnosis, list, text);
@@ -36,7 +36,7 @@ pub(super) fn fit(diagnosis: &mut Diagnosis, found: usize) {
             diagnosis.findings.truncate(count);
             diagnosis.omitted = Some(found - count).filter(|&omitted| omitted > 0);
             cut(diagnosis, list, text);
-            if size(diagnosis) <= MAX_BYTES {
+            if size(diagnosis) <= max_bytes {
                 return;
             }
         }
@@ -318,7 +318,7 @@ mod tests {
         for unit in ["x", "_", "&", "\u{1}", "\u{10ffff}", "\"\\", "é@"] {
             for list in [0, 1, 20, 50] {
                 let mut one = diagnosis(&[Severity::High; 5], &unit.repeat(10_000), list);
-                fit(&mut one, 1000);
+                fit(&mut one, 1000, MAX_BYTES);
                 let json = serde_json::to_string_pretty(&one).expect("JSON");
                 assert!(json.len() <= MAX_BYTES, "{unit:?} {list}: {}", json.len());
                 assert_eq!(one.findings.len() + one.omitted.unwrap_or(0), 1000);
@@ -332,7 +332,7 @@ mod tests {
         for (unit, list) in [("x", 7), ("é@", 50)] {
             let mut one = diagnosis(&[Severity::High], &unit.repeat(100), 1);
             one.findings[0].record.fixes = vec![fix(&unit.repeat(10_000)); list];
-            fit(&mut one, 1);
+            fit(&mut one, 1, MAX_BYTES);
             let json = serde_json::to_string_pretty(&one).expect("JSON");
             assert!(json.len() <= MAX_BYTES, "{unit:?} {list}: {}", json.len());
             assert_eq!(one.findings.len(), 1, "{unit:?} {list}");
@@ -343,7 +343,7 @@ mod tests {
     fn a_short_diagnosis_stays_whole() {
         let mut one = diagnosis(&[Severity::High, Severity::Low], "model.py:3 forward", 2);
         let whole = format!("{one:?}");
-        fit(&mut one, 2);
+        fit(&mut one, 2, MAX_BYTES);
         assert_eq!(format!("{one:?}"), whole);
     }
 
@@ -354,7 +354,7 @@ mod tests {
         severities[0] = Severity::High;
         let mut one = diagnosis(&severities, &text, 1);
         one.processes.clear();
-        fit(&mut one, 5);
+        fit(&mut one, 5, MAX_BYTES);
         assert_eq!(one.findings[0].record.text, text);
         assert!(one.findings.len() < 5 && one.omitted == Some(5 - one.findings.len()), "{one:?}");
     }
