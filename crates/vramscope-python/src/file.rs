@@ -91,6 +91,9 @@ pub(crate) fn simulated(file: &LoadedFile) -> impl Iterator<Item = Target<'_>> {
     })
 }
 
+/// The name of a snapshot, its devices, and the one that is shown first.
+type Entry = (String, Vec<u32>, Option<u32>);
+
 /// A device of a file.
 fn target(file: &LoadedFile, (entry, device): (u32, u32)) -> PyResult<Target<'_>> {
     let found = file.target(entry, device);
@@ -153,7 +156,7 @@ impl File {
     }
 
     /// The name of each snapshot in the file, with its devices and the one that is shown first.
-    fn entries(&self) -> PyResult<Vec<(String, Vec<u32>, Option<u32>)>> {
+    fn entries(&self) -> PyResult<Vec<Entry>> {
         let file = self.loaded()?;
         let entries = file.entries.iter().map(|entry| {
             let devices = entry.traces.iter().map(|t| t.device.device).collect();
@@ -209,7 +212,7 @@ impl File {
         let made = py.detach(|| {
             let devices = simulated(file).map(with_savings).collect();
             let diagnosis = diagnose(devices, Listing::Main(MAX_FINDINGS), 0);
-            text(&Shown::new(diagnosis, &[file.path.clone()]))
+            text(&Shown::new(diagnosis, std::slice::from_ref(&file.path)))
         })?;
         Ok(json(py, &made))
     }

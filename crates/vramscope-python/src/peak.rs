@@ -1,9 +1,9 @@
 //! The rows of a peak that the report of the program does not have.
 
 use serde::Serialize;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 pub(crate) use vramscope_report::peak::peak;
-use vramscope_report::peak::{BandKind, FrameShareRecord, StackRecord};
+use vramscope_report::peak::{BandKind, FrameShareRecord};
 use vramscope_report::{FrameRecord, Target};
 
 /// The memory of a line of the user's program.
@@ -24,13 +24,10 @@ pub(crate) struct Line {
 /// The lines of the user's program in the call stacks at a band's peak, most bytes first.
 pub(crate) fn lines(target: Target<'_>, band: BandKind) -> Vec<Line> {
     let report = peak(target, band, None);
-    let mut own: HashMap<&FrameRecord<'_>, (u64, u32)> = HashMap::new();
-    let innermost = |stack: &'_ StackRecord<'_>| -> Option<usize> {
-        stack.frames.iter().position(|frame| !frame.is_framework())
-    };
+    let mut own: BTreeMap<&FrameRecord<'_>, (u64, u32)> = BTreeMap::new();
     for stack in &report.stacks {
-        if let Some(at) = innermost(stack) {
-            let sum = own.entry(&stack.frames[at]).or_default();
+        if let Some(frame) = stack.frames.iter().find(|frame| !frame.is_framework()) {
+            let sum = own.entry(frame).or_default();
             *sum = (sum.0 + stack.bytes, sum.1 + stack.blocks);
         }
     }
