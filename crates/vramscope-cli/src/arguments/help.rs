@@ -50,7 +50,7 @@ Numbers
 
 Output
   Text is for humans. It fits the terminal (COLUMNS, or 100 columns where there is none). Use
-  --format json in scripts; docs/cli.md has the schemas. Progress and errors go to standard error.
+  --format json in scripts; docs/json.md has the schemas. Progress and errors go to standard error.
 
 Exit code
   0   done

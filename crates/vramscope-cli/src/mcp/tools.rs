@@ -171,7 +171,8 @@ impl Server {
         self.answer(slice::from_ref(&of.file.path), options, context).await
     }
 
-    #[tool(description = "The steps: the peak of each phase (forward, backward, optimizer) by \
+    #[tool(
+        description = "The steps: the peak of each phase (forward, backward, optimizer) by \
                        category, which phase limits, what stays after each step, and growth.",
         annotations(read_only_hint = true)
     )]
@@ -200,7 +201,8 @@ impl Server {
         self.answer(&of.paths, arguments, context).await
     }
 
-    #[tool(description = "How snapshots were recorded: settings of the allocator, steps, \
+    #[tool(
+        description = "How snapshots were recorded: settings of the allocator, steps, \
                        memory optimizations that the run has or lacks, warnings.",
         annotations(read_only_hint = true)
     )]
@@ -282,7 +284,8 @@ impl Server {
         explained(&of.message)
     }
 
-    #[tool(description = "Compares two snapshots, or two runs of ranks: peaks, categories, call \
+    #[tool(
+        description = "Compares two snapshots, or two runs of ranks: peaks, categories, call \
                        stacks that came, went, grew and shrank, and the cause. Or two moments of \
                        one snapshot: what came, went and stayed.",
         annotations(read_only_hint = true)

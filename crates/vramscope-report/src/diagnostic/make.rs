@@ -344,8 +344,7 @@ fn ranks(diagnosis: &Diagnosis) -> Vec<RankRow> {
 /// How fixes were found, and what was not looked for.
 fn notes(diagnosis: &Diagnosis) -> Vec<String> {
     let has_fixes = |entry: &FindingEntry| !fixes(&entry.record).is_empty();
-    let has_fixes =
-        diagnosis.findings.iter().any(has_fixes) || !diagnosis.savings.is_empty();
+    let has_fixes = diagnosis.findings.iter().any(has_fixes) || !diagnosis.savings.is_empty();
     let replayed = "each change was replayed over the run; ± is its measured error";
     let blind = diagnosis.blind_spots.iter().map(|spot| spot.text.clone());
     has_fixes.then(|| replayed.to_owned()).into_iter().chain(blind).collect()

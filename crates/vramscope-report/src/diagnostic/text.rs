@@ -385,17 +385,13 @@ impl Lines {
                 *width = (*width).max(columns(text));
             }
         }
-        let mut head = format!("{:<first$}", "rank");
-        for (name, width) in heads.iter().zip(widths) {
-            head.push_str(&format!("  {name:<width$}"));
-        }
-        self.push(vec![(Paint::Faint, head.trim_end().to_owned())]);
+        let cells = |texts: &[&str; 3]| -> String {
+            texts.iter().zip(widths).map(|(text, width)| format!("  {text:<width$}")).collect()
+        };
+        self.push(vec![(Paint::Faint, format!("{:<first$}{}", "rank", cells(&heads)))]);
         for (row, name) in rows.iter().zip(ranks) {
-            let mut line = format!("{name:<first$}");
-            for (text, width) in row.bytes.iter().zip(widths) {
-                line.push_str(&format!("  {text:<width$}"));
-            }
-            let mut spans = vec![(Paint::Plain, line)];
+            let bytes = row.bytes.each_ref().map(String::as_str);
+            let mut spans = vec![(Paint::Plain, format!("{name:<first$}{}", cells(&bytes)))];
             if let Some(level) = row.level {
                 spans.push((Paint::Level(level), format!("  <- {}", level.name())));
             }

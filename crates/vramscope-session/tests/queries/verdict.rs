@@ -63,7 +63,9 @@ fn a_failed_request_reaches_over_the_capacity() {
     let name = "recorded/t26/oom_observer.pickle.gz";
     let (mut session, _) = open_session(name);
     let card = answer!(session, Query::Verdict {}, Verdict);
-    assert!(plain(&card.headline).starts_with("Out of memory in backward of step 2: 393.0 MiB asked"));
+    assert!(
+        plain(&card.headline).starts_with("Out of memory in backward of step 2: 393.0 MiB asked")
+    );
     let simulated = answer!(session, Query::SimulatedVerdict {}, Verdict);
     check(name, &simulated, &reported(name, true));
     assert!(plain(&simulated.headline).contains("326.0 MiB short"));

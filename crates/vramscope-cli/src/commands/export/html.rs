@@ -384,8 +384,8 @@ impl Report<'_> {
         let mut has_healthy = false;
         for headline in &self.diagnosis.headlines {
             let is_healthy = headline.severity.is_none();
-            let is_new = !shown.contains(&headline.path.as_str()) && !(is_healthy && has_healthy);
-            if is_new && shown.len() < MAX_SECTIONS {
+            let is_told = shown.contains(&headline.path.as_str()) || is_healthy && has_healthy;
+            if !is_told && shown.len() < MAX_SECTIONS {
                 shown.push(&headline.path);
                 has_healthy |= is_healthy;
             }
