@@ -73,7 +73,9 @@ impl Answer {
         let verdict = verdict(target, budget).await;
         let entries = of_device(target);
         let mut findings = said(&entries, false);
-        findings.iter_mut().for_each(|one| one.file.clear());
+        for one in &mut findings {
+            one.file.clear();
+        }
         let memory = &verdict.memory;
         let parts: BTreeMap<&'static str, u64> =
             memory.parts.iter().map(|part| (part.name, part.bytes.0)).collect();

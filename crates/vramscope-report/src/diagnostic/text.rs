@@ -386,12 +386,13 @@ impl Lines {
             }
         }
         let cells = |texts: &[&str; 3]| -> String {
-            texts.iter().zip(widths).map(|(text, width)| format!("  {text:<width$}")).collect()
+            let cell = |(text, width): (&&str, usize)| format!("{text:<width$}");
+            texts.iter().zip(widths).map(cell).collect::<Vec<String>>().join("  ")
         };
-        self.push(vec![(Paint::Faint, format!("{:<first$}{}", "rank", cells(&heads)))]);
+        self.push(vec![(Paint::Faint, format!("{:<first$}  {}", "rank", cells(&heads)))]);
         for (row, name) in rows.iter().zip(ranks) {
             let bytes = row.bytes.each_ref().map(String::as_str);
-            let mut spans = vec![(Paint::Plain, format!("{name:<first$}{}", cells(&bytes)))];
+            let mut spans = vec![(Paint::Plain, format!("{name:<first$}  {}", cells(&bytes)))];
             if let Some(level) = row.level {
                 spans.push((Paint::Level(level), format!("  <- {}", level.name())));
             }

@@ -53,7 +53,7 @@ pub(super) fn message(found: &Found) -> Message {
                 .to_owned(),
         ),
         Kind::Bare => {
-            said.notes.push("The message has no figures: no cause can be told.".to_owned())
+            said.notes.push("The message has no figures: no cause can be told.".to_owned());
         }
         _ => cache::say(&mut said, found),
     }
