@@ -1,5 +1,6 @@
 //! `vramscope explain`: its texts, and where it reads its message.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 
@@ -48,12 +49,14 @@ fn a_message_has_a_markdown() {
 fn a_log_comes_from_standard_input() {
     let mut log = String::from("step 1\nstep 2\n");
     for rank in 0..4 {
-        log += &format!(
+        writeln!(
+            log,
             "[rank{rank}]: RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU \
              {rank}; 15.78 GiB total capacity; 14.30 GiB already allocated; 12.75 MiB free; 14.67 \
              GiB reserved in total by PyTorch) If reserved memory is >> allocated memory try \
-             setting max_split_size_mb to avoid fragmentation.\n"
-        );
+             setting max_split_size_mb to avoid fragmentation."
+        )
+        .expect("a String takes all text");
     }
     log += "node0:31:44 [2] include/alloc.h:178 NCCL WARN Cuda failure 'out of memory'\n";
     assert_golden!("explain__log", run(&[], &log));
