@@ -2329,7 +2329,11 @@ covers: Covers,
 /**
  * The measured error of the peak, in percent; null where nothing but settings changes.
  */
-error_percent: number | null, };
+error_percent: number | null, 
+/**
+ * The line that changes: `gpt.py:44`; null where it is not known.
+ */
+site: string | null, };
 
 export type FindingChild = { 
 /**
@@ -2383,9 +2387,21 @@ text: string,
  */
 action: string, 
 /**
+ * The line that it is about; null without a call stack.
+ */
+place: FindingPlace | null, 
+/**
+ * Why, in one line without the figures of the title; empty where the title says it.
+ */
+why: string, 
+/**
  * Bytes that the finding is about.
  */
 bytes: Bytes, 
+/**
+ * What the peak loses without it; null where that is not measured.
+ */
+saving_bytes: Bytes | null, 
 /**
  * The training step, from 0; null if the finding is about several or none.
  */
@@ -2427,7 +2443,12 @@ simulated?: Array<Simulated>,
  * The changes with which a run goes through that failed, replayed over the whole run: what
  * fits first, then by cost. Absent for other findings.
  */
-fixes?: Array<Fix>, };
+fixes?: Array<Fix>, 
+/**
+ * Known causes of memory that the file shows, whose cures do not suffice alone: those with most
+ * bytes first. Absent for other findings.
+ */
+look?: Array<Look>, };
 
 export type FindingView = { 
 /**
@@ -5448,9 +5469,21 @@ text: string,
  */
 action: string, 
 /**
+ * The line that it is about; null without a call stack.
+ */
+place: FindingPlace | null, 
+/**
+ * Why, in one line without the figures of the title; empty where the title says it.
+ */
+why: string, 
+/**
  * Bytes that the finding is about.
  */
 bytes: Bytes, 
+/**
+ * What the peak loses without it; null where that is not measured.
+ */
+saving_bytes: Bytes | null, 
 /**
  * The training step, from 0; null if the finding is about several or none.
  */
@@ -5492,7 +5525,12 @@ simulated?: Array<Simulated>,
  * The changes with which a run goes through that failed, replayed over the whole run: what
  * fits first, then by cost. Absent for other findings.
  */
-fixes?: Array<Fix>, };
+fixes?: Array<Fix>, 
+/**
+ * Known causes of memory that the file shows, whose cures do not suffice alone: those with most
+ * bytes first. Absent for other findings.
+ */
+look?: Array<Look>, };
 
 export type CategoryDiff = { 
 /**
