@@ -105,7 +105,7 @@ FAILURES = {
 
 @pytest.mark.parametrize("recording", FAILURES)
 def test_the_hints_of_a_diagnosis_are_questions_of_a_tool(recording: str) -> None:
-    """A client that only follows hints reaches a change that fits, and finds each as it was told."""
+    """A client that only follows hints reaches a change that fits; each is as it was told."""
     path = str(DATA / recording)
     outcomes = {"fits": True, "short": False}
 
@@ -156,9 +156,19 @@ def test_the_skill_has_commands_and_options_that_exist() -> None:
 def test_tools_say_what_they_take_and_failures_say_why() -> None:
     async def conversation(session: ClientSession, _: Ask) -> None:
         tools = {tool.name: tool for tool in (await session.list_tools()).tools}
-        names = {"diagnose", "peak", "steps", "what_if", "source", "ranks", "diff", "info", "explain"}
         # The tools have the names of the commands.
-        assert set(tools) == names | {"show"}
+        assert set(tools) == {
+            "diagnose",
+            "diff",
+            "explain",
+            "info",
+            "peak",
+            "ranks",
+            "show",
+            "source",
+            "steps",
+            "what_if",
+        }
         for tool in tools.values():
             fields = tool.input_schema["properties"].values()
             assert tool.description and all(field["description"] for field in fields)

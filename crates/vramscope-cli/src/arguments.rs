@@ -345,7 +345,8 @@ pub(crate) struct Diff {
     /// Band at whose peaks call stacks and categories are compared
     #[arg(long, value_enum, default_value_t = Band::Requested)]
     pub(crate) band: Band,
-    /// Show only the first N call stacks, those that change most (default: 20 in text and Markdown, all in JSON)
+    /// Show only the first N call stacks, those that change most (default: 20 in text and Markdown,
+    /// all in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
     /// Exit with code 1 when EXPR holds, such as 'peak>+2%'. Can be repeated
@@ -382,7 +383,8 @@ pub(crate) struct State {
     #[arg(long, value_name = "WHEN", value_parser = moment, allow_negative_numbers = true)]
     #[arg(conflicts_with = "at")]
     pub(crate) to: Option<When>,
-    /// Show only the first N blocks, segments or call sites, the largest ones (default: 20 in text, all in JSON)
+    /// Show only the first N blocks, segments or call sites, the largest ones (default: 20 in text,
+    /// all in JSON)
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 }

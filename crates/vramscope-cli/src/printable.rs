@@ -10,7 +10,8 @@ pub(crate) use vramscope_units::printable;
 use vramscope_units::{acts, push_printable};
 
 /// A writer of text lines that lets no character act, except line breaks and the program's own
-/// styles, and breaks lines that are too long for the terminal. It catches names that were written without [`printable`].
+/// styles, and breaks lines that are too long for the terminal. It catches names that were written
+/// without [`printable`].
 pub(crate) struct Shield<W: Write> {
     out: W,
     /// The current line.

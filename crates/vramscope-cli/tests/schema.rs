@@ -16,8 +16,8 @@ const MESSAGE: &str = "CUDA out of memory. Tried to allocate 594.00 MiB. GPU 0 h
     capacity of 79.33 GiB of which 508.44 MiB is free. Process 62912 has 494.00 MiB memory in use. \
     Process 113443 has 78.33 GiB memory in use. Of the allocated memory 74.24 GiB is allocated by \
     PyTorch, and 185.89 MiB is reserved by PyTorch but unallocated.";
-const CACHE: &str = "[rank1]: ValueError: The model's max seq len (4096) is larger than the maximum \
-    number of tokens that can be stored in KV cache (3664).";
+const CACHE: &str = "[rank1]: ValueError: The model's max seq len (4096) is larger than the \
+    maximum number of tokens that can be stored in KV cache (3664).";
 
 /// Answers that together have all parts of the reports.
 const ANSWERS: &[&[&str]] = &[

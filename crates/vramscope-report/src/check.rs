@@ -1,4 +1,5 @@
-//! Expressions of `--fail-on`: `peak>+2%` of `vramscope diff`, `peak>20GiB` of `vramscope diagnose`.
+//! Expressions of `--fail-on`: `peak>+2%` of `vramscope diff`, `peak>20GiB` of `vramscope
+//! diagnose`.
 
 mod parse;
 mod site;

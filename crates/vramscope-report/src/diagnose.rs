@@ -53,8 +53,8 @@ const MAX_HEADLINES: usize = 4;
 pub struct Diagnosis {
     /// The schema's name and version.
     pub schema: &'static str,
-    /// The result: one sentence for each device, the worst first: at most four, or with `--all` every device.
-    /// The page begins with it.
+    /// The result: one sentence for each device, the worst first: at most four, or with `--all`
+    /// every device. The page begins with it.
     pub headlines: Vec<Headline>,
     /// The number of further devices; absent if none.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -84,8 +84,8 @@ pub struct FindingRecord {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "typescript", ts(as = "Option<Vec<Fix>>", optional))]
     pub fixes: Vec<Fix>,
-    /// Known causes of memory that the file shows, whose cures do not suffice alone: those with most
-    /// bytes first. Absent for other findings.
+    /// Known causes of memory that the file shows, whose cures do not suffice alone: those with
+    /// most bytes first. Absent for other findings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "typescript", ts(as = "Option<Vec<Look>>", optional))]
     pub look: Vec<Look>,

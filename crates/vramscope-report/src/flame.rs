@@ -1,4 +1,5 @@
-//! `vramscope peak --tree`: bytes or allocations by call stack, as a tree with outermost frames first.
+//! `vramscope peak --tree`: bytes or allocations by call stack, as a tree with outermost frames
+//! first.
 
 use super::{Target, event_of, frame, text};
 use serde::Serialize;

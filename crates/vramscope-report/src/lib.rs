@@ -1,5 +1,5 @@
-//! Reports about a snapshot: values with documented JSON forms (docs/json.md), labels, finding texts
-//! and exports.
+//! Reports about a snapshot: values with documented JSON forms (docs/json.md), labels, finding
+//! texts and exports.
 //!
 //! The command line prints these reports, and the page shows the same values. A report is a
 //! function from a [`Target`], one device of a [`LoadedFile`], to a serializable value. This crate

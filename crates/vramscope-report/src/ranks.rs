@@ -30,8 +30,8 @@ pub struct Ranks {
     pub min_iterations: usize,
     /// The runs whose paths name iterations, that with the most ranks first.
     pub series: Vec<RunSeries>,
-    /// Files whose path names no rank or no iteration, and second files of one iteration: no part of
-    /// `series`.
+    /// Files whose path names no rank or no iteration, and second files of one iteration: no part
+    /// of `series`.
     pub files_without_iteration: usize,
     /// Files that could not be read.
     pub failed_files: usize,

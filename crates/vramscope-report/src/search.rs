@@ -15,7 +15,7 @@
 //! | `via:/train/gpt.py:43`, `site:/train/gpt.py forward` | by the path of the file |
 //! | `path:a.py:1 main › b.py:2 run` | the outermost frames of the stack; `leaf:` the innermost |
 //! | `path:› a.py:1 main` | the same, and no frames of the framework lie between |
-//! | `stack:c65c1b32de31d67b` | by call stack, as the ids of stacks have it; the first 8 digits are enough |
+//! | `stack:c65c1b32de31d67b` | by call stack: its id; the first 8 digits are enough |
 //! | `category:activation` | by category |
 //! | `module:gpt.py:26 forward`, `module:layers / 3 / mlp` | by module, as its table spells it |
 //! | `phase:backward`, `step:3`, `step:3-5` | by the phase and step of the alloc |

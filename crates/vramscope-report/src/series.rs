@@ -1,4 +1,5 @@
-//! The iterations of `vramscope ranks`: the ranks of a run over its iterations, and which call sites drift.
+//! The iterations of `vramscope ranks`: the ranks of a run over its iterations, and which call
+//! sites drift.
 //!
 //! A run is the files below one folder whose paths name an iteration. Each rank is compared with
 //! itself: peak, growth, free memory. A call site drifts on a rank if what it keeps grows from

@@ -39,8 +39,8 @@ Inputs
 Moments
   --at takes start, peak, end, oom (the last failed allocation), step:N (the highest moment of step
   N), an event (#1200) or a time in microseconds since the Unix epoch. Events count from 0 in the
-  device's raw trace. Event -1 is the state before the first event. --window A..B reads a part of the
-  file. --limit N shows the first N rows.
+  device's raw trace. Event -1 is the state before the first event. --window A..B reads a part of
+  the file. --limit N shows the first N rows.
 
 Numbers
   Names are those of torch.cuda.memory_stats(). requested_bytes and reserved_bytes come from the

@@ -45,8 +45,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         || arguments.source
         || arguments.redact
     {
-        let message = "several paths need --as html, parquet or index; --data, --source and --redact \
-                       need --as html";
+        let message = "several paths need --as html, parquet or index; --data, --source and \
+                       --redact need --as html";
         return Err(Failure::Usage(message.to_owned()));
     }
     if let Some(trace) = &arguments.trace {

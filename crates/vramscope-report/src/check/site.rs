@@ -17,7 +17,8 @@ impl SiteMetric {
         expression.trim_start().starts_with(PREFIX)
     }
 
-    /// Parses `site:TEXT blocks` or `site:TEXT bytes`, or `site:TEXT` before a limit in bytes. The error is a message for the user.
+    /// Parses `site:TEXT blocks` or `site:TEXT bytes`, or `site:TEXT` before a limit in bytes. The
+    /// error is a message for the user.
     pub(super) fn parse(name: &str, is_limit_in_bytes: bool) -> Result<Self, String> {
         let name = name.trim();
         let rest = name.strip_prefix(PREFIX).unwrap_or_default();
