@@ -2445,8 +2445,8 @@ simulated?: Array<Simulated>,
  */
 fixes?: Array<Fix>, 
 /**
- * Known causes of memory that the file shows, whose cures do not suffice alone: those with most
- * bytes first. Absent for other findings.
+ * Known causes of memory that the file shows, whose cures do not suffice alone: those with
+ * most bytes first. Absent for other findings.
  */
 look?: Array<Look>, };
 
@@ -5527,8 +5527,8 @@ simulated?: Array<Simulated>,
  */
 fixes?: Array<Fix>, 
 /**
- * Known causes of memory that the file shows, whose cures do not suffice alone: those with most
- * bytes first. Absent for other findings.
+ * Known causes of memory that the file shows, whose cures do not suffice alone: those with
+ * most bytes first. Absent for other findings.
  */
 look?: Array<Look>, };
 
