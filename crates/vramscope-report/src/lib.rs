@@ -84,7 +84,7 @@ pub mod what_if;
 
 pub use block_context::{BlockContext, SiteSum};
 pub use derived::Derived;
-pub use fixes::{Cost, Covers, Fix, PlanRecord, PlannedSet};
+pub use fixes::{Cost, Covers, Fix, Look, PlanRecord, PlannedSet};
 use frames::stack;
 pub use frames::{
     FrameRecord, StackTable, block_site, frame, frames, owned_frames, row_site, site,

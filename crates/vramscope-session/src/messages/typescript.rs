@@ -19,7 +19,7 @@ use vramscope_report::diff::{
     RecordingRow, SettingDiff, SideSource, TokensDiff,
 };
 use vramscope_report::events::EventRecord;
-use vramscope_report::findings::{FindingChild, FindingRecord};
+use vramscope_report::findings::{FindingChild, FindingPlace, FindingRecord};
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::{Align, SideFinding};
 use vramscope_report::summary::{BandSummary, ErrorKind, OomSummary};
@@ -28,7 +28,9 @@ use vramscope_report::what_if::{
     Edit, EditRecord, Outcome, PlaceRecord, QuestionRecord, ScenarioRecord, SettingsRecord,
     WrongItem,
 };
-use vramscope_report::{CategoryShare, Cost, Covers, Fix, ProgramRecord, Simulated, TensorRecord};
+use vramscope_report::{
+    CategoryShare, Cost, Covers, Fix, Look, ProgramRecord, Simulated, TensorRecord,
+};
 use vramscope_trace::Exactness;
 use vramscope_units::{
     Addr, Blocks, Bytes, Change, Count, CountChange, EventIndex, Events, Flushes, Iteration,
@@ -186,7 +188,9 @@ fn declarations() -> String {
         Cost,
         Covers,
         Fix,
+        Look,
         FindingChild,
+        FindingPlace,
         FindingRecord,
         FindingView,
         FindingRow,

@@ -2335,6 +2335,24 @@ error_percent: number | null,
  */
 site: string | null, };
 
+export type Look = { 
+/**
+ * The cause and its cure: `attention scores: scaled_dot_product_attention`.
+ */
+text: string, 
+/**
+ * What the peak of `active_bytes` loses, replayed.
+ */
+bytes: Bytes, 
+/**
+ * The line: `gpt.py:18`; null where it is not known.
+ */
+site: string | null, 
+/**
+ * The change as `vramscope what-if --apply` takes it.
+ */
+recipe: string, };
+
 export type FindingChild = { 
 /**
  * The call site.
@@ -2348,6 +2366,33 @@ bytes: Bytes,
  * Its blocks.
  */
 blocks: Blocks, };
+
+export type FindingPlace = { 
+/**
+ * The call site: `gpt.py:44 forward`.
+ */
+site: string, 
+/**
+ * What of it: `in its backward (LogSoftmaxBackward0)`, `called from train.py:40 main`. Empty
+ * if it is the line itself.
+ */
+note: string, 
+/**
+ * The recorded path of the file.
+ */
+file: string, 
+/**
+ * The line; 0 if unknown.
+ */
+line: number, 
+/**
+ * The line of source; null if it is not known.
+ */
+source: string | null, 
+/**
+ * What it allocates: shape, number of blocks. Empty if nothing more is known.
+ */
+what: string, };
 
 export type FindingRecord = { 
 /**
