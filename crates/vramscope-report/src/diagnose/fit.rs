@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn minor_findings_go_before_texts_are_cut_short() {
-        let text = "word ".repeat(100);
+        let text = "word ".repeat(60);
         let mut severities = [Severity::Low; 5];
         severities[0] = Severity::High;
         let mut one = diagnosis(&severities, &text, 1);
