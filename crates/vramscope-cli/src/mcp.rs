@@ -10,6 +10,7 @@ use crate::{Failure, memory, output};
 use rmcp::model::{CallToolResult, ContentBlock};
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler, ServiceExt as _, tool_handler, transport};
+use serde_json::{Value, json};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -169,7 +170,11 @@ impl Server {
         };
         let errors = String::from_utf8_lossy(&output.stderr);
         // A folder may have files that cannot be read; the others have an answer.
-        match serde_json::from_slice(&output.stdout) {
+        match serde_json::from_slice::<Value>(&output.stdout) {
+            // Nothing could be read: that is no answer.
+            Ok(answer) if !output.status.success() && answer["headlines"] == json!([]) => {
+                failed(errors.trim())
+            }
             Ok(_) if output.stdout.len() > MAX_ANSWER => failed(format!(
                 "The answer has {} bytes, more than {MAX_ANSWER}. Ask for fewer rows with limit.",
                 output.stdout.len()

@@ -239,6 +239,7 @@ class Snapshot:
         Raises:
             VramscopeError: the package was built without the page.
             OSError: the file cannot be written.
+            ValueError: a file of another kind is there.
         """
         self._file.entries()  # Raises if the file is closed.
         return write_report([self.path], path, source=source, redact=redact, force=force)
