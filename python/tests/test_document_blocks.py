@@ -29,7 +29,8 @@ TEST_DATA = ROOT / "test_data"
 PROGRAM = os.environ.get("VRAMSCOPE", "vramscope")
 UPDATE = "UPDATE_DOCUMENTS" in os.environ
 
-FOLDERS = ["", "docs", "docs/ci", "python", "python/skills/vramscope", "web/viewer", "bench"]
+FOLDERS = ["", "docs", "docs/ci", "python", "web/viewer", "bench"]
+FOLDERS += ["crates/vramscope-cli/skills/vramscope"]
 FOLDERS += ["scripts/standin", "scripts/twins", "crates/vramscope-fuzz"]
 DOCUMENTS = sorted(
     str(path.relative_to(ROOT)) for folder in FOLDERS for path in (ROOT / folder).glob("*.md")

@@ -141,7 +141,8 @@ def test_runs_are_diagnosed_and_compared() -> None:
 
 
 def test_the_skill_has_commands_and_options_that_exist() -> None:
-    skill = pathlib.Path(__file__).parents[1] / "skills" / "vramscope" / "SKILL.md"
+    root = pathlib.Path(__file__).parents[2]
+    skill = root / "crates" / "vramscope-cli" / "skills" / "vramscope" / "SKILL.md"
     text = skill.read_text()
     lines = [line for line in text.splitlines() if line.startswith("vramscope ")]
     assert len(lines) >= 5

@@ -4,7 +4,7 @@ use crate::Failure;
 use std::io::{self, Write as _};
 
 /// The skill, as the repository has it.
-const SKILL: &str = include_str!("../../../../python/skills/vramscope/SKILL.md");
+const SKILL: &str = include_str!("../../skills/vramscope/SKILL.md");
 
 /// Prints the skill.
 ///
