@@ -53,7 +53,8 @@ function Initial(owners: StateProperties) {
 
 /** The first findings of high and medium severity, and the number of all others. */
 function Findings({ queries, steps, navigation }: StateProperties) {
-  const all = queries.findings.value.value?.rows ?? [];
+  // Replays add to the titles what is missing.
+  const all = (queries.simulated.value.value ?? queries.findings.value.value)?.rows ?? [];
   const shown = all.filter(({ record }) => record.severity !== "low").slice(0, MAX_FINDINGS);
   const more = all.length - shown.length;
   if (shown.length === 0) return null;
