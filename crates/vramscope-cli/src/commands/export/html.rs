@@ -23,11 +23,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, UNIX_EPOCH};
 use vramscope_dataset::open_regular;
-use vramscope_report::diagnose::{
-    Diagnosed, Diagnosis, Listing, MAX_FINDINGS, at_peak, diagnose, with_savings,
-};
+use vramscope_report::diagnose::{Diagnosed, Diagnosis, Listing, MAX_FINDINGS, at_peak, diagnose};
 use vramscope_report::diagnostic::{self, Answer};
-use vramscope_report::html::{escape, figures};
+use vramscope_report::html::{escape, figures, whole_device};
 use vramscope_report::redact::Redaction;
 use vramscope_report::sidecar::Sidecar;
 use vramscope_report::{
@@ -118,7 +116,7 @@ pub(crate) fn write(arguments: &Arguments, tell: impl FnOnce(&[String])) -> Resu
     }
     let devices = parts.iter_mut().flat_map(|part| std::mem::take(&mut part.devices)).collect();
     let diagnosis = diagnose(devices, Listing::Main(MAX_FINDINGS), skipped);
-    let report = Report { arguments, parts: &parts, diagnosis: &diagnosis, is_full, size };
+    let report = Report { arguments, parts: &parts, diagnosis: &diagnosis, is_run, is_full, size };
     let contents = report.contents();
     tell(&contents);
     let template = String::from_utf8_lossy(&template.bytes);
@@ -293,9 +291,10 @@ fn add_devices(part: &mut Part, entry: &SnapshotEntry, is_run: bool) {
             1 => entry.path.clone(),
             _ => format!("{}, {}", entry.path, device_name(target.device())),
         };
-        let figures = figures(target, &name, &about(entry, target.device()));
-        part.sections.push((entry.path.clone(), figures));
-        part.devices.push(if is_run { at_peak(target) } else { with_savings(target) });
+        let about = about(entry, target.device());
+        let text = if is_run { figures } else { whole_device };
+        part.sections.push((entry.path.clone(), text(target, &name, &about)));
+        part.devices.push(at_peak(target));
     }
 }
 
@@ -357,6 +356,8 @@ struct Report<'a> {
     arguments: &'a Arguments,
     parts: &'a [Part],
     diagnosis: &'a Diagnosis,
+    /// Whether there are several files.
+    is_run: bool,
     is_full: bool,
     /// Bytes of the compressed snapshots.
     size: u64,
@@ -373,6 +374,10 @@ impl Report<'_> {
 
     /// What needs no script.
     fn text(&self) -> String {
+        let sections = || self.parts.iter().flat_map(|part| &part.sections);
+        if !self.is_run {
+            return sections().map(|(_, text)| text.as_str()).collect();
+        }
         let mut out = String::from("<section class=\"run\">");
         let mut answer = Answer::new(self.diagnosis, &[self.title()], false);
         // The reader has the report, not the files.
@@ -390,7 +395,6 @@ impl Report<'_> {
                 has_healthy |= is_healthy;
             }
         }
-        let sections = || self.parts.iter().flat_map(|part| &part.sections);
         for path in shown {
             sections().filter(|(of, _)| of == path).for_each(|(_, text)| out.push_str(text));
         }
