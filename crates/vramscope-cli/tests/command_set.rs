@@ -1,5 +1,5 @@
-//! What is true of all commands: the help, paths in place of a command, folders in place of a file,
-//! ids before and after the file, texts that fit the terminal.
+//! Tests of all commands together: the help, paths in place of a command, folders in place of a
+//! file, ids before and after the file, texts that fit the terminal.
 
 use crate::common::{test_data, vramscope};
 use serde_json::Value;

@@ -15,6 +15,26 @@ pub fn signed_count(n: i64) -> String {
     format!("{}{}", if n > 0 { "+" } else { "" }, signed_grouped(n))
 }
 
+/// Numbers in rising order as ranges: `0-3,7`.
+///
+/// ```
+/// assert_eq!(vramscope_report::text::ranges(&[0, 1, 2, 4, 5, 9]), "0-2,4-5,9");
+/// assert_eq!(vramscope_report::text::ranges(&[]), "");
+/// ```
+pub fn ranges(numbers: &[u32]) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for &number in numbers {
+        match ranges.last_mut() {
+            Some((_, end)) if end.checked_add(1) == Some(number) => *end = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    let text = |&(begin, end): &(u32, u32)| {
+        if begin == end { begin.to_string() } else { format!("{begin}-{end}") }
+    };
+    ranges.iter().map(text).collect::<Vec<_>>().join(",")
+}
+
 /// A rank as texts name it: `rank 3`, or the file's name if the rank is unknown.
 pub fn rank_name(rank: Option<u32>, path: &str) -> String {
     rank.map_or_else(|| file_name(path).to_owned(), |rank| format!("rank {rank}"))

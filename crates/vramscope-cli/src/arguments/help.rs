@@ -26,7 +26,7 @@ const COMMANDS: [(&str, &str); 14] = [
     ("mcp", "                     answer agents on standard input and output"),
 ];
 
-/// What is true of all commands.
+/// The manual: paths, moments, numbers, output and exit codes of all commands.
 pub(crate) const MANUAL: &str = "\
 Inputs
   PATH is a file or a folder. A file is a pickle, a gzip of one, a trace_plot page or JSON. The

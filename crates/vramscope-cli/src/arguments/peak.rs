@@ -5,7 +5,7 @@ use super::{Band, DeviceInput, FlameWeight, PeakRows, When};
 use clap::Args;
 use std::path::PathBuf;
 
-/// What the user knows of the model.
+/// Dimensions of the model, which the user gives.
 #[derive(Args)]
 pub(crate) struct Dimensions {
     /// The model's `config.json` of Hugging Face transformers: shapes by its dimensions, instead of

@@ -45,7 +45,7 @@ pub enum Capacity {
     },
 }
 
-/// What PyTorch could have on a device when the snapshot was written, in bytes.
+/// The most bytes that PyTorch could reserve on a device when the snapshot was written.
 #[derive(Clone, Copy, Debug)]
 pub struct MeasuredMemory {
     /// What it had reserved and what was free, within the limit of the process.

@@ -3,6 +3,7 @@
 use super::{Diagnosed, Headline, requested_peak};
 use crate::findings::FindingEntry;
 use crate::peak::BandKind;
+use crate::text::ranges;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use vramscope_inference::{FindingId, Severity};
@@ -27,24 +28,6 @@ pub struct RankGroup {
     pub severity: Option<Severity>,
     /// The id of that finding; null without one.
     pub finding: Option<FindingId>,
-}
-
-/// Ranks in words: `0-2,4-7`.
-fn name(mut ranks: Vec<u32>) -> String {
-    ranks.sort_unstable();
-    let mut parts: Vec<(u32, u32)> = Vec::new();
-    for rank in ranks {
-        match parts.last_mut() {
-            Some(last) if last.1 + 1 == rank => last.1 = rank,
-            _ => parts.push((rank, rank)),
-        }
-    }
-    let part = |(from, to): (u32, u32)| match to - from {
-        0 => from.to_string(),
-        1 => format!("{from},{to}"),
-        _ => format!("{from}-{to}"),
-    };
-    parts.into_iter().map(part).collect::<Vec<_>>().join(",")
 }
 
 /// The memory of one device of a rank.
@@ -127,8 +110,10 @@ pub(super) fn groups(
         };
         groups.push((cause, vec![one.rank], group));
     }
-    let named =
-        groups.into_iter().map(|(_, ranks, group)| RankGroup { ranks: name(ranks), ..group });
+    let named = groups.into_iter().map(|(_, mut ranks, group)| {
+        ranks.sort_unstable();
+        RankGroup { ranks: ranges(&ranks), ..group }
+    });
     let mut groups: Vec<RankGroup> = named.collect();
     groups.sort_by_key(|group| {
         (group.severity.is_none(), group.severity, std::cmp::Reverse(group.peak_bytes[1]))
@@ -138,15 +123,4 @@ pub(super) fn groups(
 
 fn widen(range: &mut [u64; 2], value: u64) {
     *range = [range[0].min(value), range[1].max(value)];
-}
-
-#[cfg(test)]
-mod tests {
-    use super::name;
-
-    #[test]
-    fn ranks_are_named_in_ranges() {
-        assert_eq!(name(vec![7, 5, 4, 6, 0, 2, 1]), "0-2,4-7");
-        assert_eq!(name(vec![9, 3, 4]), "3,4,9");
-    }
 }

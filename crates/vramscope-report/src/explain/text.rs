@@ -2,6 +2,7 @@
 
 use super::record::{Advice, Bar, CauseKind, CauseVerdict, Explained, FigureName, Kind, Message};
 use crate::markdown::escape;
+use crate::text::ranges;
 use std::fmt::Write as _;
 use vramscope_units::{Bytes, grouped};
 
@@ -110,21 +111,6 @@ fn place(message: &Message) -> String {
         write!(place, ", {count} alike").expect("a string takes all");
     }
     place
-}
-
-/// Numbers in order as ranges: `0-3,7`.
-fn ranges(numbers: &[u32]) -> String {
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for &number in numbers {
-        match ranges.last_mut() {
-            Some((_, end)) if end.checked_add(1) == Some(number) => *end = number,
-            _ => ranges.push((number, number)),
-        }
-    }
-    let text = |&(begin, end): &(u32, u32)| {
-        if begin == end { begin.to_string() } else { format!("{begin}-{end}") }
-    };
-    ranges.iter().map(text).collect::<Vec<_>>().join(",")
 }
 
 /// The letter of a part.

@@ -64,7 +64,7 @@ fn bytes_or_none(bytes: Option<i64>) -> String {
     bytes.map_or_else(|| "-".to_owned(), signed_bytes)
 }
 
-/// What a rank's peak grew by from the first to the last iteration.
+/// The growth of a rank's peak from the first to the last iteration.
 fn growth(row: &RankSeries) -> String {
     let growth: i64 = row.growth_bytes.iter().flatten().sum();
     match growth {
