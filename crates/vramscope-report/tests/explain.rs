@@ -4,7 +4,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use vramscope_report::explain::{explain, markdown, text};
+use vramscope_report::diagnostic::{card, markdown, plain_text};
+use vramscope_report::explain::explain;
 
 fn cases() -> Vec<Value> {
     let path =
@@ -83,17 +84,24 @@ fn messages_have_their_figures_and_causes() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The limits of a text: 25 lines of 100 columns.
+/// The limits of a text: 25 lines of 100 columns, and no longer line in narrower terminals. Commands
+/// to paste are not broken.
 fn check_texts(
     explained: &vramscope_report::explain::Explained,
     check: &mut impl FnMut(&str, &Value, &Value),
 ) {
-    let lines = text(explained);
-    check(&format!("{} lines", lines.len()), &json!(lines.len() <= 25), &json!(true));
-    for line in lines {
-        check(&line, &json!(line.chars().count() <= 100), &json!(true));
+    let answer = explained.answer();
+    for width in [60, 80, 100] {
+        let text = plain_text(&answer, width);
+        let lines: Vec<&str> = text.lines().collect();
+        let has_room = width < 100 || lines.len() <= 25;
+        check(&format!("{} lines", lines.len()), &json!(has_room), &json!(true));
+        for line in lines.iter().filter(|line| width == 100 || !line.starts_with("help: ")) {
+            check(line, &json!(line.chars().count() <= width), &json!(true));
+        }
     }
-    check("markdown", &json!(markdown(explained).is_empty()), &json!(false));
+    check("markdown", &json!(markdown(&answer).is_empty()), &json!(false));
+    check("card", &json!(card(&answer).contains("<article")), &json!(true));
 }
 
 #[test]
@@ -135,7 +143,7 @@ fn ranks_that_fail_alike_are_one_message_and_others_are_not() {
     let ranks: Vec<_> = explained.messages.iter().map(|message| &message.ranks).collect();
     assert_eq!(ranks, [&vec![0, 1, 2, 3, 6], &vec![5]]);
     assert_eq!(explained.messages[0].count.0, 6);
-    let lines = text(&explained).join("\n");
+    let lines = plain_text(&explained.answer(), 100);
     assert!(lines.contains("ranks 0-3,6"), "{lines}");
     assert!(lines.contains("5 GPUs"), "{lines}");
 }
@@ -222,14 +230,14 @@ proptest! {
     #[test]
     fn any_text_has_an_answer(log in ".{0,200}") {
         let explained = explain(&log);
-        prop_assert!(!text(&explained).is_empty());
+        prop_assert!(!plain_text(&explained.answer(), 100).is_empty());
     }
 
     #[test]
     fn any_pieces_have_an_answer(log in pieces()) {
         let explained = explain(&log);
-        prop_assert!(!text(&explained).is_empty());
-        prop_assert!(!markdown(&explained).is_empty());
+        prop_assert!(!plain_text(&explained.answer(), 100).is_empty());
+        prop_assert!(!markdown(&explained.answer()).is_empty());
         prop_assert!(serde_json::to_string(&explained).is_ok());
     }
 
@@ -245,7 +253,7 @@ proptest! {
         let chars: Vec<char> = message.chars().collect();
         let end = cut.index(chars.len()) + 1;
         let cut: String = chars[..end].iter().collect();
-        prop_assert!(!text(&explain(&cut)).is_empty());
+        prop_assert!(!plain_text(&explain(&cut).answer(), 100).is_empty());
         if !message.contains(['\n', '\u{1b}', '│']) && !message.starts_with('{') {
             let wrapped: Vec<String> =
                 chars.chunks(columns).map(|line| line.iter().collect()).collect();

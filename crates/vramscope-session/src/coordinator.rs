@@ -7,6 +7,8 @@ use crate::run_order::plan;
 use rustc_hash::{FxHashMap, FxHashSet};
 use vramscope_report::Quantity;
 use vramscope_report::card::{Card, Names};
+use vramscope_report::diagnostic;
+use vramscope_report::explain::explain;
 use vramscope_report::index::{Entry, Reader};
 use vramscope_report::peak::BandKind;
 use vramscope_units::grouped;
@@ -77,6 +79,11 @@ impl Coordinator {
             RunRequest::Matrix { id, query } => {
                 RunResponse::Matrix { id: *id, answer: self.ranks.matrix(query) }
             }
+            RunRequest::Explain { id, text } => RunResponse::Explained {
+                id: *id,
+                html: diagnostic::html(&explain(text).answer()),
+                styles: diagnostic::STYLES.to_owned(),
+            },
         }
     }
 

@@ -2,11 +2,12 @@
 
 use crate::Failure;
 use crate::arguments::{DiffFormat, Explain as Arguments};
-use crate::output::{ERROR, print, styled};
-use crate::printable::printable;
-use std::io::{self, IsTerminal as _, Read as _, Write};
+use crate::output::print;
+use crate::terminal;
+use std::io::{self, IsTerminal as _, Read as _};
 use std::path::Path;
-use vramscope_report::explain::{Explained, explain, markdown, text};
+use vramscope_report::diagnostic::{markdown, text};
+use vramscope_report::explain::explain;
 
 /// Prints what the out-of-memory messages of a text mean.
 ///
@@ -14,15 +15,17 @@ use vramscope_report::explain::{Explained, explain, markdown, text};
 /// Standard input cannot be read, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let explained = explain(&input(&arguments.message)?);
-    let lines = match arguments.format {
-        DiffFormat::Markdown => markdown,
-        DiffFormat::Text | DiffFormat::Json => text,
-    };
     print(&explained, arguments.format.into(), |out, explained| {
         if explained.messages.is_empty() {
             name_file(&arguments.message);
         }
-        write(out, explained, lines)
+        let answer = explained.answer();
+        match arguments.format {
+            DiffFormat::Markdown => out.write_all(markdown(&answer).as_bytes()),
+            DiffFormat::Text | DiffFormat::Json => {
+                terminal::write(out, &text(&answer, terminal::width()))
+            }
+        }
     })
 }
 
@@ -49,20 +52,4 @@ fn name_file(message: &[String]) {
     {
         crate::output::complain(format_args!("{name} is a file: vramscope explain < {name}"));
     }
-}
-
-fn write(
-    out: &mut dyn Write,
-    explained: &Explained,
-    lines: fn(&Explained) -> Vec<String>,
-) -> io::Result<()> {
-    for line in lines(explained) {
-        match line.split_once(": ") {
-            Some((head @ "error[oom]", rest)) => {
-                writeln!(out, "{}: {}", styled(ERROR, head), printable(rest))?;
-            }
-            _ => writeln!(out, "{}", printable(&line))?,
-        }
-    }
-    Ok(())
 }

@@ -21,10 +21,10 @@ pub struct Bar {
 pub struct BarPart {
     /// The letter in a terminal.
     pub letter: char,
-    /// The name of its category, `holes` or `free`.
+    /// The name of its category, or `holes`, `outside`, `others`, `free` or `other`.
     pub name: &'static str,
     /// Its words.
-    pub label: &'static str,
+    pub label: String,
     /// Its bytes.
     pub bytes: Bytes,
 }
@@ -88,7 +88,7 @@ impl Bar {
             parts.push(BarPart {
                 letter: letter(category),
                 name: category.name(),
-                label: label_of(category),
+                label: label_of(category).to_owned(),
                 bytes: Bytes(bytes),
             });
         }
@@ -104,7 +104,7 @@ impl Bar {
         parts.extend(rest.map(|(letter, name, label, bytes)| BarPart {
             letter,
             name,
-            label,
+            label: label.to_owned(),
             bytes: Bytes(bytes),
         }));
         Self { title, parts, request: request.map(Bytes) }
@@ -137,8 +137,9 @@ impl Bar {
     /// The parts, most bytes first.
     pub fn legend(&self) -> Vec<&BarPart> {
         let mut parts: Vec<&BarPart> = self.parts.iter().collect();
-        let is_block =
-            |part: &&BarPart| !matches!(part.name, "holes" | "outside" | "free" | "other");
+        let is_block = |part: &&BarPart| {
+            !matches!(part.name, "holes" | "outside" | "others" | "free" | "other")
+        };
         parts.sort_by_key(|part| (!is_block(part), std::cmp::Reverse(part.bytes)));
         parts
     }

@@ -2,13 +2,13 @@
 //!
 //! Names come from files, so every text is escaped, and no attribute has a text of a file.
 
-use super::{Answer, Bar, Diagnostic, FixRow, RankRow};
+use super::{Answer, Bar, Diagnostic, FigureRow, FixRow, RankRow};
 use crate::html::escape;
 use std::fmt::Write as _;
 use vramscope_units::grouped;
 
-/// The styles of [`card`]. Colors of categories are those of the page.
-const STYLES: &str = include_str!("card.css");
+/// The styles of [`html`]. Colors of categories are those of the page.
+pub const STYLES: &str = include_str!("card.css");
 
 /// The width of a bar.
 const BAR: u64 = 960;
@@ -90,10 +90,28 @@ fn finding(out: &mut String, one: &Diagnostic) {
         let site = if look.site.is_empty() { String::new() } else { format!("{}: ", look.site) };
         put(out, "p", "look", &format!("{site}{}", look.text));
     }
+    figures(out, &one.figures);
     if !one.detail.is_empty() {
         put(out, "p", "detail", &one.detail);
     }
     out.push_str("</article>\n");
+}
+
+fn figures(out: &mut String, rows: &[FigureRow]) {
+    if rows.is_empty() {
+        return;
+    }
+    out.push_str(
+        "<details>\n<summary>What each figure means</summary>\n<table class=\"figures\">\n",
+    );
+    for row in rows {
+        out.push_str("<tr>");
+        put(out, "th", "", row.name);
+        put(out, "td", "number", &row.bytes);
+        put(out, "td", "", &row.meaning);
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</table>\n</details>\n");
 }
 
 /// A bar to scale, with its legend.

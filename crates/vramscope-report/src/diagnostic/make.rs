@@ -197,6 +197,7 @@ fn diagnostic(entry: &FindingEntry, has_details: bool) -> Diagnostic {
         facts,
         fixes: fixes(record),
         looks: looks(record),
+        figures: Vec::new(),
         detail: if has_details { record.text.clone() } else { String::new() },
     }
 }

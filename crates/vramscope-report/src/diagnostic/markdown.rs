@@ -1,7 +1,7 @@
 //! An answer in Markdown, for a pull request or an issue: the findings, a table of changes, and the
 //! rest folded.
 
-use super::{Answer, Diagnostic, FixRow, RankRow};
+use super::{Answer, Diagnostic, FigureRow, FixRow, RankRow};
 use crate::markdown::{code_cell, escape, inline_code};
 use std::fmt::Write as _;
 use vramscope_units::grouped;
@@ -50,12 +50,15 @@ fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
 fn finding(out: &mut String, one: &Diagnostic) {
     let level = format!("{}[{}]", one.level.name(), one.kind);
     line(out, format_args!("**{}: {}**\n", escape(&level), escape(&one.headline)));
+    // Without a file it is a place in a log, not in code.
     let place = match one.place.split_once(", ") {
+        _ if one.file.is_empty() => escape(&one.place),
         Some((site, note)) => format!("{}, {}, in ", inline_code(site), escape(note)),
         None if one.place.is_empty() => "in ".to_owned(),
         None => format!("{}, in ", inline_code(&one.place)),
     };
-    line(out, format_args!("- {place}{}", inline_code(&one.file)));
+    let file = if one.file.is_empty() { String::new() } else { inline_code(&one.file) };
+    line(out, format_args!("- {place}{file}"));
     if let Some((_, source)) = &one.source {
         let what = if one.what.is_empty() { String::new() } else { format!(": {}", one.what) };
         line(out, format_args!("- {}{}", inline_code(source), escape(&what)));
@@ -79,6 +82,7 @@ fn finding(out: &mut String, one: &Diagnostic) {
     }
     out.push('\n');
     rows(out, &one.fixes);
+    figures(out, &one.figures);
     if !one.detail.is_empty() {
         line(
             out,
@@ -94,20 +98,30 @@ fn rows(out: &mut String, rows: &[FixRow]) {
     if rows.is_empty() {
         return;
     }
-    out.push_str("| | change | memory | outcome | cost | basis |\n|---|---|---:|---|---|---|\n");
+    let cells = |row: &FixRow| [&row.needs, &row.verdict, &row.cost, &row.basis].map(String::clone);
+    let heads = ["memory", "outcome", "cost", "basis"];
+    // A column without a text is left out.
+    let is_kept = |at: usize| rows.iter().any(|row| !cells(row)[at].is_empty());
+    let kept: Vec<usize> = (0..heads.len()).filter(|at| is_kept(*at)).collect();
+    let join = |texts: Vec<&str>| texts.join(" | ");
+    let head = join(kept.iter().map(|at| heads[*at]).collect());
+    let rule: Vec<&str> = kept.iter().map(|at| if *at == 0 { "---:" } else { "---" }).collect();
+    line(out, format_args!("| | change | {head} |\n|---|---|{}|", rule.join("|")));
     for row in rows {
-        line(
-            out,
-            format_args!(
-                "| {} | {} | {} | {} | {} | {} |",
-                row.label,
-                code_cell(&row.text),
-                row.needs,
-                row.verdict,
-                row.cost,
-                row.basis
-            ),
-        );
+        let cells = cells(row);
+        let cells = join(kept.iter().map(|at| cells[*at].as_str()).collect());
+        line(out, format_args!("| {} | {} | {cells} |", row.label, code_cell(&row.text)));
+    }
+    out.push('\n');
+}
+
+fn figures(out: &mut String, rows: &[FigureRow]) {
+    if rows.is_empty() {
+        return;
+    }
+    out.push_str("| figure | bytes | meaning |\n|---|---:|---|\n");
+    for row in rows {
+        line(out, format_args!("| {} | {} | {} |", row.name, row.bytes, escape(&row.meaning)));
     }
     out.push('\n');
 }

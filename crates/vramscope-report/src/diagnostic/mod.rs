@@ -10,7 +10,7 @@ mod markdown;
 mod text;
 
 pub use bar::{Bar, BarPart};
-pub use html::{card, html};
+pub use html::{STYLES, card, html};
 pub use markdown::markdown;
 pub use text::{Paint, Span, plain_text, text};
 
@@ -96,6 +96,8 @@ pub struct Diagnostic {
     pub fixes: Vec<FixRow>,
     /// Known causes with bytes and line.
     pub looks: Vec<LookRow>,
+    /// What each figure of a message means. Terminals leave it out: the bar has the figures.
+    pub figures: Vec<FigureRow>,
     /// The whole text, where all is listed.
     pub detail: String,
 }
@@ -117,6 +119,17 @@ pub struct FixRow {
     pub basis: String,
     /// Whether it helps.
     pub helps: bool,
+}
+
+/// A figure of a message.
+#[derive(Clone, Debug)]
+pub struct FigureRow {
+    /// Its name.
+    pub name: &'static str,
+    /// The bytes.
+    pub bytes: String,
+    /// What they are, in a sentence.
+    pub meaning: String,
 }
 
 /// A known cause of memory.

@@ -29,6 +29,9 @@ const MIN_WIDTH: usize = 60;
 /// Bars are not wider.
 const MAX_BAR: usize = 60;
 
+/// Columns that a change has beside its outcome. With fewer, the outcome is in a line of its own.
+const MIN_CHANGE: usize = 40;
+
 /// The columns before the text of a fact.
 const INDENT: usize = 5;
 
@@ -348,8 +351,15 @@ impl Lines {
         ];
         let fixed: usize =
             [needs, verdict, cost, basis].into_iter().filter(|&w| w > 0).map(|w| w + 2).sum();
-        let room = self.width.saturating_sub(label + 1 + fixed).max(20);
-        let text = widest(&|row| &row.text).min(room);
+        let room = self.width.saturating_sub(label + 1 + fixed);
+        let text = widest(&|row| &row.text);
+        if text > room && room < MIN_CHANGE {
+            for row in rows {
+                self.stacked_row(row, label);
+            }
+            return;
+        }
+        let text = text.min(room);
         for row in rows {
             let what = cut_middle(&shown(&row.text), text);
             let mut line = vec![
@@ -372,6 +382,18 @@ impl Lines {
                 }
             }
             self.push(line);
+        }
+    }
+
+    /// A change, and below it its outcome, where both have no room in one line.
+    fn stacked_row(&mut self, row: &FixRow, label: usize) {
+        let head = format!("{:<label$} ", format!("{}:", row.label));
+        self.wrapped(Paint::Plain, &head, &row.text, label + 1);
+        let rest = [&row.needs, &row.verdict, &row.cost, &row.basis];
+        let rest: Vec<&str> =
+            rest.into_iter().map(String::as_str).filter(|of| !of.is_empty()).collect();
+        if !rest.is_empty() {
+            self.wrapped(Paint::Faint, &" ".repeat(label + 1), &rest.join("  "), label + 1);
         }
     }
 

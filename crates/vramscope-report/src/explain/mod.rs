@@ -18,20 +18,19 @@
 //! assert_eq!(explained.messages[0].cause, Some(CauseKind::Demand));
 //! ```
 
+mod answer;
 mod causes;
 mod figures;
 mod flat;
 mod groups;
 mod record;
 mod scan;
-mod text;
 mod words;
 
 pub use record::{
     Advice, Backend, Bar, BarPart, Cause, CauseKind, CauseVerdict, CountName, Counted, Explained,
     Figure, FigureName, Kind, Message, ProcessMemory,
 };
-pub use text::{markdown, text};
 
 use vramscope_units::Count;
 

@@ -62,6 +62,13 @@ pub enum RunRequest {
         /// The query.
         query: views::MatrixQuery,
     },
+    /// Explains out-of-memory messages, which need no file. The answer is `Explained`.
+    Explain {
+        /// The id, returned in the response.
+        id: u32,
+        /// A message, or a log.
+        text: String,
+    },
 }
 
 /// A file before it is read.
@@ -145,6 +152,15 @@ pub enum RunResponse {
         id: u32,
         /// The answer.
         answer: views::MatrixAnswer,
+    },
+    /// What out-of-memory messages mean.
+    Explained {
+        /// The request's id.
+        id: u32,
+        /// The answer as a piece of HTML, in which every text is escaped.
+        html: String,
+        /// Its styles.
+        styles: String,
     },
 }
 

@@ -30,6 +30,7 @@ interface Pending {
   reject(failure: Failure): void;
 }
 
+export type Explained = Extract<RunResponse, { kind: "explained" }>;
 type Planned = Extract<RunResponse, { kind: "planned" }>;
 
 export class Coordinator {
@@ -106,6 +107,14 @@ export class Coordinator {
     const response = await this.#ask((id) => ({ matrix: { id, query } }));
     if (response.kind !== "matrix") throw new Error("The coordinator did not make the matrix.");
     return response.answer;
+  }
+
+  /** What out-of-memory messages mean, as HTML with its styles. Rejects with a `Failure`. */
+  async explain(text: string): Promise<Explained> {
+    const response = await this.#ask((id) => ({ explain: { id, text } }));
+    if (response.kind !== "explained")
+      throw new Error("The coordinator did not explain the messages.");
+    return response;
   }
 
   destroy(): void {

@@ -730,7 +730,15 @@ id: number,
 /**
  * The query.
  */
-query: MatrixQuery, } };
+query: MatrixQuery, } } | { "explain": { 
+/**
+ * The id, returned in the response.
+ */
+id: number, 
+/**
+ * A message, or a log.
+ */
+text: string, } };
 
 export type FileEntry = { 
 /**
@@ -826,7 +834,19 @@ id: number,
 /**
  * The answer.
  */
-answer: MatrixAnswer, };
+answer: MatrixAnswer, } | { "kind": "explained", 
+/**
+ * The request's id.
+ */
+id: number, 
+/**
+ * The answer as a piece of HTML, in which every text is escaped.
+ */
+html: string, 
+/**
+ * Its styles.
+ */
+styles: string, };
 
 export type PlannedRow = { 
 /**

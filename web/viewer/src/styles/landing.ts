@@ -46,6 +46,22 @@ export const landing = `
   gap: 8px;
   margin-top: 20px;
 }
+.explain { width: 100%; margin-top: 28px; text-align: left; }
+.explain h2 { font-size: 13px; font-weight: 550; }
+.explain textarea {
+  display: block;
+  width: 100%;
+  margin-top: 8px;
+  padding: 8px 10px;
+  resize: vertical;
+  border: 1px solid var(--line-strong);
+  border-radius: var(--radius);
+  background: var(--sunk);
+  color: var(--text);
+  font: 12px / 1.5 var(--mono);
+}
+.explain textarea::placeholder { color: var(--faint); }
+.explained { margin-top: 12px; }
 .landing-picture { position: absolute; right: 0; bottom: 0; left: 0; pointer-events: none; }
 .landing-picture svg { display: block; width: 100%; height: 218px; }
 .landing-picture path[data-category="parameter"] { fill: oklch(64% 0.15 258); }

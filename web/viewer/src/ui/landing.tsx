@@ -5,6 +5,7 @@ import { copyText } from "../host/clipboard.js";
 import type { View } from "../navigation.js";
 import type { Uses } from "../stores.js";
 import type { Opening } from "./app.js";
+import { Explain } from "./explain.js";
 import { Icon } from "./icons.js";
 import { LandingPicture } from "./landing-picture.js";
 import { OpenButton } from "./open-button.js";
@@ -82,6 +83,7 @@ export function Landing({ runs, opening }: Uses<"runs"> & { opening: Opening }) 
           )}
         </div>
       </div>
+      <Explain runs={runs} />
       {opening.examples !== null && (
         <ul class="starts" aria-label="Examples">
           {STARTS.map((start) => (
