@@ -1,5 +1,7 @@
 //! The width of text: that of the terminal, and how lines are cut and broken to fit it.
 
+use vramscope_report::diagnostic::cut_middle;
+
 /// Columns where there is no terminal.
 const DEFAULT: usize = 100;
 
@@ -25,12 +27,7 @@ pub(crate) fn middle(text: &str, width: usize) -> String {
     if indent > 0 {
         return format!("{}{}", " ".repeat(indent), middle(rest, width - indent));
     }
-    let kept = width.saturating_sub(1);
-    // The end of a path or a stack tells most.
-    let (begin, end) = (kept / 2, kept - kept / 2);
-    let begin: String = text.chars().take(begin).collect();
-    let end: String = text.chars().skip(length - end).collect();
-    format!("{begin}…{end}")
+    cut_middle(text, width)
 }
 
 /// Breaks a line of words, which may have styles, into lines of at most `width` columns. Further

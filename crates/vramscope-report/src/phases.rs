@@ -14,12 +14,9 @@ use vramscope_inference::{
 use vramscope_trace::slicing::Budget;
 use vramscope_units::grouped;
 
-/// `vramscope.steps/1`.
+/// The phases of a device.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Phases<'a> {
-    /// The schema's name and version.
-    pub schema: &'static str,
     /// The file's path.
     pub path: &'a str,
     /// The rank in the path; null if there is none.
@@ -353,7 +350,6 @@ pub async fn phases<'a>(
     records.truncate(records.len() - omitted);
     let sum = sum(&found.phases);
     let mut report = Phases {
-        schema: "vramscope.steps/1",
         path: target.path,
         rank: rank_of(target.path),
         device: target.device(),

@@ -195,7 +195,7 @@ impl Simulator<'_> {
     async fn growth(&self, finding: &Finding, growth: &Growth, budget: &mut Budget) -> Predicted {
         let target = self.target;
         let entry = target.entry;
-        let slope = crate::steps::steps(target, Some(0), budget).await.slope;
+        let slope = crate::steps::floors(target, budget).await.slope;
         let full_after = slope.and_then(|slope| {
             // Of several lines that grow, none fills the memory alone.
             let is_alone = slope.bytes_per_step == growth.rate.0;

@@ -6,7 +6,7 @@ pub use table::{StepRow, StepTable, peak_of_step, step_table};
 
 use crate::capacity::capacity;
 use crate::phases::step_word;
-use crate::{Derived, Target, event_of, rank_of};
+use crate::{Derived, Target, event_of};
 use serde::Serialize;
 use vramscope_inference::{Facts, Slope, StepFloor, slope, step_floors};
 use vramscope_trace::slicing::Budget;
@@ -16,26 +16,10 @@ use vramscope_units::{Bytes, grouped};
 const LAST_STEPS: usize = 4;
 
 /// What stays after each step.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct StepsReport<'a> {
-    /// The schema's name and version.
-    pub schema: &'static str,
-    /// The file's path.
-    pub path: &'a str,
-    /// The rank in the path; null if there is none.
-    pub rank: Option<u32>,
-    /// The device's ordinal.
-    pub device: u32,
-    /// The evidence for steps; null if nothing shows steps.
-    pub steps_by: Option<&'static str>,
-    /// What a step is called: `step` or `repetition`.
-    #[serde(skip)]
-    pub step_word: &'static str,
-    /// The whole steps in order; with `--limit`, the last ones.
+#[derive(Debug)]
+pub struct Floors {
+    /// The whole steps in order.
     pub steps: Vec<FloorRecord>,
-    /// The number of earlier steps left out by `--limit`.
-    pub omitted: usize,
     /// The growth after the first two steps; null if it is not steady.
     pub slope: Option<SlopeRecord>,
     /// What follows, in sentences.
@@ -43,8 +27,7 @@ pub struct StepsReport<'a> {
 }
 
 /// A whole step.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug)]
 pub struct FloorRecord {
     /// The step, from 0.
     pub step: u32,
@@ -80,24 +63,18 @@ pub struct SlopeRecord {
     pub steps_left: Option<u64>,
 }
 
-/// The steps of a device. `limit` is the largest number of steps to list.
-pub async fn steps<'a>(
-    target: Target<'a>,
-    limit: Option<usize>,
-    budget: &mut Budget,
-) -> StepsReport<'a> {
+/// What stays after the whole steps of a device.
+pub async fn floors(target: Target<'_>, budget: &mut Budget) -> Floors {
     let found = target.entry.steps(target.index);
     let floors = match found {
         Some(steps) => step_floors(target.trace(), steps, budget).await,
         None => Vec::new(),
     };
-    let step_word = step_word(target);
     target.entry.derive(Derived::Findings, target.index, budget).await;
     let slope = match with_findings(target, &floors, slope(&floors)) {
         Some(slope) => Some(slope_record(target, &floors, slope, budget).await),
         None => None,
     };
-    let omitted = floors.len().saturating_sub(limit.unwrap_or(usize::MAX));
     let before = |i: usize| i.checked_sub(1).map(|before| floors[before].floor.0);
     let record = |(i, at): (usize, &StepFloor)| FloorRecord {
         step: at.step,
@@ -108,16 +85,9 @@ pub async fn steps<'a>(
         floor_bytes: at.floor.0,
         change: before(i).map(|before| (at.floor.0 as i64).saturating_sub(before as i64)),
     };
-    StepsReport {
-        schema: "vramscope.steps/1",
-        path: target.path,
-        rank: rank_of(target.path),
-        device: target.device(),
-        steps_by: found.map(|steps| steps.source.name()),
-        steps: floors.iter().enumerate().skip(omitted).map(record).collect(),
-        omitted,
-        text: sentences(&floors, slope, step_word),
-        step_word,
+    Floors {
+        steps: floors.iter().enumerate().map(record).collect(),
+        text: sentences(&floors, slope, step_word(target)),
         slope,
     }
 }

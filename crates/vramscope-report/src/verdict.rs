@@ -6,7 +6,7 @@ mod actions;
 pub use actions::Action;
 pub(crate) use actions::of_finding as actions_of;
 
-use crate::finding_text::{category_noun, place_words};
+use crate::finding_text::{category_noun, limit_of, place_words};
 use crate::findings::{FindingEntry, of_device};
 use crate::peak::BandKind;
 use crate::phases::{Place, place};
@@ -16,7 +16,7 @@ use crate::text::category as category_label;
 use std::cmp::Reverse;
 use vramscope_inference::{
     Category, CategoryBytes, Facts, Finding, FindingId, MemoryUse, OomStory, Severity,
-    slot_of_reserved_peak,
+    Verdict as OomVerdict, slot_of_reserved_peak,
 };
 use vramscope_trace::Exactness;
 use vramscope_trace::slicing::{Boxed, Budget};
@@ -250,12 +250,20 @@ fn bar(
         used.graph_pools,
         "free in pools of CUDA graphs, whose replays use it".to_owned(),
     );
-    let device_free = oom.and_then(|story| story.device_free);
+    let reserved = used.reserved();
+    let left =
+        limit_of(target.entry, target.device()).map(|limit| limit.0.saturating_sub(reserved.0));
+    let device_free = oom.and_then(|story| match (story.device_free, left) {
+        // What the driver has free is of no use above a limit of the process.
+        (free, Some(left)) => Some(free.map_or(Bytes(left), |free| free.min(Bytes(left)))),
+        (_, None) if story.verdict == OomVerdict::Limit => None,
+        (free, None) => free,
+    });
     push(
         "device_free",
         "free on the device",
         device_free.unwrap_or_default(),
-        "free outside of PyTorch, as the driver reported".to_owned(),
+        "free outside of PyTorch, as the driver and the limit of the process allow".to_owned(),
     );
     push(
         "outside",
@@ -264,7 +272,6 @@ fn bar(
         "PyTorch could have at least this much more earlier".to_owned(),
     );
     parts.retain(|part| part.bytes.0 > 0);
-    let reserved = used.reserved();
     let event = event_of(slot);
     let at = u32::try_from(event)
         .map_or_else(|_| "before the window".to_owned(), |event| EventIndex(event).to_string());

@@ -5,7 +5,7 @@ use vramscope_inference::{Facts, Growth};
 use vramscope_report::export::{ExportFormat, export};
 use vramscope_report::findings::{FindingEntry, FindingRecord, of_device};
 use vramscope_report::peak::{BandKind, peak};
-use vramscope_report::steps::steps;
+use vramscope_report::steps::floors;
 use vramscope_report::what_if::Outcome;
 use vramscope_report::{Covers, FileReader, LoadedFile, now, plain};
 use vramscope_units::Bytes;
@@ -251,7 +251,7 @@ fn a_leak_has_one_rate() {
             continue;
         }
         leaks += 1;
-        let report = now(async |budget| steps(target, Some(1), budget).await);
+        let report = now(async |budget| floors(target, budget).await);
         let rate = report.slope.expect("a slope").bytes_per_step;
         let sum = |of: fn(&Growth) -> u64| growths.iter().map(|growth| of(growth)).sum::<u64>();
         let least = sum(|growth| growth.per_step.0.0 / growth.every as u64);

@@ -7,7 +7,7 @@ use vramscope_report::index::{Entry, FailedFile, Reader, SCHEMA, Writer, parse_e
 use vramscope_report::matrix::matrices;
 use vramscope_report::peak::{BandKind, peak};
 use vramscope_report::state::state;
-use vramscope_report::steps::steps;
+use vramscope_report::steps::floors;
 use vramscope_report::{FileReader, LoadedFile, Severity, Target, slot_of};
 use vramscope_trace::Fragmentation;
 use vramscope_trace::slicing::now;
@@ -179,7 +179,7 @@ fn figures_of_cards_are_those_of_the_commands() {
             let expected = [cached.free.at(slot), cached.largest.at(slot)];
             assert_eq!([free.bytes.0, free.largest.0], expected, "{}", card.path);
         }
-        let whole = now(async |budget| steps(target, None, budget).await).steps;
+        let whole = now(async |budget| floors(target, budget).await).steps;
         let last = &whole[whole.len().saturating_sub(64)..];
         let peaks: Vec<u64> = last.iter().map(|step| step.peak_bytes).collect();
         assert_eq!(card.steps.iter().map(|step| step.peak.0).collect::<Vec<_>>(), peaks);

@@ -1,5 +1,6 @@
 //! The tools of the MCP server. Comments on fields become their descriptions.
 
+use super::fit::fit;
 use super::{Server, failed};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::CallToolResult;
@@ -10,8 +11,16 @@ use serde::Deserialize;
 use std::ffi::OsString;
 use std::slice;
 
-/// The size of a diagnosis: about 1,300 tokens.
+/// The size of an answer for which the caller does not ask for rows: about 1,500 tokens.
+const ANSWER_BYTES: usize = 6000;
+
+/// The size of a diagnosis.
 const DIAGNOSIS_BYTES: &str = "--max-bytes=6000";
+
+/// The most bytes of an answer with this limit of rows.
+fn bytes(limit: Option<u32>) -> Option<usize> {
+    limit.is_none().then_some(ANSWER_BYTES)
+}
 
 /// Rows that an answer has unless the caller asks for others.
 const DEFAULT_ROWS: u32 = 8;
@@ -134,7 +143,7 @@ fn with_values(command: &str, file: &File, options: &[(&str, &Option<String>)]) 
 /// The answer about a text. It needs no file, so no process of its own.
 fn explained(text: &str) -> CallToolResult {
     match serde_json::to_value(vramscope_report::explain::explain(text)) {
-        Ok(answer) => CallToolResult::structured(answer),
+        Ok(answer) => CallToolResult::structured(fit(answer, bytes(None))),
         Err(error) => failed(error.to_string()),
     }
 }
@@ -154,7 +163,7 @@ impl Server {
     ) -> CallToolResult {
         let mut arguments = words(&["diagnose", "--format=json", DIAGNOSIS_BYTES, "--"]);
         arguments.extend(of.paths.iter().map(Into::into));
-        self.answer(&of.paths, arguments, context).await
+        self.answer(&of.paths, arguments, bytes(None), context).await
     }
 
     #[tool(
@@ -168,7 +177,7 @@ impl Server {
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
         let options = with_values("peak", &of.file, &[("--by", &of.by), ("--at", &of.at)]);
-        self.answer(slice::from_ref(&of.file.path), options, context).await
+        self.answer(slice::from_ref(&of.file.path), options, bytes(of.file.limit), context).await
     }
 
     #[tool(
@@ -181,7 +190,8 @@ impl Server {
         Parameters(of): Parameters<File>,
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
-        self.answer(slice::from_ref(&of.path), of_file("steps", &[], &of), context).await
+        let arguments = of_file("steps", &[], &of);
+        self.answer(slice::from_ref(&of.path), arguments, bytes(of.limit), context).await
     }
 
     #[tool(
@@ -198,7 +208,7 @@ impl Server {
         let limit = DEFAULT_ROWS.to_string();
         let mut arguments = words(&["ranks", "--format=json", "--limit", &limit, "--"]);
         arguments.extend(of.paths.iter().map(Into::into));
-        self.answer(&of.paths, arguments, context).await
+        self.answer(&of.paths, arguments, bytes(None), context).await
     }
 
     #[tool(
@@ -213,7 +223,7 @@ impl Server {
     ) -> CallToolResult {
         let mut arguments = words(&["info", "--format=json", "--"]);
         arguments.extend(of.paths.iter().map(Into::into));
-        self.answer(&of.paths, arguments, context).await
+        self.answer(&of.paths, arguments, bytes(None), context).await
     }
 
     #[tool(
@@ -227,7 +237,7 @@ impl Server {
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
         let arguments = of_file("show", &[&of.id], &of.file);
-        self.answer(slice::from_ref(&of.file.path), arguments, context).await
+        self.answer(slice::from_ref(&of.file.path), arguments, bytes(of.file.limit), context).await
     }
 
     #[tool(
@@ -246,7 +256,7 @@ impl Server {
         let folders = of.source.iter().map(|folder| format!("--source={folder}").into());
         arguments.splice(1..1, folders.collect::<Vec<_>>());
         let paths: Vec<String> = of.source.iter().chain([&of.file.path]).cloned().collect();
-        self.answer(&paths, arguments, context).await
+        self.answer(&paths, arguments, bytes(of.file.limit), context).await
     }
 
     #[tool(
@@ -271,7 +281,7 @@ impl Server {
             }
         }
         arguments.extend(words(&["--", &of.path]));
-        self.answer(slice::from_ref(&of.path), arguments, context).await
+        self.answer(slice::from_ref(&of.path), arguments, bytes(None), context).await
     }
 
     #[tool(
@@ -303,6 +313,6 @@ impl Server {
         let paths: Vec<String> = std::iter::once(of.before).chain(of.after).collect();
         command.push("--".into());
         command.extend(paths.iter().map(Into::into));
-        self.answer(&paths, command, context).await
+        self.answer(&paths, command, bytes(of.limit), context).await
     }
 }

@@ -62,10 +62,14 @@ fn finding(out: &mut String, one: &Diagnostic) {
         .expect("a String takes all text");
     out.push_str(&escape(&one.headline));
     out.push_str("</h4>\n<p class=\"place\">");
+    // Without a file it is a place in a log, not in code.
+    let tag = if one.file.is_empty() { "span" } else { "code" };
     if !one.place.is_empty() {
-        put(out, "code", "", &one.place);
+        put(out, tag, "", &one.place);
     }
-    put(out, "small", "", &one.file);
+    if !one.file.is_empty() {
+        put(out, "small", "", &one.file);
+    }
     out.push_str("</p>\n");
     if let Some((number, source)) = &one.source {
         put(out, "pre", "", &format!("{number} | {source}"));
@@ -158,14 +162,10 @@ fn rows(out: &mut String, rows: &[FixRow]) {
     for row in rows {
         out.push_str(if row.helps { "<tr>" } else { "<tr class=\"no\">" });
         put(out, "th", "", &row.label);
-        for (class, text) in [
-            ("", &row.text),
-            ("number", &row.needs),
-            (if row.verdict == "fits" { "fits" } else { "" }, &row.verdict),
-            ("", &row.cost),
-            ("basis", &row.basis),
-        ] {
-            put(out, "td", class, text);
+        put(out, "td", "", &row.text);
+        for (_, class, text) in FixRow::columns(rows) {
+            let fits = if row.verdict == "fits" && class == "outcome" { " fits" } else { "" };
+            put(out, "td", &format!("{class}{fits}"), text(row));
         }
         out.push_str("</tr>\n");
     }

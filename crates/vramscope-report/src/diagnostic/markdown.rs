@@ -98,19 +98,19 @@ fn rows(out: &mut String, rows: &[FixRow]) {
     if rows.is_empty() {
         return;
     }
-    let cells = |row: &FixRow| [&row.needs, &row.verdict, &row.cost, &row.basis].map(String::clone);
-    let heads = ["memory", "outcome", "cost", "basis"];
-    // A column without a text is left out.
-    let is_kept = |at: usize| rows.iter().any(|row| !cells(row)[at].is_empty());
-    let kept: Vec<usize> = (0..heads.len()).filter(|at| is_kept(*at)).collect();
-    let join = |texts: Vec<&str>| texts.join(" | ");
-    let head = join(kept.iter().map(|at| heads[*at]).collect());
-    let rule: Vec<&str> = kept.iter().map(|at| if *at == 0 { "---:" } else { "---" }).collect();
-    line(out, format_args!("| | change | {head} |\n|---|---|{}|", rule.join("|")));
+    let columns: Vec<_> = FixRow::columns(rows).collect();
+    let (mut heads, mut rule) = (String::new(), String::new());
+    for (head, class, _) in &columns {
+        write!(heads, " {head} |").expect("a String takes all text");
+        rule.push_str(if *class == "number" { "---:|" } else { "---|" });
+    }
+    line(out, format_args!("| | change |{heads}\n|---|---|{rule}"));
     for row in rows {
-        let cells = cells(row);
-        let cells = join(kept.iter().map(|at| cells[*at].as_str()).collect());
-        line(out, format_args!("| {} | {} | {cells} |", row.label, code_cell(&row.text)));
+        let mut cells = String::new();
+        for (_, _, text) in &columns {
+            write!(cells, " {} |", text(row)).expect("a String takes all text");
+        }
+        line(out, format_args!("| {} | {} |{cells}", row.label, code_cell(&row.text)));
     }
     out.push('\n');
 }

@@ -12,7 +12,7 @@ mod text;
 pub use bar::{Bar, BarPart};
 pub use html::{STYLES, card, html};
 pub use markdown::markdown;
-pub use text::{Paint, Span, plain_text, text};
+pub use text::{Paint, Span, cut_middle, plain_text, text};
 
 use vramscope_inference::Severity;
 
@@ -119,6 +119,22 @@ pub struct FixRow {
     pub basis: String,
     /// Whether it helps.
     pub helps: bool,
+}
+
+/// A column of a table of changes beside the change: its head, its class and its texts.
+type FixColumn = (&'static str, &'static str, fn(&FixRow) -> &str);
+
+impl FixRow {
+    /// The columns that have a text in any of the rows.
+    fn columns(rows: &[Self]) -> impl Iterator<Item = FixColumn> + '_ {
+        let all: [FixColumn; 4] = [
+            ("memory", "number", |row| &row.needs),
+            ("outcome", "outcome", |row| &row.verdict),
+            ("cost", "cost", |row| &row.cost),
+            ("basis", "basis", |row| &row.basis),
+        ];
+        all.into_iter().filter(|(_, _, text)| rows.iter().any(|row| !text(row).is_empty()))
+    }
 }
 
 /// A figure of a message.

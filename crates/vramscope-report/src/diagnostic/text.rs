@@ -108,13 +108,15 @@ fn columns(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Cuts a text in its middle.
-pub(crate) fn cut_middle(text: &str, width: usize) -> String {
+/// The text in at most `width` characters: its begin and its end, with `…` between them.
+pub fn cut_middle(text: &str, width: usize) -> String {
     let count = columns(text);
-    if count <= width || width < 3 {
+    if count <= width {
         return text.to_owned();
     }
-    let (before, after) = ((width - 1).div_ceil(2), (width - 1) / 2);
+    let kept = width.saturating_sub(1);
+    // The end of a path or a stack tells most.
+    let (before, after) = (kept / 2, kept - kept / 2);
     let head: String = text.chars().take(before).collect();
     let tail: String = text.chars().skip(count - after).collect();
     format!("{head}…{tail}")
@@ -431,6 +433,6 @@ mod tests {
     fn long_names_keep_both_ends() {
         assert_eq!(cut_middle("abcdefghij", 5), "ab…ij");
         assert_eq!(cut_middle("abc", 5), "abc");
-        assert_eq!(cut_middle("ähnlich", 4), "äh…h");
+        assert_eq!(cut_middle("ähnlich", 4), "ä…ch");
     }
 }

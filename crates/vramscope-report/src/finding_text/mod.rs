@@ -6,6 +6,7 @@ mod churn;
 mod dominant;
 mod headline;
 mod oom;
+pub(crate) use oom::limit_of;
 mod peak_cause;
 mod pending;
 mod place;

@@ -17,7 +17,7 @@ use vramscope_units::{Bytes, grouped};
 /// The line about a finding on one device; empty where the title says all.
 pub(crate) fn why(entry: &SnapshotEntry, finding: &Finding, predicted: &Predicted) -> String {
     match &finding.facts {
-        Facts::Oom(story) => oom(story),
+        Facts::Oom(story) => oom(entry, finding.device, story),
         Facts::Growth(facts) => growth(facts, predicted),
         Facts::Cycle(_) => {
             "they were freed at once in the middle of a pass: only Python's garbage \
@@ -75,7 +75,7 @@ pub(crate) fn rank_why(skew: &RankSkew) -> String {
     }
 }
 
-fn oom(story: &OomStory) -> String {
+fn oom(entry: &SnapshotEntry, device: u32, story: &OomStory) -> String {
     let larger = story.larger.map(|larger| {
         let what = if larger.category == Category::Input { "inputs" } else { "activations" };
         format!(
@@ -112,11 +112,20 @@ fn oom(story: &OomStory) -> String {
         Verdict::Pending => {
             Some("a free piece fits, but waited for another stream (record_stream)".to_owned())
         }
-        Verdict::Limit => Some(
-            "the driver had enough: a limit of the process refused it, such as \
-             set_per_process_memory_fraction"
-                .to_owned(),
-        ),
+        Verdict::Limit => Some(match super::oom::limit_of(entry, device) {
+            Some(limit) => format!(
+                "set_per_process_memory_fraction allows {limit}, and {} are reserved; the device \
+                 has {} free",
+                story.reserved,
+                story.device_free.unwrap_or_default()
+            ),
+            None => format!(
+                "it allows at least {} and less than {} (set_per_process_memory_fraction, or a \
+                 like limit)",
+                story.reserved,
+                super::oom::refused(story)
+            ),
+        }),
         Verdict::Unknown => None,
     };
     let cause = program.or(allocator);

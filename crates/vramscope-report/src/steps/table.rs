@@ -1,6 +1,6 @@
 //! The steps of a device with their phases, what stays after each, and how fast it grows.
 
-use super::{FloorRecord, SlopeRecord, steps};
+use super::{FloorRecord, SlopeRecord, floors};
 use crate::Target;
 use crate::phases::{
     Formula, Limiting, NextStepRecord, PhaseRecord, StepRecord, SumRecord, phases,
@@ -72,7 +72,7 @@ pub async fn step_table<'a>(
     budget: &mut Budget,
 ) -> StepTable<'a> {
     let of = phases(target, limit, budget).await;
-    let floors = steps(target, None, budget).await;
+    let floors = floors(target, budget).await;
     let row = |step: StepRecord| {
         let floor = floors.steps.iter().find(|floor| floor.step == step.step);
         let highest = step.phases.iter().rev().max_by_key(|phase| phase.peak_bytes);

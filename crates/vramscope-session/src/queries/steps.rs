@@ -5,7 +5,7 @@ use super::shares::fraction;
 use crate::messages::AxisKind;
 use crate::messages::views::{FOLDED, FoldedStep, FoldedSteps};
 use vramscope_layout::Axis;
-use vramscope_report::steps::{FloorRecord, steps};
+use vramscope_report::steps::{FloorRecord, floors};
 use vramscope_report::{Quantity, Target};
 use vramscope_trace::columns_of;
 use vramscope_trace::slicing::Budget;
@@ -26,7 +26,7 @@ const MAX_TICKS: usize = 5;
 
 /// The steps of a device, folded along an axis.
 pub(super) async fn folded(at: Target<'_>, axis: AxisKind, budget: &mut Budget) -> FoldedSteps {
-    let report = steps(at, None, budget).await;
+    let report = floors(at, budget).await;
     let earlier = report.steps.len().saturating_sub(MAX_STEPS);
     let listed = &report.steps[earlier..];
     let mut curves: Vec<Vec<u64>> = Vec::new();

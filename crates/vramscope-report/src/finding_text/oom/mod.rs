@@ -53,14 +53,19 @@ pub(super) fn oom(
     ];
     let sentences: Vec<String> = sentences.into_iter().filter(|s| !s.is_empty()).collect();
     Words {
-        title: title(finding, story, predicted),
+        title: title(entry, finding, story, predicted),
         text: sentences.join(" "),
         action: action::action(entry, finding, story, predicted),
     }
 }
 
 /// What failed when, what was asked for, and by how much it was short.
-fn title(finding: &Finding, story: &OomStory, predicted: &Predicted) -> Sentence {
+fn title(
+    entry: &SnapshotEntry,
+    finding: &Finding,
+    story: &OomStory,
+    predicted: &Predicted,
+) -> Sentence {
     let own = predicted.simulated.first().and_then(Simulated::short);
     let short = match (own, story.verdict) {
         (Some(own), _) => format!(", {own} short"),
@@ -80,10 +85,16 @@ fn title(finding: &Finding, story: &OomStory, predicted: &Predicted) -> Sentence
         (None, Verdict::Pending) => {
             format!(", {} free that waited for another stream", story.largest_usable)
         }
-        (None, Verdict::Limit) => format!(
-            ", {} free on the device: a limit of the process refused it",
-            story.device_free.unwrap_or_default()
-        ),
+        (None, Verdict::Limit) => match limit_of(entry, finding.device) {
+            Some(limit) => {
+                let over = refused(story).0.saturating_sub(limit.0);
+                format!(", {} over the limit of the process", Bytes(over))
+            }
+            None => format!(
+                ", {} free on the device: a limit of the process refused it",
+                story.device_free.unwrap_or_default()
+            ),
+        },
         (None, Verdict::Unknown) => String::new(),
     };
     let began = match story.aftermath {
@@ -140,7 +151,8 @@ fn room(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String {
         String::new()
     };
     let in_use = format!("{} are in use{rounding}.", story.active);
-    let limit = limit_of(entry, finding).filter(|&limit| story.room.is_some_and(|r| limit < r));
+    let limit =
+        limit_of(entry, finding.device).filter(|&limit| story.room.is_some_and(|r| limit < r));
     if let Some(limit) = limit.filter(|_| story.verdict != Verdict::Limit) {
         return format!(
             "PyTorch can have {limit} in this process, by set_per_process_memory_fraction: {} are \
@@ -246,17 +258,25 @@ fn cause(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String {
 
 /// How large a limit is: as measured, else by what it let through and what it refused.
 fn limit(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String {
-    if let Some(bytes) = limit_of(entry, finding) {
+    if let Some(bytes) = limit_of(entry, finding.device) {
         return format!(" of {bytes}");
     }
-    let segment = story.new_segment.unwrap_or(story.requested);
-    let refused = Bytes(story.reserved.0.saturating_add(segment.0));
-    format!(" of at least {} and less than {refused}", story.reserved)
+    format!(" of at least {} and less than {}", story.reserved, refused(story))
 }
 
-/// The limit of the process, as the file beside the snapshot says.
-fn limit_of(entry: &SnapshotEntry, finding: &Finding) -> Option<Bytes> {
-    entry.sidecar()?.device(finding.device)?.limit_bytes.map(Bytes)
+/// What the request would have reserved of the device.
+fn segment(story: &OomStory) -> Bytes {
+    story.new_segment.unwrap_or(story.requested)
+}
+
+/// Reserved memory with the request: more than the limit.
+pub(super) fn refused(story: &OomStory) -> Bytes {
+    Bytes(story.reserved.0.saturating_add(segment(story).0))
+}
+
+/// The limit of the process on a device, as the file beside the snapshot says.
+pub(crate) fn limit_of(entry: &SnapshotEntry, device: u32) -> Option<Bytes> {
+    entry.sidecar()?.device(device)?.limit_bytes.map(Bytes)
 }
 
 fn shrunk(story: &OomStory) -> String {

@@ -1,0 +1,52 @@
+// An out-of-memory message that is pasted on the landing page: people without a snapshot.
+
+import { execFileSync } from "node:child_process";
+import { expectNoBarrier, THEMES } from "../lib/barriers.js";
+import { program } from "../lib/cli.js";
+import { expect, test } from "../lib/test.js";
+
+const MESSAGE =
+  "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 100.00 MiB. GPU 0 has a total " +
+  "capacity of 31.37 GiB of which 15.88 MiB is free. Including non-PyTorch memory, this process " +
+  "has 31.34 GiB memory in use. Of the allocated memory 28.74 GiB is allocated by PyTorch, and " +
+  "2.41 GiB is reserved by PyTorch but unallocated.";
+
+test("a pasted message is explained in the words of the program", async ({ viewer: _, page }) => {
+  const box = page.getByTestId("explain-text");
+  const said = page.getByTestId("explained");
+  await box.fill(MESSAGE);
+  const text = execFileSync(program, ["explain", MESSAGE], { encoding: "utf8" });
+  const lines = text.split("\n");
+  const headline = lines[0]?.replace("error[oom]: ", "") ?? "";
+  expect(headline).toContain("100.0 MiB asked");
+  await expect(said).toContainText(headline);
+  for (const { start, words } of [
+    { start: "fix 1: ", words: "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True" },
+    { start: "help: ", words: "vramscope record -o runs/oom train.py ARGS" },
+  ]) {
+    expect(lines.find((line) => line.startsWith(start))).toContain(words);
+    await expect(said).toContainText(words);
+  }
+  await said.getByText("What each figure means").click();
+  await expect(said.getByText("28.74 GiB").first()).toBeVisible();
+  for (const theme of THEMES) {
+    await page.emulateMedia({ colorScheme: theme });
+    await expectNoBarrier(page, theme, "an explained message", "any");
+  }
+
+  await box.fill("step 12 loss 3.14");
+  await expect(said).toContainText("No out-of-memory message found in 1 line");
+  await box.fill("");
+  await expect(said).toHaveCount(0);
+});
+
+test("markup in a pasted message is text", async ({ viewer: _, page }) => {
+  const hostile =
+    "RuntimeError: CUDA out of memory. Tried to allocate 1.00 GiB <img src=x onerror=alert(1)>" +
+    "<script>document.title='broken'</script>";
+  await page.getByTestId("explain-text").fill(hostile);
+  const said = page.getByTestId("explained");
+  await expect(said).toContainText("1.00 GiB");
+  expect(await said.locator("img, script").count()).toBe(0);
+  expect(await page.title()).not.toBe("broken");
+});
