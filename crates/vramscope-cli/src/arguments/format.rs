@@ -1,6 +1,7 @@
-//! The format of a command's answer.
+//! The format of a command's answer, and what it reads.
 
 use super::{Command, DiffFormat, Format};
+use std::path::{Path, PathBuf};
 
 impl Command {
     /// The format of the answer. Text, where the command has no choice.
@@ -30,6 +31,27 @@ impl Command {
             | Self::Help { .. } => return Format::Text,
         };
         common.format
+    }
+
+    /// The paths of snapshots, of a command that reads nothing else.
+    pub(crate) fn snapshots(&self) -> Vec<&Path> {
+        let (one, several): (Option<&PathBuf>, &[PathBuf]) = match self {
+            Self::Summary(a) | Self::Info(a) => (None, &a.paths),
+            Self::Peak(a) => (Some(&a.input.path), &[]),
+            Self::Steps(a) => (Some(&a.input.path), &[]),
+            Self::Source(a) => (Some(&a.input.path), &[]),
+            Self::State(a) => (Some(&a.input.path), &[]),
+            Self::Blocks(a) => (Some(&a.input.path), &[]),
+            Self::Segments(a) => (Some(&a.input.path), &[]),
+            Self::Events(a) => (Some(&a.input.path), &[]),
+            // The id and the file may have either order.
+            Self::Show(a) => return vec![&a.input.path, Path::new(&a.id)],
+            Self::WhatIf(a) => (None, &a.paths),
+            Self::Export(a) => (Some(&a.input.path), &a.more),
+            Self::Diff(a) => (Some(&a.a), a.b.as_slice()),
+            _ => (None, &[]),
+        };
+        one.into_iter().chain(several).map(PathBuf::as_path).collect()
     }
 }
 
