@@ -157,6 +157,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Blocks(a) => commands::blocks::run(&a),
         Command::Events(a) => commands::events::run(&a),
         Command::Segments(a) => commands::segments::run(&a),
+        Command::Sql(a) => commands::sql::run(&a),
         Command::Schema { command } => commands::schema::run(command),
         Command::Skill => commands::skill::run(),
         Command::Completions { shell } => commands::completions(shell),

@@ -1,6 +1,6 @@
 //! The format of a command's answer, and what it reads.
 
-use super::{Command, DiffFormat, Format};
+use super::{Command, DiffFormat, Format, RowFormat};
 use std::path::{Path, PathBuf};
 
 impl Command {
@@ -20,10 +20,12 @@ impl Command {
             Self::Show(a) => &a.input.common,
             Self::Export(a) => &a.input.common,
             Self::Diagnose(a) => return a.format.into(),
+            Self::Sql(a) if a.format == RowFormat::Json => return Format::Json,
             Self::Diff(a) => return a.format.into(),
             Self::Explain(a) => return a.format.into(),
             Self::Record(_)
             | Self::Serve(_)
+            | Self::Sql(_)
             | Self::Schema { .. }
             | Self::Mcp(_)
             | Self::Skill
