@@ -4,7 +4,7 @@
 -- contents: What is in the dataset?
 SELECT run, iteration, count(DISTINCT path) AS files, count(DISTINCT rank) AS ranks,
        count(DISTINCT path) FILTER (error IS NOT NULL) AS unreadable,
-       gib(max(requested_bytes_peak)) AS highest_peak_gib, sum(findings) AS findings
+       gib(max(requested_bytes_peak)) AS highest_peak_gib, sum(findings)::BIGINT AS findings
 FROM ranks
 GROUP BY ALL
 ORDER BY ALL;
@@ -81,7 +81,8 @@ ORDER BY bytes - usual DESC, run, iteration, rank
 LIMIT 20;
 
 -- top-sites-by-rank: Which call sites hold the most on each rank?
-SELECT run, iteration, rank, device, site, gib(sum(bytes)) AS gib, sum(blocks) AS blocks,
+SELECT run, iteration, rank, device, site, gib(sum(bytes)) AS gib,
+       sum(blocks)::BIGINT AS blocks,
        round(100 * sum(bytes) / sum(sum(bytes)) OVER (PARTITION BY run, iteration, file, device), 1)
            AS percent
 FROM peak

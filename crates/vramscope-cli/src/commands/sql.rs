@@ -12,6 +12,12 @@ use std::io::{self, Write};
 use std::path::Path;
 use vramscope_dataset::{Cards, Query, queries};
 
+/// Columns of words of at most this width are never cut.
+const MAX_WHOLE: usize = 16;
+
+/// Columns of longer texts are left out where the terminal is narrow.
+const MAX_WORDS: usize = 60;
+
 /// `vramscope.sql/1`.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Answer {
@@ -100,6 +106,14 @@ fn table(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
     };
     let right: Vec<bool> = names.iter().map(is_number).collect();
     let mut table = Table::new(&names, &right);
+    let widest = |name: &&str| {
+        let cells = answer.rows.iter().map(|row| word(row.get(*name)).chars().count());
+        cells.max().unwrap_or_default()
+    };
+    let widths: Vec<usize> = names.iter().map(widest).collect();
+    let of = |is_one: fn(usize) -> bool| (0..names.len()).filter(move |&at| is_one(widths[at]));
+    table.whole(of(|width| width <= MAX_WHOLE));
+    table.optional(of(|width| width > MAX_WORDS).rev());
     for row in &answer.rows {
         table.row(names.iter().map(|name| word(row.get(*name))).collect());
     }

@@ -56,8 +56,8 @@ pub(super) fn lacks(indexed: &[&Card], old: usize) -> Option<BlindSpotRecord> {
     if indexed.is_empty() {
         return None;
     }
-    let mut text = "The index has no snapshots: no change was replayed. `vramscope diagnose FILE` \
-                    replays those of a file"
+    let mut text = "No change was replayed: an index has no snapshots. `vramscope diagnose FILE` \
+                    replays changes of that file"
         .to_owned();
     let left_out: usize = indexed.iter().map(|card| card.other_findings.len()).sum();
     if left_out > 0 {
