@@ -77,7 +77,7 @@ usual AS (
 )
 SELECT run, iteration, stage, rank, site, mib(bytes - usual) AS more_mib, mib(usual) AS usual_mib
 FROM held JOIN usual USING (run, iteration, stage, stack_id)
-ORDER BY bytes - usual DESC, run, iteration, rank
+ORDER BY bytes - usual DESC, run, iteration, rank, site
 LIMIT 20;
 
 -- top-sites-by-rank: Which call sites hold the most on each rank?
@@ -103,7 +103,7 @@ FROM (
 )
 SEMI JOIN last_iteration USING (run, iteration)
 GROUP BY run, iteration, stack_id, category
-ORDER BY sum(bytes) DESC, site
+ORDER BY sum(bytes) DESC, site, category
 LIMIT 20;
 
 -- categories: What do the ranks hold, by category?
@@ -143,7 +143,7 @@ SELECT run, rank, device, any_value(site) AS site, count(*) AS iterations,
 FROM grown
 GROUP BY run, rank, device, stack_id
 HAVING count(*) > 2 AND min(growth) > 0
-ORDER BY mib_per_iteration DESC, run, rank
+ORDER BY mib_per_iteration DESC, run, rank, site
 LIMIT 20;
 
 -- between-runs: Which call sites grew between two commits?

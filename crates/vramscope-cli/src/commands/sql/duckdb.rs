@@ -8,6 +8,9 @@ use std::thread;
 /// A row of an answer.
 type Row = Map<String, Value>;
 
+/// Older versions do not read all encodings of the tables.
+const LEAST_VERSION: u32 = 2;
+
 /// No file of the user's settings is read.
 const NO_SETTINGS: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
 
@@ -37,12 +40,12 @@ json.dump(rows, sys.stdout, default=str)
 /// # Errors
 /// There is no DuckDB, or it fails. The error is a message for the user.
 pub(super) fn rows(setup: &str, query: &str) -> Result<Vec<Row>, String> {
-    let mut program = Command::new("duckdb");
-    program.args(["-init", NO_SETTINGS, "-batch", "-bail", "-json", ":memory:"]);
-    match answer(program, &format!("{setup}\n{query}\n")) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(format!("duckdb: {error}")),
-        Ok(out) => return parse(&out?),
+    let version = version();
+    if version.as_ref().is_some_and(|(major, _)| *major >= LEAST_VERSION) {
+        let mut program = Command::new("duckdb");
+        program.args(["-init", NO_SETTINGS, "-batch", "-bail", "-json", ":memory:"]);
+        let out = answer(program, &format!("{setup}\n{query}\n"));
+        return parse(&out.map_err(|error| format!("duckdb: {error}"))??);
     }
     for python in ["python3", "python"] {
         let mut probe = Command::new(python);
@@ -58,9 +61,22 @@ pub(super) fn rows(setup: &str, query: &str) -> Result<Vec<Row>, String> {
             Err(error) => Err(format!("{python}: {error}")),
         };
     }
-    Err("no DuckDB: there is neither a program `duckdb` on the PATH nor a package duckdb of \
-         `python3` or `python`. `python3 -m pip install duckdb` installs it"
-        .to_owned())
+    let found = match version {
+        Some((_, version)) => format!("the program `duckdb` on the PATH is {version}"),
+        None => "there is no program `duckdb` on the PATH".to_owned(),
+    };
+    Err(format!(
+        "no DuckDB {LEAST_VERSION}.0 or later: {found}, and neither `python3` nor `python` has the \
+         package duckdb. `python3 -m pip install duckdb` installs it"
+    ))
+}
+
+/// The major version of the program, and all that it says of it; `None` without a program.
+fn version() -> Option<(u32, String)> {
+    let output = Command::new("duckdb").arg("--version").stdin(Stdio::null()).output().ok()?;
+    let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let number = said.trim_start_matches('v').split('.').next().and_then(|n| n.parse().ok());
+    Some((number?, said))
 }
 
 /// What a program writes for an input, or why it failed.
