@@ -116,13 +116,17 @@ fn add_index(path: &Path, has_figures: bool, devices: &mut Devices<(Diagnosed, O
             let card = (**card).clone().naming_its_own(names);
             let figures = has_figures.then(|| Figures::Card(Box::new(card.clone())));
             devices.each.push((Diagnosed::of_card(card), figures));
+            devices.files_read += 1;
         }
-        Err(file) => devices.errors.extend(FailedFile::of_index(file)),
+        Err(file) => match FailedFile::of_index(file) {
+            Some(failed) => devices.errors.push(failed),
+            None => devices.files_read += 1,
+        },
     });
     match read {
         Ok(skipped) => {
-            devices.skipped_files += usize::try_from(skipped).unwrap_or(usize::MAX);
-            devices.files_read += 1;
+            let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
+            devices.skipped_files = devices.skipped_files.saturating_add(skipped);
         }
         Err(why) => {
             output::complain(format_args!("{}: {why}", path.display()));

@@ -111,9 +111,8 @@ fn table(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
         cells.max().unwrap_or_default()
     };
     let widths: Vec<usize> = names.iter().map(widest).collect();
-    let of = |is_one: fn(usize) -> bool| (0..names.len()).filter(move |&at| is_one(widths[at]));
-    table.whole(of(|width| width <= MAX_WHOLE));
-    table.optional(of(|width| width > MAX_WORDS).rev());
+    table.whole((0..names.len()).filter(|&at| widths[at] <= MAX_WHOLE));
+    table.optional((0..names.len()).rev().filter(|&at| widths[at] > MAX_WORDS));
     for row in &answer.rows {
         table.row(names.iter().map(|name| word(row.get(*name))).collect());
     }
