@@ -78,7 +78,8 @@ fn the_answer_is_that_of_the_snapshots_but_for_replays() {
     let skew = test_data(RANKS).to_string_lossy().into_owned();
     text(&folder, &["export", &skew, "--as", "index", "-o", "skew.vramscope"]);
     for (index, of) in [("run.vramscope", "run"), ("skew.vramscope", skew.as_str())] {
-        let (index, of) = (json(&folder, &["diagnose", index]), json(&folder, &["diagnose", of]));
+        // All findings, which are not cut to a length.
+        let [index, of] = [index, of].map(|path| json(&folder, &["diagnose", "--all", path]));
         let keys = |answer: &Value| -> Vec<String> {
             answer.as_object().expect("an object").keys().cloned().collect()
         };
