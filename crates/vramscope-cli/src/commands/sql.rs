@@ -120,9 +120,12 @@ fn table(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
 }
 
 fn csv(answer: &Answer) -> Result<(), Failure> {
-    let cell = |text: String| match text.contains(['"', ',', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text,
+    let cell = |text: String| {
+        if text.contains(['"', ',', '\n', '\r']) {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        } else {
+            text
+        }
     };
     let names = columns(answer);
     let head: Vec<String> = names.iter().map(|name| cell((*name).to_owned())).collect();

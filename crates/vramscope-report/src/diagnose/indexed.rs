@@ -1,7 +1,7 @@
 //! Devices of which only the card in an index is known.
 
 use super::{Diagnosed, Peak};
-use crate::card::{Card, MAX_BYTES, peak_words};
+use crate::card::{Card, FailureMemory, MAX_BYTES, peak_words};
 use crate::findings::{BlindSpotRecord, of_card};
 use crate::peak::BandKind;
 use crate::phases::Place;
@@ -42,7 +42,7 @@ impl Diagnosed {
             severity,
             finding,
             headline,
-            memory: failure.map(|failure| failure.summary()),
+            memory: failure.map(FailureMemory::summary),
             dump: None,
             savings: Vec::new(),
             is_old: told.is_none(),
