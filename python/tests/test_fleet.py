@@ -1,4 +1,4 @@
-"""The queries of docs/fleet.md, in DuckDB, on a fleet of which it is known what is planted.
+"""The queries of ``vramscope sql``, in DuckDB, on a fleet of which it is known what is planted.
 
 Needs the installed wheel. ``VRAMSCOPE_FLEET`` names a folder with two runs as ``cargo xtask gen``
 writes them: ``before`` with several iterations, and ``after`` with more skewed ranks and no leaking
@@ -13,6 +13,8 @@ import os
 import pathlib
 import re
 import shutil
+import subprocess
+import sys
 from collections import defaultdict
 from typing import Any
 
@@ -30,10 +32,27 @@ FLEET = pathlib.Path(os.environ.get("VRAMSCOPE_FLEET", "."))
 MIB = 1 << 20
 GIB = 1 << 30
 
-#: The document's blocks of SQL that are queries, by the name in their first line.
-QUERIES = dict(
-    re.findall(r"```sql\n-- ([a-z-]+)\n(.*?)```", DOCUMENT.read_text(), re.DOTALL),
-)
+PROGRAM = os.environ.get("VRAMSCOPE", "vramscope")
+
+
+def said(*arguments: str) -> str:
+    """What the program prints."""
+    # The package in this Python answers, if there is no program of DuckDB.
+    path = f"{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [PROGRAM, *arguments],
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+#: The queries of the program by their names.
+QUERIES = {
+    name: said("sql", name) for name in (line.split()[0] for line in said("sql").splitlines())
+}
 
 Rows = list[dict[str, Any]]
 
@@ -90,7 +109,7 @@ def connection(dataset: pathlib.Path, truth: dict[str, Any]) -> duckdb.DuckDBPyC
 
 @pytest.fixture
 def ask(connection: duckdb.DuckDBPyConnection):
-    """Answers a query of the document, or SQL."""
+    """Answers a query of the program, or SQL."""
 
     def ask(query: str) -> Rows:
         answer = connection.sql(QUERIES.get(query, query))
@@ -114,6 +133,8 @@ def test_every_query_has_a_test() -> None:
     assert len(QUERIES) >= 20
     assert [name for name in QUERIES if f"test-query-{name}" not in names] == []
     blocks = re.findall(r"```sql\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    queries = [block for block in blocks if block.startswith("-- ")]
+    assert queries == [f"-- {name}\n{query}" for name, query in QUERIES.items()]
     others = [block for block in blocks if not block.startswith("-- ")]
     assert all(set(re.findall(r"^\w+", block, re.MULTILINE)) == {"SET"} for block in others)
 
@@ -449,6 +470,29 @@ def test_query_findings(ask, truth) -> None:
     (row,) = of(rows, run="before", iteration=last, kind="growth")
     assert (row["ranks"], row["most_rank"]) == (1, leaking["rank"])
     assert leaking["site"] in row["most_site"]
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_the_program_answers_as_duckdb(name, ask, dataset, truth) -> None:
+    stages = f"stages={len(truth['stages'])}"
+    variables = ["--set", stages, "--set", "before=before", "--set", "after=d4e5f6"]
+    answer = json.loads(said("sql", name, str(dataset), *variables, "--format", "json"))
+    assert (answer["schema"], answer["query"]) == ("vramscope.sql/1", name)
+    # Values that JSON lacks are texts. Of equal rows any may come first.
+    expected = json.loads(json.dumps(ask(name), default=str))
+    assert [list(row) for row in answer["rows"]] == [list(row) for row in expected]
+    if name in ("contents", "unreadable", "peaks", "skew-by-stage", "drift", "peak-by-phase"):
+        assert answer["rows"] == expected
+    text = said("sql", name, str(dataset), *variables)
+    assert len(text.splitlines()) > len(answer["rows"]) or not answer["rows"]
+
+
+def test_a_dataset_may_have_any_name(dataset, tmp_path) -> None:
+    odd = tmp_path / "it's [a] *; DROP TABLE ranks"
+    shutil.copytree(dataset, odd)
+    plain = said("sql", "contents", str(dataset), "--format", "csv")
+    assert said("sql", "contents", str(odd), "--format", "csv") == plain
+    assert plain.startswith("run,iteration,files,ranks,unreadable,highest_peak_gib,findings\n")
 
 
 def test_frames_of_a_stack_are_the_programs(ask, truth) -> None:

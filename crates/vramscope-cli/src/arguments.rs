@@ -4,6 +4,7 @@ mod format;
 mod help;
 mod peak;
 mod source;
+mod sql;
 mod values;
 
 pub(crate) use help::{
@@ -11,6 +12,7 @@ pub(crate) use help::{
 };
 pub(crate) use peak::{Dimensions, Peak};
 pub(crate) use source::{Source, SourceArguments};
+pub(crate) use sql::{RowFormat, Sql};
 pub(crate) use values::{
     Answer, Band, DiffFormat, ExportAs, FlameWeight, Format, PeakRows, ReportData, SortBy, When,
 };
@@ -78,6 +80,8 @@ pub(crate) enum Command {
     Events(Events),
     /// Show reserved memory: segments, free memory, fragmentation, driver calls
     Segments(Segments),
+    /// Ask DuckDB a named question about a dataset, print its SQL, or list the questions
+    Sql(Sql),
     /// Print the JSON Schema of what a command prints with --format json
     Schema {
         /// The command
@@ -172,7 +176,7 @@ pub(crate) struct Files {
 /// Any number of files and folders, and how to write their findings.
 #[derive(Args)]
 pub(crate) struct Diagnose {
-    /// Snapshot files, and folders to search
+    /// Snapshot files, folders to search, and indexes (.vramscope)
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// List every finding of each rank: OOMs, growth, held memory, unneeded reserved memory, ranks

@@ -132,13 +132,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     };
     let format = arguments.command.format();
     let result = match arguments.command {
+        ref command if let Err(failure) = commands::cards::refuse_index(command.snapshots()) => {
+            Err(failure)
+        }
         Command::Record(a) => match commands::record::run(&a) {
             Ok(code) => return code,
             Err(failure) => Err(failure),
         },
-        Command::Diagnose(a) => {
-            commands::cards::refuse_index(&a.paths).and_then(|()| commands::diagnose::run(&a))
-        }
+        Command::Diagnose(a) => commands::diagnose::run(&a),
         Command::Peak(a) => commands::peak::run(&a),
         Command::Steps(a) => commands::steps::run(&a),
         Command::Explain(a) => commands::explain::run(&a),
@@ -156,6 +157,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Blocks(a) => commands::blocks::run(&a),
         Command::Events(a) => commands::events::run(&a),
         Command::Segments(a) => commands::segments::run(&a),
+        Command::Sql(a) => commands::sql::run(&a),
         Command::Schema { command } => commands::schema::run(command),
         Command::Skill => commands::skill::run(),
         Command::Completions { shell } => commands::completions(shell),

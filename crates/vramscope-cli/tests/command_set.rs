@@ -52,7 +52,7 @@ fn help_is_one_screen_and_names_commands_that_exist() {
         let of = text(&vramscope(&["help", command], &[]));
         assert!(of.contains(&format!("Usage: vramscope {command}")), "{of}");
     }
-    for plumbing in ["summary", "state", "blocks", "events", "segments", "schema", "skill"] {
+    for plumbing in ["summary", "state", "blocks", "events", "segments", "sql", "schema", "skill"] {
         assert!(!help.contains(&format!("\n  {plumbing} ")), "{plumbing}");
         assert!(all.contains(&format!("\n  {plumbing} ")), "{plumbing}");
     }
@@ -211,6 +211,15 @@ fn an_index_is_compared() {
     assert_eq!(json(&["ranks", index], &[]), of_files);
     assert_eq!(of_files["ranks"].as_array().map(Vec::len), Some(4));
     assert_eq!(of_files["runs"][0]["columns"].as_array().map(Vec::len), Some(4));
+    assert_eq!(
+        text(&vramscope(&["ranks", index, "--limit", "2"], &[])),
+        text(&vramscope(&["ranks", "--limit", "2"], &[RANKS]))
+    );
+    for option in [["--window", "0..9"], ["--rules", "absent"]] {
+        let refused = vramscope(&[&["ranks", index], &option[..]].concat(), &[]);
+        assert_eq!(refused.status.code(), Some(64), "{option:?}");
+        assert!(errors(&refused).contains("do not apply"), "{}", errors(&refused));
+    }
     fs::remove_dir_all(&folder).expect("the folder can be removed");
 }
 

@@ -25,7 +25,7 @@ fn index(paths: &[&str], output: &Path) -> Output {
 }
 
 /// The lines of an index.
-fn lines(path: &Path) -> Vec<Value> {
+pub(crate) fn lines(path: &Path) -> Vec<Value> {
     let mut text = String::new();
     let file = fs::File::open(path).expect("an index");
     GzDecoder::new(file).read_to_string(&mut text).expect("a gzip of text");

@@ -119,6 +119,8 @@ fn every_command_with_an_answer_has_a_schema_and_a_test() {
     for other in ["completions", "export", "help", "mcp", "record", "schema", "serve", "skill"] {
         assert!(commands.remove(other), "{other}");
     }
+    // It needs DuckDB: the tests of `sql` have its schema.
+    assert!(commands.remove("sql"));
     let tested: BTreeSet<&str> = ANSWERS.iter().map(|arguments| arguments[0]).collect();
     assert_eq!(commands, tested);
 }

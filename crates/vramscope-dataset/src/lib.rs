@@ -11,6 +11,7 @@ mod columns;
 mod ids;
 mod part;
 mod plan;
+mod queries;
 mod regular;
 mod rows;
 pub mod schema;
@@ -21,6 +22,7 @@ pub use cards::Cards;
 pub use columns::Batch;
 pub use part::{Part, PartWriter, Source};
 pub use plan::Plan;
+pub use queries::{Query, queries};
 #[cfg(unix)]
 pub use regular::WITHOUT_WAITING;
 pub use regular::{checked, open_regular};

@@ -1,5 +1,5 @@
 -- Views and macros over a dataset that `vramscope export --as parquet` wrote, for DuckDB.
--- docs/fleet.md describes the tables and has queries.
+-- docs/fleet.md has queries, which `vramscope sql` runs, and describes the tables.
 --
 --     cd DATASET && duckdb -init vramscope.sql
 --
@@ -38,7 +38,9 @@ CREATE OR REPLACE TEMP VIEW ooms AS
 FROM read_parquet(parts('ooms'), hive_types = {'run': VARCHAR, 'iteration': BIGINT});
 
 CREATE OR REPLACE TEMP VIEW findings AS
-FROM read_parquet(parts('findings'), hive_types = {'run': VARCHAR, 'iteration': BIGINT});
+FROM read_parquet(
+    parts('findings'), hive_types = {'run': VARCHAR, 'iteration': BIGINT},
+    union_by_name = true); -- Parts of earlier versions have fewer columns.
 
 CREATE OR REPLACE TEMP VIEW phases AS
 FROM read_parquet(parts('phases'), hive_types = {'run': VARCHAR, 'iteration': BIGINT});

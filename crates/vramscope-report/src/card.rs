@@ -6,8 +6,11 @@
 //! 10,000 ranks is shown and compared without any of its snapshots.
 
 mod make;
+mod told;
 
 pub(crate) use make::sites_at;
+pub use told::{FailureMemory, Told};
+pub(crate) use told::{MAX_BYTES, peak_words};
 
 use crate::findings::{FindingEntry, FindingRecord};
 use crate::frames::FrameRecord;
@@ -98,6 +101,11 @@ pub struct Card {
     /// main one of its file. They stay with the file.
     #[serde(skip)]
     pub blind_spots: Vec<BlindSpot>,
+    /// What `vramscope diagnose` says beside the findings. Absent on the page, and in an index of an
+    /// earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    pub told: Option<Told>,
 }
 
 /// Free memory that the allocator caches.

@@ -4,13 +4,14 @@
 mod parse;
 mod site;
 
+use crate::card::Card;
 use crate::diff::{BytesDiff, CountDiff, Pair, amount, percent};
 use crate::peak::BandKind;
 use crate::side::Side;
 use crate::text::signed_count;
 use serde::Serialize;
 use site::SiteMetric;
-use vramscope_inference::Severity;
+use vramscope_inference::{FindingKind, Severity};
 use vramscope_units::{Bytes, signed_grouped};
 
 /// A condition on a pair of snapshots.
@@ -31,6 +32,15 @@ enum Metric {
     /// All findings, or those of a severity.
     Findings(Option<Severity>),
     Site(SiteMetric),
+}
+
+/// The figures of a device: of a snapshot, or of a card of an index.
+#[derive(Debug)]
+pub enum Figures {
+    /// Of a snapshot.
+    Side(Box<Side>),
+    /// Of a card.
+    Card(Box<Card>),
 }
 
 /// The position in the window at which a band is compared.
@@ -158,12 +168,23 @@ impl Expression {
     }
 
     /// Checks the expression on each device by itself.
-    pub fn check_each(&self, sides: &[&Side]) -> Check {
+    ///
+    /// # Errors
+    /// A card of an index lacks the figure. The error is a message for the user.
+    pub fn check_each(&self, devices: &[Figures]) -> Result<Check, String> {
         let mut texts = Vec::new();
-        for &side in sides {
-            let value = self.metric.of_side(side);
+        for device in devices {
+            let (path, value) = match device {
+                Figures::Side(side) => (&side.path, self.metric.of_side(side)),
+                Figures::Card(card) => {
+                    let value = self.metric.of_card(card).map_err(|why| {
+                        format!("--fail-on '{}': {why}. Name the snapshots themselves", self.text)
+                    });
+                    (&card.path, value?)
+                }
+            };
             if self.holds([value; 2]) {
-                let name = if sides.len() > 1 { format!("{}: ", side.path) } else { String::new() };
+                let name = if devices.len() > 1 { format!("{path}: ") } else { String::new() };
                 let amount = match (self.metric.is_bytes(), u64::try_from(value)) {
                     (true, Ok(bytes)) => Bytes(bytes).to_string(),
                     _ => signed_grouped(value),
@@ -172,11 +193,17 @@ impl Expression {
             }
         }
         let matching_stacks = match &self.metric {
-            Metric::Site(site) => Some(sides.iter().map(|side| site.matching(side)).sum()),
+            Metric::Site(site) => {
+                let sides = devices.iter().filter_map(|device| match device {
+                    Figures::Side(side) => Some(site.matching(side)),
+                    Figures::Card(_) => None,
+                });
+                Some(sides.sum())
+            }
             _ => None,
         };
         let expression = self.text.clone();
-        Check { expression, holds: !texts.is_empty(), texts, matching_stacks }
+        Ok(Check { expression, holds: !texts.is_empty(), texts, matching_stacks })
     }
 
     fn holds(&self, value: [i64; 2]) -> bool {
@@ -250,6 +277,44 @@ impl Metric {
                     as i64
             }
         }
+    }
+
+    /// The figure of a card of an index.
+    fn of_card(&self, card: &Card) -> Result<i64, String> {
+        Ok(match self {
+            Self::Site(_) => return Err("an index has no call stacks".to_owned()),
+            Self::Band(band, when) => {
+                let band = card.band(*band);
+                match when {
+                    When::Start => band.start.0,
+                    When::Peak => band.peak.0,
+                    When::End => band.end.0,
+                }
+            }
+            Self::Blocks => card.categories.iter().map(|of| i64::from(of.blocks)).sum(),
+            Self::Ooms => card.ooms.len() as i64,
+            Self::Findings(None) => (card.findings.len() + card.other_findings.len()) as i64,
+            Self::Findings(Some(severity)) => {
+                let records = || card.findings.iter().map(|of| &of.record);
+                let known = records().filter(|of| of.severity == *severity).count();
+                // The others are not worse than the least of these.
+                let least = records().max_by_key(|of| of.weight());
+                let least = least.filter(|of| of.kind != FindingKind::Oom).map(|of| of.severity);
+                match least {
+                    _ if card.other_findings.is_empty() => known as i64,
+                    Some(least) if least > *severity => known as i64,
+                    Some(Severity::Low) => (known + card.other_findings.len()) as i64,
+                    _ => {
+                        return Err(format!(
+                            "the index has {} of the {} findings of {}",
+                            card.findings.len(),
+                            card.findings.len() + card.other_findings.len(),
+                            card.path
+                        ));
+                    }
+                }
+            }
+        })
     }
 
     /// The figure in words: `allocated_bytes peak`.

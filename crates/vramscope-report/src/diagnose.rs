@@ -1,30 +1,32 @@
 //! `vramscope diagnose`: the verdict about a file or a run, on one page.
 
 mod fit;
+mod indexed;
 mod ranks;
 
 pub use ranks::RankGroup;
 
 use ranks::RankMemory;
 
-use crate::card::Card;
+use crate::card::{Card, peak_words};
 use crate::derived::Derived;
 use crate::findings::{
     BlindSpotRecord, CauseKey, FindingEntry, FindingRecord, RunKey, Weight, blind, groups, named,
     of_run,
 };
 use crate::fixes::{self, Fix};
-use crate::moments::{Dump, Process, processes};
+use crate::moments::{Dump, Process, of_iterations, processes};
 use crate::peak::BandKind;
-use crate::phases::{Place, place};
+use crate::phases::place;
 use crate::phrase::plain;
+use crate::rank_of::{iteration_of, run_folder_of};
 use crate::target::{Target, slot_of};
-use crate::verdict::{self, Verdict, peak_place};
-use rustc_hash::FxHashMap;
+use crate::verdict;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use vramscope_inference::{BlindSpot, FindingId, FindingKind, Severity};
+use vramscope_inference::{FindingId, FindingKind, Severity};
 use vramscope_snapshot::HOST;
 use vramscope_trace::slicing::{Budget, now};
 
@@ -86,6 +88,9 @@ pub struct Diagnosis {
     pub blind_spots: Vec<BlindSpotRecord>,
     /// Files in folders that are no snapshots.
     pub skipped_files: usize,
+    /// The files of which only the card in an index was read.
+    #[serde(skip)]
+    pub indexed: FxHashSet<String>,
 }
 
 impl Diagnosis {
@@ -180,10 +185,28 @@ pub struct PeakSummary {
 #[derive(Debug)]
 pub struct Diagnosed {
     card: Card,
-    place: Place,
-    verdict: Verdict,
-    dump: Dump,
+    /// The place of the peak.
+    peak: Peak,
+    /// The severity of its worst finding; `None` without one above low.
+    severity: Option<Severity>,
+    /// The id of that finding.
+    finding: Option<FindingId>,
+    headline: String,
+    memory: Option<MemorySummary>,
+    /// `None` for a card of an index.
+    dump: Option<Dump>,
     savings: Vec<Fix>,
+    /// Whether the card is of an earlier version, without what could not be looked for.
+    is_old: bool,
+}
+
+/// The place of the peak of `requested_bytes`.
+#[derive(Debug)]
+struct Peak {
+    step: Option<u32>,
+    phase: Option<&'static str>,
+    /// Both in words, with a space before them.
+    text: String,
 }
 
 /// What a diagnosis needs of one device.
@@ -196,7 +219,7 @@ pub fn at_peak(target: Target<'_>) -> Diagnosed {
 pub fn with_savings(target: Target<'_>) -> Diagnosed {
     now(async |budget| {
         let mut diagnosed = diagnosed(target, budget).await;
-        if diagnosed.verdict.severity.is_none() {
+        if diagnosed.severity.is_none() {
             diagnosed.savings = savings(target, budget).await;
         }
         diagnosed
@@ -206,12 +229,25 @@ pub fn with_savings(target: Target<'_>) -> Diagnosed {
 async fn diagnosed(target: Target<'_>, budget: &mut Budget) -> Diagnosed {
     let slot = slot_of(target.trace().requested_band.peak_event);
     let card = Card::new(target, budget).await;
+    let at = place(target, slot, budget).await;
+    let verdict = verdict::verdict(target, budget).await;
+    let bar = &verdict.memory;
     Diagnosed {
-        dump: Dump::new(target, &card, budget).await,
+        dump: Some(Dump::new(target, &card, budget).await),
+        peak: Peak { step: at.step, phase: at.phase, text: peak_words(&at, &card) },
         card,
-        place: place(target, slot, budget).await,
-        verdict: verdict::verdict(target, budget).await,
+        severity: verdict.severity,
+        finding: verdict.finding,
+        headline: plain(&verdict.headline),
+        memory: (bar.reserved.0 > 0).then(|| MemorySummary {
+            event: bar.event,
+            reserved: bar.reserved.0,
+            capacity: bar.capacity.map(|bytes| bytes.0),
+            request: bar.request.map(|bytes| bytes.0),
+            parts: bar.parts.iter().map(|part| (part.name, part.bytes.0)).collect(),
+        }),
         savings: Vec::new(),
+        is_old: false,
     }
 }
 
@@ -227,14 +263,21 @@ async fn savings(target: Target<'_>, budget: &mut Budget) -> Vec<Fix> {
 /// The verdict about devices, with their findings.
 pub fn diagnose(mut ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usize) -> Diagnosis {
     let peak = highest_peak(&ranks);
-    let headlines = headlines(&ranks);
+    let headlines = headlines(&mut ranks);
     let worst = ranks.iter_mut().max_by_key(|rank| requested_peak(rank));
     let savings = worst.map(|rank| std::mem::take(&mut rank.savings)).unwrap_or_default();
-    let dumps: Vec<(&Card, &Dump)> = ranks.iter().map(|rank| (&rank.card, &rank.dump)).collect();
-    let processes = processes(&dumps);
+    let is_indexed = |rank: &&Diagnosed| rank.dump.is_none();
+    let indexed: Vec<&Card> = ranks.iter().filter(is_indexed).map(|rank| &rank.card).collect();
+    let dumps = ranks.iter().filter_map(|rank| Some((&rank.card, rank.dump.as_ref()?)));
+    let mut processes = processes(&dumps.collect::<Vec<_>>());
+    processes.extend(of_iterations(&indexed));
+    processes.sort_by_key(|process| Reverse(process.growth_bytes));
+    let lacks = indexed::lacks(&indexed, ranks.iter().filter(|rank| rank.is_old).count());
+    let left_out: usize = indexed.iter().map(|card| card.other_findings.len()).sum();
+    let indexed: FxHashSet<String> = indexed.iter().map(|card| card.path.clone()).collect();
     let of_ranks: Vec<RankMemory> = ranks.iter().filter_map(RankMemory::of).collect();
     let cards: Vec<Card> = ranks.into_iter().map(|rank| rank.card).collect();
-    let blind_spots = blind::merged(&cards);
+    let blind_spots = lacks.into_iter().chain(blind::merged(&cards)).collect();
     let all = of_run(cards);
     let mut headlines = compared(headlines, &all);
     let memory = headlines.first_mut().and_then(|worst| worst.memory.take());
@@ -258,6 +301,7 @@ pub fn diagnose(mut ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usiz
         processes,
         blind_spots,
         skipped_files,
+        indexed,
     };
     let found = diagnosis.findings.len();
     let limit = match listing {
@@ -265,7 +309,11 @@ pub fn diagnose(mut ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usiz
         Listing::All(limit) => limit,
     };
     diagnosis.findings.truncate(limit);
-    diagnosis.omitted = Some(found - diagnosis.findings.len()).filter(|&omitted| omitted > 0);
+    let mut omitted = found - diagnosis.findings.len();
+    if matches!(listing, Listing::All(_)) {
+        omitted += left_out;
+    }
+    diagnosis.omitted = Some(omitted).filter(|&omitted| omitted > 0);
     diagnosis
 }
 
@@ -280,19 +328,11 @@ struct Weighted {
 }
 
 /// The sentence about each device by its own findings.
-fn headlines(ranks: &[Diagnosed]) -> Vec<Weighted> {
-    let weighted = |rank: &Diagnosed| {
-        let id = rank.verdict.finding.as_ref();
+fn headlines(ranks: &mut [Diagnosed]) -> Vec<Weighted> {
+    let weighted = |rank: &mut Diagnosed| {
+        let id = rank.finding.as_ref();
         let mut records = rank.card.entries.iter().map(|finding| &finding.record);
         let worst = records.find(|record| Some(&record.id) == id).map(FindingRecord::weight);
-        let bar = &rank.verdict.memory;
-        let memory = (bar.reserved.0 > 0).then(|| MemorySummary {
-            event: bar.event,
-            reserved: bar.reserved.0,
-            capacity: bar.capacity.map(|bytes| bytes.0),
-            request: bar.request.map(|bytes| bytes.0),
-            parts: bar.parts.iter().map(|part| (part.name, part.bytes.0)).collect(),
-        });
         let is_host = rank.card.device == HOST;
         Weighted {
             weight: (worst.is_none(), worst, is_host, Reverse(requested_peak(rank))),
@@ -300,14 +340,14 @@ fn headlines(ranks: &[Diagnosed]) -> Vec<Weighted> {
                 path: rank.card.path.clone(),
                 rank: rank.card.rank,
                 device: rank.card.device,
-                severity: rank.verdict.severity,
-                finding: rank.verdict.finding.clone(),
-                text: plain(&rank.verdict.headline),
+                severity: rank.severity,
+                finding: rank.finding.clone(),
+                text: rank.headline.clone(),
             },
-            memory,
+            memory: rank.memory.take(),
         }
     };
-    ranks.iter().map(weighted).collect()
+    ranks.iter_mut().map(weighted).collect()
 }
 
 /// The headlines, the worst first. What the comparison of ranks found takes the place of what is
@@ -362,17 +402,25 @@ fn merged(findings: Vec<(FindingEntry, Option<u32>)>, processes: &[Process]) -> 
     let merge = |group: Vec<usize>| {
         // A rank may have several dumps.
         let of_group: BTreeSet<u32> = group.iter().filter_map(|&i| ranks[i]).collect();
-        let (finding, rank) = findings[group[0]].take()?;
+        let (mut finding, rank) = findings[group[0]].take()?;
         Some(match rank {
-            Some(rank) => finding.named(rank, of_group.len() - 1),
+            Some(rank) => {
+                let dumps = group.iter().filter(|&&i| ranks[i] == Some(rank)).count();
+                finding.other_moments = dumps - 1;
+                finding.named(rank, of_group.len() - 1)
+            }
             None => finding.of_moment(group.len() - 1),
         })
     };
     groups.into_iter().filter_map(merge).collect()
 }
 
+/// The folder of a rank's run. All iterations of a run have one.
 fn folder(path: &str) -> Option<&str> {
-    crate::rank_of::run_of(path).map(|(folder, _)| folder)
+    match iteration_of(path) {
+        Some(_) => Some(run_folder_of(path)),
+        None => crate::rank_of::run_of(path).map(|(folder, _)| folder),
+    }
 }
 
 /// The highest peak. Pinned host memory counts only if there is no other.
@@ -381,19 +429,16 @@ fn highest_peak(ranks: &[Diagnosed]) -> Option<PeakSummary> {
     let found =
         ranks.iter().rev().max_by_key(|rank| (rank.card.device != HOST, requested_peak(rank)))?;
     let whole = Some(requested_peak(found)).filter(|&whole| whole > 0)?;
-    let (rank, at) = (&found.card, &found.place);
-    let is_state = |spot: &BlindSpot| matches!(spot, BlindSpot::NoHistory | BlindSpot::StateOnly);
-    let event = rank.band(BandKind::Requested).peak_event.0;
-    let place = peak_place(at, event, rank.blind_spots.iter().any(is_state));
+    let (rank, at) = (&found.card, &found.peak);
     Some(PeakSummary {
         path: rank.path.clone(),
         rank: rank.rank,
         device: rank.device,
         bytes: whole,
-        event,
+        event: rank.band(BandKind::Requested).peak_event.0,
         step: at.step,
         phase: at.phase,
-        place: place.plain(),
+        place: at.text.clone(),
         categories: rank.categories.iter().map(|c| (c.category.name(), c.bytes.0)).collect(),
     })
 }

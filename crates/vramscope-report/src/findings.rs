@@ -4,11 +4,11 @@ pub use blind::BlindSpotRecord;
 
 pub(crate) mod blind;
 
-use crate::card::Card;
+use crate::card::{Card, CardFinding};
 use crate::finding_text::{self, Words, headline};
 use crate::fixes::{self, Fix, Look};
 use crate::frames::{FrameRecord, owned_frames, site};
-use crate::phrase::Phrase;
+use crate::phrase::{Phrase, site_filter};
 use crate::proof::{self, Proof};
 use crate::simulated::{Predicted, Simulated};
 use crate::target::Target;
@@ -113,6 +113,20 @@ pub struct FindingPlace {
     pub source: Option<String>,
     /// What it allocates: shape, number of blocks. Empty if nothing more is known.
     pub what: String,
+}
+
+impl FindingPlace {
+    /// The place of which the call site alone is known.
+    fn of_site(site: &str) -> Self {
+        Self {
+            site: site.to_owned(),
+            note: String::new(),
+            file: String::new(),
+            line: 0,
+            source: None,
+            what: String::new(),
+        }
+    }
 }
 
 /// The share of one call site in a finding.
@@ -338,6 +352,22 @@ fn entries<'a>(
     found.map(entry).collect()
 }
 
+/// The findings that a card of an index has with their texts.
+pub(crate) fn of_card(findings: &[CardFinding]) -> Vec<FindingEntry> {
+    let entry = |CardFinding { record, headline, .. }: &CardFinding| FindingEntry {
+        owner: String::new(),
+        headline: vec![Phrase { text: headline.clone(), ..Phrase::default() }],
+        cause: String::new(),
+        advice: record.action.clone(),
+        other_moments: 0,
+        actions: Vec::new(),
+        frames: Vec::new(),
+        stack: None,
+        record: record.clone(),
+    };
+    findings.iter().map(entry).collect()
+}
+
 /// The finding that a comparison of ranks made about the file at `path`. `frames` is the call stack
 /// that it is about.
 pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) -> FindingEntry {
@@ -481,6 +511,10 @@ pub(crate) fn of_run(ranks: Vec<Card>) -> Vec<(FindingEntry, Option<u32>)> {
         let stack = largest.and_then(|site| rank.stacks.iter().find(|s| is_of(s.stack, site.hash)));
         let frames = stack.map(|s| s.frames.clone()).unwrap_or_default();
         let mut entry = of_ranks(&rank.path, &skew, frames);
+        // A card of an index has no frames.
+        if let (None, Some(site)) = (&entry.record.place, entry.record.sites.first()) {
+            entry.record.place = site_filter(site).map(|_| FindingPlace::of_site(site));
+        }
         entry.owner = entry.record.rank.map(rank_owner).unwrap_or_default();
         (entry, None)
     });

@@ -5,7 +5,7 @@
 
 mod words;
 
-use crate::card::{Card, sites_at};
+use crate::card::{Card, SiteBytes, sites_at};
 use crate::rank_of::{iteration_of, without_iteration};
 use crate::target::{Target, slot_of, time_of};
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -31,7 +31,7 @@ const MAX_SITES: usize = 5;
 const KEPT_SITES: usize = 32;
 
 /// The least growth that is named, in bytes.
-const MIN_GROWTH: u64 = 1 << 20;
+pub(crate) const MIN_GROWTH: u64 = 1 << 20;
 
 /// What shows that dumps are of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -43,6 +43,8 @@ pub enum Evidence {
     /// The names differ by the number of the step alone, and blocks with equal addresses, sizes and
     /// call stacks are live at the end of both.
     Blocks,
+    /// The paths differ by the number of the iteration alone. An index shows no more.
+    Names,
 }
 
 /// When the memory of a process is compared.
@@ -223,6 +225,54 @@ pub(crate) fn processes(dumps: &[(&Card, &Dump)]) -> Vec<Process> {
         all.iter_mut().for_each(words::name);
     }
     all
+}
+
+/// The iterations of each rank in an index. Nothing but the paths tells that they are of one process.
+pub(crate) fn of_iterations(cards: &[&Card]) -> Vec<Process> {
+    let mut series: BTreeMap<(String, u32), BTreeMap<u64, &Card>> = BTreeMap::new();
+    for &card in cards.iter().filter(|card| card.device != HOST) {
+        if let Some((name, iteration)) = without_iteration(&card.path) {
+            series.entry((name, card.device)).or_default().insert(iteration, card);
+        }
+    }
+    let all = series.into_values().map(|of| of.into_values().collect::<Vec<_>>());
+    let mut all: Vec<Process> = all.filter_map(|cards| iterations(&cards)).collect();
+    if all.len() > 1 {
+        all.iter_mut().for_each(words::name);
+    }
+    all
+}
+
+/// What the iterations of a rank tell; `None` unless all keep memory at comparable moments.
+fn iterations(cards: &[&Card]) -> Option<Process> {
+    let [first, .., last] = cards else { return None };
+    let signed = |bytes: Bytes| i64::try_from(bytes.0).unwrap_or(i64::MAX);
+    let has_steps = |card: &Card| !card.steps.is_empty();
+    if cards.iter().any(|card| has_steps(card) != has_steps(first)) {
+        return None;
+    }
+    let live = |card: &Card| {
+        let of_site = |of: &SiteBytes| (card.names.site(of.site).to_owned(), of.bytes.0);
+        let mut sites: Vec<(String, u64)> = card.kept_sites.iter().map(of_site).collect();
+        sites.truncate(KEPT_SITES);
+        Live { time: None, bytes: card.kept.0, categories: BTreeMap::new(), sites }
+    };
+    let moment =
+        |card: &&Card| Moment { path: card.path.clone(), time_us: None, bytes: card.kept.0 };
+    let mut process = Process {
+        text: String::new(),
+        rank: first.rank,
+        device: first.device,
+        evidence: Evidence::Names,
+        when: if has_steps(first) { When::LastStep } else { When::Dump },
+        moments: cards.iter().map(moment).collect(),
+        moments_omitted: None,
+        growth_bytes: signed(last.kept).saturating_sub(signed(first.kept)),
+        categories: BTreeMap::new(),
+        sites: grown_sites(&live(first), &live(last)),
+    };
+    process.text = words::text(&process);
+    Some(process)
 }
 
 /// Sets of dumps, each with the weakest evidence for it: a forest of indices.

@@ -81,6 +81,16 @@ pub struct MemoryPart {
     pub note: String,
 }
 
+/// The parts of a [`MemoryBar`] that no block holds, and what PyTorch did not reserve.
+const OTHER_PARTS: [&str; 7] =
+    ["rounding", "idle", "stuck", "small", "graph_pools", "device_free", "outside"];
+
+/// The name of a part; `None` if no part has it.
+pub(crate) fn part_name(name: &str) -> Option<&'static str> {
+    let categories = Category::ALL.into_iter().map(Category::name);
+    categories.chain(OTHER_PARTS).find(|known| *known == name)
+}
+
 impl MemoryBar {
     /// The bytes of the whole scale.
     pub fn scale(&self) -> Bytes {

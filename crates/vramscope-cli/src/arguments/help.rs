@@ -32,6 +32,7 @@ Inputs
   PATH is a file or a folder. A file is a pickle, a gzip of one, a trace_plot page or JSON. The
   content decides, not the name. Folders are searched for .pickle, .pkl, .pt, .gz, .html and .json
   files. Files that are no snapshots are skipped. Files are read in parallel and in chunks.
+  `diagnose` and `ranks` also read an index (.vramscope), which has a card of each rank.
   Commands about one file take a folder, too: its only snapshot, else that of a rank that ran out of
   memory, else the one with the highest peak. Standard error names it.
   `vramscope PATH` is `vramscope diagnose PATH`.
@@ -70,7 +71,9 @@ Examples
   vramscope events rank0.pickle --address 0x7f3a5c000000
   vramscope export rank0.pickle --as speedscope -o rank0.speedscope.json
   vramscope export runs/42/ --as parquet -o dataset/
-  vramscope export runs/42/ --as index -o run.vramscope";
+  vramscope sql peaks dataset/
+  vramscope export runs/42/ --as index -o run.vramscope
+  vramscope diagnose run.vramscope";
 
 /// Writes the help of one screen.
 ///

@@ -22,6 +22,7 @@ pub(crate) enum Answer {
     Blocks,
     Segments,
     Events,
+    Sql,
     /// What a command about one device prints about a snapshot without memory
     None,
 }

@@ -29,14 +29,31 @@ pub(crate) fn is_index(path: &Path) -> bool {
 ///
 /// # Errors
 /// A path names an index.
-pub(crate) fn refuse_index(paths: &[PathBuf]) -> Result<(), Failure> {
-    match paths.iter().find(|path| is_index(path)) {
+pub(crate) fn refuse_index<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
+    match paths.into_iter().find(|path| is_index(path)) {
         None => Ok(()),
         Some(path) => {
             let path = path.display();
-            Err(Failure::Usage(format!("{path} has cards, no snapshots: `vramscope ranks {path}`")))
+            Err(Failure::Usage(format!(
+                "{path} is an index, which has no snapshots: `vramscope diagnose` and `vramscope \
+                 ranks` read it, and name the file to look at"
+            )))
         }
     }
+}
+
+/// Refuses options about reading snapshots, where an index is read.
+///
+/// # Errors
+/// There is such an option.
+pub(super) fn refuse_reading(path: &Path, window: &Window) -> Result<(), Failure> {
+    if window.reading.rules.is_none() && window.events.is_none() {
+        return Ok(());
+    }
+    let path = path.display();
+    Err(Failure::Usage(format!(
+        "{path} has the cards of its export: --rules and --window do not apply"
+    )))
 }
 
 /// Calls `take` with each entry of an index, compressed or not, and with the names that it refers
@@ -174,7 +191,7 @@ pub(crate) fn entries(
         (0..entry.traces.len()).map(|index| Target { path: &entry.path, entry, index })
     });
     let cards: Vec<Entry> = targets
-        .map(|target| Ok(Box::new(now(async |budget| Card::new(target, budget).await))))
+        .map(|target| Ok(Box::new(now(async |budget| Card::whole(target, budget).await))))
         .collect();
     if cards.is_empty() { failed(NO_DEVICE) } else { cards }
 }

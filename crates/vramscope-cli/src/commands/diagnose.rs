@@ -1,6 +1,7 @@
 //! `vramscope diagnose`.
 
-use super::findings::{self, FailedFile};
+use super::cards::{each_of_index, is_index, refuse_reading};
+use super::findings::{self, Devices, FailedFile};
 use crate::Failure;
 use crate::arguments::{Diagnose as Arguments, DiffFormat, Format};
 use crate::output;
@@ -9,8 +10,8 @@ use crate::terminal;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::{self, Write as _};
-use std::path::Path;
-use vramscope_report::check::{Check, Expression};
+use std::path::{Path, PathBuf};
+use vramscope_report::check::{Check, Expression, Figures};
 use vramscope_report::diagnose::{
     Diagnosed, Diagnosis, Listing, MAX_FINDINGS, at_peak, diagnose, with_savings,
 };
@@ -42,16 +43,26 @@ pub(crate) struct Report {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let expressions = expressions(&arguments.fail_on)?;
     let sources = Sources::new(&arguments.source)?;
+    let (indexes, others): (Vec<PathBuf>, Vec<PathBuf>) =
+        arguments.paths.iter().cloned().partition(|path| is_index(path));
     // Of many ranks the search for savings would take longer than all else.
     let has_savings = matches!(arguments.paths.as_slice(), [path] if !path.is_dir());
-    let has_sides = !expressions.is_empty();
-    let devices = findings::each_device(arguments, |target: Target<'_>| {
-        let diagnosed = if has_savings { with_savings(target) } else { at_peak(target) };
-        let side =
-            |target| now(async |budget| Side::new(target, BandKind::Requested, budget).await);
-        (diagnosed, has_sides.then(|| side(target)))
-    })?;
-    let (each, sides): (Vec<Diagnosed>, Vec<Option<Side>>) = devices.each.into_iter().unzip();
+    let has_figures = !expressions.is_empty();
+    let mut devices = if indexes.is_empty() || !others.is_empty() {
+        findings::each_device(&others, &arguments.window, |target: Target<'_>| {
+            let diagnosed = if has_savings { with_savings(target) } else { at_peak(target) };
+            let side =
+                |target| now(async |budget| Side::new(target, BandKind::Requested, budget).await);
+            (diagnosed, has_figures.then(|| Figures::Side(Box::new(side(target)))))
+        })?
+    } else {
+        Devices::none()
+    };
+    for path in &indexes {
+        refuse_reading(path, &arguments.window)?;
+        add_index(path, has_figures, &mut devices);
+    }
+    let (each, figures): (Vec<Diagnosed>, Vec<Option<Figures>>) = devices.each.into_iter().unzip();
     let is_json = arguments.format == DiffFormat::Json;
     if devices.files_read == 0 && !is_json {
         // An answer needs a snapshot that was read.
@@ -64,12 +75,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             Listing::All(arguments.limit.unwrap_or(DEFAULT_LIMIT))
         }
     };
+    let figures: Vec<Figures> = figures.into_iter().flatten().collect();
+    let checks = expressions.iter().map(|one| one.check_each(&figures));
+    let checks: Vec<Check> = checks.collect::<Result<_, String>>().map_err(Failure::Usage)?;
     let mut diagnosis = diagnose(each, listing, devices.skipped_files);
     if !sources.is_empty() {
         add_sources(&mut diagnosis, &sources);
     }
-    let sides: Vec<&Side> = sides.iter().flatten().collect();
-    let checks: Vec<Check> = expressions.iter().map(|one| one.check_each(&sides)).collect();
     let failed = failed(&checks);
     match arguments.format {
         DiffFormat::Json => {
@@ -95,6 +107,32 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     devices.outcome?;
     if failed { Err(Failure::Check) } else { Ok(()) }
+}
+
+/// Adds the devices of an index.
+fn add_index(path: &Path, has_figures: bool, devices: &mut Devices<(Diagnosed, Option<Figures>)>) {
+    let read = each_of_index(path, |entry, names| match entry {
+        Ok(card) => {
+            let card = (**card).clone().naming_its_own(names);
+            let figures = has_figures.then(|| Figures::Card(Box::new(card.clone())));
+            devices.each.push((Diagnosed::of_card(card), figures));
+            devices.files_read += 1;
+        }
+        Err(file) => match FailedFile::of_index(file) {
+            Some(failed) => devices.errors.push(failed),
+            None => devices.files_read += 1,
+        },
+    });
+    match read {
+        Ok(skipped) => {
+            let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
+            devices.skipped_files = devices.skipped_files.saturating_add(skipped);
+        }
+        Err(why) => {
+            output::complain(format_args!("{}: {why}", path.display()));
+            devices.outcome = Err(Failure::Input);
+        }
+    }
 }
 
 fn answer(diagnosis: &Diagnosis, arguments: &Arguments) -> Answer {

@@ -1,13 +1,14 @@
 //! Work on every device of files.
 
 use crate::Failure;
-use crate::arguments::{Diagnose as Arguments, Window};
+use crate::arguments::Window;
 use crate::read;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
 use vramscope_report::Target;
-use vramscope_report::summary::ErrorSummary;
+use vramscope_report::index::{self, NO_DEVICE};
+use vramscope_report::summary::{ErrorKind, ErrorSummary};
 
 /// The devices of files.
 pub(super) struct Devices<T> {
@@ -21,6 +22,33 @@ pub(super) struct Devices<T> {
     pub(super) skipped_files: usize,
     /// [`Failure::Input`] if a file could not be read.
     pub(super) outcome: Result<(), Failure>,
+}
+
+impl<T> Devices<T> {
+    /// No devices.
+    pub(super) fn none() -> Self {
+        Self {
+            each: Vec::new(),
+            files_read: 0,
+            errors: Vec::new(),
+            skipped_files: 0,
+            outcome: Ok(()),
+        }
+    }
+}
+
+impl FailedFile {
+    /// A file of an index without a card; `None` if it has no memory.
+    pub(super) fn of_index(file: &index::FailedFile) -> Option<Self> {
+        let index::FailedFile { path, error, .. } = file;
+        let why = ErrorSummary {
+            message: error.clone(),
+            hint: None,
+            kind: ErrorKind::Unreadable,
+            byte_offset: None,
+        };
+        (error != NO_DEVICE).then(|| Self { path: path.clone(), why })
+    }
 }
 
 /// A file that could not be read.
@@ -37,10 +65,11 @@ pub(crate) struct FailedFile {
 /// # Errors
 /// A folder cannot be listed, or the rules cannot be read.
 pub(super) fn each_device<T: Send>(
-    arguments: &Arguments,
+    paths: &[PathBuf],
+    window: &Window,
     work: impl Fn(Target<'_>) -> T + Sync,
 ) -> Result<Devices<T>, Failure> {
-    each_device_of(&arguments.paths, &arguments.window, |target| {
+    each_device_of(paths, window, |target| {
         target.entry.simulate(target.index);
         work(target)
     })

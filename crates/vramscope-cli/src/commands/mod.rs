@@ -18,6 +18,7 @@ pub(crate) mod segments;
 pub(crate) mod show;
 pub(crate) mod skill;
 pub(crate) mod source;
+pub(crate) mod sql;
 pub(crate) mod state;
 pub(crate) mod steps;
 pub(crate) mod summary;

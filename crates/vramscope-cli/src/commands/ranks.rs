@@ -2,7 +2,7 @@
 
 mod series;
 
-use super::cards::{Inputs, each_of_index, is_index};
+use super::cards::{Inputs, each_of_index, is_index, refuse_reading};
 use crate::Failure;
 use crate::arguments::{Format, Ranks as Arguments};
 use crate::output::{self, ERROR, STRONG, Table, WARNING, signed_bytes, styled};
@@ -37,6 +37,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut ranks = RankCollector::default();
     let mut outcome = Ok(());
     for path in &indexes {
+        refuse_reading(path, &common.window)?;
         match each_of_index(path, |entry, names| ranks.add(entry, names)) {
             Ok(skipped) => ranks.add_skipped(skipped),
             Err(why) => {

@@ -1,6 +1,7 @@
 //! `vramscope schema`: the JSON Schema of a command's answer.
 
 use super::diagnose::Report as Diagnosed;
+use super::sql::Answer as Rows;
 use super::what_if::RunReport;
 use crate::Failure;
 use crate::arguments::Answer;
@@ -63,6 +64,7 @@ pub(crate) fn schema(command: Answer) -> Schema {
         Answer::Diff => of::<OneOf<Diff, StateChanges<'static>>>(),
         Answer::Info => of::<Info>(),
         Answer::Show => of::<Shown<'static>>(),
+        Answer::Sql => of::<Rows>(),
         Answer::None => of::<NoMemory>(),
     }
 }

@@ -39,6 +39,9 @@ pub(crate) fn add(
             name => format!("{}#{name}", source.file),
         };
         let mut stacks = Stacks::new(entry, known);
+        // Cards are those of an index: without what replays say. Findings are those of `diagnose`.
+        let cards = ranks::cards(entry);
+        (0..entry.traces.len()).for_each(|index| entry.simulate(index));
         let key = |device: i64| Key { file: &name, rank, device };
         for index in 0..entry.traces.len() {
             let target = Target { path: &entry.path, entry, index };
@@ -52,7 +55,7 @@ pub(crate) fn add(
             moments::findings(&mut tables.findings, key, target, &mut stacks)?;
         }
         moments::annotations(&mut tables.annotations, key, entry)?;
-        ranks::add(&mut tables.ranks, (&name, rank), source, file, entry)?;
+        ranks::add(&mut tables.ranks, (&name, rank), source, file, entry, cards)?;
         stacks.finish(&mut tables.stacks, &mut tables.frames)?;
     }
     Ok(())

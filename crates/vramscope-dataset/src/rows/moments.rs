@@ -71,8 +71,7 @@ impl HasStack for Keyed<'_, FindingRow<'_>> {
 
 impl TableRows for Findings {
     const NAME: &'static str = "findings";
-    const ROW: &'static str =
-        "a finding about a device, without what the model of the allocator says";
+    const ROW: &'static str = "a finding about a device, as `vramscope diagnose --all` has it";
 
     fn columns() -> Vec<Bound<Self>> {
         type Of = Bound<Findings>;
@@ -88,6 +87,16 @@ impl TableRows for Findings {
             }),
             Of::new("bytes", "Bytes that it is about", |row| row.finding.bytes),
             Of::new("blocks", "Blocks that it is about", |row| row.finding.blocks.0 as u32),
+            Of::new(
+                "saving_bytes",
+                "What the peak loses without it; null where that is not measured",
+                |row| row.finding.saving_bytes,
+            ),
+            Of::name(
+                "basis",
+                "How the numbers were obtained: `recorded`, `exact` or `estimate`",
+                |row| row.finding.basis.name().into(),
+            ),
             Of::new("step", "Step, from 0; null if it is about several or none", |row| {
                 row.finding.step
             }),
@@ -110,6 +119,10 @@ impl TableRows for Findings {
             .distinct(),
             Of::name("text", "Subject, numbers and cause", |row| row.finding.text.as_str().into())
                 .distinct(),
+            Of::name("why", "Why, in one line; empty where the title says it", |row| {
+                row.finding.why.as_str().into()
+            })
+            .distinct(),
             Of::name("action", "What to do", |row| row.finding.action.as_str().into()).distinct(),
         ]);
         columns

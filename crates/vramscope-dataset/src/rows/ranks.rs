@@ -246,6 +246,7 @@ pub(super) fn add(
     source: &Source,
     loaded: &LoadedFile,
     entry: &SnapshotEntry,
+    cards: Vec<Card>,
 ) -> Result<()> {
     let (summary, info) =
         (of_entry(loaded, entry), now(async |budget| info(&entry.path, entry, budget).await));
@@ -253,8 +254,16 @@ pub(super) fn add(
     if summary.devices.is_empty() {
         return table.push(&of.row(None));
     }
-    (0..summary.devices.len())
-        .try_for_each(|index| table.push(&of.row(Some(Target { path: &entry.path, entry, index }))))
+    cards.into_iter().enumerate().try_for_each(|card| table.push(&of.row(Some(card))))
+}
+
+/// The cards of the devices of a snapshot.
+pub(super) fn cards(entry: &SnapshotEntry) -> Vec<Card> {
+    let card = |index| {
+        let target = Target { path: &entry.path, entry, index };
+        now(async |budget| Card::whole(target, budget).await).short()
+    };
+    (0..entry.traces.len()).map(card).collect()
 }
 
 /// Adds the row of a file that could not be read.
@@ -296,11 +305,11 @@ struct Read<'a> {
 }
 
 impl<'a> Read<'a> {
-    /// The row of a device; `None` for a snapshot without any.
-    fn row(&self, target: Option<Target<'_>>) -> Row<'a> {
+    /// The row of the device with an index and a card; `None` for a snapshot without any.
+    fn row(&self, device: Option<(usize, Card)>) -> Row<'a> {
         let Self { source, file, rank, summary, info } = *self;
-        let device =
-            target.map(|target| (&summary.devices[target.index], &info.devices[target.index]));
+        let (index, card) = device.unzip();
+        let device = index.map(|index| (&summary.devices[index], &info.devices[index]));
         let settings: serde_json::Map<_, _> = info
             .settings
             .iter()
@@ -312,7 +321,6 @@ impl<'a> Read<'a> {
         let about = |of: Option<u32>| of.is_none() || of == device.map(|(device, _)| device.device);
         let warnings = summary.warnings.iter().filter(|warning| about(warning.device));
         let warnings: Vec<&str> = warnings.map(|warning| warning.message.as_str()).collect();
-        let card = target.map(|target| now(async |budget| Card::new(target, budget).await).short());
         let entry = card.as_ref().map_or_else(
             || FailedFile::new(&summary.path, Bytes(source.bytes), NO_DEVICE).to_json(),
             Card::to_json,

@@ -5,6 +5,7 @@ use super::growth::MIN_STEPS;
 use crate::category::{Category, Phase};
 use crate::steps::Steps;
 use rustc_hash::FxHashSet;
+use serde::{Deserialize, Serialize};
 use vramscope_snapshot::{Action, StackId};
 use vramscope_trace::Coverage;
 use vramscope_trace::Origin;
@@ -12,7 +13,8 @@ use vramscope_trace::named_ranges;
 use vramscope_trace::slicing::{Budget, strides};
 
 /// A gap in a recording that hides findings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum BlindSpot {
     /// The file has no events of the device.
     NoHistory,
@@ -45,7 +47,8 @@ pub enum BlindSpot {
 }
 
 /// The evidence that events were overwritten.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Overrun {
     /// Named ranges begin before the first event.
     Ranges {

@@ -108,6 +108,17 @@ pub enum Basis {
     Estimate,
 }
 
+impl Basis {
+    /// The name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Recorded => "recorded",
+            Self::Exact => "exact",
+            Self::Estimate => "estimate",
+        }
+    }
+}
+
 /// The facts of a finding of one device, by kind. [`RankSkew`](super::RankSkew) is a finding of its
 /// own, because only a comparison of ranks makes it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -38,6 +38,16 @@ pub enum StepPhase {
 }
 
 impl StepPhase {
+    /// All phases.
+    pub const ALL: [Self; 6] = [
+        Self::Forward,
+        Self::Backward,
+        Self::Optimizer,
+        Self::Generation,
+        Self::Evaluation,
+        Self::Other,
+    ];
+
     /// The name in JSON and texts.
     pub fn name(self) -> &'static str {
         match self {

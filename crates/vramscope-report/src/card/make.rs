@@ -2,7 +2,7 @@
 
 use super::{
     COLUMNS, Card, CardFinding, FULL_HEIGHT, FreeMemory, MAX_SITES, MAX_STACKS, MAX_STEPS,
-    NamedStack, Names, SiteBytes, StackBytes, StepBytes,
+    NamedStack, Names, SiteBytes, StackBytes, StepBytes, Told,
 };
 use crate::capacity::capacity;
 use crate::derived::Derived;
@@ -97,7 +97,15 @@ impl Card {
             names: names.names,
             entries,
             blind_spots,
+            told: None,
         }
+    }
+
+    /// [`Self::new`] with all that `vramscope diagnose` says: the card of an index.
+    pub async fn whole(target: Target<'_>, budget: &mut Budget) -> Self {
+        let mut card = Self::new(target, budget).await;
+        card.told = Some(Told::new(target, &card, budget).await);
+        card
     }
 }
 

@@ -308,6 +308,7 @@ mod tests {
             processes: vec![process(text, list); list.min(4)],
             blind_spots: vec![BlindSpotRecord { kind: "no_categories", text: text.to_owned() }; 10],
             skipped_files: usize::MAX,
+            indexed: [text.to_owned()].into_iter().collect(),
         }
     }
 

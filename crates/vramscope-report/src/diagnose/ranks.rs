@@ -91,7 +91,8 @@ pub(super) fn groups(
         let finding = headline.and_then(|headline| headline.finding.clone());
         let cause = finding.as_ref().and_then(cause);
         let is_alike = |(of, _, group): &&mut (Option<String>, Vec<u32>, RankGroup)| {
-            *of == cause && one.peak * 100 <= group.peak_bytes[0] * ALIKE_PERCENT
+            *of == cause
+                && one.peak.saturating_mul(100) <= group.peak_bytes[0].saturating_mul(ALIKE_PERCENT)
         };
         if let Some((_, ranks, group)) = groups.iter_mut().find(is_alike) {
             ranks.push(one.rank);

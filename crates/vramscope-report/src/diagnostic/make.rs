@@ -4,6 +4,7 @@ use super::{Answer, Bar, Diagnostic, FixRow, LookRow, RankRow};
 use crate::diagnose::{Diagnosis, MemorySummary};
 use crate::findings::{FindingEntry, FindingRecord, of_device};
 use crate::fixes::{Covers, Fix};
+use crate::moments::{MIN_GROWTH, Process};
 use crate::phrase::plain;
 use crate::proof::{Proof, ProofForm};
 use crate::target::Target;
@@ -13,10 +14,13 @@ use crate::what_if::Outcome;
 use std::collections::BTreeMap;
 use vramscope_inference::{FindingId, FindingKind, Severity};
 use vramscope_trace::slicing::Budget;
-use vramscope_units::{Bytes, EventIndex, sparkline};
+use vramscope_units::{Bytes, EventIndex, grouped, sparkline};
 
 /// The most groups of ranks that are shown.
 const MAX_RANKS: usize = 12;
+
+/// The most processes that are told one by one.
+const MAX_PROCESSES: usize = 4;
 
 /// What is looked for in every file.
 const LOOKED_FOR: [(&str, &[&str]); 4] = [
@@ -59,7 +63,7 @@ impl Answer {
             nothing_found: (!is_found).then(|| nothing_found(diagnosis, paths)),
             findings,
             omitted: diagnosis.omitted.unwrap_or(0),
-            processes: diagnosis.processes.iter().map(|process| process.text.clone()).collect(),
+            processes: processes(&diagnosis.processes, has_details),
             peak,
             ranks: ranks(diagnosis),
             savings: savings(&diagnosis.savings),
@@ -207,7 +211,7 @@ fn headline(entry: &FindingEntry) -> String {
     let title = &entry.record.title;
     match title.strip_prefix(&entry.owner) {
         // The file's name stands at the place.
-        Some(rest) if entry.other_moments > 0 => lower_first(rest),
+        Some(rest) if entry.owner.starts_with(file_name(&entry.record.path)) => lower_first(rest),
         Some(rest) => format!("{}{}", entry.owner, lower_first(rest)),
         None => lower_first(title),
     }
@@ -344,6 +348,31 @@ fn ranks(diagnosis: &Diagnosis) -> Vec<RankRow> {
     rows.collect()
 }
 
+/// Processes with several dumps. Of many only those that grew are told one by one.
+fn processes(all: &[Process], is_complete: bool) -> Vec<String> {
+    if is_complete || all.len() <= MAX_PROCESSES {
+        return all.iter().map(|process| process.text.clone()).collect();
+    }
+    let grown = all.iter().filter(|process| process.growth_bytes >= MIN_GROWTH as i64);
+    let grown: Vec<&Process> = grown.collect();
+    let told: Vec<&Process> = grown.iter().take(MAX_PROCESSES).copied().collect();
+    let mut texts: Vec<String> = told.iter().map(|process| process.text.clone()).collect();
+    let more = grown.len() - told.len();
+    if more > 0 {
+        texts.push(format!("and {} more that grew: --all lists them", grouped(more as u64)));
+    }
+    let rest = grouped((all.len() - grown.len()) as u64);
+    match all.len() - grown.len() {
+        0 => {}
+        _ if grown.is_empty() => {
+            texts.push(format!("{rest} ranks or processes have several dumps. None grew."));
+        }
+        1 => texts.push("1 other did not grow.".to_owned()),
+        _ => texts.push(format!("The other {rest} did not grow.")),
+    }
+    texts
+}
+
 /// How fixes were found, and what was not looked for.
 fn notes(diagnosis: &Diagnosis) -> Vec<String> {
     let has_fixes = |entry: &FindingEntry| !fixes(&entry.record).is_empty();
@@ -360,9 +389,11 @@ fn help(diagnosis: &Diagnosis, paths: &[String]) -> Vec<String> {
     let record = worst.map(|entry| &entry.record);
     let file = record.map(|record| &record.path).or(diagnosis.peak.as_ref().map(|peak| &peak.path));
     let Some(file) = file else { return help };
+    let is_indexed = diagnosis.indexed.contains(file);
     let file = quoted(file);
     let apply = |fix: &Fix| format!("vramscope what-if {file} --apply {}", quoted(&fix.recipe));
     match record {
+        Some(_) if is_indexed => help.push(format!("vramscope diagnose {file}")),
         Some(record) if record.kind == FindingKind::Oom => {
             let fits = record.fixes.iter().find(|fix| fix.outcome == Outcome::Fits);
             help.push(match fits {

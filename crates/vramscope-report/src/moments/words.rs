@@ -1,6 +1,6 @@
 //! The story of a process in words.
 
-use super::{MIN_GROWTH, Process, When};
+use super::{Evidence, MIN_GROWTH, Process, When};
 use crate::text::{category as category_label, file_name, rank_name};
 use vramscope_inference::Category;
 use vramscope_units::{Bytes, grouped};
@@ -32,7 +32,11 @@ pub(super) fn text(process: &Process) -> String {
         _ => format!("It grew by {growth}{}.", grown(process)),
     };
     let count = grouped(moments.len() as u64);
-    format!("{count} moments of one process: {listed} in use {when}. {change}")
+    let what = match process.evidence {
+        Evidence::Events | Evidence::Blocks => "moments of one process",
+        Evidence::Names => "iterations",
+    };
+    format!("{count} {what}: {listed} in use {when}. {change}")
 }
 
 /// What grew, by call site, else by category.

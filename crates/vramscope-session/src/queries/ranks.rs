@@ -55,6 +55,7 @@ impl Rank {
     ) -> Compared {
         let facts = card.facts(names.unwrap_or(&card.names));
         card.names = Names::default();
+        card.told = None;
         card.stacks = Vec::new();
         for sites in [&mut card.sites, &mut card.kept_sites] {
             *sites = Vec::new();

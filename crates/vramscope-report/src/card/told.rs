@@ -1,0 +1,107 @@
+//! What a diagnosis says of a device beside its findings.
+
+use super::Card;
+use crate::diagnose::MemorySummary;
+use crate::peak::BandKind;
+use crate::phases::{self, Place};
+use crate::target::{Target, slot_of};
+use crate::verdict::{MemoryBar, part_name, peak_place, verdict};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use vramscope_inference::{BlindSpot, FindingKind, StepPhase};
+use vramscope_trace::slicing::Budget;
+use vramscope_units::Bytes;
+
+/// More bytes than any device has. A card may come from anywhere.
+pub(crate) const MAX_BYTES: u64 = 1 << 56;
+
+/// What a diagnosis says of a device beside its findings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Told {
+    /// The training step of the peak of `requested_bytes`, from 0; null if nothing shows it.
+    pub step: Option<u32>,
+    /// The phase of that peak; null if nothing shows it.
+    pub phase: Option<StepPhase>,
+    /// Both in words, with a space before them: ` in backward of step 2`.
+    pub place: String,
+    /// The kinds of findings that the recording cannot show; empty for a device that is not the
+    /// main one of its file.
+    pub blind_spots: Vec<BlindSpot>,
+    /// The memory when the worst finding's allocation failed. Absent for other findings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailureMemory>,
+}
+
+/// The memory of a device when an allocation failed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FailureMemory {
+    /// The event.
+    pub event: i64,
+    /// `reserved_bytes`.
+    pub reserved: Bytes,
+    /// What PyTorch can have; null where the file does not tell.
+    pub capacity: Option<Bytes>,
+    /// The request that failed.
+    pub request: Option<Bytes>,
+    /// What the memory is used for, by the names of [`MemorySummary::parts`].
+    pub parts: BTreeMap<String, Bytes>,
+}
+
+impl Told {
+    /// What is said of a device. `card` is its card.
+    pub(super) async fn new(target: Target<'_>, card: &Card, budget: &mut Budget) -> Self {
+        let slot = slot_of(target.trace().requested_band.peak_event);
+        let at = phases::place(target, slot, budget).await;
+        let worst = card.findings.iter().map(|of| &of.record).min_by_key(|of| of.weight());
+        let failure = match worst {
+            Some(record) if record.kind == FindingKind::Oom => {
+                Some(FailureMemory::of(&verdict(target, budget).await.memory))
+            }
+            _ => None,
+        };
+        Self {
+            step: at.step,
+            phase: at.phase.and_then(phase_of),
+            place: peak_words(&at, card),
+            blind_spots: card.blind_spots.clone(),
+            failure,
+        }
+    }
+}
+
+/// The place of a card's peak in words.
+pub(crate) fn peak_words(at: &Place, card: &Card) -> String {
+    let is_state = |spot: &BlindSpot| matches!(spot, BlindSpot::NoHistory | BlindSpot::StateOnly);
+    let event = card.band(BandKind::Requested).peak_event.0;
+    peak_place(at, event, card.blind_spots.iter().any(is_state)).plain()
+}
+
+/// The phase with a name.
+fn phase_of(name: &str) -> Option<StepPhase> {
+    StepPhase::ALL.into_iter().find(|phase| phase.name() == name)
+}
+
+impl FailureMemory {
+    fn of(bar: &MemoryBar) -> Self {
+        Self {
+            event: bar.event,
+            reserved: bar.reserved,
+            capacity: bar.capacity,
+            request: bar.request,
+            parts: bar.parts.iter().map(|part| (part.name.to_owned(), part.bytes)).collect(),
+        }
+    }
+
+    /// The same as a diagnosis has it. Parts that this version does not know are left out.
+    pub(crate) fn summary(&self) -> MemorySummary {
+        let known =
+            |(name, bytes): (&String, &Bytes)| Some((part_name(name)?, bytes.0.min(MAX_BYTES)));
+        MemorySummary {
+            event: self.event,
+            reserved: self.reserved.0,
+            capacity: self.capacity.map(|bytes| bytes.0),
+            request: self.request.map(|bytes| bytes.0),
+            parts: self.parts.iter().filter_map(known).collect(),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Devices of which only the card in an index is known.
+
+use super::{Diagnosed, Peak};
+use crate::card::{Card, FailureMemory, MAX_BYTES, peak_words};
+use crate::findings::{BlindSpotRecord, of_card};
+use crate::peak::BandKind;
+use crate::phases::Place;
+use crate::phrase::Sentence;
+use crate::verdict::peak_sentence;
+use vramscope_inference::{Severity, StepPhase};
+use vramscope_units::{Bytes, grouped};
+
+impl Diagnosed {
+    /// What a diagnosis says by a card of an index alone. The card names its own call sites.
+    pub fn of_card(mut card: Card) -> Self {
+        for of in &mut card.categories {
+            of.bytes = Bytes(of.bytes.0.min(MAX_BYTES));
+        }
+        card.entries = of_card(&card.findings);
+        let told = card.told.take();
+        let peak = match &told {
+            Some(told) => {
+                card.blind_spots.clone_from(&told.blind_spots);
+                let phase = told.phase.map(StepPhase::name);
+                Peak { step: told.step, phase, text: told.place.clone() }
+            }
+            None => Peak { step: None, phase: None, text: peak_words(&Place::default(), &card) },
+        };
+        let notable = card.findings.iter().filter(|of| of.record.severity != Severity::Low);
+        let worst = notable.min_by_key(|of| of.record.weight());
+        let event = u32::try_from(card.band(BandKind::Requested).peak_event.0).ok();
+        let categories = card.categories.iter().map(|of| (of.category, of.bytes.0)).collect();
+        let headline = match worst {
+            Some(worst) => worst.headline.clone(),
+            None => peak_sentence(Sentence::new(&peak.text), categories, event).plain(),
+        };
+        let (severity, finding) =
+            worst.map(|worst| (worst.record.severity, worst.record.id.clone())).unzip();
+        let failure = told.as_ref().and_then(|told| told.failure.as_ref());
+        Self {
+            peak,
+            severity,
+            finding,
+            headline,
+            memory: failure.map(FailureMemory::summary),
+            dump: None,
+            savings: Vec::new(),
+            is_old: told.is_none(),
+            card,
+        }
+    }
+}
+
+/// What cards do not tell, of `files` devices in all; `None` without a card of an index.
+pub(super) fn lacks(indexed: &[&Card], old: usize) -> Option<BlindSpotRecord> {
+    if indexed.is_empty() {
+        return None;
+    }
+    let mut text = "No change was replayed: an index has no snapshots. `vramscope diagnose FILE` \
+                    replays changes of that file"
+        .to_owned();
+    let left_out: usize = indexed.iter().map(|card| card.other_findings.len()).sum();
+    if left_out > 0 {
+        let word = if left_out == 1 { "finding is" } else { "findings are" };
+        text.push_str(&format!(
+            ". It has the worst of each file: {} lesser {word} left out",
+            grouped(left_out as u64)
+        ));
+    }
+    if old > 0 {
+        text.push_str(
+            ". It is of an earlier version, so it does not tell what could not be looked for: \
+             write it again",
+        );
+    }
+    Some(BlindSpotRecord { kind: "index", text })
+}
