@@ -85,7 +85,10 @@ fn rows_of_the_program_are_printed_in_each_format() {
         vramscope(&["export", "--as", "parquet", "-o", to], &["recorded/t26/gpt_small.pickle.gz"]);
     assert!(made.status.success(), "{}", said(&made));
     let script = format!(
-        "#!/bin/sh\n[ \"$1\" = --version ] && echo 'v2.0.1 (x) 0' && exit\n/bin/cat > '{}'\necho '[{{\"a\":1,\"b\":\"x,y\"}},{{\"a\":20,\"b\":null}}]'\n",
+        "#!/bin/sh\n\
+         [ \"$1\" = --version ] && echo 'v2.0.1 (x) 0' && exit\n\
+         /bin/cat > '{}'\n\
+         echo '[{{\"a\":1,\"b\":\"x,y\"}},{{\"a\":20,\"b\":null}}]'\n",
         folder.join("asked").display()
     );
     let stand_in = folder.join("duckdb");

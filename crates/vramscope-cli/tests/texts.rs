@@ -82,9 +82,11 @@ fn wide_lines(texts: &str, columns: usize) -> Vec<String> {
     for line in texts.lines() {
         if let Some(command) = line.strip_prefix(MARK) {
             of = command;
+        // Lines of the test harness begin with `test `.
         } else if line.chars().count() > columns
             && line.split_whitespace().count() > 1
             && !line.starts_with("help: ")
+            && !line.starts_with("test ")
         {
             wide.push(format!("{of}: {line}"));
         }

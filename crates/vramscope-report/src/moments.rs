@@ -227,7 +227,8 @@ pub(crate) fn processes(dumps: &[(&Card, &Dump)]) -> Vec<Process> {
     all
 }
 
-/// The iterations of each rank in an index. Nothing but the paths tells that they are of one process.
+/// The iterations of each rank in an index. Nothing but the paths tells that they are of one
+/// process.
 pub(crate) fn of_iterations(cards: &[&Card]) -> Vec<Process> {
     let mut series: BTreeMap<(String, u32), BTreeMap<u64, &Card>> = BTreeMap::new();
     for &card in cards.iter().filter(|card| card.device != HOST) {

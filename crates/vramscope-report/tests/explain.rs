@@ -84,8 +84,8 @@ fn messages_have_their_figures_and_causes() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The limits of a text: 25 lines of 100 columns, and no longer line in narrower terminals. Commands
-/// to paste are not broken.
+/// The limits of a text: 25 lines of 100 columns, and no longer line in narrower terminals.
+/// Commands to paste are not broken.
 fn check_texts(
     explained: &vramscope_report::explain::Explained,
     check: &mut impl FnMut(&str, &Value, &Value),
