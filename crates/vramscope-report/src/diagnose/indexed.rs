@@ -7,6 +7,7 @@ use crate::peak::BandKind;
 use crate::phases::Place;
 use crate::phrase::Sentence;
 use crate::verdict::peak_sentence;
+use std::fmt::Write as _;
 use vramscope_inference::{Severity, StepPhase};
 use vramscope_units::{Bytes, grouped};
 
@@ -62,10 +63,9 @@ pub(super) fn lacks(indexed: &[&Card], old: usize) -> Option<BlindSpotRecord> {
     let left_out: usize = indexed.iter().map(|card| card.other_findings.len()).sum();
     if left_out > 0 {
         let word = if left_out == 1 { "finding is" } else { "findings are" };
-        text.push_str(&format!(
-            ". It has the worst of each file: {} lesser {word} left out",
-            grouped(left_out as u64)
-        ));
+        let count = grouped(left_out as u64);
+        write!(text, ". It has the worst of each file: {count} lesser {word} left out")
+            .expect("a String takes all text");
     }
     if old > 0 {
         text.push_str(
