@@ -4,7 +4,7 @@ use crate::{Device, load, parse, test_data};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use vramscope_inference::{
-    Capacity, Question, Scenario, Search, SimulatedBasis, WhatIf, parse_settings,
+    Capacity, Question, SETTING_KEYS, Scenario, Search, SimulatedBasis, WhatIf, parse_settings,
     recorded_settings, settings_text,
 };
 use vramscope_trace::slicing::{Budget, now, run_to_completion};
@@ -199,6 +199,13 @@ fn settings_are_read_and_written() {
     // PyTorch's default has no text of its own.
     let split = parse_settings("max_split_size_mb:64", &default).expect("settings");
     assert_eq!(parse_settings("max_split_size_mb:0", &split).expect("settings"), default);
+    // In the words of answers.
+    assert_eq!(parse_settings("without max_split_size_mb", &split).expect("settings"), default);
+    assert!(parse_settings("without max_split", &split).is_err());
+    for key in SETTING_KEYS {
+        let unset = parse_settings(&format!("without {key}"), &default).expect("a setting");
+        assert_eq!(unset, default, "{key}");
+    }
     // The size of large segments is the default of the rounding.
     let large = parse_settings("large_segment_size_mb:40", &default).expect("settings");
     assert_eq!(large.max_non_split_rounding_size, 40 << 20);

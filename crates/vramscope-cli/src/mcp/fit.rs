@@ -5,6 +5,9 @@ use serde_json::{Map, Value, json};
 /// The most frames of a call stack.
 const FRAMES: usize = 6;
 
+/// A list of numbers that is no picture has at most this many.
+const MAX_NUMBERS: usize = 8;
+
 /// Rows that an array keeps at least.
 const LEAST_ROWS: usize = 2;
 
@@ -12,6 +15,7 @@ const LEAST_ROWS: usize = 2;
 /// their last rows, and `omitted` beside each list counts them.
 pub(super) fn fit(mut answer: Value, most: Option<usize>) -> Value {
     shorten_stacks(&mut answer);
+    drop_pictures(&mut answer);
     let Some(most) = most else { return answer };
     let mut size = length(&answer);
     while size > most {
@@ -19,6 +23,24 @@ pub(super) fn fit(mut answer: Value, most: Option<usize>) -> Value {
         size = size.saturating_sub(cut);
     }
     answer
+}
+
+/// Drops curves, which are made to be drawn, and long lists of zeros.
+fn drop_pictures(value: &mut Value) {
+    let is_picture = |key: &str, value: &Value| {
+        let Value::Array(items) = value else { return false };
+        let is_number = |item: &Value| item.is_number();
+        items.len() > MAX_NUMBERS
+            && (key == "curve" && items.iter().all(is_number) || items.iter().all(|item| item == 0))
+    };
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(drop_pictures),
+        Value::Object(map) => {
+            map.retain(|key, value| !is_picture(key, value));
+            map.values_mut().for_each(drop_pictures);
+        }
+        _ => {}
+    }
 }
 
 /// The bytes of a value.
@@ -58,7 +80,8 @@ impl<'a> Frame<'a> {
     }
 
     fn is_python(&self) -> bool {
-        self.file.ends_with(".py") || self.file.starts_with('<')
+        let extension = std::path::Path::new(self.file).extension();
+        extension.is_some_and(|extension| extension == "py") || self.file.starts_with('<')
     }
 
     fn is_package(&self) -> bool {
@@ -185,6 +208,15 @@ mod tests {
         );
         let deep: Vec<Value> = (0..9).map(|line| frame("f", "a.py", line)).collect();
         assert_eq!(fit(json!({ "frames": deep }), None)["frames"][6], json!("3 more"));
+    }
+
+    #[test]
+    fn curves_and_zeros_are_left_out() {
+        let answer =
+            json!({"a": [{"curve": vec![3; 9], "none": vec![0; 16], "events": vec![3; 9]}]});
+        assert_eq!(fit(answer, None), json!({"a": [{"events": vec![3; 9]}]}));
+        let short = json!({"curve": [1, 2], "none": [0, 0]});
+        assert_eq!(fit(short.clone(), None), short);
     }
 
     #[test]

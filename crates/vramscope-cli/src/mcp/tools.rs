@@ -83,7 +83,9 @@ pub(super) struct WhatIf {
     /// Allocator settings to change, such as `expandable_segments:True`. Each is one scenario.
     #[serde(default)]
     change: Vec<String>,
-    /// Changes of the program, with commas: `checkpoint:all`, `batch:0.5,optimizer:8bit`.
+    /// Changes of the program, with commas: the `recipe` of a fix in `diagnose`, or `checkpoint:all`,
+    /// `batch:0.5,optimizer:8bit`, `chunked_loss:8`, `attention:flash`, `accumulate:2`,
+    /// `foreach:off`, `del:model.py:43` (what this line makes dies after backward).
     apply: Option<String>,
     /// A device, as `device_memory`: the cheapest changes are searched that fit on it.
     plan: Option<String>,
@@ -262,7 +264,8 @@ impl Server {
     #[tool(
         description = "Simulates the recording with other allocator settings, another device or \
                        a changed program: peaks, out-of-memory events, what fits. Use it to \
-                       verify a change before suggesting it. Without changes: the usual settings.",
+                       verify a change before suggesting it. Without changes: the usual ones. \
+                       `fits` is about `pytorch_memory`; without a limit it is true.",
         annotations(read_only_hint = true)
     )]
     async fn what_if(

@@ -156,18 +156,22 @@ async fn group(
     let main = live.iter().copied().max_by_key(|&i| block(i).bytes)?;
     let belongs = |i: u32| {
         let b = block(i);
-        match cause {
-            DominantCause::Foreach => is_foreach(cx, marks, i),
-            DominantCause::Autocast => is_cached_cast(cx, marks, b),
-            DominantCause::Logits => sizes.contains(&b.bytes.0) && is_result(cx, i),
-            DominantCause::Scores => {
-                sizes.contains(&b.bytes.0) && is_result(cx, i) && b.stack != StackId::EMPTY
+        // What a leak keeps is the leak's.
+        !told.contains(&b.stack)
+            && match cause {
+                DominantCause::Foreach => is_foreach(cx, marks, i),
+                DominantCause::Autocast => is_cached_cast(cx, marks, b),
+                DominantCause::Logits => sizes.contains(&b.bytes.0) && is_result(cx, i),
+                DominantCause::Scores => {
+                    sizes.contains(&b.bytes.0) && is_result(cx, i) && b.stack != StackId::EMPTY
+                }
+                DominantCause::Request => {
+                    sizes.contains(&b.bytes.0) && b.stack == block(main).stack
+                }
             }
-            DominantCause::Request => sizes.contains(&b.bytes.0) && b.stack == block(main).stack,
-        }
     };
     let at_peak: Vec<u32> = live.iter().copied().filter(|&i| belongs(i)).collect();
-    if at_peak.is_empty() || at_peak.iter().all(|&i| told.contains(&block(i).stack)) {
+    if at_peak.is_empty() {
         return None;
     }
     let mut cuts = Vec::new();

@@ -52,7 +52,8 @@ pub struct ChangedAnswer {
     pub active_peak: u64,
     /// The phase and step of that peak. Step 0 is the first.
     pub peak_in: (StepPhase, u32),
-    /// The peak of `reserved_bytes` without a limit.
+    /// The peak of `reserved_bytes`: with the memory that was given if the run goes through, else
+    /// without a limit.
     pub reserved_peak: u64,
     /// Where that lies, over orders of equal addresses and of moved requests.
     pub reserved_range: [u64; 2],
@@ -276,6 +277,11 @@ impl ChangedRun {
         let order = AddressOrder::Ascending;
         let exact = self.replay(settings, Some(available), order, budget).await;
         answer.flushes = exact.flushes;
+        // Where memory is short, the allocator returns what it caches.
+        if exact.fails_at.is_none() && answer.reserved_peak > available {
+            answer.reserved_peak = exact.reserved_peak;
+            answer.reserved_range = answer.reserved_range.map(|bytes| bytes.min(available));
+        }
         answer.fails_in = exact.fails_at.map(|at| self.place(at));
         let fits = if exact.fails_at.is_some() {
             Outcome::Short

@@ -112,8 +112,29 @@ const KEYS: &str = "expandable_segments:True|False, max_split_size_mb:N, \
     max_non_split_rounding_mb:N, large_segment_size_mb:N, roundup_power2_divisions:N, or \
     garbage_collection_threshold:0.N";
 
-/// Reads settings in the form of `PYTORCH_CUDA_ALLOC_CONF` on top of `base`. PyTorch has no value
-/// of `max_split_size_mb` for its default, no limit. Here it is 0.
+/// Gives a setting PyTorch's default; `None` if there is no such setting.
+fn unset(settings: &mut Settings, key: &str) -> Option<()> {
+    let usual = Settings::default();
+    match key {
+        "expandable_segments" => settings.expandable_segments = usual.expandable_segments,
+        "max_split_size_mb" => settings.max_split_size = usual.max_split_size,
+        "large_segment_size_mb" => set_large_segment_size(settings, usual.large_segment_size),
+        "max_non_split_rounding_mb" => {
+            settings.max_non_split_rounding_size = settings.large_segment_size;
+        }
+        "roundup_power2_divisions" => {
+            settings.roundup_power2_divisions = usual.roundup_power2_divisions;
+        }
+        "garbage_collection_threshold" => {
+            settings.garbage_collection_threshold = usual.garbage_collection_threshold;
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+/// Reads settings in the form of `PYTORCH_CUDA_ALLOC_CONF` on top of `base`. A part
+/// `without max_split_size_mb` gives a setting its default, for which PyTorch has no value.
 ///
 /// # Errors
 ///
@@ -130,6 +151,10 @@ pub fn parse_settings(text: &str, base: &Settings) -> Result<Settings, SettingEr
             continue;
         }
         let error = |expected| SettingError { text: part.to_owned(), expected };
+        if let Some(key) = part.strip_prefix("without ") {
+            unset(&mut settings, key.trim()).ok_or_else(|| error(KEYS))?;
+            continue;
+        }
         let (key, value) = part.split_once(':').ok_or_else(|| error(KEYS))?;
         let value = value.trim();
         let number = || value.parse::<u64>().map_err(|_| error("a number of MiB"));

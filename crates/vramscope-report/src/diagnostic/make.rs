@@ -257,10 +257,10 @@ fn bars(kind: FindingKind, proof: &Proof) -> Option<(String, String)> {
     }
 }
 
-/// The changes of a failed allocation.
+/// The changes that were replayed: whether a failed allocation fits, else what they save.
 fn fixes(record: &FindingRecord) -> Vec<FixRow> {
     if record.kind != FindingKind::Oom {
-        return Vec::new();
+        return savings(&record.fixes);
     }
     let mut number = 0;
     let row = |fix: &Fix| {
@@ -316,7 +316,7 @@ fn looks(record: &FindingRecord) -> Vec<LookRow> {
     record.look.iter().map(row).collect()
 }
 
-/// The changes that lower the peak of a healthy file.
+/// Changes that lower the peak.
 fn savings(all: &[Fix]) -> Vec<FixRow> {
     let row = |(i, fix): (usize, &Fix)| FixRow {
         label: format!("save {}", i + 1),

@@ -122,6 +122,14 @@ pub fn cut_middle(text: &str, width: usize) -> String {
     format!("{head}…{tail}")
 }
 
+/// A word, or its parts after commas if it is longer than a line, such as a list of settings. A part
+/// is glued to the one before it.
+fn pieces(word: &str, width: usize) -> impl Iterator<Item = (bool, &str)> {
+    let end = if columns(word) > width { ',' } else { '\0' };
+    let none = word.is_empty().then_some("");
+    word.split_inclusive(end).chain(none).enumerate().map(|(at, part)| (at > 0, part))
+}
+
 struct Lines {
     width: usize,
     all: Vec<Vec<Span>>,
@@ -156,15 +164,17 @@ impl Lines {
         }
         let mut at = columns(label);
         let mut words = String::new();
-        for word in text.split(' ') {
-            let more = columns(word) + usize::from(!words.is_empty());
+        let width = self.width.saturating_sub(indent);
+        for (is_glued, word) in text.split(' ').flat_map(|word| pieces(word, width)) {
+            let has_space = !words.is_empty() && !is_glued;
+            let more = columns(word) + usize::from(has_space);
             if !words.is_empty() && at + columns(&words) + more > self.width {
                 line.push((paint, std::mem::take(&mut words)));
                 self.push(std::mem::take(&mut line));
                 line.push((Paint::Plain, " ".repeat(indent)));
                 at = indent;
             }
-            if !words.is_empty() {
+            if has_space && !words.is_empty() {
                 words.push(' ');
             }
             // A name from a file may be longer than a line.

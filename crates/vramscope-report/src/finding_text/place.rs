@@ -25,7 +25,9 @@ pub(crate) fn place(target: Target<'_>, finding: &Finding) -> Option<FindingPlac
         },
         Facts::Growth(growth) => {
             let frame = growth.at.filter(|_| growth.sites > 1).or(own);
-            let called = growth.called_from.map(|frame| label_of(&entry.snapshot, frame));
+            let label = |frame| label_of(&entry.snapshot, frame);
+            let called = growth.called_from.map(label);
+            let called = called.filter(|site| frame.map(label).as_ref() != Some(site));
             (frame, called.map(|site| why::called_from(&site)).unwrap_or_default())
         }
         Facts::NoGrad(facts) => (facts.called_at.or(facts.dropped_at).or(own), String::new()),
