@@ -3,6 +3,7 @@
 
 use crate::common::test_data;
 use std::ffi::OsString;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -66,7 +67,7 @@ const MARK: char = '\u{1}';
 fn print_all(part: usize, of: usize) {
     for path in recordings().into_iter().skip(part).step_by(of) {
         for words in COMMANDS {
-            println!("{MARK}{words:?} {}", path.display());
+            writeln!(io::stdout(), "{MARK}{words:?} {}", path.display()).expect("a line");
             let line = ["vramscope"].iter().chain(words).map(OsString::from);
             let code = vramscope_cli::run(line.chain([path.clone().into_os_string()]));
             assert!(matches!(code, 0 | 2 | 64), "{words:?} {}: {code}", path.display());
@@ -114,7 +115,7 @@ fn no_text_panics_or_is_wider_than_the_terminal() {
     }
     assert!(recordings().len() > 200, "{} recordings", recordings().len());
     let lines_of = |part: usize| {
-        let columns = if part % 2 == 0 { 100 } else { 80 };
+        let columns = if part.is_multiple_of(2) { 100 } else { 80 };
         let output = Command::new(std::env::current_exe().expect("a program"))
             .args(["--exact", "texts::no_text_panics_or_is_wider_than_the_terminal", "--nocapture"])
             .env(PART, part.to_string())
