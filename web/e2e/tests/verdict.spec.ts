@@ -13,7 +13,7 @@ const LEAK = "recorded/gpt_leak.pickle.gz";
 const CALM = "recorded/t26/gpt_small.pickle.gz";
 
 interface Diagnosis {
-  verdict: string;
+  findings: { title: string }[];
   headlines: { path: string; severity: string | null; finding: string | null; text: string }[];
   memory: {
     event: number;
