@@ -259,7 +259,7 @@ SELECT run, iteration, stage, phase, count(*) AS ranks, gib(avg(bytes)) AS mean_
        count(*) FILTER (bytes = requested_bytes_peak) AS ranks_with_their_peak
 FROM highest JOIN gpus USING (run, iteration, file, device)
 GROUP BY run, iteration, stage, phase
-ORDER BY run, iteration, stage, most_gib DESC;
+ORDER BY run, iteration, stage, most_gib DESC, phase;
 
 -- packages: Which packages hold the memory?
 WITH listed AS (

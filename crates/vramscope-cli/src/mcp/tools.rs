@@ -83,9 +83,9 @@ pub(super) struct WhatIf {
     /// Allocator settings to change, such as `expandable_segments:True`. Each is one scenario.
     #[serde(default)]
     change: Vec<String>,
-    /// Changes of the program, with commas: the `recipe` of a fix in `diagnose`, or `checkpoint:all`,
-    /// `batch:0.5,optimizer:8bit`, `chunked_loss:8`, `attention:flash`, `accumulate:2`,
-    /// `foreach:off`, `del:model.py:43` (what this line makes dies after backward).
+    /// Changes of the program, with commas: the `recipe` of a fix in `diagnose`, or
+    /// `checkpoint:all`, `batch:0.5,optimizer:8bit`, `chunked_loss:8`, `attention:flash`,
+    /// `accumulate:2`, `foreach:off`, `del:model.py:43` (what it makes dies after backward).
     apply: Option<String>,
     /// A device, as `device_memory`: the cheapest changes are searched that fit on it.
     plan: Option<String>,

@@ -122,8 +122,8 @@ pub fn cut_middle(text: &str, width: usize) -> String {
     format!("{head}…{tail}")
 }
 
-/// A word, or its parts after commas if it is longer than a line, such as a list of settings. A part
-/// is glued to the one before it.
+/// A word, or its parts after commas if it is longer than a line, such as a list of settings. A
+/// part is glued to the one before it.
 fn pieces(word: &str, width: usize) -> impl Iterator<Item = (bool, &str)> {
     let end = if columns(word) > width { ',' } else { '\0' };
     let none = word.is_empty().then_some("");
