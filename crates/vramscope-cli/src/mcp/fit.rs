@@ -12,7 +12,7 @@ const MAX_NUMBERS: usize = 8;
 const LEAST_ROWS: usize = 2;
 
 /// The answer with call stacks in words. If it is larger than `most` bytes, its longest lists lose
-/// their last rows, and `omitted` beside each list counts them.
+/// their last rows, and `left_out` beside each list counts them.
 pub(super) fn fit(mut answer: Value, most: Option<usize>) -> Value {
     shorten_stacks(&mut answer);
     drop_pictures(&mut answer);
@@ -173,7 +173,7 @@ fn halve(map: &mut Map<String, Value>, key: &str) -> Option<usize> {
     let kept = (items.len() / 2).max(LEAST_ROWS);
     let dropped = items.split_off(kept);
     let bytes = dropped.iter().map(|item| length(item) + 1).sum();
-    let counts = map.entry("omitted").or_insert_with(|| json!({}));
+    let counts = map.entry("left_out").or_insert_with(|| json!({}));
     let counts = counts.as_object_mut()?;
     let before = counts.get(key).and_then(Value::as_u64).unwrap_or_default();
     counts.insert(key.to_owned(), json!(before + dropped.len() as u64));
@@ -227,7 +227,7 @@ mod tests {
         let said = fit(answer.clone(), Some(3000));
         assert!(said.to_string().len() <= 3000, "{}", said.to_string().len());
         let kept = said["rows"].as_array().expect("rows").len();
-        assert_eq!(said["omitted"]["rows"], json!(100 - kept));
+        assert_eq!(said["left_out"]["rows"], json!(100 - kept));
         assert_eq!((&said["rows"][0]["row"], &said["few"]), (&json!(0), &json!([1, 2])));
         assert_eq!(fit(answer.clone(), None), answer);
         // What cannot be cut stays.
