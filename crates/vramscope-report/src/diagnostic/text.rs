@@ -29,7 +29,7 @@ const MIN_WIDTH: usize = 60;
 /// Bars are not wider.
 const MAX_BAR: usize = 60;
 
-/// Columns that a change has beside its outcome. With fewer, the outcome is in a line of its own.
+/// Columns that a change has beside its outcome. With fewer, a longer change has a line of its own.
 const MIN_CHANGE: usize = 40;
 
 /// The columns before the text of a fact.
@@ -364,15 +364,12 @@ impl Lines {
         let fixed: usize =
             [needs, verdict, cost, basis].into_iter().filter(|&w| w > 0).map(|w| w + 2).sum();
         let room = self.width.saturating_sub(label + 1 + fixed);
-        let text = widest(&|row| &row.text);
-        if text > room && room < MIN_CHANGE {
-            for row in rows {
-                self.stacked_row(row, label);
-            }
-            return;
-        }
-        let text = text.min(room);
+        let text = widest(&|row| &row.text).min(room);
         for row in rows {
+            if room < MIN_CHANGE && columns(&row.text) > room {
+                self.stacked_row(row, label);
+                continue;
+            }
             let what = cut_middle(&shown(&row.text), text);
             let mut line = vec![
                 (

@@ -25,9 +25,7 @@ pub(crate) fn place(target: Target<'_>, finding: &Finding) -> Option<FindingPlac
         },
         Facts::Growth(growth) => {
             let frame = growth.at.filter(|_| growth.sites > 1).or(own);
-            let label = |frame| label_of(&entry.snapshot, frame);
-            let called = growth.called_from.map(label);
-            let called = called.filter(|site| frame.map(label).as_ref() != Some(site));
+            let called = growth.called_from.map(|frame| label_of(&entry.snapshot, frame));
             (frame, called.map(|site| why::called_from(&site)).unwrap_or_default())
         }
         Facts::NoGrad(facts) => (facts.called_at.or(facts.dropped_at).or(own), String::new()),
@@ -53,9 +51,10 @@ fn of_frame(target: Target<'_>, frame: Frame, note: String, what: String) -> Fin
     let snapshot = target.snapshot();
     let file = snapshot.text(frame.file).into_owned();
     let source = target.entry.sidecar().and_then(|sidecar| sidecar.source(&file, frame.line));
+    let site = label_of(snapshot, frame);
     FindingPlace {
-        site: label_of(snapshot, frame),
-        note,
+        note: if note == why::called_from(&site) { String::new() } else { note },
+        site,
         source: source.map(str::to_owned),
         file,
         line: frame.line,
