@@ -473,7 +473,7 @@ def test_query_findings(ask, truth) -> None:
 
 
 #: Queries whose rows have one order.
-ORDERED = ("contents", "unreadable", "peaks", "skew-by-stage", "drift", "peak-by-phase")
+ORDERED = ("contents", "unreadable", "peaks", "drift", "peak-by-phase")
 
 
 @pytest.mark.parametrize("name", ORDERED)
