@@ -73,7 +73,7 @@ fn literal(text: &str) -> String {
     out
 }
 
-/// A path in which no character is a pattern of `DuckDB`.
+/// A path with `*`, `?` and `[` escaped, which are patterns for `DuckDB`.
 fn without_patterns(path: &str) -> String {
     let mut out = String::new();
     for c in path.chars() {

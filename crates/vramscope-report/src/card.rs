@@ -101,8 +101,8 @@ pub struct Card {
     /// main one of its file. They stay with the file.
     #[serde(skip)]
     pub blind_spots: Vec<BlindSpot>,
-    /// What `vramscope diagnose` says beside the findings. Absent on the page, and in an index of
-    /// an earlier version.
+    /// The place of the peak, the blind spots and the memory of a failure, for a diagnosis. Absent
+    /// on the page, and in an index of an earlier version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(skip))]
     pub told: Option<Told>,

@@ -88,7 +88,7 @@ pub struct Diagnosis {
     pub blind_spots: Vec<BlindSpotRecord>,
     /// Files in folders that are no snapshots.
     pub skipped_files: usize,
-    /// The files of which only the card in an index was read.
+    /// Paths of files that are known from an index only.
     #[serde(skip)]
     pub indexed: FxHashSet<String>,
 }

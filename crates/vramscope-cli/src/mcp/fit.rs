@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(said["left_out"]["rows"], json!(100 - kept));
         assert_eq!((&said["rows"][0]["row"], &said["few"]), (&json!(0), &json!([1, 2])));
         assert_eq!(fit(answer.clone(), None), answer);
-        // What cannot be cut stays.
+        // A text is not cut.
         let text = json!({"text": "x".repeat(900)});
         assert_eq!(fit(text.clone(), Some(10)), text);
     }

@@ -156,7 +156,7 @@ async fn group(
     let main = live.iter().copied().max_by_key(|&i| block(i).bytes)?;
     let belongs = |i: u32| {
         let b = block(i);
-        // What a leak keeps is the leak's.
+        // Blocks of another finding, such as a leak, are not counted twice.
         !told.contains(&b.stack)
             && match cause {
                 DominantCause::Foreach => is_foreach(cx, marks, i),

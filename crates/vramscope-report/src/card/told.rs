@@ -1,4 +1,4 @@
-//! What a diagnosis says of a device beside its findings.
+//! Facts about a device that a diagnosis needs beside its findings.
 
 use super::Card;
 use crate::diagnose::MemorySummary;
@@ -15,7 +15,7 @@ use vramscope_units::Bytes;
 /// More bytes than any device has. A card may come from anywhere.
 pub(crate) const MAX_BYTES: u64 = 1 << 56;
 
-/// What a diagnosis says of a device beside its findings.
+/// Facts about a device that a diagnosis needs beside its findings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Told {
     /// The training step of the peak of `requested_bytes`, from 0; null if nothing shows it.
@@ -39,16 +39,16 @@ pub struct FailureMemory {
     pub event: i64,
     /// `reserved_bytes`.
     pub reserved: Bytes,
-    /// What PyTorch can have; null where the file does not tell.
+    /// The most bytes that PyTorch can reserve; null if the file does not tell.
     pub capacity: Option<Bytes>,
     /// The request that failed.
     pub request: Option<Bytes>,
-    /// What the memory is used for, by the names of [`MemorySummary::parts`].
+    /// Bytes by use. The names are those of [`MemorySummary::parts`].
     pub parts: BTreeMap<String, Bytes>,
 }
 
 impl Told {
-    /// What is said of a device. `card` is its card.
+    /// The facts about a device. `card` is its card.
     pub(super) async fn new(target: Target<'_>, card: &Card, budget: &mut Budget) -> Self {
         let slot = slot_of(target.trace().requested_band.peak_event);
         let at = phases::place(target, slot, budget).await;
@@ -92,7 +92,7 @@ impl FailureMemory {
         }
     }
 
-    /// The same as a diagnosis has it. Parts that this version does not know are left out.
+    /// Converts it for a diagnosis. Parts with names that this version does not know are left out.
     pub(crate) fn summary(&self) -> MemorySummary {
         let known =
             |(name, bytes): (&String, &Bytes)| Some((part_name(name)?, bytes.0.min(MAX_BYTES)));

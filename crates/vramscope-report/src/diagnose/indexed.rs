@@ -1,4 +1,4 @@
-//! Devices of which only the card in an index is known.
+//! Devices that are known from an index only, by their cards.
 
 use super::{Diagnosed, Peak};
 use crate::card::{Card, FailureMemory, MAX_BYTES, peak_words};
@@ -12,7 +12,7 @@ use vramscope_inference::{Severity, StepPhase};
 use vramscope_units::{Bytes, grouped};
 
 impl Diagnosed {
-    /// What a diagnosis says by a card of an index alone. The card names its own call sites.
+    /// A diagnosis of a device by its card in an index. The card names its own call sites.
     pub fn of_card(mut card: Card) -> Self {
         for of in &mut card.categories {
             of.bytes = Bytes(of.bytes.0.min(MAX_BYTES));
@@ -52,7 +52,8 @@ impl Diagnosed {
     }
 }
 
-/// What cards do not tell, of `files` devices in all; `None` without a card of an index.
+/// The blind spot of cards of an index, of which `old` are of an earlier version; `None` without
+/// any card.
 pub(super) fn lacks(indexed: &[&Card], old: usize) -> Option<BlindSpotRecord> {
     if indexed.is_empty() {
         return None;

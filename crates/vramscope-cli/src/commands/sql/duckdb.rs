@@ -79,7 +79,7 @@ fn version() -> Option<(u32, String)> {
     Some((number?, said))
 }
 
-/// What a program writes for an input, or why it failed.
+/// The output of a program that reads `input`; its errors if it fails.
 fn answer(mut command: Command, input: &str) -> io::Result<Result<Vec<u8>, String>> {
     let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = pipes.spawn()?;
