@@ -1,10 +1,9 @@
 //! Tests of all commands together: the help, paths in place of a command, folders in place of a
 //! file, ids before and after the file, texts that fit the terminal.
 
-use crate::common::{test_data, vramscope};
+use crate::common::{folder, test_data, vramscope};
 use serde_json::Value;
 use std::fs;
-use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 const LEAK: &str = "recorded/gpt_leak.pickle.gz";
@@ -23,14 +22,6 @@ fn errors(output: &Output) -> String {
 fn json(arguments: &[&str], paths: &[&str]) -> Value {
     let output = vramscope(&[arguments, &["--format", "json"]].concat(), paths);
     serde_json::from_str(&text(&output)).expect("JSON")
-}
-
-/// An empty folder of this test.
-fn folder(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("vramscope-set-{name}-{}", std::process::id()));
-    drop(fs::remove_dir_all(&folder));
-    fs::create_dir_all(&folder).expect("a folder can be made");
-    folder
 }
 
 #[test]
@@ -100,7 +91,7 @@ fn an_id_may_stand_before_or_after_the_file() {
 
 #[test]
 fn a_folder_stands_for_its_likely_file() {
-    let folder = folder("likely");
+    let folder = folder("command_set/likely");
     let copy = |from: &str, to: &str| fs::copy(test_data(from), folder.join(to)).expect("a copy");
     copy(LEAK, "rank0.pickle.gz");
     let path = folder.to_string_lossy().into_owned();
@@ -190,7 +181,7 @@ fn a_reader_that_leaves_is_no_error() {
 
 #[test]
 fn a_trace_that_is_missing_leaves_no_file() {
-    let folder = folder("trace");
+    let folder = folder("command_set/trace");
     let to = folder.join("merged.json.gz");
     let to = to.to_str().expect("UTF-8");
     let arguments = ["export", "--as", "perfetto", "--trace", "absent.json", "-o", to];
@@ -203,7 +194,7 @@ fn a_trace_that_is_missing_leaves_no_file() {
 
 #[test]
 fn an_index_is_compared() {
-    let folder = folder("index");
+    let folder = folder("command_set/index");
     let index = folder.join("run.vramscope");
     let index = index.to_str().expect("UTF-8");
     text(&vramscope(&["export", "--as", "index", "-o", index], &[RANKS]));

@@ -1,23 +1,12 @@
 //! `vramscope export --as index`: the file, its cards, what could not be read.
 
-use crate::common::vramscope;
+use crate::common::{folder, vramscope};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use std::fs;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Output;
-
-/// An empty folder of this test.
-fn folder(name: &str) -> PathBuf {
-    let folder =
-        std::env::temp_dir().join(format!("vramscope-index-{name}-{}", std::process::id()));
-    if folder.is_dir() {
-        fs::remove_dir_all(&folder).expect("the folder can be emptied");
-    }
-    fs::create_dir_all(&folder).expect("a folder can be made");
-    folder
-}
 
 fn index(paths: &[&str], output: &Path) -> Output {
     let output = output.to_str().expect("UTF-8");
@@ -34,7 +23,7 @@ pub(crate) fn lines(path: &Path) -> Vec<Value> {
 
 #[test]
 fn an_index_has_a_card_of_every_rank() {
-    let folder = folder("ranks");
+    let folder = folder("index/ranks");
     let path = folder.join("run.vramscope");
     let made = index(&["findings/ranks_fsdp2_skew"], &path);
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
@@ -62,7 +51,7 @@ fn an_index_has_a_card_of_every_rank() {
 
 #[test]
 fn a_file_that_cannot_be_read_is_a_line_with_its_error() {
-    let folder = folder("bad");
+    let folder = folder("index/bad");
     let path = folder.join("run.vramscope");
     let made = index(&["run_folder", "damaged/truncated.pickle", "missing.pickle"], &path);
     assert_eq!(made.status.code(), Some(2), "{}", String::from_utf8_lossy(&made.stderr));
@@ -81,7 +70,7 @@ fn a_file_that_cannot_be_read_is_a_line_with_its_error() {
 
 #[test]
 fn cards_have_the_iteration_of_their_folder() {
-    let folder = folder("iterations");
+    let folder = folder("index/iterations");
     let snapshot = crate::common::test_data("recorded/t26/linear_seed_python.pickle");
     for iteration in ["iteration_0", "iteration_100"] {
         let run = folder.join("gpt").join(iteration);
@@ -104,7 +93,7 @@ fn cards_have_the_iteration_of_their_folder() {
 
 #[test]
 fn nothing_is_written_without_a_card_or_a_place() {
-    let folder = folder("none");
+    let folder = folder("index/none");
     let path = folder.join("run.vramscope");
     fs::write(folder.join("model.json"), "{}").expect("a file can be written");
     let none = index(&[folder.to_str().expect("UTF-8")], &path);

@@ -1,6 +1,6 @@
 //! `vramscope diagnose` on an index: what a folder of the same snapshots says, from their cards.
 
-use crate::common::{test_data, vramscope};
+use crate::common::{folder, test_data, vramscope};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,16 +10,6 @@ use vramscope_testgen::{Fleet, FleetOptions, Generator, Options};
 const OOM: &str = "recorded/oom_expandable.pickle.gz";
 const HEALTHY: &str = "recorded/t26/gpt_small.pickle.gz";
 const RANKS: &str = "findings/ranks_fsdp2_skew";
-
-/// An empty folder of this test.
-fn folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("indexed").join(name);
-    if folder.exists() {
-        fs::remove_dir_all(&folder).expect("the folder of an earlier run");
-    }
-    fs::create_dir_all(&folder).expect("a new folder");
-    folder
-}
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_vramscope"));
@@ -39,7 +29,7 @@ fn json(folder: &Path, arguments: &[&str]) -> Value {
 
 /// A run with one rank that ran out of memory, and its index.
 fn run_with_oom(name: &str) -> PathBuf {
-    let folder = folder(name);
+    let folder = folder(&format!("indexed/{name}"));
     fs::create_dir(folder.join("run")).expect("a new folder");
     for (rank, of) in [HEALTHY, HEALTHY, OOM, HEALTHY].into_iter().enumerate() {
         let to = folder.join(format!("run/rank{rank}.pickle.gz"));
@@ -142,7 +132,7 @@ fn conditions_hold_as_for_the_snapshots() {
 
 #[test]
 fn iterations_of_many_ranks_are_one_answer_of_a_page() {
-    let folder = folder("fleet");
+    let folder = folder("indexed/fleet");
     let options = Options { events: 2000, live: 300, seed: 1, frames: 8 };
     let generator = Generator::new(&options).expect("options");
     let of = FleetOptions { ranks: 24, stages: 3, skewed: 1, leaking: 1, seed: 1 };
@@ -176,7 +166,7 @@ fn iterations_of_many_ranks_are_one_answer_of_a_page() {
 
 #[test]
 fn other_commands_name_those_that_read_an_index() {
-    let folder = folder("others");
+    let folder = folder("indexed/others");
     let rank = test_data(&format!("{RANKS}/rank0_memory_snapshot.pickle.gz"));
     let rank = rank.to_str().expect("UTF-8");
     text(&folder, &["export", rank, "--as", "index", "-o", "run.vramscope"]);
@@ -207,7 +197,7 @@ fn other_commands_name_those_that_read_an_index() {
 
 #[test]
 fn damaged_and_older_indexes_are_told() {
-    let folder = folder("older");
+    let folder = folder("indexed/older");
     fs::write(folder.join("none.vramscope"), "{}\n").expect("a file");
     let refused = run(&folder, &["diagnose", "none.vramscope"]);
     assert_eq!(refused.status.code(), Some(2));

@@ -1,19 +1,9 @@
 //! `vramscope sql`: names, texts, and what is missing. `python/tests/test_fleet.py` has answers.
 
-use crate::common::{test_data, vramscope};
+use crate::common::{folder, test_data, vramscope};
 use std::fs;
-use std::path::PathBuf;
 use std::process::{Command, Output};
 use vramscope_dataset::queries;
-
-fn folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("sql").join(name);
-    if folder.exists() {
-        fs::remove_dir_all(&folder).expect("the folder of an earlier run");
-    }
-    fs::create_dir_all(&folder).expect("a new folder");
-    folder
-}
 
 fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -50,7 +40,7 @@ fn the_document_has_the_queries() {
 
 #[test]
 fn what_is_missing_is_told() {
-    let folder = folder("missing");
+    let folder = folder("sql/missing");
     let none = vramscope(&["sql", "peaks", folder.to_str().expect("UTF-8")], &[]);
     assert_eq!(none.status.code(), Some(64));
     assert!(said(&none).contains("is no dataset"), "{}", said(&none));
@@ -78,7 +68,7 @@ fn what_is_missing_is_told() {
 #[test]
 fn rows_of_the_program_are_printed_in_each_format() {
     use std::os::unix::fs::PermissionsExt as _;
-    let folder = folder("rows");
+    let folder = folder("sql/rows");
     let dataset = folder.join("it's");
     let to = dataset.to_str().expect("UTF-8");
     let made =
