@@ -1,22 +1,22 @@
 // Styles of the views, which are loaded with their code.
 
-import { ab } from "./ab.js";
-import { compare } from "./compare.js";
-import { findings } from "./findings.js";
-import { fleet } from "./fleet.js";
-import { folded } from "./folded.js";
-import { groups } from "./groups.js";
-import { lists } from "./lists.js";
-import { map } from "./map.js";
-import { matrix } from "./matrix.js";
-import { modules } from "./modules.js";
-import { overlays } from "./overlays.js";
-import { peak } from "./peak.js";
-import { pinned } from "./pinned.js";
-import { plotHead } from "./plot-head.js";
-import { source } from "./source.js";
-import { tables } from "./tables.js";
-import { whatIf } from "./what-if.js";
+import ab from "./ab.css.js";
+import compare from "./compare.css.js";
+import findings from "./findings.css.js";
+import fleet from "./fleet.css.js";
+import folded from "./folded.css.js";
+import groups from "./groups.css.js";
+import lists from "./lists.css.js";
+import map from "./map.css.js";
+import matrix from "./matrix.css.js";
+import modules from "./modules.css.js";
+import overlays from "./overlays.css.js";
+import peak from "./peak.css.js";
+import pinned from "./pinned.css.js";
+import plotHead from "./plot-head.css.js";
+import source from "./source.css.js";
+import tables from "./tables.css.js";
+import whatIf from "./what-if.css.js";
 
 export const style = [
   tables,
