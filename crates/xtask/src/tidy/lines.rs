@@ -24,7 +24,9 @@ fn language(name: &str) -> Option<Language> {
     match extension {
         "rs" => Some(Language::Rust),
         "ts" | "tsx"
-            if !["web/e2e/", "/generated/", ".css.", ".test."].iter().any(|not| name.contains(not)) =>
+            if !["web/e2e/", "/generated/", ".css.", ".test."]
+                .iter()
+                .any(|not| name.contains(not)) =>
         {
             Some(Language::TypeScript)
         }
