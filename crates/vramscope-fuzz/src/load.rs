@@ -238,8 +238,7 @@ fn pictures(target: DeviceRef, axis: AxisKind) -> Vec<Request> {
 
 fn labels(group: GroupBy, x: [f64; 2], y: [f64; 2]) -> Query {
     let (size, letter) = ([900.0, 400.0], [6.2, 15.0]);
-    let search = String::new();
-    Query::GroupLabels { group, axis: AxisKind::Event, x, y, size, letter, search }
+    Query::GroupLabels { group, axis: AxisKind::Event, x, y, size, letter }
 }
 
 fn queries() -> Vec<Query> {
@@ -267,7 +266,7 @@ fn queries() -> Vec<Query> {
         Query::PeakLens { peak: 0, width: 600.0, height: 400.0 },
         Query::PeakLens { peak: u32::MAX, width: f64::NAN, height: -1.0 },
         Query::Changes { from: i64::MIN, to: 3 },
-        Query::Summary {},
+        Query::Findings {},
         Query::Settings {},
         Query::Minimap { axis },
         Query::FoldedSteps { axis },

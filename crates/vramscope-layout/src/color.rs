@@ -13,8 +13,6 @@ use vramscope_trace::{Block, Sites, Trace, lifetime, name_hash};
 /// The colors of all blocks of a trace.
 pub struct Colors {
     words: Vec<Color>,
-    /// A bit for each block that matches the search. `None` without a search.
-    hits: Option<Vec<u64>>,
 }
 
 /// Blocks that came between two states.
@@ -92,7 +90,7 @@ impl Colors {
                 }
             }
         }
-        Self { words, hits: None }
+        Self { words }
     }
 
     /// Colors by what changed from the state in one slot to that in another. Blocks that are live
@@ -107,35 +105,23 @@ impl Colors {
         Self::map_blocks(trace, color, budget).await
     }
 
-    /// Dims all blocks for which `is_hit` is false.
+    /// Dims all blocks for which `keep` is false.
     #[must_use]
-    pub async fn dimmed(
-        mut self,
-        is_hit: impl Fn(u32) -> bool + Send,
-        budget: &mut Budget,
-    ) -> Self {
-        let bits = u64::BITS as usize;
-        let mut hits = vec![0; self.words.len().div_ceil(bits)];
+    pub async fn dimmed(mut self, keep: impl Fn(u32) -> bool + Send, budget: &mut Budget) -> Self {
         for part in strides(self.words.len()) {
             budget.charge(part.len() as u64).await;
-            for block in part {
-                hits[block / bits] |= u64::from(is_hit(block as u32)) << (block % bits);
+            for (block, word) in (part.start as u32..).zip(&mut self.words[part]) {
+                if !keep(block) {
+                    *word = Color::DIMMED;
+                }
             }
         }
-        self.hits = Some(hits);
         self
     }
 
     /// The color of a block.
     pub fn of(&self, block: u32) -> Color {
-        if self.is_hit(block) { self.words[block as usize] } else { Color::DIMMED }
-    }
-
-    /// Whether a block matches the search. True for all without a search.
-    pub fn is_hit(&self, block: u32) -> bool {
-        self.hits
-            .as_ref()
-            .is_none_or(|hits| hits[(block / u64::BITS) as usize] & 1 << (block % u64::BITS) != 0)
+        self.words[block as usize]
     }
 
     async fn map_blocks(
@@ -150,7 +136,7 @@ impl Colors {
                 (part.start as u32..).zip(&trace.blocks[part]).map(|(i, block)| word(i, block)),
             );
         }
-        Self { words, hits: None }
+        Self { words }
     }
 }
 

@@ -19,7 +19,6 @@
 //! workspace.
 
 mod axis;
-pub mod color;
 mod name;
 mod shown;
 pub mod svg;

@@ -75,8 +75,7 @@ beforeEach(() => {
 const FULL: ViewState = {
   v: 1,
   view: "flame",
-  sheet: "events",
-  tracks: "segments",
+  drawer: "events",
   path: "b.pickle",
   device: 0,
   axis: "event",
@@ -103,6 +102,7 @@ test("defaults are left out of the state", () => {
   expect(address.state()).toEqual({
     v: 1,
     view: "timeline",
+    drawer: "segments",
     theme: "auto",
     x0: 0,
     x1: 100,

@@ -10,7 +10,8 @@ import { fromIndex, RunWatch } from "./client/run-index.js";
 import type { Parts } from "./client/wasm.js";
 import type { BlockDetail, Failure, Hit, ProgramRecord } from "./generated/protocol.js";
 import { isFirstVisit, rememberVisit } from "./host/first-visit.js";
-import { VIEWS } from "./places/index.js";
+import { pageMemory } from "./host/page-memory.js";
+import { VIEWS } from "./navigation.js";
 import { failureOf } from "./run.js";
 import { Session } from "./session.js";
 import type { Stores } from "./stores.js";
@@ -98,6 +99,7 @@ export class VramscopeViewer extends HTMLElement {
         failed: (path, failure) => this.#emit("vramscope-error", { path, failure }),
       },
       {
+        memory: this.hasAttribute("page") ? pageMemory : null,
         places: {
           wasm: this.#address("wasm-url"),
           worker: this.#address("worker-url"),
@@ -127,7 +129,7 @@ export class VramscopeViewer extends HTMLElement {
       openSample: () => void this.#openIndex(session, watch, sample ?? ""),
       examples,
       openExample: ({ name, view }) => {
-        stores.address.go({ view });
+        stores.navigation.center(view);
         void this.#openIndex(session, watch, `${examples}${name}.json`);
       },
       openOffer: () => void this.#openIndex(session, watch, run ?? ""),
@@ -267,10 +269,7 @@ export class VramscopeViewer extends HTMLElement {
     };
     follow();
     dark.addEventListener("change", follow);
-    // Until the first place is decided, the state is on its way to it.
-    const emitState = effect(() => {
-      if (stores.navigation.settled.value) this.#emit("vramscope-state", stores.address.state());
-    });
+    const emitState = effect(() => this.#emit("vramscope-state", stores.address.state()));
     const emitFinding = effect(() =>
       this.#emit("vramscope-finding", { id: stores.selection.finding.value }),
     );
@@ -322,7 +321,7 @@ export class VramscopeViewer extends HTMLElement {
     const { appearance, navigation } = session.stores;
     if (name === "theme" && theme) appearance.theme.value = theme;
     if (name === "view" && view) {
-      navigation.show(view);
+      navigation.center(view);
       navigation.viewGiven = true;
     }
     if (name === "readonly") opening.readonly.value = value !== null;

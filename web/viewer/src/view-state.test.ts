@@ -11,8 +11,7 @@ import {
 
 const FULL: ViewState = {
   view: "flame",
-  sheet: "none",
-  tracks: "annotations,free",
+  drawer: "none",
   path: "run 1/rank0 & co #2.pickle",
   part: 2,
   device: 7,
@@ -56,7 +55,7 @@ test("numbers are rounded to a thousandth", () => {
 
 test.each([
   ["view", "nowhere"],
-  ["sheet", "landing"],
+  ["drawer", "landing"],
   ["part", "-1"],
   ["part", "1e3"],
   ["device", "1234567890"],

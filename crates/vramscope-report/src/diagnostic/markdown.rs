@@ -10,10 +10,7 @@ use vramscope_units::grouped;
 pub fn markdown(answer: &Answer) -> String {
     let mut out = String::from("### GPU memory\n\n");
     if let Some(nothing) = &answer.nothing_found {
-        line(
-            &mut out,
-            format_args!("{}\n", escape(&super::make::upper_first(&nothing.to_string()))),
-        );
+        line(&mut out, format_args!("{}\n", escape(&super::make::upper_first(nothing))));
     }
     for one in &answer.findings {
         finding(&mut out, one);

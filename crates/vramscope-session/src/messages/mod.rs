@@ -17,8 +17,6 @@ mod envelope;
 mod loading;
 mod run;
 #[cfg(test)]
-mod style_variables;
-#[cfg(test)]
 mod typescript;
 pub mod views;
 

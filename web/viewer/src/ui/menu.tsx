@@ -13,12 +13,10 @@ interface MenuProperties {
   /** The side of the button at which the panel is aligned. */
   align: "start" | "end";
   class?: string;
-  testid?: string;
-  /** The items; a function makes them when the panel opens. */
-  children: ComponentChildren | (() => ComponentChildren);
+  children: ComponentChildren;
 }
 
-export function Menu({ text, name, align, class: look = "", testid, children }: MenuProperties) {
+export function Menu({ text, name, align, class: look = "", children }: MenuProperties) {
   const [open, setOpen] = useState(false);
   const menu = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -50,7 +48,6 @@ export function Menu({ text, name, align, class: look = "", testid, children }: 
       <button
         type="button"
         class="button plain menu-button"
-        data-testid={testid}
         aria-expanded={open}
         aria-label={name}
         title={name}
@@ -62,7 +59,7 @@ export function Menu({ text, name, align, class: look = "", testid, children }: 
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: the items take keys themselves */}
       {/* biome-ignore lint/a11y/noStaticElementInteractions: an item that was used closes it */}
       <div class="menu-panel" data-align={align} hidden={!open} onClick={() => setOpen(false)}>
-        {typeof children === "function" ? open && children() : children}
+        {children}
       </div>
     </div>
   );
