@@ -171,7 +171,7 @@ fn queries(events: u32) -> Vec<(&'static str, Query)> {
     };
     vec![
         ("card", Query::Card {}),
-        ("findings, after the card", Query::Findings {}),
+        ("summary, after the card", Query::Summary {}),
         ("minimap, after the card", Query::Minimap { axis }),
         ("settings", Query::Settings {}),
         ("tracks", Query::Tracks { axis, x0: 0.0, x1: end, columns: 1000 }),

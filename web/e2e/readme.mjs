@@ -28,7 +28,6 @@ for (const colorScheme of ["dark", "light"]) {
     window.vramscope.setState({
       path: "rank5_memory_snapshot.pickle",
       view: "timeline",
-      drawer: "none",
     }),
   );
   await page.getByTestId("hint").getByRole("button").click();

@@ -6,6 +6,7 @@ use crate::width::columns;
 use anstyle::{AnsiColor, Color, Style};
 use std::io::{self, Write};
 use vramscope_report::diagnostic::{Level, Paint, Span};
+use vramscope_units::color::{CATEGORIES, Terminal};
 
 /// A terminal with more columns gets no longer lines: they are hard to read.
 const MAX_WIDTH: usize = 160;
@@ -36,16 +37,22 @@ fn style(paint: Paint) -> Style {
         Paint::Level(Level::Warning) => WARNING,
         Paint::Level(Level::Note) => CYAN,
         Paint::Good => GOOD,
-        Paint::Part(name) => match name {
-            "parameter" | "buffer" => BLUE,
-            "optimizer_state" => GOOD,
-            "gradient" | "input" => WARNING,
-            "activation" => MAGENTA,
-            "communication" => ERROR,
-            "workspace" | "cache" => CYAN,
-            "holes" | "free" | "other" | "outside" => FAINT,
-            _ => Style::new(),
+        Paint::Part(name) => match CATEGORIES.iter().find(|of| of.name == name) {
+            Some(of) => terminal(of.terminal),
+            None => FAINT,
         },
+    }
+}
+
+fn terminal(color: Terminal) -> Style {
+    match color {
+        Terminal::Blue => BLUE,
+        Terminal::Cyan => CYAN,
+        Terminal::Green => GOOD,
+        Terminal::Magenta => MAGENTA,
+        Terminal::Red => ERROR,
+        Terminal::Yellow => WARNING,
+        Terminal::Plain => Style::new(),
     }
 }
 

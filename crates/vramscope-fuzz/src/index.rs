@@ -93,6 +93,7 @@ fn ask(bytes: &[u8], size: usize) {
             path: of.path,
             bytes: of.bytes,
             skipped: false,
+            closed: false,
         }));
         if error.is_some() {
             break;

@@ -238,7 +238,8 @@ fn pictures(target: DeviceRef, axis: AxisKind) -> Vec<Request> {
 
 fn labels(group: GroupBy, x: [f64; 2], y: [f64; 2]) -> Query {
     let (size, letter) = ([900.0, 400.0], [6.2, 15.0]);
-    Query::GroupLabels { group, axis: AxisKind::Event, x, y, size, letter }
+    let search = String::new();
+    Query::GroupLabels { group, axis: AxisKind::Event, x, y, size, letter, search }
 }
 
 fn queries() -> Vec<Query> {
@@ -266,7 +267,7 @@ fn queries() -> Vec<Query> {
         Query::PeakLens { peak: 0, width: 600.0, height: 400.0 },
         Query::PeakLens { peak: u32::MAX, width: f64::NAN, height: -1.0 },
         Query::Changes { from: i64::MIN, to: 3 },
-        Query::Findings {},
+        Query::Summary {},
         Query::Settings {},
         Query::Minimap { axis },
         Query::FoldedSteps { axis },

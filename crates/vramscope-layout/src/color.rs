@@ -13,6 +13,8 @@ use vramscope_trace::{Block, Sites, Trace, lifetime, name_hash};
 /// The colors of all blocks of a trace.
 pub struct Colors {
     words: Vec<Color>,
+    /// A bit for each block that matches the search. `None` without a search.
+    hits: Option<Vec<u64>>,
 }
 
 /// Blocks that came between two states.
@@ -90,7 +92,7 @@ impl Colors {
                 }
             }
         }
-        Self { words }
+        Self { words, hits: None }
     }
 
     /// Colors by what changed from the state in one slot to that in another. Blocks that are live
@@ -105,23 +107,35 @@ impl Colors {
         Self::map_blocks(trace, color, budget).await
     }
 
-    /// Dims all blocks for which `keep` is false.
+    /// Dims all blocks for which `is_hit` is false.
     #[must_use]
-    pub async fn dimmed(mut self, keep: impl Fn(u32) -> bool + Send, budget: &mut Budget) -> Self {
+    pub async fn dimmed(
+        mut self,
+        is_hit: impl Fn(u32) -> bool + Send,
+        budget: &mut Budget,
+    ) -> Self {
+        let bits = u64::BITS as usize;
+        let mut hits = vec![0; self.words.len().div_ceil(bits)];
         for part in strides(self.words.len()) {
             budget.charge(part.len() as u64).await;
-            for (block, word) in (part.start as u32..).zip(&mut self.words[part]) {
-                if !keep(block) {
-                    *word = Color::DIMMED;
-                }
+            for block in part {
+                hits[block / bits] |= u64::from(is_hit(block as u32)) << (block % bits);
             }
         }
+        self.hits = Some(hits);
         self
     }
 
     /// The color of a block.
     pub fn of(&self, block: u32) -> Color {
-        self.words[block as usize]
+        if self.is_hit(block) { self.words[block as usize] } else { Color::DIMMED }
+    }
+
+    /// Whether a block matches the search. True for all without a search.
+    pub fn is_hit(&self, block: u32) -> bool {
+        self.hits
+            .as_ref()
+            .is_none_or(|hits| hits[(block / u64::BITS) as usize] & 1 << (block % u64::BITS) != 0)
     }
 
     async fn map_blocks(
@@ -136,7 +150,7 @@ impl Colors {
                 (part.start as u32..).zip(&trace.blocks[part]).map(|(i, block)| word(i, block)),
             );
         }
-        Self { words }
+        Self { words, hits: None }
     }
 }
 

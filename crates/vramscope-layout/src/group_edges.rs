@@ -56,10 +56,12 @@ pub struct GroupEdges {
 pub struct Band {
     /// The group.
     pub group: u32,
-    /// Its bytes where the total in view is largest.
+    /// Its bytes where the total in view is largest: of hits only, with a search.
     pub bytes: u64,
-    /// Its most bytes in view.
+    /// Its most bytes in view: of hits only, with a search.
     pub most: u64,
+    /// Whether the search dims most of the band where its label takes its bytes from.
+    pub is_dimmed: bool,
     /// Its lower and upper edge in bytes where the total in view is largest.
     at_top: [f64; 2],
     /// Heights that belong to the band in all columns of a bin: lower and upper edge in bytes. The
@@ -81,19 +83,20 @@ pub type Place = [f64; 4];
 
 impl GroupEdges {
     /// Finds the bands of `view` in which a line of text of `line` pixels fits. A column shows
-    /// the same state as in the tiles of the view.
+    /// the same state as in the tiles of the view. Bands without a block for which `is_hit` is true
+    /// are left out.
     pub async fn new(
         axis: Axis<'_>,
         order: &StackOrder,
         view: View,
         line: f64,
+        is_hit: &(dyn Fn(u32) -> bool + Sync),
         budget: &mut Budget,
     ) -> Self {
         let trace = axis.trace();
-        let slots_per_pixel = ((view.x[1] - view.x[0]) / view.size[0].max(1.0)).max(0.0);
-        let kx = slots_per_pixel.max(1.0).log2().ceil().min(44.0) as u8;
+        let slots_per_pixel = slots_per_pixel(view);
+        let (kx, first) = columns(axis, view);
         let column = (1u64 << kx) as f64;
-        let first = (view.x[0].clamp(0.0, axis.extent() as f64) / column) as u64;
         let states = states(axis, kx, first, view, budget).await;
         let per_bin = ((BIN_PIXELS * slots_per_pixel / column).ceil() as usize).max(1);
         let mut edges = Self {
@@ -113,31 +116,37 @@ impl GroupEdges {
         let top = (0..states.len()).rev().max_by_key(|&column| total(column)).unwrap_or(0);
         edges.top = top / per_bin;
         edges.top_slot = (first as f64 + top as f64 + 0.5) * column;
-        let start = totals(trace, order, begin, budget).await;
-        let mut sums = start.clone();
-        let (mut most, mut at_top) = (start.clone(), start.clone());
+        let [start, hits] = totals(trace, order, begin, is_hit, budget).await;
+        let mut all = Sums::new(start.clone());
+        let mut hits = Sums::new(hits);
         for (index, pair) in states.windows(2).enumerate() {
             let changes = trace.changes_in(pair[0] + 1..pair[1] + 1);
-            budget.charge(2 * changes.len() as u64).await;
-            apply(trace, order, pair, &mut sums, |group| group);
+            budget.charge(3 * changes.len() as u64).await;
+            apply(trace, order, pair, &mut all.now, |group| group, &|_| true);
+            apply(trace, order, pair, &mut hits.now, |group| group, is_hit);
             for change in changes {
                 let group = order.group_of(change.block()) as usize;
-                most[group] = most[group].max(sums[group]);
+                all.note_most(group);
+                hits.note_most(group);
             }
             if index + 1 == top {
-                at_top.clone_from(&sums);
+                all.at_top.clone_from(&all.now);
+                hits.at_top.clone_from(&hits.now);
             }
         }
+        let most = &all.most;
+        let is_high = |group: usize| most[group] as f64 >= edges.line && edges.line > 0.0;
         let mut high: Vec<u32> = (0..most.len() as u32)
-            .filter(|&group| most[group as usize] as f64 >= edges.line && edges.line > 0.0)
+            .filter(|&group| is_high(group as usize) && hits.most[group as usize] > 0)
             .collect();
         high.sort_by_key(|&group| std::cmp::Reverse(most[group as usize]));
         high.truncate(MAX_BANDS);
         high.sort_unstable();
         edges.bands.extend(high.iter().map(|&group| Band {
             group,
-            bytes: at_top[group as usize],
-            most: most[group as usize],
+            bytes: hits.at_top[group as usize],
+            most: hits.most[group as usize],
+            is_dimmed: hits.at_top[group as usize] < all.at_top[group as usize].div_ceil(2),
             at_top: [0.0; 2],
             bins: vec![view.y; states.len().div_ceil(per_bin)],
         }));
@@ -155,7 +164,7 @@ impl GroupEdges {
         for (index, &state) in states.iter().enumerate() {
             let changes = trace.changes_in(before + 1..state + 1).len() as u64;
             budget.charge(changes + high.len() as u64).await;
-            apply(trace, order, &[before, state], &mut parts, |group| part_of[group]);
+            apply(trace, order, &[before, state], &mut parts, |group| part_of[group], &|_| true);
             before = state;
             let mut low = 0;
             for (band, part) in edges.bands.iter_mut().zip(parts.chunks(2)) {
@@ -230,8 +239,24 @@ impl GroupEdges {
     }
 }
 
+fn slots_per_pixel(view: View) -> f64 {
+    ((view.x[1] - view.x[0]) / view.size[0].max(1.0)).max(0.0)
+}
+
+/// Log2 of the slots per column of a view, and the first column in it.
+pub(crate) fn columns(axis: Axis<'_>, view: View) -> (u8, u64) {
+    let kx = slots_per_pixel(view).max(1.0).log2().ceil().min(44.0) as u8;
+    (kx, (view.x[0].clamp(0.0, axis.extent() as f64) / (1u64 << kx) as f64) as u64)
+}
+
 /// The states of the columns in a view.
-async fn states(axis: Axis<'_>, kx: u8, first: u64, view: View, budget: &mut Budget) -> Vec<u32> {
+pub(crate) async fn states(
+    axis: Axis<'_>,
+    kx: u8,
+    first: u64,
+    view: View,
+    budget: &mut Budget,
+) -> Vec<u32> {
     let mut states = Vec::new();
     let end = view.x[1].min(axis.extent() as f64) as u64;
     let columns = (view.size[0].clamp(0.0, f64::from(u16::MAX)) as u64).saturating_add(2);
@@ -246,29 +271,61 @@ async fn states(axis: Axis<'_>, kx: u8, first: u64, view: View, budget: &mut Bud
     states
 }
 
-/// The live bytes of each group in one state.
-async fn totals(trace: &Trace, order: &StackOrder, state: u32, budget: &mut Budget) -> Vec<u64> {
-    let mut sums = vec![0; order.groups()];
+/// The bytes of each group along the columns of a view.
+struct Sums {
+    /// In the current column.
+    now: Vec<u64>,
+    /// The most so far.
+    most: Vec<u64>,
+    /// In the column with the largest total.
+    at_top: Vec<u64>,
+}
+
+impl Sums {
+    fn new(start: Vec<u64>) -> Self {
+        Self { most: start.clone(), at_top: start.clone(), now: start }
+    }
+
+    fn note_most(&mut self, group: usize) {
+        self.most[group] = self.most[group].max(self.now[group]);
+    }
+}
+
+/// The live bytes of each group in one state: all of them, and those of hits.
+async fn totals(
+    trace: &Trace,
+    order: &StackOrder,
+    state: u32,
+    is_hit: &(dyn Fn(u32) -> bool + Sync),
+    budget: &mut Budget,
+) -> [Vec<u64>; 2] {
+    let mut sums = [vec![0; order.groups()], vec![0; order.groups()]];
     for part in strides(trace.blocks.len()) {
         budget.charge(part.len() as u64 * COST_PER_BLOCK).await;
         for (index, block) in (part.start as u32..).zip(&trace.blocks[part]) {
             if block.is_live_at(state) {
-                sums[order.group_of(index) as usize] += block.bytes.0;
+                let group = order.group_of(index) as usize;
+                sums[0][group] += block.bytes.0;
+                sums[1][group] += if is_hit(index) { block.bytes.0 } else { 0 };
             }
         }
     }
     sums
 }
 
-/// Moves sums from one state to a later one.
+/// Moves sums of the blocks for which `is_counted` is true from one state to a later one.
 fn apply(
     trace: &Trace,
     order: &StackOrder,
     states: &[u32],
     sums: &mut [u64],
     part_of: impl Fn(usize) -> usize,
+    is_counted: &dyn Fn(u32) -> bool,
 ) {
     for change in trace.changes_in(states[0] + 1..states[1] + 1) {
+        if !is_counted(change.block()) {
+            continue;
+        }
         let bytes = trace.blocks[change.block() as usize].bytes.0;
         let sum = &mut sums[part_of(order.group_of(change.block()) as usize)];
         *sum = if change.enters() { *sum + bytes } else { *sum - bytes };

@@ -35,9 +35,11 @@
 
 mod axis;
 mod bands;
+mod block_run;
 mod color;
 mod flame;
 mod group_edges;
+mod hits;
 mod map;
 mod merge_threshold;
 mod pick;
@@ -50,6 +52,7 @@ mod treemap;
 
 pub use axis::Axis;
 pub use bands::{lines, outline};
+pub use block_run::block_run;
 pub use color::{
     CAME, Colors, LargestSites, STAYED, WENT, frame_color, name_color, segment_color, site_color,
     stream_color,

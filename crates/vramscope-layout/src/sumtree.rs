@@ -1,6 +1,7 @@
 //! A sum tree over the stack of blocks. It gives the bytes below each block, and finds the blocks
 //! that are large enough to see.
 
+use crate::hits::Hits;
 use crate::merge_threshold::MergeThreshold;
 use crate::stack_order::StackOrder;
 use vramscope_trace::slicing::{Budget, filled, strides};
@@ -20,13 +21,20 @@ const BLOCK_IN_BAND: u64 = 4;
 pub(crate) struct Merging<'a> {
     /// Neighbors that are lower than this are merged until they reach it.
     pub(crate) threshold: &'a MergeThreshold,
-    /// With an order, a group is drawn as a band: neighbors of one group are merged without a
-    /// limit, except for blocks that are high enough to see. Pieces of at least the threshold end
-    /// at the edges of groups.
-    pub(crate) bands: Option<&'a StackOrder>,
+    /// The order of a grouped stack. Pieces name their group.
+    pub(crate) order: Option<&'a StackOrder>,
+    /// Whether a group is drawn as a band: neighbors of one group are merged without a limit,
+    /// except for blocks that are high enough to see. Pieces of at least the threshold end at the
+    /// edges of groups.
+    pub(crate) bands: bool,
 }
 
-impl Merging<'_> {
+impl<'a> Merging<'a> {
+    /// The order, if groups are drawn as bands.
+    fn bands(&self) -> Option<&'a StackOrder> {
+        self.order.filter(|_| self.bands)
+    }
+
     /// The least bytes of a block in a band that is a piece of its own.
     fn block_in_band(&self, below: u64) -> u64 {
         self.threshold.at(below).saturating_mul(BLOCK_IN_BAND)
@@ -38,6 +46,9 @@ impl Merging<'_> {
 /// Each leaf holds [`LEAF_BLOCKS`] blocks and a mask of the live ones. Block sizes stay in the
 /// trace, and callers pass an accessor. The tree therefore needs few bytes per block, and the nodes
 /// that a sweep visits stay in the processor's cache.
+///
+/// With a search, a second set of nodes has the live bytes of its hits. A merged piece therefore
+/// knows its share of hits without a visit to its blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SumTree {
     /// Number of leaves, a power of two.
@@ -46,8 +57,19 @@ pub(crate) struct SumTree {
     nodes: Vec<Node>,
     /// Mask of live blocks per leaf.
     live: Vec<u16>,
+    /// The hits of a search.
+    hits: Option<HitNodes>,
     /// Scratch space of [`SumTree::toggle`]: nodes whose parents must be recomputed.
     dirty: Vec<u32>,
+}
+
+/// The live bytes of a search's hits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct HitNodes {
+    /// Mask of hits per leaf, live or not.
+    masks: Vec<u16>,
+    /// As [`SumTree::nodes`], of hits only.
+    nodes: Vec<Node>,
 }
 
 /// Live bytes below a node, and its largest live block.
@@ -77,7 +99,24 @@ impl SumTree {
     pub(crate) async fn new(blocks: usize, budget: &mut Budget) -> Self {
         let width = blocks.div_ceil(LEAF_BLOCKS).next_power_of_two();
         let nodes = filled(Node::default(), 2 * width, budget).await;
-        Self { width, nodes, live: filled(0, width, budget).await, dirty: Vec::new() }
+        let live = filled(0, width, budget).await;
+        Self { width, nodes, live, hits: None, dirty: Vec::new() }
+    }
+
+    /// Keeps the hits of a search apart. `masks` gives the mask of hits of each leaf. The next
+    /// [`SumTree::fill`] sums them.
+    pub(crate) async fn keep_hits(
+        &mut self,
+        masks: impl Fn(usize) -> u16 + Send,
+        budget: &mut Budget,
+    ) {
+        let mut found = Vec::with_capacity(self.width);
+        for part in strides(self.width) {
+            budget.charge(part.len() as u64 * FILL_LEAF_COST).await;
+            found.extend(part.map(&masks));
+        }
+        let nodes = filled(Node::default(), 2 * self.width, budget).await;
+        self.hits = Some(HitNodes { masks: found, nodes });
     }
 
     /// Toggles whether each of `blocks` is live. They must be in stack order.
@@ -144,17 +183,33 @@ impl SumTree {
 
     fn update_node(&mut self, node: usize) {
         self.nodes[node] = self.nodes[2 * node].join(self.nodes[2 * node + 1]);
+        if let Some(HitNodes { nodes, .. }) = &mut self.hits {
+            nodes[node] = nodes[2 * node].join(nodes[2 * node + 1]);
+        }
     }
 
     #[inline(never)]
     fn set_leaf(&mut self, leaf: usize, live: u16, bytes_of: &dyn Fn(u32) -> u64) {
         self.live[leaf] = live;
-        let mut node = Node::default();
-        for block in blocks(leaf, live) {
-            let bytes = bytes_of(block);
-            node = node.join(Node { bytes, largest: bytes, block });
+        self.nodes[self.width + leaf] = sum_of(leaf, live, bytes_of);
+        if let Some(HitNodes { masks, nodes }) = &mut self.hits {
+            nodes[self.width + leaf] = sum_of(leaf, live & masks[leaf], bytes_of);
         }
-        self.nodes[self.width + leaf] = node;
+    }
+
+    /// The live bytes of the hits below a node. `None` without a search.
+    fn hits_of_node(&self, node: usize) -> Option<Hits> {
+        self.hits.as_ref().map(|hits| hits.nodes[node].into())
+    }
+
+    /// A block as the hits of a piece: all of it, or nothing. `None` without a search.
+    fn hits_of_block(&self, block: u32, bytes: u64) -> Option<Hits> {
+        self.hits.as_ref().map(|hits| {
+            let at = block as usize;
+            let is_hit = hits.masks[at / LEAF_BLOCKS] & 1 << (at % LEAF_BLOCKS) != 0;
+            let bytes = if is_hit { bytes } else { 0 };
+            Hits { bytes, largest: bytes, block }
+        })
     }
 
     /// A height below which changes to `block` and to the blocks above it do not change the pieces
@@ -182,7 +237,7 @@ impl SumTree {
         let found = &self.nodes[node];
         found.bytes < merging.threshold.at(below)
             || found.is_single_block()
-            || merging.bands.is_some_and(|order| {
+            || merging.bands().is_some_and(|order| {
                 found.largest < merging.block_in_band(below)
                     && self.group_of_node(node, order).is_some()
             })
@@ -216,6 +271,14 @@ impl SumTree {
     }
 }
 
+/// The bytes of the blocks of a leaf that are set in `mask`.
+fn sum_of(leaf: usize, mask: u16, bytes_of: &dyn Fn(u32) -> u64) -> Node {
+    blocks(leaf, mask).fold(Node::default(), |node, block| {
+        let bytes = bytes_of(block);
+        node.join(Node { bytes, largest: bytes, block })
+    })
+}
+
 /// The blocks of a leaf that are set in `mask`, upwards.
 fn blocks(leaf: usize, mut mask: u16) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
@@ -236,6 +299,16 @@ pub(crate) struct StackPiece {
     pub(crate) block: u32,
     /// Whether the piece merges several blocks.
     pub(crate) merged: bool,
+    /// In a grouped stack, the group of all its blocks. `None` if they have several.
+    pub(crate) group: Option<u32>,
+    /// The hits among its blocks. `None` without a search.
+    pub(crate) hits: Option<Hits>,
+}
+
+impl From<Node> for Hits {
+    fn from(Node { bytes, largest, block }: Node) -> Self {
+        Self { bytes, largest, block }
+    }
 }
 
 impl StackPiece {
@@ -251,8 +324,6 @@ struct Pending {
     piece: StackPiece,
     /// Bytes of the piece's largest block.
     largest: u64,
-    /// The group of all its blocks. `None` if they have several, and without bands.
-    group: Option<u32>,
 }
 
 /// The state of one walk. Not generic over the closures, so that the WebAssembly module contains
@@ -276,14 +347,14 @@ impl Walk<'_> {
             return;
         }
         if self.tree.is_unit(node, below, self.merging) {
-            let group = self.merging.bands.and_then(|order| {
+            let group = self.merging.order.and_then(|order| {
                 if found.is_single_block() {
                     Some(order.group_at(found.block))
                 } else {
                     self.tree.group_of_node(node, order)
                 }
             });
-            self.add_unit(below, found, group);
+            self.add_unit(below, found, group, self.tree.hits_of_node(node));
         } else if node < self.tree.width {
             self.node(2 * node, below);
             self.node(2 * node + 1, below + self.tree.nodes[2 * node].bytes);
@@ -294,8 +365,9 @@ impl Walk<'_> {
                 let bytes = (self.bytes_of)(block);
                 self.visited += 1;
                 if self.is_in_range(below, bytes) {
-                    let group = self.merging.bands.map(|order| order.group_at(block));
-                    self.add_unit(below, Node { bytes, largest: bytes, block }, group);
+                    let group = self.merging.order.map(|order| order.group_at(block));
+                    let hits = self.tree.hits_of_block(block, bytes);
+                    self.add_unit(below, Node { bytes, largest: bytes, block }, group, hits);
                 }
                 below += bytes;
             }
@@ -307,14 +379,16 @@ impl Walk<'_> {
     }
 
     /// Adds a block, or a node whose blocks are merged.
-    fn add_unit(&mut self, below: u64, found: Node, group: Option<u32>) {
+    fn add_unit(&mut self, below: u64, found: Node, group: Option<u32>, hits: Option<Hits>) {
         let piece = StackPiece {
             low: below,
             high: below + found.bytes,
             block: found.block,
             merged: !found.is_single_block(),
+            group,
+            hits,
         };
-        let is_alone = match self.merging.bands {
+        let is_alone = match self.merging.bands() {
             None => found.bytes >= self.merging.threshold.at(below),
             Some(_) => !piece.merged && found.bytes >= self.merging.block_in_band(below),
         };
@@ -323,11 +397,12 @@ impl Walk<'_> {
             (self.emit)(piece);
             return;
         }
-        let mut unit = Pending { piece, largest: found.largest, group };
+        let mut unit = Pending { piece, largest: found.largest };
         if let Some(before) = self.pending {
             if self.can_join(&before, &unit) {
                 (unit.piece.low, unit.piece.merged) = (before.piece.low, true);
-                unit.group = before.group.filter(|_| before.group == group);
+                unit.piece.group = before.piece.group.filter(|_| before.piece.group == group);
+                unit.piece.hits = before.piece.hits.zip(hits).map(|(below, own)| below.join(own));
                 if before.largest >= unit.largest {
                     (unit.piece.block, unit.largest) = (before.piece.block, before.largest);
                 }
@@ -336,15 +411,17 @@ impl Walk<'_> {
             }
         }
         self.pending = Some(unit);
-        if unit.group.is_none() && !self.is_low(&unit) {
+        let is_band = self.merging.bands && unit.piece.group.is_some();
+        if !is_band && !self.is_low(&unit) {
             self.flush();
         }
     }
 
     /// Whether the pending piece and the next one become one piece.
     fn can_join(&self, before: &Pending, next: &Pending) -> bool {
-        self.merging.bands.is_none()
-            || (next.group.is_some() && before.group == next.group)
+        let group = next.piece.group;
+        self.merging.bands().is_none()
+            || (group.is_some() && before.piece.group == group)
             || (self.is_low(before) && self.is_low(next))
     }
 
@@ -382,7 +459,7 @@ mod tests {
         tree.walk(
             low,
             high,
-            Merging { threshold: &MergeThreshold::uniform(threshold), bands: None },
+            Merging { threshold: &MergeThreshold::uniform(threshold), order: None, bands: false },
             &|b| sizes[b as usize],
             &mut |p| {
                 out.push((p.low, p.high, p.block, p.merged));
@@ -443,7 +520,7 @@ mod tests {
         tree.walk(
             0,
             u64::MAX,
-            Merging { threshold: &threshold, bands: Some(&order) },
+            Merging { threshold: &threshold, order: Some(&order), bands: true },
             &|b| sizes[b as usize],
             &mut |p| found.push((p.low, p.high, p.block, p.merged)),
         );
@@ -488,7 +565,8 @@ mod tests {
                 1 + seed as usize % 9,
                 3,
             );
-            let merging = Merging { threshold: &threshold, bands: is_banded.then_some(&order) };
+            let order = is_banded.then_some(&order);
+            let merging = Merging { threshold: &threshold, order, bands: is_banded };
             let mut tree = tree(&sizes, |b| !(b as u32 * (seed + 1)).is_multiple_of(3));
             let before = (walk(&tree, merging), tree.unchanged_below(lowest, merging));
             tree.toggle(&toggled, &|b| sizes[b as usize]);

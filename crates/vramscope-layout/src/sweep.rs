@@ -1,5 +1,6 @@
 //! The stack's live bytes at one state, moved along the trace.
 
+use crate::hits::Hits;
 use crate::merge_threshold::MergeThreshold;
 use crate::stack_order::StackOrder;
 use crate::sumtree::{LEAF_BLOCKS, Merging, StackPiece, SumTree};
@@ -33,7 +34,7 @@ pub(crate) struct Pieces<'a> {
 
 impl Pieces<'_> {
     fn merging<'a>(&'a self, order: Option<&'a StackOrder>) -> Merging<'a> {
-        Merging { threshold: self.threshold, bands: order.filter(|_| self.bands) }
+        Merging { threshold: self.threshold, order, bands: self.bands }
     }
 }
 
@@ -71,6 +72,27 @@ impl Sweep {
         let mut sweep = Self { tree, order, state: 0, lives, toggled: Vec::new() };
         sweep.rebuild_at(trace, 0, budget).await;
         sweep
+    }
+
+    /// Keeps the hits of a search apart: the blocks for which `is_hit` is true.
+    pub(crate) async fn keep_hits(
+        &mut self,
+        trace: &Trace,
+        is_hit: impl Fn(u32) -> bool + Send + Sync,
+        budget: &mut Budget,
+    ) {
+        let order = self.order.as_deref();
+        let count = trace.blocks.len();
+        let masks = |leaf: usize| {
+            let from = (leaf * LEAF_BLOCKS).min(count);
+            let end = count.min(from + LEAF_BLOCKS);
+            (from as u32..end as u32).rev().fold(0, |mask, position| {
+                let block = order.map_or(position, |order| order.block(position));
+                mask << 1 | u16::from(is_hit(block))
+            })
+        };
+        self.tree.keep_hits(masks, budget).await;
+        self.rebuild_at(trace, self.state, budget).await;
     }
 
     /// The order of blocks. `None` in an ungrouped stack.
@@ -149,8 +171,9 @@ impl Sweep {
         let bytes_of = |position| block_at(trace, order, position).bytes.0;
         let merging = pieces.merging(order);
         self.tree.walk(low, high, merging, &bytes_of, &mut |piece| {
-            let block = order.map_or(piece.block, |order| order.block(piece.block));
-            emit(StackPiece { block, ..piece });
+            let block_of = |position| order.map_or(position, |order| order.block(position));
+            let hits = piece.hits.map(|hits| Hits { block: block_of(hits.block), ..hits });
+            emit(StackPiece { block: block_of(piece.block), hits, ..piece });
         })
     }
 }

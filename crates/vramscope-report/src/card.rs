@@ -19,6 +19,7 @@ use crate::shares::CategoryShare;
 use crate::summary::{BandSummary, OomSummary};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
 use vramscope_inference::{BlindSpot, Category, FindingKind, RankFacts, RankStack};
 use vramscope_units::{Bytes, Events, Iteration, PeakEvent};
 
@@ -223,6 +224,27 @@ impl Names {
     }
 }
 
+/// The JSON with controls and marks of direction as escapes: the page shows these in a form of its
+/// own, which is no JSON.
+fn escaped(json: String) -> String {
+    let acts = |c: char| {
+        matches!(c, '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}'
+            | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !json.contains(acts) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if acts(c) {
+            write!(out, "\\u{:04x}", u32::from(c)).expect("a String takes all text");
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 impl Card {
     /// Reads the JSON of a card that names its own call sites and stacks.
     ///
@@ -236,7 +258,8 @@ impl Card {
 
     /// The card as JSON in one line.
     pub fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("a card has text keys and integers only")
+        let json = serde_json::to_string(self).expect("a card has text keys and integers only");
+        escaped(json)
     }
 
     /// Keeps the texts of the worst findings only.

@@ -29,6 +29,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use vramscope_inference::{FindingId, FindingKind, Severity};
 use vramscope_snapshot::HOST;
 use vramscope_trace::slicing::{Budget, now};
+use vramscope_units::Bytes;
 
 /// The maximum number of findings in a [`Diagnosis`] of the main ones.
 pub const MAX_FINDINGS: usize = 5;
@@ -52,6 +53,7 @@ const MAX_HEADLINES: usize = 4;
 /// `vramscope.diagnose/1`. Its JSON has at most 8 kB, unless all findings are listed.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Diagnosis {
     /// The schema's name and version.
     pub schema: &'static str,
@@ -60,29 +62,35 @@ pub struct Diagnosis {
     pub headlines: Vec<Headline>,
     /// The number of further devices; absent if none.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
     pub headlines_omitted: Option<usize>,
     /// The memory of the first of these devices, at the moment of its headline; null if nothing
     /// was reserved.
     pub memory: Option<MemorySummary>,
     /// The ranks in groups of like ones, the worst first; absent for a single device.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
     pub ranks: Vec<RankGroup>,
     /// The findings that matter most, at most five. One finding stands for equal ones of several
     /// ranks. Long lists and texts are cut. With `--all` the complete findings of each rank, by
     /// severity, then bytes.
+    #[cfg_attr(feature = "typescript", ts(as = "Vec<FindingRecord>"))]
     pub findings: Vec<FindingEntry>,
     /// The number of further findings; absent if none.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
     pub omitted: Option<usize>,
     /// The highest peak of `requested_bytes`; null if no memory was allocated.
     pub peak: Option<PeakSummary>,
     /// The changes of the program that save most of the peak, if one file without a finding above
     /// low is diagnosed: at most two. Absent if none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(as = "Option<Vec<Fix>>", optional))]
     pub savings: Vec<Fix>,
     /// Processes of which several dumps were read, that with the most growth first: at most four,
     /// or with `--all` every one. Absent if none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
     pub processes: Vec<Process>,
     /// What could not be looked for.
     pub blind_spots: Vec<BlindSpotRecord>,
@@ -90,6 +98,7 @@ pub struct Diagnosis {
     pub skipped_files: usize,
     /// Paths of files that are known from an index only.
     #[serde(skip)]
+    #[cfg_attr(feature = "typescript", ts(skip))]
     pub indexed: FxHashSet<String>,
 }
 
@@ -124,6 +133,7 @@ impl Diagnosis {
 /// The sentence about a device.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Headline {
     /// The file's path.
     pub path: String,
@@ -142,23 +152,26 @@ pub struct Headline {
 /// The memory of a device at one moment. Bytes.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct MemorySummary {
     /// The event after which it holds, from 0; -1 is the state before the window.
+    #[cfg_attr(feature = "typescript", ts(type = "number"))]
     pub event: i64,
     /// `reserved_bytes`.
-    pub reserved: u64,
+    pub reserved: Bytes,
     /// What PyTorch can have; null where the file does not tell.
-    pub capacity: Option<u64>,
+    pub capacity: Option<Bytes>,
     /// The request that failed; null without one.
-    pub request: Option<u64>,
+    pub request: Option<Bytes>,
     /// What it is used for: categories of blocks, what no block holds, and what PyTorch did not
     /// reserve.
-    pub parts: BTreeMap<&'static str, u64>,
+    pub parts: BTreeMap<&'static str, Bytes>,
 }
 
 /// The highest peak of `requested_bytes` of all ranks.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PeakSummary {
     /// The file's path.
     pub path: String,
@@ -167,8 +180,9 @@ pub struct PeakSummary {
     /// The device's ordinal.
     pub device: u32,
     /// Requested bytes.
-    pub bytes: u64,
+    pub bytes: Bytes,
     /// The first event after which it is reached, from 0; -1 is the state before the window.
+    #[cfg_attr(feature = "typescript", ts(type = "number"))]
     pub event: i64,
     /// The training step, from 0; null if nothing shows it.
     pub step: Option<u32>,
@@ -176,9 +190,10 @@ pub struct PeakSummary {
     pub phase: Option<&'static str>,
     /// Both in words, with a space before them: ` in backward of step 2`.
     #[serde(skip)]
+    #[cfg_attr(feature = "typescript", ts(skip))]
     pub place: String,
     /// Requested bytes by category.
-    pub categories: BTreeMap<&'static str, u64>,
+    pub categories: BTreeMap<&'static str, Bytes>,
 }
 
 /// One device: its card, the step and the phase of its peak, and its verdict.
@@ -209,24 +224,28 @@ struct Peak {
     text: String,
 }
 
-/// What a diagnosis needs of one device.
+/// What a diagnosis needs of one device, without pauses.
 pub fn at_peak(target: Target<'_>) -> Diagnosed {
     now(async |budget| diagnosed(target, budget).await)
 }
 
-/// [`at_peak`], and the changes that save most of a device without a finding above low: it takes a
-/// replay of the run for each.
+/// [`diagnosed_with_savings`], without pauses.
 pub fn with_savings(target: Target<'_>) -> Diagnosed {
-    now(async |budget| {
-        let mut diagnosed = diagnosed(target, budget).await;
-        if diagnosed.severity.is_none() {
-            diagnosed.savings = savings(target, budget).await;
-        }
-        diagnosed
-    })
+    now(async |budget| diagnosed_with_savings(target, budget).await)
 }
 
-async fn diagnosed(target: Target<'_>, budget: &mut Budget) -> Diagnosed {
+/// What a diagnosis needs of one device, and the changes that save most of one without a finding
+/// above low: it takes a replay of the run for each.
+pub async fn diagnosed_with_savings(target: Target<'_>, budget: &mut Budget) -> Diagnosed {
+    let mut diagnosed = diagnosed(target, budget).await;
+    if diagnosed.severity.is_none() {
+        diagnosed.savings = savings(target, budget).await;
+    }
+    diagnosed
+}
+
+/// What a diagnosis needs of one device.
+pub async fn diagnosed(target: Target<'_>, budget: &mut Budget) -> Diagnosed {
     let slot = slot_of(target.trace().requested_band.peak_event);
     let card = Card::new(target, budget).await;
     let at = place(target, slot, budget).await;
@@ -241,10 +260,10 @@ async fn diagnosed(target: Target<'_>, budget: &mut Budget) -> Diagnosed {
         headline: plain(&verdict.headline),
         memory: (bar.reserved.0 > 0).then(|| MemorySummary {
             event: bar.event,
-            reserved: bar.reserved.0,
-            capacity: bar.capacity.map(|bytes| bytes.0),
-            request: bar.request.map(|bytes| bytes.0),
-            parts: bar.parts.iter().map(|part| (part.name, part.bytes.0)).collect(),
+            reserved: bar.reserved,
+            capacity: bar.capacity,
+            request: bar.request,
+            parts: bar.parts.iter().map(|part| (part.name, part.bytes)).collect(),
         }),
         savings: Vec::new(),
         is_old: false,
@@ -434,11 +453,11 @@ fn highest_peak(ranks: &[Diagnosed]) -> Option<PeakSummary> {
         path: rank.path.clone(),
         rank: rank.rank,
         device: rank.device,
-        bytes: whole,
+        bytes: Bytes(whole),
         event: rank.band(BandKind::Requested).peak_event.0,
         step: at.step,
         phase: at.phase,
         place: at.text.clone(),
-        categories: rank.categories.iter().map(|c| (c.category.name(), c.bytes.0)).collect(),
+        categories: rank.categories.iter().map(|c| (c.category.name(), c.bytes)).collect(),
     })
 }

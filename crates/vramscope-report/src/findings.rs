@@ -13,7 +13,6 @@ use crate::proof::{self, Proof};
 use crate::simulated::{Predicted, Simulated};
 use crate::target::Target;
 use crate::text::file_name;
-use crate::verdict::{self, Action};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -156,18 +155,12 @@ pub struct FindingEntry {
     /// The finding in one sentence, with its nouns as links, without a rank.
     #[serde(skip)]
     pub headline: Vec<Phrase>,
-    /// Reasons beyond the headline; empty where `text` has them.
-    #[serde(skip)]
-    pub cause: String,
     /// What to do beside the changes that were replayed.
     #[serde(skip)]
     pub advice: String,
     /// The number of other dumps of its process that have an equal one.
     #[serde(skip)]
     pub other_moments: usize,
-    /// Changes that would help, each in a few words with its effect.
-    #[serde(skip)]
-    pub actions: Vec<Action>,
     /// The largest call stack, innermost frame first; empty if there is none.
     #[serde(skip)]
     pub frames: Vec<FrameRecord<'static>>,
@@ -194,6 +187,12 @@ impl FindingRecord {
             return event.map(|event| format!("live@#{}", event.0)).into_iter().collect();
         }
         self.sites.iter().map(|site| format!("site:{site}")).collect()
+    }
+
+    /// The filters that choose its blocks in a picture. Empty where it is about a moment, as a
+    /// failed allocation is: a filter for all that was live then would dim hardly anything.
+    pub fn filters(&self) -> Vec<String> {
+        if self.kind == FindingKind::Oom { Vec::new() } else { self.terms() }
     }
 
     /// The step and phase in words: `step 3, backward`, or `repetition 3`. Empty if neither is
@@ -340,10 +339,8 @@ fn entries<'a>(
         FindingEntry {
             owner: String::new(),
             headline: headline.into_phrases(),
-            cause: finding_text::cause(target.entry, finding),
             advice,
             other_moments: 0,
-            actions: verdict::actions_of(target.entry, finding, &record),
             record,
             frames,
             stack,
@@ -357,10 +354,8 @@ pub(crate) fn of_card(findings: &[CardFinding]) -> Vec<FindingEntry> {
     let entry = |CardFinding { record, headline, .. }: &CardFinding| FindingEntry {
         owner: String::new(),
         headline: vec![Phrase { text: headline.clone(), ..Phrase::default() }],
-        cause: String::new(),
         advice: record.action.clone(),
         other_moments: 0,
-        actions: Vec::new(),
         frames: Vec::new(),
         stack: None,
         record: record.clone(),
@@ -418,10 +413,8 @@ pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) 
     FindingEntry {
         owner: String::new(),
         headline: headline.into_phrases(),
-        cause: String::new(),
         advice: record.action.clone(),
         other_moments: 0,
-        actions: Vec::new(),
         record,
         frames,
         stack: None,

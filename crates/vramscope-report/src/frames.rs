@@ -98,6 +98,14 @@ pub fn site(entry: &SnapshotEntry, stack: StackId) -> String {
     frame.map_or_else(|| NO_STACK.to_owned(), |f| record(&entry.snapshot, f).label())
 }
 
+/// Who freed a block, from the stack of its free: [`site`], or autograd.
+pub fn freed_by(entry: &SnapshotEntry, stack: StackId) -> String {
+    if entry.sites.is_autograd(&entry.snapshot, stack) {
+        return "autograd, once backward has used it".to_owned();
+    }
+    site(entry, stack)
+}
+
 /// The filter of a stack's call site: `site:model.py:212`. `None` without a call stack.
 pub(crate) fn stack_filter(entry: &SnapshotEntry, stack: StackId) -> Option<String> {
     let frame = entry.sites.get(stack).frame?;

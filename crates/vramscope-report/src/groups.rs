@@ -177,5 +177,23 @@ impl Group {
     }
 }
 
+impl Group {
+    /// The terms of a search that chooses the group's blocks.
+    pub fn terms(&self, target: Target<'_>) -> Vec<String> {
+        let snapshot = target.snapshot();
+        let line = match self.name {
+            Name::Category | Name::Compiled => None,
+            Name::NoStack(why) => Some(format!("site:{}", text::no_stack(why))),
+            Name::Line(frame) => Some(format!("site:{}", text::label_of(snapshot, frame))),
+            Name::File(frame) => text::place_of(snapshot, Frame { line: 0, ..frame })
+                .map(|file| format!("site:{file}")),
+            Name::Module { caller, .. } => {
+                Some(format!("via:{}", text::label_of(snapshot, snapshot.frame(caller))))
+            }
+        };
+        std::iter::once(format!("category:{}", self.category.name())).chain(line).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests;

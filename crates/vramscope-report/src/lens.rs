@@ -48,11 +48,11 @@ pub async fn peaks(target: Target<'_>, band: BandKind, budget: &mut Budget) -> V
             vec![format!("Peak {}: {} {}{}.", index + 1, Bytes(peak.value), at(&peak), of(place))];
         text.push(match (next_lower, peaks.get(index + 1)) {
             (Some(Bytes(0)), Some(next)) => {
-                format!("The next is as high, {}: to cut this one alone brings nothing.", at(next))
+                format!("The next is as high, {}: removing this one alone saves nothing.", at(next))
             }
             (Some(lower), Some(next)) => {
-                let it = if index == 0 { "it" } else { "it, too," };
-                format!("Cut {it} and the next is {lower} lower, {}.", at(next))
+                let it = if index == 0 { "this peak" } else { "this peak, too," };
+                format!("Removing {it} saves {lower}. The next is {}.", at(next))
             }
             _ if index == 0 => "There is no other separate peak.".to_owned(),
             _ => "There is no lower separate peak.".to_owned(),
@@ -72,11 +72,19 @@ fn at(peak: &Peak) -> String {
 
 /// ` (backward, step 3)`; empty if nothing shows phases.
 fn of(place: Place) -> String {
+    match place_words(&place) {
+        words if words.is_empty() => words,
+        words => format!(" ({words})"),
+    }
+}
+
+/// `backward, step 3`; empty if nothing shows phases.
+pub fn place_words(place: &Place) -> String {
     let phase = place.phase.map(|phase| if phase == "other" { "other code" } else { phase });
     let layer = place.layer_text();
     match (phase, place.step_text()) {
-        (Some(phase), Some(step)) => format!(" ({phase}{layer}, {step})"),
-        (Some(phase), None) => format!(" ({phase}{layer})"),
+        (Some(phase), Some(step)) => format!("{phase}{layer}, {step}"),
+        (Some(phase), None) => format!("{phase}{layer}"),
         (None, _) => String::new(),
     }
 }

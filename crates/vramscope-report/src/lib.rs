@@ -87,7 +87,7 @@ pub use derived::Derived;
 pub use fixes::{Cost, Covers, Fix, Look, PlanRecord, PlannedSet};
 use frames::stack;
 pub use frames::{
-    FrameRecord, StackTable, block_site, frame, frames, owned_frames, row_site, site,
+    FrameRecord, StackTable, block_site, frame, frames, freed_by, owned_frames, row_site, site,
 };
 pub use groups::{Group, GroupKind, Groups};
 pub use loaded_file::{FileReader, LoadedFile, SnapshotEntry, piece_len};

@@ -318,9 +318,9 @@ fn reserved(peak: &ReservedPeak) -> Proof {
     let all = [
         ("in use", in_use, false),
         ("rounding", rounding, false),
-        ("idle cache", idle, true),
-        ("stuck", stuck, true),
-        ("small pool, free", small, true),
+        ("cached, free", idle, true),
+        ("fragmented", stuck, true),
+        ("small-block pool, free", small, true),
         ("CUDA graph pools, free", graph_pools, false),
     ];
     let title = if peak.is_state_only { "reserved memory" } else { "reserved memory at its peak" };

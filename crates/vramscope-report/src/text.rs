@@ -282,20 +282,41 @@ pub fn stream(snapshot: &Snapshot, id: StreamId) -> String {
     }
 }
 
-/// A pool: `default pool`, or `pool (1, 0)`.
+/// A stream by its order in the file: `default stream`, or `stream 1`. Its handle says nothing.
+pub fn stream_name(snapshot: &Snapshot, id: StreamId) -> String {
+    if snapshot.stream(id) == 0 {
+        return "default stream".to_owned();
+    }
+    let others = (0..=id.0).filter(|&other| snapshot.stream(StreamId(other)) != 0).count();
+    format!("stream {others}")
+}
+
+/// A pool by its order in the file: `default pool`, or `CUDA graph pool 1`. Files before PyTorch
+/// 2.1 name no pools.
 pub fn pool_name(snapshot: &Snapshot, index: PoolIndex) -> String {
+    let is_own = |id: PoolId| id != PoolId::DEFAULT;
     match snapshot.pool(index) {
-        Some(PoolId::DEFAULT) => "default pool".to_owned(),
-        Some(id) => format!("pool {id}"),
-        None => "unknown pool".to_owned(),
+        Some(id) if is_own(id) => {
+            let own = (0..=index.0).filter_map(|other| snapshot.pool(PoolIndex(other)));
+            format!("CUDA graph pool {}", own.filter(|&id| is_own(id)).count())
+        }
+        Some(_) => "default pool".to_owned(),
+        None => "pool not recorded".to_owned(),
     }
 }
 
-/// Pool, stream and size class: `default pool, stream 0 (default), large`.
+/// Pool, stream and size class: `default pool, default stream, large segments`.
 pub fn free_kind(snapshot: &Snapshot, kind: FreeKind) -> String {
-    let (pool, stream) = (pool_name(snapshot, kind.pool), stream(snapshot, kind.stream));
+    let (pool, stream) = (pool_name(snapshot, kind.pool), stream_name(snapshot, kind.stream));
     let class = if kind.is_small { "small" } else { "large" };
-    format!("{pool}, stream {stream}, {class}")
+    format!("{pool}, {stream}, {class} segments")
+}
+
+/// The handles of a pool and a stream, for a tooltip: `pool (1, 0), stream 0x7f00`.
+pub fn handles(snapshot: &Snapshot, pool: PoolIndex, id: StreamId) -> String {
+    let pool = snapshot.pool(pool).map(|pool| format!("pool ({}, {})", pool.0, pool.1));
+    let stream = format!("stream {}", stream(snapshot, id));
+    pool.into_iter().chain([stream]).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -1,10 +1,4 @@
-//! The verdict about one device: one sentence from its worst finding, its memory at that moment,
-//! and what to do. Page and program begin with it.
-
-mod actions;
-
-pub use actions::Action;
-pub(crate) use actions::of_finding as actions_of;
+//! The verdict about one device: one sentence from its worst finding, and its memory then.
 
 use crate::finding_text::{category_noun, limit_of, place_words};
 use crate::findings::{FindingEntry, of_device};
@@ -37,12 +31,8 @@ pub struct Verdict {
     pub finding: Option<FindingId>,
     /// The sentence. It does not name the rank.
     pub headline: Vec<Phrase>,
-    /// What leads to it; empty without a finding.
-    pub detail: String,
     /// The device's memory at the moment of the finding, else at the peak.
     pub memory: MemoryBar,
-    /// What to do, most useful first.
-    pub actions: Vec<Action>,
 }
 
 /// The memory of a device at one moment, in parts that follow one another.
@@ -122,15 +112,12 @@ pub fn verdict<'a>(target: Target<'a>, budget: &'a mut Budget) -> Boxed<'a, Verd
         let (used, categories) = MemoryUse::at(evidence, slot, budget).await;
         let oom = worst.and_then(|(finding, _)| story(finding));
         let memory = bar(target, slot, &used, &categories, oom);
-        let actions = actions::of_device(&notable, worst);
         match worst {
-            Some((_, FindingEntry { record, headline, cause, .. })) => Verdict {
+            Some((_, FindingEntry { record, headline, .. })) => Verdict {
                 severity: Some(record.severity),
                 finding: Some(record.id.clone()),
                 headline: headline.clone(),
-                detail: if oom.is_some() { cause } else { &record.text }.clone(),
                 memory,
-                actions,
             },
             None => {
                 let place = place(target, slot, budget).await;
@@ -142,9 +129,7 @@ pub fn verdict<'a>(target: Target<'a>, budget: &'a mut Budget) -> Boxed<'a, Verd
                     finding: None,
                     headline: peak_sentence(place, shares.collect(), slot.checked_sub(1))
                         .into_phrases(),
-                    detail: String::new(),
                     memory,
-                    actions,
                 }
             }
         }
@@ -224,15 +209,17 @@ fn bar(
         category: Some(category),
         note: String::new(),
     };
-    let mut parts: Vec<MemoryPart> =
-        Category::ALL.into_iter().zip(categories).map(of_category).collect();
+    let mut parts: Vec<MemoryPart> = Category::STACKED
+        .into_iter()
+        .map(|category| of_category((category, &categories[category as usize])))
+        .collect();
     let mut push = |name, label, bytes, note: String| {
         parts.push(MemoryPart { name, label, bytes, category: None, note });
     };
     push("rounding", "rounding", used.rounding, "added to requests by rounding".to_owned());
     push(
         "idle",
-        "idle cache",
+        "cached, free",
         used.idle,
         format!(
             "in {} free {}, returned when memory is short",
@@ -242,7 +229,7 @@ fn bar(
     );
     push(
         "stuck",
-        "stuck",
+        "fragmented",
         used.stuck,
         format!(
             "free inside of {} in use, in pieces of at most {}",
@@ -253,7 +240,7 @@ fn bar(
             used.largest_stuck
         ),
     );
-    push("small", "small pool, free", used.small, "free in the small pool".to_owned());
+    push("small", "small-block pool, free", used.small, "free in the small pool".to_owned());
     push(
         "graph_pools",
         "CUDA graph pools, free",

@@ -105,7 +105,6 @@ fn a_failed_allocation_is_told_first_with_what_is_missing() {
     let asked = verdict.headline.iter().find(|phrase| phrase.event.is_some()).expect("a link");
     assert_eq!(i64::from(asked.event.expect("an event")), bar.event);
     assert!(text.contains(&format!(": {} asked", asked.text)), "{text}");
-    assert!((1..=3).contains(&verdict.actions.len()), "{:?}", verdict.actions);
 }
 
 #[test]
@@ -117,7 +116,6 @@ fn growth_names_its_line_and_its_amount() {
     );
     let filters: Vec<_> = verdict.headline.iter().filter_map(|p| p.filter.as_deref()).collect();
     assert_eq!(filters, ["site:p_gpt.py:31 train_step"]);
-    assert_eq!(verdict.actions[0].value, "-589.5 MiB");
     assert!(verdict.memory.request.is_none() && verdict.memory.capacity.is_none());
 }
 
@@ -140,5 +138,4 @@ fn without_a_finding_the_peak_is_told() {
     assert!(sizes.is_sorted_by(|a, b| a >= b) && sizes[0] > 0, "{sizes:?}");
     let peak = target.trace().requested_band.peak_event.expect("a peak in the window");
     assert_eq!(verdict.memory.event, i64::from(peak));
-    assert!(verdict.actions.is_empty());
 }

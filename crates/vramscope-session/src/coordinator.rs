@@ -11,7 +11,8 @@ use vramscope_report::diagnostic;
 use vramscope_report::explain::explain;
 use vramscope_report::index::{Entry, Reader};
 use vramscope_report::peak::BandKind;
-use vramscope_units::grouped;
+use vramscope_report::what_if::{gpu_names, parse_gpu};
+use vramscope_units::{Bytes, grouped};
 
 /// Answers requests about all files of a run. In a browser it runs in its own worker.
 #[derive(Debug, Default)]
@@ -47,7 +48,8 @@ impl Coordinator {
                 let are_ranks =
                     rows.iter().all(|row| row.rank.is_some_and(|rank| ranks.insert(rank)));
                 let (one, many) = if are_ranks { ("rank", "ranks") } else { ("file", "files") };
-                let skipped = files.iter().filter(|file| file.skipped).count() as u64;
+                let skipped =
+                    files.iter().filter(|file| file.skipped && !file.closed).count() as u64;
                 let skipped = Quantity::count(skipped, "other file", "other files");
                 RunResponse::Planned {
                     id: *id,
@@ -67,6 +69,21 @@ impl Coordinator {
             RunRequest::Rows { id, keys } => {
                 RunResponse::Rows { id: *id, rows: self.ranks.rows(keys) }
             }
+            RunRequest::Gpu { id, text } => {
+                let gpu = parse_gpu(text);
+                RunResponse::Gpu {
+                    id: *id,
+                    bytes: gpu.as_ref().ok().map(|gpu| gpu.available as f64),
+                    text: gpu.map_or_else(
+                        |error| error,
+                        |gpu| {
+                            let amount = Bytes(gpu.available);
+                            gpu.name.map_or(amount.to_string(), |name| format!("{name}, {amount}"))
+                        },
+                    ),
+                    names: gpu_names().map(str::to_owned).collect(),
+                }
+            }
             RunRequest::Fleet { id, key, sizes, capacity } => {
                 let said = Said { sizes, capacity: capacity.map(|bytes| bytes as u64) };
                 let fleet = self.ranks.fleet(*key, &said).map(Box::new);
@@ -82,7 +99,7 @@ impl Coordinator {
             RunRequest::Explain { id, text } => RunResponse::Explained {
                 id: *id,
                 html: diagnostic::html(&explain(text).answer()),
-                styles: diagnostic::STYLES.to_owned(),
+                styles: diagnostic::styles(),
             },
         }
     }

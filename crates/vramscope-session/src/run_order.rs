@@ -15,7 +15,8 @@ pub fn plan(files: &[FileEntry]) -> (String, Vec<PlannedRow>) {
     let folder_of =
         |path: &str| path.rsplit_once(['/', '\\']).map_or("", |(folder, _)| folder).to_owned();
     let is_beside = |file: &FileEntry| file.path.ends_with(sidecar::EXTENSION);
-    let shown = || files.iter().filter(|file| !file.skipped && !is_beside(file));
+    let has_row = |file: &FileEntry| !file.skipped && !file.closed;
+    let shown = || files.iter().filter(|file| has_row(file) && !is_beside(file));
     let beside: FxHashMap<&str, u32> = (0..)
         .zip(files)
         .filter(|(_, file)| is_beside(file))
@@ -27,7 +28,7 @@ pub fn plan(files: &[FileEntry]) -> (String, Vec<PlannedRow>) {
         .unwrap_or_default();
     let mut rows: Vec<(&FileEntry, PlannedRow)> = (0..)
         .zip(files)
-        .filter(|(_, entry)| !entry.skipped && !is_beside(entry))
+        .filter(|(_, entry)| has_row(entry) && !is_beside(entry))
         .map(|(file, entry)| {
             let folder = folder_of(&entry.path);
             let rank = rank_of(&entry.path);
@@ -56,6 +57,7 @@ pub fn plan(files: &[FileEntry]) -> (String, Vec<PlannedRow>) {
             file_name(&file.path).clone_into(&mut row.label);
         }
     }
+    cut_common(rows.iter_mut().map(|(_, row)| &mut row.label));
     rows.sort_by(|(a_file, a), (b_file, b)| {
         natural(&a.group, &b.group)
             .then_with(|| a.rank.unwrap_or(u32::MAX).cmp(&b.rank.unwrap_or(u32::MAX)))
@@ -67,6 +69,38 @@ pub fn plan(files: &[FileEntry]) -> (String, Vec<PlannedRow>) {
         (_, folder) => folder.to_owned(),
     };
     (title, rows.into_iter().map(|(_, row)| row).collect())
+}
+
+/// Cuts off what all names share at their ends, up to a sign between words. Numbers of ranks and a
+/// single name stay.
+fn cut_common<'a>(labels: impl Iterator<Item = &'a mut String>) {
+    let mut names: Vec<_> = labels.filter(|label| label.parse::<u32>().is_err()).collect();
+    let (Some(first), true) = (names.first().map(|name| (*name).clone()), names.len() > 1) else {
+        return;
+    };
+    if names.iter().all(|name| **name == first) {
+        return;
+    }
+    let is_sign = |letter: char| matches!(letter, '_' | '-' | '.' | ' ');
+    let shared = |name: &str| first.chars().zip(name.chars()).take_while(|(a, b)| a == b).count();
+    let head = names.iter().map(|name| shared(name)).min().unwrap_or(0);
+    let head: String = first.chars().take(head).collect();
+    let head = head.rfind(is_sign).map_or(0, |at| at + 1);
+    let shared = |name: &str| {
+        let ends = first[head..].chars().rev().zip(name[head..].chars().rev());
+        ends.take_while(|(a, b)| a == b).count()
+    };
+    let tail = names.iter().map(|name| shared(name)).min().unwrap_or(0);
+    let letters = first[head..].chars().count();
+    let tail: String = first[head..].chars().skip(letters - tail).collect();
+    let tail = tail.find(is_sign).map_or(0, |at| tail.len() - at);
+    if names.iter().any(|name| name.len() <= head + tail) {
+        return;
+    }
+    for name in &mut names {
+        name.drain(..head);
+        name.truncate(name.len() - tail);
+    }
 }
 
 fn common_folder(a: &str, b: &str) -> String {
@@ -113,7 +147,12 @@ mod tests {
     fn files(paths: &[&str]) -> Vec<FileEntry> {
         paths
             .iter()
-            .map(|p| FileEntry { path: (*p).to_owned(), bytes: 2048.0, skipped: false })
+            .map(|p| FileEntry {
+                path: (*p).to_owned(),
+                bytes: 2048.0,
+                skipped: false,
+                closed: false,
+            })
             .collect()
     }
 
@@ -147,10 +186,31 @@ mod tests {
         let all = ["a/rank0_step9.pickle", "a/rank0_step10.pickle", "a/rank1_step9.pickle"];
         let (_, rows) = plan(&files(&all));
         let shown: Vec<_> = rows.iter().map(|row| (&*row.label, row.rank)).collect();
-        assert_eq!(
-            shown,
-            [("rank0_step9.pickle", Some(0)), ("rank0_step10.pickle", Some(0)), ("1", Some(1))]
-        );
+        assert_eq!(shown, [("step9", Some(0)), ("step10", Some(0)), ("1", Some(1))]);
+    }
+
+    #[test]
+    fn plan_cuts_what_all_names_share() {
+        let labels = |paths: &[&str]| {
+            let (_, rows) = plan(&files(paths));
+            rows.into_iter().map(|row| row.label).collect::<Vec<_>>()
+        };
+        let sizes = ["run_medium_128_snap.pickle", "run_medium_512_snap.pickle"];
+        assert_eq!(labels(&sizes), ["128", "512"]);
+        // A name ends between words, not within one.
+        assert_eq!(labels(&["small.pickle", "smart.pickle"]), ["small", "smart"]);
+        assert_eq!(labels(&["é_a.pickle", "é_b.pickle.gz"]), ["a.pickle", "b.pickle.gz"]);
+        assert_eq!(labels(&["a.pickle", "a_b.a.pickle"]), ["a", "a_b.a"]);
+        // Nothing would be left of the first name.
+        assert_eq!(labels(&["run_", "run_b"]), ["run_", "run_b"]);
+        assert_eq!(labels(&["x/snap.pickle", "y/snap.pickle"]), ["snap.pickle", "snap.pickle"]);
+    }
+
+    #[test]
+    fn plan_leaves_out_closed_files() {
+        let mut all = files(&["run/rank1.pickle", "run/rank0.pickle"]);
+        all[0].closed = true;
+        assert_eq!(plan(&all).1.iter().map(|row| row.file).collect::<Vec<_>>(), [1]);
     }
 
     #[test]

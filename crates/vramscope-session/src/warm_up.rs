@@ -48,7 +48,7 @@ pub fn requests() -> Vec<Request> {
     let tiles =
         layers.map(|layer| Request::Tiles { id: 0, target, axis, layer, tiles: vec![TILE] });
     let queries =
-        [Query::Minimap { axis }, Query::Segments { rows }, Query::Card {}, Query::Findings {}];
+        [Query::Minimap { axis }, Query::Segments { rows }, Query::Card {}, Query::Summary {}];
     let views = queries.map(|query| Request::View { id: 0, target, query });
     tiles.into_iter().chain(views).collect()
 }

@@ -34,7 +34,7 @@ fn answers(name: &str) -> Vec<String> {
     let mut opened = open(name);
     let mut answers = vec![serde_json::to_string(&opened.loaded).expect("JSON")];
     if !opened.loaded.parts[0].devices.is_empty() {
-        for query in [Query::Card {}, Query::Findings {}, Query::StateAt { event: 100 }] {
+        for query in [Query::Card {}, Query::Summary {}, Query::StateAt { event: 100 }] {
             answers.push(serde_json::to_string(&opened.ask(query)).expect("JSON"));
         }
         for sort in SORTS {

@@ -286,7 +286,7 @@ fn long_queries() -> [(Query, u32); 7] {
     let all_blocks = Table::Blocks { table: table("", BlockSort::Allocated) };
     // From the minimum cost of a block: 200,000 blocks, in slices of 2^18 units.
     [
-        (Query::Findings {}, 12),
+        (Query::Summary {}, 12),
         (Query::Card {}, 2),
         (Query::Range(MarkedRange { axis: AxisKind::Event, x0: 0.0, x1: 4e5 }), 3),
         (page(table("", BlockSort::Size)), 10),
@@ -331,7 +331,7 @@ fn picks_and_tiles_do_not_wait_for_long_queries() {
         );
         let (response, columns, waited) = next(&mut disturbed);
         let response = if slices > 8
-            || matches!(long_query, Query::Findings {} | Query::Card {} | Query::Export { .. })
+            || matches!(long_query, Query::Summary {} | Query::Card {} | Query::Export { .. })
         {
             assert!(
                 matches!(response, Response::Tile { id: 3, key: WHOLE, .. }),

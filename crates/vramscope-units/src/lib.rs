@@ -19,6 +19,7 @@
 //! workspace.
 
 mod axis;
+pub mod color;
 mod name;
 mod shown;
 pub mod svg;

@@ -1,7 +1,7 @@
 //! Hit tests: finds the strip under the pointer in the tiles on the screen.
 
 use crate::viewport::clamp;
-use vramscope_render::{MERGED, NO_BLOCK, Placement, StripColumns};
+use vramscope_render::{Color, MERGED, NO_BLOCK, Placement, StripColumns};
 
 /// A strip under the pointer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,6 +14,18 @@ pub(crate) struct StripHit {
     pub merged: bool,
     /// The color word.
     pub color: u32,
+}
+
+impl StripHit {
+    /// Whether the strip has a hit of the search. True for all without a search.
+    pub(crate) fn is_lit(&self) -> bool {
+        is_lit(self.color)
+    }
+}
+
+/// Whether a strip of this color has a hit of the search.
+pub(crate) fn is_lit(color: u32) -> bool {
+    Color::from_word(color).plain() != Color::DIMMED
 }
 
 /// The strip of a tile that fills a device pixel. `pixel` is the pixel's lower left corner.

@@ -128,7 +128,7 @@ impl Painter {
         };
         self.line_rects.push(solid(PixelRect { y0: plot.y0 - line, y1: plot.y0, ..plot }, base));
         if let Some(y) = scene.capacity_pixel() {
-            self.line_rects.push(dashed(plot, (y + 0.5).floor() as f32, line, surfaces.warn));
+            self.line_rects.push(dashed(plot, (y + 0.5).floor() as f32, line, surfaces.capacity));
         }
         if let Some([x, y]) = scene.peak_pixel() {
             let (x, y) = (x.floor() as f32, (y + 0.5).floor() as f32);

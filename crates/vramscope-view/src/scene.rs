@@ -38,6 +38,8 @@ pub struct Hit {
     pub merged: bool,
     /// The strip's color word.
     pub color: u32,
+    /// Whether the strip has a hit of the search. True for all without a search.
+    pub lit: bool,
     /// The slot under the pointer, clamped to the strip.
     pub slot: f64,
     /// The height under the pointer in bytes (or units of rows), clamped to the strip.
@@ -302,6 +304,7 @@ impl<G> Scene<G> {
             block: strip.block,
             merged: strip.merged,
             color: strip.color,
+            lit: strip.is_lit(),
             slot: column * width,
             bytes: row * height,
             kx: key.kx,
@@ -345,6 +348,19 @@ impl<G> Scene<G> {
             }
         };
         self.show(view);
+    }
+
+    /// Zooms along x about a CSS position, as two fingers do that move apart: `factor` multiplies
+    /// the pixels per slot. Then pans by CSS pixels, as far as the fingers moved together.
+    pub fn pinch(&mut self, x: f64, factor: f64, by: f64) {
+        let (Some(open), false) = (self.open, self.screen.is_empty()) else { return };
+        if !(factor.is_finite() && factor > 0.0 && by.is_finite()) {
+            return;
+        }
+        let view = self.target();
+        let view = open.bounds.zoom_x(view, self.screen.slot_at(&view, x - by), 1.0 / factor);
+        let dx = by * self.screen.ratio / self.screen.scale(&view)[0];
+        self.show(open.bounds.pan(view, -dx, 0.0));
     }
 
     /// Starts a drag at a CSS position.

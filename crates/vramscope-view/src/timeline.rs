@@ -280,6 +280,11 @@ impl TimelineView {
         self.scene.wheel([x, y], [dx, dy], delta_mode, shift, ctrl);
     }
 
+    /// Zooms along x about a CSS position, and pans by CSS pixels.
+    pub fn pinch(&mut self, x: f64, factor: f64, by: f64) {
+        self.scene.pinch(x, factor, by);
+    }
+
     /// Starts a drag.
     #[wasm_bindgen(js_name = beginDrag)]
     pub fn begin_drag(&mut self, x: f64, y: f64) {

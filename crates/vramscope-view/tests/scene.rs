@@ -166,7 +166,7 @@ fn capacity_is_a_dashed_line_above_the_stack() {
         let picture = stage.canvas.read();
         let surfaces = Surfaces::new(theme);
         let warned = |y: u32| {
-            (0..CSS[0] * ratio).filter(|x| picture.at(*x, y) == surfaces.warn).count() as u32
+            (0..CSS[0] * ratio).filter(|x| picture.at(*x, y) == surfaces.capacity).count() as u32
         };
         let y = y.unwrap_or_else(|| panic!("the capacity line is not in view"));
         let width = 824 * ratio;

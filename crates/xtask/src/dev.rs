@@ -18,12 +18,15 @@ pub(crate) fn run(repo: &Repo, first_port: u16, once: bool) -> Result<()> {
     wasm::build(repo, Mode::Release)?;
     let web = repo.web();
     let port = free_port(first_port)?;
+    let mut sheets = cmd::command("node", &["viewer/styles.mjs", "--watch"], &web);
+    cmd::run(&mut cmd::command("node", &["viewer/styles.mjs"], &web))?;
     cmd::run(&mut cmd::command(
         "node",
         &["node_modules/typescript/bin/tsc", "-b", "viewer"],
         &web,
     ))?;
     let watch = ["-b", "viewer", "--watch", "--preserveWatchOutput"];
+    let mut sheets = Served::start("the writer of style sheets", &mut sheets)?;
     let mut types = Served::start(
         "the TypeScript compiler",
         &mut cmd::command(&compiler(&web)?, &watch, &web),
@@ -46,6 +49,7 @@ pub(crate) fn run(repo: &Repo, first_port: u16, once: bool) -> Result<()> {
         std::thread::sleep(POLL);
         server.alive()?;
         types.alive()?;
+        sheets.alive()?;
         let newest = newest_source(repo)?;
         if newest <= built {
             continue;

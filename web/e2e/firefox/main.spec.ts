@@ -88,7 +88,7 @@ test("files open, every view shows its content, and a click selects a block", as
   await firefox.find("[data-testid=color-by]");
 
   // With an open drawer some views would be visible already.
-  await page.evaluate(() => window.vramscope.setState({ drawer: "none" }));
+  await page.evaluate(() => window.vramscope.setState({ sheet: "none" }));
   for (const [key, view, shown] of [
     ["1", "overview", "[data-testid=overview-row] [data-column=peak]"],
     ["2", "timeline", "timeline-canvas"],
@@ -111,6 +111,8 @@ test("files open, every view shows its content, and a click selects a block", as
   await expect
     .poll(() => firefox.attribute("[data-testid=view-timeline]", "data-place"))
     .toBe("main");
+  // Among chosen blocks a click selects one.
+  await page.evaluate(() => window.vramscope.setState({ filter: ">=0B" }));
   const canvas = await (await firefox.find("[data-testid=timeline-canvas]")).boundingBox();
   if (!canvas) throw new Error("the timeline has no canvas");
   // Low in the stack, where a block is live in the middle of the trace.

@@ -26,7 +26,8 @@ export function misfits(page: Page): Promise<string[]> {
       ].join(" ");
     const isShown = (element: Element) => {
       const { width, height } = element.getBoundingClientRect();
-      return width > 0 && height > 0 && getComputedStyle(element).visibility === "visible";
+      // A folded part has a box, too.
+      return width > 0 && height > 0 && element.checkVisibility({ visibilityProperty: true });
     };
     const all = [...root.querySelectorAll<HTMLElement>("*")].filter(
       (element) => isShown(element) && element.closest(DATA) === null,
@@ -72,6 +73,8 @@ export function misfits(page: Page): Promise<string[]> {
         if (one.contains(other) || other.contains(one)) continue;
         // An open menu is meant to cover.
         if (one.closest(".menu-panel") !== other.closest(".menu-panel")) continue;
+        // What scrolls passes below the bar of places, which stays at the bottom of a phone.
+        if (one.closest(".place-bar") !== other.closest(".place-bar")) continue;
         const b = seenOf(other);
         const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
         const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);

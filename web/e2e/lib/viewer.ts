@@ -51,17 +51,24 @@ export class Viewer {
     this.plot = new Plot(page, this.canvas);
   }
 
-  /** Opens files. Several show the overview first, and this goes on to the timeline. */
+  /** Opens files and goes to the timeline, wherever they open. */
   async open(files: Picked): Promise<void> {
     await this.page.getByTestId("open-files").setInputFiles(files);
-    if (Array.isArray(files) && files.length > 1) await this.leaveOverview();
+    await this.settled();
+    await this.place("Timeline");
   }
 
-  /** Goes from the overview, which several files show first, to the timeline. */
-  async leaveOverview(): Promise<void> {
-    await expect.poll(async () => (await this.state()).view, "the first view").toBe("overview");
-    const tabs = this.page.getByRole("tablist", { name: "Views", exact: true });
-    await tabs.getByRole("tab", { name: "Timeline" }).click();
+  /** Waits until the first place of the opened files is decided. */
+  async settled(): Promise<void> {
+    await expect(this.page.locator(".app[data-settled=true][data-stage=run]")).toBeAttached({
+      timeout: 30_000,
+    });
+  }
+
+  /** Opens a place. */
+  async place(name: string): Promise<void> {
+    const places = this.page.getByRole("tablist", { name: "Places", exact: true });
+    await places.getByRole("tab", { name: new RegExp(`^\\d? ?${name}`) }).click();
   }
 
   /** Opens files and waits for a picture. */
@@ -86,6 +93,13 @@ export class Viewer {
 
   state(): Promise<ViewState> {
     return this.page.evaluate(() => window.vramscope.getState());
+  }
+
+  /** Chooses all blocks, as one group: from now on a click on the timeline selects a block. */
+  async chooseAll(): Promise<void> {
+    await this.page.evaluate(() => window.vramscope.setState({ filter: ">=0B" }));
+    await expect.poll(async () => (await this.state()).filter).toBe(">=0B");
+    await this.plot.drawn();
   }
 
   /** A line of the details by its `data-key`. */

@@ -8,28 +8,31 @@ import { BANDS, type Band } from "./cli.js";
 import { Plot } from "./plot.js";
 import type { Viewer } from "./viewer.js";
 
-/** The title of a view's tab. */
-export type Tab =
-  | "Overview"
-  | "Timeline"
-  | "Segments"
-  | "Flame"
-  | "Map"
-  | "Matrix"
-  | "Modules"
-  | "Peak"
-  | "Source"
-  | "Steps"
-  | "A to B"
-  | "Findings"
-  | "Compare"
-  | "Blocks"
-  | "Events"
-  | "What if"
-  | "Settings";
+/** The views of each place, by the label of its switch; null where a place has one view. */
+const MAIN = {
+  Summary: ["Summary", null, "summary"],
+  Timeline: ["Timeline", null, "timeline"],
+  Modules: ["Code", "Module", "modules"],
+  Flame: ["Code", "Call path", "flame"],
+  Source: ["Code", "File and line", "source"],
+  Shapes: ["Code", "Shape", "shapes"],
+  Map: ["Allocator", "At the cursor", "map"],
+  Segments: ["Allocator", "Over time", "segments"],
+  "What if": ["What if", null, "what-if"],
+  Ranks: ["Ranks", "Table", "ranks"],
+  Matrix: ["Ranks", "Matrix", "matrix"],
+  Compare: ["Compare", null, "compare"],
+} as const;
+export type Main = keyof typeof MAIN;
+
+/** What the sheet below the timeline lists. */
+export type SheetTab = "Blocks" | "Events" | "A to B" | "Peak" | "Steps";
+
+const isMain = (tab: Main | SheetTab): tab is Main => tab in MAIN;
 
 /** The name of a view in links. */
-const idOf = (tab: Tab) => (tab === "A to B" ? "ab" : tab.toLowerCase().replace(" ", "-"));
+const idOf = (tab: Main | SheetTab) =>
+  isMain(tab) ? MAIN[tab][2] : tab === "A to B" ? "ab" : tab.toLowerCase();
 
 export class Views {
   readonly page: Page;
@@ -42,7 +45,7 @@ export class Views {
     this.brush = this.page.getByTestId("brush");
   }
 
-  pane(tab: Tab): Locator {
+  pane(tab: Main | SheetTab): Locator {
     return this.page.getByTestId(`view-${idOf(tab)}`);
   }
 
@@ -68,28 +71,41 @@ export class Views {
   }
 
   /** Shows a view in the center. */
-  async main(tab: Tab): Promise<Locator> {
-    await this.#click("Views", tab);
+  async main(tab: Main): Promise<Locator> {
+    const [place, label] = MAIN[tab];
+    await this.viewer.place(place);
+    if (label !== null)
+      await this.page
+        .getByRole("tablist", { name: `Views of ${place}` })
+        .getByRole("tab", { name: label, exact: true })
+        .click();
     await expect(this.pane(tab)).toHaveAttribute("data-place", "main");
     return this.pane(tab);
   }
 
-  /** Shows a view in the drawer. */
-  async drawer(tab: Tab): Promise<Locator> {
-    if ((await this.viewer.state()).drawer !== idOf(tab)) await this.#click("Drawer", tab);
-    await expect(this.pane(tab)).toHaveAttribute("data-place", "drawer");
+  /** Shows a list in the sheet below the timeline. */
+  async sheet(tab: SheetTab): Promise<Locator> {
+    await this.viewer.place("Timeline");
+    const tabs = this.page.getByRole("tablist", { name: "Sheet", exact: true });
+    if (!(await tabs.isVisible())) await this.page.getByRole("button", { name: "Lists" }).click();
+    await tabs.getByRole("tab", { name: tab, exact: true }).click();
+    await expect(this.pane(tab)).toHaveAttribute("data-place", "sheet");
     return this.pane(tab);
   }
 
-  /** Clicks a tab, or its item in the menu of those that do not fit. */
-  async #click(list: "Views" | "Drawer", tab: Tab): Promise<void> {
-    const tabs = this.page.getByRole("tablist", { name: list, exact: true });
-    const found = tabs.getByRole("tab", { name: new RegExp(`^${tab}`) });
-    const more = this.page.getByRole("button", { name: `More ${list.toLowerCase()}` });
-    await expect(found.or(more).first()).toBeVisible();
-    if ((await found.count()) > 0) return found.click();
-    await more.click();
-    await this.page.locator(".more-tabs .menu-item:visible", { hasText: tab }).click();
+  /** Unfolds the segments below the timeline. */
+  async track(): Promise<Locator> {
+    await this.viewer.place("Timeline");
+    const fold = this.page.locator(".track-fold").getByRole("button", { name: "Segments" });
+    if ((await fold.getAttribute("aria-expanded")) === "false") await fold.click();
+    await expect(this.pane("Segments")).toHaveAttribute("data-place", "track");
+    return this.pane("Segments");
+  }
+
+  /** Chooses a way to share. */
+  async share(item: string): Promise<void> {
+    await this.page.getByTestId("share").click();
+    await this.page.locator(".menu-item:visible", { hasText: item }).click();
   }
 
   /** Sets the state by the element's method. */

@@ -59,8 +59,8 @@ export async function answering(page: Page): Promise<void> {
 
 /** Closes the drawer: one canvas is drawn faster than two. */
 export async function alone(viewer: Viewer): Promise<void> {
-  await viewer.page.evaluate(() => window.vramscope.setState({ drawer: "none" }));
-  await expect(viewer.page.locator("[data-place=drawer]")).toHaveCount(0);
+  await viewer.page.evaluate(() => window.vramscope.setState({ sheet: "none" }));
+  await expect(viewer.page.locator("[data-place=sheet]")).toHaveCount(0);
   await restedRange(viewer);
 }
 
@@ -83,7 +83,7 @@ export const bandOf = (page: Page, name: string) =>
 /** The pane of a view. */
 export const pane = (page: Page, view: string) => page.getByTestId(`view-${view}`);
 
-export const expectPlace = (page: Page, view: string, place: "main" | "drawer" | "none") =>
+export const expectPlace = (page: Page, view: string, place: "main" | "track" | "sheet" | "none") =>
   expect(pane(page, view)).toHaveAttribute("data-place", place);
 
 /** Marks over the timeline, by kind. */

@@ -54,7 +54,7 @@ test("A and B are set by keys, commands, a range and a drag, with the program's 
 }) => {
   const views = new Views(viewer);
   await views.show(testData(FILE));
-  await command(page, "view: a to b");
+  await command(page, "a to b");
   const pane = views.pane("A to B");
   await expect(pane.getByTestId("ab-empty")).toContainText("Mark a range");
 
@@ -76,7 +76,7 @@ test("A and B are set by keys, commands, a range and a drag, with the program's 
     await expectChanges(views, 2500, -1);
   });
   await test.step("the link keeps them", async () => {
-    expect(await viewer.state()).toMatchObject({ from: 2500, to: -1, drawer: "ab" });
+    expect(await viewer.state()).toMatchObject({ from: 2500, to: -1, sheet: "ab" });
     await expect.poll(() => page.url()).toContain("from=2500&to=-1");
     await page.keyboard.press("Escape");
     await expect(pane.getByTestId("ab-empty")).toBeVisible();
@@ -112,7 +112,7 @@ test("A and B are set by keys, commands, a range and a drag, with the program's 
 test("a row lights its blocks in all views", async ({ viewer, page }) => {
   const views = new Views(viewer);
   await views.show(testData(FILE));
-  await views.setState({ drawer: "ab", from: 600, to: 2500 });
+  await views.setState({ sheet: "ab", from: 600, to: 2500 });
   const pane = views.pane("A to B");
   const [first] = changesOf(FILE, 600, 2500).by_site;
   const row = pane.getByTestId("ab-by-call-site").getByRole("button").first();
@@ -130,7 +130,7 @@ test("a row lights its blocks in all views", async ({ viewer, page }) => {
 test("the map shows the state at B with what changed since A", async ({ viewer, page }) => {
   const views = new Views(viewer);
   await views.show(testData(FILE));
-  await page.keyboard.press("7");
+  await page.keyboard.press("4");
   const map = views.pane("Map");
   const color = map.getByRole("group", { name: "Color of the map" });
   await expect(color.getByRole("button", { name: "A to B" })).toBeDisabled();

@@ -12,17 +12,15 @@ const GROWS = renamed("recorded/ranks_fsdp/rank3_memory_snapshot.pickle.gz", "ra
 
 const SKEWED = "findings/ranks_fsdp2_skew/RANK_memory_snapshot.pickle.gz";
 
-/** Every view, some in the drawer below another one. */
-const PAIRS = [
-  ["overview", "blocks"],
-  ["timeline", "events"],
-  ["segments", "findings"],
-  ["flame", "settings"],
-  ["compare", "none"],
-  ["map", "steps"],
-  ["modules", "ab"],
-  ["peak", "what-if"],
-  ["source", "segments"],
+/** Every view, and every sheet below the timeline. */
+const SHOWN = [
+  ...(
+    ["summary", "segments", "flame", "compare", "map", "modules", "source", "what-if"] as const
+  ).map((view) => [view, "none"] as const),
+  ...(["blocks", "events", "steps", "ab", "peak"] as const).map(
+    (sheet) => ["timeline", sheet] as const,
+  ),
+  ["ranks", "none"],
   ["matrix", "none"],
 ] as const;
 
@@ -47,26 +45,27 @@ test("no serious barrier on the landing page and in every view", async ({ viewer
   await select(viewer, referenceOf(block));
   await page.keyboard.press("p");
   await expect(page.getByTestId("moment")).toBeVisible();
-  for (const [view, drawer] of PAIRS) {
-    await page.evaluate((state) => window.vramscope.setState(state), { view, drawer });
+  for (const [view, sheet] of SHOWN) {
+    await page.evaluate((state) => window.vramscope.setState(state), { view, sheet });
     await expectPlace(page, view, "main");
-    if (drawer !== "none") await expectPlace(page, drawer, "drawer");
-    await expect(page.locator("[data-place=drawer]")).toHaveCount(drawer === "none" ? 0 : 1);
+    if (sheet !== "none") await expectPlace(page, sheet, "sheet");
+    await expect(page.locator("[data-place=sheet]")).toHaveCount(sheet === "none" ? 0 : 1);
     await expect(
       page.locator(".pane:not([data-place=none])", { hasText: /loading|looking for/i }),
     ).toHaveCount(0);
-    await expectNone(`${view} over ${drawer}`);
+    await expectNone(`${view} over ${sheet}`);
     if (view === "compare") await expectNone(await flameOfBoth(page));
   }
 });
 
-test("labels on the categories of the verdict's bar can be read", async ({ viewer, page }) => {
+test("labels on the categories of the summary's bar can be read", async ({ viewer, page }) => {
   await viewer.open([0, 1].map((rank) => testData(SKEWED.replace("RANK", `rank${rank}`))));
   await answering(page);
+  await page.evaluate(() => window.vramscope.setState({ view: "summary", sheet: "none" }));
   await expect(page.locator('.memory-part[data-part="input"]')).toBeVisible();
   for (const theme of THEMES) {
     await page.emulateMedia({ colorScheme: theme });
-    await expectNoBarrier(page, theme, "verdict", "serious");
+    await expectNoBarrier(page, theme, "summary", "serious");
   }
 });
 
@@ -123,7 +122,7 @@ test("Tab reaches every control, and the focus is visible", async ({ viewer, pag
   ]);
   await viewer.expectRow("rank1.pickle", "ready");
   await answering(page);
-  await page.evaluate(() => window.vramscope.setState({ drawer: "blocks" }));
+  await page.evaluate(() => window.vramscope.setState({ sheet: "blocks" }));
   await expect(page.getByTestId("blocks-table").locator("[data-key]").first()).toBeVisible();
   const stops: string[] = [];
   // The browser may start anywhere on the page, so count the stops between two ends of the page.
@@ -143,19 +142,18 @@ test("Tab reaches every control, and the focus is visible", async ({ viewer, pag
     /button time/,
     /^input Search/,
     /^button Open files or a folder/,
-    /^button Details/,
     /^button Theme/,
     /^button Keys/,
-    /^tab Timeline/,
+    /^tab 2 ?Timeline/,
     /^canvas Memory timeline/,
     /^select/,
     /^button reserved/,
-    /^button SVG/,
-    /^separator Height of the drawer/,
+    /^button Share/,
+    /^separator Height of the sheet/,
     /^tab Blocks/,
     /^button requested/,
     /^rowgroup Blocks/,
-    /^button Close the drawer/,
+    /^button Close the sheet/,
   ])
     expect(stops.join("\n")).toMatch(new RegExp(stop.source, "m"));
 });
@@ -163,23 +161,23 @@ test("Tab reaches every control, and the focus is visible", async ({ viewer, pag
 test("keys replace the mouse: tabs, splitter and buttons", async ({ viewer, page }) => {
   await work(viewer, REAL);
   await test.step("arrow keys move along the tabs, and Enter opens one", async () => {
-    const tabs = page.getByRole("tablist", { name: "Views" });
+    const tabs = page.getByRole("tablist", { name: "Places" });
     await tabs.getByRole("tab", { name: "Timeline" }).focus();
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("ArrowRight");
-    await expect(tabs.getByRole("tab", { name: "Flame" })).toBeFocused();
-    await expectFocusSeen(tabs.getByRole("tab", { name: "Flame" }));
+    await expect(tabs.getByRole("tab", { name: "Allocator" })).toBeFocused();
+    await expectFocusSeen(tabs.getByRole("tab", { name: "Allocator" }));
     await page.keyboard.press("Enter");
-    await expectPlace(page, "flame", "main");
+    await expectPlace(page, "map", "main");
     await page.keyboard.press("q");
-    const drawer = page.getByRole("tablist", { name: "Drawer" });
-    await drawer.getByRole("tab", { selected: true }).focus();
+    const sheet = page.getByRole("tablist", { name: "Sheet" });
+    await sheet.getByRole("tab", { selected: true }).focus();
     await page.keyboard.press("ArrowLeft");
     await page.keyboard.press("Space");
-    await expect(drawer.getByRole("tab", { selected: true })).toHaveText(/settings/i);
+    await expect(sheet.getByRole("tab", { selected: true })).toHaveText("Steps");
   });
   await test.step("Tab or arrow keys reach every button", async () => {
-    await page.keyboard.press("3");
+    await page.evaluate(() => window.vramscope.setState({ view: "segments" }));
     await expect(page.getByTestId("segments-canvas")).toBeVisible();
     await expect(page.locator(".segment-label").first()).toBeAttached();
     // Tab skips a button only in a group whose buttons the arrow keys reach.
@@ -200,10 +198,10 @@ test("keys replace the mouse: tabs, splitter and buttons", async ({ viewer, page
   });
   await test.step("arrow keys move the splitter", async () => {
     await page.keyboard.press("2");
-    await page.evaluate(() => window.vramscope.setState({ drawer: "segments" }));
-    await expectPlace(page, "segments", "drawer");
-    const splitter = page.getByRole("separator", { name: "Height of the drawer" });
-    const height = async () => (await page.getByTestId("view-segments").boundingBox())?.height ?? 0;
+    await page.evaluate(() => window.vramscope.setState({ sheet: "blocks" }));
+    await expectPlace(page, "blocks", "sheet");
+    const splitter = page.getByRole("separator", { name: "Height of the sheet" });
+    const height = async () => (await page.getByTestId("view-blocks").boundingBox())?.height ?? 0;
     const [value, before] = [Number(await splitter.getAttribute("aria-valuenow")), await height()];
     await splitter.focus();
     for (let i = 0; i < 3; i += 1) await page.keyboard.press("ArrowUp");

@@ -43,7 +43,7 @@ test("a reload restores the whole state, and a link with a bad field all other f
   await select(viewer, reference);
   await page.evaluate((state) => window.vramscope.setState(state), {
     view: "flame",
-    drawer: "events",
+    sheet: "events",
     x0: Math.round(whole.x0 + width / 4),
     x1: Math.round(whole.x0 + width / 2),
     at: event,
@@ -70,10 +70,12 @@ test("a reload restores the whole state, and a link with a bad field all other f
 
   await page.reload();
   await page.waitForFunction(() => "vramscope" in window);
-  await viewer.open(TWO);
+  await expect(page.getByTestId("wanted-file")).toBeVisible();
+  await page.getByTestId("open-files").setInputFiles(TWO);
   await expect.poll(() => viewer.state()).toEqual(before);
   await expectPlace(page, "flame", "main");
-  await expectPlace(page, "events", "drawer");
+  await viewer.place("Timeline");
+  await expectPlace(page, "events", "sheet");
   await expect(page.locator("[data-theme=dark]")).toBeVisible();
   await expect(viewer.details.locator("[data-reference]")).toHaveAttribute(
     "data-reference",

@@ -95,7 +95,7 @@ test("totals and call stacks are the command line's, and fit beside the details"
   page,
 }) => {
   await open(viewer, ["a.gz", SMALL], ["b.gz", LEAK]);
-  await page.keyboard.press("6");
+  await page.keyboard.press("7");
   await expectPlace(page, "compare", "main");
   await test.step("numbers", async () => {
     // B is the selected rank, A the other one.
@@ -127,6 +127,7 @@ test("totals and call stacks are the command line's, and fit beside the details"
   await test.step("columns fit, and heads are aligned with them", async () => {
     const table = page.getByTestId("compare-stacks");
     await expect(table.locator(".table-row").first()).toBeVisible();
+    await page.keyboard.press("p");
     await expect(viewer.details).toBeVisible();
     const beyond = await pane(page, "compare").evaluate((view) =>
       [...view.querySelectorAll(".table, .compare-body, .compare-totals, .toolbar")].flatMap(
@@ -183,7 +184,7 @@ test("a link and a reload restore both sides", async ({ viewer, page }) => {
   const [a, b] = [page.getByTestId("compare-a"), page.getByTestId("compare-b")];
   const chosen = (select: Locator) => select.locator("option:checked");
   await open(viewer, ...three);
-  await page.keyboard.press("6");
+  await page.keyboard.press("7");
   // The state does not keep the usual baseline.
   const usual = `rank ${medianOf(three.map(([, from]) => from))}`;
   await expect(chosen(a)).toHaveText(usual);
@@ -218,7 +219,7 @@ test("a link can name a snapshot within a file", async ({ viewer, page }) => {
   await page.evaluate(() => {
     location.hash = "v=1&view=compare&path=trace_plot.html&a=trace_plot.html&aPart=1";
   });
-  await viewer.open(testData("containers/trace_plot.html"));
+  await page.getByTestId("open-files").setInputFiles(testData("containers/trace_plot.html"));
   await expect(viewer.rows).toHaveCount(2);
   await expect(page.getByTestId("compare-a")).toHaveValue("1");
   await expect(page.getByTestId("compare-b")).toHaveValue("0");
@@ -237,7 +238,7 @@ test("the backslash pins and swaps the sides, and curves align by event, time an
 }) => {
   await open(viewer, ["rank0.gz", SMALL], ["rank1.gz", LEAK], ["rank2.gz", OLD]);
   await test.step("alignment", async () => {
-    await page.keyboard.press("6");
+    await page.keyboard.press("7");
     // The recording of rank 2 has no times.
     const plot = page.getByTestId("compare-curves");
     const by = (name: string) =>
@@ -294,7 +295,8 @@ test("the backslash pins and swaps the sides, and curves align by event, time an
 
 test("with one snapshot the view asks for another, and adds it", async ({ viewer, page }) => {
   await work(viewer, renamed(SMALL, "one.gz"));
-  await page.keyboard.press("6");
+  // Keys and tabs lead there with several files only; a link may do so before.
+  await page.evaluate(() => window.vramscope.setState({ view: "compare" }));
   await expect(pane(page, "compare")).toContainText("Add a second snapshot");
   await page.getByTestId("compare-add").setInputFiles([renamed(LEAK, "two.gz")]);
   await expect(viewer.rows).toHaveCount(2);
@@ -306,13 +308,13 @@ test("with one snapshot the view asks for another, and adds it", async ({ viewer
 });
 
 test("a rank that was unloaded is read again for the comparison", async ({ viewer, page }) => {
-  await page.evaluate(() => window.vramscope.setState({ drawer: "none" }));
+  await page.evaluate(() => window.vramscope.setState({ sheet: "none" }));
   const names = Array.from({ length: 11 }, (_, rank) => `rank${rank}.gz`);
   await open(
     viewer,
     ...names.map((name, rank): [string, string] => [name, rank === 0 ? LEAK : SMALL]),
   );
-  await page.keyboard.press("6");
+  await page.keyboard.press("7");
   await page.getByTestId("compare-a").selectOption({ label: "rank 0" });
   await expectTotals(page, diffOf(LEAK, SMALL));
 });
@@ -321,13 +323,13 @@ test("the first file is the baseline, and what changed comes first", async ({ vi
   await viewer.open([renamed(SMALL, "a.gz"), renamed(LEAK, "b.gz")]);
   for (const name of ["a.gz", "b.gz"]) await viewer.expectRow(name, "ready");
   await answering(page);
-  await page.keyboard.press("6");
+  await page.keyboard.press("7");
   const chosen = (side: string) => page.getByTestId(`compare-${side}`).locator("option:checked");
   await test.step("whichever file is in focus", async () => {
     for (const name of ["a.gz", "b.gz", "a.gz"]) {
       await viewer.row(name).click();
-      await expect(chosen("a")).toHaveText("a.gz");
-      await expect(chosen("b")).toHaveText("b.gz");
+      await expect(chosen("a")).toHaveText("a");
+      await expect(chosen("b")).toHaveText("b");
     }
   });
   const diff = diffOf(SMALL, LEAK);
@@ -368,7 +370,7 @@ test("the first file is the baseline, and what changed comes first", async ({ vi
 test("settings, steps and inputs that differ come first", async ({ viewer, page }) => {
   const SPLIT = "recorded/gpt_max_split.pickle.gz";
   await open(viewer, ["a.gz", SMALL], ["b.gz", SPLIT]);
-  await page.keyboard.press("6");
+  await page.keyboard.press("7");
   const rows = page.getByTestId("compare-recording").locator("tbody tr");
   const { pairs } = print(testData(""), ["diff", SMALL, SPLIT]) as {
     pairs: { settings: { key: string; a: string | null; b: string | null }[] }[];
@@ -390,7 +392,7 @@ test("the comparison is copied as the Markdown that the program prints", async (
 }, info) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await open(viewer, ["a.pickle.gz", SMALL], ["b.pickle.gz", LEAK]);
-  await page.keyboard.press("6");
+  await page.keyboard.press("7");
   await page.getByTestId("compare-markdown").click();
   await expect(page.getByTestId("compare-markdown")).toHaveText("Copied");
   const folder = info.outputPath();
@@ -412,7 +414,7 @@ test("among ranks the median is compared with the one that differs most", async 
   await viewer.open(files.map((from, rank) => renamed(from, `rank${rank}.pickle.gz`)));
   for (const rank of files.keys()) await viewer.expectRow(`rank${rank}.pickle.gz`, "ready");
   await answering(page);
-  await page.keyboard.press("6");
+  await page.keyboard.press("7");
   const median = medianOf(files);
   const usual = peakOf(files[median] ?? "");
   const far = files

@@ -76,7 +76,8 @@ test("package and worker can come from another origin", async ({ page, host }) =
   );
   await drawn(page);
   await expect(page.getByTestId("peak-value")).toHaveAttribute("data-value", peakOf(F01));
-  await expect(page.getByTestId("segments-canvas")).toBeVisible();
+  await page.getByRole("tab", { name: "Allocator" }).click();
+  await expect(page.getByTestId("map-canvas")).toBeVisible();
   await cdn.stop();
 });
 
@@ -139,7 +140,7 @@ test("readonly and embedded viewers open no files, and embedded ones have no hea
     await viewer.evaluate((element) =>
       (element as VramscopeViewer).load(["/data/scenarios/f01.pickle"]),
     );
-    await expect(viewer.getByTestId("peak-value")).toBeVisible();
+    await expect(viewer.getByTestId("timeline-canvas")).toBeVisible();
     await expect(viewer.getByRole("tab", { name: "Timeline" })).toBeVisible();
     await expect(viewer.locator("input[type=file]")).toHaveCount(0);
     await expect(viewer.getByRole("button", { name: /^Theme/ })).toHaveCount(theme);
@@ -172,6 +173,8 @@ test("the host page can style colors, font size and parts", async ({ page, host 
   });
   await open(page, "a", ["/data/scenarios/f01.pickle"]);
   const viewer = page.locator("#a vramscope-viewer");
+  // The panel is there while something is selected.
+  await viewer.evaluate((element) => (element as VramscopeViewer).setState({ at: 0 }));
   await expect(viewer.getByTestId("details")).toHaveCSS("background-color", "rgb(4, 5, 6)");
   await expect(viewer.locator(".app")).toHaveCSS("font-size", "17px");
   const accent = await viewer

@@ -4,11 +4,11 @@
 import { blocksOf, cli, deviceOf, devicesOf, referenceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
-import { type Tab, Views, valuesOf } from "../lib/views.js";
+import { type Main, type SheetTab, Views, valuesOf } from "../lib/views.js";
 import { select } from "../lib/work.js";
 
-const MAIN: readonly Tab[] = ["Overview", "Segments", "Flame", "Findings", "Compare", "Timeline"];
-const DRAWER: readonly Tab[] = ["Settings", "Blocks", "Events"];
+const MAIN: readonly Main[] = ["Summary", "Segments", "Flame", "What if", "Timeline"];
+const SHEETS: readonly SheetTab[] = ["Blocks", "Events"];
 
 const ascending = (numbers: number[]) => numbers.toSorted((a, b) => a - b);
 
@@ -24,22 +24,18 @@ test("a file without history says so, and the other views show its final state",
     expect(summary.events).toBe(0);
     await views.main("Timeline");
     await expect(views.pane("Timeline")).toContainText(/no history was recorded/i);
-    const overview = await views.main("Overview");
-    await expect(overview.locator("[data-column=peak]")).toHaveAttribute(
-      "data-value",
-      String(summary.requested_bytes.peak),
-    );
+    await expect(viewer.peak).toHaveAttribute("data-value", String(summary.requested_bytes.peak));
     const flame = await views.main("Flame");
     await expect(flame.getByTestId("flame-total")).toHaveAttribute(
       "data-value",
       String(cli("flame", file).total),
     );
-    await expect(await views.main("Findings")).toContainText("No problems found");
-    await views.drawer("Blocks");
+    await expect(await views.main("Summary")).toContainText("Nothing found");
+    await views.sheet("Blocks");
     await views.table("blocks").expectTotal(cli("blocks", file).total);
-    const settings = await views.drawer("Settings");
+    const recording = await views.main("Summary");
     const provenance = cli("info", file).files[0]?.devices[0]?.provenance;
-    await expect(settings.locator(".row[data-key=recorded] dd")).toHaveText(provenance ?? "");
+    await expect(recording.locator(".row[data-key=recorded] dd")).toHaveText(provenance ?? "");
   });
   await test.step("segments", async () => {
     const { segments } = cli("segments", file);
@@ -54,7 +50,7 @@ test("a file without history says so, and the other views show its final state",
     );
   });
   await test.step("events", async () => {
-    const pane = await views.drawer("Events");
+    const pane = await views.sheet("Events");
     await views.table("events").expectTotal(0);
     await expect(pane).toContainText(/no (history|events)/i);
   });
@@ -63,14 +59,13 @@ test("a file without history says so, and the other views show its final state",
 test("a file without a device: every view opens and says so", async ({ viewer }) => {
   const views = new Views(viewer);
   await views.open(testData("recorded/misc/nothing.pickle"));
-  for (const tab of MAIN.filter((each) => each !== "Compare")) {
+  for (const tab of MAIN) {
     const pane = await views.main(tab);
     await expect.soft(pane, tab).toContainText(/no device|nothing was/i, { timeout: 3000 });
   }
-  for (const tab of DRAWER) {
-    const pane = await views.drawer(tab);
-    await expect.soft(pane, tab).toContainText(/no device|nothing was/i, { timeout: 3000 });
-  }
+  // Without a timeline there is nothing to list below it.
+  await viewer.place("Timeline");
+  await expect(viewer.page.getByRole("button", { name: "Lists" })).toHaveCount(0);
 });
 
 test("files without allocations, without times or with odd content open in every view", async ({
@@ -89,10 +84,10 @@ test("files without allocations, without times or with odd content open in every
     await views.expectBands(cli("state", file, "--at", "peak"));
     const flame = await views.main("Flame");
     await expect(flame).toContainText("No allocations here.");
-    await views.drawer("Blocks");
+    await views.sheet("Blocks");
     await views.table("blocks").expectTotal(0);
     await expect(page.getByTestId("blocks-text")).toContainText("0 blocks");
-    await views.drawer("Events");
+    await views.sheet("Events");
     await views.table("events").expectTotal(summary.events);
   });
   await test.step("no times: every view counts in events", async () => {
@@ -107,16 +102,16 @@ test("files without allocations, without times or with odd content open in every
       String(cli("flame", file, "--weight", "byte-seconds").total),
     );
     await expect(flame.getByTestId("flame-total")).toContainText("events of life");
-    await views.drawer("Events");
+    await views.sheet("Events");
     await views.table("events").expectTotal(summary.events);
     await expect
       .poll(async () => new Set(await views.table("events").texts("time")))
       .toEqual(new Set([""]));
-    await views.drawer("Blocks");
+    await views.sheet("Blocks");
     await expect
       .poll(async () => (await views.table("blocks").texts("lifetime"))[0])
       .toMatch(/^[\d,]+ events?$/);
-    const settings = await views.drawer("Settings");
+    const settings = await views.main("Summary");
     await expect(settings.locator(".row[data-key=clock] dd")).toContainText("none");
     await page.keyboard.press("x");
     expect((await viewer.state()).axis).toBe("event");
@@ -133,9 +128,9 @@ test("files without allocations, without times or with odd content open in every
       await views.open(testData(file));
       await expect(viewer.peak).toHaveAttribute("data-value", String(summary.requested_bytes.peak));
       for (const tab of MAIN.slice(0, 3)) await expect(await views.main(tab)).toBeVisible();
-      for (const tab of DRAWER) await expect(await views.drawer(tab)).toBeVisible();
+      for (const tab of SHEETS) await expect(await views.sheet(tab)).toBeVisible();
       await views.table("events").expectTotal(summary.events);
-      await views.drawer("Blocks");
+      await views.sheet("Blocks");
       await views.table("blocks").expectTotal(cli("blocks", file).total);
     }
   });
@@ -162,25 +157,26 @@ test("another device is another trace in every view, also where both use one add
       "data-value",
       String(cli("flame", file, ...of).total),
     );
-    await views.drawer("Blocks");
+    await views.sheet("Blocks");
     const { blocks, total } = cli("blocks", file, "--sort", "size", ...of);
     await views.table("blocks").expectTotal(total);
     const [first] = blocks;
     await expect
       .poll(async () => (await views.table("blocks").values("size"))[0])
       .toBe(first?.bytes);
-    await views.drawer("Events");
+    await views.sheet("Events");
     await views.table("events").expectTotal(summary.events);
-    const segments = await views.drawer("Segments");
+    const segments = await views.track();
     const ever = Object.entries(summary.actions).find(
       ([action]) => action === "segment_alloc",
     )?.[1];
     await expect(segments.getByTestId("segments-text")).toContainText(`${ever} segments`);
-    const settings = await views.drawer("Settings");
+    const settings = await views.main("Summary");
     await expect(settings.locator(".row[data-key=events] dd")).toHaveAttribute(
       "data-value",
       String(summary.events),
     );
+    await views.main("Flame");
     await page.keyboard.press("p");
     await views.expectCursor(summary.requested_bytes.peak_event);
     await views.expectBands(cli("state", file, "--at", "peak", ...of));

@@ -49,7 +49,7 @@ test("a worker that panics says so on its row, and its file is loaded again with
     /stopped on this file: panicked at crates\/some\/where\.rs:7:5: index out of bounds$/;
   await fragile(page);
   const views = await two(viewer);
-  await views.setState({ drawer: "blocks" });
+  await views.setState({ sheet: "blocks" });
   await views.zoomTo(1000, 2000);
   const [block] = cli("blocks", REAL).blocks;
   const sel = `0:${block?.address}@${block?.alloc_event}`;
@@ -69,12 +69,12 @@ test("a worker that panics says so on its row, and its file is loaded again with
   await expect(pane(page, "blocks").getByTestId("load-again")).toBeHidden();
 
   // Known numbers stay, and other files work.
-  await views.main("Overview");
+  await views.main("Ranks");
   const line = page.locator("[data-testid=overview-row][data-path='rank0.pickle.gz']");
   await expect(line.locator("[data-column=peak]")).toHaveAttribute("data-value", peakOf(REAL));
   await expect(line).toContainText("not loaded");
-  await views.drawer("Blocks");
-  await expect(pane(page, "blocks").getByTestId("load-again")).toBeVisible();
+  await views.sheet("Blocks");
+  await expect(pane(page, "timeline").getByTestId("load-again")).toBeVisible();
   await viewer.row("rank1.pickle").click();
   await views.main("Timeline");
   await viewer.plot.drawn();
@@ -105,7 +105,7 @@ test("a worker that throws or has no more memory says so on its row", async ({ v
     ["rank2.pickle", "overflow", outOfMemory],
   ] as const;
   await views.open(ends.map(([path]) => renamed(SMALL, path)));
-  await views.setState({ drawer: "blocks" });
+  await views.setState({ sheet: "blocks" });
   for (const [path, how, words] of ends) {
     await viewer.expectRow(path, "ready");
     await viewer.row(path).click();
@@ -129,7 +129,7 @@ test("a worker that is silent for a minute is given up, and the others stay", as
   await page.clock.install();
   await fragile(page);
   const views = await two(viewer);
-  await views.setState({ drawer: "blocks" });
+  await views.setState({ sheet: "blocks" });
   const table = views.table("blocks");
   await table.expectTotal(cli("blocks", REAL).total);
   const progress = page.getByRole("progressbar", { name: "Computing" });
@@ -164,7 +164,7 @@ test("a coordinator that stops is replaced, and gets the files again", async ({ 
   viewer.expectedErrors.push("panicked at");
   await fragile(page);
   const views = await two(viewer);
-  const overview = await views.main("Overview");
+  const overview = await views.main("Ranks");
   const lines = overview.getByTestId("overview-row");
   await expect(lines).toHaveCount(2);
   await end(page, "coordinator", "panic");
@@ -210,7 +210,7 @@ test("a worker whose script is missing is reported, and starts once the script i
   ]) {
     await page.context().route(WORKER, (route) => route.fulfill(answer));
     await reload(page);
-    await viewer.open(testData(SMALL));
+    await page.getByTestId("open-files").setInputFiles(testData(SMALL));
     const alert = page.getByRole("alert");
     await expect(alert).toContainText(/worker could not be started.*Reload the page/);
     await expect(alert).not.toContainText("blob:http");
@@ -274,7 +274,7 @@ test("a content security policy that is too strict is reported with what it lack
       await route.fulfill({ response, body: refusing });
     });
     await reload(page);
-    await viewer.open(testData(SMALL));
+    await page.getByTestId("open-files").setInputFiles(testData(SMALL));
     const alert = page.getByRole("alert");
     await expect(alert).toContainText("A worker could not be started");
     await expect(alert).toContainText("Content-Security-Policy lacks worker-src 'self' blob:");
@@ -358,7 +358,7 @@ test("without WebGL 2 the pictures are missing, and everything else works", asyn
     );
     await expect(without(page, tab).getByRole("button")).toHaveCount(1);
   }
-  const overview = await views.main("Overview");
+  const overview = await views.main("Ranks");
   await expect(
     overview.locator("[data-path='rank0.pickle.gz'] [data-column=peak]"),
   ).toHaveAttribute("data-value", peakOf(REAL));
@@ -367,9 +367,9 @@ test("without WebGL 2 the pictures are missing, and everything else works", asyn
     "background-color",
     /rgb\((?!0, 0, 0)/,
   );
-  await views.main("Findings");
+  await views.main("Summary");
   await expect(page.locator("[data-testid=finding]").first()).toBeVisible();
-  await views.drawer("Blocks");
+  await views.sheet("Blocks");
   await views.table("blocks").expectTotal(cli("blocks", REAL).total);
   await views.table("blocks").rows.first().click();
   await expect(viewer.details.locator("[data-reference]")).toBeVisible();

@@ -19,7 +19,8 @@ test("a row chooses its blocks in every view, and the cursor stays", async ({ vi
   const views = new Views(viewer);
   await views.open(testData(REAL));
   const group = viewer.details.getByTestId("group");
-  const held = page.getByTestId("at-peak");
+  await page.keyboard.press("p");
+  const held = page.getByTestId("moment");
   const of = (category: string) => blocks.filter((block) => block.category === category);
 
   await test.step("a category", async () => {
@@ -44,8 +45,8 @@ test("a row chooses its blocks in every view, and the cursor stays", async ({ vi
       "data-value",
       String(chosen.length),
     );
-    expect((await viewer.state()).at).toBeUndefined();
-    await views.drawer("Blocks");
+    expect((await viewer.state()).at).toBe(peak.event);
+    await views.sheet("Blocks");
     await views.table("blocks").expectTotal(chosen.length);
     const pane = await views.main("Flame");
     await expect(pane.getByTestId("flame-matched")).toHaveAttribute(

@@ -12,30 +12,20 @@ const SIZES = [
   [420, 800],
 ] as const;
 const MAIN = [
-  "overview",
+  "summary",
   "timeline",
-  "segments",
-  "flame",
-  "findings",
-  "compare",
-  "map",
-  "matrix",
   "modules",
-] as const;
-const DRAWER = [
-  "segments",
-  "map",
-  "peak",
   "flame",
   "source",
-  "findings",
-  "steps",
-  "ab",
-  "blocks",
-  "events",
+  "map",
+  "segments",
   "what-if",
-  "settings",
+  "ranks",
+  "matrix",
+  "compare",
 ] as const;
+const SHEETS = ["blocks", "events", "ab", "peak", "steps"] as const;
+const PLACES = ["Summary", "Timeline", "Code", "Allocator", "What if", "Ranks", "Compare"];
 
 /** Two ranks with long names, so that the rail, the names and the comparison are filled. */
 async function open(viewer: Viewer): Promise<void> {
@@ -68,7 +58,7 @@ test("nothing is cut or covered in any view, at 1440, 1000 and 420 px", async ({
         .poll(() => misfits(page), { message: `${name} at ${width}`, timeout: 3000 })
         .toEqual([]);
     for (const view of MAIN) {
-      await page.evaluate((to) => window.vramscope.setState({ view: to, drawer: "none" }), view);
+      await page.evaluate((to) => window.vramscope.setState({ view: to, sheet: "none" }), view);
       await expectPlace(page, view, "main");
       await check(view);
       if (view === "compare") {
@@ -77,39 +67,24 @@ test("nothing is cut or covered in any view, at 1440, 1000 and 420 px", async ({
       }
     }
     await page.evaluate(() => window.vramscope.setState({ view: "timeline" }));
-    for (const drawer of DRAWER) {
-      await page.evaluate((to) => window.vramscope.setState({ drawer: to }), drawer);
-      await expectPlace(page, drawer, "drawer");
-      await check(`${drawer} in the drawer`);
+    await page.evaluate(() => window.vramscope.setState({ tracks: "segments" }));
+    await expectPlace(page, "segments", "track");
+    await check("the track of segments");
+    await page.evaluate(() => window.vramscope.setState({ tracks: "none" }));
+    for (const sheet of SHEETS) {
+      await page.evaluate((to) => window.vramscope.setState({ sheet: to }), sheet);
+      await expectPlace(page, sheet, "sheet");
+      await check(`${sheet} in the sheet`);
     }
-    await test.step(`every view can be reached at ${width}`, async () => {
-      for (const [name, count] of [
-        ["Views", MAIN.length],
-        ["Drawer", DRAWER.length],
-      ] as const) {
-        const list = page.getByRole("tablist", { name, exact: true });
-        const more = page.getByRole("button", { name: `More ${name.toLowerCase()}` });
-        let reached = await list.getByRole("tab").count();
-        if (await more.isVisible()) {
-          await more.click();
-          reached += await page.locator(".more-tabs .menu-item:visible").count();
-          expect.soft(await misfits(page), `the menu of ${name} at ${width}`).toEqual([]);
-          await page.keyboard.press("Escape");
-          await expect(more).toBeFocused();
-        }
-        expect(reached, `${name} at ${width}`).toBe(count);
+    await test.step(`every place can be reached at ${width}`, async () => {
+      const tabs = page.getByRole("tablist", { name: "Places" }).getByRole("tab");
+      await expect(tabs).toHaveCount(PLACES.length);
+      for (const name of PLACES) {
+        await viewer.place(name);
+        await expect(
+          page.getByTestId(`place-${name.toLowerCase().replace(" ", "-")}`),
+        ).toBeVisible();
       }
     });
   }
-});
-
-test("a view in the menu opens, and its tab stays", async ({ viewer, page }) => {
-  await page.setViewportSize({ width: 420, height: 800 });
-  await open(viewer);
-  const tabs = page.getByRole("tablist", { name: "Views", exact: true });
-  await page.getByRole("button", { name: "More views" }).click();
-  await page.locator(".menu-item", { hasText: "Compare" }).click();
-  await expectPlace(page, "compare", "main");
-  await expect(tabs.getByRole("tab", { selected: true })).toHaveText("Compare");
-  await expect(page.locator(".more-tabs .menu-item", { hasText: "Compare" })).toHaveCount(0);
 });

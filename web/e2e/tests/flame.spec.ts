@@ -123,7 +123,7 @@ test("a click zooms to a node, Backspace zooms out, and the node's blocks add up
     await names.nth(widths.indexOf(widths.toSorted((a, b) => a - b)[rank] ?? 0)).click();
     await expectTotal(main.total);
     await pane.getByRole("button", { name: "Blocks of this node" }).click();
-    await expect(views.pane("Blocks")).toHaveAttribute("data-place", "drawer");
+    await expect(views.pane("Blocks")).toHaveAttribute("data-place", "sheet");
     const table = views.table("blocks");
     await table.expectTotal(main.blocks);
     const rows = new Map<string, number>();

@@ -61,7 +61,7 @@ function makeIndex(job: string, path = "run.vramscope"): string {
 
 async function openIndex(viewer: Viewer, file: string) {
   await viewer.page.getByTestId("open-files").setInputFiles(file);
-  const pane = viewer.page.getByTestId("view-overview");
+  const pane = viewer.page.getByTestId("view-ranks");
   await expect(pane.getByTestId("overview-row").first()).toBeVisible({ timeout: 30_000 });
   return pane;
 }
@@ -174,7 +174,7 @@ test("a rank is read when it is chosen, from the files that were opened with the
   const job = makeRun(info);
   makeIndex(job, "run/all.vramscope");
   await page.getByLabel("Open folder").first().setInputFiles(join(job, "run"));
-  const pane = page.getByTestId("view-overview");
+  const pane = page.getByTestId("view-ranks");
   const rows = pane.getByTestId("overview-row");
   await expect(rows).toHaveCount(RANKS, { timeout: 30_000 });
   const read = page.locator("[data-testid=rank-row][data-state=ready]");
@@ -312,7 +312,7 @@ test("a served run is shown from the cards that the server makes", async ({ page
   const served = await serve({}, join(job, "run"));
   try {
     await page.goto(served.address);
-    const pane = page.getByTestId("view-overview");
+    const pane = page.getByTestId("view-ranks");
     const rows = pane.getByTestId("overview-row");
     await expect(rows).toHaveCount(RANKS, { timeout: 60_000 });
     await expect(pane.getByTestId("reading-cards")).toHaveCount(0, { timeout: 60_000 });

@@ -28,7 +28,7 @@ test("a viewer that is opened while hidden shows its state once it is visible", 
 }) => {
   const [block] = blocksOf(REAL);
   if (!block) throw new Error("no blocks");
-  const asked = { x0: 1000, x1: 2000, sel: referenceOf(block) };
+  const asked = { x0: 1000, x1: 2000, sel: referenceOf(block), tracks: "segments" };
   const go = () => page.evaluate((state) => window.vramscope.setState(state), asked);
   const selected = () => expect.poll(async () => (await viewer.state()).sel).toBe(asked.sel);
   await go();
@@ -83,7 +83,12 @@ test("a state for files to come is shown, whichever picture is drawn first", asy
   await viewer.open(testData("scenarios/f01.pickle"));
   await answering(page);
   await page.evaluate(() =>
-    window.vramscope.setState({ path: "gpt_small.pickle.gz", x0: 1000, x1: 2000 }),
+    window.vramscope.setState({
+      path: "gpt_small.pickle.gz",
+      x0: 1000,
+      x1: 2000,
+      tracks: "segments",
+    }),
   );
   await viewer.open(REAL);
   // The file before has fewer segments, so these belong to this file.

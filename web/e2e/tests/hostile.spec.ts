@@ -87,21 +87,17 @@ test("texts of a snapshot are only text, in every view and in a saved picture", 
       buffer: snapshot(),
     });
     await viewer.plot.drawn();
-    await expect(page.getByRole("tab", { name: "Events" })).toBeVisible();
-    for (const name of [
-      "Overview",
-      "Segments",
-      "Flame",
-      "Findings",
-      "Timeline",
-      "Blocks",
-      "Events",
-      "Settings",
-    ]) {
-      await page.getByRole("tab", { name }).first().click();
+    for (const name of ["Summary", "Code", "Allocator", "What if", "Timeline"]) {
+      await viewer.place(name);
+      await unhurt(page);
+    }
+    await page.getByRole("button", { name: "Lists" }).click();
+    for (const name of ["Blocks", "Events", "Peak"]) {
+      await page.getByRole("tab", { name }).click();
       await unhurt(page);
     }
     // Select a block by key and by pointer: call stack, tooltip and labels in blocks.
+    await viewer.chooseAll();
     await viewer.canvas.focus();
     await page.keyboard.press("Enter");
     const { x, y, width, height } = await viewer.plot.box();
@@ -114,9 +110,10 @@ test("texts of a snapshot are only text, in every view and in a saved picture", 
     await unhurt(page);
   });
   await test.step("picture", async () => {
-    await page.getByRole("tab", { name: "Timeline" }).first().click();
+    await viewer.place("Timeline");
     const waiting = page.waitForEvent("download");
-    await page.getByRole("button", { name: "SVG" }).first().click();
+    await page.getByTestId("share").click();
+    await page.locator(".menu-item:visible", { hasText: "Picture of the timeline, SVG" }).click();
     const path = await (await waiting).path();
     const parsed = await page.evaluate(
       (svg) => {
@@ -158,7 +155,7 @@ test("a file name of ten thousand letters, or without letters, is only a name", 
   for (const row of await viewer.rows.all())
     await expect(row).toHaveAttribute("data-state", "ready");
   await unhurt(page);
-  await page.getByRole("tab", { name: "Overview" }).first().click();
+  await viewer.place("Ranks");
   await unhurt(page);
 });
 

@@ -56,6 +56,7 @@ async function shows(page: Page | FrameLocator): Promise<void> {
   await expect(page.getByTestId("timeline-canvas")).toBeVisible();
   await expect.poll(() => strips(page)).toBeGreaterThan(0);
   // The views are in the script, too.
+  await page.getByRole("button", { name: "Lists" }).click();
   await page.getByRole("tab", { name: "Blocks" }).click();
   const cells = page.getByTestId("blocks-table").locator("[role=gridcell][data-column=address]");
   await expect(cells.first()).toBeVisible();

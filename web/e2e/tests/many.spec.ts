@@ -77,7 +77,7 @@ test("5,000 files open in little time, and each costs the same", async ({ viewer
     costs.push((now - before) / (at - read));
     [read, before] = [at, now];
   }
-  const overview = page.getByTestId("view-overview");
+  const overview = page.getByTestId("view-ranks");
   await expect(overview.getByRole("status")).toHaveCount(0);
   await expect(overview.getByTestId("overview-row").first()).toBeVisible();
   const { all, elements } = await page.evaluate(() => {

@@ -9,13 +9,13 @@ const FILE = "recorded/t26/gpt_small.pickle.gz";
 /** An event after which few blocks keep several segments. */
 const EVENT = 1373;
 
-const columns = ["reserved", "active", "free", "largest hole"];
+const columns = ["reserved", "active", "cached", "largest free piece"];
 
 test("groups and pins are those of the program, at every cursor", async ({ viewer, page }) => {
   const views = new Views(viewer);
   await views.show(testData(FILE));
   await views.cursor(EVENT);
-  await page.keyboard.press("7");
+  await page.keyboard.press("4");
   const map = views.pane("Map");
   await expect(map).toHaveAttribute("data-place", "main");
 
@@ -89,7 +89,7 @@ test("the link keeps the map, and the palette opens it", async ({ viewer, page }
   const views = new Views(viewer);
   await views.show(testData(FILE));
   await page.keyboard.press(">");
-  await page.getByRole("combobox", { name: "Command" }).fill("map of");
+  await page.getByRole("combobox", { name: "Command" }).fill("allocator at the cursor");
   await page.keyboard.press("Enter");
   await expect(views.pane("Map")).toHaveAttribute("data-place", "main");
   await expect.poll(() => page.url()).toContain("view=map");

@@ -51,9 +51,7 @@ test("cells are those of the program, by pointer and by keyboard", async ({
 }, info) => {
   const { folder, views } = await openSkewed(viewer, info);
   const run = matrixOf(folder);
-  await page.keyboard.press("8");
-  const pane = views.pane("Matrix");
-  await expect(pane).toHaveAttribute("data-place", "main");
+  const pane = await views.main("Matrix");
   await expect(pane.getByTestId("matrix-text")).toHaveText(run.text[0] ?? "");
   await expect(pane.getByTestId("matrix-outliers").getByRole("listitem")).toHaveText(
     run.text.slice(1),
@@ -139,7 +137,7 @@ test("cells are those of the program, by pointer and by keyboard", async ({
     await page.keyboard.press("Home");
     await page.keyboard.press("Enter");
     await expectPair(0);
-    await page.keyboard.press("8");
+    await page.evaluate(() => window.vramscope.setState({ view: "matrix" }));
     const box = await canvas.boundingBox();
     if (!box) throw new Error("no canvas");
     await page.mouse.click(box.x + ((odd + 0.5) / run.columns.length) * box.width, box.y + 5);
@@ -212,18 +210,13 @@ test("stages of a pipeline are clusters", async ({ viewer, page }, info) => {
   });
 });
 
-test("a single file has no tab for ranks, and the view says what it needs", async ({
-  viewer,
-  page,
-}) => {
+test("a single file has no places for ranks", async ({ viewer, page }) => {
   const views = new Views(viewer);
   await views.show(testData(`findings/ranks_fsdp2_skew/${nameOf(2)}`));
-  const tabs = page.getByRole("tablist", { name: "Views", exact: true });
-  await expect(tabs.getByRole("tab", { name: "Map" })).toHaveCount(1);
-  await expect(tabs.getByRole("tab", { name: "Matrix" })).toHaveCount(0);
-  await page.keyboard.press("8");
-  await expect(views.pane("Matrix")).toContainText("compares the ranks of a run");
-  await page.keyboard.press("2");
+  const tabs = page.getByRole("tablist", { name: "Places", exact: true });
+  await expect(tabs.getByRole("tab")).toHaveCount(5);
+  await page.keyboard.press("6");
+  await expect(page.getByTestId("place-timeline")).toBeVisible();
   await page.keyboard.press("k");
   await expect(page.getByTestId("pinned-lane")).toHaveCount(0);
 });
@@ -338,6 +331,6 @@ test("ranks that were recorded one after the other are aligned by step", async (
   await expect(lane).toHaveAttribute("data-aligned", "step");
   await expect(lane).toContainText("aligned by step");
   await expect(lane.locator(".pinned-fill")).toHaveAttribute("d", /^M0 1000.*V/);
-  await views.setState({ view: "overview" });
+  await views.setState({ view: "ranks" });
   await expect(lane).toHaveCount(1);
 });

@@ -22,7 +22,7 @@ test("modules have the program's numbers, and choose their blocks", async ({ vie
   const views = new Views(viewer);
   await views.show(testData(GPT));
   await views.cursor(EVENT);
-  await page.keyboard.press("9");
+  await page.evaluate(() => window.vramscope.setState({ view: "modules" }));
   const pane = views.pane("Modules");
   await expect(pane).toHaveAttribute("data-place", "main");
   await expect(pane.getByTestId("modules-text")).toHaveText(report.text.join(" "));
@@ -96,7 +96,7 @@ test("shapes are beside bytes: sums, blocks and call sites", async ({ viewer, pa
   const views = new Views(viewer);
   await views.show(testData(GPT));
   await test.step("sums by shape and dimensions", async () => {
-    const pane = await views.main("Modules");
+    const pane = await views.main("Shapes");
     const list = pane.getByTestId("shapes").locator("li.share");
     for (const [index, { shape, bytes }] of report.by_shape.slice(0, 5).entries()) {
       await expect(list.nth(index)).toContainText(shape.text);
@@ -112,7 +112,8 @@ test("shapes are beside bytes: sums, blocks and call sites", async ({ viewer, pa
   await test.step("call sites at the peak", async () => {
     const [stack] = cli("peak", GPT).stacks.filter(({ shape }) => shape !== undefined);
     if (!stack?.shape) throw new Error("no call site has a shape");
-    const rows = page.getByTestId("at-peak").locator(".share", { hasText: stack.site });
+    await page.keyboard.press("p");
+    const rows = page.getByTestId("moment").locator(".share", { hasText: stack.site });
     await expect(rows.first().locator(".share-shape")).toHaveText(shapeWords(stack.shape));
   });
   await test.step("a block", async () => {
@@ -129,7 +130,7 @@ test("widths and a config.json give shapes that sizes do not tell", async ({
 }, info) => {
   const views = new Views(viewer);
   await views.show(testData(GPT));
-  const pane = await views.main("Modules");
+  const pane = await views.main("Shapes");
   const expectShapes = async (...given: string[]) => {
     const report = cli("shapes", GPT, ...given);
     const list = pane.getByTestId("shapes").locator("li.share");
@@ -180,7 +181,7 @@ test("sizes that tell no shapes are refused", async ({ viewer }) => {
   const { refused } = cli("shapes", file);
   const views = new Views(viewer);
   await views.show(testData(file));
-  const pane = await views.main("Modules");
+  const pane = await views.main("Shapes");
   await expect(pane.getByTestId("shapes")).toContainText(refused ?? "refused");
   await expect(pane.getByTestId("dims")).toHaveCount(0);
 });

@@ -1,7 +1,7 @@
 // The state at the cursor, the changes over a range, and how the file was recorded.
 
 import type { Locator } from "@playwright/test";
-import { cli, deviceOf, findingsOf } from "../lib/cli.js";
+import { cli, deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
 import { Views } from "../lib/views.js";
@@ -9,42 +9,14 @@ import { Views } from "../lib/views.js";
 const REAL = "recorded/t26/gpt_small.pickle.gz";
 const SUMMARY = deviceOf(REAL);
 
-test("the peak and its blocks are the command line's, with and without the cursor there", async ({
-  viewer,
-  page,
-}) => {
+test("the peak and its blocks are the command line's", async ({ viewer, page }) => {
   const peak = cli("peak", REAL);
   const views = new Views(viewer);
   await views.open(testData(REAL));
-  await test.step("an opened file shows what its peak holds", async () => {
-    const held = page.getByTestId("at-peak");
-    await expect(held).toHaveAttribute("data-event", String(peak.event));
-    await expect(held.locator("p[data-value]")).toHaveAttribute("data-value", String(peak.blocks));
-    await expect(held.locator(".share[data-category]")).toHaveCount(peak.categories.length);
-    for (const { category, bytes } of peak.categories)
-      await expect(held.locator(`[data-category=${category}] .num`)).toHaveAttribute(
-        "data-value",
-        String(bytes),
-      );
-    const stacks = held.locator("button.share:not([data-category])");
-    const shown = await stacks
-      .locator(".num")
-      .evaluateAll((all) => all.map((one) => Number(one.getAttribute("data-value"))));
-    expect(shown).toEqual(peak.stacks.slice(0, 6).map(({ bytes }) => bytes));
-    // The title has the text that the row cuts.
-    for (const row of await stacks.all())
-      expect(await row.getAttribute("title")).toContain(
-        await row.locator(".share-site").innerText(),
-      );
-    await held.getByRole("button", { name: "Open as flame graph" }).click();
-    await expect(views.pane("Flame")).toHaveAttribute("data-place", "main");
-  });
   await test.step("P moves the cursor to the peak", async () => {
     await views.main("Timeline");
-    const held = page.getByTestId("at-peak");
     await page.keyboard.press("p");
     await views.expectCursor(peak.event);
-    await expect(held).toHaveCount(0);
     expect(peak.event).toBe(SUMMARY.requested_bytes.peak_event);
     const band = views.moment.locator("[data-key=requested_bytes] dd");
     await expect(band).toHaveAttribute("data-value", String(peak.total));
@@ -63,20 +35,9 @@ test("the peak and its blocks are the command line's, with and without the curso
     await views.expectBands(cli("state", REAL, "--at", String(peak.event)));
     await expect(views.pane("Timeline").locator(".mark[data-kind=cursor]")).toBeVisible();
   });
-  await test.step("without cursor and selection the peak is shown again", async () => {
-    const held = page.getByTestId("at-peak");
+  await test.step("without cursor and selection there is no panel", async () => {
     await views.moment.getByRole("button", { name: "clear" }).click();
-    await expect(views.moment).toHaveCount(0);
-    await held.getByRole("button", { name: "Jump to peak" }).click();
-    await views.expectCursor(peak.event);
-    await views.moment.getByRole("button", { name: "clear" }).click();
-    await held.locator("button.share").first().click();
-    await expect(viewer.details.getByTestId("group")).toBeVisible();
-    // The cursor stays, and so do the rows to choose from.
-    await expect(held).toBeVisible();
-    expect((await viewer.state()).at).toBeUndefined();
-    await viewer.details.getByRole("button", { name: "Clear the filters" }).click();
-    await expect(viewer.details.getByTestId("group")).toHaveCount(0);
+    await expect(viewer.details).toHaveCount(0);
   });
   await test.step("a block of a call stack, and with a full stop its next use", async () => {
     const { blocks } = cli("blocks", REAL);
@@ -121,45 +82,6 @@ test("the peak and its blocks are the command line's, with and without the curso
   });
 });
 
-test("an opened file says that it ran out of memory, or what is left when it has no trace", async ({
-  viewer,
-  page,
-}) => {
-  await test.step("without a trace", async () => {
-    const name = "recorded/gpt_state_only.pickle";
-    await viewer.open(testData(name));
-    const held = page.getByTestId("at-peak");
-    const { requested_bytes } = deviceOf(name);
-    await expect(held).toHaveAttribute("data-event", "-1");
-    const bytes = await held
-      .locator(".share[data-category] .num")
-      .evaluateAll((all) =>
-        all.reduce((sum, one) => sum + Number(one.getAttribute("data-value")), 0),
-      );
-    expect(bytes).toBe(requested_bytes.peak);
-  });
-  await test.step("out of memory", async () => {
-    const name = "recorded/oom_expandable.pickle.gz";
-    await viewer.open(testData(name));
-    const all = findingsOf(name);
-    const notable = all.filter(({ severity }) => severity !== "low");
-    const list = viewer.details.getByRole("list", { name: "Findings" });
-    const rows = list.locator(".finding-line");
-    await expect(rows).toHaveCount(Math.min(3, notable.length));
-    const titles = notable.slice(0, 3).map(({ title }) => title);
-    await expect(rows.locator(".finding-name")).toHaveText(titles, { timeout: 30_000 });
-    await list.getByRole("button", { name: `${all.length - titles.length} more` }).click();
-    await expect(page.getByTestId("view-findings")).toHaveAttribute("data-place", "main");
-    // The finding lists the blocks that were live when the allocation failed.
-    await rows.first().click();
-    await expect(page.getByTestId("chips").locator("[data-term]")).toHaveAttribute(
-      "data-term",
-      `live@#${notable[0]?.events[0]}`,
-    );
-    expect((await viewer.state()).at, "the cursor stays").toBeUndefined();
-  });
-});
-
 const DIVISIONS = "roundup_power2_divisions.";
 
 test("settings and provenance are those of the command line", async ({ viewer }) => {
@@ -173,7 +95,7 @@ test("settings and provenance are those of the command line", async ({ viewer })
     const [device] = info?.devices ?? [];
     if (!info || !device) throw new Error("no device");
     await views.open(testData(file));
-    const pane = await views.drawer("Settings");
+    const pane = await views.main("Summary");
     const row = (key: string) => pane.locator(`.row[data-key=${key}] dd`);
     await expect(row("recorded")).toHaveText(device.provenance);
     const number = (key: string, value: number) =>
@@ -218,7 +140,7 @@ test("settings and provenance are those of the command line", async ({ viewer })
 test("cursor, range and minimap agree with the command line", async ({ viewer, page }) => {
   const views = new Views(viewer);
   await views.show(testData(REAL));
-  await views.drawer("Segments");
+  await views.track();
   await test.step("a query that a newer one replaces is not waited for", async () => {
     await page.evaluate(() => {
       const markers: number[] = [];

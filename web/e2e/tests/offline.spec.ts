@@ -42,7 +42,8 @@ async function works(page: Page): Promise<void> {
     "data-value",
     String(deviceOf(GPT).requested_bytes.peak),
   );
-  await page.getByRole("tab", { name: "Flame" }).first().click();
+  await page.getByRole("tab", { name: "Code" }).click();
+  await page.getByRole("tab", { name: "Call path" }).click();
   await expect(page.getByTestId("flame-canvas").first()).toBeVisible();
 }
 

@@ -49,7 +49,7 @@ async function openRun(
   const views = new Views(viewer);
   await views.open(paths);
   const names = paths.map((path) => basename(path));
-  const pane = await views.main("Overview");
+  const pane = await views.main("Ranks");
   const rows = pane.getByTestId("overview-row");
   await expect(rows).toHaveCount(files.length);
   const row = (path: string) => pane.locator(`[data-testid=overview-row][data-path="${path}"]`);
@@ -120,11 +120,12 @@ test("a part of a rank's bar selects the rank and its category", async ({ viewer
     await expect(row(path).locator("[data-chosen=false]")).toHaveCount(
       cliIn(folder, "peak", path).categories.length - 1,
     );
-    await expect(views.pane("Overview")).toHaveAttribute("data-place", "main");
+    await expect(views.pane("Ranks")).toHaveAttribute("data-place", "main");
   }
   const of = cliIn(folder, "blocks", first).blocks.filter(({ category }) => category === largest);
-  await views.drawer("Blocks");
+  await views.sheet("Blocks");
   await views.table("blocks").expectTotal(of.length);
+  await views.main("Ranks");
   await part(first, largest).click();
   await expect.poll(chips).toEqual([]);
 });
@@ -154,9 +155,9 @@ test("a rank that holds more is an outlier in the overview and a finding", async
   await lines.first().click();
   await expect(views.pane("Timeline")).toHaveAttribute("data-place", "main");
   await expect.poll(async () => odd.has((await viewer.state()).path ?? "")).toBe(true);
-  await views.main("Findings");
+  await views.main("Summary");
   for (const { id, bytes } of outliers) {
-    await expect(page.locator(`[data-testid=finding][data-id="${id}"]`)).toHaveAttribute(
+    await expect(page.locator(`[data-testid=rank-finding][data-id="${id}"]`)).toHaveAttribute(
       "data-value",
       String(bytes),
     );
@@ -215,7 +216,7 @@ test("columns sort ranks, a click selects a rank, and a double click opens its t
     };
     await row(second).locator("[data-column=peak]").click();
     await expectSelected(second);
-    await expect(views.pane("Overview")).toHaveAttribute("data-place", "main");
+    await expect(views.pane("Ranks")).toHaveAttribute("data-place", "main");
     await viewer.row(third).click();
     await expectSelected(third);
 
@@ -223,17 +224,17 @@ test("columns sort ranks, a click selects a rank, and a double click opens its t
     await expect(views.pane("Timeline")).toHaveAttribute("data-place", "main");
     await expect.poll(async () => (await viewer.state()).path).toBe(second);
     await viewer.plot.drawn();
-    await views.main("Overview");
+    await views.main("Ranks");
     // The first click may make the verdict taller, so that the second one meets another row.
     await row(third).locator("[data-column=end]").dispatchEvent("click", { detail: 1 });
     await row(second).locator("[data-column=end]").dispatchEvent("click", { detail: 2 });
     await expect(views.pane("Timeline")).toHaveAttribute("data-place", "main");
     await expect.poll(async () => (await viewer.state()).path).toBe(third);
-    await views.main("Overview");
+    await views.main("Ranks");
     await row(second).getByRole("button").click();
     await expect(views.pane("Timeline")).toHaveAttribute("data-place", "main");
     await expect.poll(async () => (await viewer.state()).path).toBe(second);
-    await views.main("Overview");
+    await views.main("Ranks");
     await row(third).getByRole("button").click();
     await expect(views.pane("Timeline")).toHaveAttribute("data-place", "main");
     await expect.poll(async () => (await viewer.state()).path).toBe(third);

@@ -46,8 +46,7 @@ test("peaks, their events and the live set are those of the program", async ({ v
   await views.show(testData(FILE));
   await page.keyboard.press("l");
   const pane = views.pane("Peak");
-  await expect(pane).toHaveAttribute("data-place", "main");
-  // A view without a number key has a tab while it is open.
+  await expect(pane).toHaveAttribute("data-place", "sheet");
   await expect(page.getByRole("tab", { name: "Peak", selected: true })).toBeVisible();
   await expectPeak(pane, 1);
   const { peaks, event } = cli("peak", FILE);
@@ -88,7 +87,7 @@ test("an event opens its block, by mouse and by keyboard", async ({ viewer, page
   await views.show(testData(FILE));
   await page.keyboard.press("l");
   const pane = views.pane("Peak");
-  await expect(pane).toHaveAttribute("data-place", "main");
+  await expect(pane).toHaveAttribute("data-place", "sheet");
   const { event, around } = cli("peak", FILE);
   const rows = pane.getByTestId("peak-rows");
   const at = around.findIndex((of) => of.event === event);
@@ -117,7 +116,7 @@ test("a call site of the treemap is a filter, and the table says the same", asyn
   await views.show(testData(FILE));
   await page.keyboard.press("l");
   const pane = views.pane("Peak");
-  await expect(pane).toHaveAttribute("data-place", "main");
+  await expect(pane).toHaveAttribute("data-place", "sheet");
   const map = pane.getByTestId("treemap");
   const { event, sites } = cli("peak", FILE);
   const [largest] = sites;

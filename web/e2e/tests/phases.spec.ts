@@ -39,7 +39,7 @@ test("the lane has all steps and phases, on both axes, and a click marks one", a
   await test.step("hovering tells the step, the phase and the peak", async () => {
     await backward.hover();
     await expect(page.getByTestId("lane-tip")).toHaveText(name);
-    await viewer.details.hover();
+    await page.getByTestId("search").hover();
     await expect(page.getByTestId("lane-tip")).toHaveCount(0);
   });
   await test.step("a click marks its events", async () => {

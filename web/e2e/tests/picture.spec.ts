@@ -17,7 +17,7 @@ const OOM = "recorded/t26/oom_observer.pickle.gz";
 async function openTimeline(viewer: Viewer, file: string): Promise<Views> {
   const views = new Views(viewer);
   await views.show(testData(file));
-  await views.setState({ drawer: "none" });
+  await views.setState({ sheet: "none" });
   await viewer.plot.drawn();
   return views;
 }
@@ -231,7 +231,7 @@ test("the time axis leaves out start-up and idle times, and keeps positions exac
     ).flat();
   const events = [...life(2 * MIB, 512, 0, 925_000), ...burst(10, 600_000), ...burst(200, 910_000)];
   await work(viewer, made("bursts.json", events, []));
-  await page.evaluate(() => window.vramscope.setState({ drawer: "none", axis: "time" }));
+  await page.evaluate(() => window.vramscope.setState({ sheet: "none", axis: "time" }));
   await expect.poll(async () => (await viewer.state()).axis).toBe("time");
   const breaks = page.locator(".mark[data-kind=break]");
   await expect(breaks).toHaveCount(2);
@@ -282,7 +282,8 @@ test("the time axis leaves out start-up and idle times, and keeps positions exac
 
   // A saved picture marks the breaks where the page does.
   const download = page.waitForEvent("download");
-  await page.getByTestId("view-timeline").getByRole("button", { name: "SVG" }).click();
+  await page.getByTestId("share").click();
+  await page.locator(".menu-item:visible", { hasText: "Picture of the timeline, SVG" }).click();
   const svg = readFileSync(await (await download).path(), "utf8");
   const saved = [...svg.matchAll(/<g class="break"><rect x="([\d.]+)".*? width="([\d.]+)"/gs)];
   const [one, other] = saved.map(([, x, width]) => ({ x: Number(x), width: Number(width) }));

@@ -28,15 +28,15 @@ test("timeline, segments and flame graph match their reference pictures", async 
 }) => {
   await page.emulateMedia({ colorScheme: "light" });
   await work(viewer, testData("recorded/t26/gpt_small.pickle.gz"));
-  await page.evaluate(() => window.vramscope.setState({ drawer: "none" }));
+  await page.evaluate(() => window.vramscope.setState({ sheet: "none" }));
   await expect(page.locator(".phases .track")).not.toHaveCount(0);
   await restedRange(viewer);
-  for (const [key, view, label] of [
-    ["2", "timeline", ".tick-x"],
-    ["3", "segments", ".segment-label"],
-    ["4", "flame", ".flame-name"],
+  for (const [view, label] of [
+    ["timeline", ".tick-x"],
+    ["segments", ".segment-label"],
+    ["flame", ".flame-name"],
   ] as const) {
-    await page.keyboard.press(key);
+    await page.evaluate((to) => window.vramscope.setState({ view: to }), view);
     await expectPlace(page, view, "main");
     await expect(pane(page, view).locator(label).first()).toBeAttached();
     for (const theme of ["light", "dark"] as const) {

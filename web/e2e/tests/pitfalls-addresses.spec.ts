@@ -14,7 +14,7 @@ async function segmentRows(
   viewer: Viewer,
 ): Promise<{ plot: Plot; middle: (bytes: number) => Promise<number> }> {
   const { page } = viewer;
-  await page.keyboard.press("3");
+  await page.evaluate(() => window.vramscope.setState({ view: "segments" }));
   const plot = new Plot(page, page.getByTestId("segments-canvas"));
   await expect(page.locator(".segment-label").first()).toBeVisible();
   const middle = async (bytes: number) => {
@@ -141,6 +141,7 @@ test("two blocks at one address are two in plots, tables and the state at the cu
         .toSorted(),
     ).toEqual(both.map(([reference]) => reference));
     await work(viewer, TWICE);
+    await viewer.chooseAll();
     const { x, y } = await viewer.plot.scale();
     const box = await viewer.plot.box();
     for (const [reference, at] of both) {
@@ -179,12 +180,12 @@ test("two blocks at one address are two in plots, tables and the state at the cu
   });
   await test.step("tables and state", async () => {
     await page.keyboard.press("2");
-    await page.evaluate(() => window.vramscope.setState({ drawer: "blocks" }));
+    await page.evaluate(() => window.vramscope.setState({ sheet: "blocks" }));
     for (const [index, reference] of [both[1][0], both[0][0]].entries()) {
       await page.getByTestId("blocks-table").locator(".table-row").nth(index).click();
       await expect.poll(() => selectedOf(viewer), "a row of the blocks").toBe(reference);
     }
-    await page.evaluate(() => window.vramscope.setState({ drawer: "events" }));
+    await page.evaluate(() => window.vramscope.setState({ sheet: "events" }));
     for (const [reference, , event] of both) {
       await nothing(viewer);
       await page.getByTestId("events-table").locator(`.table-row[data-key="${event}"]`).click();

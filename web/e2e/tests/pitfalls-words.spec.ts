@@ -28,7 +28,7 @@ test("names in angle brackets are whole, and bytes × time has its own unit", as
     ],
   );
   await work(viewer, file);
-  await page.keyboard.press("4");
+  await page.evaluate(() => window.vramscope.setState({ view: "flame" }));
   for (const name of ["<module>", "<lambda>", "<listcomp>"])
     await expect(page.locator(".flame-name", { hasText: name }).first()).toBeVisible();
   await pane(page, "flame").getByRole("button", { name: "bytes × time" }).click();
@@ -46,16 +46,15 @@ test("no text counts seconds from 1970, and growth is not called a leak", async 
 }) => {
   await work(viewer, GROWS);
   const growth = findingsOf(GROWS).find(({ kind }) => kind === "growth");
-  await page.evaluate(() => window.vramscope.setState({ view: "findings", drawer: "events" }));
-  await expect(page.locator(`[data-testid=finding][data-id="${growth?.id}"]`)).toHaveAttribute(
-    "data-value",
-    String(growth?.bytes),
-  );
+  await page.evaluate(() => window.vramscope.setState({ view: "summary", sheet: "events" }));
+  await expect(page.getByTestId("verdict")).toHaveAttribute("data-finding", growth?.id ?? "none");
+  await page.keyboard.press("2");
   await expect(page.getByTestId("events-table").locator(".table-row").first()).toBeVisible();
   const epoch = /1[67][\d,_. ]{8,}\s?(s|µs|us|ms)\b|1\.[67]\d*e\+?9|\b1[67]\d{8}\b/;
   await expect(page.locator(".panes")).not.toContainText(epoch);
-  await expect(pane(page, "findings")).not.toContainText(/\bleak/i);
-  await page.locator("[data-testid=finding] .finding-open").first().click();
+  await page.keyboard.press("1");
+  await expect(pane(page, "summary")).not.toContainText(/\bleak/i);
+  await page.getByRole("button", { name: "Show on the timeline" }).click();
   await expect(page.getByTestId("view-timeline")).toBeVisible();
   await expect(viewer.details).not.toContainText(epoch);
 });
@@ -82,12 +81,8 @@ test("no share of reserved bytes exceeds 100 %", async ({ viewer, page }, info) 
   );
   expect(requested_bytes.peak).toBeGreaterThan(reserved_bytes.end);
   await work(viewer, file);
-  await expect(page.locator(".facts [title^='reserved peak']")).toHaveAttribute(
-    "data-value",
-    String(reserved_bytes.peak),
-  );
-  for (const view of ["overview", "segments", "findings"] as const) {
-    await page.evaluate((to) => window.vramscope.setState({ view: to, drawer: "settings" }), view);
+  for (const view of ["segments", "summary"] as const) {
+    await page.evaluate((to) => window.vramscope.setState({ view: to }), view);
     await expect(pane(page, view)).toBeVisible();
     const text = await page.evaluate(
       () => window.vramscope.shadowRoot?.querySelector(".app")?.textContent ?? "",
@@ -95,7 +90,9 @@ test("no share of reserved bytes exceeds 100 %", async ({ viewer, page }, info) 
     const shares = [...text.matchAll(/(\d+(?:\.\d+)?) ?%/g)].map(([, share]) => Number(share));
     expect(Math.max(0, ...shares), `in ${view}`).toBeLessThanOrEqual(100);
   }
-  await page.keyboard.press("1");
+  await viewer.open([file, { ...file, name: "again.json" }]);
+  await page.keyboard.press("6");
+  await expect(page.getByTestId("overview-row")).toHaveCount(2);
   const bars = await page
     .getByTestId("overview-row")
     .locator("td.bar-cell rect")
@@ -173,7 +170,7 @@ function uncovered(root: ParentNode): string[] {
     if (element.shadowRoot) return uncovered(element.shadowRoot);
     const cut = element.clientWidth > 1 && element.scrollWidth > element.clientWidth + 1;
     // Tooltips show the names of the flame graph and of phases.
-    if (!cut || element.closest("[title], .flame-name, .phases, svg")) return [];
+    if (!cut || element.closest("[title], .flame-name, .phases, svg, .visually-hidden")) return [];
     const { overflowX } = getComputedStyle(element);
     const { top, bottom, left, right } = element.getBoundingClientRect();
     const seen = top < innerHeight && bottom > 0 && left < innerWidth && right > 0;
@@ -198,19 +195,16 @@ test("text that is cut is whole in a title, in a wide and in a narrow window", a
   for (const width of [1440, 420]) {
     await page.setViewportSize({ width, height: 900 });
     for (const view of [
-      "overview",
+      "ranks",
       "segments",
-      "findings",
+      "summary",
       "compare",
+      "what-if",
       "blocks",
       "events",
-      "what-if",
-      "settings",
     ] as const) {
-      const below = ["blocks", "events", "what-if", "settings"].includes(view);
-      const state: ViewState = below
-        ? { view: "timeline", drawer: view }
-        : { view, drawer: "none" };
+      const state: ViewState =
+        view === "blocks" || view === "events" ? { view: "timeline", sheet: view } : { view };
       await page.evaluate((to) => window.vramscope.setState(to), state);
       await expect(pane(page, view)).toBeVisible();
       await still(() => pane(page, view).innerText());

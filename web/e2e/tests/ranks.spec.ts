@@ -18,7 +18,7 @@ test("128 ranks are read, counted and sorted while the page answers", async ({ v
   const peaks = new Map(FILES.map((file) => [file, deviceOf(file).requested_bytes.peak]));
   const peakOf = (rank: number) => peaks.get(fileOf(rank)) ?? Number.NaN;
   await page.evaluate(() => {
-    window.vramscope.setState({ view: "overview", drawer: "none" });
+    window.vramscope.setState({ view: "ranks", sheet: "none" });
     const beat = { last: performance.now(), longest: 0 };
     const counted: [said: string, ready: number][] = [];
     Object.assign(window, { beat, counted });
@@ -31,7 +31,7 @@ test("128 ranks are read, counted and sorted while the page answers", async ({ v
     const root = window.vramscope.shadowRoot;
     if (root === null) throw new Error("no shadow root");
     new MutationObserver(() => {
-      const said = root.querySelector("[data-testid=view-overview] [role=status]")?.textContent;
+      const said = root.querySelector("[data-testid=view-ranks] [role=status]")?.textContent;
       const ready = root.querySelectorAll("[data-testid=rank-row][data-state=ready]").length;
       if (said && counted.at(-1)?.[0] !== said) counted.push([said, ready]);
     }).observe(root, { subtree: true, childList: true, characterData: true, attributes: true });
@@ -78,7 +78,7 @@ test("128 ranks are read, counted and sorted while the page answers", async ({ v
     expect(Number(read), `${said}, while ${ready} are ready`).toBeLessThanOrEqual(ready);
     before = Number(read);
   }
-  await expect(page.getByTestId("view-overview").getByRole("status")).toHaveCount(0);
+  await expect(page.getByTestId("view-ranks").getByRole("status")).toHaveCount(0);
 
   const column = () =>
     lines.evaluateAll((rows) =>
@@ -96,7 +96,7 @@ test("128 ranks are read, counted and sorted while the page answers", async ({ v
   const ascending = Array.from({ length: RANKS }, (_, rank) => peakOf(rank)).toSorted(
     (a, b) => a - b,
   );
-  const head = page.getByTestId("view-overview").locator("th", { hasText: /^peak$/ });
+  const head = page.getByTestId("view-ranks").locator("th", { hasText: /^peak$/ });
   await head.getByRole("button").click();
   await expect(head).toHaveAttribute("aria-sort", "descending");
   expect((await column()).map(({ peak }) => peak)).toEqual(ascending.toReversed());
@@ -110,7 +110,7 @@ test("128 ranks are read, counted and sorted while the page answers", async ({ v
     await expect(viewer.peak).toHaveAttribute("data-value", String(peakOf(rank)));
     await page.keyboard.press("2");
     await viewer.plot.drawn();
-    await page.keyboard.press("1");
+    await page.keyboard.press("6");
   }
   const { ranks } = await page.evaluate(() => window.vramscope.stats());
   expect(ranks).toHaveLength(RANKS);
@@ -126,7 +126,8 @@ test("a rank that was unloaded is drawn once it has been read again", async ({ v
   const paths = Array.from({ length: count }, (_, rank) => `/rank${rank}.pickle`);
   await page.evaluate((urls) => window.vramscope.load(urls), paths);
   await expect(viewer.rows).toHaveCount(count);
-  await viewer.leaveOverview();
+  await viewer.settled();
+  await viewer.place("Timeline");
   await viewer.plot.drawn();
   const [released = ""] = await page.evaluate(() =>
     window.vramscope.stats().ranks.flatMap(({ path, wasmBytes }) => (wasmBytes === 0 ? path : [])),

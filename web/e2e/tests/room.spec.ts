@@ -1,5 +1,6 @@
 // The room of the plot in a low window, and what stands around it.
 
+import type { Page } from "@playwright/test";
 import { cli } from "../lib/cli.js";
 import { renamed, testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
@@ -9,44 +10,59 @@ import { answering } from "../lib/work.js";
 const OOM = "recorded/t26/oom_observer.pickle.gz";
 const REAL = "recorded/t26/gpt_small.pickle.gz";
 
-test("in a low window verdict and legend are one row each, and the drawer is closed", async ({
+/** Recordings with a timeline: small and large, with a finding, with long names of steps. */
+const SAMPLES = [
+  OOM,
+  REAL,
+  "recorded/gpt_leak.pickle.gz",
+  "recorded/ranks_fsdp/rank2_memory_snapshot.pickle.gz",
+];
+
+/** The plot's share of the page's height. */
+async function shareOf(page: Page): Promise<number> {
+  const plot = await page.getByTestId("timeline-canvas").boundingBox();
+  return (plot?.height ?? 0) / (page.viewportSize()?.height ?? 1);
+}
+
+test("the plot has 55 % of the page at 1440x900, and a selection leaves it", async ({
   viewer,
   page,
 }) => {
-  await page.setViewportSize({ width: 1000, height: 700 });
+  await page.setViewportSize({ width: 1440, height: 900 });
   const views = new Views(viewer);
-  await views.show(testData(OOM));
-  await answering(page);
-  const plot = page.getByTestId("view-timeline").locator(".plot");
-  const height = async () => (await plot.boundingBox())?.height ?? 0;
-  await expect.poll(height).toBeGreaterThanOrEqual(300);
-  await expect(page.getByTestId("verdict")).toHaveAttribute("data-open", "false");
-  const legend = page.locator(".legend-line");
-  expect((await legend.boundingBox())?.height).toBeLessThan(30);
-  await expect(page.locator("[data-place=drawer]")).toHaveCount(0);
-
-  // A drawer that was opened stays, whatever the window's size.
-  await views.drawer("Blocks");
-  for (const size of [
-    { width: 1440, height: 900 },
-    { width: 1000, height: 700 },
-  ]) {
-    await page.setViewportSize(size);
-    await expect(views.pane("Blocks")).toHaveAttribute("data-place", "drawer");
+  for (const file of SAMPLES) {
+    await views.show(testData(file));
+    await answering(page);
+    await expect.poll(() => shareOf(page), file).toBeGreaterThanOrEqual(0.55);
+    await page.keyboard.press("p");
+    await expect(viewer.details).toBeVisible();
+    expect(await shareOf(page), `${file}, selected`).toBeGreaterThanOrEqual(0.55);
   }
 });
 
-test("a window that grows opens the drawer that it had no room for", async ({ viewer, page }) => {
+test("with ranks the plot has 45 % of the page at 1280x720", async ({ viewer, page }) => {
+  await page.setViewportSize({ width: 1280, height: 720 });
+  const ranks = [2, 3].map((rank) => `recorded/ranks_fsdp/rank${rank}_memory_snapshot.pickle.gz`);
+  await viewer.open(ranks.map(testData));
+  await viewer.plot.drawn();
+  await answering(page);
+  await expect.poll(() => shareOf(page)).toBeGreaterThanOrEqual(0.45);
+});
+
+test("the panel is there only while something is selected", async ({ viewer, page }) => {
   const views = new Views(viewer);
-  await page.setViewportSize({ width: 1000, height: 700 });
   await views.show(testData(REAL));
-  await expect(page.locator("[data-place=drawer]")).toHaveCount(0);
-  await page.setViewportSize({ width: 1440, height: 900 });
-  await expect(views.pane("Segments")).toHaveAttribute("data-place", "drawer");
+  await expect(viewer.details).toHaveCount(0);
+  await page.keyboard.press("p");
+  await expect(viewer.details).toBeVisible();
+  await page.getByTestId("moment").getByRole("button", { name: "clear" }).click();
+  await expect(viewer.details).toHaveCount(0);
 });
 
 test("the hint for new users covers nothing of the plot", async ({ viewer, page }) => {
   await page.getByTestId("start-oom").click();
+  await viewer.settled();
+  await viewer.place("Timeline");
   const hint = page.getByTestId("hint");
   await expect(hint).toBeVisible();
   await viewer.plot.drawn();
@@ -67,7 +83,7 @@ test("a category of the overview chooses its blocks, and the flame graph lights 
     .setInputFiles([renamed(REAL, "rank0.pickle.gz"), renamed(REAL, "rank1.pickle.gz")]);
   const views = new Views(viewer);
   await viewer.expectRow("rank1.pickle.gz", "ready");
-  const overview = await views.main("Overview");
+  const overview = await views.main("Ranks");
   const categories = overview.getByRole("list", { name: "Categories" });
   const optimizer = categories.getByRole("button", { name: "optimizer state" });
   await optimizer.click();
@@ -78,7 +94,7 @@ test("a category of the overview chooses its blocks, and the flame graph lights 
   const flame = await views.main("Flame");
   await expect(flame.getByTestId("flame-matched")).toHaveAttribute("data-value", String(bytes));
   await expect(flame).toContainText("widths are of all blocks");
-  await views.main("Overview");
+  await views.main("Ranks");
   await optimizer.click();
   await views.main("Flame");
   await expect(flame).not.toContainText("widths are of all blocks");

@@ -13,7 +13,8 @@ test("the sample run has the oracle's peaks, in order of rank and in its picture
     const started = Date.now();
     await page.getByTestId("open-sample").click();
     await expect(viewer.rows).toHaveCount(8);
-    await viewer.leaveOverview();
+    await viewer.settled();
+    await viewer.place("Timeline");
     await viewer.plot.drawn();
     const firstPicture = Date.now() - started;
     for (const [path, expected] of Object.entries(sample)) {

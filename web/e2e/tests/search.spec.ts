@@ -51,6 +51,8 @@ test("results are grouped by call site with their bytes at the peak", async ({ v
     const first = results.locator("button.share").first();
     const site = await first.locator(".share-site").innerText();
     await first.click();
+    // Two chips have room; with the focus in the box all are seen.
+    await search.focus();
     await expect(chips.locator(`[data-term="site:${site}"]`)).toBeVisible();
     await expect(search).toHaveValue("");
     const chosen = large.filter((block) => block.site === site);

@@ -69,7 +69,7 @@ test("segments that were freed have rows, and segments at one address share a ro
     const views = new Views(viewer);
     await views.main("Timeline");
     await views.show(again(5));
-    const pane = await views.drawer("Segments");
+    const pane = await views.track();
     await expect(pane.locator(".segment-label")).toHaveCount(1);
     await expect(pane.getByTestId("segments-text")).toContainText("5 segments in 1 row · ");
     await expect(pane.locator(".segment-label")).toHaveAttribute(
@@ -270,7 +270,7 @@ const ticksOf = (pane: Locator) =>
 test("timeline and segments share range and selection", async ({ viewer, page }) => {
   const views = new Views(viewer);
   await views.show(testData(REAL));
-  const pane = await views.drawer("Segments");
+  const pane = await views.track();
   await expect(pane.locator(".segment-label").first()).toBeVisible();
   const { peak_event } = deviceOf(REAL).requested_bytes;
   await test.step("one range", async () => {
@@ -343,6 +343,7 @@ test("timeline and segments share range and selection", async ({ viewer, page })
     // At the peak, zoomed in so that each event is wide, from the bottom of the stack up.
     await views.zoomTo(peak_event - 20, peak_event + 20);
     await views.settledRange();
+    await viewer.chooseAll();
     const scale = await viewer.plot.scale();
     const box = await viewer.plot.box();
     const clicked = new Set<string>();
@@ -428,7 +429,7 @@ test("columns beside the rows say what is in use at the cursor, and pools have h
   await test.step("a pool's header sums its segments", async () => {
     await page.getByTestId("segment-sort").selectOption("pool");
     const header = pane.locator(".segment-group").first();
-    await expect(header).toContainText(/^default pool, stream 0 \(default\), \d+ segments?$/);
+    await expect(header).toContainText(/^default pool, default stream, \d+ segments?$/);
     const group = columns.locator(".segment-use[data-group=true]").first();
     const { segments } = cli("segments", REAL, "--at", "5000");
     const used = segments.reduce((sum, { active }) => sum + active, 0);
@@ -436,7 +437,7 @@ test("columns beside the rows say what is in use at the cursor, and pools have h
   });
   await test.step("the drawer has the width of the timeline", async () => {
     await views.main("Timeline");
-    await views.drawer("Segments");
+    await views.track();
     await expect(columns).toBeHidden();
     const [above, below] = [
       await viewer.canvas.boundingBox(),
@@ -447,7 +448,9 @@ test("columns beside the rows say what is in use at the cursor, and pools have h
 });
 
 test("lanes show the largest free piece of each pool over time", async ({ viewer, page }) => {
-  const { views } = await openSegments(viewer, REAL);
+  const views = new Views(viewer);
+  await views.show(testData(REAL));
+  await page.getByRole("button", { name: "Largest free block" }).click();
   const lanes = page.getByTestId("free-lane");
   const { events } = deviceOf(REAL);
   const { curve } = cli("segments", REAL, "--curve", String(events + 1));
@@ -457,7 +460,7 @@ test("lanes show the largest free piece of each pool over time", async ({ viewer
   // The order and the maxima are the program's.
   for (const [index, { most, segment_type }] of wanted.slice(0, 4).entries()) {
     const lane = lanes.nth(index);
-    await expect(lane).toHaveAttribute("title", new RegExp(`${segment_type}: at most `));
+    await expect(lane).toHaveAttribute("title", new RegExp(`${segment_type} segments: at most `));
     await expect(lane).toHaveAttribute("data-value", String(most));
   }
   // The values are those after the cursor's event.
@@ -469,10 +472,10 @@ test("lanes show the largest free piece of each pool over time", async ({ viewer
         String(bytes[curve?.events.indexOf(event) ?? -1]),
       );
   }
-  // The lanes have the x axis of the segments.
+  // The lanes have the x axis of the timeline.
   const path = () => lanes.first().locator("svg").getAttribute("viewBox");
   const before = await path();
-  await page.getByTestId("segments-canvas").hover();
+  await page.getByTestId("timeline-canvas").hover();
   await page.keyboard.down("Control");
   await page.mouse.wheel(0, -400);
   await page.keyboard.up("Control");

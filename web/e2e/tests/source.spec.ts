@@ -186,6 +186,8 @@ test("recorded lines are under their frames, and lead to the source", async ({ v
   const [line] = told.lines;
   if (!line) throw new Error("no line");
   await page.getByLabel("Open folder").first().setInputFiles(testData("beside/oom_1"));
+  await viewer.settled();
+  await viewer.place("Timeline");
   await viewer.plot.drawn();
   const block = blocksOf(OOM).find(({ frames }) =>
     frames.some((frame) => frame.file === told.file.file && frame.line === line.line),
@@ -195,7 +197,7 @@ test("recorded lines are under their frames, and lead to the source", async ({ v
   const source = viewer.details.locator(".frame-source", { hasText: line.text ?? "" }).first();
   await source.click();
   const pane = page.getByTestId("view-source");
-  await expect(pane).toHaveAttribute("data-place", "drawer");
+  await expect(pane).toHaveAttribute("data-place", "main");
   await expect(rowOf(page, line.line)).toHaveAttribute("aria-selected", "true");
   for (const { line: number, text } of told.lines)
     await expect(rowOf(page, number).locator(".source-text")).toHaveText(text ?? "");

@@ -29,7 +29,8 @@ test("canvases and a worker are prepared before a file is open, and replaced if 
     await prepared(page, alive);
     await viewer.show(F01);
     await answering(page);
-    await expect(page.getByTestId("segments-canvas")).toBeVisible();
+    await page.keyboard.press("4");
+    await expect(page.getByTestId("map-canvas")).toBeVisible();
     expect(await alive()).toBe(2);
   });
   await test.step("canvases that were lost before their use are replaced", async () => {
@@ -42,6 +43,7 @@ test("canvases and a worker are prepared before a file is open, and replaced if 
     expect(await alive()).toBe(0);
     await viewer.show(F01);
     await answering(page);
+    await page.keyboard.press("4");
     await expect.poll(alive).toBe(2);
     expect(await page.evaluate(() => window.vramscope.stats().strips)).toBeGreaterThan(0);
   });
@@ -58,7 +60,7 @@ test("a file that is dropped before the worker's module has arrived waits on its
   });
   await page.reload();
   await page.waitForFunction(() => "vramscope" in window);
-  await viewer.open(F01);
+  await page.getByTestId("open-files").setInputFiles(F01);
   await viewer.expectRow("f01.pickle", "queued");
   module.resolve();
   await viewer.expectRow("f01.pickle", "ready");
@@ -92,6 +94,7 @@ test("without the chunk of the other views the page says so, and the timeline wo
     "data-value",
     String(deviceOf(F01).requested_bytes.peak),
   );
+  await viewer.chooseAll();
   const scale = await viewer.plot.scale();
   const box = await viewer.plot.box();
   await page.mouse.click(box.x + scale.x(2.5), box.y + scale.y(500));
@@ -103,10 +106,9 @@ test("without the chunk of the other views the page says so, and the timeline wo
     /views.*(could not|cannot) be (loaded|fetched)/i,
   );
   // The pane of a missing view shows the error too, instead of waiting.
-  const tabs = page.getByRole("tablist", { name: "Views" });
-  await tabs.getByRole("tab", { name: "Overview" }).click();
-  await expect(page.getByTestId("view-overview")).not.toContainText(/loading/i);
-  await page.getByRole("tab", { name: "Timeline" }).click();
+  await viewer.place("Ranks");
+  await expect(page.getByTestId("view-ranks")).not.toContainText(/loading/i);
+  await viewer.place("Timeline");
   // The key sheet is missing too, so its key must not take the keyboard from the timeline.
   await viewer.row("rank1.pickle.gz").click();
   await viewer.plot.drawn();

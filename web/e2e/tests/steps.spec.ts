@@ -13,7 +13,7 @@ test("steps have the peaks and floors of the program, and choose their blocks", 
 }) => {
   const views = new Views(viewer);
   await views.show(testData(LEAK));
-  const pane = await views.drawer("Steps");
+  const pane = await views.sheet("Steps");
   const { steps, growth_text: text } = cli("steps", LEAK);
   expect(steps.length).toBeGreaterThan(8);
   await expect(pane.getByTestId("folded-text")).toHaveText(text.join(" "));
@@ -46,6 +46,6 @@ test("a window without steps says so", async ({ viewer }) => {
   const file = "scenarios/f05.pickle";
   const views = new Views(viewer);
   await views.show(testData(file));
-  const pane = await views.drawer("Steps");
+  const pane = await views.sheet("Steps");
   await expect(pane).toContainText(cli("steps", file).growth_text.join(" "));
 });

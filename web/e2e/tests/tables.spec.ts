@@ -16,7 +16,7 @@ const SUMMARY = deviceOf(REAL);
 async function openTable(viewer: Viewer, what: "Blocks" | "Events") {
   const views = new Views(viewer);
   await views.open(testData(REAL));
-  const pane = await views.drawer(what);
+  const pane = await views.sheet(what);
   const table = views.table(what === "Blocks" ? "blocks" : "events");
   await expect(table.rows.first()).toBeVisible();
   return { views, pane, table };
@@ -32,7 +32,7 @@ test("only call sites are cut in the blocks table, and a narrow window scrolls i
   const views = new Views(viewer);
   const streams = "recorded/t26/streams.pickle.gz";
   await views.open(testData(streams));
-  await views.drawer("Blocks");
+  await views.sheet("Blocks");
   const { grid, rows } = views.table("blocks");
   await expect(rows.first()).toBeVisible();
   const cut = () =>

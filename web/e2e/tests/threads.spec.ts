@@ -44,21 +44,21 @@ const most = (page: Page) => page.evaluate(() => Math.min(navigator.hardwareConc
 
 /** The number of threads that the settings show. */
 async function told(views: Views): Promise<{ threads: number; text: string }> {
-  const line = (await views.drawer("Settings")).locator("[data-key=threads] dd");
+  const line = (await views.main("Summary")).locator("[data-key=threads] dd");
   return { threads: Number(await line.getAttribute("data-value")), text: await line.innerText() };
 }
 
 /** Contents of several views of the open file. */
 async function said(viewer: Viewer, views: Views): Promise<Map<string, unknown>> {
   const answers = new Map<string, unknown>([["peak", await viewer.peak.innerText()]]);
-  const row = (await views.main("Overview")).getByTestId("overview-row");
+  const row = (await views.main("Ranks")).getByTestId("overview-row");
   await expect(row.locator("[data-category]").first()).toBeAttached();
   answers.set("overview", [await row.innerText(), await valuesOf(row.locator("[data-value]"))]);
-  answers.set("findings", await (await views.main("Findings")).innerText());
+  answers.set("findings", await (await views.main("Summary")).innerText());
   await views.main("Timeline");
   await views.cursor(3000);
   answers.set("moment", await views.moment.innerText());
-  await views.drawer("Blocks");
+  await views.sheet("Blocks");
   const table = views.table("blocks");
   const { total } = cli("blocks", REAL);
   await table.expectTotal(total);
@@ -164,7 +164,7 @@ test("a large file is read by one thread when module or threads cannot be fetche
     await views.show(file);
     await refused;
     expect(await statsOf(page)).toMatchObject({ threads: 1 });
-    await views.drawer("Blocks");
+    await views.sheet("Blocks");
     await views.table("blocks").expectTotal(cli("blocks", REAL).total);
     await page.context().unroute(blocked);
   }
@@ -215,6 +215,6 @@ test("a thread that stops is an error on the row, and one thread reads the file 
   await page.getByTestId("view-timeline").getByTestId("load-again").click();
   await viewer.plot.drawn();
   expect(await statsOf(page)).toMatchObject({ threads: 1 });
-  await views.drawer("Blocks");
+  await views.sheet("Blocks");
   await views.table("blocks").expectTotal(cli("blocks", REAL).total);
 });

@@ -34,7 +34,7 @@ test("the tooltip names the block under the pointer, and a click or Enter select
   // Event 2 of 7 allocates 500 bytes above the 1000 at 0x1000: both are live at the peak.
   await viewer.show(testData("scenarios/f01.pickle"));
   await expect(viewer.peak).toHaveAttribute("data-value", "1500");
-  const scale = await viewer.plot.scale();
+  let scale = await viewer.plot.scale();
   const x = scale.x(2.5);
   await viewer.plot.moveTo(x, scale.y(500));
   await expect(viewer.tooltip.locator("[data-value]")).toHaveAttribute("data-value", "1000");
@@ -44,7 +44,14 @@ test("the tooltip names the block under the pointer, and a click or Enter select
   await viewer.plot.moveTo(x, scale.y(1500) - 12);
   await expect(viewer.tooltip).toHaveCount(0);
 
-  const box = await viewer.plot.box();
+  let box = await viewer.plot.box();
+  // The first click chooses the call site, the second one the block.
+  await viewer.page.mouse.click(box.x + x, box.y + scale.y(500));
+  await expect.poll(async () => (await viewer.state()).filter).toContain("alloc_1");
+  expect((await viewer.state()).sel).toBeUndefined();
+  await viewer.chooseAll();
+  box = await viewer.plot.box();
+  scale = await viewer.plot.scale();
   await viewer.page.mouse.click(box.x + x, box.y + scale.y(500));
   await expect(viewer.details.getByRole("heading", { name: "1000 B" })).toHaveAttribute(
     "data-value",
@@ -122,6 +129,7 @@ test("the wheel zooms, a drag pans, a double click fits, a click selects what is
     await viewer.plot.drawn();
   });
   await test.step("a click selects the block that pick() names", async () => {
+    await viewer.chooseAll();
     const box = await viewer.plot.box();
     const scale = await viewer.plot.scale();
     let found = 0;

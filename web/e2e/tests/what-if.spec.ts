@@ -8,6 +8,10 @@ import { testData } from "../lib/data.js";
 import { expect, test } from "../lib/test.js";
 import { Views } from "../lib/views.js";
 
+interface PlanRecord {
+  needs_bytes: number;
+}
+
 const SMALL = "recorded/t26/gpt_small.pickle.gz";
 const NO_HISTORY = "recorded/misc/norecord.pickle";
 
@@ -45,7 +49,7 @@ test("states the program's numbers, and draws what a scenario reserves", async (
 }) => {
   const views = new Views(viewer);
   await views.show(testData(SMALL));
-  await views.drawer("What if");
+  await views.main("What if");
   const view = page.getByTestId("what-if");
   const asked = view.locator("tr[data-asked=true]");
   const line = page.getByTestId("simulated-line").locator("path");
@@ -65,12 +69,17 @@ test("states the program's numbers, and draws what a scenario reserves", async (
     await expect(line).toHaveCount(0);
     await page.getByTestId("what-if-expandable").click();
     await expectScenario(asked, first("--change", "expandable_segments:True"));
+    await view.getByRole("button", { name: "Show on the timeline" }).click();
     await expect(line).toHaveAttribute("d", /^M/);
     const before = (await line.getAttribute("d")) ?? "";
+    await views.main("What if");
     await page.getByTestId("what-if-roundup").selectOption("4");
     const both = "expandable_segments:True,roundup_power2_divisions:4";
     await expectScenario(asked, first("--change", both));
+    await views.main("Timeline");
+    await expect(line).toHaveAttribute("d", /^M/);
     await expect(line).not.toHaveAttribute("d", before);
+    await views.main("What if");
     await expect(view).toContainText(`PYTORCH_CUDA_ALLOC_CONF=${both}`);
   });
   await test.step("no serious barrier", async () => {
@@ -85,28 +94,34 @@ test("states the program's numbers, and draws what a scenario reserves", async (
     await page.getByTestId("what-if-add").selectOption("batch:0.5");
     await expectScenario(asked, first("--apply", "batch:0.5"));
     // A changed program has other events.
+    await views.main("Timeline");
     await expect(line).toHaveCount(0);
-    const memory = page.getByTestId("what-if-memory");
+    await views.main("What if");
+    const memory = page.getByTestId("capacity");
     await memory.fill("H100");
     await memory.press("Enter");
     await expectScenario(asked, first("--apply", "batch:0.5", "--device-memory", "H100"));
     await expect(page.getByTestId("what-if-verdict")).toContainText("Fits in ");
     await expectUsual(view, "--device-memory", "H100");
-    await memory.fill("560MiB");
+    const { plan } = cli("what-if", SMALL, "--plan", "H100") as { plan?: PlanRecord };
+    await expect(page.getByTestId("plan")).toHaveAttribute("data-value", String(plan?.needs_bytes));
+    await memory.fill("48MiB");
     await memory.press("Enter");
-    await expectScenario(asked, first("--apply", "batch:0.5", "--device-memory", "560MiB"));
+    await expectScenario(asked, first("--apply", "batch:0.5", "--pytorch-memory", "48MiB"));
     await expect(page.getByTestId("what-if-verdict")).toContainText("Runs out of memory in ");
     await memory.fill("many");
     await memory.press("Enter");
-    await expect(view.getByRole("alert")).toContainText("`many` is no size");
     await expect(memory).toHaveAttribute("aria-invalid", "true");
-    await expect(view.locator("table")).toHaveCount(0);
+    await expect(page.getByTestId("gpu")).toHaveAttribute("title", /`many` is no size/);
   });
-  await test.step("a closed view draws no line", async () => {
+  await test.step("the recording as it is has no line", async () => {
     await page.getByRole("button", { name: "Back to the recording" }).click();
     await page.getByTestId("what-if-expandable").click();
+    await views.main("Timeline");
     await expect(line).toHaveAttribute("d", /^M/);
-    await views.drawer("Blocks");
+    await views.main("What if");
+    await page.getByRole("button", { name: "Back to the recording" }).click();
+    await views.main("Timeline");
     await expect(line).toHaveCount(0);
   });
 });
@@ -130,7 +145,7 @@ test("changes the program as the program does, and keeps the question in the lin
 }) => {
   const views = new Views(viewer);
   await views.show(testData(SMALL));
-  await views.drawer("What if");
+  await views.main("What if");
   const view = page.getByTestId("what-if");
   const asked = view.locator("tr[data-asked=true]");
   const add = page.getByTestId("what-if-add");
@@ -172,7 +187,6 @@ test("changes the program as the program does, and keeps the question in the lin
     await page.getByRole("button", { name: "Back to the recording" }).click();
     await expect(asked).toHaveCount(0);
     expect(await state()).toBeUndefined();
-    await page.getByTestId("timeline-canvas").focus();
     await page.keyboard.press("z");
     await expect.poll(state).toBe(question);
     await expect(field).toHaveValue(recipes);
@@ -181,14 +195,15 @@ test("changes the program as the program does, and keeps the question in the lin
   });
   await test.step("pictures have the line and its label", async () => {
     await page.evaluate(() => window.vramscope.setState({ whatIf: "expandable_segments:True" }));
+    await views.main("Timeline");
     await expect(page.getByTestId("simulated-line")).toBeAttached();
     const download = page.waitForEvent("download");
-    await page.getByTitle("Save the picture as SVG").first().click();
+    await views.share("Picture of the timeline, SVG");
     const svg = await readFile(await (await download).path(), "utf8");
     expect(svg).toContain('class="simulated"');
     expect(svg).toContain(">reserved, simulated: expandable_segments:True<");
     const png = page.waitForEvent("download");
-    await page.getByTitle("Save the picture as PNG").first().click();
+    await views.share("Picture of the timeline, PNG");
     expect((await png).suggestedFilename()).toMatch(/\.png$/);
   });
 });

@@ -75,7 +75,8 @@ beforeEach(() => {
 const FULL: ViewState = {
   v: 1,
   view: "flame",
-  drawer: "events",
+  sheet: "events",
+  tracks: "segments",
   path: "b.pickle",
   device: 0,
   axis: "event",
@@ -102,7 +103,6 @@ test("defaults are left out of the state", () => {
   expect(address.state()).toEqual({
     v: 1,
     view: "timeline",
-    drawer: "segments",
     theme: "auto",
     x0: 0,
     x1: 100,

@@ -1,8 +1,10 @@
 // The view state of a viewer as a value. Links, scripts and undo read it and restore it.
 
+import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { RankFile } from "./client/rank-file.js";
 import { termsOf, termsText } from "./filters.js";
 import type { AxisKind } from "./generated/protocol.js";
+import { FIRST_TRACKS } from "./places/index.js";
 import type { Uses } from "./stores.js";
 import { DEFAULT_COLOR, DEFAULT_GROUP, GIB } from "./view-selection.js";
 import {
@@ -17,6 +19,7 @@ import {
   rangeText,
   rulersOf,
   rulersText,
+  tracksOf,
   type ViewState,
 } from "./view-state.js";
 
@@ -28,7 +31,11 @@ export class Address {
   readonly #owners: AddressOwners;
   readonly #showRange: () => void;
   /** The part of a requested state that the open files cannot show yet. */
-  #pending: ViewState = {};
+  readonly #pending: Signal<ViewState> = signal({});
+  /** The file that a link names while no run is open; null without such a link. */
+  readonly wanted: ReadonlySignal<string | null> = computed(() =>
+    this.#owners.runs.run.value === null ? (this.#pending.value.path ?? null) : null,
+  );
 
   /** `showRange` puts the marked range into the details, once the views are there. */
   constructor(owners: AddressOwners, showRange: () => void) {
@@ -37,7 +44,7 @@ export class Address {
   }
 
   get pendingState(): ViewState {
-    return this.#pending;
+    return this.#pending.peek();
   }
 
   /** The whole view state, with markers, rulers and GPU memory. */
@@ -67,7 +74,7 @@ export class Address {
     return {
       v: 1,
       view: navigation.view.value,
-      drawer: navigation.drawer.value ?? "none",
+      ...this.#below(),
       ...(cursor.value !== null && { at: cursor.value }),
       ...this.#ends(),
       ...(marked.value && { range: rangeText(marked.value) }),
@@ -83,6 +90,15 @@ export class Address {
       ...(range && { x0: range.x0, x1: range.x1 }),
       ...(sel !== undefined && { sel }),
       theme: appearance.theme.value,
+    };
+  }
+
+  /** What is below the timeline, where it is not the usual. */
+  #below(): ViewState {
+    const { sheet, tracks } = this.#owners.navigation;
+    return {
+      ...(sheet.value !== null && { sheet: sheet.value }),
+      ...(tracks.value !== FIRST_TRACKS && { tracks: tracks.value.join(",") || "none" }),
     };
   }
 
@@ -118,7 +134,7 @@ export class Address {
 
   /** Restores an earlier place. Fields that it lacks are cleared. */
   restore(place: ViewState): void {
-    const { viewSelection } = this.#owners;
+    const { viewSelection, navigation } = this.#owners;
     const { search, color, group, cursor, pinned, range, scenario } = viewSelection;
     range.value = null;
     viewSelection.clearEnds();
@@ -131,6 +147,8 @@ export class Address {
     search.value = "";
     this.#owners.filters.clear();
     scenario.value = "";
+    navigation.sheet.value = null;
+    navigation.tracks.value = FIRST_TRACKS;
     color.value = DEFAULT_COLOR;
     group.value = DEFAULT_GROUP;
     cursor.value = null;
@@ -141,7 +159,7 @@ export class Address {
   go(state: ViewState): void {
     const { runs, selection, plots } = this.#owners;
     this.#choose(state);
-    this.#pending = { ...state };
+    this.#pending.value = { ...state };
     const file = runs.run.peek()?.files.find(({ path }) => path === state.path);
     const focus = selection.focus.peek();
     if (file) selection.look({ file, part: state.part ?? 0 }, state.device ?? null);
@@ -153,16 +171,17 @@ export class Address {
   /** Keeps the current state pending, because its file's worker or canvas is about to go. */
   savePending(file?: RankFile): void {
     const trace = this.#owners.selection.visibleTrace.peek();
-    if (trace?.client && (file === undefined || file === trace.file)) this.#pending = this.state();
+    if (trace?.client && (file === undefined || file === trace.file))
+      this.#pending.value = this.state();
   }
 
   /** Applies the pending state, once the trace that it names is visible. */
   applyPending(): void {
     const { selection, viewSelection, plots } = this.#owners;
-    const { path, x0, x1, sel, at, range, markers, rulers } = this.#pending;
+    const { path, x0, x1, sel, at, range, markers, rulers } = this.#pending.peek();
     if (path !== undefined && path !== selection.visibleTrace.peek()?.file.path) return;
-    const pending = this.#pending;
-    this.#pending = {};
+    const pending = this.#pending.peek();
+    this.#pending.value = {};
     if (x0 !== undefined && x1 !== undefined && x0 < x1)
       plots.timeline.peek()?.setRange({ x0, x1 });
     if (sel !== undefined) void selection.selectReference(sel);
@@ -216,8 +235,10 @@ export class Address {
     const { selection, viewSelection, filters, navigation, appearance } = this.#owners;
     if (state.theme) appearance.theme.value = state.theme;
     if (state.axis) selection.axis.value = state.axis;
-    if (state.view) navigation.center(state.view);
-    if (state.drawer) navigation.drawer.value = state.drawer === "none" ? null : state.drawer;
+    if (state.view) navigation.show(state.view);
+    if (state.sheet) navigation.sheet.value = state.sheet === "none" ? null : state.sheet;
+    if (state.tracks !== undefined)
+      navigation.tracks.value = tracksOf(state.tracks) ?? navigation.tracks.peek();
     if (state.find !== undefined) viewSelection.search.value = state.find;
     if (state.filter !== undefined) filters.set(termsOf(state.filter));
     if (state.whatIf !== undefined) viewSelection.scenario.value = state.whatIf;

@@ -10,8 +10,7 @@ import { fromIndex, RunWatch } from "./client/run-index.js";
 import type { Parts } from "./client/wasm.js";
 import type { BlockDetail, Failure, Hit, ProgramRecord } from "./generated/protocol.js";
 import { isFirstVisit, rememberVisit } from "./host/first-visit.js";
-import { pageMemory } from "./host/page-memory.js";
-import { VIEWS } from "./navigation.js";
+import { VIEWS } from "./places/index.js";
 import { failureOf } from "./run.js";
 import { Session } from "./session.js";
 import type { Stores } from "./stores.js";
@@ -99,7 +98,6 @@ export class VramscopeViewer extends HTMLElement {
         failed: (path, failure) => this.#emit("vramscope-error", { path, failure }),
       },
       {
-        memory: this.hasAttribute("page") ? pageMemory : null,
         places: {
           wasm: this.#address("wasm-url"),
           worker: this.#address("worker-url"),
@@ -129,7 +127,7 @@ export class VramscopeViewer extends HTMLElement {
       openSample: () => void this.#openIndex(session, watch, sample ?? ""),
       examples,
       openExample: ({ name, view }) => {
-        stores.navigation.center(view);
+        stores.address.go({ view });
         void this.#openIndex(session, watch, `${examples}${name}.json`);
       },
       openOffer: () => void this.#openIndex(session, watch, run ?? ""),
@@ -269,7 +267,10 @@ export class VramscopeViewer extends HTMLElement {
     };
     follow();
     dark.addEventListener("change", follow);
-    const emitState = effect(() => this.#emit("vramscope-state", stores.address.state()));
+    // Until the first place is decided, the state is on its way to it.
+    const emitState = effect(() => {
+      if (stores.navigation.settled.value) this.#emit("vramscope-state", stores.address.state());
+    });
     const emitFinding = effect(() =>
       this.#emit("vramscope-finding", { id: stores.selection.finding.value }),
     );
@@ -321,7 +322,7 @@ export class VramscopeViewer extends HTMLElement {
     const { appearance, navigation } = session.stores;
     if (name === "theme" && theme) appearance.theme.value = theme;
     if (name === "view" && view) {
-      navigation.center(view);
+      navigation.show(view);
       navigation.viewGiven = true;
     }
     if (name === "readonly") opening.readonly.value = value !== null;

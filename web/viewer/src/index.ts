@@ -17,6 +17,6 @@ export { openAddresses } from "./host/addresses.js";
 export { type FromViewer, listen, type ToViewer } from "./host/listen.js";
 export { openViewer, type ViewerOptions } from "./host/open-viewer.js";
 export { bindAddress } from "./host/url-state.js";
-export type { View } from "./navigation.js";
+export type { View } from "./places/index.js";
 export { register, TAG } from "./tag.js";
 export type { Theme, ViewState } from "./view-state.js";

@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
 import { Navigation } from "./navigation.js";
+import { PLACE_IDS, placeOf, titleOf, VIEWS, viewsOf } from "./places/index.js";
 import { Status } from "./status.js";
 
 let navigation: Navigation;
@@ -8,50 +9,44 @@ beforeEach(() => {
   navigation = new Navigation(new Status(() => undefined));
 });
 
-test("the drawer is open under the timeline only, and each view remembers its own", () => {
-  const { drawer } = navigation;
-  expect(drawer.value).toBe("segments");
-  for (const view of ["overview", "segments", "flame", "compare"] as const) {
-    navigation.center(view);
-    expect(drawer.value, view).toBeNull();
+test("each view has one place, which opens with its first view", () => {
+  expect(PLACE_IDS).toHaveLength(7);
+  expect(PLACE_IDS.flatMap((place) => viewsOf(place).map(([view]) => view))).toEqual(VIEWS);
+  for (const place of PLACE_IDS) {
+    navigation.openPlace(place);
+    expect(navigation.view.value).toBe(viewsOf(place)[0]?.[0]);
+    expect(placeOf(navigation.view.value)).toBe(place);
   }
-  navigation.center("flame");
-  navigation.openDrawer("blocks");
-  navigation.center("timeline");
-  expect(drawer.value).toBe("segments");
-  navigation.toggleDrawer();
-  navigation.center("flame");
-  expect(drawer.value).toBe("blocks");
-  navigation.center("timeline");
-  expect(drawer.value).toBeNull();
+  expect(new Set(VIEWS.map(titleOf)).size).toBe(VIEWS.length);
 });
 
-test("the drawer is closed without room, unless it was chosen", () => {
-  const { drawer } = navigation;
-  navigation.setDrawerFits(false);
-  expect(drawer.value).toBeNull();
-  navigation.setDrawerFits(true);
-  expect(drawer.value).toBe("segments");
-  navigation.openDrawer("blocks");
-  navigation.setDrawerFits(false);
-  expect(drawer.value).toBe("blocks");
+test("a place opens with the view that it showed last", () => {
+  navigation.open("flame");
+  navigation.open("matrix");
+  navigation.openPlace("code");
+  expect(navigation.view.value).toBe("flame");
+  navigation.openPlace("ranks");
+  expect(navigation.view.value).toBe("matrix");
 });
 
-test("a view in the center is not in the drawer, too", () => {
-  navigation.openDrawer("timeline");
-  expect(navigation.drawer.value).toBeNull();
+test("the sheet belongs to the timeline, and remembers what it listed", () => {
+  navigation.open("flame");
+  navigation.openSheet("events");
+  expect(navigation.view.value).toBe("timeline");
+  expect(navigation.shownSheet.value).toBe("events");
+  navigation.open("flame");
+  expect(navigation.shownSheet.value).toBeNull();
+  navigation.open("timeline");
+  expect(navigation.shownSheet.value).toBe("events");
+  navigation.toggleSheet();
+  expect(navigation.shownSheet.value).toBeNull();
+  navigation.toggleSheet();
+  expect(navigation.shownSheet.value).toBe("events");
 });
 
-test("what the user chose for the verdict outlives the page", () => {
-  const kept = new Map<string, string>();
-  const memory = {
-    get: (key: string) => kept.get(key) ?? null,
-    set: (key: string, value: string) => void kept.set(key, value),
-  };
-  const next = () => new Navigation(new Status(() => undefined), memory);
-  next().setVerdictOpen(false);
-  const later = next();
-  expect(later.verdictOpen.value).toBe(false);
-  later.verdictFits.value = true;
-  expect(later.verdictOpen.value).toBe(false);
+test("tracks fold", () => {
+  navigation.toggleTrack("segments");
+  expect(navigation.tracks.value).toEqual(["annotations", "segments"]);
+  navigation.toggleTrack("annotations");
+  expect(navigation.tracks.value).toEqual(["segments"]);
 });

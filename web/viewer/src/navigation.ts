@@ -1,143 +1,89 @@
-// Which views, panels and dialogs are open.
+// Which place, sheet, tracks and dialogs are open.
 
-import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import { computed, type Signal, signal } from "@preact/signals";
+import {
+  FIRST_TRACKS,
+  type PlaceId,
+  placeOf,
+  SHEETS,
+  type SheetView,
+  type Track,
+  titleOf,
+  type View,
+  viewsOf,
+} from "./places/index.js";
 import type { Status } from "./status.js";
 
-/** All views: those with a number key in the order of the keys, then the tables. */
-export const VIEWS = [
-  "overview",
-  "timeline",
-  "segments",
-  "flame",
-  "findings",
-  "compare",
-  "map",
-  "matrix",
-  "modules",
-  "peak",
-  "source",
-  "steps",
-  "ab",
-  "blocks",
-  "events",
-  "what-if",
-  "settings",
-] as const;
-export type View = (typeof VIEWS)[number];
-
-/** The views with a number key, which have tabs above the center. */
-export const KEYED_VIEWS: readonly View[] = VIEWS.slice(0, 9);
-
-export const VIEW_TITLES: Record<View, string> = {
-  overview: "Overview",
-  timeline: "Timeline",
-  segments: "Segments",
-  flame: "Flame",
-  findings: "Findings",
-  compare: "Compare",
-  map: "Map",
-  matrix: "Matrix",
-  modules: "Modules",
-  peak: "Peak",
-  source: "Source",
-  steps: "Steps",
-  ab: "A to B",
-  blocks: "Blocks",
-  events: "Events",
-  "what-if": "What if",
-  settings: "Settings",
-};
-
-/** Choices that outlive the page. */
-export interface Memory {
-  get(key: string): string | null;
-  set(key: string, value: string): void;
-}
-
-const VERDICT_KEY = "vramscope-verdict";
-
 export class Navigation {
-  /** The view in the center. */
+  /** The view that is shown. */
   readonly view: Signal<View> = signal("timeline");
+  /** Its place. */
+  readonly place = computed(() => placeOf(this.view.value));
+  /** The view that each place showed last. */
+  readonly #last = new Map<PlaceId, View>();
   /** Whether the page around the element chose the view. */
   viewGiven = false;
-  /** The view in the drawer below the center; null when the drawer is closed. */
-  readonly drawer: Signal<View | null> = signal("segments");
-  /** What the timeline's drawer is at first, for the room that there is. */
-  #usualDrawer: View | null = "segments";
-  /** The drawers of views that were in the center before. */
-  readonly #drawers = new Map<View, View | null>();
-  /** The drawer's share of the center's height. */
-  readonly drawerShare: Signal<number> = signal(0.32);
-  readonly detailsOpen: Signal<boolean> = signal(true);
+  /** What the sheet below the timeline lists; null while it is closed. */
+  readonly sheet: Signal<SheetView | null> = signal(null);
+  /** What the sheet listed last. */
+  #lastSheet: SheetView = "blocks";
+  /** What the sheet lists, while it is in sight. */
+  readonly shownSheet = computed(() => (this.place.value === "timeline" ? this.sheet.value : null));
+  /** The sheet's share of the height. */
+  readonly sheetShare: Signal<number> = signal(0.38);
+  /** The tracks below the timeline that are unfolded. */
+  readonly tracks: Signal<readonly Track[]> = signal(FIRST_TRACKS);
+  /** Whether the first place of the opened run is decided. */
+  readonly settled: Signal<boolean> = signal(true);
   /** Whether the sheet of keys and gestures is open. */
-  readonly sheetOpen: Signal<boolean> = signal(false);
-  /** Whether the center has room for more than one line of the verdict. */
-  readonly verdictFits: Signal<boolean> = signal(true);
-  /** What the user chose for the verdict; null for what fits. */
-  readonly #verdictChoice: Signal<boolean | null> = signal(null);
-  /** Whether the verdict shows more than one line. */
-  readonly verdictOpen: ReadonlySignal<boolean> = computed(
-    () => this.#verdictChoice.value ?? this.verdictFits.value,
-  );
-  /** The id of the finding to bring into view; null for none. */
-  readonly shownFinding: Signal<string | null> = signal(null);
+  readonly helpOpen: Signal<boolean> = signal(false);
   readonly paletteOpen: Signal<boolean> = signal(false);
   /** Whether the dialog that saves a report is open. */
   readonly reportOpen: Signal<boolean> = signal(false);
   /** Whether the gestures are named over the timeline, for new users. */
   readonly hint: Signal<boolean> = signal(false);
   readonly #status: Status;
-  readonly #memory: Memory | null;
 
-  /** `memory` outlives the page; null where the element is a guest. */
-  constructor(status: Status, memory: Memory | null = null) {
+  constructor(status: Status) {
     this.#status = status;
-    this.#memory = memory;
-    const choice = memory?.get(VERDICT_KEY) ?? null;
-    if (choice !== null) this.#verdictChoice.value = choice === "open";
   }
 
-  /** Opens a view in the center, with the drawer that it had. */
+  /** Opens a view, and says so. */
   open(view: View): void {
-    this.center(view);
-    this.#status.announce(VIEW_TITLES[view]);
+    this.show(view);
+    this.#status.announce(titleOf(view));
   }
 
-  /**
-   * Puts a view in the center. Each view remembers its drawer, which is closed at first: only the
-   * timeline is read together with another view.
-   */
-  center(view: View): void {
-    const before = this.view.peek();
-    if (view === before) return;
-    this.#drawers.set(before, this.drawer.peek());
+  /** Opens a place with the view that it showed last. */
+  openPlace(place: PlaceId): void {
+    const [first] = viewsOf(place)[0] ?? [];
+    const view = this.#last.get(place) ?? first;
+    if (view) this.open(view);
+  }
+
+  show(view: View): void {
     this.view.value = view;
-    const known = this.#drawers.get(view);
-    const first = view === "timeline" ? this.#usualDrawer : null;
-    this.drawer.value = known === undefined ? first : known;
+    this.#last.set(placeOf(view), view);
   }
 
-  /** Folds or unfolds the verdict, whatever its room. */
-  setVerdictOpen(open: boolean): void {
-    this.#verdictChoice.value = open;
-    this.#memory?.set(VERDICT_KEY, open ? "open" : "folded");
+  /** Opens the sheet below the timeline, or closes it. */
+  openSheet(sheet: SheetView | null): void {
+    if (sheet !== null) {
+      this.#lastSheet = sheet;
+      this.show("timeline");
+      this.#status.announce(SHEETS[sheet]);
+    }
+    this.sheet.value = sheet;
   }
 
-  /** The timeline has room for another view below it, or not. A drawer that was chosen stays. */
-  setDrawerFits(fits: boolean): void {
-    const before = this.#usualDrawer;
-    this.#usualDrawer = fits ? "segments" : null;
-    if (this.view.peek() === "timeline" && this.drawer.peek() === before)
-      this.drawer.value = this.#usualDrawer;
+  toggleTrack(track: Track): void {
+    const open = this.tracks.peek();
+    this.tracks.value = open.includes(track)
+      ? open.filter((one) => one !== track)
+      : [...open, track];
   }
 
-  openDrawer(view: View | null): void {
-    this.drawer.value = view === this.view.peek() ? null : view;
-  }
-
-  toggleDrawer(): void {
-    const other = this.view.peek() === "segments" ? "timeline" : "segments";
-    this.drawer.value = this.drawer.peek() === null ? other : null;
+  toggleSheet(): void {
+    this.openSheet(this.shownSheet.peek() === null ? this.#lastSheet : null);
   }
 }

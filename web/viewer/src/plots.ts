@@ -4,14 +4,14 @@
 import { type Signal, signal } from "@preact/signals";
 import type { Modules } from "./client/wasm.js";
 import type { Failure } from "./generated/protocol.js";
+import type { MapPlot } from "./places/allocator/map-plot.js";
+import type { SegmentsPlot } from "./places/allocator/segments-plot.js";
+import type { FlamePlot } from "./places/code/flame-plot.js";
 import type { GestureOptions } from "./plot/canvas-plot.js";
 import { Surfaces } from "./plot/surface.js";
 import type { TimelinePlot } from "./plot/timeline-plot.js";
 import { failureOf } from "./run.js";
 import type { ViewSelection } from "./view-selection.js";
-import type { FlamePlot } from "./views/flame-plot.js";
-import type { MapPlot } from "./views/map-plot.js";
-import type { SegmentsPlot } from "./views/segments-plot.js";
 
 export interface PlotsEvents {
   failed(failure: Failure): void;

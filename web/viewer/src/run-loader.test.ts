@@ -3,9 +3,11 @@ import { beforeEach, expect, test, vi } from "vitest";
 import type { RankFile, Source } from "./client/rank-file.js";
 import { CodeStore } from "./code-store.js";
 import type { ErrorKind, FileEntry, Quantity } from "./generated/protocol.js";
+import { Navigation } from "./navigation.js";
 import { type Focus, type Run, rowsOf } from "./run.js";
 import { type LoaderOwners, RunLoader } from "./run-loader.js";
 import { RunStore } from "./run-store.js";
+import { Status } from "./status.js";
 
 const sourceOf = (path: string, searched: boolean): Source => ({
   path,
@@ -19,12 +21,12 @@ const sourceOf = (path: string, searched: boolean): Source => ({
  * their number.
  */
 const plan = vi.fn(async (files: FileEntry[]) => {
-  const rows = files.flatMap(({ path, skipped }, file) => {
-    if (skipped || path.endsWith(".vramscope.json")) return [];
+  const rows = files.flatMap(({ path, skipped, closed }, file) => {
+    if (skipped || closed || path.endsWith(".vramscope.json")) return [];
     const at = files.findIndex((other) => other.path === path.replace(/pickle$/, "vramscope.json"));
     return { file, rank: null, label: path, group: "", size: "", beside: at < 0 ? null : at };
   });
-  const skipped = files.filter((file) => file.skipped).length;
+  const skipped = files.filter((file) => file.skipped && !file.closed).length;
   return {
     title: "run",
     countText: `${rows.length} files`,
@@ -43,7 +45,7 @@ function fakeOwners() {
     dims: { value: signal(null) },
     modules: { value: { compiled: signal(true) } },
     coordinator: { value: { plan } },
-    pool: { value: { clear: vi.fn(), open: vi.fn(), renew: vi.fn() } },
+    pool: { value: { clear: vi.fn(), open: vi.fn(), renew: vi.fn(), close: vi.fn() } },
   }) as RunStore;
   return {
     runs,
@@ -61,13 +63,7 @@ function fakeOwners() {
     status: { notice: signal(null), announce: vi.fn(), report: vi.fn() },
     address: { pendingState: {} as { view?: string; path?: string } },
     code: new CodeStore(),
-    navigation: {
-      view: signal("timeline"),
-      viewGiven: false,
-      center(view: string) {
-        this.view.value = view;
-      },
-    },
+    navigation: new Navigation(new Status(() => undefined)),
   };
 }
 
@@ -182,10 +178,10 @@ test("a file that was opened by itself, or that is damaged, keeps its row", asyn
   expect(plan).toHaveBeenCalledTimes(1);
 });
 
-test("several files show the overview first, unless something else was asked for", async () => {
+test("several files show the ranks first, unless something else was asked for", async () => {
   const sources = ["rank0.pickle", "rank1.pickle"].map((path) => sourceOf(path, true));
   const { files } = await open(sources);
-  expect(owners.navigation.view.value).toBe("overview");
+  expect(owners.navigation.view.value).toBe("ranks");
   expect(loader.opened.value).toEqual(files);
   for (const address of [{ view: "timeline" }, { path: "rank1.pickle" }]) {
     owners.navigation.view.value = "timeline";
@@ -203,10 +199,23 @@ test("several files show the overview first, unless something else was asked for
   await vi.waitFor(() => expect(loader.opened.value).toBeNull());
 });
 
-test("a single file keeps the view", async () => {
-  await open([sourceOf("rank0.pickle", false)]);
+test("a single file begins with the timeline, until its first place is decided", async () => {
+  const { files } = await open([sourceOf("rank0.pickle", false)]);
   expect(owners.navigation.view.value).toBe("timeline");
-  expect(loader.opened.value).toBeNull();
+  expect(loader.opened.value).toEqual(files);
+  expect(owners.navigation.settled.value).toBe(false);
+});
+
+test("a closed file leaves the run, and others keep their number", async () => {
+  const { files } = await open(["a.pickle", "b.pickle"].map((path) => sourceOf(path, false)));
+  const [a, b] = files as [RankFile, RankFile];
+  owners.selection.look({ file: a });
+  await loader.close(a);
+  expect(owners.runs.run.value?.files).toEqual([b]);
+  expect(b.planned.file).toBe(1);
+  expect(owners.selection.focus.value).toBeNull();
+  await loader.close(b);
+  expect(owners.runs.run.value).toBeNull();
 });
 
 test("source files beside snapshots are kept, and are no snapshots", async () => {

@@ -184,11 +184,16 @@ export class RunLoader {
   /** Plans a run. `known` files keep their number and get their new place. */
   async #plan(known: readonly RankFile[], sources: readonly Source[]): Promise<Run> {
     const all = [...known.map(({ source }) => source), ...sources];
-    const skipped = known.filter((file) => file.skipped);
+    const skipped = known.filter((file) => file.skipped || file.closed.peek());
     const planned = await this.#owners.runs.coordinator.plan(
       all.map(({ path, bytes }, index) => {
         const file = known[index];
-        return { path, bytes, skipped: file !== undefined && skipped.includes(file) };
+        return {
+          path,
+          bytes,
+          skipped: file?.skipped ?? false,
+          closed: file?.closed.peek() ?? false,
+        };
       }),
     );
     const { title, countText, rows } = planned;
@@ -217,6 +222,15 @@ export class RunLoader {
     this.#added = done.catch((error: unknown) => this.#owners.status.report(failureOf(error)));
   }
 
+  /** Closes a file: takes it out of the run. Without any other, the landing page comes back. */
+  async close(file: RankFile): Promise<void> {
+    file.closed.value = true;
+    this.#owners.runs.pool.close(file);
+    const done = this.#added.then(() => this.#leaveOut());
+    this.#added = done.catch((error: unknown) => this.#owners.status.report(failureOf(error)));
+    await this.#added;
+  }
+
   async #leaveOut(): Promise<void> {
     this.#skipping = false;
     const { runs, selection, status } = this.#owners;
@@ -227,7 +241,7 @@ export class RunLoader {
     const focused = selection.focus.peek()?.file;
     const ready = run.files.find((file) => file.load.peek().state === "ready");
     batch(() => {
-      runs.run.value = { ...run, title: before.title };
+      runs.run.value = run.files.length === 0 ? null : { ...run, title: before.title };
       if (focused && run.skipped.includes(focused)) {
         selection.clear();
         if (ready) selection.look({ file: ready, part: 0 });
@@ -271,14 +285,16 @@ export class RunLoader {
     const { runs, selection, viewSelection, status, navigation } = this.#owners;
     // A run that is opened again has new objects for its files.
     const focused = selection.focus.peek()?.file.path;
-    const isFree = run.files.length > 1 && !this.#isAddressed(run, focused);
+    const isFree = !this.#isAddressed(run, focused);
     runs.pool.clear();
     batch(() => {
       status.notice.value = null;
       selection.clear();
       viewSelection.reset();
-      if (isFree) navigation.center("overview");
-      this.opened.value = isFree && !run.isIndexed ? run.files : null;
+      if (isFree) navigation.show(run.files.length > 1 ? "ranks" : "timeline");
+      const looks = isFree && !run.isIndexed;
+      navigation.settled.value = !looks;
+      this.opened.value = looks ? run.files : null;
       if (run.isIndexed) rest(run.files, []);
       runs.run.value = run;
     });

@@ -3,7 +3,6 @@
 import type { RankFile } from "./client/rank-file.js";
 import type { Places } from "./client/wasm.js";
 import type { AxisKind, BlockDetail, DeviceSummary, Failure, Part } from "./generated/protocol.js";
-import type { Memory } from "./navigation.js";
 import type { DrawableTrace } from "./plot/timeline-plot.js";
 import type { ViewState } from "./view-state.js";
 
@@ -47,8 +46,6 @@ export interface Trace {
 
 /** What the session needs from the element that contains it. */
 export interface Host {
-  /** Keeps choices beyond the page; null for an element in a page of others. */
-  readonly memory: Memory | null;
   readonly places: Places;
   /** The template of reports; null where none can be written. */
   readonly report: string | null;

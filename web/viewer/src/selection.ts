@@ -1,9 +1,10 @@
 // What is selected in the run: the row in focus with its trace, a block, or a card in the details.
 
 import { computed, type Signal, signal } from "@preact/signals";
-import type { RankClient } from "./client/rank-client.js";
+import type { Range, RankClient } from "./client/rank-client.js";
 import type { RankFile } from "./client/rank-file.js";
-import type { Filters } from "./filters.js";
+import { readable } from "./client/resource.js";
+import { type Filters, partsOf } from "./filters.js";
 import type {
   AxisKind,
   BlockDetail,
@@ -11,6 +12,7 @@ import type {
   DeviceRef,
   FindingRow,
   Hit,
+  Moments,
   Span,
 } from "./generated/protocol.js";
 import { copyText } from "./host/clipboard.js";
@@ -36,6 +38,13 @@ export interface SelectionOwners {
   status: Status;
 }
 
+/** A zoom of one trace, for another one. */
+interface Zoom {
+  /** The edges as shares of the axis. */
+  shares: [number, number];
+  moments: Moments | null;
+}
+
 export class Selection {
   readonly focus: Signal<Focus | null> = signal(null);
   /** The preferred axis; a trace without a clock has events only. */
@@ -49,8 +58,12 @@ export class Selection {
     this.trace.value?.device?.note === null ? this.drawableTrace.value : null,
   );
   readonly block: Signal<BlockDetail | null> = signal(null);
+  /** The slot of the click that selected the block; null if something else did. */
+  readonly clicked: Signal<number | null> = signal(null);
   /** The card of a range, segment, frame or stack that the details show instead of a block. */
   readonly card: Signal<DetailCard | null> = signal(null);
+  /** The card of the marked range, which the details may show. */
+  rangeCard: DetailCard | null = null;
   /** The finding that was opened last. */
   readonly opened: Signal<FindingRow | null> = signal(null);
   /** The id of the selected finding: the one opened last, while its blocks are chosen. */
@@ -122,12 +135,50 @@ export class Selection {
       });
   }
 
-  /** Moves the focus by a number of rows. */
-  step(by: number): void {
+  /**
+   * Moves the focus by a number of rows. A zoom stays on its steps, or without steps on its share
+   * of the recording.
+   */
+  async step(by: number): Promise<void> {
     const rows = this.#runs.rows.peek();
     const at = rows.findIndex((row) => this.isFocused(row));
     const row = rows[Math.max(0, Math.min(rows.length - 1, at + by))];
-    if (row && !this.isFocused(row)) this.look(row);
+    if (!row || this.isFocused(row)) return;
+    // It asks about the row before, and the next key may come before the answer.
+    const asked = this.#zoom();
+    this.look(row);
+    const zoom = await asked;
+    const plot = this.#plots.timeline.peek();
+    if (zoom === null || !plot) return;
+    const range = await this.#sameRange(zoom);
+    if (range !== null && this.isFocused(row)) plot.setRange(range);
+  }
+
+  /** The visible range as shares of the axis, and with its steps; null when all is visible. */
+  async #zoom(): Promise<Zoom | null> {
+    const trace = this.visibleTrace.peek();
+    const range = this.#plots.timeline.peek()?.current;
+    const { target } = this;
+    if (!trace || !range || !target) return null;
+    const { kind: axis, extent } = trace.axis;
+    const { x0, x1 } = range;
+    if (x0 <= 0 && x1 >= extent) return null;
+    const query = { moments: { axis, x0, x1, columns: 1, event: null } };
+    const moments = await target.client.view(target.target, "moments", query);
+    return { shares: [x0 / extent, x1 / extent], moments };
+  }
+
+  /** The range of the trace in focus that is like a zoom of another one, when it is drawn. */
+  async #sameRange({ shares: [from, to], moments }: Zoom): Promise<Range | null> {
+    await readable(this);
+    const trace = this.visibleTrace.peek();
+    const { target } = this;
+    if (!trace || !target) return null;
+    const { kind: axis, extent } = trace.axis;
+    const query = moments && { stepRange: { moments, axis } };
+    const same = query && (await target.client.view(target.target, "stepRange", query));
+    const [x0, x1]: readonly [number, number] = same ?? [from * extent, to * extent];
+    return { x0, x1 };
   }
 
   isFocused(row: Row): boolean {
@@ -154,6 +205,7 @@ export class Selection {
     this.card.value = null;
     if (detail === null && this.block.peek() === null) return;
     this.block.value = detail;
+    this.clicked.value = null;
     this.#plots.timeline.peek()?.setSelected(detail);
     this.#status.announce(
       detail ? `Selected ${detail.bytes.text}, ${detail.address}` : "Nothing selected",
@@ -161,11 +213,39 @@ export class Selection {
     this.#selected(detail);
   }
 
-  /** Selects the block at a point of the timeline's canvas, and puts the time cursor there. */
+  /**
+   * Puts the time cursor at a point of the timeline's canvas, and chooses the group of the block
+   * there. In a chosen group, selects the block.
+   */
   async selectAt(x: number, y: number): Promise<void> {
     const plot = this.#plots.timeline.peek();
-    if (plot) void this.cursorAt(plot.placeAt(x, y).x);
-    this.select((await plot?.blockAt(x, y)) ?? null);
+    if (!plot) return;
+    const slot = plot.placeAt(x, y).x;
+    void this.cursorAt(slot);
+    const hit = plot.hitAt(x, y);
+    const isChosen = hit?.lit === true && this.#filters.text.peek() !== "";
+    if (hit && !isChosen && (await this.#chooseGroupOf(hit.block))) return;
+    this.select((await plot.blockAt(x, y)) ?? null);
+    this.clicked.value = slot;
+  }
+
+  /** Filters by the group of a block: its call site, line or module. False if it has none. */
+  async #chooseGroupOf(block: number): Promise<boolean> {
+    const { target } = this;
+    if (!target) return false;
+    const focus = this.focus.peek();
+    const group = this.#viewSelection.group.peek();
+    const query = { groupTerms: { block, group } };
+    const terms = await target.client.view(target.target, "groupTerms", query);
+    if (terms?.length === 0) return false;
+    if (terms === null || this.focus.peek() !== focus) return true;
+    this.select(null);
+    this.card.value = null;
+    this.#viewSelection.search.value = "";
+    this.#filters.set(terms);
+    const names = terms.map((term) => Object.values(partsOf(term)).join(" "));
+    this.#status.announce(`Blocks of ${names.join(", ")}`);
+    return true;
   }
 
   /** Zooms to the lifetime of the block at a point; to everything where there is no block. */
@@ -231,11 +311,21 @@ export class Selection {
     const { search, range, ends } = this.#viewSelection;
     if (this.#plots.timeline.peek()?.cancelDrag()) return;
     if (search.peek() !== "") search.value = "";
-    else if (this.card.peek() !== null) this.card.value = null;
+    else if (this.card.peek() !== null) this.closeCard();
     else if (this.block.peek() !== null) this.select(null);
     else if (this.#filters.terms.peek().length > 0) this.#filters.clear();
     else if (range.peek() !== null) range.value = null;
     else if (ends.peek().a !== null || ends.peek().b !== null) this.#viewSelection.clearEnds();
+  }
+
+  /** Closes the card in the details. The marks of a range go with its card. */
+  closeCard(): void {
+    const { range } = this.#viewSelection;
+    const isOfRange = this.card.peek() === this.rangeCard;
+    this.card.value = null;
+    if (!isOfRange) return;
+    range.value = null;
+    this.#viewSelection.clearEnds();
   }
 
   /** Copies the selected card or block as text. True when the clipboard has it. */

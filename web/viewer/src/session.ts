@@ -30,7 +30,7 @@ export class Session {
     this.#events = events;
     const modules = new Modules(host.places);
     const status = new Status((failure) => events.failed(null, failure));
-    const navigation = new Navigation(status, host.memory);
+    const navigation = new Navigation(status);
     const viewSelection = new ViewSelection();
     const filters = new Filters(viewSelection.search);
     const appearance = new Appearance(modules);
@@ -78,6 +78,8 @@ export class Session {
     this.#views ??= this.#fetchViews().catch((error: unknown) => {
       if (this.#ended) return;
       const { message } = failureOf(error);
+      // Nothing else decides where the run opens.
+      this.stores.navigation.settled.value = true;
       this.stores.status.viewsFailed({
         id: null,
         message: `The other views could not be loaded: ${message}`,

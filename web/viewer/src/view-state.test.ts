@@ -11,7 +11,8 @@ import {
 
 const FULL: ViewState = {
   view: "flame",
-  drawer: "none",
+  sheet: "none",
+  tracks: "annotations,free",
   path: "run 1/rank0 & co #2.pickle",
   part: 2,
   device: 7,
@@ -55,7 +56,7 @@ test("numbers are rounded to a thousandth", () => {
 
 test.each([
   ["view", "nowhere"],
-  ["drawer", "landing"],
+  ["sheet", "landing"],
   ["part", "-1"],
   ["part", "1e3"],
   ["device", "1234567890"],

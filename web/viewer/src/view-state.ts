@@ -2,7 +2,14 @@
 // alone.
 
 import type { AxisKind, ColorBy, GroupBy, MarkedRange } from "./generated/protocol.js";
-import { VIEWS, type View } from "./navigation.js";
+import {
+  SHEET_VIEWS,
+  type SheetView,
+  TRACK_IDS,
+  type Track,
+  VIEWS,
+  type View,
+} from "./places/index.js";
 import {
   COLORS,
   type CodePlace,
@@ -19,10 +26,12 @@ export type Theme = "auto" | "light" | "dark";
 
 export interface ViewState {
   v?: 1;
-  /** The view in the center. */
+  /** The view in the center, which says the place. */
   view?: View;
-  /** The view in the drawer. */
-  drawer?: View | "none";
+  /** What the sheet below the timeline lists. */
+  sheet?: SheetView | "none";
+  /** The tracks below the timeline that are unfolded, where they are not the usual ones. */
+  tracks?: string;
   /** The file's path within the opened files. */
   path?: string;
   /** Index of the snapshot in the file; omitted for the first one. */
@@ -138,6 +147,10 @@ export const codePlaceText = ({ file, line }: CodePlace) => `${line}:${file}`;
 /** Parses markers. */
 export const markersOf = (text: string): number[] | undefined => listOf(text, event);
 
+/** Parses tracks: `annotations,segments`, or `none`. */
+export const tracksOf = (text: string): Track[] | undefined =>
+  text === "none" ? [] : listOf(text, oneOf(...TRACK_IDS));
+
 /** Parses rulers. */
 export const rulersOf = (text: string): Ruler[] | undefined =>
   listOf(text, (one) => {
@@ -170,7 +183,8 @@ const validText = (read: (text: string) => unknown) => (text: string) =>
 const FIELDS = {
   path,
   view: oneOf(...VIEWS),
-  drawer: oneOf(...VIEWS, "none"),
+  sheet: oneOf(...SHEET_VIEWS, "none"),
+  tracks: validText(tracksOf),
   part: ordinal,
   device: ordinal,
   a: path,

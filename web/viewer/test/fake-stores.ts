@@ -52,6 +52,7 @@ export class FakePlot {
   readonly focusPoint = () => ({ x: 1, y: 2 });
   readonly placeAt = () => ({ x: 30.5, y: 0 });
   readonly blockAt = async () => BLOCK;
+  readonly hitAt = () => ({ block: BLOCK.block, lit: true });
   readonly setSelected = () => undefined;
 
   cancelDrag(): boolean {
@@ -99,11 +100,18 @@ export function fakeStores() {
   const cards = { showDetail: vi.fn(), selectRange: vi.fn() };
   const owners = { runs, selection, viewSelection, filters, navigation, plots, status };
   const minimap = { value: { peek: () => ({ marks: marks.peek() }) } };
-  const groups = { place: signal("") };
+  const groups = { place: signal(""), choose: vi.fn() };
   const steps = new Steps({ ...owners, queries: { minimap }, cards, groups } as never);
   const views = {
     steps,
     cards,
+    groups,
+    queries: {
+      cards: signal(null),
+      stateAt: { value: signal(null) },
+      peak: { value: signal(null) },
+    },
+    whatIfs: { curve: { value: signal(null) } },
     history: { go: vi.fn() },
     player: { start: vi.fn(), stop: vi.fn() },
     pins: { toggleFocused: vi.fn(), toggle: vi.fn(), isPinned: () => false, rows: signal([]) },

@@ -250,7 +250,7 @@ fn row(scenario: &ScenarioRecord) -> Vec<String> {
 
 fn pools(pools: &[PoolPartsRecord]) -> Table {
     let mut table = Table::new(
-        &["pool", "stream", "in use", "rounding", "idle", "stuck", "small"],
+        &["pool", "stream", "in use", "rounding", "cached", "fragmented", "small"],
         &[false, true, true, true, true, true, true],
     );
     for PoolPartsRecord { pool, stream, parts } in pools {

@@ -90,6 +90,21 @@ impl Category {
         Self::Unknown,
     ];
 
+    /// All categories in the order of bars and bands: from what stays to what comes and goes.
+    pub const STACKED: [Self; 11] = [
+        Self::Parameter,
+        Self::Buffer,
+        Self::OptimizerState,
+        Self::Cache,
+        Self::Workspace,
+        Self::Input,
+        Self::Gradient,
+        Self::Activation,
+        Self::Communication,
+        Self::Temporary,
+        Self::Unknown,
+    ];
+
     /// The name in the program, on the page and in rules.
     pub fn name(self) -> &'static str {
         match self {

@@ -94,13 +94,14 @@ impl FailureMemory {
 
     /// Converts it for a diagnosis. Parts with names that this version does not know are left out.
     pub(crate) fn summary(&self) -> MemorySummary {
-        let known =
-            |(name, bytes): (&String, &Bytes)| Some((part_name(name)?, bytes.0.min(MAX_BYTES)));
+        let known = |(name, bytes): (&String, &Bytes)| {
+            Some((part_name(name)?, Bytes(bytes.0.min(MAX_BYTES))))
+        };
         MemorySummary {
             event: self.event,
-            reserved: self.reserved.0,
-            capacity: self.capacity.map(|bytes| bytes.0),
-            request: self.request.map(|bytes| bytes.0),
+            reserved: self.reserved,
+            capacity: self.capacity,
+            request: self.request,
             parts: self.parts.iter().filter_map(known).collect(),
         }
     }

@@ -231,10 +231,8 @@ mod tests {
             record,
             owner: String::new(),
             headline: Vec::new(),
-            cause: String::new(),
             advice: String::new(),
             other_moments: 0,
-            actions: Vec::new(),
             frames: Vec::new(),
             stack: None,
         }
@@ -262,12 +260,12 @@ mod tests {
             path: text.to_owned(),
             rank: Some(u32::MAX),
             device: u32::MAX,
-            bytes: u64::MAX,
+            bytes: Bytes(u64::MAX),
             event: i64::MAX,
             step: Some(u32::MAX),
             phase: Some("optimizer"),
             place: String::new(),
-            categories: Category::ALL.iter().map(|c| (c.name(), u64::MAX)).collect(),
+            categories: Category::ALL.iter().map(|c| (c.name(), Bytes(u64::MAX))).collect(),
         };
         Diagnosis {
             schema: "vramscope.diagnose/1",
@@ -285,10 +283,10 @@ mod tests {
             headlines_omitted: None,
             memory: Some(MemorySummary {
                 event: i64::MAX,
-                reserved: u64::MAX,
-                capacity: Some(u64::MAX),
-                request: Some(u64::MAX),
-                parts: Category::ALL.iter().map(|c| (c.name(), u64::MAX)).collect(),
+                reserved: Bytes(u64::MAX),
+                capacity: Some(Bytes(u64::MAX)),
+                request: Some(Bytes(u64::MAX)),
+                parts: Category::ALL.iter().map(|c| (c.name(), Bytes(u64::MAX))).collect(),
             }),
             ranks: vec![
                 RankGroup {

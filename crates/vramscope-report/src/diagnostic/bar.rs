@@ -52,34 +52,19 @@ const OTHER: char = 'w';
 /// Categories with a smaller share are one part, in percent.
 const MIN_PERCENT: u64 = 3;
 
-/// The bytes of names in an order that leads from what stays to what comes and goes.
-const ORDER: [Category; 11] = [
-    Category::Parameter,
-    Category::Buffer,
-    Category::Gradient,
-    Category::OptimizerState,
-    Category::Cache,
-    Category::Input,
-    Category::Activation,
-    Category::Temporary,
-    Category::Communication,
-    Category::Workspace,
-    Category::Unknown,
-];
-
 impl Bar {
     /// A bar of categories, and of what the allocator keeps beside them.
     pub(super) fn new(
         title: String,
-        bytes: &BTreeMap<&'static str, u64>,
-        request: Option<u64>,
+        bytes: &BTreeMap<&'static str, Bytes>,
+        request: Option<Bytes>,
     ) -> Self {
-        let of = |name: &str| bytes.get(name).copied().unwrap_or_default();
-        let whole = bytes.values().sum::<u64>();
+        let of = |name: &str| bytes.get(name).map_or(0, |bytes| bytes.0);
+        let whole = bytes.values().map(|bytes| bytes.0).sum::<u64>();
         let is_small = |bytes: u64| bytes.saturating_mul(100) < whole.saturating_mul(MIN_PERCENT);
         let mut parts: Vec<BarPart> = Vec::new();
         let mut other = 0;
-        for category in ORDER {
+        for category in Category::STACKED {
             let bytes = of(category.name());
             if is_small(bytes) {
                 other += bytes;
@@ -107,7 +92,7 @@ impl Bar {
             label: label.to_owned(),
             bytes: Bytes(bytes),
         }));
-        Self { title, parts, request: request.map(Bytes) }
+        Self { title, parts, request }
     }
 
     /// The bytes of all parts.
@@ -152,7 +137,8 @@ mod tests {
     #[test]
     fn a_bar_is_as_wide_as_asked_and_shows_every_part() {
         let bytes = [("activation", 900), ("parameter", 60), ("stuck", 1), ("idle", 40)];
-        let bar = Bar::new(String::new(), &bytes.into_iter().collect(), Some(100));
+        let bytes = bytes.map(|(name, bytes)| (name, Bytes(bytes))).into_iter().collect();
+        let bar = Bar::new(String::new(), &bytes, Some(Bytes(100)));
         for width in [10, 33, 60] {
             let (cells, request) = bar.cells(width);
             assert_eq!(cells.iter().map(|cell| cell.0).sum::<usize>(), width);

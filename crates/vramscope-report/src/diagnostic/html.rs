@@ -5,24 +5,38 @@
 use super::{Answer, Bar, Diagnostic, FigureRow, FixRow, RankRow};
 use crate::html::escape;
 use std::fmt::Write as _;
+use vramscope_units::color::{CATEGORIES, category_variables, light_dark, surface_of};
 use vramscope_units::grouped;
 
-/// The styles of [`html`]. Colors of categories are those of the page.
-pub const STYLES: &str = include_str!("card.css");
+/// The styles of [`html`], with the colors of the page. They follow the color scheme around them.
+pub fn styles() -> String {
+    let [danger, warn] = ["danger", "warn"].map(|name| {
+        let of = surface_of(name);
+        format!("--{name}: {};", light_dark(of.light, of.dark))
+    });
+    let categories = category_variables(light_dark);
+    let mut out = format!(".vramscope-answer {{\n  {categories}\n  {danger}\n  {warn}\n}}\n");
+    for of in CATEGORIES {
+        writeln!(out, ".vramscope-answer .{0} {{ --of: var(--{0}); }}", of.name)
+            .expect("a String takes all text");
+    }
+    out.push_str(include_str!("card.css"));
+    out
+}
 
 /// The width of a bar.
 const BAR: u64 = 960;
 
 /// The answer in HTML with its styles, for a page of others.
 pub fn card(answer: &Answer) -> String {
-    format!("<style>\n{STYLES}</style>\n{}", html(answer))
+    format!("<style>\n{}</style>\n{}", styles(), html(answer))
 }
 
 /// The answer in HTML. The page around it has the styles.
 pub fn html(answer: &Answer) -> String {
     let mut out = String::from("<div class=\"vramscope-answer\">\n");
     if let Some(nothing) = &answer.nothing_found {
-        put(&mut out, "p", "nothing", &super::make::upper_first(nothing));
+        put(&mut out, "p", "nothing", &super::make::upper_first(&nothing.to_string()));
     }
     for one in &answer.findings {
         finding(&mut out, one);

@@ -1,6 +1,6 @@
 //! What is said, from the record of a diagnosis.
 
-use super::{Answer, Bar, Diagnostic, FixRow, LookRow, RankRow};
+use super::{Answer, Bar, Diagnostic, FixRow, LookRow, NothingFound, RankRow};
 use crate::diagnose::{Diagnosis, MemorySummary};
 use crate::findings::{FindingEntry, FindingRecord, of_device};
 use crate::fixes::{Covers, Fix};
@@ -9,7 +9,7 @@ use crate::phrase::plain;
 use crate::proof::{Proof, ProofForm};
 use crate::target::Target;
 use crate::text::file_name;
-use crate::verdict::verdict;
+use crate::verdict::{MemoryBar, verdict};
 use crate::what_if::Outcome;
 use std::collections::BTreeMap;
 use vramscope_inference::{FindingId, FindingKind, Severity};
@@ -27,7 +27,7 @@ const LOOKED_FOR: [(&str, &[&str]); 4] = [
     ("out of memory", &["no_history", "state_only"]),
     ("growth", &["no_history", "state_only", "few_steps", "no_backward"]),
     ("held memory", &["no_history", "state_only"]),
-    ("reserved", &[]),
+    ("unneeded reserved memory", &[]),
 ];
 
 impl Answer {
@@ -54,7 +54,12 @@ impl Answer {
                 None if files > 1 => format!(" in {}", file_name(&peak.path)),
                 None => String::new(),
             };
-            let words = format!("peak {}{}{of}", Bytes(peak.bytes), peak.place);
+            let is_end = ["state_only", "no_history"].into_iter().any(|kind| has(diagnosis, kind));
+            let words = if is_end && files < 2 {
+                format!("{} in use at the end (a snapshot without history)", peak.bytes)
+            } else {
+                format!("peak {}{}{of}", peak.bytes, peak.place)
+            };
             (words, Bar::new(String::new(), &peak.categories, None))
         });
         let is_found =
@@ -81,16 +86,14 @@ impl Answer {
             one.file.clear();
         }
         let memory = &verdict.memory;
-        let parts: BTreeMap<&'static str, u64> =
-            memory.parts.iter().map(|part| (part.name, part.bytes.0)).collect();
+        let parts: BTreeMap<&'static str, Bytes> =
+            memory.parts.iter().map(|part| (part.name, part.bytes)).collect();
         let is_failure = is_failure(&entries, verdict.finding.as_ref());
         let mut peak = None;
         match findings.first_mut().filter(|_| is_failure) {
             Some(first) => {
-                let (capacity, request) = (memory.capacity, memory.request);
-                let bytes = |bytes: Option<Bytes>| bytes.map(|bytes| bytes.0);
-                let (capacity, request) = (bytes(capacity), bytes(request));
-                first.bar = Some(bar_of_failure(memory.reserved.0, capacity, request, &parts));
+                let MemoryBar { reserved, capacity, request, .. } = *memory;
+                first.bar = Some(bar_of_failure(reserved, capacity, request, &parts));
             }
             None if !parts.is_empty() => {
                 let words = match verdict.severity {
@@ -114,14 +117,14 @@ fn is_failure(findings: &[FindingEntry], worst: Option<&FindingId>) -> bool {
 
 /// The memory when an allocation failed.
 fn bar_of_failure(
-    reserved: u64,
-    capacity: Option<u64>,
-    request: Option<u64>,
-    parts: &BTreeMap<&'static str, u64>,
+    reserved: Bytes,
+    capacity: Option<Bytes>,
+    request: Option<Bytes>,
+    parts: &BTreeMap<&'static str, Bytes>,
 ) -> Bar {
     let title = match capacity {
-        Some(capacity) => format!("{} for PyTorch", Bytes(capacity)),
-        None => format!("{} reserved", Bytes(reserved)),
+        Some(capacity) => format!("{capacity} for PyTorch"),
+        None => format!("{reserved} reserved"),
     };
     Bar::new(title, parts, request)
 }
@@ -149,10 +152,14 @@ impl Answer {
     }
 }
 
-/// `no error or warning in a.pickle (looked for: out of memory, growth)`.
-fn nothing_found(diagnosis: &Diagnosis, paths: &[String]) -> String {
-    let is_blind =
-        |kinds: &[&str]| diagnosis.blind_spots.iter().any(|spot| kinds.contains(&spot.kind));
+/// Whether something of this kind could not be looked for.
+fn has(diagnosis: &Diagnosis, kind: &str) -> bool {
+    diagnosis.blind_spots.iter().any(|spot| spot.kind == kind)
+}
+
+/// `nothing found in a.pickle (looked for: out of memory, growth)`.
+fn nothing_found(diagnosis: &Diagnosis, paths: &[String]) -> NothingFound {
+    let is_blind = |kinds: &[&str]| kinds.iter().any(|kind| has(diagnosis, kind));
     let looked: Vec<&str> =
         LOOKED_FOR.iter().filter(|(_, blind)| !is_blind(blind)).map(|(name, _)| *name).collect();
     let of = match paths {
@@ -160,9 +167,10 @@ fn nothing_found(diagnosis: &Diagnosis, paths: &[String]) -> String {
         paths => format!("{} paths", paths.len()),
     };
     if diagnosis.peak.is_none() {
-        return format!("no memory was allocated in {of}");
+        let headline = "no memory was allocated";
+        return NothingFound { headline, of, looked_for: String::new() };
     }
-    format!("no error or warning in {of} (looked for: {})", looked.join(", "))
+    NothingFound { headline: "nothing found", of, looked_for: looked.join(", ") }
 }
 
 /// One finding.
@@ -190,6 +198,7 @@ fn diagnostic(entry: &FindingEntry, has_details: bool) -> Diagnostic {
     push("why", &lower_first(&record.why));
     push("help", &lower_first(&entry.advice));
     Diagnostic {
+        id: Some(record.id.clone()),
         level: record.severity.into(),
         kind: record.kind.name(),
         headline: headline(entry),
@@ -234,7 +243,7 @@ pub(super) fn lower_first(text: &str) -> String {
 }
 
 /// A line that begins a paragraph.
-pub(super) fn upper_first(text: &str) -> String {
+pub fn upper_first(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|c| c.to_ascii_uppercase());
     first.into_iter().chain(letters).collect()
@@ -270,7 +279,8 @@ fn fixes(record: &FindingRecord) -> Vec<FixRow> {
             (Outcome::Fits, _) => "fits".to_owned(),
             (Outcome::Short, Some(short)) => format!("{short} short"),
             (Outcome::Short, None) => "short".to_owned(),
-            (Outcome::FitsBarely | Outcome::Unknown, _) => "too close to tell".to_owned(),
+            (Outcome::FitsBarely, _) => "fits, barely".to_owned(),
+            (Outcome::Unknown, _) => "not known".to_owned(),
         };
         FixRow {
             label: if helps { format!("fix {number}") } else { "no".to_owned() },

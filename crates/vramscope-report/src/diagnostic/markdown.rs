@@ -10,7 +10,10 @@ use vramscope_units::grouped;
 pub fn markdown(answer: &Answer) -> String {
     let mut out = String::from("### GPU memory\n\n");
     if let Some(nothing) = &answer.nothing_found {
-        line(&mut out, format_args!("{}\n", escape(&super::make::upper_first(nothing))));
+        line(
+            &mut out,
+            format_args!("{}\n", escape(&super::make::upper_first(&nothing.to_string()))),
+        );
     }
     for one in &answer.findings {
         finding(&mut out, one);

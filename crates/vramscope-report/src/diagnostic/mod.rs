@@ -10,11 +10,13 @@ mod markdown;
 mod text;
 
 pub use bar::{Bar, BarPart};
-pub use html::{STYLES, card, html};
+pub use html::{card, html, styles};
+pub use make::upper_first;
 pub use markdown::markdown;
 pub use text::{Paint, Span, cut_middle, plain_text, text};
 
-use vramscope_inference::Severity;
+use std::fmt;
+use vramscope_inference::{FindingId, Severity};
 
 /// How much something matters: the word before a headline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +54,7 @@ impl From<Severity> for Level {
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     /// What was looked for without a finding above low; `None` if there is one.
-    pub nothing_found: Option<String>,
+    pub nothing_found: Option<NothingFound>,
     /// The findings, the worst first.
     pub findings: Vec<Diagnostic>,
     /// The number of findings that are not shown.
@@ -71,9 +73,32 @@ pub struct Answer {
     pub notes: Vec<String>,
 }
 
+/// What is said of files without a finding above low.
+#[derive(Clone, Debug)]
+pub struct NothingFound {
+    /// `nothing found`.
+    pub headline: &'static str,
+    /// The file, or the number of paths.
+    pub of: String,
+    /// What was looked for: `out of memory, growth`. Empty where nothing was allocated.
+    pub looked_for: String,
+}
+
+impl fmt::Display for NothingFound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in {}", self.headline, self.of)?;
+        if !self.looked_for.is_empty() {
+            write!(f, " (looked for: {})", self.looked_for)?;
+        }
+        Ok(())
+    }
+}
+
 /// One finding.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
+    /// The finding's id; `None` for a message without a file.
+    pub id: Option<FindingId>,
     /// How much it matters.
     pub level: Level,
     /// The kind: `oom`.
@@ -111,7 +136,7 @@ pub struct FixRow {
     pub text: String,
     /// `needs 4.15 GiB`, or what it saves.
     pub needs: String,
-    /// `fits`, `too close to tell`, `22.00 MiB short`.
+    /// `fits`, `fits, barely`, `22.00 MiB short`.
     pub verdict: String,
     /// What it costs, and what the replay covers if not the whole run.
     pub cost: String,

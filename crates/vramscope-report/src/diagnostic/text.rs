@@ -39,7 +39,7 @@ const INDENT: usize = 5;
 pub fn text(answer: &Answer, width: usize) -> Vec<Vec<Span>> {
     let mut lines = Lines { width: width.max(MIN_WIDTH), all: Vec::new() };
     if let Some(nothing) = &answer.nothing_found {
-        lines.wrapped(Paint::Strong, "", nothing, 2);
+        lines.wrapped(Paint::Strong, "", &nothing.to_string(), 2);
     }
     let is_low = |one: &&Diagnostic| one.level == Level::Note;
     for one in answer.findings.iter().filter(|one| !is_low(one)) {

@@ -1,7 +1,7 @@
 //! What is said about messages, laid out by [`diagnostic`](crate::diagnostic) for every door.
 
 use super::record::{Advice, Bar, CauseKind, CauseVerdict, Explained, FigureName, Kind, Message};
-use crate::diagnostic::{self, Answer, Diagnostic, FigureRow, FixRow, Level};
+use crate::diagnostic::{self, Answer, Diagnostic, FigureRow, FixRow, Level, NothingFound};
 use crate::text::ranges;
 use std::fmt::Write as _;
 use vramscope_units::grouped;
@@ -14,11 +14,15 @@ impl Explained {
     pub fn answer(&self) -> Answer {
         let Some(first) = self.messages.first() else {
             return Answer {
-                nothing_found: Some(format!(
-                    "no out-of-memory message found in {} {}",
-                    grouped(self.lines.0.unsigned_abs()),
-                    if self.lines.0 == 1 { "line" } else { "lines" }
-                )),
+                nothing_found: Some(NothingFound {
+                    headline: "no out-of-memory message found",
+                    of: format!(
+                        "{} {}",
+                        grouped(self.lines.0.unsigned_abs()),
+                        if self.lines.0 == 1 { "line" } else { "lines" }
+                    ),
+                    looked_for: String::new(),
+                }),
                 ..Answer::default()
             };
         };
@@ -75,6 +79,7 @@ fn whole(message: &Message) -> Diagnostic {
 /// A message with its headline and place.
 fn headline(message: &Message) -> Diagnostic {
     Diagnostic {
+        id: None,
         level: Level::Error,
         kind: "oom",
         headline: message.headline.clone(),

@@ -31,8 +31,6 @@ pub use ranks::rank_words;
 pub(crate) use allocator::can_expand;
 pub(crate) use headline::{category_noun, headline, place_words};
 pub(crate) use place::{place, rank_place};
-pub(crate) use reserved::is_about_streams;
-pub(crate) use simulated::setting_name;
 pub(crate) use why::{rank_why, saving, why};
 
 /// The words of a finding.
@@ -81,15 +79,6 @@ pub fn words(entry: &SnapshotEntry, finding: &Finding, predicted: &Predicted) ->
         Facts::PendingFree(waits) => pending::pending(entry, finding, waits),
         Facts::Churn(churn) => churn::churn(entry, finding, churn),
         Facts::Dominant(facts) => dominant::dominant(entry, finding, facts),
-    }
-}
-
-/// What leads to a finding, beyond its headline: for a failed allocation the line of the request
-/// and the reason. Empty for other kinds, whose text says it.
-pub fn cause(entry: &SnapshotEntry, finding: &Finding) -> String {
-    match &finding.facts {
-        Facts::Oom(story) => oom::verdict(entry, finding, story),
-        _ => String::new(),
     }
 }
 

@@ -78,7 +78,7 @@ pub(super) fn reserved(
 fn uses(memory: &MemoryUse) -> String {
     let mut parts = vec![format!("{} were in use", memory.in_use)];
     let idle = format!(
-        "idle in {} (returned when memory is short)",
+        "cached in {} (returned when memory is short)",
         counted(memory.idle_segments, "free segment")
     );
     let stuck = format!(
@@ -191,11 +191,6 @@ fn new_streams(peak: &ReservedPeak) -> Option<&Creep> {
 fn side_stream<'a>(peak: &'a ReservedPeak, simulated: &[Simulated]) -> Option<&'a OutOfReach> {
     let saved = simulated::saved(simulated, peak.reserved);
     peak.out_of_reach.first().filter(|side| side.bytes() > saved)
-}
-
-/// Whether a change of the program's streams saves more than other settings.
-pub(crate) fn is_about_streams(peak: &ReservedPeak, simulated: &[Simulated]) -> bool {
-    new_streams(peak).is_some() || side_stream(peak, simulated).is_some()
 }
 
 fn action(

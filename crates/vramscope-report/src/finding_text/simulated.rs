@@ -54,19 +54,6 @@ fn least_reserving(simulated: &[Simulated]) -> Option<&Simulated> {
     others.min_by_key(|one| one.reserved_peak)
 }
 
-/// The settings of a change as nouns: `expandable_segments`, `max_split_size_mb off`.
-pub(crate) fn setting_name(one: &Simulated) -> String {
-    let parts: Vec<String> = one
-        .change
-        .split(", ")
-        .map(|part| match part.strip_prefix("without ") {
-            Some(setting) => format!("{setting} off"),
-            None => part.trim_end_matches(":True").to_owned(),
-        })
-        .collect();
-    list(&parts)
-}
-
 /// `Set PYTORCH_CUDA_ALLOC_CONF=..., without max_split_size_mb`: the text is the whole value. What
 /// the recording has and must go is named.
 fn set(one: &Simulated) -> String {

@@ -211,8 +211,11 @@ fn reserved(peak: &ReservedPeak) -> String {
     let memory = &peak.memory;
     let mut parts = Vec::new();
     for (bytes, what) in [
-        (memory.idle, format!("idle in {}", counted(memory.idle_segments, "free segment"))),
-        (memory.stuck, format!("free in {} in use", counted(memory.stuck_segments, "segment"))),
+        (memory.idle, format!("cached in {}", counted(memory.idle_segments, "free segment"))),
+        (
+            memory.stuck,
+            format!("fragmented in {} in use", counted(memory.stuck_segments, "segment")),
+        ),
         (memory.rounding, "lost to rounding".to_owned()),
         (memory.small, "free in the small pool".to_owned()),
     ] {

@@ -11,6 +11,7 @@ use vramscope_units::grouped;
 /// What could not be looked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct BlindSpotRecord {
     /// The stable name of the kind.
     pub kind: &'static str,

@@ -24,6 +24,7 @@ const BATCH_STEPS: u32 = 6;
 /// What to change so that a run goes through on a device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PlanRecord {
     /// What PyTorch can have on the device.
     pub pytorch_memory: Bytes,
@@ -44,6 +45,7 @@ pub struct PlanRecord {
 /// A set of changes that fits, without a needless part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PlannedSet {
     /// The changes.
     #[serde(flatten)]

@@ -213,7 +213,9 @@ async fn of_site(at: Target<'_>, site: &str, budget: &mut Budget) -> Stacks {
         budget.charge(8 * part.len() as u64).await;
         for id in part {
             let frame = sites.get(StackId(id as u32)).frame;
-            stacks.push(frame.is_some_and(|frame| {
+            // Of a stack without a site, no frame says anything.
+            let is_unknown = || id as u32 != StackId::EMPTY.0 && is_label(text::NO_STACK, site);
+            stacks.push(frame.map_or_else(is_unknown, |frame| {
                 *known.entry(frame).or_insert_with(|| {
                     is_label(&text::label_of(snapshot, frame), site)
                         || is_path(site) && is_at_path(snapshot, frame, site)

@@ -58,3 +58,58 @@ pub fn parse_memory(text: &str) -> Result<u64, String> {
         )),
     }
 }
+
+/// A GPU as a user writes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gpu {
+    /// The name of the device; `None` for an amount.
+    pub name: Option<&'static str>,
+    /// What PyTorch can have on it, in bytes. An amount is all PyTorch's.
+    pub available: u64,
+}
+
+/// Reads the name of a device, or an amount: a bare number is GiB.
+///
+/// # Errors
+///
+/// The text is neither; the message names what was expected.
+pub fn parse_gpu(text: &str) -> Result<Gpu, String> {
+    let plain = |s: &str| s.replace(['-', ' ', '_'], "").to_ascii_uppercase();
+    let text = text.trim();
+    if let Some((name, mib)) = DEVICES.iter().find(|(name, _)| plain(name) == plain(text)) {
+        return Ok(Gpu { name: Some(name), available: (mib << 20) - CONTEXT });
+    }
+    let is_bare = text.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let amount = if is_bare { format!("{text}GiB") } else { text.to_owned() };
+    let available = parse_memory(&amount).map_err(|error| error.replace(&amount, text))?;
+    Ok(Gpu { name: None, available })
+}
+
+/// The names of all devices that [`parse_gpu`] knows.
+pub fn gpu_names() -> impl Iterator<Item = &'static str> {
+    DEVICES.into_iter().map(|(name, _)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_is_a_name_or_an_amount_of_gibibytes() {
+        let gib = 1_073_741_824.0;
+        for (text, amount) in
+            [("80", 80.0), (".5 gib", 0.5), ("79.1 GiB", 79.1), ("40960MiB", 40.0)]
+        {
+            let gpu = parse_gpu(text).unwrap();
+            assert_eq!(gpu.name, None, "{text}");
+            assert!((gpu.available as f64 / gib - amount).abs() < 1e-6, "{text}");
+        }
+        let h100 = Gpu { name: Some("H100"), available: (81_008 << 20) - CONTEXT };
+        assert_eq!(parse_gpu("h100"), Ok(h100));
+        assert_eq!(parse_gpu(" rtx 4090 ").map(|gpu| gpu.name), Ok(Some("RTX4090")));
+        for text in ["much", "-1", "0", "99999999 TiB", "1.2.3", "80 x", ""] {
+            assert!(parse_gpu(text).unwrap_err().starts_with(&format!("`{text}`")), "{text}");
+        }
+        assert!(gpu_names().all(|name| parse_gpu(name).unwrap().name == Some(name)));
+    }
+}

@@ -11,12 +11,11 @@ mod text;
 
 pub use asked::scenario;
 pub(crate) use changed::{editable, least_available, place, why_declined};
-pub use devices::{CONTEXT, parse_memory};
+pub use devices::{CONTEXT, Gpu, gpu_names, parse_gpu, parse_memory};
 pub use edits::{EditRecord, edit_text};
 pub use limit::RankLimit;
 pub use options::{Configuration, Item, Options, WrongItem};
 pub use question::{Edit, QuestionRecord};
-pub(crate) use text::basis;
 pub use text::{
     basis_text, batch_text, calibration_text, limit_text, outcome_text, peak_text, plan_text,
     range_text, rest_text, sentence, verdict,
@@ -298,6 +297,31 @@ pub fn why_no_model(trace: &Trace) -> Option<&'static str> {
     // `_record_memory_history(enabled="state")` records one event.
     (trace.coverage == Coverage::None || trace.device.events.len() == 1)
         .then_some("The file has no events of this device, only its final state.")
+}
+
+/// What the recorded reserved peak was used for: the peak, its parts, and these by pool. `None`
+/// where the model does not reproduce the recording.
+pub async fn reserved(
+    target: Target<'_>,
+    budget: &mut Budget,
+) -> Option<(Bytes, PartsRecord, Vec<PoolPartsRecord>)> {
+    target.entry.derive(Derived::WhatIf, target.index, budget).await;
+    let model = target.entry.what_if(target.index).filter(|model| model.calibration.is_equal())?;
+    let (sum, pools) = parts(target, model, budget).await;
+    Some((Bytes(model.calibration.recorded_reserved_peak), sum?, pools))
+}
+
+impl PartsRecord {
+    /// The parts with their names and what they are, in the order of the bar.
+    pub fn rows(&self) -> [(&'static str, Bytes, &'static str); 5] {
+        [
+            ("in use", self.in_use, "live blocks, as requested"),
+            ("rounding", self.rounding, "blocks are rounded up"),
+            ("cached", self.idle, "whole free segments; returned when memory is short"),
+            ("fragmented", self.stuck, "free pieces of segments in use"),
+            ("small-block pool, free", self.small, "free pieces of segments for small blocks"),
+        ]
+    }
 }
 
 async fn parts(

@@ -110,8 +110,8 @@ pub fn sentence(report: &WhatIfReport) -> Option<String> {
     let least = own.and_then(|own| own.least_device_memory);
     let fits = least.map_or(String::new(), |b| format!(" (this run fits in {b})"));
     Some(format!(
-        "{} reserved at most, {needed} of it in use. {idle} is idle cache that PyTorch returns \
-         when memory is short{fits}; {} is stuck in segments in use.{}",
+        "{} reserved at most, {needed} of it in use. {idle} is cached, which PyTorch returns \
+         when memory is short{fits}; {} is fragmented, in segments in use.{}",
         calibration.recorded_reserved_peak,
         Bytes(stuck.0 + small.0),
         if ended { String::new() } else { expandable(&report.scenarios) }

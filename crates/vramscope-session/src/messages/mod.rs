@@ -17,6 +17,8 @@ mod envelope;
 mod loading;
 mod run;
 #[cfg(test)]
+mod style_variables;
+#[cfg(test)]
 mod typescript;
 pub mod views;
 

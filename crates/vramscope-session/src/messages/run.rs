@@ -36,6 +36,13 @@ pub enum RunRequest {
         /// The page's numbers of the rows.
         keys: Vec<u32>,
     },
+    /// Reads a GPU that the user wrote. The answer is `Gpu`.
+    Gpu {
+        /// The id, returned in the response.
+        id: u32,
+        /// A name or an amount; empty for the names alone.
+        text: String,
+    },
     /// The ranks in one picture. The answer is `Fleet`.
     Fleet {
         /// The id, returned in the response.
@@ -82,6 +89,8 @@ pub struct FileEntry {
     pub bytes: f64,
     /// Whether a search of a folder found the file, and it is no snapshot. It gets no row.
     pub skipped: bool,
+    /// Whether the user has closed the file. It gets no row, and counts nowhere.
+    pub closed: bool,
 }
 
 /// A response of the coordinator.
@@ -103,6 +112,17 @@ pub enum RunResponse {
         skipped_text: Option<String>,
         /// One row per file that is not skipped.
         rows: Vec<PlannedRow>,
+    },
+    /// A GPU.
+    Gpu {
+        /// The request's id.
+        id: u32,
+        /// What PyTorch can have on it, in bytes; null for a wrong text.
+        bytes: Option<f64>,
+        /// The GPU in words: `H100, 78.61 GiB`; or what is wrong with the text.
+        text: String,
+        /// The names that are known.
+        names: Vec<String>,
     },
     /// The overview of the run.
     Overview {

@@ -14,22 +14,23 @@ use vramscope_report::blocks::{BlockRecord, Lifetime};
 use vramscope_report::card::{
     Card, CardFinding, FreeMemory, KindBytes, NamedStack, Names, SiteBytes, StackBytes, StepBytes,
 };
+use vramscope_report::diagnose::{Diagnosis, Headline, MemorySummary, PeakSummary};
 use vramscope_report::diff::{
     BandDiff, BytesDiff, CategoryDiff, CountDiff, DiffRow, DiffValues, FindingsDiff, Pair,
     RecordingRow, SettingDiff, SideSource, TokensDiff,
 };
 use vramscope_report::events::EventRecord;
-use vramscope_report::findings::{FindingChild, FindingPlace, FindingRecord};
+use vramscope_report::findings::{BlindSpotRecord, FindingChild, FindingPlace, FindingRecord};
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::{Align, SideFinding};
 use vramscope_report::summary::{BandSummary, ErrorKind, OomSummary};
-use vramscope_report::verdict::Action;
 use vramscope_report::what_if::{
     Edit, EditRecord, Outcome, PlaceRecord, QuestionRecord, ScenarioRecord, SettingsRecord,
     WrongItem,
 };
 use vramscope_report::{
-    CategoryShare, Cost, Covers, Fix, Look, ProgramRecord, Simulated, TensorRecord,
+    CategoryShare, Cost, Covers, Fix, Look, PlanRecord, PlannedSet, ProgramRecord, Simulated,
+    TensorRecord,
 };
 use vramscope_trace::Exactness;
 use vramscope_units::{
@@ -126,6 +127,7 @@ fn declarations() -> String {
         GroupBy,
         Side,
         GroupLabel,
+        BlockRun,
         FlameWeight,
         MarkedRange,
         FlameSpec,
@@ -188,18 +190,26 @@ fn declarations() -> String {
         Cost,
         Covers,
         Fix,
+        PlannedSet,
+        PlanRecord,
         Look,
         FindingChild,
         FindingPlace,
         FindingRecord,
         FindingView,
         FindingRow,
-        FindingList,
-        VerdictCard,
+        Diagnosis,
+        Headline,
+        MemorySummary,
+        PeakSummary,
+        BlindSpotRecord,
+        Summary,
+        SummaryView,
+        SaidFinding,
+        FixView,
         MemoryBar,
         BarPart,
         BarMark,
-        Action,
         FindingChart,
         ChartShape,
         ShapeKind,
@@ -278,6 +288,9 @@ fn declarations() -> String {
         QuestionRecord,
         Edit,
         WrongItem,
+        ReservedPart,
+        ReservedUse,
+        PlanCard,
         UsualScenarios,
         ScenarioRow,
         ScenarioRecord,

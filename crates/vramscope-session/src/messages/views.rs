@@ -20,8 +20,8 @@ mod plots;
 mod ranks;
 mod spec;
 mod steps;
+mod summary;
 mod tables;
-mod verdict;
 mod what_if;
 
 pub use answers::*;
@@ -42,8 +42,8 @@ pub use plots::*;
 pub use ranks::*;
 pub use spec::{QueryClass, QuerySpec};
 pub use steps::*;
+pub use summary::*;
 pub use tables::*;
-pub use verdict::*;
 pub use what_if::*;
 
 use super::AxisKind;
@@ -58,15 +58,11 @@ use vramscope_report::what_if::Edit;
 pub enum Query {
     /// The rank's card for the overview.
     Card {},
-    /// The findings, and what could not be looked for.
-    Findings {},
-    /// The findings with what the model of the allocator says about them: what is missing, what
-    /// would have fitted, what other settings reserve. It takes dozens of replays.
-    SimulatedFindings {},
-    /// What the recording says about the device, in one sentence with a bar of its memory.
-    Verdict {},
-    /// The verdict with what the model of the allocator says. It takes dozens of replays.
-    SimulatedVerdict {},
+    /// What `vramscope diagnose` says of the device.
+    Summary {},
+    /// The summary with what the model of the allocator says: which changes fit, what others save.
+    /// It takes dozens of replays.
+    SimulatedSummary {},
     /// The curve of the whole window along an axis, with marks.
     Minimap {
         /// The axis.
@@ -249,6 +245,8 @@ pub enum Query {
         /// The format.
         format: ExportFormat,
     },
+    /// What `vramscope diagnose --format markdown` prints of the device.
+    Markdown {},
     /// The report of the device as HTML that needs no script.
     Report {
         /// The name of the device among others.
@@ -287,6 +285,38 @@ pub enum Query {
         size: [f64; 2],
         /// Width of a letter and height of a line in CSS pixels.
         letter: [f64; 2],
+        /// The search: only bands with hits have labels, with the bytes of these.
+        search: String,
+    },
+    /// The terms of a search for the group of a block: its call site, or in a stack that is grouped
+    /// by line or module its group there.
+    GroupTerms {
+        /// Index into the block table.
+        block: u32,
+        /// What the blocks are grouped by.
+        group: GroupBy,
+    },
+    /// The range of slots with the steps, and parts of steps, that another rank shows.
+    StepRange {
+        /// The other rank's answer to `Moments`, of one column.
+        moments: Box<Moments>,
+        /// The axis.
+        axis: AxisKind,
+    },
+    /// Where a block lies in a view of the timeline, however low it is.
+    BlockRun {
+        /// Index into the block table.
+        block: u32,
+        /// What the blocks are grouped by.
+        group: GroupBy,
+        /// The axis.
+        axis: AxisKind,
+        /// Left and right edge of the view in slots.
+        x: [f64; 2],
+        /// Width of the view in CSS pixels.
+        width: f64,
+        /// The slot near which its place is wanted.
+        slot: f64,
     },
     /// Labels for blocks with room for text: the call site's function, and the size.
     Names {
@@ -433,6 +463,14 @@ pub enum Query {
         /// The question. The allocator's settings in it do not count.
         text: String,
     },
+    /// The cheapest sets of changes that fit, and the largest batch, where PyTorch can have this
+    /// much memory. That takes dozens of replays.
+    Plan {
+        /// Bytes.
+        bytes: f64,
+    },
+    /// What the recorded reserved peak was used for.
+    Reserved {},
     /// One scenario.
     Scenario {
         /// The question.

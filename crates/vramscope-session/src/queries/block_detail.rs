@@ -9,7 +9,7 @@ use vramscope_layout::{Axis, site_color};
 use vramscope_report::shapes::{BlockShapes, ShapeSource};
 use vramscope_report::{
     BlockContext, BlockReference, FrameRecord, LoadedFile, Quantity, SnapshotEntry, Target,
-    backward, block_site, frames, notes, site, slot_of, text,
+    backward, block_site, frames, freed_by, notes, slot_of, text,
 };
 use vramscope_snapshot::{Events, PoolIndex, SegmentType, Snapshot, StackId, StrId};
 use vramscope_trace::{Block, NoStack, Origin, Trace, is_library};
@@ -103,12 +103,12 @@ fn rows(at: Target<'_>, block: &Block, index: u32) -> Vec<DetailRow> {
     }
     let is_pending = || !carving.is_allocated(trace, index, trace.slots() - 1);
     let free = block.free_requested().or(block.free_completed());
-    let freed_at = free.map(|event| {
+    let stack_of_free = free.map(|event| {
         let row = trace.device.events.start + event.0;
         snapshot.events.stack(row)
     });
-    if let Some(stack) = freed_at.filter(|&stack| stack != StackId::EMPTY) {
-        row("freed_at", "freed at", site(at.entry, stack), None);
+    if let Some(stack) = stack_of_free.filter(|&stack| stack != StackId::EMPTY) {
+        row("freed_by", "freed by", freed_by(at.entry, stack), None);
     }
     match block.free_completed() {
         Some(event) => {
@@ -138,7 +138,7 @@ fn rows(at: Target<'_>, block: &Block, index: u32) -> Vec<DetailRow> {
         Some((block.leaves - block.enters).to_string()),
     );
     let handle = snapshot.stream(block.stream);
-    row("stream", "stream", text::stream(snapshot, block.stream), Some(handle.to_string()));
+    row("stream", "stream", text::stream_name(snapshot, block.stream), Some(handle.to_string()));
     row("pool", "pool", pool(snapshot, trace, block), None);
     if let Some(alloc) = block.alloc_event() {
         let event = trace.device.events.start + alloc.0;
@@ -247,7 +247,7 @@ fn pool(snapshot: &Snapshot, trace: &Trace, block: &Block) -> String {
     } else {
         block.pool
     };
-    let name = snapshot.pool(pool).map_or("unknown".to_owned(), |p| p.to_string());
+    let name = text::pool_name(snapshot, pool);
     match segment.map(|s| s.segment_type) {
         Some(SegmentType::Small) => format!("{name} (small)"),
         Some(SegmentType::Large) => format!("{name} (large)"),
@@ -350,6 +350,16 @@ mod tests {
             texts(&metadata, "user_metadata"),
             [["a plain text"], ["{\"step\":3,\"phase\":\"forward\"}"]]
         );
+    }
+
+    #[test]
+    fn no_block_is_freed_by_the_capture_of_a_stack() {
+        let file = load("recorded/t29/gpt_small_all.pickle.gz");
+        let freed = texts(&file, "freed_by");
+        assert!(freed.iter().all(|by| !by[0].contains("torch::unwind")), "{freed:?}");
+        let of = |wanted: &str| freed.iter().filter(|by| by[0] == wanted).count();
+        assert!(of("autograd, once backward has used it") > 10, "{freed:?}");
+        assert!(freed.iter().any(|by| by[0].contains(".py:")), "{freed:?}");
     }
 
     #[test]

@@ -2,24 +2,14 @@
 
 use super::block_detail as detail;
 use crate::messages::FrameRow;
-use crate::messages::views::{FindingList, FindingRow, FindingView};
+use crate::messages::views::{FindingRow, FindingView};
 use std::cmp::Reverse;
-use vramscope_inference::{FindingKind, Phase, Steps, blind_spots};
+use vramscope_inference::{FindingKind, Phase, Steps};
 use vramscope_report::finding_text::label;
-use vramscope_report::findings::{
-    BlindSpotRecord, FindingEntry, FindingRecord, of_device, step_and_phase,
-};
+use vramscope_report::findings::{FindingEntry, FindingRecord, of_device, step_and_phase};
 use vramscope_report::{FrameRecord, Target, text};
 use vramscope_trace::Block;
 use vramscope_trace::slicing::{Budget, strides};
-
-/// The findings of a device, and what could not be looked for.
-pub(crate) async fn list(at: Target<'_>, budget: &mut Budget) -> FindingList {
-    let rows = findings(at, budget).await;
-    let blind_spots = blind_spots(at.entry.evidence(at.index), budget).await;
-    let text = |spot| BlindSpotRecord::from(spot).text;
-    FindingList { rows, blind_spots: blind_spots.into_iter().map(text).collect() }
-}
 
 /// The findings of a device, by severity, then bytes.
 pub(super) async fn findings(at: Target<'_>, budget: &mut Budget) -> Vec<FindingRow> {
@@ -77,12 +67,11 @@ fn slots(at: Target<'_>, finding: &FindingRecord) -> Option<(u32, u32)> {
 
 /// The parts of a row that need no tables of the file.
 pub(super) fn without_tables(finding: FindingEntry) -> FindingRow {
-    let FindingEntry { mut record, headline, actions, frames, .. } = finding;
+    let FindingEntry { mut record, headline, frames, .. } = finding;
     let view = FindingView {
         label: label(record.kind).to_owned(),
         headline,
-        terms: record.terms(),
-        actions,
+        terms: record.filters(),
         chart: record.proof.take().as_ref().map(super::chart::chart),
         frames: frame_rows(&frames),
         ..FindingView::default()

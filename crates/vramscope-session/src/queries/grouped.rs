@@ -1,13 +1,16 @@
 //! Stacks whose blocks lie in groups, and the labels of their bands.
 
 use super::{Queries, Subject};
-use crate::messages::views::{GroupBy, GroupLabel, Side};
+use crate::messages::views::{BlockRun, GroupBy, GroupLabel, Side};
 use crate::scheduler::SLICE;
 use std::cmp::Reverse;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use vramscope_layout as layout;
-use vramscope_layout::{Axis, Band, Color, GroupEdges, Place, StackOrder, Timeline, View};
-use vramscope_report::{GroupKind, Groups, Quantity, Target};
+use vramscope_layout::{
+    Axis, Band, Color, Colors, GroupEdges, Place, StackOrder, Timeline, View, block_run,
+};
+use vramscope_report::search::Matcher;
+use vramscope_report::{GroupKind, Groups, Quantity, Target, block_site};
 use vramscope_trace::slicing::{Budget, SlicedTask};
 use vramscope_units::Bytes;
 
@@ -23,10 +26,13 @@ struct Stack {
     grouped: SlicedTask<Option<Arc<Grouped>>>,
     /// One timeline for each tile that is drawn at the same time. A timeline caches its last state.
     timelines: SlicedTask<Vec<Timeline>>,
+    /// The colors of the last search, and timelines that know its hits.
+    searched: Option<(Weak<Colors>, SlicedTask<Vec<Timeline>>)>,
 }
 
 /// The groups of a device's blocks, and the order of the stack.
 pub(super) struct Grouped {
+    kind: GroupKind,
     groups: Groups,
     order: Arc<StackOrder>,
 }
@@ -35,13 +41,39 @@ impl Stacks {
     /// The timelines of a grouping, at least one. Runs a slice of computing them; `None` until they
     /// are complete. Except for `Block`, the device's categories must exist.
     pub(super) fn timelines(&mut self, on: &Subject, by: GroupBy) -> Option<&mut Vec<Timeline>> {
-        let order = match kind(by) {
-            Some(_) => Some(self.grouped(on, by)?.order.clone()),
-            None => None,
-        };
+        let order = self.order(on, by)?;
         let stack = self.stack(by);
-        stack.timelines.advance(|| timelines(on.clone(), order)).then_some(())?;
+        stack.timelines.advance(|| timelines(on.clone(), order, None)).then_some(())?;
         stack.timelines.done_mut()
+    }
+
+    /// As [`Stacks::timelines`], of a stack that draws the hits of a search in `colors`.
+    pub(super) fn searched(
+        &mut self,
+        on: &Subject,
+        by: GroupBy,
+        colors: &Arc<Colors>,
+    ) -> Option<&mut Vec<Timeline>> {
+        let order = self.order(on, by)?;
+        let stack = self.stack(by);
+        let wanted = Arc::downgrade(colors);
+        let is_known = |(known, _): &(Weak<Colors>, _)| known.ptr_eq(&wanted);
+        if !stack.searched.as_ref().is_some_and(is_known) {
+            stack.searched = Some((wanted, SlicedTask::default()));
+        }
+        let (_, made) = stack.searched.as_mut()?;
+        let made_of = || timelines(on.clone(), order, Some(colors.clone()));
+        made.advance(made_of).then_some(())?;
+        made.done_mut()
+    }
+
+    /// The order of a grouping's stack, once it is computed: `None` inside for an ungrouped one.
+    #[expect(clippy::option_option, reason = "not computed yet, and no order, are different")]
+    fn order(&mut self, on: &Subject, by: GroupBy) -> Option<Option<Arc<StackOrder>>> {
+        match kind(by) {
+            Some(_) => Some(Some(self.grouped(on, by)?.order.clone())),
+            None => Some(None),
+        }
     }
 
     /// The groups of a grouping. Runs a slice of computing them; `None` until they are complete.
@@ -66,6 +98,16 @@ impl Queries {
     pub(super) fn grouped(&mut self, on: &Subject, by: GroupBy) -> Option<Arc<Grouped>> {
         self.tiles.stacks(on.device).grouped(on, by)
     }
+
+    /// As [`Queries::grouped`], and `None` inside for a stack that is not grouped.
+    #[expect(clippy::option_option, reason = "not computed yet, and no groups, are different")]
+    pub(super) fn grouped_or_none(
+        &mut self,
+        on: &Subject,
+        by: GroupBy,
+    ) -> Option<Option<Arc<Grouped>>> {
+        if by == GroupBy::Block { Some(None) } else { self.grouped(on, by).map(Some) }
+    }
 }
 
 impl Stacks {
@@ -85,13 +127,21 @@ fn kind(by: GroupBy) -> Option<GroupKind> {
     }
 }
 
-async fn timelines(on: Subject, order: Option<Arc<StackOrder>>) -> Vec<Timeline> {
+async fn timelines(
+    on: Subject,
+    order: Option<Arc<StackOrder>>,
+    searched: Option<Arc<Colors>>,
+) -> Vec<Timeline> {
     let at = on.at();
     let budget = &mut Budget::of(SLICE);
-    vec![match order {
+    let mut timeline = match order {
         Some(order) => Timeline::grouped(at.trace(), order, budget).await,
         None => Timeline::new(at.trace(), budget).await,
-    }]
+    };
+    if let Some(colors) = searched {
+        timeline.keep_hits(at.trace(), &colors, budget).await;
+    }
+    vec![timeline]
 }
 
 async fn grouped(on: Subject, by: GroupBy) -> Option<Arc<Grouped>> {
@@ -99,7 +149,7 @@ async fn grouped(on: Subject, by: GroupBy) -> Option<Arc<Grouped>> {
     let budget = &mut Budget::of(SLICE);
     let groups = Groups::new(at, kind, budget).await;
     let order = StackOrder::new(&groups.of_block, groups.groups.len(), budget).await;
-    Some(Arc::new(Grouped { groups, order: Arc::new(order) }))
+    Some(Arc::new(Grouped { kind, groups, order: Arc::new(order) }))
 }
 
 /// The labels of the bands in a view. `letter` has the width of a letter and the height of a line
@@ -110,10 +160,13 @@ pub(super) async fn labels(
     axis: crate::messages::AxisKind,
     view: View,
     letter: [f64; 2],
+    search: &str,
     budget: &mut Budget,
 ) -> Vec<GroupLabel> {
     let Some(axis) = Axis::new(at.trace(), axis) else { return Vec::new() };
-    let edges = GroupEdges::new(axis, &grouped.order, view, letter[1], budget).await;
+    let found = Matcher::new(at, search, budget).await;
+    let is_hit = |block| found.as_ref().is_none_or(|found| found.block(at, block));
+    let edges = GroupEdges::new(axis, &grouped.order, view, letter[1], &is_hit, budget).await;
     let mut labels: Vec<GroupLabel> = Vec::new();
     let mut taken: Vec<Place> = Vec::new();
     let mut without: Vec<&Band> = Vec::new();
@@ -147,6 +200,34 @@ pub(super) async fn labels(
     labels
 }
 
+/// The terms of a search for a block's group: in groups by line or module its group, else its call
+/// site.
+pub(super) fn terms(at: Target<'_>, grouped: Option<&Grouped>, block: u32) -> Vec<String> {
+    let Some(found) = at.trace().blocks.get(block as usize) else { return Vec::new() };
+    match grouped.filter(|grouped| grouped.kind != GroupKind::Category) {
+        Some(Grouped { groups, .. }) => {
+            groups.groups[groups.of_block[block as usize] as usize].terms(at)
+        }
+        None => vec![format!("site:{}", block_site(at, found))],
+    }
+}
+
+/// Where a block lies in a view.
+pub(super) async fn run(
+    at: Target<'_>,
+    grouped: Option<&Grouped>,
+    block: u32,
+    axis: crate::messages::AxisKind,
+    view: View,
+    slot: f64,
+    budget: &mut Budget,
+) -> Option<BlockRun> {
+    let axis = Axis::new(at.trace(), axis)?;
+    let order = grouped.map(|grouped| &*grouped.order);
+    let [x0, x1, y0, y1] = block_run(axis, order, block, view, slot, budget).await?;
+    Some(BlockRun { x: (x0, x1), y: (y0, y1) })
+}
+
 /// The texts of a band's label, from the longest to the shortest.
 fn texts(at: Target<'_>, grouped: &Grouped, band: &Band) -> Vec<String> {
     let size = shown(band).text;
@@ -177,6 +258,7 @@ fn label(
         text,
         bytes: shown(band),
         color: Color::category(category as u8).word(),
+        dimmed: band.is_dimmed,
         beside,
         x: (x0, x1),
         y: (y0, y1),

@@ -81,7 +81,7 @@ pub(super) async fn legend(
             legend.entries = rows(&sums, |index| {
                 let stream = StreamId(index as _);
                 Row {
-                    label: text::stream(at.snapshot(), stream),
+                    label: text::stream_name(at.snapshot(), stream),
                     color: stream_color(at.snapshot(), stream),
                     of: String::new(),
                     term: String::new(),

@@ -189,6 +189,7 @@ fn map_group(at: Target<'_>, share: &FreeShare, segments: usize, head: [f64; 2])
     MapGroup {
         y: (head[0], head[1]),
         name: text::free_kind(snapshot, share.kind),
+        title: text::handles(snapshot, share.kind.pool, share.kind.stream),
         segments: Quantity::count(segments as u64, "segment", "segments"),
         reserved: Quantity::bytes(share.reserved),
         active: Quantity::bytes(share.active),

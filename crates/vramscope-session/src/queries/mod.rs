@@ -48,11 +48,11 @@ mod stack_shares;
 mod state_at;
 mod steps;
 mod subject;
+mod summary;
 #[cfg(test)]
 mod tests;
 mod tiles;
 mod tracks;
-mod verdict;
 mod what_if;
 
 pub(crate) use block_detail::{block, find_block};
@@ -242,15 +242,23 @@ impl Queries {
             Query::UsualScenarios { text } => task!(slice, |at, budget| Answer::UsualScenarios(
                 what_if::usual(at, &text, budget).await
             )),
+            Query::Reserved {} => task!(slice, |at, budget| Answer::Reserved(
+                what_if::reserved_use(at, budget).await.map(Box::new)
+            )),
+            Query::Plan { bytes } => task!(slice, |at, budget| Answer::Plan(Box::new(
+                what_if::plan(at, bytes as u64, budget).await
+            ))),
             Query::Card {} => {
                 task!(slice, |at, budget| Answer::Card(Box::new(ranks::card(at, budget).await)))
             }
-            Query::Findings {} | Query::SimulatedFindings {} => {
-                task!(slice, |at, budget| Answer::Findings(findings::list(at, budget).await))
+            Query::Summary {} => {
+                task!(slice, |at, budget| Answer::Summary(Box::new(
+                    summary::summary(at, false, budget).await
+                )))
             }
-            Query::Verdict {} | Query::SimulatedVerdict {} => {
-                task!(slice, |at, budget| Answer::Verdict(Box::new(
-                    verdict::card(at, budget).await
+            Query::SimulatedSummary {} => {
+                task!(slice, |at, budget| Answer::Summary(Box::new(
+                    summary::summary(at, true, budget).await
                 )))
             }
             Query::Phases { axis, x0, x1, columns } => task!(slice, |at, budget| Answer::Phases(
@@ -337,6 +345,9 @@ impl Queries {
             Query::Convert { format } => {
                 task!(slice, |at, budget| Answer::Text(export::convert(at, format, budget).await))
             }
+            Query::Markdown {} => {
+                task!(slice, |at, budget| Answer::Text(summary::markdown(at, budget).await))
+            }
             Query::Report { name } => {
                 task!(slice, |at, budget| Answer::Text(html::device(at, &name, budget).await))
             }
@@ -350,7 +361,7 @@ impl Queries {
                     hover::block_tooltip(at, block).map(Box::new)
                 ))
             }
-            Query::GroupLabels { group, axis, x, y, size, letter } => {
+            Query::GroupLabels { group, axis, x, y, size, letter, search } => {
                 let Some(grouped) = self.grouped(on, group) else {
                     return if group == GroupBy::Block {
                         Work::Cached(Answer::GroupLabels(Vec::new()))
@@ -360,7 +371,25 @@ impl Queries {
                 };
                 let view = View { x, y, size };
                 task!(slice, |at, budget| Answer::GroupLabels(
-                    grouped::labels(at, &grouped, axis, view, letter, budget).await
+                    grouped::labels(at, &grouped, axis, view, letter, &search, budget).await
+                ))
+            }
+            Query::GroupTerms { block, group } => {
+                let Some(grouped) = self.grouped_or_none(on, group) else { return Work::Filling };
+                task!(slice, |at, _budget| Answer::GroupTerms(grouped::terms(
+                    at,
+                    grouped.as_deref(),
+                    block
+                )))
+            }
+            Query::StepRange { moments, axis } => task!(slice, |at, _budget| {
+                Answer::StepRange(pinned::step_range(at, &moments, axis))
+            }),
+            Query::BlockRun { block, group, axis, x, width, slot } => {
+                let Some(grouped) = self.grouped_or_none(on, group) else { return Work::Filling };
+                let view = View { x, y: [0.0, 1.0], size: [width, 1.0] };
+                task!(slice, |at, budget| Answer::BlockRun(
+                    grouped::run(at, grouped.as_deref(), block, axis, view, slot, budget).await
                 ))
             }
             Query::Names { blocks } => task!(slice, |at, _budget| Answer::Names(

@@ -5,7 +5,7 @@ use crate::messages::views::{LensEvent, LensPeak, PeakLens, TreemapCell};
 use std::fmt::Write;
 use vramscope_inference::Category;
 use vramscope_layout::{Color, Rect, squarify};
-use vramscope_report::lens::{AroundRecord, LiveSite, around, live_sites, peaks};
+use vramscope_report::lens::{AroundRecord, LiveSite, around, live_sites, peaks, place_words};
 use vramscope_report::peak::BandKind;
 use vramscope_report::{Quantity, Target, event_of};
 use vramscope_trace::slicing::Budget;
@@ -63,6 +63,7 @@ pub(super) async fn lens(
                     None => "before the window".to_owned(),
                 },
                 bytes: Quantity::bytes(Bytes(of.peak.value)),
+                place: place_words(&of.place),
                 lower: of.next_lower.map(Quantity::bytes),
                 text: of.text,
             })

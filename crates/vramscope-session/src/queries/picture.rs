@@ -82,12 +82,12 @@ pub(super) async fn picture(on: &Subject, query: &Query, budget: &mut Budget) ->
         }
     }
     strips(queries, on, *axis, layer, &mut sheet, budget).await;
-    if let Layer::Timeline { group, .. } = layer
+    if let Layer::Timeline { group, search, .. } = layer
         && let Some(grouped) = queries.grouped(on, *group)
     {
         let (x, y, size) = (sheet.x, sheet.y, [sheet.width, sheet.height]);
         let (view, letter) = (View { x, y, size }, [CHAR_WIDTH, LABEL_HEIGHT]);
-        for label in grouped::labels(at, &grouped, *axis, view, letter, budget).await {
+        for label in grouped::labels(at, &grouped, *axis, view, letter, search, budget).await {
             let x = sheet.px_x(f64::midpoint(label.x.0, label.x.1));
             let y = sheet.px_y(f64::midpoint(label.y.0, label.y.1)) + 4.0;
             // A casing keeps the text readable over every color.

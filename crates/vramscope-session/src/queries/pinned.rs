@@ -79,6 +79,21 @@ pub(super) async fn line(
     }
 }
 
+/// The slots at the first and the last edge of another rank's moments, by step. `None` unless both
+/// ranks have steps.
+pub(super) fn step_range(at: Target<'_>, moments: &Moments, kind: AxisKind) -> Option<[f64; 2]> {
+    let steps = StepEdges::of(at)?;
+    let axis = Axis::new(at.trace(), kind)?;
+    let ends = [*moments.steps.first()?, *moments.steps.get(moments.columns as usize)?];
+    Some(ends.map(|number| {
+        let state = steps.state(number).clamp(0.0, f64::from(at.trace().slots()));
+        match kind {
+            AxisKind::Time => axis.slot_of(state as u32) as f64,
+            AxisKind::Event | AxisKind::Weight => state,
+        }
+    }))
+}
+
 /// The times of the first and of the last event in microseconds since the epoch.
 fn window(trace: &Trace) -> Option<[f64; 2]> {
     let clock = trace.clock.as_ref()?;

@@ -136,7 +136,7 @@ pub(super) fn row(finding: &CardFinding) -> FindingRow {
         label: label(record.kind).to_owned(),
         headline: vec![Phrase { text: headline.clone(), ..Phrase::default() }],
         place: place.clone(),
-        terms: record.terms(),
+        terms: record.filters(),
         ..FindingView::default()
     };
     FindingRow { record: record.clone(), view }

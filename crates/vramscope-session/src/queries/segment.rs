@@ -1,7 +1,7 @@
 //! The details of a segment: its data, its occupancy and what it holds.
 
 use super::block_detail as detail;
-use super::segments::{extent, pool_text, released_by, spans};
+use super::segments::{extent, released_by, spans};
 use super::state_at::{live_blocks, stack_rows};
 use crate::messages::DetailRow;
 use crate::messages::views::DetailCard;
@@ -37,11 +37,11 @@ pub(crate) async fn segment(
     };
     row("address", "address", span.address.to_string(), None);
     row("segment_type", "type", type_text(span), None);
-    row("pool", "pool", pool_text(snapshot, span.pool), None);
+    row("pool", "pool", text::pool_name(snapshot, span.pool), None);
     row(
         "stream",
         "stream",
-        text::stream(snapshot, span.stream),
+        text::stream_name(snapshot, span.stream),
         Some(snapshot.stream(span.stream).to_string()),
     );
     if sharing.len() > 1 {

@@ -14,7 +14,7 @@ use vramscope_layout::{ROW_QUARTERS, RowOrder, SegmentRows};
 use vramscope_report::text::segment_type;
 use vramscope_report::{Quantity, text};
 use vramscope_report::{Target, slot_after};
-use vramscope_snapshot::{PoolId, PoolIndex, Snapshot};
+use vramscope_snapshot::PoolId;
 use vramscope_trace::slicing::{Budget, STRIDE, strides};
 use vramscope_trace::{Span, Trace, sort};
 use vramscope_units::{Bytes, EventIndex};
@@ -96,9 +96,11 @@ impl Order {
             let last = *self.rows.row(rows.start).last().expect("a row has a span");
             let pool = text::pool_name(at.snapshot(), spans(at)[last as usize].pool);
             let count = Quantity::count(count as u64, "segment", "segments").exact;
-            let stream = text::stream(at.snapshot(), span.stream);
-            let text = format!("{pool}, stream {stream}, {count}");
-            SegmentGroup { y0, y1: y0 + places.height(), text }
+            let stream = text::stream_name(at.snapshot(), span.stream);
+            let text = format!("{pool}, {stream}, {count}");
+            let last = &spans(at)[last as usize];
+            let title = text::handles(at.snapshot(), last.pool, span.stream);
+            SegmentGroup { y0, y1: y0 + places.height(), text, title }
         };
         let groups = self.groups().map(group).collect();
         SegmentsInfo { units: places.units(), text: self.text.clone(), grown, groups }
@@ -267,18 +269,14 @@ fn label(span: &Span) -> &'static str {
     if span.is_expandable { "expandable" } else { segment_type(span.segment_type) }
 }
 
-/// The label of a pool.
-pub(super) fn pool_text(snapshot: &Snapshot, pool: PoolIndex) -> String {
-    snapshot.pool(pool).map_or_else(|| "unknown".to_owned(), |p| p.to_string())
-}
-
 /// The event that releases a span; `None` if it is reserved at the end.
 pub(super) fn released_by(trace: &Trace, span: &Span) -> Option<EventIndex> {
     (span.leaves < trace.slots()).then(|| EventIndex(span.leaves.saturating_sub(1)))
 }
 
-/// The tooltip of a row: `large segment at 0x76002a000000, pool default, stream 0 (default), from
-/// #12 to the end`. A shared row starts with `12 large segments at 0x76002a000000 in turn`.
+/// The tooltip of a row: `large segment at 0x76002a000000, default pool, default stream, from #12
+/// to the end`, then the handles. A shared row starts with `12 large segments at 0x76002a000000 in
+/// turn`.
 fn title(at: Target<'_>, row: &[u32]) -> String {
     let (trace, snapshot) = (at.trace(), at.snapshot());
     let [first, last] =
@@ -304,6 +302,8 @@ fn title(at: Target<'_>, row: &[u32]) -> String {
     };
     let to =
         released_by(trace, last).map_or_else(|| "the end".to_owned(), |event| event.to_string());
-    let (pool, stream) = (pool_text(snapshot, last.pool), text::stream(snapshot, first.stream));
-    format!("{place}, pool {pool}, stream {stream}, from {from} to {to}")
+    let pool = text::pool_name(snapshot, last.pool);
+    let stream = text::stream_name(snapshot, first.stream);
+    let handles = text::handles(snapshot, last.pool, first.stream);
+    format!("{place}, {pool}, {stream}, from {from} to {to}\n{handles}")
 }

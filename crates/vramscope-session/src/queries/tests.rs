@@ -69,8 +69,8 @@ fn uncached_queries(slots: f64) -> Vec<Query> {
     };
     let mut all = vec![
         Query::Card {},
-        Query::Findings {},
-        Query::SimulatedFindings {},
+        Query::Summary {},
+        Query::SimulatedSummary {},
         Query::Minimap { axis },
         Query::Minimap { axis: AxisKind::Time },
         Query::Phases { axis, x0: 0.0, x1: slots, columns: 100 },
@@ -110,6 +110,8 @@ fn uncached_queries(slots: f64) -> Vec<Query> {
             simulated: Some(question.clone()),
         },
         Query::UsualScenarios { text: question },
+        Query::Plan { bytes: 1e9 },
+        Query::Reserved {},
     ];
     let colors =
         [ColorBy::Category, ColorBy::Size, ColorBy::Age, ColorBy::Stream, ColorBy::Segment];
@@ -141,6 +143,7 @@ fn uncached_queries(slots: f64) -> Vec<Query> {
         ExportFormat::Perfetto {},
     ];
     all.extend(formats.map(|format| Query::Convert { format }));
+    all.push(Query::Markdown {});
     all.push(Query::Report { name: "rank 0".to_owned() });
     for what in exported {
         let both = [TextForm::Csv, TextForm::Json];

@@ -66,8 +66,11 @@ impl PartialTile {
     /// An empty tile.
     pub(crate) fn new(key: TileKey, layer: &Layer) -> Self {
         let cell = cell(key);
-        let timeline =
+        let mut timeline =
             if draws_bands(layer) { Drawing::of_bands(cell) } else { Drawing::new(cell) };
+        if has_shades(layer) {
+            timeline = timeline.shaded();
+        }
         Self { timeline, lines: None, segments: None, finished: None }
     }
 
@@ -121,6 +124,14 @@ fn group_by(layer: &Layer) -> GroupBy {
 pub(crate) fn draws_bands(layer: &Layer) -> bool {
     matches!(layer, Layer::Timeline { group, color: ColorBy::Category, search, .. }
         if *group != GroupBy::Block && search.is_empty())
+}
+
+/// Whether several groups of a layer's stack have one color, and need shades of it.
+fn has_shades(layer: &Layer) -> bool {
+    matches!(
+        layer,
+        Layer::Timeline { group: GroupBy::Line | GroupBy::Module, color: ColorBy::Category, .. }
+    )
 }
 
 /// The cell of a key. Scales and positions beyond every file give an empty cell.
@@ -241,12 +252,16 @@ impl Tiles {
         let at = on.at();
         match layer {
             Layer::Timeline { group, color, bands, search } => {
-                let colors = &*self.colors(on, *color, search, None)?;
+                let colors = &self.colors(on, *color, search, None)?;
                 let made = entry_of(&mut self.devices, on.device);
                 if bands.reserved {
                     made.reserved.advance(|| reserved(on.clone())).then_some(())?;
                 }
-                let timelines = made.stacks.timelines(on, *group)?;
+                let timelines = if search.is_empty() {
+                    made.stacks.timelines(on, *group)?
+                } else {
+                    made.stacks.searched(on, *group, colors)?
+                };
                 let mut series: Vec<(&Series, Color)> = Vec::new();
                 if bands.reserved {
                     series.push((made.reserved.done()?, Color::RESERVED));

@@ -3,16 +3,17 @@
 use super::lru_cache::LruCache;
 use super::subject::Subject;
 use crate::messages::views::{
-    SIMULATED_HEIGHT, ScenarioCard, ScenarioRow, ScenarioView, SimulatedCurve, UsualScenarios,
-    WhatIfCard,
+    PlanCard, ReservedPart, ReservedUse, SIMULATED_HEIGHT, ScenarioCard, ScenarioRow, ScenarioView,
+    SimulatedCurve, UsualScenarios, WhatIfCard,
 };
 use crate::messages::{AxisKind, DeviceRef};
 use crate::scheduler::SLICE;
 use vramscope_layout::Axis;
 use vramscope_report::Target;
 use vramscope_report::what_if::{
-    Edit, Options, QuestionRecord, ScenarioRecord, WrongItem, basis_text, calibration_text,
-    outcome_text, peak_text, scenario, sentence, verdict, what_if, why_no_model,
+    Edit, Item, Options, QuestionRecord, ScenarioRecord, WrongItem, basis_text, batch_text,
+    calibration_text, outcome_text, peak_text, plan_text, reserved, scenario, sentence, verdict,
+    what_if, why_no_model,
 };
 use vramscope_trace::slicing::Budget;
 use vramscope_units::svg::outline;
@@ -186,6 +187,49 @@ pub(crate) async fn usual(at: Target<'_>, text: &str, budget: &mut Budget) -> Us
     let recorded = report.calibration.map(|c| c.recorded_reserved_peak).unwrap_or_default();
     let rows = report.scenarios.into_iter().map(|record| row(record, recorded)).collect();
     UsualScenarios { sentence, rows }
+}
+
+/// What the recorded reserved peak was used for. `None` where the model does not reproduce the
+/// recording.
+pub(crate) async fn reserved_use(at: Target<'_>, budget: &mut Budget) -> Option<ReservedUse> {
+    let (peak, parts, _) = reserved(at, budget).await?;
+    let rows: Vec<_> = parts.rows().into_iter().filter(|(_, bytes, _)| bytes.0 > 0).collect();
+    // The largest of what is not in use.
+    let mut free: Vec<_> = rows.iter().filter(|(name, ..)| *name != "in use").collect();
+    free.sort_by_key(|(_, bytes, _)| std::cmp::Reverse(*bytes));
+    let said: Vec<_> = free.iter().take(2).map(|(name, b, _)| format!("{b} {name}")).collect();
+    let rest = if said.is_empty() { String::new() } else { format!(": {}", said.join(", ")) };
+    Some(ReservedUse {
+        peak,
+        text: format!("Reserved {peak} at most, for {} in use{rest}.", parts.in_use),
+        parts: rows
+            .into_iter()
+            .map(|(name, bytes, text)| ReservedPart {
+                name: name.to_owned(),
+                bytes,
+                share: bytes.0 as f64 / peak.0.max(1) as f64,
+                text: text.to_owned(),
+            })
+            .collect(),
+    })
+}
+
+/// The plan for a device on which PyTorch can have this many bytes. Empty where there are no
+/// predictions.
+pub(crate) async fn plan(at: Target<'_>, bytes: u64, budget: &mut Budget) -> PlanCard {
+    let amount = bytes.to_string();
+    let items = ["plan", "pytorch_memory"].map(|name| Item::new(name, amount.as_str()));
+    let Ok(options) = Options::of(&items) else { return PlanCard::default() };
+    let Some(record) = what_if(at, &options, None, budget).await.plan else {
+        return PlanCard::default();
+    };
+    let batch = |factor| batch_text(factor).unwrap_or_default();
+    PlanCard {
+        text: plan_text(&record),
+        batch: batch(record.largest_batch),
+        batches: record.sets.iter().map(|set| batch(set.largest_batch)).collect(),
+        record: Some(record),
+    }
 }
 
 fn row(record: ScenarioRecord, recorded: Bytes) -> ScenarioRow {

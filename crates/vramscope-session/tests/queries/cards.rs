@@ -34,7 +34,7 @@ fn finding_has_an_example_block_and_a_position() {
     let name = "recorded/gpt_leak.pickle.gz";
     let (mut session, loaded) = open_session(name);
     let extents: Vec<f64> = loaded.parts[0].devices[0].axes.iter().map(|a| a.extent).collect();
-    let findings = answer!(session, Query::Findings {}, Findings).rows;
+    let findings = answer!(session, Query::Card {}, Card).findings;
     let FindingRow { record: growth, view } = findings.first().expect("a leak");
     assert_eq!(
         (growth.kind, &*view.label, growth.severity),
@@ -68,7 +68,7 @@ fn findings_are_sorted_by_severity_then_bytes() {
         "recorded/t26/streams.pickle.gz",
     ] {
         let (mut session, _) = open_session(name);
-        let findings = answer!(session, Query::Findings {}, Findings).rows;
+        let findings = answer!(session, Query::Card {}, Card).findings;
         assert!(!findings.is_empty(), "{name}");
         let key = |f: &FindingRow| (f.record.severity, std::cmp::Reverse(f.record.bytes));
         let keys: Vec<_> = findings.iter().map(key).collect();

@@ -28,7 +28,7 @@ fn views_of_edge_files_are_answered() {
             for (part, device) in devices {
                 let target = DeviceRef { part, device: device.device };
                 let extent = device.axes[0].extent;
-                let mut queries = vec![Query::Card {}, Query::Findings {}, Query::Settings {}];
+                let mut queries = vec![Query::Card {}, Query::Summary {}, Query::Settings {}];
                 for axis in [AxisKind::Event, AxisKind::Time] {
                     queries.push(Query::Minimap { axis });
                     for x1 in [0.0, extent, f64::INFINITY, f64::NAN] {

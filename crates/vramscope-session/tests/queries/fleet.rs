@@ -55,7 +55,12 @@ fn open(cards: Vec<Card>) -> (Coordinator, Overview) {
 }
 
 fn plan(coordinator: &mut Coordinator, read: &ReadIndex) {
-    let file = |path: &str, bytes| FileEntry { path: path.to_owned(), bytes, skipped: false };
+    let file = |path: &str, bytes| FileEntry {
+        path: path.to_owned(),
+        bytes,
+        skipped: false,
+        closed: false,
+    };
     let files = read.files.iter().map(|of| file(&of.path, of.bytes)).collect();
     coordinator.handle(&RunRequest::Plan { id: 1, files });
 }

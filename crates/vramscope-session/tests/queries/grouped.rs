@@ -15,7 +15,8 @@ const LETTER: [f64; 2] = [6.0, 9.0];
 fn labels(opened: &mut Opened, group: GroupBy, axis: AxisKind, x: [f64; 2]) -> Vec<GroupLabel> {
     let y = [0.0, opened.report().trace().requested_band.peak as f64];
     let (size, letter) = (SIZE, LETTER);
-    match opened.ask(Query::GroupLabels { group, axis, x, y, size, letter }) {
+    let search = String::new();
+    match opened.ask(Query::GroupLabels { group, axis, x, y, size, letter, search }) {
         Answer::GroupLabels(labels) => labels,
         other => panic!("{other:?}"),
     }
@@ -178,4 +179,144 @@ fn tooltip_of_a_band_names_its_group() {
     let reply = opened.session.step().expect("a reply").response;
     let Response::Picked { hit: Some(hit), .. } = reply else { panic!("{reply:?}") };
     assert!(hit.count > 1 && hit.site == "activations, largest blocks:", "{hit:?}");
+}
+
+/// The bytes of a search's blocks that are live at the peak, by category.
+fn lit_at_peak(opened: &mut Opened, search: &str) -> BTreeMap<String, i128> {
+    let at = opened.report();
+    let slot = state::At::Peak.slot(at.trace()).expect("a peak");
+    let mut lit: BTreeMap<String, i128> = BTreeMap::new();
+    for (index, block) in (0..).zip(&at.trace().blocks) {
+        if block.is_live_at(slot) && block_site(at, block) == search.trim_start_matches("site:") {
+            let of = name(opened, GroupBy::Category, index);
+            *lit.entry(of).or_default() += i128::from(block.bytes.0);
+        }
+    }
+    lit
+}
+
+#[test]
+fn labels_of_a_search_have_the_bytes_of_its_hits() {
+    let mut opened = open(GPT);
+    let view = whole(&opened);
+    let all = labels(&mut opened, GroupBy::Category, AxisKind::Event, view);
+    let search = "site:gpt.py:43 forward";
+    let lit = lit_at_peak(&mut opened, search);
+    assert!(!lit.is_empty());
+    let y = [0.0, opened.report().trace().requested_band.peak as f64];
+    let query = Query::GroupLabels {
+        group: GroupBy::Category,
+        axis: AxisKind::Event,
+        x: view,
+        y,
+        size: SIZE,
+        letter: LETTER,
+        search: format!("\"{search}\""),
+    };
+    let found = match opened.ask(query) {
+        Answer::GroupLabels(labels) => labels,
+        other => panic!("{other:?}"),
+    };
+    assert!(!found.is_empty() && found.len() < all.len(), "{found:?}");
+    for label in found {
+        let (of, _) = label.text.rsplit_once(" · ").expect("a name and a size");
+        assert_eq!(lit.get(of), Some(&label.bytes.value), "{label:?}");
+        let whole = all.iter().find(|one| one.group == label.group).expect("a label without it");
+        assert_eq!(label.dimmed, 2 * label.bytes.value < whole.bytes.value, "{label:?}");
+    }
+}
+
+#[test]
+fn terms_of_a_block_choose_its_group() {
+    let mut opened = open(GPT);
+    let at = opened.report();
+    let count = at.trace().blocks.len() as u32;
+    for block in (0..count).step_by(count as usize / 25) {
+        for group in [GroupBy::Block, GroupBy::Category, GroupBy::Line, GroupBy::Module] {
+            let terms = match opened.ask(Query::GroupTerms { block, group }) {
+                Answer::GroupTerms(terms) => terms,
+                other => panic!("{other:?}"),
+            };
+            let text =
+                terms.iter().map(|term| vramscope_report::search::quoted(term)).collect::<Vec<_>>();
+            let found = opened.chosen(&text.join(" "));
+            assert!(found.contains(&block), "{group:?}: {terms:?}");
+            if group == GroupBy::Module {
+                continue; // all calls of a module, which may have several callers
+            }
+            let at = opened.report();
+            let of = |one: u32| match group {
+                GroupBy::Line => (
+                    name(&opened, GroupBy::Category, one),
+                    block_site(at, &at.trace().blocks[one as usize]),
+                ),
+                _ => (String::new(), block_site(at, &at.trace().blocks[one as usize])),
+            };
+            let expected: Vec<u32> = (0..count).filter(|&one| of(one) == of(block)).collect();
+            assert_eq!(found, expected, "{group:?}: {terms:?}");
+        }
+    }
+}
+
+#[test]
+fn a_block_has_its_place_in_the_stack() {
+    let mut opened = open(GPT);
+    let [from, to] = whole(&opened);
+    let at = opened.report();
+    let (trace, count) = (at.trace(), at.trace().blocks.len() as u32);
+    let lives: Vec<(u32, u32, u32)> = (0..count)
+        .step_by(count as usize / 40)
+        .map(|block| {
+            let it = &trace.blocks[block as usize];
+            (block, it.enters, it.leaves)
+        })
+        .collect();
+    for (block, enters, leaves) in lives {
+        // A zoom to single slots, where a pick finds each block.
+        let slot = f64::from(enters) + 0.5;
+        let x = [f64::from(enters.saturating_sub(40)), f64::from(enters + 40).min(to).max(from)];
+        let query = Query::BlockRun {
+            block,
+            group: GroupBy::Category,
+            axis: AxisKind::Event,
+            x,
+            width: SIZE[0],
+            slot,
+        };
+        let run = match opened.ask(query) {
+            Answer::BlockRun(run) => run.expect("the block is live in view"),
+            other => panic!("{other:?}"),
+        };
+        assert!(run.x.0 <= slot && slot < run.x.1 && run.x.1 <= f64::from(leaves), "{run:?}");
+        let bytes = opened.report().trace().blocks[block as usize].bytes.0 as f64;
+        assert_eq!(run.y.1 - run.y.0, bytes);
+        if bytes > 0.0 {
+            let middle = f64::midpoint(run.y.0, run.y.1);
+            let hit = pick_slot(&mut opened, slot, middle).expect("a strip is drawn there");
+            assert_eq!((hit.block, hit.count), (block, 1));
+        }
+    }
+}
+
+/// The block at a slot and a height, in columns of one slot and rows of one byte.
+fn pick_slot(opened: &mut Opened, slot: f64, bytes: f64) -> Option<Hit> {
+    let (color, search, group) = (ColorBy::Stack, String::new(), GroupBy::Category);
+    let layer = Layer::Timeline { group, color, bands: Bands::NONE, search };
+    let axis = AxisKind::Event;
+    let (id, target, hover) = (4, TARGET, false);
+    opened.session.post(Request::Pick {
+        id,
+        target,
+        axis,
+        layer,
+        kx: 0,
+        ky: 0,
+        slot,
+        bytes,
+        hover,
+    });
+    match opened.session.step().expect("a reply").response {
+        Response::Picked { hit, .. } => hit,
+        other => panic!("{other:?}"),
+    }
 }

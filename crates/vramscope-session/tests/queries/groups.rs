@@ -40,7 +40,7 @@ impl Opened {
     }
 
     /// The blocks of a search, ascending.
-    fn chosen(&mut self, text: &str) -> Vec<u32> {
+    pub(super) fn chosen(&mut self, text: &str) -> Vec<u32> {
         let mut order = self.order(&table(text));
         order.sort_unstable();
         order
@@ -403,7 +403,7 @@ fn details_and_tooltips_name_the_category_the_call_site_and_the_step() {
         if is_live(index) {
             assert!(hit.lines[1].contains(" % of the peak"), "{:?}", hit.lines);
         }
-        freed += usize::from(of("freed_at", &detail.rows).is_some());
+        freed += usize::from(of("freed_by", &detail.rows).is_some());
     }
     assert!(in_steps > 10 && freed > 10, "{in_steps} {freed}");
 }

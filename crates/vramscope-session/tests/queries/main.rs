@@ -37,8 +37,8 @@ mod search;
 mod segments;
 mod settings;
 mod state_at;
+mod summary;
 mod tracks;
-mod verdict;
 mod what_if;
 
 use harness::{TARGET, ask};

@@ -2,11 +2,13 @@
 //! every rank and on every machine.
 
 mod frames;
+mod helpers;
 mod operation;
 
 use frames::is_interceptor;
 pub use frames::is_python;
 pub use frames::{is_distinctive, is_framework_file, is_framework_frame, is_generated_file};
+use helpers::Helpers;
 pub use operation::{node, operator, short_operation};
 
 use rustc_hash::FxHashMap;
@@ -16,8 +18,8 @@ use xxhash_rust::xxh3::xxh3_64;
 /// The call site of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// The innermost frame of the best kind that the stack has. `None` for an empty
-    /// stack.
+    /// The innermost frame of the best kind that the stack has. `None` for an empty stack, and for
+    /// one with no other frames than every stack has.
     pub frame: Option<Frame>,
     /// Hash of the frame's function, file and line. Equal call sites have equal hashes in every
     /// snapshot.
@@ -25,7 +27,7 @@ pub struct Site {
     /// Hash of the functions, files and lines of the whole stack. Frames of generated code count
     /// only if the model's line is not known: they differ between machines.
     pub stack_hash: u64,
-    /// The kind of `frame`.
+    /// The best kind of its frames. `None` for an empty stack.
     kind: Option<FrameKind>,
 }
 
@@ -51,7 +53,7 @@ enum FrameKind {
     Generated,
     /// A package's wrapper around a function of someone else.
     Wrapper,
-    /// The program, and packages that it uses.
+    /// The program, and packages with modules, trainers and models.
     User,
 }
 
@@ -97,6 +99,7 @@ impl Sites {
             });
             frames.push((hash_frame(snapshot, frame, &mut buffer), kind));
         }
+        let helpers = Helpers::find(snapshot, &frames);
         let has_interceptors = frames.iter().any(|&(_, kind)| kind == FrameKind::Interceptor);
         let has_generated_code = frames.iter().any(|&(_, kind)| kind == FrameKind::Generated);
         // The first stack of each model's line.
@@ -113,9 +116,10 @@ impl Sites {
                 let outside = &ids[at.map_or(0, |at| at + 1)..];
                 best = outside.iter().rev().max_by_key(|id| of(id).1).or(best);
             }
-            if let Some(caller) = best.and_then(|best| caller_of_helper(snapshot, ids, *best, of)) {
-                best = Some(caller);
-            }
+            let caller = best.and_then(|best| helpers.caller(ids, *best, of));
+            best = caller.as_ref().or(best);
+            let kind = best.map(|f| of(f).1);
+            best = best.filter(|_| kind > Some(FrameKind::InEveryStack));
             let is_generated = |id: &&FrameId| of(id).1 == FrameKind::Generated;
             let is_compiled = has_generated_code
                 && best.is_some_and(|f| of(f).1 > FrameKind::Generated)
@@ -126,7 +130,7 @@ impl Sites {
                 frame: best.map(|&f| snapshot.frame(f)),
                 site_hash: best.map_or(0, |f| of(f).0),
                 stack_hash,
-                kind: best.map(|f| of(f).1),
+                kind,
             });
             if is_compiled {
                 let representative = *first.entry(stack_hash).or_insert(id);
@@ -136,6 +140,15 @@ impl Sites {
             }
         }
         Self { sites, same_line }
+    }
+
+    /// Whether a stack is one of autograd's: it has frames of autograd, and no Python.
+    pub fn is_autograd(&self, snapshot: &Snapshot, stack: StackId) -> bool {
+        let frames = snapshot.stacks.frames(stack).iter();
+        self.is_compiled_only(stack)
+            && frames
+                .map(|&id| snapshot.frame(id).name)
+                .any(|name| snapshot.text(name).starts_with("torch::autograd::"))
     }
 
     /// Whether a stack has frames, and no Python among them.
@@ -158,31 +171,6 @@ impl Sites {
     pub fn get(&self, stack: StackId) -> Site {
         self.sites[stack.0 as usize]
     }
-}
-
-/// The maximum number of frames of a package that make a helper.
-const MAX_HELPER_FRAMES: usize = 3;
-
-/// The program's line that calls a helper of an installed package, such as `einops.einsum` in a
-/// module's forward. `best` is the innermost frame that is not PyTorch's. `None` if it is the
-/// program's, or if the package runs modules, a loop or a model of its own between the two.
-fn caller_of_helper<'a>(
-    snapshot: &Snapshot,
-    ids: &'a [FrameId],
-    best: FrameId,
-    of: impl Fn(&FrameId) -> (u64, FrameKind),
-) -> Option<&'a FrameId> {
-    let file = |id: FrameId| snapshot.text(snapshot.frame(id).file);
-    let at = ids.iter().position(|&id| id == best).filter(|_| of(&best).1 == FrameKind::User)?;
-    let package_file = file(best);
-    let package = frames::package(&package_file)?;
-    let is_own = |id: &&FrameId| frames::package(&file(**id)) == Some(package);
-    let count = ids[at..].iter().take_while(is_own).count();
-    let [caller, outside @ ..] = &ids[at + count..] else { return None };
-    let is_program = of(caller).1 == FrameKind::User && frames::package(&file(*caller)).is_none();
-    // A program that runs a package's model or trainer is called by nothing of PyTorch.
-    let in_module = outside.first().is_some_and(|&id| frames::is_module_call(&file(id)));
-    (count <= MAX_HELPER_FRAMES && is_program && in_module).then_some(caller)
 }
 
 /// The hash of a stack from the hashes of its frames. `buffer` is scratch space.

@@ -66,7 +66,8 @@ fn a_wrapper_is_the_site_only_without_another_user_frame() {
     assert_eq!(site(&[LINEAR, "/train/timing.py:3 wrapper", MODEL]), "wrapper");
 }
 
-/// A package's function in a module's forward is a helper. A package's trainer or model is not.
+/// A package without modules is a helper. One with modules is a helper in a module's forward; its
+/// trainer or model is not.
 #[test]
 fn the_site_is_the_line_that_calls_a_helper() {
     let package = "/venv/lib/python3.11/site-packages";
@@ -76,9 +77,24 @@ fn the_site_is_the_line_that_calls_a_helper() {
     ];
     let call = &format!("{package}/torch/nn/modules/module.py:1786 _call_impl")[..];
     assert_eq!(site(&[LINEAR, einops[0], einops[1], MODEL, call, MAIN]), "forward");
-    assert_eq!(site(&[LINEAR, einops[0], einops[1], MAIN]), "einsum", "not in a module");
+    assert_eq!(site(&[LINEAR, einops[0], einops[1], MAIN]), "main", "also outside of modules");
+    let deep = [LINEAR, einops[0], einops[1], einops[0], einops[1], einops[0], MODEL, call, MAIN];
+    assert_eq!(site(&deep), "forward", "however many frames it has");
+    assert_eq!(site(&[LINEAR, einops[0], einops[1]]), "einsum", "nothing of the program");
+    let printer = &format!("{package}/icecream/icecream.py:142 argumentToString")[..];
+    assert_eq!(site(&[LINEAR, printer, MAIN]), "main");
     let trainer = &format!("{package}/transformers/trainer.py:98 concatenate")[..];
-    assert_eq!(site(&[LINEAR, trainer, MAIN]), "concatenate");
+    let (snapshot, ids) = snapshot(&[&[LINEAR, trainer, MAIN], &[LINEAR, call, trainer, MAIN]]);
+    let site_of = |id| Sites::new(&snapshot).get(id).frame.expect("a frame");
+    let name = |id| snapshot.text(site_of(id).name).into_owned();
+    assert_eq!(name(ids[0]), "concatenate", "a package that runs modules elsewhere");
+    // With C++ stacks, frames of the interpreter lie between those of Python.
+    let eval = "/tmp/Python-3.11.7/Python/ceval.c:4769 _PyEval_EvalFrameDefault";
+    let model = &format!("{package}/transformers/models/qwen.py:50 forward_layer")[..];
+    assert_eq!(site(&[LINEAR, eval, call, eval, model, eval, MAIN]), "forward_layer");
+    assert_eq!(site(&[LINEAR, eval, einops[0], eval, MODEL, eval, call, eval, MAIN]), "forward");
+    let optimizer = &format!("{package}/bitsandbytes/optim.py:270 step")[..];
+    assert_eq!(site(&[LINEAR, optimizer, trainer, MAIN]), "main", "neither runs modules");
     let layer = &format!("{package}/transformers/models/qwen.py:50 forward_layer")[..];
     assert_eq!(site(&[LINEAR, layer, call, MODEL, call, MAIN]), "forward_layer");
 }
@@ -89,7 +105,8 @@ fn the_site_is_no_frame_that_every_stack_has() {
     let start = "??:0 _start";
     assert_eq!(site(&[unwind, COMPILED, start]), "std::function::operator()");
     assert_eq!(site(&[unwind, LINEAR, MODEL, start]), "forward");
-    assert_eq!(site(&[unwind, start]), "torch::unwind::unwind()");
+    let (snapshot, ids) = snapshot(&[&[unwind, start]]);
+    assert_eq!(Sites::new(&snapshot).get(ids[0]).frame, None);
 }
 
 #[test]

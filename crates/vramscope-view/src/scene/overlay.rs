@@ -3,6 +3,7 @@
 use super::{OpenPlot, PlotPoint, Scene};
 use crate::axes::{measure_x, measure_y};
 use crate::boxes::boxes;
+use crate::hit::is_lit;
 use crate::screen::valid_length;
 use crate::tile::{Area, Rows, TileGeometry, power};
 use crate::viewport::Bounds;
@@ -126,7 +127,7 @@ impl<G> Scene<G> {
         (self.view.x0, self.view.x1) = (x0, x1);
     }
 
-    /// The blocks of the last frame with space for a label of `width` by `height` CSS pixels,
+    /// The lit blocks of the last frame with space for a label of `width` by `height` CSS pixels,
     /// largest first, at most `limit`. Each is `[block, x0, x1, y0, y1]` of its largest strip, in
     /// slots and bytes.
     pub fn labelable_blocks(&self, width: f64, height: f64, limit: usize) -> Vec<f64> {
@@ -138,11 +139,12 @@ impl<G> Scene<G> {
             let strips = tile.strips().columns();
             let area = placed.key.area();
             let [column, row] = [power(placed.key.kx), power(placed.key.ky)];
-            for (strip, &block) in strips.positions().iter().zip(strips.blocks()) {
+            let words = strips.blocks().iter().zip(strips.colors());
+            for (strip, (&block, &color)) in strips.positions().iter().zip(words) {
                 let seen = placed.placement.snap(*strip);
                 let (wide, high) = (seen.x1 - seen.x0, seen.y1 - seen.y0);
                 // Also skips merged strips, whose block numbers are larger than `NO_BLOCK`.
-                if wide < width || high < height || block >= NO_BLOCK {
+                if wide < width || high < height || block >= NO_BLOCK || !is_lit(color) {
                     continue;
                 }
                 let [x0, y0, x1, y1] = strip.map(f64::from);

@@ -37,6 +37,8 @@ export interface Hit {
   merged: boolean;
   /** The strip's color word. */
   color: number;
+  /** Whether the strip has a hit of the search. True for all without a search. */
+  lit: boolean;
   slot: number;
   bytes: number;
   kx: number;

@@ -35,7 +35,10 @@ const RULES: [Rule; 2] = [
             Exception { file: "host/consent.ts", reason: "the page's own local storage" },
             Exception { file: "run-store.ts", reason: "files of the run, by their numbers" },
             Exception { file: "view-selection.ts", reason: "markers that the user set" },
-            Exception { file: "views/compare-pair.ts", reason: "rows of the run, to choose two" },
+            Exception {
+                file: "places/compare/compare-pair.ts",
+                reason: "rows of the run, to choose two",
+            },
         ],
     },
     Rule {

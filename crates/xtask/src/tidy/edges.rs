@@ -14,7 +14,7 @@ const EDGES: [(&str, &[&str]); 15] = [
         "vramscope-inference",
         &["vramscope-allocator", "vramscope-snapshot", "vramscope-trace", "vramscope-units"],
     ),
-    ("vramscope-render", &[]),
+    ("vramscope-render", &["vramscope-units"]),
     (
         "vramscope-layout",
         &[

@@ -17,14 +17,14 @@ enum Language {
     TypeScript,
 }
 
-/// The language of a file that people write. `None` for generated files, end-to-end tests, unit
-/// tests of TypeScript and style sheets, which are CSS in a string.
+/// The language of a file that people write. `None` for generated files, end-to-end tests and unit
+/// tests of TypeScript.
 fn language(name: &str) -> Option<Language> {
     let extension = name.rsplit_once('.').map(|(_, extension)| extension)?;
     match extension {
         "rs" => Some(Language::Rust),
         "ts" | "tsx"
-            if !["web/e2e/", "/generated/", "/styles/", ".test."]
+            if !["web/e2e/", "/generated/", ".css.", ".test."]
                 .iter()
                 .any(|not| name.contains(not)) =>
         {
@@ -91,7 +91,7 @@ mod tests {
         assert!(language("web/viewer/src/ui/app.tsx") == Some(Language::TypeScript));
         assert!(language("web/viewer/src/generated/protocol.ts").is_none());
         assert!(language("web/e2e/tests/load.spec.ts").is_none());
-        assert!(language("web/viewer/src/styles/rail.ts").is_none());
+        assert!(language("web/viewer/src/styles/rail.css.ts").is_none());
         assert!(language("README").is_none());
     }
 

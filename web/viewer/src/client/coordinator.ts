@@ -79,6 +79,13 @@ export class Coordinator {
     return response.rows;
   }
 
+  /** Reads a GPU that the user wrote. Rejects with a `Failure`. */
+  async gpu(text: string): Promise<RunResponse & { kind: "gpu" }> {
+    const response = await this.#ask((id) => ({ gpu: { id, text } }));
+    if (response.kind !== "gpu") throw new Error("The coordinator did not read the GPU.");
+    return response;
+  }
+
   /** The ranks in one picture; null with few ranks. Rejects with a `Failure`. */
   async fleet(key: number | null, sizes: string, capacity: number | null): Promise<Fleet | null> {
     const response = await this.#ask((id) => ({ fleet: { id, key, sizes, capacity } }));

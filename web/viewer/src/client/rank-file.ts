@@ -70,11 +70,13 @@ export class RankFile {
    * row. It changes seldom, so that the list of all rows is not made with each state of a load.
    */
   readonly names = computed<readonly string[] | null>(() => {
-    if (this.skipped) return [];
+    if (this.skipped || this.closed.value) return [];
     const load = this.load.value;
     const parts = load.state === "ready" ? load.loaded.parts : [];
     return parts.length < 2 ? null : parts.map(({ name }) => name);
   });
+  /** Whether the user has closed the file. It keeps its number, and gets no row. */
+  readonly closed: Signal<boolean> = signal(false);
   /** Milliseconds from the start of the load to the summary. */
   loadMs = 0;
 

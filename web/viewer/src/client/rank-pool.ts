@@ -104,6 +104,13 @@ export class RankPool {
     this.#next(file);
   }
 
+  /** Takes a file out: it is not read any more, and its memory is free. */
+  close(file: RankFile): void {
+    this.#queue = this.#queue.filter((other) => other !== file);
+    this.#end(file);
+    this.#fill();
+  }
+
   /** Reads a loaded file again, because its source has changed. */
   renew(file: RankFile): void {
     this.#end(file);

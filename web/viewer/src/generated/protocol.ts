@@ -18,7 +18,7 @@ export const CHART = [340, 112] as const;
 export const FOLDED = [1000, 400] as const;
 export const SERIES = [200, 40] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
-export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "freeLines", "moments", "pinnedLine", "limit", "peakLens", "stateAt", "markers", "range", "changes", "events", "blocks", "hit", "groupLabels", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "flameNode", "modules", "code", "source", "sandwich", "whatIf", "usualScenarios", "scenario", "simulatedCurve"] as const;
+export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "freeLines", "moments", "pinnedLine", "limit", "peakLens", "stateAt", "markers", "range", "changes", "events", "blocks", "hit", "groupLabels", "blockRun", "stepRange", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "flameNode", "modules", "code", "source", "sandwich", "whatIf", "usualScenarios", "reserved", "plan", "scenario", "simulatedCurve"] as const;
 
 export type Quantity = { 
 /**
@@ -697,7 +697,15 @@ id: number,
 /**
  * The page's numbers of the rows.
  */
-keys: Array<number>, } } | { "fleet": { 
+keys: Array<number>, } } | { "gpu": { 
+/**
+ * The id, returned in the response.
+ */
+id: number, 
+/**
+ * A name or an amount; empty for the names alone.
+ */
+text: string, } } | { "fleet": { 
 /**
  * The id, returned in the response.
  */
@@ -752,7 +760,11 @@ bytes: number,
 /**
  * Whether a search of a folder found the file, and it is no snapshot. It gets no row.
  */
-skipped: boolean, };
+skipped: boolean, 
+/**
+ * Whether the user has closed the file. It gets no row, and counts nowhere.
+ */
+closed: boolean, };
 
 export type RunResponse = { "kind": "planned", 
 /**
@@ -778,7 +790,23 @@ skippedText: string | null,
 /**
  * One row per file that is not skipped.
  */
-rows: Array<PlannedRow>, } | { "kind": "overview", 
+rows: Array<PlannedRow>, } | { "kind": "gpu", 
+/**
+ * The request's id.
+ */
+id: number, 
+/**
+ * What PyTorch can have on it, in bytes; null for a wrong text.
+ */
+bytes: number | null, 
+/**
+ * The GPU in words: `H100, 78.61 GiB`; or what is wrong with the text.
+ */
+text: string, 
+/**
+ * The names that are known.
+ */
+names: Array<string>, } | { "kind": "overview", 
 /**
  * The request's id.
  */
@@ -919,10 +947,24 @@ bytes: Quantity,
  */
 color: number, 
 /**
+ * Whether the search dims most of the band.
+ */
+dimmed: boolean, 
+/**
  * Null in its band. Otherwise it is beside the largest total in view, at the height of a band
  * that is too narrow for the text.
  */
 beside: Side | null, 
+/**
+ * The left and right edge in slots.
+ */
+x: [number, number], 
+/**
+ * The lower and upper edge in bytes.
+ */
+y: [number, number], };
+
+export type BlockRun = { 
 /**
  * The left and right edge in slots.
  */
@@ -1059,7 +1101,7 @@ map: MapSpec,
  */
 search: string, } };
 
-export type Query = { "card": Record<symbol, never> } | { "findings": Record<symbol, never> } | { "simulatedFindings": Record<symbol, never> } | { "verdict": Record<symbol, never> } | { "simulatedVerdict": Record<symbol, never> } | { "minimap": { 
+export type Query = { "card": Record<symbol, never> } | { "summary": Record<symbol, never> } | { "simulatedSummary": Record<symbol, never> } | { "minimap": { 
 /**
  * The axis.
  */
@@ -1273,7 +1315,7 @@ id: string, } } | { "convert": {
 /**
  * The format.
  */
-format: ExportFormat, } } | { "report": { 
+format: ExportFormat, } } | { "markdown": Record<symbol, never> } | { "report": { 
 /**
  * The name of the device among others.
  */
@@ -1322,7 +1364,51 @@ size: [number, number],
 /**
  * Width of a letter and height of a line in CSS pixels.
  */
-letter: [number, number], } } | { "names": { 
+letter: [number, number], 
+/**
+ * The search: only bands with hits have labels, with the bytes of these.
+ */
+search: string, } } | { "groupTerms": { 
+/**
+ * Index into the block table.
+ */
+block: number, 
+/**
+ * What the blocks are grouped by.
+ */
+group: GroupBy, } } | { "stepRange": { 
+/**
+ * The other rank's answer to `Moments`, of one column.
+ */
+moments: Moments, 
+/**
+ * The axis.
+ */
+axis: AxisKind, } } | { "blockRun": { 
+/**
+ * Index into the block table.
+ */
+block: number, 
+/**
+ * What the blocks are grouped by.
+ */
+group: GroupBy, 
+/**
+ * The axis.
+ */
+axis: AxisKind, 
+/**
+ * Left and right edge of the view in slots.
+ */
+x: [number, number], 
+/**
+ * Width of the view in CSS pixels.
+ */
+width: number, 
+/**
+ * The slot near which its place is wanted.
+ */
+slot: number, } } | { "names": { 
 /**
  * Indices into the block table.
  */
@@ -1479,7 +1565,11 @@ edits: Array<Edit>, } } | { "usualScenarios": {
 /**
  * The question. The allocator's settings in it do not count.
  */
-text: string, } } | { "scenario": { 
+text: string, } } | { "plan": { 
+/**
+ * Bytes.
+ */
+bytes: number, } } | { "reserved": Record<symbol, never> } | { "scenario": { 
 /**
  * The question.
  */
@@ -1623,7 +1713,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": FileCard } | { "findings": FindingList } | { "verdict": VerdictCard } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Moments } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "eventAt": number } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "record": ProgramRecord | null } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": FileCard } | { "summary": Summary } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Moments } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "eventAt": number } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "record": ProgramRecord | null } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "groupTerms": Array<string> } | { "stepRange": [number, number] | null } | { "blockRun": BlockRun | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "reserved": ReservedUse | null } | { "plan": PlanCard } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
 
 export type ProgramRecord = Record<string, unknown>;
 
@@ -2355,6 +2445,84 @@ error_percent: number | null,
  */
 site: string | null, };
 
+export type PlannedSet = { 
+/**
+ * The largest batch that fits with them, as [`PlanRecord::largest_batch`].
+ */
+largest_batch: number | null, 
+/**
+ * What to change, in a few words: `6 blocks checkpointed (models.py:65)`.
+ */
+text: string, 
+/**
+ * The change as `vramscope what-if --apply` takes it; empty for settings alone.
+ */
+recipe: string, 
+/**
+ * The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`; null if they stay.
+ */
+conf: string | null, 
+/**
+ * Whether the run goes through.
+ */
+outcome: Outcome, 
+/**
+ * What PyTorch must have for the run to go through.
+ */
+needs_bytes: Bytes, 
+/**
+ * The bytes that are missing at least; null unless `outcome` is `short`.
+ */
+short_by: Bytes | null, 
+/**
+ * What the peak of `active_bytes` loses.
+ */
+saving_bytes: Bytes, 
+/**
+ * What it costs.
+ */
+cost: Cost, 
+/**
+ * The part of the run that was replayed.
+ */
+covers: Covers, 
+/**
+ * The measured error of the peak, in percent; null where nothing but settings changes.
+ */
+error_percent: number | null, 
+/**
+ * The line that changes: `gpt.py:44`; null where it is not known.
+ */
+site: string | null, };
+
+export type PlanRecord = { 
+/**
+ * What PyTorch can have on the device.
+ */
+pytorch_memory: Bytes, 
+/**
+ * Whether the run goes through without a change.
+ */
+unchanged: Outcome, 
+/**
+ * What PyTorch must have for that: of the part that is in the file, if `covers` is `request`.
+ */
+needs_bytes: Bytes, 
+/**
+ * The largest batch that fits without a change, as a factor of the recorded one; 4 stands for
+ * more. Null if nothing grows with the batch, and if none fits.
+ */
+largest_batch: number | null, 
+/**
+ * The cheapest set of changes that fits: at most one of each currency. Empty if the run goes
+ * through without one, and if nothing fits.
+ */
+sets: Array<PlannedSet>, 
+/**
+ * The part of the run that was replayed.
+ */
+covers: Covers, };
+
 export type Look = { 
 /**
  * The cause and its cure: `attention scores: scaled_dot_product_attention`.
@@ -2534,10 +2702,6 @@ place: string,
  */
 terms: Array<string>, 
 /**
- * Changes that would help, each in a few words with its effect.
- */
-actions: Array<Action>, 
-/**
  * The proof; null where there is nothing to draw.
  */
 chart: FindingChart | null, 
@@ -2565,19 +2729,68 @@ record: FindingRecord,
  */
 view: FindingView, };
 
-export type FindingList = { 
+export type Diagnosis = { 
 /**
- * The findings by severity, then bytes.
+ * The schema's name and version.
  */
-rows: Array<FindingRow>, 
+schema: string, 
 /**
- * What could not be looked for, and why, one sentence each.
+ * The result: one sentence for each device, the worst first: at most four, or with `--all`
+ * every device. The page begins with it.
  */
-blindSpots: Array<string>, };
+headlines: Array<Headline>, 
+/**
+ * The number of further devices; absent if none.
+ */
+headlines_omitted?: number, 
+/**
+ * The memory of the first of these devices, at the moment of its headline; null if nothing
+ * was reserved.
+ */
+memory: MemorySummary | null, 
+/**
+ * The findings that matter most, at most five. One finding stands for equal ones of several
+ * ranks. Long lists and texts are cut. With `--all` the complete findings of each rank, by
+ * severity, then bytes.
+ */
+findings: Array<FindingRecord>, 
+/**
+ * The number of further findings; absent if none.
+ */
+omitted?: number, 
+/**
+ * The highest peak of `requested_bytes`; null if no memory was allocated.
+ */
+peak: PeakSummary | null, 
+/**
+ * The changes of the program that save most of the peak, if one file without a finding above
+ * low is diagnosed: at most two. Absent if none.
+ */
+savings?: Array<Fix>, 
+/**
+ * What could not be looked for.
+ */
+blind_spots: Array<BlindSpotRecord>, 
+/**
+ * Files in folders that are no snapshots.
+ */
+skipped_files: number, };
 
-export type VerdictCard = { 
+export type Headline = { 
 /**
- * The severity of the finding that it is about; null without one above low.
+ * The file's path.
+ */
+path: string, 
+/**
+ * The rank in the path; null if there is none.
+ */
+rank: number | null, 
+/**
+ * The device's ordinal.
+ */
+device: number, 
+/**
+ * The severity of its worst finding; null without one above low.
  */
 severity: Severity | null, 
 /**
@@ -2587,19 +2800,202 @@ finding: FindingId | null,
 /**
  * The sentence.
  */
-headline: Array<Phrase>, 
+text: string, };
+
+export type MemorySummary = { 
 /**
- * What leads to it; empty without a finding.
+ * The event after which it holds, from 0; -1 is the state before the window.
  */
-detail: string, 
+event: number, 
+/**
+ * `reserved_bytes`.
+ */
+reserved: Bytes, 
+/**
+ * What PyTorch can have; null where the file does not tell.
+ */
+capacity: Bytes | null, 
+/**
+ * The request that failed; null without one.
+ */
+request: Bytes | null, 
+/**
+ * What it is used for: categories of blocks, what no block holds, and what PyTorch did not
+ * reserve.
+ */
+parts: { [key in string]: Bytes }, };
+
+export type PeakSummary = { 
+/**
+ * The file's path.
+ */
+path: string, 
+/**
+ * The rank in the path; null if there is none.
+ */
+rank: number | null, 
+/**
+ * The device's ordinal.
+ */
+device: number, 
+/**
+ * Requested bytes.
+ */
+bytes: Bytes, 
+/**
+ * The first event after which it is reached, from 0; -1 is the state before the window.
+ */
+event: number, 
+/**
+ * The training step, from 0; null if nothing shows it.
+ */
+step: number | null, 
+/**
+ * The phase; null if nothing shows it.
+ */
+phase: string | null, 
+/**
+ * Requested bytes by category.
+ */
+categories: { [key in string]: Bytes }, };
+
+export type BlindSpotRecord = { 
+/**
+ * The stable name of the kind.
+ */
+kind: string, 
+/**
+ * What cannot be told, why, and how to record it; with the files, if it is not about all.
+ */
+text: string, };
+
+export type Summary = { 
+/**
+ * The record that `vramscope diagnose --format json` prints of the device.
+ */
+record: Diagnosis, 
+/**
+ * Its words as `diagnose` prints them, and places of its pictures.
+ */
+view: SummaryView, };
+
+export type SummaryView = { 
+/**
+ * What is wrong, or `Nothing found`.
+ */
+headline: string, 
+/**
+ * The sentences below it.
+ */
+lines: Array<string>, 
+/**
+ * What to do in a few words; empty if nothing is known.
+ */
+remedy: string, 
 /**
  * The device's memory; null if nothing was reserved.
  */
 bar: MemoryBar | null, 
 /**
- * What to do, most useful first.
+ * The heading of `fixes`: `What makes it fit`.
  */
-actions: Array<Action>, };
+fixesTitle: string, 
+/**
+ * The scale of their gauges: `of 5.51 GiB`. Empty without a limit.
+ */
+scale: string, 
+/**
+ * Changes that were replayed, in the order of the record.
+ */
+fixes: Array<FixView>, 
+/**
+ * The main finding is the first, unless nothing above low was found.
+ */
+findings: Array<SaidFinding>, 
+/**
+ * The number of findings that are not shown: `and 3 more`. Empty if none.
+ */
+omitted: string, 
+/**
+ * Whether the model of the allocator reproduces the recording; empty before it was asked.
+ */
+model: string, 
+/**
+ * Whether the answer has replays of changes. They follow in a second answer.
+ */
+isSimulated: boolean, };
+
+export type SaidFinding = { 
+/**
+ * The id of its record.
+ */
+id: FindingId, 
+/**
+ * The severity.
+ */
+severity: Severity, 
+/**
+ * What is wrong.
+ */
+headline: string, 
+/**
+ * The line: `gpt.py:44 forward, in its backward`. Empty without one.
+ */
+place: string, 
+/**
+ * Labels and texts of further lines: why, help.
+ */
+facts: Array<[string, string]>, 
+/**
+ * Known causes with bytes, line and cure.
+ */
+looks: Array<string>, 
+/**
+ * The rest of its card.
+ */
+view: FindingView, };
+
+export type FixView = { 
+/**
+ * The number; null for a change that does not help.
+ */
+number: number | null, 
+/**
+ * What to change.
+ */
+text: string, 
+/**
+ * What it needs, or what it saves.
+ */
+bytes: Quantity, 
+/**
+ * Its words: `needs 4.84 GiB`.
+ */
+needs: string, 
+/**
+ * What it needs and the limit, from 0 to 1; null without a limit.
+ */
+gauge: [number, number] | null, 
+/**
+ * Whether the run goes through; null where none failed.
+ */
+outcome: Outcome | null, 
+/**
+ * The outcome in words: `fits`.
+ */
+verdict: string, 
+/**
+ * What it costs.
+ */
+cost: string, 
+/**
+ * The measured error.
+ */
+basis: string, 
+/**
+ * The question to the model of the allocator.
+ */
+question: string, };
 
 export type MemoryBar = { 
 /**
@@ -2625,7 +3021,11 @@ capacity: BarMark | null,
 /**
  * The request that failed; null without one.
  */
-request: BarPart | null, };
+request: BarPart | null, 
+/**
+ * Round values below the bar.
+ */
+ticks: Array<BarMark>, };
 
 export type BarPart = { 
 /**
@@ -2675,42 +3075,6 @@ bytes: Quantity,
  * The words: `5.51 GiB for PyTorch`.
  */
 label: string, };
-
-export type Action = { 
-/**
- * What to change: `8-bit optimizer state`.
- */
-text: string, 
-/**
- * What it brings: `serves this request`, `-97.49 MiB`; empty if no number is known.
- */
-value: string, 
-/**
- * The finding's action in full, or the basis of the value.
- */
-detail: string, 
-/**
- * The settings to set, in the form of `PYTORCH_CUDA_ALLOC_CONF`; null for other changes.
- */
-conf: string | null, 
-/**
- * Whether the change is enough, or its effect is unknown. False for one that was simulated and
- * does not suffice.
- */
-helps: boolean, 
-/**
- * Whether a replay of the recording gave the value.
- */
-isSimulated: boolean, 
-/**
- * What was simulated, as a question: `expandable_segments:True,batch:0.9`.
- * Empty for other actions.
- */
-scenario: string, 
-/**
- * The id of the finding that it is about.
- */
-finding: FindingId, };
 
 export type FindingChart = { 
 /**
@@ -3724,10 +4088,14 @@ y0: number,
  */
 y1: number, 
 /**
- * The pool, the stream and the number of segments: `default pool, stream 0 (default), 45
+ * The pool, the stream and the number of segments: `default pool, default stream, 45
  * segments`.
  */
-text: string, };
+text: string, 
+/**
+ * The handles of pool and stream, for a tooltip.
+ */
+title: string, };
 
 export type SegmentUse = { 
 /**
@@ -3901,6 +4269,10 @@ label: string,
  * Requested bytes.
  */
 bytes: Quantity, 
+/**
+ * The phase and the step: `backward, step 2`. Empty if nothing shows them.
+ */
+place: string, 
 /**
  * How much lower the next peak is; null for the last.
  */
@@ -4076,9 +4448,13 @@ export type MapGroup = {
  */
 y: [number, number], 
 /**
- * The pool, the stream and the size class: `default pool, stream 0 (default), large`.
+ * The pool, the stream and the size class: `default pool, default stream, large segments`.
  */
 name: string, 
+/**
+ * The handles of pool and stream, for a tooltip.
+ */
+title: string, 
 /**
  * The number of segments: `45 segments`.
  */
@@ -4726,6 +5102,56 @@ item: string,
  * The error in a sentence, with what was expected.
  */
 text: string, };
+
+export type ReservedPart = { 
+/**
+ * Its name: `fragmented`.
+ */
+name: string, 
+/**
+ * Bytes.
+ */
+bytes: Bytes, 
+/**
+ * Its share of the peak, from 0 to 1.
+ */
+share: number, 
+/**
+ * What it is.
+ */
+text: string, };
+
+export type ReservedUse = { 
+/**
+ * The recorded peak of `reserved_bytes`.
+ */
+peak: Bytes, 
+/**
+ * It in a sentence: `Reserved 3.87 GiB at most, for 2.60 GiB in use: 790.0 MiB is cached.`
+ */
+text: string, 
+/**
+ * The parts in the order of the bar, without empty ones.
+ */
+parts: Array<ReservedPart>, };
+
+export type PlanCard = { 
+/**
+ * The plan; null where there are no predictions.
+ */
+record: PlanRecord | null, 
+/**
+ * The plan in a sentence; empty without one.
+ */
+text: string, 
+/**
+ * The largest batch without a change, in words; empty if it is not known.
+ */
+batch: string, 
+/**
+ * The same with each set of changes.
+ */
+batches: Array<string>, };
 
 export type UsualScenarios = { 
 /**

@@ -3,7 +3,7 @@
 import type { LoadInput } from "../client/files.js";
 import type { Parts } from "../client/wasm.js";
 import type { VramscopeViewer } from "../element.js";
-import type { View } from "../navigation.js";
+import type { View } from "../places/index.js";
 import { register, TAG } from "../tag.js";
 import type { Theme, ViewState } from "../view-state.js";
 

@@ -1,5 +1,6 @@
-// Keeps the view state in the page's address: `#v=1&path=..&axis=..`. Only a full page does this;
-// an embedded element leaves its host's address alone.
+// Keeps the view state in the page's address: `#v=1&path=..&axis=..`, with an entry of the
+// browser's history for each view that is opened. Only a full page does this; an embedded element
+// leaves its host's address alone.
 
 import type { VramscopeEvents, VramscopeViewer } from "../element.js";
 import { formatState, parseState } from "../view-state.js";
@@ -19,13 +20,19 @@ export function bindAddress(viewer: VramscopeViewer): () => void {
   const listening = new AbortController();
   const { signal } = listening;
   let timer = 0;
+  /** The view of the newest entry; null before the first picture. */
+  let shown: string | null = null;
   const write = (event: CustomEvent<VramscopeEvents["vramscope-state"]>) => {
     const state = event.detail;
     // The landing page keeps its address, which may be a link that waits for its files.
     if (state.path === undefined) return;
     clearTimeout(timer);
     timer = setTimeout(() => {
-      history.replaceState(history.state, "", formatState(state) + kept(location.hash));
+      const address = formatState(state) + kept(location.hash);
+      const isOther = shown !== null && shown !== state.view;
+      shown = state.view ?? null;
+      if (isOther) history.pushState(null, "", address);
+      else history.replaceState(history.state, "", address);
     }, WRITE_MS);
   };
   const apply = (fragment: string) => {
@@ -38,7 +45,10 @@ export function bindAddress(viewer: VramscopeViewer): () => void {
   const read = ({ newURL }: HashChangeEvent) => {
     // A pending write is older than the new address.
     clearTimeout(timer);
-    apply(new URL(newURL).hash);
+    const { hash } = new URL(newURL);
+    // Back and forward go to an entry that is there.
+    shown = parseState(hash).view ?? shown;
+    apply(hash);
   };
   window.addEventListener("hashchange", read, { signal });
   return () => {

@@ -84,7 +84,11 @@ export abstract class CanvasPlot<H> {
     this.canvas = canvas;
     this.view = view;
     this.#events = events;
-    this.#pointer = new PointerHover(view, (hit) => this.confirm(hit, true));
+    this.#pointer = new PointerHover(
+      view,
+      (hit) => this.confirm(hit, true),
+      () => this.draw(),
+    );
     this.hover = this.#pointer.hover;
     this.#gestures = new Gestures(canvas, this, events, options);
   }
@@ -145,7 +149,7 @@ export abstract class CanvasPlot<H> {
 
   /** The pointer moved to a point of the canvas. */
   point(x: number, y: number): void {
-    this.#pointer.move(x, y, this.source !== null);
+    this.#pointer.move(x, y);
     this.draw();
   }
 
@@ -314,6 +318,7 @@ export abstract class CanvasPlot<H> {
       this.range.value = { x0, x1 };
       this.#changed = true;
     }
+    this.#pointer.frame(true);
     if (this.#changed) this.#pointer.viewMoved(true);
     this.#changed = false;
   }

@@ -37,6 +37,21 @@ interface Press {
   mode: DragMode | null;
 }
 
+/** The middle of two fingers and their distance, in CSS pixels along x. */
+interface Pinch {
+  x: number;
+  apart: number;
+}
+
+/** Two fingers nearer than this count as this far apart: the zoom stays finite. */
+const LEAST_APART = 24;
+
+/** What zooms and pans, for the device's main pointer. */
+export const zoomHint = (): { zoom: string; pan: string } =>
+  matchMedia("(pointer: coarse)").matches
+    ? { zoom: "Pinch", pan: "drag sideways" }
+    : { zoom: "Wheel", pan: "drag" };
+
 export class Gestures {
   readonly #canvas: HTMLCanvasElement;
   readonly #plot: CanvasPlot<unknown>;
@@ -44,6 +59,9 @@ export class Gestures {
   readonly #options: GestureOptions;
   readonly #listening = new AbortController();
   #press: Press | null = null;
+  /** Fingers on the plot, by pointer: their places along x. */
+  readonly #fingers = new Map<number, number>();
+  #pinch: Pinch | null = null;
   #space = false;
 
   constructor(
@@ -57,11 +75,18 @@ export class Gestures {
     this.#events = events;
     this.#options = options;
     const { signal } = this.#listening;
+    // A swipe up or down scrolls the page, unless it is of two fingers.
+    canvas.style.touchAction = "pan-y";
+    const held = (event: TouchEvent) => {
+      if (event.touches.length > 1) event.preventDefault();
+    };
+    for (const name of ["touchstart", "touchmove"] as const)
+      canvas.addEventListener(name, held, { signal, passive: false });
     canvas.addEventListener("wheel", (event) => this.#wheel(event), { signal, passive: false });
     canvas.addEventListener("pointerdown", (event) => this.#down(event), { signal });
     canvas.addEventListener("pointermove", (event) => this.#move(event), { signal });
     canvas.addEventListener("pointerup", (event) => this.#up(event), { signal });
-    canvas.addEventListener("pointercancel", () => this.cancel(), { signal });
+    canvas.addEventListener("pointercancel", (event) => this.#lost(event), { signal });
     canvas.addEventListener("pointerleave", () => plot.clearHover(), { signal });
     canvas.addEventListener("dblclick", (event) => this.#doubled(event), { signal });
     const space = (down: boolean) => (event: KeyboardEvent) => {
@@ -73,7 +98,7 @@ export class Gestures {
   }
 
   get dragging(): boolean {
-    return this.#press !== null && this.#press.mode !== null;
+    return this.#pinch !== null || (this.#press !== null && this.#press.mode !== null);
   }
 
   /** Cancels a drag. */
@@ -121,6 +146,14 @@ export class Gestures {
   }
 
   #down(event: PointerEvent): void {
+    if (event.pointerType === "touch") {
+      this.#fingers.set(event.pointerId, this.#at(event).x);
+      if (this.#fingers.size > 1) {
+        this.cancel();
+        this.#pinch = this.#pinched();
+        return;
+      }
+    }
     if (event.button > 1 || this.#press) return;
     if (event.button === 1) event.preventDefault();
     this.#press = {
@@ -132,8 +165,38 @@ export class Gestures {
     this.#canvas.setPointerCapture(event.pointerId);
   }
 
+  /** Where the first two fingers are; null with less. */
+  #pinched(): Pinch | null {
+    const [a, b] = [...this.#fingers.values()];
+    if (a === undefined || b === undefined) return null;
+    return { x: (a + b) / 2, apart: Math.max(LEAST_APART, Math.abs(a - b)) };
+  }
+
+  /** A finger left the plot. What is left of a pinch neither pans nor clicks. */
+  #left(event: PointerEvent): boolean {
+    this.#fingers.delete(event.pointerId);
+    const wasPinch = this.#pinch !== null;
+    if (this.#fingers.size < 2) this.#pinch = null;
+    return wasPinch;
+  }
+
+  #lost(event: PointerEvent): void {
+    this.#left(event);
+    this.cancel();
+  }
+
   #move(event: PointerEvent): void {
     const { x, y } = this.#at(event);
+    const pinch = this.#pinch;
+    if (pinch !== null && this.#fingers.has(event.pointerId)) {
+      this.#fingers.set(event.pointerId, x);
+      const next = this.#pinched();
+      if (next === null) return;
+      this.#pinch = next;
+      const by = next.x - pinch.x;
+      this.#plot.act((view) => view.pinch(next.x, next.apart / pinch.apart, by));
+      return;
+    }
     const press = this.#press;
     if (press === null) {
       this.#plot.point(x, y);
@@ -161,6 +224,7 @@ export class Gestures {
   }
 
   #up(event: PointerEvent): void {
+    if (this.#left(event)) return;
     const press = this.#press;
     if (press?.pointer !== event.pointerId) return;
     const { mode, button } = press;

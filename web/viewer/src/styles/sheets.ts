@@ -1,15 +1,15 @@
 // The element's styles as constructable sheets, which a content security policy allows.
 
-import { chips } from "./chips.js";
-import { controls } from "./controls.js";
-import { details } from "./details.js";
-import { landing } from "./landing.js";
-import { layout } from "./layout.js";
-import { panes } from "./panes.js";
-import { plot } from "./plot.js";
-import { rail } from "./rail.js";
-import { tokens } from "./tokens.js";
-import { verdict } from "./verdict.js";
+import colors from "../generated/colors.css.js";
+import chips from "./chips.css.js";
+import controls from "./controls.css.js";
+import details from "./details.css.js";
+import landing from "./landing.css.js";
+import layout from "./layout.css.js";
+import panes from "./panes.css.js";
+import plot from "./plot.css.js";
+import rail from "./rail.css.js";
+import tokens from "./tokens.css.js";
 
 export function sheetOf(text: string): CSSStyleSheet {
   const sheet = new CSSStyleSheet();
@@ -19,7 +19,7 @@ export function sheetOf(text: string): CSSStyleSheet {
 
 /** New sheets in cascade order. */
 export function styleSheets(): CSSStyleSheet[] {
-  return [tokens, layout, panes, controls, chips, landing, rail, plot, details, verdict].map(
+  return [colors, tokens, layout, panes, controls, chips, landing, rail, plot, details].map(
     sheetOf,
   );
 }

@@ -1,22 +1,23 @@
 // Styles of the views, which are loaded with their code.
 
-import { ab } from "./ab.js";
-import { compare } from "./compare.js";
-import { findings } from "./findings.js";
-import { fleet } from "./fleet.js";
-import { folded } from "./folded.js";
-import { groups } from "./groups.js";
-import { lists } from "./lists.js";
-import { map } from "./map.js";
-import { matrix } from "./matrix.js";
-import { modules } from "./modules.js";
-import { overlays } from "./overlays.js";
-import { peak } from "./peak.js";
-import { pinned } from "./pinned.js";
-import { plotHead } from "./plot-head.js";
-import { source } from "./source.js";
-import { tables } from "./tables.js";
-import { whatIf } from "./what-if.js";
+import map from "../places/allocator/map.css.js";
+import modules from "../places/code/modules.css.js";
+import source from "../places/code/source.css.js";
+import compare from "../places/compare/compare.css.js";
+import fleet from "../places/ranks/fleet.css.js";
+import matrix from "../places/ranks/matrix.css.js";
+import summary from "../places/summary/style.css.js";
+import ab from "../places/timeline/ab.css.js";
+import folded from "../places/timeline/folded.css.js";
+import peak from "../places/timeline/peak.css.js";
+import pinned from "../places/timeline/pinned.css.js";
+import plotHead from "../places/timeline/plot-head.css.js";
+import whatIf from "../places/what-if/what-if.css.js";
+import findings from "./findings.css.js";
+import groups from "./groups.css.js";
+import lists from "./lists.css.js";
+import overlays from "./overlays.css.js";
+import tables from "./tables.css.js";
 
 export const style = [
   tables,
@@ -36,4 +37,5 @@ export const style = [
   pinned,
   peak,
   source,
+  summary,
 ];

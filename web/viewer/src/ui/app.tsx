@@ -4,13 +4,13 @@ import type { Signal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
 import type { RunWatch } from "../client/run-index.js";
 import type { Stores, Uses } from "../stores.js";
-import { Chips } from "./chips.js";
-import { Details } from "./details.js";
+import { Details, isSelected } from "./details.js";
 import { giveBack } from "./give-back.js";
 import { Header } from "./header.js";
 import { Landing, type Start } from "./landing.js";
 import { Notice, OfferNotice } from "./notice.js";
 import { Panes } from "./panes.js";
+import { PlaceBar } from "./place-bar.js";
 import { Rail } from "./rail.js";
 
 /** The ways to open files, and what the element's attributes say of them. */
@@ -51,35 +51,44 @@ export function App({ stores, opening }: { stores: Stores; opening: Opening }) {
       data-theme={appearance.dark.value ? "dark" : "light"}
       data-stage={run ? "run" : "landing"}
       data-rail={column ? "column" : "header"}
-      data-details={navigation.detailsOpen.value}
+      data-details={isSelected(stores)}
+      data-settled={navigation.settled.value}
       data-dropping={runs.dropping.value ?? undefined}
     >
+      {run && (
+        <button
+          type="button"
+          class="skip visually-hidden"
+          onClick={() => skipToPlot(stores, main.current)}
+        >
+          Skip to the plot
+        </button>
+      )}
       <Header {...stores} opening={opening}>
         {!column && rail}
       </Header>
       {run ? (
         <>
+          <PlaceBar {...stores} />
           {column && rail}
           <main class="main" part="main" tabIndex={-1} ref={main}>
             <Busy selection={selection} />
             <Notice status={status} />
             <OfferNotice offer={opening.offer} open={opening.openOffer} />
-            {views ? <views.ui.Verdict /> : <VerdictSpace navigation={navigation} />}
-            <Chips {...stores} />
             <Panes {...stores} />
           </main>
-          <Details {...stores} />
+          {isSelected(stores) && <Details {...stores} />}
         </>
       ) : (
         <main class="main" part="main">
           <Notice status={status} />
           <OfferNotice offer={opening.offer} open={opening.openOffer} />
-          <Landing runs={runs} opening={opening} />
+          <Landing runs={runs} address={stores.address} opening={opening} />
         </main>
       )}
       {views && (
         <>
-          <views.ui.Sheet />
+          <views.ui.Help />
           <views.ui.Palette />
           <views.ui.ReportDialog />
         </>
@@ -101,13 +110,15 @@ export function App({ stores, opening }: { stores: Stores; opening: Opening }) {
   );
 }
 
-/** The room of the verdict until the views are loaded. */
-function VerdictSpace({ navigation }: Uses<"navigation">) {
-  return <div class="verdict" data-open={navigation.verdictOpen.value} />;
-}
-
 /** A moving line while the worker is busy: the view may be incomplete. */
 function Busy({ selection }: Uses<"selection">) {
   const isBusy = selection.target?.client.busy.value ?? false;
   return isBusy && <div class="busy" role="progressbar" aria-label="Computing" />;
+}
+
+/** The first Tab stop leads to the plot, else to what the place shows. */
+function skipToPlot({ plots, navigation }: Stores, main: HTMLElement | null): void {
+  const { view } = navigation;
+  if (view.peek() === "timeline") plots.timeline.peek()?.canvas.focus();
+  else main?.focus();
 }

@@ -1,14 +1,16 @@
-// The filters as chips, with the number and bytes of the blocks that they choose.
+// The filters as chips in the search box. Two are shown; with the focus in the box, all are.
 
 import { partsOf } from "../filters.js";
 import type { Uses } from "../stores.js";
 import { Icon } from "./icons.js";
 
-export function Chips({ filters, workspace }: Uses<"filters" | "workspace">) {
+/** Chips that the box has room for without the focus. */
+const SHOWN = 2;
+
+export function Chips({ filters }: Uses<"filters">) {
   const terms = filters.terms.value;
-  const found = workspace.value?.stores.queries.found.value.value;
-  const place = workspace.value?.stores.groups.place.value ?? "";
   if (terms.length === 0) return null;
+  const rest = terms.length - SHOWN;
   return (
     <section class="chips" aria-label="Filters" data-testid="chips">
       <ul>
@@ -32,10 +34,17 @@ export function Chips({ filters, workspace }: Uses<"filters" | "workspace">) {
           );
         })}
       </ul>
-      <output class="chips-found" data-testid="chips-found" data-value={found?.blocks.raw}>
-        {place === "" ? found?.text : `${place} · ${found?.text}`}
-      </output>
-      <button type="button" class="link chips-clear" onClick={() => filters.clear()}>
+      {rest > 0 && (
+        <span class="chips-rest" aria-hidden="true">
+          +{rest}
+        </span>
+      )}
+      <button
+        type="button"
+        class="link chips-clear"
+        title="Clear all filters"
+        onClick={() => filters.clear()}
+      >
         Clear all
       </button>
     </section>

@@ -1,12 +1,9 @@
-// The pane on the right: the selected block or card; without a selection, the numbers of the trace.
+// The panel on the right, while something is selected: a block, a card, a group, the time cursor.
 
 import type { ComponentChildren } from "preact";
-import { Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { RankFile } from "../client/rank-file.js";
-import type { BlockDetail, DeviceSummary, Quantity } from "../generated/protocol.js";
+import type { BlockDetail } from "../generated/protocol.js";
 import { copyText } from "../host/clipboard.js";
-import type { Trace } from "../run.js";
 import { CLIPBOARD_DENIED } from "../selection.js";
 import type { Uses } from "../stores.js";
 import { CallStack } from "./call-stack.js";
@@ -14,33 +11,31 @@ import { Icon } from "./icons.js";
 
 type BlockOwners = Uses<"selection" | "viewSelection" | "filters" | "appearance" | "workspace">;
 
-export function Details({
-  runs,
-  navigation,
-  ...owners
-}: BlockOwners & Uses<"runs" | "navigation">) {
-  const { selection, filters, workspace } = owners;
+/** Whether the panel has something to show. */
+export function isSelected({ selection, viewSelection, filters, navigation }: Selected): boolean {
+  const { block, card } = selection;
+  if (block.value !== null || card.value !== null || filters.terms.value.length > 0) return true;
+  // The moment is about a plot.
+  const hasPlot = navigation.place.value !== "summary" && navigation.place.value !== "what-if";
+  return hasPlot && viewSelection.cursor.value !== null;
+}
+
+type Selected = Uses<"selection" | "viewSelection" | "filters" | "navigation">;
+
+export function Details(owners: BlockOwners) {
+  const { selection, viewSelection, filters, workspace } = owners;
   const detail = selection.block.value;
-  const trace = selection.trace.value;
-  const file = selection.focus.value?.file;
   const views = workspace.value;
   const card = selection.card.value;
-  if (!navigation.detailsOpen.value) return null;
   const first = () => {
     if (card && views) return <views.ui.Card card={card} />;
     if (detail) return <Block {...owners} detail={detail} />;
-    if (views && filters.terms.value.length > 0) return <views.ui.Group />;
-    if (!file && runs.run.value?.isIndexed)
-      return <p class="dim">Choose a rank to read its file.</p>;
-    return file && <FileFacts file={file} trace={trace} />;
+    return views && filters.terms.value.length > 0 && <views.ui.Group />;
   };
   return (
-    <aside class="details" part="details" aria-label="Details" data-testid="details">
+    <aside class="details" part="details" aria-label="Selection" data-testid="details">
       {first()}
-      {views && <views.ui.State />}
-      {!card && !detail && trace?.device?.note === null && (
-        <p class="hint">Click a block to see where it was allocated and when it was freed.</p>
-      )}
+      {views && viewSelection.cursor.value !== null && <views.ui.State />}
     </aside>
   );
 }
@@ -121,53 +116,6 @@ function Copy({ title, copy }: { title: string; copy(): Promise<boolean> }) {
     <button type="button" class="link" title={title} onClick={() => void copy().then(setCopied)}>
       {copied ? "copied" : "copy"}
     </button>
-  );
-}
-
-/** The numbers of a trace with their labels. */
-const FACTS: [label: string, of: (device: DeviceSummary) => Quantity][] = [
-  ["peak", (device) => device.peak],
-  ["peak event", (device) => device.peakEvent],
-  ["reserved peak", (device) => device.reservedPeak],
-  ["initial", (device) => device.start],
-  ["final", (device) => device.end],
-  ["events", (device) => device.events],
-  ["blocks", (device) => device.blocks],
-];
-
-/** A file's name. It breaks after signs rather than within words. */
-function Name({ text }: { text: string }) {
-  const words = text.split(/(?<=[_./-])/);
-  return (
-    <>
-      {words.map((word, index) => (
-        <Fragment key={index}>
-          {index > 0 && <wbr />}
-          {word}
-        </Fragment>
-      ))}
-    </>
-  );
-}
-
-function FileFacts({ file, trace }: { file: RankFile; trace: Trace | null }) {
-  const device = trace?.device;
-  return (
-    <article aria-labelledby="details-title">
-      <div class="details-kind">{device ? `Trace, ${device.label}` : "File"}</div>
-      <h2 class="details-file" id="details-title" title={file.path}>
-        <Name text={trace?.part.name || file.path} />
-      </h2>
-      <dl class="rows">
-        <Fact label="file size">{file.planned.size}</Fact>
-        {device &&
-          FACTS.map(([label, of]) => (
-            <Fact key={label} label={label} raw={of(device).raw} title={of(device).exact}>
-              {of(device).text}
-            </Fact>
-          ))}
-      </dl>
-    </article>
   );
 }
 

@@ -1,13 +1,13 @@
-// The bar at the top: the run's title, the rank, device and axis in focus, search, and tools.
+// The bar at the top: the run's title with the rank and device in focus, search, GPU, and tools.
 
 import { effect, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect } from "preact/hooks";
 import { termsOf } from "../filters.js";
-import type { AxisKind } from "../generated/protocol.js";
 import type { Uses } from "../stores.js";
 import type { Theme } from "../view-state.js";
 import type { Opening } from "./app.js";
+import { Chips } from "./chips.js";
 import { Icon } from "./icons.js";
 import { Menu } from "./menu.js";
 import { MiddleCut } from "./middle-cut.js";
@@ -16,8 +16,6 @@ import { OpenButton } from "./open-button.js";
 const NEXT_THEME: Record<Theme, Theme> = { auto: "light", light: "dark", dark: "auto" };
 const THEME_ICON = { auto: "auto", light: "sun", dark: "moon" } as const;
 
-const AXIS_NAMES: Partial<Record<AxisKind, string>> = { event: "events", time: "time" };
-
 type HeaderProperties = Uses<
   "runs" | "selection" | "viewSelection" | "filters" | "navigation" | "appearance" | "workspace"
 > & { opening: Opening; children: ComponentChildren };
@@ -25,6 +23,7 @@ type HeaderProperties = Uses<
 export function Header({ opening, children, ...stores }: HeaderProperties) {
   const { runs, navigation, appearance } = stores;
   const run = runs.run.value;
+  const views = stores.workspace.value;
   const theme = appearance.theme.value;
   const embedded = opening.embedded.value;
   return (
@@ -39,27 +38,14 @@ export function Header({ opening, children, ...stores }: HeaderProperties) {
           <div class="controls">
             <RankStepper {...stores} />
             <DeviceSelect {...stores} />
-            <AxisSwitch {...stores} />
           </div>
           <SearchBox {...stores} />
         </>
       )}
       <div class="tools">
+        {run && views && <views.ui.Gpu />}
+        {run && views && <views.ui.Share />}
         {run && !embedded && !opening.readonly.value && <OpenMenu opening={opening} />}
-        {run && (
-          <button
-            type="button"
-            class="button plain"
-            aria-pressed={navigation.detailsOpen.value}
-            title="Show or hide the details"
-            aria-label="Details"
-            onClick={() => {
-              navigation.detailsOpen.value = !navigation.detailsOpen.peek();
-            }}
-          >
-            <Icon name="panel" />
-          </button>
-        )}
         {!embedded && (
           <button
             type="button"
@@ -79,7 +65,7 @@ export function Header({ opening, children, ...stores }: HeaderProperties) {
           title="Keys and gestures (?)"
           aria-label="Keys and gestures"
           onClick={() => {
-            navigation.sheetOpen.value = true;
+            navigation.helpOpen.value = true;
           }}
         >
           ?
@@ -92,7 +78,15 @@ export function Header({ opening, children, ...stores }: HeaderProperties) {
 /** All ways to open files. */
 function OpenMenu({ opening }: { opening: Opening }) {
   return (
-    <Menu text="Open" name="Open files or a folder" align="end">
+    <Menu
+      text={
+        <>
+          <Icon name="folder" /> <span class="tool-name">Open</span>
+        </>
+      }
+      name="Open files or a folder"
+      align="end"
+    >
       <OpenButton name="Open files" class="menu-item" open={opening.files} testid="open-files">
         <Icon name="file" /> Open files…
       </OpenButton>
@@ -144,9 +138,12 @@ function SearchBox({
   return (
     <search class="search">
       <Icon name="search" />
+      <Chips filters={filters} />
       <input
         type="search"
-        placeholder="Search frames, files, sizes"
+        placeholder={
+          filters.terms.value.length > 0 ? "" : "Search functions, files, sizes, addresses"
+        }
         title="Search by function, file, metadata, address, #event or size (e.g. >512MiB) (/)"
         aria-label="Search"
         data-testid="search"
@@ -157,9 +154,14 @@ function SearchBox({
         }}
         onKeyDown={keydown}
       />
-      {search.value !== "" && (
-        <output class="found" data-value={found?.blocks.raw} title={found?.text}>
-          {views?.groups.place.value || (found ? found.blocks.exact : "no match")}
+      {filters.text.value !== "" && (
+        <output
+          class="found"
+          data-testid="chips-found"
+          data-value={found?.blocks.raw}
+          title={found?.text}
+        >
+          {[views?.groups.place.value, found ? found.text : "no match"].filter(Boolean).join(" · ")}
         </output>
       )}
       {all && <all.ui.Found />}
@@ -222,31 +224,5 @@ function DeviceSelect({ selection }: Uses<"selection">) {
       </select>
       <Icon name="down" />
     </span>
-  );
-}
-
-function AxisSwitch({ selection }: Uses<"selection">) {
-  const axes = selection.trace.value?.device?.axes ?? [];
-  const visible = selection.visibleTrace.value;
-  if (axes.length < 2 || !visible) return null;
-  return (
-    <fieldset class="segmented" title="X axis: events or time (X)">
-      <legend class="visually-hidden">X axis</legend>
-      <span class="segmented-label" aria-hidden="true">
-        x:
-      </span>
-      {axes.map(({ kind }) => (
-        <button
-          key={kind}
-          type="button"
-          aria-pressed={visible.axis.kind === kind}
-          onClick={() => {
-            selection.axis.value = kind;
-          }}
-        >
-          {AXIS_NAMES[kind]}
-        </button>
-      ))}
-    </fieldset>
   );
 }

@@ -1,15 +1,17 @@
 // One line for those who open a run for the first time: the gestures, and where all keys are.
 
+import { zoomHint } from "../plot/gestures.js";
 import type { Uses } from "../stores.js";
 import { Icon } from "./icons.js";
 
 export function HintStrip({ navigation }: Uses<"navigation">) {
   const { hint } = navigation;
   if (!hint.value) return null;
+  const { zoom, pan } = zoomHint();
   return (
     <div class="hint-strip" data-testid="hint">
       <p>
-        <b>Wheel</b> zooms, <b>drag</b> pans, <kbd>?</kbd> for keys
+        <b>{zoom}</b> zooms, <b>{pan}</b> pans, <kbd>?</kbd> for keys
       </p>
       <button
         type="button"

@@ -21,10 +21,27 @@ const PATHS = {
   close: "M4 4l8 8M12 4l-8 8",
   swap: "M5 2.5 2 5.5l3 3M2 5.5h10M11 7.5l3 3-3 3M14 10.5H4",
   drop: "M8 2v8M4.8 7 8 10.2 11.2 7M2.5 11v2.8h11V11",
+  summary: "M2.5 3.5h11M2.5 8h11M2.5 12.5h6.5",
+  timeline: "M1.8 13.5 5.5 6l3 4 3-7 2.7 10.5z",
+  code: "M5.5 4 2 8l3.5 4M10.5 4 14 8l-3.5 4",
+  allocator: "M2 3h12v4H2zM2 9.5h12v4H2zM6 3v4M10 9.5v4",
+  sliders: "M2 5h6.5M11.5 5H14M10 3.4v3.2M2 11h2.5M7.5 11H14M6 9.4v3.2",
+  ranks: "M2.5 13.5V9M6.2 13.5V5M9.8 13.5V7.5M13.5 13.5v-11",
+  compare: "M6 2.5v11M10 2.5v11M6 5H2M6 8H2M14 5h-4M14 11h-4",
+  share: "M8 10V2.2M5 5l3-3 3 3M3 8v5.8h10V8",
+  gpu: "M2 4h12v8H2zM5 6.5h6v3H5zM4.5 12v2M8 12v2M11.5 12v2",
+  more: "M3.2 8h.2M7.9 8h.2M12.6 8h.2",
+  error: "M5.3 1.8h5.4l3.5 3.5v5.4l-3.5 3.5H5.3l-3.5-3.5V5.3zM8 4.6v4M8 10.8v.6",
+  note: "M8 1.8a6.2 6.2 0 1 1 0 12.4A6.2 6.2 0 0 1 8 1.8M8 7v4M8 4.6v.6",
+  found: "M8 1.8a6.2 6.2 0 1 1 0 12.4A6.2 6.2 0 0 1 8 1.8M5 8.2l2.2 2.2L11 6",
+  about: "M2.5 9c2-3 4-3 5.5-1s3.5 2 5.5-1",
+  chart: "M2 2.5v11h12M4 11l3-5 3 2.5 4-5",
   warning: "M8 2.3 14.3 13.5H1.7zM8 6.5v3.4M8 11.4v.6",
 } as const;
 
-export function Icon({ name }: { name: keyof typeof PATHS }) {
+export type IconName = keyof typeof PATHS;
+
+export function Icon({ name }: { name: IconName }) {
   return (
     <svg
       class="icon"

@@ -137,10 +137,10 @@ test("Ctrl+Shift+C copies a link to the view", async () => {
   down("4");
   down("C", { ctrl: true, shift: true });
   await vi.waitFor(() => expect(fake.status.spoken.value).toBe("Link copied"));
-  expect(copied).toEqual(["https://example.org/#view=flame"]);
+  expect(copied).toEqual(["https://example.org/#view=map"]);
 });
 
-test.each(["sheetOpen", "paletteOpen", "reportOpen"] as const)("%s takes the keys", (dialog) => {
+test.each(["helpOpen", "paletteOpen", "reportOpen"] as const)("%s takes the keys", (dialog) => {
   fake.navigation[dialog].value = true;
   for (const init of [{}, { ctrl: true }]) expect(down("f", init).defaultPrevented).toBe(false);
   expect(fake.host.focusSearch).not.toHaveBeenCalled();
@@ -152,7 +152,7 @@ test("without a run only ? and Ctrl+O act", () => {
   expect(down("f", { ctrl: true }).defaultPrevented).toBe(false);
   expect(down("o", { ctrl: true }).defaultPrevented).toBe(true);
   expect(down("?", { shift: true }).defaultPrevented).toBe(true);
-  expect(fake.navigation.sheetOpen.value).toBe(true);
+  expect(fake.navigation.helpOpen.value).toBe(true);
 });
 
 test("keys of the views act once their code has arrived", () => {

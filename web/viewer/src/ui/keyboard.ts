@@ -83,8 +83,8 @@ export class Keyboard {
   /** Whether a dialog takes the keys. */
   #isCovered(): boolean {
     const { workspace, navigation } = this.#stores;
-    const { sheetOpen, paletteOpen, reportOpen } = navigation;
-    const isOpen = sheetOpen.peek() || paletteOpen.peek() || reportOpen.peek();
+    const { helpOpen, paletteOpen, reportOpen } = navigation;
+    const isOpen = helpOpen.peek() || paletteOpen.peek() || reportOpen.peek();
     return workspace.peek() !== null && isOpen;
   }
 

@@ -6,7 +6,7 @@ import {
   fakeStores,
   stubDocument,
 } from "../../test/fake-stores.js";
-import { KEYED_VIEWS } from "../navigation.js";
+import { PLACE_IDS } from "../places/index.js";
 import { VIEW_SHORTCUTS } from "../views/shortcuts.js";
 import { SHORTCUTS } from "./keymap.js";
 
@@ -43,28 +43,39 @@ test("each key has one shortcut, and each shortcut a text of its own", () => {
   expect(texts.filter((text, at) => texts.indexOf(text) !== at)).toEqual([]);
 });
 
-test("digits open the views of the tabs in their order, and letters two more", () => {
-  for (const [at, view] of KEYED_VIEWS.entries()) {
+test("digits open the places in their order, and letters two views", () => {
+  for (const [at, place] of PLACE_IDS.entries()) {
     press(String(at + 1));
-    expect(fake.navigation.view.value).toBe(view);
+    expect(fake.navigation.place.value).toBe(place);
   }
   press("l");
-  expect(fake.navigation.view.value).toBe("peak");
+  expect(fake.navigation.shownSheet.value).toBe("peak");
+  expect(fake.viewSelection.cursor.value).toBe(2);
   press("c");
   expect(fake.navigation.view.value).toBe("source");
 });
 
-test("Q closes and opens the drawer, which holds another view than the center", () => {
-  const { drawer } = fake.navigation;
-  expect(drawer.value).toBe("segments");
+test("digits of places of several files do nothing with one", () => {
+  fake.runs.rows.value = fake.rows.slice(0, 1);
+  press("6", "7");
+  expect(fake.navigation.place.value).toBe("timeline");
+});
+
+test("Q opens and closes the sheet", () => {
+  const { shownSheet } = fake.navigation;
   press("q");
-  expect(drawer.value).toBeNull();
+  expect(shownSheet.value).toBe("blocks");
   press("q");
-  expect(drawer.value).toBe("segments");
-  press("3");
-  expect(drawer.value).toBeNull();
-  press("q");
-  expect(drawer.value).toBe("timeline");
+  expect(shownSheet.value).toBeNull();
+});
+
+test("E isolates the call site of the selected block, and again shows all", () => {
+  fake.selection.select({ ...BLOCK, terms: ["site:gpt.py:43"] });
+  press("e");
+  expect(fake.views.groups.choose).toHaveBeenCalledExactlyOnceWith(["site:gpt.py:43"]);
+  fake.filters.set(["site:gpt.py:43"]);
+  press("e");
+  expect(fake.filters.terms.value).toEqual([]);
 });
 
 test.each(["0", "Home"])("%s shows everything", (key) => {
@@ -90,17 +101,16 @@ test("X changes the axis and back", () => {
   expect(fake.selection.axis.value).toBe("event");
 });
 
-test("Enter selects the block at the pointer, and puts the cursor there", async () => {
+test("Enter selects the lit block at the pointer, and puts the cursor there", async () => {
+  fake.filters.set(["site:gpt.py:43"]);
   press("Enter");
   await vi.waitFor(() => expect(fake.selection.block.value).toBe(BLOCK));
   expect(fake.viewSelection.cursor.value).toBe(29);
 });
 
-test("I opens the details with the state at the pointer", async () => {
-  fake.navigation.detailsOpen.value = false;
+test("I puts the cursor at the pointer", async () => {
   press("i");
   await vi.waitFor(() => expect(fake.viewSelection.cursor.value).toBe(29));
-  expect(fake.navigation.detailsOpen.value).toBe(true);
   expect(fake.selection.block.value).toBeNull();
 });
 
@@ -287,8 +297,8 @@ test("Y, H, V and B change what plots show", () => {
 test("/ focuses the search, > opens the palette, ? the sheet", () => {
   press("/", ">", "?");
   expect(fake.host.focusSearch).toHaveBeenCalledOnce();
-  const { paletteOpen, sheetOpen } = fake.navigation;
-  expect([paletteOpen.value, sheetOpen.value]).toEqual([true, true]);
+  const { paletteOpen, helpOpen } = fake.navigation;
+  expect([paletteOpen.value, helpOpen.value]).toEqual([true, true]);
 });
 
 test("Z, K and the backslash reach the history, the pins and the comparison", () => {

@@ -31,7 +31,7 @@ function selectAtCursor({ plots, selection }: Stores): void {
   if (point) void selection.selectAt(point.x, point.y);
 }
 
-function goToPeak({ plots, selection, viewSelection }: Stores): void {
+export function goToPeak({ plots, selection, viewSelection }: Stores): void {
   const slot = selection.visibleTrace.peek()?.axis.peak;
   viewSelection.peak.value = 0;
   if (slot === undefined) return;
@@ -39,7 +39,7 @@ function goToPeak({ plots, selection, viewSelection }: Stores): void {
   viewSelection.cursor.value = Number(selection.trace.peek()?.device?.peakEvent.raw);
 }
 
-async function copyLink({ host, address, status }: Stores): Promise<void> {
+export async function copyLink({ host, address, status }: Stores): Promise<void> {
   const done = await copyText(host.link(address.state()));
   status.announce(done ? "Link copied" : CLIPBOARD_DENIED);
 }
@@ -67,9 +67,9 @@ const CHORDS: ShortcutGroup = {
       press: ({ host }) => host.focusSearch(),
     },
     {
-      keys: ["Ctrl+Shift+p"],
-      shown: ["Ctrl Shift P"],
-      text: "Commands",
+      keys: ["Ctrl+k", "Ctrl+Shift+p"],
+      shown: ["Ctrl K"],
+      text: "Find a place, file, finding, call site or command",
       press: ({ workspace, navigation }) => {
         if (workspace.peek()) navigation.paletteOpen.value = true;
       },
@@ -164,7 +164,7 @@ export const SHORTCUTS: ShortcutGroup[] = [
         shown: ["?"],
         text: "Show shortcuts",
         press: ({ navigation }) => {
-          navigation.sheetOpen.value = true;
+          navigation.helpOpen.value = true;
         },
       },
     ],

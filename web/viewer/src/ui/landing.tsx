@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { copyText } from "../host/clipboard.js";
-import type { View } from "../navigation.js";
+import type { View } from "../places/index.js";
 import type { Uses } from "../stores.js";
 import type { Opening } from "./app.js";
 import { Explain } from "./explain.js";
@@ -27,13 +27,13 @@ const STARTS: readonly Start[] = [
     name: "oom",
     title: "Out of memory",
     text: "What was allocated when an allocation failed, and what would have fit",
-    view: "timeline",
+    view: "summary",
   },
   {
     name: "growth",
     title: "Growing memory",
     text: "Which lines keep more memory with every step",
-    view: "findings",
+    view: "summary",
   },
   {
     name: "compare",
@@ -43,7 +43,10 @@ const STARTS: readonly Start[] = [
   },
 ];
 
-export function Landing({ runs, opening }: Uses<"runs"> & { opening: Opening }) {
+type LandingProperties = Uses<"runs" | "address"> & { opening: Opening };
+
+export function Landing({ runs, address, opening }: LandingProperties) {
+  const wanted = address.wanted.value;
   // The embedding page opens files.
   if (opening.embedded.value || opening.readonly.value) {
     return (
@@ -62,6 +65,11 @@ export function Landing({ runs, opening }: Uses<"runs"> & { opening: Opening }) 
       <div class="drop-zone" data-testid="drop-zone" data-over={runs.dropping.value !== null}>
         <LandingPicture />
         <Icon name="drop" />
+        {wanted !== null && (
+          <p class="drop-wanted" role="status" data-testid="wanted-file">
+            The link is about <b>{wanted}</b>. Drop this file, or its folder.
+          </p>
+        )}
         <p class="drop-title">Drop snapshots or a folder anywhere</p>
         <p class="dim">pickle, gzip, trace_plot HTML or JSON; one file per rank</p>
         <div class="drop-buttons">

@@ -13,10 +13,12 @@ interface MenuProperties {
   /** The side of the button at which the panel is aligned. */
   align: "start" | "end";
   class?: string;
-  children: ComponentChildren;
+  testid?: string;
+  /** The items; a function makes them when the panel opens. */
+  children: ComponentChildren | (() => ComponentChildren);
 }
 
-export function Menu({ text, name, align, class: look = "", children }: MenuProperties) {
+export function Menu({ text, name, align, class: look = "", testid, children }: MenuProperties) {
   const [open, setOpen] = useState(false);
   const menu = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -48,6 +50,7 @@ export function Menu({ text, name, align, class: look = "", children }: MenuProp
       <button
         type="button"
         class="button plain menu-button"
+        data-testid={testid}
         aria-expanded={open}
         aria-label={name}
         title={name}
@@ -59,7 +62,7 @@ export function Menu({ text, name, align, class: look = "", children }: MenuProp
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: the items take keys themselves */}
       {/* biome-ignore lint/a11y/noStaticElementInteractions: an item that was used closes it */}
       <div class="menu-panel" data-align={align} hidden={!open} onClick={() => setOpen(false)}>
-        {children}
+        {typeof children === "function" ? open && children() : children}
       </div>
     </div>
   );

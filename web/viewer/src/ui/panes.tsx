@@ -1,198 +1,181 @@
-// The center: one view, a drawer with another view below it, and the tabs of both. Views with a
-// canvas stay mounted once they are opened, because a canvas is expensive. Other views unmount.
+// The center: the view of the place, and below the timeline the track of segments and the sheet.
+// Views with a canvas stay mounted once they are opened. Other views unmount.
 
 import type { ComponentChildren } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
-import { KEYED_VIEWS, VIEW_TITLES, type View } from "../navigation.js";
+import { useRef } from "preact/hooks";
+import {
+  CANVAS_VIEWS,
+  PLACES,
+  type PlaceId,
+  placeOf,
+  SHEET_VIEWS,
+  SHEETS,
+  type SheetView,
+  titleOf,
+  VIEWS,
+  type View,
+  viewsOf,
+} from "../places/index.js";
 import type { Uses } from "../stores.js";
 import { Icon } from "./icons.js";
 import { Unread } from "./messages.js";
 import type { PlotStateProperties } from "./plot-state.js";
-import { Tabs } from "./tabs.js";
-import { Timeline, TimelineFacts } from "./timeline.js";
+import { roveTabs } from "./rove-tabs.js";
+import { Timeline } from "./timeline.js";
 
-const DRAWER: readonly View[] = [
-  "segments",
-  "map",
-  "peak",
-  "flame",
-  "source",
-  "findings",
-  "steps",
-  "ab",
-  "blocks",
-  "events",
-  "what-if",
-  "settings",
-];
-const ALL: readonly View[] = [...new Set([...KEYED_VIEWS, ...DRAWER])];
-/** Views that need a device. */
-const DEVICE_VIEWS: ReadonlySet<View> = new Set<View>([
-  "segments",
-  "map",
-  "peak",
-  "flame",
-  "source",
-  "findings",
-  "steps",
-  "ab",
-  "blocks",
-  "events",
-  "what-if",
-]);
-/** Views with a canvas. */
-const CANVAS_VIEWS: ReadonlySet<View> = new Set<View>(["segments", "map", "flame"]);
-
-/** In a lower center the drawer is closed at first, in CSS pixels. */
-const DRAWER_ROOM = { width: 600, height: 700 };
+/** Where a view is: in the center, below the timeline, or out of sight. */
+type Where = "main" | "track" | "sheet" | "none";
 
 type PanesProperties = PlotStateProperties & Uses<"appearance" | "navigation">;
 
 export function Panes(stores: PanesProperties) {
-  const { runs, navigation, selection, workspace } = stores;
-  const { view, drawer } = navigation;
-  const hasRanks = runs.hasRanks.value;
-  const panes = useRef<HTMLDivElement>(null);
-  useLayoutEffect(() => followRoom(panes.current, navigation), [navigation]);
-  const main = view.value;
-  const below = drawer.value === main ? null : drawer.value;
+  const { navigation } = stores;
+  const main = navigation.view.value;
+  const place = navigation.place.value;
+  const sheet = navigation.shownSheet.value;
+  const track: View | null =
+    place === "timeline" && navigation.tracks.value.includes("segments") ? "segments" : null;
   const opened = useRef(new Set<View>());
-  for (const shown of [main, below])
+  for (const shown of [main, track])
     if (shown !== null && CANVAS_VIEWS.has(shown)) opened.current.add(shown);
-  const place = (of: View) => (of === main ? "main" : of === below ? "drawer" : "none");
-  const mounted = ALL.filter(
-    (of) => of === "timeline" || place(of) !== "none" || opened.current.has(of),
+  const where = (of: View): Where => (of === main ? "main" : of === track ? "track" : "none");
+  const mounted = VIEWS.filter(
+    (of) => of === "timeline" || where(of) !== "none" || opened.current.has(of),
   );
   // In visual order, which is also the order of the Tab key.
-  const panesIn = (where: string) =>
+  const panesIn = (at: Where) =>
     mounted
-      .filter((of) => place(of) === where)
+      .filter((of) => where(of) === at)
       .map((of) => (
-        <Pane key={of} view={of} place={where}>
+        <Pane key={of} view={of} where={at} title={titleOf(of)}>
           {of === "timeline" ? (
             <Timeline {...stores} />
           ) : (
-            <Other {...stores} view={of} shown={where !== "none"} />
+            <Content {...stores} view={of} shown={at !== "none"} />
           )}
         </Pane>
       ));
   return (
     <div
       class="panes"
-      ref={panes}
-      data-drawer={below !== null}
-      style={{ "--drawer-size": navigation.drawerShare.value }}
+      data-testid={`place-${place}`}
+      data-sheet={sheet !== null}
+      data-track={track !== null}
+      style={{ "--sheet-size": navigation.sheetShare.value }}
     >
-      <Tabs
-        workspace={workspace}
-        label="Views"
-        of="main"
-        views={tabsOf(main, hasRanks)}
-        current={main}
-        open={(to) => navigation.open(to)}
-        keys
-      >
-        <TimelineFacts selection={selection} />
-      </Tabs>
+      <Switch key={`switch-${place}`} navigation={navigation} place={place} />
       {[
         ...panesIn("main"),
         ...panesIn("none"),
-        <Splitter key="splitter" navigation={navigation} />,
-        <DrawerTabs
-          key="drawer-tabs"
-          navigation={navigation}
-          workspace={workspace}
-          below={below}
-        />,
-        ...panesIn("drawer"),
+        ...panesIn("track"),
+        sheet !== null && <Splitter key="splitter" navigation={navigation} />,
+        sheet !== null && <SheetHead key="head" navigation={navigation} sheet={sheet} />,
+        sheet !== null && (
+          <Pane key={`sheet-${sheet}`} view={sheet} where="sheet" title={SHEETS[sheet]}>
+            <Content {...stores} view={sheet} shown />
+          </Pane>
+        ),
       ]}
     </div>
   );
 }
 
-/** The views with keys, and the current one. */
-function tabsOf(main: View, hasRanks: boolean): readonly View[] {
-  const usual = hasRanks ? KEYED_VIEWS : KEYED_VIEWS.filter((of) => of !== "matrix");
-  return usual.includes(main) ? usual : [...usual, main];
-}
-
-/** Follows whether the center has room for a drawer. */
-function followRoom(
-  panes: HTMLElement | null,
-  navigation: PanesProperties["navigation"],
-): (() => void) | undefined {
-  const center = panes?.parentElement;
-  if (!center) return undefined;
-  const observer = new ResizeObserver(() => {
-    const { width, height } = center.getBoundingClientRect();
-    // A narrow page scrolls.
-    navigation.setDrawerFits(height >= DRAWER_ROOM.height || width < DRAWER_ROOM.width);
-  });
-  observer.observe(center);
-  return () => observer.disconnect();
-}
-
-type DrawerTabsProperties = Uses<"navigation" | "workspace"> & { below: View | null };
-
-function DrawerTabs({ navigation, workspace, below }: DrawerTabsProperties) {
-  const { view, drawer } = navigation;
-  const main = view.value;
+/** The switch among the views of a place. */
+function Switch({ navigation, place }: Uses<"navigation"> & { place: PlaceId }) {
+  const views = viewsOf(place);
+  const current = navigation.view.value;
+  if (views.length < 2) return null;
   return (
-    <Tabs
-      workspace={workspace}
-      label="Drawer"
-      of="drawer"
-      views={DRAWER.filter((of) => of !== main)}
-      current={below}
-      open={(to) => {
-        drawer.value = drawer.peek() === to ? null : to;
-      }}
-    >
-      <button
-        type="button"
-        class="button plain"
-        aria-expanded={below !== null}
-        aria-label={below === null ? "Open the drawer" : "Close the drawer"}
-        title={`${below === null ? "Open" : "Close"} the drawer (Q)`}
-        onClick={() => {
-          drawer.value = below === null ? (main === "segments" ? "blocks" : "segments") : null;
-        }}
+    <div class="place-switch">
+      <div
+        class="segmented small"
+        role="tablist"
+        aria-label={`Views of ${PLACES[place].title}`}
+        onKeyDown={roveTabs}
       >
-        <Icon name={below === null ? "up" : "down"} />
-      </button>
-    </Tabs>
+        {views.map(([view, label]) => (
+          <button
+            key={view}
+            type="button"
+            role="tab"
+            data-tab={view}
+            aria-selected={view === current}
+            tabIndex={view === current ? 0 : -1}
+            onClick={() => navigation.open(view)}
+          >
+            {label}
+          </button>
+        ))}
+      </div>
+    </div>
   );
 }
 
-function Pane({
-  view,
-  place,
-  children,
-}: {
-  view: View;
-  place: string;
+/** What the sheet lists, and its close button. */
+function SheetHead({ navigation, sheet }: Uses<"navigation"> & { sheet: SheetView }) {
+  return (
+    <div class="below-head">
+      <div class="places" role="tablist" aria-label="Sheet" onKeyDown={roveTabs}>
+        {SHEET_VIEWS.map((id) => (
+          <button
+            key={id}
+            type="button"
+            role="tab"
+            class="place-tab"
+            data-tab={id}
+            aria-selected={id === sheet}
+            tabIndex={id === sheet ? 0 : -1}
+            onClick={() => navigation.openSheet(id)}
+          >
+            {SHEETS[id]}
+          </button>
+        ))}
+      </div>
+      <button
+        type="button"
+        class="button plain"
+        title="Close the sheet (Q)"
+        aria-label="Close the sheet"
+        onClick={() => navigation.openSheet(null)}
+      >
+        <Icon name="close" />
+      </button>
+    </div>
+  );
+}
+
+interface PaneProperties {
+  view: View | SheetView;
+  where: Where;
+  title: string;
   children: ComponentChildren;
-}) {
+}
+
+function Pane({ view, where, title, children }: PaneProperties) {
   return (
     <section
       class="pane"
-      data-place={place}
+      data-place={where}
       data-view={view}
       data-testid={`view-${view}`}
-      aria-label={VIEW_TITLES[view]}
+      aria-label={title}
     >
       {children}
     </section>
   );
 }
 
-type OtherProperties = Uses<"runs" | "selection" | "status" | "workspace"> & {
-  view: View;
+type ContentProperties = Uses<"runs" | "selection" | "status" | "workspace"> & {
+  view: View | SheetView;
   shown: boolean;
 };
 
+/** Whether a view shows nothing without a device. */
+const needsDevice = (view: View | SheetView) =>
+  view in SHEETS || PLACES[placeOf(view as View)].need === "device";
+
 /** Any view but the timeline. */
-function Other({ runs, selection, status, workspace, view, shown }: OtherProperties) {
+function Content({ runs, selection, status, workspace, view, shown }: ContentProperties) {
   const views = workspace.value;
   const failure = status.viewsFailure.value;
   if (failure !== null) {
@@ -210,29 +193,31 @@ function Other({ runs, selection, status, workspace, view, shown }: OtherPropert
       </p>
     );
   }
-  if (selection.trace.value?.device === null && DEVICE_VIEWS.has(view)) {
-    return (
-      <p class="quiet">
-        Nothing was allocated on any device: the file has no device with events or segments.
-      </p>
-    );
+  if (needsDevice(view)) {
+    if (selection.trace.value?.device === null)
+      return (
+        <p class="quiet">
+          Nothing was allocated on a GPU: the file has no device with events or segments.
+        </p>
+      );
+    const file = selection.focus.value?.file;
+    const load = file?.load.value;
+    if (file && load?.state === "error") {
+      return (
+        <div class="quiet">
+          <Unread runs={runs} status={status} file={file} load={load} />
+        </div>
+      );
+    }
   }
-  const file = selection.focus.value?.file;
-  const load = file?.load.value;
-  if (file && load?.state === "error" && DEVICE_VIEWS.has(view)) {
-    return (
-      <div class="quiet">
-        <Unread runs={runs} status={status} file={file} load={load} />
-      </div>
-    );
-  }
-  const Content = views.ui.views[view];
-  return Content ? <Content shown={shown} /> : null;
+  if (view === "timeline") return null;
+  const Body = views.ui.views[view];
+  return <Body shown={shown} />;
 }
 
-/** The handle between the center and the drawer, for pointers and arrow keys. */
+/** The handle between the center and the sheet, for pointers and arrow keys. */
 function Splitter({ navigation }: Uses<"navigation">) {
-  const share = navigation.drawerShare;
+  const share = navigation.sheetShare;
   const set = (value: number) => {
     share.value = Math.max(0.12, Math.min(0.8, value));
   };
@@ -248,7 +233,7 @@ function Splitter({ navigation }: Uses<"navigation">) {
       class="splitter"
       role="separator"
       aria-orientation="horizontal"
-      aria-label="Height of the drawer"
+      aria-label="Height of the sheet"
       aria-valuenow={Math.round(share.value * 100)}
       aria-valuemin={12}
       aria-valuemax={80}

@@ -140,6 +140,7 @@ function RankRow(properties: RankRowProperties) {
       </span>
       <RankStatus row={row} compiled={compiled} />
       {views && <views.ui.PinMark row={row} />}
+      {views && <views.ui.CloseMark row={row} />}
       {views && <views.ui.RailBar row={row} />}
     </div>
   );

@@ -1,6 +1,7 @@
 // The timeline view: the plot with its toolbar, labels, marks, minimap and warnings.
 
 import { useEffect } from "preact/hooks";
+import { TRACK_IDS, TRACKS } from "../places/index.js";
 import type { Surface } from "../plot/surface.js";
 import { TimelinePlot } from "../plot/timeline-plot.js";
 import type { Plots } from "../plots.js";
@@ -9,6 +10,7 @@ import type { Uses } from "../stores.js";
 import { AxisLabels } from "./axis-labels.js";
 import { Canvas } from "./canvas.js";
 import { HintStrip } from "./hint-strip.js";
+import { Icon } from "./icons.js";
 import { PlotState, type PlotStateProperties } from "./plot-state.js";
 import { Tooltip } from "./tooltip.js";
 import { Warnings } from "./warnings.js";
@@ -29,7 +31,10 @@ export function Timeline(stores: PlotStateProperties & Uses<"appearance" | "navi
   useEffect(() => announceHovered({ selection, status }), [selection, status]);
   return (
     <div class="timeline">
-      <div class="toolbar">{views && <views.ui.TimelineTools />}</div>
+      <div class="toolbar">
+        {views && <views.ui.TimelineTools />}
+        <PeakValue selection={selection} />
+      </div>
       {views && <views.ui.PartLine />}
       {views && <views.ui.PlotHead />}
       <div
@@ -52,30 +57,47 @@ export function Timeline(stores: PlotStateProperties & Uses<"appearance" | "navi
         <PlotState {...stores} />
       </div>
       {views && <views.ui.PinnedLanes />}
+      {views && navigation.tracks.value.includes("free") && <views.ui.FreeLanes shown />}
       <div class="strip">{views && <views.ui.Minimap />}</div>
+      <TrackFolds selection={selection} navigation={navigation} />
       <HintStrip navigation={navigation} />
       <Warnings selection={selection} />
     </div>
   );
 }
 
-/** The peaks of the trace, beside the tabs. */
-export function TimelineFacts({ selection }: Uses<"selection">) {
-  const device = selection.trace.value?.device;
-  if (!device) return null;
+/** Folds and unfolds the tracks, and opens the lists of the sheet. */
+function TrackFolds({ selection, navigation }: Uses<"selection" | "navigation">) {
+  if (!selection.trace.value?.device) return null;
+  const open = navigation.tracks.value;
+  const tracks = selection.visibleTrace.value === null ? [] : TRACK_IDS;
+  const fold = (title: string, isOpen: boolean, toggle: () => void) => (
+    <button key={title} type="button" class="button plain" aria-expanded={isOpen} onClick={toggle}>
+      <Icon name={isOpen ? "down" : "forward"} /> {title}
+    </button>
+  );
   return (
-    <p class="facts">
-      <span data-testid="peak-value" data-value={device.peak.raw} title={device.peak.exact}>
-        {device.peakText}
-      </span>
-      <span
-        class="dim"
-        data-value={device.reservedPeak.raw}
-        title={`reserved peak, ${device.reservedPeak.exact}`}
-      >
-        reserved {device.reservedPeak.text}
-      </span>
-    </p>
+    <fieldset class="track-fold">
+      <legend class="visually-hidden">Tracks and lists</legend>
+      {tracks.map((track) =>
+        fold(TRACKS[track], open.includes(track), () => navigation.toggleTrack(track)),
+      )}
+      {fold("Lists", navigation.sheet.value !== null, () => navigation.toggleSheet())}
+    </fieldset>
+  );
+}
+
+/** The peak of the trace. */
+function PeakValue({ selection }: Uses<"selection">) {
+  const peak = selection.trace.value?.device?.peak;
+  if (!peak) return null;
+  return (
+    <span class="peak-value" title={peak.exact}>
+      peak{" "}
+      <b data-testid="peak-value" data-value={peak.raw}>
+        {peak.text}
+      </b>
+    </span>
   );
 }
 

@@ -4,7 +4,7 @@ import type { DetailCard, StackShareRow } from "../generated/protocol.js";
 import { CallStack } from "../ui/call-stack.js";
 import { CopyButton } from "../ui/details.js";
 import { Icon } from "../ui/icons.js";
-import { Rows } from "./settings.js";
+import { Rows } from "./detail-rows.js";
 import type { ViewUses } from "./workspace.js";
 
 type CardProperties = ViewUses<
@@ -24,7 +24,7 @@ export function Card(properties: CardProperties) {
           title="Close (Esc)"
           aria-label={`Close the ${kind.toLowerCase()}`}
           onClick={() => {
-            selection.card.value = null;
+            selection.closeCard();
             if (kind === "Range") viewSelection.range.value = null;
           }}
         >

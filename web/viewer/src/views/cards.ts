@@ -128,6 +128,7 @@ export class Cards {
     const { target } = selection;
     const card = target && (await target.client.view(target.target, "detail", { range }));
     if (!card || viewSelection.range.peek() !== range) return null;
+    selection.rangeCard = card;
     if (selection.block.peek() === block) this.show(card);
     return card;
   }

@@ -1,8 +1,9 @@
-// The first look at a run of several files: the overview, with the rank of the worst finding. What
-// a link says and what the user chooses win.
+// The first look at a run: a finding opens the Summary, and so does a file without a timeline;
+// several files open with their table. What a link says and what the user does meanwhile win.
 
 import { effect, untracked } from "@preact/signals";
 import type { RankFile } from "../client/rank-file.js";
+import type { View } from "../places/index.js";
 import type { Focus } from "../run.js";
 import type { ViewUses } from "./workspace.js";
 
@@ -11,10 +12,12 @@ type FirstLookOwners = ViewUses<"runs" | "loader" | "selection" | "navigation" |
 export class FirstLook {
   readonly #owners: FirstLookOwners;
   readonly #stop: () => void;
-  /** The files that the focus below is about. */
+  /** The files that the fields below are about. */
   #files: readonly RankFile[] | null = null;
   /** The first file that was read. It is in focus until the user chooses a row. */
   #first: Focus | null = null;
+  /** The view that the run began with. */
+  #view: View = "timeline";
 
   constructor(owners: FirstLookOwners) {
     this.#owners = owners;
@@ -28,23 +31,30 @@ export class FirstLook {
   #follow(): void {
     const { runs, loader, selection, navigation, ranks } = this.#owners;
     const files = loader.opened.value;
+    if (files === null) return;
     if (files !== this.#files) {
       this.#files = files;
       this.#first = null;
+      this.#view = navigation.view.peek();
     }
-    if (files === null) return;
     const focus = selection.focus.value;
     this.#first ??= focus;
-    const isChosen = focus !== this.#first || navigation.view.value !== "overview";
+    const isChosen = focus !== this.#first || navigation.view.value !== this.#view;
     const overview = ranks.overview.value;
     const { waiting, cards } = runs.tally.value;
-    if (!isChosen && (waiting > 0 || !overview || overview.cards < cards)) return;
+    const isKnown = waiting === 0 && (cards === 0 || (overview?.cards ?? 0) >= cards);
+    if (!isChosen && !isKnown) return;
     const worst = overview?.worst ?? null;
     const row = worst === null ? null : ranks.rowOf(worst)?.row;
+    const isEmpty = cards > 0 && selection.trace.value?.device?.note !== null;
     untracked(() => {
       // Looks once.
       loader.opened.value = null;
-      if (!isChosen && row && !selection.isFocused(row)) selection.look(row);
+      navigation.settled.value = true;
+      if (isChosen) return;
+      if (row && !selection.isFocused(row)) selection.look(row);
+      if ((overview?.notable ?? 0) > 0 || (files.length === 1 && isEmpty))
+        navigation.show("summary");
     });
   }
 }

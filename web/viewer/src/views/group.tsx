@@ -3,7 +3,7 @@
 import type { GroupCard, StackShareRow } from "../generated/protocol.js";
 import { CopyText } from "../ui/details.js";
 import { Icon } from "../ui/icons.js";
-import { Rows } from "./settings.js";
+import { Rows } from "./detail-rows.js";
 import type { ViewUses } from "./workspace.js";
 
 type GroupOwners = ViewUses<"filters" | "appearance" | "groups" | "status">;

@@ -3,9 +3,9 @@
 import { computed } from "@preact/signals";
 import { type Resource, resource, stopAll } from "../client/resource.js";
 import type { FindingMember, FindingRow } from "../generated/protocol.js";
+import type { Ranks } from "../places/ranks/ranks.js";
+import { visibleRange, visibleStretch } from "../places/timeline/lanes.js";
 import type { Uses } from "../stores.js";
-import { visibleRange, visibleStretch } from "./lanes.js";
-import type { Ranks } from "./ranks.js";
 
 /** Columns of a line of bytes per column of a lane. */
 export const FINER = 3;
@@ -29,12 +29,10 @@ export class Queries {
   readonly markers;
   /** What changed from A to B, while a view shows it. */
   readonly changes;
-  /** Findings of the focused trace, and what could not be looked for. */
+  /** The summary of the focused trace: at once without the model of the allocator, then with. */
+  readonly summary;
+  /** Findings of the focused trace. */
   readonly findings;
-  /** The same findings with what the model of the allocator says, when it says something. */
-  readonly simulated;
-  /** The verdict about the focused trace: at once without the model of the allocator, then with. */
-  readonly verdict;
   /** The colors of the plots with their bytes at the cursor, or at the peak. */
   readonly legend;
   /** Reserved bytes near the visible range; null unless they have a strip of their own. */
@@ -73,7 +71,7 @@ export class Queries {
       return event === null ? null : { stateAt: { event } };
     });
     this.peak = resource(selection, "stateAt", () =>
-      navigation.detailsOpen.value ? { peak: {} } : null,
+      viewSelection.cursor.value === null ? { peak: {} } : null,
     );
     this.markers = resource(selection, "markers", () => {
       const { a, b } = viewSelection.ends.value;
@@ -83,24 +81,28 @@ export class Queries {
     });
     this.changes = resource(selection, "changes", () => {
       const { a: from, b: to } = viewSelection.ends.value;
-      const shown = [navigation.view.value, navigation.drawer.value];
-      if (from === null || to === null || !(shown.includes("ab") || shown.includes("map")))
-        return null;
+      const isShown = navigation.shownSheet.value === "ab" || navigation.view.value === "map";
+      if (from === null || to === null || !isShown) return null;
       return { changes: { from, to } };
     });
-    this.findings = resource(selection, "findings", () => ({ findings: {} }));
-    const isModelled = computed(() => {
-      const rows = this.findings.value.value?.rows ?? [];
-      return rows.some(({ record: { kind } }) => kind === "oom" || kind === "reserved");
+    const first = resource(selection, "summary", () => ({ summary: {} }));
+    // Replays wait for the first answer: they take longer.
+    const simulated = resource(selection, "summary", () =>
+      first.value.value === null ? null : { simulatedSummary: {} },
+    );
+    this.summary = computed(() => simulated.value.value ?? first.value.value);
+    this.findings = computed(() => {
+      const { record, view } = this.summary.value ?? {};
+      const told = (view?.findings ?? []).flatMap(({ id, view: shown }) => {
+        const found = record?.findings.find((each) => each.id === id);
+        return found ? [{ record: found, view: shown }] : [];
+      });
+      const trace = selection.trace.value;
+      const own = trace?.file.ownCards.value?.[trace.partIndex]?.findings ?? [];
+      const isOther = (row: FindingRow) =>
+        row.record.device === trace?.device?.device && !told.some((each) => isSame(each, row));
+      return [...told, ...own.filter(isOther)];
     });
-    this.simulated = resource(selection, "findings", () =>
-      isModelled.value ? { simulatedFindings: {} } : null,
-    );
-    const verdict = resource(selection, "verdict", () => ({ verdict: {} }));
-    const simulatedVerdict = resource(selection, "verdict", () =>
-      isModelled.value ? { simulatedVerdict: {} } : null,
-    );
-    this.verdict = computed(() => simulatedVerdict.value.value ?? verdict.value.value);
     const inView = visibleRange(plots);
     this.legend = resource(selection, "legend", () => {
       const range = inView.value;
@@ -133,14 +135,14 @@ export class Queries {
     });
     this.cards = computed((): readonly FindingCard[] | null => {
       const overview = ranks.overview.value;
-      const simulated = this.simulated.value.value?.rows ?? [];
+      const own = this.findings.value;
       const rowOf = ({ row, index }: FindingMember) => {
         const outliers = overview?.outliers ?? [];
         const found =
           row === null
             ? (outliers[index] ?? overview?.indexed[index - outliers.length])
             : ranks.findingOf(row, index);
-        return found && (simulated.find((of) => isSame(of, found)) ?? found);
+        return found && (own.find((of) => isSame(of, found)) ?? found);
       };
       const cards = overview?.groups.map(({ text, small, members }) => ({
         text,
@@ -154,10 +156,8 @@ export class Queries {
       this.peak,
       this.markers,
       this.changes,
-      this.findings,
-      this.simulated,
-      verdict,
-      simulatedVerdict,
+      first,
+      simulated,
       this.legend,
       this.reserved,
       this.limit,

@@ -1,9 +1,10 @@
 // Keyboard shortcuts of the views. The sheet and the palette list them with the others.
 
-import type { View } from "../navigation.js";
+import { WEIGHTS } from "../places/code/flame-weights.js";
+import { PLACE_IDS, PLACES, type View } from "../places/index.js";
 import type { Stores } from "../stores.js";
-import type { Shortcut, ShortcutGroup } from "../ui/keymap.js";
-import { WEIGHTS } from "./flame-weights.js";
+import { goToPeak, type Shortcut, type ShortcutGroup } from "../ui/keymap.js";
+import { placesOf } from "../ui/place-bar.js";
 import type { ViewStores } from "./workspace.js";
 
 const withViews =
@@ -12,6 +13,18 @@ const withViews =
     const workspace = stores.workspace.peek();
     if (workspace) void act({ ...stores, ...workspace.stores });
   };
+
+/** The keys of the places. A place of several ranks has no use for one file. */
+const places = PLACE_IDS.map(
+  (id, index): Shortcut => ({
+    keys: [String(index + 1)],
+    shown: [String(index + 1)],
+    text: PLACES[id].title,
+    press: (stores) => {
+      if (placesOf(stores).includes(id)) stores.navigation.openPlace(id);
+    },
+  }),
+);
 
 const view = (key: string, to: View, text: string): Shortcut => ({
   keys: [key],
@@ -34,24 +47,34 @@ const setEnd = (end: "a" | "b", key: string): Shortcut => ({
 
 export const VIEW_SHORTCUTS: ShortcutGroup[] = [
   {
-    title: "Views",
+    title: "Places",
     shortcuts: [
-      view("1", "overview", "Overview of all ranks"),
-      view("2", "timeline", "Timeline"),
-      view("3", "segments", "Segments"),
-      view("4", "flame", "Flame graph"),
-      view("5", "findings", "Findings"),
-      view("6", "compare", "Compare"),
-      view("7", "map", "Map of the segments"),
-      view("8", "matrix", "Matrix of call sites and ranks"),
-      view("9", "modules", "Modules"),
-      view("l", "peak", "Peak: its events and what is live"),
-      view("c", "source", "Source: memory beside each line"),
+      ...places,
+      {
+        keys: ["l"],
+        shown: ["L"],
+        text: "Peak: its events and what is live",
+        press: (stores) => {
+          stores.navigation.openSheet("peak");
+          goToPeak(stores);
+        },
+      },
+      view("c", "source", "Code by file and line"),
       {
         keys: ["q"],
         shown: ["Q"],
-        text: "Open or close the drawer",
-        press: ({ navigation }) => navigation.toggleDrawer(),
+        text: "Open or close the lists below the timeline",
+        press: ({ navigation }) => navigation.toggleSheet(),
+      },
+      {
+        keys: ["e"],
+        shown: ["E"],
+        text: "Isolate the call site of the selected block (again: all blocks)",
+        press: withViews(({ selection, groups, filters }) => {
+          const terms = selection.block.peek()?.terms ?? [];
+          if (filters.terms.peek().length > 0) filters.clear();
+          else groups.choose(terms);
+        }),
       },
       {
         keys: ["z"],
@@ -105,10 +128,9 @@ export const VIEW_SHORTCUTS: ShortcutGroup[] = [
         keys: ["i"],
         shown: ["I"],
         text: "State at the pointer",
-        press: ({ plots, navigation, selection }) => {
+        press: ({ plots, selection }) => {
           const plot = plots.timeline.peek();
           const point = plot?.focusPoint();
-          navigation.detailsOpen.value = true;
           if (plot && point) void selection.cursorAt(plot.placeAt(point.x, point.y).x);
         },
       },
@@ -202,7 +224,7 @@ export const VIEW_SHORTCUTS: ShortcutGroup[] = [
       {
         keys: [">"],
         shown: [">"],
-        text: "Commands",
+        text: "Commands by name",
         press: ({ navigation }) => {
           navigation.paletteOpen.value = true;
         },

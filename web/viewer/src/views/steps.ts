@@ -42,8 +42,7 @@ export class Steps {
     const { selection, viewSelection, navigation, cards } = this.#owners;
     const { target } = selection;
     const block = selection.block.peek()?.block;
-    const { view, drawer } = navigation;
-    const listed = view.peek() === "events" || drawer.peek() === "events";
+    const listed = navigation.shownSheet.peek() === "events";
     const cursor = viewSelection.cursor.peek();
     if (block === undefined || listed || !target) {
       this.goTo((cursor ?? (by > 0 ? -1 : 0)) + by);
@@ -169,7 +168,7 @@ export class Steps {
     moves: boolean,
   ): Promise<Span | undefined> {
     const { selection, viewSelection, navigation } = this.#owners;
-    const hasTime = !["findings", "overview"].includes(navigation.view.peek());
+    const hasTime = !["summary", "ranks"].includes(navigation.place.peek());
     const looked = this.look(finding);
     if (where === "timeline" && !hasTime) navigation.open("timeline");
     await looked;

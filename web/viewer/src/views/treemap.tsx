@@ -1,6 +1,7 @@
 // A treemap of the live set: categories, and in them call sites with the edges of their blocks.
 // Beside it the same as a table.
 
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PeakLens, TreemapCell } from "../generated/protocol.js";
 import { NameButton } from "./name-button.js";
@@ -14,6 +15,10 @@ export interface Size {
 type TreemapProperties = ViewUses<"filters" | "appearance" | "groups"> & {
   lens: PeakLens | null;
   measured: (size: Size) => void;
+  /** The moment that it shows. */
+  heading?: string;
+  /** What stands at the end of its heading. */
+  action?: ComponentChildren;
 };
 
 /** Sizes are rounded, so that a small change asks for no other layout. */
@@ -24,7 +29,7 @@ const ROOM = { width: 36, height: 15, second: 29, letter: 6.8, padding: 8 };
 type Tip = { cell: TreemapCell; x: number; y: number } | null;
 
 export function Treemap(owners: TreemapProperties) {
-  const { lens, measured } = owners;
+  const { lens, measured, heading = "Live at the peak" } = owners;
   const [isTable, setTable] = useState(false);
   const box = useRef<HTMLDivElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the callback is the same each time
@@ -41,7 +46,7 @@ export function Treemap(owners: TreemapProperties) {
   return (
     <section class="peak-live" aria-label="Live blocks at the peak">
       <p class="peak-live-head">
-        <span class="dim">live at the peak, by category and call site</span>
+        <b>{heading}, by category and line</b>
         <span class="segmented small">
           {(["map", "table"] as const).map((name) => (
             <button
@@ -54,6 +59,7 @@ export function Treemap(owners: TreemapProperties) {
             </button>
           ))}
         </span>
+        {owners.action}
       </p>
       <div class="treemap-box" ref={box}>
         {lens &&
@@ -138,12 +144,13 @@ function Cell(properties: CellProperties) {
   const hasName = width >= ROOM.width && tall >= ROOM.height;
   const hasBytes = isSite
     ? height >= ROOM.second && widthOf(cell.bytes.text) <= width
-    : widthOf(cell.label) + widthOf(cell.bytes.text) <= width;
+    : widthOf(cell.label) + widthOf(cell.blocks.exact) <= width;
   const place = {
     left: `${cell.x[0]}px`,
     top: `${cell.y[0]}px`,
     width: `${width}px`,
     "--of": color,
+    "--on": onOf(cell),
   };
   return (
     <>
@@ -178,11 +185,19 @@ function Cell(properties: CellProperties) {
             </svg>
           )}
           {hasName && <span class="treemap-name">{cell.label}</span>}{" "}
-          {hasName && hasBytes && <span class="treemap-bytes">{cell.bytes.text}</span>}
+          {hasName && hasBytes && (
+            <span class="treemap-bytes">{isSite ? cell.bytes.text : cell.blocks.exact}</span>
+          )}
         </button>
       )}
     </>
   );
+}
+
+/** The color of texts on a category. */
+function onOf({ terms }: TreemapCell): string | undefined {
+  const term = terms.find((each) => each.startsWith("category:"));
+  return term && `var(--on-${term.slice("category:".length)})`;
 }
 
 /** The room that a text takes, at most. */
@@ -195,8 +210,11 @@ const isLit = (cell: TreemapCell, terms: readonly string[]) =>
     return chosen.length === 0 || chosen.some((term) => cell.terms.includes(term));
   });
 
-const describe = ({ label, bytes, percent, blocks }: TreemapCell) =>
-  `${label} ${bytes.text}, ${percent}, ${blocks.exact}`;
+/** The words that are shown, then the others. */
+const describe = ({ depth, label, bytes, percent, blocks }: TreemapCell) =>
+  depth === 0
+    ? `${label} ${blocks.exact}, ${bytes.text}, ${percent}`
+    : `${label} ${bytes.text}, ${percent}, ${blocks.exact}`;
 
 /** The tooltip's place, on the side of the pointer that has room. */
 function tipAt(cell: TreemapCell, event: PointerEvent, map: HTMLElement | null): Tip {

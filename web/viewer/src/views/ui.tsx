@@ -1,39 +1,42 @@
 // The components of the views, bound to the stores, by the place where the page puts them.
 
 import type { ComponentType } from "preact";
-import type { View } from "../navigation.js";
+import { SegmentMap } from "../places/allocator/map.js";
+import { Segments } from "../places/allocator/segments.js";
+import { Flame } from "../places/code/flame.js";
+import { Modules } from "../places/code/modules.js";
+import { Shapes } from "../places/code/shapes.js";
+import { Source } from "../places/code/source.js";
+import { Compare } from "../places/compare/compare.js";
+import type { SheetView, View } from "../places/index.js";
+import { RankMatrix } from "../places/ranks/matrix.js";
+import { Overview } from "../places/ranks/overview.js";
+import { RailBar } from "../places/ranks/rail-bar.js";
+import { Summary } from "../places/summary/place.js";
+import { VerdictLine } from "../places/summary/verdict-line.js";
+import { Ab } from "../places/timeline/ab.js";
+import { Blocks } from "../places/timeline/blocks.js";
+import { Events } from "../places/timeline/events.js";
+import { Folded } from "../places/timeline/folded.js";
+import { FreeLanes } from "../places/timeline/free-lanes.js";
+import { TimelineMarks } from "../places/timeline/marks.js";
+import { Minimap } from "../places/timeline/minimap.js";
+import { Peak } from "../places/timeline/peak.js";
+import { CloseMark, PinMark, PinnedLanes } from "../places/timeline/pinned-lanes.js";
+import { PlotHead } from "../places/timeline/plot-head.js";
+import { TimelineTools } from "../places/timeline/tools.js";
+import { WhatIf } from "../places/what-if/what-if.js";
 import type { Stores } from "../stores.js";
-import { Ab } from "./ab.js";
-import { Blocks } from "./blocks.js";
 import { Card } from "./card.js";
-import { Compare } from "./compare.js";
-import { Events } from "./events.js";
-import { Findings } from "./findings.js";
-import { Flame } from "./flame.js";
-import { Folded } from "./folded.js";
 import { Found } from "./found.js";
+import { Gpu } from "./gpu.js";
 import { Group } from "./group.js";
-import { SegmentMap } from "./map.js";
-import { TimelineMarks } from "./marks.js";
-import { RankMatrix } from "./matrix.js";
-import { Minimap } from "./minimap.js";
-import { Modules } from "./modules.js";
-import { Overview } from "./overview.js";
+import { Help } from "./help.js";
 import { Palette } from "./palette.js";
 import { PartForm, PartLine } from "./part.js";
-import { Peak } from "./peak.js";
-import { PinMark, PinnedLanes } from "./pinned-lanes.js";
-import { PlotHead } from "./plot-head.js";
-import { RailBar } from "./rail-bar.js";
 import { ReportDialog } from "./report-dialog.js";
-import { Segments } from "./segments.js";
-import { Settings } from "./settings.js";
-import { Sheet } from "./sheet.js";
-import { Source } from "./source.js";
+import { Share } from "./share.js";
 import { State } from "./state-at.js";
-import { TimelineTools } from "./tools.js";
-import { Verdict } from "./verdict.js";
-import { WhatIf } from "./what-if.js";
 import type { ViewStores } from "./workspace.js";
 
 type All = Stores & ViewStores;
@@ -55,22 +58,22 @@ function bind<P extends object>(Inner: ComponentType<P>, all: All) {
 export type Ui = ReturnType<typeof bindUi>;
 
 export function bindUi(all: All) {
-  const views: Partial<Record<View, ComponentType<ViewProperties>>> = {
-    overview: bind(Overview, all),
+  const views: Record<Exclude<View, "timeline"> | SheetView, ComponentType<ViewProperties>> = {
+    summary: bind(Summary, all),
+    ranks: bind(Overview, all),
     segments: bind(Segments, all),
     flame: bind(Flame, all),
-    findings: bind(Findings, all),
     compare: bind(Compare, all),
     map: bind(SegmentMap, all),
     matrix: bind(RankMatrix, all),
     modules: bind(Modules, all),
     peak: bind(Peak, all),
     source: bind(Source, all),
+    shapes: bind(Shapes, all),
     steps: bind(Folded, all),
     ab: bind(Ab, all),
     blocks: bind(Blocks, all),
     events: bind(Events, all),
-    settings: bind(Settings, all),
     "what-if": bind(WhatIf, all),
   };
   return {
@@ -81,16 +84,20 @@ export function bindUi(all: All) {
     Minimap: bind(Minimap, all),
     State: bind(State, all),
     Card: bind(Card, all),
+    FreeLanes: bind(FreeLanes, all),
     Group: bind(Group, all),
     Found: bind(Found, all),
-    Sheet: bind(Sheet, all),
+    Help: bind(Help, all),
+    Gpu: bind(Gpu, all),
+    Share: bind(Share, all),
     Palette: bind(Palette, all),
     ReportDialog: bind(ReportDialog, all),
     RailBar: bind(RailBar, all),
+    CloseMark: bind(CloseMark, all),
     PinMark: bind(PinMark, all),
     PinnedLanes: bind(PinnedLanes, all),
     PartForm: bind(PartForm, all),
     PartLine: bind(PartLine, all),
-    Verdict: bind(Verdict, all),
+    VerdictLine: bind(VerdictLine, all),
   };
 }

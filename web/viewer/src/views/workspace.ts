@@ -2,26 +2,26 @@
 // this module after the first picture.
 
 import { effect, untracked } from "@preact/signals";
+import { Sources } from "../places/code/sources.js";
+import { Comparing } from "../places/compare/comparing.js";
+import { Ranks } from "../places/ranks/ranks.js";
+import { BlockNames } from "../places/timeline/block-names.js";
+import { capacityOf, marksTop } from "../places/timeline/limits.js";
+import { shadedOf } from "../places/timeline/phase-items.js";
+import { Pins } from "../places/timeline/pins.js";
+import { Player } from "../places/timeline/player.js";
+import { WhatIfs } from "../places/what-if/what-ifs.js";
 import type { Stores } from "../stores.js";
 import { sheetOf } from "../styles/sheets.js";
 import { style } from "../styles/views.js";
-import { BlockNames } from "./block-names.js";
 import { Cards } from "./cards.js";
-import { Comparing } from "./comparing.js";
 import { FirstLook } from "./first-look.js";
 import { Groups } from "./groups.js";
 import { ViewHistory } from "./history.js";
-import { capacityOf, marksTop } from "./limits.js";
-import { shadedOf } from "./phase-items.js";
-import { Pins } from "./pins.js";
-import { Player } from "./player.js";
 import { Queries } from "./queries.js";
-import { Ranks } from "./ranks.js";
 import { VIEW_SHORTCUTS } from "./shortcuts.js";
-import { Sources } from "./sources.js";
 import { Steps } from "./steps.js";
 import { bindUi, type Ui } from "./ui.js";
-import { WhatIfs } from "./what-ifs.js";
 
 /** The state of the views by owner. */
 export interface ViewStores {
@@ -74,7 +74,7 @@ export class Workspace {
     const pins = new Pins(stores);
     const player = new Player((by) => void steps.step(by));
     const names = new BlockNames(stores);
-    const whatIfs = new WhatIfs(stores);
+    const whatIfs = new WhatIfs({ ...stores, queries });
     const sources = new Sources(stores);
     const shown = { queries, ranks, comparing, cards, groups, names, whatIfs, sources };
     this.stores = { ...shown, steps, history, player, pins };

@@ -8,6 +8,7 @@ uniform float u_line;
 flat in vec4 v_look;
 flat in vec4 v_inner;
 flat in vec4 v_stroke;
+flat in float v_edge;
 
 out vec4 o_color;
 
@@ -30,6 +31,7 @@ void main() {
     bool is_gap = v_stroke.w < 0.0 && mod(at.x + at.y, HATCH * u_line) >= 0.5 * HATCH * u_line;
     if (is_gap) color = mix(color, u_ground, HATCH_GAP);
     if (at.y > v_look.w) color = mix(color, u_ground, 0.45);
+    if (at.y < v_edge) color = u_ground;
     bool outline = any(lessThan(at, v_inner.xy)) || any(greaterThan(at, v_inner.zw));
     o_color = vec4(outline ? u_accent : color, 1.0);
 }

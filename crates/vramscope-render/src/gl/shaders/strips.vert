@@ -17,6 +17,7 @@ uniform vec2 u_ends;                   // edges of the selected block's life, in
 uniform float u_line;                  // device pixels of an outline
 uniform vec3 u_accent;
 uniform vec3 u_lift;
+uniform vec3 u_ground;
 
 layout(location = 0) in vec4 a_reference;  // a point of the tile, and its device pixel
 layout(location = 1) in vec2 a_scale;      // device pixels per column, and per row
@@ -28,12 +29,23 @@ flat out vec4 v_inner;   // the strip without its outline, in device pixels
 // Of a line: its middle, half its width, and 1 (along x) or 2 (along y). Of a block: 0, or -1 for
 // a hatch, in the last component.
 flat out vec4 v_stroke;
+flat out float v_edge;   // the pixel row below which the edge of a group is
 
 const float FAR = 1.0e9;
 // Color words of lines. Must match Color::is_line in Rust.
 const uint FIRST_LINE = 1064u;
 const uint CASING = 1068u;
 const uint HATCH = 65536u;
+// Must match the bits of Color in Rust.
+const uint DIMMED = 1061u;
+const uint EDGE = 131072u;
+// Strength of a shade, and the least of a share above 0: one hit in a thousand blocks is visible.
+const float SHADE = 0.14;
+const float LEAST_SHARE = 0.2;
+
+vec3 color_of(uint word) {
+    return texelFetch(u_palette, ivec2(int(word & 255u), int(min(word >> 8, 4u))), 0).rgb;
+}
 
 // Must match Placement::snap in Rust.
 vec2 snap(vec2 p) {
@@ -47,6 +59,7 @@ void main() {
     v_look = vec4(0.0);
     v_inner = vec4(-FAR, -FAR, FAR, FAR);
     v_stroke = vec4(0.0);
+    v_edge = -FAR;
     if (index >= int(a_chunk.y)) {
         gl_Position = vec4(-2.0, -2.0, 0.0, 1.0);  // all four corners, so the quad has no area
         return;
@@ -61,7 +74,7 @@ void main() {
 
     uint words = texelFetch(u_colors, texel, 0).r;
     uint word = words & 65535u;
-    vec3 color = texelFetch(u_palette, ivec2(int(word & 255u), int(min(word >> 8, 4u))), 0).rgb;
+    vec3 color = color_of(word);
     if (word >= FIRST_LINE && word <= CASING) {
         // 1.5 pixels along x, so that a level line is distinct, and 1 pixel where it jumps, so that
         // the jump hides little of the blocks.
@@ -92,11 +105,18 @@ void main() {
         return;
     }
     if ((words & HATCH) != 0u) v_stroke.w = -1.0;
+    uint shade = (words >> 18) & 3u;
+    if (shade == 1u) color = mix(color, u_ground, SHADE);
+    if (shade == 2u) color = mix(color, u_lift, SHADE);
+    uint share = words >> 24;
+    if (share != 0u)
+        color = mix(color_of(DIMMED), color, max(LEAST_SHARE, float(share) / 256.0));
     uint block = texelFetch(u_blocks, texel, 0).r;
     // The hairline separates a block from the one above it. Merged strips have none.
     bool is_merged = block >> 31 == 1u;
     float height = high.y - low.y;
     float hair = FAR;
+    if ((words & EDGE) != 0u && height > 4.0) v_edge = low.y + 1.0;
     if (block == u_selected) {
         color = mix(color, u_accent, 0.35);
         // No outline at an edge of the tile: the block continues in the next tile.

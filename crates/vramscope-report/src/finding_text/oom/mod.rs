@@ -108,22 +108,6 @@ fn title(
         .text(format_args!(" asked{short}"))
 }
 
-/// Which line asked, and why the allocation failed, in a few sentences.
-pub(super) fn verdict(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String {
-    let request = request_line(entry, story).map(|line| format!("Requested by {line}."));
-    let sentences = [
-        request.unwrap_or_default(),
-        room(entry, finding, story),
-        outside(entry, finding, story),
-        cause(entry, finding, story),
-        climb(entry, story),
-        copies(entry, story),
-        larger(story),
-        aftermath(story),
-    ];
-    sentences.iter().filter(|s| !s.is_empty()).map(String::as_str).collect::<Vec<_>>().join(" ")
-}
-
 /// The line of a request: its call site, and for a request of backward the forward line, as in
 /// `LogSoftmaxBackward0 (backward of gpt.py:44 forward)`.
 fn request_line(entry: &SnapshotEntry, story: &OomStory) -> Option<String> {

@@ -1,16 +1,16 @@
 //! Answers to queries of the views: rows with display texts and exact values.
 
 use super::{
-    BlockPage, CategoryRow, CodePage, CounterLine, EventPage, FileCard, FlameBox, FlameInfo,
-    FlameNode, FoldedSteps, GroupCard, GroupLabel, Legend, Limit, MapInfo, Minimap, ModulePage,
-    Moments, NextBlock, Phases, PinnedLine, Sandwich, ScenarioCard, SearchResult, SegmentRow,
-    SegmentUses, SegmentsInfo, SimulatedCurve, SourcePage, Tracks, UsualScenarios, WhatIfCard,
+    BlockPage, BlockRun, CategoryRow, CodePage, CounterLine, EventPage, FileCard, FlameBox,
+    FlameInfo, FlameNode, FoldedSteps, GroupCard, GroupLabel, Legend, Limit, MapInfo, Minimap,
+    ModulePage, Moments, NextBlock, Phases, PinnedLine, PlanCard, ReservedUse, Sandwich,
+    ScenarioCard, SearchResult, SegmentRow, SegmentUses, SegmentsInfo, SimulatedCurve, SourcePage,
+    Tracks, UsualScenarios, WhatIfCard,
 };
 use crate::messages::{DetailRow, FrameRow, Hit, Phrase, Quantity, Span, StackDetail};
 use serde::{Deserialize, Serialize};
 use vramscope_report::ProgramRecord;
 use vramscope_report::findings::FindingRecord;
-use vramscope_report::verdict::Action;
 
 /// The answer to a [`Query`](super::Query).
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -19,10 +19,9 @@ use vramscope_report::verdict::Action;
 pub enum Answer {
     /// The answer to `Card`.
     Card(Box<FileCard>),
-    /// The answer to `Findings` and `SimulatedFindings`.
-    Findings(FindingList),
-    /// The answer to `Verdict` and `SimulatedVerdict`.
-    Verdict(Box<super::VerdictCard>),
+    /// The answer to `Summary` and `SimulatedSummary`.
+    #[serde(skip_deserializing)]
+    Summary(Box<super::Summary>),
     /// The answer to `Minimap`.
     Minimap(Minimap),
     /// The answer to `Phases`.
@@ -70,6 +69,12 @@ pub enum Answer {
     Hit(Option<Box<Hit>>),
     /// The answer to `GroupLabels`, from the bottom up. Labels do not overlap.
     GroupLabels(Vec<GroupLabel>),
+    /// The answer to `GroupTerms`; empty if the block does not exist.
+    GroupTerms(Vec<String>),
+    /// The answer to `StepRange`: left and right edge; null unless both ranks have steps.
+    StepRange(Option<[f64; 2]>),
+    /// The answer to `BlockRun`; null if the block is not live in the view.
+    BlockRun(Option<BlockRun>),
     /// The answer to `Names`, in the order of the blocks: the possible labels of each block, from
     /// the longest to the shortest. Empty if the block does not exist.
     Names(Vec<Vec<String>>),
@@ -107,21 +112,14 @@ pub enum Answer {
     WhatIf(Box<WhatIfCard>),
     /// The answer to `UsualScenarios`.
     UsualScenarios(UsualScenarios),
+    /// The answer to `Reserved`; null where the model does not reproduce the recording.
+    Reserved(Option<Box<ReservedUse>>),
+    /// The answer to `Plan`.
+    Plan(Box<PlanCard>),
     /// The answer to `Scenario`.
     Scenario(Box<ScenarioCard>),
     /// The answer to `SimulatedCurve`.
     SimulatedCurve(SimulatedCurve),
-}
-
-/// The findings of a device.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
-pub struct FindingList {
-    /// The findings by severity, then bytes.
-    pub rows: Vec<FindingRow>,
-    /// What could not be looked for, and why, one sentence each.
-    pub blind_spots: Vec<String>,
 }
 
 /// A finding on the page. The coordinator reads the record back.
@@ -150,8 +148,6 @@ pub struct FindingView {
     pub place: String,
     /// The terms of a search that finds the blocks of the finding; empty if none does.
     pub terms: Vec<String>,
-    /// Changes that would help, each in a few words with its effect.
-    pub actions: Vec<Action>,
     /// The proof; null where there is nothing to draw.
     pub chart: Option<FindingChart>,
     /// The frames of its largest call stack that are the program's, innermost first. Only the

@@ -32,8 +32,10 @@ pub struct MapInfo {
 pub struct MapGroup {
     /// The lower and upper edge of the heading in units.
     pub y: (f64, f64),
-    /// The pool, the stream and the size class: `default pool, stream 0 (default), large`.
+    /// The pool, the stream and the size class: `default pool, default stream, large segments`.
     pub name: String,
+    /// The handles of pool and stream, for a tooltip.
+    pub title: String,
     /// The number of segments: `45 segments`.
     pub segments: Quantity,
     /// Reserved bytes.

@@ -39,6 +39,8 @@ pub struct LensPeak {
     pub label: String,
     /// Requested bytes.
     pub bytes: Quantity,
+    /// The phase and the step: `backward, step 2`. Empty if nothing shows them.
+    pub place: String,
     /// How much lower the next peak is; null for the last.
     pub lower: Option<Quantity>,
     /// The peak and what its end would bring, one sentence each.

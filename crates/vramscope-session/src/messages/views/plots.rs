@@ -28,9 +28,22 @@ pub struct GroupLabel {
     pub bytes: Quantity,
     /// The color of the group's category.
     pub color: u32,
+    /// Whether the search dims most of the band.
+    pub dimmed: bool,
     /// Null in its band. Otherwise it is beside the largest total in view, at the height of a band
     /// that is too narrow for the text.
     pub beside: Option<Side>,
+    /// The left and right edge in slots.
+    pub x: (f64, f64),
+    /// The lower and upper edge in bytes.
+    pub y: (f64, f64),
+}
+
+/// A part of a block's life in which it stays at one height.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct BlockRun {
     /// The left and right edge in slots.
     pub x: (f64, f64),
     /// The lower and upper edge in bytes.
@@ -61,9 +74,11 @@ pub struct SegmentGroup {
     pub y0: f64,
     /// The upper edge of the header in units.
     pub y1: f64,
-    /// The pool, the stream and the number of segments: `default pool, stream 0 (default), 45
+    /// The pool, the stream and the number of segments: `default pool, default stream, 45
     /// segments`.
     pub text: String,
+    /// The handles of pool and stream, for a tooltip.
+    pub title: String,
 }
 
 /// How much of the rows is in use after an event.

@@ -56,10 +56,8 @@ macro_rules! specs {
 
 specs! {
     Card:           Long,  queues,   [Carving, Categories, Findings];
-    Findings:       Long,  queues,   [Carving, Categories, Findings];
-    SimulatedFindings: Long, queues, [Carving, Categories, Simulated];
-    Verdict:        Long,  queues,   [Carving, Categories, Steps, Findings];
-    SimulatedVerdict: Long, queues,  [Carving, Categories, Steps, Simulated];
+    Summary:        Long,  queues,   [Carving, Categories, Steps, Findings];
+    SimulatedSummary: Long, queues,  [Carving, Categories, Steps, Simulated, WhatIf];
     Minimap:        Long,  queues,   [Carving, Categories, Pools, Findings];
     Tracks:         Short, replaces, [];
     Phases:         Long,  replaces, [Categories, Steps];
@@ -83,9 +81,13 @@ specs! {
     Record:         Long,  queues,   [Carving, Categories, Dims];
     Convert:        Long,  queues,   [Carving, Categories, Steps, LargestFree];
     Report:         Long,  queues,   [Carving, Categories, Steps, Findings, Simulated];
+    Markdown:       Long,  queues,   [Carving, Categories, Steps, Simulated, WhatIf];
     Next:           Short, queues,   [Carving, Categories, Steps, Context];
     Hit:            Short, replaces, [];
-    GroupLabels:    Long,  replaces, [Categories];
+    GroupLabels:    Long,  replaces, [Carving, Categories, Steps];
+    GroupTerms:     Long,  queues,   [Categories];
+    BlockRun:       Long,  replaces, [Categories];
+    StepRange:      Long,  replaces, [Categories, Steps];
     Names:          Short, replaces, [];
     Search:         Short, replaces, [Carving, Categories, Steps];
     Group:          Short, replaces, [Carving, Categories, Steps];
@@ -107,6 +109,8 @@ specs! {
     Settings:       Long,  queues,   [Carving, Categories, Steps, Dims];
     WhatIf:         Short, replaces, [WhatIf];
     UsualScenarios: Long,  replaces, [WhatIf];
+    Reserved:       Long,  replaces, [WhatIf];
+    Plan:           Long,  replaces, [WhatIf];
     Scenario:       Short, replaces, [WhatIf];
     SimulatedCurve: Short, replaces, [WhatIf];
     Picture:        Long,  queues,   [Carving, Pools];

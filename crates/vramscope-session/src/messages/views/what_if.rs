@@ -1,8 +1,9 @@
 //! Predictions: what other settings, another device or a changed program would reserve.
 
 use serde::{Deserialize, Serialize};
+use vramscope_report::PlanRecord;
 use vramscope_report::what_if::{QuestionRecord, ScenarioRecord, WrongItem};
-use vramscope_units::Change;
+use vramscope_units::{Bytes, Change};
 
 /// Whether there are predictions, and what they differ from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,6 +33,49 @@ pub struct UsualScenarios {
     pub sentence: String,
     /// The scenarios of `vramscope what-if`, in its order.
     pub rows: Vec<ScenarioRow>,
+}
+
+/// The plan for a device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct PlanCard {
+    /// The plan; null where there are no predictions.
+    pub record: Option<PlanRecord>,
+    /// The plan in a sentence; empty without one.
+    pub text: String,
+    /// The largest batch without a change, in words; empty if it is not known.
+    pub batch: String,
+    /// The same with each set of changes.
+    pub batches: Vec<String>,
+}
+
+/// What the recorded reserved peak was used for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ReservedUse {
+    /// The recorded peak of `reserved_bytes`.
+    pub peak: Bytes,
+    /// It in a sentence: `Reserved 3.87 GiB at most, for 2.60 GiB in use: 790.0 MiB is cached.`
+    pub text: String,
+    /// The parts in the order of the bar, without empty ones.
+    pub parts: Vec<ReservedPart>,
+}
+
+/// A part of the reserved peak.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct ReservedPart {
+    /// Its name: `fragmented`.
+    pub name: String,
+    /// Bytes.
+    pub bytes: Bytes,
+    /// Its share of the peak, from 0 to 1.
+    pub share: f64,
+    /// What it is.
+    pub text: String,
 }
 
 /// A scenario with its words.

@@ -1,0 +1,337 @@
+// The summary: what it says is what `vramscope diagnose` says of the file, and its parts lead on.
+
+import { cpSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Locator, Page } from "@playwright/test";
+import { expectNoBarrier, THEMES } from "../lib/barriers.js";
+import { cli, print } from "../lib/cli.js";
+import { renamed, testData } from "../lib/data.js";
+import { expect, test } from "../lib/test.js";
+import type { Viewer } from "../lib/viewer.js";
+import { Views } from "../lib/views.js";
+
+const OOM = "recorded/t26/oom_observer.pickle.gz";
+const LEAK = "recorded/gpt_leak.pickle.gz";
+const CALM = "recorded/t26/gpt_small.pickle.gz";
+const STATE = "recorded/misc/norecord.pickle";
+const NOTHING = "recorded/misc/nothing.pickle";
+
+interface Fix {
+  text: string;
+  recipe: string;
+  conf: string | null;
+  outcome: string;
+  needs_bytes: number;
+  saving_bytes: number;
+}
+
+interface Diagnosis {
+  findings: { id: string; title: string; severity: string; kind: string; fixes?: Fix[] }[];
+  headlines: { severity: string | null; finding: string | null }[];
+  memory: {
+    event: number;
+    reserved: number;
+    capacity: number | null;
+    request: number | null;
+    parts: Record<string, number>;
+  };
+  peak: { bytes: number };
+  savings?: Fix[];
+  blind_spots: { text: string }[];
+}
+
+const diagnosisOf = (...files: string[]) =>
+  print(testData(""), ["diagnose", ...files]) as unknown as Diagnosis;
+
+/** Opens the place. */
+async function summaryOf(page: Page): Promise<Locator> {
+  const state = { view: "summary", sheet: "none" };
+  await page.evaluate((change) => {
+    const { vramscope } = window;
+    vramscope.setState({ ...vramscope.getState(), ...change } as never);
+  }, state);
+  const place = page.getByTestId("place-summary");
+  await expect(place).toBeVisible();
+  await expect(place.getByTestId("verdict")).toHaveAttribute("aria-busy", "false", {
+    timeout: 30_000,
+  });
+  return place;
+}
+
+/** Opens a file, and the place once changes were replayed. */
+async function open(viewer: Viewer, file: string): Promise<Locator> {
+  await new Views(viewer).open(testData(file));
+  const place = await summaryOf(viewer.page);
+  await expect(place.locator(".summary-wait")).toHaveCount(0, { timeout: 60_000 });
+  return place;
+}
+
+const attributes = (all: Locator, name: string) =>
+  all.evaluateAll((each, key) => each.map((one) => one.getAttribute(key)), name);
+
+test.beforeEach(({ page }) => page.setViewportSize({ width: 1440, height: 900 }));
+
+for (const file of [OOM, LEAK, CALM]) {
+  test(`it says what diagnose says of ${file}`, async ({ viewer }) => {
+    const { headlines, findings, memory, savings, blind_spots } = diagnosisOf(file);
+    const place = await open(viewer, file);
+    const verdict = place.getByTestId("verdict");
+    const { severity, finding } = headlines[0] ?? {};
+    const title = place.locator("[data-headline]");
+    const main = finding === null ? undefined : findings[0];
+    await expect(title).toHaveText(main?.title ?? "Nothing found");
+    expect(await verdict.getAttribute("data-severity")).toBe(severity ?? null);
+    expect(await verdict.getAttribute("data-finding")).toBe(finding ?? null);
+
+    const rows = place.getByTestId("fix");
+    // The record for scripts is cut to 8 kB; --all has the whole list.
+    const whole = diagnosisOf(file, "--all").findings.find(({ id }) => id === finding);
+    const fixes = (whole ? whole.fixes : savings) ?? [];
+    expect(fixes.length).toBeGreaterThan(0);
+    await expect(rows).toHaveCount(fixes.length);
+    expect(await attributes(rows.locator("[data-value]"), "data-value")).toEqual(
+      fixes.map((fix) => String(main?.kind === "oom" ? fix.needs_bytes : fix.saving_bytes)),
+    );
+    expect(await attributes(rows, "data-outcome")).toEqual(
+      fixes.map(({ outcome }) => (main?.kind === "oom" ? outcome : null)),
+    );
+
+    const bar = place.getByTestId("memory-bar");
+    await expect(bar).toHaveAttribute("data-reserved", String(memory.reserved));
+    const parts = bar.locator(".memory-part");
+    const [names, bytes] = [
+      await attributes(parts, "data-part"),
+      await attributes(parts, "data-value"),
+    ];
+    const { device_free: under = 0, ...known } = memory.parts;
+    const shown = memory.request === null && under > 0 ? memory.parts : known;
+    expect(Object.fromEntries(names.map((name, i) => [name, Number(bytes[i])]))).toEqual(shown);
+
+    const others = findings.filter(({ id }) => id !== finding).map(({ id }) => id);
+    const cards = await attributes(place.getByTestId("finding"), "data-id");
+    // A failed allocation tells of the free memory that it could not use.
+    const isTold = (id: string) => main?.kind === "oom" && id.startsWith("reserved");
+    expect(cards).toEqual(others.filter((id) => !isTold(id)));
+    const blind = place.getByTestId("blind-spots").getByRole("listitem");
+    await expect(blind).toHaveText(blind_spots.map(({ text }) => text));
+  });
+}
+
+test("a request that failed reaches over the limit", async ({ viewer }) => {
+  const { memory } = diagnosisOf(OOM);
+  const place = await open(viewer, OOM);
+  const request = place.locator(".memory-request");
+  const capacity = place.locator(".memory-capacity");
+  await expect(request).toHaveAttribute("data-value", String(memory.request));
+  await expect(capacity).toHaveAttribute("data-value", String(memory.capacity));
+  const [asked, limit] = [await request.boundingBox(), await capacity.boundingBox()];
+  if (!asked || !limit) throw new Error("the bar is not drawn");
+  expect(asked.x).toBeLessThan(limit.x);
+  expect(asked.x + asked.width).toBeGreaterThan(limit.x);
+});
+
+test("each number of the bar stands in it or in the legend, and nothing is cut", async ({
+  viewer,
+  page,
+}) => {
+  const place = await open(viewer, OOM);
+  for (const width of [1440, 1000, 420]) {
+    await page.setViewportSize({ width, height: 900 });
+    const parts = place.locator(".memory-part");
+    await expect
+      .poll(() =>
+        parts.evaluateAll((all) =>
+          all.every((one) => {
+            const words = one.firstElementChild;
+            return !words || words.getBoundingClientRect().width <= one.clientWidth + 1;
+          }),
+        ),
+      )
+      .toBe(true);
+    const inside = (await parts.allTextContents()).filter((text) => text !== "");
+    const legend = await place.locator(".memory-legend .num").allTextContents();
+    const numbers = inside.map((text) => text.match(/[\d.]+ \w+$/)?.[0]);
+    for (const number of legend) expect(numbers).not.toContain(number.trim());
+    const beyond = await place.evaluate((one) => one.scrollWidth - one.clientWidth);
+    expect(beyond, `${width} px`).toBeLessThanOrEqual(0);
+  }
+});
+
+test("without a finding it says what was looked for, and the largest saving", async ({
+  viewer,
+}) => {
+  const place = await open(viewer, CALM);
+  await expect(place).toContainText(
+    "Looked for: out of memory, held memory, unneeded reserved memory.",
+  );
+  await expect(place).toContainText("What saves most");
+  await expect(place).not.toContainText(/nothing wrong|no problem/i);
+});
+
+test("a file without history speaks of the end", async ({ viewer }) => {
+  const { peak } = diagnosisOf(STATE);
+  expect(peak.bytes).toBeGreaterThan(0);
+  const place = await open(viewer, STATE);
+  await expect(place.locator(".summary-why")).toContainText("in use at the end");
+  await expect(place.getByRole("button", { name: "Show on the timeline" })).toHaveCount(0);
+  await expect(place).not.toContainText("before the window");
+});
+
+test("a file without a device says so", async ({ viewer, page }) => {
+  await new Views(viewer).open(testData(NOTHING));
+  const place = await summaryOf(page);
+  await expect(place.locator("[data-headline]")).toHaveText("Nothing was allocated on a GPU");
+});
+
+test("Try opens What if with the change", async ({ viewer, page }) => {
+  const [fix] = diagnosisOf(OOM).findings[0]?.fixes ?? [];
+  if (!fix) throw new Error("no change was tried");
+  expect(fix.outcome).toBe("fits");
+  const place = await open(viewer, OOM);
+  await place.getByRole("button", { name: `Try ${fix.text}` }).click();
+  await expect(page.getByTestId("view-what-if")).toHaveAttribute("data-place", "main");
+  expect((await viewer.state()).whatIf).toBe(fix.recipe);
+  await expect(page.getByTestId("what-if-verdict")).toContainText("Fits in ");
+});
+
+test("the failed step is shown on the timeline, with the cursor on the event", async ({
+  viewer,
+}) => {
+  const { memory } = diagnosisOf(OOM);
+  const { steps } = cli("steps", OOM);
+  const views = new Views(viewer);
+  const place = await open(viewer, OOM);
+  await place.getByRole("button", { name: "Show on the timeline" }).click();
+  await views.expectCursor(memory.event);
+  const { x0, x1 } = await views.settledRange();
+  const failed = steps.findLast(({ begin }) => begin <= memory.event);
+  if (!failed) throw new Error("no step");
+  expect(x0).toBeLessThanOrEqual(failed.begin + 1);
+  expect(x1).toBeGreaterThan(memory.event + 1);
+  // The step with a margin, not the whole window.
+  expect(x1 - x0).toBeLessThan(1.4 * (memory.event - failed.begin));
+});
+
+test("parts of the bar are filters, and one stop of the Tab key", async ({ viewer, page }) => {
+  const place = await open(viewer, CALM);
+  const parts = place.locator("button.memory-part");
+  await expect(place.locator('button.memory-part[tabindex="0"]')).toHaveCount(1);
+  await parts.first().focus();
+  await page.keyboard.press("ArrowRight");
+  await expect(parts.nth(1)).toBeFocused();
+  await place.locator(".memory-part[data-part=parameter]").click();
+  await expect
+    .poll(() => attributes(page.locator(".filter-chip"), "data-term"))
+    .toEqual(["category:parameter"]);
+});
+
+test("the charts draw the numbers of the program", async ({ viewer }) => {
+  const forms = new Set<string>();
+  for (const file of [
+    "recorded/oom_expandable.pickle.gz",
+    "findings/s7_two_copies.pickle.gz",
+    "findings/zero_grad_kept_step.pickle.gz",
+    "recorded/t26/streams.pickle.gz",
+    LEAK,
+  ]) {
+    const place = await open(viewer, file);
+    const all = cli("diagnose", file, "--all").findings;
+    for (const card of await place.getByTestId("finding").all()) {
+      const id = await card.getAttribute("data-id");
+      const proof = all.find((each) => each.id === id)?.proof;
+      const chart = card.getByTestId("proof");
+      await expect(chart).toHaveCount(proof ? 1 : 0);
+      if (!proof) continue;
+      forms.add(proof.form);
+      await expect(chart.locator("figcaption")).toHaveText(proof.title);
+      await expect(chart.getByRole("img")).toHaveAttribute("aria-label", proof.text);
+      const kinds = ["value", "marked", "used", "other", "free"];
+      const shapes = chart.locator(
+        kinds.map((kind) => `[data-shape=${kind}][data-value]`).join(", "),
+      );
+      const drawn = (await attributes(shapes, "data-value")).map(Number);
+      expect(drawn).toEqual(proof.form === "curve" ? proof.values.slice(-1) : proof.values);
+    }
+  }
+  expect(forms.size).toBeGreaterThan(1);
+});
+
+test("the chart of growth stands beside its headline", async ({ viewer }) => {
+  const growth = cli("diagnose", LEAK, "--all").findings.find(({ kind }) => kind === "growth");
+  if (!growth?.proof) throw new Error("the leak has no proof");
+  const place = await open(viewer, LEAK);
+  const chart = place.getByLabel("Proof", { exact: true }).getByTestId("proof");
+  await expect(chart.getByRole("img")).toHaveAttribute("aria-label", growth.proof.text);
+});
+
+test("with ranks it names those that have a finding", async ({ viewer, page }, info) => {
+  const folder = info.outputPath("run");
+  mkdirSync(folder, { recursive: true });
+  const names = [0, 1, 2, 3].map((rank) => `rank${rank}_memory_snapshot.pickle.gz`);
+  for (const [rank, name] of names.entries()) {
+    const of = rank === 3 ? 3 : 2;
+    cpSync(testData(`recorded/ranks_fsdp/rank${of}_memory_snapshot.pickle.gz`), join(folder, name));
+  }
+  const { findings } = print(folder, ["diagnose", "--all", ...names]) as unknown as {
+    findings: { kind: string; path: string; bytes: number }[];
+  };
+  const views = new Views(viewer);
+  await views.open(names.map((name) => join(folder, name)));
+  for (const name of names) await viewer.expectRow(name, "ready");
+  const place = await summaryOf(page);
+  const card = place.getByTestId("ranks-with-findings");
+  const reserved = findings
+    .filter(({ kind }) => kind === "reserved")
+    .toSorted((a, b) => b.bytes - a.bytes || a.path.localeCompare(b.path));
+  expect(reserved.length).toBeGreaterThan(1);
+  const of = card.locator(`article[data-ranks="${reserved.length}"]`).first();
+  await expect(of).toContainText(`on ${reserved.length} of ${names.length} ranks`);
+  const links = of.locator("[data-rank]");
+  expect((await attributes(links, "data-rank")).toSorted()).toEqual(
+    reserved.map(({ path }) => path).toSorted(),
+  );
+  const last = await links.last().getAttribute("data-rank");
+  await links.last().click();
+  await expect.poll(async () => (await viewer.state()).path).toBe(last);
+});
+
+test("several files: the worst rank is first, and its line opens the summary", async ({
+  viewer,
+  page,
+}) => {
+  const [calm, worst] = [renamed(CALM, "rank0.pickle.gz"), renamed(OOM, "rank1.pickle.gz")];
+  await page.getByTestId("open-files").setInputFiles([calm, worst]);
+  await expect(viewer.row("rank1.pickle.gz")).toHaveAttribute("aria-selected", "true");
+  const line = page.getByTestId("verdict");
+  await expect(line).toContainText("rank 1: Out of memory", { timeout: 30_000 });
+  // What the user chooses stays.
+  await viewer.row("rank0.pickle.gz").click();
+  await expect(line).toContainText("rank 0: Nothing found");
+  await line.click();
+  await expect(page.getByTestId("place-summary")).toBeVisible();
+});
+
+test("a link's rank and view win over the first look", async ({ viewer, page }) => {
+  const views = new Views(viewer);
+  await views.setState({ view: "timeline", path: "rank0.pickle.gz" });
+  await page
+    .getByTestId("open-files")
+    .setInputFiles([renamed(CALM, "rank0.pickle.gz"), renamed(OOM, "rank1.pickle.gz")]);
+  await viewer.expectRow("rank1.pickle.gz", "ready");
+  await viewer.plot.drawn();
+  await expect(viewer.row("rank0.pickle.gz")).toHaveAttribute("aria-selected", "true");
+  expect((await viewer.state()).view).toBe("timeline");
+});
+
+test("no barrier in both themes, at three widths", async ({ viewer, page }) => {
+  test.setTimeout(120_000);
+  const place = await open(viewer, OOM);
+  for (const width of [1440, 1000, 420]) {
+    await page.setViewportSize({ width, height: 900 });
+    await expect(place).toBeVisible();
+    for (const theme of THEMES) {
+      await page.emulateMedia({ colorScheme: theme });
+      await expectNoBarrier(page, theme, `summary, ${width}`, "any", ".summary");
+    }
+  }
+});

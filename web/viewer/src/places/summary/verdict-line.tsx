@@ -1,0 +1,37 @@
+// The verdict in one line, beside the navigation of every place but the summary, which it opens.
+// Only the remedy may be cut.
+
+import type { ViewUses } from "../../views/workspace.js";
+import { SeverityIcon } from "./severity.js";
+import { isOfRun, isWithoutDevice, storyOf } from "./story.js";
+
+type LineUses = ViewUses<"runs" | "selection" | "queries" | "ranks" | "navigation">;
+
+export function VerdictLine(owners: LineUses) {
+  const { navigation } = owners;
+  const { owner, headline, severity, remedy, finding } = storyOf(owners);
+  const isBusy = headline === "" && !isOfRun(owners) && !isWithoutDevice(owners);
+  return (
+    <button
+      type="button"
+      class="verdict-line"
+      data-testid="verdict"
+      data-severity={severity ?? undefined}
+      data-finding={finding?.record.id}
+      aria-busy={isBusy}
+      title={`${owner}${headline}\n${remedy}`.trim()}
+      onClick={() => navigation.open("summary")}
+    >
+      {headline !== "" && (
+        <>
+          <SeverityIcon severity={severity} />
+          <b>
+            {owner}
+            {headline}
+          </b>
+          <span class="verdict-remedy">{remedy}</span>
+        </>
+      )}
+    </button>
+  );
+}

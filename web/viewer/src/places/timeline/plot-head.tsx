@@ -1,0 +1,20 @@
+// Between the toolbar and the timeline: the legend, steps and phases, and reserved bytes.
+
+import type { ViewUses } from "../../views/workspace.js";
+import { ReservedLane } from "./counter-lane.js";
+import { LegendLine } from "./legend.js";
+import { PhaseLane } from "./phase-lane.js";
+
+type PlotHeadProperties = ViewUses<
+  "selection" | "filters" | "plots" | "appearance" | "queries" | "cards"
+>;
+
+export function PlotHead(owners: PlotHeadProperties) {
+  return (
+    <div class="plot-head">
+      <LegendLine {...owners} />
+      <PhaseLane {...owners} />
+      <ReservedLane {...owners} />
+    </div>
+  );
+}

@@ -1,0 +1,62 @@
+// The fields of a scenario with free values: changes of the program.
+
+import { useId } from "preact/hooks";
+import type { QuestionRecord } from "../../generated/protocol.js";
+import { Icon } from "../../ui/icons.js";
+import type { ViewUses } from "../../views/workspace.js";
+
+/** Changes of the program that are worth a try: the item and its value. */
+const RECIPES = [
+  ["batch", "0.5"],
+  ["accumulate", "2"],
+  ["checkpoint", "all"],
+  ["chunked_loss", "8"],
+  ["optimizer", "8bit"],
+  ["offload_activations", ""],
+] as const;
+
+/** Properties of a field of the question. */
+export type FieldProperties = ViewUses<"whatIfs"> & { question: QuestionRecord };
+
+export function RecipesField({ whatIfs, question }: FieldProperties) {
+  const [id, list] = [useId(), useId()];
+  return (
+    <>
+      <div class="what-if-field what-if-recipes field">
+        <label for={id} title="Changes of the program, with commas between them">
+          changes of the program
+        </label>
+        <input
+          id={id}
+          name="apply"
+          placeholder="batch:0.5,del:train.py:12"
+          data-testid="what-if-apply"
+          aria-invalid={question.error?.item === "apply"}
+          value={question.apply}
+          onChange={({ currentTarget: { value } }) => whatIfs.ask("apply", value.trim() || null)}
+        />
+      </div>
+      <div class="what-if-field">
+        <label for={list}>usual changes</label>
+        <span class="select small">
+          <select
+            id={list}
+            data-testid="what-if-add"
+            value=""
+            onChange={({ currentTarget }) => {
+              const chosen = RECIPES[currentTarget.selectedIndex - 1];
+              if (chosen) whatIfs.ask(chosen[0], chosen[1]);
+              currentTarget.value = "";
+            }}
+          >
+            <option value="">add a change</option>
+            {RECIPES.map(([item, value]) => (
+              <option key={item}>{value === "" ? item : `${item}:${value}`}</option>
+            ))}
+          </select>
+          <Icon name="down" />
+        </span>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,59 @@
+// The field for the GPU: its memory is the line over the timeline, and the limit of What if and of
+// the fixes.
+
+import { useEffect, useId, useState } from "preact/hooks";
+import { Icon } from "../ui/icons.js";
+import { GIB } from "../view-selection.js";
+import type { ViewUses } from "./workspace.js";
+
+export function Gpu({
+  runs,
+  viewSelection,
+  queries,
+}: ViewUses<"runs" | "viewSelection" | "queries">) {
+  const { capacity } = viewSelection;
+  const [names, setNames] = useState<readonly string[]>([]);
+  /** What was typed last, what it means or lacks, and the bytes that were set then. */
+  const [typed, setTyped] = useState({ text: "", said: "", isBad: false, at: capacity.peek() });
+  const list = useId();
+  useEffect(() => {
+    void runs.coordinator.gpu("").then((known) => setNames(known.names));
+  }, [runs]);
+  const bytes = capacity.value;
+  const given = bytes === null ? "" : `${Math.round((bytes / GIB) * 1000) / 1000} GiB`;
+  // The typed text stays until the GPU changes elsewhere.
+  const isOwn = typed.text !== "" && typed.at === bytes;
+  const shown = isOwn ? typed.text : given;
+  const isBad = isOwn && typed.isBad;
+  const limit = queries.limit.value.value;
+  const known = limit?.capacity ? `${limit.capacity.text}, as recorded` : "80 or H100";
+  const change = async (text: string) => {
+    const read = text.trim() === "" ? null : await runs.coordinator.gpu(text);
+    const isBad = read !== null && read.bytes === null;
+    if (!isBad) capacity.value = read?.bytes ?? null;
+    setTyped({ text: text.trim(), said: read?.text ?? "", isBad, at: capacity.peek() });
+  };
+  return (
+    <label
+      class="field gpu"
+      data-testid="gpu"
+      title={typed.said || "The limit of timeline, fixes and What if: a GPU, or an amount in GiB"}
+    >
+      <Icon name="gpu" />
+      <span>GPU</span>
+      <input
+        list={list}
+        placeholder={known}
+        data-testid="capacity"
+        aria-invalid={isBad}
+        value={shown}
+        onChange={(event) => void change(event.currentTarget.value)}
+      />
+      <datalist id={list}>
+        {names.map((name) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+    </label>
+  );
+}
