@@ -53,9 +53,14 @@ export class Viewer {
 
   /** Opens files and goes to the timeline, wherever they open. */
   async open(files: Picked): Promise<void> {
+    await this.load(files);
+    await this.place("Timeline");
+  }
+
+  /** Opens files in the place that the page chooses. */
+  async load(files: Picked): Promise<void> {
     await this.page.getByTestId("open-files").setInputFiles(files);
     await this.settled();
-    await this.place("Timeline");
   }
 
   /** Waits until the first place of the opened files is decided. */

@@ -28,7 +28,8 @@ test("a viewer that is opened while hidden shows its state once it is visible", 
 }) => {
   const [block] = blocksOf(REAL);
   if (!block) throw new Error("no blocks");
-  const asked = { x0: 1000, x1: 2000, sel: referenceOf(block), tracks: "segments" };
+  const sel = referenceOf(block);
+  const asked = { view: "timeline", x0: 1000, x1: 2000, sel, tracks: "segments" } as const;
   const go = () => page.evaluate((state) => window.vramscope.setState(state), asked);
   const selected = () => expect.poll(async () => (await viewer.state()).sel).toBe(asked.sel);
   await go();
@@ -42,7 +43,7 @@ test("a viewer that is opened while hidden shows its state once it is visible", 
       await reload(page);
       await look(page, css);
       await go();
-      await viewer.open(REAL);
+      await viewer.load(REAL);
       await answering(page);
       await selected();
       const { instances } = await page.evaluate(() => window.vramscope.stats());

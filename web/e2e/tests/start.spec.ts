@@ -121,7 +121,7 @@ test("without the chunk of the other views the page says so, and the timeline wo
   await page.keyboard.up("w");
 });
 
-test("a search that is typed before the other views have arrived is not lost", async ({
+test("a search and the palette are not lost before the other views have arrived", async ({
   viewer,
   page,
 }) => {
@@ -134,8 +134,12 @@ test("a search that is typed before the other views have arrived is not lost", a
   await page.waitForFunction(() => "vramscope" in window);
   await viewer.show(REAL);
   await page.getByTestId("search").fill("forward");
+  await page.getByTestId("search").blur();
+  await page.keyboard.press(">");
   chunk.resolve();
   await answering(page);
+  await expect(page.getByRole("combobox", { name: "Command" })).toBeFocused();
+  await page.keyboard.press("Escape");
   await expect(page.getByTestId("search")).toHaveValue("forward");
   await expect.poll(async () => (await viewer.state()).find).toBe("forward");
 });

@@ -1,6 +1,6 @@
 //! Distances of colors by CIEDE2000, as people with and without red-green blindness see them.
 
-use super::{CATEGORIES, Rgb, SURFACES, contrast, label_on, linear, surface_of};
+use super::{CATEGORIES, CategoryColor, Rgb, SURFACES, contrast, label_on, linear, surface_of};
 
 type Vec3 = [f64; 3];
 type Matrix = [Vec3; 3];
@@ -82,7 +82,7 @@ fn distance(one: Vec3, other: Vec3) -> f64 {
     let h = match h1 + h2 {
         sum if is_gray => sum,
         sum if (h1 - h2).abs() <= 180.0 => sum / 2.0,
-        sum if sum < 360.0 => (sum + 360.0) / 2.0,
+        sum if sum < 360.0 => f64::midpoint(sum, 360.0),
         sum => (sum - 360.0) / 2.0,
     };
     let cos = |degrees: f64| degrees.to_radians().cos();
@@ -122,12 +122,12 @@ fn distance_matches_published_pairs() {
 fn all_pairs_of_categories_are_apart_with_and_without_color_blindness() {
     for (sight, matrix) in &SIGHTS {
         for is_dark in [true, false] {
-            let of = |i: usize| if is_dark { CATEGORIES[i].dark } else { CATEGORIES[i].light };
+            let of = |category: &CategoryColor| if is_dark { category.dark } else { category.light };
             let mut pairs = 0;
-            for i in 0..CATEGORIES.len() {
-                for k in 0..i {
-                    let apart = distance(seen(of(i), matrix), seen(of(k), matrix));
-                    let names = (CATEGORIES[i].name, CATEGORIES[k].name);
+            for (i, one) in CATEGORIES.iter().enumerate() {
+                for other in &CATEGORIES[..i] {
+                    let apart = distance(seen(of(one), matrix), seen(of(other), matrix));
+                    let names = (one.name, other.name);
                     assert!(apart >= MIN_DISTANCE, "{sight} dark {is_dark}: {names:?} {apart:.1}");
                     pairs += 1;
                 }

@@ -67,11 +67,12 @@ const CHORDS: ShortcutGroup = {
       press: ({ host }) => host.focusSearch(),
     },
     {
-      keys: ["Ctrl+k", "Ctrl+Shift+p"],
-      shown: ["Ctrl K"],
+      keys: ["Ctrl+k", "Ctrl+Shift+p", ">"],
+      shown: ["Ctrl K", ">"],
       text: "Find a place, file, finding, call site or command",
-      press: ({ workspace, navigation }) => {
-        if (workspace.peek()) navigation.paletteOpen.value = true;
+      // It shows as soon as the views have arrived.
+      press: ({ navigation }) => {
+        navigation.paletteOpen.value = true;
       },
     },
     {

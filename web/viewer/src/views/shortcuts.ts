@@ -222,14 +222,6 @@ export const VIEW_SHORTCUTS: ShortcutGroup[] = [
         press: ({ host }) => host.focusSearch(),
       },
       {
-        keys: [">"],
-        shown: [">"],
-        text: "Commands by name",
-        press: ({ navigation }) => {
-          navigation.paletteOpen.value = true;
-        },
-      },
-      {
         keys: ["y"],
         shown: ["Y"],
         text: "Start y axis at zero / at initial memory",

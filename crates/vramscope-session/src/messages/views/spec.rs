@@ -99,7 +99,7 @@ specs! {
     Map:            Short, replaces, [Carving, Categories];
     Flame:          Short, queues,   [Carving];
     FlameBoxes:     Short, replaces, [Carving];
-    FlameNode:      Short, replaces, [Carving];
+    FlameNode:      Short, queues,   [Carving];
     Modules:        Long,  replaces, [Categories, Steps, Modules, Dims];
     Code:           Short, replaces, [Carving, Categories, Steps];
     Source:         Short, replaces, [Categories, Steps];

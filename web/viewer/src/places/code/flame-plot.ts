@@ -25,6 +25,8 @@ export interface DrawableFlame {
 
 export class FlamePlot extends CanvasPlot<Tip> {
   #drawn: DrawableFlame | null = null;
+  /** The node under the pointer, and what the worker says of it. */
+  #hovered: { of: DrawableFlame; node: number; answer: Promise<Tip | null> } | null = null;
 
   constructor(surface: Surface, events: PlotEvents, options: GestureOptions) {
     super("flame", surface, events, options);
@@ -51,11 +53,17 @@ export class FlamePlot extends CanvasPlot<Tip> {
     this.draw();
   }
 
-  protected override async confirm({ block }: ViewHit): Promise<Tip | null> {
-    const drawn = this.#drawn;
-    const node = await drawn?.client.view(drawn.target, "flameNode", {
-      flameNode: { flame: drawn.flame, node: block },
-    });
+  /** Asks once for each node that the pointer enters: these queries queue, as clicks need theirs. */
+  protected override confirm({ block: node }: ViewHit): Promise<Tip | null> {
+    const of = this.#drawn;
+    if (of === null) return Promise.resolve(null);
+    if (this.#hovered?.of !== of || this.#hovered.node !== node)
+      this.#hovered = { of, node, answer: this.#ask(of, node) };
+    return this.#hovered.answer;
+  }
+
+  async #ask({ client, target, flame }: DrawableFlame, block: number): Promise<Tip | null> {
+    const node = await client.view(target, "flameNode", { flameNode: { flame, node: block } });
     return node
       ? {
           title: node.total.text,
