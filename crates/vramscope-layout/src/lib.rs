@@ -63,7 +63,7 @@ pub use map::{LinePart, MAPPED, RELEASED, SegmentMap};
 pub use pick::{PickPoint, Picked};
 pub use segments::{ROW_QUARTERS, RowOrder, SegmentDrawing, SegmentRows, SegmentTiles};
 pub use stack_order::StackOrder;
-pub use tile::{Cell, Cost, Drawing, STRIP_BUDGET, States, Timeline};
+pub use tile::{Cell, Cost, Detail, Drawing, STRIP_BUDGET, States, Timeline};
 pub use treemap::{Rect, squarify};
 pub use vramscope_render::{AxisKind, Color, MERGED, NO_BLOCK, Strips, TILE_COLUMNS, TILE_ROWS};
 pub use vramscope_render::{HATCH_GAP, PALETTE_LEN, Palette, Surfaces, Theme};

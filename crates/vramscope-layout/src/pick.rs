@@ -3,7 +3,7 @@
 use crate::axis::Axis;
 use crate::merge_threshold::MergeThreshold;
 use crate::sweep::Pieces;
-use crate::tile::{Timeline, row_threshold, shown_state};
+use crate::tile::{Detail, Timeline, shown_state};
 
 /// Maximum length of [`Picked::largest`].
 const MAX_LISTED: usize = 3;
@@ -41,8 +41,8 @@ pub struct PickPoint {
     pub bytes: f64,
     /// Rows per cell. Strips are cut at the edges of cells, and merging restarts there.
     pub cell_rows: u32,
-    /// Whether the tiles are those of [`Drawing::of_bands`](crate::Drawing::of_bands).
-    pub bands: bool,
+    /// The detail of the tiles.
+    pub detail: Detail,
 }
 
 impl Timeline {
@@ -59,8 +59,8 @@ impl Timeline {
         let (low, high) = (height / cell * cell, (height / cell + 1).saturating_mul(cell));
         let sweep = self.sweep();
         let trace = axis.trace();
-        let threshold = MergeThreshold::uniform(row_threshold(point.ky));
-        let pieces = Pieces { threshold: &threshold, bands: point.bands };
+        let threshold = MergeThreshold::uniform(point.detail.threshold(point.ky));
+        let pieces = Pieces { threshold: &threshold, bands: point.detail == Detail::Bands };
         sweep.seek(trace, state, pieces);
         let mut found = None;
         sweep.walk(trace, low, high, pieces, &mut |piece| {

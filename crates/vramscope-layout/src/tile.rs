@@ -77,14 +77,38 @@ pub struct Timeline {
     sweep: Sweep,
 }
 
+/// Which blocks of a cell have strips of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// Those of at least half a row.
+    #[default]
+    Blocks,
+    /// In a grouped stack one band for each group, and blocks that are at least two rows high. Only
+    /// for colors that are equal in a group.
+    Bands,
+    /// Those of at least two rows: lower ones show the share of the hits among them. Strips of less
+    /// than a pixel would come and go with the height of the plot.
+    Hits,
+}
+
+impl Detail {
+    /// The height below which pieces are merged, in bytes.
+    pub(crate) fn threshold(self, ky: u8) -> u64 {
+        let row = 1u64 << ky;
+        match self {
+            Self::Blocks | Self::Bands => row.div_ceil(2),
+            Self::Hits => row.saturating_mul(2),
+        }
+    }
+}
+
 /// A partly drawn cell of the timeline.
 #[derive(Debug)]
 pub struct Drawing {
     cell: Cell,
     /// Pieces that are lower than this are merged.
     threshold: MergeThreshold,
-    /// Whether the groups of a grouped stack are drawn as bands.
-    bands: bool,
+    detail: Detail,
     /// Whether groups have shades of their color.
     shades: bool,
     /// The next column to draw.
@@ -111,16 +135,16 @@ struct Open {
 
 impl Drawing {
     /// A drawing of `cell` without any strips yet.
-    pub fn new(cell: Cell) -> Self {
+    pub fn new(cell: Cell, detail: Detail) -> Self {
         Self {
             cell,
             threshold: MergeThreshold::for_cell(
                 cell.low,
                 cell.rows,
                 cell.ky,
-                row_threshold(cell.ky),
+                detail.threshold(cell.ky),
             ),
-            bands: false,
+            detail,
             shades: false,
             column: 0,
             state: None,
@@ -129,12 +153,6 @@ impl Drawing {
             strips: Strips::default(),
             cost: Cost::default(),
         }
-    }
-
-    /// A drawing of `cell` in which a grouped stack has one band for each group. Blocks that are
-    /// at least two rows high have a strip of their own. Only for colors that are equal in a group.
-    pub fn of_bands(cell: Cell) -> Self {
-        Self { bands: true, ..Self::new(cell) }
     }
 
     /// Draws neighboring groups of one color in shades of it.
@@ -164,7 +182,7 @@ impl Drawing {
         // A last piece below the threshold can merge with smaller blocks that appear above it, and
         // a band with blocks of its group.
         let grows = end > 0
-            && (self.bands
+            && (self.detail == Detail::Bands
                 || self.open[end - 1].piece.bytes()
                     < self.threshold.at(self.open[end - 1].piece.low));
         end - usize::from(grows)
@@ -246,7 +264,7 @@ impl Timeline {
 
     /// The strips of a cell. Positions count columns and rows from its lower left corner.
     pub fn strips(&mut self, axis: Axis<'_>, cell: Cell, colors: &Colors) -> (Strips, Cost) {
-        let mut drawing = Drawing::new(cell);
+        let mut drawing = Drawing::new(cell, Detail::Blocks);
         while !self.draw(&mut drawing, axis, colors, u64::MAX) {}
         drawing.finish()
     }
@@ -277,7 +295,8 @@ impl Timeline {
     }
 
     fn seek(&mut self, drawing: &mut Drawing, axis: Axis<'_>, state: u32) -> u64 {
-        let pieces = Pieces { threshold: &drawing.threshold, bands: drawing.bands };
+        let pieces =
+            Pieces { threshold: &drawing.threshold, bands: drawing.detail == Detail::Bands };
         let moved = self.sweep.seek(axis.trace(), state, pieces);
         drawing.cost.changes += moved.changes;
         drawing.cost.updates += moved.updates;
@@ -305,7 +324,7 @@ impl Timeline {
             let (high, column) = (drawing.high(), drawing.column);
             // Moved out of the drawing, because the walk's callback borrows the drawing mutably.
             let threshold = std::mem::replace(&mut drawing.threshold, MergeThreshold::uniform(1));
-            let pieces = Pieces { threshold: &threshold, bands: drawing.bands };
+            let pieces = Pieces { threshold: &threshold, bands: drawing.detail == Detail::Bands };
             let nodes = self.sweep.walk(axis.trace(), bottom, high, pieces, &mut |piece| {
                 while let Some(strip) = before.next_if(|old| old.piece.low < piece.low) {
                     drawing.push_strip(strip, column, colors);
@@ -334,11 +353,6 @@ impl Timeline {
     pub(crate) fn sweep(&mut self) -> &mut Sweep {
         &mut self.sweep
     }
-}
-
-/// The default merge threshold in bytes: half a row, rounded up.
-pub(crate) fn row_threshold(ky: u8) -> u64 {
-    (1u64 << ky).div_ceil(2)
 }
 
 /// The state that each column of a cell shows.

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use vramscope_layout::{
-    Axis, AxisKind, Cell, Colors, Cost, Drawing, PickPoint, STRIP_BUDGET, StackOrder, TILE_COLUMNS,
-    TILE_ROWS, Timeline,
+    Axis, AxisKind, Cell, Colors, Cost, Detail, Drawing, PickPoint, STRIP_BUDGET, StackOrder,
+    TILE_COLUMNS, TILE_ROWS, Timeline,
 };
 use vramscope_snapshot::{Reader, Snapshot};
 use vramscope_trace::slicing::now;
@@ -112,12 +112,13 @@ fn check(name: &str, snapshot: &Snapshot) -> (Cost, u64) {
     );
     // Few groups of many blocks, as categories are, and many groups, as lines are. Blocks that are
     // allocated one after the other are in different groups, as in a forward pass.
-    for (count, bands) in [(11, false), (11, true), (1000, true)] {
+    let details = [(11, Detail::Blocks), (11, Detail::Bands), (1000, Detail::Bands)];
+    for (count, detail) in details {
         let groups: Vec<u32> = (0..trace.blocks.len() as u32).map(|i| i % count).collect();
-        let name = format!("{name}, {count} groups, bands: {bands}");
+        let name = format!("{name}, {count} groups, {detail:?}");
         let order = now(async |budget| StackOrder::new(&groups, count as usize, budget).await);
         let timeline = now(async |budget| Timeline::grouped(trace, Arc::new(order), budget).await);
-        check_stack(&name, snapshot, (trace, timeline), Some(bands));
+        check_stack(&name, snapshot, (trace, timeline), Some(detail));
     }
     cost
 }
@@ -126,9 +127,9 @@ fn check_stack(
     name: &str,
     snapshot: &Snapshot,
     (trace, mut timeline): (&Trace, Timeline),
-    bands: Option<bool>,
+    grouped: Option<Detail>,
 ) -> (Cost, u64) {
-    let (is_grouped, bands) = (bands.is_some(), bands == Some(true));
+    let (is_grouped, detail) = (grouped.is_some(), grouped.unwrap_or_default());
     let colors = now(async |budget| Colors::by_site(trace, &Sites::new(snapshot), budget).await);
     let leaves = (trace.blocks.len() as u64).div_ceil(LEAF_BLOCKS);
     let depth = u64::from(leaves.next_power_of_two().ilog2()) + 1;
@@ -146,7 +147,7 @@ fn check_stack(
             (0.0, 0.0),
         ] {
             for cell in cells(axis, of_slots, of_bytes) {
-                let mut drawing = if bands { Drawing::of_bands(cell) } else { Drawing::new(cell) };
+                let mut drawing = Drawing::new(cell, detail);
                 while !timeline.draw(&mut drawing, axis, &colors, u64::MAX) {}
                 let (strips, cost) = drawing.finish();
                 let name = format!("{name}, {cell:?}: {cost:?}");
@@ -232,7 +233,7 @@ fn sliced_drawing_equals_unsliced() {
     for cell in cells(axis, 1.0, 1.0).into_iter().chain(cells(axis, 0.05, 0.3)) {
         let (whole, cost) = unsliced.strips(axis, cell, &colors);
         let work = 20_000;
-        let mut drawing = Drawing::new(cell);
+        let mut drawing = Drawing::new(cell, Detail::Blocks);
         let mut slices = 1;
         while !sliced.draw(&mut drawing, axis, &colors, work) {
             slices += 1;
@@ -243,7 +244,7 @@ fn sliced_drawing_equals_unsliced() {
                 slot: random.below(axis.extent()) as f64,
                 bytes: random.below(1 << 20) as f64,
                 cell_rows: TILE_ROWS,
-                bands: false,
+                detail: Detail::Blocks,
             };
             sliced.pick(axis, point);
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use vramscope_layout::{
-    Axis, AxisKind, Cell, Color, Colors, Drawing, MERGED, StackOrder, Strips, Timeline,
+    Axis, AxisKind, Cell, Color, Colors, Detail, Drawing, MERGED, StackOrder, Strips, Timeline,
 };
 use vramscope_snapshot::{Reader, Snapshot};
 use vramscope_trace::slicing::now;
@@ -93,7 +93,7 @@ fn the_share_of_hits_is_drawn_at_every_height() {
             let ky = (peak / pixels).max(1).ilog2() as u8 + 1;
             let rows = (peak >> ky) as u32 + 1;
             let cell = Cell { kx, ky, slot: 0, columns, low: 0, rows };
-            let strips = strips(&mut timeline, Drawing::new(cell), (axis, &colors));
+            let strips = strips(&mut timeline, Drawing::new(cell, Detail::Hits), (axis, &colors));
             for (column, expected) in expected.iter().enumerate() {
                 let drawn = drawn_share(&strips, column as u32);
                 assert!(
@@ -128,7 +128,7 @@ fn groups_of_one_color_have_edges_and_shades() {
     let ky = (peak / 600).max(1).ilog2() as u8 + 1;
     let slot = u64::from(trace.slots()) / 2;
     let cell = Cell { kx: 0, ky, slot, columns: 1, low: 0, rows: 1024 };
-    let drawn = strips(&mut timeline, Drawing::of_bands(cell).shaded(), (axis, &colors));
+    let drawn = strips(&mut timeline, Drawing::new(cell, Detail::Bands).shaded(), (axis, &colors));
     let mut pieces: Vec<usize> = (0..drawn.len()).collect();
     pieces.sort_by(|&a, &b| drawn.positions[a][1].total_cmp(&drawn.positions[b][1]));
     let mut below: Option<u32> = None;
@@ -148,6 +148,6 @@ fn groups_of_one_color_have_edges_and_shades() {
         below = group;
     }
     assert_eq!(edges, GROUPS - 1, "one line between two bands");
-    let plain = strips(&mut timeline, Drawing::of_bands(cell), (axis, &colors));
+    let plain = strips(&mut timeline, Drawing::new(cell, Detail::Bands), (axis, &colors));
     assert!(plain.colors.iter().all(|&word| Color::from_word(word).shade() == 0));
 }

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use vramscope_layout::{
-    Axis, AxisKind, Cell, Colors, Cost, Drawing, MERGED, PickPoint, STRIP_BUDGET, StackOrder,
-    Strips, Timeline,
+    Axis, AxisKind, Cell, Colors, Cost, Detail, Drawing, MERGED, PickPoint, STRIP_BUDGET,
+    StackOrder, Strips, Timeline,
 };
 use vramscope_snapshot::{Reader, Snapshot};
 use vramscope_trace::slicing::now;
@@ -34,17 +34,23 @@ fn group_of(block: &Block) -> u32 {
 struct Stacked {
     timeline: Timeline,
     is_grouped: bool,
-    bands: bool,
+    detail: Detail,
+}
+
+/// Merged strips are lower than this many rows.
+fn merged_rows(detail: Detail) -> u64 {
+    if detail == Detail::Hits { 4 } else { 1 }
 }
 
 impl Stacked {
-    /// An ungrouped stack, a grouped one, and one that draws groups as bands.
-    fn all(trace: &Trace) -> [Self; 3] {
-        [(false, false), (true, false), (true, true)]
-            .map(|(is_grouped, bands)| Self::new(trace, is_grouped, bands))
+    /// Ungrouped and grouped stacks, one that draws groups as bands, and those of a search.
+    fn all(trace: &Trace) -> [Self; 5] {
+        use Detail::{Bands, Blocks, Hits};
+        [(false, Blocks), (true, Blocks), (true, Bands), (false, Hits), (true, Hits)]
+            .map(|(is_grouped, detail)| Self::new(trace, is_grouped, detail))
     }
 
-    fn new(trace: &Trace, is_grouped: bool, bands: bool) -> Self {
+    fn new(trace: &Trace, is_grouped: bool, detail: Detail) -> Self {
         let timeline = if is_grouped {
             let groups: Vec<u32> = trace.blocks.iter().map(group_of).collect();
             let order = now(async |budget| StackOrder::new(&groups, GROUPS, budget).await);
@@ -52,11 +58,11 @@ impl Stacked {
         } else {
             now(async |budget| Timeline::new(trace, budget).await)
         };
-        Self { timeline, is_grouped, bands }
+        Self { timeline, is_grouped, detail }
     }
 
     fn strips(&mut self, axis: Axis<'_>, cell: Cell, colors: &Colors) -> (Strips, Cost) {
-        let mut drawing = if self.bands { Drawing::of_bands(cell) } else { Drawing::new(cell) };
+        let mut drawing = Drawing::new(cell, self.detail);
         while !self.timeline.draw(&mut drawing, axis, colors, u64::MAX) {}
         drawing.finish()
     }
@@ -223,7 +229,7 @@ fn pick_returns_the_drawn_strip() {
 
 fn check_picks(name: &str, stacked: &mut Stacked, axis: Axis<'_>, colors: &Colors, cell: Cell) {
     let (strips, _) = stacked.strips(axis, cell, colors);
-    let (trace, bands, Cell { kx, ky, rows, .. }) = (axis.trace(), stacked.bands, cell);
+    let (trace, detail, Cell { kx, ky, rows, .. }) = (axis.trace(), stacked.detail, cell);
     assert!(!strips.is_empty(), "{name}");
     for (i, &[x0, y0, x1, y1]) in strips.positions.iter().enumerate() {
         if y1 - y0 < 0.01 {
@@ -231,7 +237,7 @@ fn check_picks(name: &str, stacked: &mut Stacked, axis: Axis<'_>, colors: &Color
         }
         let slot = f64::from(x0 + x1) / 2.0 * (1u64 << kx) as f64;
         let bytes = f64::from(y0 + y1) / 2.0 * (1u64 << ky) as f64;
-        let point = PickPoint { kx, ky, slot, bytes, cell_rows: rows, bands };
+        let point = PickPoint { kx, ky, slot, bytes, cell_rows: rows, detail };
         let picked = stacked.timeline.pick(axis, point).expect("a strip is drawn there");
         assert_eq!(picked.block, strips.blocks[i] & !MERGED, "{name} strip {i}");
         assert_eq!(picked.count > 1, strips.blocks[i] & MERGED != 0, "{name} strip {i}");
@@ -240,11 +246,14 @@ fn check_picks(name: &str, stacked: &mut Stacked, axis: Axis<'_>, colors: &Color
         assert!(picked.bytes <= members, "{name}");
         match picked.group {
             Some(group) => assert_eq!(group, group_of(&trace.blocks[picked.block as usize])),
-            None => assert!(!stacked.is_grouped || picked.bytes < 1 << ky, "{name} strip {i}"),
+            None => assert!(
+                !stacked.is_grouped || picked.bytes < merged_rows(detail) << ky,
+                "{name} strip {i}"
+            ),
         }
     }
     let bytes = trace.requested_band.peak as f64 + 1.0;
-    let above = PickPoint { kx, ky, slot: 0.5, bytes, cell_rows: rows, bands };
+    let above = PickPoint { kx, ky, slot: 0.5, bytes, cell_rows: rows, detail };
     assert_eq!(stacked.timeline.pick(axis, above), None, "{name}: nothing above the stack");
 }
 
@@ -327,9 +336,9 @@ fn check_exactly(stacked: &mut Stacked, axis: Axis<'_>, colors: &Colors, cell: C
                     y0 <= y(low) && y(high) <= y1,
                     "{cell:?}, column {column}: {block} is not in its strip"
                 );
-                // A walk merges pieces smaller than half a row, and stops at half a row. A merged
-                // strip is therefore lower than a row, or a band.
-                if stacked.bands && y1 - y0 >= 1.0 {
+                // A walk merges pieces smaller than the threshold, and stops there. A merged strip is
+                // therefore lower than two of them, or a band.
+                if stacked.detail == Detail::Bands && y1 - y0 >= 1.0 {
                     check_band(
                         axis,
                         &stack,
@@ -337,7 +346,7 @@ fn check_exactly(stacked: &mut Stacked, axis: Axis<'_>, colors: &Colors, cell: C
                     );
                 } else {
                     assert!(
-                        cost.retries > 0 || y1 - y0 < 1.0,
+                        cost.retries > 0 || y1 - y0 < merged_rows(stacked.detail) as f32,
                         "{cell:?}, column {column}: a strip of {y0}..{y1}"
                     );
                 }
@@ -421,7 +430,7 @@ fn strips_are_exact_far_from_the_origin() {
     let snapshot = load(json.as_bytes());
     let trace = &Trace::all(&snapshot)[0];
     let colors = now(async |budget| Colors::by_site(trace, &Sites::new(&snapshot), budget).await);
-    let mut stacked = Stacked::new(trace, false, false);
+    let mut stacked = Stacked::new(trace, false, Detail::Blocks);
     for (kind, slot) in [(AxisKind::Event, 2), (AxisKind::Time, HOURS / 64 + HOURS)] {
         let axis = Axis::new(trace, kind).expect("the trace has timestamps");
         // Rows of one byte, starting at 100 GiB, and columns of one event or one microsecond.
@@ -447,7 +456,7 @@ fn strips_are_exact_far_from_the_origin() {
             slot: slot as f64,
             bytes: (100 * GIB) as f64 + 0.5,
             cell_rows: 1024,
-            bands: false,
+            detail: Detail::Blocks,
         };
         assert_eq!(
             stacked.timeline.pick(axis, point).map(|picked| (picked.bytes, picked.count)),

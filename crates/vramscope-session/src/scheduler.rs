@@ -341,8 +341,8 @@ impl FileSession {
         };
         match *request {
             Request::Pick { id, target, axis, ref layer, kx, ky, slot, bytes, .. } => {
-                let bands = queries::draws_bands(layer);
-                let place = PickPoint { kx, ky, slot, bytes, cell_rows: TILE_ROWS, bands };
+                let detail = queries::detail_of(layer);
+                let place = PickPoint { kx, ky, slot, bytes, cell_rows: TILE_ROWS, detail };
                 let hit = Subject::new(file, target).and_then(|on| {
                     let at = on.at();
                     let axis = Axis::new(at.trace(), axis)?;

@@ -247,6 +247,7 @@ test("pinned ranks share the axis, the scale and the cursor of the timeline", as
     (rank) => cliIn(folder, "summary", name(rank)).files[0]?.devices[0]?.requested_bytes.peak,
   );
   await viewer.row(name(2)).click();
+  await views.main("Timeline");
   await viewer.plot.drawn();
   await page.keyboard.press("k");
   await viewer.row(name(3)).hover();

@@ -52,6 +52,8 @@ test("the peak and its blocks are the command line's", async ({ viewer, page }) 
     // The largest of its blocks that are live here.
     const { filter } = await viewer.state();
     await views.setState({ filter: `${filter} live@2000` });
+    // Two chips are shown without the keyboard focus.
+    await page.getByTestId("search").focus();
     await expect(page.getByTestId("chips").locator("[data-term='live@2000']")).toBeVisible();
     await viewer.canvas.focus();
     await page.keyboard.press("n");

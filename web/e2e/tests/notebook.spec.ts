@@ -146,11 +146,11 @@ test("viewer and file come in pieces, and selections go back", async ({ page, wr
   const [finding] = findingsOf(REAL);
   await viewer.evaluate((element) => {
     (element as VramscopeViewer).setState({ at: 500 });
-    element.setAttribute("view", "findings");
+    element.setAttribute("view", "summary");
   });
   await expect.poll(() => trait(page, "cursor")).toBe(500);
-  const card = page.locator(`[data-testid=finding][data-id="${finding?.id}"]`);
-  await card.click();
+  const verdict = page.locator(`[data-testid=verdict][data-finding="${finding?.id}"]`);
+  await verdict.getByRole("button", { name: "Show on the timeline" }).click();
   await expect.poll(() => trait(page, "finding")).toMatchObject({ path: NAME, id: finding?.id });
   // A second click chooses all blocks again.
   await page

@@ -169,8 +169,9 @@ function uncovered(root: ParentNode): string[] {
   return [...root.querySelectorAll("*")].flatMap((element) => {
     if (element.shadowRoot) return uncovered(element.shadowRoot);
     const cut = element.clientWidth > 1 && element.scrollWidth > element.clientWidth + 1;
-    // Tooltips show the names of the flame graph and of phases.
-    if (!cut || element.closest("[title], .flame-name, .phases, svg, .visually-hidden")) return [];
+    // Tooltips show the names of the flame graph, of the treemap and of phases.
+    const shown = "[title], .flame-name, .treemap, .phases, svg, .visually-hidden";
+    if (!cut || element.closest(shown)) return [];
     const { overflowX } = getComputedStyle(element);
     const { top, bottom, left, right } = element.getBoundingClientRect();
     const seen = top < innerHeight && bottom > 0 && left < innerWidth && right > 0;

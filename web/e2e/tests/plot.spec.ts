@@ -59,8 +59,7 @@ test("hits show the same share at every height", async ({ viewer, page }) => {
     const [left, right] = [Math.ceil(scale.left) + 8, Math.floor(box.width) - 24];
     const high = scale.y(0) - scale.y(peak);
     const shares = litShares(picture, [left, right], Math.floor(scale.bottom), high);
-    // Columns of 24 pixels. The hits are every second block of a band that is 8 pixels high in the
-    // lowest plot: an edge that is rounded to a pixel changes it by an eighth.
+    // Columns of 24 pixels.
     const wide = Array.from({ length: Math.floor(shares.length / 24) }, (_, at) =>
       mean(shares.slice(at * 24, (at + 1) * 24)),
     );
@@ -71,7 +70,7 @@ test("hits show the same share at every height", async ({ viewer, page }) => {
   const [low = [], ...higher] = found;
   for (const shares of higher)
     for (const [at, share] of shares.entries())
-      expect(Math.abs(share - (low[at] ?? 0)), `column ${at}`).toBeLessThan(0.15 * most);
+      expect(Math.abs(share - (low[at] ?? 0)), `column ${at}`).toBeLessThan(0.06 * most);
 });
 
 test("a click chooses the call site, the next one the block, and both can be seen", async ({

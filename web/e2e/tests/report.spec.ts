@@ -72,6 +72,7 @@ async function expectViewer(browser: Browser, path: string): Promise<void> {
   await expect(page.getByTestId("peak-value")).toHaveAttribute("data-value", peak);
   const strips = () =>
     page.locator("vramscope-viewer").evaluate((e) => (e as VramscopeViewer).stats().strips);
+  await page.getByRole("tab", { name: "Timeline" }).click();
   await expect.poll(strips).toBeGreaterThan(0);
   const others = heard.filter((line) => !/^(blob:null\/|file:.*\.html$)/.test(line));
   expect(others).toEqual([]);
@@ -149,6 +150,8 @@ test("a redacted report has the numbers and no name", async ({ browser }) => {
   await expectViewer(browser, path);
   const { context, page } = await opened(browser, path, true);
   await page.getByRole("button", { name: "Viewer" }).click();
+  await page.getByRole("tab", { name: "Timeline" }).click();
+  await page.getByRole("button", { name: "Lists" }).click();
   await page.getByRole("tab", { name: "Blocks" }).click();
   const table = page.getByTestId("blocks-table");
   const cells = table.locator("[role=gridcell][data-column=address]");

@@ -48,6 +48,7 @@ test("results are grouped by call site with their bytes at the peak", async ({ v
     await expect(chips.locator("[data-term='>1 MiB']")).toBeVisible();
     await expect(chips.locator("[data-term='live@peak']")).toBeVisible();
     await search.fill("forward");
+    await expect(count).not.toHaveAttribute("data-value", String(large.length));
     const first = results.locator("button.share").first();
     const site = await first.locator(".share-site").innerText();
     await first.click();

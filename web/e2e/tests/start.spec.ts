@@ -45,7 +45,8 @@ test("canvases and a worker are prepared before a file is open, and replaced if 
     await answering(page);
     await page.keyboard.press("4");
     await expect.poll(alive).toBe(2);
-    expect(await page.evaluate(() => window.vramscope.stats().strips)).toBeGreaterThan(0);
+    await page.keyboard.press("2");
+    await viewer.plot.drawn();
   });
 });
 
@@ -132,7 +133,8 @@ test("a search and the palette are not lost before the other views have arrived"
   });
   await page.reload();
   await page.waitForFunction(() => "vramscope" in window);
-  await viewer.show(REAL);
+  await page.getByTestId("open-files").setInputFiles(REAL);
+  await viewer.plot.drawn();
   await page.getByTestId("search").fill("forward");
   await page.getByTestId("search").blur();
   await page.keyboard.press(">");

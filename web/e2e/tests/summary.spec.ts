@@ -175,6 +175,8 @@ test("a file without history speaks of the end", async ({ viewer }) => {
   await expect(place.locator(".summary-why")).toContainText("in use at the end");
   await expect(place.getByRole("button", { name: "Show on the timeline" })).toHaveCount(0);
   await expect(place).not.toContainText("before the window");
+  await place.page().keyboard.press("2");
+  await expect(place.page().getByTestId("view-timeline")).not.toContainText("before the window");
 });
 
 test("a file without a device says so", async ({ viewer, page }) => {

@@ -354,9 +354,9 @@ test("the palette saves what the program exports for other tools", async ({ view
   await views.open(testData(REAL));
   const folder = dirname(testData(REAL));
   for (const [command, format, suffix] of [
-    ["save for perfetto", "perfetto", "perfetto.json"],
-    ["save for speedscope", "speedscope", "speedscope.json"],
-    ["save for flamegraph.pl", "folded", "folded.txt"],
+    ["save perfetto", "perfetto", "perfetto.json"],
+    ["save speedscope", "speedscope", "speedscope.json"],
+    ["save flamegraph.pl", "folded", "folded.txt"],
   ] as const) {
     const palette = await openPalette(page);
     await palette.getByRole("combobox").fill(command);

@@ -50,6 +50,8 @@ export class Navigation {
 
   /** Opens a view, and says so. */
   open(view: View): void {
+    // What the user chooses before the first place is decided stays.
+    this.settled.value = true;
     this.show(view);
     this.#status.announce(titleOf(view));
   }

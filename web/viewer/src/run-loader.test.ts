@@ -60,7 +60,12 @@ function fakeOwners() {
       }),
     },
     viewSelection: { reset: vi.fn() },
-    status: { notice: signal(null), announce: vi.fn(), report: vi.fn() },
+    status: {
+      notice: signal(null),
+      viewsFailure: signal(null),
+      announce: vi.fn(),
+      report: vi.fn(),
+    },
     address: { pendingState: {} as { view?: string; path?: string } },
     code: new CodeStore(),
     navigation: new Navigation(new Status(() => undefined)),

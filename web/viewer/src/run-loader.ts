@@ -291,8 +291,10 @@ export class RunLoader {
       status.notice.value = null;
       selection.clear();
       viewSelection.reset();
-      if (isFree) navigation.show(run.files.length > 1 ? "ranks" : "timeline");
-      const looks = isFree && !run.isIndexed;
+      // Without the other views the timeline is all there is.
+      const hasViews = status.viewsFailure.peek() === null;
+      if (isFree) navigation.show(hasViews && run.files.length > 1 ? "ranks" : "timeline");
+      const looks = isFree && hasViews && !run.isIndexed;
       navigation.settled.value = !looks;
       this.opened.value = looks ? run.files : null;
       if (run.isIndexed) rest(run.files, []);

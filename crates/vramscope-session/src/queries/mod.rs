@@ -62,7 +62,7 @@ pub(crate) use hover::tooltip;
 pub(crate) use overview::Ranks;
 pub(crate) use ranks::Rank;
 pub(crate) use subject::Subject;
-pub(crate) use tiles::{PartialTile, TileStep, Tiles, draws_bands, needs};
+pub(crate) use tiles::{PartialTile, TileStep, Tiles, detail_of, needs};
 
 use crate::messages::DeviceRef;
 use crate::messages::views::{Answer, ColorBy, GroupBy, Query};

@@ -9,8 +9,8 @@ use crate::messages::{AxisKind, DeviceRef, TileKey};
 use crate::scheduler::{SLICE, entry_of};
 use std::sync::Arc;
 use vramscope_layout::{
-    Axis, Cell, Color, Colors, Drawing, LargestSites, SegmentDrawing, SegmentTiles, States, Strips,
-    TILE_COLUMNS, TILE_ROWS, Timeline, lines, outline,
+    Axis, Cell, Color, Colors, Detail, Drawing, LargestSites, SegmentDrawing, SegmentTiles, States,
+    Strips, TILE_COLUMNS, TILE_ROWS, Timeline, lines, outline,
 };
 use vramscope_report::{Derived, slot_after};
 use vramscope_trace::slicing::{Budget, SlicedTask};
@@ -66,8 +66,7 @@ impl PartialTile {
     /// An empty tile.
     pub(crate) fn new(key: TileKey, layer: &Layer) -> Self {
         let cell = cell(key);
-        let mut timeline =
-            if draws_bands(layer) { Drawing::of_bands(cell) } else { Drawing::new(cell) };
+        let mut timeline = Drawing::new(cell, detail_of(layer));
         if has_shades(layer) {
             timeline = timeline.shaded();
         }
@@ -119,11 +118,16 @@ fn group_by(layer: &Layer) -> GroupBy {
     if let Layer::Timeline { group, .. } = layer { *group } else { GroupBy::Block }
 }
 
-/// Whether a layer draws each group of the stack as a band: when all blocks of a group have one
-/// color. Then merging them loses nothing but their edges.
-pub(crate) fn draws_bands(layer: &Layer) -> bool {
-    matches!(layer, Layer::Timeline { group, color: ColorBy::Category, search, .. }
-        if *group != GroupBy::Block && search.is_empty())
+/// Which blocks of a layer have strips of their own. Groups are bands when all blocks of a group
+/// have one color: merging them loses nothing but their edges.
+pub(crate) fn detail_of(layer: &Layer) -> Detail {
+    match layer {
+        Layer::Timeline { search, .. } if !search.is_empty() => Detail::Hits,
+        Layer::Timeline { group, color: ColorBy::Category, .. } if *group != GroupBy::Block => {
+            Detail::Bands
+        }
+        _ => Detail::Blocks,
+    }
 }
 
 /// Whether several groups of a layer's stack have one color, and need shades of it.

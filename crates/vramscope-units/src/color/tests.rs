@@ -122,7 +122,8 @@ fn distance_matches_published_pairs() {
 fn all_pairs_of_categories_are_apart_with_and_without_color_blindness() {
     for (sight, matrix) in &SIGHTS {
         for is_dark in [true, false] {
-            let of = |category: &CategoryColor| if is_dark { category.dark } else { category.light };
+            let of =
+                |category: &CategoryColor| if is_dark { category.dark } else { category.light };
             let mut pairs = 0;
             for (i, one) in CATEGORIES.iter().enumerate() {
                 for other in &CATEGORIES[..i] {

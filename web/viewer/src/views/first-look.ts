@@ -39,7 +39,8 @@ export class FirstLook {
     }
     const focus = selection.focus.value;
     this.#first ??= focus;
-    const isChosen = focus !== this.#first || navigation.view.value !== this.#view;
+    const isChosen =
+      navigation.settled.value || focus !== this.#first || navigation.view.value !== this.#view;
     const overview = ranks.overview.value;
     const { waiting, cards } = runs.tally.value;
     const isKnown = waiting === 0 && (cards === 0 || (overview?.cards ?? 0) >= cards);

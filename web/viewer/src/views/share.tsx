@@ -46,26 +46,30 @@ export function waysToShare(stores: Stores & ViewUses<"whatIfs">): ShareWay[] {
       words: "share report text pull request issue",
       run: () => void copyMarkdown(stores),
     },
-    { text: "Picture of the timeline, PNG", words: "share image screenshot", run: picture("png") },
-    { text: "Picture of the timeline, SVG", words: "share image vector", run: picture("svg") },
+    {
+      text: "Picture of the timeline, PNG",
+      words: "share save image screenshot",
+      run: picture("png"),
+    },
+    { text: "Picture of the timeline, SVG", words: "share save image vector", run: picture("svg") },
     {
       text: "Perfetto trace",
-      words: "share export counters steps annotations",
+      words: "share save export counters steps annotations",
       run: convert(() => ({ perfetto: {} }), "perfetto.json"),
     },
     {
       text: "speedscope profile",
-      words: "share export flame call stacks",
+      words: "share save export flame call stacks",
       run: convert(() => ({ speedscope: flame() }), "speedscope.json"),
     },
     {
       text: "Folded stacks for flamegraph.pl",
-      words: "share export flame call stacks",
+      words: "share save export flame call stacks",
       run: convert(() => ({ folded: flame() }), "folded.txt"),
     },
     ...(["csv", "json"] as const).map((form) => ({
       text: `Findings as ${form.toUpperCase()}`,
-      words: "share export table",
+      words: "share save export table",
       run: () => void saveTable(selection, { findings: {} }, form, "findings"),
     })),
   ];

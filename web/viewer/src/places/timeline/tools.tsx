@@ -17,6 +17,8 @@ type ToolsProperties = ViewUses<
 
 export function TimelineTools(owners: ToolsProperties) {
   const { selection, viewSelection } = owners;
+  // Without a history there is no timeline.
+  if (selection.trace.value?.device?.note != null) return null;
   return (
     <>
       <Choice label="Group" value={viewSelection.group} options={GROUP_OPTIONS} testid="group-by" />
