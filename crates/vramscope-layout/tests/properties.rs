@@ -336,8 +336,8 @@ fn check_exactly(stacked: &mut Stacked, axis: Axis<'_>, colors: &Colors, cell: C
                     y0 <= y(low) && y(high) <= y1,
                     "{cell:?}, column {column}: {block} is not in its strip"
                 );
-                // A walk merges pieces smaller than the threshold, and stops there. A merged strip is
-                // therefore lower than two of them, or a band.
+                // A walk merges pieces smaller than the threshold, and stops there. A merged strip
+                // is therefore lower than two of them, or a band.
                 if stacked.detail == Detail::Bands && y1 - y0 >= 1.0 {
                     check_band(
                         axis,

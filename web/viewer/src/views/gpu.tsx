@@ -26,7 +26,11 @@ export function Gpu({
   const shown = isOwn ? typed.text : given;
   const isBad = isOwn && typed.isBad;
   const limit = queries.limit.value.value;
-  const known = limit?.capacity ? `${limit.capacity.text}, as recorded` : "80 or H100";
+  const known = limit?.capacity ?? null;
+  const explained =
+    known && bytes === null
+      ? `${known.text} is the recorded limit. Another: a GPU, or an amount in GiB`
+      : "The limit of timeline, fixes and What if: a GPU, or an amount in GiB";
   const change = async (text: string) => {
     const read = text.trim() === "" ? null : await runs.coordinator.gpu(text);
     const isBad = read !== null && read.bytes === null;
@@ -34,16 +38,12 @@ export function Gpu({
     setTyped({ text: text.trim(), said: read?.text ?? "", isBad, at: capacity.peek() });
   };
   return (
-    <label
-      class="field gpu"
-      data-testid="gpu"
-      title={typed.said || "The limit of timeline, fixes and What if: a GPU, or an amount in GiB"}
-    >
+    <label class="field gpu" data-testid="gpu" title={typed.said || explained}>
       <Icon name="gpu" />
       <span>GPU</span>
       <input
         list={list}
-        placeholder={known}
+        placeholder={known?.text ?? "80 or H100"}
         data-testid="capacity"
         aria-invalid={isBad}
         value={shown}

@@ -53,7 +53,7 @@ export class FlamePlot extends CanvasPlot<Tip> {
     this.draw();
   }
 
-  /** Asks once for each node that the pointer enters: these queries queue, as clicks need theirs. */
+  /** Asks once for each node that the pointer enters: these queries queue, and so do clicks. */
   protected override confirm({ block: node }: ViewHit): Promise<Tip | null> {
     const of = this.#drawn;
     if (of === null) return Promise.resolve(null);
