@@ -322,8 +322,7 @@ pub fn basis_text(modules: &Modules) -> Vec<String> {
     }
     if modules.are_inferred() {
         text.push(
-            "Call stacks show which module called which. They name files and lines, not modules. \
-             Numbers in brackets are the order of calls."
+            "Modules are inferred from call stacks. Numbers in brackets are the order of calls."
                 .to_owned(),
         );
     }

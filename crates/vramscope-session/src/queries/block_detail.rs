@@ -213,7 +213,7 @@ fn is_at_peak(trace: &Trace, block: &Block) -> bool {
 }
 
 /// The block's share of the peak: `0.4 %`, and that of its call site, if it has other blocks there:
-/// `, 18.2 % with 55 others of its call site`. `None` for a block that is not live at the peak.
+/// `; its call site: 18.2 % (56 blocks)`. `None` for a block that is not live at the peak.
 pub(super) fn peak_shares(
     at: Target<'_>,
     block: &Block,
@@ -226,11 +226,11 @@ pub(super) fn peak_shares(
     let peak = trace.requested.at(slot_of(trace.requested_band.peak_event));
     let sum = context.site(at, block);
     let percent = |bytes: u64| format!("{:.1} %", 100.0 * fraction(bytes, peak));
-    let site = match sum.peak_blocks.saturating_sub(1) {
-        0 => String::new(),
-        others => {
-            let others = Quantity::count(others, "other", "others").exact;
-            format!(", {} with {others} of its call site", percent(sum.peak_bytes))
+    let site = match sum.peak_blocks {
+        0 | 1 => String::new(),
+        blocks => {
+            let blocks = Quantity::count(blocks, "block", "blocks").exact;
+            format!("; its call site: {} ({blocks})", percent(sum.peak_bytes))
         }
     };
     Some([percent(block.bytes.0), site])

@@ -36,8 +36,8 @@ pub(crate) async fn state_at(at: Target<'_>, event: i64, budget: &mut Budget) ->
         band("active_bytes", "active", active as i64),
         band("allocated_bytes", "allocated", allocated as i64),
         band("reserved_bytes", "reserved", reserved as i64),
-        band("rounding_waste", "rounding waste", (active as i64).wrapping_sub(requested as i64)),
-        band("cached_free", "cached-free", (reserved as i64).wrapping_sub(active as i64)),
+        band("rounding_waste", "rounding", (active as i64).wrapping_sub(requested as i64)),
+        band("cached_free", "reserved, free", (reserved as i64).wrapping_sub(active as i64)),
     ];
     if let Some(pools) = at.entry.pools(at.index) {
         bands.push(band("private_pools", "private pools", pools.size.at(slot) as i64));
