@@ -123,8 +123,8 @@ const rows = { sort: "size", event, grown: null };
 const byWord = { ...table, text: "forward" };
 const filter = { actions: [], text: "forward" };
 draw("timeline by call stack, lines", timeline("stack", true), 1);
-// Findings compute the analyses that the card shows, too.
-view("findings", { findings: {} });
+// The summary computes the analyses that the card shows, too.
+view("summary", { summary: {} });
 view("card", { card: {} });
 view("minimap", { minimap: { axis } });
 view("tracks", { tracks: { axis, x0: 0, x1: events, columns: 1000 } });

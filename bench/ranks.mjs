@@ -23,7 +23,7 @@ await withPages(false, async (open) => {
   await page.getByTestId("open-files").setInputFiles(files);
   const rows = page.getByTestId("rank-row");
   // The overview counts the files until all are read. Long lists render only some rows.
-  const counting = page.getByTestId("view-overview").getByRole("status");
+  const counting = page.getByTestId("reading-cards");
   await counting.waitFor();
   await counting.waitFor({ state: "detached", timeout: 600_000 });
   const all = await page.evaluate(() => (performance.now() - window.openedAt) / 1000);

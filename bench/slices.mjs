@@ -9,28 +9,33 @@ import { withPages } from "./page.mjs";
 
 const [file, kind = "plain"] = argv.slice(2);
 
+const show = (state) => (page) => page.evaluate((to) => window.vramscope.setState(to), state);
+
 /** Names of the views, and how each is opened. */
 const STEPS = [
   ["from the first picture on", () => undefined],
-  ["bands", (page) => page.getByRole("button", { name: "Bands" }).click()],
-  ...["category", "size", "age", "stream", "segment"].map((color) => [
+  ...["stack", "size", "age", "stream", "segment", "category"].map((color) => [
     `color by ${color}`,
     (page) => page.getByTestId("color-by").selectOption(color),
   ]),
-  ["overview", (page) => page.keyboard.press("1")],
-  ["segments", (page) => page.keyboard.press("3")],
-  ["segments, emptiest", (page) => page.getByTestId("segment-sort").selectOption("occupancy")],
-  ["flame graph", (page) => page.keyboard.press("4")],
+  ["segments below", show({ tracks: "segments" })],
+  ["ranks", show({ view: "ranks" })],
+  ["summary", show({ view: "summary" })],
+  ["modules", show({ view: "modules" })],
+  ["flame graph", show({ view: "flame" })],
   [
     "flame graph, bytes × time",
     (page) => page.getByRole("button", { name: "bytes × time" }).click(),
   ],
-  ["findings", (page) => page.keyboard.press("5")],
-  ["timeline", (page) => page.keyboard.press("2")],
-  ["blocks", (page) => page.getByRole("tab", { name: "Blocks" }).click()],
-  ["events", (page) => page.getByRole("tab", { name: "Events" }).click()],
-  ["settings", (page) => page.getByRole("tab", { name: "Settings" }).click()],
-  ["a search", (page) => page.getByRole("searchbox").fill("forward")],
+  ["files and lines", show({ view: "source" })],
+  ["map", show({ view: "map" })],
+  ["segments", show({ view: "segments" })],
+  ["segments, emptiest", (page) => page.getByTestId("segment-sort").selectOption("occupancy")],
+  ["what if", show({ view: "what-if" })],
+  ["blocks", show({ view: "timeline", sheet: "blocks" })],
+  ["events", show({ view: "timeline", sheet: "events" })],
+  ["steps", show({ view: "timeline", sheet: "steps" })],
+  ["a search", (page) => page.getByTestId("search").fill("forward")],
 ];
 
 /** Waits until no view has been busy for 300 ms. */
@@ -67,6 +72,7 @@ async function traced(page, act) {
 
 await withPages(kind === "isolated", async (open) => {
   const page = await open();
+  await page.evaluate(() => window.vramscope.setState({ view: "timeline" }));
   await page.getByTestId("open-files").setInputFiles(file);
   await page.waitForFunction(() => window.vramscope.stats().strips > 0, null, { timeout: 0 });
   for (const [name, act] of STEPS) {

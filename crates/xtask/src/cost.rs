@@ -53,7 +53,7 @@ const OF_LARGE_FILE: [&str; 10] = [
     "outline, whole",
     "timeline, whole",
     "timeline, a hundredth",
-    "findings",
+    "summary",
     "blocks, by size",
     "events, by a word",
     "flame graph",
