@@ -177,7 +177,7 @@ await withPages(kind === "isolated", async (open) => {
     ? "not run: the file is too large"
     : `${cpython.toFixed(0)} ms. Median ratios: ${ratio("ms")}, blocks ${ratio("blocksMs")}`;
   stdout.write(`CPython pickle.load   ${compared}\n`);
-  stdout.write(`drop to the verdict    ${best(({ verdict }) => verdict).toFixed(0)} ms\n`);
+  stdout.write(`drop to the verdict   ${best(({ verdict }) => verdict).toFixed(0)} ms\n`);
   const { wasmBytes, wasmInTheEnd, heap, instances, drawCalls } = all[0];
   const mib = (bytes) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
   stdout.write(`wasm memory           ${mib(wasmBytes)}, with all views ${mib(wasmInTheEnd)}\n`);
