@@ -121,7 +121,7 @@ pub fn verdict<'a>(target: Target<'a>, budget: &'a mut Budget) -> Boxed<'a, Verd
             },
             None => {
                 let place = place(target, slot, budget).await;
-                let is_state_only = target.trace().slots() == 1;
+                let is_state_only = target.trace().is_state_only();
                 let place = peak_place(&place, event_of(slot), is_state_only);
                 let shares = Category::ALL.into_iter().zip(categories);
                 Verdict {
@@ -272,7 +272,7 @@ fn bar(
     let event = event_of(slot);
     let at = u32::try_from(event)
         .map_or_else(|_| "before the window".to_owned(), |event| EventIndex(event).to_string());
-    let is_state_only = target.trace().slots() == 1;
+    let is_state_only = target.trace().is_state_only();
     let requested_peak = slot_of(target.trace().requested_band.peak_event);
     let moment = match oom {
         Some(_) => format!("at the failed allocation, {at}"),

@@ -221,6 +221,12 @@ impl Trace {
         self.requested.len() as u32
     }
 
+    /// Whether only the state when the snapshot was taken is known. `enabled="state"` records one
+    /// event.
+    pub fn is_state_only(&self) -> bool {
+        self.device.events.len() <= 1
+    }
+
     /// The blocks that leave and enter between the previous slot and this one. Leaving blocks come
     /// first.
     pub fn changes_at(&self, slot: u32) -> &[Change] {

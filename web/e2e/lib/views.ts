@@ -250,11 +250,12 @@ export class Grid {
     return texts.map((text) => text.trim());
   }
 
-  sortBy(title: string): Promise<void> {
+  /** Without a `timeout` it waits for the column as long as the test runs. */
+  sortBy(title: string, timeout = 0): Promise<void> {
     return this.grid
       .getByRole("columnheader")
       .getByRole("button", { name: new RegExp(`^${title}`) })
-      .click();
+      .click({ timeout });
   }
 
   scrollTo(place: "top" | "end"): Promise<void> {

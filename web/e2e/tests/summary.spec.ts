@@ -13,6 +13,7 @@ import { Views } from "../lib/views.js";
 const OOM = "recorded/t26/oom_observer.pickle.gz";
 const LEAK = "recorded/gpt_leak.pickle.gz";
 const CALM = "recorded/t26/gpt_small.pickle.gz";
+const ONE_EVENT = "recorded/gpt_state_only.pickle";
 const STATE = "recorded/misc/norecord.pickle";
 const NOTHING = "recorded/misc/nothing.pickle";
 
@@ -177,6 +178,14 @@ test("a file without history speaks of the end", async ({ viewer }) => {
   await expect(place).not.toContainText("before the window");
   await place.page().keyboard.press("2");
   await expect(place.page().getByTestId("view-timeline")).not.toContainText("before the window");
+});
+
+test("one event is no history", async ({ viewer }) => {
+  const place = await open(viewer, ONE_EVENT);
+  await expect(place.locator(".summary-why")).toContainText("in use at the end");
+  await expect(place).toContainText("reserved when the snapshot was taken");
+  await expect(place).not.toContainText("at the peak, before the window");
+  await expect(place).not.toContainText("in the recorded part");
 });
 
 test("a file without a device says so", async ({ viewer, page }) => {

@@ -54,7 +54,7 @@ pub(super) async fn pending_frees(cx: Evidence<'_>, budget: &mut Budget) -> Opti
     }
     // PyTorch looks whether a stream is done only when it allocates. Without a trace a pending
     // block does not tell that it waited for long. `enabled="state"` records one event.
-    if cx.trace.device.events.len() <= 1 {
+    if cx.trace.is_state_only() {
         return None;
     }
     let slot = cx.carving.active_band.peak_event.map_or(0, |event| event + 1);

@@ -45,7 +45,7 @@ const MIN_SETTING_DIVISOR: u64 = 20;
 pub struct ReservedPeak {
     /// The event of the peak; `None` if the state before the window is the peak.
     pub event: Option<EventIndex>,
-    /// Whether the file has no events, only the final state.
+    /// Whether the file has only the final state.
     pub is_state_only: bool,
     /// The peak of `reserved_bytes`.
     pub reserved: Bytes,
@@ -125,7 +125,7 @@ pub(super) async fn reserved(
     if !is_large && !is_felt && creep.is_none() {
         return None;
     }
-    let is_state_only = cx.trace.device.events.len() <= 1;
+    let is_state_only = cx.trace.is_state_only();
     let is_much = unneeded >= LARGE_BYTES
         && unneeded / LARGE_PERCENT >= peak / 100
         // Between two steps most memory is idle.
@@ -138,7 +138,7 @@ pub(super) async fn reserved(
     let event = slot.checked_sub(1);
     let facts = ReservedPeak {
         event: event.map(EventIndex),
-        is_state_only: cx.trace.device.events.is_empty(),
+        is_state_only,
         reserved: Bytes(peak),
         needed: Bytes(needed),
         memory,

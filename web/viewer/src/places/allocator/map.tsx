@@ -10,7 +10,7 @@ import { NoPicture } from "../../ui/messages.js";
 import { RowsBar } from "../../ui/rows-bar.js";
 import { Tooltip } from "../../ui/tooltip.js";
 import { MAP_COLORS, type MapColor } from "../../view-selection.js";
-import { type Box, Overlay, placed } from "../../views/overlay.js";
+import { type Box, Overlay, type Place, placed } from "../../views/overlay.js";
 import { PictureButtons } from "../../views/picture-buttons.js";
 import type { ViewProperties } from "../../views/ui.js";
 import type { ViewUses } from "../../views/workspace.js";
@@ -187,7 +187,7 @@ export function SegmentMap({
           <Overlay plot={plot.value} items={items} class="map-overlay" label="Pools and pins">
             {(item, place) =>
               "group" in item ? (
-                <Head key={item.group.name} group={item.group} top={place.top} />
+                <Head key={item.group.name} group={item.group} place={place} />
               ) : (
                 <button
                   type="button"
@@ -274,7 +274,7 @@ function ChangeLegend({ appearance, changes }: ViewUses<"appearance"> & { change
   );
 }
 
-function Head({ group, top }: { group: MapGroup; top: number }) {
+function Head({ group, place }: { group: MapGroup; place: Place }) {
   const cells = [
     ["reserved", group.reserved],
     ["active", group.active],
@@ -282,7 +282,11 @@ function Head({ group, top }: { group: MapGroup; top: number }) {
     ["largest free piece", group.hole],
   ] as const;
   return (
-    <p class="map-head" data-testid="map-group" style={{ transform: `translateY(${top}px)` }}>
+    <p
+      class="map-head"
+      data-testid="map-group"
+      style={{ transform: `translateY(${place.top}px)`, height: `${place.height}px` }}
+    >
       <b title={group.title}>{group.name}</b>
       <span data-column="segments" data-value={group.segments.raw}>
         {group.segments.exact}

@@ -1,5 +1,5 @@
 // The verdict in one line, beside the navigation of every place but the summary, which it opens.
-// Only the remedy may be cut.
+// The remedy is cut first.
 
 import type { ViewUses } from "../../views/workspace.js";
 import { SeverityIcon } from "./severity.js";
