@@ -135,6 +135,17 @@ fn reserved_memory_names_the_setting_that_costs_it() {
 }
 
 #[test]
+fn a_failed_allocation_in_a_library_names_its_line_too() {
+    let oom = of_kind("findings/g04_eval_concat.pickle.gz", "oom");
+    let place = oom.place.expect("a call stack");
+    assert_eq!(place.site, "train.py:90 main");
+    assert_eq!(place.note, "in trainer_pt_utils.py:98 torch_pad_and_concatenate");
+    // In backward the note is about the forward line, and a line of the program needs none.
+    let own = of_kind("recorded/t26/oom_observer.pickle.gz", "oom").place.expect("a call stack");
+    assert!(!own.note.contains("in p_oom"), "{}", own.note);
+}
+
+#[test]
 fn a_failed_allocation_is_told_what_is_missing() {
     let FindingEntry { record: oom, headline, .. } =
         simulated_of_kind("recorded/t26/oom_observer.pickle.gz", "oom");

@@ -21,7 +21,7 @@ pub(crate) fn place(target: Target<'_>, finding: &Finding) -> Option<FindingPlac
     let (frame, note) = match &finding.facts {
         Facts::Oom(story) => match likely_forward(story).and_then(of_stack) {
             Some(frame) => (Some(frame), why::in_backward(entry, story)),
-            None => (own, String::new()),
+            None => (own, own.map(|frame| inside(target, finding, frame)).unwrap_or_default()),
         },
         Facts::Growth(growth) => {
             let frame = growth.at.filter(|_| growth.sites > 1).or(own);
@@ -44,6 +44,19 @@ pub(crate) fn place(target: Target<'_>, finding: &Finding) -> Option<FindingPlac
         _ => String::new(),
     };
     Some(of_frame(target, frame?, note, what))
+}
+
+/// The line of a library that allocates for a line of the program: `in utils.py:98 concat`. Empty
+/// where the program's line is the innermost one outside of PyTorch.
+fn inside(target: Target<'_>, finding: &Finding, own: Frame) -> String {
+    let Some(stack) = finding.stack() else { return String::new() };
+    let frames = frames::frames(target.snapshot(), stack);
+    let innermost = frames.iter().find(|frame| !frame.is_framework());
+    innermost
+        .map(frames::FrameRecord::label)
+        .filter(|label| *label != label_of(target.snapshot(), own))
+        .map(|label| format!("in {label}"))
+        .unwrap_or_default()
 }
 
 /// The place of a frame.
