@@ -183,6 +183,29 @@ test("a file that was opened by itself, or that is damaged, keeps its row", asyn
   expect(plan).toHaveBeenCalledTimes(1);
 });
 
+test("a place that is chosen while files wait for the worker's module stays", async () => {
+  for (const isChosen of [true, false]) {
+    owners = fakeOwners();
+    loader = new RunLoader(owners as unknown as LoaderOwners);
+    owners.runs.modules.compiled.value = false;
+    let resume = () => {};
+    const compiled = new Promise<void>((resolve) => {
+      resume = resolve;
+    });
+    const now = plan.getMockImplementation() as (files: FileEntry[]) => ReturnType<typeof plan>;
+    plan.mockImplementationOnce((files) => compiled.then(() => now(files)));
+    void loader.open([sourceOf("rank0.pickle", true)]);
+    await vi.waitFor(() => expect(owners.runs.run.value?.files).toHaveLength(1));
+    expect(owners.navigation.settled.value, "no place is decided").toBe(false);
+    if (isChosen) owners.navigation.open("modules");
+    resume();
+    await vi.waitFor(() => expect(owners.runs.pool.open).toHaveBeenCalled());
+    expect(owners.navigation.view.value).toBe(isChosen ? "modules" : "timeline");
+    expect(owners.navigation.settled.value).toBe(isChosen);
+    expect(loader.opened.value === null).toBe(isChosen);
+  }
+});
+
 test("several files show the ranks first, unless something else was asked for", async () => {
   const sources = ["rank0.pickle", "rank1.pickle"].map((path) => sourceOf(path, true));
   const { files } = await open(sources);

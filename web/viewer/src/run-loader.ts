@@ -58,7 +58,7 @@ export class RunLoader {
     this.indexes = new IndexLoader(owners, {
       isCurrent: (load) => load === this.#loads,
       plan: (known, sources) => this.#plan(known, sources),
-      start: (run) => this.#start(run),
+      start: (run) => this.#start(run, false),
       skip: () => this.skip(),
     });
   }
@@ -79,7 +79,7 @@ export class RunLoader {
   ): Promise<void> {
     this.#loads += 1;
     const load = this.#loads;
-    const { runs, status } = this.#owners;
+    const { runs, status, navigation } = this.#owners;
     let waiting: readonly RankFile[] = [];
     try {
       const given = await sources;
@@ -98,11 +98,15 @@ export class RunLoader {
       const run = await this.#plan(waiting, waiting.length === 0 ? opened : beside);
       if (load !== this.#loads) return;
       notEmpty(run.files);
-      this.#start({ ...run, title: title ?? run.title, isIndexed: growing !== null });
+      const opening = { ...run, title: title ?? run.title, isIndexed: growing !== null };
+      this.#start(opening, waiting.length > 0);
       await this.indexes.follow(load, growing);
       await Promise.all(run.files.map(settled));
     } catch (error) {
-      if (load === this.#loads && waiting.length > 0) runs.run.value = null;
+      if (load === this.#loads && waiting.length > 0) {
+        runs.run.value = null;
+        navigation.settled.value = true;
+      }
       status.report(failureOf(error));
     }
   }
@@ -168,13 +172,14 @@ export class RunLoader {
 
   /** Lists files that are opened before the worker's module is compiled. None later on. */
   #wait(sources: readonly Source[], title: string): readonly RankFile[] {
-    const { runs, selection, status } = this.#owners;
+    const { runs, selection, status, navigation } = this.#owners;
     if (runs.modules.compiled.peek()) return [];
     const files = sources.map((source, index) => new RankFile(source, unplanned(source, index)));
     const countText = files.length === 1 ? "1 file" : `${files.length} files`;
     batch(() => {
       status.notice.value = null;
       selection.focus.value = null;
+      navigation.settled.value = false;
       const empty = { skipped: [], skippedText: null, isIndexed: false };
       runs.run.value = { title, countText, files, ...empty };
     });
@@ -281,11 +286,13 @@ export class RunLoader {
     return [...files, ...told];
   }
 
-  #start(run: Run): void {
+  /** Shows a run. After its files `waited`, the user may have chosen a place already. */
+  #start(run: Run, waited: boolean): void {
     const { runs, selection, viewSelection, status, navigation } = this.#owners;
     // A run that is opened again has new objects for its files.
     const focused = selection.focus.peek()?.file.path;
-    const isFree = !this.#isAddressed(run, focused);
+    const isChosen = waited && navigation.settled.peek();
+    const isFree = !isChosen && !this.#isAddressed(run, focused);
     runs.pool.clear();
     batch(() => {
       status.notice.value = null;
