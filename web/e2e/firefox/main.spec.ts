@@ -82,28 +82,34 @@ test("files open, every view shows its content, and a click selects a block", as
   await expect
     .poll(() => firefox.attribute("[data-testid=peak-value]", "data-value"))
     .toBe(String(peak));
-  // Several files open on the overview.
   await page.keyboard.press("2");
   await expect.poll(() => page.evaluate(() => window.vramscope.stats().strips)).toBeGreaterThan(0);
   await firefox.find("[data-testid=color-by]");
 
-  // With an open drawer some views would be visible already.
   await page.evaluate(() => window.vramscope.setState({ sheet: "none" }));
-  for (const [key, view, shown] of [
-    ["1", "overview", "[data-testid=overview-row] [data-column=peak]"],
-    ["2", "timeline", "timeline-canvas"],
-    ["3", "segments", "segments-canvas"],
-    ["4", "flame", "flame-canvas"],
-    ["5", "findings", "[data-testid=finding]"],
-    ["6", "compare", "[data-testid=compare-totals] [data-column=change]"],
-  ] as const) {
-    await page.keyboard.press(key);
+  const expectView = async (view: string, shown: string) => {
     await expect
       .poll(() => firefox.attribute(`[data-testid=view-${view}]`, "data-place"))
       .toBe("main");
     if (shown.endsWith("canvas"))
       await expect.poll(() => firefox.colors(shown), view).toBeGreaterThan(8);
     else await firefox.find(shown);
+  };
+  for (const [key, view, shown] of [
+    ["1", "summary", "[data-testid=memory-bar]"],
+    ["2", "timeline", "timeline-canvas"],
+    ["3", "modules", "[data-testid=modules-text]"],
+    ["4", "map", "map-canvas"],
+    ["5", "what-if", "[data-testid=what-if-verdict]"],
+    ["6", "ranks", "[data-testid=overview-row] [data-column=peak]"],
+    ["7", "compare", "[data-testid=compare-totals] [data-column=change]"],
+  ] as const) {
+    await page.keyboard.press(key);
+    await expectView(view, shown);
+  }
+  for (const view of ["flame", "segments"] as const) {
+    await page.evaluate((to) => window.vramscope.setState({ view: to }), view);
+    await expectView(view, `${view}-canvas`);
   }
   expect(await page.$$(">>> [role=alert]")).toHaveLength(0);
 
