@@ -42,19 +42,27 @@ const threadsOf = (page: Page) =>
 /** Threads for a single large file. */
 const most = (page: Page) => page.evaluate(() => Math.min(navigator.hardwareConcurrency, 8));
 
-/** The number of threads that the settings show. */
-async function told(views: Views): Promise<{ threads: number; text: string }> {
-  const line = (await views.main("Summary")).locator("[data-key=threads] dd");
-  return { threads: Number(await line.getAttribute("data-value")), text: await line.innerText() };
+/** The number of threads that the settings show, beside the keys. */
+async function told({ viewer: { page } }: Views): Promise<{ threads: number; text: string }> {
+  await page.getByRole("button", { name: "Keys and gestures" }).click();
+  const line = page.locator("[data-key=threads] dd");
+  const threads = Number(await line.getAttribute("data-value"));
+  const text = await line.innerText();
+  await page.keyboard.press("Escape");
+  await expect(line).toHaveCount(0);
+  return { threads, text };
 }
 
 /** Contents of several views of the open file. */
 async function said(viewer: Viewer, views: Views): Promise<Map<string, unknown>> {
   const answers = new Map<string, unknown>([["peak", await viewer.peak.innerText()]]);
-  const row = (await views.main("Ranks")).getByTestId("overview-row");
-  await expect(row.locator("[data-category]").first()).toBeAttached();
-  answers.set("overview", [await row.innerText(), await valuesOf(row.locator("[data-value]"))]);
-  answers.set("findings", await (await views.main("Summary")).innerText());
+  const summary = await views.main("Summary");
+  await expect(summary.locator("[data-testid=fix]").first()).toBeVisible();
+  await expect(summary.locator(".treemap-site").first()).toBeVisible();
+  answers.set("summary", [
+    await summary.innerText(),
+    await valuesOf(summary.locator("[data-value]")),
+  ]);
   await views.main("Timeline");
   await views.cursor(3000);
   answers.set("moment", await views.moment.innerText());
