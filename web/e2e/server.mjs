@@ -7,7 +7,7 @@ import { createServer } from "node:http";
 import { extname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const dist = process.env.DIST ?? fileURLToPath(new URL("../site/dist", import.meta.url));
+const dist = fileURLToPath(new URL("../site/dist", import.meta.url));
 const port = Number(process.argv[2]);
 
 const TYPES = {

@@ -8,11 +8,12 @@ use vramscope_trace::slicing::{Budget, strides};
 /// Cost of reading a block for the first column, in units of [`Budget`].
 const COST_PER_BLOCK: u64 = 2;
 
-/// The columns of `view` around `slot` in which a block stays at one height, as
-/// `[x0, x1, y0, y1]` in slots and bytes. `None` where the block is not live in view.
+/// The rectangle of a block near `slot`, as `[x0, x1, y0, y1]` in slots and bytes. `None` if the
+/// block is not live in the view.
 ///
-/// Of the columns with the block, the nearest to `slot` counts. The edges in time are those of the
-/// columns, so that a block of one event is as wide as it is drawn.
+/// A block moves when blocks below it come and go. This starts at the column nearest to `slot` that
+/// has the block, and spans its neighbors with the block at the same height. It covers whole
+/// columns, as the picture does.
 pub async fn block_run(
     axis: Axis<'_>,
     order: Option<&StackOrder>,

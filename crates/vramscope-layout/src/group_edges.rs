@@ -83,8 +83,7 @@ pub type Place = [f64; 4];
 
 impl GroupEdges {
     /// Finds the bands of `view` in which a line of text of `line` pixels fits. A column shows
-    /// the same state as in the tiles of the view. Bands without a block for which `is_hit` is true
-    /// are left out.
+    /// the same state as in the tiles of the view. A band needs a block for which `is_hit` is true.
     pub async fn new(
         axis: Axis<'_>,
         order: &StackOrder,

@@ -80,14 +80,15 @@ pub struct Timeline {
 /// Which blocks of a cell have strips of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
-    /// Those of at least half a row.
+    /// Each block that is at least half a row high. Lower ones are merged with their neighbors.
     #[default]
     Blocks,
-    /// In a grouped stack one band for each group, and blocks that are at least two rows high. Only
-    /// for colors that are equal in a group.
+    /// Each block that is at least two rows high. The rest of its group is one band, so all blocks
+    /// of a group need one color.
     Bands,
-    /// Those of at least two rows: lower ones show the share of the hits among them. Strips of less
-    /// than a pixel would come and go with the height of the plot.
+    /// Each block that is at least two rows high. Lower ones are merged, and the strip shows which
+    /// share of its bytes matches the search. A strip of less than a pixel would appear or vanish
+    /// with the height of the plot.
     Hits,
 }
 
@@ -256,8 +257,8 @@ impl Timeline {
         Self { sweep: Sweep::new(trace, Some(order), budget).await }
     }
 
-    /// Keeps the hits of a search apart, so that merged strips show their share. `colors` must be
-    /// those of all later drawings.
+    /// Sums the bytes that match a search apart, so that merged strips show their share. Call it
+    /// again before drawing with the colors of another search.
     pub async fn keep_hits(&mut self, trace: &Trace, colors: &Colors, budget: &mut Budget) {
         self.sweep.keep_hits(trace, |block| colors.is_hit(block), budget).await;
     }

@@ -26,7 +26,7 @@ fn is_hit(block: u32) -> bool {
     block % 7 == 3
 }
 
-/// A stack of which `is_hit` is searched for, in groups or not.
+/// A stack, grouped or not, that sums the hits of a search apart.
 fn timeline(trace: &Trace, is_grouped: bool, colors: &Colors) -> Timeline {
     now(async |budget| {
         let mut timeline = if is_grouped {

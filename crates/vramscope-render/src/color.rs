@@ -139,8 +139,8 @@ impl Color {
         self.0 >> Self::SHADE & 3
     }
 
-    /// The color of a strip of which `hits` of `bytes` bytes match the search: this color where all
-    /// do, and [`Color::DIMMED`] where none do. Between them the strip is dimmed in part. A share
+    /// The color of a strip of `bytes` bytes, of which `hits` bytes match the search. If all match,
+    /// it is this color; if none match, [`Color::DIMMED`]; else this color, dimmed in part. A share
     /// above 0 stays above 0.
     #[must_use]
     pub const fn of_hits(self, hits: u64, bytes: u64) -> Self {

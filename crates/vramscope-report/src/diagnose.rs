@@ -224,7 +224,7 @@ struct Peak {
     text: String,
 }
 
-/// What a diagnosis needs of one device, without pauses.
+/// [`diagnosed`], without pauses.
 pub fn at_peak(target: Target<'_>) -> Diagnosed {
     now(async |budget| diagnosed(target, budget).await)
 }
@@ -234,8 +234,8 @@ pub fn with_savings(target: Target<'_>) -> Diagnosed {
     now(async |budget| diagnosed_with_savings(target, budget).await)
 }
 
-/// What a diagnosis needs of one device, and the changes that save most of one without a finding
-/// above low: it takes a replay of the run for each.
+/// [`diagnosed`], and if no finding is above low, the changes that save most memory. Each change
+/// costs a replay of the run.
 pub async fn diagnosed_with_savings(target: Target<'_>, budget: &mut Budget) -> Diagnosed {
     let mut diagnosed = diagnosed(target, budget).await;
     if diagnosed.severity.is_none() {
@@ -244,7 +244,7 @@ pub async fn diagnosed_with_savings(target: Target<'_>, budget: &mut Budget) -> 
     diagnosed
 }
 
-/// What a diagnosis needs of one device.
+/// Gathers what [`diagnose`] needs of one device: card, verdict, memory at the peak.
 pub async fn diagnosed(target: Target<'_>, budget: &mut Budget) -> Diagnosed {
     let slot = slot_of(target.trace().requested_band.peak_event);
     let card = Card::new(target, budget).await;

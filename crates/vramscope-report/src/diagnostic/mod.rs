@@ -53,7 +53,7 @@ impl From<Severity> for Level {
 /// All that is said about files.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
-    /// What was looked for without a finding above low; `None` if there is one.
+    /// The kinds of problems that were looked for and not found; `None` if one was found.
     pub nothing_found: Option<NothingFound>,
     /// The findings, the worst first.
     pub findings: Vec<Diagnostic>,
@@ -73,14 +73,14 @@ pub struct Answer {
     pub notes: Vec<String>,
 }
 
-/// What is said of files without a finding above low.
+/// The answer about files in which no finding is above low.
 #[derive(Clone, Debug)]
 pub struct NothingFound {
     /// `nothing found`.
     pub headline: &'static str,
     /// The file, or the number of paths.
     pub of: String,
-    /// What was looked for: `out of memory, growth`. Empty where nothing was allocated.
+    /// The kinds that were looked for: `out of memory, growth`. Empty if nothing was allocated.
     pub looked_for: String,
 }
 
