@@ -21,10 +21,17 @@ const pathOf = (rank: number) => `run/rank${rank}.pickle`;
 const median = (values: readonly number[]) =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
-/** Scrolls until an element is rendered and in view. */
-async function reach(scroller: Locator, top: number, wanted: Locator): Promise<void> {
-  await scroller.evaluate((element, to) => element.scrollTo({ top: to }), top);
-  await expect(wanted).toBeInViewport();
+/**
+ * Scrolls until an element is rendered and in view. `share` of the content is brought to the
+ * middle. Panels above the list can arrive after a scroll and make the list lower.
+ */
+async function reach(scroller: Locator, share: number, wanted: Locator): Promise<void> {
+  await expect(async () => {
+    await scroller.evaluate((element, to) => {
+      element.scrollTo({ top: element.scrollHeight * to - element.clientHeight / 2 });
+    }, share);
+    await expect(wanted).toBeInViewport({ timeout: 1000 });
+  }).toPass({ timeout: 30_000 });
 }
 
 test("5,000 files open in little time, and each costs the same", async ({ viewer, page }, info) => {
@@ -103,9 +110,8 @@ test("5,000 files open in little time, and each costs the same", async ({ viewer
     const line = (rank: number) =>
       overview.locator(`[data-testid=overview-row][data-path="${pathOf(rank)}"]`);
     const scroller = overview.locator(".grid-scroll");
-    const height = await scroller.evaluate((element) => element.scrollHeight);
     for (const rank of [FILES - 1, Math.round(FILES / 2)]) {
-      await reach(scroller, (height * (rank + 1)) / FILES - 400, line(rank));
+      await reach(scroller, (rank + 0.5) / FILES, line(rank));
       await expect(line(rank)).toHaveAttribute("aria-rowindex", String(rank + 2));
       await expect(line(rank).locator("[data-column=peak]")).toHaveAttribute(
         "data-value",
@@ -129,7 +135,7 @@ test("5,000 files open in little time, and each costs the same", async ({ viewer
     const list = page.getByRole("listbox");
     const chosen = list.getByRole("option", { selected: true });
     const last = viewer.row(pathOf(FILES - 1));
-    await reach(list, FILES * 100, last);
+    await reach(list, 1, last);
     await expect(last).toHaveAttribute("aria-setsize", String(FILES));
     await expect(last).toHaveAttribute("aria-posinset", String(FILES));
     await last.click();

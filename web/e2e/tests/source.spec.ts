@@ -214,7 +214,8 @@ test("the program serves the source of call stacks", async ({ page }, info) => {
   try {
     await page.goto(served.address);
     const viewer = new Viewer(page);
-    await viewer.plot.drawn();
+    // The finding opens the summary.
+    await viewer.settled();
     const [block] = blocksOf(LEAK).filter(({ site }) => site === "gpt.py:43 forward");
     if (!block) throw new Error("no block");
     await select(viewer, referenceOf(block));
