@@ -15,6 +15,7 @@ mod predictions;
 mod report;
 mod run;
 mod table;
+mod walk;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -69,4 +70,6 @@ mod _vramscope {
     use super::table::Table;
     #[pymodule_export]
     use super::viewer_part;
+    #[pymodule_export]
+    use super::walk::walk;
 }

@@ -18,6 +18,7 @@ from types import FrameType, TracebackType
 from typing import Any, ClassVar
 
 from . import allocator, failure, forks, sidecar, sources
+from . import holders as holders_
 from .files import SUFFIX, Kept, Recordings, remove_left_over, write_beside, write_snapshot
 from .guards import never_raise, whole
 from .interrupts import Uninterrupted, natively_handled, pass_on
@@ -53,6 +54,7 @@ def record(
     stacks: str = "python",
     max_entries: int | None = None,
     source: bool = True,
+    holders: bool | str = True,
     model: Any = None,
     optimizer: Any = None,
     dump_signal: int | None = DUMP_SIGNAL,
@@ -83,6 +85,9 @@ def record(
         stacks: ``"python"``, or ``"all"`` for C++ frames too, which make files much larger.
         max_entries: Events to keep; ``None`` to choose by the host's free memory.
         source: Whether source lines go into the file beside a snapshot.
+        holders: Whether the file beside a snapshot says who holds the large live blocks: chains of
+            references with the names of variables, in at most two seconds. ``"every"``: also at the
+            snapshots of ``every``, where it costs this time again and again.
         model: A ``torch.nn.Module``, whose tensors get names; later see :meth:`Recorder.watch`.
         optimizer: Its optimizer, whose state gets names.
         dump_signal: The signal that asks for a snapshot; ``None`` for none.
@@ -101,6 +106,8 @@ def record(
         raise ValueError(f"stacks is {stacks!r}, expected 'python' or 'all'")
     if max_entries is not None and max_entries < 1:
         raise ValueError(f"max_entries is {max_entries}, expected at least 1")
+    if holders not in (True, False, "every"):
+        raise ValueError(f"holders is {holders!r}, expected True, False or 'every'")
     return Recorder(
         pathlib.Path(folder),
         every=every,
@@ -109,6 +116,7 @@ def record(
         stacks=stacks,
         max_entries=max_entries,
         source=source,
+        holders=holders,
         model=model,
         optimizer=optimizer,
         dump_signal=dump_signal,
@@ -491,6 +499,7 @@ class Recorder:
         torch = self._torch
         rank, world = rank_and_world()
         snapshot = torch.cuda.memory._snapshot()
+        held = self._find_holders(snapshot) if self._wants_holders(kind) else None
         if not any(snapshot.get("device_traces", ())):
             log.warning("the snapshot has no history: other code has stopped the recording")
         is_described = self._described and self._described[-1]["step"] == self._step
@@ -517,11 +526,27 @@ class Recorder:
             "steps": [{"step": step, "time_us": time} for step, time in self._steps],
             "tensors": self._described,
             "sources": sources.source_lines(snapshot) if self._options["source"] else {},
+            **({} if held is None else {"holders": held}),
         }
         text = json.dumps(facts, ensure_ascii=False, separators=(",", ":"))
         write_beside(path, lambda file: file.write(text.encode()))
         log.info("wrote %s", path)
         return path
+
+    def _wants_holders(self, kind: str) -> bool:
+        wanted = self._options["holders"]
+        return wanted == "every" if kind == "step" else bool(wanted)
+
+    @never_raise
+    def _find_holders(self, snapshot: dict[str, Any]) -> dict[str, Any] | None:
+        """Find who holds memory."""
+        reason = holders_.is_possible()
+        if reason is not None:
+            log.info("holders are not recorded: %s", reason)
+            return None
+        blocks = holders_.live_blocks(snapshot)
+        # The millions of objects of the snapshot hold nothing.
+        return holders_.find(self._torch, blocks, hidden=[snapshot, *Recorder._active])
 
 
 def _ran_out(device: int, requested: int, total: int, free: int) -> None:

@@ -87,6 +87,9 @@ def _parser() -> _Parser:
         help="events to keep. Without it, by the host's free memory",
     )
     parser.add_argument("--no-source", action="store_true", help="no lines of source in the files")
+    parser.add_argument(
+        "--no-holders", action="store_true", help="do not look for who holds the memory"
+    )
     parser.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser
 
@@ -122,6 +125,7 @@ def main(arguments: list[str]) -> None:
         stacks=options.stacks,
         max_entries=options.max_entries,
         source=not options.no_source,
+        holders=not options.no_holders,
     )
     sys.argv[:] = program
     if not getattr(sys.flags, "safe_path", False):

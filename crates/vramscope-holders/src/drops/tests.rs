@@ -1,0 +1,108 @@
+use super::*;
+use proptest::prelude::*;
+
+/// The blocks that are still held without some references.
+fn held(graph: &Graph, holds: &[(u32, u32)], without: &[(u32, u32)], blocks: usize) -> Vec<bool> {
+    let next = Csr::new(
+        graph.len() as usize,
+        graph.edges().filter(|edge| !without.contains(edge)).collect::<Vec<_>>().into_iter(),
+    );
+    let mut seen = vec![false; graph.len() as usize];
+    let mut todo: Vec<u32> =
+        (0..graph.len()).filter(|&node| graph.kind(node) == Kind::Variable).collect();
+    while let Some(node) = todo.pop() {
+        if !std::mem::replace(&mut seen[node as usize], true) {
+            todo.extend(next.of(node));
+        }
+    }
+    let mut held = vec![false; blocks];
+    for &(node, block) in holds {
+        held[block as usize] |= seen[node as usize];
+    }
+    held
+}
+
+proptest! {
+    #[test]
+    fn a_row_frees_what_it_says(
+        variables in prop::collection::vec(0_u32..10, 1..4),
+        pairs in prop::collection::vec((0_u32..10, 0_u32..10), 0..24),
+        holds in prop::collection::vec((0_u32..10, 0_u32..4), 1..8),
+        bytes in prop::collection::vec(1_u64..100, 4),
+        hidden in 0_u32..10,
+    ) {
+        let mut graph = Graph::default();
+        let objects: Vec<u32> = (0..10).map(|_| graph.add()).collect();
+        for &to in &variables {
+            let variable = graph.add_variable(false);
+            graph.refer(variable, objects[to as usize]);
+        }
+        let mut pairs = pairs;
+        pairs.sort_unstable();
+        pairs.dedup();
+        for &(from, to) in &pairs {
+            graph.refer(from, to);
+        }
+        let limits = Limits { references: 3, ..Limits::default() };
+        let drops = graph.drops(&holds, &bytes, &limits, |node| node != hidden);
+        let before = held(&graph, &holds, &[], 4);
+        for (index, row) in drops.rows.iter().enumerate() {
+            let after = held(&graph, &holds, &row.references, 4);
+            let freed: Vec<usize> = (0..4).filter(|&block| before[block] && !after[block]).collect();
+            let sum: u64 = freed.iter().map(|&block| bytes[block]).sum();
+            // Several variables may free more together than what only they hold together: each
+            // frees its own part too.
+            prop_assert!(row.bytes <= sum, "{row:?} frees {sum}");
+            prop_assert!(row.references.len() > 1 || row.bytes == sum, "{row:?} frees {sum}");
+            prop_assert!(row.within.is_none_or(|within| (within as usize) < index));
+            for (block, innermost) in drops.of_block.iter().enumerate() {
+                if *innermost == Some(index as u32) {
+                    prop_assert!(freed.contains(&block), "{row:?} does not free block {block}");
+                }
+            }
+        }
+        // What one variable alone frees is in the rows outside of all others.
+        let top: u64 = drops.rows.iter().filter(|row| row.within.is_none()).map(|row| row.bytes).sum();
+        let all: u64 = (0..4).filter(|&block| before[block]).map(|block| bytes[block]).sum();
+        prop_assert!(top <= all);
+    }
+}
+
+#[test]
+fn a_library_s_variable_holds_what_nothing_else_does() {
+    let mut graph = Graph::default();
+    let [mine, theirs] = [graph.add_variable(false), graph.add_variable(true)];
+    let [loss, buffer, list] = [graph.add(), graph.add(), graph.add()];
+    for (from, to) in [(mine, loss), (theirs, list), (list, loss), (list, buffer)] {
+        graph.refer(from, to);
+    }
+    let drops = graph.drops(&[(loss, 0), (buffer, 1)], &[8, 4], &Limits::default(), |_| true);
+    let rows: Vec<_> = drops.rows.iter().map(|row| (row.references.clone(), row.bytes)).collect();
+    // The list of the library refers to the loss, and goes away with the call.
+    assert_eq!(rows, [(vec![(mine, loss)], 8), (vec![(list, buffer)], 4)]);
+}
+
+#[test]
+fn what_the_object_itself_leads_to_does_not_count() {
+    let mut graph = Graph::default();
+    let variable = graph.add_variable(false);
+    let [module, hook] = [graph.add(), graph.add()];
+    for (from, to) in [(variable, module), (module, hook), (hook, module)] {
+        graph.refer(from, to);
+    }
+    let drops = graph.drops(&[(module, 0)], &[5], &Limits::default(), |_| true);
+    assert_eq!(drops.rows.len(), 1);
+    assert_eq!(drops.rows[0].references, [(variable, module)]);
+}
+
+#[test]
+fn what_too_many_hold_is_no_row() {
+    let mut graph = Graph::default();
+    let tensor = graph.add();
+    for _ in 0..9 {
+        let variable = graph.add_variable(false);
+        graph.refer(variable, tensor);
+    }
+    let drops = graph.drops(&[(tensor, 0)], &[5], &Limits::default(), |_| true);
+    assert_eq!((drops.rows.len(), drops.of_block.as_slice()), (0, &[None][..]));
+}

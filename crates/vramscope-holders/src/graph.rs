@@ -1,0 +1,111 @@
+//! Objects and what they refer to.
+
+use crate::csr::Csr;
+
+/// A graph of references. Nodes are numbered in the order in which they are added.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    kinds: Vec<Kind>,
+    /// Of each node the first of its references in `targets`, and their number.
+    spans: Vec<(u32, u32)>,
+    targets: Vec<u32>,
+    /// References that were added one by one.
+    single: Vec<(u32, u32)>,
+}
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Object,
+    /// A variable of the program.
+    Variable,
+    /// A local variable of a library's function, which ends with the call that the program makes.
+    Passing,
+}
+
+impl Graph {
+    /// Adds an object.
+    pub fn add(&mut self) -> u32 {
+        self.add_kind(Kind::Object)
+    }
+
+    /// Adds a variable. One of a library's function is `passing`: it goes away with the call, so
+    /// what other variables lead to is not held by it.
+    pub fn add_variable(&mut self, passing: bool) -> u32 {
+        self.add_kind(if passing { Kind::Passing } else { Kind::Variable })
+    }
+
+    fn add_kind(&mut self, kind: Kind) -> u32 {
+        let node = self.len();
+        self.kinds.push(kind);
+        self.spans.push((0, 0));
+        node
+    }
+
+    /// The number of nodes.
+    pub fn len(&self) -> u32 {
+        // A node has 4 bytes here and more elsewhere: memory ends before the numbers do.
+        u32::try_from(self.kinds.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether there is no node.
+    pub fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
+    /// The number of references.
+    pub fn references(&self) -> usize {
+        self.targets.len() + self.single.len()
+    }
+
+    /// Adds a reference.
+    pub fn refer(&mut self, from: u32, to: u32) {
+        self.single.push((from, to));
+    }
+
+    /// Adds all references of an object at once. A later call for the same object replaces them.
+    pub fn refer_all(&mut self, from: u32, to: impl IntoIterator<Item = u32>) {
+        let first = self.targets.len();
+        self.targets.extend(to);
+        let count = self.targets.len() - first;
+        if let (Ok(first), Ok(count), Some(span)) =
+            (u32::try_from(first), u32::try_from(count), self.spans.get_mut(from as usize))
+        {
+            *span = (first, count);
+        }
+    }
+
+    pub(crate) fn kind(&self, node: u32) -> Kind {
+        self.kinds[node as usize]
+    }
+
+    /// All references: the node that refers, and that which it refers to.
+    pub fn edges(&self) -> impl Iterator<Item = (u32, u32)> + Clone {
+        let spans = (0_u32..).zip(&self.spans).flat_map(|(from, &(first, count))| {
+            let first = first as usize;
+            self.targets[first..first + count as usize].iter().map(move |&to| (from, to))
+        });
+        spans.chain(self.single.iter().copied())
+    }
+
+    /// Whether each node leads to one of `ends`.
+    pub(crate) fn leads_to(&self, ends: impl IntoIterator<Item = u32>) -> Vec<bool> {
+        let back = Csr::new(self.kinds.len(), self.edges().map(|(from, to)| (to, from)));
+        let mut leads = vec![false; self.kinds.len()];
+        let mut todo: Vec<u32> = Vec::new();
+        let mark = |node: u32, todo: &mut Vec<u32>, leads: &mut Vec<bool>| {
+            if !std::mem::replace(&mut leads[node as usize], true) {
+                todo.push(node);
+            }
+        };
+        for end in ends {
+            mark(end, &mut todo, &mut leads);
+        }
+        while let Some(node) = todo.pop() {
+            for &from in back.of(node) {
+                mark(from, &mut todo, &mut leads);
+            }
+        }
+        leads
+    }
+}

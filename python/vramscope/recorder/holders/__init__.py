@@ -1,0 +1,210 @@
+"""Who holds the large live blocks: chains of references, and what dropping one frees.
+
+The walk itself is native: ``vramscope._vramscope.walk``. What is here says where it begins
+(:mod:`.roots`) and how references are called (:mod:`.links`). ``docs/sidecar.md`` describes the
+result. No code of the program runs, and nothing is allocated on a device.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import sys
+import time
+import types
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from .links import Links
+from .roots import Roots
+
+__all__ = ["Block", "find", "is_possible", "live_blocks"]
+
+#: Seconds that a walk may take.
+SECONDS = 2.0
+#: Objects that a walk may meet. Each takes about 50 bytes.
+MAX_OBJECTS = 10_000_000
+#: Blocks that are told: the largest.
+MAX_BLOCKS = 500
+#: Blocks below this size are told only if there are few larger ones.
+LARGE, FEW = 1 << 20, 200
+#: The most rows of dropped references, and the least share of the bytes of a row.
+MAX_ROWS, LEAST_SHARE = 60, 0.001
+#: The largest result, in bytes of JSON.
+MAX_BYTES = 1 << 20
+#: A slice is told if the block has this many times its bytes.
+SLICE = 4
+#: The program's code is followed last: classes and functions lead to all of its libraries.
+CODE = (
+    type,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    property,
+    staticmethod,
+    classmethod,
+)
+#: Objects that are only parts of others.
+PARTS = (types.CellType, types.FrameType, types.TracebackType)
+
+
+class Block(NamedTuple):
+    """A live block of memory."""
+
+    device: int
+    address: int
+    bytes: int
+
+
+def is_possible() -> str | None:
+    """Why nothing can be told of who holds memory; None if it can."""
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return "this Python has no interpreter lock, so other threads may change what is read"
+    try:
+        from vramscope import _vramscope  # noqa: F401
+    except ImportError as error:
+        return f"the package has no native part: {error}"
+    return None
+
+
+def live_blocks(snapshot: dict[str, Any]) -> list[Block]:
+    """The live blocks of a snapshot of which holders are told."""
+    found = []
+    for segment in snapshot["segments"]:
+        address = segment["address"]
+        for block in segment["blocks"]:
+            if block["state"] == "active_allocated":
+                at = block.get("address", address)
+                found.append(Block(segment["device"], at, block["size"]))
+            address += block["size"]
+    found.sort(key=lambda block: (-block.bytes, block.device, block.address))
+    large = sum(block.bytes >= LARGE for block in found)
+    return sorted(found[: min(max(large, FEW), MAX_BLOCKS)])
+
+
+@contextlib.contextmanager
+def _undisturbed(torch: Any) -> Iterator[None]:
+    """Keeps the collector and the program's tensor types from running."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        with torch._C.DisableTorchFunction():
+            yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def find(
+    torch: Any,
+    blocks: Sequence[Block],
+    *,
+    hidden: Sequence[Any] = (),
+    seconds: float = SECONDS,
+    native: bool = True,
+) -> dict[str, Any]:
+    """Who holds these blocks, which are sorted.
+
+    Args:
+        torch: The module.
+        blocks: The blocks, sorted.
+        hidden: Objects that hold nothing for the program, with what they lead to.
+        seconds: The time that it may take.
+        native: Whether references are read by the slots of types, where Python allows that.
+    """
+    from vramscope._vramscope import walk
+
+    begin = time.perf_counter()
+    with _undisturbed(torch):
+        roots = Roots()
+        found = walk(
+            torch,
+            {
+                "blocks": list(blocks),
+                "values": roots.values,
+                "passing": roots.passing,
+                "own": roots.own,
+                "skipped": roots.skipped,
+                "hidden": [*hidden, roots, roots.__dict__],
+                "parts": list(PARTS),
+                "late": [torch.optim.Optimizer, *CODE],
+                "seconds": seconds,
+                "objects": MAX_OBJECTS,
+                "rows": MAX_ROWS,
+                "devices": len({block.device for block in blocks}),
+                "least": max(int(sum(block.bytes for block in blocks) * LEAST_SHARE), 1),
+                "native": native,
+            },
+        )
+        roots.skipped.clear()
+        links = Links(roots.links, found)
+        told = {
+            "complete": found["complete"],
+            "graph": found["graph"],
+            "objects": found["seen"],
+            "seconds": 0.0,
+            "links": links.links,
+            "blocks": _blocks(blocks, found, links),
+            "drops": [
+                {
+                    "within": within,
+                    "links": sorted({links.of_chain(chain) for chain in chains}),
+                    "bytes": size,
+                    "blocks": count,
+                }
+                for within, chains, size, count in found["rows"]
+            ],
+        }
+    told["seconds"] = round(time.perf_counter() - begin, 3)
+    return _fitting(told)
+
+
+def _blocks(
+    blocks: Sequence[Block], found: dict[str, Any], links: Links
+) -> list[dict[str, Any]]:
+    is_whole = found["complete"] and found["graph"]
+    told = []
+    for block, (chain, label, view, cycle, row) in zip(blocks, found["blocks"]):
+        entry: dict[str, Any] = {"device": block.device, "address": block.address}
+        if chain is not None:
+            entry["link"] = links.of_chain(chain)
+            if label is not None:
+                entry["link"] = links.of_label(entry["link"], label)
+            if view is not None and view * SLICE <= block.bytes:
+                entry["view_bytes"] = view
+            if row is not None:
+                entry["drop"] = row
+        elif cycle is not None:
+            by = {"by": "cycle", "length": cycle} if cycle else {"by": "expression"}
+            entry["link"] = links.root(by)
+        else:
+            entry["none"] = "below_python" if is_whole else "unread"
+        told.append(entry)
+    return told
+
+
+def _fitting(told: dict[str, Any]) -> dict[str, Any]:
+    """The result without its smallest blocks, if it is too large."""
+    blocks = told["blocks"]
+    while len(json.dumps(told, ensure_ascii=False)) > MAX_BYTES and blocks:
+        blocks = blocks[: len(blocks) // 2]
+        used: set[int] = set()
+        ends = [block["link"] for block in blocks if "link" in block]
+        ends += [link for row in told["drops"] for link in row["links"]]
+        for end in ends:
+            at: int | None = end
+            while at is not None and at not in used:
+                used.add(at)
+                at = told["links"][at]["from"]
+        order = sorted(used)
+        place = {old: new for new, old in enumerate(order)}
+        links = [dict(told["links"][old]) for old in order]
+        for link in links:
+            link["from"] = None if link["from"] is None else place[link["from"]]
+        blocks = [
+            {**block, "link": place[block["link"]]} if "link" in block else block
+            for block in blocks
+        ]
+        rows = [{**row, "links": [place[link] for link in row["links"]]} for row in told["drops"]]
+        told = {**told, "complete": False, "links": links, "blocks": blocks, "drops": rows}
+    return told
