@@ -2,7 +2,7 @@
 
 Each case allocates a block of a size of its own, asks who holds it, drops what the answer names,
 and compares the bytes that ``memory_allocated`` falls by. One line of JSON is printed for each.
-With arguments only the cases of these names run.
+With names only these cases run, with --fallback as before Python 3.10.
 """
 
 import asyncio
@@ -674,11 +674,11 @@ def a_frame_keeps_nothing(look):
     look.measure()
 
 
-def run(name):
+def run(name, native):
     """Runs a case."""
     program, chain, none, frees, also = CASES[name]
     gc.collect()
-    look = Look()
+    look = Look(native=native)
     found = {"case": name}
     program(look)
     if look.fell is None:
@@ -697,5 +697,6 @@ def run(name):
 if __name__ == "__main__":
     # The workspaces of libraries.
     torch.ones(8, 8, device="cuda") @ torch.ones(8, 8, device="cuda")
-    for wanted in sys.argv[1:] or CASES:
-        run(wanted)
+    named = [name for name in sys.argv[1:] if name != "--fallback"]
+    for wanted in named or CASES:
+        run(wanted, native="--fallback" not in sys.argv)
