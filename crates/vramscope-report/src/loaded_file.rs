@@ -3,6 +3,7 @@
 use crate::code::has_line;
 use crate::derived::DeviceData;
 use crate::shapes::widths_of_text;
+use crate::sidecar::holders::Holders;
 use crate::sidecar::{DeviceMemory, Sidecar};
 use crate::summary::{ErrorKind, ErrorSummary};
 use crate::target::Target;
@@ -107,6 +108,11 @@ impl SnapshotEntry {
     /// The file beside the snapshot, if it is there and can be used.
     pub fn sidecar(&self) -> Option<&Sidecar> {
         self.sidecar.as_ref()?.as_deref().ok()
+    }
+
+    /// What holds blocks, if the file beside the snapshot tells it.
+    pub fn holders(&self) -> Option<&Holders> {
+        self.sidecar()?.holders.as_deref()
     }
 
     /// A line of source, without the space around it: from the file beside the snapshot, or from

@@ -18,8 +18,9 @@ pub(super) fn growth(
     finding: &Finding,
     growth: &Growth,
     predicted: &Predicted,
+    is_held: bool,
 ) -> Words {
-    let mut words = of_growth(entry, finding, growth, predicted);
+    let mut words = of_growth(entry, finding, growth, predicted, is_held);
     if let Some(fix) = predicted.fixes.first() {
         words.text = format!("{} Without it the peak is {} lower.", words.text, fix.saving_bytes);
     }
@@ -31,7 +32,10 @@ fn of_growth(
     finding: &Finding,
     growth: &Growth,
     predicted: &Predicted,
+    is_held: bool,
 ) -> Words {
+    // What holds it need not be found where it is known.
+    let find = |what: &'static str| if is_held { "" } else { what };
     let place = growth_place(entry, finding, growth).plain();
     let amount = range(growth.per_step);
     let word = step_word(growth);
@@ -43,7 +47,7 @@ fn of_growth(
         .map(|frame| format!(" It is called from {}.", label_of(&entry.snapshot, frame)));
     let called = called.unwrap_or_default();
     if growth.repeats {
-        return requests(finding, &place, growth, &called, [&amount, &interval], predicted);
+        return requests(finding, &place, growth, &called, [&amount, &interval], predicted, find);
     }
     let outlook = outlook(growth, predicted);
     let first = finding.events.first().copied();
@@ -86,9 +90,16 @@ fn of_growth(
                 percent(kept, all),
             ),
             action: format!(
-                "Find what keeps a result of {place}: a list, a running sum, an exception, a state \
-                 that is carried to the next step. Keep loss.item() or output.detach() instead \
-                 (hidden = hidden.detach() for a carried state), or run it under torch.no_grad()."
+                "{}Keep loss.item() or output.detach() instead (hidden = hidden.detach() for a \
+                 carried state), or run it under torch.no_grad().",
+                if is_held {
+                    String::new()
+                } else {
+                    format!(
+                        "Find what keeps a result of {place}: a list, a running sum, an exception, a state \
+                 that is carried to the next step. "
+                    )
+                }
             ),
         };
     }
@@ -97,21 +108,28 @@ fn of_growth(
     } else {
         String::new()
     };
-    let (what, action) = if growth.is_model_state {
+    let (what, find, action) = if growth.is_model_state {
         (
             " It is more than one set of gradients or optimizer state for this model.",
-            "Find what keeps old gradients or an old optimizer: a list of .grad tensors, a \
-             scheduler or a closure that holds the optimizer.",
+            find(
+                "Find what keeps old gradients or an old optimizer: a list of .grad tensors, a \
+                 scheduler or a closure that holds the optimizer.",
+            ),
+            "",
         )
     } else {
         (
             "",
             if growth.is_queue {
+                ""
+            } else {
+                find("Find what keeps these tensors: a list, a dict, a cache, a queue, a hook. ")
+            },
+            if growth.is_queue {
                 "Bound the queue (queue.Queue(maxsize=2)), so that its producer waits. Or move \
                  each item to the GPU only when it is used."
             } else {
-                "Find what keeps these tensors: a list, a dict, a cache, a queue, a hook. Store \
-                 them on the CPU (.cpu()), or bound what stores them."
+                "Store them on the CPU (.cpu()), or bound what stores them."
             },
         )
     };
@@ -123,7 +141,7 @@ fn of_growth(
             "{place} grows by {amount} {interval} ({steps} times). \
              {stay}{what}{sites}{called} {outlook}"
         ),
-        action: action.to_owned(),
+        action: format!("{find}{action}"),
     }
 }
 
@@ -145,19 +163,21 @@ fn requests(
     called: &str,
     [amount, interval]: [&String; 2],
     predicted: &Predicted,
+    find: impl Fn(&'static str) -> &'static str,
 ) -> Words {
     let (steps, total) = (grouped(growth.steps as u64), growth.total);
-    let (what, action) = if growth.is_cache {
+    let (what, find, action) = if growth.is_cache {
         (
             " It is a KV cache that grows: the keys and values of earlier requests stay.",
+            "",
             "Drop or reset the KV cache when a request ends, or bound the number of sessions that \
              keep one.",
         )
     } else {
         (
             "",
-            "Find what keeps something of each request: a list, a dict, a cache, a queue. Drop it \
-             when the request ends, or bound it.",
+            find("Find what keeps something of each request: a list, a dict, a cache, a queue. "),
+            "Drop it when the request ends, or bound it.",
         )
     };
     Words {
@@ -169,7 +189,7 @@ fn requests(
              total.{what}{called} {}",
             outlook(growth, predicted)
         ),
-        action: action.to_owned(),
+        action: format!("{find}{action}"),
     }
 }
 
