@@ -94,8 +94,9 @@ impl SnapshotEntry {
         }
     }
 
-    /// Reads the file beside the snapshot. Call it before anything is derived.
+    /// Reads the file beside the snapshot, and drops what was derived without it.
     pub fn set_sidecar(&mut self, json: &[u8]) {
+        self.data.iter_mut().for_each(|data| *data = DeviceData::default());
         let parsed = Sidecar::parse(json).and_then(|sidecar| sidecar.of_recording(&self.traces));
         self.sidecar = Some(parsed.map(Box::new));
     }

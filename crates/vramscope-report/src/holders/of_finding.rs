@@ -148,6 +148,11 @@ fn together(holders: &Holders, kind: HolderKind, members: &[Member], about: u64)
     let root = holders.chain(link)[0];
     holder.text = words::root(holders.link(root));
     if kind != HolderKind::Reference {
+        let roots: FxHashSet<u32> =
+            members.iter().filter_map(link_of).map(|link| holders.chain(link)[0]).collect();
+        if roots.len() > 1 {
+            holder.text = words::cycles(roots.len(), holders.link(root));
+        }
         return Told { holder, advice };
     }
     let container = container(holders, link, members);

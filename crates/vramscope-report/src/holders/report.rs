@@ -9,7 +9,6 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use vramscope_inference::Category;
 use vramscope_trace::slicing::{Budget, now, strides};
-use vramscope_units::Bytes;
 
 /// Rows below a root with a smaller part of all bytes, as its divisor, are left out.
 const MIN_SHARE: u64 = 20;
@@ -67,7 +66,7 @@ pub struct HolderRow {
     /// or why no reference is named.
     pub holder: String,
     /// `reference`, `cycle`, `below_python`, `unread`, `freed` (before the end, which the recorder
-    /// saw), or `not_listed` (too small to be recorded).
+    /// saw), `not_listed` (too small to be recorded), or `not_recorded` (no holders are recorded).
     pub kind: &'static str,
     /// The number of rows around it.
     pub depth: u32,
@@ -133,17 +132,19 @@ pub fn holders_of(target: Target<'_>, limit: Option<usize>) -> HoldersReport<'_>
 
 /// What holds the blocks that are live in a slot.
 pub fn holders_at(target: Target<'_>, slot: u32, limit: Option<usize>) -> HoldersReport<'_> {
-    now(async |budget| report(target, slot, limit, budget).await)
+    now(async |budget| report(target, slot, false, limit, budget).await)
 }
 
 /// Why blocks have no node.
 const FREED: usize = 0;
 const NOT_LISTED: usize = 1;
 
-/// What holds the blocks that are live in a slot. Categories must be derived before.
+/// What holds the blocks that are live in a slot. With `and_end`, also what holds only blocks that
+/// are live at the end. Categories must be derived before.
 pub async fn report<'a>(
     target: Target<'a>,
     slot: u32,
+    and_end: bool,
     limit: Option<usize>,
     budget: &mut Budget,
 ) -> HoldersReport<'a> {
@@ -179,10 +180,18 @@ pub async fn report<'a>(
             }
         }
     }
-    let all = Rows { holders, held, sums: of_node, total };
+    let all = Rows { holders, held, sums: of_node, total, and_end };
     let (mut rows, omitted) = all.rows(limit.unwrap_or(usize::MAX));
     let held_bytes = all.held_bytes();
-    if holders.is_some() {
+    if holders.is_none() {
+        // Nothing tells why.
+        let [mut all, other] = others;
+        all.blocks += other.blocks;
+        all.bytes += other.bytes;
+        all.end += other.end;
+        all.categories.extend(other.categories);
+        rows.extend((all.blocks > 0).then(|| row(all, "not known".to_owned(), "not_recorded")));
+    } else {
         rows.extend(
             others
                 .into_iter()
@@ -251,6 +260,7 @@ struct Rows<'a> {
     held: &'a Held,
     sums: Vec<Sum>,
     total: u64,
+    and_end: bool,
 }
 
 impl Rows<'_> {
@@ -260,6 +270,12 @@ impl Rows<'_> {
 
     fn bytes(&self, node: u32) -> u64 {
         self.sums[node as usize].bytes
+    }
+
+    /// What a node counts in the order of rows.
+    fn weight(&self, node: u32) -> u64 {
+        let Sum { bytes, end, .. } = &self.sums[node as usize];
+        if self.and_end { *bytes.max(end) } else { *bytes }
     }
 
     fn held_bytes(&self) -> u64 {
@@ -275,7 +291,7 @@ impl Rows<'_> {
     fn rows(&self, limit: usize) -> (Vec<HolderRow>, usize) {
         let mut children: FxHashMap<Option<u32>, Vec<u32>> = FxHashMap::default();
         for node in 0..self.held.tree.nodes.len() as u32 {
-            if self.sums[node as usize].blocks > 0 {
+            if self.weight(node) > 0 {
                 children.entry(self.node(node).parent).or_default().push(node);
             }
         }
@@ -285,7 +301,7 @@ impl Rows<'_> {
                 return Vec::new();
             }
             // References first: the rest is not known.
-            all.sort_by_key(|&node| (self.node(node).kind, Reverse(self.bytes(node)), node));
+            all.sort_by_key(|&node| (self.node(node).kind, Reverse(self.weight(node)), node));
             all
         };
         let roots = sorted(None);
@@ -298,17 +314,17 @@ impl Rows<'_> {
                 let (mut inner, mut below) = (node, sorted(Some(node)));
                 let mut whole = node;
                 while let Some(&first) = below.first()
-                    && self.bytes(first) / 19 >= self.bytes(whole) / 20
+                    && self.weight(first) / 19 >= self.weight(whole) / 20
                 {
                     whole = first;
-                    if self.bytes(first) == self.bytes(node) {
+                    if self.weight(first) == self.weight(node) {
                         inner = first;
                     }
                     below = sorted(Some(first));
                 }
                 rows.push(self.row(node, inner, depth));
                 let is_large =
-                    |&child: &u32| self.bytes(child).saturating_mul(MIN_SHARE) >= self.total;
+                    |&child: &u32| self.weight(child).saturating_mul(MIN_SHARE) >= self.total;
                 open.extend(below.into_iter().filter(is_large).rev().map(|one| (one, depth + 1)));
             }
         }
@@ -442,11 +458,9 @@ fn words_of(holders: &Holders, rows: &[u32], depth: u32) -> String {
 }
 
 impl HoldersReport<'_> {
-    /// `1.25 GiB of it is held by named references`; empty if nothing is recorded.
-    pub fn share_text(&self) -> String {
-        match self.complete {
-            Some(_) => format!("named references hold {}", Bytes(self.held_bytes)),
-            None => String::new(),
-        }
+    /// Whether `drops` says more than the rows do, each with what dropping it frees: references
+    /// within others, or several that must be dropped together.
+    pub fn has_tree(&self) -> bool {
+        self.drops.iter().any(|row| row.depth > 0 || row.references > 1)
     }
 }

@@ -118,6 +118,16 @@ fn of_root(link: &Link, named: &str) -> String {
     }
 }
 
+/// Several cycles, of which this is one.
+pub(super) fn cycles(count: usize, one: &Link) -> String {
+    let kind = one.type_name.as_deref().map(|kind| format!(" ({})", name(kind)));
+    format!(
+        "only {} cycles of objects{} hold it, gc.collect() frees it",
+        grouped(count as u64),
+        kind.unwrap_or_default()
+    )
+}
+
 /// The name of a root at the begin of a way: `losses`.
 fn begin(link: &Link) -> String {
     let name = named(link);

@@ -36,8 +36,10 @@ pub(super) fn run(target: Target<'_>, arguments: &Arguments) -> Result<(), Failu
 fn text(out: &mut dyn Write, report: &HoldersReport<'_>, at: When, limit: usize) -> io::Result<()> {
     writeln!(out, "{}  {}", styled(STRONG, report.path), device_name(report.device))?;
     let of = if at == When::At(At::Peak) { "peaks at" } else { "is" };
-    let share = report.share_text();
-    let share = if share.is_empty() { share } else { format!("; {share}") };
+    let share = match report.complete {
+        Some(_) => format!("; named references hold {}", Bytes(report.held_bytes)),
+        None => String::new(),
+    };
     writeln!(
         out,
         "requested_bytes {of} {}, {}{share}",
@@ -45,20 +47,21 @@ fn text(out: &mut dyn Write, report: &HoldersReport<'_>, at: When, limit: usize)
         output::event(report.event),
     )?;
     report.text.iter().try_for_each(|sentence| writeln!(out, "{}", printable(sentence)))?;
-    if report.rows.is_empty() {
+    if report.complete.is_none() {
         return Ok(());
     }
     writeln!(out)?;
-    let head = ["bytes", "share", "blocks", "category", "held by"];
-    let mut table = Table::new(&head, &[true, true, true, false, false]);
-    table.optional([2, 1]);
+    let frees = if report.complete == Some(false) { "frees at most" } else { "frees" };
+    let head = ["bytes", "share", "category", frees, "held by"];
+    let mut table = Table::new(&head, &[true, true, false, true, false]);
+    table.optional([1, 2]);
     for row in &report.rows {
         let indent = "  ".repeat(row.depth as usize);
         table.row(vec![
             Bytes(row.bytes).to_string(),
             percent(row.bytes.into(), report.bytes.into()),
-            grouped(row.blocks.into()),
-            row.category.to_owned(),
+            row.category.replace('_', " "),
+            row.frees_bytes.map_or_else(String::new, |bytes| Bytes(bytes).to_string()),
             format!("{indent}{}", printable(&row.holder)),
         ]);
     }
@@ -71,7 +74,7 @@ fn text(out: &mut dyn Write, report: &HoldersReport<'_>, at: When, limit: usize)
 fn drops(out: &mut dyn Write, report: &HoldersReport<'_>, limit: usize) -> io::Result<()> {
     let least = report.drops.iter().map(|row| row.bytes).max().unwrap_or(0) / MIN_SHARE;
     let large: Vec<&DropRecord> = report.drops.iter().filter(|row| row.bytes > least).collect();
-    if large.is_empty() {
+    if large.is_empty() || !report.has_tree() {
         return Ok(());
     }
     writeln!(out)?;
