@@ -299,12 +299,7 @@ fn entries<'a>(
         let is_held = told.iter().any(|told| told.holder.kind == HolderKind::Reference);
         let Words { title, text, action } =
             finding_text::words(target.entry, finding, predicted, is_held);
-        // Several holders are told one by one.
-        let drop = match &told[..] {
-            [only] => only.advice.as_str(),
-            _ => "",
-        };
-        let action = [drop, action.as_str()].join(" ").trim().to_owned();
+        let action = holders::advised(&told, action);
         let holders = told.into_iter().map(|told| told.holder).collect();
         let mut place = finding_text::place(target, finding);
         let headline = headline(title.clone(), place.as_ref().map(|place| place.site.as_str()));

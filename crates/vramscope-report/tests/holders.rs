@@ -120,9 +120,9 @@ fn each_kind_of_reference_has_words() {
         (&[attribute.clone(), json!({"by": "key", "name": "x\"y"})], "m.head[\"xy\"]"),
         (&[attribute.clone(), json!({"by": "base"})], "m.head._base"),
         (
-            &[
-                json!({"by": "closure", "name": "maps", "function": "hook", "file": "b.py", "line": 3}),
-            ],
+            &[json!({
+                "by": "closure", "name": "maps", "function": "hook", "file": "b.py", "line": 3,
+            })],
             "m -> closure variable \"maps\" of hook(), b.py:3",
         ),
         (
@@ -130,12 +130,12 @@ fn each_kind_of_reference_has_words() {
                 json!({"by": "default", "name": "cache", "function": "g"}),
                 json!({"by": "item", "name": "2"}),
             ],
-            "m -> default argument \"cache\" of g()[2]",
+            "m -> default argument \"cache\"[2] of g()",
         ),
         (
-            &[
-                json!({"by": "frame_local", "name": "y", "function": "step", "file": "b.py", "line": 9}),
-            ],
+            &[json!({
+                "by": "frame_local", "name": "y", "function": "step", "file": "b.py", "line": 9,
+            })],
             "m -> local \"y\" of step(), b.py:9",
         ),
         (
@@ -170,11 +170,16 @@ fn each_kind_of_reference_has_words() {
             "the exception that is handled now (RuntimeError)",
         ),
         (
-            json!({"by": "expression", "type": "Tensor", "function": "f", "file": "a.py", "line": 7}),
+            json!({
+                "by": "expression", "type": "Tensor", "function": "f", "file": "a.py", "line": 7,
+            }),
             "a value of a running expression (Tensor) in f(), a.py:7",
         ),
         (
-            json!({"by": "local", "name": "x", "function": "<module>", "file": "a.py", "thread": "loader"}),
+            json!({
+                "by": "local", "name": "x", "function": "<module>", "file": "a.py",
+                "thread": "loader",
+            }),
             "local \"x\" of <module>, a.py, thread loader",
         ),
         (json!({"by": "global", "name": "G", "module": "pkg.m"}), "global \"G\" of module pkg.m"),

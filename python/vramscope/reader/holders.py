@@ -15,7 +15,7 @@ class Holder(Shown):
     """What holds blocks."""
 
     kind: HolderKind
-    #: Where the chain of references begins: ``local "losses" (list of 12) of train(), train.py:42``.
+    #: Where the references begin: ``local "losses" (list of 12) of train(), train.py:42``.
     text: str
     #: The way from there; empty if that variable itself holds the memory.
     path: str

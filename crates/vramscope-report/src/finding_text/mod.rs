@@ -63,8 +63,8 @@ pub fn label(kind: FindingKind) -> &'static str {
     }
 }
 
-/// The words of a finding on one device. `predicted` is what replays say. With `is_held` other words
-/// name what holds its memory.
+/// The words of a finding on one device. `predicted` is what replays say. With `is_held`, other
+/// words name what holds its memory.
 pub fn words(
     entry: &SnapshotEntry,
     finding: &Finding,

@@ -34,8 +34,6 @@ fn of_growth(
     predicted: &Predicted,
     is_held: bool,
 ) -> Words {
-    // What holds it need not be found where it is known.
-    let find = |what: &'static str| if is_held { "" } else { what };
     let place = growth_place(entry, finding, growth).plain();
     let amount = range(growth.per_step);
     let word = step_word(growth);
@@ -47,7 +45,15 @@ fn of_growth(
         .map(|frame| format!(" It is called from {}.", label_of(&entry.snapshot, frame)));
     let called = called.unwrap_or_default();
     if growth.repeats {
-        return requests(finding, &place, growth, &called, [&amount, &interval], predicted, find);
+        return requests(
+            finding,
+            &place,
+            growth,
+            &called,
+            [&amount, &interval],
+            predicted,
+            is_held,
+        );
     }
     let outlook = outlook(growth, predicted);
     let first = finding.events.first().copied();
@@ -74,6 +80,13 @@ fn of_growth(
         };
     }
     if let Some((kept, all)) = growth.activations {
+        let find = match is_held {
+            true => String::new(),
+            false => format!(
+                "Find what keeps a result of {place}: a list, a running sum, an exception, a state \
+                 that is carried to the next step. "
+            ),
+        };
         let subject = match growth.sites {
             1 => format!("{place} keeps several results of each call, which grow"),
             sites => format!("{} call sites below {place} grow together", grouped(sites as u64)),
@@ -89,18 +102,7 @@ fn of_growth(
                  graph.{called} {outlook}",
                 percent(kept, all),
             ),
-            action: format!(
-                "{}Keep loss.item() or output.detach() instead (hidden = hidden.detach() for a \
-                 carried state), or run it under torch.no_grad().",
-                if is_held {
-                    String::new()
-                } else {
-                    format!(
-                        "Find what keeps a result of {place}: a list, a running sum, an exception, a state \
-                 that is carried to the next step. "
-                    )
-                }
-            ),
+            action: find + KEEP_NO_GRAPH,
         };
     }
     let sites = if growth.sites > 1 {
@@ -108,28 +110,27 @@ fn of_growth(
     } else {
         String::new()
     };
-    let (what, find, action) = if growth.is_model_state {
+    let (what, action) = if growth.is_model_state {
         (
             " It is more than one set of gradients or optimizer state for this model.",
-            find(
+            if is_held {
+                ""
+            } else {
                 "Find what keeps old gradients or an old optimizer: a list of .grad tensors, a \
-                 scheduler or a closure that holds the optimizer.",
-            ),
-            "",
+                 scheduler or a closure that holds the optimizer."
+            },
         )
     } else {
         (
             "",
             if growth.is_queue {
-                ""
-            } else {
-                find("Find what keeps these tensors: a list, a dict, a cache, a queue, a hook. ")
-            },
-            if growth.is_queue {
                 "Bound the queue (queue.Queue(maxsize=2)), so that its producer waits. Or move \
                  each item to the GPU only when it is used."
+            } else if is_held {
+                "Store its tensors on the CPU (.cpu()), or bound it."
             } else {
-                "Store them on the CPU (.cpu()), or bound what stores them."
+                "Find what keeps these tensors: a list, a dict, a cache, a queue, a hook. Store \
+                 them on the CPU (.cpu()), or bound what stores them."
             },
         )
     };
@@ -141,9 +142,13 @@ fn of_growth(
             "{place} grows by {amount} {interval} ({steps} times). \
              {stay}{what}{sites}{called} {outlook}"
         ),
-        action: format!("{find}{action}"),
+        action: action.to_owned(),
     }
 }
+
+/// What to keep in place of a graph.
+const KEEP_NO_GRAPH: &str = "Keep loss.item() or output.detach() instead (hidden = \
+     hidden.detach() for a carried state), or run it under torch.no_grad().";
 
 /// When memory is full, or what many more steps add.
 pub(super) fn outlook(growth: &Growth, predicted: &Predicted) -> String {
@@ -163,21 +168,22 @@ fn requests(
     called: &str,
     [amount, interval]: [&String; 2],
     predicted: &Predicted,
-    find: impl Fn(&'static str) -> &'static str,
+    is_held: bool,
 ) -> Words {
     let (steps, total) = (grouped(growth.steps as u64), growth.total);
-    let (what, find, action) = if growth.is_cache {
+    let (what, action) = if growth.is_cache {
         (
             " It is a KV cache that grows: the keys and values of earlier requests stay.",
-            "",
             "Drop or reset the KV cache when a request ends, or bound the number of sessions that \
              keep one.",
         )
+    } else if is_held {
+        ("", "Remove what it keeps of a request when that ends, or bound it.")
     } else {
         (
             "",
-            find("Find what keeps something of each request: a list, a dict, a cache, a queue. "),
-            "Drop it when the request ends, or bound it.",
+            "Find what keeps something of each request: a list, a dict, a cache, a queue. Drop it \
+             when the request ends, or bound it.",
         )
     };
     Words {
@@ -189,7 +195,7 @@ fn requests(
              total.{what}{called} {}",
             outlook(growth, predicted)
         ),
-        action: format!("{find}{action}"),
+        action: action.to_owned(),
     }
 }
 

@@ -11,7 +11,7 @@ mod tree;
 mod words;
 
 pub use of_finding::of_blocks;
-pub(crate) use of_finding::of_finding;
+pub(crate) use of_finding::{advised, of_finding};
 pub use report::{DropRecord, HolderRow, HoldersReport, holders_at, holders_of, report};
 pub(crate) use tree::of_holder;
 

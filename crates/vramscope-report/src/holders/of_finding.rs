@@ -56,6 +56,14 @@ pub(crate) struct Told {
     pub(crate) advice: String,
 }
 
+/// What to do, with what dropping the only holder frees. Several are told one by one.
+pub(crate) fn advised(told: &[Told], action: String) -> String {
+    match told {
+        [only] => [&only.advice, action.as_str()].join(" ").trim().to_owned(),
+        _ => action,
+    }
+}
+
 /// What holds these blocks of a device, most bytes first.
 pub fn of_blocks(target: Target<'_>, blocks: &[u32]) -> Vec<Holder> {
     let Some(holders) = target.entry.holders() else { return Vec::new() };

@@ -357,21 +357,23 @@ impl Rows<'_> {
     /// A reference in words, with the attribute or key in it that has all of its bytes.
     fn words(&self, node: u32, inner: u32) -> String {
         let (Some(holders), of) = (self.holders, self.node(node)) else { return String::new() };
-        let way = |node: u32| {
+        let way = |node: u32, has_type: bool| {
             let of = self.node(node);
             let ranges = alike::ranges(holders, &of.links);
             let chain = holders.chain(of.links[0]);
-            let container = words::in_brackets(holders.link(of.links[0]));
-            let container = if of.links.len() > 1 { String::new() } else { container };
-            format!("{}{container}", words::way(holders, &chain, &ranges))
+            let way = words::way(holders, &chain, &ranges);
+            match of.links[..] {
+                [only] if has_type => way + &words::in_brackets(holders.link(only)),
+                _ => way,
+            }
         };
         let root = holders.link(of.links[0]);
         let is_named = |node: &u32| matches!(self.node(*node).by, By::Attribute | By::Key);
         let named = self.held.tree.above(inner).take_while(|&of| of != node).find(is_named);
         match (of.parent, named) {
-            (None, Some(named)) => words::part_of_root(root, &way(named)),
+            (None, Some(named)) => words::part_of_root(root, &way(named, false)),
             (None, None) => words::root(root),
-            (Some(_), named) => way(named.unwrap_or(node)),
+            (Some(_), named) => way(named.unwrap_or(node), true),
         }
     }
 }

@@ -175,6 +175,8 @@ pub(super) fn step(link: &Link, range: Option<(u64, u64)>) -> Option<String> {
 #[derive(Default)]
 struct Part {
     text: String,
+    /// Where it is: ` of hook(), b.py:3`. Steps come before it.
+    place: String,
     /// Whether it is nodes of the autograd graph.
     is_graph: bool,
     /// Whether steps have been added to its name.
@@ -184,6 +186,11 @@ struct Part {
 impl Part {
     fn of(text: String) -> Self {
         Self { text, ..Self::default() }
+    }
+
+    /// The part in words.
+    fn words(self) -> String {
+        self.text + &self.place
     }
 }
 
@@ -236,7 +243,7 @@ fn parts(holders: &Holders, chain: &[u32], ranges: &Ranges) -> Vec<Part> {
                     .map(|&of| holders.link(of))
                     .take_while(|link| link.by == By::Graph)
                     .collect();
-                parts.push(Part { text: graph(&nodes), is_graph: true, has_steps: false });
+                parts.push(Part { text: graph(&nodes), is_graph: true, ..Part::default() });
                 at += nodes.len() - 1;
             }
             By::Saved | By::Packed | By::Accumulates if after_graph => {
@@ -250,7 +257,7 @@ fn parts(holders: &Holders, chain: &[u32], ranges: &Ranges) -> Vec<Part> {
                 };
                 wrote.expect("writing to a String cannot fail");
             }
-            _ => parts.push(Part::of(part_of(link))),
+            _ => parts.push(part_of(link)),
         }
         at += 1;
         before = link;
@@ -259,13 +266,14 @@ fn parts(holders: &Holders, chain: &[u32], ranges: &Ranges) -> Vec<Part> {
 }
 
 /// A link that no name goes on to.
-fn part_of(link: &Link) -> String {
+fn part_of(link: &Link) -> Part {
     let named = quoted(link);
-    match link.by {
-        By::Closure => format!("closure variable{named}{}", place(link, "of")),
-        By::Default => format!("default argument{named}{}", place(link, "of")),
-        By::FrameLocal => format!("local{named}{}", place(link, "of")),
-        By::Cache => format!("a result in the lru_cache{}", place(link, "of")),
+    let at_place = |text: String| Part { text, place: place(link, "of"), ..Part::default() };
+    Part::of(match link.by {
+        By::Closure => return at_place(format!("closure variable{named}")),
+        By::Default => return at_place(format!("default argument{named}")),
+        By::FrameLocal => return at_place(format!("local{named}")),
+        By::Cache => return at_place("a result in the lru_cache".to_owned()),
         By::Saved => format!("saved{named}"),
         By::Packed => format!("packed by a hook{named}"),
         By::Accumulates => "the leaf of a gradient".to_owned(),
@@ -274,7 +282,7 @@ fn part_of(link: &Link) -> String {
             let named = if named.is_empty() { named } else { format!("{named} ") };
             format!("{}{kind}", named.trim_start())
         }
-    }
+    })
 }
 
 /// `its autograd graph (AddBackward0 ... MulBackward0)`.
@@ -301,7 +309,7 @@ pub(super) fn way(holders: &Holders, chain: &[u32], ranges: &Ranges) -> String {
         return String::new();
     }
     let mut texts: Vec<String> =
-        parts(holders, chain, ranges).into_iter().map(|part| part.text).collect();
+        parts(holders, chain, ranges).into_iter().map(Part::words).collect();
     texts.retain(|text| !text.is_empty());
     if texts.len() > MAX_PARTS {
         let left_out = texts.len() - MAX_PARTS;
@@ -340,7 +348,7 @@ pub(super) fn reference(
         Some(before) if last.text.starts_with("its ") => {
             format!("the graph of {}", before.text)
         }
-        _ => last.text,
+        _ => last.words(),
     }
 }
 

@@ -184,7 +184,7 @@ fn held_by(at: Target<'_>, index: u32) -> Vec<(&'static str, &'static str, Strin
     let rows = [
         ("holder", label, holder.text),
         ("holder_path", "reached by", holder.path),
-        ("holder_drop", "to free it", holder.drop),
+        ("holder_drop", "drop", holder.drop),
         ("holder_note", "note", holder.note),
     ];
     rows.into_iter().filter(|(.., text)| !text.is_empty()).collect()

@@ -116,7 +116,6 @@ function Drops({ frees, drops }: { frees: string; drops: readonly DropLine[] }) 
       <h3>Dropping {frees}, at the end</h3>
       <ul>
         {drops.map((drop, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: the rows of a tree have no other key
           <li key={index} title={`${drop.bytes.exact}, ${drop.blocks.exact}`}>
             <TreeName label={drop.label} depth={drop.depth} open={null} toggle={() => undefined} />
             <span class="num" data-value={drop.bytes.raw}>
