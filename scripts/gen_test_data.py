@@ -2,7 +2,7 @@
 """Writes test_data/ and the sample run of the site.
 
 gen_test_data.py              writes the hand-made part: scenarios, edge, containers, damaged,
-                              run_folder
+                              run_folder, holders
 gen_test_data.py RECORDINGS   also copies the recordings that testdata/recordings.py lists
 
 Equal input gives equal bytes, so a second run leaves `git status` clean.
@@ -15,7 +15,7 @@ import shutil
 import sys
 
 import oracle
-from testdata import containers, edges, notation, recordings, scenarios
+from testdata import containers, edges, holders, notation, recordings, scenarios
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TARGET = os.path.join(ROOT, "test_data")
@@ -47,6 +47,9 @@ def hand_made():
 
     for name, raw in containers.run_folder().items():
         write("run_folder", name, raw)
+
+    for name, (recording, made) in holders.FILES.items():
+        write("holders", name, made(os.path.join(TARGET, recording)))
 
     for folder, files in (
         ("containers", containers.containers()),

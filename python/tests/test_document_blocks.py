@@ -51,6 +51,7 @@ NEVER_RUN = ("cargo", "rustup", "npm", "npx", "node", "pip", "pip3", "uv", "ssh"
 RECORDINGS = {
     "oom_except.pickle": "documents/oom_except.pickle.gz",
     "gpt_leak.pickle": "recorded/gpt_leak.pickle.gz",
+    "held/gpt_leak.pickle": "recorded/gpt_leak.pickle.gz",
     "rank0.pickle": "documents/oom_except.pickle.gz",
     "main.pickle": "twins/gpt_flash.pickle.gz",
     "branch.pickle": "twins/gpt_flash_checkpoint_half.pickle.gz",
@@ -120,6 +121,7 @@ def folder(tmp_path: pathlib.Path) -> pathlib.Path:
         with gzip.open(TEST_DATA / source) as packed, path.open("wb") as file:
             shutil.copyfileobj(packed, file)
     shutil.copytree(TEST_DATA / "beside", tmp_path / "runs/7")
+    shutil.copy(TEST_DATA / "holders/gpt_leak.vramscope.json", tmp_path / "held")
     for name in ("test_data", "scripts"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "bin").mkdir()

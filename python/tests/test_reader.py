@@ -9,6 +9,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import threading
 
@@ -207,6 +208,36 @@ def test_tensors_and_source_lines_are_those_beside_the_snapshot() -> None:
     sources = {row["source"] for row in pyarrow.table(recorded.stacks).to_pylist()}
     assert "loss.backward()" in sources
     assert "500.0 MiB are outside of PyTorch" in recorded.findings[0].text
+
+
+def test_holders_are_those_beside_the_snapshot(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "gpt_leak.pickle.gz"
+    shutil.copy(DATA / "recorded" / path.name, path)
+    shutil.copy(DATA / "holders" / "gpt_leak.vramscope.json", tmp_path)
+    recorded = vramscope.open(path)
+    leaked = 'local "leaked" (list of 12) of main(), p_gpt.py:40'
+    (holder,) = recorded.findings[0].holders
+    assert (holder.kind, holder.text, holder.path) == ("reference", leaked, "leaked[0..11]")
+    # 12 blocks of 51,511,296 bytes.
+    assert (holder.held_bytes, holder.frees_bytes, holder.blocks) == (618_135_552,) * 2 + (12,)
+    assert f"held by {leaked}" in str(recorded.findings[0])
+    held = [b["holders"] for b in pyarrow.table(recorded.blocks).to_pylist()]
+    assert [text for text in held if text and text.startswith(leaked)] == [
+        f"{leaked}: leaked[{index}]" for index in range(12)
+    ]
+    told = program("peak", path, "--by", "holder", "--at", "end")
+    assert [(r.holder, r.live_bytes, r.frees_bytes) for r in recorded.holders.rows] == [
+        (r["holder"], r["bytes"], r["frees_bytes"]) for r in told["rows"]
+    ]
+    assert recorded.holders.rows[0].holder == leaked
+    assert [(d.text, d.frees_bytes) for d in recorded.holders.drops] == [
+        (d["text"], d["bytes"]) for d in told["drops"]
+    ]
+    peak = recorded.peak(by="holder")
+    assert sum(row.own_bytes for row in peak.rows) == peak.peak_bytes
+    # Without the file, nothing tells it.
+    alone = vramscope.open(DATA / "recorded" / path.name)
+    assert alone.holders.complete is None and not alone.findings[0].holders
 
 
 def test_tables_are_taken_by_duckdb(snapshot) -> None:

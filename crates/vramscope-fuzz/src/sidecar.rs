@@ -4,7 +4,7 @@ use crate::fixture::{START, recording};
 use crate::load::report;
 use vramscope_report::redact::Redaction;
 use vramscope_report::sidecar::Sidecar;
-use vramscope_report::{Target, copy, modules};
+use vramscope_report::{Target, copy, holders, modules};
 
 /// Reads the bytes as the file beside a small recording, and runs every report of it. A copy of
 /// the file, redacted or not, is read as it was written.
@@ -32,6 +32,8 @@ pub fn sidecar(json: &[u8]) {
     let target = Target { path: "run/rank0.json", entry, index: 0 };
     report(target);
     drop(serde_json::to_string(&modules::modules(target, None, None)).expect("a report"));
+    let end = target.trace().slots() - 1;
+    drop(serde_json::to_string(&holders::holders_at(target, end, None)).expect("a report"));
 }
 
 fn text(sidecar: &Sidecar) -> String {

@@ -13,6 +13,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use vramscope_cli::input::read_file;
 use vramscope_report::diagnose::{Diagnosis, Listing, MAX_FINDINGS, diagnose, with_savings};
 use vramscope_report::diagnostic::{Answer, card, plain_text};
+use vramscope_report::holders::{holders_at, holders_of};
 use vramscope_report::info::{Info, add_optimizations, info};
 use vramscope_report::modules::modules;
 use vramscope_report::now;
@@ -259,6 +260,20 @@ impl File {
         device: u32,
     ) -> PyResult<Bound<'py, PyBytes>> {
         self.report(py, (entry, device), |target| text(&shapes(target, None)))
+    }
+
+    /// What holds the memory at the peak of `requested_bytes`, or at the end.
+    fn holders<'py>(
+        &self,
+        py: Python<'py>,
+        entry: u32,
+        device: u32,
+        at_end: bool,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        self.report(py, (entry, device), |target| {
+            let end = target.trace().slots() - 1;
+            text(&if at_end { holders_at(target, end, None) } else { holders_of(target, None) })
+        })
     }
 
     /// The steps and phases of `vramscope.steps/1`, of a device.

@@ -9,6 +9,7 @@ use super::sidecar::TensorRecord;
 use super::{BlockPlaces, StackTable, Target, block_site, stack};
 use crate::Derived;
 use crate::columns::{Column, Rows};
+use crate::holders::{self, Holder};
 use crate::notes::notes;
 use crate::shapes::{BlockShapes, ShapeTable};
 use crate::text::{block_reference, pool_text};
@@ -149,6 +150,11 @@ pub struct BlockRecord<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub tensor: Option<Cow<'a, TensorRecord>>,
+    /// What holds the block at the end: the shortest chain of references. Absent unless the file
+    /// beside the snapshot tells it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(optional, as = "Option<Vec<Holder>>"))]
+    pub holders: Vec<Holder>,
     /// The index of the shape in the report's `shapes`; absent if nothing tells the shape.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
@@ -184,6 +190,7 @@ impl BlockRecord<'_> {
             segment_type: self.segment_type,
             of_free: self.of_free,
             backward: self.backward,
+            holders: self.holders,
             shape: self.shape,
             stack: self.stack,
         }
@@ -281,6 +288,7 @@ fn with_site<'a>(
         user_metadata: notes.metadata,
         annotations: notes.annotations,
         tensor: entry.tensor(target.index, index).map(Cow::Borrowed),
+        holders: holders::of_block(target, index).into_iter().collect(),
         shape: None,
         stack,
     }
@@ -405,6 +413,11 @@ pub fn columns() -> Vec<Column<BlockRows>> {
         .not_in_csv(),
         Of::maybe_text("tensor_dtype", "Type of that tensor's elements", |row| {
             row.record.tensor.as_ref().map(|tensor| tensor.dtype.as_str().into())
+        })
+        .not_in_csv(),
+        Of::maybe_text("holders", "What holds it at the end, from the same file", |row| {
+            let texts: Vec<String> = row.record.holders.iter().map(Holder::line).collect();
+            (!texts.is_empty()).then(|| texts.join("; ").into())
         })
         .not_in_csv(),
     ]

@@ -5,6 +5,7 @@
 //! on categories), an arm in `SnapshotEntry::derive` and a getter.
 
 use crate::block_context::BlockContext;
+use crate::holders::Held;
 use crate::loaded_file::SnapshotEntry;
 use crate::modules::Modules;
 use crate::proof::{self, Proof};
@@ -94,6 +95,7 @@ pub(crate) struct DeviceData {
     pools: OnceLock<Option<PoolEnvelope>>,
     largest_free: OnceLock<Vec<LargestFree>>,
     notes: OnceLock<Notes>,
+    held: OnceLock<Held>,
     tensors: OnceLock<FxHashMap<u32, TensorRecord>>,
     ruled: RuledData,
 }
@@ -225,6 +227,12 @@ impl SnapshotEntry {
     pub fn notes(&self, index: usize) -> &Notes {
         let make = || Notes::new(&self.snapshot, &self.traces[index]);
         self.data[index].notes.get_or_init(make)
+    }
+
+    /// The blocks of the trace at `index` whose holders the file beside the snapshot names.
+    pub fn held(&self, index: usize) -> &Held {
+        let make = || Held::new(self.holders(), &self.traces[index]);
+        self.data[index].held.get_or_init(make)
     }
 
     /// The tensors that the file beside the snapshot names, by the blocks of the trace at `index`.

@@ -8,6 +8,7 @@ use crate::card::{Card, CardFinding};
 use crate::finding_text::{self, Words, headline};
 use crate::fixes::{self, Fix, Look};
 use crate::frames::{FrameRecord, owned_frames, site};
+use crate::holders::{self, Holder, HolderKind};
 use crate::phrase::{Phrase, site_filter};
 use crate::proof::{self, Proof};
 use crate::simulated::{Predicted, Simulated};
@@ -88,6 +89,11 @@ pub struct FindingRecord {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "typescript", ts(as = "Option<Vec<Look>>", optional))]
     pub look: Vec<Look>,
+    /// What holds its blocks that are live at the end, most bytes first. Of a failed allocation:
+    /// what to drop beside the model. Absent unless the file beside the snapshot tells it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(as = "Option<Vec<Holder>>", optional))]
+    pub holders: Vec<Holder>,
     /// The numbers that prove it; absent where there are none to draw. The page has its chart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(skip))]
@@ -229,6 +235,7 @@ impl FindingRecord {
             simulated: Vec::new(),
             fixes: Vec::new(),
             look: Vec::new(),
+            holders: Vec::new(),
             proof: None,
             ..self.clone()
         }
@@ -288,7 +295,12 @@ fn entries<'a>(
     let nothing = Predicted::default();
     let entry = |(i, finding): (usize, &Finding)| {
         let predicted = predicted(i).unwrap_or(&nothing);
-        let Words { title, text, action } = finding_text::words(target.entry, finding, predicted);
+        let told = holders::of_finding(target, finding);
+        let is_held = told.iter().any(|told| told.holder.kind == HolderKind::Reference);
+        let Words { title, text, action } =
+            finding_text::words(target.entry, finding, predicted, is_held);
+        let action = holders::advised(&told, action);
+        let holders = told.into_iter().map(|told| told.holder).collect();
         let mut place = finding_text::place(target, finding);
         let headline = headline(title.clone(), place.as_ref().map(|place| place.site.as_str()));
         let title = title.plain();
@@ -334,6 +346,7 @@ fn entries<'a>(
             simulated: predicted.simulated.clone(),
             fixes: predicted.fixes.clone(),
             look: predicted.looks.clone(),
+            holders,
             proof: proofs.get(i).cloned().flatten(),
         };
         FindingEntry {
@@ -408,6 +421,7 @@ pub fn of_ranks(path: &str, skew: &RankSkew, frames: Vec<FrameRecord<'static>>) 
         simulated: Vec::new(),
         fixes: Vec::new(),
         look: Vec::new(),
+        holders: Vec::new(),
         proof: Some(proof::ranks(skew)),
     };
     FindingEntry {

@@ -86,6 +86,24 @@ pub struct ProcessInfo {
     pub last_step: Option<u64>,
     /// The devices that the process used.
     pub devices: Vec<DeviceMemory>,
+    /// The walk through the references that hold blocks; null if none was recorded.
+    pub holders: Option<HoldersInfo>,
+}
+
+/// The walk through the references that hold blocks.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HoldersInfo {
+    /// False where time or size has cut it.
+    pub complete: bool,
+    /// False where autograd graphs and gradients were not read.
+    pub graph: bool,
+    /// Blocks whose holders it looked for.
+    pub blocks: usize,
+    /// Objects that it visited.
+    pub objects: u64,
+    /// How long the program waited.
+    pub seconds: f64,
 }
 
 impl ProcessInfo {
@@ -101,6 +119,13 @@ impl ProcessInfo {
             alloc_conf: sidecar.alloc_conf.clone(),
             last_step: sidecar.steps.last().map(|end| end.step),
             devices: sidecar.devices.clone(),
+            holders: sidecar.holders.as_ref().map(|of| HoldersInfo {
+                complete: of.complete,
+                graph: of.graph,
+                blocks: of.blocks.len(),
+                objects: of.objects,
+                seconds: of.seconds,
+            }),
         }
     }
 }

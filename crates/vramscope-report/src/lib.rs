@@ -43,6 +43,7 @@ mod fixes;
 pub mod flame;
 mod frames;
 mod groups;
+pub mod holders;
 pub mod html;
 pub mod index;
 pub mod info;

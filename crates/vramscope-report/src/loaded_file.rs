@@ -3,6 +3,7 @@
 use crate::code::has_line;
 use crate::derived::DeviceData;
 use crate::shapes::widths_of_text;
+use crate::sidecar::holders::Holders;
 use crate::sidecar::{DeviceMemory, Sidecar};
 use crate::summary::{ErrorKind, ErrorSummary};
 use crate::target::Target;
@@ -93,8 +94,9 @@ impl SnapshotEntry {
         }
     }
 
-    /// Reads the file beside the snapshot. Call it before anything is derived.
+    /// Reads the file beside the snapshot, and drops what was derived without it.
     pub fn set_sidecar(&mut self, json: &[u8]) {
+        self.data.iter_mut().for_each(|data| *data = DeviceData::default());
         let parsed = Sidecar::parse(json).and_then(|sidecar| sidecar.of_recording(&self.traces));
         self.sidecar = Some(parsed.map(Box::new));
     }
@@ -107,6 +109,11 @@ impl SnapshotEntry {
     /// The file beside the snapshot, if it is there and can be used.
     pub fn sidecar(&self) -> Option<&Sidecar> {
         self.sidecar.as_ref()?.as_deref().ok()
+    }
+
+    /// What holds blocks, if the file beside the snapshot tells it.
+    pub fn holders(&self) -> Option<&Holders> {
+        self.sidecar()?.holders.as_deref()
     }
 
     /// A line of source, without the space around it: from the file beside the snapshot, or from

@@ -7,6 +7,7 @@ use super::{
     row_category, row_site, slot_of, time_of,
 };
 use crate::backward::{self, BackwardShare, row_label};
+use crate::holders::{Holder, of_blocks};
 use crate::lens::{AroundRecord, LiveSite, around, live_sites, peaks as lens_peaks};
 use crate::loaded_file::SnapshotEntry;
 use crate::phases::Place;
@@ -129,6 +130,10 @@ pub struct StackRecord<'a> {
     /// tells it or they have several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shape: Option<BlockShape>,
+    /// What holds its blocks that are live at the end, most bytes first. Absent unless the file
+    /// beside the snapshot tells it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub holders: Vec<Holder>,
     /// Why there is no call stack; null if there is one.
     pub no_stack: Option<NoStack>,
     /// Places in backward of blocks that its threads allocated, most bytes first.
@@ -352,6 +357,8 @@ async fn at_slot<'a>(
     let by_frames = by_frame(snapshot, &shares);
     let mut known = BlockShapes::new(target);
     budget.charge(4 * live.len() as u64).await;
+    let holders: Vec<Vec<Holder>> =
+        blocks_of_row.iter().map(|blocks| of_blocks(target, blocks)).collect();
     let shapes: Vec<Option<BlockShape>> =
         blocks_of_row.into_iter().map(|blocks| known.of_all(blocks)).collect();
     let peaks = lens_peaks(target, band, budget).await;
@@ -374,7 +381,8 @@ async fn at_slot<'a>(
             .zip(of_row)
             .zip(backward_shares)
             .zip(shapes)
-            .map(|(((s, blocks), backward), shape)| {
+            .zip(holders)
+            .map(|((((s, blocks), backward), shape), holders)| {
                 let shares = by_category(blocks.into_iter());
                 StackRecord {
                     id: stack_id(entry, s.stack, s.no_stack),
@@ -386,6 +394,7 @@ async fn at_slot<'a>(
                     site: row_label(row_site(entry, s.stack, s.no_stack), s.no_stack, &backward),
                     source: source(entry, s.stack),
                     shape,
+                    holders,
                     no_stack: s.no_stack,
                     backward,
                     frames: frames(snapshot, s.stack),

@@ -18,6 +18,7 @@
 //! | `stack:c65c1b32de31d67b` | by call stack: its id; the first 8 digits are enough |
 //! | `category:activation` | by category |
 //! | `module:gpt.py:26 forward`, `module:layers / 3 / mlp` | by module, as its table spells it |
+//! | `holder:losses`, `holder:self.history` | by what holds it at the end, as its table spells it |
 //! | `phase:backward`, `step:3`, `step:3-5` | by the phase and step of the alloc |
 //! | `stream:0`, `pool:private`, `pool:small`, `rank:3` | by place |
 //! | `lifetime:>10ms`, `lifetime:<100 events` | by lifetime |

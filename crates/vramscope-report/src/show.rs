@@ -3,6 +3,7 @@
 use crate::backward::BackwardTable;
 use crate::blocks::{BlockRecord, BlockSort, Blocks, of_blocks};
 use crate::findings::{FindingEntry, with_id};
+use crate::holders::{self, Holder};
 use crate::search::{Matcher, matching, quoted};
 use crate::shapes::ShapeTable;
 use crate::{BlockReference, CategoryShare, StackTable, Target, by_category, rank_of, slot_after};
@@ -47,6 +48,10 @@ pub struct Shown<'a> {
     pub blocks: Vec<BlockRecord<'a>>,
     /// The number of blocks left out by `--limit`.
     pub omitted: usize,
+    /// What holds its blocks that are live at the end, most bytes first. Absent unless the file
+    /// beside the snapshot tells it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub holders: Vec<Holder>,
     /// The shapes of `blocks`, as recorded or as far as sizes tell.
     pub shapes: ShapeTable,
     /// The places in backward of `blocks`.
@@ -112,6 +117,10 @@ pub fn show<'a>(target: Target<'a>, id: &str, limit: Option<usize>) -> Result<Sh
         |(block, of): (u32, &vramscope_trace::Block)| (categories.get(block).category, of.bytes.0);
     let (at_peak, at_end) = (sum(peak), sum(trace.slots() - 1));
     let shares = by_category(live(peak).map(category));
+    let holders = match found[..] {
+        [only] => holders::of_block(target, only).into_iter().collect(),
+        _ => holders::of_blocks(target, &found),
+    };
     let Blocks { total, lifetime_unit, blocks, omitted, shapes, backward, stacks, .. } =
         of_blocks(target, found, BlockSort::Size, limit);
     Ok(Shown {
@@ -130,6 +139,7 @@ pub fn show<'a>(target: Target<'a>, id: &str, limit: Option<usize>) -> Result<Sh
         lifetime_unit,
         blocks,
         omitted,
+        holders,
         shapes,
         backward,
         stacks,

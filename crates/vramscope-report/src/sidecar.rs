@@ -4,6 +4,9 @@
 //! Any program may have written it, so it is only data: a field of another kind than expected makes
 //! it unreadable, which is a warning about the snapshot and no error.
 
+pub mod holders;
+
+use self::holders::Holders;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -60,6 +63,9 @@ pub struct Sidecar {
     pub tensors: Vec<TensorsAt>,
     /// Lines of source, by file and line number.
     pub sources: BTreeMap<String, BTreeMap<u32, String>>,
+    /// Who holds the large live blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holders: Option<Box<Holders>>,
 }
 
 /// The memory of a device when the snapshot was written, in bytes.
@@ -185,7 +191,10 @@ impl Sidecar {
         }
         let sidecar: Self = serde_json::from_slice(json).map_err(|error| error.to_string())?;
         match sidecar.version {
-            VERSION => Ok(sidecar),
+            VERSION => {
+                sidecar.holders.as_ref().map_or(Ok(()), |holders| holders.check())?;
+                Ok(sidecar)
+            }
             version => Err(format!("its version is {version}, expected {VERSION}")),
         }
     }

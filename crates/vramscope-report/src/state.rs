@@ -6,6 +6,7 @@ use super::{
 };
 use crate::backward::{self, BackwardRecord, BackwardTable};
 use crate::device_name;
+use crate::holders::{self, Holder};
 use crate::notes::notes;
 use crate::segments::{FreeRecord, SegmentRecord, free_records, segment_record};
 use serde::Serialize;
@@ -146,6 +147,9 @@ pub struct LiveBlockRecord<'a> {
     /// The texts of `_annotate_tensor`, in order; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub annotations: Vec<Cow<'a, str>>,
+    /// What holds the block at the end; absent unless the file beside the snapshot tells it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub holders: Vec<Holder>,
     /// The index of the call stack in the report's `stacks`.
     pub stack: u32,
 }
@@ -186,6 +190,7 @@ pub fn state(target: Target<'_>, slot: u32, limit: Option<usize>) -> State<'_> {
             backward: place.map(|place| backward.add(place)),
             user_metadata: notes.metadata,
             annotations: notes.annotations,
+            holders: holders::of_block(target, i).into_iter().collect(),
             stack: stacks.add(snapshot, block.stack),
         }
     };

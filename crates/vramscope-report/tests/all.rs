@@ -2,6 +2,7 @@
 
 mod explain;
 mod finding_text;
+mod holders;
 mod index;
 mod modules;
 mod moments;

@@ -256,6 +256,25 @@ fn canaries() -> (String, String) {
             "shape": [4], "dtype": "floatCANARY",
         }]}],
         "sources": {"/srv/CANARY.py": {"3": "CANARY"}},
+        "holders": {
+            "links": [
+                {
+                    "by": "local", "name": "CANARYvar", "type": "CANARYtype", "length": 2,
+                    "function": "CANARYfn", "file": "/srv/CANARY.py", "line": 3,
+                    "thread": "CANARY-1",
+                },
+                {"by": "global", "name": "CANARY", "type": "list", "module": "torch.CANARY"},
+                {"from": 0, "by": "attribute", "name": "CANARY.weight", "type": "torch.Tensor"},
+                {"from": 2, "by": "graph", "type": "CANARYBackward0", "between": 2},
+                {"from": 3, "by": "saved", "name": "otherCANARY"},
+                {"from": 1, "by": "item", "name": "7CANARY"},
+                {"from": 5, "by": "key", "name": "user CANARY"},
+                {"from": 6, "by": "closure", "name": "weightCANARY", "function": "CANARY"},
+                {"from": 7, "by": "CANARY", "name": "CANARY"},
+            ],
+            "blocks": [{"device": 0, "address": 512, "link": 4, "drop": 0}],
+            "drops": [{"links": [0], "bytes": 1, "blocks": 1}],
+        },
     });
     (snapshot.to_string(), sidecar.to_string())
 }
@@ -272,7 +291,41 @@ fn no_text_of_a_file_passes() {
         text.split(|c: char| c.is_control()).filter(|word| word.contains(CANARY)).collect();
     assert_eq!(left, Vec::<&str>::new());
     // What PyTorch names stays.
-    for name in ["expandable_segments", "site-packages/torch/nn/functional.py", "at::native::"] {
+    for name in [
+        "expandable_segments",
+        "site-packages/torch/nn/functional.py",
+        "at::native::",
+        "\"type\":\"torch.Tensor\"",
+        "\"type\":\"list\"",
+        ".weight\"",
+    ] {
         assert!(text.contains(name), "{name}");
     }
+}
+
+#[test]
+fn holders_keep_their_structure_and_lose_their_names() {
+    let (path, beside) = ("recorded/gpt_leak.pickle.gz", "holders/gpt_leak.vramscope.json");
+    let mut file = read_file(&test_data(path));
+    file.entries[0].set_sidecar(&std::fs::read(test_data(beside)).expect("a file"));
+    let redaction = Redaction::new(b"salt");
+    let sidecar = file.entries[0].sidecar().expect("a sidecar");
+    let before = sidecar.holders.clone().expect("holders");
+    let after = redaction.sidecar(sidecar).holders.expect("holders");
+    assert_eq!(after.links.len(), before.links.len());
+    for (before, after) in before.links.iter().zip(&after.links) {
+        assert_eq!((before.from, before.by, before.line), (after.from, after.by, after.line));
+        assert_eq!((before.length, before.between), (after.length, after.between));
+        let is_index = before.by == vramscope_report::sidecar::holders::By::Item;
+        assert_eq!(before.name == after.name, is_index || is_state(before.name.as_deref()));
+    }
+    let text = serde_json::to_string(&after).expect("JSON");
+    for private in ["leaked", "\"net\"", "\"opt\"", "p_gpt", "GPT", "parameter 0", "weight0"] {
+        assert!(!text.contains(private), "{private}");
+    }
+}
+
+/// Whether a name is one of an optimizer's state.
+fn is_state(name: Option<&str>) -> bool {
+    matches!(name, Some("state" | "exp_avg" | "exp_avg_sq" | "layers"))
 }

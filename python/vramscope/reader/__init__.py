@@ -23,6 +23,7 @@ from .findings import (
     Proof,
     Simulated,
 )
+from .holders import Drop, Holder, HolderRow, Holders
 from .modules import Module, Modules, PhaseMoment, SiteBytes
 from .names import (
     Band,
@@ -63,6 +64,7 @@ __all__ = [
     "Diagnosis",
     "Diff",
     "Dims",
+    "Drop",
     "Finding",
     "FindingChild",
     "FindingKind",
@@ -72,6 +74,9 @@ __all__ = [
     "Frame",
     "Headline",
     "HighestPeak",
+    "Holder",
+    "HolderRow",
+    "Holders",
     "Look",
     "Module",
     "Modules",

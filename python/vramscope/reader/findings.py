@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from .holders import Holder
 from .names import Basis, Cost, Covers, FindingKind, Outcome, PhaseName, Severity, SimulatedBasis
 from .records import Json
 from .shown import Grid, Part, Shown, size
@@ -248,6 +249,8 @@ class Finding(Shown):
     fixes: tuple[Fix, ...]
     #: Known causes of memory whose cures do not suffice alone: those with most bytes first.
     look: tuple[Look, ...]
+    #: What holds its blocks at the end, most bytes first, if the file beside the snapshot tells it.
+    holders: tuple[Holder, ...]
     #: ``None`` where there is nothing to draw, and in a :class:`Diagnosis`.
     proof: Proof | None
 
@@ -280,6 +283,7 @@ class Finding(Shown):
             simulated=tuple(map(Simulated.of, json.get("simulated", ()))),
             fixes=tuple(map(Fix.of, json.get("fixes", ()))),
             look=tuple(map(Look.of, json.get("look", ()))),
+            holders=tuple(map(Holder.of, json.get("holders", ()))),
             proof=None if proof is None else Proof.of(proof),
         )
 
@@ -289,6 +293,7 @@ class Finding(Shown):
             note = f", {self.place.note}" if self.place.note else ""
             yield f"{self.place.site}{note}"
         yield self.text
+        yield from (f"held by {holder.text}" for holder in self.holders)
         if self.action:
             yield self.action
 

@@ -11,7 +11,15 @@ Band = Literal["requested_bytes", "active_bytes", "allocated_bytes", "reserved_b
 BandName = Union[Band, Literal["requested", "active", "allocated", "reserved"]]
 
 #: What the rows of a peak are.
-PeakBy = Literal["site", "stack", "line", "module", "shape", "category", "stream", "pool"]
+PeakBy = Literal[
+    "site", "stack", "line", "module", "shape", "holder", "category", "stream", "pool"
+]
+
+#: What holds blocks.
+HolderKind = Literal["reference", "cycle", "below_python", "unread"]
+
+#: What a row of holders is: also why nothing is known.
+HolderRowKind = Union[HolderKind, Literal["freed", "not_listed", "not_recorded"]]
 
 Severity = Literal["high", "medium", "low"]
 

@@ -15,7 +15,7 @@ from .shown import Grid, Part, Shown, device, event, percent, size
 class Row(Shown):
     """A part of a peak."""
 
-    #: The call site, line, module, shape, category, stream or pool.
+    #: The call site, line, module, shape, holder, category, stream or pool.
     name: str
     #: Bytes: of a line those of all that it calls, of a module those of the modules in it, too.
     live_bytes: int
@@ -28,7 +28,7 @@ class Row(Shown):
     category: MixedCategory | None = None
     #: The call stack, innermost frame first; empty unless rows are call stacks.
     frames: tuple[Frame, ...] = ()
-    #: How many modules the module is in.
+    #: How many modules the module is in, or rows of holders around it.
     depth: int = 0
 
     def _parts(self) -> Iterable[Part]:
@@ -95,7 +95,7 @@ class Peak(Shown):
             return size(row.live_bytes), percent(row.live_bytes, self.peak_bytes)
 
         what = {"category": "categories"}.get(self.by, f"{self.by}s")
-        if self.by in ("line", "module"):
+        if self.by in ("line", "module", "holder"):
             rows = [(*shared(r), size(r.own_bytes), _indented(r)) for r in self.rows]
             with_all = "with calls" if self.by == "line" else "bytes"
             return Grid((with_all, "share", "own", self.by), rows, ">>><", what)
@@ -193,6 +193,25 @@ def shapes(report: Json) -> Iterable[Row]:
         sums[name] = (live + row["bytes"], blocks + row["blocks"])
     rows = [Row(name, live, live, blocks) for name, (live, blocks) in sums.items()]
     return sorted(rows, key=lambda row: -row.live_bytes)
+
+
+def holders(report: Json) -> Iterator[Row]:
+    """What holds the memory of a peak: roots, each followed by parts of it."""
+    rows = report["rows"]
+    for index, row in enumerate(rows):
+        own = row["bytes"]
+        for inner in rows[index + 1 :]:
+            if inner["depth"] <= row["depth"]:
+                break
+            own -= inner["bytes"] if inner["depth"] == row["depth"] + 1 else 0
+        yield Row(
+            row["holder"],
+            row["bytes"],
+            own,
+            row["blocks"],
+            category=row["category"],
+            depth=row["depth"],
+        )
 
 
 def _row(name: str, json: Json, category: MixedCategory | None = None) -> Row:

@@ -15,6 +15,7 @@ from . import peaks
 from .comparison import Diff
 from .diagnosis import Diagnosis
 from .findings import Findings
+from .holders import Holders
 from .modules import Modules
 from .names import BandName, PeakBy
 from .peaks import Peak, Row
@@ -165,20 +166,26 @@ class Snapshot:
         """The shapes of tensors at the peak of requested bytes."""
         return Shapes.of(json.loads(self._file.shapes(self._entry, self._device)))
 
+    @property
+    def holders(self) -> Holders:
+        """What holds the memory at the end, and what drops free."""
+        return Holders.of(json.loads(self._file.holders(self._entry, self._device, True)))
+
     def peak(self, by: PeakBy = "site", band: BandName = "requested_bytes") -> Peak:
         """What held memory when a band was largest.
 
         Args:
             by: ``site`` (the innermost frame in your own code, and the category), ``stack`` (whole
                 call stacks), ``line`` (your own lines, with all that they call), ``module``,
-                ``shape``, ``category``, ``stream`` or ``pool``.
+                ``shape``, ``holder`` (variables and objects that hold it at the end), ``category``,
+                ``stream`` or ``pool``.
             band: a name of ``torch.cuda.memory_stats()``: ``requested_bytes``, ``active_bytes``,
                 ``allocated_bytes`` or ``reserved_bytes``.
 
         Raises:
-            ValueError: there is no such band, or no such row of the band. Modules and shapes are
-                known for ``requested_bytes``, and segments have a ``stack``, ``site`` and ``line``
-                only.
+            ValueError: there is no such band, or no such row of the band. Modules, shapes and
+                holders are known for ``requested_bytes``, and segments have a ``stack``, ``site``
+                and ``line`` only.
         """
         if by not in PEAK_ROWS:
             raise ValueError(f"by is {by!r}: expected one of {', '.join(PEAK_ROWS)}")
@@ -186,7 +193,7 @@ class Snapshot:
         report = json.loads(self._file.peak(*device, band))
         is_requested = report["band"] == "requested_bytes"
         is_reserved = report["band"] == "reserved_bytes"
-        if (by in ("module", "shape") and not is_requested) or (
+        if (by in ("module", "shape", "holder") and not is_requested) or (
             by in ("category", "stream", "pool") and is_reserved
         ):
             raise ValueError(f"{report['band']} has no rows by {by}")
@@ -197,6 +204,8 @@ class Snapshot:
             rows = peaks.modules(json.loads(self._file.modules(*device)))
         elif by == "shape":
             rows = peaks.shapes(json.loads(self._file.shapes(*device)))
+        elif by == "holder":
+            rows = peaks.holders(json.loads(self._file.holders(*device, False)))
         else:
             rows = {
                 "site": peaks.sites,

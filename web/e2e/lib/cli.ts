@@ -136,6 +136,19 @@ interface Reports {
     refused: string | null;
     by_shape: { shape: { text: string; symbols?: string }; blocks: number; bytes: number }[];
   };
+  holders: {
+    bytes: number;
+    rows: {
+      holder: string;
+      depth: number;
+      search: string | null;
+      bytes: number;
+      blocks: number;
+      end_bytes: number;
+      frees_bytes: number | null;
+    }[];
+    drops: { text: string; depth: number; bytes: number }[];
+  };
   source: {
     file: { file: string; found: string | null; basis: string | null };
     lines: ({
@@ -249,6 +262,7 @@ export interface BlockRow {
   of_free: boolean;
   /** What the file beside the snapshot says. */
   tensor?: { kind: string; name: string; shape: number[]; dtype: string };
+  holders?: { text: string; path?: string; drop?: string; frees_bytes: number | null }[];
   stream: number;
   site: string;
   shape?: ShapeRecord;
@@ -312,6 +326,7 @@ const FORMS = new Map<keyof Reports, string[]>([
   ["flame", ["peak", "--tree"]],
   ["modules", ["peak", "--by", "module"]],
   ["shapes", ["peak", "--by", "shape"]],
+  ["holders", ["peak", "--by", "holder"]],
 ]);
 
 /** Runs the program over files, by their names in a folder. */

@@ -16,6 +16,7 @@ const MAIN = {
   Flame: ["Code", "Call path", "flame"],
   Source: ["Code", "File and line", "source"],
   Shapes: ["Code", "Shape", "shapes"],
+  Holders: ["Code", "Holder", "holders"],
   Map: ["Allocator", "At the cursor", "map"],
   Segments: ["Allocator", "Over time", "segments"],
   "What if": ["What if", null, "what-if"],

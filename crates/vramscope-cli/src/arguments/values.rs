@@ -76,6 +76,8 @@ pub(crate) enum PeakRows {
     Module,
     /// Shapes of tensors, as recorded or as far as sizes tell
     Shape,
+    /// Variables and objects that hold it at the end, and what dropping them frees
+    Holder,
     Category,
     Stream,
     /// Memory pools and kinds of segments

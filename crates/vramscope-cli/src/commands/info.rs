@@ -228,5 +228,14 @@ fn process_text(out: &mut dyn Write, process: &ProcessInfo) -> io::Result<()> {
             Bytes(device.other_bytes)
         )?;
     }
-    Ok(())
+    let Some(holders) = &process.holders else { return Ok(()) };
+    let cut = if holders.complete { "" } else { ", which was cut" };
+    let graphs = if holders.graph { "" } else { " without autograd graphs" };
+    writeln!(
+        out,
+        "    holders of {} blocks, by a walk through {} objects{graphs}{cut} ({:.1} s)",
+        grouped(holders.blocks as u64),
+        grouped(holders.objects),
+        holders.seconds
+    )
 }

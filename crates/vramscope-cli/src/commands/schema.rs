@@ -15,6 +15,7 @@ use vramscope_report::diff::Diff;
 use vramscope_report::events::Events;
 use vramscope_report::explain::Explained;
 use vramscope_report::flame::Flame;
+use vramscope_report::holders::HoldersReport;
 use vramscope_report::info::Info;
 use vramscope_report::modules::ModulesReport;
 use vramscope_report::peak::Peak;
@@ -41,11 +42,11 @@ pub(crate) fn run(command: Answer) -> Result<(), Failure> {
 pub(crate) fn schema(command: Answer) -> Schema {
     match command {
         Answer::Summary => of::<Summary>(),
-        // With --tree, --by shape and --by module, other forms.
+        // With --tree, --by shape, --by module and --by holder, other forms.
         Answer::Peak => of::<
             OneOf<
                 OneOf<Peak<'static>, Flame<'static>>,
-                OneOf<ShapesReport<'static>, ModulesReport<'static>>,
+                OneOf<OneOf<ShapesReport<'static>, ModulesReport<'static>>, HoldersReport<'static>>,
             >,
         >(),
         Answer::Steps => of::<StepTable<'static>>(),

@@ -5,17 +5,22 @@ use super::write_categories;
 use crate::Failure;
 use crate::arguments::Show as Arguments;
 use crate::output::{self, STRONG, styled};
+use crate::printable::printable;
 use crate::read;
 use crate::terminal;
 use std::io::{self, Write};
 use std::path::Path;
 use vramscope_report::diagnostic::{self, Answer};
+use vramscope_report::holders::HolderKind;
 use vramscope_report::show::{LiveSum, Shown, show};
 use vramscope_report::{FindingId, device_name};
 use vramscope_units::{Bytes, grouped};
 
 /// Frames of a stack that text shows.
 const MAX_FRAMES: usize = 12;
+
+/// Holders that text shows.
+const MAX_HOLDERS: usize = 5;
 
 /// Prints what an id stands for.
 ///
@@ -80,6 +85,7 @@ fn text(out: &mut dyn Write, report: &Shown<'_>, all_frames: bool) -> io::Result
     writeln!(out)?;
     write_rows(out, report.device, &report.blocks, report.shapes.all())?;
     output::write_omitted(out, report.omitted, "blocks")?;
+    write_holders(out, report)?;
     let Some(largest) = report.blocks.first() else { return Ok(()) };
     let frames = report.stacks.frames(largest.stack);
     if frames.is_empty() {
@@ -99,4 +105,24 @@ fn text(out: &mut dyn Write, report: &Shown<'_>, all_frames: bool) -> io::Result
             writeln!(out, "  and {} more frames (--all-frames shows them)", grouped(hidden as u64))
         }
     }
+}
+
+/// What holds the blocks: each holder with the way to them, and what drops free.
+fn write_holders(out: &mut dyn Write, report: &Shown<'_>) -> io::Result<()> {
+    // The finding has named its own.
+    if report.finding.as_ref().is_some_and(|finding| !finding.record.holders.is_empty()) {
+        return Ok(());
+    }
+    for holder in report.holders.iter().take(MAX_HOLDERS) {
+        let of =
+            if report.holders.len() > 1 { format!("{} ", holder.bytes) } else { String::new() };
+        let held = if holder.kind == HolderKind::Reference { "held by " } else { "" };
+        writeln!(out, "\n  {of}{held}{}", printable(&holder.text))?;
+        for line in [&holder.path, &holder.drop, &holder.note] {
+            if !line.is_empty() {
+                writeln!(out, "     {}", printable(line))?;
+            }
+        }
+    }
+    output::write_omitted(out, report.holders.len().saturating_sub(MAX_HOLDERS), "holders")
 }

@@ -45,8 +45,9 @@ pub(super) struct File {
 pub(super) struct Peak {
     #[serde(flatten)]
     file: File,
-    /// In place of call stacks: `module` or `shape`. The answer has sites, lines and categories
-    /// anyway.
+    /// In place of call stacks: `module`, `shape`, or `holder` (variables that hold it at the end,
+    /// and what dropping them frees, if the file beside the snapshot tells it). The answer has
+    /// sites, lines and categories anyway.
     by: Option<String>,
     /// A moment in place of the peak: `end`, `oom`, `step:3`, an event such as `#1200`.
     at: Option<String>,

@@ -111,6 +111,12 @@ fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {
             finding.place = None;
         }
         finding.look.truncate(if text < 400 { 0 } else { list });
+        finding.holders.truncate(if text < 200 { 0 } else { list });
+        for holder in &mut finding.holders {
+            for words in [&mut holder.text, &mut holder.path, &mut holder.drop, &mut holder.note] {
+                shorten(words, text.min(200));
+            }
+        }
         keep_end(&mut finding.path, text);
         shorten(&mut finding.title, text);
         shorten(&mut finding.text, text);
@@ -158,6 +164,7 @@ mod tests {
         BlindSpotRecord, FindingChild, FindingEntry, FindingPlace, FindingRecord,
     };
     use crate::fixes::{Cost, Covers, Fix, Look};
+    use crate::holders::{Holder, HolderKind};
     use crate::moments::{Evidence, Moment, Process, SiteGrowth, When};
     use crate::what_if::Outcome;
     use vramscope_inference::{Basis, Category, FindingId, FindingKind, Phase};
@@ -222,6 +229,20 @@ mod tests {
                     bytes,
                     site: Some("model.py:3".to_owned()),
                     recipe: "attention:flash".to_owned(),
+                };
+                list.min(3)
+            ],
+            holders: vec![
+                Holder {
+                    kind: HolderKind::Reference,
+                    text: text.to_owned(),
+                    path: text.to_owned(),
+                    drop: text.to_owned(),
+                    note: text.to_owned(),
+                    bytes,
+                    blocks,
+                    frees_bytes: Some(bytes),
+                    is_upper_bound: true,
                 };
                 list.min(3)
             ],

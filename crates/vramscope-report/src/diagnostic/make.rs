@@ -4,6 +4,7 @@ use super::{Answer, Bar, Diagnostic, FixRow, LookRow, NothingFound, RankRow};
 use crate::diagnose::{Diagnosis, MemorySummary};
 use crate::findings::{FindingEntry, FindingRecord, of_device};
 use crate::fixes::{Covers, Fix};
+use crate::holders::{Holder, HolderKind};
 use crate::moments::{MIN_GROWTH, Process};
 use crate::phrase::plain;
 use crate::proof::{Proof, ProofForm};
@@ -196,6 +197,7 @@ fn diagnostic(entry: &FindingEntry, has_details: bool) -> Diagnostic {
         }
     };
     push("why", &lower_first(&record.why));
+    held_by(record).iter().for_each(|(label, text)| push(label, text));
     push("help", &lower_first(&entry.advice));
     Diagnostic {
         id: Some(record.id.clone()),
@@ -213,6 +215,22 @@ fn diagnostic(entry: &FindingEntry, has_details: bool) -> Diagnostic {
         figures: Vec::new(),
         detail: if has_details { record.text.clone() } else { String::new() },
     }
+}
+
+/// What holds the memory. The drop of an only holder is part of the help, unless an allocation
+/// failed: then each line is a choice.
+fn held_by(record: &FindingRecord) -> Vec<(&'static str, String)> {
+    let is_choice = record.kind == FindingKind::Oom || record.holders.len() > 1;
+    let line = |holder: &Holder| {
+        let is_reference = holder.kind == HolderKind::Reference;
+        let label = if is_reference { "held by" } else { "holder" };
+        let text = match holder.drop.as_str() {
+            drop if is_choice && !drop.is_empty() => format!("{}; {drop}", holder.text),
+            _ => holder.text.clone(),
+        };
+        (label, text)
+    };
+    record.holders.iter().map(line).collect()
 }
 
 /// The title after the word of its kind: it begins with a small letter.

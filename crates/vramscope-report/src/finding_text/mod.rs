@@ -63,10 +63,16 @@ pub fn label(kind: FindingKind) -> &'static str {
     }
 }
 
-/// The words of a finding on one device. `predicted` is what replays say.
-pub fn words(entry: &SnapshotEntry, finding: &Finding, predicted: &Predicted) -> Words {
+/// The words of a finding on one device. `predicted` is what replays say. With `is_held`, other
+/// words name what holds its memory.
+pub fn words(
+    entry: &SnapshotEntry,
+    finding: &Finding,
+    predicted: &Predicted,
+    is_held: bool,
+) -> Words {
     match &finding.facts {
-        Facts::Growth(growth) => program::growth(entry, finding, growth, predicted),
+        Facts::Growth(growth) => program::growth(entry, finding, growth, predicted, is_held),
         Facts::Cycle(cycle) => program::cycle(entry, finding, cycle),
         Facts::GradientsHeld(held) => program::gradients(finding, held),
         Facts::HeldTooLong(held) => program::held(entry, finding, held),

@@ -18,8 +18,9 @@ pub(super) fn growth(
     finding: &Finding,
     growth: &Growth,
     predicted: &Predicted,
+    is_held: bool,
 ) -> Words {
-    let mut words = of_growth(entry, finding, growth, predicted);
+    let mut words = of_growth(entry, finding, growth, predicted, is_held);
     if let Some(fix) = predicted.fixes.first() {
         words.text = format!("{} Without it the peak is {} lower.", words.text, fix.saving_bytes);
     }
@@ -31,6 +32,7 @@ fn of_growth(
     finding: &Finding,
     growth: &Growth,
     predicted: &Predicted,
+    is_held: bool,
 ) -> Words {
     let place = growth_place(entry, finding, growth).plain();
     let amount = range(growth.per_step);
@@ -43,7 +45,15 @@ fn of_growth(
         .map(|frame| format!(" It is called from {}.", label_of(&entry.snapshot, frame)));
     let called = called.unwrap_or_default();
     if growth.repeats {
-        return requests(finding, &place, growth, &called, [&amount, &interval], predicted);
+        return requests(
+            finding,
+            &place,
+            growth,
+            &called,
+            [&amount, &interval],
+            predicted,
+            is_held,
+        );
     }
     let outlook = outlook(growth, predicted);
     let first = finding.events.first().copied();
@@ -70,6 +80,13 @@ fn of_growth(
         };
     }
     if let Some((kept, all)) = growth.activations {
+        let find = match is_held {
+            true => String::new(),
+            false => format!(
+                "Find what keeps a result of {place}: a list, a running sum, an exception, a state \
+                 that is carried to the next step. "
+            ),
+        };
         let subject = match growth.sites {
             1 => format!("{place} keeps several results of each call, which grow"),
             sites => format!("{} call sites below {place} grow together", grouped(sites as u64)),
@@ -85,11 +102,7 @@ fn of_growth(
                  graph.{called} {outlook}",
                 percent(kept, all),
             ),
-            action: format!(
-                "Find what keeps a result of {place}: a list, a running sum, an exception, a state \
-                 that is carried to the next step. Keep loss.item() or output.detach() instead \
-                 (hidden = hidden.detach() for a carried state), or run it under torch.no_grad()."
-            ),
+            action: find + KEEP_NO_GRAPH,
         };
     }
     let sites = if growth.sites > 1 {
@@ -100,8 +113,12 @@ fn of_growth(
     let (what, action) = if growth.is_model_state {
         (
             " It is more than one set of gradients or optimizer state for this model.",
-            "Find what keeps old gradients or an old optimizer: a list of .grad tensors, a \
-             scheduler or a closure that holds the optimizer.",
+            if is_held {
+                ""
+            } else {
+                "Find what keeps old gradients or an old optimizer: a list of .grad tensors, a \
+                 scheduler or a closure that holds the optimizer."
+            },
         )
     } else {
         (
@@ -109,6 +126,8 @@ fn of_growth(
             if growth.is_queue {
                 "Bound the queue (queue.Queue(maxsize=2)), so that its producer waits. Or move \
                  each item to the GPU only when it is used."
+            } else if is_held {
+                "Store its tensors on the CPU (.cpu()), or bound it."
             } else {
                 "Find what keeps these tensors: a list, a dict, a cache, a queue, a hook. Store \
                  them on the CPU (.cpu()), or bound what stores them."
@@ -126,6 +145,10 @@ fn of_growth(
         action: action.to_owned(),
     }
 }
+
+/// What to keep in place of a graph.
+const KEEP_NO_GRAPH: &str = "Keep loss.item() or output.detach() instead (hidden = \
+     hidden.detach() for a carried state), or run it under torch.no_grad().";
 
 /// When memory is full, or what many more steps add.
 pub(super) fn outlook(growth: &Growth, predicted: &Predicted) -> String {
@@ -145,6 +168,7 @@ fn requests(
     called: &str,
     [amount, interval]: [&String; 2],
     predicted: &Predicted,
+    is_held: bool,
 ) -> Words {
     let (steps, total) = (grouped(growth.steps as u64), growth.total);
     let (what, action) = if growth.is_cache {
@@ -153,6 +177,8 @@ fn requests(
             "Drop or reset the KV cache when a request ends, or bound the number of sessions that \
              keep one.",
         )
+    } else if is_held {
+        ("", "Remove what it keeps of a request when that ends, or bound it.")
     } else {
         (
             "",

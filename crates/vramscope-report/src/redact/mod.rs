@@ -8,6 +8,7 @@
 //! name that begins as a public one is private. Of a private name, words that the rules of
 //! categories look for stay behind the hash, such as `optim`.
 
+mod holders;
 mod public;
 
 use crate::sidecar::Sidecar;
@@ -258,6 +259,9 @@ impl Redaction {
             record.name = self.tensor(&record.name);
             word(&mut record.kind, public::is_kind_of_tensor);
             word(&mut record.dtype, public::is_dtype);
+        }
+        if let Some(holders) = &mut out.holders {
+            self.holders(holders);
         }
         out
     }

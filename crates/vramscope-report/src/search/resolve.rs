@@ -1,6 +1,7 @@
 //! Terms with what they mean in one trace: the stacks, events and blocks that they match.
 
 use super::terms::{Address, Moment, Path, Pool, Term};
+use crate::holders::of_holder;
 use crate::modules::of_module;
 use crate::{BlockPlaces, Target, rank_of, slot_of, text};
 use rustc_hash::FxHashMap;
@@ -80,6 +81,10 @@ impl Test {
             }
             Term::Category(category) => Self::Category(category),
             Term::Module(name) => Self::Blocks(of_module(at, &name, budget).await),
+            Term::Holder(name) => {
+                budget.charge(at.trace().blocks.len() as u64).await;
+                Self::Blocks(of_holder(at, &name))
+            }
             Term::Phase(name) => {
                 Self::Allocated(ranges(at, |_, phase| phase == name, budget).await)
             }

@@ -37,6 +37,8 @@ pub(crate) enum Term {
     Category(Category),
     /// The module, as an end of its path in the table of modules.
     Module(String),
+    /// What holds the block, as the table of holders spells it.
+    Holder(String),
     /// The phase of the alloc.
     Phase(String),
     /// The first and last step of the alloc, both included.
@@ -179,9 +181,9 @@ fn tokens(text: &str) -> Vec<String> {
 
 /// The known key of a term, and its value.
 fn key_of(term: &str) -> Option<(&'static str, &str)> {
-    const KEYS: [&str; 13] = [
-        "site", "stack", "via", "path", "leaf", "category", "module", "phase", "step", "stream",
-        "pool", "size", "lifetime",
+    const KEYS: [&str; 14] = [
+        "site", "stack", "via", "path", "leaf", "category", "module", "holder", "phase", "step",
+        "stream", "pool", "size", "lifetime",
     ];
     let (key, value) = term.split_once(':')?;
     let known = KEYS.into_iter().chain(["rank"]).find(|&known| known == key)?;
@@ -234,6 +236,7 @@ fn keyed_term(key: &str, value: &str) -> Option<Term> {
         "stack" => Term::Stack(StackHash::parse(value)?),
         "category" => Term::Category(category(value)?),
         "module" => Term::Module(value.to_owned()),
+        "holder" => Term::Holder(value.to_owned()),
         "phase" => Term::Phase(value.to_owned()),
         "step" => match value.split_once('-') {
             Some((first, last)) => Term::Step(number(first)?, number(last)?),

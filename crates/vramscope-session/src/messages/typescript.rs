@@ -21,6 +21,7 @@ use vramscope_report::diff::{
 };
 use vramscope_report::events::EventRecord;
 use vramscope_report::findings::{BlindSpotRecord, FindingChild, FindingPlace, FindingRecord};
+use vramscope_report::holders::{Holder, HolderKind};
 use vramscope_report::peak::BandKind;
 use vramscope_report::side::{Align, SideFinding};
 use vramscope_report::summary::{BandSummary, ErrorKind, OomSummary};
@@ -277,6 +278,11 @@ fn declarations() -> String {
         SourceRow,
         SourcePage,
         CodeRow,
+        Holder,
+        HolderKind,
+        HolderTable,
+        HolderLine,
+        DropLine,
         ModuleSpec,
         ModulePage,
         ModuleRow,

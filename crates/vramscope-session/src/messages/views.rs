@@ -8,6 +8,7 @@ mod code;
 mod compare;
 mod fleet;
 mod groups;
+mod holders;
 mod layers;
 mod legend;
 mod map;
@@ -30,6 +31,7 @@ pub use code::*;
 pub use compare::*;
 pub use fleet::*;
 pub use groups::*;
+pub use holders::*;
 pub use layers::*;
 pub use legend::*;
 pub use map::*;
@@ -427,6 +429,12 @@ pub enum Query {
         from: u32,
         /// The maximum number of rows.
         count: u32,
+    },
+    /// What holds the memory, and what drops free.
+    Holders {
+        /// The event of the time cursor, -1 before the window; null without a cursor.
+        #[cfg_attr(test, ts(type = "number | null"))]
+        event: Option<i64>,
     },
     /// What calls a line, and what it calls.
     Sandwich {

@@ -6,6 +6,7 @@ use super::shares::fraction;
 use crate::messages::{AxisKind, BlockDetail, DetailRow, FrameRow, Span, StackDetail};
 use std::fmt::Write as _;
 use vramscope_layout::{Axis, site_color};
+use vramscope_report::holders::{self, HolderKind};
 use vramscope_report::shapes::{BlockShapes, ShapeSource};
 use vramscope_report::{
     BlockContext, BlockReference, FrameRecord, LoadedFile, Quantity, SnapshotEntry, Target,
@@ -76,6 +77,9 @@ fn rows(at: Target<'_>, block: &Block, index: u32) -> Vec<DetailRow> {
     } else if let Some(shape) = BlockShapes::new(at).of(index) {
         let label = if shape.source == ShapeSource::Size { "shape by size" } else { "shape" };
         row("shape", label, shape.words(), None);
+    }
+    for (key, label, text) in held_by(at, index) {
+        row(key, label, text, None);
     }
     let size = carving.sizes[index as usize];
     row("block_bytes", "block size", size.exact(), Some(size.0.to_string()));
@@ -171,6 +175,19 @@ fn rows(at: Target<'_>, block: &Block, index: u32) -> Vec<DetailRow> {
         }
     }
     rows
+}
+
+/// What holds a block at the end, if that is recorded.
+fn held_by(at: Target<'_>, index: u32) -> Vec<(&'static str, &'static str, String)> {
+    let Some(holder) = holders::of_block(at, index) else { return Vec::new() };
+    let label = if holder.kind == HolderKind::Reference { "held by" } else { "holder" };
+    let rows = [
+        ("holder", label, holder.text),
+        ("holder_path", "reached by", holder.path),
+        ("holder_drop", "drop", holder.drop),
+        ("holder_note", "note", holder.note),
+    ];
+    rows.into_iter().filter(|(.., text)| !text.is_empty()).collect()
 }
 
 /// What a block belongs to: its category, its place among the blocks of its call site, its share

@@ -20,6 +20,7 @@ mod fleet;
 mod frame;
 mod grouped;
 mod groups;
+mod holders;
 mod hover;
 mod legend;
 mod list;
@@ -209,6 +210,9 @@ impl Queries {
             Query::Modules { spec, from, count } => {
                 self.modules.page(on, &spec, page(from, count)).map(Answer::Modules).into()
             }
+            Query::Holders { event } => task!(slice, |at, budget| {
+                Answer::Holders(holders::holders(at, event, budget).await)
+            }),
             Query::Sandwich { spec, frame } => task!(slice, |at, budget| Answer::Sandwich(
                 code::sandwich(at, &spec, frame, budget).await.map(Box::new)
             )),

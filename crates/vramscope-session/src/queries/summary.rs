@@ -73,7 +73,11 @@ fn words(
             id,
             headline: upper_first(&one.headline),
             place: one.place.clone(),
-            facts: one.facts.iter().map(|(label, text)| [label.clone(), sentence(text)]).collect(),
+            facts: one
+                .facts
+                .iter()
+                .map(|(label, text)| [label.clone(), fact(label, text)])
+                .collect(),
             looks: one.looks.iter().map(look).collect(),
             view,
         })
@@ -119,14 +123,20 @@ fn sentence(text: &str) -> String {
     if text.ends_with(['.', '!', '?']) { text } else { format!("{text}.") }
 }
 
+/// A line of `diagnose` that needs no label.
+fn fact(label: &str, text: &str) -> String {
+    if label == "held by" { sentence(&format!("memory is held by {text}")) } else { sentence(text) }
+}
+
 fn look(row: &vramscope_report::diagnostic::LookRow) -> String {
     if row.site.is_empty() { row.text.clone() } else { format!("{}: {}", row.site, row.text) }
 }
 
 /// Why the main finding is one, and what to do beside the changes that were replayed.
 fn main_lines(main: &Diagnostic) -> Vec<String> {
-    let facts = main.facts.iter().filter(|(label, _)| label == "why" || label == "help");
-    facts.map(|(_, text)| sentence(text)).collect()
+    let told = ["why", "held by", "holder", "help"];
+    let facts = main.facts.iter().filter(|(label, _)| told.contains(&label.as_str()));
+    facts.map(|(label, text)| fact(label, text)).collect()
 }
 
 /// What to do in a few words: the first change that helps, else the advice.

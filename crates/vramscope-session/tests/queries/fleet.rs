@@ -252,6 +252,7 @@ fn the_rank_to_look_at_first_is_of_the_iteration_that_is_shown() {
         children: Vec::new(),
         fixes: Vec::new(),
         look: Vec::new(),
+        holders: Vec::new(),
         simulated: Vec::new(),
         proof: None,
     };

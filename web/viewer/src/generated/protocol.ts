@@ -18,7 +18,7 @@ export const CHART = [340, 112] as const;
 export const FOLDED = [1000, 400] as const;
 export const SERIES = [200, 40] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
-export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "freeLines", "moments", "pinnedLine", "limit", "peakLens", "stateAt", "markers", "range", "changes", "events", "blocks", "hit", "groupLabels", "blockRun", "stepRange", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "modules", "code", "source", "sandwich", "whatIf", "usualScenarios", "reserved", "plan", "scenario", "simulatedCurve"] as const;
+export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "freeLines", "moments", "pinnedLine", "limit", "peakLens", "stateAt", "markers", "range", "changes", "events", "blocks", "hit", "groupLabels", "blockRun", "stepRange", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "modules", "holders", "code", "source", "sandwich", "whatIf", "usualScenarios", "reserved", "plan", "scenario", "simulatedCurve"] as const;
 
 export type Quantity = { 
 /**
@@ -1529,7 +1529,11 @@ from: number,
 /**
  * The maximum number of rows.
  */
-count: number, } } | { "sandwich": { 
+count: number, } } | { "holders": { 
+/**
+ * The event of the time cursor, -1 before the window; null without a cursor.
+ */
+event: number | null, } } | { "sandwich": { 
 /**
  * The blocks.
  */
@@ -1713,7 +1717,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": FileCard } | { "summary": Summary } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Moments } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "eventAt": number } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "record": ProgramRecord | null } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "groupTerms": Array<string> } | { "stepRange": [number, number] | null } | { "blockRun": BlockRun | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "reserved": ReservedUse | null } | { "plan": PlanCard } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": FileCard } | { "summary": Summary } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Moments } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "eventAt": number } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "record": ProgramRecord | null } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "groupTerms": Array<string> } | { "stepRange": [number, number] | null } | { "blockRun": BlockRun | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "holders": HolderTable } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "reserved": ReservedUse | null } | { "plan": PlanCard } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
 
 export type ProgramRecord = Record<string, unknown>;
 
@@ -2681,7 +2685,12 @@ fixes?: Array<Fix>,
  * Known causes of memory that the file shows, whose cures do not suffice alone: those with
  * most bytes first. Absent for other findings.
  */
-look?: Array<Look>, };
+look?: Array<Look>, 
+/**
+ * What holds its blocks that are live at the end, most bytes first. Of a failed allocation:
+ * what to drop beside the model. Absent unless the file beside the snapshot tells it.
+ */
+holders?: Array<Holder>, };
 
 export type FindingView = { 
 /**
@@ -3911,6 +3920,11 @@ annotations?: Array<string>,
  */
 tensor?: TensorRecord, 
 /**
+ * What holds the block at the end: the shortest chain of references. Absent unless the file
+ * beside the snapshot tells it.
+ */
+holders?: Array<Holder>, 
+/**
  * The index of the shape in the report's `shapes`; absent if nothing tells the shape.
  */
 shape?: number, 
@@ -4838,6 +4852,139 @@ terms: Array<string>,
  * The frame for `Sandwich`; null for modules and files.
  */
 frame: number | null, };
+
+export type Holder = { 
+/**
+ * The kind.
+ */
+kind: HolderKind, 
+/**
+ * Where the chain begins: `local "losses" (list of 12) of train(), train.py:42`.
+ */
+text: string, 
+/**
+ * The way from there: `losses[0] -> Tensor -> its autograd graph saves it as "other"`. Empty
+ * if that variable itself holds the memory.
+ */
+path?: string, 
+/**
+ * What dropping references frees: `dropping "losses" frees 3.18 GiB`. Empty if that is not
+ * known.
+ */
+drop?: string, 
+/**
+ * What else is known: a slice keeps the whole block, graphs were not read. Often empty.
+ */
+note?: string, 
+/**
+ * Requested bytes of the blocks that it holds.
+ */
+bytes: Bytes, 
+/**
+ * These blocks.
+ */
+blocks: Blocks, 
+/**
+ * What the drop frees; null if that is not known.
+ */
+frees_bytes: Bytes | null, 
+/**
+ * True if the drop may free less: the walk through the references was cut.
+ */
+is_upper_bound: boolean, };
+
+export type HolderKind = "reference" | "cycle" | "below_python" | "unread";
+
+export type HolderTable = { 
+/**
+ * What limits the answer, in sentences.
+ */
+text: Array<string>, 
+/**
+ * The first column of bytes: `at peak` or `at cursor`.
+ */
+moment: string, 
+/**
+ * Blocks by what holds them: each root with most bytes first, followed by parts of it.
+ */
+rows: Array<HolderLine>, 
+/**
+ * What a drop does to bytes: `frees`, or `frees at most`.
+ */
+frees: string, 
+/**
+ * What dropping references frees at the end: a row is followed by the rows within it. Empty
+ * where `rows` say it.
+ */
+drops: Array<DropLine>, };
+
+export type HolderLine = { 
+/**
+ * Identifies the row.
+ */
+row: number, 
+/**
+ * The variable, a part of it, or why none is named.
+ */
+label: string, 
+/**
+ * The number of rows around it.
+ */
+depth: number, 
+/**
+ * Bytes at the moment.
+ */
+total: Quantity, 
+/**
+ * The same as a percentage of all bytes: `43.2 %`.
+ */
+percent: string, 
+/**
+ * Bytes at the end.
+ */
+end: Quantity, 
+/**
+ * What dropping it alone frees; null if that is not known.
+ */
+frees: Quantity | null, 
+/**
+ * The number of blocks at the moment.
+ */
+blocks: Quantity, 
+/**
+ * The categories in words: `activations 8.20 GiB, parameters 1.22 GiB`.
+ */
+categories: string, 
+/**
+ * Their shares, from 0 to 1, most bytes first.
+ */
+shares: Array<number>, 
+/**
+ * The color words of the shares.
+ */
+colors: Array<number>, 
+/**
+ * The terms of a search for the blocks; empty if none finds them.
+ */
+terms: Array<string>, };
+
+export type DropLine = { 
+/**
+ * The references.
+ */
+label: string, 
+/**
+ * The number of rows that it is within.
+ */
+depth: number, 
+/**
+ * Freed bytes.
+ */
+bytes: Quantity, 
+/**
+ * Freed blocks.
+ */
+blocks: Quantity, };
 
 export type ModuleSpec = { 
 /**
@@ -6021,7 +6168,12 @@ fixes?: Array<Fix>,
  * Known causes of memory that the file shows, whose cures do not suffice alone: those with
  * most bytes first. Absent for other findings.
  */
-look?: Array<Look>, };
+look?: Array<Look>, 
+/**
+ * What holds its blocks that are live at the end, most bytes first. Of a failed allocation:
+ * what to drop beside the model. Absent unless the file beside the snapshot tells it.
+ */
+holders?: Array<Holder>, };
 
 export type CategoryDiff = { 
 /**

@@ -33,9 +33,15 @@ export const PLACES = {
   code: {
     title: "Code",
     need: "device",
-    answers: "which module, call path, line",
-    words: "flame graph modules source file shapes tree stack",
-    views: { modules: "Module", flame: "Call path", source: "File and line", shapes: "Shape" },
+    answers: "which module, call path, line, variable",
+    words: "flame graph modules source file shapes tree stack holder reference drop leak",
+    views: {
+      modules: "Module",
+      flame: "Call path",
+      source: "File and line",
+      shapes: "Shape",
+      holders: "Holder",
+    },
   },
   allocator: {
     title: "Allocator",

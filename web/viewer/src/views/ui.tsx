@@ -4,6 +4,7 @@ import type { ComponentType } from "preact";
 import { SegmentMap } from "../places/allocator/map.js";
 import { Segments } from "../places/allocator/segments.js";
 import { Flame } from "../places/code/flame.js";
+import { Holders } from "../places/code/holders.js";
 import { Modules } from "../places/code/modules.js";
 import { Shapes } from "../places/code/shapes.js";
 import { Source } from "../places/code/source.js";
@@ -70,6 +71,7 @@ export function bindUi(all: All) {
     peak: bind(Peak, all),
     source: bind(Source, all),
     shapes: bind(Shapes, all),
+    holders: bind(Holders, all),
     steps: bind(Folded, all),
     ab: bind(Ab, all),
     blocks: bind(Blocks, all),

@@ -2,8 +2,8 @@
 
 use super::{
     BlockPage, BlockRun, CategoryRow, CodePage, CounterLine, EventPage, FileCard, FlameBox,
-    FlameInfo, FlameNode, FoldedSteps, GroupCard, GroupLabel, Legend, Limit, MapInfo, Minimap,
-    ModulePage, Moments, NextBlock, Phases, PinnedLine, PlanCard, ReservedUse, Sandwich,
+    FlameInfo, FlameNode, FoldedSteps, GroupCard, GroupLabel, HolderTable, Legend, Limit, MapInfo,
+    Minimap, ModulePage, Moments, NextBlock, Phases, PinnedLine, PlanCard, ReservedUse, Sandwich,
     ScenarioCard, SearchResult, SegmentRow, SegmentUses, SegmentsInfo, SimulatedCurve, SourcePage,
     Tracks, UsualScenarios, WhatIfCard,
 };
@@ -102,6 +102,8 @@ pub enum Answer {
     Code(CodePage),
     /// The answer to `Source`.
     Source(SourcePage),
+    /// The answer to `Holders`.
+    Holders(HolderTable),
     /// The answer to `Modules`.
     Modules(ModulePage),
     /// The answer to `Sandwich`; null if the frame does not exist.

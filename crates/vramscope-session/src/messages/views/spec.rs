@@ -101,6 +101,7 @@ specs! {
     FlameBoxes:     Short, replaces, [Carving];
     FlameNode:      Short, queues,   [Carving];
     Modules:        Long,  replaces, [Categories, Steps, Modules, Dims];
+    Holders:        Short, replaces, [Categories];
     Code:           Short, replaces, [Carving, Categories, Steps];
     Source:         Short, replaces, [Categories, Steps];
     Sandwich:       Short, replaces, [Carving, Categories, Steps];

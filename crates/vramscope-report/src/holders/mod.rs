@@ -1,0 +1,216 @@
+//! What holds blocks: the references that the file beside a snapshot names (docs/sidecar.md), in
+//! words.
+//!
+//! The file describes the end of the recording, so it tells nothing of blocks that are freed by
+//! then.
+
+mod alike;
+mod of_finding;
+mod report;
+mod tree;
+mod words;
+
+pub use of_finding::of_blocks;
+pub(crate) use of_finding::{advised, of_finding};
+pub use report::{DropRecord, HolderRow, HoldersReport, holders_at, holders_of, report};
+pub(crate) use tree::of_holder;
+
+use self::tree::Tree;
+use crate::Target;
+use crate::sidecar::holders::{By, HeldBlock, Holders, NoChain};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use vramscope_trace::Trace;
+use vramscope_units::{Blocks, Bytes};
+
+/// What holds blocks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Holder {
+    /// The kind.
+    pub kind: HolderKind,
+    /// Where the chain begins: `local "losses" (list of 12) of train(), train.py:42`.
+    pub text: String,
+    /// The way from there: `losses[0] -> Tensor -> its autograd graph saves it as "other"`. Empty
+    /// if that variable itself holds the memory.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(as = "Option<String>", optional))]
+    pub path: String,
+    /// What dropping references frees: `dropping "losses" frees 3.18 GiB`. Empty if that is not
+    /// known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(as = "Option<String>", optional))]
+    pub drop: String,
+    /// What else is known: a slice keeps the whole block, graphs were not read. Often empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(as = "Option<String>", optional))]
+    pub note: String,
+    /// Requested bytes of the blocks that it holds.
+    pub bytes: Bytes,
+    /// These blocks.
+    pub blocks: Blocks,
+    /// What the drop frees; null if that is not known.
+    pub frees_bytes: Option<Bytes>,
+    /// True if the drop may free less: the walk through the references was cut.
+    pub is_upper_bound: bool,
+}
+
+impl Holder {
+    /// A holder of one block of which only the kind is known.
+    fn new(holders: &Holders, kind: HolderKind, bytes: Bytes) -> Self {
+        let notes = [(!holders.graph, NO_GRAPHS), (!holders.complete, CUT)];
+        let notes = notes.into_iter().filter(|(is_so, _)| *is_so && kind == HolderKind::Unread);
+        Self {
+            kind,
+            text: kind.words().to_owned(),
+            path: String::new(),
+            drop: String::new(),
+            note: notes.map(|(_, note)| note).collect::<Vec<_>>().join("; "),
+            bytes,
+            blocks: Blocks(1),
+            frees_bytes: None,
+            is_upper_bound: !holders.complete,
+        }
+    }
+
+    /// The holder in one line, without what drops free:
+    /// `local "cache" (dict of 2) of main(), a.py:4: cache["x"]`.
+    pub fn line(&self) -> String {
+        match self.path.as_str() {
+            "" => self.text.clone(),
+            path => format!("{}: {path}", self.text),
+        }
+    }
+}
+
+/// What holds a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum HolderKind {
+    /// A reference that the program can drop.
+    Reference,
+    /// Objects that hold only each other: the garbage collector frees them.
+    Cycle,
+    /// No Python object.
+    BelowPython,
+    /// The recorder did not look at it.
+    Unread,
+}
+
+impl HolderKind {
+    /// The kind of a recorded block.
+    fn of(holders: &Holders, block: &HeldBlock) -> Self {
+        match (block.link, block.none) {
+            (Some(link), _) => {
+                let root = holders.chain(link)[0];
+                match holders.link(root).by {
+                    By::Cycle if holders.complete => Self::Cycle,
+                    // A reference that was not reached may hold it.
+                    By::Cycle => Self::Unread,
+                    _ => Self::Reference,
+                }
+            }
+            (None, Some(NoChain::BelowPython)) if holders.complete => Self::BelowPython,
+            (None, _) => Self::Unread,
+        }
+    }
+
+    /// The kind in words; empty for a reference.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Reference => "",
+            Self::Cycle => "a reference cycle",
+            Self::BelowPython => {
+                "held below Python (the autograd engine, a CUDA graph, NCCL or a library)"
+            }
+            Self::Unread => "not known: the recorder did not look at it",
+        }
+    }
+}
+
+/// Graphs were not read.
+const NO_GRAPHS: &str =
+    "autograd graphs and gradients were not read, because another thread was in backward";
+/// The walk was cut.
+const CUT: &str = "the walk through the references was cut";
+
+/// The blocks of a device whose holders are recorded.
+#[derive(Debug, Default)]
+pub struct Held {
+    /// Blocks by their index in the trace, ascending, each with its entry.
+    blocks: Vec<(u32, u32)>,
+    tree: Tree,
+}
+
+impl Held {
+    /// The recorded holders of a trace: of the blocks that are live at its end.
+    pub(crate) fn new(holders: Option<&Holders>, trace: &Trace) -> Self {
+        let Some(holders) = holders else { return Self::default() };
+        let device = trace.device.device;
+        let mut by_address: FxHashMap<u64, u32> = FxHashMap::default();
+        for (entry, block) in (0..).zip(&holders.blocks) {
+            if block.device == device {
+                by_address.entry(block.address).or_insert(entry);
+            }
+        }
+        let mut blocks = Vec::new();
+        for (index, block) in (0..).zip(&trace.blocks) {
+            if block.leaves == trace.slots()
+                && let Some(&entry) = by_address.get(&block.address.0)
+            {
+                blocks.push((index, entry));
+            }
+        }
+        Self { tree: Tree::new(holders), blocks }
+    }
+
+    /// The recorded block at an index of the trace.
+    fn block<'a>(&self, holders: &'a Holders, index: u32) -> Option<&'a HeldBlock> {
+        let at = self.blocks.binary_search_by_key(&index, |block| block.0).ok()?;
+        Some(&holders.blocks[self.blocks[at].1 as usize])
+    }
+}
+
+/// What holds a block; `None` if nothing is recorded of it.
+pub fn of_block(target: Target<'_>, index: u32) -> Option<Holder> {
+    let holders = target.entry.holders()?;
+    let block = target.entry.held(target.index).block(holders, index)?;
+    let bytes = target.trace().blocks[index as usize].bytes;
+    Some(holder(holders, block, bytes))
+}
+
+/// What holds a recorded block of this size.
+fn holder(holders: &Holders, block: &HeldBlock, bytes: Bytes) -> Holder {
+    let kind = HolderKind::of(holders, block);
+    let mut all = Holder::new(holders, kind, bytes);
+    let Some(link) = block.link.filter(|_| kind != HolderKind::Unread) else { return all };
+    let chain = holders.chain(link);
+    all.text = words::root(holders.link(chain[0]));
+    all.path = words::way(holders, &chain, &[]);
+    if let Some(view) = block.view_bytes.filter(|&view| view < bytes.0) {
+        all.note = format!("a slice of {} keeps {bytes}", Bytes(view));
+    }
+    if let (Some(row), HolderKind::Reference) = (block.drop, kind) {
+        let row = named_row(holders, row);
+        all.drop = words::drop(holders, row);
+        all.frees_bytes = Some(Bytes(holders.drops[row as usize].bytes));
+        // The variable frees more than its item.
+        let frees_more = |&outer: &u32| {
+            let outer = &holders.drops[outer as usize];
+            outer.links == [chain[0]] && outer.bytes > holders.drops[row as usize].bytes
+        };
+        if let Some(outer) = holders.around(row).find(frees_more) {
+            all.drop = format!("{}; {}", all.drop, words::drop(holders, outer));
+        }
+    }
+    all
+}
+
+/// This row, or the next one around it that names a reference.
+fn named_row(holders: &Holders, row: u32) -> u32 {
+    let is_named = |&row: &u32| !holders.drops[row as usize].links.is_empty();
+    holders.around(row).find(is_named).unwrap_or(row)
+}

@@ -1,0 +1,298 @@
+//! What holds the memory that a finding is about.
+
+use super::{Held, Holder, HolderKind, alike, words};
+use crate::Target;
+use crate::diagnostic::upper_first;
+use crate::sidecar::holders::{By, Holders};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Reverse;
+use vramscope_inference::{Category, Facts, Finding, FindingKind};
+use vramscope_snapshot::StackId;
+use vramscope_units::{Blocks, Bytes};
+
+/// The most holders of a finding.
+const MAX_HOLDERS: usize = 2;
+/// The most drops of a failed allocation.
+const MAX_OF_FAILURE: usize = 3;
+/// Holders of a smaller part of a finding, as its divisor, say little about it.
+const MIN_SHARE: u64 = 10;
+/// A drop after a failed allocation is listed if it frees one part in this many of what is live.
+const MIN_OOM_SHARE: u64 = 20;
+
+/// A recorded block: its index, its entry and its bytes.
+#[derive(Clone, Copy)]
+struct Member {
+    index: u32,
+    entry: u32,
+    bytes: u64,
+}
+
+/// What holds the memory that a finding is about, most bytes first. Empty if nothing tells it.
+pub(crate) fn of_finding(target: Target<'_>, finding: &Finding) -> Vec<Told> {
+    let Some(holders) = target.entry.holders() else { return Vec::new() };
+    let held = target.entry.held(target.index);
+    match finding.kind() {
+        FindingKind::Oom => of_failure(target, holders, held, finding),
+        FindingKind::Growth
+        | FindingKind::Cycle
+        | FindingKind::GradientsHeld
+        | FindingKind::HeldTooLong
+        | FindingKind::NoGrad
+        | FindingKind::PeakCause
+        | FindingKind::Dominant => of_stacks(target, holders, held, finding),
+        FindingKind::RankSkew
+        | FindingKind::Reserved
+        | FindingKind::StrandedPool
+        | FindingKind::PendingFree
+        | FindingKind::Churn => Vec::new(),
+    }
+}
+
+/// A holder of a finding, and what to do about it.
+pub(crate) struct Told {
+    pub(crate) holder: Holder,
+    /// What dropping it frees, with its name, as a sentence. Empty if the drop takes more than the
+    /// memory that the finding is about.
+    pub(crate) advice: String,
+}
+
+/// What to do, with what dropping the only holder frees. Several are told one by one.
+pub(crate) fn advised(told: &[Told], action: String) -> String {
+    match told {
+        [only] => [&only.advice, action.as_str()].join(" ").trim().to_owned(),
+        _ => action,
+    }
+}
+
+/// What holds these blocks of a device, most bytes first.
+pub fn of_blocks(target: Target<'_>, blocks: &[u32]) -> Vec<Holder> {
+    let Some(holders) = target.entry.holders() else { return Vec::new() };
+    let held = target.entry.held(target.index);
+    let member = |&index: &u32| {
+        let at = held.blocks.binary_search_by_key(&index, |block| block.0).ok()?;
+        let bytes = target.trace().blocks[index as usize].bytes.0;
+        Some(Member { index, entry: held.blocks[at].1, bytes })
+    };
+    let groups = groups(holders, blocks.iter().filter_map(member).collect());
+    groups.iter().map(|(kind, members)| together(holders, *kind, members, 0).holder).collect()
+}
+
+/// The recorded blocks of a device.
+fn members(target: Target<'_>, held: &Held) -> Vec<Member> {
+    let blocks = &target.trace().blocks;
+    let member = |&(index, entry): &(u32, u32)| Member {
+        index,
+        entry,
+        bytes: blocks[index as usize].bytes.0,
+    };
+    held.blocks.iter().map(member).collect()
+}
+
+fn sum(members: &[Member]) -> u64 {
+    members.iter().map(|member| member.bytes).sum()
+}
+
+/// The holders of the blocks that have the call stacks of a finding.
+fn of_stacks(target: Target<'_>, holders: &Holders, held: &Held, finding: &Finding) -> Vec<Told> {
+    let sites = &target.entry.sites;
+    let wanted: FxHashSet<StackId> =
+        finding.parts.iter().map(|part| sites.same_line(part.stack)).collect();
+    let mut all = members(target, held);
+    all.retain(|member| {
+        let block = &target.trace().blocks[member.index as usize];
+        block.stack != StackId::EMPTY && wanted.contains(&sites.same_line(block.stack))
+    });
+    let mut groups = groups(holders, all);
+    // What was not looked at names nothing.
+    groups.retain(|(kind, _)| *kind != HolderKind::Unread);
+    let whole: u64 = groups.iter().map(|(_, members)| sum(members)).sum();
+    if whole.saturating_mul(MIN_SHARE) < finding.bytes {
+        return Vec::new();
+    }
+    // A root that holds most of it is the answer.
+    let most = match groups.first() {
+        Some((_, first)) if sum(first) > whole / 2 => 1,
+        _ => MAX_HOLDERS,
+    };
+    groups.retain(|(_, members)| sum(members).saturating_mul(MIN_SHARE) >= whole);
+    let told = |(kind, members): (HolderKind, Vec<Member>)| {
+        together(holders, kind, &members, finding.bytes)
+    };
+    groups.into_iter().take(most).map(told).collect()
+}
+
+/// Blocks by kind and root, those with most bytes first.
+fn groups(holders: &Holders, all: Vec<Member>) -> Vec<(HolderKind, Vec<Member>)> {
+    let mut groups: Vec<(HolderKind, Vec<Member>)> = Vec::new();
+    let mut known: FxHashMap<(HolderKind, Option<u32>), usize> = FxHashMap::default();
+    for member in all {
+        let block = &holders.blocks[member.entry as usize];
+        let kind = HolderKind::of(holders, block);
+        // A cycle is not named by its first object.
+        let root = block.link.filter(|_| kind == HolderKind::Reference);
+        let root = root.map(|link| holders.chain(link)[0]);
+        let group = *known.entry((kind, root)).or_insert_with(|| {
+            groups.push((kind, Vec::new()));
+            groups.len() - 1
+        });
+        groups[group].1.push(member);
+    }
+    groups.sort_by_key(|(_, members)| Reverse(sum(members)));
+    groups
+}
+
+/// What holds blocks of one root, of a finding about `about` bytes.
+fn together(holders: &Holders, kind: HolderKind, members: &[Member], about: u64) -> Told {
+    let bytes = sum(members);
+    let link_of = |member: &Member| holders.blocks[member.entry as usize].link;
+    let largest = members.iter().max_by_key(|member| member.bytes);
+    let link = largest.and_then(link_of).filter(|_| kind != HolderKind::BelowPython);
+    let mut holder =
+        Holder { blocks: Blocks(members.len() as u64), ..Holder::new(holders, kind, Bytes(bytes)) };
+    let mut advice = String::new();
+    let Some(link) = link.filter(|_| kind != HolderKind::Unread) else {
+        return Told { holder, advice };
+    };
+    let root = holders.chain(link)[0];
+    holder.text = words::root(holders.link(root));
+    if kind != HolderKind::Reference {
+        let roots: FxHashSet<u32> =
+            members.iter().filter_map(link_of).map(|link| holders.chain(link)[0]).collect();
+        if roots.len() > 1 {
+            holder.text = words::cycles(roots.len(), holders.link(root));
+        }
+        return Told { holder, advice };
+    }
+    let container = container(holders, link, members);
+    if let Some(container) = container {
+        let mut way = words::way(holders, &holders.chain(container), &[]);
+        way.push_str(&words::in_brackets(holders.link(container)));
+        holder.text = words::part_of_root(holders.link(root), &way);
+    }
+    let pattern = alike::pattern(holders, link);
+    let alike: Vec<u32> = members
+        .iter()
+        .filter_map(link_of)
+        .filter(|&link| alike::pattern(holders, link) == pattern)
+        .collect();
+    holder.path = words::way(holders, &holders.chain(link), &alike::ranges(holders, &alike));
+    if let Some(row) = common_drop(holders, members).map(|row| &holders.drops[row as usize]) {
+        let freed = format!("{}{}", words::at_most(holders), Bytes(row.bytes));
+        holder.frees_bytes = Some(Bytes(row.bytes));
+        holder.drop = if row.links == [container.unwrap_or(root)] {
+            format!("dropping it frees {freed}")
+        } else {
+            words::dropping(holders, row, &freed)
+        };
+        // A program does not drop a model to be rid of its gradients.
+        if row.bytes / 2 <= bytes {
+            let is_all = holders.complete && row.bytes == about;
+            let freed = if is_all { "all of it" } else { &freed };
+            advice = format!("{}.", upper_first(&words::dropping(holders, row, freed)));
+        }
+    }
+    Told { holder, advice }
+}
+
+/// The innermost container, below the root, of which most bytes of these blocks are: the list in
+/// `self.history[0..11]`. `None` if it is the root itself.
+fn container(holders: &Holders, link: u32, members: &[Member]) -> Option<u32> {
+    let is_step = |link: u32| matches!(holders.link(link).by, By::Attribute | By::Key | By::Item);
+    let mut of_link: FxHashMap<u32, u64> = FxHashMap::default();
+    for member in members {
+        for link in
+            holders.blocks[member.entry as usize].link.iter().flat_map(|&link| holders.chain(link))
+        {
+            *of_link.entry(link).or_default() += member.bytes;
+        }
+    }
+    let whole = sum(members);
+    let steps = holders.chain(link).into_iter().skip(1);
+    let has_most = |link: &u32| is_step(*link) && of_link[link].saturating_mul(2) > whole;
+    let last = steps.take_while(has_most).last()?;
+    // The only item of a list is no container.
+    let is_item = holders.link(last).by == By::Item;
+    if is_item {
+        holders.link(last).from.filter(|&from| holders.link(from).from.is_some())
+    } else {
+        Some(last)
+    }
+}
+
+/// The smallest row that frees most bytes of these blocks.
+fn common_drop(holders: &Holders, members: &[Member]) -> Option<u32> {
+    let mut frees: FxHashMap<u32, u64> = FxHashMap::default();
+    for member in members {
+        let row = holders.blocks[member.entry as usize].drop;
+        for row in row.iter().flat_map(|&row| holders.around(row)) {
+            *frees.entry(row).or_default() += member.bytes;
+        }
+    }
+    let whole = sum(members);
+    let mut rows: Vec<(u32, u64)> = frees.into_iter().collect();
+    rows.sort_unstable();
+    rows.retain(|&(row, bytes)| {
+        bytes.saturating_mul(2) > whole && !holders.drops[row as usize].links.is_empty()
+    });
+    let most = rows.iter().map(|&(_, bytes)| bytes).max()?;
+    rows.retain(|&(_, bytes)| bytes == most);
+    rows.into_iter().map(|(row, _)| row).min_by_key(|&row| (holders.drops[row as usize].bytes, row))
+}
+
+/// The largest drops at a failed allocation that free hardly anything of the model.
+fn of_failure(target: Target<'_>, holders: &Holders, held: &Held, finding: &Finding) -> Vec<Told> {
+    let Facts::Oom(story) = &finding.facts else { return Vec::new() };
+    let (trace, slot) = (target.trace(), story.event.0 + 1);
+    let categories = target.entry.categories(target.index);
+    let is_model = |member: &Member| {
+        matches!(
+            categories.get(member.index).category,
+            Category::Parameter | Category::OptimizerState | Category::Gradient | Category::Buffer
+        )
+    };
+    let mut all = members(target, held);
+    all.retain(|member| trace.blocks[member.index as usize].is_live_at(slot));
+    let rows_of = |member: &Member| {
+        let row = holders.blocks[member.entry as usize].drop;
+        row.into_iter().flat_map(|row| holders.around(row))
+    };
+    // Of each row: all bytes that are known, and those of the model.
+    let mut sums = vec![(0u64, 0u64); holders.drops.len()];
+    for member in &all {
+        for row in rows_of(member) {
+            let (bytes, model) = &mut sums[row as usize];
+            *bytes += member.bytes;
+            *model += if is_model(member) { member.bytes } else { 0 };
+        }
+    }
+    let live = trace.requested.at(slot);
+    let is_large = |&row: &u32| {
+        let (bytes, model) = sums[row as usize];
+        !holders.drops[row as usize].links.is_empty()
+            && model.saturating_mul(MIN_SHARE) < bytes
+            && bytes.saturating_mul(MIN_OOM_SHARE) >= live.max(1)
+    };
+    let mut rows: Vec<u32> = (0..holders.drops.len() as u32).filter(is_large).collect();
+    // Of rows that free the same, the innermost names what to drop.
+    rows.sort_by_key(|&row| {
+        (Reverse(sums[row as usize].0), holders.drops[row as usize].bytes, row)
+    });
+    let is_within = |inner: u32, outer: u32| holders.around(inner).any(|row| row == outer);
+    let mut told: Vec<u32> = Vec::new();
+    for row in rows {
+        if told.iter().all(|&of| !is_within(row, of) && !is_within(of, row)) {
+            told.push(row);
+        }
+        if told.len() == MAX_OF_FAILURE {
+            break;
+        }
+    }
+    let failure = |row: u32| {
+        let is_freed = |member: &&Member| rows_of(member).any(|of| of == row);
+        let members: Vec<Member> = all.iter().filter(is_freed).copied().collect();
+        // The line of each has its drop.
+        let told = together(holders, HolderKind::Reference, &members, 0);
+        Told { advice: String::new(), ..told }
+    };
+    told.into_iter().map(failure).collect()
+}
