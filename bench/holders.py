@@ -34,7 +34,7 @@ def measure(objects: int, native: bool) -> dict[str, object]:
     # A record, its list, and a dict of ten records.
     data = [{at: Record(at) for at in range(10)} for _ in range(objects // 21)]
     kept = {f"block {at}": torch.empty(1 << 20, device="cuda") for at in range(200)}
-    blocks = holders.live_blocks(torch.cuda.memory._snapshot())
+    blocks = holders.live_blocks(torch.cuda.memory_snapshot())
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     begin = time.process_time()
     told = holders.find(torch, blocks, native=native, seconds=600.0)

@@ -87,8 +87,11 @@ def test_a_profiler_of_the_program_stays():
     assert told["kept"] is True
 
 
-def test_walks_beside_busy_threads_change_nothing():
-    [told] = run("soak.py", WALKS, timeout=1800)
+@pytest.mark.parametrize("way", ["busy", "quiet"])
+def test_walks_beside_other_threads_change_nothing(way):
+    [told] = run("soak.py", WALKS, way, timeout=3600)
+    # Threads that train keep graphs from being read.
+    assert way == "busy" or told["read"] == told["walks"]
     assert told["errors"] == []
     assert told["found"] == told["walks"] == int(WALKS)
     assert told["passes"] > 0

@@ -51,6 +51,14 @@ fn bytes_text(bytes: i64, is_change: bool) -> String {
     made(bytes).text
 }
 
+/// What holds blocks of this process, as JSON: what [`walk::walk`] found, in words. `sizes` has
+/// device, address and bytes of each block.
+#[pyfunction]
+fn holders_told(json: &[u8], sizes: Vec<(u32, u64, u64)>) -> PyResult<String> {
+    let told = vramscope_report::holders::of_process(json, &sizes).map_err(failure::internal)?;
+    serde_json::to_string(&told).map_err(failure::internal)
+}
+
 /// The module.
 #[pymodule]
 mod _vramscope {
@@ -60,6 +68,8 @@ mod _vramscope {
     use super::dataset::export_parquet;
     #[pymodule_export]
     use super::file::{File, open};
+    #[pymodule_export]
+    use super::holders_told;
     #[pymodule_export]
     use super::main;
     #[pymodule_export]

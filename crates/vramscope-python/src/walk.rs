@@ -433,6 +433,29 @@ impl<'py> Walk<'py> {
         path
     }
 
+    /// Whether an object is only a part of another, so that no reference to it is told.
+    fn is_part(&self, node: u32, parts: &[Bound<'py, PyType>]) -> bool {
+        let (object, parent) = (self.objects[node as usize], self.parents[node as usize]);
+        // SAFETY: the object is alive.
+        let class = unsafe { ffi::Py_TYPE(object) };
+        if self.types.get(&class).is_some_and(|known| known.kind == torch::Kind::Node)
+            || parts.iter().any(|part| part.as_type_ptr() == class)
+        {
+            return true;
+        }
+        let holder = self.objects.get(parent as usize).copied().unwrap_or(std::ptr::null_mut());
+        // SAFETY: both are alive.
+        let (dict, holder) = unsafe {
+            (
+                Bound::from_borrowed_ptr(self.py, object),
+                Bound::from_borrowed_ptr_or_opt(self.py, holder),
+            )
+        };
+        dict.is_exact_instance_of::<PyDict>()
+            && holder
+                .is_some_and(|holder| self.torch.is_of_attributes(&holder, &dict).unwrap_or(false))
+    }
+
     /// The result.
     fn told(
         &mut self,
@@ -444,13 +467,8 @@ impl<'py> Walk<'py> {
         let pairs: Vec<(u32, u32)> = holds.iter().map(|hold| (hold.node, hold.block)).collect();
         let bytes: Vec<u64> = wanted.blocks.iter().map(|&(_, _, bytes)| bytes).collect();
         let limits = Limits { rows: wanted.rows, bytes: wanted.least, ..Limits::default() };
-        let drops = self.graph.drops(&pairs, &bytes, &limits, |node| {
-            // SAFETY: the object is alive.
-            let class = unsafe { ffi::Py_TYPE(self.objects[node as usize]) };
-            let is_node =
-                self.types.get(&class).is_some_and(|known| known.kind == torch::Kind::Node);
-            !is_node && !wanted.parts.iter().any(|part| part.as_type_ptr() == class)
-        });
+        let drops =
+            self.graph.drops(&pairs, &bytes, &limits, |node| !self.is_part(node, &wanted.parts));
         let mut by_block: Vec<Vec<&Hold>> = vec![Vec::new(); bytes.len()];
         for hold in holds {
             by_block[hold.block as usize].push(hold);

@@ -68,7 +68,7 @@ class Look:
 
     def __call__(self, mib):
         before = torch.cuda.memory_stats()["allocation.all.allocated"]
-        blocks = holders.live_blocks(torch.cuda.memory._snapshot())
+        blocks = holders.live_blocks(torch.cuda.memory_snapshot())
         self.told = holders.find(torch, blocks, hidden=[self], **self.options)
         assert torch.cuda.memory_stats()["allocation.all.allocated"] == before, "it allocates"
         sizes = {(one.device, one.address): one.bytes for one in blocks}

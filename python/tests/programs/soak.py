@@ -16,6 +16,8 @@ import torch
 from vramscope.recorder import holders
 
 WALKS = int(sys.argv[1])
+#: busy: threads train, so graphs must not be read. quiet: the main thread does between walks.
+WAY = sys.argv[2]
 KEPT = [torch.empty(8 << 20, dtype=torch.uint8, device="cuda") for _ in range(4)]
 stop = threading.Event()
 passes = 0
@@ -44,6 +46,12 @@ def trains():
         net.zero_grad(set_to_none=True)
 
 
+def keeps_graph():
+    net = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU()).cuda()
+    net(torch.randn(256, 256, device="cuda")).sum().backward()
+    return net, net(torch.randn(256, 256, device="cuda")).sum()
+
+
 def checkpoints():
     net = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU()).cuda()
     x = torch.randn(256, 256, device="cuda", requires_grad=True)
@@ -63,6 +71,7 @@ def collects():
     first["held"] = torch.empty(1 << 20, device="cuda")
     del first, second
     gc.collect()
+    time.sleep(0.05)
 
 
 def ends():
@@ -93,11 +102,15 @@ gc.collect()
 before = torch.cuda.memory_allocated()
 threads = [
     threading.Thread(target=guarded(work))
-    for work in (trains, trains, checkpoints, allocates, collects, ends, fails)
+    for work in (
+        *((trains, trains, checkpoints) if WAY == "busy" else ()),
+        *(allocates, collects, ends, fails),
+    )
 ]
 for thread in threads:
     thread.start()
 read = found = 0
+kept_graphs = None
 blocks = [holders.Block(0, one.untyped_storage().data_ptr(), 8 << 20) for one in KEPT]
 begin = time.perf_counter()
 for walk in range(WALKS):
@@ -105,8 +118,12 @@ for walk in range(WALKS):
     read += told["graph"]
     names = {told["links"][one["link"]]["name"] for one in told["blocks"] if "link" in one}
     found += len(names) == 4
+    if WAY == "quiet":
+        trains()
+        kept_graphs = [keeps_graph() for _ in range(2)]
     time.sleep(random.random() * 0.005)
 seconds = time.perf_counter() - begin
+kept_graphs = None
 stop.set()
 for thread in threads:
     thread.join()

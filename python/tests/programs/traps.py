@@ -12,7 +12,7 @@ MIB = 1 << 20
 
 
 def find(**options):
-    blocks = holders.live_blocks(torch.cuda.memory._snapshot())
+    blocks = holders.live_blocks(torch.cuda.memory_snapshot())
     return holders.find(torch, blocks, **options), blocks
 
 

@@ -544,7 +544,7 @@ class Recorder:
         if reason is not None:
             log.info("holders are not recorded: %s", reason)
             return None
-        blocks = holders_.live_blocks(snapshot)
+        blocks = holders_.live_blocks(snapshot["segments"])
         # The millions of objects of the snapshot hold nothing.
         return holders_.find(self._torch, blocks, hidden=[snapshot, *Recorder._active])
 

@@ -255,6 +255,29 @@ impl<'py> Torch<'py> {
         Ok(false)
     }
 
+    /// Whether a dict is the one of the attributes of an object.
+    pub(super) fn is_of_attributes(
+        &self,
+        object: &Bound<'py, PyAny>,
+        dict: &Bound<'py, PyAny>,
+    ) -> PyResult<bool> {
+        let bases = self.bases(&object.get_type())?;
+        let meta = object.py().get_type::<PyType>();
+        if bases.iter().any(|base| base.is(&meta)) {
+            return Ok(true);
+        }
+        let name = intern!(object.py(), "__dict__");
+        for base in bases {
+            let defined = self.defined(&base)?;
+            if defined.contains(name)? {
+                let own = defined.get_item(name)?;
+                return Ok(own.get_type().is(&self.attribute)
+                    && Slot(own).get(object)?.is(dict));
+            }
+        }
+        Ok(false)
+    }
+
     /// Whether a type of tensors answers questions about their size by code of the program.
     fn is_custom(&mut self, class: &Bound<'py, PyType>) -> PyResult<bool> {
         let key = class.as_ptr() as usize;

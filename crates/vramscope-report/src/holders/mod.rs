@@ -5,11 +5,13 @@
 //! then.
 
 mod alike;
+mod live;
 mod of_finding;
 mod report;
 mod tree;
 mod words;
 
+pub use live::{LiveBlock, LiveHolders, of_process};
 pub use of_finding::of_blocks;
 pub(crate) use of_finding::{advised, of_finding};
 pub use report::{DropRecord, HolderRow, HoldersReport, holders_at, holders_of, report};
@@ -124,7 +126,7 @@ impl HolderKind {
             Self::Reference => "",
             Self::Cycle => "a reference cycle",
             Self::BelowPython => {
-                "held below Python (the autograd engine, a CUDA graph, NCCL or a library)"
+                "held below Python (a running expression, autograd, a CUDA graph or a library)"
             }
             Self::Unread => "not known: the recorder did not look at it",
         }

@@ -221,7 +221,7 @@ pub async fn report<'a>(
 }
 
 /// What limits the answer.
-fn text(holders: Option<&Holders>) -> Vec<String> {
+pub(super) fn text(holders: Option<&Holders>) -> Vec<String> {
     let Some(holders) = holders else {
         return vec![
             "No file beside the snapshot tells what holds memory. `vramscope record` writes it."
@@ -379,7 +379,7 @@ impl Rows<'_> {
 }
 
 /// What drops free, as a tree, those with most bytes first.
-fn drops(holders: &Holders, device: u32) -> Vec<DropRecord> {
+pub(super) fn drops(holders: &Holders, device: u32) -> Vec<DropRecord> {
     // Rows that free blocks of this device.
     let mut has_blocks = vec![false; holders.drops.len()];
     for block in holders.blocks.iter().filter(|block| block.device == device) {

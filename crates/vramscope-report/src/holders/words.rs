@@ -113,7 +113,7 @@ fn of_root(link: &Link, named: &str) -> String {
                 kind.unwrap_or_default()
             )
         }
-        By::Expression => format!("a value of a running expression{brackets}{}", place(link, "in")),
+        By::Expression => format!("a container in a running expression or native code{brackets}"),
         _ => format!("a reference{named}{}", place(link, "of")),
     }
 }

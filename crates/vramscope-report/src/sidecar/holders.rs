@@ -216,7 +216,7 @@ impl Holders {
     ///
     /// # Errors
     /// The first index that is wrong.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         let (links, drops) = (self.links.len(), self.drops.len());
         let is_link = |index: u32| (index as usize) < links;
         let is_drop = |index: u32| (index as usize) < drops;

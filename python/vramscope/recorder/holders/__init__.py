@@ -67,10 +67,10 @@ def is_possible() -> str | None:
     return None
 
 
-def live_blocks(snapshot: dict[str, Any]) -> list[Block]:
-    """The live blocks of a snapshot of which holders are told."""
+def live_blocks(segments: Sequence[dict[str, Any]]) -> list[Block]:
+    """The live blocks of the segments of a snapshot of which holders are told."""
     found = []
-    for segment in snapshot["segments"]:
+    for segment in segments:
         address = segment["address"]
         for block in segment["blocks"]:
             if block["state"] == "active_allocated":
