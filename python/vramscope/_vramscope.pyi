@@ -1,7 +1,7 @@
 """The module written in Rust. Use `vramscope.open` and `vramscope.open_run`."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .reader.names import BandName
@@ -10,6 +10,12 @@ def main(arguments: list[str]) -> int:
     """Runs the program with these arguments, of which the first is its name."""
 
 def viewer_part(name: str) -> bytes | None: ...
+def walk(torch: Any, wanted: dict[str, Any]) -> dict[str, Any]:
+    """Follows references from variables to what holds blocks."""
+
+def holders_told(json: bytes, sizes: Sequence[tuple[int, int, int]]) -> str:
+    """What holds blocks, as JSON with words. Sizes are device, address and bytes."""
+
 def bytes_text(bytes: int, is_change: bool = False) -> str:
     """Bytes in words: ``5.46 GiB``. A change has its sign."""
 

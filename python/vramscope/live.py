@@ -68,7 +68,12 @@ class Holders:
         return self.text
 
     def __repr__(self) -> str:
-        return self.text
+        first = self.text.split("\n", 1)[0]
+        return f"<vramscope.Holders: {first}>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        # A notebook shows it as text.
+        printer.text(self.text)
 
 
 def holders(what: Any = None, *, seconds: float = 2.0) -> Holders:

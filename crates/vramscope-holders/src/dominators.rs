@@ -79,8 +79,7 @@ pub(crate) fn dominators(nodes: usize, next: &Csr, before: &Csr) -> Tree {
     let count = found.order.len();
     let numbers = 0..u32::try_from(count).unwrap_or(NONE);
     let mut semi: Vec<u32> = numbers.clone().collect();
-    let mut forest =
-        Forest { ancestor: vec![NONE; count], best: semi.clone(), path: Vec::new() };
+    let mut forest = Forest { ancestor: vec![NONE; count], best: semi.clone(), path: Vec::new() };
     let mut dominator = vec![0_u32; count];
     // Lists of nodes by their semidominator.
     let (mut first, mut later) = (vec![NONE; count], vec![NONE; count]);

@@ -16,7 +16,8 @@
 //! }
 //! let drops = graph.drops(&[(first, 0), (second, 1)], &[10, 20], &Limits::default(), |_| true);
 //! // Dropping `losses` frees the first tensor. Two references hold the second.
-//! let freed: Vec<_> = drops.rows.iter().map(|row| (row.references.as_slice(), row.bytes)).collect();
+//! let freed = drops.rows.iter().map(|row| (row.references.as_slice(), row.bytes));
+//! let freed: Vec<_> = freed.collect();
 //! assert_eq!(freed, [
 //!     (&[(list, second), (last, second)][..], 20),
 //!     (&[(list, first)][..], 10),

@@ -9,11 +9,12 @@
 //!
 //! # Why it is one call
 //!
-//! Nothing of it runs bytecode or drops a tensor, so no other thread of Python runs before it ends. Objects therefore
-//! live as long as it needs them, without a reference of ours. To hold objects that the collector
-//! lists would break programs: one may be a tuple that another thread is still building, which must
-//! have one reference. `sys.setswitchinterval` is no way to keep other threads from running: one
-//! that waits already asks for the lock after the old interval, and may then keep it.
+//! Nothing of it runs bytecode or drops a tensor, so no other thread of Python runs before it ends.
+//! Objects therefore live as long as it needs them, without a reference of ours. To hold objects
+//! that the collector lists would break programs: one may be a tuple that another thread is still
+//! building, which must have one reference. `sys.setswitchinterval` is no way to keep other threads
+//! from running: one that waits already asks for the lock after the old interval, and may then keep
+//! it.
 #![expect(unsafe_code, reason = "only tp_traverse tells what an object refers to")]
 
 mod frames;
@@ -75,9 +76,9 @@ struct Wanted<'py> {
 ///
 /// - `complete`: whether nothing was cut; `graph`: whether graphs were read; `seen`, `references`:
 ///   the number of objects and references.
-/// - `objects`: those on the chains; a text, the name of its type, in place of a tensor that PyTorch
-///   told. `chains`: of each its variable and the places of its objects in `objects`. `labels`:
-///   `(by, name)` of a reference of PyTorch's, by two places.
+/// - `objects`: those on the chains; a text, the name of its type, in place of a tensor that
+///   PyTorch told. `chains`: of each its variable and the places of its objects in `objects`.
+///   `labels`: `(by, name)` of a reference of PyTorch's, by two places.
 /// - `blocks`: of each `(chain, label of the last reference, view bytes, cycle, row)`. `cycle` is
 ///   the number of objects that only hold each other, 0 for what native code holds.
 /// - `rows`: `(row that it lies within, chains, bytes, blocks)`.
@@ -264,8 +265,10 @@ impl<'py> Walk<'py> {
             for child in std::mem::take(&mut self.found) {
                 // SAFETY: its parent refers to it.
                 let is_data = unsafe {
-                    ffi::PyDict_CheckExact(child) | ffi::PyList_CheckExact(child)
-                        | ffi::PyTuple_CheckExact(child) != 0
+                    ffi::PyDict_CheckExact(child)
+                        | ffi::PyList_CheckExact(child)
+                        | ffi::PyTuple_CheckExact(child)
+                        != 0
                 };
                 if is_data && self.node_of(child, NONE).1 {
                     todo.push(child);
@@ -359,8 +362,12 @@ impl<'py> Walk<'py> {
     /// tensor without those may be one that only PyTorch holds, and is just dropping.
     fn ask_rest(&mut self) -> PyResult<()> {
         let rest = self.rest;
-        let held: FxHashSet<u32> =
-            self.graph.edges().filter(|&(from, to)| from.min(to) >= rest).map(|(_, to)| to).collect();
+        let held: FxHashSet<u32> = self
+            .graph
+            .edges()
+            .filter(|&(from, to)| from.min(to) >= rest)
+            .map(|(_, to)| to)
+            .collect();
         let mut held: Vec<u32> = held.into_iter().collect();
         held.sort_unstable();
         let mut next = Vec::new();
@@ -495,7 +502,12 @@ impl<'py> Walk<'py> {
                 path.push(to);
                 chains.add(path)
             });
-            rows.push((row.within, references.collect::<PyResult<Vec<_>>>()?, row.bytes, row.blocks));
+            rows.push((
+                row.within,
+                references.collect::<PyResult<Vec<_>>>()?,
+                row.bytes,
+                row.blocks,
+            ));
         }
         let told = PyDict::new(self.py);
         told.set_item("complete", self.complete)?;

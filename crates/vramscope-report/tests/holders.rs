@@ -169,10 +169,7 @@ fn each_kind_of_reference_has_words() {
             json!({"by": "handled", "type": "RuntimeError"}),
             "the exception that is handled now (RuntimeError)",
         ),
-        (
-            json!({"by": "expression"}),
-            "a container in a running expression or native code",
-        ),
+        (json!({"by": "expression"}), "a container in a running expression or native code"),
         (
             json!({
                 "by": "local", "name": "x", "function": "<module>", "file": "a.py",

@@ -117,9 +117,10 @@ const ALL: &str = "all";
 type Part = (&'static str, fn(&Repo) -> Result<()>);
 
 /// The parts of `--long`, in order.
-const LONG: [Part; 8] = [
+const LONG: [Part; 9] = [
     ("properties", test::run_long),
     ("recorder", python::long),
+    ("holders", python::holders),
     ("twins", python::twins),
     ("reproducible", reproducible::run),
     ("trackers", python::trackers),

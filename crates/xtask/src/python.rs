@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Tests that need the installed wheel.
-const OF_WHEEL: [&str; 12] = [
+const OF_WHEEL: [&str; 13] = [
     "test_answers.py",
     "test_dataset.py",
     "test_document_blocks.py",
     "test_fleet.py",
+    "test_live.py",
     "test_mcp.py",
     "test_notebook.py",
     "test_peaks.py",
@@ -155,6 +156,33 @@ pub(crate) fn long(repo: &Repo) -> Result<()> {
         tests.env("LD_LIBRARY_PATH", folder.join("fake")).env("CUDA_MODULE_LOADING", "LAZY");
         tests.env("VRAMSCOPE_TORCH", folder.join("venv/bin/python")).env("OMP_NUM_THREADS", "2");
         cmd::run(tests.env("VRAMSCOPE", repo.target.join("debug/vramscope")))?;
+    }
+    Ok(())
+}
+
+/// Looks for who holds memory in programs over the stand-in, with the wheel, a thousand times
+/// beside busy threads. [`long`] has installed PyTorch.
+pub(crate) fn holders(repo: &Repo) -> Result<()> {
+    println!("\n==> long: who holds memory, with PyTorch over a stand-in for the device");
+    wheel(repo)?;
+    let tools = tools(repo)?;
+    let libraries = repo.target.join("wheel/venv/lib");
+    let [packages] = std::fs::read_dir(&libraries)
+        .with_context(|| format!("reading {}", libraries.display()))?
+        .map(|entry| Ok(entry?.path().join("site-packages")))
+        .collect::<Result<Vec<PathBuf>>>()?
+        .try_into()
+        .map_err(|all| anyhow!("expected one Python, found {all:?}"))?;
+    for (release, folder, _) in RECORDED {
+        println!("PyTorch {release}");
+        let folder = repo.target.join(folder);
+        let args = ["-m", "pytest", "--quiet", "-rs", "-p", "no:cacheprovider"];
+        let mut tests = cmd::command("python3", &args, &repo.path("python"));
+        tests.arg("tests/test_holders.py").env("VRAMSCOPE_WALKS", "1000");
+        tests.env("PYTHONPATH", &tools).env("PYTHONDONTWRITEBYTECODE", "1");
+        tests.env("LD_LIBRARY_PATH", folder.join("fake")).env("CUDA_MODULE_LOADING", "LAZY");
+        tests.env("VRAMSCOPE_TORCH", folder.join("venv/bin/python"));
+        cmd::run(tests.env("VRAMSCOPE_PACKAGE", &packages))?;
     }
     Ok(())
 }

@@ -16,8 +16,10 @@ use anyhow::{Context, Result, bail};
 /// Largest file of test data, in bytes.
 const TEST_DATA_LIMIT: u64 = 200 << 10;
 
-/// Crates that may contain `unsafe`: GL, and the two at the border to JavaScript.
-const UNSAFE_CRATES: [&str; 3] = ["vramscope-render", "vramscope-view", "vramscope-worker"];
+/// Crates that may contain `unsafe`: GL, the two at the border to JavaScript, and the references of
+/// Python's objects.
+const UNSAFE_CRATES: [&str; 4] =
+    ["vramscope-python", "vramscope-render", "vramscope-view", "vramscope-worker"];
 
 /// A text file of the repository.
 pub(crate) struct Source {

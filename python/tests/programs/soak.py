@@ -75,7 +75,10 @@ def collects():
 
 
 def ends():
-    threads = [threading.Thread(target=lambda: [dict(at=at) for at in range(100)]) for _ in range(4)]
+    def work():
+        return [{"at": at} for at in range(100)]
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

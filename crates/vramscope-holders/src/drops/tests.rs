@@ -48,7 +48,8 @@ proptest! {
         let before = held(&graph, &holds, &[], 4);
         for (index, row) in drops.rows.iter().enumerate() {
             let after = held(&graph, &holds, &row.references, 4);
-            let freed: Vec<usize> = (0..4).filter(|&block| before[block] && !after[block]).collect();
+            let is_freed = |&block: &usize| before[block] && !after[block];
+            let freed: Vec<usize> = (0..4).filter(is_freed).collect();
             let sum: u64 = freed.iter().map(|&block| bytes[block]).sum();
             // Several variables may free more together than what only they hold together: each
             // frees its own part too.
@@ -62,7 +63,8 @@ proptest! {
             }
         }
         // What one variable alone frees is in the rows outside of all others.
-        let top: u64 = drops.rows.iter().filter(|row| row.within.is_none()).map(|row| row.bytes).sum();
+        let outer = drops.rows.iter().filter(|row| row.within.is_none());
+        let top: u64 = outer.map(|row| row.bytes).sum();
         let all: u64 = (0..4).filter(|&block| before[block]).map(|block| bytes[block]).sum();
         prop_assert!(top <= all);
     }

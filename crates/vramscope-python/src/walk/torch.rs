@@ -198,10 +198,10 @@ impl<'py> Torch<'py> {
 
     /// Drops what was made for answers. Other threads of Python may run meanwhile.
     pub(super) fn release(self, made: Vec<Bound<'py, PyAny>>) {
-        let (tensors, others): (Vec<_>, Vec<_>) =
-            made.into_iter().chain(self.kept).partition(|one| {
-                self.slots.use_count.call(one).is_ok()
-            });
+        let (tensors, others): (Vec<_>, Vec<_>) = made
+            .into_iter()
+            .chain(self.kept)
+            .partition(|one| self.slots.use_count.call(one).is_ok());
         // Containers of tensors, and nodes.
         drop(others);
         let is_shared = |one: &Bound<'py, PyAny>| {
@@ -271,8 +271,7 @@ impl<'py> Torch<'py> {
             let defined = self.defined(&base)?;
             if defined.contains(name)? {
                 let own = defined.get_item(name)?;
-                return Ok(own.get_type().is(&self.attribute)
-                    && Slot(own).get(object)?.is(dict));
+                return Ok(own.get_type().is(&self.attribute) && Slot(own).get(object)?.is(dict));
             }
         }
         Ok(false)
@@ -435,12 +434,7 @@ impl<'py> Torch<'py> {
 
     // -- Blocks -----------------------------------------------------------------------------------
 
-    fn note(
-        &mut self,
-        node: u32,
-        label: Option<u32>,
-        tensor: &Bound<'py, PyAny>,
-    ) -> PyResult<()> {
+    fn note(&mut self, node: u32, label: Option<u32>, tensor: &Bound<'py, PyAny>) -> PyResult<()> {
         if !self.slots.is_cuda.get(tensor)?.is_truthy()? {
             return Ok(());
         }
@@ -482,22 +476,27 @@ impl<'py> Profile<'py> {
     fn new(py: Python<'py>) -> PyResult<Self> {
         let packed = PyList::empty(py);
         let kept = packed.clone().unbind();
-        let refuse = PyCFunction::new_closure(py, None, None, move |args: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| -> PyResult<()> {
-            let py = args.py();
-            let (frame, event): (Bound<'_, PyAny>, Bound<'_, PyString>) =
-                (args.get_item(0)?, args.get_item(1)?.cast_into()?);
-            if event.to_cow()? != "call" {
-                return Ok(());
-            }
-            let code = frame.getattr(intern!(py, "f_code"))?;
-            let count: usize = code.getattr(intern!(py, "co_argcount"))?.extract()?;
-            if let Some(last) = count.checked_sub(1) {
-                let name = code.getattr(intern!(py, "co_varnames"))?.get_item(last)?;
-                let values = frame.getattr(intern!(py, "f_locals"))?;
-                kept.bind(py).append(values.get_item(name)?)?;
-            }
-            Err(PyRuntimeError::new_err("a hook is not run"))
-        })?;
+        let refuse = PyCFunction::new_closure(
+            py,
+            None,
+            None,
+            move |args: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| -> PyResult<()> {
+                let py = args.py();
+                let (frame, event): (Bound<'_, PyAny>, Bound<'_, PyString>) =
+                    (args.get_item(0)?, args.get_item(1)?.cast_into()?);
+                if event.to_cow()? != "call" {
+                    return Ok(());
+                }
+                let code = frame.getattr(intern!(py, "f_code"))?;
+                let count: usize = code.getattr(intern!(py, "co_argcount"))?.extract()?;
+                if let Some(last) = count.checked_sub(1) {
+                    let name = code.getattr(intern!(py, "co_varnames"))?.get_item(last)?;
+                    let values = frame.getattr(intern!(py, "f_locals"))?;
+                    kept.bind(py).append(values.get_item(name)?)?;
+                }
+                Err(PyRuntimeError::new_err("a hook is not run"))
+            },
+        )?;
         Ok(Self { sys: py.import("sys")?.into_any(), refuse: refuse.into_any(), packed })
     }
 

@@ -60,7 +60,8 @@ pub fn of_process(json: &[u8], sizes: &[(u32, u64, u64)]) -> Result<LiveHolders,
             Some(LiveBlock { device: block.device, address: Addr(block.address), holder })
         })
         .collect();
-    blocks.sort_by_key(|block| (std::cmp::Reverse(block.holder.bytes), block.device, block.address));
+    blocks
+        .sort_by_key(|block| (std::cmp::Reverse(block.holder.bytes), block.device, block.address));
     let devices: std::collections::BTreeSet<u32> = blocks.iter().map(|one| one.device).collect();
     let drops = devices.into_iter().flat_map(|device| drops(&holders, device)).collect();
     let mut told = LiveHolders {

@@ -4,9 +4,10 @@ use cargo_metadata::{DependencyKind, Metadata, Package};
 
 /// Every crate of the product with all crates of the product that it depends on. An edge that is
 /// missing here may not be added to a manifest, and an edge that no manifest has may not stay here.
-const EDGES: [(&str, &[&str]); 15] = [
+const EDGES: [(&str, &[&str]); 16] = [
     ("vramscope-units", &[]),
     ("vramscope-allocator", &[]),
+    ("vramscope-holders", &[]),
     ("vramscope-pickle", &[]),
     ("vramscope-snapshot", &["vramscope-pickle", "vramscope-units"]),
     ("vramscope-trace", &["vramscope-allocator", "vramscope-snapshot", "vramscope-units"]),
@@ -59,6 +60,7 @@ const EDGES: [(&str, &[&str]); 15] = [
         &[
             "vramscope-cli",
             "vramscope-dataset",
+            "vramscope-holders",
             "vramscope-inference",
             "vramscope-report",
             "vramscope-snapshot",
