@@ -197,7 +197,9 @@ fn diagnostic(entry: &FindingEntry, has_details: bool) -> Diagnostic {
         }
     };
     push("why", &lower_first(&record.why));
-    held_by(record).iter().for_each(|(label, text)| push(label, text));
+    for (label, text) in held_by(record) {
+        push(label, &text);
+    }
     push("help", &lower_first(&entry.advice));
     Diagnostic {
         id: Some(record.id.clone()),

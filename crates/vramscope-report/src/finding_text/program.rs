@@ -80,12 +80,13 @@ fn of_growth(
         };
     }
     if let Some((kept, all)) = growth.activations {
-        let find = match is_held {
-            true => String::new(),
-            false => format!(
+        let find = if is_held {
+            String::new()
+        } else {
+            format!(
                 "Find what keeps a result of {place}: a list, a running sum, an exception, a state \
                  that is carried to the next step. "
-            ),
+            )
         };
         let subject = match growth.sites {
             1 => format!("{place} keeps several results of each call, which grow"),

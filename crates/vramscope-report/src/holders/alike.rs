@@ -35,6 +35,8 @@ pub(super) fn ranges(holders: &Holders, links: &[u32]) -> Vec<Option<(u64, u64)>
             }
         }
     }
-    all.iter_mut().for_each(|range| *range = range.filter(|(first, last)| first != last));
+    for range in &mut all {
+        *range = range.filter(|(first, last)| first != last);
+    }
     all
 }
