@@ -48,6 +48,9 @@ pub struct Row {
     pub blocks: u32,
 }
 
+/// References: the node that refers, and that which it refers to.
+type References = Vec<(u32, u32)>;
+
 /// Variables of which a node is told by which of them it is reached.
 const TOLD: usize = 63;
 
@@ -173,7 +176,7 @@ impl Part {
         top: u32,
         limits: &Limits,
         shown: &mut impl FnMut(u32) -> bool,
-    ) -> (Option<(u32, Vec<(u32, u32)>)>, Vec<u32>) {
+    ) -> (Option<(u32, References)>, Vec<u32>) {
         let mut row = None;
         let mut at = top;
         loop {
