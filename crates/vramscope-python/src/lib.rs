@@ -54,6 +54,7 @@ fn bytes_text(bytes: i64, is_change: bool) -> String {
 /// What holds blocks of this process, as JSON: what [`walk::walk`] found, in words. `sizes` has
 /// device, address and bytes of each block.
 #[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python's arguments are owned")]
 fn holders_told(json: &[u8], sizes: Vec<(u32, u64, u64)>) -> PyResult<String> {
     let told = vramscope_report::holders::of_process(json, &sizes).map_err(failure::internal)?;
     serde_json::to_string(&told).map_err(failure::internal)

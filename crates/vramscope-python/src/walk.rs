@@ -164,10 +164,7 @@ impl<'py> Walk<'py> {
             types: FxHashMap::default(),
             labels: FxHashMap::default(),
             made: FxHashMap::default(),
-            referents: match native {
-                true => None,
-                false => Some(py.import("gc")?.getattr("get_referents")?),
-            },
+            referents: if native { None } else { Some(py.import("gc")?.getattr("get_referents")?) },
             waiting: Vec::new(),
             late: Vec::new(),
             defers: false,
@@ -399,7 +396,7 @@ impl<'py> Walk<'py> {
             let told = referents.call1((known,))?.cast_into::<PyList>()?;
             self.found.extend(told.iter().map(|one| one.as_ptr()));
         } else if let Some(traverse) = self.type_of(object)?.traverse {
-            let found: *mut Vec<Object> = &mut self.found;
+            let found: *mut Vec<Object> = &raw mut self.found;
             // SAFETY: it is the slot of the object's own type, the object is tracked, and `visit`
             // only appends to the vector.
             unsafe { traverse(object, visit, found.cast()) };
@@ -483,7 +480,7 @@ impl<'py> Walk<'py> {
         let mut chains = Chains::new(self);
         let mut blocks = Vec::new();
         for (block, holds) in (0_u32..).zip(&by_block) {
-            let chain = holds.first().map(|hold| chains.add(self.path(hold.node))).transpose()?;
+            let chain = holds.first().map(|hold| chains.add(&self.path(hold.node))).transpose()?;
             let label = holds.first().and_then(|hold| hold.label);
             let view = holds.iter().map(|hold| hold.view).collect::<Option<Vec<u64>>>();
             let view = view.and_then(|views| views.into_iter().max());
@@ -500,7 +497,7 @@ impl<'py> Walk<'py> {
             let references = row.references.into_iter().map(|(from, to)| {
                 let mut path = self.path(from);
                 path.push(to);
-                chains.add(path)
+                chains.add(&path)
             });
             rows.push((
                 row.within,
@@ -515,7 +512,7 @@ impl<'py> Walk<'py> {
         told.set_item("seen", self.table.len())?;
         told.set_item("references", self.graph.references())?;
         told.set_item("objects", chains.objects)?;
-        told.set_item("chains", chains.chains)?;
+        told.set_item("chains", chains.told)?;
         told.set_item("labels", chains.labels)?;
         told.set_item("blocks", blocks)?;
         told.set_item("rows", rows)?;
@@ -528,7 +525,8 @@ struct Chains<'walk, 'py> {
     walk: &'walk Walk<'py>,
     places: FxHashMap<u32, usize>,
     objects: Vec<Bound<'py, PyAny>>,
-    chains: Vec<(u32, Vec<usize>)>,
+    /// Of each its variable and the places of its objects.
+    told: Vec<(u32, Vec<usize>)>,
     labels: FxHashMap<(usize, usize), torch::Label<'walk>>,
 }
 
@@ -538,13 +536,13 @@ impl<'walk, 'py> Chains<'walk, 'py> {
             walk,
             places: FxHashMap::default(),
             objects: Vec::new(),
-            chains: Vec::new(),
+            told: Vec::new(),
             labels: FxHashMap::default(),
         }
     }
 
     /// Adds a chain of nodes, of which the first is a variable. Returns its number.
-    fn add(&mut self, path: Vec<u32>) -> PyResult<usize> {
+    fn add(&mut self, path: &[u32]) -> PyResult<usize> {
         let mut chain = Vec::new();
         for &node in &path[1..] {
             let place = match self.places.get(&node) {
@@ -572,8 +570,8 @@ impl<'walk, 'py> Chains<'walk, 'py> {
                 self.labels.insert((places[0], places[1]), self.walk.torch.label(label));
             }
         }
-        self.chains.push((path[0] - self.walk.first, chain));
-        Ok(self.chains.len() - 1)
+        self.told.push((path[0] - self.walk.first, chain));
+        Ok(self.told.len() - 1)
     }
 }
 

@@ -293,7 +293,8 @@ class Finding(Shown):
             note = f", {self.place.note}" if self.place.note else ""
             yield f"{self.place.site}{note}"
         yield self.text
-        yield from (f"held by {holder.text}" for holder in self.holders)
+        for holder in self.holders:
+            yield f"held by {holder.text}" if holder.kind == "reference" else holder.text
         if self.action:
             yield self.action
 

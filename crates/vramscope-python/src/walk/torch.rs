@@ -42,6 +42,7 @@ impl Kind {
 pub(super) type Label<'torch> = (&'static str, Option<&'torch str>);
 
 /// An object that holds a block.
+#[derive(Clone, Copy)]
 pub(super) struct Hold {
     pub(super) node: u32,
     pub(super) block: u32,
