@@ -7,7 +7,7 @@
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use vramscope_inference::MeasuredMemory;
+use vramscope_inference::{MeasuredMemory, UseTrace};
 use vramscope_trace::Trace;
 use vramscope_trace::slicing::Budget;
 
@@ -58,6 +58,9 @@ pub struct Sidecar {
     pub steps: Vec<StepEnd>,
     /// The tensors at the end of the last steps.
     pub tensors: Vec<TensorsAt>,
+    /// What the operations of a traced step read and wrote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uses: Option<Box<UseTrace>>,
     /// Lines of source, by file and line number.
     pub sources: BTreeMap<String, BTreeMap<u32, String>>,
 }
@@ -185,7 +188,10 @@ impl Sidecar {
         }
         let sidecar: Self = serde_json::from_slice(json).map_err(|error| error.to_string())?;
         match sidecar.version {
-            VERSION => Ok(sidecar),
+            VERSION => match sidecar.uses.as_ref().map_or(Ok(()), |uses| uses.check()) {
+                Ok(()) => Ok(sidecar),
+                Err(reason) => Err(reason),
+            },
             version => Err(format!("its version is {version}, expected {VERSION}")),
         }
     }

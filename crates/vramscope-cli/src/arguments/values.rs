@@ -76,6 +76,8 @@ pub(crate) enum PeakRows {
     Module,
     /// Shapes of tensors, as recorded or as far as sizes tell
     Shape,
+    /// What becomes of it in the step that `record --use-step` has traced
+    Use,
     Category,
     Stream,
     /// Memory pools and kinds of segments

@@ -3,6 +3,7 @@
 mod module;
 mod shape;
 mod tree;
+mod uses;
 
 use super::segments::pool;
 use crate::Failure;
@@ -36,6 +37,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         match rows {
             PeakRows::Module => return module::run(target, arguments),
             PeakRows::Shape => return shape::run(target, arguments),
+            PeakRows::Use => return uses::run(target, arguments),
             _ => {}
         }
         let report = report(target, arguments, top)?;
@@ -96,7 +98,9 @@ fn text(out: &mut dyn Write, peak: &Peak<'_>, rows: &Rows) -> io::Result<()> {
         PeakRows::Category => return super::write_categories(out, &peak.categories),
         PeakRows::Stream => return write_streams(out, peak),
         PeakRows::Pool => return write_pools(out, peak),
-        PeakRows::Stack | PeakRows::Module | PeakRows::Shape => write_stacks(out, peak, unit)?,
+        PeakRows::Stack | PeakRows::Module | PeakRows::Shape | PeakRows::Use => {
+            write_stacks(out, peak, unit)?;
+        }
     }
     if !peak.categories.is_empty() {
         writeln!(out)?;

@@ -25,6 +25,7 @@ use vramscope_report::show::Shown;
 use vramscope_report::state::State;
 use vramscope_report::steps::StepTable;
 use vramscope_report::summary::Summary;
+use vramscope_report::uses::UsesReport;
 use vramscope_report::what_if::WhatIfReport;
 
 /// Prints the JSON Schema of what a command prints with `--format json`.
@@ -41,11 +42,11 @@ pub(crate) fn run(command: Answer) -> Result<(), Failure> {
 pub(crate) fn schema(command: Answer) -> Schema {
     match command {
         Answer::Summary => of::<Summary>(),
-        // With --tree, --by shape and --by module, other forms.
+        // With --tree, --by shape, --by module and --by use, other forms.
         Answer::Peak => of::<
             OneOf<
                 OneOf<Peak<'static>, Flame<'static>>,
-                OneOf<ShapesReport<'static>, ModulesReport<'static>>,
+                OneOf<ShapesReport<'static>, OneOf<ModulesReport<'static>, UsesReport<'static>>>,
             >,
         >(),
         Answer::Steps => of::<StepTable<'static>>(),
