@@ -145,8 +145,8 @@ fn answer<'a>(
     let trace = target.trace();
     let groups = shares(target, blocks);
     let mut rows = rows(target, uses, blocks);
-    let bytes: u64 = groups.iter().map(|of| of.bytes).sum();
-    let early = rows.iter().map(|row| row.early_bytes).sum();
+    let bytes = sum(groups.iter().map(|of| of.bytes));
+    let early = sum(rows.iter().map(|row| row.early_bytes));
     let text = sentences(uses, floor, slot, &groups, early);
     let omitted = rows.len().saturating_sub(limit.unwrap_or(usize::MAX));
     rows.truncate(rows.len() - omitted);
@@ -220,10 +220,15 @@ pub fn group_text(group: UseGroup) -> &'static str {
     }
 }
 
+/// A sum of sizes, which a damaged file may make too large.
+fn sum(sizes: impl Iterator<Item = u64>) -> u64 {
+    sizes.fold(0, u64::saturating_add)
+}
+
 fn shares(target: Target<'_>, blocks: &[NextUse]) -> Vec<UseShare> {
     let share = |group| {
         let of = || blocks.iter().filter(|one| one.group == group);
-        let bytes = of().map(|one| target.trace().blocks[one.block as usize].bytes.0).sum();
+        let bytes = sum(of().map(|one| target.trace().blocks[one.block as usize].bytes.0));
         UseShare { group, text: group_text(group), bytes, blocks: of().count() as u32 }
     };
     UseGroup::ALL.into_iter().map(share).filter(|share| share.blocks > 0).collect()
@@ -244,7 +249,7 @@ fn rows(target: Target<'_>, uses: &Uses, blocks: &[NextUse]) -> Vec<UseRow> {
         group,
         category,
         site,
-        bytes: blocks.iter().map(|one| bytes(one)).sum(),
+        bytes: sum(blocks.iter().map(|one| bytes(one))),
         blocks: blocks.len() as u32,
         next_in_operations: blocks.iter().filter_map(|one| one.operations).min(),
         next_in_us: blocks.iter().filter_map(|one| one.micros).min(),
@@ -253,7 +258,7 @@ fn rows(target: Target<'_>, uses: &Uses, blocks: &[NextUse]) -> Vec<UseRow> {
             .filter_map(|one| Some((one, uses.last_operation(one.block)?)))
             .max_by_key(|(one, _)| (bytes(one), Reverse(one.block)))
             .map(|(_, operation)| operation.to_owned()),
-        early_bytes: blocks.iter().filter(|one| one.early.is_some()).map(|one| bytes(one)).sum(),
+        early_bytes: sum(blocks.iter().filter(|one| one.early.is_some()).map(|one| bytes(one))),
     };
     let mut rows: Vec<UseRow> = of_rows.into_iter().map(row).collect();
     rows.sort_by_key(|row| (row.group, Reverse(row.bytes)));

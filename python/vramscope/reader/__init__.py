@@ -36,6 +36,7 @@ from .names import (
     PeakBy,
     PhaseName,
     Severity,
+    UseGroup,
 )
 from .peaks import Peak, Row
 from .records import BandFigures, Device, Frame, Oom, Summary, Warning
@@ -43,6 +44,7 @@ from .run import Run, open_run
 from .shapes import Dims, Shape, ShapeRow, Shapes, ShapeSum
 from .snapshot import Size, Snapshot, open
 from .steps import Phase, Slope, Step, Steps
+from .used import UseRow, Uses, UseShare
 from .what_if import Calibration, Plan, PlannedSet, Reserved, Scenario, WhatIf
 
 __all__ = [
@@ -110,6 +112,10 @@ __all__ = [
     "Steps",
     "Summary",
     "Table",
+    "UseGroup",
+    "UseRow",
+    "UseShare",
+    "Uses",
     "Warning",
     "WhatIf",
     "open",

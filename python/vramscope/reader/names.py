@@ -11,7 +11,10 @@ Band = Literal["requested_bytes", "active_bytes", "allocated_bytes", "reserved_b
 BandName = Union[Band, Literal["requested", "active", "allocated", "reserved"]]
 
 #: What the rows of a peak are.
-PeakBy = Literal["site", "stack", "line", "module", "shape", "category", "stream", "pool"]
+PeakBy = Literal["site", "stack", "line", "module", "shape", "use", "category", "stream", "pool"]
+
+#: What becomes of memory in a traced step.
+UseGroup = Literal["dead", "far", "overwritten", "soon", "now", "kept", "not_seen"]
 
 Severity = Literal["high", "medium", "low"]
 
@@ -29,6 +32,7 @@ FindingKind = Literal[
     "stranded_pool",
     "pending_free",
     "churn",
+    "dead_at_peak",
     "dominant",
 ]
 

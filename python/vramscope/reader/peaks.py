@@ -195,5 +195,12 @@ def shapes(report: Json) -> Iterable[Row]:
     return sorted(rows, key=lambda row: -row.live_bytes)
 
 
+def uses(report: Json) -> Iterable[Row]:
+    """What becomes of the memory of the peak of a traced step."""
+    return [
+        Row(of["text"], of["bytes"], of["bytes"], of["blocks"]) for of in report["groups"]
+    ]
+
+
 def _row(name: str, json: Json, category: MixedCategory | None = None) -> Row:
     return Row(name, json["bytes"], json["bytes"], json["blocks"], category)

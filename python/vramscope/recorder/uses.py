@@ -233,57 +233,47 @@ def _mode_class() -> type:
                 self._is_complete = False
                 return
             found: dict[int, int] = {}
-            writes = plan.writes
+            writes, overwrites = plan.writes, plan.overwrites
             with functions_off():
                 for at, value in enumerate(args):
-                    if isinstance(value, (tensor_type, list, tuple)):
-                        how = READ
-                        if writes is None or at in writes:
-                            how |= WRITE
-                        self._see(found, value, how, plan.overwrites)
+                    how = READ | WRITE if writes is None or at in writes else READ
+                    self._see(found, value, how, overwrites)
                 if kwargs:
                     for name, value in kwargs.items():
-                        if isinstance(value, (tensor_type, list, tuple)):
-                            how = READ
-                            if writes is None or name in writes:
-                                how |= WRITE
-                            self._see(found, value, how, plan.overwrites)
-                self._see_results(found, result)
+                        how = READ | WRITE if writes is None or name in writes else READ
+                        self._see(found, value, how, overwrites)
+                self._see(found, result, WRITE | RESULT, False)
             if found:
                 self._operations.append((plan, begin, end, found))
 
         def _see(self, found: dict[int, int], value: Any, how: int, overwrites: bool) -> None:
-            if not isinstance(value, tensor_type):
-                for one in value:
-                    if isinstance(one, (tensor_type, list, tuple)):
-                        self._see(found, one, how, overwrites)
-                return
-            if not value.is_cuda or value.is_sparse or value.is_sparse_csr:
-                return
-            address = address_of(value)
-            if not address:
-                return
-            key = address << 8 | value.get_device()
-            if key not in self._bytes:
-                self._bytes[key] = value.untyped_storage().nbytes()
-            if how & WRITE and overwrites and _covers(value):
-                how = WRITE
-            found[key] = found.get(key, 0) | how
-
-        def _see_results(self, found: dict[int, int], value: Any) -> None:
             if isinstance(value, tensor_type):
-                if not value.is_cuda or value.is_sparse or value.is_sparse_csr:
+                device = value.get_device()
+                if device < 0:
                     return
-                address = address_of(value)
-                key = address << 8 | value.get_device()
-                if address and key not in found:
-                    found[key] = WRITE | RESULT
+                try:
+                    address = address_of(value)
+                except (RuntimeError, NotImplementedError):
+                    # A tensor without a storage, such as a sparse one.
+                    return
+                if not address:
+                    return
+                key = address << 8 | device
+                if how & RESULT:
+                    if key in found:
+                        return
+                    # Another storage may have had the address.
                     size = value.untyped_storage().nbytes()
                     if size > self._bytes.get(key, -1):
                         self._bytes[key] = size
+                elif key not in self._bytes:
+                    self._bytes[key] = value.untyped_storage().nbytes()
+                if overwrites and how & WRITE and _covers(value):
+                    how = WRITE
+                found[key] = found.get(key, 0) | how
             elif isinstance(value, (list, tuple)):
                 for one in value:
-                    self._see_results(found, one)
+                    self._see(found, one, how, overwrites)
 
         def leave(self) -> bool:
             """Leaves the mode, where that is possible. Returns whether it is."""

@@ -43,7 +43,7 @@ pub(super) async fn dead_at_peak(cx: Evidence<'_>, budget: &mut Budget) -> Optio
     let moment = uses.moment(cx.trace, floor.slot)?;
     let block = |index: u32| &cx.trace.blocks[index as usize];
     let of = |group| moment.blocks.iter().filter(move |one| one.group == group);
-    let sum = |group| of(group).map(|one| block(one.block).bytes.0).sum::<u64>();
+    let sum = |group| of(group).map(|one| block(one.block).bytes.0).fold(0, u64::saturating_add);
     let dead = sum(UseGroup::Dead);
     if dead < MIN_BYTES || dead.saturating_mul(100) < floor.peak.saturating_mul(MIN_PERCENT) {
         return None;

@@ -32,17 +32,17 @@ impl Uses {
         let mut changes = vec![0_i64; count + 1];
         for (block, dead) in self.deaths() {
             let block = &trace.blocks[block as usize];
-            let bytes = block.bytes.0 as i64;
+            let bytes = i64::try_from(block.bytes.0).unwrap_or(i64::MAX);
             let from = dead.max(self.slots.start).max(block.enters);
             let to = block.leaves.min(self.slots.end + 1);
             if from < to {
-                changes[(from - self.slots.start) as usize] += bytes;
-                changes[(to - self.slots.start) as usize] -= bytes;
+                add(&mut changes, from - self.slots.start, bytes);
+                add(&mut changes, to - self.slots.start, -bytes);
             }
         }
-        let mut sum = 0;
+        let mut sum = 0_i64;
         let sums = changes[..count].iter().map(|change| {
-            sum += change;
+            sum = sum.saturating_add(*change);
             sum.max(0) as u64
         });
         sums.collect()
@@ -58,10 +58,8 @@ impl Uses {
             let from = block.enters.max(self.slots.start);
             let to = ends(used.dead_from, block.leaves).min(self.slots.end + 1);
             if from < to {
-                let begin = &mut changes[(from - self.slots.start) as usize];
-                *begin = begin.saturating_add(bytes);
-                let end = &mut changes[(to - self.slots.start) as usize];
-                *end = end.saturating_sub(bytes);
+                add(&mut changes, from - self.slots.start, bytes);
+                add(&mut changes, to - self.slots.start, -bytes);
             }
         }
         let (mut sum, mut best) = (0_i64, (0, i64::MIN));
@@ -73,4 +71,10 @@ impl Uses {
         }
         (self.slots.start + best.0 as u32, best.1.max(0) as u64)
     }
+}
+
+/// Adds to the change of a slot. Sizes of a damaged file may overflow.
+fn add(changes: &mut [i64], slot: u32, bytes: i64) {
+    let change = &mut changes[slot as usize];
+    *change = change.saturating_add(bytes);
 }

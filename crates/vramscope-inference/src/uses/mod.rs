@@ -23,7 +23,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use vramscope_snapshot::{Snapshot, StackId};
 use vramscope_trace::slicing::{Budget, STRIDE, strides};
-use vramscope_trace::{Block, Clock, Trace};
+use vramscope_trace::{Block, Clock, Coverage, Trace};
 use vramscope_units::Bytes;
 
 /// The largest part of uses without a block at which the join is trusted, in percent.
@@ -162,7 +162,9 @@ impl Uses {
         }
         let clock = trace.clock.as_ref().ok_or(NoUses::NotRecorded)?;
         let slots = slot_at(clock, from.begin_us)..slot_at(clock, from.end_us.saturating_add(1));
-        if slots.is_empty() || from.begin_us < clock.start.0 && trace.blocks.is_empty() {
+        // What was used before the history began is not known, unless nothing was.
+        let is_late = from.begin_us < clock.start.0 && trace.coverage != Coverage::Whole;
+        if slots.is_empty() || is_late {
             return Err(NoUses::NotRecorded);
         }
         let device = u64::from(trace.device.device);
@@ -186,7 +188,8 @@ impl Uses {
         let mut charged = 0;
         for raw in from.each() {
             let number = operations.len() as u32;
-            let (first, last) = (slot_at(clock, raw.begin_us), slot_at(clock, raw.end_us + 1));
+            let (first, last) =
+                (slot_at(clock, raw.begin_us), slot_at(clock, raw.end_us.saturating_add(1)));
             let has_inputs = raw.uses.iter().any(|&one| (one as u8) & (READ | RESULT) == READ);
             let (name, begin_us) = (raw.name, raw.begin_us);
             operations.push(Operation { name, first, last, begin_us, has_inputs });
