@@ -48,6 +48,7 @@ ANSWERS = {
     "module": lambda s: s.modules.root.children[0],
     "shapes": lambda s: s.shapes,
     "shape row": lambda s: s.shapes.rows[0],
+    "uses": lambda s: s.uses,
     "what_if": lambda s: s.what_if(),
     "plan": lambda s: s.what_if(plan="5GiB"),
     "scenario": lambda s: s.what_if(apply=["batch:0.5"]).scenarios[0],

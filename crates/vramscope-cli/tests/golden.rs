@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 const FILE: &str = "recorded/t26/linear_seed_python.pickle";
+const USES: &str = "beside/uses_kept/rank0_memory_snapshot.pickle.gz";
 
 fn run(arguments: &[&str]) -> String {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../test_data");
@@ -93,6 +94,17 @@ golden!(
     "2",
     "--format",
     "json"
+);
+golden!(peak_uses_text, "peak", USES, "--by", "use", "--limit", "8");
+golden!(peak_uses_at_text, "peak", USES, "--by", "use", "--at", "#1000", "--limit", "6");
+golden!(peak_uses_none_text, "peak", FILE, "--by", "use");
+golden!(diagnose_uses_text, "diagnose", USES);
+golden!(
+    what_if_last_use_text,
+    "what-if",
+    USES,
+    "--apply",
+    "last_use:uses.py:65,last_use:uses.py:66,last_use:uses.py:41"
 );
 golden!(source_text, "source", "truth/gpt_step.pickle.gz", "--at", "1000", "--limit", "3");
 golden!(source_recorded_text, "source", "beside/oom_1/rank3_memory_snapshot.pickle");

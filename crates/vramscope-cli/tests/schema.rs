@@ -9,6 +9,7 @@ const GPT: &str = "recorded/t26/gpt_small.pickle.gz";
 const LEAK: &str = "recorded/gpt_leak.pickle.gz";
 const OOM: &str = "recorded/oom_expandable.pickle.gz";
 const STEP: &str = "truth/gpt_step.pickle.gz";
+const USES: &str = "beside/uses_kept/rank0_memory_snapshot.pickle.gz";
 const RANKS: &str = "recorded/ranks_fsdp";
 const SKEW: &str = "findings/ranks_fsdp2_skew";
 
@@ -29,6 +30,9 @@ const ANSWERS: &[&[&str]] = &[
     &["peak", LEAK, "--by", "shape"],
     &["peak", "truth/resnet18_step.pickle.gz", "--by", "shape"],
     &["peak", STEP, "--by", "module"],
+    &["peak", STEP, "--by", "use"],
+    &["peak", USES, "--by", "use", "--limit", "3"],
+    &["diagnose", USES, "--all"],
     &["peak", GPT, "--band", "reserved"],
     &["steps", STEP],
     &["steps", "findings/s2_one_step_24_layers.pickle.gz"],

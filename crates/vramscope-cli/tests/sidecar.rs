@@ -262,3 +262,68 @@ fn a_broken_file_beside_a_snapshot_is_a_warning() {
         std::fs::remove_dir_all(folder).expect("removed");
     }
 }
+
+#[test]
+fn a_program_that_drops_at_the_last_use_has_the_predicted_peak() {
+    const KEPT: &str = "beside/uses_kept/rank0_memory_snapshot.pickle.gz";
+    const DROPPED: &str = "beside/uses_dropped/rank0_memory_snapshot.pickle.gz";
+    let uses = told("peak --by use", KEPT);
+    let dead: Vec<(&str, u64)> = uses["rows"]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .filter(|row| row["group"] == "dead" && row["bytes"].as_u64() > Some(1 << 20))
+        .map(|row| (row["site"].as_str().expect("a site"), row["bytes"].as_u64().expect("bytes")))
+        .collect();
+    // 1,024 tokens and 8,192 words: logits of 2 bytes, and two copies of 4.
+    let mib = 1 << 20;
+    let planted = [
+        ("uses.py:65 train", 32 * mib),
+        ("uses.py:66 train", 32 * mib),
+        ("uses.py:41 forward", 16 * mib),
+    ];
+    assert_eq!(dead, planted);
+    let recipes: Vec<String> = dead
+        .iter()
+        .map(|(site, _)| format!("last_use:{}", site.split(' ').next().expect("a line")))
+        .collect();
+    let words = ["what-if", "--format", "json", "--apply", &recipes.join(",")];
+    let run = report(&vramscope(&words, &[KEPT]));
+    let measured = told("peak --band active", DROPPED)["total"].clone();
+    assert_eq!(run["scenarios"][0]["active_peak"], measured);
+    assert_eq!(uses["floor"], told("peak", DROPPED)["total"]);
+}
+
+#[test]
+fn uses_of_other_memory_say_nothing() {
+    let kept = read(&test_data("beside/uses_kept/rank0_memory_snapshot.vramscope.json"));
+    let refused = |name: &str, change: &dyn Fn(&mut Value)| {
+        let mut json = kept.clone();
+        change(&mut json["uses"]);
+        let recording = "beside/uses_kept/rank0_memory_snapshot.pickle.gz";
+        let folder = beside_of(recording, name, &json.to_string());
+        let path = folder.to_string_lossy().into_owned();
+        let run = report(&vramscope(&["peak", "--by", "use", "--format", "json"], &[&path]));
+        std::fs::remove_dir_all(folder).expect("removed");
+        run["refused"].as_str().expect("a reason").to_owned()
+    };
+    let cut = refused("uses-cut", &|uses| uses["complete"] = json!(false));
+    assert!(cut.contains("more operations than the recorder keeps"), "{cut}");
+    let later = refused("uses-later", &|uses| {
+        for time in ["begin_us", "end_us"] {
+            uses[time] = json!(uses[time].as_i64().expect("a time") + 3_600_000_000);
+        }
+    });
+    assert!(later.contains("not in the history"), "{later}");
+    let moved = refused("uses-moved", &|uses| {
+        for address in
+            uses["storages"].as_array_mut().expect("storages").iter_mut().skip(1).step_by(2)
+        {
+            *address = json!(address.as_u64().expect("an address") + 512);
+        }
+    });
+    assert!(moved.contains("other memory"), "{moved}");
+    // A list that does not fit makes the file unreadable, as any other field would.
+    let short = refused("uses-short", &|uses| uses["uses"] = json!([1]));
+    assert!(short.contains("no step was traced"), "{short}");
+}

@@ -9,6 +9,7 @@ use vramscope_report::peak::BandKind;
 use vramscope_report::summary::{ErrorKind, ErrorSummary};
 use vramscope_report::{
     Target, blocks, changes, events, export, findings, flame, info, peak, segments, state, summary,
+    uses,
 };
 use vramscope_session::messages::views::{
     Bands, BlockSort, BlockTable, ColorBy, EventFilter, FlameSpec, FlameWeight, GroupBy, Layer,
@@ -89,6 +90,12 @@ pub(crate) fn report(target: Target<'_>) {
         assert_eq!(sum, u128::from(trace.requested.at(slot)), "requested bytes in slot {slot}");
         let state = serde_json::to_value(state::state(target, slot, None)).expect("a state");
         assert_eq!(state["requested_bytes"], trace.requested.at(slot));
+        let uses = uses::uses_at(target, Some(slot), None);
+        if uses.refused.is_none() {
+            assert_eq!(uses.bytes, trace.requested.at(slot), "uses in slot {slot}");
+            assert!(uses.floor <= uses.step_peak, "the floor is at most the peak");
+        }
+        print(&uses);
         print(&now(async |budget| segments::segments(target, slot, None, budget).await));
     }
     print(&changes::state_changes(target, 0, end, None));

@@ -15,6 +15,7 @@ mod shapes;
 mod step_floors;
 mod step_phases;
 mod steps;
+mod uses;
 mod what_if;
 
 pub use backward_site::{Allocation, BackwardBasis, BackwardSite, backward_site, backward_sites};
@@ -24,11 +25,11 @@ pub use category::{
 pub use compare::{HeldBy, NamedFrame, match_stacks};
 pub use findings::{
     Aftermath, AlgorithmSearch, Basis, BlindSpot, Climb, Context, CostlySetting, Creep, Cycle,
-    Dominant, DominantCause, Evidence, Facts, Finding, FindingId, FindingKind, GradientsHeld,
-    GraphPools, Growth, GrowthKind, HeldTooLong, LargerStep, MemoryUse, NoFindingId, NoGrad,
-    OomStory, OutOfReach, Overrun, Part, PeakCause, PendingFrees, PoolGrowth, RankFacts, RankSkew,
-    RankStack, ReservedPeak, Returned, SegmentChurn, Severity, SkewCause, SkewSite, StrandedPool,
-    Verdict, blind_spots, findings, rank_runs, rank_skew, slot_of_reserved_peak,
+    DeadAtPeak, Dominant, DominantCause, Evidence, Facts, Finding, FindingId, FindingKind,
+    GradientsHeld, GraphPools, Growth, GrowthKind, HeldTooLong, LargerStep, MemoryUse, NoFindingId,
+    NoGrad, OomStory, OutOfReach, Overrun, Part, PeakCause, PendingFrees, PoolGrowth, RankFacts,
+    RankSkew, RankStack, ReservedPeak, Returned, SegmentChurn, Severity, SkewCause, SkewSite,
+    StrandedPool, Verdict, blind_spots, findings, rank_runs, rank_skew, slot_of_reserved_peak,
 };
 pub use rank_matrix::{
     ALIKE_PARTS, EXCEPTION_SITES, MatrixColumn, MatrixRow, RankCluster, RankMatrix, RankOutlier,
@@ -45,6 +46,7 @@ pub use step_phases::{
     CategoryBytes, NextPhase, NextStep, PhasePeak, StepPart, StepPhase, StepPhases,
 };
 pub use steps::{Repetition, StepSource, Steps};
+pub use uses::{FAR_OPERATIONS, Floor, Moment, NextUse, NoUses, UseGroup, UseTrace, Uses};
 pub use what_if::{
     Calibration, Capacity, MeasuredMemory, Question, SETTING_KEYS, Scenario, Search, SettingError,
     SimulatedBasis, WhatIf, parse_settings, recorded_settings, settings_text,

@@ -14,6 +14,7 @@ mod phases;
 mod rank_matrix;
 mod slices;
 mod step_phases;
+mod uses;
 mod what_if;
 
 use serde_json::{Value, json};
@@ -60,6 +61,7 @@ impl Device {
             carving: &self.carving,
             categories: &self.categories,
             steps: self.steps.as_ref(),
+            uses: None,
         }
     }
 

@@ -20,6 +20,7 @@ use vramscope_report::now;
 use vramscope_report::shapes::shapes;
 use vramscope_report::steps::step_table;
 use vramscope_report::summary::{FileSummary, Summary, of_entry};
+use vramscope_report::uses::uses_at;
 use vramscope_report::what_if::{Options, RankLimit, what_if};
 use vramscope_report::{LoadedFile, Target, device_name};
 
@@ -274,6 +275,11 @@ impl File {
             let end = target.trace().slots() - 1;
             text(&if at_end { holders_at(target, end, None) } else { holders_of(target, None) })
         })
+    }
+
+    /// What becomes of the memory at the peak of the traced step.
+    fn uses<'py>(&self, py: Python<'py>, entry: u32, device: u32) -> PyResult<Bound<'py, PyBytes>> {
+        self.report(py, (entry, device), |target| text(&uses_at(target, None, None)))
     }
 
     /// The steps and phases of `vramscope.steps/1`, of a device.

@@ -16,8 +16,8 @@ use crate::what_if::{editable, why_no_model};
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 use vramscope_inference::{
-    Categories, Category, Dims, Editable, Evidence, Finding, NoShapes, Rules, Steps, WhatIf,
-    findings,
+    Categories, Category, Dims, Editable, Evidence, Finding, NoShapes, NoUses, Rules, Steps, Uses,
+    WhatIf, findings,
 };
 use vramscope_trace::slicing::{Boxed, Budget, now};
 use vramscope_trace::{Carving, LargestFree, Notes, PoolEnvelope, largest_free, pool_envelope};
@@ -29,6 +29,8 @@ pub enum Derived {
     Carving,
     /// [`SnapshotEntry::tensors`].
     Tensors,
+    /// [`SnapshotEntry::uses`].
+    Uses,
     /// [`SnapshotEntry::categories`].
     Categories,
     /// [`SnapshotEntry::pools`].
@@ -55,9 +57,10 @@ pub enum Derived {
 
 impl Derived {
     /// All kinds. Each kind follows the kinds that it needs.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Carving,
         Self::Tensors,
+        Self::Uses,
         Self::Categories,
         Self::Pools,
         Self::LargestFree,
@@ -74,16 +77,25 @@ impl Derived {
     /// The kinds that must exist before this one is computed in slices.
     pub fn needs(self) -> &'static [Self] {
         match self {
-            Self::Carving | Self::Tensors => &[],
+            Self::Carving | Self::Tensors | Self::Uses => &[],
             Self::Categories => &[Self::Tensors],
             Self::Pools | Self::LargestFree => &[Self::Carving],
             Self::Steps | Self::Dims => &[Self::Categories],
             Self::Context | Self::Modules => &[Self::Categories, Self::Steps],
-            Self::Findings | Self::WhatIf => &[Self::Carving, Self::Categories, Self::Steps],
-            Self::Editable => {
-                &[Self::Carving, Self::Categories, Self::Steps, Self::Dims, Self::WhatIf]
+            Self::Findings | Self::WhatIf => {
+                &[Self::Carving, Self::Categories, Self::Steps, Self::Uses]
             }
-            Self::Simulated => &[Self::Carving, Self::Categories, Self::Steps, Self::Findings],
+            Self::Editable => &[
+                Self::Carving,
+                Self::Categories,
+                Self::Steps,
+                Self::Uses,
+                Self::Dims,
+                Self::WhatIf,
+            ],
+            Self::Simulated => {
+                &[Self::Carving, Self::Categories, Self::Steps, Self::Uses, Self::Findings]
+            }
         }
     }
 }
@@ -97,6 +109,7 @@ pub(crate) struct DeviceData {
     notes: OnceLock<Notes>,
     held: OnceLock<Held>,
     tensors: OnceLock<FxHashMap<u32, TensorRecord>>,
+    uses: OnceLock<Result<Uses, NoUses>>,
     ruled: RuledData,
 }
 
@@ -139,6 +152,7 @@ impl SnapshotEntry {
             match what {
                 Derived::Carving => fill!(data.carving, Carving::new(snapshot, trace, budget)),
                 Derived::Tensors => fill!(data.tensors, self.find_tensors(index, budget)),
+                Derived::Uses => fill!(data.uses, self.find_uses(index, budget)),
                 Derived::Categories => {
                     fill!(data.ruled.categories, self.find_categories(index, budget));
                 }
@@ -250,6 +264,12 @@ impl SnapshotEntry {
         self.data[index].tensors.get()?.get(&block)
     }
 
+    /// What the operations of the traced step used, by the blocks of the trace at `index`; an error
+    /// says why nothing is known.
+    pub fn uses(&self, index: usize) -> Result<&Uses, NoUses> {
+        self.derived(Derived::Uses, index, |data| &data.uses).as_ref().map_err(|&why| why)
+    }
+
     /// Training steps or repetitions of the trace at `index`; `None` if nothing shows them.
     pub fn steps(&self, index: usize) -> Option<&Steps> {
         self.derived(Derived::Steps, index, |data| &data.ruled.steps).as_ref()
@@ -344,6 +364,7 @@ impl SnapshotEntry {
             carving: self.carving(index),
             categories: self.categories(index),
             steps: self.steps(index),
+            uses: self.uses(index).ok(),
         }
     }
 
@@ -355,6 +376,13 @@ impl SnapshotEntry {
         match self.sidecar() {
             Some(sidecar) => sidecar.tensors_by_block(&self.traces[index], budget).await,
             None => FxHashMap::default(),
+        }
+    }
+
+    async fn find_uses(&self, index: usize, budget: &mut Budget) -> Result<Uses, NoUses> {
+        match self.sidecar().and_then(|sidecar| sidecar.uses.as_ref()) {
+            Some(uses) => Uses::new(uses, &self.snapshot, &self.traces[index], budget).await,
+            None => Err(NoUses::NotTraced),
         }
     }
 

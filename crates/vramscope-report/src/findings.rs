@@ -218,6 +218,7 @@ impl FindingRecord {
             | FindingKind::GradientsHeld
             | FindingKind::HeldTooLong
             | FindingKind::NoGrad
+            | FindingKind::DeadAtPeak
             | FindingKind::Dominant
             | FindingKind::PeakCause
             | FindingKind::RankSkew => self.sites.first().map_or("", String::as_str),

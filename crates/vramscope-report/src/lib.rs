@@ -80,6 +80,7 @@ pub mod steps;
 pub mod summary;
 mod target;
 pub mod text;
+pub mod uses;
 pub mod verdict;
 pub mod what_if;
 

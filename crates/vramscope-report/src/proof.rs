@@ -183,6 +183,10 @@ pub(crate) fn of_device<'a>(
                     let peak = slot_of(target.trace().requested_band.peak_event);
                     lives::lives(target, finding, title, peak, budget).await
                 }
+                Facts::DeadAtPeak(dead) => {
+                    let title = "lives of the largest blocks, and the peak of the traced step";
+                    lives::lives(target, finding, title, dead.slot, budget).await
+                }
                 Facts::Oom(story) => Some(oom(target, story, budget).await),
                 Facts::Reserved(peak) => Some(reserved(peak)),
                 Facts::StrandedPool(pool) => Some(stranded(pool)),

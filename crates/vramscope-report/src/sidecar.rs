@@ -10,7 +10,7 @@ use self::holders::Holders;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use vramscope_inference::MeasuredMemory;
+use vramscope_inference::{MeasuredMemory, UseTrace};
 use vramscope_trace::Trace;
 use vramscope_trace::slicing::Budget;
 
@@ -61,6 +61,9 @@ pub struct Sidecar {
     pub steps: Vec<StepEnd>,
     /// The tensors at the end of the last steps.
     pub tensors: Vec<TensorsAt>,
+    /// What the operations of a traced step read and wrote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uses: Option<Box<UseTrace>>,
     /// Lines of source, by file and line number.
     pub sources: BTreeMap<String, BTreeMap<u32, String>>,
     /// Who holds the large live blocks.
@@ -193,6 +196,7 @@ impl Sidecar {
         match sidecar.version {
             VERSION => {
                 sidecar.holders.as_ref().map_or(Ok(()), |holders| holders.check())?;
+                sidecar.uses.as_ref().map_or(Ok(()), |uses| uses.check())?;
                 Ok(sidecar)
             }
             version => Err(format!("its version is {version}, expected {VERSION}")),

@@ -69,7 +69,8 @@ pub(crate) type SimulatedFindings = Vec<(usize, Predicted)>;
 pub struct Predicted {
     /// The allocator's model of the run as recorded, then of other settings.
     pub simulated: Vec<Simulated>,
-    /// The changes with which a failed run goes through; the run without what a leak keeps.
+    /// The changes with which a failed run goes through; the run without what a leak keeps, or
+    /// without what is never read again.
     pub fixes: Vec<Fix>,
     /// Known causes whose cures do not suffice alone, after a failure.
     pub looks: Vec<Look>,
@@ -87,10 +88,12 @@ pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> Simulat
     let mut ooms: Vec<(usize, &OomStory)> = Vec::new();
     let mut reserved = None;
     let mut growths: Vec<(usize, &Growth)> = Vec::new();
+    let mut dead = None;
     for (i, finding) in findings.iter().enumerate() {
         match &finding.facts {
             Facts::Oom(story) if ooms.len() < MAX_OOMS => ooms.push((i, story)),
             Facts::Reserved(peak) => reserved = Some((i, peak)),
+            Facts::DeadAtPeak(_) => dead = Some(i),
             Facts::Growth(growth) if growths.len() < MAX_GROWTHS => growths.push((i, growth)),
             _ => {}
         }
@@ -98,7 +101,8 @@ pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> Simulat
     // A run that failed has no peak to compare with.
     let reserved = reserved.filter(|_| ooms.is_empty());
     growths.retain(|_| ooms.is_empty());
-    if ooms.is_empty() && reserved.is_none() && growths.is_empty() {
+    let dead = dead.filter(|_| ooms.is_empty());
+    if ooms.is_empty() && reserved.is_none() && growths.is_empty() && dead.is_none() {
         return Vec::new();
     }
     target.entry.derive(Derived::WhatIf, target.index, budget).await;
@@ -124,6 +128,10 @@ pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> Simulat
     }
     for (i, growth) in growths {
         all.push((i, simulator.growth(&findings[i], growth, budget).await));
+    }
+    if let Some(i) = dead.filter(|_| !model.starts_late()) {
+        let fixes = fixes::last_uses(target, model, &findings[i], budget).await;
+        all.push((i, Predicted { fixes, ..Predicted::default() }));
     }
     if let Some((i, peak)) = reserved {
         let simulated = simulator.reserved(peak, budget).await;

@@ -37,6 +37,7 @@ from .names import (
     PeakBy,
     PhaseName,
     Severity,
+    UseGroup,
 )
 from .peaks import Peak, Row
 from .records import BandFigures, Device, Frame, Oom, Summary, Warning
@@ -44,6 +45,7 @@ from .run import Run, open_run
 from .shapes import Dims, Shape, ShapeRow, Shapes, ShapeSum
 from .snapshot import Size, Snapshot, open
 from .steps import Phase, Slope, Step, Steps
+from .used import UseRow, Uses, UseShare
 from .what_if import Calibration, Plan, PlannedSet, Reserved, Scenario, WhatIf
 
 __all__ = [
@@ -115,6 +117,10 @@ __all__ = [
     "Steps",
     "Summary",
     "Table",
+    "UseGroup",
+    "UseRow",
+    "UseShare",
+    "Uses",
     "Warning",
     "WhatIf",
     "open",

@@ -12,7 +12,7 @@ BandName = Union[Band, Literal["requested", "active", "allocated", "reserved"]]
 
 #: What the rows of a peak are.
 PeakBy = Literal[
-    "site", "stack", "line", "module", "shape", "holder", "category", "stream", "pool"
+    "site", "stack", "line", "module", "shape", "holder", "use", "category", "stream", "pool"
 ]
 
 #: What holds blocks.
@@ -20,6 +20,9 @@ HolderKind = Literal["reference", "cycle", "below_python", "unread"]
 
 #: What a row of holders is: also why nothing is known.
 HolderRowKind = Union[HolderKind, Literal["freed", "not_listed", "not_recorded"]]
+
+#: What becomes of memory in a traced step.
+UseGroup = Literal["dead", "far", "overwritten", "soon", "now", "kept", "not_seen"]
 
 Severity = Literal["high", "medium", "low"]
 
@@ -37,6 +40,7 @@ FindingKind = Literal[
     "stranded_pool",
     "pending_free",
     "churn",
+    "dead_at_peak",
     "dominant",
 ]
 

@@ -22,6 +22,7 @@ from .peaks import Peak, Row
 from .records import Summary
 from .shapes import Shapes
 from .steps import Steps
+from .used import Uses
 from .what_if import WhatIf
 
 #: What ``peak`` takes as ``by``.
@@ -171,21 +172,27 @@ class Snapshot:
         """What holds the memory at the end, and what drops free."""
         return Holders.of(json.loads(self._file.holders(self._entry, self._device, True)))
 
+    @property
+    def uses(self) -> Uses:
+        """What becomes of the memory at the peak of the step that the recorder has traced."""
+        return Uses.of(json.loads(self._file.uses(self._entry, self._device)))
+
     def peak(self, by: PeakBy = "site", band: BandName = "requested_bytes") -> Peak:
         """What held memory when a band was largest.
 
         Args:
             by: ``site`` (the innermost frame in your own code, and the category), ``stack`` (whole
                 call stacks), ``line`` (your own lines, with all that they call), ``module``,
-                ``shape``, ``holder`` (variables and objects that hold it at the end), ``category``,
-                ``stream`` or ``pool``.
+                ``shape``, ``holder`` (variables and objects that hold it at the end), ``use``,
+                ``category``, ``stream`` or ``pool``. ``use`` is of the peak of the traced step:
+                see :attr:`uses`.
             band: a name of ``torch.cuda.memory_stats()``: ``requested_bytes``, ``active_bytes``,
                 ``allocated_bytes`` or ``reserved_bytes``.
 
         Raises:
-            ValueError: there is no such band, or no such row of the band. Modules, shapes and
-                holders are known for ``requested_bytes``, and segments have a ``stack``, ``site``
-                and ``line`` only.
+            ValueError: there is no such band, or no such row of the band, or no step was traced.
+                Modules, shapes, holders and uses are known for ``requested_bytes``, and segments
+                have a ``stack``, ``site`` and ``line`` only.
         """
         if by not in PEAK_ROWS:
             raise ValueError(f"by is {by!r}: expected one of {', '.join(PEAK_ROWS)}")
@@ -193,10 +200,25 @@ class Snapshot:
         report = json.loads(self._file.peak(*device, band))
         is_requested = report["band"] == "requested_bytes"
         is_reserved = report["band"] == "reserved_bytes"
-        if (by in ("module", "shape", "holder") and not is_requested) or (
+        if (by in ("module", "shape", "holder", "use") and not is_requested) or (
             by in ("category", "stream", "pool") and is_reserved
         ):
             raise ValueError(f"{report['band']} has no rows by {by}")
+        if by == "use":
+            used = json.loads(self._file.uses(*device))
+            if used["refused"] is not None:
+                raise ValueError(f"nothing is known of uses: {used['refused']}")
+            # The moment is the peak of the traced step.
+            blocks = sum(of["blocks"] for of in used["groups"])
+            moment = {
+                "event": used["event"],
+                "time_us": used["time_us"],
+                "step": None,
+                "phase": None,
+                "total": used["bytes"],
+                "blocks": blocks,
+            }
+            return Peak.of({**report, **moment}, by, peaks.uses(used))
         rows: Iterable[Row]
         if by == "line":
             rows = peaks.lines(json.loads(self._file.lines(*device, band)))

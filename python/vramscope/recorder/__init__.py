@@ -17,7 +17,7 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, ClassVar
 
-from . import allocator, failure, forks, sidecar, sources
+from . import allocator, failure, forks, sidecar, sources, uses
 from . import holders as holders_
 from .files import SUFFIX, Kept, Recordings, remove_left_over, write_beside, write_snapshot
 from .guards import never_raise, whole
@@ -58,6 +58,7 @@ def record(
     model: Any = None,
     optimizer: Any = None,
     dump_signal: int | None = DUMP_SIGNAL,
+    use_step: int | None = None,
 ) -> Recorder:
     """Records the memory history of this process into a folder.
 
@@ -91,6 +92,8 @@ def record(
         model: A ``torch.nn.Module``, whose tensors get names; later see :meth:`Recorder.watch`.
         optimizer: Its optimizer, whose state gets names.
         dump_signal: The signal that asks for a snapshot; ``None`` for none.
+        use_step: The step, from 1, of which is noted what its operations read and write: see
+            :meth:`Recorder.trace_use`. ``None`` for none.
 
     Raises:
         ValueError: An argument is out of range.
@@ -108,6 +111,8 @@ def record(
         raise ValueError(f"max_entries is {max_entries}, expected at least 1")
     if holders not in (True, False, "every"):
         raise ValueError(f"holders is {holders!r}, expected True, False or 'every'")
+    if use_step is not None and use_step < 1:
+        raise ValueError(f"use_step is {use_step}, expected at least 1")
     return Recorder(
         pathlib.Path(folder),
         every=every,
@@ -120,6 +125,7 @@ def record(
         model=model,
         optimizer=optimizer,
         dump_signal=dump_signal,
+        use_step=use_step,
     )
 
 
@@ -157,6 +163,9 @@ class Recorder:
         self._kept: dict[str, Kept] = {}
         self._written = 0
         self._states: States | None = None
+        self._uses: uses.Uses | None = None
+        #: Steps that have ended since the recording began.
+        self._ended = 0
         self._undo: list[Callable[[], None]] = []
         self._oom_at_step: int | None = None
         self._written_in: Uninterrupted | None = None
@@ -202,6 +211,7 @@ class Recorder:
         """Write the last snapshot and stop recording."""
         if not self._is_active():
             return
+        self._end_uses()
         self._at_end()
         Recorder._active.remove(self)
         self._run_undo()
@@ -241,6 +251,19 @@ class Recorder:
         """Write a snapshot into the subfolder ``name``. Returns its path; None if it failed."""
         return self._write(re.sub(r"[^\w.-]+", "_", str(name)).lstrip(".") or "call", kind="call")
 
+    def trace_use(self) -> uses.Traced:
+        """Note which operations of a step read and write which memory.
+
+        Use it around one step, in the thread that trains::
+
+            with recorder.trace_use():
+                train_step()
+
+        The file beside each later snapshot then tells what is never read again. A later use
+        replaces an earlier one. ``use_step`` of :func:`record` does this for a step by its number.
+        """
+        return uses.Traced(self._begin_uses, self._end_uses)
+
     def _as_given(self, path: pathlib.Path) -> pathlib.Path:
         """A path below the folder, as the program has named the folder."""
         return self.folder / path.relative_to(self._base)
@@ -264,6 +287,8 @@ class Recorder:
         self._on_signals()
         self._on_optimizer_steps()
         self._remove_left_over()
+        if self._options["use_step"] == 1:
+            self._begin_uses()
         # Runs now if CUDA is initialized, else as soon as the program uses it. Starting CUDA here
         # would take memory on a device that the program may not choose.
         torch.cuda._lazy_call(self._start_history)
@@ -316,6 +341,8 @@ class Recorder:
         # Another thread of the parent may have held it.
         self._dumping, self._is_dumping = threading.RLock(), False
         self._is_recording = False
+        if self._uses is not None:
+            self._uses.forget()
         self._run_undo()
 
     def _on_exit(self) -> None:
@@ -402,8 +429,12 @@ class Recorder:
 
     def _end_step(self) -> None:
         self._step += 1
+        self._ended += 1
         self._steps.append((self._step, sidecar.now_us()))
         teller.go_on()
+        wanted = self._options["use_step"]
+        if wanted is not None and self._ended >= wanted:
+            self._end_uses()
         begin = time.perf_counter()
         if self._watched and begin >= self._describe_after:
             self._describe()
@@ -415,6 +446,24 @@ class Recorder:
         every = self._options["every"]
         if every is not None and self._step % every == 0:
             self._write(f"step_{self._step}", kind="step")
+        if wanted is not None and self._ended == wanted - 1:
+            self._begin_uses()
+
+    @never_raise
+    def _begin_uses(self) -> None:
+        """Trace the uses of memory."""
+        if self._torch is None or not self._is_active():
+            return
+        if self._uses is None:
+            self._uses = uses.Uses(self._torch)
+        if not self._uses.begin():
+            log.warning("uses of memory are not traced: a dispatch mode or a backward pass is on")
+
+    @never_raise
+    def _end_uses(self) -> None:
+        """End the trace of uses of memory."""
+        if self._uses is not None and self._uses.is_tracing:
+            self._uses.end(self._step)
 
     @whole
     def _add_state(self) -> None:
@@ -500,6 +549,8 @@ class Recorder:
         rank, world = rank_and_world()
         snapshot = torch.cuda.memory._snapshot()
         held = self._find_holders(snapshot) if self._wants_holders(kind) else None
+        if self._uses is not None and self._uses.since_us is not None:
+            uses.without_own_frames(snapshot, self._uses.since_us)
         if not any(snapshot.get("device_traces", ())):
             log.warning("the snapshot has no history: other code has stopped the recording")
         is_described = self._described and self._described[-1]["step"] == self._step
@@ -528,6 +579,8 @@ class Recorder:
             "sources": sources.source_lines(snapshot) if self._options["source"] else {},
             **({} if held is None else {"holders": held}),
         }
+        if self._uses is not None and self._uses.facts is not None:
+            facts["uses"] = self._uses.facts
         text = json.dumps(facts, ensure_ascii=False, separators=(",", ":"))
         write_beside(path, lambda file: file.write(text.encode()))
         log.info("wrote %s", path)

@@ -86,6 +86,12 @@ def _parser() -> _Parser:
         metavar="N",
         help="events to keep. Without it, by the host's free memory",
     )
+    parser.add_argument(
+        "--use-step",
+        type=_positive,
+        metavar="N",
+        help="note what the operations of the Nth step read and write",
+    )
     parser.add_argument("--no-source", action="store_true", help="no lines of source in the files")
     parser.add_argument(
         "--no-holders", action="store_true", help="do not look for who holds the memory"
@@ -126,6 +132,7 @@ def main(arguments: list[str]) -> None:
         max_entries=options.max_entries,
         source=not options.no_source,
         holders=not options.no_holders,
+        use_step=options.use_step,
     )
     sys.argv[:] = program
     if not getattr(sys.flags, "safe_path", False):

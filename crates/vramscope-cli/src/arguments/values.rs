@@ -78,6 +78,8 @@ pub(crate) enum PeakRows {
     Shape,
     /// Variables and objects that hold it at the end, and what dropping them frees
     Holder,
+    /// What becomes of it in the step that `record --use-step` has traced
+    Use,
     Category,
     Stream,
     /// Memory pools and kinds of segments

@@ -4,6 +4,7 @@ mod holder;
 mod module;
 mod shape;
 mod tree;
+mod uses;
 
 use super::segments::pool;
 use crate::Failure;
@@ -38,6 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             PeakRows::Module => return module::run(target, arguments),
             PeakRows::Shape => return shape::run(target, arguments),
             PeakRows::Holder => return holder::run(target, arguments),
+            PeakRows::Use => return uses::run(target, arguments),
             _ => {}
         }
         let report = report(target, arguments, top)?;
@@ -98,7 +100,7 @@ fn text(out: &mut dyn Write, peak: &Peak<'_>, rows: &Rows) -> io::Result<()> {
         PeakRows::Category => return super::write_categories(out, &peak.categories),
         PeakRows::Stream => return write_streams(out, peak),
         PeakRows::Pool => return write_pools(out, peak),
-        PeakRows::Stack | PeakRows::Module | PeakRows::Shape | PeakRows::Holder => {
+        PeakRows::Stack | PeakRows::Module | PeakRows::Shape | PeakRows::Holder | PeakRows::Use => {
             write_stacks(out, peak, unit)?;
         }
     }

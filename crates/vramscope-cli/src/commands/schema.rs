@@ -26,6 +26,7 @@ use vramscope_report::show::Shown;
 use vramscope_report::state::State;
 use vramscope_report::steps::StepTable;
 use vramscope_report::summary::Summary;
+use vramscope_report::uses::UsesReport;
 use vramscope_report::what_if::WhatIfReport;
 
 /// Prints the JSON Schema of what a command prints with `--format json`.
@@ -42,11 +43,14 @@ pub(crate) fn run(command: Answer) -> Result<(), Failure> {
 pub(crate) fn schema(command: Answer) -> Schema {
     match command {
         Answer::Summary => of::<Summary>(),
-        // With --tree, --by shape, --by module and --by holder, other forms.
+        // With --tree, --by shape, --by module, --by holder and --by use, other forms.
         Answer::Peak => of::<
             OneOf<
                 OneOf<Peak<'static>, Flame<'static>>,
-                OneOf<OneOf<ShapesReport<'static>, ModulesReport<'static>>, HoldersReport<'static>>,
+                OneOf<
+                    OneOf<ShapesReport<'static>, ModulesReport<'static>>,
+                    OneOf<HoldersReport<'static>, UsesReport<'static>>,
+                >,
             >,
         >(),
         Answer::Steps => of::<StepTable<'static>>(),

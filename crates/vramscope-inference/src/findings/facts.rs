@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::churn::SegmentChurn;
 use super::cycle::Cycle;
+use super::dead::DeadAtPeak;
 use super::dominant::Dominant;
 use super::gradients::GradientsHeld;
 use super::graph_pools::GraphPools;
@@ -47,13 +48,15 @@ pub enum FindingKind {
     PendingFree,
     /// Segments released to the driver and reserved again.
     Churn,
+    /// Memory at the peak of a traced step that no operation uses again.
+    DeadAtPeak,
     /// What alone makes the peak, where a cure is known. It is no fault.
     Dominant,
 }
 
 impl FindingKind {
     /// All kinds.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Oom,
         Self::Growth,
         Self::Cycle,
@@ -66,6 +69,7 @@ impl FindingKind {
         Self::StrandedPool,
         Self::PendingFree,
         Self::Churn,
+        Self::DeadAtPeak,
         Self::Dominant,
     ];
 
@@ -89,6 +93,7 @@ impl FindingKind {
             Self::StrandedPool => "stranded_pool",
             Self::PendingFree => "pending_free",
             Self::Churn => "churn",
+            Self::DeadAtPeak => "dead_at_peak",
             Self::Dominant => "dominant",
         }
     }
@@ -147,6 +152,8 @@ pub enum Facts {
     PendingFree(PendingFrees),
     /// See [`FindingKind::Churn`].
     Churn(SegmentChurn),
+    /// See [`FindingKind::DeadAtPeak`].
+    DeadAtPeak(DeadAtPeak),
     /// See [`FindingKind::Dominant`].
     Dominant(Dominant),
 }
@@ -166,6 +173,7 @@ impl Facts {
             Self::Reserved(_) => FindingKind::Reserved,
             Self::StrandedPool(_) | Self::GraphPools(_) => FindingKind::StrandedPool,
             Self::Churn(_) => FindingKind::Churn,
+            Self::DeadAtPeak(_) => FindingKind::DeadAtPeak,
             Self::Dominant(_) => FindingKind::Dominant,
         }
     }

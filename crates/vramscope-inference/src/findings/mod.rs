@@ -7,6 +7,7 @@
 mod blind;
 mod churn;
 mod cycle;
+mod dead;
 mod dominant;
 mod facts;
 mod frames;
@@ -31,6 +32,7 @@ mod stranded;
 pub use blind::{BlindSpot, Overrun, blind_spots};
 pub use churn::{AlgorithmSearch, SegmentChurn};
 pub use cycle::Cycle;
+pub use dead::DeadAtPeak;
 pub use dominant::{Dominant, DominantCause};
 pub use facts::{Basis, Facts, FindingKind};
 pub use gradients::GradientsHeld;
@@ -50,6 +52,7 @@ pub use stranded::StrandedPool;
 
 use crate::category::{Categories, Phase};
 use crate::steps::Steps;
+use crate::uses::Uses;
 pub(crate) use returns::{Cause, Returns};
 use vramscope_snapshot::{DeviceKind, FrameId, Snapshot, StackId};
 use vramscope_trace::Carving;
@@ -129,6 +132,8 @@ pub struct Evidence<'a> {
     pub categories: &'a Categories,
     /// Training steps, or repetitions; `None` if nothing shows them.
     pub steps: Option<&'a Steps>,
+    /// What the operations of a traced step used; `None` if none was traced.
+    pub uses: Option<&'a Uses>,
 }
 
 /// The findings of one device: by severity, then bytes.
@@ -171,6 +176,14 @@ async fn of_steps(cx: Evidence<'_>, budget: &mut Budget) -> Vec<Finding> {
     let has_graphs = found.iter().any(is_graph);
     found.extend(peak_cause::peak_cause(cx, &growing, has_graphs, budget).await);
     found.extend(dominant::dominant(cx, &marks, &told, budget).await);
+    if let Some(dead) = dead::dead_at_peak(cx, budget).await {
+        // It knows more of these lines: when they are used for the last time.
+        let is_told = |part: &Part| dead.parts.iter().any(|one| one.stack == part.stack);
+        found.retain(|finding| {
+            finding.kind() != FindingKind::HeldTooLong || !finding.parts.iter().all(is_told)
+        });
+        found.push(dead);
+    }
     found
 }
 

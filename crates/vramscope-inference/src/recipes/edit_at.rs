@@ -41,7 +41,7 @@ impl Editable {
             | Recipe::AutocastCacheOff
             | Recipe::OffloadActivations => self.at_model(true),
             Recipe::ParametersBf16 | Recipe::Freeze(_) | Recipe::Shard(_) => self.at_parameters(),
-            Recipe::Del(_) => None,
+            Recipe::Del(_) | Recipe::LastUse(_) => None,
         };
         found.unwrap_or_default()
     }

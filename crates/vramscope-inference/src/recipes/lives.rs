@@ -43,6 +43,8 @@ pub(crate) struct Life {
     pub(crate) stack: Option<StackId>,
     /// Bytes of an element, where its shape is certain; else 0.
     pub(crate) element: u8,
+    /// When its last use has ended, where a traced step shows that it has one; else infinity.
+    pub(crate) dead: f64,
     /// A recipe made it.
     pub(crate) is_new: bool,
     /// A copy of a weight in 16 bits, which does not grow with tokens.
@@ -127,6 +129,11 @@ impl Lives {
             returns,
             failure,
         };
+        // It is gone before the event that makes the first state without it.
+        let dead = |block: u32| {
+            let slot = cx.uses.and_then(|uses| uses.dead_from(block));
+            slot.map_or(f64::INFINITY, |slot| f64::from(slot) - 1.5)
+        };
         for part in strides(cx.trace.blocks.len()) {
             budget.charge(8 * part.len() as u64).await;
             for index in part {
@@ -147,6 +154,7 @@ impl Lives {
                     dies_in: freed.then(|| lives.at(end)),
                     stack: Some(block.stack),
                     element: elements(index as u32),
+                    dead: dead(index as u32),
                     is_new: false,
                     is_weight_copy: false,
                 });

@@ -77,6 +77,8 @@ pub enum Declined {
     NoGradients,
     /// Autocast is off.
     NoAutocast,
+    /// No step was traced, so last uses are not known.
+    NotTraced,
     /// Sizes do not tell what the change would do.
     NotPredicted,
 }

@@ -46,6 +46,8 @@ pub enum Recipe {
     EvaluationBatch(f64),
     /// `del:SITE`: what a line makes dies after the backward pass.
     Del(String),
+    /// `last_use:SITE`: what a line makes dies at its last use, as a traced step shows it.
+    LastUse(String),
 }
 
 /// What is checkpointed.
@@ -120,7 +122,7 @@ impl fmt::Display for RecipeError {
 const MAX_FACTOR: f64 = 1024.0;
 
 /// All forms, for messages.
-pub(super) const FORMS: [(&str, &str); 20] = [
+pub(super) const FORMS: [(&str, &str); 21] = [
     ("batch", "batch:K with K from 0.001 to 1024"),
     ("sequence", "sequence:K with K from 0.001 to 1024"),
     ("accumulate", "accumulate:N with N from 2 to 1024"),
@@ -141,6 +143,7 @@ pub(super) const FORMS: [(&str, &str); 20] = [
     ("eval", "eval:no_grad"),
     ("eval_batch", "eval_batch:K with K from 0.001 to 1024"),
     ("del", "del:FILE:LINE"),
+    ("last_use", "last_use:FILE:LINE"),
 ];
 
 impl Recipe {
@@ -166,7 +169,7 @@ impl Recipe {
             | Self::EvaluationBatch(_)
             | Self::FlashAttention => Some(1.0),
             Self::Batch(_) | Self::Sequence(_) | Self::Freeze(_) => Some(2.0),
-            Self::Del(_) | Self::OptimizerInBackward => Some(3.0),
+            Self::Del(_) | Self::LastUse(_) | Self::OptimizerInBackward => Some(3.0),
             Self::Shard(_) => Some(4.0),
             Self::Accumulate(_) | Self::Checkpoint(_) | Self::OffloadActivations => Some(5.0),
             Self::ChunkedLoss(_) => Some(6.0),
@@ -177,7 +180,9 @@ impl Recipe {
     /// Whether another recipe is a form of the same change: two of them do not combine.
     pub fn is_same_kind(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Del(one), Self::Del(other)) => one == other,
+            (Self::Del(one) | Self::LastUse(one), Self::Del(other) | Self::LastUse(other)) => {
+                one == other
+            }
             // Both say when the graph's blocks die.
             (Self::Checkpoint(_) | Self::OffloadActivations, Self::OffloadActivations)
             | (Self::OffloadActivations, Self::Checkpoint(_))
@@ -259,6 +264,7 @@ impl FromStr for Recipe {
             ("eval", "no_grad") => Self::EvaluationNoGrad,
             ("eval_batch", _) => Self::EvaluationBatch(factor()?),
             ("del", _) => Self::Del(site()?),
+            ("last_use", _) => Self::LastUse(site()?),
             _ => return Err(wrong()),
         })
     }
@@ -296,6 +302,7 @@ impl fmt::Display for Recipe {
             Self::EvaluationNoGrad => f.write_str("eval:no_grad"),
             Self::EvaluationBatch(k) => write!(f, "eval_batch:{k}"),
             Self::Del(site) => write!(f, "del:{site}"),
+            Self::LastUse(site) => write!(f, "last_use:{site}"),
         }
     }
 }
@@ -312,7 +319,7 @@ mod tests {
                      optimizer:muon,zero_grad:early,zero_grad:late,optimizer_in_backward,\
                      params:bf16,autocast:bf16,autocast:off,autocast_cache:off,\
                      offload_activations,freeze:embedding,freeze:lower,shard:2,eval:no_grad,\
-                     eval_batch:0.5,del:train.py:133";
+                     eval_batch:0.5,del:train.py:133,last_use:train.py:133";
         let recipes = Recipe::parse_list(texts).expect("right recipes");
         let written: Vec<String> = recipes.iter().map(Recipe::to_string).collect();
         assert_eq!(written.join(","), texts);

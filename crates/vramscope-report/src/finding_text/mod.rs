@@ -3,6 +3,7 @@
 mod allocator;
 mod blind;
 mod churn;
+mod dead;
 mod dominant;
 mod headline;
 mod oom;
@@ -59,6 +60,7 @@ pub fn label(kind: FindingKind) -> &'static str {
         FindingKind::StrandedPool => "Stranded pool",
         FindingKind::PendingFree => "Pending frees",
         FindingKind::Churn => "Churn",
+        FindingKind::DeadAtPeak => "Never read again",
         FindingKind::Dominant => "Sets the peak",
     }
 }
@@ -84,6 +86,7 @@ pub fn words(
         Facts::GraphPools(pools) => reserved::graph_pools(entry, finding, pools),
         Facts::PendingFree(waits) => pending::pending(entry, finding, waits),
         Facts::Churn(churn) => churn::churn(entry, finding, churn),
+        Facts::DeadAtPeak(facts) => dead::dead(entry, finding, facts),
         Facts::Dominant(facts) => dominant::dominant(entry, finding, facts),
     }
 }

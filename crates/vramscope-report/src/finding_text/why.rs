@@ -53,6 +53,7 @@ pub(crate) fn why(entry: &SnapshotEntry, finding: &Finding, predicted: &Predicte
                 counted(churn.bursts, "synchronization")
             ),
         },
+        Facts::DeadAtPeak(facts) => super::dead::why(facts),
         Facts::Dominant(facts) => format!("without it the next lower peak is {}", facts.next),
     }
 }
@@ -238,7 +239,7 @@ fn reserved(peak: &ReservedPeak) -> String {
 /// measured.
 pub(crate) fn saving(finding: &Finding, predicted: &Predicted) -> Option<Bytes> {
     let saving = match &finding.facts {
-        Facts::Growth(_) => predicted.fixes.first()?.saving_bytes,
+        Facts::Growth(_) | Facts::DeadAtPeak(_) => predicted.fixes.first()?.saving_bytes,
         Facts::GradientsHeld(held) if finding.phase.is_some() => held.saving,
         Facts::HeldTooLong(
             HeldTooLong::LastStep { saving, .. } | HeldTooLong::Variable { saving, .. },

@@ -2,10 +2,12 @@
 //! step completed.
 
 mod candidates;
+mod dead;
 mod plan;
 mod words;
 
 pub use candidates::Cost;
+pub(crate) use dead::last_uses;
 pub(crate) use plan::{MAX_BATCH, SAVINGS, plan as of_device, savings, without};
 pub use plan::{PlanRecord, PlannedSet};
 

@@ -52,6 +52,7 @@ fn of_recipe(target: Target<'_>, recipe: &Recipe, applied: &Applied) -> String {
         Recipe::EvaluationNoGrad => "torch.no_grad() for the evaluation".to_owned(),
         Recipe::EvaluationBatch(k) => format!("{k} x the batch of the evaluation"),
         Recipe::Del(site) => format!("del of what {site} keeps, after backward"),
+        Recipe::LastUse(site) => format!("del of what {site} makes, after its last use"),
     }
 }
 

@@ -38,6 +38,7 @@ pub(crate) fn of_finding(target: Target<'_>, finding: &Finding) -> Vec<Told> {
         | FindingKind::GradientsHeld
         | FindingKind::HeldTooLong
         | FindingKind::NoGrad
+        | FindingKind::DeadAtPeak
         | FindingKind::PeakCause
         | FindingKind::Dominant => of_stacks(target, holders, held, finding),
         FindingKind::RankSkew

@@ -254,6 +254,9 @@ impl Redaction {
             }
         }
         out.devices.iter_mut().for_each(|device| word(&mut device.name, public::is_device));
+        for name in out.uses.iter_mut().flat_map(|uses| &mut uses.names) {
+            word(name, public::is_operation);
+        }
         for tensor in out.tensors.iter_mut().flat_map(|at| &mut at.tensors) {
             let record = &mut tensor.record;
             record.name = self.tensor(&record.name);

@@ -426,6 +426,11 @@ pub(super) fn is_kind_of_tensor(text: &str) -> bool {
     matches!(text, "parameter" | "buffer" | "gradient" | "optimizer_state")
 }
 
+/// Whether a text is the name of an operation of PyTorch.
+pub(super) fn is_operation(text: &str) -> bool {
+    text.strip_prefix("aten.").is_some_and(is_identifier)
+}
+
 /// Whether a text is a reason for which the recorder writes a snapshot.
 pub(super) fn is_reason(text: &str) -> bool {
     matches!(text, "step" | "oom" | "signal" | "end" | "call")

@@ -325,6 +325,7 @@ pub(crate) fn why_declined(why: Declined) -> &'static str {
         Declined::NotFp32 => "the parameters are not in 32 bits",
         Declined::NoGradients => "no backward pass makes gradients",
         Declined::NoAutocast => "autocast is off",
+        Declined::NotTraced => "no step was traced: record with --use-step",
         Declined::NotPredicted => "sizes do not tell what it does",
     }
 }

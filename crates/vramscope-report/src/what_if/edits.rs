@@ -38,7 +38,7 @@ pub(super) fn edits(
     both.filter_map(|(recipe, applied)| {
         let at = editable.edit_at(recipe, applied, target.entry.evidence(target.index));
         let place = match recipe {
-            Recipe::Del(site) => Some(site.clone()),
+            Recipe::Del(site) | Recipe::LastUse(site) => Some(site.clone()),
             _ => at.frame.map(|frame| place(target, frame)),
         };
         let is_of_transformers = at.package.is_some_and(|frame| {
@@ -85,6 +85,7 @@ fn what(target: Target<'_>, recipe: &Recipe, at: EditAt) -> String {
             "where the parameters are made".to_owned()
         }
         Recipe::Del(_) => "what this line makes outlives the backward pass".to_owned(),
+        Recipe::LastUse(_) => "what this line makes outlives its last use".to_owned(),
     };
     match at.package {
         Some(frame) => format!("{what}; {} of a package does it", place(target, frame)),
@@ -133,6 +134,7 @@ fn snippet(recipe: &Recipe, is_of_transformers: bool) -> Option<String> {
         Recipe::EvaluationNoGrad => file!("eval_no_grad"),
         Recipe::OffloadActivations => file!("offload_activations"),
         Recipe::Del(_) => file!("del"),
+        Recipe::LastUse(_) => file!("last_use"),
         Recipe::ParametersBf16 => file!("params_bf16"),
         Recipe::AutocastCacheOff => file!("autocast_cache_off"),
         Recipe::Freeze(Frozen::Embedding) => file!("freeze_embedding"),

@@ -123,6 +123,17 @@ pub enum Query {
         /// The number of columns.
         columns: u32,
     },
+    /// Bytes of the traced step that no operation uses again, between two slots.
+    DeadLine {
+        /// The axis.
+        axis: AxisKind,
+        /// Left edge in slots.
+        x0: f64,
+        /// Right edge in slots.
+        x1: f64,
+        /// The number of columns.
+        columns: u32,
+    },
     /// The largest free piece of each pool, stream and size class between two slots, the one with
     /// the highest maximum first, at most four.
     FreeLines {

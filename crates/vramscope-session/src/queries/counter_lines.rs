@@ -1,4 +1,4 @@
-//! Bytes along a part of an axis as lines: reserved bytes, and the largest free pieces.
+//! Bytes along a part of an axis as lines: reserved bytes, dead bytes, and the largest free pieces.
 
 use crate::messages::AxisKind;
 use crate::messages::views::{COUNTER_HEIGHT, CounterLine};
@@ -32,6 +32,33 @@ pub(super) async fn reserved(
     "reserved".clone_into(&mut line.name);
     line.title = format!("reserved_bytes, peak {}", line.top.exact);
     line
+}
+
+/// Bytes that no operation of the traced step uses again, between two slots. `None` without a traced
+/// step, and where nothing is dead.
+pub(super) async fn dead(
+    at: Target<'_>,
+    axis: AxisKind,
+    between: [f64; 2],
+    columns: u32,
+    budget: &mut Budget,
+) -> Option<CounterLine> {
+    let (trace, uses) = (at.trace(), at.entry.uses(at.index).ok()?);
+    let first = uses.slots.start;
+    budget.charge(u64::from(uses.slots.end - first)).await;
+    let dead = uses.dead_bytes(trace);
+    let top = dead.iter().copied().max().filter(|&bytes| bytes > 0)?;
+    let most = |states: Range<u32>| {
+        let place = |slot: u32| (slot.saturating_sub(first) as usize).min(dead.len());
+        Some(dead[place(states.start)..place(states.end)].iter().copied().max().unwrap_or(0))
+    };
+    let mut line = line(at, axis, between, columns, (Bytes(top), &most), budget).await;
+    "never read again".clone_into(&mut line.name);
+    let step =
+        uses.step.map_or_else(|| "the traced step".to_owned(), |step| format!("step {step}"));
+    line.title =
+        format!("Bytes that no operation of {step} uses again, at most {}", line.top.exact);
+    Some(line)
 }
 
 /// The largest free piece of each pool, stream and size class between two slots, and after an

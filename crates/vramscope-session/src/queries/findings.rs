@@ -115,6 +115,7 @@ async fn reference(
         | FindingKind::GradientsHeld
         | FindingKind::HeldTooLong
         | FindingKind::NoGrad
+        | FindingKind::DeadAtPeak
         | FindingKind::Dominant
         | FindingKind::PeakCause
         | FindingKind::PendingFree => {}

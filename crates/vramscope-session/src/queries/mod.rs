@@ -294,6 +294,11 @@ impl Queries {
                     counter_lines::reserved(at, axis, [x0, x1], columns, budget).await
                 )))
             }
+            Query::DeadLine { axis, x0, x1, columns } => {
+                task!(slice, |at, budget| Answer::DeadLine(
+                    counter_lines::dead(at, axis, [x0, x1], columns, budget).await.map(Box::new)
+                ))
+            }
             Query::FreeLines { axis, x0, x1, columns, event } => {
                 task!(slice, |at, budget| Answer::FreeLines(
                     counter_lines::free(at, axis, [x0, x1], columns, event, budget).await

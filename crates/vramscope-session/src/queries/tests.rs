@@ -124,6 +124,7 @@ fn uncached_queries(slots: f64) -> Vec<Query> {
     }));
     all.push(Query::FreeLines { axis, x0: 0.0, x1: slots, columns: 40, event: 1 });
     all.push(Query::ReservedLine { axis, x0: 0.0, x1: slots, columns: 40 });
+    all.push(Query::DeadLine { axis, x0: 0.0, x1: slots, columns: 40 });
     all.push(Query::Limit { axis });
     all.push(Query::Moments { axis, x0: 0.0, x1: slots, columns: 40, event: Some(event) });
     let states = vec![0.0, 2.0, slots];

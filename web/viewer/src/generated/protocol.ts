@@ -18,7 +18,7 @@ export const CHART = [340, 112] as const;
 export const FOLDED = [1000, 400] as const;
 export const SERIES = [200, 40] as const;
 export const CATEGORIES = ["parameter", "gradient", "optimizer_state", "buffer", "input", "activation", "temporary", "workspace", "communication", "cache", "unknown"] as const;
-export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "freeLines", "moments", "pinnedLine", "limit", "peakLens", "stateAt", "markers", "range", "changes", "events", "blocks", "hit", "groupLabels", "blockRun", "stepRange", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "modules", "holders", "code", "source", "sandwich", "whatIf", "usualScenarios", "reserved", "plan", "scenario", "simulatedCurve"] as const;
+export const REPLACED = ["tracks", "phases", "foldedSteps", "legend", "reservedLine", "deadLine", "freeLines", "moments", "pinnedLine", "limit", "peakLens", "stateAt", "markers", "range", "changes", "events", "blocks", "hit", "groupLabels", "blockRun", "stepRange", "names", "search", "group", "segments", "segmentRows", "segmentUses", "map", "flameBoxes", "modules", "holders", "code", "source", "sandwich", "whatIf", "usualScenarios", "reserved", "plan", "scenario", "simulatedCurve"] as const;
 
 export type Quantity = { 
 /**
@@ -1178,6 +1178,22 @@ x1: number,
 /**
  * The number of columns.
  */
+columns: number, } } | { "deadLine": { 
+/**
+ * The axis.
+ */
+axis: AxisKind, 
+/**
+ * Left edge in slots.
+ */
+x0: number, 
+/**
+ * Right edge in slots.
+ */
+x1: number, 
+/**
+ * The number of columns.
+ */
 columns: number, } } | { "freeLines": { 
 /**
  * The axis.
@@ -1717,7 +1733,7 @@ text: string, } } | { "stack": {
  */
 block: number, } };
 
-export type Answer = { "card": FileCard } | { "summary": Summary } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "freeLines": Array<CounterLine> } | { "moments": Moments } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "eventAt": number } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "record": ProgramRecord | null } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "groupTerms": Array<string> } | { "stepRange": [number, number] | null } | { "blockRun": BlockRun | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "holders": HolderTable } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "reserved": ReservedUse | null } | { "plan": PlanCard } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
+export type Answer = { "card": FileCard } | { "summary": Summary } | { "minimap": Minimap } | { "phases": Phases } | { "foldedSteps": FoldedSteps } | { "tracks": Tracks } | { "legend": Legend } | { "reservedLine": CounterLine } | { "deadLine": CounterLine | null } | { "freeLines": Array<CounterLine> } | { "moments": Moments } | { "pinnedLine": PinnedLine } | { "limit": Limit } | { "peakLens": PeakLens } | { "stateAt": StateAt } | { "eventAt": number } | { "markers": Array<Marker> } | { "detail": DetailCard | null } | { "changes": StateChanges } | { "events": EventPage } | { "blocks": BlockPage } | { "text": string } | { "record": ProgramRecord | null } | { "next": NextBlock | null } | { "hit": Hit | null } | { "groupLabels": Array<GroupLabel> } | { "groupTerms": Array<string> } | { "stepRange": [number, number] | null } | { "blockRun": BlockRun | null } | { "names": Array<Array<string>> } | { "search": SearchResult | null } | { "group": GroupCard | null } | { "segments": SegmentsInfo } | { "segmentRows": Array<SegmentRow> } | { "segmentUses": SegmentUses } | { "segmentOf": number | null } | { "map": MapInfo } | { "flame": FlameInfo } | { "flameBoxes": Array<FlameBox> } | { "flameNode": FlameNode | null } | { "code": CodePage } | { "source": SourcePage } | { "holders": HolderTable } | { "modules": ModulePage } | { "sandwich": Sandwich | null } | { "settings": SettingsCard } | { "whatIf": WhatIfCard } | { "usualScenarios": UsualScenarios } | { "reserved": ReservedUse | null } | { "plan": PlanCard } | { "scenario": ScenarioCard } | { "simulatedCurve": SimulatedCurve };
 
 export type ProgramRecord = Record<string, unknown>;
 
@@ -2351,7 +2367,7 @@ share: number,
  */
 color: number, };
 
-export type FindingKind = "oom" | "growth" | "cycle" | "gradients_held" | "held_too_long" | "no_grad" | "peak_cause" | "rank_skew" | "reserved" | "stranded_pool" | "pending_free" | "churn" | "dominant";
+export type FindingKind = "oom" | "growth" | "cycle" | "gradients_held" | "held_too_long" | "no_grad" | "peak_cause" | "rank_skew" | "reserved" | "stranded_pool" | "pending_free" | "churn" | "dead_at_peak" | "dominant";
 
 export type Severity = "high" | "medium" | "low";
 

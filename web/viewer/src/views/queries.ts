@@ -37,6 +37,8 @@ export class Queries {
   readonly legend;
   /** Reserved bytes near the visible range; null unless they have a strip of their own. */
   readonly reserved;
+  /** Bytes of the traced step that no operation uses again; null without a traced step. */
+  readonly dead;
   /** What PyTorch could have on the device, and the allocations that failed. */
   readonly limit;
   /** The curve and the marks of the minimap. */
@@ -118,6 +120,12 @@ export class Queries {
       const { x0, x1, columns } = stretch;
       return { reservedLine: { axis: axis(), x0, x1, columns: columns * FINER } };
     });
+    this.dead = resource(selection, "deadLine", () => {
+      const stretch = around.value;
+      if (!stretch) return null;
+      const { x0, x1, columns } = stretch;
+      return { deadLine: { axis: axis(), x0, x1, columns: columns * FINER } };
+    });
     this.limit = resource(selection, "limit", () => ({ limit: { axis: axis() } }));
     this.minimap = resource(selection, "minimap", () => ({ minimap: { axis: axis() } }));
     this.settings = resource(selection, "settings", () => ({ settings: {} }));
@@ -160,6 +168,7 @@ export class Queries {
       simulated,
       this.legend,
       this.reserved,
+      this.dead,
       this.limit,
       this.minimap,
       this.settings,

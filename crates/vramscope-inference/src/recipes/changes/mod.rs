@@ -9,6 +9,7 @@ mod evaluation;
 mod flash;
 mod freeze;
 mod in_backward;
+mod last_use;
 mod offload;
 mod optimizer;
 mod precision;
@@ -56,5 +57,6 @@ pub(super) fn apply(
         Recipe::Shard(ranks) => shard::shard(lives, facts, *ranks),
         Recipe::EvaluationNoGrad => evaluation::no_grad(lives, facts),
         Recipe::Del(site) => del::del(lives, site, cx),
+        Recipe::LastUse(site) => last_use::last_use(lives, site, cx),
     }
 }

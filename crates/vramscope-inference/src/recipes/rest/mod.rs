@@ -174,6 +174,7 @@ fn made(
         stack: None,
         element: 0,
         is_new: false,
+        dead: f64::INFINITY,
         is_weight_copy: false,
     }
 }

@@ -34,6 +34,8 @@ pub enum Answer {
     Legend(Legend),
     /// The answer to `ReservedLine`.
     ReservedLine(Box<CounterLine>),
+    /// The answer to `DeadLine`: null without a traced step.
+    DeadLine(Option<Box<CounterLine>>),
     /// The answer to `FreeLines`.
     FreeLines(Vec<CounterLine>),
     /// The answer to `Moments`.

@@ -3,7 +3,7 @@
 use super::Query;
 use vramscope_report::Derived::{
     self, Carving, Categories, Context, Dims, Findings, LargestFree, Modules, Pools, Simulated,
-    Steps, WhatIf,
+    Steps, Uses, WhatIf,
 };
 
 /// The priority of a query.
@@ -64,6 +64,7 @@ specs! {
     FoldedSteps:    Long,  replaces, [Categories, Steps];
     Legend:         Short, replaces, [Carving, Categories];
     ReservedLine:   Short, replaces, [];
+    DeadLine:       Short, replaces, [Uses];
     FreeLines:      Short, replaces, [LargestFree];
     Moments:        Long,  replaces, [Categories, Steps];
     PinnedLine:     Long,  replaces, [Categories, Steps];

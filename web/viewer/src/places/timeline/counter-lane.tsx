@@ -1,5 +1,5 @@
 // Bytes over time in strips of their own: reserved bytes where they would leave the stack too
-// little height, and the largest free pieces. The worker sends lines for a stretch that is wider
+// little height, bytes that are never read again, and the largest free pieces. The worker sends lines for a stretch that is wider
 // than the view.
 
 import { useMemo } from "preact/hooks";
@@ -11,18 +11,19 @@ interface LaneProperties {
   /** The plot whose x axis the lane shares. */
   plot: CanvasPlot<unknown> | null;
   line: CounterLine;
-  kind: "reserved" | "free";
+  kind: "reserved" | "free" | "dead";
 }
 
 export function CounterLane({ plot, line, kind }: LaneProperties) {
   const paths = useMemo(
     () => (
       <>
-        <path class="counter-fill" d={`${line.path}V${COUNTER_HEIGHT}H0Z`} />
+        {/* The strip of dead bytes is hatched: what is above the line is covered. */}
+        <path class="counter-fill" d={`${line.path}V${kind === "dead" ? 0 : COUNTER_HEIGHT}H0Z`} />
         <path class="counter-line" d={line.path} />
       </>
     ),
-    [line],
+    [line, kind],
   );
   const range = plot?.range.value;
   const room = plot?.labels.value?.plot;
@@ -58,4 +59,9 @@ export function CounterLane({ plot, line, kind }: LaneProperties) {
 export function ReservedLane({ plots, queries }: ViewUses<"plots" | "queries">) {
   const line = queries.reserved.value.value;
   return line && <CounterLane plot={plots.timeline.value} line={line} kind="reserved" />;
+}
+
+export function DeadLane({ plots, queries }: ViewUses<"plots" | "queries">) {
+  const line = queries.dead.value.value;
+  return line && <CounterLane plot={plots.timeline.value} line={line} kind="dead" />;
 }

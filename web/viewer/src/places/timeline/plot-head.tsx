@@ -1,7 +1,7 @@
-// Between the toolbar and the timeline: the legend, steps and phases, and reserved bytes.
+// Between the toolbar and the timeline: the legend, steps and phases, reserved and dead bytes.
 
 import type { ViewUses } from "../../views/workspace.js";
-import { ReservedLane } from "./counter-lane.js";
+import { DeadLane, ReservedLane } from "./counter-lane.js";
 import { LegendLine } from "./legend.js";
 import { PhaseLane } from "./phase-lane.js";
 
@@ -15,6 +15,7 @@ export function PlotHead(owners: PlotHeadProperties) {
       <LegendLine {...owners} />
       <PhaseLane {...owners} />
       <ReservedLane {...owners} />
+      <DeadLane {...owners} />
     </div>
   );
 }

@@ -1,0 +1,63 @@
+//! Changes that drop what is never read again.
+
+use super::candidates::{Candidate, Cost};
+use super::{Fix, Trial};
+use crate::derived::Derived;
+use crate::target::Target;
+use crate::what_if::{Outcome, least_available};
+use std::cmp::Reverse;
+use vramscope_inference::{Finding, Recipe, Rest, WhatIf};
+use vramscope_trace::file_name;
+use vramscope_trace::slicing::Budget;
+
+/// The maximum number of lines that are tried.
+const MAX_LINES: usize = 4;
+
+/// All lines together are a change of their own if they save this much more than the best of them,
+/// in percent.
+const MIN_MORE_PERCENT: u64 = 2;
+
+/// The run in which what lines of a finding make dies at its last use: the largest saving first.
+pub(crate) async fn last_uses(
+    target: Target<'_>,
+    model: &WhatIf,
+    finding: &Finding,
+    budget: &mut Budget,
+) -> Vec<Fix> {
+    target.entry.derive(Derived::Editable, target.index, budget).await;
+    let Some(editable) = target.entry.editable(target.index).filter(|run| run.rest == Rest::Whole)
+    else {
+        return Vec::new();
+    };
+    let available = least_available(model).unwrap_or(u64::MAX);
+    let Some(trial) = Trial::new(target, model, editable, available, budget).await else {
+        return Vec::new();
+    };
+    let mut lines: Vec<String> = Vec::new();
+    for part in &finding.parts {
+        let frame = target.entry.sites.get(part.stack).frame.filter(|frame| frame.line > 0);
+        let line = frame.map(|frame| {
+            let file = target.snapshot().text(frame.file);
+            format!("{}:{}", file_name(&file), frame.line)
+        });
+        lines.extend(line.filter(|line| !lines.contains(line)));
+    }
+    lines.truncate(MAX_LINES);
+    let recipes: Vec<Recipe> = lines.into_iter().map(Recipe::LastUse).collect();
+    let mut fixes = Vec::new();
+    for recipe in &recipes {
+        let candidate = Candidate::of([recipe.clone()], Cost::Edit);
+        fixes.extend(trial.fix(&candidate, budget).await);
+    }
+    fixes.sort_by_key(|fix| Reverse(fix.saving_bytes));
+    let best = fixes.first().map_or(0, |fix| fix.saving_bytes.0);
+    if recipes.len() > 1 {
+        let all = trial.fix(&Candidate::of(recipes, Cost::Edit), budget).await;
+        let worth = best.saturating_add(trial.before / 100 * MIN_MORE_PERCENT);
+        if let Some(all) = all.filter(|fix| fix.saving_bytes.0 > worth) {
+            fixes.insert(0, all);
+        }
+    }
+    fixes.retain(|fix| fix.outcome != Outcome::Short);
+    fixes
+}
