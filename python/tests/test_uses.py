@@ -199,8 +199,11 @@ def test_stacks_of_the_traced_step_are_those_of_other_steps(tmp_path: pathlib.Pa
 
 
 def test_a_long_trace_is_cut_and_says_nothing(tmp_path: pathlib.Path) -> None:
-    code = STACKS.replace("import sys, torch, vramscope", "import sys, torch, vramscope\nfrom "
-                          "vramscope.recorder import uses\nuses.MAX_OPERATIONS = 10")
+    code = STACKS.replace(
+        "import sys, torch, vramscope",
+        "import sys, torch, vramscope\nfrom "
+        "vramscope.recorder import uses\nuses.MAX_OPERATIONS = 10",
+    )
     run("-c", code, tmp_path)
     snapshot = vramscope.open(tmp_path / SNAPSHOT)
     assert snapshot.uses.refused is not None and not snapshot.uses.groups

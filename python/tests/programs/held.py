@@ -14,6 +14,7 @@ import queue
 import sys
 import threading
 import weakref
+from typing import ClassVar
 
 import torch
 
@@ -196,7 +197,7 @@ def a_class_attribute(look):
 
 
 class _Metric:
-    seen = []
+    seen: ClassVar[list] = []
 
 
 @case("local add: function", "closure maps: list", "item 0: Tensor")
@@ -242,7 +243,7 @@ def an_unbounded_cache(look):
     _cached.cache_clear()
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _cached(size):
     return block(52)
 
@@ -300,11 +301,11 @@ def a_kept_exception(look):
     del kept
 
 
-@case("local error: RuntimeError", "frame_local logits: Tensor", frees=False)
+@case("handled RuntimeError: RuntimeError", "frame_local logits: Tensor", frees=False)
 def an_exception_in_its_handler(look):
     try:
         _failing(57)
-    except RuntimeError as error:
+    except RuntimeError:
         look(57)
 
 
@@ -412,9 +413,7 @@ def a_parameter(look):
     del optimizer
 
 
-@case(
-    "local net: Sequential", "item 0: Linear", "attribute weight: Parameter", "gradient: Tensor"
-)
+@case("local net: Sequential", "item 0: Linear", "attribute weight: Parameter", "gradient: Tensor")
 def a_gradient(look):
     net = torch.nn.Sequential(torch.nn.Linear(67 * 1024, 256, bias=False)).cuda()
     weight = net[0].weight

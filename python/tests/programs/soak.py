@@ -116,7 +116,7 @@ read = found = 0
 kept_graphs = None
 blocks = [holders.Block(0, one.untyped_storage().data_ptr(), 8 << 20) for one in KEPT]
 begin = time.perf_counter()
-for walk in range(WALKS):
+for _ in range(WALKS):
     told = holders.find(torch, sorted(blocks))
     read += told["graph"]
     names = {told["links"][one["link"]]["name"] for one in told["blocks"] if "link" in one}

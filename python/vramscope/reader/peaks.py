@@ -216,9 +216,7 @@ def holders(report: Json) -> Iterator[Row]:
 
 def uses(report: Json) -> Iterable[Row]:
     """What becomes of the memory of the peak of a traced step."""
-    return [
-        Row(of["text"], of["bytes"], of["bytes"], of["blocks"]) for of in report["groups"]
-    ]
+    return [Row(of["text"], of["bytes"], of["bytes"], of["blocks"]) for of in report["groups"]]
 
 
 def _row(name: str, json: Json, category: MixedCategory | None = None) -> Row:

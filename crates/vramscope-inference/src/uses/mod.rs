@@ -4,8 +4,8 @@
 //! follows when it is dead: no operation uses it any more, and its memory stays allocated.
 //!
 //! A block that outlives the step may be used in the next one, which was not traced. The steps of a
-//! program repeat: if each step leaves blocks of one call site and size, a later one drops them, and
-//! none of them is read in the traced step, they are dead after the last use in their own step.
+//! program repeat: if each step leaves blocks of one call site and size, a later one drops them,
+//! and none of them is read in the traced step, they are dead after the last use in their own step.
 //! Else the block is [kept](UseGroup::Kept). What stays from step to step, as parameters, is never
 //! dead. A block without a use is not seen: kernels that do not go through PyTorch's dispatcher may
 //! use it.

@@ -159,9 +159,7 @@ def find(
     return _fitting(told)
 
 
-def _blocks(
-    blocks: Sequence[Block], found: dict[str, Any], links: Links
-) -> list[dict[str, Any]]:
+def _blocks(blocks: Sequence[Block], found: dict[str, Any], links: Links) -> list[dict[str, Any]]:
     is_whole = found["complete"] and found["graph"]
     told = []
     for block, (chain, label, view, cycle, row) in zip(blocks, found["blocks"]):

@@ -123,7 +123,7 @@ def items(value: Any) -> Iterator[tuple[str | None, Any]]:
             if is_a(value, base):
                 for at, item in enumerate(base.__iter__(value)):
                     yield str(at), item
-        for base in (set, frozenset):
-            if is_a(value, base):
-                for item in base.__iter__(value):
+        for unordered in (set, frozenset):
+            if is_a(value, unordered):
+                for item in unordered.__iter__(value):
                     yield None, item

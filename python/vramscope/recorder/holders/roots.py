@@ -7,7 +7,7 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -22,6 +22,7 @@ LIBRARIES = tuple(
         for name in ("stdlib", "platstdlib", "purelib", "platlib")
     }
 )
+_DICT_OF_MODULE: Callable[[Any], dict[str, Any]] = vars(ModuleType)["__dict__"].__get__
 #: Flag of a code object: its local variables are not a dict of their own.
 OPTIMIZED = 0x1
 
@@ -100,7 +101,7 @@ class Roots:
             if not plain.is_a(module, ModuleType):
                 continue
             self.skipped.append(module)
-            values = ModuleType.__dict__["__dict__"].__get__(module)
+            values = _DICT_OF_MODULE(module)
             file = values.get("__file__")
             file = file if type(file) is str else ""
             is_main = name == "__main__"
@@ -129,7 +130,7 @@ class Roots:
     def _contexts(self) -> None:
         for variable, value in contextvars.copy_context().items():
             self._add({"by": "context", "name": variable.name}, value, False)
-        handled = getattr(sys, "_current_exceptions", dict)()
+        handled: dict[int, Any] = getattr(sys, "_current_exceptions", dict)()
         for value in handled.values():
             # From Python 3.12 on an exception, before with its type and traceback.
             error = value[1] if type(value) is tuple else value
