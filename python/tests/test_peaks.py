@@ -20,6 +20,7 @@ from vramscope.reader import Row, names
 
 DATA = pathlib.Path(__file__).parents[2] / "test_data"
 OOM = DATA / "recorded" / "oom_expandable.pickle.gz"
+KEPT = DATA / "beside" / "uses_kept" / "rank0_memory_snapshot.pickle.gz"
 PROGRAM = os.environ.get("VRAMSCOPE", "vramscope")
 
 
@@ -30,7 +31,8 @@ def snapshot() -> vramscope.Snapshot:
 
 @pytest.mark.parametrize("by", typing.get_args(names.PeakBy))
 def test_own_bytes_add_up_to_the_peak(snapshot, by: str) -> None:
-    peak = snapshot.peak(by=by)
+    # Uses are known of a traced step.
+    peak = (vramscope.open(KEPT) if by == "use" else snapshot).peak(by=by)
     assert (peak.by, len(peak.rows) > 0) == (by, True)
     own = sum(row.own_bytes for row in peak.rows)
     if by == "line":
@@ -177,3 +179,17 @@ def test_types_have_the_names_of_the_program() -> None:
     known = list(enums(json.loads(schema)))
     for literal in (names.FindingKind, names.Severity, names.Outcome, names.Cost, names.Covers):
         assert set(typing.get_args(literal)) in known, literal
+
+
+def test_the_uses_of_a_traced_step_are_known() -> None:
+    kept = vramscope.open(KEPT)
+    uses = kept.uses
+    assert (uses.refused, uses.step, uses.bytes_of("dead") >> 20) == (None, 3, 80)
+    assert (uses.peak_bytes - uses.floor_bytes) >> 20 == 80
+    assert [row.last_operation for row in uses.rows][:2] == ["aten._log_softmax", "aten.clone"]
+    by_use = kept.peak(by="use")
+    assert by_use.peak_bytes == sum(row.live_bytes for row in by_use.rows) == uses.peak_bytes
+    untraced = vramscope.open(DATA / "recorded/gpt_leak.pickle.gz")
+    assert untraced.uses.refused is not None
+    with pytest.raises(ValueError, match="nothing is known of uses: no step was traced"):
+        untraced.peak(by="use")

@@ -1,7 +1,7 @@
 """What the operations of a traced step read and write, and what follows, in real programs.
 
 Needs a PyTorch with CUDA, or one over the stand-in libraries of ``scripts/standin``:
-``VRAMSCOPE_TORCH`` names its Python. Each program is recorded twice: as it is, and with what is
+``VRAMSCOPE_TORCH`` names its Python, ``VRAMSCOPE`` the program. Each program is recorded twice: as it is, and with what is
 never read again dropped after its last use.
 """
 
@@ -12,8 +12,6 @@ import pickle
 import subprocess
 
 import pytest
-
-import vramscope
 
 PYTHON = os.environ.get("VRAMSCOPE_TORCH")
 pytestmark = pytest.mark.skipif(PYTHON is None, reason="VRAMSCOPE_TORCH names no Python")
@@ -50,9 +48,23 @@ def run(*arguments: object, **environ: str) -> subprocess.CompletedProcess:
     )
 
 
-def record(folder: pathlib.Path, *arguments: str) -> vramscope.Snapshot:
+def record(folder: pathlib.Path, *arguments: str) -> pathlib.Path:
     run("-m", "vramscope", "record", "-o", folder, "--use-step", 3, PROGRAM, *arguments)
-    return vramscope.open(folder / SNAPSHOT)
+    return folder / SNAPSHOT
+
+
+def told(*arguments: object) -> dict:
+    """What the program answers."""
+    command = [os.environ["VRAMSCOPE"], *map(str, arguments), "--format", "json"]
+    return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+
+
+def active_peak(snapshot: pathlib.Path) -> int:
+    return told("peak", snapshot, "--band", "active_bytes")["total"]
+
+
+def dead_of(uses: dict) -> int:
+    return sum(share["bytes"] for share in uses["groups"] if share["group"] == "dead")
 
 
 def line_of(mark: str) -> str:
@@ -64,31 +76,33 @@ def line_of(mark: str) -> str:
 @pytest.mark.parametrize("case", CASES)
 def test_dead_bytes_are_those_that_were_planted(case: str, tmp_path: pathlib.Path) -> None:
     before = record(tmp_path / "before", case)
-    uses = before.uses
-    assert (uses.refused, uses.step, uses.exact) == (None, 3, True)
+    uses = told("peak", before, "--by", "use")
+    assert (uses["refused"], uses["step"], uses["exact"]) == (None, 3, True)
     dead = {
-        row.site.split()[0]: (row.live_bytes // MIB, row.last_operation)
-        for row in uses.rows
-        if row.group == "dead" and row.live_bytes >= MIB
+        row["site"].split()[0]: (row["bytes"] // MIB, row["last_operation"])
+        for row in uses["rows"]
+        if row["group"] == "dead" and row["bytes"] >= MIB
     }
     assert dead == {line_of(mark): planted for mark, planted in CASES[case].items()}
-    assert uses.early_bytes == (24 * MIB if case == "buffer" else 0)
-    assert sum(share.live_bytes for share in uses.groups) == uses.peak_bytes
+    assert uses["early_bytes"] == (24 * MIB if case == "buffer" else 0)
+    assert sum(share["bytes"] for share in uses["groups"]) == uses["bytes"]
 
     # The program that drops them after their last use has exactly the peak that was predicted.
     after = record(tmp_path / "after", case, "del")
-    apply = [f"last_use:{line_of(mark)}" for mark in CASES[case]]
-    (scenario,) = before.what_if(apply=apply).scenarios
-    assert scenario.declined is None
-    assert scenario.active_peak == after.peak(by="category", band="active_bytes").peak_bytes
-    assert uses.floor_bytes == after.uses.peak_bytes
-    assert after.uses.bytes_of("dead") < MIB
+    apply = ",".join(f"last_use:{line_of(mark)}" for mark in CASES[case])
+    (scenario,) = told("what-if", before, "--apply", apply)["scenarios"]
+    assert scenario["declined"] is None
+    assert scenario["active_peak"] == active_peak(after)
+    changed = told("peak", after, "--by", "use")
+    assert changed["floor"] == uses["floor"]
+    assert dead_of(changed) == changed["bytes"] - changed["floor"] < 1024
 
-    (finding,) = [one for one in before.findings if one.kind == "dead_at_peak"]
-    assert finding.bytes // MIB == sum(planted for planted, _ in CASES[case].values())
-    saved = before.peak(band="active_bytes").peak_bytes - scenario.active_peak
-    assert finding.saving_bytes == saved
-    assert "dead_at_peak" not in {one.kind for one in after.findings}
+    found = told("diagnose", before, "--all")["findings"]
+    (finding,) = [one for one in found if one["kind"] == "dead_at_peak"]
+    planted = sum(mib for mib, _ in CASES[case].values())
+    assert finding["bytes"] // MIB == finding["saving_bytes"] // MIB == planted
+    found = told("diagnose", after, "--all")["findings"]
+    assert "dead_at_peak" not in {one["kind"] for one in found}
 
 
 CODE = """
@@ -199,15 +213,9 @@ def test_stacks_of_the_traced_step_are_those_of_other_steps(tmp_path: pathlib.Pa
 
 
 def test_a_long_trace_is_cut_and_says_nothing(tmp_path: pathlib.Path) -> None:
-    code = STACKS.replace(
-        "import sys, torch, vramscope",
-        "import sys, torch, vramscope\nfrom "
-        "vramscope.recorder import uses\nuses.MAX_OPERATIONS = 10",
-    )
+    code = f"from vramscope.recorder import uses; uses.MAX_OPERATIONS = 10\n{STACKS}"
     run("-c", code, tmp_path)
-    snapshot = vramscope.open(tmp_path / SNAPSHOT)
-    assert snapshot.uses.refused is not None and not snapshot.uses.groups
-    with pytest.raises(ValueError, match="nothing is known of uses"):
-        snapshot.peak(by="use")
-    (scenario,) = snapshot.what_if(apply=["last_use:a.py:1"]).scenarios
-    assert scenario.declined is not None
+    uses = told("peak", tmp_path / SNAPSHOT, "--by", "use")
+    assert uses["refused"] is not None and not uses["groups"]
+    (scenario,) = told("what-if", tmp_path / SNAPSHOT, "--apply", "last_use:a.py:1")["scenarios"]
+    assert scenario["declined"] == "no step was traced: record with --use-step"

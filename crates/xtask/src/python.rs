@@ -132,9 +132,10 @@ const RECORDED: [(&str, &str, &[&str]); 2] = [
             "test_recorder.py",
             "test_recorder_ends.py",
             "test_trainers.py",
+            "test_uses.py",
         ],
     ),
-    ("2.11.0", "standin-2.11", &["test_command.py", "test_recorder_ends.py"]),
+    ("2.11.0", "standin-2.11", &["test_command.py", "test_recorder_ends.py", "test_uses.py"]),
 ];
 
 /// Records real programs with PyTorch's own allocator, over stand-ins for the CUDA libraries, and

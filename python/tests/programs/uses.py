@@ -73,9 +73,9 @@ def train() -> None:
     elif case == "output":
         # What the step before has kept lives on until this one ends.
         output = logits.detach().clone()  # output
-        loss = cross_entropy(logits, inputs)
         if drops:
-            kept.previous = output = None
+            output = None
+        loss = cross_entropy(logits, inputs)
         del logits
     else:
         loss = cross_entropy(logits, inputs)
