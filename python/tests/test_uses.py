@@ -1,8 +1,8 @@
 """What the operations of a traced step read and write, and what follows, in real programs.
 
 Needs a PyTorch with CUDA, or one over the stand-in libraries of ``scripts/standin``:
-``VRAMSCOPE_TORCH`` names its Python, ``VRAMSCOPE`` the program. Each program is recorded twice: as it is, and with what is
-never read again dropped after its last use.
+``VRAMSCOPE_TORCH`` names its Python, ``VRAMSCOPE`` the program. Each program is recorded twice: as
+it is, and with what is never read again dropped after its last use.
 """
 
 import json

@@ -197,9 +197,7 @@ def shapes(report: Json) -> Iterable[Row]:
 
 def uses(report: Json) -> Iterable[Row]:
     """What becomes of the memory of the peak of a traced step."""
-    return [
-        Row(of["text"], of["bytes"], of["bytes"], of["blocks"]) for of in report["groups"]
-    ]
+    return [Row(of["text"], of["bytes"], of["bytes"], of["blocks"]) for of in report["groups"]]
 
 
 def _row(name: str, json: Json, category: MixedCategory | None = None) -> Row:

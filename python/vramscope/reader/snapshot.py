@@ -184,8 +184,8 @@ class Snapshot:
 
         Raises:
             ValueError: there is no such band, or no such row of the band, or no step was traced.
-                Modules, shapes and uses are known for ``requested_bytes``, and segments have a ``stack``, ``site`` and ``line``
-                only.
+                Modules, shapes and uses are known for ``requested_bytes``, and segments have a
+                ``stack``, ``site`` and ``line`` only.
         """
         if by not in PEAK_ROWS:
             raise ValueError(f"by is {by!r}: expected one of {', '.join(PEAK_ROWS)}")

@@ -153,14 +153,14 @@ class _Plan:
         is_alias = bool(aliases) and all(
             alias is not None and not alias.is_write for alias in aliases
         )
-        self.is_view = short in VIEWS or is_alias and not written
+        self.is_view = short in VIEWS or (is_alias and not written)
         # An argument `out=` is a result.
         self.overwrites = short in OVERWRITES or any(
             getattr(argument, "is_out", False) for argument in schema.arguments
         )
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _mode_class() -> type:
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -319,8 +319,10 @@ def _mode_class() -> type:
 
 def _not_compiled(torch: Any, functions: list[Any]) -> None:
     """Lets ``torch.compile`` pass over functions that run inside of a compiled program."""
-    skip = getattr(getattr(torch._C._dynamo, "eval_frame", None), "skip_code", None)
-    for function in functions if skip is not None else ():
+    skip: Any = getattr(getattr(torch._C._dynamo, "eval_frame", None), "skip_code", None)
+    if skip is None:
+        return
+    for function in functions:
         code = getattr(getattr(function, "__func__", function), "__code__", None)
         if code is not None:
             skip(code)

@@ -34,8 +34,8 @@ pub(super) async fn reserved(
     line
 }
 
-/// Bytes that no operation of the traced step uses again, between two slots. `None` without a traced
-/// step, and where nothing is dead.
+/// Bytes that no operation of the traced step uses again, between two slots. `None` without a
+/// traced step, and where nothing is dead.
 pub(super) async fn dead(
     at: Target<'_>,
     axis: AxisKind,

@@ -1,6 +1,6 @@
 // Bytes over time in strips of their own: reserved bytes where they would leave the stack too
-// little height, bytes that are never read again, and the largest free pieces. The worker sends lines for a stretch that is wider
-// than the view.
+// little height, bytes that are never read again, and the largest free pieces. The worker sends
+// lines for a stretch that is wider than the view.
 
 import { useMemo } from "preact/hooks";
 import { COUNTER_HEIGHT, type CounterLine } from "../../generated/protocol.js";
