@@ -222,7 +222,9 @@ fn what_piles_up_may_be_read_together() {
             program.end();
         }
     }
-    kept.into_iter().for_each(|block| program.free(block));
+    for block in kept {
+        program.free(block);
+    }
     let device = program.device();
     let uses = program.uses(&device).expect("uses");
     let found = groups(&device, &uses);

@@ -264,8 +264,10 @@ impl SnapshotEntry {
         self.data[index].tensors.get()?.get(&block)
     }
 
-    /// What the operations of the traced step used, by the blocks of the trace at `index`; an error
-    /// says why nothing is known.
+    /// What the operations of the traced step used, by the blocks of the trace at `index`.
+    ///
+    /// # Errors
+    /// Why nothing is known.
     pub fn uses(&self, index: usize) -> Result<&Uses, NoUses> {
         self.derived(Derived::Uses, index, |data| &data.uses).as_ref().map_err(|&why| why)
     }

@@ -319,7 +319,7 @@ def _mode_class() -> type:
 
 def _not_compiled(torch: Any, functions: list[Any]) -> None:
     """Lets ``torch.compile`` pass over functions that run inside of a compiled program."""
-    skip = getattr(getattr(torch._C._dynamo, "eval_frame", None), "skip_code", None)
+    skip: Any = getattr(getattr(torch._C._dynamo, "eval_frame", None), "skip_code", None)
     if skip is None:
         return
     for function in functions:

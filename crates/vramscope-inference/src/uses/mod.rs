@@ -81,7 +81,7 @@ pub struct Uses {
     names: Vec<String>,
     operations: Vec<Operation>,
     /// Uses by block, then by operation.
-    uses: Vec<Use>,
+    all: Vec<Use>,
     /// Blocks that are live in the step, by index.
     blocks: Vec<Used>,
     /// The slots of the step.
@@ -124,10 +124,8 @@ struct Repeated {
     stays: bool,
     /// The first slots of these, and the slots in which they are freed.
     before: Vec<[u32; 2]>,
-    /// Whether one is allocated in the step and lives on.
-    outlives: bool,
-    /// Whether no operation was seen to use one of those.
-    is_unseen: bool,
+    /// Whether all that are allocated in the step and live on are used; `None` without any.
+    outlive_seen: Option<bool>,
 }
 
 impl Repeated {
@@ -141,7 +139,7 @@ impl Repeated {
         };
         let mut ages = self.before.iter().map(age);
         let Some(first) = ages.next() else { return false };
-        let is_known = self.outlives && !self.is_unseen && !self.is_read && !self.stays;
+        let is_known = self.outlive_seen == Some(true) && !self.is_read && !self.stays;
         is_known && ages.all(|age| age == first)
     }
 }
@@ -229,7 +227,7 @@ impl Uses {
         let mut joined = Self {
             names: from.names.clone(),
             operations,
-            uses,
+            all: uses,
             has_compiled: blocks.iter().any(|block| block.is_compiled),
             blocks,
             slots,
@@ -274,7 +272,7 @@ impl Uses {
     }
 
     fn of(&self, block: &Used) -> &[Use] {
-        &self.uses[block.uses.start as usize..block.uses.end as usize]
+        &self.all[block.uses.start as usize..block.uses.end as usize]
     }
 
     fn is_read(&self, block: &Used) -> bool {
@@ -295,8 +293,8 @@ impl Uses {
                 }
                 Life::Outlives => {
                     let of = repeated.entry(alike(block)).or_default();
-                    of.outlives = true;
-                    of.is_unseen |= self.of(used).is_empty();
+                    let is_seen = !self.of(used).is_empty();
+                    of.outlive_seen = Some(of.outlive_seen.unwrap_or(true) && is_seen);
                 }
                 Life::Own => {}
             }

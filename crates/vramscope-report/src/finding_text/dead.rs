@@ -28,8 +28,7 @@ pub(super) fn dead(entry: &SnapshotEntry, finding: &Finding, facts: &DeadAtPeak)
         text.push_str(" Another step sets the peak of the run.");
     }
     if facts.not_seen.0 > 0 {
-        let not_seen = facts.not_seen;
-        text.push_str(&format!(" No operation was seen to use {not_seen} more."));
+        text = format!("{text} No operation was seen to use {} more.", facts.not_seen);
     }
     if facts.has_unseen_kernels {
         text.push_str(
