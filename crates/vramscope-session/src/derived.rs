@@ -71,16 +71,17 @@ fn ready(needs: &[Derived], is_done: impl Fn(Derived) -> bool) -> Vec<Derived> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Derived::{Carving, Categories, Findings, Pools, Simulated, Steps, Tensors};
+    use Derived::{Carving, Categories, Findings, Pools, Simulated, Steps, Tensors, Uses};
 
     #[test]
     fn data_is_ready_once_the_needs_of_its_needs_exist() {
         let ready = |needs: &[Derived], done: &[Derived]| ready(needs, |what| done.contains(&what));
-        assert_eq!(ready(&[Simulated], &[]), [Carving, Tensors]);
-        assert_eq!(ready(&[Findings], &[Carving]), [Tensors]);
-        assert_eq!(ready(&[Findings, Pools], &[Carving, Tensors]), [Categories, Pools]);
-        assert_eq!(ready(&[Findings], &[Carving, Tensors, Categories]), [Steps]);
-        assert_eq!(ready(&[Findings], &[Carving, Tensors, Categories, Steps]), [Findings]);
+        assert_eq!(ready(&[Simulated], &[]), [Carving, Tensors, Uses]);
+        assert_eq!(ready(&[Findings], &[Carving]), [Tensors, Uses]);
+        assert_eq!(ready(&[Findings, Pools], &[Carving, Tensors, Uses]), [Categories, Pools]);
+        assert_eq!(ready(&[Findings], &[Carving, Tensors, Uses, Categories]), [Steps]);
+        let all = [Carving, Tensors, Uses, Categories, Steps];
+        assert_eq!(ready(&[Findings], &all), [Findings]);
         assert_eq!(ready(&[Findings], &[Findings]), []);
     }
 }
