@@ -14,25 +14,14 @@ from typing import Any
 _DICT_OF_TYPE: Callable[[Any], Any] = type.__dict__["__dict__"].__get__
 _MRO: Callable[[Any], tuple[type, ...]] = type.__dict__["__mro__"].__get__
 _QUALNAME: Callable[[Any], str] = type.__dict__["__qualname__"].__get__
-_MODULE: Callable[[Any], Any] = type.__dict__["__module__"].__get__
 
 #: Longest name that is written.
 MAX_NAME = 120
 
 
-def bases(kind: type) -> tuple[type, ...]:
-    """A type and those that it inherits from."""
-    return _MRO(kind)
-
-
-def inherits(kind: type, base: type) -> bool:
-    """Whether a type is, or inherits from, another."""
-    return any(one is base for one in _MRO(kind))
-
-
 def is_a(value: Any, base: type) -> bool:
     """Whether a value is of a type, as the type itself says."""
-    return inherits(type(value), base)
+    return any(one is base for one in _MRO(type(value)))
 
 
 def type_name(value: Any) -> str:
@@ -43,20 +32,6 @@ def type_name(value: Any) -> str:
 def class_name(kind: type) -> str:
     """The name of a class."""
     return _QUALNAME(kind)[:MAX_NAME]
-
-
-def module_name(kind: type) -> str:
-    """The name of the module of a type; empty where it is none."""
-    try:
-        name = _MODULE(kind)
-    except AttributeError:
-        return ""
-    return name if type(name) is str else ""
-
-
-def class_attributes(kind: type) -> Any:
-    """The attributes of a class itself, read-only."""
-    return _DICT_OF_TYPE(kind)
 
 
 def defined(kind: type, name: str) -> Any:
