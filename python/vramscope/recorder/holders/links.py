@@ -6,7 +6,7 @@ import functools
 import queue
 import threading
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import plain
@@ -21,7 +21,10 @@ _GENERATORS: dict[type, str] = {
     types.AsyncGeneratorType: "ag_frame",
 }
 #: Attributes of exceptions that are no entries of a dict.
-_OF_ERROR = ("__traceback__", "__context__", "__cause__", "args")
+_OF_ERROR: dict[str, Callable[[Any], Any]] = {
+    name: BaseException.__dict__[name].__get__
+    for name in ("__traceback__", "__context__", "__cause__", "args")
+}
 
 Link = dict[str, Any]
 
@@ -159,8 +162,8 @@ class Links:
             after += 1
         if after + 1 < len(objects) and type(objects[after]) is types.FrameType:
             return self._local(objects[after], objects[after + 1]), after + 1
-        names = [name for name in _OF_ERROR if getattr(value, name, None) is child]
-        return self._attribute(objects, at + 1, names[0] if names else None)
+        name = next((name for name, get in _OF_ERROR.items() if _is(get, value, child)), None)
+        return self._attribute(objects, at + 1, name or _attribute_name(value, child))
 
     def _of_cache(self, objects: list[Any], at: int) -> tuple[Link, int]:
         """The link to a result that a cache of functools keeps."""
@@ -171,7 +174,7 @@ class Links:
             type(objects[after]) is dict or type(objects[after]).__name__ == "_lru_list_elem"
         ):
             after += 1
-        wrapped = (plain.attributes(cache) or {}).get("__wrapped__")
+        wrapped = dict.get(plain.attributes(cache) or {}, "__wrapped__")
         code = wrapped.__code__ if type(wrapped) is types.FunctionType else None
         link: Link = {"by": "cache", **_described(objects[after])}
         if code is not None:
@@ -233,11 +236,15 @@ def _described(value: Any) -> Link:
     return link
 
 
+def _is(get: Callable[[Any], Any], value: Any, child: Any) -> bool:
+    return plain.is_a(value, BaseException) and get(value) is child
+
+
 def _attribute_name(value: Any, child: Any) -> str | None:
     for name, item in plain.members(value):
         if item is child:
             return name
-    for name, item in (plain.attributes(value) or {}).items():
+    for name, item in dict.items(plain.attributes(value) or {}):
         if item is child and type(name) is str:
             return name[: plain.MAX_NAME]
     return None
