@@ -31,6 +31,8 @@ test("blocks have the names, shapes and kinds of their tensors, and frames their
   await expect(viewer.rows).toHaveCount(1);
   await viewer.expectRow(`oom_1/${NAME}.pickle`, "ready");
   await expect(page.getByTestId("skipped-files")).toHaveCount(0);
+  await viewer.settled();
+  await viewer.place("Timeline");
   await viewer.plot.drawn();
   for (const kind of ["parameter", "gradient", "optimizer_state"]) {
     const block = holder(kind);
@@ -124,6 +126,8 @@ test("a broken file beside a snapshot is a warning", async ({ viewer, page }, in
   await expect(page.getByTestId("skipped-files")).toHaveCount(0);
   const warning = cli("summary", join(run, "rank0.pickle")).files[0]?.warnings[0];
   expect(warning?.code).toBe("sidecar");
+  await viewer.settled();
+  await viewer.place("Timeline");
   await viewer.plot.drawn();
   await expect(page.getByTestId("warnings")).toContainText(warning?.message ?? "no warning");
 });

@@ -9,7 +9,8 @@ const KEPT = "beside/uses_kept/rank0_memory_snapshot.pickle.gz";
 test("a traced step has a strip of bytes that are never read again", async ({ viewer, page }) => {
   await page.getByLabel("Open folder").first().setInputFiles(testData("beside/uses_kept"));
   await viewer.expectRow("uses_kept/rank0_memory_snapshot.pickle.gz", "ready");
-  await page.keyboard.press("2");
+  await viewer.settled();
+  await viewer.place("Timeline");
   await viewer.plot.drawn();
   const lane = page.getByTestId("dead-lane");
   await expect(lane).toBeVisible();
@@ -20,13 +21,13 @@ test("a traced step has a strip of bytes that are never read again", async ({ vi
   const top = Number(await lane.getAttribute("data-value"));
   expect(top).toBeGreaterThanOrEqual(atPeak);
   await expect(lane).toHaveAttribute("title", /no operation of step 3 uses again/);
-  await lane.screenshot({ path: "out/dead-lane.png" });
 });
 
 test("a file without a traced step has no such strip", async ({ viewer, page }) => {
   await page.getByLabel("Open folder").first().setInputFiles(testData("beside/exit"));
   await viewer.expectRow("exit/rank3_memory_snapshot.pickle", "ready");
-  await page.keyboard.press("2");
+  await viewer.settled();
+  await viewer.place("Timeline");
   await viewer.plot.drawn();
   await expect(page.getByTestId("dead-lane")).toHaveCount(0);
 });
