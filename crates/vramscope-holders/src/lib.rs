@@ -19,7 +19,7 @@
 //! let freed = drops.rows.iter().map(|row| (row.references.as_slice(), row.bytes));
 //! let freed: Vec<_> = freed.collect();
 //! assert_eq!(freed, [
-//!     (&[(list, second), (last, second)][..], 20),
+//!     (&[(last, second), (list, second)][..], 20),
 //!     (&[(list, first)][..], 10),
 //! ]);
 //! assert_eq!(drops.of_block, [Some(1), Some(0)]);

@@ -26,8 +26,8 @@ pub struct UseTrace {
     /// operation before it (of the trace), its duration in microseconds, and the number of its
     /// uses.
     pub operations: Vec<u64>,
-    /// Uses in the order of operations: eight times the index of the storage, plus [`READ`],
-    /// [`WRITE`] and [`RESULT`].
+    /// Uses in the order of operations: eight times the index of the storage, plus `READ`,
+    /// `WRITE` and `RESULT`.
     pub uses: Vec<u64>,
 }
 
