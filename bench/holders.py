@@ -3,11 +3,11 @@
 
 usage: holders.py OBJECTS...
 
-Run it with the Python of a PyTorch with CUDA, or of one over the stand-in (scripts/standin), and
-with a built package on PYTHONPATH. For each number it makes so many objects of a program (records
-in lists and dicts) in a process of its own, allocates 200 blocks that they hold, and prints the
-objects that were met, the seconds of the processor, the growth of the process's memory and whether
-all holders were found; for the native walk, and for the fallback of Python 3.9.
+Run it with the Python of a PyTorch with CUDA, or of one over the stand-in (scripts/standin).
+PYTHONPATH must name a folder with the built package. For each number, and for the native walk and
+the fallback of Python 3.9, a process of its own makes so many objects (records in lists and dicts)
+and 200 blocks that a dict holds. It prints the objects that the walk met, its seconds of the
+processor, the growth of the process's memory, and how many holders it found.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def parameters(walk, net, drop):
 def leak(path):
     """gpt_leak: a list of slices of logits that grows by one each step."""
     walk = Walk()
-    main = {"function": "main", "file": "/work/programs/p_gpt.py", "line": 40}
+    main = {"function": "main", "file": "/train/p_gpt.py", "line": 40}
     root = {"by": "local", **main}
     leaked = walk.link(name="leaked", type="list", length=12, **root)
     net = walk.link(name="net", type="GPT", **root)
@@ -119,7 +119,7 @@ def leak(path):
 def failure(path):
     """oom_expandable: the loss of the step before keeps its graph."""
     walk = Walk()
-    root = {"by": "global", "module": "__main__", "file": "/work/programs/p_oom.py"}
+    root = {"by": "global", "module": "__main__", "file": "/train/p_oom.py"}
     loss = walk.link(name="loss", type="Tensor", **root)
     first = walk.link(**{"from": loss, "by": "graph", "type": "NllLossBackward0"})
     net = walk.link(name="net", type="GPT", **root)

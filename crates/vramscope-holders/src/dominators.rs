@@ -10,7 +10,7 @@ pub(crate) struct Tree {
     /// Of each node the one that is on all ways to it, next to it. `None` for node 0, and for nodes
     /// that it does not lead to.
     pub(crate) parent: Vec<Option<u32>>,
-    /// The nodes in an order in which each comes after its parent.
+    /// The nodes. Each comes after its parent.
     pub(crate) order: Vec<u32>,
 }
 
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What is still reached from node 0 without one node.
+    /// Whether node 0 reaches each node if one node is left out.
     fn reached(nodes: usize, next: &Csr, without: Option<u32>) -> Vec<bool> {
         let mut seen = vec![false; nodes];
         let mut todo = vec![0_u32];

@@ -6,7 +6,7 @@ use crate::graph::{Graph, Kind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BinaryHeap;
 
-/// What is listed.
+/// Limits of the rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The most rows.
@@ -15,7 +15,7 @@ pub struct Limits {
     pub bytes: u64,
     /// The most references that a row names. What more references hold is no row.
     pub references: usize,
-    /// A row within another has at least one part in so many of its bytes.
+    /// A row within another frees at least the bytes of that row divided by this number.
     pub parts: u64,
 }
 
@@ -25,7 +25,7 @@ impl Default for Limits {
     }
 }
 
-/// What dropping references frees.
+/// The references that free most, and the row of each block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drops {
     /// The rows. One that lies within another comes after it.
@@ -34,13 +34,12 @@ pub struct Drops {
     pub of_block: Vec<Option<u32>>,
 }
 
-/// What dropping some references frees.
+/// References, and the bytes that are freed when all of them are dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The row that frees these bytes too.
     pub within: Option<u32>,
-    /// The references, all of which must be dropped: the node that refers, and that which it refers
-    /// to.
+    /// The references as pairs of the node that refers and the node that it refers to.
     pub references: Vec<(u32, u32)>,
     /// The bytes.
     pub bytes: u64,
@@ -48,10 +47,10 @@ pub struct Row {
     pub blocks: u32,
 }
 
-/// References: the node that refers, and that which it refers to.
+/// References as pairs of the node that refers and the node that it refers to.
 type References = Vec<(u32, u32)>;
 
-/// Variables of which a node is told by which of them it is reached.
+/// The number of variables that have a bit of their own in [`Part::variables_of`].
 const TOLD: usize = 63;
 
 /// The part of a graph that leads to blocks. Node 0 refers to the variables.

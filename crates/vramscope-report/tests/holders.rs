@@ -196,8 +196,8 @@ fn what_no_reference_holds_is_said_only_after_a_whole_walk() {
     assert!(!cut.text.contains("cycle"), "{}", cut.text);
     assert_eq!(
         cut.note,
-        "autograd graphs and gradients were not read, because another thread was in backward; the \
-         walk through the references was cut"
+        "autograd graphs and gradients were not read: another thread or a profiler was in the way; \
+         the walk through the references was cut"
     );
     let below = of(true, &json!([]), json!({"none": "below_python"}));
     assert_eq!(

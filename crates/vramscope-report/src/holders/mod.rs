@@ -135,7 +135,7 @@ impl HolderKind {
 
 /// Graphs were not read.
 const NO_GRAPHS: &str =
-    "autograd graphs and gradients were not read, because another thread was in backward";
+    "autograd graphs and gradients were not read: another thread or a profiler was in the way";
 /// The walk was cut.
 const CUT: &str = "the walk through the references was cut";
 
