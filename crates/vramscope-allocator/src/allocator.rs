@@ -47,6 +47,8 @@ pub struct Stats {
 pub struct Allocator {
     pub(crate) settings: Settings,
     pub(crate) allowed: Option<u64>,
+    /// The size of the device, in bytes.
+    total: u64,
     pub(crate) driver: Driver,
     pub(crate) blocks: Blocks,
     pub(crate) stats: Stats,
@@ -56,22 +58,60 @@ pub struct Allocator {
     pub(crate) unused_pools: Vec<u32>,
     /// The number of driver calls that fail next, whatever is available.
     forced_failures: u32,
+    /// Private pools with rules of their own, in the order in which they were made.
+    pub(crate) kinds: Vec<(u32, PoolKind)>,
+    /// Whether a CUDA graph is captured.
+    is_capturing: bool,
+}
+
+/// What is special about a private pool: the arguments of `torch.cuda.MemPool`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolKind {
+    /// `use_on_oom` (PyTorch 2.9): its free blocks serve the default pool when memory is short.
+    pub use_on_oom: bool,
+    /// `no_split` (PyTorch 2.10): its blocks are not split.
+    pub no_split: bool,
 }
 
 impl Allocator {
     /// An allocator without segments.
     pub fn new(settings: Settings, device: &Device) -> Self {
         let page = settings.page(false);
+        let part = settings.per_process_memory_fraction;
+        let reserve = settings.expandable_segments_reserve;
         Self {
+            allowed: device.allowed.or(part.map(|part| (part * device.total as f64) as u64)),
+            total: device.total,
+            driver: Driver::new(device, page, reserve.map(|reserve| reserve.bytes(device.total))),
+            blocks: Blocks::new(page, settings.release.prefers_older_segments()),
             settings,
-            allowed: device.allowed,
-            driver: Driver::new(device, page),
-            blocks: Blocks::new(page),
             stats: Stats::default(),
             pending: Vec::new(),
             unused_pools: Vec::new(),
             forced_failures: 0,
+            kinds: Vec::new(),
+            is_capturing: false,
         }
+    }
+
+    /// Gives a private pool rules of its own.
+    pub fn set_pool_kind(&mut self, pool: u32, kind: PoolKind) {
+        self.kinds.retain(|(known, _)| *known != pool);
+        self.kinds.push((pool, kind));
+    }
+
+    /// Tells that the capture of a CUDA graph begins or ends. A capture must not wait for the
+    /// device, so meanwhile no request returns cached memory.
+    pub fn set_capturing(&mut self, is_capturing: bool) {
+        self.is_capturing = is_capturing;
+    }
+
+    fn kind(&self, pool: u32) -> PoolKind {
+        self.kinds
+            .iter()
+            .find(|(known, _)| *known == pool)
+            .map(|(_, kind)| *kind)
+            .unwrap_or_default()
     }
 
     /// The counters.
@@ -84,9 +124,10 @@ impl Allocator {
         self.driver.set_available(bytes);
     }
 
-    /// Tells the address of the next ordinary segment. Without it the driver's model decides.
-    pub fn place_next_segment(&mut self, address: u64) {
-        self.driver.next_address = Some(address);
+    /// Tells the address of the next ordinary segment, if it has so many bytes. Without it the
+    /// driver's model decides.
+    pub fn place_next_segment(&mut self, address: u64, bytes: u64) {
+        self.driver.next_segment = Some((address, bytes));
     }
 
     /// Makes the next driver call of the next request fail, as if the device were full.
@@ -122,31 +163,49 @@ impl Allocator {
                 if collects {
                     self.collect_garbage(observer);
                 }
-                self.new_block(list, size, observer)
-                    .or_else(|| {
-                        self.release_oversize(list, size, observer)
-                            .then(|| self.new_block(list, size, observer))
-                            .flatten()
-                    })
-                    .or_else(|| {
-                        if request.pool != 0 {
-                            return None;
-                        }
-                        self.release_all(observer);
-                        self.stats.num_alloc_retries += 1;
-                        self.new_block(list, size, observer)
-                    })
+                if self.refuses_early(size) {
+                    return Err(OutOfMemory);
+                }
+                self.new_block(list, size, observer).or_else(|| {
+                    let helps_first = self.settings.release.tries_pools_before_flush();
+                    let is_default = request.pool == 0;
+                    (is_default && helps_first)
+                        .then(|| self.helping_block(size, is_small, request.stream))
+                        .flatten()
+                        .or_else(|| {
+                            self.release_oversize(list, size, observer)
+                                .then(|| self.new_block(list, size, observer))
+                                .flatten()
+                        })
+                        .or_else(|| {
+                            if !self.may_flush(request.pool) {
+                                return None;
+                            }
+                            self.release_all(observer);
+                            self.stats.num_alloc_retries += 1;
+                            self.new_block(list, size, observer)
+                        })
+                        .or_else(|| {
+                            (is_default && !helps_first)
+                                .then(|| self.helping_block(size, is_small, request.stream))
+                                .flatten()
+                        })
+                })
             }
         };
-        self.driver.next_address = None;
+        self.driver.next_segment = None;
         self.forced_failures = 0;
         let Some(id) = found else {
             self.stats.num_ooms += 1;
             return Err(OutOfMemory);
         };
         let rest = self.blocks.get(id).size - size;
-        if self.settings.splits(size, rest, is_small) {
+        let pool = self.blocks.lists[self.blocks.get(id).list as usize].key.pool;
+        if !self.kind(pool).no_split && self.settings.splits(size, rest, is_small) {
             self.blocks.split(id, size, BlockState::Free);
+            if self.settings.release.counts_parts_as_new() {
+                self.blocks.get_mut(id).segment = self.blocks.next_segment();
+            }
         }
         let block = self.blocks.get_mut(id);
         (block.state, block.requested) = (BlockState::Allocated, request.bytes);
@@ -202,17 +261,49 @@ impl Allocator {
         self.blocks.merge_and_list(id);
     }
 
+    /// Whether a request is refused before anything is returned: with `throw_on_cudamalloc_oom`, if
+    /// it would make the process reserve more than the whole device.
+    fn refuses_early(&self, size: u64) -> bool {
+        let bytes = self.settings.segment_size(size);
+        let most = self.allowed.unwrap_or(self.total);
+        self.settings.throw_on_cudamalloc_oom
+            && self.allowed.is_none()
+            && self.stats.reserved_bytes.saturating_add(bytes) > most
+    }
+
+    /// Whether a request of a pool may return cached memory and try again.
+    fn may_flush(&self, pool: u32) -> bool {
+        pool == 0 || (self.settings.release.flushes_for_pools() && !self.is_capturing)
+    }
+
+    /// A free block of a private pool that helps out (`try_mempool_fallback`).
+    fn helping_block(&mut self, size: u64, is_small: bool, stream: u32) -> Option<u32> {
+        let is_expandable =
+            self.settings.expandable_segments && self.settings.release.takes_expandable_help();
+        let helping: Vec<u32> =
+            self.kinds.iter().filter(|(_, kind)| kind.use_on_oom).map(|(pool, _)| *pool).collect();
+        helping.into_iter().find_map(|pool| {
+            let list = self.blocks.list(ListKey { pool, is_small, stream });
+            self.best_fit_of(list, size, is_expandable)
+        })
+    }
+
     /// Takes the free block that serves `size` bytes best (`get_free_block`).
     fn best_fit(&mut self, list: u32, size: u64) -> Option<u32> {
-        let mut larger = self.blocks.lists[list as usize].free.range((size, 0, 0)..);
+        self.best_fit_of(list, size, self.settings.expandable_segments)
+    }
+
+    /// [`Self::best_fit`], of expandable segments or only of others.
+    fn best_fit_of(&mut self, list: u32, size: u64, is_expandable: bool) -> Option<u32> {
+        let mut larger = self.blocks.lists[list as usize].free.range((size, 0, 0, 0)..);
         let mut best = *larger.next()?;
         let mut next = larger.next().copied();
-        if self.blocks.get(best.2).is_expandable() {
-            if self.settings.expandable_segments {
+        if self.blocks.get(best.3).is_expandable() {
+            if is_expandable {
                 // A block before unmapped memory counts with that memory.
-                while self.blocks.get(best.2).is_expandable()
+                while self.blocks.get(best.3).is_expandable()
                     && let Some(other) = next
-                    && self.expandable_size(other.2) < self.expandable_size(best.2)
+                    && self.expandable_size(other.3) < self.expandable_size(best.3)
                 {
                     best = other;
                     next = larger.next().copied();
@@ -222,18 +313,18 @@ impl Allocator {
                 best = std::iter::once(next)
                     .flatten()
                     .chain(larger.copied())
-                    .find(|other| !self.blocks.get(other.2).is_expandable())?;
+                    .find(|other| !self.blocks.get(other.3).is_expandable())?;
                 next = None;
             }
         }
         if !self.settings.may_serve(size, best.0) {
             return None;
         }
-        if next.is_some_and(|other| other.0 == best.0) {
+        if next.is_some_and(|other| other.0 == best.0) && self.blocks.are_by_address() {
             self.stats.ties += 1;
         }
         self.blocks.lists[list as usize].free.remove(&best);
-        Some(best.2)
+        Some(best.3)
     }
 
     /// The size of a free block with the unmapped memory behind it.
@@ -257,14 +348,15 @@ impl Allocator {
         }
         let is_private = self.blocks.lists[list as usize].key.pool != 0;
         if self.settings.expandable_segments
-            && (!is_private || self.settings.expandable_private_pools)
+            && (!is_private || self.settings.release.expands_private_pools())
         {
             return self.expandable_block(list, size, observer);
         }
         let start = self.driver.allocate(bytes)?;
         // `Allocated` keeps the block out of the free list. The caller sets the state.
         let state = BlockState::Allocated;
-        let block = Block { start, size: bytes, state, list, ..Block::default() };
+        let segment = self.blocks.next_segment();
+        let block = Block { start, size: bytes, state, list, segment, ..Block::default() };
         let id = self.blocks.insert(block);
         self.reserve(bytes);
         self.notify(observer, crate::SegmentAction::Alloc, list, start, bytes);

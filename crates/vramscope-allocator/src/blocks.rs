@@ -43,6 +43,9 @@ pub(crate) struct Block {
     /// Neighbors in the same segment, or [`NONE`].
     pub(crate) prev: u32,
     pub(crate) next: u32,
+    /// The number of its segment, in the order in which they were taken from the driver. 0 for all
+    /// where that order does not count.
+    pub(crate) segment: u64,
     /// The number of searches of its pool when it became free, for garbage collection.
     pub(crate) freed_at: u64,
     /// Tells the requests apart that a place has served.
@@ -60,13 +63,23 @@ impl Default for Block {
             range: 0,
             prev: NONE,
             next: NONE,
+            segment: 0,
             freed_at: 0,
             serial: 0,
         }
     }
 }
 
+/// The place of a free block in its list: by size, then the number of its segment, then address.
+/// The last value is the block.
+pub(crate) type Place = (u64, u64, u64, u32);
+
 impl Block {
+    /// The block's place in its free list, under the number `id`.
+    pub(crate) fn place(&self, id: u32) -> Place {
+        (self.size, self.segment, self.start, id)
+    }
+
     pub(crate) fn end(&self) -> u64 {
         self.start.saturating_add(self.size)
     }
@@ -100,8 +113,8 @@ pub(crate) struct ListKey {
 #[derive(Clone, Debug)]
 pub(crate) struct FreeList {
     pub(crate) key: ListKey,
-    /// Free blocks by size, then address. The third value is the block.
-    pub(crate) free: BTreeSet<(u64, u64, u32)>,
+    /// The free blocks.
+    pub(crate) free: BTreeSet<Place>,
     /// Unmapped blocks by address.
     pub(crate) unmapped: BTreeMap<u64, u32>,
     /// The page of the list's expandable segments.
@@ -120,13 +133,29 @@ pub(crate) struct Blocks {
     pub(crate) searches: u64,
     /// Requests so far.
     serial: u32,
+    /// Segments so far, where their order counts.
+    segments: Option<u64>,
     /// The page of expandable segments of the large pool.
     large_page: u64,
 }
 
 impl Blocks {
-    pub(crate) fn new(large_page: u64) -> Self {
-        Self { large_page, ..Self::default() }
+    /// No blocks. Older segments serve first if `by_age`, else those with lower addresses.
+    pub(crate) fn new(large_page: u64, by_age: bool) -> Self {
+        Self { large_page, segments: by_age.then_some(0), ..Self::default() }
+    }
+
+    /// Whether addresses decide which of several equal free blocks serves a request.
+    pub(crate) fn are_by_address(&self) -> bool {
+        self.segments.is_none()
+    }
+
+    /// The number of a new segment.
+    pub(crate) fn next_segment(&mut self) -> u64 {
+        self.segments.as_mut().map_or(0, |count| {
+            *count += 1;
+            *count
+        })
     }
 
     pub(crate) fn get(&self, id: u32) -> &Block {
@@ -198,7 +227,7 @@ impl Blocks {
         match block.state {
             BlockState::Free => {
                 block.freed_at = searches;
-                list.free.insert((block.size, block.start, id));
+                list.free.insert(block.place(id));
             }
             BlockState::Unmapped => {
                 list.unmapped.insert(block.start, id);
@@ -213,7 +242,7 @@ impl Blocks {
         let list = &mut self.lists[block.list as usize];
         match block.state {
             BlockState::Free => {
-                list.free.remove(&(block.size, block.start, id));
+                list.free.remove(&block.place(id));
             }
             BlockState::Unmapped => {
                 list.unmapped.remove(&block.start);

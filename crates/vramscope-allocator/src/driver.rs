@@ -62,17 +62,21 @@ pub(crate) struct Driver {
     next_range: u64,
     /// Address ranges that were given back, the lowest last.
     free_ranges: Vec<u64>,
-    /// 9/8 of the device.
+    /// Bytes of an address range, before it is rounded to pages.
     address_space: u64,
     /// The distance of address ranges. One with pages of either pool fits.
     range_step: u64,
-    /// The address of the next ordinary segment, when it is known.
-    pub(crate) next_address: Option<u64>,
+    /// The address and bytes of the next ordinary segment, when they are known.
+    pub(crate) next_segment: Option<(u64, u64)>,
 }
 
 impl Driver {
-    pub(crate) fn new(device: &Device, large_page: u64) -> Self {
+    /// A driver for a device. `reserve` is the address range of an expandable segment, in bytes;
+    /// `None` for 9/8 of the device, which is also the most.
+    pub(crate) fn new(device: &Device, large_page: u64, reserve: Option<u64>) -> Self {
         let total = device.total.clamp(large_page.min(MAX_AVAILABLE), MAX_AVAILABLE);
+        let whole = total + total / 8;
+        let space = reserve.map_or(whole, |reserve| reserve.min(whole));
         Self {
             available: device.available.min(MAX_AVAILABLE),
             used: 0,
@@ -83,12 +87,11 @@ impl Driver {
             placed: 0,
             next_range: FIRST_RANGE,
             free_ranges: Vec::new(),
-            address_space: total + total / 8,
-            range_step: {
-                let space = total + total / 8;
-                space.next_multiple_of(large_page).max(space.next_multiple_of(SMALL_SEGMENT))
-            },
-            next_address: None,
+            address_space: space,
+            range_step: space
+                .next_multiple_of(large_page)
+                .max(space.next_multiple_of(SMALL_SEGMENT)),
+            next_segment: None,
         }
     }
 
@@ -126,7 +129,7 @@ impl Driver {
         if !self.take(bytes) {
             return None;
         }
-        if let Some(address) = self.next_address.take() {
+        if let Some((address, _)) = self.next_segment.take().filter(|(_, size)| *size == bytes) {
             self.cut_holes(address, address.saturating_add(bytes));
             return Some(address);
         }

@@ -14,6 +14,10 @@ impl Allocator {
         size: u64,
         observer: &mut impl Observer,
     ) -> Option<u32> {
+        let page = self.blocks.lists[list as usize].page;
+        if size > self.driver.range_size(page) {
+            return None;
+        }
         let mut id = self.expandable_candidate(list, size);
         if self.blocks.get(id).state == BlockState::Unmapped {
             self.map(id, size, observer)?;
@@ -46,8 +50,10 @@ impl Allocator {
         }
         let page = self.blocks.lists[list as usize].page;
         let (start, bytes) = (self.driver.reserve_range(), self.driver.range_size(page));
+        let segment = self.blocks.next_segment();
         self.blocks.insert(Block {
             start,
+            segment,
             size: bytes,
             state: BlockState::Unmapped,
             list,

@@ -51,8 +51,9 @@
 //! # Best fit and splitting
 //!
 //! `get_free_block` takes the smallest free block that is large enough. Of several blocks of that
-//! size it takes the one with the lowest address. So addresses can decide which block serves a
-//! request, and [`Stats::ties`] counts how often.
+//! size it takes the one with the lowest address; from PyTorch 2.12 on that of the segment that was
+//! taken first. So up to 2.11 addresses can decide which block serves a request, and
+//! [`Stats::ties`] counts how often.
 //!
 //! `should_split` decides about the rest of the block. The small pool splits it off if it has at
 //! least 512 bytes. The large pool splits it off if it has more than 1 MiB, and leaves it to the
@@ -70,14 +71,16 @@
 //! | block | segment |
 //! |---|---|
 //! | up to 1 MiB | 2 MiB (`kSmallBuffer`) |
-//! | up to 10 MiB (`kMinLargeAlloc`), which is excluded | 20 MiB (`large_segment_size_mb`) |
+//! | up to 10 MiB (`kMinLargeAlloc`), which is excluded | 20 MiB, or `large_segment_size_mb` |
 //! | larger | a multiple of 2 MiB (`kRoundLarge`) |
 //!
 //! # When memory is short
 //!
-//! A request for which no free block fits goes through these steps until one succeeds:
+//! The process has a limit if the program called `set_per_process_memory_fraction`, or set
+//! `per_process_memory_fraction`. A request for which no free block fits goes through these steps
+//! until one succeeds:
 //!
-//! 1. If the program called `set_per_process_memory_fraction`, and `garbage_collection_threshold`
+//! 1. If the process has a limit, and `garbage_collection_threshold`
 //!    is set, and reserved memory exceeds that part of the allowed memory,
 //!    `garbage_collect_cached_blocks` returns free segments of the default large pool. The age of a
 //!    segment is the number of searches since it became free. All segments of at least the average
@@ -92,13 +95,20 @@
 //!    `num_alloc_retries` counts this.
 //! 5. The request fails. `num_ooms` counts this. What was returned stays returned.
 //!
+//! With `throw_on_cudamalloc_oom` and without a limit, a request that would make reserved bytes
+//! exceed the size of the device is refused before step 2. Nothing is returned, no event is
+//! recorded, and `num_oom_rejections` counts it.
+//!
+//! A `torch.cuda.MemPool(use_on_oom=True)` helps out: its free blocks serve the default pool before
+//! step 3, up to 2.10 after step 4.
+//!
 //! A segment with one small block in use cannot be returned. Its free part is what the message of
 //! an out-of-memory error calls reserved but unallocated.
 //!
 //! # Expandable segments
 //!
-//! With `expandable_segments:True` a segment is a range of addresses, 9/8 as large as the device,
-//! and memory is mapped into it by pages: 20 MiB in the large pool, 2 MiB in the small one. Usually
+//! With `expandable_segments:True` a segment is a range of addresses, 9/8 as large as the device
+//! (`expandable_segments_reserve` makes it smaller; a request above it fails), and memory is mapped into it by pages: 20 MiB in the large pool, 2 MiB in the small one. Usually
 //! there is one segment for each stream and pool. It grows at its end, so its free blocks merge,
 //! and no rests of many segments remain.
 //!
@@ -126,8 +136,9 @@
 //!
 //! A CUDA graph replays kernels with fixed addresses, so its memory must not serve anything else.
 //! While a graph is captured, or within `torch.cuda.use_mem_pool`, requests go to a private pool
-//! with its own small and large pool. Such a request is not tried again after a flush, because a
-//! capture must not wait for the device.
+//! with its own small and large pool. A request during a capture is not tried again after a flush,
+//! because a capture must not wait for the device. Up to 2.12 that holds for all private pools.
+//! Blocks of a `torch.cuda.MemPool(no_split=True)` are not split.
 //!
 //! Free segments of a private pool are returned only when nothing uses the pool any more
 //! (`releasePool`, [`Allocator::retire_pool`]), at the next flush. The end of a
@@ -138,19 +149,22 @@
 //! | PyTorch | difference |
 //! |---|---|
 //! | 2.1 | expandable segments \[1\] |
-//! | after 2.3 | steps 1 and 3 skip expandable segments; before, they stop PyTorch \[2\] |
+//! | 2.5 | private pools use expandable segments, too |
+//! | 2.5 | steps 1 and 3 skip expandable segments; before, they stop PyTorch \[2\] |
 //! | 2.6 | `max_non_split_rounding_mb` \[3\] |
-//! | 2.9 | private pools use expandable segments; 2.3 uses ordinary ones there \[4\] |
-//! | 2.9 | the end of a `MemPool` returns its memory \[4\] |
-//! | after 2.9 | `large_segment_size_mb` replaces `kLargeBuffer`, which is 20 MiB \[5\] |
-//! | after 2.9 | some pools are not split \[6\] |
+//! | 2.6 | the end of a `MemPool` returns its memory; in 2.5 nothing does |
+//! | 2.9 | pools that help out (`use_on_oom`): after the flush |
+//! | 2.10 | `per_process_memory_fraction`; pools that are not split; expandable blocks do not help out |
+//! | 2.10 | `>` in `roundup_power2_divisions` leaves the value of the last size alone |
+//! | 2.11 | pools help out before the flush; `large_segment_size_mb` \[4\] |
+//! | 2.12 | of several equal free blocks that of the oldest segment serves \[5\]; `throw_on_cudamalloc_oom` |
+//! | 2.13 | a request of a private pool flushes, unless a graph is captured |
+//! | 2.15 | `expandable_segments_reserve` |
 //!
-//! \[1\] pull request 96995. \[2\] pull request 134338. \[3\] pull request 136174. \[4\] measured
-//! with 2.9.1, which can stop in `unmap_block` when an expandable private pool ends; for 2.3
-//! `alloc_block`. \[5\] pull request 172056. \[6\] `should_split` of the main branch.
-//!
-//! `pinned_max_round_threshold_mb` and `pinned_max_cached_size_mb` concern pinned host memory,
-//! which another allocator serves (pull request 171662).
+//! `Release` has a function for each that replays need. All were found by
+//! `scripts/allocator_differential.py` with the wheels before and after, except \[1\] pull request
+//! 96995. \[2\] pull request 134338. \[3\] pull request 136174. \[4\] pull request 172056. \[5\]
+//! In 2.12 each thread counts its segments by itself, and a block that is split off counts as one.
 //!
 //! # Limits of the model
 //!
@@ -161,29 +175,36 @@
 //! * A request of the default pool during the capture of another stream flushes here, and does not
 //!   flush in PyTorch.
 //! * Settings do not change while a program runs.
-//! * It does not know pools that are not split or that help out when memory is short
-//!   (`use_on_oom`), custom allocators of a `MemPool`, checkpoints of private pools, and frees of
-//!   other libraries that PyTorch triggers by `trigger_free_memory_callbacks`.
+//! * It does not know custom allocators of a `MemPool`, checkpoints of private pools, the ranges
+//!   that a program gives to classes of streams (`expandable_segments_reserve_by_class`), and frees
+//!   of other libraries that PyTorch triggers by `trigger_free_memory_callbacks`.
 //! * With several retired private pools, the order of the events within a flush is that of their
-//!   numbers. PyTorch's order is that of a hash table.
+//!   numbers. PyTorch's order is that of a hash table. So is the order of several pools that help.
 //!
 //! `scripts/allocator_differential.py` and `tests/differential.rs` compare the model with PyTorch
-//! 2.9.1 itself, segment by segment.
+//! itself (2.1, 2.4, 2.7, 2.9, 2.15), segment by segment.
 
 mod allocator;
 mod blocks;
+mod configuration;
 mod driver;
 mod expandable;
 mod observer;
 mod release;
 mod settings;
 mod state;
+mod version;
 
-pub use allocator::{Allocator, OutOfMemory, Request, Stats};
+pub use allocator::{Allocator, OutOfMemory, PoolKind, Request, Stats};
 pub use blocks::{BlockId, BlockState};
+pub use configuration::{
+    SETTING_KEYS, SettingCause, SettingError, parse_settings, settings_text,
+    split_outside_brackets, unmodeled_settings,
+};
 pub use driver::{AddressOrder, Device};
 pub use observer::{Observer, SegmentAction, SegmentEvent};
 pub use settings::{
-    DIVISION_INTERVALS, LARGE_SEGMENT, MIN_BLOCK_SIZE, SMALL_SEGMENT, SMALL_SIZE, Settings,
+    DIVISION_INTERVALS, LARGE_SEGMENT, MIN_BLOCK_SIZE, Reserve, SMALL_SEGMENT, SMALL_SIZE, Settings,
 };
 pub use state::{BlockInfo, ReservedParts, StartBlock, StartSegment};
+pub use version::Release;

@@ -37,7 +37,11 @@ impl Allocator {
     /// `torch.cuda.MemPool` does (`emptyCache` of one pool). What is still in use then is returned
     /// by later flushes.
     pub fn release_pool(&mut self, pool: u32, observer: &mut impl Observer) {
+        if !self.settings.release.returns_ended_pools() {
+            return;
+        }
         self.retire_pool(pool);
+        self.kinds.retain(|(known, _)| *known != pool);
         let (own, others): (Vec<BlockId>, Vec<BlockId>) =
             std::mem::take(&mut self.pending).into_iter().partition(|&id| {
                 let list = self.blocks.find(id).map(|at| self.blocks.get(at).list);
@@ -93,7 +97,7 @@ impl Allocator {
         // Of an expandable segment nothing is returned here. A part of a segment is as large only
         // after a change of settings.
         let is_whole = |id| !self.blocks.get(id).is_part() && !self.blocks.get(id).is_expandable();
-        if let Some(&(.., id)) = free.range((wanted, 0, 0)..).next()
+        if let Some(&(.., id)) = free.range((wanted, 0, 0, 0)..).next()
             && is_whole(id)
         {
             self.release(id, observer);
@@ -101,7 +105,7 @@ impl Allocator {
         }
         let mut released = 0;
         let mut oversize = Vec::new();
-        for &(size, _, id) in free.range((max_split, 0, 0)..(wanted, 0, 0)).rev() {
+        for &(size, .., id) in free.range((max_split, 0, 0, 0)..(wanted, 0, 0, 0)).rev() {
             if released >= wanted {
                 break;
             }
@@ -131,7 +135,7 @@ impl Allocator {
         let mut lists: Vec<_> = self.blocks.lists.iter().filter(is_large).collect();
         lists.sort_unstable_by_key(|list| list.key.stream);
         for list in lists {
-            for &(size, _, id) in &list.free {
+            for &(size, .., id) in &list.free {
                 let block = self.blocks.get(id);
                 if !block.is_part() && !block.is_expandable() {
                     candidates.push((searches - block.freed_at, size, id));

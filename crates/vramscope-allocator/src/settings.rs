@@ -1,6 +1,9 @@
 //! The settings of `PYTORCH_CUDA_ALLOC_CONF` that decide how much memory is reserved, and the
 //! rounding of requests.
 
+use crate::version::Release;
+use std::fmt;
+
 /// One MiB.
 pub(crate) const MIB: u64 = 1 << 20;
 
@@ -29,7 +32,7 @@ pub const DIVISION_INTERVALS: usize = 16;
 /// Settings of the allocator. [`Settings::default`] has PyTorch's defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// `large_segment_size_mb` in bytes (after PyTorch 2.9): the size of a segment for blocks of
+    /// `large_segment_size_mb` in bytes (PyTorch 2.11): the size of a segment for blocks of
     /// less than 10 MiB, and the page of the large pool's expandable segments. It is more than
     /// 10 MiB.
     pub large_segment_size: u64,
@@ -47,9 +50,53 @@ pub struct Settings {
     /// `garbage_collection_threshold`: the part of [`Device::allowed`](crate::Device::allowed) from
     /// which old free segments are returned. 0 means never.
     pub garbage_collection_threshold: f64,
-    /// Whether `expandable_segments` holds for private pools too. It does in PyTorch 2.9. PyTorch
-    /// 2.3 uses ordinary segments there.
-    pub expandable_private_pools: bool,
+    /// `per_process_memory_fraction` (PyTorch 2.10): the part of the device that the process may
+    /// reserve. It sets [`Device::allowed`](crate::Device::allowed) where nothing else does.
+    pub per_process_memory_fraction: Option<f64>,
+    /// `throw_on_cudamalloc_oom` (PyTorch 2.12): a request that would make the process reserve more
+    /// than the whole device is refused before cached memory is returned.
+    pub throw_on_cudamalloc_oom: bool,
+    /// `expandable_segments_reserve` (PyTorch 2.15): the address range of an expandable segment.
+    /// Without it, it is 9/8 as large as the device.
+    pub expandable_segments_reserve: Option<Reserve>,
+    /// The release of PyTorch, which decides between rules that changed.
+    pub release: Release,
+}
+
+/// The address range of an expandable segment (`ExpandableSegmentReserveSpec`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reserve {
+    /// A part of the device's memory.
+    Fraction(f64),
+    /// Gibibytes.
+    GiB(f64),
+}
+
+impl Reserve {
+    /// Reads `0.5` or `40G`; `None` for what PyTorch ignores.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let number = text.strip_suffix(['G', 'g']);
+        let value: f64 = number.unwrap_or(text).parse().ok()?;
+        let is_valid = value.is_finite() && value > 0.0;
+        is_valid.then_some(if number.is_some() { Self::GiB(value) } else { Self::Fraction(value) })
+    }
+
+    /// Bytes, on a device with `total` bytes.
+    pub(crate) fn bytes(self, total: u64) -> u64 {
+        match self {
+            Self::Fraction(part) => (part * total as f64) as u64,
+            Self::GiB(count) => (count * (1u64 << 30) as f64) as u64,
+        }
+    }
+}
+
+impl fmt::Display for Reserve {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fraction(part) => write!(f, "{part}"),
+            Self::GiB(count) => write!(f, "{count}G"),
+        }
+    }
 }
 
 impl Default for Settings {
@@ -61,7 +108,10 @@ impl Default for Settings {
             max_non_split_rounding_size: LARGE_SEGMENT,
             roundup_power2_divisions: [0; DIVISION_INTERVALS],
             garbage_collection_threshold: 0.0,
-            expandable_private_pools: false,
+            per_process_memory_fraction: None,
+            throw_on_cudamalloc_oom: false,
+            expandable_segments_reserve: None,
+            release: Release::LATEST,
         }
     }
 }

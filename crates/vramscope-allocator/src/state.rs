@@ -93,11 +93,24 @@ impl Allocator {
         let total = segment.blocks.iter().fold(0u64, |sum, block| sum.saturating_add(block.size));
         let (range, mut prev, after) =
             if is_expandable { self.start_range(list, address, total) } else { (0, NONE, NONE) };
+        let number = match self.blocks.neighbor(prev).or(self.blocks.neighbor(after)) {
+            Some(neighbor) if is_expandable => neighbor.segment,
+            _ => self.blocks.next_segment(),
+        };
         let mut start = address;
         let mut ids = Vec::with_capacity(segment.blocks.len());
         for &StartBlock { size, requested, state } in &segment.blocks {
-            let block =
-                Block { start, size, requested, state, list, range, prev, ..Block::default() };
+            let block = Block {
+                start,
+                size,
+                requested,
+                state,
+                list,
+                range,
+                prev,
+                segment: number,
+                ..Block::default()
+            };
             prev = self.blocks.insert(block);
             let id = self.blocks.name(prev);
             if !block.is_unused() {
@@ -172,6 +185,11 @@ impl Allocator {
     /// The address of a block in use. 0 for a block that is free again.
     pub fn address_of(&self, id: BlockId) -> u64 {
         self.blocks.find(id).map_or(0, |at| self.blocks.get(at).start)
+    }
+
+    /// Whether a block in use lies in an expandable segment.
+    pub fn is_expandable(&self, id: BlockId) -> bool {
+        self.blocks.find(id).is_some_and(|at| self.blocks.get(at).is_expandable())
     }
 
     /// All blocks with memory, by address.

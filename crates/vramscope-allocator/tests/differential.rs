@@ -8,7 +8,8 @@
 use rustc_hash::FxHashMap;
 use std::path::Path;
 use vramscope_allocator::{
-    Allocator, BlockId, DIVISION_INTERVALS, Device, Request, SegmentAction, SegmentEvent, Settings,
+    Allocator, BlockId, Device, PoolKind, Release, Request, SegmentAction, SegmentEvent, Settings,
+    parse_settings,
 };
 
 /// An event: action, bytes, stream, and the address of an ordinary segment from the first one on.
@@ -17,6 +18,9 @@ type Event = (String, u64, u32, Option<u64>);
 struct Replay {
     allocator: Allocator,
     blocks: FxHashMap<u64, BlockId>,
+    kinds: FxHashMap<u32, PoolKind>,
+    /// The block that served the request before, and its address in the recording.
+    served: Option<(BlockId, u64)>,
     /// First address of all segments in the recording, and in the model.
     bases: Option<(u64, u64)>,
     expected: Vec<Event>,
@@ -34,17 +38,9 @@ fn start(line: &str) -> Replay {
     let values: FxHashMap<&str, &str> =
         line.split(' ').filter_map(|word| word.split_once('=')).collect();
     let size = |name: &str| number(values[name]);
-    let or = |value: u64, default: u64| if value == 0 { default } else { value };
-    let defaults = Settings::default();
-    let settings = Settings {
-        expandable_segments: values["expandable"] == "True",
-        max_split_size: or(size("max_split"), u64::MAX),
-        max_non_split_rounding_size: or(size("rounding"), defaults.max_non_split_rounding_size),
-        roundup_power2_divisions: [size("divisions"); DIVISION_INTERVALS],
-        garbage_collection_threshold: values["gc"].parse().expect("a number"),
-        expandable_private_pools: true,
-        ..defaults
-    };
+    let release = Release::parse(values["release"]).expect("a release");
+    let base = Settings { release, ..Settings::default() };
+    let settings = parse_settings(values["conf"], &base).expect("settings");
     let device = Device {
         available: size("available"),
         total: size("total"),
@@ -54,6 +50,8 @@ fn start(line: &str) -> Replay {
     Replay {
         allocator: Allocator::new(settings, &device),
         blocks: FxHashMap::default(),
+        kinds: FxHashMap::default(),
+        served: None,
         bases: None,
         expected: Vec::new(),
         found: Vec::new(),
@@ -63,6 +61,26 @@ fn start(line: &str) -> Replay {
 }
 
 impl Replay {
+    /// Compares the address that served the request before, if no expandable segment did.
+    fn compare_address(&mut self) -> Result<(), String> {
+        let (Some((block, address)), Some((recorded, base))) = (self.served.take(), self.bases)
+        else {
+            return Ok(());
+        };
+        let found = self.allocator.address_of(block);
+        let is_ordinary = !self.allocator.is_expandable(block);
+        if !is_ordinary || found.wrapping_sub(base) == address.wrapping_sub(recorded) {
+            return Ok(());
+        }
+        Err(format!(
+            "after {} programs, {}: at {} from the first segment, expected {}",
+            self.programs,
+            self.operation,
+            found.wrapping_sub(base) as i64,
+            address.wrapping_sub(recorded) as i64,
+        ))
+    }
+
     /// Compares the events of the operation before.
     fn compare(&mut self) -> Result<(), String> {
         let base = self.bases.map_or(0, |(_, base)| base);
@@ -90,7 +108,7 @@ impl Replay {
             expected.sort_unstable();
         }
         if found == expected {
-            return Ok(());
+            return self.compare_address();
         }
         Err(format!(
             "after {} programs, {}:\nPyTorch {expected:?}\nmodel   {found:?}",
@@ -115,7 +133,7 @@ impl Replay {
         line.clone_into(&mut self.operation);
         let block = |replay: &mut Self, id| replay.blocks[&number(id)];
         match words[..] {
-            [kind @ ("a" | "o"), id, bytes, stream, pool] => {
+            [kind @ ("a" | "o" | "j"), id, bytes, stream, pool, ref address @ ..] => {
                 let request = Request {
                     bytes: number(bytes),
                     stream: number(stream) as u32,
@@ -126,6 +144,7 @@ impl Replay {
                     return Err(format!("after {} programs, {line}: {served:?}", self.programs));
                 }
                 self.blocks.extend(served.map(|block| (number(id), block)));
+                self.served = served.zip(address.first().map(|address| number(address)));
             }
             ["f" | "c", id] => {
                 let block = block(self, id);
@@ -138,6 +157,20 @@ impl Replay {
                 self.allocator.free_later(block);
             }
             ["e"] => self.allocator.empty_cache(&mut self.found),
+            ["m", pool, kind] => {
+                let pool = number(pool) as u32;
+                let known = self.kinds.entry(pool).or_default();
+                match kind {
+                    "use_on_oom" => known.use_on_oom = true,
+                    "no_split" => known.no_split = true,
+                    _ => return Err(format!("unknown kind {kind}")),
+                }
+                self.allocator.set_pool_kind(pool, *known);
+            }
+            ["i"] => self.allocator.set_capturing(true),
+            ["k"] => self.allocator.set_capturing(false),
+            ["g", "0"] | ["x"] => {}
+            ["g", pool] => self.allocator.retire_pool(number(pool) as u32),
             ["r", pool] => self.allocator.release_pool(number(pool) as u32, &mut self.found),
             ["=", ..] => {
                 let s = self.allocator.stats();

@@ -48,7 +48,7 @@ pub use step_phases::{
 pub use steps::{Repetition, StepSource, Steps};
 pub use uses::{FAR_OPERATIONS, Floor, Moment, NextUse, NoUses, UseGroup, UseTrace, Uses};
 pub use what_if::{
-    Calibration, Capacity, MeasuredMemory, Question, SETTING_KEYS, Scenario, Search, SettingError,
-    SimulatedBasis, WhatIf, parse_settings, recorded_settings, settings_text,
-    split_outside_brackets,
+    Beside, Calibration, Capacity, MeasuredMemory, Question, Release, SETTING_KEYS, Scenario,
+    Search, SettingCause, SettingError, SimulatedBasis, WhatIf, parse_settings, recorded_settings,
+    recorded_text, settings_text, split_outside_brackets, unmodeled_settings,
 };

@@ -4,7 +4,7 @@ use crate::{Device, load, parse, test_data};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use vramscope_inference::{
-    Capacity, Question, SETTING_KEYS, Scenario, Search, SimulatedBasis, WhatIf, parse_settings,
+    Capacity, Question, Release, Scenario, Search, SimulatedBasis, WhatIf, parse_settings,
     recorded_settings, settings_text,
 };
 use vramscope_trace::slicing::{Budget, now, run_to_completion};
@@ -179,55 +179,27 @@ fn slices_change_nothing() {
 }
 
 #[test]
-fn settings_are_read_and_written() {
-    let default = AllocatorSettings::default();
-    for text in [
-        "",
-        "expandable_segments:True",
-        "max_split_size_mb:128",
-        "expandable_segments:True,roundup_power2_divisions:8",
-        "garbage_collection_threshold:0.6",
-        "large_segment_size_mb:40",
-        "large_segment_size_mb:40,max_non_split_rounding_mb:64",
-    ] {
-        let settings = parse_settings(text, &default).expect("settings");
-        assert_eq!(settings_text(&settings), text);
-    }
-    let listed = parse_settings("roundup_power2_divisions:[2:1,8:4,>:2]", &default);
-    let listed = listed.expect("settings").roundup_power2_divisions;
-    assert_eq!(listed[..6], [1, 1, 4, 4, 2, 2]);
-    // PyTorch's default has no text of its own.
-    let split = parse_settings("max_split_size_mb:64", &default).expect("settings");
-    assert_eq!(parse_settings("max_split_size_mb:0", &split).expect("settings"), default);
-    // In the words of answers.
-    assert_eq!(parse_settings("without max_split_size_mb", &split).expect("settings"), default);
-    assert!(parse_settings("without max_split", &split).is_err());
-    for key in SETTING_KEYS {
-        let unset = parse_settings(&format!("without {key}"), &default).expect("a setting");
-        assert_eq!(unset, default, "{key}");
-    }
-    // The size of large segments is the default of the rounding.
-    let large = parse_settings("large_segment_size_mb:40", &default).expect("settings");
-    assert_eq!(large.max_non_split_rounding_size, 40 << 20);
-    for wrong in [
-        "expandable",
-        "max_split_size_mb:20",
-        "roundup_power2_divisions:3",
-        "large_segment_size_mb:10",
-        "x:1",
-    ] {
-        let error = parse_settings(wrong, &default).expect_err(wrong);
-        assert!(error.to_string().contains(wrong), "{error}");
-    }
+fn settings_that_only_the_text_has_are_read_from_it() {
     let mut tight = device("varlen_tight_gc");
     let recorded = recorded_settings(&tight.snapshot, &tight.trace.device);
     assert_eq!(settings_text(&recorded), "garbage_collection_threshold:0.6");
     // PyTorch writes this setting only in the text of the configuration.
     for (key, value) in &mut tight.snapshot.settings {
         if key == "PYTORCH_CUDA_ALLOC_CONF" {
-            *value = "\"large_segment_size_mb:12,expandable_segments:True\"".to_owned();
+            // A part that PyTorch refuses does not hide the others. What has a key of its own counts
+            // as the key says.
+            *value = "\"large_segment_size_mb : 12, per_process_memory_fraction:0.5,\
+                max_non_split_rounding_mb:no,throw_on_cudamalloc_oom:True,\
+                expandable_segments_reserve:40G,expandable_segments:True\""
+                .to_owned();
         }
     }
     let recorded = recorded_settings(&tight.snapshot, &tight.trace.device);
-    assert_eq!(recorded.large_segment_size, 12 << 20);
+    assert_eq!(
+        settings_text(&recorded),
+        "large_segment_size_mb:12,garbage_collection_threshold:0.6,\
+         per_process_memory_fraction:0.5,throw_on_cudamalloc_oom:True,\
+         expandable_segments_reserve:40G"
+    );
+    assert_eq!(recorded.release, Release::LATEST);
 }

@@ -16,8 +16,8 @@ use crate::what_if::{editable, why_no_model};
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 use vramscope_inference::{
-    Categories, Category, Dims, Editable, Evidence, Finding, NoShapes, NoUses, Rules, Steps, Uses,
-    WhatIf, findings,
+    Beside, Categories, Category, Dims, Editable, Evidence, Finding, NoShapes, NoUses, Rules,
+    Steps, Uses, WhatIf, findings,
 };
 use vramscope_trace::slicing::{Boxed, Budget, now};
 use vramscope_trace::{Carving, LargestFree, Notes, PoolEnvelope, largest_free, pool_envelope};
@@ -408,8 +408,9 @@ impl SnapshotEntry {
         match why_no_model(&self.traces[index]) {
             Some(_) => None,
             None => {
-                let known = self.device_memory(index).map(DeviceMemory::measured);
-                Some(WhatIf::with_capacity(self.evidence(index), known, budget).await)
+                let memory = self.device_memory(index).map(DeviceMemory::measured);
+                let beside = Beside { memory, release: self.release() };
+                Some(WhatIf::with(self.evidence(index), beside, budget).await)
             }
         }
     }

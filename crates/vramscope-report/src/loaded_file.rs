@@ -9,7 +9,7 @@ use crate::summary::{ErrorKind, ErrorSummary};
 use crate::target::Target;
 use std::collections::BTreeSet;
 use std::ops::Range;
-use vramscope_inference::{Rules, Widths};
+use vramscope_inference::{Release, Rules, Widths};
 use vramscope_snapshot::{
     CAPACITY_CHECKS_PER_FILE, DeviceKind, FileFault, FrameId, LoadError, NamedSnapshot, Reader,
     Snapshot,
@@ -157,6 +157,11 @@ impl SnapshotEntry {
     /// beside it says.
     pub fn device_memory(&self, index: usize) -> Option<&DeviceMemory> {
         self.sidecar()?.device(self.traces[index].device.device)
+    }
+
+    /// The release of PyTorch that the file beside the snapshot names.
+    pub(crate) fn release(&self) -> Option<Release> {
+        Release::parse(self.sidecar()?.torch.as_deref()?)
     }
 
     /// The device to show first: one that ran out of memory, then the one with the highest peak of

@@ -103,7 +103,8 @@ impl DeviceMemory {
 
     /// [`Self::available`] and the limit, for a replay.
     pub(crate) fn measured(&self) -> MeasuredMemory {
-        MeasuredMemory { available: self.available(), limit: self.limit_bytes }
+        let available = self.available();
+        MeasuredMemory { total: self.total_bytes, available, limit: self.limit_bytes }
     }
 }
 

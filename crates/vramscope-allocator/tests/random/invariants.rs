@@ -4,7 +4,7 @@ use crate::steps::{MIB, Step, cases, step};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use vramscope_allocator::{
-    AddressOrder, Allocator, BlockId, BlockState, DIVISION_INTERVALS, Device, Request,
+    AddressOrder, Allocator, BlockId, BlockState, DIVISION_INTERVALS, Device, Release, Request,
     ReservedParts, SegmentAction, SegmentEvent, Settings, StartBlock, StartSegment,
 };
 
@@ -17,9 +17,9 @@ fn settings() -> impl Strategy<Value = Settings> {
         of_mib(vec![20, 20, 12, 11, 64]),
         prop::sample::select(vec![0, 0, 1, 4, 8]),
         prop::sample::select(vec![0.0, 0.3, 0.8]),
-        any::<bool>(),
+        0..=Release::LATEST.0,
     )
-        .prop_map(|(expandable, max_split, rounding, large, divisions, threshold, private)| {
+        .prop_map(|(expandable, max_split, rounding, large, divisions, threshold, release)| {
             Settings {
                 expandable_segments: expandable,
                 max_split_size: max_split,
@@ -27,7 +27,8 @@ fn settings() -> impl Strategy<Value = Settings> {
                 large_segment_size: large,
                 roundup_power2_divisions: [divisions; DIVISION_INTERVALS],
                 garbage_collection_threshold: threshold,
-                expandable_private_pools: private,
+                release: Release(release),
+                ..Settings::default()
             }
         })
 }

@@ -4,7 +4,7 @@
 use crate::steps::{MIB, Step, cases, step};
 use proptest::prelude::*;
 use vramscope_allocator::{
-    Allocator, BlockId, Device, Request, SegmentAction, SegmentEvent, Settings,
+    Allocator, BlockId, Device, Release, Request, SegmentAction, SegmentEvent, Settings,
 };
 use vramscope_testgen::allocator as oracle;
 
@@ -36,7 +36,7 @@ impl Run {
             Step::Malloc(bytes, stream, pool) => {
                 let address = self.oracle.alloc(bytes, stream as u64, 0, &mut note);
                 if let Some(event) = theirs.first().filter(|e| e.action == "segment_alloc") {
-                    self.model.place_next_segment(event.address);
+                    self.model.place_next_segment(event.address, event.size);
                 }
                 let request = Request { bytes, stream, pool };
                 let id = self.model.malloc(request, &mut ours).expect("there is no limit");
@@ -137,6 +137,8 @@ proptest! {
         // nothing is unmapped there and no block is oversize.
         let max_split = max_split.filter(|_| !is_expandable);
         let settings = Settings {
+            // The generator's allocator uses the lowest of several equal free blocks.
+            release: Release(11),
             expandable_segments: is_expandable,
             max_split_size: max_split.unwrap_or(u64::MAX),
             ..Settings::default()

@@ -48,6 +48,8 @@ pub enum Capacity {
 /// The most bytes that PyTorch could reserve on a device when the snapshot was written.
 #[derive(Clone, Copy, Debug)]
 pub struct MeasuredMemory {
+    /// The memory of the device.
+    pub total: u64,
     /// What it had reserved and what was free, within the limit of the process.
     pub available: u64,
     /// The limit of the process, such as by `set_per_process_memory_fraction`; `None` if no limit
@@ -70,7 +72,7 @@ impl Capacity {
     /// The measured bytes, unless the recording shows the limit itself or contradicts them. A
     /// failed allocation shows what the device has free: the limit of the process may be lower.
     pub(super) fn measured(self, measured: MeasuredMemory, reserved_peak: u64) -> Option<Self> {
-        let MeasuredMemory { available, limit } = measured;
+        let MeasuredMemory { available, limit, .. } = measured;
         let bytes = match self {
             Self::Unlimited => Some(available).filter(|&bytes| reserved_peak <= bytes),
             Self::Bounded { at_least, below } => {

@@ -15,9 +15,11 @@ mod settings;
 
 pub use capacity::{Capacity, MeasuredMemory};
 pub use scenario::{Question, Scenario, Search, SimulatedBasis};
-pub use settings::{
-    SETTING_KEYS, SettingError, parse_settings, recorded_settings, settings_text,
-    split_outside_brackets,
+use settings::releases;
+pub use settings::{recorded_settings, recorded_text};
+pub use vramscope_allocator::{
+    Release, SETTING_KEYS, SettingCause, SettingError, parse_settings, settings_text,
+    split_outside_brackets, unmodeled_settings,
 };
 
 use crate::findings::Evidence;
@@ -61,40 +63,46 @@ pub struct WhatIf {
     pub calibration: Calibration,
     /// The bytes that PyTorch could have in the replay that was compared.
     calibrated: u64,
+    /// The memory of the device, in bytes, if it is known.
+    total: Option<u64>,
+}
+
+/// What is known about a recording beside the file.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beside {
+    /// The memory of the device when the snapshot was written.
+    pub memory: Option<MeasuredMemory>,
+    /// The release of PyTorch.
+    pub release: Option<Release>,
 }
 
 impl WhatIf {
     /// Replays a device's window with its own settings.
     pub async fn new(cx: Evidence<'_>, budget: &mut Budget) -> Self {
-        Self::with_capacity(cx, None, budget).await
+        Self::with(cx, Beside::default(), budget).await
     }
 
-    /// [`Self::new`], with what PyTorch could have on the device when the snapshot was written, if
-    /// that was measured. It counts where the recording does not show the limit itself.
-    pub async fn with_capacity(
-        cx: Evidence<'_>,
-        measured: Option<MeasuredMemory>,
-        budget: &mut Budget,
-    ) -> Self {
+    /// [`Self::new`], with what is known beside the file. Measured memory counts where the recording
+    /// does not show the limit itself. Without a release, those that the file's keys allow are
+    /// replayed, the newest first, and the first that meets the recording counts.
+    pub async fn with(cx: Evidence<'_>, beside: Beside, budget: &mut Budget) -> Self {
         let program = Program::of(cx, budget).await;
         let settings = recorded_settings(cx.snapshot, &cx.trace.device);
-        let capacity = Capacity::of(cx.trace, &program, &settings);
-        let peak = program.reserved_peak();
-        let measured = measured.and_then(|measured| capacity.measured(measured, peak));
-        let mut limits: Vec<_> = measured.map(|limit| (limit, None)).into_iter().collect();
-        limits.push((capacity, None));
-        if let Capacity::Bounded { at_least, below } = capacity {
-            limits.extend([at_least, below - 1].map(|bytes| (Capacity::Exact { bytes }, None)));
-        }
-        if settings.garbage_collection_threshold > 0.0 {
-            let allowed = capacity::allowed(&program, settings.garbage_collection_threshold);
-            for limit in Capacity::with_garbage_collection(cx.trace, &program, &settings) {
-                limits.extend(allowed.iter().map(|&bytes| (limit, Some(bytes))));
+        let possible = releases(cx.snapshot, &cx.trace.device);
+        let possible = beside.release.map_or(possible, |release| vec![release]);
+        let mut best = None;
+        for release in possible {
+            let settings = Settings { release, ..settings.clone() };
+            let found = calibrated(cx, &program, &settings, beside.memory, budget).await;
+            if found.0.is_equal() {
+                best = Some((settings, found));
+                break;
             }
+            best.get_or_insert((settings, found));
         }
-        let (calibration, calibrated) =
-            calibrate(&program, &settings, capacity, &limits, budget).await;
-        Self { program, settings, calibration, calibrated }
+        let (settings, (calibration, calibrated)) = best.expect("there is at least one release");
+        let total = beside.memory.map(|memory| memory.total);
+        Self { program, settings, calibration, calibrated, total }
     }
 
     /// The same on a device with the limit of another rank. `None` if the recording shows its own
@@ -107,6 +115,11 @@ impl WhatIf {
             let calibration = Calibration { capacity, ..self.calibration.clone() };
             Self { calibration, calibrated: bytes, ..self.clone() }
         })
+    }
+
+    /// The memory of the device, in bytes, if it was measured.
+    pub fn total(&self) -> Option<u64> {
+        self.total
     }
 
     /// Whether blocks were live before the window. What the allocator had cached by then is not in
@@ -164,7 +177,7 @@ impl WhatIf {
         let is_before = at_peak.is_none();
         let empty = Program { steps: Vec::new(), ..self.program.clone() };
         let program = if is_before { &empty } else { &self.program };
-        let device = Device { available: self.calibrated, allowed, ..Device::default() };
+        let device = device(self.calibrated, allowed, self.total);
         let run = Run {
             until: Some(until),
             ..Run::as_recorded(&self.settings, device, capacity == Capacity::Changing)
@@ -175,19 +188,63 @@ impl WhatIf {
     }
 }
 
+/// Replays a program under settings, with each limit that the recording or the memory of the device
+/// allows, until one meets the recording: the comparison, and the bytes that PyTorch could have.
+async fn calibrated(
+    cx: Evidence<'_>,
+    program: &Program,
+    settings: &Settings,
+    measured: Option<MeasuredMemory>,
+    budget: &mut Budget,
+) -> (Calibration, u64) {
+    let capacity = Capacity::of(cx.trace, program, settings);
+    let peak = program.reserved_peak();
+    let total = measured.map(|measured| measured.total);
+    let measured = measured.and_then(|measured| capacity.measured(measured, peak));
+    let mut limits: Vec<_> = measured.map(|limit| (limit, None)).into_iter().collect();
+    // A limit in the settings, on a device whose memory is known.
+    let part = fraction_of(settings, total);
+    limits.extend(part.map(|bytes| (capacity, Some(bytes))));
+    limits.push((capacity, None));
+    if let Capacity::Bounded { at_least, below } = capacity {
+        limits.extend([at_least, below - 1].map(|bytes| (Capacity::Exact { bytes }, None)));
+    }
+    if settings.garbage_collection_threshold > 0.0 {
+        let allowed = capacity::allowed(program, settings.garbage_collection_threshold);
+        for limit in Capacity::with_garbage_collection(cx.trace, program, settings) {
+            limits.extend(allowed.iter().map(|&bytes| (limit, Some(bytes))));
+        }
+    }
+    calibrate(program, settings, (capacity, total), &limits, budget).await
+}
+
+/// The device of a replay. Its size decides about address ranges and refusals only.
+fn device(available: u64, allowed: Option<u64>, total: Option<u64>) -> Device {
+    let usual = Device::default();
+    Device { available, allowed, total: total.unwrap_or(usual.total), ..usual }
+}
+
+/// What `per_process_memory_fraction` allows, in bytes, if the memory of the device is known.
+fn fraction_of(settings: &Settings, total: Option<u64>) -> Option<u64> {
+    let part = settings.per_process_memory_fraction?;
+    Some((part * total? as f64) as u64)
+}
+
 /// Replays a program with its own settings, under each limit that the recording allows, until one
 /// meets the recording.
 async fn calibrate(
     program: &Program,
     settings: &Settings,
-    capacity: Capacity,
+    (capacity, total): (Capacity, Option<u64>),
     limits: &[(Capacity, Option<u64>)],
     budget: &mut Budget,
 ) -> (Calibration, u64) {
     let mut first = None;
+    // Without its limit: that is one of the limits, if the memory of the device is known.
+    let settings = &Settings { per_process_memory_fraction: None, ..settings.clone() };
     for &(limit, allowed) in limits {
         let available = limit.available();
-        let device = Device { available, allowed, ..Device::default() };
+        let device = device(available, allowed, total);
         let run = Run::as_recorded(settings, device, limit == Capacity::Changing);
         let replayed = run.replay(program, budget).await;
         let calibration = Calibration {

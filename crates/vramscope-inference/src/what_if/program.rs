@@ -4,7 +4,7 @@
 use super::bursts::{Bursts, Gives};
 use super::private::PrivateSpans;
 use crate::findings::{Evidence, slot_of_reserved_peak};
-use vramscope_allocator::{BlockState, StartBlock, StartSegment};
+use vramscope_allocator::{BlockState, MIN_BLOCK_SIZE, SMALL_SIZE, StartBlock, StartSegment};
 use vramscope_snapshot::{Action, SegmentType, Snapshot};
 use vramscope_trace::Block;
 use vramscope_trace::Carving;
@@ -82,8 +82,12 @@ pub(crate) struct Program {
     pub(crate) reserved_start: u64,
     /// Of the slots with most reserved bytes, that with most in use.
     pub(crate) peak_slot: u32,
-    /// Recorded addresses of new segments: event, address.
-    pub(crate) segment_addresses: Vec<(u32, u64)>,
+    /// New segments as recorded: event, address, bytes.
+    pub(crate) segments: Vec<(u32, u64, u64)>,
+    /// Private pools whose blocks are not split, ascending (`no_split` of `torch.cuda.MemPool`).
+    pub(crate) unsplit_pools: Vec<u32>,
+    /// Whether a request of a private pool returned cached memory: then its pool is no capture's.
+    pub(crate) pools_flush: bool,
 }
 
 impl Program {
@@ -118,9 +122,17 @@ impl Program {
             peak_slot: slot_of_reserved_peak(cx, budget).await,
             own,
             reserved: Vec::new(),
-            segment_addresses: Vec::new(),
+            segments: Vec::new(),
+            unsplit_pools: unsplit_pools(snapshot, trace, &private),
+            pools_flush: false,
         };
         program.read_events(snapshot, trace, &late, budget).await;
+        program.pools_flush = program.own.all.iter().any(|burst| {
+            let next = program.steps.partition_point(|step| step.event < burst.events.end);
+            let next = program.steps.get(next).map(|step| step.call);
+            matches!(next, Some(Call::Malloc { block })
+                if burst.gives == Gives::ToMakeRoom && program.asked[block as usize].pool != 0)
+        });
         program
     }
 
@@ -150,7 +162,7 @@ impl Program {
                 };
                 self.reserved.push((event, reserved));
                 if grows && !is_expandable {
-                    self.segment_addresses.push((event, events.addr(row).0));
+                    self.segments.push((event, events.addr(row).0, size));
                 }
             }
             if let Some(burst) = bursts.next_if(|burst| burst.events.start == event) {
@@ -196,7 +208,7 @@ impl Program {
             + bytes(&self.start_blocks)
             + bytes(&self.own.all)
             + bytes(&self.reserved)
-            + bytes(&self.segment_addresses)
+            + bytes(&self.segments)
     }
 
     /// The bytes that a call asks for.
@@ -226,6 +238,25 @@ fn request(snapshot: &Snapshot, block: &Block, private: &PrivateSpans) -> Asked 
         stream: u32::from(block.stream.0),
         pool: private.pool(snapshot, block.pool, block.address.0, block.enters),
     }
+}
+
+/// The private pools in which a live block takes a whole segment that was to be split: the rest is
+/// larger than what a large block keeps (1 MiB), or the segment serves small blocks.
+fn unsplit_pools(snapshot: &Snapshot, trace: &Trace, private: &PrivateSpans) -> Vec<u32> {
+    let mut pools: Vec<u32> = Vec::new();
+    for segment in snapshot.segments_of(&trace.device) {
+        let pool = private.pool(snapshot, segment.pool, segment.address.0, trace.slots() - 1);
+        let [block] = snapshot.blocks_of(segment) else { continue };
+        let rest = block.size.0.saturating_sub(block.requested_size.0);
+        let is_small = segment.segment_type == SegmentType::Small;
+        let is_kept = rest <= if is_small { MIN_BLOCK_SIZE } else { 2 * SMALL_SIZE };
+        if pool != 0 && block.state.is_active() && !is_kept {
+            pools.push(pool);
+        }
+    }
+    pools.sort_unstable();
+    pools.dedup();
+    pools
 }
 
 /// The segments of the state before the window, and the blocks in them.

@@ -3,7 +3,7 @@
 use super::bursts::Gives;
 use super::program::{Asked, Call, Program, Step};
 use vramscope_allocator::{
-    Allocator, BlockId, Device, OutOfMemory, Request, ReservedParts, Settings,
+    Allocator, BlockId, Device, OutOfMemory, PoolKind, Request, ReservedParts, Settings,
 };
 use vramscope_trace::slicing::{Budget, STRIDE};
 
@@ -17,7 +17,8 @@ pub(crate) struct Run<'a> {
     pub(crate) keeps_segments: bool,
     /// Whether driver calls fail where the recording shows it, instead of at a limit.
     pub(crate) fails_as_recorded: bool,
-    /// Whether new segments get their recorded addresses.
+    /// Whether new segments get their recorded addresses throughout. Otherwise they do until what is
+    /// reserved differs from the recording.
     pub(crate) has_recorded_addresses: bool,
     /// Whether calls of `empty_cache` are left out.
     pub(crate) without_empty_cache: bool,
@@ -103,7 +104,11 @@ pub(super) struct Replay<'a> {
     /// The next of [`Program::steps`].
     next_step: usize,
     next_burst: usize,
-    next_address: usize,
+    next_segment: usize,
+    /// Whether the segments so far are those of the recording.
+    follows_recording: bool,
+    /// The event of the call before.
+    last_event: u32,
     result: Replayed,
 }
 
@@ -117,9 +122,16 @@ impl<'a> Replay<'a> {
             ids: vec![None; program.asked.len()],
             next_step: 0,
             next_burst: 0,
-            next_address: 0,
+            next_segment: 0,
+            follows_recording: true,
+            last_event: 0,
             result: Replayed::default(),
         };
+        for &pool in &program.unsplit_pools {
+            let kind = PoolKind { no_split: true, ..PoolKind::default() };
+            replay.allocator.set_pool_kind(pool, kind);
+        }
+        replay.allocator.set_capturing(!program.pools_flush);
         replay.start();
         replay
     }
@@ -254,15 +266,22 @@ impl<'a> Replay<'a> {
                 self.allocator.refuse_next();
             }
         }
-        if !self.run.has_recorded_addresses {
+        let segments = &self.program.segments;
+        let is_next = segments.get(self.next_segment).is_some_and(|(at, ..)| *at <= step.event);
+        if is_next && !self.run.has_recorded_addresses {
+            let recorded = self.program.reserved_after(self.last_event);
+            let reserved = self.allocator.stats().reserved_bytes;
+            self.follows_recording &= self.next_step <= 1 || reserved == recorded;
+        }
+        self.last_event = step.event;
+        if !self.follows_recording {
             return;
         }
-        let addresses = &self.program.segment_addresses;
-        while let Some(&(_, address)) =
-            addresses.get(self.next_address).filter(|(event, _)| *event <= step.event)
+        while let Some(&(_, address, bytes)) =
+            segments.get(self.next_segment).filter(|(event, ..)| *event <= step.event)
         {
-            self.next_address += 1;
-            self.allocator.place_next_segment(address);
+            self.next_segment += 1;
+            self.allocator.place_next_segment(address, bytes);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::least::least_memory;
 use super::replay::Run;
-use super::{Capacity, WhatIf};
+use super::{Capacity, WhatIf, device, fraction_of};
 use serde::{Deserialize, Serialize};
 use vramscope_allocator::{AddressOrder, Device, Settings};
 use vramscope_trace::slicing::Budget;
@@ -14,6 +14,8 @@ pub struct Question {
     pub settings: Settings,
     /// The bytes that PyTorch can have on the device. `None` takes what the recording shows.
     pub available: Option<u64>,
+    /// The memory of the device, in bytes. `None` takes what is known of the recording's device.
+    pub total: Option<u64>,
     /// Leaves out the program's calls of `empty_cache`.
     pub without_empty_cache: bool,
     /// Frees blocks at once that wait for a stream.
@@ -41,6 +43,7 @@ impl Question {
         Self {
             settings: settings.clone(),
             available: None,
+            total: None,
             without_empty_cache: false,
             frees_at_once: false,
             until: None,
@@ -108,6 +111,10 @@ impl WhatIf {
     pub async fn answer(&self, mut question: Question, budget: &mut Budget) -> Scenario {
         let (until, least) = (question.until, question.least);
         let as_recorded = Question { until, least, ..Question::as_recorded(&self.settings) };
+        let total = question.total.or(self.total);
+        let part = fraction_of(&question.settings, total);
+        // The limit in the settings is one of the device's.
+        let plain = Settings { per_process_memory_fraction: None, ..question.settings.clone() };
         let is_as_recorded = question == as_recorded;
         let known = match self.calibration.capacity {
             Capacity::Exact { .. }
@@ -122,7 +129,15 @@ impl WhatIf {
             Some(_) if is_given => available,
             allowed => allowed,
         };
+        let allowed = |available| match (allowed(available), part) {
+            (Some(shown), Some(part)) => Some(shown.min(part)),
+            (shown, part) => shown.or(part),
+        };
         question.available = question.available.or(known);
+        question.available = match (question.available, part) {
+            (Some(available), Some(part)) => Some(available.min(part)),
+            (available, part) => available.or(part),
+        };
         let keeps_segments = self.program.start.is_empty() || question.settings == self.settings;
         let run = |available: Option<u64>, order: AddressOrder| Run {
             keeps_segments,
@@ -130,7 +145,13 @@ impl WhatIf {
             frees_at_once: question.frees_at_once,
             has_recorded_addresses: is_as_recorded,
             until,
-            ..Run::of(&question.settings, device(available, allowed(available), order))
+            ..Run::of(
+                &plain,
+                Device {
+                    order,
+                    ..device(available.unwrap_or(u64::MAX), allowed(available), total)
+                },
+            )
         };
         let replayed =
             run(question.available, AddressOrder::Ascending).replay(&self.program, budget).await;
@@ -149,6 +170,13 @@ impl WhatIf {
         };
         let least = if is_wanted {
             let unlimited = run(Some(u64::MAX), AddressOrder::Ascending);
+            // What the settings allow is no memory that the run needs.
+            let unlimited = match part {
+                Some(_) => {
+                    Run { device: Device { allowed: None, ..unlimited.device }, ..unlimited }
+                }
+                None => unlimited,
+            };
             let follows = is_given && self.calibration.allowed.is_some();
             Some(
                 least_memory(
@@ -194,9 +222,4 @@ impl Capacity {
             Self::Changing | Self::Unlimited => None,
         }
     }
-}
-
-/// The device of a replay.
-fn device(available: Option<u64>, allowed: Option<u64>, order: AddressOrder) -> Device {
-    Device { available: available.unwrap_or(u64::MAX), allowed, order, ..Device::default() }
 }

@@ -23,14 +23,22 @@ pub async fn scenario(
     }
     let mut words: Vec<String> = Vec::new();
     let configuration = options.configurations.first();
-    let settings =
-        configuration.map_or_else(|| model.settings.clone(), |one| one.settings(&model.settings));
+    let total = options.memory().or_else(|| model.total());
+    let settings = match configuration.map(|one| (one, one.settings(&model.settings, total))) {
+        None => model.settings.clone(),
+        Some((_, Ok(settings))) => settings,
+        Some((one, Err(why))) => {
+            let record = super::changed::declined(target, model, options, one, why);
+            return (record, Vec::new());
+        }
+    };
     if settings != model.settings {
         words.push(settings_text(&settings));
     }
     words.extend(options.memory().map(|bytes| format!("device of {}", Bytes(bytes))));
     let question = Question {
         available: options.available(),
+        total: options.memory(),
         least: Search::WhenShort,
         ..Question::as_recorded(&settings)
     };

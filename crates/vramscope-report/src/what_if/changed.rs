@@ -1,7 +1,7 @@
 //! Scenarios of a changed program, and of a run whose failed step is completed.
 
 use super::edits::edits;
-use super::{Options, Outcome, PlaceRecord, ScenarioRecord, SettingsRecord};
+use super::{Configuration, Options, Outcome, PlaceRecord, ScenarioRecord, SettingsRecord};
 use crate::derived::Derived;
 use crate::fixes::{self, Covers};
 use crate::optimizations::{features, proof_of};
@@ -69,12 +69,16 @@ pub(super) async fn scenarios(
     let features = if options.recipes.is_empty() { None } else { features(target, budget).await };
     let available = options.available().or_else(|| least_available(model));
     let own = &model.settings;
-    let mut all: Vec<(Vec<Recipe>, AllocatorSettings)> = options
-        .configurations
-        .iter()
-        .map(|one| (options.recipes.clone(), one.settings(own)))
-        .collect();
-    if all.is_empty() {
+    let total = options.memory().or_else(|| model.total());
+    let mut declined_ones = Vec::new();
+    let mut all: Vec<(Vec<Recipe>, AllocatorSettings)> = Vec::new();
+    for one in &options.configurations {
+        match one.settings(own, total) {
+            Ok(settings) => all.push((options.recipes.clone(), settings)),
+            Err(why) => declined_ones.push(declined(target, model, options, one, why)),
+        }
+    }
+    if all.is_empty() && declined_ones.is_empty() {
         all.push((options.recipes.clone(), own.clone()));
         if !options.has_question() {
             all.extend(usual(own));
@@ -94,6 +98,7 @@ pub(super) async fn scenarios(
             record.curve.clear();
         }
     }
+    records.extend(declined_ones);
     // A usual change that the run lacks the facts for is no answer to a question.
     let mut at = 0;
     records.retain(|record| {
@@ -101,6 +106,27 @@ pub(super) async fn scenarios(
         at == 1 || record.declined.is_none() || !options.configurations.is_empty()
     });
     records
+}
+
+/// The answer about settings that cannot be predicted.
+pub(super) fn declined(
+    target: Target<'_>,
+    model: &WhatIf,
+    options: &Options,
+    one: &Configuration,
+    why: String,
+) -> ScenarioRecord {
+    let (recipes, available) = (&options.recipes, options.available());
+    let change = Change { recipes, settings: &model.settings, options, available, features: None };
+    ScenarioRecord {
+        change: one.text().to_owned(),
+        conf: one.text().to_owned(),
+        declined: Some(why),
+        rest: None,
+        basis: SimulatedBasis::Simulated,
+        error_percent: None,
+        ..change.empty(target, Rest::Unknown)
+    }
 }
 
 /// The changes that save most in a run that went through.

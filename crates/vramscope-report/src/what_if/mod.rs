@@ -264,9 +264,15 @@ pub async fn what_if(
         report.scenarios = changed::scenarios(target, model, options, budget).await;
         return report;
     }
-    for (change, question) in questions(model, options) {
-        let scenario = model.answer(question, budget).await;
-        report.scenarios.push(ScenarioRecord::new(change, &scenario, trace, options));
+    for (change, question) in questions(target, model, options) {
+        let record = match question {
+            Ok(question) => {
+                let scenario = model.answer(question, budget).await;
+                ScenarioRecord::new(change, &scenario, trace, options)
+            }
+            Err(declined) => *declined,
+        };
+        report.scenarios.push(record);
     }
     if !options.has_question() {
         report.scenarios.extend(changed::savings(target, model, options, budget).await);
@@ -350,18 +356,29 @@ async fn parts(
     (Some(sum), pools)
 }
 
-/// The questions with what they change, in words.
-fn questions(model: &WhatIf, options: &Options) -> Vec<(String, Question)> {
+/// The questions with what they change, in words; those without a prediction as their answer.
+fn questions(
+    target: Target<'_>,
+    model: &WhatIf,
+    options: &Options,
+) -> Vec<(String, Result<Question, Box<ScenarioRecord>>)> {
     let own = &model.settings;
-    let base = Question { available: options.available(), ..Question::as_recorded(own) };
+    let total = options.memory();
+    let base = Question { available: options.available(), total, ..Question::as_recorded(own) };
+    let total = total.or_else(|| model.total());
     if !options.configurations.is_empty() {
         let question = |configuration: &Configuration| {
-            let settings = configuration.settings(own);
-            (configuration.text().to_owned(), Question { settings, ..base.clone() })
+            let question = match configuration.settings(own, total) {
+                Ok(settings) => Ok(Question { settings, ..base.clone() }),
+                Err(why) => {
+                    Err(Box::new(changed::declined(target, model, options, configuration, why)))
+                }
+            };
+            (configuration.text().to_owned(), question)
         };
         return options.configurations.iter().map(question).collect();
     }
-    let mut questions = vec![("as recorded".to_owned(), base.clone())];
+    let mut questions = vec![("as recorded".to_owned(), Ok(base.clone()))];
     if options.plan.is_some() {
         return questions;
     }
@@ -372,17 +389,17 @@ fn questions(model: &WhatIf, options: &Options) -> Vec<(String, Question)> {
         if settings != *own {
             // A search for the least memory takes many replays: only expandable segments get one.
             let least = if text == expandable { Search::Always } else { Search::WhenShort };
-            questions.push((text.to_owned(), Question { settings, least, ..base.clone() }));
+            questions.push((text.to_owned(), Ok(Question { settings, least, ..base.clone() })));
         }
     }
     let base = Question { least: Search::WhenShort, ..base };
     if model.calls_empty_cache() {
         let question = Question { without_empty_cache: true, ..base.clone() };
-        questions.push(("without empty_cache".to_owned(), question));
+        questions.push(("without empty_cache".to_owned(), Ok(question)));
     }
     if model.has_pending_frees() {
         let question = Question { frees_at_once: true, ..base };
-        questions.push(("pending frees at once".to_owned(), question));
+        questions.push(("pending frees at once".to_owned(), Ok(question)));
     }
     questions
 }

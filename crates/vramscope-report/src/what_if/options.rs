@@ -27,7 +27,7 @@ use super::devices::{CONTEXT, parse_memory};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use vramscope_inference::{
-    Recipe, RecipeError, SETTING_KEYS, parse_settings, split_outside_brackets,
+    Recipe, RecipeError, SETTING_KEYS, SettingCause, parse_settings, split_outside_brackets,
 };
 use vramscope_trace::AllocatorSettings;
 
@@ -170,6 +170,8 @@ pub struct Configuration {
     is_whole: bool,
     /// The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`, without spaces around items.
     text: String,
+    /// Why a setting among them cannot be predicted.
+    declined: Option<String>,
 }
 
 impl Configuration {
@@ -186,7 +188,11 @@ impl Configuration {
         let parts = split_outside_brackets(text).map(trimmed).filter(|part| !part.is_empty());
         let text = parts.collect::<Vec<_>>().join(",");
         match parse_settings(&text, &AllocatorSettings::default()) {
-            Ok(_) => Ok(Self { is_whole, text }),
+            Ok(_) => Ok(Self { is_whole, text, declined: None }),
+            Err(error) if matches!(error.cause, SettingCause::NotModeled(_)) => {
+                let declined = Some(error.to_string());
+                Ok(Self { is_whole, text, declined })
+            }
             Err(error) => {
                 let item = error.text.split(':').next().unwrap_or_default().trim().to_owned();
                 Err(WrongItem { item, text: error.to_string() })
@@ -199,15 +205,31 @@ impl Configuration {
         &self.text
     }
 
-    /// The settings of the scenario, for a recording with these settings.
-    pub(super) fn settings(&self, recorded: &AllocatorSettings) -> AllocatorSettings {
+    /// The settings of the scenario, for a recording with these settings on a device with `total`
+    /// bytes.
+    ///
+    /// # Errors
+    ///
+    /// Why the settings cannot be predicted.
+    pub(super) fn settings(
+        &self,
+        recorded: &AllocatorSettings,
+        total: Option<u64>,
+    ) -> Result<AllocatorSettings, String> {
+        if let Some(why) = &self.declined {
+            return Err(why.clone());
+        }
         // The version of PyTorch stays that of the recording.
-        let default = || AllocatorSettings {
-            expandable_private_pools: recorded.expandable_private_pools,
-            ..AllocatorSettings::default()
-        };
+        let default =
+            || AllocatorSettings { release: recorded.release, ..AllocatorSettings::default() };
         let base = if self.is_whole { &default() } else { recorded };
-        parse_settings(&self.text, base).expect("settings that were parsed before")
+        let settings = parse_settings(&self.text, base).expect("settings that were parsed before");
+        match settings.needs_device_memory() {
+            Some(key) if total.is_none() => Err(format!(
+                "{key} is a part of the device's memory, which is not known: give --device-memory"
+            )),
+            _ => Ok(settings),
+        }
     }
 }
 
@@ -290,7 +312,7 @@ impl fmt::Display for Options {
         let mut items = Vec::new();
         let mut settings = String::new();
         match self.configurations.as_slice() {
-            [Configuration { is_whole: false, text }] if !text.is_empty() => {
+            [Configuration { is_whole: false, text, .. }] if !text.is_empty() => {
                 settings.clone_from(text);
             }
             all => items.extend(all.iter().map(|one| {

@@ -63,7 +63,7 @@ impl QuestionRecord {
         let at = |name: &str| items.iter().rposition(|item| item.name == name);
         let setting = |name: &str| {
             let configuration = each[at(name)?].as_ref().ok()?.configurations.first()?;
-            Some(configuration.settings(&AllocatorSettings::default()))
+            configuration.settings(&AllocatorSettings::default(), Some(0)).ok()
         };
         let number = |bytes: u64| u32::try_from(bytes).ok();
         let of = |is_wanted: fn(&Item) -> bool| {
