@@ -354,8 +354,8 @@ def child(seed, programs, settings, path):
         torch.cuda.set_per_process_memory_fraction(settings["fraction"])
     with open(path, "w") as out:
         values = {"conf": configuration(settings), "release": f"2.{settings['release']}"}
-        allowed = int(settings["fraction"] * total) if settings["fraction"] else "none"
-        values.update(total=total, available=total - 500 * MIB, allowed=allowed)
+        fraction = settings["fraction"] or "none"
+        values.update(total=total, available=total - 500 * MIB, fraction=fraction)
         print("settings", *(f"{k}={v}" for k, v in values.items()), file=out)
         runner = Runner(torch, random.Random(seed), settings, out)
         for _ in range(programs):

@@ -77,10 +77,9 @@ impl Allocator {
     /// An allocator without segments.
     pub fn new(settings: Settings, device: &Device) -> Self {
         let page = settings.page(false);
-        let part = settings.per_process_memory_fraction;
         let reserve = settings.expandable_segments_reserve;
         Self {
-            allowed: device.allowed.or(part.map(|part| (part * device.total as f64) as u64)),
+            allowed: device.allowed.or(settings.allowed(device.total)),
             total: device.total,
             driver: Driver::new(device, page, reserve.map(|reserve| reserve.bytes(device.total))),
             blocks: Blocks::new(page, settings.release.prefers_older_segments()),

@@ -10,6 +10,9 @@ const FIRST_ADDRESS: u64 = 1 << 62;
 /// First address of the address ranges of expandable segments.
 const FIRST_RANGE: u64 = 1 << 50;
 
+/// Where address ranges of expandable segments end.
+const LAST_RANGE: u64 = 1 << 61;
+
 /// A limit above every device, so that sums of sizes cannot overflow.
 const MAX_AVAILABLE: u64 = 1 << 48;
 
@@ -60,7 +63,7 @@ pub(crate) struct Driver {
     bottom: u64,
     placed: u64,
     next_range: u64,
-    /// Address ranges that were given back, the lowest last.
+    /// Address ranges that were given back.
     free_ranges: Vec<u64>,
     /// Bytes of an address range, before it is rounded to pages.
     address_space: u64,
@@ -194,11 +197,12 @@ impl Driver {
 
     /// The start of a new address range for an expandable segment (`cuMemAddressReserve`).
     pub(crate) fn reserve_range(&mut self) -> u64 {
-        self.free_ranges.pop().unwrap_or_else(|| {
-            let start = self.next_range;
-            self.next_range += self.range_step;
-            start
-        })
+        let end = self.next_range.saturating_add(self.range_step);
+        if end < LAST_RANGE {
+            return std::mem::replace(&mut self.next_range, end);
+        }
+        // Only a program that gives back millions of ranges comes here.
+        self.free_ranges.pop().unwrap_or(self.next_range)
     }
 
     /// Gives back an address range (`cuMemAddressFree`). One that the allocator started with is not
@@ -206,9 +210,8 @@ impl Driver {
     pub(crate) fn free_range(&mut self, start: u64) {
         if (FIRST_RANGE..self.next_range).contains(&start)
             && (start - FIRST_RANGE).is_multiple_of(self.range_step)
-            && let Err(at) = self.free_ranges.binary_search_by(|range| start.cmp(range))
         {
-            self.free_ranges.insert(at, start);
+            self.free_ranges.push(start);
         }
     }
 }

@@ -117,6 +117,13 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// What `per_process_memory_fraction` allows on a device with `total` bytes
+    /// (`setMemoryFraction`); `None` without one.
+    pub fn allowed(&self, total: u64) -> Option<u64> {
+        let bytes = self.per_process_memory_fraction? * total as f64;
+        Some(if self.release.rounds_fractions() { bytes.round() as u64 } else { bytes as u64 })
+    }
+
     /// The block size for a request, in bytes (`round_size`). A block can be larger when the rest
     /// of the free block is not split off.
     pub fn round(&self, request: u64) -> u64 {

@@ -65,6 +65,12 @@ impl Release {
         self >= Self(13)
     }
 
+    /// Whether the bytes of a fraction of the device are rounded. Before, they are cut: 2.11 cuts,
+    /// 2.14 rounds.
+    pub(crate) fn rounds_fractions(self) -> bool {
+        self >= Self(12)
+    }
+
     /// Whether the end of a `torch.cuda.MemPool` returns its memory at once. Before, nothing ever
     /// returns it.
     pub(crate) fn returns_ended_pools(self) -> bool {

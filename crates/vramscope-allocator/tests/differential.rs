@@ -39,14 +39,10 @@ fn start(line: &str) -> Replay {
         line.split(' ').filter_map(|word| word.split_once('=')).collect();
     let size = |name: &str| number(values[name]);
     let release = Release::parse(values["release"]).expect("a release");
-    let base = Settings { release, ..Settings::default() };
+    let fraction = values["fraction"].parse().ok();
+    let base = Settings { release, per_process_memory_fraction: fraction, ..Settings::default() };
     let settings = parse_settings(values["conf"], &base).expect("settings");
-    let device = Device {
-        available: size("available"),
-        total: size("total"),
-        allowed: values["allowed"].parse().ok(),
-        ..Device::default()
-    };
+    let device = Device { available: size("available"), total: size("total"), ..Device::default() };
     Replay {
         allocator: Allocator::new(settings, &device),
         blocks: FxHashMap::default(),

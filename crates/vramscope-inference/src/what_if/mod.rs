@@ -226,8 +226,7 @@ fn device(available: u64, allowed: Option<u64>, total: Option<u64>) -> Device {
 
 /// What `per_process_memory_fraction` allows, in bytes, if the memory of the device is known.
 fn fraction_of(settings: &Settings, total: Option<u64>) -> Option<u64> {
-    let part = settings.per_process_memory_fraction?;
-    Some((part * total? as f64) as u64)
+    settings.allowed(total?)
 }
 
 /// Replays a program with its own settings, under each limit that the recording allows, until one
