@@ -5,7 +5,8 @@
 
 use crate::ids::{PoolIndex, StreamId};
 use crate::segments::{Block, BlockState, Segment, SegmentType};
-use crate::snapshot::{Device, DeviceKind, Excerpt, HOST};
+use crate::device_kind::DeviceKind;
+use crate::snapshot::{Device, Excerpt, HOST};
 use crate::tables::{Tables, ext};
 use std::ops::Range;
 use vramscope_pickle::{Heap, Value};

@@ -15,7 +15,7 @@ use crate::time_scale::TimeScale;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use vramscope_snapshot::{
-    Action, AffectedCurve, Device, DeviceKind, Report, Snapshot, Warning, WarningKind,
+    Action, AffectedCurve, Device, Report, Snapshot, Warning, WarningKind,
 };
 use vramscope_units::{Bytes, EventIndex};
 
@@ -108,7 +108,7 @@ impl Trace {
         let actions = actions(snapshot, device);
         let Pairing { mut blocks, others } = pair(snapshot, device, &actions, &mut report);
         let slots = device.events.len() + 1;
-        if device.kind == DeviceKind::Host {
+        if device.kind.is_host() {
             host::set_requests(snapshot, device, &mut blocks, &mut report);
         }
         let changes = Changes::new(&blocks.iter().map(|block| block.enters..block.leaves), slots);

@@ -116,7 +116,8 @@ fn file_text(out: &mut dyn Write, file: &FileInfo, is_one: bool) -> io::Result<(
     }
     for d in &file.devices {
         let span = d.window_us.map_or(String::new(), |us| format!(" in {}", Micros(us as i64)));
-        writeln!(out, "  {}  {} events{span}", device_name(d.device), grouped(d.events as u64))?;
+        let (name, backend) = (device_name(d.device), output::backend(d.backend));
+        writeln!(out, "  {name}{backend}  {} events{span}", grouped(d.events as u64))?;
         writeln!(out, "    {}", d.provenance)?;
         if let Some(pinned) = &d.pinned {
             writeln!(
