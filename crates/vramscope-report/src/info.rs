@@ -248,7 +248,7 @@ const OVERWRITTEN: &str =
 const RECONSTRUCTED: &str = "Blocks from before the window are reconstructed from their frees and \
                              from the final state.";
 
-/// Said once for each device of torch_npu.
+/// Said once for each device of `torch_npu`.
 const NOT_CHECKED: &str = "This is an Ascend NPU: sizes and states follow the sources of torch_npu \
                            2.14, and are not checked on a device.";
 

@@ -175,7 +175,12 @@ impl SnapshotEntry {
         // `max_by_key` takes the last of equals. Users expect the first device.
         self.traces.iter().rev().max_by_key(|trace| {
             let is_device = !trace.device.kind.is_host();
-            (is_device, !trace.ooms.is_empty(), trace.requested_band.peak, trace.device.segments.len())
+            (
+                is_device,
+                !trace.ooms.is_empty(),
+                trace.requested_band.peak,
+                trace.device.segments.len(),
+            )
         })
     }
 }

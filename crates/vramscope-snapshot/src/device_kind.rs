@@ -85,7 +85,7 @@ const ROCM_SETTINGS: [&str; 3] =
 /// A setting that only PyTorch for CUDA writes.
 const CUDA_SETTING: &str = "release_lock_on_cudamalloc";
 
-/// Bytes that torch_npu adds to each request before it rounds (`AddPadSize` in
+/// Bytes that `torch_npu` adds to each request before it rounds (`AddPadSize` in
 /// `NPUCachingAllocator.cpp`). From Ascend 950 with CANN 9.1 on it adds none.
 const NPU_PADDING: u64 = 32;
 
@@ -106,7 +106,7 @@ pub(crate) struct Told {
     pub(crate) padding: Bytes,
 }
 
-/// Tells the kind of a file's devices. `has_workspaces`: the trace has events of torch_npu's
+/// Tells the kind of a file's devices. `has_workspaces`: the trace has events of `torch_npu`'s
 /// workspace allocator.
 pub(crate) fn tell(snapshot: &Snapshot, has_workspaces: bool) -> Told {
     let padding = Padding::of(&snapshot.blocks);
@@ -214,4 +214,126 @@ fn of_frames(frames: &Frames, strings: &Strings) -> Option<DeviceKind> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Reader;
+    use serde_json::{Value, json};
+
+    fn read(root: &Value) -> Snapshot {
+        let mut reader = Reader::default();
+        reader.feed(root.to_string().as_bytes()).expect("JSON");
+        reader.finish().expect("a snapshot").remove(0).snapshot
+    }
+
+    fn kind(root: &Value) -> DeviceKind {
+        read(root).devices[0].kind
+    }
+
+    /// A snapshot with one event, of a frame.
+    fn with_frame(name: &str, file: &str) -> Value {
+        let frames = json!([{"name": name, "filename": file, "line": 7}]);
+        let event = json!({"action": "alloc", "addr": 4096, "size": 100, "frames": frames});
+        json!({"segments": [], "device_traces": [[event]]})
+    }
+
+    /// A snapshot with blocks of these requests and sizes.
+    fn with_blocks(blocks: &[(u64, u64)], settings: &Value) -> Value {
+        let mut address = 1 << 21;
+        let rows: Vec<Value> = blocks
+            .iter()
+            .map(|&(requested, size)| {
+                address += size;
+                json!({"address": address - size, "size": size, "requested_size": requested,
+                       "state": "active_allocated"})
+            })
+            .collect();
+        let size = address - (1 << 21);
+        let segment = json!({"device": 0, "address": 1 << 21, "total_size": size, "blocks": rows});
+        json!({"segments": [segment], "device_traces": [], "allocator_settings": settings})
+    }
+
+    #[test]
+    fn settings_tell_rocm() {
+        let with = |key: &str| {
+            let mut root = with_frame("f", "/train/a.py");
+            root["allocator_settings"] = json!({key: false, "expandable_segments": false});
+            root
+        };
+        for key in ROCM_SETTINGS {
+            assert_eq!(kind(&with(key)), DeviceKind::Rocm, "{key}");
+        }
+        for key in ["release_lock_on_cudamalloc", "PYTORCH_CUDA_ALLOC_CONF", "max_split_size"] {
+            assert_eq!(kind(&with(key)), DeviceKind::Cuda, "{key}");
+        }
+    }
+
+    #[test]
+    fn call_stacks_tell_backends() {
+        let site = "/venv/site-packages";
+        for (name, file, expected) in [
+            ("empty", format!("{site}/torch_npu/npu/memory.py"), DeviceKind::Npu),
+            ("c10_npu::NPUCachingAllocator::malloc()", "??".to_owned(), DeviceKind::Npu),
+            ("empty_cache", format!("{site}/torch/xpu/memory.py"), DeviceKind::Xpu),
+            ("c10::xpu::XPUCachingAllocator::malloc()", String::new(), DeviceKind::Xpu),
+            ("synchronize", format!("{site}/torch/mtia/__init__.py"), DeviceKind::Mtia),
+            ("c10::hip::HIPCachingAllocator::malloc()", String::new(), DeviceKind::Rocm),
+            ("forward", "/train/torch_npu_compat.py".to_owned(), DeviceKind::Cuda),
+            ("is_torch_npu_available", "/train/npu.py".to_owned(), DeviceKind::Cuda),
+            ("c10::cuda::CUDACachingAllocator::malloc()", String::new(), DeviceKind::Cuda),
+        ] {
+            assert_eq!(kind(&with_frame(name, &file)), expected, "{name} {file}");
+        }
+    }
+
+    #[test]
+    fn call_stacks_of_two_backends_tell_none() {
+        let mut root = with_frame("a", "/x/torch/xpu/memory.py");
+        let other = with_frame("b", "/x/torch/mtia/memory.py");
+        let event = other["device_traces"][0][0].clone();
+        root["device_traces"][0].as_array_mut().expect("a trace").push(event);
+        assert_eq!(kind(&root), DeviceKind::Cuda);
+    }
+
+    #[test]
+    fn padded_blocks_tell_an_npu() {
+        let none = json!({});
+        let padded = [(512, 1024), (1 << 20, (1 << 20) + 512), (1000, 1536)];
+        let eight: Vec<_> = padded.iter().cycle().take(8).copied().collect();
+        let snapshot = read(&with_blocks(&eight, &none));
+        assert_eq!((snapshot.devices[0].kind, snapshot.padding.0), (DeviceKind::Npu, 32));
+        // Too few, two of ten without padding, and a file with settings.
+        assert_eq!(kind(&with_blocks(&eight[1..], &none)), DeviceKind::Cuda);
+        let mixed = [&eight[..], &[(512, 512), (1024, 1024)]].concat();
+        assert_eq!(kind(&with_blocks(&mixed, &none)), DeviceKind::Cuda);
+        let settings = json!({"max_split_size": -1});
+        assert_eq!(kind(&with_blocks(&eight, &settings)), DeviceKind::Cuda);
+        // Both roundings explain these.
+        let plain: Vec<_> = [(100, 512), (400, 512)].iter().cycle().take(40).copied().collect();
+        assert_eq!(kind(&with_blocks(&plain, &none)), DeviceKind::Cuda);
+        // Plain rounding with a rest of 512 bytes explains a few, and the others are plain.
+        let rests = [vec![(2048, 2048); 40], vec![(2048, 2560); 9]].concat();
+        assert_eq!(kind(&with_blocks(&rests, &none)), DeviceKind::Cuda);
+    }
+
+    #[test]
+    fn made_up_events_are_told_by_their_order_and_block() {
+        let event = |action: &str, addr: u64| json!({"action": action, "addr": addr, "size": 4096});
+        let read = |events: Vec<Value>| {
+            let snapshot = read(&json!({"segments": [], "device_traces": [events]}));
+            let actions =
+                (0..snapshot.events.len() as u32).map(|row| snapshot.events.action(row).0);
+            (snapshot.devices[0].kind, actions.collect::<Vec<u8>>())
+        };
+        let three =
+            vec![event("workspace_snapshot", 8), event("segment_alloc", 8), event("alloc", 8)];
+        assert_eq!(read(three.clone()), (DeviceKind::Npu, vec![11, 12, 13]));
+        let four = [&three[..], &[event("alloc", 16)]].concat();
+        assert_eq!(read(four).1, [11, 12, 13, 0]);
+        let other = vec![event("workspace_snapshot", 8), event("segment_alloc", 16)];
+        assert_eq!(read(other).1, [11, 3]);
+        assert_eq!(read(vec![event("segment_alloc", 8), event("alloc", 8)]).1, [3, 0]);
+    }
 }

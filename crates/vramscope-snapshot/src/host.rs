@@ -3,9 +3,9 @@
 //! PyTorch's allocator of pinned memory (`ATen/core/CachingHostAllocator.h`) never splits a
 //! segment: each holds one block.
 
+use crate::device_kind::DeviceKind;
 use crate::ids::{PoolIndex, StreamId};
 use crate::segments::{Block, BlockState, Segment, SegmentType};
-use crate::device_kind::DeviceKind;
 use crate::snapshot::{Device, Excerpt, HOST};
 use crate::tables::{Tables, ext};
 use std::ops::Range;

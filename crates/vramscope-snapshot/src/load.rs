@@ -300,7 +300,7 @@ pub(crate) fn build(
     Ok(snapshot)
 }
 
-/// Sets the kind of the devices. Takes the blocks of torch_npu's workspace allocator as live: it
+/// Sets the kind of the devices. Takes the blocks of `torch_npu`'s workspace allocator as live: it
 /// hands them out again and again, and reports them as free in any case (`get_segm` in
 /// `NPUWorkspaceAllocator.cpp`).
 fn set_kind(snapshot: &mut Snapshot, mut workspaces: Vec<(u64, u64)>) {

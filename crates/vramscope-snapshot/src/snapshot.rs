@@ -56,7 +56,7 @@ pub struct Snapshot {
     /// Bytes that the devices' allocator adds to each request before it rounds: 32 on Ascend NPUs,
     /// 0 elsewhere.
     pub padding: Bytes,
-    /// Addresses of the blocks of torch_npu's workspace allocator, sorted.
+    /// Addresses of the blocks of `torch_npu`'s workspace allocator, sorted.
     pub workspaces: Vec<Addr>,
 }
 

@@ -95,7 +95,7 @@ pub(crate) struct Tables {
     pub(crate) filter: Option<Box<crate::event_range::FilterState>>,
     /// Maps event numbers to rows.
     pub(crate) remap: RowRemap,
-    /// Blocks of torch_npu's workspace allocator: address and size.
+    /// Blocks of `torch_npu`'s workspace allocator: address and size.
     pub(crate) workspaces: Vec<(u64, u64)>,
     /// How many made-up events of the last of them are still to come.
     made_up: u8,

@@ -152,9 +152,8 @@ impl Writer<'_> {
 
     fn root(&mut self) {
         let s = self.snapshot;
-        let of = |is_host: bool| {
-            s.devices.iter().filter(move |device| device.kind.is_host() == is_host)
-        };
+        let of =
+            |is_host: bool| s.devices.iter().filter(move |device| device.kind.is_host() == is_host);
         self.dict(|w| {
             w.text("segments");
             w.list(|w| of(false).for_each(|device| w.segments(device)));

@@ -77,13 +77,15 @@ impl Arena {
         extent.block
     }
 
-    /// Splits the free extent around `at`, so that one starts there. Does nothing if more than `max`
-    /// bytes of it are in front.
-    pub(crate) fn cut_free(&mut self, at: u64, max: u64) {
+    /// Splits the free extent around `at`, so that one starts there. Returns false, with no effect,
+    /// if no free extent is around it, or more than `max` bytes of it are in front.
+    pub(crate) fn cut_free(&mut self, at: u64, max: u64) -> bool {
         let before = self.sorted.as_ref().and_then(|sorted| sorted.range(..at).next_back());
-        if before.is_some_and(|(&start, _)| at - start <= max) {
-            self.cut(at, |_| u64::MAX);
+        if before.is_none_or(|(&start, _)| at - start > max) {
+            return false;
         }
+        self.cut(at, |_| u64::MAX);
+        self.get(at).is_some()
     }
 
     /// The extent that starts at an address.

@@ -74,11 +74,8 @@ mod tests {
 
     #[test]
     fn host_memory_is_neither_rounded_nor_split() {
-        let device = Rounding {
-            settings: Settings::default(),
-            takes_whole_segments: false,
-            padding: 0,
-        };
+        let device =
+            Rounding { settings: Settings::default(), takes_whole_segments: false, padding: 0 };
         assert_eq!(device.round(8), 512);
         assert!(device.splits(512, 512, false));
         let host = Rounding { takes_whole_segments: true, ..device };
@@ -88,22 +85,16 @@ mod tests {
 
     #[test]
     fn padding_is_added_before_rounding() {
-        let rounding = Rounding {
-            settings: Settings::default(),
-            takes_whole_segments: false,
-            padding: 32,
-        };
+        let rounding =
+            Rounding { settings: Settings::default(), takes_whole_segments: false, padding: 32 };
         assert_eq!([1, 480, 481, 512].map(|bytes| rounding.round(bytes)), [512, 512, 1024, 1024]);
         assert_eq!(rounding.round(4 << 20), (4 << 20) + 512);
     }
 
     #[test]
     fn expandable_segments_are_split_to_the_last_512_bytes() {
-        let rounding = Rounding {
-            settings: Settings::default(),
-            takes_whole_segments: false,
-            padding: 0,
-        };
+        let rounding =
+            Rounding { settings: Settings::default(), takes_whole_segments: false, padding: 0 };
         assert!(rounding.splits(2 << 20, 512, true));
         assert!(!rounding.splits(2 << 20, 512, false));
     }

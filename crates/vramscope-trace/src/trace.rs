@@ -14,9 +14,7 @@ use crate::slicing::{Budget, strides};
 use crate::time_scale::TimeScale;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
-use vramscope_snapshot::{
-    Action, AffectedCurve, Device, Report, Snapshot, Warning, WarningKind,
-};
+use vramscope_snapshot::{Action, AffectedCurve, Device, Report, Snapshot, Warning, WarningKind};
 use vramscope_units::{Bytes, EventIndex};
 
 /// How much of the device's history the window covers.
@@ -124,7 +122,7 @@ impl Trace {
             requested_band.add_slot(slot, total as i64 - before as i64);
         }
         let reserved_band = reserved(snapshot, device, &others, &mut report);
-        let mut origins = [0; 4];
+        let mut origins = [0; 5];
         for block in &blocks {
             origins[block.origin() as usize] += 1;
         }

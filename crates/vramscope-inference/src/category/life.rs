@@ -157,7 +157,7 @@ impl Judge<'_> {
             Some(event) => {
                 self.profiled(event.0).unwrap_or_else(|| self.allocated(index, event.0, hints))
             }
-            None if self.is_of_workspaces(block) => verdict(Category::Workspace, 0.99),
+            None if block.origin() == Origin::Workspace => verdict(Category::Workspace, 0.99),
             // An autograd graph held it, and allocates nothing when it drops its tensors.
             None if self.hints[block.stack.0 as usize].releases_graph => {
                 verdict(Category::Activation, 0.7)
@@ -168,12 +168,6 @@ impl Judge<'_> {
             None if hints.has_frames => self.preexisting_with_stack(block, hints),
             None => self.preexisting(block),
         }
-    }
-
-    /// Whether torch_npu's workspace allocator has the block.
-    fn is_of_workspaces(&self, block: &Block) -> bool {
-        let is_live = block.origin() == Origin::PreexistingLive;
-        is_live && self.snapshot.workspaces.binary_search(&block.address).is_ok()
     }
 
     /// The category that the file records for an alloc. Snapshots made from a profile have one

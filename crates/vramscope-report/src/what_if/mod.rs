@@ -291,9 +291,9 @@ pub fn one_answer(model: &WhatIf) -> Scenario {
 pub fn why_no_model(trace: &Trace) -> Option<&'static str> {
     let other = match trace.device.kind {
         DeviceKind::Cuda | DeviceKind::Rocm => None,
-        DeviceKind::Host => Some(
-            "Pinned host memory has another allocator. The model is of the one for devices.",
-        ),
+        DeviceKind::Host => {
+            Some("Pinned host memory has another allocator. The model is of the one for devices.")
+        }
         DeviceKind::Npu => {
             Some("Ascend NPUs have another allocator, torch_npu's. The model is of CUDA's.")
         }

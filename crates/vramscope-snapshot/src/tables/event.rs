@@ -107,7 +107,7 @@ impl Tables {
         Value::ext(ext::EVENT, self.remap.number(self.events.push(event)))
     }
 
-    /// Marks the events of torch_npu's workspace allocator, which are no history.
+    /// Marks the events of `torch_npu`'s workspace allocator, which are no history.
     #[inline]
     fn mark_made_up(&mut self, event: &mut Event) {
         if self.made_up > 0 || event.action == Action::WORKSPACE_SNAPSHOT {
@@ -153,7 +153,7 @@ impl Tables {
         self.other_action(heap, name, at)
     }
 
-    /// An action that PyTorch does not define, or torch_npu does.
+    /// An action that PyTorch does not define, or `torch_npu` does.
     #[cold]
     fn other_action(&mut self, heap: &Heap, name: StrId, at: ByteOffset) -> Action {
         if name.0 == keys::WORKSPACE_SNAPSHOT {

@@ -1,9 +1,9 @@
-//! What Ascend's allocator does otherwise (`NPUCachingAllocator.cpp` of torch_npu).
+//! What Ascend's allocator does otherwise (`NPUCachingAllocator.cpp` of `torch_npu`).
 //!
 //! It asks the setting whether a rest is split off, not the block. So with expandable segments, the
 //! blocks of ordinary segments too are split to the last 512 bytes. And it aligns large blocks then,
 //! which leaves small free pieces in front of them. The file has no settings. The setting is on from
-//! the first mapped range on.
+//! the first mapped range or aligned block on.
 
 use super::Replay;
 use crate::segments::Segments;
@@ -46,7 +46,7 @@ impl Npu {
     /// The largest piece that is left free in front of a block of `size` bytes, in bytes.
     fn max_piece(&self, address: u64, size: u64) -> u64 {
         let alignment = MAX_ALIGNMENT.min(1 << address.trailing_zeros().min(63));
-        if self.splits_all() && size >= MIN_ALIGNED { alignment - 1 } else { 0 }
+        if self.is_npu && size >= MIN_ALIGNED { alignment - 1 } else { 0 }
     }
 }
 
@@ -56,7 +56,7 @@ impl Replay<'_> {
     pub(super) fn cut_aligned(&mut self, address: u64, size: u64) {
         let max = self.npu.max_piece(address, size);
         if max > 0 && self.arena.get(address).is_none() {
-            self.arena.cut_free(address, max);
+            self.npu.is_expandable |= self.arena.cut_free(address, max);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The words of findings about failed allocations.
 
 mod action;
+mod driver;
 
 use super::allocator::{category, kind, list, pool, stream};
 use super::reserved::setting_text;
@@ -40,6 +41,7 @@ pub(super) fn oom(
         room(entry, finding, story),
         outside(entry, finding, story),
         cause(entry, finding, story),
+        driver::driver(entry, finding, story),
         climb(entry, story),
         copies(entry, story),
         shortfall(predicted),
