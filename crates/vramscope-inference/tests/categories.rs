@@ -5,8 +5,8 @@ use crate::{bytes_of, load};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use vramscope_inference::{Categories, Category, CopyKind, Rules};
-use vramscope_trace::{Origin, Trace};
 use vramscope_trace::slicing::now;
+use vramscope_trace::{Origin, Trace};
 
 /// The confusion matrix: bytes by category in the truth file and guessed category.
 fn confusion(name: &str) -> BTreeMap<(String, String), u64> {

@@ -104,6 +104,12 @@ impl SnapshotEntry {
         self.sidecar = Some(parsed.map(Box::new));
     }
 
+    /// The kind of a device; CUDA if the snapshot does not have it.
+    pub fn device_kind(&self, ordinal: u32) -> DeviceKind {
+        let device = self.traces.iter().find(|trace| trace.device.device == ordinal);
+        device.map_or_else(DeviceKind::default, |trace| trace.device.kind)
+    }
+
     /// Sets the kind of the devices that the snapshot itself does not tell from CUDA's.
     fn set_kind(&mut self, kind: DeviceKind) {
         let kinds = self.traces.iter_mut().map(|trace| &mut trace.device.kind);

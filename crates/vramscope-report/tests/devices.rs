@@ -105,8 +105,7 @@ fn the_file_beside_a_snapshot_names_the_backend() {
 
 #[test]
 fn a_dump_beside_one_failure_shows_what_the_driver_kept() {
-    let mut root: Value =
-        serde_json::from_slice(&two_failures(&json!({}), [30 * MIB, 0])).unwrap();
+    let mut root: Value = serde_json::from_slice(&two_failures(&json!({}), [30 * MIB, 0])).unwrap();
     root["device_traces"][0].as_array_mut().unwrap().pop();
     let mut file = read(root.to_string().as_bytes());
     let device = json!({"device": 0, "name": "MI300X", "total_bytes": 1024 * MIB,

@@ -72,6 +72,16 @@ impl DeviceKind {
         }
     }
 
+    /// The Python module with the calls of `torch.cuda`.
+    pub fn module(self) -> &'static str {
+        match self {
+            Self::Cuda | Self::Rocm | Self::Host => "torch.cuda",
+            Self::Xpu => "torch.xpu",
+            Self::Npu => "torch_npu.npu",
+            Self::Mtia => "torch.mtia",
+        }
+    }
+
     /// Whether this is pinned host memory.
     pub fn is_host(self) -> bool {
         self == Self::Host

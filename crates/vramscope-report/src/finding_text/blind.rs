@@ -2,6 +2,7 @@
 
 use super::counted;
 use vramscope_inference::{BlindSpot, Overrun};
+use vramscope_snapshot::DeviceKind;
 use vramscope_units::grouped;
 
 /// The name of a blind spot in JSON.
@@ -26,7 +27,7 @@ pub fn blind_text(spot: BlindSpot) -> String {
         BlindSpot::NoHistory { is_npu } => format!(
             "Only the end is known: no history was recorded. Call \
              {}.memory._record_memory_history() first",
-            if is_npu { "torch_npu.npu" } else { "torch.cuda" }
+            if is_npu { DeviceKind::Npu } else { DeviceKind::Cuda }.module()
         ),
         BlindSpot::StateOnly => {
             "Only the end is known: it was recorded with enabled=\"state\", not \
