@@ -302,9 +302,7 @@ class Npu:
                     if not block.prev and not block.next:
                         pool.erase(block)
                         self.reserved -= block.size
-                        self.record(
-                            "segment_free", block.address, block.size, block.stream, frames
-                        )
+                        self.record("segment_free", block.address, block.size, block.stream, frames)
                 for block in to_unmap:
                     self.unmap(block, frames)
 
@@ -366,10 +364,7 @@ class Npu:
                     bool(head.expandable),
                     head.pool.ident,
                     head.segment_frames,
-                    [
-                        (b.size, b.requested, b.allocated, not b.is_free(), b.frames)
-                        for b in chain
-                    ],
+                    [(b.size, b.requested, b.allocated, not b.is_free(), b.frames) for b in chain],
                 )
             )
         out.sort(key=lambda segment: segment["address"])
@@ -448,9 +443,7 @@ def stack(what, line, file="/train/model.py"):
 def weights(npu, rng, count=24):
     """Parameters: most have sizes that are multiples of 512."""
     sizes = [768 * 768 * 2, 768 * 4, 3 * MIB, 4096 * 4096 * 2, 1024, 20480, 640 * 1024, 11 * MIB]
-    return [
-        npu.malloc(rng.choice(sizes), stack("__init__", 10 + i % 7)) for i in range(count)
-    ]
+    return [npu.malloc(rng.choice(sizes), stack("__init__", 10 + i % 7)) for i in range(count)]
 
 
 def step(npu, rng, count=40, stream=0, waits=0.0, pool=(0, 0)):
