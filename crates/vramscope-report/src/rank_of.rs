@@ -7,8 +7,8 @@ use std::ops::Range;
 use vramscope_trace::file_name;
 
 /// The rank in a path: the digits after the last `rank` in the file's name, else in the nearest
-/// folder's name. A local rank or the rank of a node counts only without another. Else the number of
-/// a name such as `worker3.pickle`, `3.pickle` or `snapshot_20260101_120000_3.pickle`.
+/// folder's name. A local rank or the rank of a node counts only without another. Else the number
+/// of a name such as `worker3.pickle`, `3.pickle` or `snapshot_20260101_120000_3.pickle`.
 ///
 /// ```
 /// use vramscope_report::rank_of;

@@ -10,8 +10,8 @@ use vramscope_units::{Addr, Bytes, Micros};
 /// fixed indices.
 ///
 /// The names are those of `TraceEntry::Action` in `c10/core/CachingDeviceAllocator.h`. Actions of
-/// later releases are listed by name and have no other effect. So are those that `torch_npu` makes up:
-/// they describe the state at the dump, and nothing happened at their place.
+/// later releases are listed by name and have no other effect. So are those that `torch_npu` makes
+/// up: they describe the state at the dump, and nothing happened at their place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Action(pub u8);
 
@@ -30,8 +30,8 @@ impl Action {
     /// Not in PyTorch. Viewers merge a free request and its completion into it, so re-exported
     /// files may hold it.
     pub const FREE: Self = Self(10);
-    /// The first of three events that `torch_npu` makes up, at the dump and in front of a trace, for
-    /// each block of its workspace allocator.
+    /// The first of three events that `torch_npu` makes up, at the dump and in front of a trace,
+    /// for each block of its workspace allocator.
     pub const WORKSPACE_SNAPSHOT: Self = Self(11);
     /// The second of them, which reads `segment_alloc`.
     pub const WORKSPACE_SEGMENT: Self = Self(12);

@@ -29,8 +29,8 @@ pub enum Origin {
     /// A second completed free of an address, or an active final block after a completed free. The
     /// alloc was lost.
     LostAlloc,
-    /// A block of `torch_npu`'s workspace allocator, which keeps no history: the file has it as it is
-    /// at the end. It counts as live over the whole window.
+    /// A block of `torch_npu`'s workspace allocator, which keeps no history: the file has it as it
+    /// is at the end. It counts as live over the whole window.
     Workspace,
 }
 

@@ -93,7 +93,9 @@ fn changed(file: &FileInfo) -> impl Iterator<Item = (&str, &str)> {
     let settings = file.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     settings.filter(|(key, value)| match *key {
         "pinned_num_register_threads" => *value != "1",
-        "PYTORCH_CUDA_ALLOC_CONF" | "PYTORCH_ALLOC_CONF" => !matches!(*value, "\"\"" | "null"),
+        "PYTORCH_CUDA_ALLOC_CONF" | "PYTORCH_ALLOC_CONF" | "PYTORCH_HIP_ALLOC_CONF" => {
+            !matches!(*value, "\"\"" | "null")
+        }
         _ => !matches!(*value, "false" | "0" | "0.0" | "-1" | "null" | "\"\""),
     })
 }

@@ -70,7 +70,7 @@ enum State {
 /// An entry that is being read.
 struct Entry {
     is_pickle: bool,
-    /// The offset of its bytes in the archive. Faults are said to be here, however the bytes arrive.
+    /// The offset of its bytes in the archive. Faults are said to be here, however bytes arrive.
     start: u64,
     data: Data,
     has_descriptor: bool,

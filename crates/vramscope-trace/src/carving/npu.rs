@@ -1,9 +1,9 @@
 //! What Ascend's allocator does otherwise (`NPUCachingAllocator.cpp` of `torch_npu`).
 //!
-//! It asks the setting whether a rest is split off, not the block. So with expandable segments, the
-//! blocks of ordinary segments too are split to the last 512 bytes. And it aligns large blocks then,
-//! which leaves small free pieces in front of them. The file has no settings. The setting is on from
-//! the first mapped range or aligned block on.
+//! It asks the setting whether a rest is split off, not the block. So with expandable segments,
+//! the blocks of ordinary segments too are split to the last 512 bytes. And it aligns large blocks
+//! then, which leaves small free pieces in front of them. The file has no settings. The setting is
+//! on from the first mapped range or aligned block on.
 
 use super::Replay;
 use crate::segments::Segments;
