@@ -72,6 +72,15 @@ impl DeviceKind {
         }
     }
 
+    /// The device in a text about any program, without an article: `GPU`, `NPU`.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Cuda | Self::Rocm | Self::Xpu | Self::Host => "GPU",
+            Self::Npu => "NPU",
+            Self::Mtia => "MTIA",
+        }
+    }
+
     /// The Python module with the calls of `torch.cuda`.
     pub fn module(self) -> &'static str {
         match self {

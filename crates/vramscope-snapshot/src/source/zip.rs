@@ -264,8 +264,8 @@ impl Zip {
         let data = found.unwrap_or(bytes.len().saturating_sub(DESCRIPTOR.len() - 1));
         self.put(&mut entry, &bytes[..data])?;
         let candidate = found.map(|at| &bytes[at..]);
-        let used = match candidate.map(|of| of.get(..DESCRIPTOR_BYTES)) {
-            Some(Some(start)) => match descriptor(start, &entry) {
+        let used = match candidate.map(|of| of.get(..DESCRIPTOR_BYTES + DESCRIPTOR.len())) {
+            Some(Some(start)) => match descriptor(start, &entry).filter(|&at| is_next(start, at)) {
                 Some(length) => {
                     entry.has_descriptor = false;
                     self.end(entry)?;
@@ -361,6 +361,13 @@ fn descriptor(bytes: &[u8], entry: &Entry) -> Option<usize> {
     })
 }
 
+/// Whether an entry or the end of all follows. An entry can begin with the descriptor of an empty
+/// one.
+fn is_next(bytes: &[u8], at: usize) -> bool {
+    let signature = number(bytes, at, 4).unwrap_or_default() as u32;
+    signature == LOCAL_HEADER || AFTER_ENTRIES.contains(&signature)
+}
+
 impl Entry {
     /// Packed bytes so far.
     fn packed_bytes(&self) -> u64 {
@@ -449,6 +456,19 @@ mod tests {
         assert_eq!(read(&signed, 9), Ok(1));
         let wrong = [other, vec![0; 12], stored("data.pkl", JSON)].concat();
         assert!(matches!(read(&wrong, 9), Err(LoadError::Zip { .. })));
+    }
+
+    #[test]
+    fn an_entry_may_begin_with_the_descriptor_of_an_empty_one() {
+        let data = [&DESCRIPTOR[..], &[0; 60]].concat();
+        let sizes = [crc(&data), data.len() as u32, data.len() as u32];
+        let sizes: Vec<u8> = sizes.into_iter().flat_map(u32::to_le_bytes).collect();
+        let open = entry(HAS_DESCRIPTOR, STORED, [0, 0], "data/0", &data);
+        let archive =
+            [open, DESCRIPTOR.to_vec(), sizes, stored("data.pkl", JSON), vec![0; 9]].concat();
+        for size in [1, 9, 1000] {
+            assert_eq!(read(&archive, size), Ok(1), "chunks of {size}");
+        }
     }
 
     #[test]
