@@ -2,7 +2,7 @@
 """Writes test_data/ and the sample run of the site.
 
 gen_test_data.py              writes the hand-made part: scenarios, edge, containers, damaged,
-                              run_folder, holders
+                              run_folder, holders, npu
 gen_test_data.py RECORDINGS   also copies the recordings that testdata/recordings.py lists
 
 Equal input gives equal bytes, so a second run leaves `git status` clean.
@@ -15,7 +15,7 @@ import shutil
 import sys
 
 import oracle
-from testdata import containers, edges, holders, notation, recordings, scenarios
+from testdata import containers, edges, holders, notation, npu, recordings, scenarios
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TARGET = os.path.join(ROOT, "test_data")
@@ -32,7 +32,7 @@ def write_json(folder, name, value):
 
 
 def hand_made():
-    for folder in ("scenarios", "edge", "containers", "damaged", "run_folder"):
+    for folder in ("scenarios", "edge", "containers", "damaged", "run_folder", "npu"):
         shutil.rmtree(os.path.join(TARGET, folder), ignore_errors=True)
     for name, (_, devices) in scenarios.SCENARIOS.items():
         snapshot = notation.snapshot(name, [(d.trace, d.end) for d in devices])
@@ -44,6 +44,12 @@ def hand_made():
         write("edge", name, raw)
         expected[name] = {"about": about, "oracle": oracle.read(plain[0] if plain else raw, name)}
     write_json("edge", "expected.json", expected)
+
+    expected = {}
+    for name, raw, devices in npu.files():
+        write("npu", name, raw)
+        expected[name] = devices
+    write_json("npu", "expected.json", expected)
 
     for name, raw in containers.run_folder().items():
         write("run_folder", name, raw)

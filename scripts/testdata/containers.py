@@ -6,6 +6,7 @@ import io
 import json
 import pickle
 import zipfile
+import zlib
 
 from . import notation
 from .edges import LIVE, one
@@ -34,12 +35,48 @@ def html(snapshots):
     return PAGE.replace("$SNAPSHOT", json.dumps(files)).encode()
 
 
+def changed(archive, crc):
+    """The archive with another checksum in its header."""
+    return archive.replace(crc.to_bytes(4, "little"), (crc ^ 1).to_bytes(4, "little"), 1)
+
+
 def zipped(entries):
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as z:
         for name, raw in entries:
             z.writestr(zipfile.ZipInfo(name, (2024, 1, 1, 0, 0, 0)), raw)
     return out.getvalue()
+
+
+class Unseekable(io.RawIOBase):
+    """A stream that zipfile cannot go back in, so sizes and checksums follow the data."""
+
+    def __init__(self):
+        self.raw = bytearray()
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self.raw += bytes(data)
+        return len(data)
+
+
+def torch_save(raw, method=zipfile.ZIP_STORED, streamed=True, large=False, first="data.pkl"):
+    """A file of torch.save, which stores entries and streams them unless told otherwise."""
+    out = Unseekable() if streamed else io.BytesIO()
+    entries = [("data.pkl", raw), ("byteorder", b"little"), ("data/0", b"PK\x07\x08" + bytes(60))]
+    entries += [("version", b"3\n"), ("empty", b"")]
+    entries.sort(key=lambda entry: entry[0] != first)
+    with zipfile.ZipFile(out, "w", method) as z:
+        for name, data in entries:
+            info = zipfile.ZipInfo(f"archive/{name}", (2024, 1, 1, 0, 0, 0))
+            info.compress_type = method
+            # PyTorch aligns data with a field of this tag.
+            info.extra = b"FB" + (3).to_bytes(2, "little") + b"ZZZ"
+            with z.open(info, "w", force_zip64=large) as entry:
+                entry.write(data)
+    return bytes(out.raw if streamed else out.getvalue())
 
 
 def legacy_torch_save():
@@ -119,6 +156,50 @@ def containers():
             "a page whose base64 is cut",
             None,
             html([("snapshot.pickle", raw)])[:900],
+        ),
+        "torch_save.pt": ("torch.save of a snapshot", [1500], torch_save(raw)),
+        "torch_save_late.pt": (
+            "data.pkl behind entries with and without a signature in their bytes",
+            [1500],
+            torch_save(raw, first="data/0"),
+        ),
+        "torch_save_deflated.pt": (
+            "deflated, with sizes in front",
+            [1500],
+            torch_save(raw, zipfile.ZIP_DEFLATED, streamed=False, first="version"),
+        ),
+        "torch_save_streamed.pt": (
+            "deflated, with sizes behind the data",
+            [1500],
+            torch_save(raw, zipfile.ZIP_DEFLATED, first="data/0"),
+        ),
+        "torch_save_large.pt": (
+            "stored, with sizes of 64 bits in front",
+            [1500],
+            torch_save(raw, streamed=False, large=True, first="data/0"),
+        ),
+        "torch_save_large_streamed.pt": (
+            "stored, with sizes of 64 bits behind the data",
+            [1500],
+            torch_save(raw, large=True, first="version"),
+        ),
+        "torch_save.pt.gz": (
+            "gzip of a file of torch.save",
+            [1500],
+            gzip.compress(torch_save(raw), mtime=0),
+        ),
+        "torch_save_cut.pt": ("torch.save that ends early", None, torch_save(raw)[:700]),
+        "torch_save_changed.pt": (
+            "torch.save with a byte of a name changed",
+            None,
+            torch_save(raw).replace(b"/train/loop.py", b"/train/loop.pi", 1),
+        ),
+        "torch_save_changed_deflated.pt": (
+            "deflated, with another checksum in front",
+            None,
+            changed(
+                torch_save(raw, zipfile.ZIP_DEFLATED, streamed=False), zlib.crc32(raw)
+            ),
         ),
         "archive.zip": ("a zip: refused in words", [], zipped([("snapshot.pickle", raw)])),
         "checkpoint.pt": (

@@ -4,9 +4,9 @@
 use crate::{bytes_of, load};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use vramscope_inference::{Categories, CopyKind, Rules};
-use vramscope_trace::Trace;
+use vramscope_inference::{Categories, Category, CopyKind, Rules};
 use vramscope_trace::slicing::now;
+use vramscope_trace::{Origin, Trace};
 
 /// The confusion matrix: bytes by category in the truth file and guessed category.
 fn confusion(name: &str) -> BTreeMap<(String, String), u64> {
@@ -158,4 +158,18 @@ fn at_least_95_percent_of_bytes_get_the_true_category() {
             );
         }
     }
+}
+
+#[test]
+fn blocks_of_the_workspace_allocator_are_workspaces() {
+    let snapshot = load("npu/n05_streams.pickle.gz");
+    let trace = &Trace::all(&snapshot)[0];
+    let categories =
+        now(async |budget| Categories::new(&snapshot, trace, &Rules::default(), budget).await);
+    let kinds: Vec<_> = (0..)
+        .zip(&trace.blocks)
+        .filter(|(_, block)| block.origin() == Origin::Workspace)
+        .map(|(i, _)| (categories.get(i).category, categories.get(i).confidence))
+        .collect();
+    assert_eq!(kinds, [(Category::Workspace, 0.99); 2]);
 }

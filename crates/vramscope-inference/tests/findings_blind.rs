@@ -59,7 +59,7 @@ fn about_the_past(file: &Value) -> Option<BlindSpot> {
 #[test]
 fn a_file_without_events_has_no_history() {
     let file = json!({"segments": [old_segment(0)], "device_traces": [[]]});
-    assert_eq!(of_json(&file), [BlindSpot::NoHistory]);
+    assert_eq!(of_json(&file), [BlindSpot::NoHistory { is_npu: false }]);
     let file =
         json!({"segments": [old_segment(0)], "device_traces": [[event("alloc", 1 << 30, 1, 1)]]});
     assert_eq!(of_json(&file), [BlindSpot::StateOnly]);
@@ -131,7 +131,7 @@ fn recordings_tell_their_steps_and_clock() {
     assert_eq!(spots("recorded/gpt_leak.pickle.gz"), []);
     let few = BlindSpot::FewSteps { whole: 4, needed: 5 };
     assert!(spots("recorded/t26/gpt_small.pickle.gz").contains(&few));
-    assert!(spots("edge/no_time.pickle").contains(&BlindSpot::NoClock));
+    assert!(spots("edge/no_time.pickle").contains(&BlindSpot::NoClock { is_npu: false }));
 }
 
 #[test]

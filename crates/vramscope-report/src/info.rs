@@ -138,6 +138,9 @@ pub struct DeviceInfo {
     pub device: u32,
     /// `gpu`, or `host` for pinned host memory.
     pub kind: &'static str,
+    /// `rocm`, `xpu`, `npu` or `mtia`, where the file or the file beside it tells; absent for CUDA.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backend: Option<&'static str>,
     /// The number of trace events.
     pub events: usize,
     /// True if events have times (PyTorch 2.2 and later).
@@ -211,6 +214,7 @@ async fn device(target: Target<'_>, budget: &mut Budget) -> DeviceInfo {
     DeviceInfo {
         device: target.device(),
         kind: trace.device.kind.name(),
+        backend: trace.device.kind.backend(),
         events: trace.device.events.len(),
         has_clock: trace.clock.is_some(),
         window_us: trace.clock.as_ref().map(vramscope_trace::Clock::span),
@@ -219,7 +223,7 @@ async fn device(target: Target<'_>, budget: &mut Budget) -> DeviceInfo {
         steps_by: steps.map(|steps| steps.source.name()),
         steps: steps.map_or(0, vramscope_inference::Steps::whole),
         optimizations: Vec::new(),
-        pinned: (trace.device.kind == DeviceKind::Host).then_some(PinnedInfo {
+        pinned: (trace.device.kind.is_host()).then_some(PinnedInfo {
             requested_bytes: trace.requested_band.end,
             pinned_bytes: trace.reserved_band.end,
         }),
@@ -244,8 +248,20 @@ const OVERWRITTEN: &str =
 const RECONSTRUCTED: &str = "Blocks from before the window are reconstructed from their frees and \
                              from the final state.";
 
-/// The coverage of a trace in words, with its cause.
+/// Said once for each device of `torch_npu`.
+const NOT_CHECKED: &str = "This is an Ascend NPU: sizes and states follow the sources of torch_npu \
+                           2.14, and are not checked on a device.";
+
+/// The coverage of a trace in words, with its cause, and what is said about the kind of device.
 fn provenance(target: Target<'_>) -> String {
+    let covered = covered(target);
+    match target.trace().device.kind {
+        DeviceKind::Npu => format!("{covered} {NOT_CHECKED}"),
+        _ => covered,
+    }
+}
+
+fn covered(target: Target<'_>) -> String {
     let trace = target.trace();
     let events = trace.device.events.len();
     let overflowed = has_overflowed(&target.snapshot().settings);

@@ -98,7 +98,23 @@ impl SnapshotEntry {
     pub fn set_sidecar(&mut self, json: &[u8]) {
         self.data.iter_mut().for_each(|data| *data = DeviceData::default());
         let parsed = Sidecar::parse(json).and_then(|sidecar| sidecar.of_recording(&self.traces));
+        if let Some(kind) = parsed.as_ref().ok().and_then(Sidecar::device_kind) {
+            self.set_kind(kind);
+        }
         self.sidecar = Some(parsed.map(Box::new));
+    }
+
+    /// The kind of a device; CUDA if the snapshot does not have it.
+    pub fn device_kind(&self, ordinal: u32) -> DeviceKind {
+        let device = self.traces.iter().find(|trace| trace.device.device == ordinal);
+        device.map_or_else(DeviceKind::default, |trace| trace.device.kind)
+    }
+
+    /// Sets the kind of the devices that the snapshot itself does not tell from CUDA's.
+    fn set_kind(&mut self, kind: DeviceKind) {
+        let kinds = self.traces.iter_mut().map(|trace| &mut trace.device.kind);
+        let kinds = kinds.chain(self.snapshot.devices.iter_mut().map(|device| &mut device.kind));
+        kinds.filter(|known| **known == DeviceKind::Cuda).for_each(|known| *known = kind);
     }
 
     /// The file beside the snapshot could not be read, for this reason.
@@ -169,8 +185,13 @@ impl SnapshotEntry {
     pub fn default_trace(&self) -> Option<&Trace> {
         // `max_by_key` takes the last of equals. Users expect the first device.
         self.traces.iter().rev().max_by_key(|trace| {
-            let is_gpu = trace.device.kind == DeviceKind::Gpu;
-            (is_gpu, !trace.ooms.is_empty(), trace.requested_band.peak, trace.device.segments.len())
+            let is_device = !trace.device.kind.is_host();
+            (
+                is_device,
+                !trace.ooms.is_empty(),
+                trace.requested_band.peak,
+                trace.device.segments.len(),
+            )
         })
     }
 }

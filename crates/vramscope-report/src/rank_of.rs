@@ -1,10 +1,14 @@
 //! Finds the rank, the iteration and the run in a path.
 
+mod names;
+
+use names::Named;
 use std::ops::Range;
 use vramscope_trace::file_name;
 
 /// The rank in a path: the digits after the last `rank` in the file's name, else in the nearest
-/// folder's name.
+/// folder's name. A local rank or the rank of a node counts only without another. Else the number
+/// of a name such as `worker3.pickle`, `3.pickle` or `snapshot_20260101_120000_3.pickle`.
 ///
 /// ```
 /// use vramscope_report::rank_of;
@@ -13,19 +17,27 @@ use vramscope_trace::file_name;
 /// assert_eq!(rank_of("oom_rank-12.pickle"), Some(12));
 /// assert_eq!(rank_of("rank_4/snapshot.pickle"), Some(4));
 /// assert_eq!(rank_of("step_000000000010/000003_step_10.pickle"), Some(3));
+/// assert_eq!(rank_of("snapshot_20260101_120000_3.pickle"), Some(3));
+/// assert_eq!(rank_of("snapshot_20260101_120000.pickle"), None);
 /// assert_eq!(rank_of("frank.pickle"), None);
 /// ```
 pub fn rank_of(path: &str) -> Option<u32> {
-    digits_of(path).map(|(rank, _)| rank)
+    digits_of(path).map(|named| named.rank)
 }
 
-/// The folder of a rank's run, and the rest of the path without the rank's digits. Files of one run
-/// have one folder, whether the rank is in the file's name or in a folder's name. `None` if the
-/// path has no rank.
+/// The folder of a rank's run, and the rest of the path without the rank's digits, and without the
+/// seconds of a time in front of them. Files of one run have one folder, whether the rank is in the
+/// file's name or in a folder's name. `None` if the path has no rank.
 pub(crate) fn run_of(path: &str) -> Option<(&str, String)> {
-    let (_, digits) = digits_of(path)?;
+    let Named { digits, seconds, .. } = digits_of(path)?;
     let folder = path[..digits.start].rfind(SEPARATORS).map_or(0, |at| at + 1);
-    Some((&path[..folder], format!("{}{}", &path[folder..digits.start], &path[digits.end..])))
+    let (front, end) = (&path[folder..digits.start], &path[digits.end..]);
+    let file = if seconds.is_empty() {
+        format!("{front}{end}")
+    } else {
+        format!("{}{}{end}", &path[folder..seconds.start], &path[seconds.end..digits.start])
+    };
+    Some((&path[..folder], file))
 }
 
 /// Parts of a path, counted from its end, that may name the iteration.
@@ -84,7 +96,7 @@ pub fn run_folder_of(path: &str) -> &str {
         found.map(folder_of)
     };
     holder_of(|name| iteration_in_name(name).is_some())
-        .or_else(|| holder_of(|name| in_name(name).is_some()))
+        .or_else(|| holder_of(|name| in_name(name, false).is_some()))
         .unwrap_or(folder)
 }
 
@@ -116,21 +128,37 @@ fn digits_after(name: &str, end: usize) -> Option<Range<usize>> {
 }
 
 /// The rank in a path, and the place of its digits.
-fn digits_of(path: &str) -> Option<(u32, Range<usize>)> {
-    let mut end = path.len();
-    for part in path.rsplit(SEPARATORS) {
-        let begin = end - part.len();
-        if let Some((rank, digits)) = in_name(part) {
-            return Some((rank, begin + digits.start..begin + digits.end));
+fn digits_of(path: &str) -> Option<Named> {
+    let within = |begin: usize, named: Named| Named {
+        digits: begin + named.digits.start..begin + named.digits.end,
+        seconds: begin + named.seconds.start..begin + named.seconds.end,
+        ..named
+    };
+    for is_of_job in [true, false] {
+        let mut end = path.len();
+        for part in path.rsplit(SEPARATORS) {
+            let begin = end - part.len();
+            if let Some((rank, digits)) = in_name(part, is_of_job) {
+                return Some(within(begin, Named { rank, digits, seconds: 0..0 }));
+            }
+            end = begin.saturating_sub(1);
         }
-        end = begin.saturating_sub(1);
     }
-    before_step(path)
+    if let Some((rank, digits)) = before_step(path) {
+        return Some(Named { rank, digits, seconds: 0..0 });
+    }
+    let name = file_name(path);
+    names::in_file_name(name).map(|named| within(path.len() - name.len(), named))
 }
 
-fn in_name(name: &str) -> Option<(u32, Range<usize>)> {
+/// The last rank in a name: of the job, or within a node and the like.
+fn in_name(name: &str, is_of_job: bool) -> Option<(u32, Range<usize>)> {
     let lower = name.to_ascii_lowercase();
     lower.rmatch_indices("rank").find_map(|(at, word)| {
+        let front = lower[..at].trim_end_matches(['_', '-', '.']);
+        if is_of_job && (front.ends_with("local") || front.ends_with("node")) {
+            return None;
+        }
         let digits = digits_after(&lower, at + word.len())?;
         Some((lower[digits.clone()].parse().ok()?, digits))
     })
@@ -147,7 +175,71 @@ fn before_step(path: &str) -> Option<(u32, Range<usize>)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{iteration_of, run_folder_of, run_of, without_iteration};
+    use super::{iteration_of, rank_of, run_folder_of, run_of, without_iteration};
+
+    #[test]
+    fn ranks_are_read_from_names() {
+        for (path, rank) in [
+            ("rank3.pickle", Some(3)),
+            ("rank_3.pickle", Some(3)),
+            ("mem_rank3_oom.pickle.gz", Some(3)),
+            ("Rank-12.pt", Some(12)),
+            ("local_rank2.pickle", Some(2)),
+            ("rank9_local_rank1.pickle", Some(9)),
+            ("node_rank1_rank9.pickle", Some(9)),
+            ("rank9/local_rank1.pickle", Some(9)),
+            ("node0/local_rank1.pickle", Some(1)),
+            // Scripts for NPUs, with a date and a time.
+            ("snapshot_20260101_120000_3.pickle", Some(3)),
+            ("run/snapshot_20260101120000_3.pickle", Some(3)),
+            ("snapshot_20260101T120000-3.pickle", Some(3)),
+            ("snapshot_20260101T120000.pickle", None),
+            ("snapshot_2026-01-01-12-00-00_3.pickle", Some(3)),
+            ("snapshot_2026-01-01_12-00-00_12.pickle.gz", Some(12)),
+            ("snapshot_2026_01_01_12_00_00_0.pickle", Some(0)),
+            ("snapshot_20260101_3.pickle", Some(3)),
+            ("snapshot_2026-01-01_3.pickle", Some(3)),
+            ("snapshot_1700000000_7.pickle", Some(7)),
+            ("snapshot_1700000000123-7.pickle", Some(7)),
+            ("20260101_120000_15.pkl", Some(15)),
+            // Dates, times and other numbers are none.
+            ("snapshot_20260101.pickle", None),
+            ("snapshot_20260101_120000.pickle", None),
+            ("snapshot_20260101_1200.pickle", None),
+            ("snapshot_2026-01-01.pickle", None),
+            ("snapshot_2026-01-01-12.pickle", None),
+            ("snapshot_2026-01-01_12-00.pickle", None),
+            ("snapshot_2026-01-01_12-00-00.pickle", None),
+            ("snapshot_2026-01-01-12-00-00.pickle", None),
+            ("snapshot_1700000000.pickle", None),
+            ("snapshot_1700000000_120000_3.pickle", None),
+            ("snapshot_20261301_120000_3.pickle", None),
+            ("snapshot_3.pickle", None),
+            ("gpt_7.pickle", None),
+            // The number is all of the name.
+            ("run/3.pickle", Some(3)),
+            ("000003.pickle.gz", Some(3)),
+            ("r3.pickle", Some(3)),
+            ("2026.pickle", None),
+            ("120000.pickle", None),
+            ("1000.pickle", None),
+            ("deepseek_r1.pickle", None),
+            ("3/snapshot.pickle", None),
+            // Workers.
+            ("worker3.pickle", Some(3)),
+            ("dump_worker-12_end.pickle", Some(12)),
+            ("coworker3.pickle", None),
+            ("workers.pickle", None),
+            // Of several dimensions, none is the rank. One alone can be a size.
+            ("dp0_tp1.pickle", None),
+            ("llama_tp8.pickle", None),
+            ("frank.pickle", None),
+            (".pickle", None),
+            ("", None),
+        ] {
+            assert_eq!(rank_of(path), rank, "{path}");
+        }
+    }
 
     #[test]
     fn without_iteration_joins_the_dumps_of_one_program() {
@@ -196,6 +288,11 @@ mod tests {
             ("run/rank_4/snapshot.pickle", "run/", "rank_/snapshot.pickle"),
             ("rank0.pickle", "", "rank.pickle"),
             ("it/000003_step_10.pickle", "it/", "_step_10.pickle"),
+            ("run/snap_20260101_120059_3.pickle", "run/", "snap_20260101_1200_.pickle"),
+            ("snap_2026-01-01-12-00-59_3.pickle", "", "snap_2026-01-01-12-00-_.pickle"),
+            ("run/snap_1700000059_3.pickle", "run/", "snap_17000000_.pickle"),
+            ("run/snap_1700000059123_3.pickle", "run/", "snap_17000000_.pickle"),
+            ("run/3.pickle", "run/", ".pickle"),
         ] {
             assert_eq!(run_of(path), Some((folder, rest.to_owned())), "{path}");
         }

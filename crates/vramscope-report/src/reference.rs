@@ -34,7 +34,7 @@ impl BlockReference {
         let entry = match block.origin() {
             Origin::Alloc => Entry::Alloc(EventIndex(block.enters - 1)),
             Origin::LostAlloc => Entry::Lost(EventIndex(block.enters - 1)),
-            Origin::PreexistingLive | Origin::PreexistingFreed => Entry::Before,
+            Origin::PreexistingLive | Origin::PreexistingFreed | Origin::Workspace => Entry::Before,
         };
         Self { device: trace.device.device, address: block.address, entry }
     }

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use vramscope_inference::{MeasuredMemory, UseTrace};
+use vramscope_snapshot::DeviceKind;
 use vramscope_trace::Trace;
 use vramscope_trace::slicing::Budget;
 
@@ -49,6 +50,9 @@ pub struct Sidecar {
     pub host: Option<String>,
     /// The version of PyTorch.
     pub torch: Option<String>,
+    /// The backend of the devices: `cuda`, `rocm`, `xpu`, `npu` or `mtia`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backend: Option<String>,
     /// The version of CUDA that PyTorch was built with.
     pub cuda: Option<String>,
     /// The newest version of CUDA that the driver supports.
@@ -223,6 +227,20 @@ impl Sidecar {
                 ))
             }
             _ => Ok(self),
+        }
+    }
+
+    /// The kind of the process's devices: by the backend, or else by the build of PyTorch, as in
+    /// `2.9.1+rocm6.4`.
+    pub(crate) fn device_kind(&self) -> Option<DeviceKind> {
+        if let Some(backend) = &self.backend {
+            return DeviceKind::of_backend(backend);
+        }
+        let (_, build) = self.torch.as_ref()?.split_once('+')?;
+        match build.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.') {
+            "rocm" => Some(DeviceKind::Rocm),
+            "xpu" => Some(DeviceKind::Xpu),
+            _ => None,
         }
     }
 

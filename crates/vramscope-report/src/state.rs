@@ -56,7 +56,8 @@ impl At {
             }
             Self::Time(time) => {
                 let clock = trace.clock.as_ref().ok_or(
-                    "this file has no times (recorded before PyTorch 2.2). Name an event instead.",
+                    "this file has no times (PyTorch records them since 2.2, torch_npu does not). \
+                     Name an event instead.",
                 )?;
                 let offset = u64::try_from(time.saturating_sub(clock.start.0));
                 // Events at exactly this time are included.

@@ -103,6 +103,9 @@ pub struct DeviceSummary {
     pub device: u32,
     /// `gpu`, or `host` for pinned host memory.
     pub kind: &'static str,
+    /// `rocm`, `xpu`, `npu` or `mtia`, where the file or the file beside it tells; absent for CUDA.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backend: Option<&'static str>,
     /// The number of trace events.
     pub events: usize,
     /// The number of trace events by action.
@@ -243,12 +246,17 @@ fn device(entry: &SnapshotEntry, index: usize) -> DeviceSummary {
     let target = Target { path: &entry.path, entry, index };
     let trace = target.trace();
     let band = |kind: BandKind| BandSummary::of(target, kind);
-    let actions = trace.actions.iter();
+    // Made-up events have the names of others.
+    let mut actions = BTreeMap::new();
+    for &(action, count) in &trace.actions {
+        *actions.entry(entry.snapshot.action_name(action).into_owned()).or_insert(0) += count;
+    }
     DeviceSummary {
         device: trace.device.device,
         kind: trace.device.kind.name(),
+        backend: trace.device.kind.backend(),
         events: trace.device.events.len(),
-        actions: actions.map(|&(a, n)| (entry.snapshot.action_name(a).into_owned(), n)).collect(),
+        actions,
         window_us: trace
             .clock
             .as_ref()

@@ -3,7 +3,7 @@
 use crate::BlockReference;
 use crate::quantity::Quantity;
 use vramscope_inference::Category;
-use vramscope_snapshot::{Frame, PoolId, PoolIndex, SegmentType, Snapshot, StreamId};
+use vramscope_snapshot::{DeviceKind, Frame, PoolId, PoolIndex, SegmentType, Snapshot, StreamId};
 pub use vramscope_trace::file_name;
 use vramscope_trace::{
     Block, FreeKind, NoStack, SMALL_SIZE, Trace, is_framework_frame, is_library, short_operation,
@@ -298,7 +298,9 @@ pub fn pool_name(snapshot: &Snapshot, index: PoolIndex) -> String {
     match snapshot.pool(index) {
         Some(id) if is_own(id) => {
             let own = (0..=index.0).filter_map(|other| snapshot.pool(PoolIndex(other)));
-            format!("CUDA graph pool {}", own.filter(|&id| is_own(id)).count())
+            let is_npu = snapshot.devices.iter().any(|device| device.kind == DeviceKind::Npu);
+            let graph = if is_npu { "NPU" } else { "CUDA" };
+            format!("{graph} graph pool {}", own.filter(|&id| is_own(id)).count())
         }
         Some(_) => "default pool".to_owned(),
         None => "pool not recorded".to_owned(),

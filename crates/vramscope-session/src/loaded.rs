@@ -117,11 +117,11 @@ fn note(trace: &Trace) -> Option<String> {
         Coverage::None if trace.blocks.is_empty() => Some(
             "No memory is in use on this device, and no history was recorded for it.".to_owned(),
         ),
-        Coverage::None => Some(
+        Coverage::None => Some(format!(
             "No history was recorded for this device. This is its final state, without a timeline. \
-             Call torch.cuda.memory._record_memory_history() before the code of interest."
-                .to_owned(),
-        ),
+             Call {}.memory._record_memory_history() before the code of interest.",
+            trace.device.kind.module()
+        )),
         // `_record_memory_history(enabled="state")` records one event.
         Coverage::Partial if is_single_event => Some(
             "The trace has a single event (recorded with enabled=\"state\"). This is the final \

@@ -10,7 +10,8 @@ use vramscope_units::{Addr, Bytes, Micros};
 /// fixed indices.
 ///
 /// The names are those of `TraceEntry::Action` in `c10/core/CachingDeviceAllocator.h`. Actions of
-/// later releases are listed by name and have no other effect.
+/// later releases are listed by name and have no other effect. So are those that `torch_npu` makes
+/// up: they describe the state at the dump, and nothing happened at their place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Action(pub u8);
 
@@ -29,6 +30,15 @@ impl Action {
     /// Not in PyTorch. Viewers merge a free request and its completion into it, so re-exported
     /// files may hold it.
     pub const FREE: Self = Self(10);
+    /// The first of three events that `torch_npu` makes up, at the dump and in front of a trace,
+    /// for each block of its workspace allocator.
+    pub const WORKSPACE_SNAPSHOT: Self = Self(11);
+    /// The second of them, which reads `segment_alloc`.
+    pub const WORKSPACE_SEGMENT: Self = Self(12);
+    /// The third of them, which reads `alloc`.
+    pub const WORKSPACE_ALLOC: Self = Self(13);
+    /// The last action with a fixed index.
+    pub(crate) const LAST: Self = Self::WORKSPACE_ALLOC;
 }
 
 /// A column of a field that few events have: pairs of row and value, sorted by row.

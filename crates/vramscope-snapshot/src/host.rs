@@ -3,9 +3,10 @@
 //! PyTorch's allocator of pinned memory (`ATen/core/CachingHostAllocator.h`) never splits a
 //! segment: each holds one block.
 
+use crate::device_kind::DeviceKind;
 use crate::ids::{PoolIndex, StreamId};
 use crate::segments::{Block, BlockState, Segment, SegmentType};
-use crate::snapshot::{Device, DeviceKind, Excerpt, HOST};
+use crate::snapshot::{Device, Excerpt, HOST};
 use crate::tables::{Tables, ext};
 use std::ops::Range;
 use vramscope_pickle::{Heap, Value};

@@ -43,6 +43,7 @@ keys! {
     SEGMENT_ALLOC = "segment_alloc", SEGMENT_FREE = "segment_free", SEGMENT_MAP = "segment_map",
     SEGMENT_UNMAP = "segment_unmap", OOM = "oom", SNAPSHOT = "snapshot", ANNOTATE = "annotate",
     FREE = "free", SOURCE_CODE = "source_code", SHAPE_DATA = "shape_data",
+    WORKSPACE_SNAPSHOT = "workspace_snapshot",
 }
 
 /// The keys of a dict as bits, without ids from 64 on.

@@ -28,6 +28,7 @@
 mod annotations;
 mod constant_column;
 mod delta_column;
+mod device_kind;
 mod dump;
 mod event_range;
 mod events;
@@ -52,6 +53,7 @@ mod write;
 
 pub use annotations::{Annotation, Stage};
 pub use delta_column::DeltaColumn;
+pub use device_kind::DeviceKind;
 pub use dump::dump;
 pub use events::{Action, Events, SparseColumn};
 pub use frames::{Frame, Frames, Stacks};
@@ -60,7 +62,7 @@ pub use load::{CAPACITY_CHECKS_PER_FILE, RowCounts, TraceProgress};
 pub use report::{AffectedCurve, FileFault, LoadError, Report, Warning, WarningKind};
 pub use segments::{Block, BlockState, Segment, SegmentType};
 pub use shape_data::ShapeData;
-pub use snapshot::{Device, DeviceKind, Excerpt, HOST, Snapshot, UsedCounts, device_name};
+pub use snapshot::{Device, Excerpt, HOST, Snapshot, UsedCounts, device_name};
 pub use source::{NamedSnapshot, Reader};
 pub use source_code::SourceCode;
 pub use vramscope_pickle::{MemoryUse, StrId};

@@ -1,6 +1,7 @@
 //! Builds a [`Snapshot`] from the bytes of a pickle.
 
 use crate::delta_column::DeltaColumn;
+use crate::device_kind::{self, DeviceKind};
 use crate::events::Action;
 use crate::host;
 use crate::ids::StackId;
@@ -8,9 +9,9 @@ use crate::json_text::{MAX_SHOWN_BYTES, cut, json_text};
 use crate::keys;
 use crate::limits;
 use crate::report::{LoadError, WarningKind};
-use crate::segments::Segment;
+use crate::segments::{BlockState, Segment};
 use crate::shape_data::ShapeData;
-use crate::snapshot::{Device, DeviceKind, Excerpt, Snapshot, UsedCounts};
+use crate::snapshot::{Device, Excerpt, Snapshot, UsedCounts};
 use crate::source::{Options, has_snapshot_key};
 use crate::source_code::SourceCode;
 use crate::tables::{Tables, ext, with_devices};
@@ -18,6 +19,7 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use vramscope_pickle::{Heap, Kind, MemoryUse, Oddity, Parser, StrId, Value};
+use vramscope_units::{Addr, Bytes};
 
 /// A trace that is still being read. Exists once the trace has an event. Lists arrive in batches of
 /// 1000 events, so the newest events may be missing.
@@ -288,11 +290,34 @@ pub(crate) fn build(
         report: tables.report,
         used: UsedCounts::default(),
         bytes,
+        padding: Bytes(0),
+        workspaces: Vec::new(),
     };
+    set_kind(&mut snapshot, tables.workspaces);
     limits::saturate_sizes(&mut snapshot);
     snapshot.used = count_used(&snapshot);
     check_invariants(&mut snapshot);
     Ok(snapshot)
+}
+
+/// Sets the kind of the devices. Takes the blocks of `torch_npu`'s workspace allocator as live: it
+/// hands them out again and again, and reports them as free in any case (`get_segm` in
+/// `NPUWorkspaceAllocator.cpp`).
+fn set_kind(snapshot: &mut Snapshot, mut workspaces: Vec<(u64, u64)>) {
+    let told = device_kind::tell(snapshot, !workspaces.is_empty());
+    snapshot.padding = told.padding;
+    let accelerators = snapshot.devices.iter_mut().filter(|device| !device.kind.is_host());
+    accelerators.for_each(|device| device.kind = told.kind);
+    workspaces.sort_unstable();
+    workspaces.dedup();
+    for segment in &snapshot.segments {
+        let rows = segment.blocks.start as usize..segment.blocks.end as usize;
+        let [block] = &mut snapshot.blocks[rows] else { continue };
+        if workspaces.binary_search(&(block.address.0, block.size.0)).is_ok() {
+            block.state = BlockState::Allocated;
+        }
+    }
+    snapshot.workspaces = workspaces.into_iter().map(|(address, _)| Addr(address)).collect();
 }
 
 /// The values of the root's keys.
@@ -421,7 +446,7 @@ fn devices(segments: &[Segment], traces: &[(Range<u32>, Option<Excerpt>)]) -> Ve
         .into_iter()
         .map(|device| {
             let (events, excerpt) = traces.get(device as usize).cloned().unwrap_or((0..0, None));
-            let (kind, segments) = (DeviceKind::Gpu, range_of(device));
+            let (kind, segments) = (DeviceKind::default(), range_of(device));
             Device { device, kind, events, segments, excerpt }
         })
         .collect()

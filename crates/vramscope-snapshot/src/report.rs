@@ -250,6 +250,14 @@ pub enum LoadError {
         /// The decompressor's message.
         reason: String,
     },
+    /// A zip archive is incomplete or fails a checksum.
+    #[error("the zip archive is damaged at byte {at}: {reason}")]
+    Zip {
+        /// Bytes of the archive before the error.
+        at: u64,
+        /// What is wrong.
+        reason: String,
+    },
     /// An HTML page without a snapshot.
     #[error(
         "this HTML page holds no snapshot: no base64 data of `trace_plot` or `segment_plot` \
@@ -294,7 +302,7 @@ pub enum LoadError {
     /// The first bytes match no supported format.
     #[error(
         "this is not a snapshot: it starts with {found}, \
-         expected a pickle, a gzipped pickle, `trace_plot` HTML or JSON"
+         expected a pickle, plain, gzipped or of `torch.save`, `trace_plot` HTML or JSON"
     )]
     Unknown {
         /// The first bytes.
@@ -317,7 +325,7 @@ impl LoadError {
             Self::Base64 { .. } | Self::TooMany { .. } | Self::Pickle(PickleError::Empty) => {
                 FileFault::Damaged
             }
-            Self::Pickle(_) | Self::Json { .. } | Self::Gzip { .. } => {
+            Self::Pickle(_) | Self::Json { .. } | Self::Gzip { .. } | Self::Zip { .. } => {
                 if may_be_snapshot {
                     FileFault::Damaged
                 } else {
@@ -331,7 +339,7 @@ impl LoadError {
     pub fn byte_offset(&self) -> Option<u64> {
         match self {
             Self::Pickle(error) => error.offset(),
-            Self::Gzip { at, .. } | Self::Base64 { at } => Some(*at),
+            Self::Gzip { at, .. } | Self::Zip { at, .. } | Self::Base64 { at } => Some(*at),
             _ => None,
         }
     }
@@ -350,6 +358,7 @@ impl LoadError {
             Self::Pickle(PickleError::Memory { .. } | PickleError::LateItems { .. })
             | Self::Json { .. }
             | Self::Gzip { .. }
+            | Self::Zip { .. }
             | Self::Html { .. }
             | Self::Base64 { .. }
             | Self::TooMany { .. }

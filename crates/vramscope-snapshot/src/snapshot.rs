@@ -1,6 +1,7 @@
 //! A loaded snapshot.
 
 use crate::annotations::Annotation;
+use crate::device_kind::DeviceKind;
 use crate::events::{Action, Events};
 use crate::frames::{Frame, Frames, Stacks};
 use crate::ids::{FrameId, PoolId, PoolIndex, StackId, StreamId};
@@ -12,6 +13,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 use vramscope_pickle::{StrId, Strings};
+use vramscope_units::{Addr, Bytes};
 
 /// The allocator's state on every device when the snapshot was taken, and the events recorded
 /// before.
@@ -51,6 +53,11 @@ pub struct Snapshot {
     pub used: UsedCounts,
     /// Bytes of the pickle (or JSON).
     pub bytes: u64,
+    /// Bytes that the devices' allocator adds to each request before it rounds: 32 on Ascend NPUs,
+    /// 0 elsewhere.
+    pub padding: Bytes,
+    /// Addresses of the blocks of `torch_npu`'s workspace allocator, sorted.
+    pub workspaces: Vec<Addr>,
 }
 
 /// The ordinal of pinned host memory, in place of a device's. PyTorch numbers devices with 8 bits
@@ -62,25 +69,6 @@ pub fn device_name(ordinal: u32) -> Cow<'static, str> {
     match ordinal {
         HOST => Cow::Borrowed("host"),
         _ => Cow::Owned(format!("device {ordinal}")),
-    }
-}
-
-/// The memory that a [`Device`] stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeviceKind {
-    /// The memory of an accelerator.
-    Gpu,
-    /// Pinned host memory (since PyTorch 2.14, if recorded).
-    Host,
-}
-
-impl DeviceKind {
-    /// The name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Gpu => "gpu",
-            Self::Host => "host",
-        }
     }
 }
 

@@ -95,6 +95,10 @@ pub(crate) struct Tables {
     pub(crate) filter: Option<Box<crate::event_range::FilterState>>,
     /// Maps event numbers to rows.
     pub(crate) remap: RowRemap,
+    /// Blocks of `torch_npu`'s workspace allocator: address and size.
+    pub(crate) workspaces: Vec<(u64, u64)>,
+    /// How many made-up events of the last of them are still to come.
+    made_up: u8,
 }
 
 impl Tables {
@@ -113,7 +117,7 @@ impl Tables {
             + (self.streams.capacity() + self.stream_index.capacity()) * 16
             + (self.pools.capacity() + self.pool_index.capacity() * 2) * size_of::<PoolId>()
             + self.untaken.capacity() * 32
-            + self.placed.capacity() * 8
+            + (self.placed.capacity() + self.workspaces.capacity() * 2) * 8
             + self.filter.as_ref().map_or(0, |filter| filter.memory())
     }
 
@@ -132,7 +136,10 @@ impl Tables {
             annotations: Vec::new(),
             streams: vec![0],
             pools: vec![PoolId::DEFAULT],
-            actions: (keys::ALLOC..=keys::FREE).map(StrId).collect(),
+            actions: (keys::ALLOC..=keys::FREE)
+                .chain([keys::WORKSPACE_SNAPSHOT, keys::SEGMENT_ALLOC, keys::ALLOC])
+                .map(StrId)
+                .collect(),
             row_ranges: Vec::new(),
             long_stacks: Vec::new(),
             long_frames: 0,
@@ -148,6 +155,8 @@ impl Tables {
             only_frames: false,
             filter: None,
             remap: RowRemap::default(),
+            workspaces: Vec::new(),
+            made_up: 0,
         }
     }
 

@@ -3,7 +3,7 @@
 //! The pickle has the keys that PyTorch writes, in protocol 4. Reading it gives the same tables.
 //! What holds source code is left out: tracebacks of forward calls, and the notes of frames.
 
-use crate::{Action, BlockState, Device, DeviceKind, Events, PoolIndex, Segment, SegmentType};
+use crate::{Action, BlockState, Device, Events, PoolIndex, Segment, SegmentType};
 use crate::{Snapshot, StackId, Stage, StrId};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
@@ -152,14 +152,15 @@ impl Writer<'_> {
 
     fn root(&mut self) {
         let s = self.snapshot;
-        let of = |kind: DeviceKind| s.devices.iter().filter(move |device| device.kind == kind);
+        let of =
+            |is_host: bool| s.devices.iter().filter(move |device| device.kind.is_host() == is_host);
         self.dict(|w| {
             w.text("segments");
-            w.list(|w| of(DeviceKind::Gpu).for_each(|device| w.segments(device)));
+            w.list(|w| of(false).for_each(|device| w.segments(device)));
             w.text("device_traces");
             w.list(|w| {
                 let mut next = 0;
-                for device in of(DeviceKind::Gpu).filter(|device| !device.events.is_empty()) {
+                for device in of(false).filter(|device| !device.events.is_empty()) {
                     // Traces are numbered by their place in the list.
                     for _ in next..device.device {
                         w.op(b']');
@@ -168,7 +169,7 @@ impl Writer<'_> {
                     w.batches(device.events.clone(), Self::event);
                 }
             });
-            for host in of(DeviceKind::Host) {
+            for host in of(true) {
                 w.text("host_segments");
                 w.list(|w| w.segments(host));
                 w.text("host_traces");
@@ -305,7 +306,7 @@ impl Writer<'_> {
         self.dict(|w| {
             w.text("action");
             let name = s.action_name(action);
-            w.text(&if action <= Action::FREE { name } else { Cow::Owned(w.texts.note(&name)) });
+            w.text(&if action <= Action::LAST { name } else { Cow::Owned(w.texts.note(&name)) });
             // An event without an address, such as of a failed allocation, has 0.
             if events.addr(row).0 != 0 {
                 w.number("addr", events.addr(row).0);

@@ -147,7 +147,7 @@ fn files_without_a_snapshot_are_rejected() {
         assert!(error.contains(words), "{name}: {error}");
     };
     check("containers/archive.zip", "zip archive");
-    check("containers/checkpoint.pt", "zip archive, as torch.save writes");
+    check("containers/checkpoint.pt", "torch.save checkpoint");
     check("containers/checkpoint_legacy.pt", "torch.save");
     check("containers/page.html", "holds no snapshot");
     check("damaged/empty.pickle", "the file is empty");

@@ -44,7 +44,7 @@ fn kept(text: &str) -> String {
 #[test]
 fn a_written_snapshot_has_the_tables_of_the_read_one() {
     let mut paths = Vec::new();
-    for folder in ["scenarios", "edge", "containers", "protocols", "recorded", "odd"] {
+    for folder in ["scenarios", "edge", "containers", "protocols", "recorded", "odd", "npu"] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test_data").join(folder);
         files(&folder, &mut paths);
     }

@@ -40,12 +40,14 @@ pub(crate) struct Arena {
     /// Extents of expandable segments by address. Only mapped ranges can appear and disappear
     /// between other extents, so only they need an order.
     expandable: BTreeMap<u64, u32>,
-    /// All extents by address, for [`Arena::cut`]. `None` for a complete trace.
+    /// All extents by address, for [`Arena::cut`]. `None` where blocks only start at the start of a
+    /// free extent.
     sorted: Option<BTreeMap<u64, u32>>,
 }
 
 impl Arena {
-    /// An arena that supports [`Arena::cut`], for traces that lack some of the allocations.
+    /// An arena that supports [`Arena::cut`] and [`Arena::cut_free`], for traces that lack some of
+    /// the allocations, and for allocators that align blocks.
     pub(crate) fn with_gaps() -> Self {
         Self { sorted: Some(BTreeMap::new()), ..Self::default() }
     }
@@ -73,6 +75,17 @@ impl Arena {
             self.merge(rest);
         }
         extent.block
+    }
+
+    /// Splits the free extent around `at`, so that one starts there. Returns false, with no effect,
+    /// if no free extent is around it, or more than `max` bytes of it are in front.
+    pub(crate) fn cut_free(&mut self, at: u64, max: u64) -> bool {
+        let before = self.sorted.as_ref().and_then(|sorted| sorted.range(..at).next_back());
+        if before.is_none_or(|(&start, _)| at - start > max) {
+            return false;
+        }
+        self.cut(at, |_| u64::MAX);
+        self.get(at).is_some()
     }
 
     /// The extent that starts at an address.

@@ -29,6 +29,9 @@ pub enum Origin {
     /// A second completed free of an address, or an active final block after a completed free. The
     /// alloc was lost.
     LostAlloc,
+    /// A block of `torch_npu`'s workspace allocator, which keeps no history: the file has it as it
+    /// is at the end. It counts as live over the whole window.
+    Workspace,
 }
 
 /// One block's life in one device's window.
@@ -55,16 +58,22 @@ pub struct Block {
 
 /// Packed properties of a block: four bytes, because a trace has millions of blocks.
 ///
-/// Bits 0 and 1 are the origin. Bit 2 is set if the free was completed. The upper 29 bits count the
+/// Bits 0 to 2 are the origin. Bit 3 is set if the free was completed. The upper 28 bits count the
 /// earlier blocks at the same address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct BlockFlags(u32);
 
 impl BlockFlags {
-    const ORIGINS: [Origin; 4] =
-        [Origin::Alloc, Origin::PreexistingLive, Origin::PreexistingFreed, Origin::LostAlloc];
-    const FREE_COMPLETED: u32 = 1 << 2;
-    const REUSE_SHIFT: u32 = 3;
+    const ORIGINS: [Origin; 5] = [
+        Origin::Alloc,
+        Origin::PreexistingLive,
+        Origin::PreexistingFreed,
+        Origin::LostAlloc,
+        Origin::Workspace,
+    ];
+    const ORIGIN: u32 = (1 << 3) - 1;
+    const FREE_COMPLETED: u32 = 1 << 3;
+    const REUSE_SHIFT: u32 = 4;
 
     /// The flags of a block without a completed free.
     fn new(origin: Origin, reuse: u32) -> Self {
@@ -93,7 +102,7 @@ impl OptionalIndex {
 impl Block {
     /// The evidence for the block.
     pub fn origin(&self) -> Origin {
-        BlockFlags::ORIGINS[(self.flags.0 % 4) as usize]
+        BlockFlags::ORIGINS[(self.flags.0 & BlockFlags::ORIGIN) as usize]
     }
 
     /// Number of earlier blocks of the window at the same address.
@@ -132,7 +141,7 @@ impl Block {
         match self.origin() {
             Origin::PreexistingFreed => true,
             Origin::LostAlloc => self.free_completed().is_some(),
-            Origin::Alloc | Origin::PreexistingLive => false,
+            Origin::Alloc | Origin::PreexistingLive | Origin::Workspace => false,
         }
     }
 }
@@ -236,7 +245,7 @@ fn expected_blocks(snapshot: &Snapshot, device: &Device, actions: &[(Action, u32
 /// needs no memory.
 fn stack_order_key(block: &Block) -> (u8, u64) {
     match block.origin() {
-        Origin::PreexistingLive => (0, block.address.0),
+        Origin::PreexistingLive | Origin::Workspace => (0, block.address.0),
         Origin::PreexistingFreed => (1, u64::from(u32::MAX - block.leaves)),
         Origin::Alloc | Origin::LostAlloc => (2, u64::from(block.enters)),
     }
@@ -247,8 +256,7 @@ fn stack_order_key(block: &Block) -> (u8, u64) {
 /// Those blocks are few, and the others are nearly sorted. So the sort compares little, and blocks
 /// move in long runs. Swapping them one by one would be slow because a block is large.
 fn into_stack_order(blocks: &mut [Block]) {
-    let is_before =
-        |b: &Block| matches!(b.origin(), Origin::PreexistingLive | Origin::PreexistingFreed);
+    let is_before = |b: &Block| !matches!(b.origin(), Origin::Alloc | Origin::LostAlloc);
     let mut before: Vec<Block> = blocks.iter().filter(|b| is_before(b)).copied().collect();
     before.sort_unstable_by_key(stack_order_key);
     // Blocks at `end` and above are in state. Blocks below `start` are not processed yet.
@@ -386,6 +394,9 @@ impl Pairer<'_> {
                     continue;
                 }
                 let (origin, enters) = match state.completed.get() {
+                    None if self.snapshot.workspaces.binary_search(&found.address).is_ok() => {
+                        (Origin::Workspace, 0)
+                    }
                     None => (Origin::PreexistingLive, 0),
                     Some(completed) => {
                         report.warn(WarningKind::LostAlloc, None, || {

@@ -11,6 +11,7 @@
 //! another device would have done. The two share the rules of rounding and splitting.
 
 mod initial;
+mod npu;
 
 use crate::arena::Arena;
 use crate::band::Band;
@@ -21,9 +22,10 @@ use crate::series::Series;
 use crate::slicing::{Boxed, Budget, STRIDE, filled};
 use crate::trace::{Exactness, Trace};
 use initial::InitialRange;
+use npu::Npu;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-use vramscope_snapshot::{BlockState, Report, Snapshot, Warning, WarningKind};
+use vramscope_snapshot::{BlockState, DeviceKind, Report, Snapshot, Warning, WarningKind};
 use vramscope_units::{Addr, Bytes, EventIndex};
 
 /// Block sizes of one device's window, and the bands that follow from them.
@@ -102,6 +104,7 @@ struct Replay<'a> {
     /// Spans from before the window, highest address first. Filled from the end.
     initial_spans: Vec<u32>,
     rounding: Rounding,
+    npu: Npu,
     final_blocks: FinalBlocks,
     arena: Arena,
     sizes: Vec<Bytes>,
@@ -164,8 +167,9 @@ impl<'a> Replay<'a> {
             initial_blocks: Vec::new(),
             initial_spans: Vec::new(),
             rounding: Rounding::of(snapshot, &trace.device),
+            npu: Npu::of(&trace.device),
             final_blocks: FinalBlocks::default(),
-            arena: if trace.device.excerpt.is_some() {
+            arena: if trace.device.excerpt.is_some() || trace.device.kind == DeviceKind::Npu {
                 Arena::with_gaps()
             } else {
                 Arena::default()
@@ -210,6 +214,7 @@ impl<'a> Replay<'a> {
             self.stage = match std::mem::replace(&mut self.stage, Stage::FinalBlocks) {
                 Stage::Segments(builder) => {
                     self.segments = builder.finish();
+                    self.npu.start(&self.segments);
                     Stage::FinalBlocks
                 }
                 Stage::FinalBlocks => {
@@ -281,6 +286,7 @@ impl<'a> Replay<'a> {
     fn event(&mut self, event: EventIndex) {
         let (row, slot, snapshot) =
             (self.trace.device.events.start + event.0, event.0 + 1, self.snapshot);
+        self.npu.observe(snapshot.events.action(row));
         if let Some((false, is_expandable)) = segment_event(snapshot.events.action(row)) {
             let (address, size) = (snapshot.events.addr(row), snapshot.events.size(row));
             if !self.arena.release(address.0, size.0, is_expandable) {
@@ -310,6 +316,7 @@ impl<'a> Replay<'a> {
         self.split_oversized(block.address.0);
         self.stretch_uncertain(block.address.0);
         self.cut_in_excerpt(block.address.0);
+        self.cut_aligned(block.address.0, rounded);
         let Some(extent) =
             self.arena.get(block.address.0).filter(|e| e.block.is_none() && e.size >= rounded)
         else {
@@ -321,7 +328,8 @@ impl<'a> Replay<'a> {
             return;
         };
         let rest = extent.size - rounded;
-        let splits = self.rounding.splits(rounded, rest, extent.group.is_some());
+        let to_the_last = extent.group.is_some() || self.npu.splits_all();
+        let splits = self.rounding.splits(rounded, rest, to_the_last);
         let replayed = if splits { rounded } else { extent.size };
         let size = final_size.filter(|&size| size <= extent.size).unwrap_or(replayed);
         if size != replayed {

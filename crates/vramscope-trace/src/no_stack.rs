@@ -55,7 +55,9 @@ impl Trace {
     pub fn no_stack(&self, block: &Block) -> Option<NoStack> {
         (block.stack == StackId::EMPTY).then(|| match block.origin() {
             Origin::Alloc if self.stack_coverage.allocs => NoStack::Backward,
-            Origin::PreexistingLive | Origin::PreexistingFreed if self.stack_coverage.blocks => {
+            Origin::PreexistingLive | Origin::PreexistingFreed | Origin::Workspace
+                if self.stack_coverage.blocks =>
+            {
                 NoStack::BeforeRecording
             }
             _ => NoStack::NotRecorded,

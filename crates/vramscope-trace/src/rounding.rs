@@ -2,7 +2,7 @@
 
 use crate::segments::SMALL_SIZE;
 use vramscope_allocator::{DIVISION_INTERVALS, Settings};
-use vramscope_snapshot::{Device, DeviceKind, Snapshot};
+use vramscope_snapshot::{Device, Snapshot};
 
 /// The allocator settings that determine block sizes. Files from before PyTorch 2.3 do not have
 /// them, and get the defaults.
@@ -11,6 +11,8 @@ pub struct Rounding {
     settings: Settings,
     /// Whether each block takes a whole segment: pinned host memory is never split.
     pub takes_whole_segments: bool,
+    /// Bytes that the allocator adds to a request before it rounds.
+    padding: u64,
 }
 
 impl Rounding {
@@ -31,7 +33,9 @@ impl Rounding {
                 *divisions = u64::try_from(value).unwrap_or(0);
             }
         }
-        Self { settings, takes_whole_segments: device.kind == DeviceKind::Host }
+        let takes_whole_segments = device.kind.is_host();
+        let padding = if takes_whole_segments { 0 } else { snapshot.padding.0 };
+        Self { settings, takes_whole_segments, padding }
     }
 
     /// The same settings, but for `roundup_power2_divisions`.
@@ -50,7 +54,10 @@ impl Rounding {
     /// The block size for a request, in bytes. A block can be larger if the rest of the free block
     /// is not split off.
     pub fn round(&self, request: u64) -> u64 {
-        if self.takes_whole_segments { request } else { self.settings.round(request) }
+        if self.takes_whole_segments {
+            return request;
+        }
+        self.settings.round(request.saturating_add(self.padding))
     }
 
     /// Whether `rest` bytes are split off a block of `size` bytes. The file says of each segment
@@ -67,7 +74,8 @@ mod tests {
 
     #[test]
     fn host_memory_is_neither_rounded_nor_split() {
-        let device = Rounding { settings: Settings::default(), takes_whole_segments: false };
+        let device =
+            Rounding { settings: Settings::default(), takes_whole_segments: false, padding: 0 };
         assert_eq!(device.round(8), 512);
         assert!(device.splits(512, 512, false));
         let host = Rounding { takes_whole_segments: true, ..device };
@@ -76,8 +84,17 @@ mod tests {
     }
 
     #[test]
+    fn padding_is_added_before_rounding() {
+        let rounding =
+            Rounding { settings: Settings::default(), takes_whole_segments: false, padding: 32 };
+        assert_eq!([1, 480, 481, 512].map(|bytes| rounding.round(bytes)), [512, 512, 1024, 1024]);
+        assert_eq!(rounding.round(4 << 20), (4 << 20) + 512);
+    }
+
+    #[test]
     fn expandable_segments_are_split_to_the_last_512_bytes() {
-        let rounding = Rounding { settings: Settings::default(), takes_whole_segments: false };
+        let rounding =
+            Rounding { settings: Settings::default(), takes_whole_segments: false, padding: 0 };
         assert!(rounding.splits(2 << 20, 512, true));
         assert!(!rounding.splits(2 << 20, 512, false));
     }

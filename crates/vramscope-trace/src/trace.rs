@@ -14,9 +14,7 @@ use crate::slicing::{Budget, strides};
 use crate::time_scale::TimeScale;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
-use vramscope_snapshot::{
-    Action, AffectedCurve, Device, DeviceKind, Report, Snapshot, Warning, WarningKind,
-};
+use vramscope_snapshot::{Action, AffectedCurve, Device, Report, Snapshot, Warning, WarningKind};
 use vramscope_units::{Bytes, EventIndex};
 
 /// How much of the device's history the window covers.
@@ -108,7 +106,7 @@ impl Trace {
         let actions = actions(snapshot, device);
         let Pairing { mut blocks, others } = pair(snapshot, device, &actions, &mut report);
         let slots = device.events.len() + 1;
-        if device.kind == DeviceKind::Host {
+        if device.kind.is_host() {
             host::set_requests(snapshot, device, &mut blocks, &mut report);
         }
         let changes = Changes::new(&blocks.iter().map(|block| block.enters..block.leaves), slots);
@@ -124,7 +122,7 @@ impl Trace {
             requested_band.add_slot(slot, total as i64 - before as i64);
         }
         let reserved_band = reserved(snapshot, device, &others, &mut report);
-        let mut origins = [0; 4];
+        let mut origins = [0; 5];
         for block in &blocks {
             origins[block.origin() as usize] += 1;
         }

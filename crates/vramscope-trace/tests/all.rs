@@ -4,6 +4,7 @@ mod excerpt;
 mod host;
 mod late;
 mod model;
+mod npu;
 mod pools;
 mod replay;
 mod scenarios;

@@ -59,7 +59,7 @@ fn segments_without_blocks_hold_one_block() {
     let (trace, carving) = host(&snapshot);
     assert_eq!(snapshot.segments_of(&trace.device).len(), 1);
     assert_eq!((trace.end_live_blocks, carving.active_band.end), (1, MIB));
-    assert_eq!(snapshot.devices[0].kind, DeviceKind::Gpu);
+    assert_eq!(snapshot.devices[0].kind, DeviceKind::Cuda);
     assert_eq!(snapshot.segments_of(&snapshot.devices[0]).len(), 1);
 }
 

@@ -63,6 +63,9 @@ class Device(Shown):
     device: int
     #: ``gpu``, or ``host`` for pinned host memory.
     kind: str
+    #: ``rocm``, ``xpu``, ``npu`` or ``mtia``, where the file or the file beside it tells; ``None``
+    #: for CUDA.
+    backend: str | None
     events: int
     #: The number of events by action.
     actions: Mapping[str, int]
@@ -89,6 +92,7 @@ class Device(Shown):
         return cls(
             device=json["device"],
             kind=json["kind"],
+            backend=json.get("backend"),
             events=json["events"],
             actions=json["actions"],
             window_us=None if window is None else (window[0], window[1]),

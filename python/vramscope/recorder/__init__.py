@@ -17,7 +17,7 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, ClassVar
 
-from . import allocator, failure, forks, sidecar, sources, uses
+from . import allocator, backend, failure, forks, sidecar, sources, uses
 from . import holders as holders_
 from .files import SUFFIX, Kept, Recordings, remove_left_over, write_beside, write_snapshot
 from .guards import never_raise, whole
@@ -147,6 +147,7 @@ class Recorder:
         self._watched = Watched()
         self._watched.add(options.pop("model"), options.pop("optimizer"))
         self._torch: Any = None
+        self._backend: Any = None
         self._pid = os.getpid()
         self._is_recording = False
         self._arguments: dict[str, Any] = {}
@@ -280,8 +281,9 @@ class Recorder:
         import torch
 
         self._torch = torch
-        if not torch.cuda.is_available():
-            log.warning("nothing is recorded: PyTorch sees no CUDA device")
+        self._backend = backend.choose(torch)
+        if not self._backend.is_available():
+            log.warning("nothing is recorded: PyTorch sees no CUDA device, XPU or NPU")
             return
         self._on_exit()
         self._on_signals()
@@ -289,9 +291,7 @@ class Recorder:
         self._remove_left_over()
         if self._options["use_step"] == 1:
             self._begin_uses()
-        # Runs now if CUDA is initialized, else as soon as the program uses it. Starting CUDA here
-        # would take memory on a device that the program may not choose.
-        torch.cuda._lazy_call(self._start_history)
+        self._backend.when_initialized(self._start_history)
 
     @never_raise
     def _start_history(self) -> None:
@@ -302,7 +302,7 @@ class Recorder:
         length = options["max_entries"] or allocator.history_length(
             allocator.free_host_bytes(), int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
         )
-        self._arguments = allocator.start_history(self._torch, length, options["stacks"])
+        self._arguments = allocator.start_history(self._backend, length, options["stacks"])
         self._is_recording = True
         if "context" in self._arguments:
             log.warning(
@@ -311,14 +311,14 @@ class Recorder:
                 self._torch.__version__,
             )
         if not Recorder._is_observed:
-            Recorder._is_observed = allocator.attach_oom_observer(self._torch, _ran_out)
+            Recorder._is_observed = allocator.attach_oom_observer(self._backend, _ran_out)
 
     @never_raise
     def _end(self) -> None:
         """Stop recording."""
         was_recording, self._is_recording = self._is_recording, False
         if was_recording and not any(other._is_recording for other in Recorder._active):
-            allocator.stop_history(self._torch)
+            allocator.stop_history(self._backend)
 
     def _run_undo(self) -> None:
         while self._undo:
@@ -469,7 +469,7 @@ class Recorder:
     def _add_state(self) -> None:
         """Write the allocator's state."""
         if self._states is not None and self._is_recording and self._is_active():
-            self._states.add(self._torch, self._step)
+            self._states.add(self._backend, self._step)
 
     @whole
     def _describe(self) -> None:
@@ -503,7 +503,7 @@ class Recorder:
     @never_raise
     def _describe_error(self, device: int, requested: int, total: int, free: int) -> str:
         """Describe the error."""
-        reserved = self._torch.cuda.memory_reserved(device)
+        reserved = self._backend.module.memory_reserved(device)
         short = failure.lacking(requested, free, total, reserved)
         return failure.described(self._torch, requested, short)
 
@@ -545,9 +545,8 @@ class Recorder:
             self._dumping.release()
 
     def _write_now(self, name: str, kind: str, oom: dict[str, Any] | None) -> pathlib.Path:
-        torch = self._torch
         rank, world = rank_and_world()
-        snapshot = torch.cuda.memory._snapshot()
+        snapshot = self._backend.module.memory._snapshot()
         held = self._find_holders(snapshot) if self._wants_holders(kind) else None
         if self._uses is not None and self._uses.since_us is not None:
             uses.without_own_frames(snapshot, self._uses.since_us)
@@ -570,9 +569,9 @@ class Recorder:
             "time_us": sidecar.now_us(),
             "rank": rank,
             "world_size": world,
-            **sidecar.environment(torch),
+            **sidecar.environment(self._backend),
             "recording": self._arguments,
-            "devices": sidecar.devices(torch, oom),
+            "devices": sidecar.devices(self._backend, oom),
             "oom": oom,
             "steps": [{"step": step, "time_us": time} for step, time in self._steps],
             "tensors": self._described,

@@ -14,6 +14,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
+from .backend import Backend
+
 #: Bytes of host memory that an event with Python stacks takes while it is recorded, measured over
 #: the recordings of training loops in ``test_data``. It only bounds the length of the history.
 EVENT_BYTES = 1024
@@ -46,21 +48,22 @@ def free_host_bytes() -> int | None:
     return None
 
 
-def start_history(torch: Any, max_entries: int, stacks: str) -> dict[str, Any]:
+def start_history(backend: Backend, max_entries: int, stacks: str) -> dict[str, Any]:
     """Starts recording. Returns the arguments that were used.
 
     Raises:
         RuntimeError: this PyTorch, or its allocator, records no history.
     """
-    backend = getattr(torch.cuda, "get_allocator_backend", lambda: "native")()
-    if backend != "native":
-        raise RuntimeError(f"PyTorch records only its native allocator, and this is {backend}")
-    record = getattr(torch.cuda.memory, "_record_memory_history", None)
+    torch, module = backend.torch, backend.module
+    used = getattr(module, "get_allocator_backend", lambda: "native")()
+    if used != "native":
+        raise RuntimeError(f"PyTorch records only its native allocator, and this is {used}")
+    record = getattr(module.memory, "_record_memory_history", None)
     if record is None:
         raise RuntimeError(
             f"PyTorch {torch.__version__} records no memory history: use 2.1 or later"
         )
-    known = _parameters(record, torch)
+    known = _parameters(record, module.memory)
     if "stacks" not in known:
         raise RuntimeError(
             f"PyTorch {torch.__version__} records memory in another way: use 2.1 or later"
@@ -88,23 +91,23 @@ def loses_errors_in_frees(torch: Any) -> bool:
     return str(torch.__version__).startswith("2.11.")
 
 
-def _parameters(record: Callable[..., Any], torch: Any) -> set[str]:
+def _parameters(record: Callable[..., Any], memory: Any) -> set[str]:
     """The names of the parameters. From 2.1 on the public function only passes them on."""
-    impl = getattr(torch.cuda.memory, "_record_memory_history_impl", record)
+    impl = getattr(memory, "_record_memory_history_impl", record)
     return set(inspect.signature(impl).parameters)
 
 
-def stop_history(torch: Any) -> None:
+def stop_history(backend: Backend) -> None:
     """Stops recording. This also clears the history."""
-    torch.cuda.memory._record_memory_history(enabled=None)
+    backend.module.memory._record_memory_history(enabled=None)
 
 
-def attach_oom_observer(torch: Any, observer: Callable[[int, int, int, int], None]) -> bool:
+def attach_oom_observer(backend: Backend, observer: Callable[[int, int, int, int], None]) -> bool:
     """Calls ``observer(device, requested, total, free)`` inside the allocator when memory runs out.
 
     An observer cannot be detached. Returns whether this PyTorch has observers.
     """
-    attach = getattr(torch._C, "_cuda_attach_out_of_memory_observer", None)
+    attach = backend.oom_observers()
     if attach is None:
         return False
     attach(observer)

@@ -13,6 +13,8 @@ import sys
 import time
 from typing import Any
 
+from .backend import Backend
+
 #: Version of the fields. A reader refuses a larger one.
 VERSION = 1
 
@@ -22,17 +24,18 @@ def now_us() -> int:
     return time.time_ns() // 1000
 
 
-def environment(torch: Any) -> dict[str, Any]:
+def environment(backend: Backend) -> dict[str, Any]:
     """Where and with what the process runs."""
+    torch, is_cuda = backend.torch, backend.name in ("cuda", "rocm")
     return {
         "host": socket.gethostname(),
         "pid": os.getpid(),
         "python": platform.python_version(),
         "torch": str(torch.__version__),
+        "backend": backend.name,
         "cuda": getattr(torch.version, "cuda", None) or getattr(torch.version, "hip", None),
-        "driver": _driver(torch),
-        "alloc_conf": os.environ.get("PYTORCH_CUDA_ALLOC_CONF")
-        or os.environ.get("PYTORCH_ALLOC_CONF"),
+        "driver": _driver(torch) if is_cuda else None,
+        "alloc_conf": backend.configuration(),
     }
 
 
@@ -53,21 +56,22 @@ def _driver_version() -> int:
     return 0 if failed else version.value
 
 
-def used_devices(torch: Any) -> list[int]:
+def used_devices(backend: Backend) -> list[int]:
     """The devices that this process uses. Asking for the memory of another would take some."""
-    current = torch.cuda.current_device()
-    every = range(torch.cuda.device_count())
-    return [one for one in every if one == current or torch.cuda.memory_reserved(one) > 0]
+    module = backend.module
+    current = module.current_device()
+    every = range(module.device_count())
+    return [one for one in every if one == current or module.memory_reserved(one) > 0]
 
 
-def _limit(torch: Any, device: int, total: int, oom: dict[str, Any] | None) -> int | None:
+def _limit(module: Any, device: int, total: int, oom: dict[str, Any] | None) -> int | None:
     """The bytes that ``set_per_process_memory_fraction`` leaves; None if no limit is known.
 
     Older releases of PyTorch do not tell it. Of them, only a failed allocation does: the allocator
     takes the limit for the memory of the device.
     """
     name = "get_per_process_memory_fraction"
-    told = getattr(torch.cuda, name, None) or getattr(torch.cuda.memory, name, None)
+    told = getattr(module, name, None) or getattr(module.memory, name, None)
     if told is not None:
         fraction = told(device)
         return int(total * fraction) if fraction < 1.0 else None
@@ -76,25 +80,25 @@ def _limit(torch: Any, device: int, total: int, oom: dict[str, Any] | None) -> i
     return None
 
 
-def devices(torch: Any, oom: dict[str, Any] | None) -> list[dict[str, Any]]:
+def devices(backend: Backend, oom: dict[str, Any] | None) -> list[dict[str, Any]]:
     """The devices that this process uses, with the memory that others hold.
 
     ``other_bytes`` is what neither is free nor belongs to PyTorch's allocator in this process: the
     CUDA context, libraries such as NCCL, and other processes.
     """
-    found = []
-    for device in used_devices(torch):
-        reserved = torch.cuda.memory_reserved(device)
-        free, total = torch.cuda.mem_get_info(device)
+    found, module = [], backend.module
+    for device in used_devices(backend):
+        reserved = module.memory_reserved(device)
+        free, total = module.mem_get_info(device)
         found.append(
             {
                 "device": device,
-                "name": torch.cuda.get_device_name(device),
+                "name": module.get_device_name(device),
                 "total_bytes": total,
                 "free_bytes": free,
                 "reserved_bytes": reserved,
                 "other_bytes": max(total - free - reserved, 0),
-                "limit_bytes": _limit(torch, device, total, oom),
+                "limit_bytes": _limit(module, device, total, oom),
             }
         )
     return found

@@ -8,6 +8,7 @@ import pathlib
 from typing import Any
 
 from . import sidecar
+from .backend import Backend
 from .files import write_new
 from .ranks import rank_and_world
 
@@ -36,20 +37,21 @@ class States:
         self._folder = folder
         self._path: pathlib.Path | None = None
 
-    def add(self, torch: Any, step: int) -> None:
+    def add(self, backend: Backend, step: int) -> None:
         """Writes the state after a step."""
-        found = [_of_device(torch, device) for device in sidecar.used_devices(torch)]
-        segments = _segments(torch)
+        module = backend.module
+        found = [_of_device(module, device) for device in sidecar.used_devices(backend)]
+        segments = _segments(module)
         for one in found:
             of_device = segments.get(one["device"], []) if segments is not None else None
             one["segments"] = of_device
-        self._append({"step": step, "time_us": sidecar.now_us(), "devices": found}, torch)
+        self._append({"step": step, "time_us": sidecar.now_us(), "devices": found}, backend)
 
-    def _append(self, state: dict[str, Any], torch: Any) -> None:
+    def _append(self, state: dict[str, Any], backend: Backend) -> None:
         if self._path is None:
             rank, world = rank_and_world()
             head = {"version": VERSION, "rank": rank, "world_size": world}
-            line = _line({**head, **sidecar.environment(torch)})
+            line = _line({**head, **sidecar.environment(backend)})
             wanted = self._folder / FOLDER / f"rank{rank}{SUFFIX}"
             self._path = write_new(wanted, lambda file: file.write(line))
         with open(self._path, "ab") as file:
@@ -60,19 +62,19 @@ def _line(facts: dict[str, Any]) -> bytes:
     return json.dumps(facts, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
-def _of_device(torch: Any, device: int) -> dict[str, Any]:
-    stats = torch.cuda.memory_stats(device)
-    free, _ = torch.cuda.mem_get_info(device)
+def _of_device(module: Any, device: int) -> dict[str, Any]:
+    stats = module.memory_stats(device)
+    free, _ = module.mem_get_info(device)
     numbers = {name: stats.get(key) for name, key in NUMBERS.items()}
     return {"device": device, "free_bytes": free, **numbers}
 
 
-def _segments(torch: Any) -> dict[int, list[dict[str, Any]]] | None:
+def _segments(module: Any) -> dict[int, list[dict[str, Any]]] | None:
     """The segments by device; ``None`` where PyTorch cannot list them without the history.
 
     It can from 2.11 on.
     """
-    listed = getattr(torch.cuda, "memory_snapshot", None)
+    listed = getattr(module, "memory_snapshot", None)
     if listed is None or "include_traces" not in inspect.signature(listed).parameters:
         return None
     found: dict[int, list[dict[str, Any]]] = {}

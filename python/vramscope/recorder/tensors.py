@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from .backend import DEVICE_TYPES
+
 #: Parts of a parameter's name that wrappers add: ``torch.compile``, FSDP, activation checkpointing.
 WRAPPERS = ("_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.")
 #: Wrappers that hold the model as ``module``.
@@ -59,7 +61,8 @@ def _of_optimizer(optimizer: Any, names: dict[int, str]) -> Iterator[dict[str, A
 
 def _entry(kind: str, name: str, value: Any) -> Iterator[dict[str, Any]]:
     tensor = _local(value)
-    if tensor is None or not getattr(tensor, "is_cuda", False):
+    device = getattr(getattr(tensor, "device", None), "type", None)
+    if device not in DEVICE_TYPES:
         return
     try:
         # The storage is what the allocator has handed out: a view may begin inside of it.

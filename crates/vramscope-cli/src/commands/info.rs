@@ -93,7 +93,9 @@ fn changed(file: &FileInfo) -> impl Iterator<Item = (&str, &str)> {
     let settings = file.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     settings.filter(|(key, value)| match *key {
         "pinned_num_register_threads" => *value != "1",
-        "PYTORCH_CUDA_ALLOC_CONF" | "PYTORCH_ALLOC_CONF" => !matches!(*value, "\"\"" | "null"),
+        "PYTORCH_CUDA_ALLOC_CONF" | "PYTORCH_ALLOC_CONF" | "PYTORCH_HIP_ALLOC_CONF" => {
+            !matches!(*value, "\"\"" | "null")
+        }
         _ => !matches!(*value, "false" | "0" | "0.0" | "-1" | "null" | "\"\""),
     })
 }
@@ -116,7 +118,8 @@ fn file_text(out: &mut dyn Write, file: &FileInfo, is_one: bool) -> io::Result<(
     }
     for d in &file.devices {
         let span = d.window_us.map_or(String::new(), |us| format!(" in {}", Micros(us as i64)));
-        writeln!(out, "  {}  {} events{span}", device_name(d.device), grouped(d.events as u64))?;
+        let (name, backend) = (device_name(d.device), output::backend(d.backend));
+        writeln!(out, "  {name}{backend}  {} events{span}", grouped(d.events as u64))?;
         writeln!(out, "    {}", d.provenance)?;
         if let Some(pinned) = &d.pinned {
             writeln!(

@@ -91,8 +91,9 @@ fn text(out: &mut dyn Write, file: &FileSummary) -> io::Result<()> {
 fn write_device(out: &mut dyn Write, device: &DeviceSummary) -> io::Result<()> {
     writeln!(
         out,
-        "  {}  {} events, {} allocations, {} segments, {} blocks live at the end",
+        "  {}{}  {} events, {} allocations, {} segments, {} blocks live at the end",
         device_name(device.device),
+        output::backend(device.backend),
         grouped(device.events as u64),
         grouped(u64::from(device.allocations_in_window)),
         grouped(device.segments as u64),

@@ -157,6 +157,7 @@ impl Judge<'_> {
             Some(event) => {
                 self.profiled(event.0).unwrap_or_else(|| self.allocated(index, event.0, hints))
             }
+            None if block.origin() == Origin::Workspace => verdict(Category::Workspace, 0.99),
             // An autograd graph held it, and allocates nothing when it drops its tensors.
             None if self.hints[block.stack.0 as usize].releases_graph => {
                 verdict(Category::Activation, 0.7)

@@ -6,7 +6,7 @@ use crate::category::{Category, Phase};
 use crate::steps::Steps;
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
-use vramscope_snapshot::{Action, StackId};
+use vramscope_snapshot::{Action, DeviceKind, StackId};
 use vramscope_trace::Coverage;
 use vramscope_trace::Origin;
 use vramscope_trace::named_ranges;
@@ -17,7 +17,10 @@ use vramscope_trace::slicing::{Budget, strides};
 #[serde(rename_all = "snake_case")]
 pub enum BlindSpot {
     /// The file has no events of the device.
-    NoHistory,
+    NoHistory {
+        /// The device is an Ascend NPU.
+        is_npu: bool,
+    },
     /// The file has one event: `_record_memory_history(enabled="state")`.
     StateOnly,
     /// The ring buffer (`max_entries`) has overwritten events.
@@ -38,7 +41,10 @@ pub enum BlindSpot {
     /// Frees have no call stacks of their own.
     NoFreeStacks,
     /// Events have no times.
-    NoClock,
+    NoClock {
+        /// The device is an Ascend NPU: `torch_npu` records none.
+        is_npu: bool,
+    },
     /// Nothing tells what most of the memory at the peak is for.
     NoCategories {
         /// The share of the peak of unknown category, in percent.
@@ -74,8 +80,9 @@ const MIN_UNKNOWN_PERCENT: u64 = 90;
 
 /// What could not be looked for on one device.
 pub async fn blind_spots(cx: Evidence<'_>, budget: &mut Budget) -> Vec<BlindSpot> {
+    let is_npu = cx.trace.device.kind == DeviceKind::Npu;
     match cx.trace.device.events.len() {
-        0 => return vec![BlindSpot::NoHistory],
+        0 => return vec![BlindSpot::NoHistory { is_npu }],
         1 => return vec![BlindSpot::StateOnly],
         _ => {}
     }
@@ -87,7 +94,7 @@ pub async fn blind_spots(cx: Evidence<'_>, budget: &mut Budget) -> Vec<BlindSpot
     found.extend(steps(cx));
     found.extend(stacks(cx, budget).await);
     if cx.trace.clock.is_none() {
-        found.push(BlindSpot::NoClock);
+        found.push(BlindSpot::NoClock { is_npu });
     }
     found.extend(categories(cx, budget).await);
     found

@@ -54,7 +54,7 @@ use crate::category::{Categories, Phase};
 use crate::steps::Steps;
 use crate::uses::Uses;
 pub(crate) use returns::{Cause, Returns};
-use vramscope_snapshot::{DeviceKind, FrameId, Snapshot, StackId};
+use vramscope_snapshot::{FrameId, Snapshot, StackId};
 use vramscope_trace::Carving;
 use vramscope_trace::Trace;
 use vramscope_trace::group_by_key;
@@ -140,7 +140,7 @@ pub struct Evidence<'a> {
 #[inline(never)]
 pub fn findings<'a>(cx: Evidence<'a>, budget: &'a mut Budget) -> Boxed<'a, Vec<Finding>> {
     Box::pin(async move {
-        if cx.trace.device.kind == DeviceKind::Host {
+        if cx.trace.device.kind.is_host() {
             // The other kinds are about the model and the settings of a GPU's allocator.
             let mut found = growth::growth(cx, budget).await;
             sort(&mut found);

@@ -71,7 +71,8 @@ impl Told {
 
 /// The place of a card's peak in words.
 pub(crate) fn peak_words(at: &Place, card: &Card) -> String {
-    let is_state = |spot: &BlindSpot| matches!(spot, BlindSpot::NoHistory | BlindSpot::StateOnly);
+    let is_state =
+        |spot: &BlindSpot| matches!(spot, BlindSpot::NoHistory { .. } | BlindSpot::StateOnly);
     let event = card.band(BandKind::Requested).peak_event.0;
     peak_place(at, event, card.blind_spots.iter().any(is_state)).plain()
 }

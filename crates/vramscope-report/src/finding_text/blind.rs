@@ -2,12 +2,13 @@
 
 use super::counted;
 use vramscope_inference::{BlindSpot, Overrun};
+use vramscope_snapshot::DeviceKind;
 use vramscope_units::grouped;
 
 /// The name of a blind spot in JSON.
 pub fn blind_kind(spot: BlindSpot) -> &'static str {
     match spot {
-        BlindSpot::NoHistory => "no_history",
+        BlindSpot::NoHistory { .. } => "no_history",
         BlindSpot::StateOnly => "state_only",
         BlindSpot::RingOverrun(_) => "ring_overrun",
         BlindSpot::LateStart => "late_start",
@@ -15,7 +16,7 @@ pub fn blind_kind(spot: BlindSpot) -> &'static str {
         BlindSpot::NoBackward => "no_backward",
         BlindSpot::NoStacks => "no_stacks",
         BlindSpot::NoFreeStacks => "no_free_stacks",
-        BlindSpot::NoClock => "no_clock",
+        BlindSpot::NoClock { .. } => "no_clock",
         BlindSpot::NoCategories { .. } => "no_categories",
     }
 }
@@ -23,9 +24,11 @@ pub fn blind_kind(spot: BlindSpot) -> &'static str {
 /// What cannot be told, why, and how to record it.
 pub fn blind_text(spot: BlindSpot) -> String {
     match spot {
-        BlindSpot::NoHistory => "Only the end is known: no history was recorded. Call \
-                                 torch.cuda.memory._record_memory_history() first"
-            .to_owned(),
+        BlindSpot::NoHistory { is_npu } => format!(
+            "Only the end is known: no history was recorded. Call \
+             {}.memory._record_memory_history() first",
+            if is_npu { DeviceKind::Npu } else { DeviceKind::Cuda }.module()
+        ),
         BlindSpot::StateOnly => {
             "Only the end is known: it was recorded with enabled=\"state\", not \
                                  enabled=\"all\""
@@ -51,9 +54,14 @@ pub fn blind_text(spot: BlindSpot) -> String {
         BlindSpot::NoFreeStacks => "The lines that free are not known: frees have no call stacks. \
                                     Record with context=\"all\""
             .to_owned(),
-        BlindSpot::NoClock => "Durations and named ranges are not known: events have no times. \
-                               Record with PyTorch 2.2 or later"
-            .to_owned(),
+        BlindSpot::NoClock { is_npu } => format!(
+            "Durations and named ranges are not known: {}",
+            if is_npu {
+                "torch_npu records no times"
+            } else {
+                "events have no times. Record with PyTorch 2.2 or later"
+            }
+        ),
         BlindSpot::NoCategories { percent } => format!(
             "What {percent} % of the peak is for is not known. Record whole training steps with \
              context=\"all\""

@@ -18,6 +18,7 @@ pub(super) fn churn(entry: &SnapshotEntry, finding: &Finding, churn: &SegmentChu
         let mut frames = entry.snapshot.stack(stack);
         frames.any(|frame| entry.snapshot.text(frame.name).contains("empty_cache"))
     });
+    let called = format!("called {}.empty_cache()", entry.device_kind(finding.device).module());
     let (subject, verb, reason) = match (churn.by_allocator, calls_empty_cache) {
         (true, _) if threshold(entry).is_some() => (
             "The allocator",
@@ -26,7 +27,7 @@ pub(super) fn churn(entry: &SnapshotEntry, finding: &Finding, churn: &SegmentChu
              garbage_collection_threshold",
         ),
         (true, _) => ("The allocator", "made room", " when the driver refused more memory"),
-        (false, true) => ("The program", "called torch.cuda.empty_cache()", ""),
+        (false, true) => ("The program", called.as_str(), ""),
         (false, false) => {
             ("The program", "returned memory", " with empty_cache or by ending a pool")
         }

@@ -199,6 +199,7 @@ fn action(
     peak: &ReservedPeak,
     simulated: &[Simulated],
 ) -> String {
+    let module = entry.device_kind(finding.device).module();
     let memory = &peak.memory;
     let is_idle = memory.idle > Bytes(memory.stuck.0 + memory.small.0);
     // The run as recorded comes first. What follows it are replays with other settings.
@@ -213,7 +214,7 @@ fn action(
     if let Some(side) = side_stream(peak, simulated) {
         let stream = stream(entry, side.stream);
         return format!(
-            "Call torch.cuda.empty_cache() after the work on {stream}, or do all of it on one \
+            "Call {module}.empty_cache() after the work on {stream}, or do all of it on one \
              stream. What {stream} has cached serves no other stream."
         );
     }
@@ -230,14 +231,15 @@ fn action(
     if let Some(creep) = &peak.creep {
         return format!(
             "Compare the sizes of the requests{} from step to step: pad them to a few sizes, or \
-             call torch.cuda.empty_cache() after a phase with many.",
+             call {module}.empty_cache() after a phase with many.",
             at_site(&site(entry, creep.stack)),
         );
     }
     let expandable = (can_expand(entry) && !is_simulated).then(|| format!("try {EXPANDABLE}"));
     if is_idle {
-        let call = "call torch.cuda.empty_cache() once after this point, if something else needs \
-                    the memory";
+        let call = format!(
+            "call {module}.empty_cache() once after this point, if something else needs the memory"
+        );
         return match expandable {
             Some(expandable) if peak.was_short => format!("T{}, or {call}.", &expandable[1..]),
             _ => format!("C{}.", &call[1..]),

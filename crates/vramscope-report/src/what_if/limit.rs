@@ -23,8 +23,11 @@ impl RankLimit {
     pub fn of(target: Target<'_>) -> Option<Self> {
         let trace = target.trace();
         let (folder, _) = run_of(target.path)?;
-        let is_known =
-            trace.device.kind != DeviceKind::Host && trace.reserved_exactness() == Exactness::Exact;
+        let kind = trace.device.kind;
+        // PyTorch for Intel corrects the free memory by a share of the device's (`XPUDevice`).
+        let is_known = !kind.is_host()
+            && kind != DeviceKind::Xpu
+            && trace.reserved_exactness() == Exactness::Exact;
         if !is_known || trace.ooms.is_empty() {
             return None;
         }
@@ -50,7 +53,7 @@ impl RankLimit {
         let (folder, _) = run_of(target.path)?;
         let peak = u64::try_from(trace.reserved_band.peak).unwrap_or(0);
         let of_run = shown.iter().filter(|limit| {
-            limit.folder == folder && limit.bytes >= peak && trace.device.kind != DeviceKind::Host
+            limit.folder == folder && limit.bytes >= peak && !trace.device.kind.is_host()
         });
         let lowest = of_run.min_by_key(|limit| (limit.bytes, limit.rank))?;
         Some((lowest.rank, lowest.bytes))

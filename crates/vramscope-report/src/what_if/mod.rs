@@ -295,10 +295,19 @@ pub fn one_answer(model: &WhatIf) -> Scenario {
 
 /// Why there is no model of a device; `None` if there is one.
 pub fn why_no_model(trace: &Trace) -> Option<&'static str> {
-    if trace.device.kind == DeviceKind::Host {
-        return Some(
-            "Pinned host memory has another allocator. The model is of the one for devices.",
-        );
+    let other = match trace.device.kind {
+        DeviceKind::Cuda | DeviceKind::Rocm => None,
+        DeviceKind::Host => {
+            Some("Pinned host memory has another allocator. The model is of the one for devices.")
+        }
+        DeviceKind::Npu => {
+            Some("Ascend NPUs have another allocator, torch_npu's. The model is of CUDA's.")
+        }
+        DeviceKind::Xpu => Some("Intel GPUs have another allocator. The model is of CUDA's."),
+        DeviceKind::Mtia => Some("MTIA devices have another allocator. The model is of CUDA's."),
+    };
+    if other.is_some() {
+        return other;
     }
     // `_record_memory_history(enabled="state")` records one event.
     (trace.coverage == Coverage::None || trace.device.events.len() == 1)

@@ -70,10 +70,16 @@ fn setting(at: Target<'_>, key: &str, json: &str) -> SettingRow {
             "Whether pinned memory is allocated with cudaHostRegister instead of cudaHostAlloc. \
              {HOST_ONLY}"
         ),
-        "release_lock_on_cudamalloc" => {
-            "Whether other threads can use the allocator while one thread waits for cudaMalloc. \
-             Affects waiting times, not memory."
-                .to_owned()
+        "pinned_use_hip_host_register" => format!(
+            "Whether pinned memory is allocated with hipHostRegister instead of hipHostMalloc. \
+             {HOST_ONLY}"
+        ),
+        "release_lock_on_cudamalloc" | "release_lock_on_hipmalloc" => {
+            let call = if key.ends_with("hipmalloc") { "hipMalloc" } else { "cudaMalloc" };
+            format!(
+                "Whether other threads can use the allocator while one thread waits for {call}. \
+                 Affects waiting times, not memory."
+            )
         }
         "graph_capture_record_stream_reuse" => {
             "Whether memory that another stream used (record_stream) can be reused within the same \

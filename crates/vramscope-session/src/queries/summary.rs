@@ -35,7 +35,7 @@ pub(crate) async fn summary(at: Target<'_>, is_simulated: bool, budget: &mut Bud
     let memory = verdict(at, budget).await.memory;
     let model = at.entry.what_if(at.index).filter(|_| is_simulated);
     let view = SummaryView {
-        bar: bar(&memory),
+        bar: bar(&memory, at.trace().device.kind.noun()),
         model: model.map(calibration_text).unwrap_or_default(),
         is_simulated,
         ..words(&diagnosis, &answer, views)
@@ -177,8 +177,8 @@ fn fix_views(rows: &[FixRow], fixes: &[Fix], limit: Option<Bytes>) -> Vec<FixVie
     rows.iter().zip(fixes).map(view).collect()
 }
 
-/// A bar to scale; `None` if nothing was reserved.
-pub(super) fn bar(memory: &verdict::MemoryBar) -> Option<MemoryBar> {
+/// A bar to scale; `None` if nothing was reserved. `noun` is the device.
+pub(super) fn bar(memory: &verdict::MemoryBar, noun: &str) -> Option<MemoryBar> {
     let whole = memory.scale().0;
     if whole == 0 {
         return None;
@@ -208,7 +208,7 @@ pub(super) fn bar(memory: &verdict::MemoryBar) -> Option<MemoryBar> {
     let capacity = memory.capacity.map(|bytes| BarMark {
         at: fraction(bytes.0, whole),
         bytes: Quantity::bytes(bytes),
-        label: format!("GPU limit for PyTorch {bytes}"),
+        label: format!("{noun} limit for PyTorch {bytes}"),
     });
     let request = memory.request.map(|bytes| BarPart {
         name: "request".to_owned(),

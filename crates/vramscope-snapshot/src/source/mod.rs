@@ -1,8 +1,9 @@
-//! File formats around a snapshot: plain pickle, gzip, HTML page, JSON. They are detected by
+//! File formats around a snapshot: plain pickle, gzip, zip, HTML page, JSON. They are detected by
 //! content, never by file name.
 
 mod gzip;
 mod html;
+mod zip;
 
 use crate::event_range::EventFilter;
 use crate::json;
@@ -22,8 +23,6 @@ pub struct NamedSnapshot {
 
 pub(crate) const TORCH_SAVE: &str =
     "this is a torch.save checkpoint, not a memory snapshot: take a snapshot and open that";
-const ZIP: &str = "this is a zip archive, as torch.save writes, not a memory snapshot: \
-                   if it contains one, unpack it first";
 
 /// Reads a file of any supported format from chunks of bytes.
 ///
@@ -87,6 +86,7 @@ enum Format {
     Sniffing(Vec<u8>),
     Pickle(Box<PickleLoader>),
     Gzip(Box<gzip::Gzip>),
+    Zip(Box<zip::Zip>),
     Html(Box<html::Html>),
     Json(Vec<u8>),
 }
@@ -119,19 +119,20 @@ impl Reader {
 
     /// Drops the rows of all events, read and to come, to save memory. Only
     /// [`Reader::trace_progress`] goes on, and the file yields no snapshot. Returns false, with no
-    /// effect, unless the file is a plain pickle.
+    /// effect, unless the file is a pickle, plain or in a zip archive.
     pub fn only_count(&mut self) -> bool {
-        let Format::Pickle(pickle) = &mut self.format else { return false };
-        pickle.only_count();
+        match &mut self.format {
+            Format::Pickle(pickle) => pickle.only_count(),
+            Format::Zip(zip) => return zip.only_count(),
+            _ => return false,
+        }
         true
     }
 
-    /// The numbers of events read so far. Zero unless the file is a plain pickle.
+    /// The numbers of events read so far. Zero unless the file is a pickle, plain or in a zip
+    /// archive.
     pub fn rows(&self) -> RowCounts {
-        match &self.format {
-            Format::Pickle(pickle) => pickle.rows(),
-            _ => RowCounts::default(),
-        }
+        self.pickle().map_or_else(RowCounts::default, PickleLoader::rows)
     }
 
     /// Reads the next bytes.
@@ -142,6 +143,7 @@ impl Reader {
         match &mut self.format {
             Format::Pickle(pickle) => pickle.feed(chunk),
             Format::Gzip(gzip) => gzip.feed(chunk),
+            Format::Zip(zip) => zip.feed(chunk),
             Format::Html(html) => html.feed(chunk),
             Format::Json(text) => {
                 let bytes = (text.len() + chunk.len()) as u64;
@@ -180,7 +182,7 @@ impl Reader {
                 Format::Gzip(Box::new(gzip::Gzip::new(self.options.inside()?)))
             }
             _ if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") => {
-                return Err(LoadError::Refused { what: ZIP });
+                Format::Zip(Box::new(zip::Zip::new(self.options.clone())))
             }
             // Protocols 2 to 5 start with PROTO.
             _ if head.first() == Some(&0x80) => {
@@ -203,25 +205,29 @@ impl Reader {
         match &mut self.format {
             Format::Pickle(pickle) => pickle.reserve_ahead(read, total),
             Format::Gzip(gzip) => gzip.reserve_ahead(read, total),
+            Format::Zip(zip) => zip.reserve_ahead(read, total),
             Format::Html(html) => html.reserve_ahead(read, total),
             _ => {}
         }
     }
 
     /// The traces from index `from` on, up to the last complete batch. Includes at least the traces
-    /// that the last bytes extended. Empty unless the file is a plain pickle.
+    /// that the last bytes extended. Empty unless the file is a pickle, plain or in a zip
+    /// archive.
     pub fn trace_progress(&self, from: u32) -> impl Iterator<Item = TraceProgress<'_>> {
-        let pickle = match &self.format {
-            Format::Pickle(pickle) => Some(pickle),
-            _ => None,
-        };
-        pickle.into_iter().flat_map(move |pickle| pickle.trace_progress(from))
+        self.pickle().into_iter().flat_map(move |pickle| pickle.trace_progress(from))
     }
 
-    /// The parser's memory. `None` unless the file is a plain pickle.
+    /// The parser's memory. `None` unless the file is a pickle, plain or in a zip archive.
     pub fn memory_use(&self) -> Option<MemoryUse> {
+        self.pickle().map(PickleLoader::memory_use)
+    }
+
+    /// The loader of a pickle that is plain, or in a zip archive.
+    fn pickle(&self) -> Option<&PickleLoader> {
         match &self.format {
-            Format::Pickle(pickle) => Some(pickle.memory_use()),
+            Format::Pickle(pickle) => Some(pickle),
+            Format::Zip(zip) => zip.reader()?.pickle(),
             _ => None,
         }
     }
@@ -234,6 +240,7 @@ impl Reader {
             Format::Empty | Format::Sniffing(_) => true,
             Format::Pickle(pickle) => pickle.may_be_snapshot(),
             Format::Gzip(gzip) => gzip.may_be_snapshot(),
+            Format::Zip(zip) => zip.may_be_snapshot(),
             Format::Html(html) => html.may_be_snapshot(),
             Format::Json(text) => has_snapshot_key(text),
         }
@@ -244,6 +251,7 @@ impl Reader {
         match &self.format {
             Format::Pickle(pickle) => pickle.memory(),
             Format::Gzip(gzip) => gzip.memory(),
+            Format::Zip(zip) => zip.memory(),
             Format::Html(html) => html.memory(),
             Format::Json(text) | Format::Sniffing(text) => text.capacity(),
             Format::Empty => 0,
@@ -266,6 +274,7 @@ impl Reader {
             Format::Pickle(pickle) => pickle.finish().map(one),
             Format::Json(text) => json::load(&text, &self.options).map(one),
             Format::Gzip(gzip) => gzip.finish(),
+            Format::Zip(zip) => zip.finish(),
             Format::Html(html) => html.finish(),
         }
     }

@@ -75,7 +75,8 @@ impl Tables {
             return self.event_in_key_order(heap, pairs, at);
         }
         self.key_order.learn(pairs);
-        let event = self.event(heap, self.events.len() as u32, Event::UNKNOWN, pairs, at);
+        let mut event = self.event(heap, self.events.len() as u32, Event::UNKNOWN, pairs, at);
+        self.mark_made_up(&mut event);
         Value::ext(ext::EVENT, self.remap.number(self.events.push_outlined(event)))
     }
 
@@ -102,7 +103,42 @@ impl Tables {
             let place = self.key_order.other_positions()[i];
             self.field(heap, row, &mut event, [pairs[place - 1], pairs[place]], at);
         }
+        self.mark_made_up(&mut event);
         Value::ext(ext::EVENT, self.remap.number(self.events.push(event)))
+    }
+
+    /// Marks the events of `torch_npu`'s workspace allocator, which are no history.
+    #[inline]
+    fn mark_made_up(&mut self, event: &mut Event) {
+        if self.made_up > 0 || event.action == Action::WORKSPACE_SNAPSHOT {
+            self.workspace_event(event);
+        }
+    }
+
+    /// `get_trace` in `NPUWorkspaceAllocator.cpp` writes three events for each block, with one
+    /// address and size.
+    #[cold]
+    fn workspace_event(&mut self, event: &mut Event) {
+        let block = (event.addr, event.size);
+        let made_up = match (event.action, self.made_up) {
+            (Action::SEGMENT_ALLOC, 2) => Action::WORKSPACE_SEGMENT,
+            (Action::ALLOC, 1) => Action::WORKSPACE_ALLOC,
+            (Action::WORKSPACE_SNAPSHOT, _) => {
+                self.workspaces.push(block);
+                self.made_up = 2;
+                return;
+            }
+            _ => {
+                self.made_up = 0;
+                return;
+            }
+        };
+        if self.workspaces.last() == Some(&block) {
+            event.action = made_up;
+            self.made_up -= 1;
+        } else {
+            self.made_up = 0;
+        }
     }
 
     #[inline]
@@ -117,9 +153,12 @@ impl Tables {
         self.other_action(heap, name, at)
     }
 
-    /// An action that PyTorch does not define.
+    /// An action that PyTorch does not define, or `torch_npu` does.
     #[cold]
     fn other_action(&mut self, heap: &Heap, name: StrId, at: ByteOffset) -> Action {
+        if name.0 == keys::WORKSPACE_SNAPSHOT {
+            return Action::WORKSPACE_SNAPSHOT;
+        }
         let known = self.actions.iter().position(|&a| a == name);
         let index = known.unwrap_or(self.actions.len());
         if known.is_none() && u8::try_from(index).is_ok() {

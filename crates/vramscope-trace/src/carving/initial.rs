@@ -68,7 +68,7 @@ impl Replay<'_> {
             }
             let next = self.initial_blocks.last();
             let limit = next.map_or(end, |&next| blocks[next as usize].address.0.min(end));
-            let size = self.initial_size(i, limit, group.is_some());
+            let size = self.initial_size(i, limit, group.is_some() || self.npu.splits_all());
             self.set_size(i, size);
             self.arena.push(address, size, Some(i), group, last_extent);
             last_extent = Some(address);
@@ -80,7 +80,8 @@ impl Replay<'_> {
     }
 
     /// The size of a block from before the window that must not reach beyond `limit`.
-    fn initial_size(&mut self, i: u32, limit: u64, is_expandable: bool) -> u64 {
+    /// `to_the_last`: all rests of 512 bytes are split off.
+    fn initial_size(&mut self, i: u32, limit: u64, to_the_last: bool) -> u64 {
         let block = self.trace.blocks[i as usize];
         let available = limit - block.address.0;
         if let Some(size) = self.final_size(&block) {
@@ -92,7 +93,7 @@ impl Replay<'_> {
         let size = self.rounding.round(block.bytes.0).min(available);
         let gap = available - size;
         // The allocator never splits off such a small rest. The gap belongs to the block.
-        let is_large = size > SMALL_SIZE && !is_expandable;
+        let is_large = size > SMALL_SIZE && !to_the_last;
         if is_large && (gap <= SMALL_SIZE || size >= self.rounding.max_split_size()) {
             return available;
         }

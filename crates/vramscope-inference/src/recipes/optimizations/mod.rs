@@ -25,7 +25,7 @@ use marks::{Mark, Marks};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use traits::Traits;
-use vramscope_snapshot::{DeviceKind, FrameId};
+use vramscope_snapshot::FrameId;
 use vramscope_trace::slicing::Budget;
 
 /// A way to save memory.
@@ -157,7 +157,7 @@ impl Features {
     /// The features of a device's run. `dims` are those of its peak. `None` for host memory.
     pub async fn find(cx: Evidence<'_>, dims: Option<&Dims>, budget: &mut Budget) -> Option<Self> {
         let total = cx.trace.blocks.iter().fold(0, |sum: u64, of| sum.saturating_add(of.bytes.0));
-        if cx.trace.device.kind == DeviceKind::Host || !(1..MAX_BYTES).contains(&total) {
+        if cx.trace.device.kind.is_host() || !(1..MAX_BYTES).contains(&total) {
             return None;
         }
         let stacks = Arc::new(Stacks::new(cx.snapshot, budget).await);

@@ -1,6 +1,7 @@
 //! The words of findings about failed allocations.
 
 mod action;
+mod driver;
 
 use super::allocator::{category, kind, list, pool, stream};
 use super::reserved::setting_text;
@@ -11,7 +12,7 @@ use crate::loaded_file::SnapshotEntry;
 use crate::phrase::Sentence;
 use crate::simulated::{Predicted, Simulated};
 use vramscope_inference::{Aftermath, Category, Context, Finding, OomStory, Verdict};
-use vramscope_snapshot::StackId;
+use vramscope_snapshot::{DeviceKind, StackId};
 use vramscope_trace::FreeShare;
 use vramscope_units::{Bytes, grouped};
 
@@ -40,6 +41,7 @@ pub(super) fn oom(
         room(entry, finding, story),
         outside(entry, finding, story),
         cause(entry, finding, story),
+        driver::driver(entry, finding, story),
         climb(entry, story),
         copies(entry, story),
         shortfall(predicted),
@@ -161,10 +163,13 @@ fn outside(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String
     let Some((device, room)) = device.zip(story.room) else { return String::new() };
     match device.total_bytes.checked_sub(room.0) {
         Some(bytes) if bytes >= MIN_NAMED.0 && story.verdict != Verdict::Limit => format!(
-            "The device has {}: {} are outside of PyTorch, in the CUDA context, libraries or other \
-             processes.",
+            "The device has {}: {} are outside of PyTorch, in {}, libraries or other processes.",
             Bytes(device.total_bytes),
-            Bytes(bytes)
+            Bytes(bytes),
+            match entry.device_kind(finding.device) {
+                DeviceKind::Cuda => "the CUDA context",
+                _ => "the driver's context",
+            }
         ),
         _ => String::new(),
     }

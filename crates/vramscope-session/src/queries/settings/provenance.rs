@@ -2,9 +2,9 @@
 
 use crate::messages::DetailRow;
 use vramscope_inference::{StepSource, Steps};
-use vramscope_report::device_name;
 use vramscope_report::info::{FileInfo, ProcessInfo, has_overflowed};
 use vramscope_report::shapes::legend_texts;
+use vramscope_report::{DeviceKind, device_name};
 use vramscope_report::{Quantity, Target};
 use vramscope_trace::{Coverage, Trace};
 use vramscope_units::{Bytes, Micros, grouped};
@@ -41,6 +41,9 @@ pub(super) fn provenance(at: Target<'_>, info: &FileInfo) -> Vec<DetailRow> {
         let clock = match device.window_us {
             Some(us) => format!("{} from the first to the last event", Micros(us as i64)),
             None if device.events == 0 => "none: the trace has no events".to_owned(),
+            None if trace.device.kind == DeviceKind::Npu => {
+                "none: torch_npu records no times".to_owned()
+            }
             None => "none: PyTorch records times since 2.2".to_owned(),
         };
         row("clock", "clock", clock, device.window_us);
