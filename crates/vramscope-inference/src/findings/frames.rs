@@ -10,7 +10,7 @@ const MAIN_PERCENT: u64 = 80;
 
 impl Evidence<'_> {
     /// The frames of the program that the largest parts share, the outermost first.
-    pub(super) fn common_frames(&self, parts: &[Part]) -> Vec<FrameId> {
+    pub(crate) fn common_frames(&self, parts: &[Part]) -> Vec<FrameId> {
         let total: u64 = parts.iter().map(|part| part.bytes.0).sum();
         let mut common: Option<Vec<FrameId>> = None;
         let mut bytes = 0;

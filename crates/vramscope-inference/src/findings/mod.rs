@@ -41,6 +41,7 @@ pub use growth::{Growth, GrowthKind};
 pub use held::HeldTooLong;
 pub use id::{FindingId, NoFindingId};
 pub use memory_use::{MemoryUse, slot_of_reserved_peak};
+pub(crate) use memory_use::{is_graph_pool, segments_at};
 pub use no_grad::NoGrad;
 pub use oom::{Aftermath, Climb, Context, LargerStep, OomStory, Returned, Verdict};
 pub use peak_cause::PeakCause;
@@ -288,7 +289,7 @@ impl Evidence<'_> {
 
 /// Sums up blocks by call stack, most bytes first. `blocks` has a stack and the bytes of each
 /// block.
-fn parts(blocks: impl IntoIterator<Item = (StackId, u64)>) -> Vec<Part> {
+pub(crate) fn parts(blocks: impl IntoIterator<Item = (StackId, u64)>) -> Vec<Part> {
     let part = |(stack, bytes): (StackId, Vec<u64>)| {
         let blocks = bytes.len() as u32;
         Part { stack, bytes: Bytes(bytes.iter().sum()), blocks }
