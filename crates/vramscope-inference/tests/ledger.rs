@@ -3,18 +3,18 @@
 use crate::{Device, bytes_of, load};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use vramscope_inference::{Capture, Ledger, LedgerSum, OnePool, ToldBy, WhatIf};
-use vramscope_snapshot::{Action, PoolId};
+use vramscope_inference::{Ledger, LedgerSum, OnePool, WhatIf};
+use vramscope_snapshot::PoolId;
 use vramscope_trace::slicing::now;
 
-const KIB: u64 = 1 << 10;
-
 fn ledger(device: &Device) -> Ledger {
-    let ledger = now(async |budget| {
+    now(async |budget| {
         let model = WhatIf::new(device.evidence(), budget).await;
-        Ledger::of(device.evidence(), Some(&model), budget).await
-    });
-    ledger.expect("captures or a cache")
+        let ledger = Ledger::of(device.evidence(), budget).await;
+        let mut ledger = ledger.expect("captures or a cache");
+        ledger.replay_in_one_pool(&model, budget).await;
+        ledger
+    })
 }
 
 /// What PyTorch said in a run of `engine.py`.

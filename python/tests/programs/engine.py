@@ -10,7 +10,7 @@ import sys
 import torch
 from torch import nn
 
-LAYERS, WIDTH, HEADS, VOCABULARY = 4, 1024, 8, 16384
+LAYERS, WIDTH, HEADS, VOCABULARY = 4, 1024, 8, 16000
 BATCH_SIZES = [64, 48, 32, 24, 16, 8, 4, 1]
 BLOCKS, BLOCK_SIZE = 1024, 16
 

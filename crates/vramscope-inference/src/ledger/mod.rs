@@ -32,7 +32,7 @@ pub struct Ledger {
     /// What one capture more costs, as the later captures show it; `None` with fewer than three.
     pub one_more: Option<OneMore>,
     /// The same requests in one pool, as a replay shows them; `None` if the captures have one pool,
-    /// or the replay cannot tell.
+    /// no replay was made, or it cannot tell.
     pub one_pool: Option<OnePool>,
     /// KV caches at the peak of `reserved_bytes`: blocks of one call stack, most bytes first.
     pub caches: Vec<CacheGroup>,
@@ -43,7 +43,7 @@ pub struct Ledger {
     /// `reserved_bytes` by use at the end.
     pub end: LedgerSum,
     /// The most memory of activations at once, outside of pools of graphs, before the KV cache: the
-    /// profile run. `None` if no cache was allocated in the window.
+    /// profile run. `None` if that is not in the window, or there is no cache.
     pub profile: Option<MostAtOnce>,
     /// The same after it, or over the whole window without a cache.
     pub work: MostAtOnce,
@@ -108,9 +108,7 @@ pub struct OneMore {
 
 impl Ledger {
     /// The ledger of a device's window. `None` without a capture and without a KV cache.
-    ///
-    /// `model` replays the requests in one pool; without it [`Ledger::one_pool`] is `None`.
-    pub async fn of(cx: Evidence<'_>, model: Option<&WhatIf>, budget: &mut Budget) -> Option<Self> {
+    pub async fn of(cx: Evidence<'_>, budget: &mut Budget) -> Option<Self> {
         let memory = GraphMemory::of(cx, budget).await;
         let captures = captures::captures(cx, &memory, budget).await;
         let slot = slot_of_reserved_peak(cx, budget).await;
@@ -132,16 +130,10 @@ impl Ledger {
                 GraphPool { pool, captures, reserved, live }
             })
             .collect();
-        let held: Vec<PoolIndex> =
-            pools.iter().filter(|pool| pool.reserved.0 > 0).map(|pool| pool.pool).collect();
-        let one_pool = match model {
-            Some(model) => model.in_one_pool(&held, budget).await,
-            None => None,
-        };
-        let (profile, work) = sums::activations(cx, &memory, budget).await;
+        let (profile, work) = sums::activations(cx, &memory, &caches, budget).await;
         Some(Self {
             one_more: OneMore::of(&captures),
-            one_pool,
+            one_pool: None,
             workspaces: sums::workspaces(cx, &memory, slot, budget).await,
             peak: LedgerSum::at(cx, slot, budget).await,
             end: LedgerSum::at(cx, end, budget).await,
@@ -151,6 +143,16 @@ impl Ledger {
             profile,
             work,
         })
+    }
+
+    /// The pools that hold memory at the end. Several of them may be one.
+    pub fn held_pools(&self) -> Vec<PoolIndex> {
+        self.pools.iter().filter(|pool| pool.reserved.0 > 0).map(|pool| pool.pool).collect()
+    }
+
+    /// Fills [`Ledger::one_pool`] by a replay of the requests.
+    pub async fn replay_in_one_pool(&mut self, model: &WhatIf, budget: &mut Budget) {
+        self.one_pool = model.in_one_pool(&self.held_pools(), budget).await;
     }
 }
 

@@ -75,8 +75,10 @@ pub struct CacheGroup {
     pub bytes: Bytes,
     /// The size of the smallest block and of the largest.
     pub range: (Bytes, Bytes),
-    /// The first event after which all are there; `None` if that was before the window.
-    pub since: Option<EventIndex>,
+    /// The event that allocated the first; `None` if that was before the window.
+    pub first: Option<EventIndex>,
+    /// The event that allocated the last; `None` if that was before the window.
+    pub last: Option<EventIndex>,
 }
 
 /// The caches of a slot, outside of pools of graphs.
@@ -94,13 +96,15 @@ pub(super) async fn caches(cx: Evidence<'_>, slot: u32, budget: &mut Budget) -> 
     }
     let group = |(stack, blocks): (StackId, Vec<u32>)| {
         let sizes = || blocks.iter().map(|&index| cx.carving.sizes[index as usize]);
-        let enters = blocks.iter().map(|&index| cx.trace.blocks[index as usize].enters).max();
+        let enters = || blocks.iter().map(|&index| cx.trace.blocks[index as usize].enters);
+        let event = |slot: Option<u32>| slot.and_then(|slot| slot.checked_sub(1)).map(EventIndex);
         CacheGroup {
             stack,
             blocks: blocks.len() as u32,
             bytes: Bytes(sizes().map(|size| size.0).sum()),
             range: (sizes().min().unwrap_or_default(), sizes().max().unwrap_or_default()),
-            since: enters.and_then(|slot| slot.checked_sub(1)).map(EventIndex),
+            first: event(enters().min()),
+            last: event(enters().max()),
         }
     };
     let mut groups: Vec<CacheGroup> = group_by_key(live).into_iter().map(group).collect();
@@ -162,22 +166,19 @@ pub struct MostAtOnce {
 }
 
 /// The most bytes of activations, temporaries and inputs outside of pools of graphs: before the
-/// first block of a KV cache of the window, and after it.
+/// first block of the caches, and after it.
 pub(super) async fn activations(
     cx: Evidence<'_>,
     memory: &GraphMemory<'_>,
+    caches: &[CacheGroup],
     budget: &mut Budget,
 ) -> (Option<MostAtOnce>, MostAtOnce) {
     let mut changes: Vec<(u32, bool, u64)> = Vec::new();
-    let mut first_cache: Option<u32> = None;
     for part in strides(cx.trace.blocks.len()) {
         budget.charge(4 * part.len() as u64).await;
         for index in part.map(|index| index as u32) {
             let block = &cx.trace.blocks[index as usize];
             match cx.categories.get(index).category {
-                Category::Cache => {
-                    first_cache = first_cache.into_iter().chain([block.enters]).min();
-                }
                 Category::Activation | Category::Temporary | Category::Input => {
                     if !memory.contains(index) {
                         let size = cx.carving.sizes[index as usize].0;
@@ -190,7 +191,9 @@ pub(super) async fn activations(
         }
     }
     changes.sort_unstable();
-    let first_cache = first_cache.filter(|&slot| slot > 0);
+    // A cache from before the window leaves no profile run in it.
+    let firsts: Option<Vec<u32>> = caches.iter().map(|of| of.first.map(|at| at.0 + 1)).collect();
+    let first_cache = firsts.and_then(|firsts| firsts.into_iter().min());
     let (mut before, mut after) = (MostAtOnce::default(), MostAtOnce::default());
     let mut now = 0u64;
     for (slot, enters, size) in changes {
@@ -201,5 +204,5 @@ pub(super) async fn activations(
             *most = MostAtOnce { bytes: Bytes(now), event: slot.checked_sub(1).map(EventIndex) };
         }
     }
-    (first_cache.map(|_| before), after)
+    ((before.bytes.0 > 0).then_some(before), after)
 }

@@ -1,9 +1,10 @@
 //! The requests of several private pools in one, replayed.
 
 use super::bursts::Gives;
-use super::program::{Call, Program};
+use super::program::{Call, Program, Step};
 use super::replay::Run;
 use super::{Capacity, WhatIf};
+use std::ops::Range;
 use vramscope_allocator::{Device, ReservedParts};
 use vramscope_snapshot::PoolIndex;
 use vramscope_trace::slicing::Budget;
@@ -22,8 +23,8 @@ pub struct OnePool {
     pub peak: Bytes,
     /// The same with one pool.
     pub peak_with_one: Bytes,
-    /// Whether addresses decide which block serves a request. Those of the replay are not the
-    /// driver's, so the figures may differ a little.
+    /// Whether it depends on addresses of new segments, which only the driver knows. The figures are
+    /// then the larger ones of two orders.
     pub is_estimate: bool,
 }
 
@@ -54,33 +55,45 @@ impl WhatIf {
             allowed: self.calibration.allowed,
             ..Device::default()
         };
-        // Recorded addresses belong to recorded segments. One pool has fewer of them.
-        let run =
-            Run { keeps_segments: true, ends_at_oom: false, ..Run::of(&self.settings, device) };
+        let run = Run::as_recorded(&self.settings, device, false);
         let apart = run.replay(&self.program, budget).await;
-        let program = in_one_pool(&self.program, &numbers, into);
-        let together = run.replay(&program, budget).await;
         let of = |parts: &[((u32, u32), ReservedParts)]| {
             let own = parts.iter().filter(|((pool, _), _)| numbers.contains(pool));
             own.map(|(_, parts)| parts.total()).sum::<u64>()
         };
-        // Without recorded addresses the replay must still meet the recording.
-        let recorded = self.program.reserved_after(u32::MAX);
-        let is_met = apart.reserved_peak == self.calibration.recorded_reserved_peak
-            && apart.reserved_end == recorded;
-        is_met.then(|| OnePool {
+        let mut answers = Vec::new();
+        for order in [Order::Rising, Order::Falling] {
+            budget.charge(4 * self.program.steps.len() as u64).await;
+            let program = in_one_pool(&self.program, &numbers, into, order);
+            let together = run.replay(&program, budget).await;
+            answers.push((together.reserved_peak, of(&together.parts)));
+        }
+        let (peak_with_one, one) = answers.iter().copied().max()?;
+        Some(OnePool {
             pools: numbers.len(),
             reserved: Bytes(of(&apart.parts)),
-            one: Bytes(of(&together.parts)),
+            one: Bytes(one),
             peak: Bytes(apart.reserved_peak),
-            peak_with_one: Bytes(together.reserved_peak),
-            is_estimate: together.ties > 0,
+            peak_with_one: Bytes(peak_with_one),
+            is_estimate: answers.windows(2).any(|pair| pair[0] != pair[1]),
         })
     }
 }
 
+/// How addresses of new segments of the one pool follow each other. The driver's are not known.
+#[derive(Clone, Copy)]
+enum Order {
+    Rising,
+    Falling,
+}
+
+/// The first address of these segments, far above those of recordings, and the space for each:
+/// more than a device has.
+const ADDRESSES: Range<u64> = 1 << 60..1 << 62;
+const SPACE: u64 = 1 << 40;
+
 /// The program, with the requests of some pools in one.
-fn in_one_pool(program: &Program, numbers: &[u32], into: u32) -> Program {
+fn in_one_pool(program: &Program, numbers: &[u32], into: u32, order: Order) -> Program {
     let mut program = program.clone();
     let is_own = |pool: u32| numbers.contains(&pool);
     for asked in program.asked.iter_mut().filter(|asked| is_own(asked.pool)) {
@@ -89,6 +102,28 @@ fn in_one_pool(program: &Program, numbers: &[u32], into: u32) -> Program {
     for segment in program.start.iter_mut().filter(|segment| is_own(segment.pool)) {
         segment.pool = into;
     }
+    // Other segments keep their recorded addresses. A segment serves the next request.
+    let pool_of = |step: &Step| match step.call {
+        Call::Malloc { block } => Some(program.asked[block as usize].pool),
+        _ => None,
+    };
+    let serves_other = |event: u32| {
+        let from = program.steps.partition_point(|step| step.event < event);
+        program.steps[from..].iter().find_map(pool_of) != Some(into)
+    };
+    let mut addresses = program.segment_addresses.clone();
+    addresses.retain(|&(event, _)| serves_other(event));
+    let own = program.steps.iter().filter(|step| pool_of(step) == Some(into));
+    let room = (ADDRESSES.end - ADDRESSES.start) / SPACE;
+    addresses.extend((0..).zip(own).map(|(at, step)| {
+        let offset = (at % room) * SPACE;
+        match order {
+            Order::Rising => (step.event, ADDRESSES.start + offset),
+            Order::Falling => (step.event, ADDRESSES.end - SPACE - offset),
+        }
+    }));
+    addresses.sort_by_key(|at| at.0);
+    program.segment_addresses = addresses;
     program.steps.retain(|step| !matches!(step.call, Call::EmptyPool { pool } if is_own(pool)));
     program
 }
