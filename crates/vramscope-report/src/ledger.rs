@@ -371,16 +371,19 @@ fn sentences(ledger: &Ledger) -> Vec<String> {
         ));
     }
     if let Some(more) = &ledger.one_more {
-        text.push(format!(
-            "For each of the {} after the first {} more were reserved (median {}, last {}), and {} \
-             kept (median {}).",
-            counted(more.captures.into(), "capture"),
-            range(more.added[0], more.added[2]),
-            more.added[1],
-            more.last,
-            range(more.kept[0], more.kept[2]),
-            more.kept[1],
-        ));
+        let later = counted(more.captures.into(), "capture");
+        let kept = format!("{} (median {})", range(more.kept[0], more.kept[2]), more.kept[1]);
+        text.push(if more.added[2].0 == 0 {
+            format!("The {later} after the first reserved nothing more, and kept {kept} each.")
+        } else {
+            format!(
+                "The {later} after the first reserved {} more each (median {}, the last {}), and \
+                 kept {kept}.",
+                range(more.added[0], more.added[2]),
+                more.added[1],
+                more.last,
+            )
+        });
     }
     if let Some(of) = &ledger.one_pool {
         text.push(format!(

@@ -289,7 +289,7 @@ impl Evidence<'_> {
 
 /// Sums up blocks by call stack, most bytes first. `blocks` has a stack and the bytes of each
 /// block.
-pub(crate) fn parts(blocks: impl IntoIterator<Item = (StackId, u64)>) -> Vec<Part> {
+fn parts(blocks: impl IntoIterator<Item = (StackId, u64)>) -> Vec<Part> {
     let part = |(stack, bytes): (StackId, Vec<u64>)| {
         let blocks = bytes.len() as u32;
         Part { stack, bytes: Bytes(bytes.iter().sum()), blocks }

@@ -2,7 +2,7 @@
 
 use super::Capture;
 use super::told::{TELLS_NOTHING, Tellers, ToldBy};
-use crate::findings::{Evidence, is_graph_pool, parts};
+use crate::findings::{Evidence, is_graph_pool};
 use crate::what_if::PrivateSpans;
 use std::collections::{BTreeMap, BTreeSet};
 use vramscope_snapshot::{PoolIndex, StackId};
@@ -21,7 +21,7 @@ struct GraphBlock {
 }
 
 /// The blocks and reservations of the pools of CUDA graphs.
-pub(super) struct GraphMemory<'a> {
+pub(crate) struct GraphMemory<'a> {
     /// Blocks by index.
     blocks: Vec<GraphBlock>,
     /// Reservations, in the order of [`Span::enters`].
@@ -29,7 +29,7 @@ pub(super) struct GraphMemory<'a> {
 }
 
 impl<'a> GraphMemory<'a> {
-    pub(super) async fn of(cx: Evidence<'a>, budget: &mut Budget) -> Self {
+    pub(crate) async fn of(cx: Evidence<'a>, budget: &mut Budget) -> Self {
         let private = PrivateSpans::of(cx.snapshot, cx.carving);
         let spans = cx.carving.segments.spans.iter();
         budget.charge(8 * spans.len() as u64).await;
@@ -64,18 +64,18 @@ impl<'a> GraphMemory<'a> {
     }
 
     /// Whether a block is in a pool of graphs.
-    pub(super) fn contains(&self, block: u32) -> bool {
+    pub(crate) fn contains(&self, block: u32) -> bool {
         self.get(block).is_some()
     }
 
     /// The pools, in the order in which they appear.
-    pub(super) fn pools(&self) -> Vec<PoolIndex> {
+    pub(crate) fn pools(&self) -> Vec<PoolIndex> {
         let mut seen = BTreeSet::new();
         self.spans.iter().map(|span| span.pool).filter(|pool| seen.insert(*pool)).collect()
     }
 
     /// Reserved and active bytes of pools, each in a slot.
-    pub(super) async fn at(
+    pub(crate) async fn at(
         &self,
         cx: Evidence<'_>,
         wanted: &[(u32, PoolIndex)],
@@ -126,7 +126,7 @@ struct Run {
 
 /// All captures of a window, in order. A run of allocations in one pool is one capture, unless
 /// stacks or sizes show several.
-pub(super) async fn captures(
+pub(crate) async fn captures(
     cx: Evidence<'_>,
     memory: &GraphMemory<'_>,
     budget: &mut Budget,
@@ -250,13 +250,13 @@ fn capture(cx: Evidence<'_>, memory: &GraphMemory<'_>, run: &Run, allocs: &[u32]
     let old_blocks = run.blocks.iter().copied().filter(|&index| is_old(index));
     let kept: Vec<u32> =
         run.blocks.iter().copied().filter(|&index| block(index).is_live_at(end)).collect();
-    let of_stacks = parts(run.blocks.iter().map(|&index| (block(index).stack, size(index))));
+    let stacks: BTreeSet<StackId> = run.blocks.iter().map(|&index| block(index).stack).collect();
     Capture {
         pool: run.pool,
         is_warm_up: run.is_warm_up,
         told_by: run.told_by,
         events: (EventIndex(first - 1), EventIndex(end.max(1) - 1)),
-        at: cx.common_frames(&of_stacks).last().copied(),
+        at: cx.shared_frames(stacks.into_iter()).last().copied(),
         allocations: run.blocks.len() as u32,
         added: Bytes(new.map(|span| span.size.0).sum()),
         used: Bytes(most_at_once(cx, run.blocks.iter().copied())),
@@ -265,6 +265,14 @@ fn capture(cx: Evidence<'_>, memory: &GraphMemory<'_>, run: &Run, allocs: &[u32]
         largest_kept: kept.into_iter().max_by_key(|&index| (size(index), u32::MAX - index)),
         reserved: Bytes(0),
         live: Bytes(0),
+    }
+}
+
+impl GraphMemory<'_> {
+    /// The most bytes that are live in all pools at once.
+    pub(crate) async fn most_live(&self, cx: Evidence<'_>, budget: &mut Budget) -> Bytes {
+        budget.charge(8 * self.blocks.len() as u64).await;
+        Bytes(most_at_once(cx, self.blocks.iter().map(|of| of.block)))
     }
 }
 

@@ -13,8 +13,9 @@ pub use told::ToldBy;
 
 use crate::findings::{Evidence, slot_of_reserved_peak};
 use crate::what_if::WhatIf;
-use captures::GraphMemory;
+pub(crate) use captures::{GraphMemory, captures};
 use std::collections::BTreeMap;
+pub(crate) use sums::workspaces;
 use vramscope_snapshot::{FrameId, PoolIndex};
 use vramscope_trace::slicing::Budget;
 use vramscope_units::{Bytes, EventIndex};
@@ -110,7 +111,7 @@ impl Ledger {
     /// The ledger of a device's window. `None` without a capture and without a KV cache.
     pub async fn of(cx: Evidence<'_>, budget: &mut Budget) -> Option<Self> {
         let memory = GraphMemory::of(cx, budget).await;
-        let captures = captures::captures(cx, &memory, budget).await;
+        let captures = captures(cx, &memory, budget).await;
         let slot = slot_of_reserved_peak(cx, budget).await;
         let caches = sums::caches(cx, slot, budget).await;
         if captures.is_empty() && caches.is_empty() {
@@ -134,7 +135,7 @@ impl Ledger {
         Some(Self {
             one_more: OneMore::of(&captures),
             one_pool: None,
-            workspaces: sums::workspaces(cx, &memory, slot, budget).await,
+            workspaces: workspaces(cx, &memory, slot, budget).await,
             peak: LedgerSum::at(cx, slot, budget).await,
             end: LedgerSum::at(cx, end, budget).await,
             captures,

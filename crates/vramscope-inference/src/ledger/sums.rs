@@ -126,7 +126,7 @@ pub struct WorkspaceOfStream {
 }
 
 /// The workspaces of a slot, most bytes first.
-pub(super) async fn workspaces(
+pub(crate) async fn workspaces(
     cx: Evidence<'_>,
     memory: &GraphMemory<'_>,
     slot: u32,

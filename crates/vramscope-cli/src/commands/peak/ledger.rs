@@ -92,6 +92,9 @@ fn write_sums(out: &mut dyn Write, sums: &[SumRecord]) -> io::Result<()> {
     let mut table = Table::new(&head, &right);
     let Some(first) = sums.first() else { return Ok(()) };
     for (row, (name, _)) in parts(first).into_iter().enumerate() {
+        if sums.iter().all(|sum| parts(sum)[row].1.0 == 0) {
+            continue;
+        }
         let mut cells = vec![name.to_owned()];
         for sum in sums {
             let bytes = parts(sum)[row].1;
