@@ -109,7 +109,9 @@ fn one_pool_is_predicted_to_the_byte() {
         let truth = told(one);
         let end = phases(&truth).last().expect("the end");
         let peak = number(&truth["at_dump"]["reserved_bytes.all.peak"]);
-        let OnePool { pools, one, peak_with_one, .. } = predicted;
+        let OnePool { pools, one, largest_first, peak_with_one, .. } = predicted;
+        // The engine captures the largest batch first.
+        assert_eq!(largest_first, one);
         assert_eq!((pools, one.0), (8, of_pool(end, PoolId(0, 1)).0), "{own}");
         assert_eq!(peak_with_one.0, peak, "{own}");
         let own = told(own);
@@ -120,22 +122,4 @@ fn one_pool_is_predicted_to_the_byte() {
     }
     let shared = ledger(&Device::new(load("serving/engine_one_pool.pickle.gz")));
     assert_eq!(shared.one_pool, None, "it has one already");
-}
-
-#[test]
-fn scratch() {
-    for path in [
-        "serving/engine_one_pool",
-        "serving/engine_own_pools",
-        "serving/engine_own_pools_29",
-        "findings/graph_pools_stranded",
-        "findings/g15_graph_per_shape",
-    ] {
-        let device = Device::new(load(format!("{path}.pickle.gz")));
-        println!("{path} {:#?}", ledger(&device));
-    }
-    for path in ["gpu/real/real_graph_shapes", "programs/vllm_like"] {
-        let device = Device::new(load(format!("/work/shared/snapshots/{path}.pickle.gz")));
-        println!("{path} {:#?}", ledger(&device));
-    }
 }

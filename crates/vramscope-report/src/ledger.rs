@@ -127,6 +127,9 @@ pub struct OnePoolRecord {
     pub reserved: Bytes,
     /// Bytes that one pool reserves then.
     pub one_reserved: Bytes,
+    /// Bytes that one pool reserves if the captures that used most come first, and nothing that a
+    /// capture keeps is freed before the last.
+    pub largest_first: Bytes,
     /// The peak of `reserved_bytes`.
     pub peak: Bytes,
     /// The same with one pool.
@@ -325,6 +328,7 @@ fn one_pool(of: OnePool) -> OnePoolRecord {
         pools: of.pools,
         reserved: of.reserved,
         one_reserved: of.one,
+        largest_first: of.largest_first,
         peak: of.peak,
         one_peak: of.peak_with_one,
         basis: if of.is_estimate { "estimate" } else { "simulated" },
@@ -386,9 +390,14 @@ fn sentences(ledger: &Ledger) -> Vec<String> {
         });
     }
     if let Some(of) = &ledger.one_pool {
+        let first = if of.largest_first == of.one {
+            String::new()
+        } else {
+            format!(" With the largest captured first it would reserve {}.", of.largest_first)
+        };
         text.push(format!(
             "One pool for all would reserve {}{} in place of {}: at most {} would be reserved in \
-             place of {} (the requests were replayed).",
+             place of {} (the requests were replayed).{first}",
             if of.is_estimate { "about " } else { "" },
             of.one,
             of.reserved,

@@ -6,7 +6,7 @@
 
 use super::memory_use::{is_graph_pool, pool_or_default};
 use super::{Basis, Evidence, Facts, Finding, Severity, parts};
-use crate::ledger::{Capture, GraphMemory, captures, workspaces};
+use crate::ledger::{Capture, GraphMemory, captures, extents, workspaces};
 use crate::what_if::{OnePool, WhatIf};
 use std::collections::BTreeSet;
 use vramscope_snapshot::{Frame, PoolId, PoolIndex};
@@ -43,8 +43,8 @@ pub struct GraphPools {
     pub live: Bytes,
     /// Reserved bytes of the smallest pool and of the largest.
     pub range: (Bytes, Bytes),
-    /// What one shared pool would hold: as a replay shows it, else about the most that was live in
-    /// these pools at once.
+    /// What one shared pool would hold: as a replay shows it, in the order of the captures or with
+    /// the largest first. Without a replay about the most that was live in these pools at once.
     pub shared: Bytes,
     /// The replay of the requests in one pool; `None` if the model does not meet the recording.
     pub one_pool: Option<OnePool>,
@@ -98,15 +98,15 @@ pub(super) async fn graph_pools(
     let one_pool = if could_be_one {
         let model = WhatIf::new(cx, budget).await;
         let pools: Vec<PoolIndex> = pools.iter().map(|(pool, _)| *pool).collect();
-        model.in_one_pool(&pools, budget).await
+        model.in_one_pool(&pools, &extents(&captured), budget).await
     } else {
         None
     };
     let shared = match one_pool {
-        Some(one_pool) => one_pool.one.0,
+        Some(one_pool) => one_pool.one.min(one_pool.largest_first).0,
         None => memory.most_live(cx, budget).await.0.max(all_live),
     };
-    let saved = one_pool.map_or(all.saturating_sub(shared), |one_pool| one_pool.saved().0);
+    let saved = all.saturating_sub(shared);
     let are_many = could_be_one && saved >= least;
     let mut growth = None;
     if !are_many {

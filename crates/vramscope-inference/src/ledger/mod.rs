@@ -153,8 +153,14 @@ impl Ledger {
 
     /// Fills [`Ledger::one_pool`] by a replay of the requests.
     pub async fn replay_in_one_pool(&mut self, model: &WhatIf, budget: &mut Budget) {
-        self.one_pool = model.in_one_pool(&self.held_pools(), budget).await;
+        let extents = extents(&self.captures);
+        self.one_pool = model.in_one_pool(&self.held_pools(), &extents, budget).await;
     }
+}
+
+/// The first and last event of captures, and what they used.
+pub(crate) fn extents(captures: &[Capture]) -> Vec<(EventIndex, EventIndex, Bytes)> {
+    captures.iter().map(|of| (of.events.0, of.events.1, of.used)).collect()
 }
 
 impl OneMore {

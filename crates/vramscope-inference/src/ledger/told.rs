@@ -85,8 +85,8 @@ impl Tellers {
             for event in part.map(|event| event as u32) {
                 let row = rows.start + event;
                 let events = &cx.snapshot.events;
-                let is_segment = segment_event(events.action(row)).is_some();
-                if is_segment && is_graph.get(events.stack(row).0 as usize) == Some(&true) {
+                let gives = segment_event(events.action(row)).is_some_and(|(grows, _)| !grows);
+                if gives && is_graph.get(events.stack(row).0 as usize) == Some(&true) {
                     begins.push(event + 1);
                 }
             }

@@ -322,11 +322,15 @@ pub(super) fn graph_pools(entry: &SnapshotEntry, finding: &Finding, pools: &Grap
     let (least, most) = pools.range;
     let is_exact = pools.one_pool.is_some_and(|one_pool| !one_pool.is_estimate);
     let shared = format!("{}{}", if is_exact { "" } else { "about " }, pools.shared);
-    let replayed = pools.one_pool.map(|one_pool| {
-        format!(
+    let replayed = pools.one_pool.map(|one_pool| match (one_pool.one, one_pool.largest_first) {
+        (one, first) if first < one => format!(
+            " That is with the largest captured first; in this order, one pool would hold {one} (the \
+             requests were replayed)."
+        ),
+        _ => format!(
             " The requests were replayed in one pool: at most {} would be reserved in place of {}.",
             one_pool.peak_with_one, one_pool.peak
-        )
+        ),
     });
     Words {
         title: Sentence::default().event(pools.reserved, finding.events.first().copied()).text(
