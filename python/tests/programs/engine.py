@@ -1,7 +1,8 @@
 """An inference engine in small: weights, profile run, KV cache, captured decode steps, requests.
 
 ``engine.py OUT`` writes ``OUT.pickle`` and ``OUT.stats.json``: what PyTorch itself says after each
-phase and each capture. ``engine.py OUT own`` captures each graph into a pool of its own.
+phase and each capture. ``engine.py OUT own`` captures each graph into a pool of its own,
+``engine.py OUT ascending`` the smallest batch first.
 """
 
 import json
@@ -50,8 +51,9 @@ class Model(nn.Module):
 
 
 class Engine:
-    def __init__(self, shares_pool):
+    def __init__(self, shares_pool, sizes):
         self.shares_pool = shares_pool
+        self.sizes = sizes
         self.caches = [None] * LAYERS
         self.graphs = {}
         self.told = []
@@ -96,7 +98,7 @@ class Engine:
     def capture_model(self):
         self.tokens = torch.zeros(max(BATCH_SIZES), dtype=torch.int64, device="cuda")
         pool = torch.cuda.graph_pool_handle() if self.shares_pool else None
-        for size in BATCH_SIZES:
+        for size in self.sizes:
             self.capture(size, pool)
             self.tell(f"capture {size}")
 
@@ -113,9 +115,10 @@ class Engine:
                 self.execute_model(BATCH_SIZES[request])
 
 
-def main(out, shares_pool):
+def main(out, *options):
     torch.cuda.memory._record_memory_history(stacks="python")
-    engine = Engine(shares_pool)
+    sizes = sorted(BATCH_SIZES) if "ascending" in options else BATCH_SIZES
+    engine = Engine("own" not in options, sizes)
     with torch.inference_mode():
         for phase in ("load_model", "profile_run"):
             getattr(engine, phase)()
@@ -132,4 +135,4 @@ def main(out, shares_pool):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:] != ["own"])
+    main(*sys.argv[1:])
