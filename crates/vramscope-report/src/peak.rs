@@ -77,8 +77,8 @@ pub struct Peak<'a> {
     pub streams: Vec<StreamShare>,
     /// Live bytes by memory pool, most bytes first; empty for `reserved_bytes`.
     pub pools: Vec<PoolShare>,
-    /// The captures of CUDA graphs, and the memory of an inference engine by its use. Absent without
-    /// `--by pool`, and without a capture or a KV cache.
+    /// The captures of CUDA graphs, and the memory of an inference engine by its use. Absent
+    /// without `--by pool`, and without a capture or a KV cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ledger: Option<LedgerRecord>,
 }

@@ -28,7 +28,7 @@ pub struct LedgerSum {
     pub activations: Bytes,
     /// All other blocks outside of pools of graphs.
     pub other: Bytes,
-    /// Free memory outside of pools of graphs: what earlier work, as a profile run, has left cached.
+    /// Free memory outside of pools of graphs: what earlier work has left cached.
     pub free: Bytes,
 }
 

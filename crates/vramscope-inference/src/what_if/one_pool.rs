@@ -28,8 +28,8 @@ pub struct OnePool {
     pub peak: Bytes,
     /// The same with one pool.
     pub peak_with_one: Bytes,
-    /// Whether it depends on addresses of new segments, which only the driver knows. The figures are
-    /// then the larger ones of two orders.
+    /// Whether it depends on addresses of new segments, which only the driver knows. The figures
+    /// are then the larger ones of two orders.
     pub is_estimate: bool,
 }
 

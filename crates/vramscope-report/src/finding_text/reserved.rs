@@ -324,8 +324,8 @@ pub(super) fn graph_pools(entry: &SnapshotEntry, finding: &Finding, pools: &Grap
     let shared = format!("{}{}", if is_exact { "" } else { "about " }, pools.shared);
     let replayed = pools.one_pool.map(|one_pool| match (one_pool.one, one_pool.largest_first) {
         (one, first) if first < one => format!(
-            " That is with the largest captured first; in this order, one pool would hold {one} (the \
-             requests were replayed)."
+            " That is with the largest captured first; in this order, one pool would hold {one} \
+             (the requests were replayed)."
         ),
         _ => format!(
             " The requests were replayed in one pool: at most {} would be reserved in place of {}.",
