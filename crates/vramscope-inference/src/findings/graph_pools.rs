@@ -143,16 +143,14 @@ pub(super) async fn graph_pools(
         peak: Bytes(peak),
     };
     let bytes = if growth.is_some() { reserved(own) } else { saved };
-    let is_costly = growth.is_none() && saved >= peak / LARGE_PEAK_DIVISOR;
+    // A replay of the requests has the order of the captures. It lacks the driver's addresses.
+    let is_exact = one_pool.is_some_and(|one_pool| !one_pool.is_estimate);
+    let is_costly = growth.is_none() && is_exact && saved >= peak / LARGE_PEAK_DIVISOR;
     let events = spans.iter().filter_map(|span| span.event).map(|event| event.0).collect();
     Some(Finding {
         // A program that captures a few shapes, once, has such a pool on purpose.
         severity: if is_costly { Severity::Medium } else { Severity::Low },
-        // A replay of the requests has the order of the captures. It lacks the driver's addresses.
-        basis: match one_pool {
-            Some(one_pool) if !one_pool.is_estimate => Basis::Exact,
-            _ => Basis::Estimate,
-        },
+        basis: if is_exact { Basis::Exact } else { Basis::Estimate },
         parts,
         ..cx.finding("graphs", bytes, bytes, events, Facts::GraphPools(facts))
     })

@@ -208,7 +208,7 @@ fn by_repetition(cx: Evidence<'_>, run: Run) -> Vec<Run> {
     let block = |index: u32| &cx.trace.blocks[index as usize];
     let first = block(run.blocks[0]).stack;
     let begins = run.blocks.iter().filter(|&&index| block(index).stack == first).count();
-    if first == StackId::EMPTY || begins < 2 || run.blocks.len() % begins != 0 {
+    if first == StackId::EMPTY || begins < 2 || !run.blocks.len().is_multiple_of(begins) {
         return vec![run];
     }
     let parts: Vec<&[u32]> = run.blocks.chunks(run.blocks.len() / begins).collect();

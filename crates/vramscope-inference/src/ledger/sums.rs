@@ -178,15 +178,14 @@ pub(super) async fn activations(
         budget.charge(4 * part.len() as u64).await;
         for index in part.map(|index| index as u32) {
             let block = &cx.trace.blocks[index as usize];
-            match cx.categories.get(index).category {
-                Category::Activation | Category::Temporary | Category::Input => {
-                    if !memory.contains(index) {
-                        let size = cx.carving.sizes[index as usize].0;
-                        // What leaves in a slot leaves first.
-                        changes.extend([(block.enters, true, size), (block.leaves, false, size)]);
-                    }
-                }
-                _ => {}
+            let is_work = matches!(
+                cx.categories.get(index).category,
+                Category::Activation | Category::Temporary | Category::Input
+            );
+            if is_work && !memory.contains(index) {
+                let size = cx.carving.sizes[index as usize].0;
+                // What leaves in a slot leaves first.
+                changes.extend([(block.enters, true, size), (block.leaves, false, size)]);
             }
         }
     }
