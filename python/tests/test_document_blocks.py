@@ -53,6 +53,8 @@ RECORDINGS = {
     "gpt_leak.pickle": "recorded/gpt_leak.pickle.gz",
     "held/gpt_leak.pickle": "recorded/gpt_leak.pickle.gz",
     "rank0.pickle": "documents/oom_except.pickle.gz",
+    "engine.pickle": "serving/engine_one_pool.pickle.gz",
+    "engine_own_pools.pickle": "serving/engine_own_pools.pickle.gz",
     "main.pickle": "twins/gpt_flash.pickle.gz",
     "branch.pickle": "twins/gpt_flash_checkpoint_half.pickle.gz",
     "runs/42/oom_1/rank0_memory_snapshot.pickle": "documents/oom_except.pickle.gz",

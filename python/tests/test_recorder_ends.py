@@ -189,6 +189,35 @@ def test_the_limit_of_a_release_that_does_not_tell_it_is_that_of_the_error(
     assert (device["total_bytes"], device["limit_bytes"]) == (1 << 40, 1 << 39)
 
 
+#: Makes PyTorch refuse early: 2.12 and later over the stand-in for the driver, or that of PyTorch.
+REFUSES = {"PYTORCH_CUDA_ALLOC_CONF": "throw_on_cudamalloc_oom:True", "TORCH_REFUSES": "1"}
+
+
+def refuses_early() -> bool:
+    if TORCH is None:
+        return True
+    release = [TORCH, "-c", "import torch; print(torch.__version__.split('.')[1])"]
+    return int(subprocess.run(release, capture_output=True, check=True).stdout) >= 12
+
+
+@pytest.mark.skipif(not refuses_early(), reason="this PyTorch refuses nothing early")
+@pytest.mark.parametrize("how", ["with", "without", "thread"])
+def test_a_request_that_is_refused_early_has_a_snapshot(tmp_path: pathlib.Path, how: str) -> None:
+    status, _, err = run(tmp_path, "ends_by_error", how, **REFUSES)
+    assert (status == 0, "OutOfMemoryError" in err) == (how == "thread", True), err
+    assert err.count("PyTorch refused a request early") == 1, err
+    assert files(tmp_path) == dump("oom_1")
+    facts = json.loads((tmp_path / "oom_1" / BESIDE).read_text())
+    assert (facts["reason"], facts["oom"]) == ("oom", None)
+
+
+@pytest.mark.skipif(not refuses_early(), reason="this PyTorch refuses nothing early")
+def test_refused_requests_that_a_program_survives_are_told(tmp_path: pathlib.Path) -> None:
+    status, _, err = run(tmp_path, "catches", **REFUSES)
+    assert (status, "which no snapshot shows" in err) == (0, True), err
+    assert files(tmp_path) == dump("exit")
+
+
 def test_a_series_of_states_is_small_and_has_no_history(tmp_path: pathlib.Path) -> None:
     assert run_without_notice(tmp_path, "states") == (0, "", "")
     (name,) = [name for name in files(tmp_path) if name.endswith(".jsonl")]

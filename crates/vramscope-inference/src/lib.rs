@@ -9,6 +9,7 @@ mod backward_site;
 mod category;
 mod compare;
 mod findings;
+mod ledger;
 mod rank_matrix;
 mod recipes;
 mod shapes;
@@ -30,6 +31,10 @@ pub use findings::{
     NoGrad, OomStory, OutOfReach, Overrun, Part, PeakCause, PendingFrees, PoolGrowth, RankFacts,
     RankSkew, RankStack, ReservedPeak, Returned, SegmentChurn, Severity, SkewCause, SkewSite,
     StrandedPool, Verdict, blind_spots, findings, rank_runs, rank_skew, slot_of_reserved_peak,
+};
+pub use ledger::{
+    CacheGroup, Capture, GraphPool, Ledger, LedgerSum, MostAtOnce, OneMore, OnePool, ToldBy,
+    WorkspaceOfStream,
 };
 pub use rank_matrix::{
     ALIKE_PARTS, EXCEPTION_SITES, MatrixColumn, MatrixRow, RankCluster, RankMatrix, RankOutlier,

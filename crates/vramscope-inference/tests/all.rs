@@ -9,6 +9,7 @@ mod findings_by_hand;
 mod findings_held;
 mod findings_oom;
 mod findings_ranks;
+mod ledger;
 mod memory;
 mod phases;
 mod rank_matrix;

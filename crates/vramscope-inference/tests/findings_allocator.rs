@@ -258,7 +258,10 @@ fn graphs_with_a_pool_each_could_share_one() {
     // Most is in use when the last graph works: 100 MiB beside three results.
     assert_eq!((pools.pools, pools.reserved, pools.live), (4, mib(280), mib(130)));
     assert_eq!(pools.range, (mib(40), mib(100)));
-    assert_eq!((pools.shared, finding.bytes), (mib(130), 150 * MIB));
+    // With the largest first, the work of the others fits behind the results in its segment.
+    assert_eq!((pools.shared, finding.bytes), (mib(100), 180 * MIB));
+    // In this order, each needs a segment of its own.
+    assert_eq!(pools.one_pool.map(|one_pool| one_pool.one), Some(mib(280)));
     assert_eq!((finding.severity, pools.growth), (Severity::Medium, None));
     assert_eq!(graph_pools(&captures(&[(1, 40), (2, 60)])), None, "two pools");
 }

@@ -5,12 +5,12 @@
 
 use crate::derived::Derived;
 use crate::diagnostic::{self, Answer};
-use crate::findings::BlindSpotRecord;
+use crate::findings::{BlindSpotRecord, blind};
 use crate::peak::{BandKind, stacks_at_peak};
 use crate::summary::warnings;
 use crate::target::{Target, slot_of};
 use std::fmt::{self, Write as _};
-use vramscope_inference::{Category, blind_spots};
+use vramscope_inference::Category;
 use vramscope_trace::slicing::{Budget, now};
 use vramscope_trace::{Series, columns_of};
 use vramscope_units::svg::Path;
@@ -99,7 +99,7 @@ pub fn whole_device(target: Target<'_>, name: &str, about: &str) -> String {
         open(out, "section", "more");
         told(out, about);
         stacks(out, target, budget).await;
-        let spots = blind_spots(target.entry.evidence(target.index), budget).await;
+        let spots = blind::of_device(target, budget).await;
         let spots = spots.into_iter().map(|spot| BlindSpotRecord::from(spot).text);
         list(out, "Not looked for", &spots.collect::<Vec<_>>());
         faults(out, target);

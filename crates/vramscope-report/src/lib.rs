@@ -47,6 +47,7 @@ pub mod holders;
 pub mod html;
 pub mod index;
 pub mod info;
+pub mod ledger;
 pub mod lens;
 mod loaded_file;
 pub mod markdown;

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::backward::{self, BackwardShare, row_label};
 use crate::holders::{Holder, of_blocks};
+use crate::ledger::LedgerRecord;
 use crate::lens::{AroundRecord, LiveSite, around, live_sites, peaks as lens_peaks};
 use crate::loaded_file::SnapshotEntry;
 use crate::phases::Place;
@@ -76,6 +77,10 @@ pub struct Peak<'a> {
     pub streams: Vec<StreamShare>,
     /// Live bytes by memory pool, most bytes first; empty for `reserved_bytes`.
     pub pools: Vec<PoolShare>,
+    /// The captures of CUDA graphs, and the memory of an inference engine by its use. Absent
+    /// without `--by pool`, and without a capture or a KV cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<LedgerRecord>,
 }
 
 /// The memory of one stream.
@@ -431,6 +436,7 @@ async fn at_slot<'a>(
         sites_omitted: 0,
         streams: Vec::new(),
         pools: Vec::new(),
+        ledger: None,
     }
 }
 

@@ -12,6 +12,7 @@ mod oracle;
 mod phases;
 mod recipes;
 mod redact;
+mod refused;
 mod shapes;
 mod sites;
 mod verdict;

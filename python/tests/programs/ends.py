@@ -208,6 +208,23 @@ def catches():
         print("survived", flush=True)
 
 
+def ends_by_error(how):
+    """An error ends the program, or a thread: in a ``with`` block, or without one."""
+    if how == "with":
+        with vramscope.record(RUN):
+            work(100)
+            run_out()
+    recorder = vramscope.record(RUN).start()
+    work(100)
+    if how == "thread":
+        thread = threading.Thread(target=run_out)
+        thread.start()
+        thread.join()
+        recorder.stop()
+        return
+    run_out()
+
+
 def states():
     """Writes states every second step."""
     with vramscope.record(RUN, states_every=2) as recorder:

@@ -1,7 +1,9 @@
 """Stands in for PyTorch in tests of the recorder: only what it calls, and memory as a list.
 
 ``TORCH_VERSION`` and ``TORCH_BACKEND`` of the environment say which PyTorch this is, and
-``TORCH_LIMIT`` the limit of the process. Without a device if ``TORCH_DEVICES`` is 0.
+``TORCH_LIMIT`` the limit of the process. Without a device if ``TORCH_DEVICES`` is 0. With
+``TORCH_REFUSES`` requests are refused early, as by PyTorch 2.15 under ``throw_on_cudamalloc_oom``:
+the error comes without a call of observers.
 """
 
 import os
@@ -20,9 +22,13 @@ class OutOfMemoryError(RuntimeError):
 
 observers = []
 events = []
+rejections = []
 
 
 def empty(elements, device):
+    if elements > CAPACITY and "TORCH_REFUSES" in os.environ:
+        rejections.append(elements)
+        raise OutOfMemoryError("CUDA out of memory. Allocation was preemptively rejected")
     if elements > CAPACITY:
         for observer in observers:
             observer(0, elements, LIMIT, 0)
@@ -66,7 +72,11 @@ def _memory_snapshot(mempool_id=None, include_traces=True):
 
 
 def _memory_stats(device):
-    return {"allocated_bytes.all.current": sum(event["size"] for event in events), "num_ooms": 0}
+    return {
+        "allocated_bytes.all.current": sum(event["size"] for event in events),
+        "num_ooms": 0,
+        "num_oom_rejections": len(rejections),
+    }
 
 
 version = types.SimpleNamespace(cuda="12.8", hip=None)

@@ -23,6 +23,8 @@ from .files import SUFFIX, Kept, Recordings, remove_left_over, write_beside, wri
 from .guards import never_raise, whole
 from .interrupts import Uninterrupted, natively_handled, pass_on
 from .ranks import is_first_of_machine, rank_and_world
+from .refusals import WORDS as REFUSED_EARLY
+from .refusals import Refusals, on_uncaught
 from .states import States
 from .teller import teller
 from .watched import Reference, Watched, reference
@@ -169,6 +171,7 @@ class Recorder:
         self._ended = 0
         self._undo: list[Callable[[], None]] = []
         self._oom_at_step: int | None = None
+        self._refusals: Refusals | None = None
         self._written_in: Uninterrupted | None = None
 
     # -- The program's side ------------------------------------------------------------------------
@@ -195,6 +198,8 @@ class Recorder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        # The frames of the error still hold what they held.
+        self._show_refusal(error)
         self.stop()
 
     def start(self) -> Recorder:
@@ -213,6 +218,7 @@ class Recorder:
         if not self._is_active():
             return
         self._end_uses()
+        self._tell_unseen()
         self._at_end()
         Recorder._active.remove(self)
         self._run_undo()
@@ -286,6 +292,7 @@ class Recorder:
             log.warning("nothing is recorded: PyTorch sees no CUDA device, XPU or NPU")
             return
         self._on_exit()
+        self._undo.append(on_uncaught(self._show_refusal))
         self._on_signals()
         self._on_optimizer_steps()
         self._remove_left_over()
@@ -310,6 +317,7 @@ class Recorder:
                 "a free",
                 self._torch.__version__,
             )
+        self._refusals = Refusals(self._torch)
         if not Recorder._is_observed:
             Recorder._is_observed = allocator.attach_oom_observer(self._backend, _ran_out)
 
@@ -499,6 +507,29 @@ class Recorder:
         # Of several recorders, the first one tells.
         if words is not None and self._is_recording:
             teller.out_of_memory(words, path is not None)
+
+    @never_raise
+    def _show_refusal(self, error: BaseException | None) -> None:
+        """Write a snapshot of a request that was refused early."""
+        if not self._is_active() or self._refusals is None or not self._refusals.is_new(error):
+            return
+        self._oom_at_step = self._step
+        path = self._write(self._numbered("oom"), kind="oom")
+        if Recorder._active[0] is self:
+            teller.out_of_memory(REFUSED_EARLY, path is not None)
+
+    @never_raise
+    def _tell_unseen(self) -> None:
+        """Tell of requests that were refused early."""
+        if self._refusals is None:
+            return
+        self._refusals.count()
+        if self._refusals.unseen > 0 and Recorder._active[0] is self:
+            log.warning(
+                "PyTorch refused requests early (throw_on_cudamalloc_oom), and the program went "
+                "on: %d, which no snapshot shows",
+                self._refusals.unseen,
+            )
 
     @never_raise
     def _describe_error(self, device: int, requested: int, total: int, free: int) -> str:

@@ -1,6 +1,7 @@
 //! `vramscope peak`.
 
 mod holder;
+mod ledger;
 mod module;
 mod shape;
 mod tree;
@@ -42,7 +43,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             PeakRows::Use => return uses::run(target, arguments),
             _ => {}
         }
-        let report = report(target, arguments, top)?;
+        let mut report = report(target, arguments, top)?;
+        if rows == PeakRows::Pool {
+            report.ledger = vramscope_report::ledger::ledger(target, limit);
+        }
         let text_rows = Rows {
             by: rows,
             limit: limit.unwrap_or(usize::MAX),
@@ -173,7 +177,8 @@ fn write_pools(out: &mut dyn Write, peak: &Peak<'_>) -> io::Result<()> {
             pool(of.pool, of.segment_type),
         ]);
     }
-    table.write(out)
+    table.write(out)?;
+    peak.ledger.as_ref().map_or(Ok(()), |ledger| ledger::write(out, ledger))
 }
 
 /// Allocations and frees around the peak.

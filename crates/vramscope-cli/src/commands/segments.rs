@@ -143,7 +143,7 @@ fn write_curve(out: &mut dyn Write, curve: &Curve) -> io::Result<()> {
 const TEXT_PINS: usize = 5;
 
 /// A pool's id: `(0, 0)` is the default pool. Empty if the file does not record pools.
-pub(super) fn pool_id(pool: Option<[u64; 2]>) -> String {
+pub(crate) fn pool_id(pool: Option<[u64; 2]>) -> String {
     pool.map_or_else(String::new, |[a, b]| format!("({a}, {b})"))
 }
 

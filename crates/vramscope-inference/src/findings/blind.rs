@@ -16,6 +16,9 @@ use vramscope_trace::slicing::{Budget, strides};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlindSpot {
+    /// PyTorch refused a request early (`throw_on_cudamalloc_oom`): the history has no event of it.
+    /// Only the file beside the snapshot shows it.
+    RefusedEarly,
     /// The file has no events of the device.
     NoHistory {
         /// The device is an Ascend NPU.

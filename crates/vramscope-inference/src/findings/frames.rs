@@ -32,6 +32,25 @@ impl Evidence<'_> {
         common.unwrap_or_default()
     }
 
+    /// The frames of the program that all these stacks share, the outermost first. Stacks without
+    /// such frames do not count.
+    pub(crate) fn shared_frames(&self, stacks: impl Iterator<Item = StackId>) -> Vec<FrameId> {
+        let mut shared: Option<Vec<FrameId>> = None;
+        for stack in stacks {
+            let frames = self.snapshot.stacks.frames(stack).iter().rev().copied();
+            let frames: Vec<FrameId> = frames.filter(|&frame| self.is_program(frame)).collect();
+            match &mut shared {
+                _ if frames.is_empty() => {}
+                None => shared = Some(frames),
+                Some(shared) => {
+                    let same = shared.iter().zip(&frames).take_while(|(a, b)| a == b).count();
+                    shared.truncate(same);
+                }
+            }
+        }
+        shared.unwrap_or_default()
+    }
+
     /// The frame of the program that frees a block, if the free has a call stack of its own.
     pub(super) fn own_free_frame(&self, block: &Block, free: EventIndex) -> Option<Frame> {
         let stack = self.stack_of_event(free);

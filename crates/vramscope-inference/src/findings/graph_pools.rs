@@ -6,11 +6,12 @@
 
 use super::memory_use::{is_graph_pool, pool_or_default};
 use super::{Basis, Evidence, Facts, Finding, Severity, parts};
-use crate::category::Category;
+use crate::ledger::{Capture, GraphMemory, captures, extents, workspaces};
+use crate::what_if::{OnePool, WhatIf};
 use std::collections::BTreeSet;
-use vramscope_snapshot::{Frame, PoolId, PoolIndex, StreamId};
-use vramscope_trace::slicing::{Budget, strides};
-use vramscope_trace::{Block, SegmentState, Span, group_by_key};
+use vramscope_snapshot::{Frame, PoolId, PoolIndex};
+use vramscope_trace::slicing::Budget;
+use vramscope_trace::{SegmentState, Span, group_by_key};
 use vramscope_units::Bytes;
 
 /// The fewest bytes that a shared pool saves.
@@ -42,8 +43,11 @@ pub struct GraphPools {
     pub live: Bytes,
     /// Reserved bytes of the smallest pool and of the largest.
     pub range: (Bytes, Bytes),
-    /// What one shared pool would hold about: the most that was live in these pools at once.
+    /// What one shared pool would hold: as a replay shows it, in the order of the captures or with
+    /// the largest first. Without a replay about the most that was live in these pools at once.
     pub shared: Bytes,
+    /// The replay of the requests in one pool; `None` if the model does not meet the recording.
+    pub one_pool: Option<OnePool>,
     /// The innermost frame outside of PyTorch that the captures share; `None` without stacks.
     pub at: Option<Frame>,
     /// Growth of the largest pool with its captures; `None` if it is about several pools.
@@ -59,7 +63,7 @@ pub struct GraphPools {
 /// A pool that reserves more memory in one capture after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolGrowth {
-    /// The captures: runs of allocations in the pool without another allocation between them.
+    /// The captures.
     pub captures: usize,
     /// Those that reserved more.
     pub grew: usize,
@@ -84,18 +88,30 @@ pub(super) async fn graph_pools(
     let (largest, own) = pools.last()?;
     let all: u64 = pools.iter().map(|(_, own)| reserved(own)).sum();
     let all_live: u64 = pools.iter().map(|(_, own)| live(own)).sum();
-    let shared = most_live(cx, budget).await.max(all_live);
     let peak = cx.trace.reserved_band.peak.max(0) as u64;
-    let saved = all.saturating_sub(shared);
+    let memory = GraphMemory::of(cx, budget).await;
+    let captured = captures(cx, &memory, budget).await;
     // A pool (0, n) was made to be shared.
     let own_pools = pools.iter().filter_map(|(pool, _)| cx.snapshot.pool(*pool));
-    let are_many = own_pools.filter(|pool| pool.1 == 0).count() >= MIN_POOLS
-        && saved >= MIN_SAVED
-        && saved >= peak / MIN_PEAK_DIVISOR;
+    let least = MIN_SAVED.max(peak / MIN_PEAK_DIVISOR);
+    let could_be_one = own_pools.filter(|pool| pool.1 == 0).count() >= MIN_POOLS && all >= least;
+    let one_pool = if could_be_one {
+        let model = WhatIf::new(cx, budget).await;
+        let pools: Vec<PoolIndex> = pools.iter().map(|(pool, _)| *pool).collect();
+        model.in_one_pool(&pools, &extents(&captured), budget).await
+    } else {
+        None
+    };
+    let shared = match one_pool {
+        Some(one_pool) => one_pool.one.min(one_pool.largest_first).0,
+        None => memory.most_live(cx, budget).await.0.max(all_live),
+    };
+    let saved = all.saturating_sub(shared);
+    let are_many = could_be_one && saved >= least;
     let mut growth = None;
     if !are_many {
         let is_large = reserved(own) >= (peak / LARGE_PEAK_DIVISOR).max(MIN_SAVED);
-        growth = if is_large { growth_of(cx, *largest, budget).await } else { None };
+        growth = if is_large { growth_of(&captured, *largest) } else { None };
         growth?;
     }
     let of_pools: BTreeSet<PoolIndex> = match growth {
@@ -111,7 +127,7 @@ pub(super) async fn graph_pools(
         })
         .collect();
     let parts = parts(spans.iter().map(|span| (span.stack, span.size.0)));
-    let (workspaces, workspace_streams) = workspaces(cx, slot, budget).await;
+    let workspaces = workspaces(cx, &memory, slot, budget).await;
     let facts = GraphPools {
         pools: pools.len(),
         pool: cx.snapshot.pool(*largest)?,
@@ -121,113 +137,36 @@ pub(super) async fn graph_pools(
         shared: Bytes(shared),
         at: cx.common_frames(&parts).last().map(|&frame| cx.snapshot.frame(frame)),
         growth,
-        workspaces,
-        workspace_streams,
+        one_pool,
+        workspaces: Bytes(workspaces.iter().map(|of| of.bytes.0).sum()),
+        workspace_streams: workspaces.len(),
         peak: Bytes(peak),
     };
     let bytes = if growth.is_some() { reserved(own) } else { saved };
-    let is_costly = growth.is_none() && saved >= peak / LARGE_PEAK_DIVISOR;
+    // A replay of the requests has the order of the captures. It lacks the driver's addresses.
+    let is_exact = one_pool.is_some_and(|one_pool| !one_pool.is_estimate);
+    let is_costly = growth.is_none() && is_exact && saved >= peak / LARGE_PEAK_DIVISOR;
     let events = spans.iter().filter_map(|span| span.event).map(|event| event.0).collect();
     Some(Finding {
         // A program that captures a few shapes, once, has such a pool on purpose.
         severity: if is_costly { Severity::Medium } else { Severity::Low },
-        // What a shared pool would hold depends on the order of its captures.
-        basis: Basis::Estimate,
+        basis: if is_exact { Basis::Exact } else { Basis::Estimate },
         parts,
         ..cx.finding("graphs", bytes, bytes, events, Facts::GraphPools(facts))
     })
 }
 
-/// The most bytes that were live in pools of graphs at once.
-async fn most_live(cx: Evidence<'_>, budget: &mut Budget) -> u64 {
-    let spans = &cx.carving.segments.spans;
-    budget.charge(spans.len() as u64).await;
-    let mut own: Vec<&Span> =
-        (spans.iter()).filter(|span| is_graph_pool(cx.snapshot, span.pool, span.stream)).collect();
-    own.sort_by_key(|span| span.address);
-    let mut changes: Vec<(u32, i64)> = Vec::new();
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(4 * part.len() as u64).await;
-        for index in part {
-            let block = &cx.trace.blocks[index];
-            if is_within(&own, block) {
-                let size = i64::try_from(cx.carving.sizes[index].0).unwrap_or(0);
-                changes.extend([(block.enters, size), (block.leaves, -size)]);
-            }
-        }
-    }
-    // What leaves in a slot leaves first.
-    changes.sort_unstable();
-    let mut now = 0i64;
-    let most = changes.iter().map(|change| {
-        now = now.saturating_add(change.1);
-        now
-    });
-    u64::try_from(most.max().unwrap_or(0)).unwrap_or(0)
-}
-
-/// Whether a block lies in one of the spans, which are in address order.
-fn is_within(spans: &[&Span], block: &Block) -> bool {
-    let until = spans.partition_point(|span| span.address <= block.address);
-    spans[..until]
-        .last()
-        .is_some_and(|span| block.address.0 < span.end() && span.is_reserved_at(block.enters))
-}
-
 /// The growth of a pool with its captures; `None` if it ends, or if few captures reserve more.
-async fn growth_of(cx: Evidence<'_>, pool: PoolIndex, budget: &mut Budget) -> Option<PoolGrowth> {
-    let spans = &cx.carving.segments.spans;
-    budget.charge(spans.len() as u64).await;
-    let mut own: Vec<&Span> = spans.iter().filter(|span| span.pool == pool).collect();
-    own.sort_by_key(|span| span.address);
-    // Allocations, and whether they are in the pool.
-    let mut allocs: Vec<(u32, bool)> = Vec::new();
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(4 * part.len() as u64).await;
-        for block in cx.trace.blocks[part].iter().filter(|block| block.enters > 0) {
-            allocs.push((block.enters, is_within(&own, block)));
-        }
-    }
-    allocs.sort_unstable();
-    let runs: Vec<(u32, u32)> = (allocs.chunk_by(|a, b| a.1 == b.1))
-        .filter(|run| run[0].1)
-        .map(|run| (run[0].0, run[run.len() - 1].0))
-        .collect();
-    let mut enters: Vec<(u32, u64)> = own.iter().map(|span| (span.enters, span.size.0)).collect();
-    enters.sort_unstable();
-    let mut grown: Vec<u64> = Vec::new();
-    let mut last_grew = false;
-    for (at, run) in runs.iter().enumerate() {
-        // A capture's first reservation precedes its first allocation.
-        let from = at.checked_sub(1).map_or(0, |before| runs[before].1);
-        let of_run = enters.iter().filter(|(slot, _)| from < *slot && *slot <= run.1);
-        let bytes: u64 = of_run.map(|(_, bytes)| bytes).sum();
-        last_grew = bytes > 0;
-        grown.extend((bytes > 0).then_some(bytes));
-    }
-    let is_steady = grown.len() >= MIN_CAPTURES && grown.len() * 5 >= runs.len() * 4 && last_grew;
+fn growth_of(captures: &[Capture], pool: PoolIndex) -> Option<PoolGrowth> {
+    let own = captures.iter().filter(|capture| capture.pool == pool);
+    let added: Vec<u64> = own.map(|capture| capture.added.0).collect();
+    let last_grew = added.last().is_some_and(|&bytes| bytes > 0);
+    let mut grown: Vec<u64> = added.iter().copied().filter(|&bytes| bytes > 0).collect();
+    let is_steady = grown.len() >= MIN_CAPTURES && grown.len() * 5 >= added.len() * 4 && last_grew;
     grown.sort_unstable();
     is_steady.then(|| PoolGrowth {
-        captures: runs.len(),
+        captures: added.len(),
         grew: grown.len(),
         each: Bytes(grown[grown.len() / 2]),
     })
-}
-
-/// Bytes of the live workspaces of a slot, and the number of their streams.
-async fn workspaces(cx: Evidence<'_>, slot: u32, budget: &mut Budget) -> (Bytes, usize) {
-    let (mut bytes, mut streams) = (0, BTreeSet::<StreamId>::new());
-    for part in strides(cx.trace.blocks.len()) {
-        budget.charge(part.len() as u64).await;
-        for index in part {
-            let block = &cx.trace.blocks[index];
-            let is_workspace = block.is_live_at(slot)
-                && cx.categories.get(index as u32).category == Category::Workspace;
-            if is_workspace {
-                bytes += block.bytes.0;
-                streams.insert(block.stream);
-            }
-        }
-    }
-    (Bytes(bytes), streams.len())
 }

@@ -124,7 +124,7 @@ pub(super) fn idle_bytes(segment: &SegmentState) -> u64 {
 ///
 /// Captures make pools with the id (n, 0). A pool with the id (0, n) was made by `MemPool` or by
 /// `graph_pool_handle`. The latter serves captures, which never run on the default stream.
-pub(super) fn is_graph_pool(snapshot: &Snapshot, pool: PoolIndex, stream: StreamId) -> bool {
+pub(crate) fn is_graph_pool(snapshot: &Snapshot, pool: PoolIndex, stream: StreamId) -> bool {
     match snapshot.pool(pool) {
         None | Some(PoolId::DEFAULT) => false,
         Some(PoolId(0, _)) => snapshot.stream(stream) != 0,
@@ -179,7 +179,7 @@ pub(super) fn slot_of_last_rise(cx: Evidence<'_>) -> u32 {
 }
 
 /// The segments of a slot. No pool of them is unknown.
-pub(super) async fn segments_at(
+pub(crate) async fn segments_at(
     cx: Evidence<'_>,
     slot: u32,
     budget: &mut Budget,

@@ -41,6 +41,7 @@ pub use growth::{Growth, GrowthKind};
 pub use held::HeldTooLong;
 pub use id::{FindingId, NoFindingId};
 pub use memory_use::{MemoryUse, slot_of_reserved_peak};
+pub(crate) use memory_use::{is_graph_pool, segments_at};
 pub use no_grad::NoGrad;
 pub use oom::{Aftermath, Climb, Context, LargerStep, OomStory, Returned, Verdict};
 pub use peak_cause::PeakCause;

@@ -7,6 +7,7 @@
 mod bursts;
 mod capacity;
 mod least;
+mod one_pool;
 mod private;
 mod program;
 mod replay;
@@ -14,6 +15,8 @@ mod scenario;
 mod settings;
 
 pub use capacity::{Capacity, MeasuredMemory};
+pub use one_pool::OnePool;
+pub(crate) use private::PrivateSpans;
 pub use scenario::{Question, Scenario, Search, SimulatedBasis};
 use settings::releases;
 pub use settings::{recorded_settings, recorded_text};

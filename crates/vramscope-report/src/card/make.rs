@@ -6,7 +6,7 @@ use super::{
 };
 use crate::capacity::capacity;
 use crate::derived::Derived;
-use crate::findings::{FindingEntry, of_device};
+use crate::findings::{FindingEntry, blind, of_device};
 use crate::frames::{owned_frames, row_site, site};
 use crate::loaded_file::SnapshotEntry;
 use crate::peak::{BandKind, RowKey, block_key, row_key};
@@ -17,7 +17,7 @@ use crate::summary::{BandSummary, ooms};
 use crate::target::{Target, event_of, slot_of};
 use crate::text;
 use rustc_hash::FxHashMap;
-use vramscope_inference::{Category, FindingKind, Steps, blind_spots, step_floors};
+use vramscope_inference::{Category, FindingKind, Steps, step_floors};
 use vramscope_trace::slicing::{self, Budget, strides};
 use vramscope_trace::{
     Measure, Share, by_stack, columns_of, merge_same_lines, name_hash, parallel,
@@ -59,11 +59,7 @@ impl Card {
         let (first_step, steps, kept_slot) = last_steps(target, budget).await;
         let kept_sites = names.sites(sites_at(target, kept_slot, budget).await);
         let is_main = entry.default_trace().is_some_and(|main| std::ptr::eq(main, trace));
-        let blind_spots = if is_main {
-            blind_spots(entry.evidence(target.index), budget).await
-        } else {
-            Vec::new()
-        };
+        let blind_spots = if is_main { blind::of_device(target, budget).await } else { Vec::new() };
         let entries = of_device(target);
         let is_training = entry.steps(target.index).is_none_or(Steps::are_training);
         let finding = |FindingEntry { record, headline, .. }: &FindingEntry| CardFinding {

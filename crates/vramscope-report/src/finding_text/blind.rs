@@ -12,6 +12,7 @@ pub fn blind_kind(spot: BlindSpot) -> &'static str {
         BlindSpot::StateOnly => "state_only",
         BlindSpot::RingOverrun(_) => "ring_overrun",
         BlindSpot::LateStart => "late_start",
+        BlindSpot::RefusedEarly => "refused_early",
         BlindSpot::FewSteps { .. } => "few_steps",
         BlindSpot::NoBackward => "no_backward",
         BlindSpot::NoStacks => "no_stacks",
@@ -37,6 +38,10 @@ pub fn blind_text(spot: BlindSpot) -> String {
         BlindSpot::RingOverrun(overrun) => ring(overrun),
         BlindSpot::LateStart => "What was allocated before recording is not known. Record before \
                                  the model is built"
+            .to_owned(),
+        BlindSpot::RefusedEarly => "Memory ran out, and the history has no event of it: PyTorch \
+                                    refused a request early (throw_on_cudamalloc_oom). The error \
+                                    message has its size"
             .to_owned(),
         BlindSpot::FewSteps { whole, needed } => format!(
             "Growth was not looked for: {}, {needed} are needed",

@@ -293,7 +293,7 @@ pub(super) fn graph_pools(entry: &SnapshotEntry, finding: &Finding, pools: &Grap
     let workspaces = match pools.workspace_streams {
         0 | 1 => String::new(),
         count => format!(
-            " {} of workspaces are live on {}: each stream that captures keeps its own.",
+            " {} of workspaces are live on {}: libraries keep one for each stream.",
             pools.workspaces,
             counted(count, "stream")
         ),
@@ -322,22 +322,33 @@ pub(super) fn graph_pools(entry: &SnapshotEntry, finding: &Finding, pools: &Grap
         };
     }
     let (least, most) = pools.range;
+    let is_exact = pools.one_pool.is_some_and(|one_pool| !one_pool.is_estimate);
+    let shared = format!("{}{}", if is_exact { "" } else { "about " }, pools.shared);
+    let replayed = pools.one_pool.map(|one_pool| match (one_pool.one, one_pool.largest_first) {
+        (one, first) if first < one => format!(
+            " That is with the largest captured first; in this order, one pool would hold {one} \
+             (the requests were replayed)."
+        ),
+        _ => format!(
+            " The requests were replayed in one pool: at most {} would be reserved in place of {}.",
+            one_pool.peak_with_one, one_pool.peak
+        ),
+    });
     Words {
         title: Sentence::default().event(pools.reserved, finding.events.first().copied()).text(
             format_args!(
-                " in {} of CUDA graphs; one shared pool would hold about {}",
+                " in {} of CUDA graphs; one shared pool would hold {shared}",
                 counted(pools.pools, "pool"),
-                pools.shared
             ),
         ),
         text: format!(
             "CUDA graphs captured{at} have {} of their own: {least} to {most} each, {} in all, of \
              which {} are live. The rest is idle between replays, and serves no other \
-             graph and no other request. One pool for all would hold about {}.{workspaces}",
+             graph and no other request. One pool for all would hold {shared}.{}{workspaces}",
             counted(pools.pools, "pool"),
             pools.reserved,
             pools.live,
-            pools.shared,
+            replayed.unwrap_or_default(),
         ),
         action: "Capture all graphs into one pool, the largest first: \
                  torch.cuda.graph(graph, pool=first_graph.pool()). Graphs that share a pool must \

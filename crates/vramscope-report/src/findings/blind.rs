@@ -2,10 +2,12 @@
 
 use crate::card::Card;
 use crate::finding_text::{blind_kind, blind_text};
+use crate::target::Target;
 use crate::text::rank_name;
 use serde::Serialize;
-use vramscope_inference::BlindSpot;
+use vramscope_inference::{BlindSpot, blind_spots};
 use vramscope_trace::group_by_key;
+use vramscope_trace::slicing::Budget;
 use vramscope_units::grouped;
 
 /// What could not be looked for.
@@ -23,6 +25,23 @@ impl From<BlindSpot> for BlindSpotRecord {
     fn from(spot: BlindSpot) -> Self {
         Self { kind: blind_kind(spot), text: blind_text(spot) }
     }
+}
+
+/// The reason of a snapshot that the recorder writes when memory runs out (docs/sidecar.md).
+const OUT_OF_MEMORY: &str = "oom";
+
+/// What could not be looked for on a device, as the snapshot and the file beside it show.
+pub(crate) async fn of_device(target: Target<'_>, budget: &mut Budget) -> Vec<BlindSpot> {
+    let entry = target.entry;
+    let mut spots = blind_spots(entry.evidence(target.index), budget).await;
+    let reason = entry.sidecar().and_then(|sidecar| sidecar.reason.as_deref());
+    // Where PyTorch calls an observer, an event comes first.
+    let has_event = entry.traces.iter().any(|trace| !trace.ooms.is_empty());
+    let has_history = !target.trace().is_state_only() && target.trace().slots() > 1;
+    if reason == Some(OUT_OF_MEMORY) && !has_event && has_history {
+        spots.insert(0, BlindSpot::RefusedEarly);
+    }
+    spots
 }
 
 /// The blind spots of all files, each kind once. Where files differ in a number, the text has that
