@@ -27,9 +27,10 @@ pub use findings::{
     Aftermath, AlgorithmSearch, Basis, BlindSpot, Climb, Context, CostlySetting, Creep, Cycle,
     DeadAtPeak, Dominant, DominantCause, Evidence, Facts, Finding, FindingId, FindingKind,
     GradientsHeld, GraphPools, Growth, GrowthKind, HeldTooLong, LargerStep, MemoryUse, NoFindingId,
-    NoGrad, OomStory, OutOfReach, Overrun, Part, PeakCause, PendingFrees, PoolGrowth, RankFacts,
-    RankSkew, RankStack, ReservedPeak, Returned, SegmentChurn, Severity, SkewCause, SkewSite,
-    StrandedPool, Verdict, blind_spots, findings, rank_runs, rank_skew, slot_of_reserved_peak,
+    NoGrad, OomStory, OutOfReach, Overrun, Part, PeakCause, PendingFrees, Pinned, PinnedCause,
+    PoolGrowth, RankFacts, RankSkew, RankStack, ReservedPeak, Returned, SegmentChurn, Severity,
+    SkewCause, SkewSite, StrandedPool, Verdict, blind_spots, findings, rank_runs, rank_skew,
+    slot_of_reserved_peak,
 };
 pub use rank_matrix::{
     ALIKE_PARTS, EXCEPTION_SITES, MatrixColumn, MatrixRow, RankCluster, RankMatrix, RankOutlier,
