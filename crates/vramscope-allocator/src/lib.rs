@@ -150,7 +150,7 @@
 //! `alloc_block`. \[5\] pull request 172056. \[6\] `should_split` of the main branch.
 //!
 //! `pinned_max_round_threshold_mb` and `pinned_max_cached_size_mb` concern pinned host memory,
-//! which another allocator serves (pull request 171662).
+//! which another allocator serves (pull request 171662): [`HostAllocator`].
 //!
 //! # Limits of the model
 //!
@@ -174,6 +174,7 @@ mod allocator;
 mod blocks;
 mod driver;
 mod expandable;
+mod host;
 mod observer;
 mod release;
 mod settings;
@@ -182,6 +183,7 @@ mod state;
 pub use allocator::{Allocator, OutOfMemory, Request, Stats};
 pub use blocks::{BlockId, BlockState};
 pub use driver::{AddressOrder, Device};
+pub use host::{HostAllocator, HostBlock, HostSettings};
 pub use observer::{Observer, SegmentAction, SegmentEvent};
 pub use settings::{
     DIVISION_INTERVALS, LARGE_SEGMENT, MIN_BLOCK_SIZE, SMALL_SEGMENT, SMALL_SIZE, Settings,

@@ -49,7 +49,7 @@ pub use step_phases::{
 pub use steps::{Repetition, StepSource, Steps};
 pub use uses::{FAR_OPERATIONS, Floor, Moment, NextUse, NoUses, UseGroup, UseTrace, Uses};
 pub use what_if::{
-    Calibration, Capacity, MeasuredMemory, Question, SETTING_KEYS, Scenario, Search, SettingError,
-    SimulatedBasis, WhatIf, parse_settings, recorded_settings, settings_text,
-    split_outside_brackets,
+    Calibration, Capacity, HOST_SETTING_KEYS, HostChange, HostScenario, HostWhatIf, MeasuredMemory,
+    Question, SETTING_KEYS, Scenario, Search, SettingError, SimulatedBasis, WhatIf,
+    host_settings_text, parse_settings, recorded_settings, settings_text, split_outside_brackets,
 };

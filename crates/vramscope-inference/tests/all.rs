@@ -17,6 +17,7 @@ mod slices;
 mod step_phases;
 mod uses;
 mod what_if;
+mod what_if_host;
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

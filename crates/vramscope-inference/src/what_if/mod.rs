@@ -6,6 +6,7 @@
 
 mod bursts;
 mod capacity;
+mod host;
 mod least;
 mod private;
 mod program;
@@ -14,6 +15,7 @@ mod scenario;
 mod settings;
 
 pub use capacity::{Capacity, MeasuredMemory};
+pub use host::{HOST_SETTING_KEYS, HostChange, HostScenario, HostWhatIf, host_settings_text};
 pub use scenario::{Question, Scenario, Search, SimulatedBasis};
 pub use settings::{
     SETTING_KEYS, SettingError, parse_settings, recorded_settings, settings_text,
