@@ -55,6 +55,7 @@ pub mod modules;
 pub mod moments;
 mod notes;
 pub mod optimizations;
+mod part;
 pub mod peak;
 pub mod phases;
 mod phrase;
@@ -94,6 +95,7 @@ pub use frames::{
 pub use groups::{Group, GroupKind, Groups};
 pub use loaded_file::{FileReader, LoadedFile, SnapshotEntry, piece_len};
 pub use notes::{BlockNotes, notes};
+pub use part::part;
 pub use phrase::{Phrase, Sentence, plain, site_filter};
 pub use places::BlockPlaces;
 pub use quantity::Quantity;

@@ -8,6 +8,7 @@ mod modules;
 mod moments;
 mod optimizations;
 mod oracle;
+mod part;
 mod phases;
 mod recipes;
 mod redact;
