@@ -40,7 +40,7 @@ impl Kind {
             Self::Folded => "file of folded stacks",
             Self::Csv => "table of vramscope",
             Self::Index => "index of vramscope",
-            Self::Snapshot => "file to replace",
+            Self::Snapshot => "file that may be replaced",
         }
     }
 

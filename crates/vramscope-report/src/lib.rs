@@ -54,6 +54,7 @@ pub mod matrix;
 pub mod modules;
 pub mod moments;
 mod notes;
+pub mod one_gpu;
 pub mod optimizations;
 mod part;
 pub mod peak;
