@@ -49,23 +49,25 @@ fn text(out: &mut dyn Write, record: &OneGpu) -> io::Result<()> {
     }
     writeln!(out)?;
     let mut table = Table::new(
-        &["process", "reserved then", "in use then", "highest", "lowest", "longest pause"],
-        &[false, true, true, true, true, false],
+        &["process", "reserved then", "in use then", "highest", "lowest", "pause", "from", "with"],
+        &[false, true, true, true, true, true, true, true],
     );
     record.processes.iter().for_each(|one| table.row(row(one)));
     table.write(out)
 }
 
 fn row(one: &ProcessRecord) -> Vec<String> {
-    let pause = one.pause.map_or(String::new(), |pause| {
-        format!("{} from {} on, {} reserved", pause.length, pause.after, pause.reserved)
+    let [pause, from, with] = one.pause.map_or_else(Default::default, |pause| {
+        [pause.length.to_string(), pause.after.to_string(), pause.reserved.to_string()]
     });
     vec![
         one.path.clone(),
         one.reserved.to_string(),
         one.active.to_string(),
         one.highest.to_string(),
-        format!("{} at {}", one.lowest, one.lowest_after),
+        one.lowest.to_string(),
         pause,
+        from,
+        with,
     ]
 }
