@@ -118,9 +118,13 @@ fn sizes_that_change_leave_blocks_that_the_line_does_not_ask_for_again() {
     assert_eq!(host.pinned(), []);
     let mut host = Host::default();
     let blocks: Vec<usize> = [10, 11, 12, 13, 14].map(|size| host.pin(size, size, 7)).to_vec();
-    blocks.iter().for_each(|&block| host.free(block));
+    for &block in &blocks {
+        host.free(block);
+    }
     for _ in 0..10 {
-        blocks.iter().for_each(|&block| host.reuse(block));
+        for &block in &blocks {
+            host.reuse(block);
+        }
     }
     assert_eq!(host.pinned(), [], "each is used in each step");
 }

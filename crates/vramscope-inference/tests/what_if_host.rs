@@ -21,7 +21,8 @@ fn model(device: &Device) -> HostWhatIf {
 
 /// The change to the settings of a recording, and PyTorch's peak of pinned bytes under them.
 fn expected(name: &str) -> (HostChange, u64) {
-    let all: Value = serde_json::from_slice(&bytes_of("recorded/pinned/expected.json")).unwrap();
+    let all: Value =
+        serde_json::from_slice(&bytes_of("recorded/pinned/expected.json")).expect("JSON");
     let bytes = |key: &str| all[name][key].as_i64().expect("a number");
     let size = |key: &str| Some(u64::try_from(bytes(key)).unwrap_or(u64::MAX));
     let change = HostChange {

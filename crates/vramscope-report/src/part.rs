@@ -98,7 +98,9 @@ fn annotations(snapshot: &Snapshot, trace: &Trace, events: &Range<u32>) -> Vec<A
                 if time >= from && began.is_none_or(|began| began <= to) {
                     keep[index] = time <= to;
                     // It began before the part, and is open in it.
-                    start.into_iter().for_each(|start| keep[start] = true);
+                    if let Some(start) = start {
+                        keep[start] = true;
+                    }
                 }
             }
         }

@@ -108,8 +108,8 @@ fn states_of_a_part_are_those_of_the_whole() {
 fn parts_have_one_device_and_the_ranges_that_are_open_in_them() {
     let whole = read("recorded/t215_pinned_loader.pickle");
     let host = targets(&whole).last().expect("the host");
-    let part = cut(host, 10..20);
-    let [device] = &part.entries[0].snapshot.devices[..] else { panic!("one device") };
+    let of_host = cut(host, 10..20);
+    let [device] = &of_host.entries[0].snapshot.devices[..] else { panic!("one device") };
     assert_eq!(device.kind, DeviceKind::Host);
     let gpu = targets(&whole).next().expect("a device");
     let (all, some) = (gpu.snapshot(), cut(gpu, 100..200));

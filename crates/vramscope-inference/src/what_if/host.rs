@@ -161,9 +161,8 @@ impl HostWhatIf {
     ) -> Option<HostScenario> {
         budget.charge(self.calls.asked.len() as u64).await;
         let is_own = settings == self.settings;
-        let size = |asked: &Asked| match is_own {
-            true => Size::One,
-            false => asked.size(&self.settings, &settings),
+        let size = |asked: &Asked| {
+            if is_own { Size::One } else { asked.size(&self.settings, &settings) }
         };
         if self.calls.asked.iter().any(|asked| size(asked) == Size::Unknown) {
             return None;

@@ -49,6 +49,7 @@ impl Calls {
             settings: *settings,
             calls: Self::default(),
             blocks: FxHashMap::default(),
+            cached: FxHashMap::default(),
             released: FxHashSet::default(),
             burst: Vec::new(),
             reserved: 0,
@@ -134,6 +135,8 @@ struct Builder {
     calls: Calls,
     /// The pinned blocks by address.
     blocks: FxHashMap<u64, Block>,
+    /// The number of cached blocks by pool.
+    cached: FxHashMap<u32, usize>,
     /// Addresses that were unpinned when they were freed. Their event follows.
     released: FxHashSet<u64>,
     /// Events that unpin cached blocks, one behind the other, with their addresses.
@@ -165,6 +168,7 @@ impl Builder {
                 block.last = Some(Held { block: number, begin: None, end: 0 });
             } else {
                 self.calls.cached.push((pool, size));
+                *self.cached.entry(pool).or_default() += 1;
             }
             self.blocks.insert(span.address.0, block);
         }
@@ -183,9 +187,14 @@ impl Builder {
         let Some(block) = self.blocks.get_mut(&addr).filter(|block| block.size == size) else {
             return self.contradict(event);
         };
-        let (is_new, pool) = (block.is_new, block.pool);
+        let (is_new, is_live, pool) = (block.is_new, block.is_live, block.pool);
+        if is_live {
+            return self.contradict(event);
+        }
         if is_new {
             self.reserved += size;
+        } else {
+            self.uncache(pool);
         }
         let number = self.calls.asked.len() as u32;
         self.calls.asked.push(Asked::of(size, requested, is_new, pool, &self.settings));
@@ -220,15 +229,13 @@ impl Builder {
             self.blocks.remove(&addr);
             self.released.insert(addr);
         }
-        let end = self.push(
-            event,
-            match is_outside {
-                true => Call::Unregister { block: held.block },
-                false => Call::Free { block: held.block },
-            },
-        );
+        let block = held.block;
+        let call = if is_outside { Call::Unregister { block } } else { Call::Free { block } };
+        let end = self.push(event, call);
         if let Some(block) = self.blocks.get_mut(&addr) {
             block.last = Some(Held { end, ..held });
+            let pool = block.pool;
+            *self.cached.entry(pool).or_default() += 1;
         }
     }
 
@@ -238,20 +245,14 @@ impl Builder {
         let burst = std::mem::take(&mut self.burst);
         let Some(&(event, first)) = burst.last() else { return };
         let addresses: FxHashSet<u64> = burst.iter().map(|&(_, addr)| addr).collect();
-        let mut left: FxHashMap<u32, bool> = FxHashMap::default();
-        for (addr, block) in &self.blocks {
-            if !block.is_live && !block.is_new {
-                let is_left = !addresses.contains(addr);
-                left.entry(block.pool).and_modify(|any| *any |= is_left).or_insert(is_left);
-            }
-        }
-        let mut pools: Vec<u32> = burst
-            .iter()
-            .filter_map(|(_, addr)| self.blocks.get(addr).map(|block| block.pool))
-            .collect();
+        let pool_of = |(_, addr): &(u32, u64)| self.blocks.get(addr).map(|block| block.pool);
+        let mut pools: Vec<u32> = burst.iter().filter_map(pool_of).collect();
         pools.sort_unstable();
+        let are_emptied = addresses.len() == burst.len()
+            && pools
+                .chunk_by(|a, b| a == b)
+                .all(|of_pool| self.cached.get(&of_pool[0]) == Some(&of_pool.len()));
         pools.dedup();
-        let are_emptied = pools.iter().all(|pool| left.get(pool) == Some(&false));
         let are_free =
             burst.iter().all(|(_, addr)| self.blocks.get(addr).is_some_and(|block| !block.is_live));
         if are_emptied && are_free {
@@ -259,6 +260,7 @@ impl Builder {
                 self.reserved -= self.blocks.remove(addr).map_or(0, |block| block.size);
             }
             for pool in pools {
+                self.cached.remove(&pool);
                 self.push(event, Call::Empty { pool });
             }
             return;
@@ -274,6 +276,15 @@ impl Builder {
             call.2 -= size;
         }
         self.reserved -= size;
-        self.blocks.remove(&first);
+        if let Some(block) = self.blocks.remove(&first) {
+            self.uncache(block.pool);
+        }
+    }
+
+    /// A cached block of a pool is cached no more.
+    fn uncache(&mut self, pool: u32) {
+        if let Some(count) = self.cached.get_mut(&pool) {
+            *count -= 1;
+        }
     }
 }
