@@ -69,8 +69,8 @@ pub(crate) struct Driver {
     address_space: u64,
     /// The distance of address ranges. One with pages of either pool fits.
     range_step: u64,
-    /// The address and bytes of the next ordinary segment, when they are known.
-    pub(crate) next_segment: Option<(u64, u64)>,
+    /// The address of the next ordinary segment, when it is known, and the bytes that it must have.
+    pub(crate) next_segment: Option<(u64, Option<u64>)>,
 }
 
 impl Driver {
@@ -132,7 +132,9 @@ impl Driver {
         if !self.take(bytes) {
             return None;
         }
-        if let Some((address, _)) = self.next_segment.take().filter(|(_, size)| *size == bytes) {
+        if let Some((address, _)) =
+            self.next_segment.take().filter(|(_, size)| size.is_none_or(|size| size == bytes))
+        {
             self.cut_holes(address, address.saturating_add(bytes));
             return Some(address);
         }

@@ -166,6 +166,9 @@
 //! 96995. \[2\] pull request 134338. \[3\] pull request 136174. \[4\] pull request 172056. \[5\]
 //! In 2.12 each thread counts its segments by itself, and a block that is split off counts as one.
 //!
+//! `pinned_max_round_threshold_mb` and `pinned_max_cached_size_mb` concern pinned host memory,
+//! which another allocator serves (pull request 171662): [`HostAllocator`].
+//!
 //! # Limits of the model
 //!
 //! * The driver is an address range with a limit. A real driver can refuse below the limit, and
@@ -189,6 +192,7 @@ mod blocks;
 mod configuration;
 mod driver;
 mod expandable;
+mod host;
 mod observer;
 mod release;
 mod settings;
@@ -202,6 +206,7 @@ pub use configuration::{
     split_outside_brackets, unmodeled_settings,
 };
 pub use driver::{AddressOrder, Device};
+pub use host::{HostAllocator, HostBlock, HostSettings};
 pub use observer::{Observer, SegmentAction, SegmentEvent};
 pub use settings::{
     DIVISION_INTERVALS, LARGE_SEGMENT, MIN_BLOCK_SIZE, Reserve, SMALL_SEGMENT, SMALL_SIZE, Settings,

@@ -107,9 +107,9 @@ fn blocks_of_a_pool_without_splits_stay_whole() {
 fn the_oldest_segment_serves_from_2_12_on() {
     for (minor, is_older) in [(11, false), (13, true)] {
         let mut run = Run::new(minor, Settings::default(), 100);
-        run.allocator.place_next_segment(2 << 30, 20 * MIB);
+        run.allocator.place_next_segment(2 << 30, Some(20 * MIB));
         let older = run.mib(20, 0);
-        run.allocator.place_next_segment(1 << 30, 20 * MIB);
+        run.allocator.place_next_segment(1 << 30, Some(20 * MIB));
         let newer = run.mib(20, 0);
         run.free(newer);
         run.free(older);

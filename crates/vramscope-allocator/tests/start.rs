@@ -105,7 +105,7 @@ fn known_address_is_used_once_and_leaves_no_hole() {
     let ids = allocator.start_with(&segment(AT, false, vec![block(40, Allocated)]));
     allocator.free(ids[0]);
     allocator.empty_cache(&mut ());
-    allocator.place_next_segment(AT + 10 * MIB, 20 * MIB);
+    allocator.place_next_segment(AT + 10 * MIB, None);
     let hinted = allocator.malloc(request(20), &mut ()).unwrap();
     assert_eq!(allocator.address_of(hinted), AT + 10 * MIB);
     let mut next = || {

@@ -222,6 +222,10 @@ pub(crate) struct Ranks {
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) common: Common,
+    /// The files are of processes of one GPU, such as a trainer and an engine: put them on one
+    /// clock, and show what they reserve together
+    #[arg(long, conflicts_with = "limit")]
+    pub(crate) one_gpu: bool,
     /// Show only the first N ranks and call sites (default: 20 in text, all ranks and 128 call
     /// sites in JSON)
     #[arg(long, value_name = "N")]

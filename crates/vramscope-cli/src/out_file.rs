@@ -27,6 +27,8 @@ pub(crate) enum Kind {
     Csv,
     /// An index of ranks.
     Index,
+    /// A snapshot. Recordings are alike, so none is replaced.
+    Snapshot,
 }
 
 impl Kind {
@@ -38,6 +40,7 @@ impl Kind {
             Self::Folded => "file of folded stacks",
             Self::Csv => "table of vramscope",
             Self::Index => "index of vramscope",
+            Self::Snapshot => "file that may be replaced",
         }
     }
 
@@ -56,6 +59,7 @@ impl Kind {
                     || first.split(',').any(|column| column == "bytes")
             }
             Self::Index => first.contains("vramscope.index/"),
+            Self::Snapshot => false,
         }
     }
 }

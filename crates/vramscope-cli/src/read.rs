@@ -155,6 +155,18 @@ pub(crate) fn with_device(
     with_device_or(input, input.choice.device, work)
 }
 
+/// [`with_device`] with all events, whatever the window.
+///
+/// # Errors
+/// As [`with_device`].
+pub(crate) fn with_device_of_whole(
+    input: &DeviceInput,
+    work: impl FnOnce(Target<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let window = Window::whole(&input.common.window.reading);
+    with_selected(&read_file(input, &window)?, input, input.choice.device, work)
+}
+
 /// [`with_device`] with this device.
 ///
 /// # Errors
@@ -164,7 +176,7 @@ pub(crate) fn with_device_or(
     device: Option<u32>,
     work: impl FnOnce(Target<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    with_selected(&read_file(input)?, input, device, work)
+    with_selected(&read_file(input, &input.common.window)?, input, device, work)
 }
 
 /// [`with_device`] with what the user knows of the model.
@@ -177,7 +189,7 @@ pub(crate) fn with_model(
     work: impl FnOnce(Target<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let widths = widths(model)?;
-    let mut file = read_file(input)?;
+    let mut file = read_file(input, &input.common.window)?;
     if let Some(widths) = widths {
         for entry in &mut file.entries {
             entry.set_widths(widths.clone());
@@ -214,8 +226,7 @@ fn widths(model: &Dimensions) -> Result<Option<Vec<Widths>>, Failure> {
     widths_of_config(&text).map(Some).map_err(|why| wrong(&why))
 }
 
-fn read_file(input: &DeviceInput) -> Result<LoadedFile, Failure> {
-    let window = &input.common.window;
+fn read_file(input: &DeviceInput, window: &Window) -> Result<LoadedFile, Failure> {
     let chosen = if input.path.is_dir() { Some(likely(input)?) } else { None };
     let path = chosen.as_deref().unwrap_or(&input.path);
     let rules = load_rules(&window.reading)?;

@@ -278,3 +278,62 @@ fn events_that_touch_an_address_are_found() {
     let wrong = vramscope(&["events", EXPANDABLE, "--address", "somewhere"]);
     assert_eq!(wrong.status.code(), Some(64));
 }
+
+/// PyTorch's viewer lists each annotation with its own stack.
+#[test]
+fn events_have_annotations_with_their_own_call_stacks() {
+    let all = json(&["events", "edge/annotate.pickle"]);
+    let notes: Vec<(&str, &str)> = list(&all["events"])
+        .iter()
+        .filter(|event| event["action"] == "annotate")
+        .map(|event| {
+            let stack = &all["stacks"][number(&event["stack"]) as usize];
+            let text = event["user_metadata"].as_str().expect("a text");
+            (text, stack[0]["name"].as_str().expect("a function"))
+        })
+        .collect();
+    let expected =
+        ["weights", "{\"layer\":3}", "already freed", "never known"].map(|text| (text, "note_1"));
+    assert_eq!(notes, expected);
+    assert!(text(&["events", "edge/annotate.pickle"]).contains("already freed"));
+    assert!(!text(&["events", GPT]).contains("metadata"), "no column without a text");
+}
+
+/// A part is a snapshot: the program reads it as a recording that starts late.
+#[test]
+fn export_writes_a_part_that_replays_on_its_own() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("part");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join("part.pickle.gz");
+    drop(std::fs::remove_file(&path));
+    let path = path.to_str().expect("a path");
+    let export = ["export", GPT, "--as", "pickle", "-o", path];
+    text(&[&export[..], &["--window", "300..900"]].concat());
+    let (whole, part) = (json(&["events", GPT]), json(&["events", path]));
+    assert_eq!(part["total"], 600);
+    for at in [0, 599] {
+        for key in ["action", "address", "size", "site", "time_us"] {
+            assert_eq!(part["events"][at][key], whole["events"][300 + at][key], "{key}");
+        }
+    }
+    let state = |path: &str, at: &str| {
+        let state = json(&["state", path, "--at", at]);
+        let blocks =
+            list(&state["blocks"]).iter().map(|b| (b["address"].to_string(), number(&b["bytes"])));
+        let mut blocks: Vec<_> = blocks.collect();
+        blocks.sort();
+        blocks
+    };
+    assert_eq!(state(path, "#599"), state(GPT, "#899"));
+    assert_eq!(state(path, "#100"), state(GPT, "#400"));
+    let without_output = &export[..4];
+    for (arguments, why) in [
+        ([without_output, &[]].concat(), "needs --window"),
+        ([without_output, &["--window", "0..100000000"]].concat(), "the device has"),
+        ([&export[..], &["--window", "0..10"]].concat(), "replace it with --force"),
+    ] {
+        let output = vramscope(&arguments);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && error.contains(why), "{arguments:?} {error}");
+    }
+}

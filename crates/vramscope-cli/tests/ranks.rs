@@ -89,3 +89,33 @@ fn files_without_other_ranks_have_no_matrix() {
     assert_eq!(list(&report["runs"]).len(), 0);
     assert!(number(&report["other_files"]) > 5);
 }
+
+/// Two processes on one clock. The numbers were counted in the two pickles by CPython.
+#[test]
+fn processes_of_one_gpu_add_up_on_one_clock() {
+    let files = ["one_gpu/trainer.pickle", "one_gpu/engine.pickle"];
+    let output = vramscope(&["ranks", "--one-gpu", "--format", "json"], &files);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let record: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(record["schema"], "vramscope.one-gpu/1");
+    assert_eq!(
+        (number(&record["from_us"]), number(&record["length"])),
+        (1_795_892_407_696_090, 1_294_427)
+    );
+    assert_eq!(
+        (number(&record["peak"]), number(&record["peak_after"])),
+        (31_140_610_048, 1_294_406)
+    );
+    let then: Vec<u64> =
+        list(&record["processes"]).iter().map(|one| number(&one["reserved"])).collect();
+    assert_eq!(then, [25_771_900_928, 5_368_709_120], "the engine and the trainer");
+    // The engine gives 20 GiB back.
+    let engine = &record["processes"][0];
+    assert_eq!(
+        (number(&engine["lowest"]), number(&engine["pause"]["reserved"])),
+        (4 << 30, 4 << 30)
+    );
+    let alone = vramscope(&["ranks", "--one-gpu"], &files[..1]);
+    let text = String::from_utf8_lossy(&alone.stdout);
+    assert!(text.contains("needs the recordings of two processes"), "{text}");
+}

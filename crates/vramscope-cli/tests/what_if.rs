@@ -188,3 +188,38 @@ fn a_change_is_shown_as_an_edit() {
                 x = checkpoint(block, x, use_reentrant=False)  # instead of block(x)\n";
     assert!(text.ends_with(edit), "{text}");
 }
+
+/// The peaks of `host_memory_stats()` are those of `recorded/pinned/expected.json`.
+#[test]
+fn pinned_host_memory_has_answers_of_its_own() {
+    let exact = ["recorded/pinned/threshold_0.pickle.gz"];
+    let set = ["--device", "host", "--set", "pinned_max_round_threshold_mb:8"];
+    let report = json(&set, &exact);
+    assert_eq!(report["calibration"]["equal"], true);
+    let [scenario] = &list(&report["scenarios"])[..] else { panic!("one scenario") };
+    assert_eq!(
+        (&scenario["reserved_peak"], &scenario["basis"]),
+        (&json!(238_084_193), &json!("simulated"))
+    );
+    assert_eq!(scenario["conf"], "pinned_max_round_threshold_mb:8");
+    assert_eq!(
+        scenario["pinned"],
+        json!({"max_round_threshold": 8 << 20, "max_cached_size": null})
+    );
+    // Block sizes do not tell the requests.
+    let rounded = ["recorded/pinned/default.pickle.gz"];
+    let report = json(&set, &rounded);
+    let why = report["scenarios"][0]["declined"].as_str().expect("a reason");
+    assert!(why.contains("PYTORCH_ALLOC_CONF=pinned_max_round_threshold_mb:0"), "{why}");
+    // Blocks that are never cached bound the sum. PyTorch pinned 60,000,000 bytes.
+    let report = json(&["--device", "host", "--change", "pinned_max_cached_size_mb:4"], &rounded);
+    let range = &report["scenarios"][0]["reserved_range"];
+    let [low, high] = [0, 1].map(|at| range[at].as_u64().expect("bytes"));
+    assert!(low < 60_000_000 && 60_000_000 < high, "{range}");
+    // Other devices have no such settings, and the host has no others.
+    let other = json(&["--set", "pinned_max_cached_size_mb:4"], &["recorded/t29/pools.pickle"]);
+    let why = other["scenarios"][0]["declined"].as_str().expect("a reason");
+    assert!(why.contains("--device host"), "{why}");
+    let wrong = json(&["--device", "host", "--set", "expandable_segments:True"], &rounded);
+    assert!(wrong["scenarios"][0]["declined"].is_string(), "{wrong}");
+}

@@ -28,9 +28,10 @@ pub use findings::{
     Aftermath, AlgorithmSearch, Basis, BlindSpot, Climb, Context, CostlySetting, Creep, Cycle,
     DeadAtPeak, Dominant, DominantCause, Evidence, Facts, Finding, FindingId, FindingKind,
     GradientsHeld, GraphPools, Growth, GrowthKind, HeldTooLong, LargerStep, MemoryUse, NoFindingId,
-    NoGrad, OomStory, OutOfReach, Overrun, Part, PeakCause, PendingFrees, PoolGrowth, RankFacts,
-    RankSkew, RankStack, ReservedPeak, Returned, SegmentChurn, Severity, SkewCause, SkewSite,
-    StrandedPool, Verdict, blind_spots, findings, rank_runs, rank_skew, slot_of_reserved_peak,
+    NoGrad, OomStory, OutOfReach, Overrun, Part, PeakCause, PendingFrees, Pinned, PinnedCause,
+    PoolGrowth, RankFacts, RankSkew, RankStack, ReservedPeak, Returned, SegmentChurn, Severity,
+    SkewCause, SkewSite, StrandedPool, Verdict, blind_spots, findings, rank_runs, rank_skew,
+    slot_of_reserved_peak,
 };
 pub use ledger::{
     CacheGroup, Capture, GraphPool, Ledger, LedgerSum, MostAtOnce, OneMore, OnePool, ToldBy,
@@ -53,7 +54,8 @@ pub use step_phases::{
 pub use steps::{Repetition, StepSource, Steps};
 pub use uses::{FAR_OPERATIONS, Floor, Moment, NextUse, NoUses, UseGroup, UseTrace, Uses};
 pub use what_if::{
-    Beside, Calibration, Capacity, MeasuredMemory, Question, Release, SETTING_KEYS, Scenario,
-    Search, SettingCause, SettingError, SimulatedBasis, WhatIf, parse_settings, recorded_settings,
-    recorded_text, settings_text, split_outside_brackets, unmodeled_settings,
+    Beside, Calibration, Capacity, HOST_SETTING_KEYS, HostChange, HostScenario, HostWhatIf,
+    MeasuredMemory, Question, Release, SETTING_KEYS, Scenario, Search, SettingCause, SettingError,
+    SimulatedBasis, WhatIf, host_settings_text, parse_settings, recorded_settings, recorded_text,
+    settings_text, split_outside_brackets, unmodeled_settings,
 };

@@ -8,6 +8,7 @@ mod findings_blind;
 mod findings_by_hand;
 mod findings_held;
 mod findings_oom;
+mod findings_pinned;
 mod findings_ranks;
 mod ledger;
 mod memory;
@@ -17,6 +18,7 @@ mod slices;
 mod step_phases;
 mod uses;
 mod what_if;
+mod what_if_host;
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -40,6 +42,16 @@ struct Device {
 impl Device {
     fn new(snapshot: Snapshot) -> Self {
         let trace = Trace::all(&snapshot).into_iter().next().expect("a device");
+        Self::of(snapshot, trace)
+    }
+
+    /// Pinned host memory, the last device of a snapshot.
+    fn host(snapshot: Snapshot) -> Self {
+        let trace = Trace::all(&snapshot).into_iter().next_back().expect("a device");
+        Self::of(snapshot, trace)
+    }
+
+    fn of(snapshot: Snapshot, trace: Trace) -> Self {
         let categories =
             now(async |budget| Categories::new(&snapshot, &trace, &Rules::default(), budget).await);
         Self {

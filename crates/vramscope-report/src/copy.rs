@@ -2,7 +2,7 @@
 
 use crate::loaded_file::SnapshotEntry;
 use crate::redact::Redaction;
-use vramscope_snapshot::{AsRecorded, write_pickle};
+use vramscope_snapshot::{AsRecorded, Snapshot, write_pickle};
 
 /// Writes the snapshot as a pickle, in pieces. Lines of source are left out.
 pub fn pickle(entry: &SnapshotEntry, redaction: Option<&Redaction>, put: &mut dyn FnMut(&[u8])) {
@@ -10,6 +10,11 @@ pub fn pickle(entry: &SnapshotEntry, redaction: Option<&Redaction>, put: &mut dy
         Some(redaction) => write_pickle(&entry.snapshot, redaction, put),
         None => write_pickle(&entry.snapshot, &AsRecorded, put),
     }
+}
+
+/// Writes a snapshot as a pickle.
+pub fn snapshot(snapshot: &Snapshot, put: &mut dyn FnMut(&[u8])) {
+    write_pickle(snapshot, &AsRecorded, put);
 }
 
 /// The file beside the snapshot as JSON, without lines of source. `None` if there is none, or if it

@@ -6,7 +6,7 @@ use crate::text::{block_reference, pool, pool_text};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::ops::Range;
-use vramscope_snapshot::StackId;
+use vramscope_snapshot::{Events as SnapshotEvents, StackId};
 use vramscope_units::{Addr, Bytes, EventIndex};
 
 /// `vramscope.events/1`.
@@ -57,14 +57,42 @@ pub struct EventRecord<'a> {
     pub site: String,
     /// The index of the call stack in the report's `stacks`.
     pub stack: u32,
+    /// The text of `_annotate_tensor` of an `annotate` event, or the one that
+    /// `_set_memory_metadata` had set at the event; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub user_metadata: Option<Cow<'a, str>>,
 }
 
 impl EventRecord<'_> {
     /// The record with an action of its own.
     pub fn into_owned(self) -> EventRecord<'static> {
-        let Self { index, time_us, action, address, size, stream, pool, site, stack } = self;
+        let Self {
+            index,
+            time_us,
+            action,
+            address,
+            size,
+            stream,
+            pool,
+            site,
+            stack,
+            user_metadata,
+        } = self;
         let action = Cow::Owned(action.into_owned());
-        EventRecord { index, time_us, action, address, size, stream, pool, site, stack }
+        let user_metadata = user_metadata.map(|text| Cow::Owned(text.into_owned()));
+        EventRecord {
+            index,
+            time_us,
+            action,
+            address,
+            size,
+            stream,
+            pool,
+            site,
+            stack,
+            user_metadata,
+        }
     }
 }
 
@@ -125,6 +153,8 @@ pub fn event_record(target: Target<'_>, index: u32, stack: u32) -> EventRecord<'
         pool: pool(snapshot, events.pool(row)),
         site: site(target.entry, events.stack(row)),
         stack,
+        user_metadata: SnapshotEvents::sparse(&events.user_metadata, row)
+            .map(|text| snapshot.text(text)),
     }
 }
 

@@ -212,7 +212,7 @@ impl FindingRecord {
         let what = match self.kind {
             // The run ended, or memory was reserved, wherever each rank was at that moment.
             FindingKind::Oom | FindingKind::Reserved | FindingKind::PendingFree => "",
-            FindingKind::StrandedPool | FindingKind::Churn => &self.id.what,
+            FindingKind::StrandedPool | FindingKind::Churn | FindingKind::Pinned => &self.id.what,
             FindingKind::Growth
             | FindingKind::Cycle
             | FindingKind::GradientsHeld

@@ -55,7 +55,9 @@ pub mod matrix;
 pub mod modules;
 pub mod moments;
 mod notes;
+pub mod one_gpu;
 pub mod optimizations;
+mod part;
 pub mod peak;
 pub mod phases;
 mod phrase;
@@ -95,6 +97,7 @@ pub use frames::{
 pub use groups::{Group, GroupKind, Groups};
 pub use loaded_file::{FileReader, LoadedFile, SnapshotEntry, piece_len};
 pub use notes::{BlockNotes, notes};
+pub use part::part;
 pub use phrase::{Phrase, Sentence, plain, site_filter};
 pub use places::BlockPlaces;
 pub use quantity::Quantity;

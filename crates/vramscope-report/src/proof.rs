@@ -7,7 +7,7 @@ use crate::target::{Target, slot_of};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use vramscope_inference::{
-    Facts, Finding, GraphPools, MemoryUse, OomStory, PendingFrees, RankSkew, ReservedPeak,
+    Facts, Finding, GraphPools, MemoryUse, OomStory, PendingFrees, Pinned, RankSkew, ReservedPeak,
     SegmentChurn, SkewCause, Steps, StrandedPool,
 };
 use vramscope_snapshot::StackId;
@@ -193,6 +193,7 @@ pub(crate) fn of_device<'a>(
                 Facts::GraphPools(pools) => Some(graph_pools(pools)),
                 Facts::PendingFree(waits) => Some(pending(waits)),
                 Facts::Churn(churn) => Some(returns(target, churn)),
+                Facts::Pinned(facts) => Some(pinned(facts, finding)),
             };
             all.push(proof);
         }
@@ -357,6 +358,12 @@ fn pending(waits: &PendingFrees) -> Proof {
     parts("active_bytes at its peak", &all)
         .with_line("without waiting", waits.peak_without)
         .in_words()
+}
+
+fn pinned(facts: &Pinned, finding: &Finding) -> Proof {
+    let rest = facts.reserved.0.saturating_sub(finding.bytes);
+    let all = [("other", Bytes(rest), false), ("of no use", Bytes(finding.bytes), true)];
+    parts("pinned memory at the end", &all).in_words()
 }
 
 /// The returns of each step, or of equal parts of the window.

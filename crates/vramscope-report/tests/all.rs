@@ -9,6 +9,7 @@ mod modules;
 mod moments;
 mod optimizations;
 mod oracle;
+mod part;
 mod phases;
 mod recipes;
 mod redact;

@@ -18,7 +18,7 @@ use vramscope_units::Bytes;
 const DERIVED_BYTES_PER_EVENT: u64 = 54 + MODEL_BYTES_PER_EVENT;
 /// Bytes for each event of `WhatIf::heap_bytes`: a call of 12 bytes for each event, and a request
 /// of 16 bytes for each block, which has three events on average.
-const MODEL_BYTES_PER_EVENT: u64 = 18;
+const MODEL_BYTES_PER_EVENT: u64 = 20;
 /// The total is extrapolated after this fraction of the events' bytes, or after
 /// [`EXTRAPOLATE_AFTER_BYTES`].
 const EXTRAPOLATE_AFTER_FRACTION: f64 = 0.1;

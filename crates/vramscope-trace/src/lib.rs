@@ -101,4 +101,4 @@ pub use state::{Content, LiveSet, Piece, SegmentState};
 pub use time_scale::{Cut, TimeScale};
 pub use trace::reserve_change;
 pub use trace::{Coverage, Exactness, Oom, Trace};
-pub use vramscope_allocator::Settings as AllocatorSettings;
+pub use vramscope_allocator::{HostSettings, Settings as AllocatorSettings};

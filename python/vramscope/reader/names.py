@@ -42,6 +42,7 @@ FindingKind = Literal[
     "churn",
     "dead_at_peak",
     "dominant",
+    "pinned",
 ]
 
 #: Whether a run goes through.

@@ -36,7 +36,7 @@ impl Run {
             Step::Malloc(bytes, stream, pool) => {
                 let address = self.oracle.alloc(bytes, stream as u64, 0, &mut note);
                 if let Some(event) = theirs.first().filter(|e| e.action == "segment_alloc") {
-                    self.model.place_next_segment(event.address, event.size);
+                    self.model.place_next_segment(event.address, Some(event.size));
                 }
                 let request = Request { bytes, stream, pool };
                 let id = self.model.malloc(request, &mut ours).expect("there is no limit");

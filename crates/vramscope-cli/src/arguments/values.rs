@@ -177,6 +177,8 @@ pub(crate) enum ExportAs {
     Csv,
     /// For ui.perfetto.dev: bands as counters, annotations as slices, OOMs as instants
     Perfetto,
+    /// Events A to B of `--window` as a snapshot of its own, with the memory as it is after them
+    Pickle,
     /// One HTML file to pass on: verdict, findings, curve, and the viewer with the snapshots
     Html,
     /// Folder of Parquet tables of all files and ranks (docs/fleet.md)

@@ -31,13 +31,20 @@ fn text(out: &mut dyn Write, report: &Events<'_>) -> io::Result<()> {
         grouped((report.events.len() + report.omitted) as u64),
         grouped(report.total as u64)
     )?;
-    let head = ["event", "time", "action", "address", "size", "stream", "pool", "call site"];
-    let mut table = Table::new(&head, &[true, true, false, false, true, true, false, false]);
+    let mut head =
+        vec!["event", "time", "action", "address", "size", "stream", "pool", "call site"];
+    let mut are_right = vec![true, true, false, false, true, true, false, false];
+    let has_texts = report.events.iter().any(|event| event.user_metadata.is_some());
+    if has_texts {
+        head.push("metadata");
+        are_right.push(false);
+    }
+    let mut table = Table::new(&head, &are_right);
     table.whole([2, 3]);
     table.optional([6, 5]);
     for event in &report.events {
         let time = event.time_us.zip(report.start_us);
-        table.row(vec![
+        let mut row = vec![
             event.index.to_string(),
             time.map_or_else(String::new, |(time, start)| {
                 format!("+{}", Micros(time.saturating_sub(start)))
@@ -48,7 +55,11 @@ fn text(out: &mut dyn Write, report: &Events<'_>) -> io::Result<()> {
             format!("{:#x}", event.stream),
             pool_id(event.pool),
             event.site.clone(),
-        ]);
+        ];
+        if has_texts {
+            row.push(event.user_metadata.as_deref().unwrap_or_default().to_owned());
+        }
+        table.row(row);
     }
     table.write(out)?;
     output::write_omitted(out, report.omitted, "events")

@@ -3,6 +3,7 @@
 mod html;
 mod index;
 mod parquet;
+mod pickle;
 mod trace;
 
 use crate::Failure;
@@ -58,15 +59,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         ExportAs::Folded => Kind::Folded,
         ExportAs::Speedscope => Kind::Speedscope,
         ExportAs::Csv => Kind::Csv,
+        ExportAs::Pickle => Kind::Snapshot,
         ExportAs::Perfetto | ExportAs::Html | ExportAs::Parquet | ExportAs::Index => Kind::Perfetto,
     };
+    if arguments.file_format == ExportAs::Pickle && arguments.input.common.window.events.is_none() {
+        return Err(Failure::Usage("--as pickle needs --window A..B".to_owned()));
+    }
     let path = arguments.input.path.as_path();
     let beside = sidecar::path_of(&path.to_string_lossy()).map(PathBuf::from);
     let inputs: Vec<&Path> =
         [Some(path), beside.as_deref(), arguments.trace.as_deref()].into_iter().flatten().collect();
-    read::with_device(&arguments.input, |target| {
+    let work = |target: Target<'_>| {
         to_output(arguments, kind, &inputs, |out| write(arguments, target, out))
-    })
+    };
+    match arguments.file_format {
+        // What is live around the events follows from all others.
+        ExportAs::Pickle => read::with_device_of_whole(&arguments.input, work),
+        _ => read::with_device(&arguments.input, work),
+    }
 }
 
 /// Writes to a file, compressed if its name says so, or to standard output. `inputs` stay as they
@@ -100,6 +110,7 @@ fn write(
 ) -> Result<(), Failure> {
     let weight = || super::weight(target, arguments.weight, arguments.moment.at);
     let format = match (arguments.file_format, &arguments.trace) {
+        (ExportAs::Pickle, _) => return pickle::write(arguments, target, out),
         (ExportAs::Perfetto, Some(path)) => return trace::merge(target, path, out),
         (ExportAs::Folded, _) => ExportFormat::Folded(weight()?),
         (ExportAs::Speedscope, _) => ExportFormat::Speedscope(weight()?),

@@ -1,5 +1,6 @@
 //! `vramscope ranks`.
 
+mod one_gpu;
 mod series;
 
 use super::cards::{Inputs, each_of_index, is_index, refuse_reading};
@@ -31,6 +32,9 @@ const LEAST_DEVIATION_PART: u64 = 200;
 /// # Errors
 /// An input cannot be read, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.one_gpu {
+        return one_gpu::run(arguments);
+    }
     let common = &arguments.common;
     let (indexes, others): (Vec<PathBuf>, Vec<PathBuf>) =
         arguments.paths.iter().cloned().partition(|path| is_index(path));

@@ -18,6 +18,7 @@ use vramscope_report::flame::Flame;
 use vramscope_report::holders::HoldersReport;
 use vramscope_report::info::Info;
 use vramscope_report::modules::ModulesReport;
+use vramscope_report::one_gpu::OneGpu;
 use vramscope_report::peak::Peak;
 use vramscope_report::ranks::Ranks;
 use vramscope_report::segments::Segments;
@@ -61,7 +62,8 @@ pub(crate) fn schema(command: Answer) -> Schema {
         Answer::Segments => of::<Segments<'static>>(),
         Answer::Events => of::<Events<'static>>(),
         Answer::Diagnose => of::<Diagnosed>(),
-        Answer::Ranks => of::<Ranks>(),
+        // With --one-gpu, the processes on one clock.
+        Answer::Ranks => of::<OneOf<Ranks, OneGpu>>(),
         Answer::Explain => of::<Explained>(),
         // With several files, the answers for each.
         Answer::WhatIf => of::<OneOf<WhatIfReport, RunReport>>(),

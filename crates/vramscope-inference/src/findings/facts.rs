@@ -14,6 +14,7 @@ use super::no_grad::NoGrad;
 use super::oom::OomStory;
 use super::peak_cause::PeakCause;
 use super::pending::PendingFrees;
+use super::pinned::Pinned;
 use super::reserved::ReservedPeak;
 use super::stranded::StrandedPool;
 
@@ -52,11 +53,13 @@ pub enum FindingKind {
     DeadAtPeak,
     /// What alone makes the peak, where a cure is known. It is no fault.
     Dominant,
+    /// Pinned host memory that is of no use: rounding, outgrown sizes, blocks that nothing uses.
+    Pinned,
 }
 
 impl FindingKind {
     /// All kinds.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Oom,
         Self::Growth,
         Self::Cycle,
@@ -71,6 +74,7 @@ impl FindingKind {
         Self::Churn,
         Self::DeadAtPeak,
         Self::Dominant,
+        Self::Pinned,
     ];
 
     /// The kind with this name in JSON.
@@ -95,6 +99,7 @@ impl FindingKind {
             Self::Churn => "churn",
             Self::DeadAtPeak => "dead_at_peak",
             Self::Dominant => "dominant",
+            Self::Pinned => "pinned",
         }
     }
 }
@@ -156,6 +161,8 @@ pub enum Facts {
     DeadAtPeak(DeadAtPeak),
     /// See [`FindingKind::Dominant`].
     Dominant(Dominant),
+    /// See [`FindingKind::Pinned`].
+    Pinned(Pinned),
 }
 
 impl Facts {
@@ -175,6 +182,7 @@ impl Facts {
             Self::Churn(_) => FindingKind::Churn,
             Self::DeadAtPeak(_) => FindingKind::DeadAtPeak,
             Self::Dominant(_) => FindingKind::Dominant,
+            Self::Pinned(_) => FindingKind::Pinned,
         }
     }
 }

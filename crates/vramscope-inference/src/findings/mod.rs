@@ -22,6 +22,7 @@ mod no_grad;
 mod oom;
 mod peak_cause;
 mod pending;
+mod pinned;
 mod ranks;
 mod reserved;
 mod returns;
@@ -46,6 +47,7 @@ pub use no_grad::NoGrad;
 pub use oom::{Aftermath, Climb, Context, LargerStep, OomStory, Returned, Verdict};
 pub use peak_cause::PeakCause;
 pub use pending::PendingFrees;
+pub use pinned::{Pinned, PinnedCause};
 pub use ranks::{RankFacts, RankSkew, RankStack, SkewCause, SkewSite, rank_runs, rank_skew};
 pub use reserved::{CostlySetting, Creep, OutOfReach, ReservedPeak};
 pub use severity::Severity;
@@ -144,6 +146,7 @@ pub fn findings<'a>(cx: Evidence<'a>, budget: &'a mut Budget) -> Boxed<'a, Vec<F
         if cx.trace.device.kind.is_host() {
             // The other kinds are about the model and the settings of a GPU's allocator.
             let mut found = growth::growth(cx, budget).await;
+            found.extend(pinned::pinned(cx, budget).await);
             sort(&mut found);
             return found;
         }

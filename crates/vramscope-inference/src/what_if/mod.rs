@@ -6,6 +6,7 @@
 
 mod bursts;
 mod capacity;
+mod host;
 mod least;
 mod one_pool;
 mod private;
@@ -15,6 +16,7 @@ mod scenario;
 mod settings;
 
 pub use capacity::{Capacity, MeasuredMemory};
+pub use host::{HOST_SETTING_KEYS, HostChange, HostScenario, HostWhatIf, host_settings_text};
 pub use one_pool::OnePool;
 pub(crate) use private::PrivateSpans;
 pub use scenario::{Question, Scenario, Search, SimulatedBasis};

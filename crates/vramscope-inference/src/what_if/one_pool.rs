@@ -1,7 +1,7 @@
 //! The requests of several private pools in one, replayed.
 
 use super::bursts::{Bursts, Gives};
-use super::program::{Call, Program, Step};
+use super::program::{ANY_SIZE, Call, Program, Step};
 use super::replay::Run;
 use super::{Capacity, WhatIf};
 use std::cmp::Reverse;
@@ -150,7 +150,7 @@ fn only(program: Program, steps: Vec<Step>) -> Program {
         start: Vec::new(),
         start_blocks: Vec::new(),
         own: Bursts::default(),
-        segment_addresses: Vec::new(),
+        segments: Vec::new(),
         ..program
     }
 }
@@ -174,19 +174,19 @@ fn in_one_pool(program: &Program, numbers: &[u32], into: u32, order: Order) -> P
         let from = program.steps.partition_point(|step| step.event < event);
         program.steps[from..].iter().find_map(pool_of) != Some(into)
     };
-    let mut addresses = program.segment_addresses.clone();
-    addresses.retain(|&(event, _)| serves_other(event));
+    let mut segments = program.segments.clone();
+    segments.retain(|&(event, ..)| serves_other(event));
     let own = program.steps.iter().filter(|step| pool_of(step) == Some(into));
     let room = (ADDRESSES.end - ADDRESSES.start) / SPACE;
-    addresses.extend((0..).zip(own).map(|(at, step)| {
+    segments.extend((0..).zip(own).map(|(at, step)| {
         let offset = (at % room) * SPACE;
         match order {
-            Order::Rising => (step.event, ADDRESSES.start + offset),
-            Order::Falling => (step.event, ADDRESSES.end - SPACE - offset),
+            Order::Rising => (step.event, ADDRESSES.start + offset, ANY_SIZE),
+            Order::Falling => (step.event, ADDRESSES.end - SPACE - offset, ANY_SIZE),
         }
     }));
-    addresses.sort_by_key(|at| at.0);
-    program.segment_addresses = addresses;
+    segments.sort_by_key(|at| at.0);
+    program.segments = segments;
     program.steps.retain(|step| !matches!(step.call, Call::EmptyPool { pool } if is_own(pool)));
     program
 }

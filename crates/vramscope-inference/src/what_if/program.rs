@@ -61,6 +61,9 @@ pub(crate) struct Asked {
     pub(crate) pool: u32,
 }
 
+/// The bytes of a segment that may have any size.
+pub(crate) const ANY_SIZE: u64 = 0;
+
 /// The calls of a window.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
@@ -82,7 +85,7 @@ pub(crate) struct Program {
     pub(crate) reserved_start: u64,
     /// Of the slots with most reserved bytes, that with most in use.
     pub(crate) peak_slot: u32,
-    /// New segments as recorded: event, address, bytes.
+    /// New segments as recorded: event, address, bytes, or [`ANY_SIZE`].
     pub(crate) segments: Vec<(u32, u64, u64)>,
     /// Private pools whose blocks are not split, ascending (`no_split` of `torch.cuda.MemPool`).
     pub(crate) unsplit_pools: Vec<u32>,

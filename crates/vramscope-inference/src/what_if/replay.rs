@@ -1,7 +1,7 @@
 //! A program, replayed through the allocator under given settings.
 
 use super::bursts::Gives;
-use super::program::{Asked, Call, Program, Step};
+use super::program::{ANY_SIZE, Asked, Call, Program, Step};
 use vramscope_allocator::{
     Allocator, BlockId, Device, OutOfMemory, PoolKind, Request, ReservedParts, Settings,
 };
@@ -281,7 +281,8 @@ impl<'a> Replay<'a> {
             segments.get(self.next_segment).filter(|(event, ..)| *event <= step.event)
         {
             self.next_segment += 1;
-            self.allocator.place_next_segment(address, bytes);
+            self.allocator
+                .place_next_segment(address, Some(bytes).filter(|&size| size != ANY_SIZE));
         }
     }
 

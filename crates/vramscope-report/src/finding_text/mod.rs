@@ -10,6 +10,7 @@ mod oom;
 pub(crate) use oom::limit_of;
 mod peak_cause;
 mod pending;
+mod pinned;
 mod place;
 mod program;
 mod ranks;
@@ -62,6 +63,7 @@ pub fn label(kind: FindingKind) -> &'static str {
         FindingKind::Churn => "Churn",
         FindingKind::DeadAtPeak => "Never read again",
         FindingKind::Dominant => "Sets the peak",
+        FindingKind::Pinned => "Pinned, of no use",
     }
 }
 
@@ -88,6 +90,7 @@ pub fn words(
         Facts::Churn(churn) => churn::churn(entry, finding, churn),
         Facts::DeadAtPeak(facts) => dead::dead(entry, finding, facts),
         Facts::Dominant(facts) => dominant::dominant(entry, finding, facts),
+        Facts::Pinned(facts) => pinned::pinned(entry, finding, facts),
     }
 }
 

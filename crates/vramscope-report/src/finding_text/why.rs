@@ -54,6 +54,7 @@ pub(crate) fn why(entry: &SnapshotEntry, finding: &Finding, predicted: &Predicte
             ),
         },
         Facts::DeadAtPeak(facts) => super::dead::why(facts),
+        Facts::Pinned(facts) => super::pinned::why(facts),
         Facts::Dominant(facts) => format!("without it the next lower peak is {}", facts.next),
     }
 }

@@ -45,7 +45,8 @@ pub(crate) fn of_finding(target: Target<'_>, finding: &Finding) -> Vec<Told> {
         | FindingKind::Reserved
         | FindingKind::StrandedPool
         | FindingKind::PendingFree
-        | FindingKind::Churn => Vec::new(),
+        | FindingKind::Churn
+        | FindingKind::Pinned => Vec::new(),
     }
 }
 

@@ -43,6 +43,7 @@ pub async fn scenario(
         ..Question::as_recorded(&settings)
     };
     let scenario = model.answer(question, budget).await;
+    let declined = configuration.and_then(super::host::why_not_on_device);
     let record = ScenarioRecord::new(words.join(", "), &scenario, target.trace(), options);
-    (record, scenario.curve)
+    (ScenarioRecord { declined, ..record }, scenario.curve)
 }

@@ -261,6 +261,7 @@ impl Change<'_> {
             recipes,
             conf,
             settings: SettingsRecord::of(self.settings),
+            pinned: None,
             device_memory: self.options.memory().map(Bytes),
             pytorch_memory: self.available.map(Bytes),
             reserved_peak: Bytes(0),

@@ -4,6 +4,7 @@ mod asked;
 mod changed;
 mod devices;
 mod edits;
+mod host;
 mod limit;
 mod options;
 mod question;
@@ -13,6 +14,7 @@ pub use asked::scenario;
 pub(crate) use changed::{editable, least_available, place, why_declined};
 pub use devices::{CONTEXT, Gpu, gpu_names, parse_gpu, parse_memory};
 pub use edits::{EditRecord, edit_text};
+pub use host::PinnedSettingsRecord;
 pub use limit::RankLimit;
 pub use options::{Configuration, Item, Options, WrongItem};
 pub use question::{Edit, QuestionRecord};
@@ -127,8 +129,11 @@ pub struct ScenarioRecord {
     pub recipes: Vec<String>,
     /// The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`. Empty for PyTorch's defaults.
     pub conf: String,
-    /// The settings.
+    /// The settings of the allocator for devices.
     pub settings: SettingsRecord,
+    /// The settings of the allocator for pinned host memory; absent on other devices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<PinnedSettingsRecord>,
     /// The memory of the device, if it was given.
     pub device_memory: Option<Bytes>,
     /// What PyTorch can have on the device; null if nothing shows a limit.
@@ -244,6 +249,10 @@ pub async fn what_if(
         pools: Vec::new(),
         plan: None,
     };
+    if trace.device.kind == DeviceKind::Host && !trace.device.events.is_empty() {
+        host::answer(target, options, &mut report, budget).await;
+        return report;
+    }
     target.entry.derive(Derived::WhatIf, target.index, budget).await;
     let Some(model) = target.entry.what_if(target.index) else {
         report.declined = why_no_model(trace).map(str::to_owned);
@@ -262,6 +271,10 @@ pub async fn what_if(
     }
     if changed::is_wanted(target, options) {
         report.scenarios = changed::scenarios(target, model, options, budget).await;
+        let declined = options.configurations.iter().find_map(host::why_not_on_device);
+        if let Some(why) = declined {
+            report.scenarios.iter_mut().for_each(|one| one.declined = Some(why.clone()));
+        }
         return report;
     }
     for (change, question) in questions(target, model, options) {
@@ -273,6 +286,9 @@ pub async fn what_if(
             Err(declined) => *declined,
         };
         report.scenarios.push(record);
+    }
+    for (one, scenario) in options.configurations.iter().zip(&mut report.scenarios) {
+        scenario.declined = host::why_not_on_device(one);
     }
     if !options.has_question() {
         report.scenarios.extend(changed::savings(target, model, options, budget).await);
@@ -297,9 +313,10 @@ pub fn one_answer(model: &WhatIf) -> Scenario {
 pub fn why_no_model(trace: &Trace) -> Option<&'static str> {
     let other = match trace.device.kind {
         DeviceKind::Cuda | DeviceKind::Rocm => None,
-        DeviceKind::Host => {
-            Some("Pinned host memory has another allocator. The model is of the one for devices.")
-        }
+        DeviceKind::Host => Some(
+            "Pinned host memory has another allocator: `vramscope what-if --device host` asks \
+                 its model.",
+        ),
         DeviceKind::Npu => {
             Some("Ascend NPUs have another allocator, torch_npu's. The model is of CUDA's.")
         }
@@ -471,6 +488,7 @@ impl ScenarioRecord {
             recipes: Vec::new(),
             conf: settings_text(settings),
             settings: SettingsRecord::of(settings),
+            pinned: None,
             device_memory: options.memory().map(Bytes),
             pytorch_memory: scenario.question.available.map(Bytes),
             reserved_peak: Bytes(scenario.reserved_peak),

@@ -27,12 +27,18 @@ use super::devices::{CONTEXT, parse_memory};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use vramscope_inference::{
-    Recipe, RecipeError, SETTING_KEYS, SettingCause, parse_settings, split_outside_brackets,
+    HOST_SETTING_KEYS, HostChange, Recipe, RecipeError, SETTING_KEYS, SettingCause, parse_settings,
+    split_outside_brackets,
 };
-use vramscope_trace::AllocatorSettings;
+use vramscope_trace::{AllocatorSettings, HostSettings};
 
 /// Names with a meaning, besides settings and recipes, in the order of a written text.
 const NAMES: [&str; 5] = ["set", "change", "device_memory", "pytorch_memory", "plan"];
+
+/// Whether a name is a key of the allocator's settings, or of those for pinned host memory.
+fn is_setting(name: &str) -> bool {
+    SETTING_KEYS.contains(&name) || HOST_SETTING_KEYS.contains(&name)
+}
 
 /// All recipes as one item, in the names of errors and edits.
 pub(super) const APPLY: &str = "apply";
@@ -59,12 +65,12 @@ impl Item {
 
     /// Whether the value is a text with commas and brackets of its own.
     fn is_settings(&self) -> bool {
-        NAMES[..2].contains(&&*self.name) || SETTING_KEYS.contains(&&*self.name)
+        NAMES[..2].contains(&&*self.name) || is_setting(&self.name)
     }
 
     /// The place in a written text. Settings and configurations keep their order.
     fn rank(&self) -> usize {
-        let is_setting = SETTING_KEYS.contains(&&*self.name);
+        let is_setting = is_setting(&self.name);
         let name = if self.name == "change" { "set" } else { self.name.as_str() };
         let known = NAMES.iter().position(|known| *known == name);
         if is_setting { 0 } else { known.map_or(usize::MAX, |at| at + 1) }
@@ -170,6 +176,10 @@ pub struct Configuration {
     is_whole: bool,
     /// The settings in the form of `PYTORCH_CUDA_ALLOC_CONF`, without spaces around items.
     text: String,
+    /// Those of the allocator for devices.
+    of_device: String,
+    /// Those of the allocator for pinned host memory.
+    pub(super) host: HostChange,
     /// Why a setting among them cannot be predicted.
     declined: Option<String>,
 }
@@ -186,12 +196,25 @@ impl Configuration {
             None => part.trim().to_owned(),
         };
         let parts = split_outside_brackets(text).map(trimmed).filter(|part| !part.is_empty());
-        let text = parts.collect::<Vec<_>>().join(",");
-        match parse_settings(&text, &AllocatorSettings::default()) {
-            Ok(_) => Ok(Self { is_whole, text, declined: None }),
+        let parts: Vec<String> = parts.collect();
+        let mut host = HostChange::default();
+        let mut rest = Vec::new();
+        for part in &parts {
+            let (key, value) = part.split_once(':').unwrap_or((part, ""));
+            match host.set(key, value) {
+                None => rest.push(part.as_str()),
+                Some(Ok(())) => {}
+                Some(Err(error)) => {
+                    return Err(WrongItem { item: key.to_owned(), text: error.to_string() });
+                }
+            }
+        }
+        let (text, of_device) = (parts.join(","), rest.join(","));
+        match parse_settings(&of_device, &AllocatorSettings::default()) {
+            Ok(_) => Ok(Self { is_whole, text, of_device, host, declined: None }),
             Err(error) if matches!(error.cause, SettingCause::NotModeled(_)) => {
                 let declined = Some(error.to_string());
-                Ok(Self { is_whole, text, declined })
+                Ok(Self { is_whole, text, of_device, host, declined })
             }
             Err(error) => {
                 let item = error.text.split(':').next().unwrap_or_default().trim().to_owned();
@@ -223,13 +246,30 @@ impl Configuration {
         let default =
             || AllocatorSettings { release: recorded.release, ..AllocatorSettings::default() };
         let base = if self.is_whole { &default() } else { recorded };
-        let settings = parse_settings(&self.text, base).expect("settings that were parsed before");
+        let settings =
+            parse_settings(&self.of_device, base).expect("settings that were parsed before");
+        let is_same = |key: &str| match key {
+            "per_process_memory_fraction" => {
+                settings.per_process_memory_fraction == recorded.per_process_memory_fraction
+            }
+            _ => settings.expandable_segments_reserve == recorded.expandable_segments_reserve,
+        };
         match settings.needs_device_memory() {
-            Some(key) if total.is_none() => Err(format!(
+            Some(key) if total.is_none() && !is_same(key) => Err(format!(
                 "{key} is a part of the device's memory, which is not known: give --device-memory"
             )),
             _ => Ok(settings),
         }
+    }
+
+    /// The settings for pinned host memory, for a recording with these.
+    pub(super) fn host_settings(&self, recorded: HostSettings) -> HostSettings {
+        self.host.of(if self.is_whole { HostSettings::default() } else { recorded })
+    }
+
+    /// Whether the allocator for devices has one of the settings.
+    pub(super) fn is_of_device(&self) -> bool {
+        !self.of_device.is_empty()
     }
 }
 
@@ -280,7 +320,7 @@ impl Options {
                 "device_memory" => options.device_memory = size()?,
                 "pytorch_memory" => options.pytorch_memory = size()?,
                 "plan" => options.plan = size()?,
-                name if SETTING_KEYS.contains(&name) => settings.push(item.to_string()),
+                name if is_setting(name) => settings.push(item.to_string()),
                 _ => options.recipes.push(recipe(item)?),
             }
         }

@@ -123,7 +123,8 @@ async fn reference(
         | FindingKind::RankSkew
         | FindingKind::Reserved
         | FindingKind::StrandedPool
-        | FindingKind::Churn => return None,
+        | FindingKind::Churn
+        | FindingKind::Pinned => return None,
     }
     let trace = at.trace();
     let first_free =

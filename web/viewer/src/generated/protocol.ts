@@ -2367,7 +2367,7 @@ share: number,
  */
 color: number, };
 
-export type FindingKind = "oom" | "growth" | "cycle" | "gradients_held" | "held_too_long" | "no_grad" | "peak_cause" | "rank_skew" | "reserved" | "stranded_pool" | "pending_free" | "churn" | "dead_at_peak" | "dominant";
+export type FindingKind = "oom" | "growth" | "cycle" | "gradients_held" | "held_too_long" | "no_grad" | "peak_cause" | "rank_skew" | "reserved" | "stranded_pool" | "pending_free" | "churn" | "dead_at_peak" | "dominant" | "pinned";
 
 export type Severity = "high" | "medium" | "low";
 
@@ -3766,7 +3766,12 @@ site: string,
 /**
  * The index of the call stack in the report's `stacks`.
  */
-stack: number, };
+stack: number, 
+/**
+ * The text of `_annotate_tensor` of an `annotate` event, or the one that
+ * `_set_memory_metadata` had set at the event; absent without one.
+ */
+user_metadata?: string, };
 
 export type BlockPage = { 
 /**
@@ -5350,9 +5355,13 @@ recipes: Array<string>,
  */
 conf: string, 
 /**
- * The settings.
+ * The settings of the allocator for devices.
  */
 settings: SettingsRecord, 
+/**
+ * The settings of the allocator for pinned host memory; absent on other devices.
+ */
+pinned?: PinnedSettingsRecord | null, 
 /**
  * The memory of the device, if it was given.
  */
