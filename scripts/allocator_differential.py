@@ -48,9 +48,8 @@ PER_PROCESS = 25
 
 #: What the releases have: the number after "2.".
 HAS_ROUNDING, HAS_POOLS, HAS_GRAPHS = 6, 5, 1
-HAS_EXPANDABLE_POOLS, HAS_USE_ON_OOM, HAS_NO_SPLIT, HAS_FRACTION, HAS_LARGE_SEGMENT, HAS_REJECTION = (
-    9, 9, 10, 10, 11, 12
-)
+HAS_EXPANDABLE_POOLS, HAS_USE_ON_OOM, HAS_NO_SPLIT, HAS_FRACTION = 9, 9, 10, 10
+HAS_LARGE_SEGMENT, HAS_REJECTION = 11, 12
 HAS_RESERVE = 15
 
 
@@ -96,8 +95,9 @@ class Runner:
         # Blocks whose frees wait, by address, and per stream in order, with whether it is done.
         self.waiting = {}
         self.queues = collections.defaultdict(list)
-        # Pools and graphs that stay. PyTorch from 2.5 on counts the mappings of an expandable private
-        # pool wrongly, and may stop when it returns them. It asks pools for help that have ended, too.
+        # Pools and graphs that stay. PyTorch from 2.5 on counts the mappings of an expandable
+        # private pool wrongly, and may stop when it returns them. Up to 2.10 it asks pools for help
+        # that have ended, too.
         self.lasting = set()
         self.may_reset = not (settings["expandable"] and settings["release"] >= 5)
         # Graphs whose capture did not begin: PyTorch 2.4 stops when one is destroyed.

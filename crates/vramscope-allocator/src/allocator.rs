@@ -123,8 +123,8 @@ impl Allocator {
         self.driver.set_available(bytes);
     }
 
-    /// Tells the address of the next ordinary segment: of any, or of one with so many bytes. Without
-    /// it the driver's model decides.
+    /// Tells the address of the next ordinary segment: of any, or of one with so many bytes.
+    /// Without it the driver's model decides.
     pub fn place_next_segment(&mut self, address: u64, bytes: Option<u64>) {
         self.driver.next_segment = Some((address, bytes));
     }

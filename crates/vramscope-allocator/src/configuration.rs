@@ -123,8 +123,8 @@ pub fn split_outside_brackets(text: &str) -> impl Iterator<Item = &str> {
 
 /// `large_segment_size_mb` of a configuration, in bytes.
 fn large_segment_size(items: &[(String, String)]) -> Option<u64> {
-    let values = items.iter().filter(|(key, _)| key == "large_segment_size_mb");
-    let mib = values.last()?.1.parse::<u64>().ok()?;
+    let mut values = items.iter().filter(|(key, _)| key == "large_segment_size_mb");
+    let mib = values.next_back()?.1.parse::<u64>().ok()?;
     (mib > 10 && mib <= MOST_MIB).then_some(mib * MIB)
 }
 
@@ -162,7 +162,8 @@ impl Settings {
     }
 
     /// Takes over what only the text of a recorded configuration says: PyTorch writes the other
-    /// settings on their own. Parts that PyTorch would refuse are skipped: it did not run with them.
+    /// settings on their own. Parts that PyTorch would refuse are skipped: it did not run with
+    /// them.
     pub fn set_from_recorded_text(&mut self, text: &str) {
         let only_in_text = |key: &str| {
             let known = ["max_non_split_rounding_mb", "large_segment_size_mb"];

@@ -108,9 +108,10 @@
 //! # Expandable segments
 //!
 //! With `expandable_segments:True` a segment is a range of addresses, 9/8 as large as the device
-//! (`expandable_segments_reserve` makes it smaller; a request above it fails), and memory is mapped into it by pages: 20 MiB in the large pool, 2 MiB in the small one. Usually
-//! there is one segment for each stream and pool. It grows at its end, so its free blocks merge,
-//! and no rests of many segments remain.
+//! (`expandable_segments_reserve` makes it smaller; a request above it fails), and memory is mapped
+//! into it by pages: 20 MiB in the large pool, 2 MiB in the small one. Usually there is one segment
+//! for each stream and pool. It grows at its end, so its free blocks merge, and no rests of many
+//! segments remain.
 //!
 //! * `get_free_block` counts a free block before unmapped memory with that memory. So it prefers a
 //!   larger block that cannot grow.
@@ -154,10 +155,12 @@
 //! | 2.6 | `max_non_split_rounding_mb` \[3\] |
 //! | 2.6 | the end of a `MemPool` returns its memory; in 2.5 nothing does |
 //! | 2.9 | pools that help out (`use_on_oom`): after the flush |
-//! | 2.10 | `per_process_memory_fraction`; pools that are not split; expandable blocks do not help out |
+//! | 2.10 | `per_process_memory_fraction`; pools that are not split |
+//! | 2.10 | expandable blocks do not help out |
 //! | 2.10 | `>` in `roundup_power2_divisions` leaves the value of the last size alone |
 //! | 2.11 | pools help out before the flush; `large_segment_size_mb` \[4\] |
-//! | 2.12 | of several equal free blocks that of the oldest segment serves \[5\]; `throw_on_cudamalloc_oom` |
+//! | 2.12 | of several equal free blocks that of the oldest segment serves \[5\] |
+//! | 2.12 | `throw_on_cudamalloc_oom`; the bytes of a fraction are rounded |
 //! | 2.13 | a request of a private pool flushes, unless a graph is captured |
 //! | 2.15 | `expandable_segments_reserve` |
 //!

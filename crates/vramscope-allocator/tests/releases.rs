@@ -17,8 +17,8 @@ struct Run {
 }
 
 impl Run {
-    fn new(minor: u32, settings: Settings, available: u64) -> Self {
-        let settings = Settings { release: Release(minor), ..settings };
+    fn new(minor: u32, settings: &Settings, available: u64) -> Self {
+        let settings = Settings { release: Release(minor), ..settings.clone() };
         let device =
             Device { available: available * MIB, total: available * MIB, ..Device::default() };
         Self { allocator: Allocator::new(settings, &device), events: Vec::new() }
@@ -45,7 +45,7 @@ fn expandable() -> Settings {
 #[test]
 fn private_pools_are_expandable_from_2_5_on() {
     for (minor, action) in [(4, Alloc), (5, Map)] {
-        let mut run = Run::new(minor, expandable(), 100);
+        let mut run = Run::new(minor, &expandable(), 100);
         run.mib(20, POOL).expect("memory");
         assert_eq!(run.events(), [(action, 20)], "2.{minor}");
     }
@@ -54,7 +54,7 @@ fn private_pools_are_expandable_from_2_5_on() {
 #[test]
 fn the_end_of_a_pool_returns_its_memory_from_2_6_on() {
     for (minor, returned) in [(5, vec![]), (6, vec![(Free, 20)])] {
-        let mut run = Run::new(minor, Settings::default(), 100);
+        let mut run = Run::new(minor, &Settings::default(), 100);
         let block = run.mib(20, POOL);
         run.free(block);
         run.events();
@@ -67,7 +67,7 @@ fn the_end_of_a_pool_returns_its_memory_from_2_6_on() {
 #[test]
 fn a_pool_helps_before_the_flush_from_2_11_on() {
     for (minor, events) in [(10, vec![(Free, 30)]), (11, vec![])] {
-        let mut run = Run::new(minor, Settings::default(), 110);
+        let mut run = Run::new(minor, &Settings::default(), 110);
         let kind = PoolKind { use_on_oom: true, ..PoolKind::default() };
         run.allocator.set_pool_kind(POOL, kind);
         let (own, helping) = (run.mib(30, 0), run.mib(60, POOL));
@@ -82,7 +82,7 @@ fn a_pool_helps_before_the_flush_from_2_11_on() {
 #[test]
 fn a_pool_that_helps_has_no_expandable_segments_from_2_10_on() {
     for (minor, is_served) in [(9, true), (10, false)] {
-        let mut run = Run::new(minor, expandable(), 60);
+        let mut run = Run::new(minor, &expandable(), 60);
         let kind = PoolKind { use_on_oom: true, ..PoolKind::default() };
         run.allocator.set_pool_kind(POOL, kind);
         let helping = run.mib(60, POOL);
@@ -93,7 +93,7 @@ fn a_pool_that_helps_has_no_expandable_segments_from_2_10_on() {
 
 #[test]
 fn blocks_of_a_pool_without_splits_stay_whole() {
-    let mut run = Run::new(15, Settings::default(), 100);
+    let mut run = Run::new(15, &Settings::default(), 100);
     run.allocator.set_pool_kind(POOL, PoolKind { no_split: true, ..PoolKind::default() });
     run.mib(2, POOL).expect("memory");
     assert_eq!(run.allocator.stats().active_bytes, 20 * MIB);
@@ -106,7 +106,7 @@ fn blocks_of_a_pool_without_splits_stay_whole() {
 #[test]
 fn the_oldest_segment_serves_from_2_12_on() {
     for (minor, is_older) in [(11, false), (13, true)] {
-        let mut run = Run::new(minor, Settings::default(), 100);
+        let mut run = Run::new(minor, &Settings::default(), 100);
         run.allocator.place_next_segment(2 << 30, Some(20 * MIB));
         let older = run.mib(20, 0);
         run.allocator.place_next_segment(1 << 30, Some(20 * MIB));
@@ -125,7 +125,7 @@ fn requests_of_pools_flush_from_2_13_on() {
     for (minor, is_capturing, is_served) in
         [(12, false, false), (13, false, true), (13, true, false)]
     {
-        let mut run = Run::new(minor, Settings::default(), 40);
+        let mut run = Run::new(minor, &Settings::default(), 40);
         let block = run.mib(20, 0);
         run.free(block);
         run.allocator.set_capturing(is_capturing);
@@ -139,7 +139,7 @@ fn an_early_refusal_returns_nothing() {
     let rejects = Settings { throw_on_cudamalloc_oom: true, ..Settings::default() };
     for (fraction, ooms, events) in [(None, 0, vec![]), (Some(0.5), 1, vec![(Free, 30)])] {
         let settings = Settings { per_process_memory_fraction: fraction, ..rejects.clone() };
-        let mut run = Run::new(12, settings, 100);
+        let mut run = Run::new(12, &settings, 100);
         let block = run.mib(30, 0);
         run.free(block);
         run.events();
@@ -153,7 +153,7 @@ fn an_early_refusal_returns_nothing() {
 fn a_request_above_the_address_range_is_refused_and_maps_nothing() {
     let reserve = Some(Reserve::Fraction(0.5));
     let settings = Settings { expandable_segments_reserve: reserve, ..expandable() };
-    let mut run = Run::new(15, settings, 200);
+    let mut run = Run::new(15, &settings, 200);
     assert_eq!(run.mib(120, 0), Err(OutOfMemory));
     assert_eq!(run.events(), []);
     // Two ranges have what one cannot.
@@ -164,7 +164,7 @@ fn a_request_above_the_address_range_is_refused_and_maps_nothing() {
 #[test]
 fn a_fraction_of_the_device_is_its_limit() {
     let half = Settings { per_process_memory_fraction: Some(0.5), ..Settings::default() };
-    let mut run = Run::new(10, half, 100);
+    let mut run = Run::new(10, &half, 100);
     assert!(run.mib(40, 0).is_ok() && run.mib(20, 0).is_err());
 }
 

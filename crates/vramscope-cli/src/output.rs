@@ -154,5 +154,6 @@ pub(crate) fn estimate_note(exactness: &str) -> &'static str {
 /// What kind of device it is: ` (Ascend NPU)`. Empty for CUDA and the host.
 pub(crate) fn backend(name: Option<&str>) -> String {
     let kind = name.and_then(vramscope_report::DeviceKind::of_backend);
-    kind.and_then(|kind| kind.word()).map_or_else(String::new, |word| format!(" ({word})"))
+    kind.and_then(vramscope_report::DeviceKind::word)
+        .map_or_else(String::new, |word| format!(" ({word})"))
 }

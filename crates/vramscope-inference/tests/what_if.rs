@@ -186,8 +186,8 @@ fn settings_that_only_the_text_has_are_read_from_it() {
     // PyTorch writes this setting only in the text of the configuration.
     for (key, value) in &mut tight.snapshot.settings {
         if key == "PYTORCH_CUDA_ALLOC_CONF" {
-            // A part that PyTorch refuses does not hide the others. What has a key of its own counts
-            // as the key says.
+            // A part that PyTorch refuses does not hide the others. What has a key of its own
+            // counts as the key says.
             *value = "\"large_segment_size_mb : 12, per_process_memory_fraction:0.5,\
                 max_non_split_rounding_mb:no,throw_on_cudamalloc_oom:True,\
                 expandable_segments_reserve:40G,expandable_segments:True\""

@@ -199,6 +199,22 @@ pub struct SumRecord {
     pub free: Bytes,
 }
 
+impl SumRecord {
+    /// The parts with their names, and their sum.
+    pub fn rows(&self) -> [(&'static str, Bytes); 8] {
+        [
+            ("weights", self.weights),
+            ("KV cache", self.caches),
+            ("CUDA graphs", self.graphs),
+            ("workspaces", self.workspaces),
+            ("activations", self.activations),
+            ("other blocks", self.other),
+            ("free", self.free),
+            ("reserved", self.reserved),
+        ]
+    }
+}
+
 /// The most bytes of blocks at once.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

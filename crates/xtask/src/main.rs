@@ -5,6 +5,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
 
+mod allocator;
 mod cmd;
 mod cost;
 mod dev;
@@ -92,11 +93,12 @@ enum Task {
         /// those that depend on what has changed since the branch `main` of the remote
         #[arg(long, conflicts_with = "steps")]
         quick: bool,
-        /// Run more cases of the property tests that have a long form, for hours if need be, record
-        /// programs with PyTorch over a stand-in for the device, change some and compare with what
-        /// was predicted, build the site twice and compare, log reports to experiment trackers,
-        /// convert fleets on Ray and in one process, show a snapshot in a notebook, and read a
-        /// large file with threads
+        /// Run more cases of the property tests that have a long form, for hours if need be,
+        /// compare the model of the allocator with five releases of PyTorch in random programs,
+        /// record programs with PyTorch over a stand-in for the device, change some and compare
+        /// with what was predicted, build the site twice and compare, log reports to experiment
+        /// trackers, convert fleets on Ray and in one process, show a snapshot in a notebook, and
+        /// read a large file with threads
         ///
         /// `--long=PART` runs only one of them, and no step.
         #[arg(
@@ -117,8 +119,9 @@ const ALL: &str = "all";
 type Part = (&'static str, fn(&Repo) -> Result<()>);
 
 /// The parts of `--long`, in order.
-const LONG: [Part; 9] = [
+const LONG: [Part; 10] = [
     ("properties", test::run_long),
+    ("allocator", allocator::differential),
     ("recorder", python::long),
     ("holders", python::holders),
     ("twins", python::twins),

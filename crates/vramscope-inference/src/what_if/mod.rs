@@ -87,9 +87,9 @@ impl WhatIf {
         Self::with(cx, Beside::default(), budget).await
     }
 
-    /// [`Self::new`], with what is known beside the file. Measured memory counts where the recording
-    /// does not show the limit itself. Without a release, those that the file's keys allow are
-    /// replayed, the newest first, and the first that meets the recording counts.
+    /// [`Self::new`], with what is known beside the file. Measured memory counts where the
+    /// recording does not show the limit itself. Without a release, those that the file's keys
+    /// allow are replayed, the newest first, and the first that meets the recording counts.
     pub async fn with(cx: Evidence<'_>, beside: Beside, budget: &mut Budget) -> Self {
         let program = Program::of(cx, budget).await;
         let settings = recorded_settings(cx.snapshot, &cx.trace.device);

@@ -17,8 +17,8 @@ pub(crate) struct Run<'a> {
     pub(crate) keeps_segments: bool,
     /// Whether driver calls fail where the recording shows it, instead of at a limit.
     pub(crate) fails_as_recorded: bool,
-    /// Whether new segments get their recorded addresses throughout. Otherwise they do until what is
-    /// reserved differs from the recording.
+    /// Whether new segments get their recorded addresses throughout. Otherwise they do until what
+    /// is reserved differs from the recording.
     pub(crate) has_recorded_addresses: bool,
     /// Whether calls of `empty_cache` are left out.
     pub(crate) without_empty_cache: bool,

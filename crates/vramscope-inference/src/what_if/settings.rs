@@ -77,7 +77,7 @@ pub(super) fn releases(snapshot: &Snapshot, device: &Device) -> Vec<Release> {
     let newest = match oldest {
         0 => 2,
         3..=8 => 8,
-        9..=11 if rows().len() > 0 => 11,
+        9..=11 if !rows().is_empty() => 11,
         // 2.12 numbers segments by thread, and no file tells threads: the rules after it may fit.
         12 => 13,
         _ => Release::LATEST.0,

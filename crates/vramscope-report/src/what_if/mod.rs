@@ -31,7 +31,7 @@ use crate::target::{Target, event_of, slot_of};
 use serde::{Deserialize, Serialize};
 use vramscope_inference::{
     Capacity, Question, Rest, Scenario, Search, SimulatedBasis, StepPhase, WhatIf, parse_settings,
-    settings_text,
+    recorded_text, settings_text, unmodeled_settings,
 };
 use vramscope_snapshot::DeviceKind;
 use vramscope_trace::slicing::{Budget, now};
@@ -262,7 +262,12 @@ pub async fn what_if(
     let model = limited.as_ref().unwrap_or(model);
     report.calibration = Some(CalibrationRecord::of(model));
     if !model.calibration.is_equal() {
-        report.declined = Some(calibration_text(model));
+        // A setting without a model is the likelier reason.
+        let unmodeled = unmodeled_settings(recorded_text(target.snapshot()));
+        let why = unmodeled.first().map(|(name, why)| {
+            format!("`{name}` cannot be predicted: {why}. {}", calibration_text(model))
+        });
+        report.declined = Some(why.unwrap_or_else(|| calibration_text(model)));
         return report;
     }
     (report.reserved, report.pools) = parts(target, model, budget).await;

@@ -294,6 +294,8 @@ fn declarations() -> String {
         QuestionRecord,
         Edit,
         WrongItem,
+        GraphsCard,
+        CaptureRow,
         ReservedPart,
         ReservedUse,
         PlanCard,

@@ -3,13 +3,14 @@
 use super::lru_cache::LruCache;
 use super::subject::Subject;
 use crate::messages::views::{
-    PlanCard, ReservedPart, ReservedUse, SIMULATED_HEIGHT, ScenarioCard, ScenarioRow, ScenarioView,
-    SimulatedCurve, UsualScenarios, WhatIfCard,
+    CaptureRow, GraphsCard, PlanCard, ReservedPart, ReservedUse, SIMULATED_HEIGHT, ScenarioCard,
+    ScenarioRow, ScenarioView, SimulatedCurve, UsualScenarios, WhatIfCard,
 };
 use crate::messages::{AxisKind, DeviceRef};
 use crate::scheduler::SLICE;
 use vramscope_layout::Axis;
 use vramscope_report::Target;
+use vramscope_report::ledger::{self, LedgerRecord};
 use vramscope_report::what_if::{
     Edit, Item, Options, QuestionRecord, ScenarioRecord, WrongItem, basis_text, batch_text,
     calibration_text, outcome_text, peak_text, plan_text, reserved, scenario, sentence, verdict,
@@ -17,7 +18,7 @@ use vramscope_report::what_if::{
 };
 use vramscope_trace::slicing::Budget;
 use vramscope_units::svg::outline;
-use vramscope_units::{Bytes, Change, grouped};
+use vramscope_units::{Bytes, Change, EventIndex, grouped};
 
 /// The number of scenarios that are kept. A user who turns a switch back gets the earlier answer at
 /// once.
@@ -211,7 +212,49 @@ pub(crate) async fn reserved_use(at: Target<'_>, budget: &mut Budget) -> Option<
                 text: text.to_owned(),
             })
             .collect(),
+        graphs: ledger::record(at, Some(CAPTURES), budget).await.map(graphs),
     })
+}
+
+/// Captures that the card lists.
+const CAPTURES: usize = 12;
+
+/// The card of a ledger.
+fn graphs(ledger: LedgerRecord) -> GraphsCard {
+    let uses = ledger.sums.first().map_or_else(Vec::new, |sum| {
+        let parts = sum.rows().into_iter().filter(|&(_, bytes)| bytes.0 > 0);
+        let mut parts: Vec<ReservedPart> = parts
+            .map(|(name, bytes)| ReservedPart {
+                name: name.to_owned(),
+                bytes,
+                share: bytes.0 as f64 / sum.reserved.0.max(1) as f64,
+                text: String::new(),
+            })
+            .collect();
+        // The last is the sum.
+        parts.pop();
+        parts
+    });
+    GraphsCard {
+        text: ledger.text,
+        more: match ledger.captures_omitted {
+            0 => String::new(),
+            omitted => format!("{} more captures", grouped(omitted as u64)),
+        },
+        captures: ledger
+            .captures
+            .into_iter()
+            .map(|capture| CaptureRow {
+                event: EventIndex(u32::try_from(capture.begin).unwrap_or(0)),
+                pool: capture.pool.map_or_else(String::new, |[a, b]| format!("({a}, {b})")),
+                site: capture.site.unwrap_or_default(),
+                added: capture.added,
+                reused: capture.reused,
+                kept: capture.kept,
+            })
+            .collect(),
+        uses,
+    }
 }
 
 /// The plan for a device on which PyTorch can have this many bytes. Empty where there are no

@@ -5271,6 +5271,50 @@ item: string,
  */
 text: string, };
 
+export type GraphsCard = { 
+/**
+ * What follows, in sentences.
+ */
+text: Array<string>, 
+/**
+ * The captures, in order: the first.
+ */
+captures: Array<CaptureRow>, 
+/**
+ * `12 more captures`; empty if none is left out.
+ */
+more: string, 
+/**
+ * What is reserved at the peak, by use: weights, KV cache, graphs.
+ */
+uses: Array<ReservedPart>, };
+
+export type CaptureRow = { 
+/**
+ * The event of its first allocation.
+ */
+event: EventIndex, 
+/**
+ * Its pool: `(0, 1)`.
+ */
+pool: string, 
+/**
+ * The innermost frame of the program that its allocations share; empty without stacks.
+ */
+site: string, 
+/**
+ * Bytes that the pool reserved for it.
+ */
+added: Bytes, 
+/**
+ * Bytes in memory that the pool had before.
+ */
+reused: Bytes, 
+/**
+ * Bytes that are live after it.
+ */
+kept: Bytes, };
+
 export type ReservedPart = { 
 /**
  * Its name: `fragmented`.
@@ -5301,7 +5345,11 @@ text: string,
 /**
  * The parts in the order of the bar, without empty ones.
  */
-parts: Array<ReservedPart>, };
+parts: Array<ReservedPart>, 
+/**
+ * The captures of CUDA graphs and what an inference engine holds; null without them.
+ */
+graphs: GraphsCard | null, };
 
 export type PlanCard = { 
 /**

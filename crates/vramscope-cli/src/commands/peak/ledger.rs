@@ -6,7 +6,7 @@ use crate::printable::printable;
 use std::io::{self, Write};
 use vramscope_report::ledger::{LedgerRecord, SumRecord};
 use vramscope_report::shapes::BlockShape;
-use vramscope_units::{Bytes, grouped};
+use vramscope_units::grouped;
 
 /// Writes the ledger below the pools.
 pub(super) fn write(out: &mut dyn Write, ledger: &LedgerRecord) -> io::Result<()> {
@@ -68,20 +68,6 @@ fn write_captures(out: &mut dyn Write, ledger: &LedgerRecord) -> io::Result<()> 
     output::write_omitted(out, ledger.captures_omitted, "captures")
 }
 
-/// The parts of a sum, with their names.
-fn parts(sum: &SumRecord) -> [(&'static str, Bytes); 8] {
-    [
-        ("weights", sum.weights),
-        ("KV cache", sum.caches),
-        ("CUDA graphs", sum.graphs),
-        ("workspaces", sum.workspaces),
-        ("activations", sum.activations),
-        ("other blocks", sum.other),
-        ("free", sum.free),
-        ("reserved", sum.reserved),
-    ]
-}
-
 fn write_sums(out: &mut dyn Write, sums: &[SumRecord]) -> io::Result<()> {
     let mut head = vec!["reserved_bytes".to_owned()];
     for sum in sums {
@@ -91,13 +77,13 @@ fn write_sums(out: &mut dyn Write, sums: &[SumRecord]) -> io::Result<()> {
     let right: Vec<bool> = (0..head.len()).map(|column| column > 0).collect();
     let mut table = Table::new(&head, &right);
     let Some(first) = sums.first() else { return Ok(()) };
-    for (row, (name, _)) in parts(first).into_iter().enumerate() {
-        if sums.iter().all(|sum| parts(sum)[row].1.0 == 0) {
+    for (row, (name, _)) in first.rows().into_iter().enumerate() {
+        if sums.iter().all(|sum| sum.rows()[row].1.0 == 0) {
             continue;
         }
         let mut cells = vec![name.to_owned()];
         for sum in sums {
-            let bytes = parts(sum)[row].1;
+            let bytes = sum.rows()[row].1;
             cells.extend([bytes.to_string(), percent(bytes.0.into(), sum.reserved.0.into())]);
         }
         table.row(cells);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use vramscope_report::PlanRecord;
 use vramscope_report::what_if::{QuestionRecord, ScenarioRecord, WrongItem};
-use vramscope_units::{Bytes, Change};
+use vramscope_units::{Bytes, Change, EventIndex};
 
 /// Whether there are predictions, and what they differ from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,6 +61,42 @@ pub struct ReservedUse {
     pub text: String,
     /// The parts in the order of the bar, without empty ones.
     pub parts: Vec<ReservedPart>,
+    /// The captures of CUDA graphs and what an inference engine holds; null without them.
+    pub graphs: Option<GraphsCard>,
+}
+
+/// The captures of CUDA graphs, and the memory of an inference engine by its use.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct GraphsCard {
+    /// What follows, in sentences.
+    pub text: Vec<String>,
+    /// The captures, in order: the first.
+    pub captures: Vec<CaptureRow>,
+    /// `12 more captures`; empty if none is left out.
+    pub more: String,
+    /// What is reserved at the peak, by use: weights, KV cache, graphs.
+    pub uses: Vec<ReservedPart>,
+}
+
+/// A capture of a CUDA graph.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct CaptureRow {
+    /// The event of its first allocation.
+    pub event: EventIndex,
+    /// Its pool: `(0, 1)`.
+    pub pool: String,
+    /// The innermost frame of the program that its allocations share; empty without stacks.
+    pub site: String,
+    /// Bytes that the pool reserved for it.
+    pub added: Bytes,
+    /// Bytes in memory that the pool had before.
+    pub reused: Bytes,
+    /// Bytes that are live after it.
+    pub kept: Bytes,
 }
 
 /// A part of the reserved peak.

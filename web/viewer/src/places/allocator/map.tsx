@@ -86,9 +86,10 @@ export function SegmentMap({
   appearance,
   player,
   navigation,
+  steps,
   shown,
   ...owners
-}: MapOwners & ViewProperties & ViewUses<"appearance" | "player" | "navigation">) {
+}: MapOwners & ViewProperties & ViewUses<"appearance" | "player" | "navigation" | "steps">) {
   const { selection, plots } = owners;
   // biome-ignore lint/correctness/useExhaustiveDependencies: the owners never change
   const state = useMemo(() => open(owners), [selection]);
@@ -126,7 +127,7 @@ export function SegmentMap({
   const changed = isChange ? owners.queries.changes.value.value : null;
   return (
     <div class="segments map">
-      <Reserved selection={selection} navigation={navigation} />
+      <Reserved selection={selection} navigation={navigation} steps={steps} />
       <div class="toolbar">
         <button
           type="button"

@@ -4,10 +4,11 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { resource } from "../../client/resource.js";
 import type { ViewUses } from "../../views/workspace.js";
+import { Graphs } from "./graphs.js";
 
-type ReservedProperties = ViewUses<"selection" | "navigation">;
+type ReservedProperties = ViewUses<"selection" | "navigation" | "steps">;
 
-export function Reserved({ selection, navigation }: ReservedProperties) {
+export function Reserved({ selection, navigation, steps }: ReservedProperties) {
   const use = useMemo(() => resource(selection, "reserved", () => ({ reserved: {} })), [selection]);
   useEffect(() => () => use.stop(), [use]);
   const card = use.value.value;
@@ -32,6 +33,9 @@ export function Reserved({ selection, navigation }: ReservedProperties) {
           </li>
         ))}
       </ul>
+      {card.graphs !== null && (
+        <Graphs graphs={card.graphs} steps={steps} navigation={navigation} />
+      )}
     </section>
   );
 }
