@@ -157,7 +157,9 @@ mod tests {
     fn free_lists_give_the_newest_block_that_is_large_enough() {
         let mut allocator = with(0, u64::MAX);
         let blocks = [7 * MIB, 6 * MIB, 5 * MIB].map(|size| allocator.allocate(0, size));
-        blocks.into_iter().for_each(|block| allocator.free(block));
+        for block in blocks {
+            allocator.free(block);
+        }
         assert_eq!(allocator.allocate(0, 6 * MIB - 1).size, 6 * MIB);
         assert_eq!(allocator.allocate(0, 6 * MIB).size, 7 * MIB);
         assert_eq!(
@@ -173,7 +175,9 @@ mod tests {
     fn large_blocks_are_unpinned_and_caches_emptied_by_pool() {
         let mut allocator = with(u64::MAX, 4 * MIB);
         let blocks = [3 * MIB, 5 * MIB].map(|size| allocator.allocate(0, size));
-        blocks.into_iter().for_each(|block| allocator.free(block));
+        for block in blocks {
+            allocator.free(block);
+        }
         assert_eq!(allocator.reserved_bytes(), 4 * MIB);
         let other = allocator.allocate(1, 3 * MIB);
         assert_eq!(allocator.reserved_bytes(), 8 * MIB, "pools share no block");

@@ -26,8 +26,8 @@ use vramscope_report::peak::BandKind;
 use vramscope_report::side::{Align, SideFinding};
 use vramscope_report::summary::{BandSummary, ErrorKind, OomSummary};
 use vramscope_report::what_if::{
-    Edit, EditRecord, Outcome, PlaceRecord, QuestionRecord, ScenarioRecord, SettingsRecord,
-    WrongItem,
+    Edit, EditRecord, Outcome, PinnedSettingsRecord, PlaceRecord, QuestionRecord, ScenarioRecord,
+    SettingsRecord, WrongItem,
 };
 use vramscope_report::{
     CategoryShare, Cost, Covers, Fix, Look, PlanRecord, PlannedSet, ProgramRecord, Simulated,
@@ -307,6 +307,7 @@ fn declarations() -> String {
         PlaceRecord,
         Rest,
         SettingsRecord,
+        PinnedSettingsRecord,
         Change,
         Flushes,
         Count,

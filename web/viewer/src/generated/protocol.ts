@@ -5562,6 +5562,17 @@ large_segment_size: Bytes,
  */
 garbage_collection_threshold: number, };
 
+export type PinnedSettingsRecord = { 
+/**
+ * `pinned_max_round_threshold_mb` in bytes: larger requests are not rounded up to a power of
+ * two. Null without a limit.
+ */
+max_round_threshold: Bytes | null, 
+/**
+ * `pinned_max_cached_size_mb` in bytes: larger blocks are not kept. Null without a limit.
+ */
+max_cached_size: Bytes | null, };
+
 export type Change = Quantity;
 
 export type Flushes = Quantity;

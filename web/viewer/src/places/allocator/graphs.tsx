@@ -46,7 +46,6 @@ export function Graphs({ graphs, steps, navigation }: GraphsProperties) {
                 </td>
                 <td>{one.pool}</td>
                 {[one.added, one.reused, one.kept].map((bytes, column) => (
-                  // biome-ignore lint/suspicious/noArrayIndexKey: columns do not move
                   <td key={column} class="number" data-value={bytes.raw} title={bytes.exact}>
                     {bytes.text}
                   </td>
