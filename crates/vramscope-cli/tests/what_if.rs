@@ -223,3 +223,29 @@ fn pinned_host_memory_has_answers_of_its_own() {
     let wrong = json(&["--device", "host", "--set", "expandable_segments:True"], &rounded);
     assert!(wrong["scenarios"][0]["declined"].is_string(), "{wrong}");
 }
+
+/// What has no model is answered with its name, beside what has one.
+#[test]
+fn settings_without_a_prediction_are_named() {
+    let change = |text: &str, more: &[&str]| {
+        json(&[&["--change", text], more].concat(), &["recipes/seq2seq.pickle.gz"])["scenarios"][0]
+            .clone()
+    };
+    for (text, why) in [
+        ("backend:cudaMallocAsync", "only the native allocator has a model"),
+        ("graph_capture_record_stream_reuse:True", "when blocks of a capture become free"),
+        ("per_process_memory_fraction:0.5", "give --device-memory"),
+        ("pinned_use_background_threads:True", "pinned host memory"),
+        ("pinned_max_cached_size_mb:1", "ask with --device host"),
+    ] {
+        let scenario = change(text, &[]);
+        let declined = scenario["declined"].as_str().expect("a reason");
+        assert!(declined.contains(why), "{declined}");
+        assert_eq!(scenario["change"], text);
+    }
+    // With the memory of the device, half of it is the limit: the run needs 296 MiB.
+    let half = change("per_process_memory_fraction:0.5", &["--device-memory", "600MiB"]);
+    assert_eq!((&half["declined"], &half["fits"]), (&Value::Null, &json!(false)));
+    let most = half["pytorch_memory"].as_u64().expect("a limit");
+    assert!(most <= 300 << 20, "{most}");
+}

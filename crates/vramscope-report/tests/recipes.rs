@@ -197,7 +197,8 @@ fn a_fix_and_what_if_say_the_same() {
     let mut compared = 0;
     for path in paths {
         let file = load(path.to_str().expect("a path"));
-        let target = file.target(0, 0).expect("a device");
+        // Some recordings have pinned memory alone.
+        let Some(target) = file.target(0, 0) else { continue };
         if target.trace().ooms.is_empty() {
             continue;
         }

@@ -63,6 +63,13 @@ interface Reports {
     total: number;
     blocks: number;
     categories: CategoryRow[];
+    ledger: {
+      captures: { added: number; reused: number; kept: number }[];
+      sums: Record<
+        "weights" | "caches" | "graphs" | "workspaces" | "activations" | "other" | "free",
+        number
+      >[];
+    };
     peaks: { event: number; bytes: number; next_lower_bytes: number | null; text: string[] }[];
     around: { event: number; bytes: number; requested_bytes: number; address: string }[];
     sites: { category: string; site: string; bytes: number; blocks: number }[];

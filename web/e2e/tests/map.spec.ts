@@ -94,3 +94,33 @@ test("the link keeps the map, and the palette opens it", async ({ viewer, page }
   await expect(views.pane("Map")).toHaveAttribute("data-place", "main");
   await expect.poll(() => page.url()).toContain("view=map");
 });
+
+test("captures of graphs are those of the program", async ({ viewer, page }) => {
+  const file = "serving/engine_own_pools.pickle.gz";
+  const views = new Views(viewer);
+  await views.show(testData(file));
+  await page.keyboard.press("4");
+  const { captures, sums } = cli("peak", file, "--by", "pool").ledger;
+  const graphs = page.getByTestId("graphs");
+  const uses = await graphs
+    .getByRole("listitem")
+    .evaluateAll((all) => all.map((one) => Number(one.getAttribute("data-value"))));
+  const [peak] = sums;
+  if (!peak) throw new Error("expected the sum at the peak");
+  const { weights, caches, graphs: pools, workspaces, activations, other, free } = peak;
+  const parts = [weights, caches, pools, workspaces, activations, other, free];
+  expect(uses).toEqual(parts.filter((bytes) => bytes > 0));
+  await graphs.locator("summary").click();
+  const rows = await graphs
+    .locator("tbody tr")
+    .evaluateAll((all) =>
+      all.map((row) =>
+        [...row.querySelectorAll("td[data-value]")].map((cell) =>
+          Number(cell.getAttribute("data-value")),
+        ),
+      ),
+    );
+  expect(rows).toEqual(captures.map((one) => [one.added, one.reused, one.kept]));
+  await graphs.locator("tbody button").nth(1).click();
+  await expect(page.getByTestId("place-timeline")).toBeVisible();
+});

@@ -43,7 +43,6 @@ pub async fn scenario(
         ..Question::as_recorded(&settings)
     };
     let scenario = model.answer(question, budget).await;
-    let declined = configuration.and_then(super::host::why_not_on_device);
     let record = ScenarioRecord::new(words.join(", "), &scenario, target.trace(), options);
-    (ScenarioRecord { declined, ..record }, scenario.curve)
+    (record, scenario.curve)
 }

@@ -99,12 +99,6 @@ fn questions(model: &HostWhatIf, options: &Options) -> Vec<(String, HostSettings
     options.configurations.iter().map(question).collect()
 }
 
-/// Why a device that is not the host declines a configuration; `None` if it answers.
-pub(super) fn why_not_on_device(one: &super::Configuration) -> Option<String> {
-    let why = "pinned_max_* are settings of pinned host memory: ask with --device host";
-    (!one.host.is_empty()).then(|| why.to_owned())
-}
-
 fn why_not_equal(model: &HostWhatIf) -> String {
     match model.first_difference {
         Some((event, simulated, recorded)) if simulated != recorded => format!(

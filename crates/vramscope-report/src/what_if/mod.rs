@@ -276,10 +276,6 @@ pub async fn what_if(
     }
     if changed::is_wanted(target, options) {
         report.scenarios = changed::scenarios(target, model, options, budget).await;
-        let declined = options.configurations.iter().find_map(host::why_not_on_device);
-        if let Some(why) = declined {
-            report.scenarios.iter_mut().for_each(|one| one.declined = Some(why.clone()));
-        }
         return report;
     }
     for (change, question) in questions(target, model, options) {
@@ -291,9 +287,6 @@ pub async fn what_if(
             Err(declined) => *declined,
         };
         report.scenarios.push(record);
-    }
-    for (one, scenario) in options.configurations.iter().zip(&mut report.scenarios) {
-        scenario.declined = host::why_not_on_device(one);
     }
     if !options.has_question() {
         report.scenarios.extend(changed::savings(target, model, options, budget).await);

@@ -242,6 +242,10 @@ impl Configuration {
         if let Some(why) = &self.declined {
             return Err(why.clone());
         }
+        if !self.host.is_empty() {
+            let why = "pinned_max_* are settings of pinned host memory: ask with --device host";
+            return Err(why.to_owned());
+        }
         // The version of PyTorch stays that of the recording.
         let default =
             || AllocatorSettings { release: recorded.release, ..AllocatorSettings::default() };

@@ -169,7 +169,7 @@ fn a_wrong_question_says_what_was_expected() {
         ("device_memory:many", "device_memory", "`many` is no size"),
         ("batch:NaN", "apply", "from 0.001 to 1024"),
         ("batch", "apply", "from 0.001 to 1024"),
-        ("max_split_size_mb:20", "max_split_size_mb", "more than 20"),
+        ("max_split_size_mb:19", "max_split_size_mb", "at least 20"),
         ("roundup_power2_divisions:3", "roundup_power2_divisions", "power of two"),
         ("batch:2,gpt.py:44", "apply", "`gpt.py:44` is no change of the program: expected one of"),
         (":0", "apply", "`:0` is no change"),
