@@ -317,7 +317,7 @@ class Recorder:
                 "a free",
                 self._torch.__version__,
             )
-        self._refusals = Refusals(self._torch)
+        self._refusals = Refusals(self._backend)
         if not Recorder._is_observed:
             Recorder._is_observed = allocator.attach_oom_observer(self._backend, _ran_out)
 

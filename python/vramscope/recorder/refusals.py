@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from . import sidecar
+from .backend import Backend
 
 #: What a recorder says of such an error.
 WORDS = "out of memory: PyTorch refused a request early (throw_on_cudamalloc_oom)"
@@ -25,15 +26,15 @@ WORDS = "out of memory: PyTorch refused a request early (throw_on_cudamalloc_oom
 class Refusals:
     """Counts the requests that were refused early."""
 
-    def __init__(self, torch: Any) -> None:
-        self._torch = torch
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
         self._before = self._all()
         #: Those that no snapshot shows.
         self.unseen = 0
 
     def _all(self) -> int:
-        stats = self._torch.cuda.memory_stats
-        devices = sidecar.used_devices(self._torch)
+        stats = self._backend.module.memory_stats
+        devices = sidecar.used_devices(self._backend)
         return sum(int(stats(device).get("num_oom_rejections", 0)) for device in devices)
 
     def count(self) -> int:
@@ -45,7 +46,7 @@ class Refusals:
 
     def is_new(self, error: BaseException | None) -> bool:
         """Whether an error that ends the program is such a refusal, and not told yet."""
-        kinds = getattr(self._torch, "OutOfMemoryError", None)
+        kinds = getattr(self._backend.torch, "OutOfMemoryError", None)
         if kinds is None or not isinstance(error, kinds) or self.count() == 0:
             return False
         self.unseen -= 1
