@@ -240,6 +240,8 @@ test("a file added to an unreadable one is selected, and other ways to open repl
     // The center shows the reason once. Nothing can be saved, and the minimap takes no room.
     const why = page.getByText(/starts with/).and(page.locator("p"));
     await expect(why.filter({ visible: true })).toHaveCount(1);
+    // What opens first is decided: else it may close the place that the key opens.
+    await viewer.settled();
     await page.keyboard.press("4");
     await expect(pane(page, "map")).toHaveText(/bad\.pickle could not be read/);
     await expect(pane(page, "map").getByRole("button", { name: "SVG" })).toHaveCount(0);
