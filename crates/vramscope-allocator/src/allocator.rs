@@ -58,13 +58,13 @@ pub struct Allocator {
     pub(crate) unused_pools: Vec<u32>,
     /// The number of driver calls that fail next, whatever is available.
     forced_failures: u32,
-    /// Private pools with rules of their own, in the order in which they were made.
+    /// Private pools that are not split or help out, in the order in which they were made.
     pub(crate) kinds: Vec<(u32, PoolKind)>,
     /// Whether a CUDA graph is captured.
     is_capturing: bool,
 }
 
-/// What is special about a private pool: the arguments of `torch.cuda.MemPool`.
+/// The arguments of `torch.cuda.MemPool`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolKind {
     /// `use_on_oom` (PyTorch 2.9): its free blocks serve the default pool when memory is short.
@@ -93,7 +93,7 @@ impl Allocator {
         }
     }
 
-    /// Gives a private pool rules of its own.
+    /// Sets the arguments with which a private pool was made.
     pub fn set_pool_kind(&mut self, pool: u32, kind: PoolKind) {
         self.kinds.retain(|(known, _)| *known != pool);
         self.kinds.push((pool, kind));
@@ -123,8 +123,8 @@ impl Allocator {
         self.driver.set_available(bytes);
     }
 
-    /// Tells the address of the next ordinary segment: of any, or of one with so many bytes.
-    /// Without it the driver's model decides.
+    /// Sets the address of the next ordinary segment. With `bytes`, only a segment of that size
+    /// gets it. Without this call the driver's model decides.
     pub fn place_next_segment(&mut self, address: u64, bytes: Option<u64>) {
         self.driver.next_segment = Some((address, bytes));
     }
@@ -260,14 +260,13 @@ impl Allocator {
         self.blocks.merge_and_list(id);
     }
 
-    /// Whether a request is refused before anything is returned: with `throw_on_cudamalloc_oom`, if
-    /// it would make the process reserve more than the whole device.
+    /// Whether a request is refused before anything is returned: with `throw_on_cudamalloc_oom` and
+    /// without a limit, if the process would reserve more than the whole device.
     fn refuses_early(&self, size: u64) -> bool {
         let bytes = self.settings.segment_size(size);
-        let most = self.allowed.unwrap_or(self.total);
         self.settings.throw_on_cudamalloc_oom
             && self.allowed.is_none()
-            && self.stats.reserved_bytes.saturating_add(bytes) > most
+            && self.stats.reserved_bytes.saturating_add(bytes) > self.total
     }
 
     /// Whether a request of a pool may return cached memory and try again.

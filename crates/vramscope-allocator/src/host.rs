@@ -4,7 +4,7 @@
 //! * `allocate` rounds a request up to a power of two, unless it is above
 //!   `pinned_max_round_threshold_mb` or `pinned_max_cached_size_mb`. Then it keeps its size.
 //! * `get_free_block` looks into the free list of the next power of two, from the block that was
-//!   freed last on, for one that is large enough. If there is none, the request is pinned anew: a
+//!   freed last on, for one that is large enough. If there is none, new memory is pinned: a
 //!   block is a segment of its own, and is never split.
 //! * `maybe_cache_block` puts a freed block into its list, or unpins it if it is above
 //!   `pinned_max_cached_size_mb`.
@@ -94,7 +94,7 @@ impl HostAllocator {
         self.pin(pool, size)
     }
 
-    /// A block of `size` bytes that is pinned anew: one from before a recording, or one that
+    /// A block of `size` bytes of newly pinned memory: one from before a recording, or one that
     /// `cudaHostRegister` pins outside of the allocator.
     pub fn pin(&mut self, pool: u32, size: u64) -> HostBlock {
         self.reserved = self.reserved.saturating_add(size);
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(
             allocator.allocate(0, 6 * MIB).size,
             6 * MIB,
-            "5 MiB are too small: pinned anew"
+            "5 MiB are too small: new memory is pinned"
         );
         assert_eq!(allocator.allocate(0, 4 * MIB).size, 4 * MIB, "4 MiB have another list");
         assert_eq!(allocator.reserved_bytes(), (7 + 6 + 5 + 6 + 4) * MIB);

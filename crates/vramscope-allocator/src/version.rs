@@ -1,4 +1,4 @@
-//! Releases of PyTorch, and what the allocator does in which.
+//! Releases of PyTorch, and which rules of the allocator each has.
 
 use std::fmt;
 

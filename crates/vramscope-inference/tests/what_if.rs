@@ -204,3 +204,19 @@ fn settings_that_only_the_text_has_are_read_from_it() {
     );
     assert_eq!(recorded.release, Release::LATEST);
 }
+
+/// Recordings of PyTorch 2.15 with pools that are not split, whose blocks are rounded up far, and
+/// whose request returned cached memory. The peaks are those of `memory_stats`.
+#[test]
+fn pools_of_every_kind_are_reproduced() {
+    for (name, reserved, active) in [
+        ("mempool_no_split", 186_646_528, 170_917_888),
+        ("mempool_rounded", 358_612_992, 328_204_288),
+        ("mempool_flush", 465_567_744, 443_547_648),
+    ] {
+        let model = model(&device(name));
+        assert!(model.calibration.is_equal(), "{name}: {:?}", model.calibration);
+        let own = answer(&model, Question::as_recorded(&model.settings));
+        assert_eq!((own.reserved_peak, own.active_peak), (reserved, active), "{name}");
+    }
+}

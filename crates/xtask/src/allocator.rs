@@ -4,8 +4,8 @@ use crate::cmd;
 use crate::repo::Repo;
 use anyhow::{Context, Result};
 
-/// The releases of PyTorch, each with the folder for it below the target folder. The first and the
-/// last of the recorder's are among them, so their folders are shared.
+/// The releases of PyTorch, each with the folder for it below the target folder. The tests of the
+/// recorder use the folder of 2.9.1, too.
 const RELEASES: [(&str, &str); 5] = [
     ("2.1.2", "standin-2.1"),
     ("2.4.1", "standin-2.4"),

@@ -3,8 +3,9 @@
 
 use super::bursts::{Bursts, Gives};
 use super::private::PrivateSpans;
+use super::recorded_settings;
 use crate::findings::{Evidence, slot_of_reserved_peak};
-use vramscope_allocator::{BlockState, MIN_BLOCK_SIZE, SMALL_SIZE, StartBlock, StartSegment};
+use vramscope_allocator::{BlockState, StartBlock, StartSegment};
 use vramscope_snapshot::{Action, SegmentType, Snapshot};
 use vramscope_trace::Block;
 use vramscope_trace::Carving;
@@ -243,17 +244,18 @@ fn request(snapshot: &Snapshot, block: &Block, private: &PrivateSpans) -> Asked 
     }
 }
 
-/// The private pools in which a live block takes a whole segment that was to be split: the rest is
-/// larger than what a large block keeps (1 MiB), or the segment serves small blocks.
+/// The private pools in which a live block takes a whole segment, and the recorded settings would
+/// have split it.
 fn unsplit_pools(snapshot: &Snapshot, trace: &Trace, private: &PrivateSpans) -> Vec<u32> {
+    let settings = recorded_settings(snapshot, &trace.device);
     let mut pools: Vec<u32> = Vec::new();
     for segment in snapshot.segments_of(&trace.device) {
         let pool = private.pool(snapshot, segment.pool, segment.address.0, trace.slots() - 1);
         let [block] = snapshot.blocks_of(segment) else { continue };
-        let rest = block.size.0.saturating_sub(block.requested_size.0);
+        let size = settings.round(block.requested_size.0);
+        let rest = block.size.0.saturating_sub(size);
         let is_small = segment.segment_type == SegmentType::Small;
-        let is_kept = rest <= if is_small { MIN_BLOCK_SIZE } else { 2 * SMALL_SIZE };
-        if pool != 0 && block.state.is_active() && !is_kept {
+        if pool != 0 && block.state.is_active() && settings.splits(size, rest, is_small) {
             pools.push(pool);
         }
     }

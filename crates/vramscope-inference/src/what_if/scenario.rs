@@ -170,13 +170,13 @@ impl WhatIf {
         };
         let least = if is_wanted {
             let unlimited = run(Some(u64::MAX), AddressOrder::Ascending);
-            // What the settings allow is no memory that the run needs.
-            let unlimited = match part {
-                Some(_) => {
-                    Run { device: Device { allowed: None, ..unlimited.device }, ..unlimited }
-                }
-                None => unlimited,
+            // What the settings allow or refuse is no memory that the run needs.
+            let device = match part {
+                Some(_) => Device { allowed: None, ..unlimited.device },
+                None => unlimited.device,
             };
+            let needed = Settings { throw_on_cudamalloc_oom: false, ..plain.clone() };
+            let unlimited = Run { settings: &needed, device, ..unlimited };
             let follows = is_given && self.calibration.allowed.is_some();
             Some(
                 least_memory(
