@@ -1,9 +1,10 @@
-//! Packs the npm package as it would be published, and builds the apps of web/examples with it.
+//! Packs the npm package as it would be published, and builds the apps of web/examples and the
+//! extension for VS Code with it.
 //!
 //! Each app is copied to a folder that sees no other `node_modules`, installs the package from its
 //! tarball, and is built by its bundler, like an app of a user.
 
-use crate::{cmd, files, install, notices, repo::Repo};
+use crate::{cmd, extension, files, install, notices, repo::Repo};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use std::path::{Path, PathBuf};
 
@@ -25,6 +26,7 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
             .try_for_each(|build| build.join().map_err(|_| anyhow!("a build panicked"))?)
     })?;
     types(repo)?;
+    extension::build(repo)?;
     println!("built the examples {}", names.join(", "));
     Ok(())
 }

@@ -10,6 +10,7 @@ mod cmd;
 mod cost;
 mod dev;
 mod examples;
+mod extension;
 mod files;
 mod generate;
 mod install;
@@ -97,8 +98,8 @@ enum Task {
         /// compare the model of the allocator with five releases of PyTorch in random programs,
         /// record programs with PyTorch over a stand-in for the device, change some and compare
         /// with what was predicted, build the site twice and compare, log reports to experiment
-        /// trackers, convert fleets on Ray and in one process, show a snapshot in a notebook, and
-        /// read a large file with threads
+        /// trackers, convert fleets on Ray and in one process, show a snapshot in a notebook and
+        /// in VS Code, and read a large file with threads
         ///
         /// `--long=PART` runs only one of them, and no step.
         #[arg(
@@ -119,7 +120,7 @@ const ALL: &str = "all";
 type Part = (&'static str, fn(&Repo) -> Result<()>);
 
 /// The parts of `--long`, in order.
-const LONG: [Part; 10] = [
+const LONG: [Part; 11] = [
     ("properties", test::run_long),
     ("allocator", allocator::differential),
     ("recorder", python::long),
@@ -129,6 +130,7 @@ const LONG: [Part; 10] = [
     ("trackers", python::trackers),
     ("fleet", python::fleet),
     ("jupyter", test::jupyter),
+    ("vscode", extension::long),
     ("threads", test::threads),
 ];
 

@@ -8,7 +8,8 @@ import { fromInput, fromScript, type LoadInput } from "./client/files.js";
 import type { RankFile } from "./client/rank-file.js";
 import { fromIndex, RunWatch } from "./client/run-index.js";
 import type { Parts } from "./client/wasm.js";
-import type { BlockDetail, Failure, Hit, ProgramRecord } from "./generated/protocol.js";
+import type { Failure, Hit, ProgramRecord } from "./generated/protocol.js";
+import type { VramscopeEvents } from "./host/events.js";
 import { isFirstVisit, rememberVisit } from "./host/first-visit.js";
 import { VIEWS } from "./places/index.js";
 import { failureOf } from "./run.js";
@@ -30,17 +31,6 @@ export interface Stats {
   drawCalls: number;
   frameCpuMs: { p50: number; p95: number };
   ranks: { path: string; wasmBytes: number; loadMs: number; threads: number }[];
-}
-
-/** The details of the element's events. */
-export interface VramscopeEvents {
-  "vramscope-progress": { path: string; fraction: number; text: string };
-  "vramscope-loaded": { path: string; remaining: number };
-  "vramscope-select": { reference: string | null; detail: BlockDetail | null };
-  "vramscope-finding": { id: string | null };
-  "vramscope-error": { path: string | null; failure: Failure };
-  /** The result of `getState()` has changed. */
-  "vramscope-state": ViewState;
 }
 
 const THEMES: readonly Theme[] = ["auto", "light", "dark"];
@@ -109,6 +99,7 @@ export class VramscopeViewer extends HTMLElement {
         askForFiles: () =>
           this.#root.querySelector<HTMLInputElement>("[data-testid=open-files]")?.click(),
         link: (state) => new URL(formatState(state), document.URL).href,
+        showLine: (line) => !this.#emit("vramscope-frame", line, true),
       },
     );
     const { stores } = session;
@@ -271,9 +262,9 @@ export class VramscopeViewer extends HTMLElement {
     const emitState = effect(() => {
       if (stores.navigation.settled.value) this.#emit("vramscope-state", stores.address.state());
     });
-    const emitFinding = effect(() =>
-      this.#emit("vramscope-finding", { id: stores.selection.finding.value }),
-    );
+    const emitFinding = effect(() => {
+      this.#emit("vramscope-finding", { id: stores.selection.finding.value });
+    });
     // The views bring their own styles.
     const addStyles = stores.workspace.subscribe((workspace) => {
       if (workspace) this.#root.adoptedStyleSheets = [...styleSheets(), ...workspace.styleSheets()];
@@ -344,7 +335,13 @@ export class VramscopeViewer extends HTMLElement {
     this.#emit("vramscope-loaded", { path: file.path, remaining });
   }
 
-  #emit<Name extends keyof VramscopeEvents>(name: Name, detail: VramscopeEvents[Name]): void {
-    this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
+  /** False if the page has prevented the event's default. */
+  #emit<Name extends keyof VramscopeEvents>(
+    name: Name,
+    detail: VramscopeEvents[Name],
+    cancelable = false,
+  ): boolean {
+    const event = new CustomEvent(name, { detail, bubbles: true, composed: true, cancelable });
+    return this.dispatchEvent(event);
   }
 }

@@ -4,7 +4,7 @@
 
 export type { LoadInput } from "./client/files.js";
 export type { Bytes, Parts } from "./client/wasm.js";
-export { type Stats, type VramscopeEvents, VramscopeViewer } from "./element.js";
+export { type Stats, VramscopeViewer } from "./element.js";
 export type {
   AxisKind,
   BlockDetail,
@@ -14,6 +14,7 @@ export type {
   Quantity,
 } from "./generated/protocol.js";
 export { openAddresses } from "./host/addresses.js";
+export type { VramscopeEvents } from "./host/events.js";
 export { type FromViewer, listen, type ToViewer } from "./host/listen.js";
 export { openViewer, type ViewerOptions } from "./host/open-viewer.js";
 export { bindAddress } from "./host/url-state.js";

@@ -9,7 +9,9 @@
 //
 // This is the module that anywidget loads. It is small, because notebooks store it.
 
-import type { VramscopeEvents, VramscopeViewer } from "./element.js";
+import type { VramscopeViewer } from "./element.js";
+import type { VramscopeEvents } from "./host/events.js";
+import { followTheme } from "./host/theme-around.js";
 import type * as inline from "./inline.js";
 import type { Theme, ViewState } from "./view-state.js";
 
@@ -103,27 +105,6 @@ class Parts {
   readonly #hear = (content: FromPython, buffers: DataView[]) => {
     if (content.kind !== "select") this.#waiting.get(content.id)?.(content, buffers[0]);
   };
-}
-
-/** The theme of the notebook around an element; `auto` if it does not say. */
-function themeAround(element: Element): Theme {
-  const { body } = document;
-  const jupyter = body.getAttribute("data-jp-theme-light");
-  if (jupyter !== null) return jupyter === "true" ? "light" : "dark";
-  if (/\bvscode-(dark|high-contrast)\b/.test(body.className)) return "dark";
-  if (/\bvscode-light\b/.test(body.className)) return "light";
-  const scheme = getComputedStyle(element).colorScheme;
-  return scheme === "dark" || scheme === "light" ? scheme : "auto";
-}
-
-/** Keeps the viewer's theme that of the notebook. Returns a function that stops it. */
-function followTheme(viewer: VramscopeViewer, element: Element): () => void {
-  const follow = () => viewer.setAttribute("theme", themeAround(element));
-  follow();
-  const observer = new MutationObserver(follow);
-  for (const node of [document.body, document.documentElement])
-    observer.observe(node, { attributeFilter: ["data-jp-theme-light", "class", "style"] });
-  return () => observer.disconnect();
 }
 
 /** Imports the viewer's script. It declares `vramscope`, which a module can export. */

@@ -54,6 +54,14 @@ export interface Host {
   askForFiles(): void;
   /** The page's address with a view state in it. */
   link(state: ViewState): string;
+  /** Offers a line of source to the page around the viewer. True if it shows the line itself. */
+  showLine(line: SourceLine): boolean;
+}
+
+/** A line of source, as a call stack names it. */
+export interface SourceLine {
+  file: string;
+  line: number;
 }
 
 export interface SessionEvents {

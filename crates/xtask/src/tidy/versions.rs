@@ -1,10 +1,11 @@
-//! The version stands in three files, which must agree.
+//! The version stands in four files, which must agree.
 
 use super::Source;
 
-const PLACES: [(&str, &str); 3] = [
+const PLACES: [(&str, &str); 4] = [
     ("web/viewer/package.json", "\"version\": \""),
     ("web/viewer/src/version.ts", "VERSION = \""),
+    ("vscode/package.json", "\"version\": \""),
     ("Cargo.toml", "\nversion = \""),
 ];
 
@@ -36,6 +37,7 @@ mod tests {
             let texts = [
                 "\"version\": \"0.1.0\"".into(),
                 format!("const VERSION = \"{version}\";"),
+                "\"version\": \"0.1.0\"".into(),
                 "a\nversion = \"0.1.0\"".into(),
             ];
             PLACES
@@ -46,6 +48,6 @@ mod tests {
         };
         assert_eq!(check(&of("0.1.0")).len(), 0);
         assert_eq!(check(&of("0.2.0")).len(), 1);
-        assert_eq!(check(&[]).len(), 3);
+        assert_eq!(check(&[]).len(), 4);
     }
 }

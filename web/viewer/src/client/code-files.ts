@@ -30,10 +30,13 @@ const SKIPPED = ["node_modules", "__pycache__", "site-packages"];
 const mayHoldCode = (folder: string): boolean =>
   !folder.startsWith(".") && !SKIPPED.includes(folder);
 
+/** Whether a name is that of a source file. */
+export const isCodeName = (name: string): boolean => EXTENSIONS.some((end) => name.endsWith(end));
+
 /** Whether a path below an opened folder is a source file. */
 export function isCode(path: string): boolean {
   const folders = path.split("/").slice(0, -1);
-  return EXTENSIONS.some((end) => path.endsWith(end)) && folders.every(mayHoldCode);
+  return isCodeName(path) && folders.every(mayHoldCode);
 }
 
 const partsOf = (path: string) => path.split(/[/\\]/).filter((part) => part !== "" && part !== ".");
@@ -56,10 +59,13 @@ function required(wanted: readonly string[], path: readonly string[]): number {
 }
 
 /** The files that fit a recorded path best. Several are ambiguous. */
-export function filesOf(recorded: string, files: readonly CodeFile[]): CodeFile[] {
+export function filesOf<File extends { path: string }>(
+  recorded: string,
+  files: readonly File[],
+): File[] {
   const wanted = partsOf(recorded);
   let best = 0;
-  let found: CodeFile[] = [];
+  let found: File[] = [];
   for (const file of files) {
     const path = partsOf(file.path);
     const common = commonEnd(wanted, path);

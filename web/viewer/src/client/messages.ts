@@ -41,7 +41,8 @@ export interface Bounds {
 export type ToWorker =
   | {
       kind: "prepare";
-      module: WebAssembly.Module;
+      /** Null for a worker that has its module. */
+      module: WebAssembly.Module | null;
       threaded: ThreadsBuild | null;
       /** No file waits for this worker, so it may warm up. */
       early: boolean;

@@ -3,7 +3,7 @@
 // when a large file is opened on a cross-origin isolated page.
 
 import { type Signal, signal } from "@preact/signals";
-import initView, { Swatches } from "../../wasm/vramscope_view.js";
+import initView from "../../wasm/vramscope_view.js";
 import type { Failure } from "../generated/protocol.js";
 import { VERSION } from "../version.js";
 import {
@@ -18,6 +18,7 @@ import {
   wordsOf,
 } from "./faults.js";
 import type { FromWorker, ThreadsBuild, ToWorker } from "./messages.js";
+import { swatches } from "./swatches.js";
 import { Watchdog } from "./watchdog.js";
 
 /** Absolute addresses of the wasm files and the worker's script; null for the bundler's. */
@@ -32,11 +33,21 @@ export interface Places {
 /** The bytes of a file, plain or gzipped. */
 export type Bytes = BufferSource | Promise<BufferSource>;
 
+/** What the viewer uses of a worker. */
+export type WorkerPort = Pick<
+  Worker,
+  "postMessage" | "terminate" | "onmessage" | "onmessageerror" | "onerror"
+>;
+
 /** The wasm files and the worker's script, for pages without a server. */
 export interface Parts {
-  /** The text of the worker's script. It is a script, not a module. */
-  worker: string;
-  wasm: { view: Bytes; worker: Bytes };
+  /**
+   * The text of the worker's script, which is a script and not a module; or what starts a worker,
+   * for pages whose files lie on another machine.
+   */
+  worker: string | (() => WorkerPort);
+  /** `worker` is null if the workers have their module. */
+  wasm: { view: Bytes; worker: Bytes | null };
 }
 
 /** The bytes, unpacked if they are gzipped. */
@@ -130,27 +141,9 @@ export interface PreparedWorker {
   onmessage(listen: (message: FromWorker) => void): void;
 }
 
-/** Maximum number of cached CSS colors per theme. */
-const MAX_COLORS = 4096;
-
-/** CSS colors of a theme by color word, cached: a string from wasm costs more than a lookup. */
-function swatches(dark: boolean): (color: number) => string {
-  const palette = new Swatches(dark);
-  const known = new Map<number, string>();
-  return (color) => {
-    let css = known.get(color);
-    if (css === undefined) {
-      css = palette.css(color);
-      if (known.size === MAX_COLORS) known.clear();
-      known.set(color, css);
-    }
-    return css;
-  };
-}
-
 /** The modules of one element. */
 export class Modules {
-  readonly #worker: Retried<WebAssembly.Module>;
+  readonly #worker: Retried<WebAssembly.Module | null>;
   readonly #view: Retried<unknown>;
   #threaded: Promise<WebAssembly.Module | null> | null = null;
   /** Address of the script of the build with threads, next to its module; null without one. */
@@ -171,7 +164,8 @@ export class Modules {
     const view = () => new URL("../../wasm/vramscope_view_bg.wasm", import.meta.url);
     this.#bundled = { worker, view };
     this.#worker = new Retried(async () => {
-      const module = await this.#compile("worker", worker);
+      const isTheirs = places.parts?.wasm.worker === null;
+      const module = isTheirs ? null : await this.#compile("worker", worker);
       this.compiled.value = true;
       return module;
     });
@@ -196,15 +190,16 @@ export class Modules {
   #compile(part: "view" | "worker", bundled: () => URL): Promise<WebAssembly.Module> {
     const { wasm, parts } = this.#places;
     const name = `vramscope_${part}_bg.wasm`;
-    if (parts !== null) return compileBytes(name, parts.wasm[part]);
+    const given = parts?.wasm[part];
+    if (given) return compileBytes(name, given);
     return compile(wasm === null ? bundled() : new URL(name, wasm));
   }
 
   /** The bytes of a wasm file, for a page that has no server. */
   async bytes(part: "view" | "worker"): Promise<Uint8Array<ArrayBuffer>> {
     const { wasm, parts } = this.#places;
-    if (parts !== null)
-      return new Uint8Array(await new Response(await parts.wasm[part]).arrayBuffer());
+    const given = parts?.wasm[part];
+    if (given) return new Uint8Array(await new Response(await given).arrayBuffer());
     const url = wasm === null ? this.#bundled[part]() : new URL(`vramscope_${part}_bg.wasm`, wasm);
     const response = await fetch(url).catch(() => null);
     if (!response?.ok) throw new Fault(`${url.pathname} could not be fetched.`, RELOAD);
@@ -231,9 +226,10 @@ export class Modules {
     return module && { script, module, threads, alarm: `vramscope ${crypto.randomUUID()}` };
   }
 
-  #start(): Worker {
+  #start(): WorkerPort {
     const { worker: place, parts } = this.#places;
-    if (parts !== null) return startText(parts.worker);
+    if (parts !== null)
+      return typeof parts.worker === "string" ? startText(parts.worker) : parts.worker();
     return place === null
       ? new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "vramscope" })
       : start(place);
@@ -277,7 +273,7 @@ export class Modules {
       ask: () => worker?.postMessage({ kind: "ping" } satisfies ToWorker),
       silent: (unused) => crash(SILENT, unused),
     });
-    let worker: Worker | null = null;
+    let worker: WorkerPort | null = null;
     let alarm: BroadcastChannel | null = null;
     try {
       worker = this.#start();

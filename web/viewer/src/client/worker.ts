@@ -141,6 +141,7 @@ class WorkerHost {
       this.#threads = threaded.threads;
       return shared;
     }
+    if (module === null) throw new Error("The worker got no module.");
     const engine: Engine = plain;
     this.#memory = (await engine.default({ module_or_path: module })).memory;
     if (early && !this.#busy)

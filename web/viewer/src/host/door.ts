@@ -4,9 +4,10 @@
 // message.
 
 import type { LoadInput } from "../client/files.js";
-import type { VramscopeEvents, VramscopeViewer } from "../element.js";
+import type { VramscopeViewer } from "../element.js";
 import { formatState, parseState, type ViewState } from "../view-state.js";
 import { ask, isTrusted, trust } from "./consent.js";
+import type { VramscopeEvents } from "./events.js";
 import type { FromViewer } from "./listen.js";
 
 type Sent = Extract<LoadInput, File | { name: string }>;

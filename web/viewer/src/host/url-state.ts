@@ -2,8 +2,9 @@
 // browser's history for each view that is opened. Only a full page does this; an embedded element
 // leaves its host's address alone.
 
-import type { VramscopeEvents, VramscopeViewer } from "../element.js";
+import type { VramscopeViewer } from "../element.js";
 import { formatState, parseState } from "../view-state.js";
+import type { VramscopeEvents } from "./events.js";
 
 /** Browsers refuse more than about 100 changes of the address in 30 seconds. */
 const WRITE_MS = 300;

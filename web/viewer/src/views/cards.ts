@@ -9,7 +9,7 @@ import type { Uses } from "../stores.js";
 /** An event after every trace: the state at its end. */
 export const LAST_EVENT = Number.MAX_SAFE_INTEGER;
 
-type CardsOwners = Uses<"selection" | "viewSelection" | "plots" | "status">;
+type CardsOwners = Uses<"selection" | "viewSelection" | "plots" | "status" | "host">;
 
 export class Cards {
   readonly #owners: CardsOwners;
@@ -65,8 +65,11 @@ export class Cards {
     this.#segment.value = segment;
   }
 
+  /** Shows a frame's line where the page around the viewer does, else its card. */
   async showFrame(name: string, file: string, line: number): Promise<void> {
-    const { target } = this.#owners.selection;
+    const { selection, host } = this.#owners;
+    if (line !== 0 && host.showLine({ file, line })) return;
+    const { target } = selection;
     const card = await target?.client.view(target.target, "detail", {
       frame: { name, file, line },
     });

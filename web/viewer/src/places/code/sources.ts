@@ -15,7 +15,7 @@ export type SourceText =
 /** Files with more bytes are no source. */
 const MAX_BYTES = 4 * 2 ** 20;
 
-type SourcesOwners = Uses<"selection" | "viewSelection" | "navigation" | "code">;
+type SourcesOwners = Uses<"selection" | "viewSelection" | "navigation" | "code" | "host">;
 
 /** The answer of the program. */
 type Served = { found: string; text: string; modified: number | null } | { refused: string };
@@ -78,9 +78,10 @@ export class Sources {
     return known.text.trim() === "" ? null : { ...known, from: text.from };
   }
 
-  /** Shows a line in the source view, beside what is open. */
+  /** Shows a line where the page around the viewer does, else in the source view. */
   open(file: string, line: number): void {
-    const { viewSelection, navigation } = this.#owners;
+    const { viewSelection, navigation, host } = this.#owners;
+    if (host.showLine({ file, line })) return;
     viewSelection.source.value = { file, line };
     navigation.open("source");
   }

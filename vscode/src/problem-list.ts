@@ -1,0 +1,113 @@
+// The Problems panel: the findings of all snapshots that are open.
+
+import { basename } from "node:path";
+import * as vscode from "vscode";
+import type { FromWorker } from "./channel.js";
+import { Findings, type Problem } from "./problems.js";
+import { fileOf } from "./sources.js";
+
+const SEVERITIES = {
+  high: vscode.DiagnosticSeverity.Error,
+  medium: vscode.DiagnosticSeverity.Warning,
+  low: vscode.DiagnosticSeverity.Information,
+};
+/** Answers come in bursts. The list is written once for each. */
+const PAUSE_MS = 200;
+const NAME = "vramscope";
+const END = Number.MAX_SAFE_INTEGER;
+
+export class ProblemList implements vscode.CodeActionProvider {
+  readonly #list = vscode.languages.createDiagnosticCollection(NAME);
+  readonly #findings = new Findings();
+  /** How many editors show a snapshot. */
+  readonly #shown = new Map<string, number>();
+  #timer: ReturnType<typeof setTimeout> | null = null;
+  #written = 0;
+
+  /** Takes an answer, as `Findings` does. */
+  take(message: FromWorker, fileOf: (name: string) => string | null): Set<string> {
+    const files = this.#findings.take(message, fileOf);
+    if (files.size > 0) this.#change();
+    return files;
+  }
+
+  show(path: string): void {
+    this.#shown.set(path, (this.#shown.get(path) ?? 0) + 1);
+  }
+
+  /** An editor of a snapshot was closed. With the last one, its problems go. */
+  hide(path: string): void {
+    const left = (this.#shown.get(path) ?? 0) - 1;
+    if (left > 0) {
+      this.#shown.set(path, left);
+      return;
+    }
+    this.#shown.delete(path);
+    this.#findings.forget(path);
+    this.#change();
+  }
+
+  dispose(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#list.dispose();
+  }
+
+  /** For a problem: its snapshot. */
+  provideCodeActions(
+    _document: vscode.TextDocument,
+    _range: vscode.Range,
+    { diagnostics }: vscode.CodeActionContext,
+  ): vscode.CodeAction[] {
+    return diagnostics.flatMap((diagnostic) => {
+      const [from] = diagnostic.relatedInformation ?? [];
+      if (diagnostic.source !== NAME || !from) return [];
+      const title = `Open ${basename(from.location.uri.fsPath)} in vramscope`;
+      const action = new vscode.CodeAction(title, vscode.CodeActionKind.QuickFix);
+      action.diagnostics = [diagnostic];
+      action.command = {
+        title,
+        command: "vscode.openWith",
+        arguments: [from.location.uri, "vramscope.snapshot"],
+      };
+      return [action];
+    });
+  }
+
+  #change(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null;
+      void this.#write();
+    }, PAUSE_MS);
+  }
+
+  async #write(): Promise<void> {
+    this.#written += 1;
+    const latest = this.#written;
+    const entries = await Promise.all(
+      this.#findings.all.flatMap(([path, problems]) =>
+        problems.map((problem) => entryOf(vscode.Uri.file(path), problem)),
+      ),
+    );
+    if (latest !== this.#written) return;
+    this.#list.clear();
+    for (const { uri, diagnostic } of entries)
+      this.#list.set(uri, [...(this.#list.get(uri) ?? []), diagnostic]);
+  }
+}
+
+/** A problem at its line, or at the snapshot if no file of the workspace has that line. */
+async function entryOf(
+  snapshot: vscode.Uri,
+  { severity, kind, message, place }: Problem,
+): Promise<{ uri: vscode.Uri; diagnostic: vscode.Diagnostic }> {
+  const source = place && (await fileOf(place));
+  const line = source && place ? place.line - 1 : 0;
+  const range = new vscode.Range(line, 0, line, END);
+  const diagnostic = new vscode.Diagnostic(range, message, SEVERITIES[severity]);
+  diagnostic.source = NAME;
+  diagnostic.code = kind;
+  const at = new vscode.Location(snapshot, new vscode.Position(0, 0));
+  const from = `recorded in ${basename(snapshot.fsPath)}`;
+  diagnostic.relatedInformation = [new vscode.DiagnosticRelatedInformation(at, from)];
+  return { uri: source ?? snapshot, diagnostic };
+}

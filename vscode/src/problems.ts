@@ -1,0 +1,118 @@
+// Findings as problems: each at the line that it names, or at the snapshot.
+
+import { visible } from "../../web/viewer/dist/client/visible.js";
+import type {
+  FindingPlace,
+  FindingRecord,
+  FixView,
+  Severity,
+  Summary,
+} from "../../web/viewer/dist/generated/protocol.js";
+import type { FromWorker } from "./channel.js";
+
+/** A line of source as it was recorded. */
+export interface RecordedLine {
+  file: string;
+  line: number;
+  functionName: string;
+  text: string;
+}
+
+/** What the problem's entry says. */
+export interface Problem {
+  severity: Severity;
+  /** The kind of the finding, as docs/json.md names it. */
+  kind: string;
+  message: string;
+  /** The recorded line, with its text if that is known; null without one. */
+  place: RecordedLine | null;
+}
+
+/** A finding in an answer. */
+interface Found {
+  key: string;
+  /** The snapshot, as answers name it. */
+  name: string;
+  problem: Problem;
+  /** Whether its fixes were replayed. */
+  isReplayed: boolean;
+}
+
+function lineOf(place: FindingPlace | null): RecordedLine | null {
+  if (place === null || place.line === 0) return null;
+  const { file, line, site, source } = place;
+  // A site is `FILE:LINE FUNCTION`.
+  return { file, line, functionName: site.replace(/^\S+:\d+ /, ""), text: source ?? "" };
+}
+
+function foundOf(record: FindingRecord, lines: readonly string[], isReplayed: boolean): Found {
+  const { path, id, kind, severity, title, place } = record;
+  const message = [title, ...lines].filter((line) => line !== "").map(visible);
+  const problem = { severity, kind, message: message.join("\n"), place: lineOf(place) };
+  return { key: `${path} ${id}`, name: path, problem, isReplayed };
+}
+
+const plain = (record: FindingRecord): Found => {
+  const { why, action } = record;
+  return foundOf(record, [why === "" ? "" : `why: ${why}`, action], false);
+};
+
+const fixLine = ({ number, text, needs, verdict, cost, basis }: FixView) =>
+  `fix ${number}: ${[text, needs, verdict, cost, basis].filter((part) => part !== "").join(", ")}`;
+
+/** The findings of a summary. The first has the fixes that were replayed. */
+function ofSummary({ record: { headlines, findings }, view }: Summary): Found[] {
+  const fixes = view.fixes.filter(({ number }) => number !== null);
+  return findings.map((record) =>
+    record.id === headlines[0]?.finding
+      ? foundOf(record, [...view.lines, ...fixes.map(fixLine)], fixes.length > 0)
+      : plain(record),
+  );
+}
+
+/**
+ * The findings in an answer of a worker: of the card of a file, of the summary of a device, or of
+ * the comparison of ranks.
+ */
+function findingsIn(message: FromWorker): Found[] {
+  if (message.kind === "run" && message.response.kind === "overview")
+    return message.response.overview.outliers.map(({ record }) => plain(record));
+  if (message.kind !== "reply" || message.response.kind !== "view") return [];
+  const { answer } = message.response;
+  if ("card" in answer) return answer.card.findings.map(({ record }) => plain(record));
+  return "summary" in answer ? ofSummary(answer.summary) : [];
+}
+
+/** The findings of all snapshots that are open, by the path of the snapshot. */
+export class Findings {
+  readonly #found = new Map<string, Map<string, Found>>();
+
+  /**
+   * Takes an answer. `fileOf` gives the snapshot of a finding by the name in its record. Returns
+   * the snapshots that have findings.
+   */
+  take(message: FromWorker, fileOf: (name: string) => string | null): Set<string> {
+    const files = new Set<string>();
+    for (const found of findingsIn(message)) {
+      const file = fileOf(found.name);
+      if (file === null) continue;
+      const known = this.#found.get(file) ?? new Map<string, Found>();
+      this.#found.set(file, known);
+      files.add(file);
+      // The card, which has no fixes, may come after the summary.
+      if (found.isReplayed || !known.get(found.key)?.isReplayed) known.set(found.key, found);
+    }
+    return files;
+  }
+
+  forget(snapshot: string): void {
+    this.#found.delete(snapshot);
+  }
+
+  get all(): [string, Problem[]][] {
+    return [...this.#found].map(([path, known]) => [
+      path,
+      [...known.values()].map(({ problem }) => problem),
+    ]);
+  }
+}

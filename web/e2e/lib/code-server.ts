@@ -1,0 +1,92 @@
+// VS Code in a browser: its server with the extension installed, and a folder that is open in it.
+
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { expect, type FrameLocator, type Locator, type Page } from "@playwright/test";
+
+/** Settings of a window that nothing interrupts. */
+const SETTINGS = {
+  "extensions.ignoreRecommendations": true,
+  "telemetry.telemetryLevel": "off",
+  "workbench.startupEditor": "none",
+  "workbench.editor.enablePreview": false,
+};
+
+export class CodeServer {
+  /** The folder that is open. */
+  readonly workspace: string;
+  readonly #folder: string;
+  readonly #server: ChildProcess;
+  #address = "";
+
+  /** `main` is the script of the server, `vsix` the packaged extension. */
+  constructor(main: string, vsix: string) {
+    this.#folder = mkdtempSync(join(tmpdir(), "vscode-"));
+    this.workspace = join(this.#folder, "work");
+    const data = join(this.#folder, "data");
+    mkdirSync(this.workspace);
+    mkdirSync(join(data, "Machine"), { recursive: true });
+    writeFileSync(join(data, "Machine/settings.json"), JSON.stringify(SETTINGS));
+    const flags = ["--user-data-dir", data, "--extensions-dir", join(this.#folder, "extensions")];
+    execFileSync(process.execPath, [main, ...flags, "--install-extension", vsix]);
+    const serve = ["--host", "127.0.0.1", "--port", "0", "--without-connection-token"];
+    serve.push("--disable-workspace-trust");
+    this.#server = spawn(process.execPath, [main, ...flags, ...serve], {
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+  }
+
+  /** Resolves when the server listens. */
+  async ready(): Promise<void> {
+    if (!this.#server.stdout) throw new Error("the server has no standard output");
+    for await (const line of createInterface({ input: this.#server.stdout })) {
+      const [, address] = /available at (http:\S+)/.exec(line) ?? [];
+      if (address === undefined) continue;
+      this.#address = address;
+      return;
+    }
+    throw new Error("the server has ended");
+  }
+
+  /** Opens the folder in a window. Resolves when extensions run. */
+  async open(page: Page): Promise<void> {
+    await page.goto(`${this.#address}/?folder=${encodeURIComponent(this.workspace)}`);
+    await page.locator(".explorer-folders-view .monaco-list-row").first().waitFor();
+    // The window learns of extensions after it is drawn.
+    await expect(async () => {
+      await this.#palette(page, "vramscope");
+      await page.getByText("Diagnose folder").first().waitFor({ timeout: 2000 });
+    }).toPass();
+    await page.keyboard.press("Escape");
+  }
+
+  /** Runs a command by its title. */
+  async run(page: Page, title: string): Promise<void> {
+    await this.#palette(page, title);
+    await page.locator(".quick-input-list").getByText(title).first().click();
+  }
+
+  async #palette(page: Page, words: string): Promise<void> {
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("F1");
+    await page.locator(".quick-input-widget input").fill(`>${words}`, { timeout: 5000 });
+  }
+
+  /** A file or folder in the explorer. */
+  file(page: Page, name: string): Locator {
+    return page.locator(".explorer-folders-view").getByText(name, { exact: true });
+  }
+
+  destroy(): void {
+    this.#server.kill();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** The viewer in the webview that is in front. */
+export function viewerIn(page: Page): FrameLocator {
+  return page.frameLocator("iframe.webview.ready").last().frameLocator("#active-frame");
+}
