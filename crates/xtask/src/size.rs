@@ -19,6 +19,10 @@ const REPORT_BUDGET: usize = 2_950_000;
 const REPORT: [&str; 4] = ["report.html", "inline.js", WORKER, "vramscope_view_bg"];
 
 const WORKER: &str = "vramscope_worker_bg";
+/// Bytes of the gallery: pages and recordings as they are.
+const GALLERY_BUDGET: u64 = 1_500_000;
+const GALLERY: &str = "gallery";
+
 /// The folder of the build with threads, which replaces the worker's module for a large file.
 const THREADS: &str = "threads";
 /// The copy of the site for hosts that cannot send headers.
@@ -64,9 +68,19 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     println!("{other:>10}  views, the view's module, other pages");
     println!("{threads:>10}  build with threads");
     println!("{report:>10}  a report without snapshots, of {REPORT_BUDGET} (not gzipped)");
+    let gallery = gallery(&dist)?;
+    println!("{gallery:>10}  the gallery, of {GALLERY_BUDGET} (not gzipped)");
+    ensure!(gallery > 0 && gallery <= GALLERY_BUDGET, "the gallery is absent or over its budget");
     within("report", report, REPORT_BUDGET)?;
     within("landing page", landing, LANDING_BUDGET)?;
     within("worker module", worker, WORKER_BUDGET)
+}
+
+/// Bytes of the gallery with its recordings.
+fn gallery(dist: &Path) -> Result<u64> {
+    let files = files::below(&dist.join(GALLERY))?;
+    let sizes = files.iter().map(|path| Ok(std::fs::metadata(path)?.len()));
+    sizes.sum::<std::io::Result<u64>>().context("measuring the gallery")
 }
 
 /// True for the landing page and the scripts and styles that it names. Vite names every statically

@@ -33,12 +33,13 @@ pub struct Viewer {
 #[cfg(feature = "page")]
 mod site {
     /// The program sends the headers that `isolated` works around, and needs no service worker. The
-    /// licenses lie beside it.
+    /// licenses lie beside it, and the gallery shows other recordings.
     #[derive(rust_embed::RustEmbed)]
     #[folder = "../../web/site/dist"]
     #[allow_missing = true]
     #[exclude = "isolated/*"]
     #[exclude = "THIRD_PARTY.txt"]
+    #[exclude = "gallery/*"]
     #[exclude = "open/*"]
     #[exclude = "sw.js"]
     pub(super) struct Site;

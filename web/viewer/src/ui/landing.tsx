@@ -111,6 +111,11 @@ export function Landing({ runs, address, opening }: LandingProperties) {
           ))}
         </ul>
       )}
+      {opening.gallery !== null && (
+        <p class="gallery-link">
+          <a href={opening.gallery}>Ten recorded cases: what was seen, why, and what helped</a>
+        </p>
+      )}
       <div class="record">
         <div class="record-head">
           <h2>No snapshot yet? Record one</h2>
