@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Tests that need the installed wheel.
-const OF_WHEEL: [&str; 13] = [
+const OF_WHEEL: [&str; 14] = [
     "test_answers.py",
     "test_dataset.py",
     "test_document_blocks.py",
@@ -20,6 +20,7 @@ const OF_WHEEL: [&str; 13] = [
     "test_peaks.py",
     "test_pytest_plugin.py",
     "test_reader.py",
+    "test_serve.py",
     "test_tables.py",
     "test_wheel.py",
     "test_workflow.py",
