@@ -229,28 +229,21 @@ pub(crate) fn with_jupyter(repo: &Repo) -> Result<PathBuf> {
     Ok(python)
 }
 
-/// Logs a report to the experiment trackers that docs/sharing.md names. [`long`] has installed
-/// PyTorch.
+/// Runs the lines of docs/sharing.md with the experiment trackers that it names, beside the wheel.
+/// [`long`] has installed PyTorch.
 pub(crate) fn trackers(repo: &Repo) -> Result<()> {
     println!("\n==> long: reports in experiment trackers");
-    if !repo.dist().join("report.html").is_file() {
-        bail!("reports hold the viewer: run `cargo xtask build` first");
-    }
-    let tools = tools(repo)?;
-    let venv = repo.target.join("trackers");
-    let python = venv.join("bin/python").to_string_lossy().into_owned();
-    cmd::run(cmd::command("python3", &["-m", "venv"], &repo.root).arg(&venv))?;
+    wheel(repo)?;
+    let python = repo.target.join("wheel/venv/bin/python").to_string_lossy().into_owned();
     install::python_packages(repo, &python, ".ci/trackers.txt", None)?;
-    let build = ["build", "--quiet", "--package", "vramscope-cli", "--features", "page"];
-    cmd::run(&mut cmd::cargo(&build, &repo.root))?;
-    let args = ["-m", "pytest", "--quiet", "-rs", "-p", "no:cacheprovider"];
-    let mut tests = cmd::command(&python, &args, &repo.path("python"));
-    tests.arg("tests/test_trackers.py");
+    let tools = tools(repo)?;
+    let folder = repo.target.join("wheel");
+    let mut tests = cmd::command(&python, &["-m", "pytest", "--quiet", "-rs"], &folder);
+    tests.args(["-p", "no:cacheprovider"]).arg(repo.path("python/tests/test_trackers.py"));
     tests.env("PYTHONPATH", &tools).env("PYTHONDONTWRITEBYTECODE", "1");
-    let standin = repo.target.join("standin");
+    let standin = repo.target.join(RECORDED[0].1);
     tests.env("LD_LIBRARY_PATH", standin.join("fake"));
-    tests.env("VRAMSCOPE_TORCH", standin.join("venv/bin/python"));
-    cmd::run(tests.env("VRAMSCOPE", repo.target.join("debug/vramscope")))
+    cmd::run(tests.env("VRAMSCOPE_TORCH", standin.join("venv/bin/python")))
 }
 
 /// Installs the tools below the target folder. Returns the folder that Python imports them from.
