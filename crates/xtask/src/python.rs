@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Tests that need the installed wheel.
-const OF_WHEEL: [&str; 14] = [
+const OF_WHEEL: [&str; 15] = [
     "test_answers.py",
+    "test_clusters.py",
     "test_dataset.py",
     "test_document_blocks.py",
     "test_fleet.py",
@@ -128,6 +129,7 @@ const RECORDED: [(&str, &str, &[&str]); 2] = [
         "2.9.1",
         "standin",
         &[
+            "test_clusters.py",
             "test_command.py",
             "test_documents.py",
             "test_recorder.py",
