@@ -50,6 +50,18 @@ import os, sys, torch
 held = torch.empty(1024, device="cuda")
 sys.exit(int(os.environ.get("STATUS", "0")))
 """
+#: Distributed data parallel over gloo.
+PARALLEL = """
+import torch, torch.distributed
+torch.distributed.init_process_group("gloo")
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64).cuda())
+optimizer = torch.optim.AdamW(model.parameters())
+for _ in range(3):
+    model(torch.randn(8, 64, device="cuda")).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+torch.distributed.destroy_process_group()
+"""
 #: A program that says that it runs: not while the recorder writes.
 WAITS = """
 import os, pathlib, time, torch
@@ -155,11 +167,14 @@ def test_a_second_attempt_in_one_folder_replaces_nothing(folder: pathlib.Path) -
     names = [re.sub(r"pid\d+", "pidN", name) for name in snapshots(folder / "runs/77/exit")]
     names_of_ranks = [f"rank{rank}_memory_snapshot.pickle" for rank in (0, 1)]
     assert names == [f"pidN_{name}" for name in names_of_ranks] + names_of_ranks
+    told = run(folder, "vramscope ranks runs/77")
+    assert told.stdout.startswith("runs/77/exit  4 snapshots of 2 ranks\n")
 
 
 @needs_torch
 def test_the_lines_for_torchrun_run(folder: pathlib.Path) -> None:
-    ended = run(folder, f"set -e\n{LAUNCH}")
+    (folder / "train.py").write_text(PARALLEL)
+    ended = run(folder, f"set -e\n{LAUNCH}", FAKECUDA_SHADOW="1")
     assert ended.returncode == 0, ended.stderr
     assert snapshots(folder / "runs/77") == of_ranks("exit")
     assert "runs/77/exit  2 ranks\n" in ended.stdout
