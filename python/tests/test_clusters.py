@@ -50,6 +50,12 @@ import os, sys, torch
 held = torch.empty(1024, device="cuda")
 sys.exit(int(os.environ.get("STATUS", "0")))
 """
+#: A program whose first attempt fails.
+FAILS_ONCE = """
+import os, sys, torch
+held = torch.empty(1024, device="cuda")
+sys.exit(os.environ["TORCHELASTIC_RESTART_COUNT"] == "0")
+"""
 #: Distributed data parallel over gloo.
 PARALLEL = """
 import torch, torch.distributed
@@ -78,7 +84,7 @@ def blocks(kind: str) -> list[str]:
     return [block["text"] for block in found if block["reason"] is None]
 
 
-(LAUNCH, SIGNAL, END, SCRIPT) = blocks("sh")
+(LAUNCH, SIGNAL, END, AGAIN, SCRIPT) = blocks("sh")
 
 
 @pytest.fixture
@@ -178,6 +184,17 @@ def test_the_lines_for_torchrun_run(folder: pathlib.Path) -> None:
     assert ended.returncode == 0, ended.stderr
     assert snapshots(folder / "runs/77") == of_ranks("exit")
     assert "runs/77/exit  2 ranks\n" in ended.stdout
+
+
+@needs_torch
+def test_each_attempt_of_torchrun_has_a_folder(folder: pathlib.Path) -> None:
+    (folder / "train.py").write_text(FAILS_ONCE)
+    ended = run(folder, AGAIN)
+    assert ended.returncode == 0, ended.stderr
+    runs = folder / "vramscope-runs"
+    assert sorted(path.name for path in runs.iterdir()) == ["run_77", "run_77_restart_1"]
+    for attempt in runs.iterdir():
+        assert snapshots(attempt) == of_ranks("exit")
 
 
 @needs_torch
