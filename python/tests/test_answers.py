@@ -103,9 +103,12 @@ def test_the_diagnosis_prints_what_the_program_prints(snapshot) -> None:
     command = [PROGRAM, "diagnose", str(OOM)]
     run = subprocess.run(command, capture_output=True, check=True, text=True, env=environment)
     assert str(snapshot.diagnosis) == run.stdout.rstrip("\n")
+    run = subprocess.run([*command, "--format", "markdown"], capture_output=True, check=True)
+    assert snapshot.diagnosis.markdown == run.stdout.decode()
     assert snapshot.diagnosis._repr_html_() == snapshot.diagnosis.html
     run = vramscope.open_run(RANKS)
     assert str(run.diagnosis) != str(snapshot.diagnosis)
+    assert run.diagnosis.markdown != snapshot.diagnosis.markdown
     assert run.diagnosis.html.startswith("<style")
 
 

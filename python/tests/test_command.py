@@ -6,6 +6,7 @@ over ``stand_in/torch.py``.
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import re
@@ -198,10 +199,13 @@ def test_a_run_has_a_folder_by_its_time_or_job(tmp_path: pathlib.Path) -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d", one)
     assert re.fullmatch(r"\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d(_2)?", other)
     for rank in ("0", "1"):
-        slurm = {"SLURM_JOB_ID": "77", "SLURM_STEP_ID": "0", "SLURM_NTASKS": "2"}
+        slurm = {"SLURM_JOB_ID": "77", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "2"}
         run(tmp_path, "record", PROGRAM, "plain", SLURM_PROCID=rank, **slurm)
-    assert [path.name for path in (tmp_path / "vramscope-runs/job_77.0/exit").glob("*.pickle")]
-    assert len(snapshots(tmp_path / "vramscope-runs/job_77.0")) == 2
+    of_job = tmp_path / "vramscope-runs/job_77.0"
+    names = [f"exit/rank{rank}_memory_snapshot" for rank in (0, 1)]
+    assert snapshots(of_job) == [f"{name}.pickle" for name in names]
+    beside = [json.loads((of_job / f"{name}.vramscope.json").read_text()) for name in names]
+    assert [(one["rank"], one["world_size"]) for one in beside] == [(0, 2), (1, 2)]
 
 
 def test_wrong_usage_is_told(tmp_path: pathlib.Path) -> None:

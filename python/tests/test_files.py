@@ -105,11 +105,16 @@ def test_only_the_last_dumps_are_kept_and_other_ranks_stay(tmp_path: pathlib.Pat
     [
         ({}, (0, 1)),
         ({"RANK": "3", "WORLD_SIZE": "8"}, (3, 8)),
-        ({"SLURM_PROCID": "5", "SLURM_NTASKS": "16"}, (5, 16)),
+        ({"SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "16"}, (5, 16)),
+        # In the script of a batch job, without srun: one process of a job that may start 16.
+        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "16", "SLURM_JOB_ID": "77"}, (0, 1)),
         ({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}, (1, 2)),
         ({"PMI_RANK": "2", "PMI_SIZE": "4"}, (2, 4)),
         # torchrun within a Slurm job: its rank is that of the process.
-        ({"RANK": "9", "WORLD_SIZE": "16", "SLURM_PROCID": "1", "SLURM_NTASKS": "2"}, (9, 16)),
+        (
+            {"RANK": "9", "WORLD_SIZE": "16", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"},
+            (9, 16),
+        ),
         ({"RANK": "6"}, (6, 7)),
         ({"RANK": "many", "SLURM_PROCID": "4"}, (4, 5)),
     ],

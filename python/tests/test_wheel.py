@@ -11,7 +11,6 @@ import re
 import signal
 import subprocess
 import sys
-import urllib.request
 from importlib import metadata
 
 import pytest
@@ -82,23 +81,6 @@ def test_a_program_that_only_records_does_not_load_the_reader(tmp_path: pathlib.
     code = "import sys, vramscope; vramscope.record; print('vramscope._vramscope' in sys.modules)"
     told = run(sys.executable, "-c", code, folder=tmp_path)
     assert (told.stdout, told.stderr) == ("False\n", "")
-
-
-@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-def test_the_page_is_served_until_it_is_interrupted() -> None:
-    command = [PROGRAM, "serve", "--no-open", str(SNAPSHOT)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        try:
-            assert server.stdout is not None
-            line = server.stdout.readline()
-            address = re.search(r"http://\S+", line)
-            assert address is not None, line
-            with urllib.request.urlopen(address[0]) as page:
-                assert b"<title>vramscope" in page.read()
-            server.send_signal(signal.SIGINT)
-            assert server.wait(timeout=20) == 0
-        finally:
-            server.kill()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")

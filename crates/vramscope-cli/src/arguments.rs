@@ -505,10 +505,11 @@ pub(crate) struct Serve {
     /// Snapshot files and folders. Without any, the page opens empty
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Use exactly this port (default: 8317 or the next free port)
+    /// Use exactly this port, which is an error if it is taken (default: 8317 or the next free
+    /// port)
     #[arg(long, value_name = "N")]
     pub(crate) port: Option<u16>,
-    /// Print the address without opening a browser
+    /// Print the address without opening a browser. Over SSH none opens without a display
     #[arg(long)]
     pub(crate) no_open: bool,
     /// Serve files outside the folders, too, where links in them lead

@@ -1,8 +1,9 @@
 //! `vramscope ranks`, compared with `vramscope peak` of each rank.
 
-use crate::common::vramscope;
+use crate::common::{folder, test_data, vramscope};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fs;
 
 fn json(arguments: &[&str], path: &str) -> Value {
     let output = vramscope(arguments, &[path]);
@@ -118,4 +119,28 @@ fn processes_of_one_gpu_add_up_on_one_clock() {
     let alone = vramscope(&["ranks", "--one-gpu"], &files[..1]);
     let text = String::from_utf8_lossy(&alone.stdout);
     assert!(text.contains("needs the recordings of two processes"), "{text}");
+}
+
+/// A launcher that starts a job again in its folder leaves two snapshots of each rank. The text
+/// said that the job had twice the ranks.
+#[test]
+fn a_second_attempt_adds_no_ranks() {
+    let attempts = folder("ranks/attempts");
+    for rank in [2, 3] {
+        let name = format!("rank{rank}_memory_snapshot.pickle.gz");
+        let file = test_data("recorded/ranks_fsdp").join(&name);
+        fs::copy(&file, attempts.join(&name)).expect("the first attempt");
+        fs::copy(&file, attempts.join(format!("pid12{rank}_{name}"))).expect("the second attempt");
+    }
+    let first_line = |path: &str| {
+        let output = vramscope(&["ranks"], &[path]);
+        String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned)
+    };
+    let path = attempts.to_str().expect("a text");
+    assert_eq!(first_line(path), Some(format!("{path}  4 snapshots of 2 ranks")));
+    for rank in [2, 3] {
+        fs::remove_file(attempts.join(format!("pid12{rank}_rank{rank}_memory_snapshot.pickle.gz")))
+            .expect("a file of the second attempt");
+    }
+    assert_eq!(first_line(path), Some(format!("{path}  2 ranks")));
 }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use vramscope_cli::input::read_file;
 use vramscope_report::diagnose::{Diagnosis, Listing, MAX_FINDINGS, diagnose, with_savings};
-use vramscope_report::diagnostic::{Answer, card, plain_text};
+use vramscope_report::diagnostic::{Answer, card, markdown, plain_text};
 use vramscope_report::holders::{holders_at, holders_of};
 use vramscope_report::info::{Info, add_optimizations, info};
 use vramscope_report::modules::modules;
@@ -72,14 +72,21 @@ pub(crate) struct Shown {
     #[serde(flatten)]
     diagnosis: Diagnosis,
     text: String,
+    markdown: String,
     html: String,
 }
 
 impl Shown {
-    /// The text of `vramscope diagnose`, and the same as HTML. `paths` are those that were opened.
+    /// The text of `vramscope diagnose`, and the same as Markdown and HTML. `paths` are those that
+    /// were opened.
     pub(crate) fn new(diagnosis: Diagnosis, paths: &[String]) -> Self {
         let answer = Answer::new(&diagnosis, paths, false);
-        Self { text: plain_text(&answer, WIDTH), html: card(&answer), diagnosis }
+        Self {
+            text: plain_text(&answer, WIDTH),
+            markdown: markdown(&answer),
+            html: card(&answer),
+            diagnosis,
+        }
     }
 }
 
@@ -208,7 +215,7 @@ impl File {
         Ok(json(py, &made))
     }
 
-    /// `vramscope.diagnose/1` of the file, with its `text` and `html`.
+    /// `vramscope.diagnose/1` of the file, with its `text`, `markdown` and `html`.
     fn diagnosis<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let file = &self.loaded()?;
         let made = py.detach(|| {

@@ -124,7 +124,7 @@ impl Run {
         Ok(json(py, &made))
     }
 
-    /// `vramscope.diagnose/1` of all files, with its `text` and `html`.
+    /// `vramscope.diagnose/1` of all files, with its `text`, `markdown` and `html`.
     fn diagnosis<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let files = self.loaded()?;
         let made = py.detach(|| {

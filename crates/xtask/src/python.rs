@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Tests that need the installed wheel.
-const OF_WHEEL: [&str; 13] = [
+const OF_WHEEL: [&str; 15] = [
     "test_answers.py",
+    "test_clusters.py",
     "test_dataset.py",
     "test_document_blocks.py",
     "test_fleet.py",
@@ -20,6 +21,7 @@ const OF_WHEEL: [&str; 13] = [
     "test_peaks.py",
     "test_pytest_plugin.py",
     "test_reader.py",
+    "test_serve.py",
     "test_tables.py",
     "test_wheel.py",
     "test_workflow.py",
@@ -127,6 +129,7 @@ const RECORDED: [(&str, &str, &[&str]); 2] = [
         "2.9.1",
         "standin",
         &[
+            "test_clusters.py",
             "test_command.py",
             "test_documents.py",
             "test_recorder.py",
@@ -228,28 +231,21 @@ pub(crate) fn with_jupyter(repo: &Repo) -> Result<PathBuf> {
     Ok(python)
 }
 
-/// Logs a report to the experiment trackers that docs/sharing.md names. [`long`] has installed
-/// PyTorch.
+/// Runs the lines of docs/sharing.md with the experiment trackers that it names, beside the wheel.
+/// [`long`] has installed PyTorch.
 pub(crate) fn trackers(repo: &Repo) -> Result<()> {
     println!("\n==> long: reports in experiment trackers");
-    if !repo.dist().join("report.html").is_file() {
-        bail!("reports hold the viewer: run `cargo xtask build` first");
-    }
-    let tools = tools(repo)?;
-    let venv = repo.target.join("trackers");
-    let python = venv.join("bin/python").to_string_lossy().into_owned();
-    cmd::run(cmd::command("python3", &["-m", "venv"], &repo.root).arg(&venv))?;
+    wheel(repo)?;
+    let python = repo.target.join("wheel/venv/bin/python").to_string_lossy().into_owned();
     install::python_packages(repo, &python, ".ci/trackers.txt", None)?;
-    let build = ["build", "--quiet", "--package", "vramscope-cli", "--features", "page"];
-    cmd::run(&mut cmd::cargo(&build, &repo.root))?;
-    let args = ["-m", "pytest", "--quiet", "-rs", "-p", "no:cacheprovider"];
-    let mut tests = cmd::command(&python, &args, &repo.path("python"));
-    tests.arg("tests/test_trackers.py");
+    let tools = tools(repo)?;
+    let folder = repo.target.join("wheel");
+    let mut tests = cmd::command(&python, &["-m", "pytest", "--quiet", "-rs"], &folder);
+    tests.args(["-p", "no:cacheprovider"]).arg(repo.path("python/tests/test_trackers.py"));
     tests.env("PYTHONPATH", &tools).env("PYTHONDONTWRITEBYTECODE", "1");
-    let standin = repo.target.join("standin");
+    let standin = repo.target.join(RECORDED[0].1);
     tests.env("LD_LIBRARY_PATH", standin.join("fake"));
-    tests.env("VRAMSCOPE_TORCH", standin.join("venv/bin/python"));
-    cmd::run(tests.env("VRAMSCOPE", repo.target.join("debug/vramscope")))
+    cmd::run(tests.env("VRAMSCOPE_TORCH", standin.join("venv/bin/python")))
 }
 
 /// Installs the tools below the target folder. Returns the folder that Python imports them from.

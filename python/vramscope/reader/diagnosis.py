@@ -173,6 +173,8 @@ class Diagnosis(Shown):
     blind_spots: tuple[BlindSpot, ...]
     #: The answer as the program prints it.
     text: str = field(compare=False)
+    #: The answer as ``vramscope diagnose --format markdown`` prints it.
+    markdown: str = field(compare=False)
     #: The answer as a card in HTML.
     html: str = field(compare=False)
 
@@ -190,6 +192,7 @@ class Diagnosis(Shown):
             processes=tuple(map(Process.of, json.get("processes", ()))),
             blind_spots=tuple(map(BlindSpot.of, json["blind_spots"])),
             text=json["text"],
+            markdown=json["markdown"],
             html=json["html"],
         )
 

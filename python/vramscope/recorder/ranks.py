@@ -8,10 +8,12 @@ import sys
 import time
 
 #: Environment variables with the rank and the number of processes, by launcher: torchrun, Slurm,
-#: Open MPI, MPICH and its relatives.
+#: Open MPI, MPICH and its relatives. The script of a batch job of Slurm is one process, of which
+#: ``SLURM_PROCID`` is 0 and ``SLURM_NTASKS`` the number that the job may start. Only a step of
+#: ``srun`` has ``SLURM_STEP_NUM_TASKS`` (``src/common/env.c`` of Slurm).
 LAUNCHERS = (
     ("RANK", "WORLD_SIZE"),
-    ("SLURM_PROCID", "SLURM_NTASKS"),
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMI_RANK", "PMI_SIZE"),
 )

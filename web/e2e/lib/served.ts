@@ -19,7 +19,9 @@ async function stop(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-const { PATH = "" } = process.env;
+// With SSH_CONNECTION the program prints other lines, for a browser on another machine.
+const { SSH_CONNECTION: _, ...environ } = process.env;
+const { PATH = "" } = environ;
 
 export interface Options {
   /** A folder of programs that stand in for browsers. Without it, none is opened. */
@@ -31,7 +33,7 @@ export async function serve({ browsers }: Options, ...paths: string[]): Promise<
   const open = browsers === undefined ? ["--no-open"] : [];
   const child = spawn(program, ["serve", ...open, ...paths], {
     stdio: ["ignore", "pipe", "inherit"],
-    env: browsers === undefined ? process.env : { ...process.env, PATH: `${browsers}:${PATH}` },
+    env: browsers === undefined ? environ : { ...environ, PATH: `${browsers}:${PATH}` },
   });
   const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
   const address = /http:\S+/.exec(line)?.[0];

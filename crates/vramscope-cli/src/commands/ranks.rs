@@ -9,7 +9,7 @@ use crate::arguments::{Format, Ranks as Arguments};
 use crate::output::{self, ERROR, STRONG, Table, WARNING, signed_bytes, styled};
 use crate::printable::printable;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use vramscope_report::Severity;
@@ -86,15 +86,12 @@ fn text(out: &mut dyn Write, report: &Ranks, limit: usize) -> io::Result<()> {
             series::run_text(out, series, limit)?;
             writeln!(out)?;
         }
-        let count = grouped(of_last.len() as u64);
-        let word = if of_last.iter().all(|row| row.rank.is_some()) { "rank" } else { "snapshot" };
-        let plural = if of_last.len() == 1 { "" } else { "s" };
         let folder = if folder.is_empty() { "." } else { folder };
         let at = match iteration {
             Some(iteration) if !of_others.is_empty() => format!(" of iteration {iteration}"),
             _ => String::new(),
         };
-        writeln!(out, "{}  {count} {word}{plural}{at}", styled(STRONG, folder))?;
+        writeln!(out, "{}  {}{at}", styled(STRONG, folder), counted(&of_last))?;
         let matrix = report.runs.iter().find(|run| {
             let mut columns = run.columns.iter();
             columns.any(|column| of_last.iter().any(|row| row.path == column.path))
@@ -163,6 +160,22 @@ fn rank_table(out: &mut dyn Write, rows: &[&RankRow], limit: usize) -> io::Resul
     Ok(())
 }
 
+/// How many ranks these are. A rank that a launcher has started again has several snapshots.
+fn counted(rows: &[&RankRow]) -> String {
+    let count = |number: usize, word: &str| {
+        let plural = if number == 1 { "" } else { "s" };
+        format!("{} {word}{plural}", grouped(number as u64))
+    };
+    let ranks: Option<BTreeSet<u32>> = rows.iter().map(|row| row.rank).collect();
+    match ranks {
+        Some(ranks) if ranks.len() == rows.len() => count(ranks.len(), "rank"),
+        Some(ranks) => {
+            format!("{} of {}", count(rows.len(), "snapshot"), count(ranks.len(), "rank"))
+        }
+        None => count(rows.len(), "snapshot"),
+    }
+}
+
 /// The findings above low, those of several ranks once.
 fn findings(out: &mut dyn Write, rows: &[&RankRow]) -> io::Result<()> {
     let mut texts: Vec<(&RankFinding, Vec<u32>)> = Vec::new();
@@ -201,11 +214,14 @@ fn sites(out: &mut dyn Write, run: &RunMatrix, limit: usize) -> io::Result<()> {
     differing.sort_by_key(|row| Reverse(row.deviation));
     let alike = run.rows.len() - differing.len() + run.omitted;
     if differing.is_empty() {
-        return writeln!(
-            out,
-            "  All {} call sites hold about the same on every rank.",
-            grouped(alike as u64)
-        );
+        return match alike {
+            1 => writeln!(out, "  The one call site holds about the same on every rank."),
+            count => writeln!(
+                out,
+                "  All {} call sites hold about the same on every rank.",
+                grouped(count as u64)
+            ),
+        };
     }
     let by_rank = run.columns.len() <= MAX_COLUMNS;
     let mut names: Vec<String> = ["median", "max", "on"].map(str::to_owned).to_vec();

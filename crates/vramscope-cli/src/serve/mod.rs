@@ -11,6 +11,7 @@ mod connections;
 mod held;
 pub(crate) mod page;
 mod redirect;
+mod remote;
 mod routes;
 mod shelf;
 mod source;
@@ -23,6 +24,7 @@ use crate::output::complain;
 use crate::paths::{self, Found, Links};
 use crate::sources::Sources;
 use redirect::Redirect;
+use remote::Remote;
 use shelf::Shelf;
 use source::Code;
 use std::fs::Metadata;
@@ -56,15 +58,23 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
     let served = runtime.block_on(async {
         let listener = listen(arguments.port).await?;
         let token = token()?;
-        let address = format!("http://127.0.0.1:{}/{token}/", listener.local_addr()?.port());
+        let port = listener.local_addr()?.port();
+        let address = format!("http://127.0.0.1:{port}/{token}/");
         let mut out = io::stdout();
         let files = if found == 1 { "1 file" } else { &format!("{found} files") };
-        let shown =
-            if arguments.paths.is_empty() { "the page only".to_owned() } else { files.to_owned() };
-        writeln!(out, "vramscope serves {shown} at {address} (Ctrl-C stops it)")?;
+        let shown = if arguments.paths.is_empty() { "the page only" } else { files };
+        let remote = Remote::of_process();
+        match &remote {
+            None => writeln!(out, "vramscope serves {shown} at {address} (Ctrl-C stops it)")?,
+            Some(remote) => {
+                writeln!(out, "vramscope serves {shown} (Ctrl-C stops it)")?;
+                writeln!(out, "{}", remote.text(port, &address))?;
+            }
+        }
         out.flush()?;
+        let opens = !arguments.no_open && remote::has_display(remote.as_ref());
         // Removed when the server ends. A browser that is slow to start may need it until then.
-        let _redirect = if arguments.no_open { None } else { open_browser(&address) };
+        let _redirect = if opens { open_browser(&address) } else { None };
         let shelf = Shelf::new(arguments.paths.clone(), links);
         tokio::select! {
             () = connections::accept(
@@ -120,7 +130,18 @@ async fn stopped() -> io::Result<()> {
 async fn listen(port: Option<u16>) -> io::Result<TcpListener> {
     let at = |port: u16| TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     if let Some(port) = port {
-        return at(port).await.map_err(|e| io::Error::new(e.kind(), format!("port {port}: {e}")));
+        // A port that is forwarded must be this one, so no other one is tried.
+        return at(port).await.map_err(|error| {
+            let why = match error.kind() {
+                io::ErrorKind::AddrInUse => "another program listens there".to_owned(),
+                _ => error.to_string(),
+            };
+            let what = format!(
+                "cannot listen on port {port} of 127.0.0.1: {why}. Choose another port with \
+                 --port N, or leave --port out for the next free one."
+            );
+            io::Error::new(error.kind(), what)
+        });
     }
     for port in PORT..PORT + PORTS {
         if let Ok(listener) = at(port).await {

@@ -1,6 +1,7 @@
 //! Requests to a running server, byte by byte.
 
 use super::connections::accept;
+use super::listen;
 use super::routes::router;
 use super::shelf::Shelf;
 use super::source::Code;
@@ -8,7 +9,7 @@ use crate::arguments::SourceArguments;
 use crate::paths::Links;
 use crate::sources::{MAX_BYTES, Sources};
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -91,6 +92,24 @@ impl Drop for Server {
 #[track_caller]
 fn assert_status(response: &str, status: &str) {
     assert!(response.starts_with(&format!("HTTP/1.1 {status}")), "{response}");
+}
+
+#[test]
+fn a_taken_port_is_an_error_only_if_it_was_asked_for() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let port = |listener: &TcpListener| listener.local_addr().expect("it listens").port();
+        let first = listen(None).await.expect("a port is free");
+        let second = listen(None).await.expect("another port is free");
+        assert_ne!(port(&first), port(&second));
+        let taken = port(&first);
+        let error = listen(Some(taken)).await.expect_err("it is taken");
+        assert_eq!(error.kind(), ErrorKind::AddrInUse);
+        let wanted = format!("cannot listen on port {taken} of 127.0.0.1: another program listens");
+        assert!(error.to_string().starts_with(&wanted), "{error}");
+        drop(first);
+        assert_eq!(port(&listen(Some(taken)).await.expect("it is free now")), taken);
+    });
 }
 
 #[test]
