@@ -37,7 +37,7 @@ pub(crate) fn folder(repo: &Repo) -> PathBuf {
 }
 
 /// Packs the tarball with the wasm that was built last.
-fn pack(repo: &Repo) -> Result<PathBuf> {
+pub(crate) fn pack(repo: &Repo) -> Result<PathBuf> {
     let viewer = repo.path("web/viewer");
     if !viewer.join("wasm").is_dir() {
         bail!("{} is missing: run `cargo xtask build` first", viewer.join("wasm").display());

@@ -17,18 +17,16 @@ pub(crate) fn build(repo: &Repo) -> Result<()> {
     cmd::run(&mut cmd::command("node", &["build.mjs"], &repo.path("vscode")))
 }
 
-/// Packs the extension into a folder. Returns the `.vsix`.
-pub(crate) fn package(repo: &Repo, out: &Path) -> Result<PathBuf> {
+/// Packs the extension into this file.
+pub(crate) fn package(repo: &Repo, path: &Path) -> Result<()> {
     let folder = repo.path("vscode");
     packages(&folder, "ci")?;
-    std::fs::create_dir_all(out).with_context(|| format!("creating {}", out.display()))?;
-    let path = out.join("vramscope.vsix");
     let mut npm = cmd::command("npm", &["run", "--silent", "package", "--", "--out"], &folder);
-    cmd::output(npm.arg(&path))?;
-    let bytes = std::fs::metadata(&path)?.len();
+    cmd::output(npm.arg(path))?;
+    let bytes = std::fs::metadata(path)?.len();
     ensure!(bytes <= MAX_BYTES, "{} has {bytes} bytes, of {MAX_BYTES}", path.display());
     println!("packed {} ({bytes} bytes)", path.display());
-    Ok(path)
+    Ok(())
 }
 
 /// Opens snapshots in VS Code.
@@ -38,7 +36,8 @@ pub(crate) fn long(repo: &Repo) -> Result<()> {
         bail!("the extension has the viewer: run `cargo xtask build` first");
     }
     install::npm(repo)?;
-    let vsix = package(repo, &repo.target.join("vscode"))?;
+    let vsix = repo.target.join("vramscope.vsix");
+    package(repo, &vsix)?;
     let server = server(repo)?;
     let browser = install::browser(repo)?;
     let mut npm = cmd::command("npm", &["run", "--silent", "vscode", "-w", "e2e"], &repo.web());

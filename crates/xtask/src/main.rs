@@ -16,6 +16,7 @@ mod generate;
 mod install;
 mod notices;
 mod python;
+mod release;
 mod repo;
 mod reproducible;
 mod site;
@@ -76,6 +77,8 @@ enum Task {
     },
     /// Write `THIRD_PARTY.txt`, the licenses of the packages that ship
     Notices,
+    /// Make what a tag publishes, and publish nothing
+    Release(release::Options),
     /// Check crate edges, unsafe code, file lengths, line widths, links, paths and versions
     Tidy,
     /// Compare the download size of the built site with its budget
@@ -151,6 +154,7 @@ fn main() -> ExitCode {
         Task::Gen(options) => generate::run(&repo, &options),
         Task::WarmUp { blocks } => generate::warm_up(&repo, blocks),
         Task::Notices => notices::write(&repo),
+        Task::Release(options) => release::run(&repo, &options),
         Task::Tidy => tidy::run(&repo),
         Task::Size => size::run(&repo),
         Task::Cost { update } => cost::run(&repo, update),

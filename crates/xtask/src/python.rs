@@ -29,7 +29,7 @@ const OF_WHEEL: [&str; 15] = [
 
 /// Checks the Python package.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
-    let tools = tools(repo)?;
+    let tools = tools(repo, "python")?;
     let python = |args: &[&str]| -> Command {
         let mut command = cmd::command("python3", &["-m"], &repo.path("python"));
         command.args(args).env("PYTHONPATH", &tools).env("PYTHONDONTWRITEBYTECODE", "1");
@@ -50,7 +50,7 @@ pub(crate) fn wheel(repo: &Repo) -> Result<()> {
     if !repo.dist().join("index.html").is_file() {
         bail!("the wheel holds the page: run `cargo xtask build` first");
     }
-    let tools = tools(repo)?;
+    let tools = tools(repo, "python")?;
     let folder = repo.target.join("wheel");
     if folder.is_dir() {
         std::fs::remove_dir_all(&folder)
@@ -66,11 +66,7 @@ pub(crate) fn wheel(repo: &Repo) -> Result<()> {
         anyhow!("expected one wheel in {}, found {}", folder.display(), all.len())
     })?;
     let venv = folder.join("venv");
-    cmd::run(cmd::command("python3", &["-m", "venv"], &folder).arg(&venv))?;
-    let python = venv.join("bin/python").to_string_lossy().into_owned();
-    let pip = ["-m", "pip", "--disable-pip-version-check", "install", "--quiet"];
-    let mut pip = cmd::command(&python, &pip, &folder);
-    cmd::run(pip.args(["--no-index", "--no-deps"]).arg(&wheel))?;
+    let python = install_wheel(&wheel, &venv)?.join("python").to_string_lossy().into_owned();
     let fleet = folder.join("fleet");
     generate::two_runs(repo, 32, &fleet)?;
     // In another folder than the sources, which Python would import instead.
@@ -90,7 +86,7 @@ pub(crate) fn wheel(repo: &Repo) -> Result<()> {
 /// Writes docs/json.md from the schemas of the program, and what its commands print into the
 /// documents. Without the variable, the tests of the wheel check that both are current.
 pub(crate) fn docs(repo: &Repo) -> Result<()> {
-    let tools = tools(repo)?;
+    let tools = tools(repo, "python")?;
     cmd::run(&mut cmd::cargo(&["build", "--quiet", "--package", "vramscope-cli"], &repo.root))?;
     let program = repo.target.join("debug/vramscope");
     let script = ["scripts/json_reference.py"];
@@ -108,7 +104,7 @@ pub(crate) fn fleet(repo: &Repo) -> Result<()> {
     wheel(repo)?;
     let python = repo.target.join("wheel/venv/bin/python").to_string_lossy().into_owned();
     install::python_packages(repo, &python, ".ci/ray.txt", None)?;
-    let tools = tools(repo)?;
+    let tools = tools(repo, "python")?;
     let folder = repo.target.join("wheel");
     for (ranks, name) in [(256, "test_ray.py"), (1024, "test_fleet.py")] {
         let fleet = folder.join(format!("fleet-{ranks}"));
@@ -145,7 +141,7 @@ const RECORDED: [(&str, &str, &[&str]); 2] = [
 /// reads what was recorded.
 pub(crate) fn long(repo: &Repo) -> Result<()> {
     println!("\n==> long: recording with PyTorch over a stand-in for the device");
-    let tools = tools(repo)?;
+    let tools = tools(repo, "python")?;
     let setup = repo.path("scripts/standin/setup.sh");
     cmd::run(&mut cmd::cargo(&["build", "--quiet", "--package", "vramscope-cli"], &repo.root))?;
     for (release, folder, files) in RECORDED {
@@ -169,7 +165,7 @@ pub(crate) fn long(repo: &Repo) -> Result<()> {
 pub(crate) fn holders(repo: &Repo) -> Result<()> {
     println!("\n==> long: who holds memory, with PyTorch over a stand-in for the device");
     wheel(repo)?;
-    let tools = tools(repo)?;
+    let tools = tools(repo, "python")?;
     let libraries = repo.target.join("wheel/venv/lib");
     let [packages] = std::fs::read_dir(&libraries)
         .with_context(|| format!("reading {}", libraries.display()))?
@@ -238,7 +234,7 @@ pub(crate) fn trackers(repo: &Repo) -> Result<()> {
     wheel(repo)?;
     let python = repo.target.join("wheel/venv/bin/python").to_string_lossy().into_owned();
     install::python_packages(repo, &python, ".ci/trackers.txt", None)?;
-    let tools = tools(repo)?;
+    let tools = tools(repo, "python")?;
     let folder = repo.target.join("wheel");
     let mut tests = cmd::command(&python, &["-m", "pytest", "--quiet", "-rs"], &folder);
     tests.args(["-p", "no:cacheprovider"]).arg(repo.path("python/tests/test_trackers.py"));
@@ -248,18 +244,33 @@ pub(crate) fn trackers(repo: &Repo) -> Result<()> {
     cmd::run(tests.env("VRAMSCOPE_TORCH", standin.join("venv/bin/python")))
 }
 
-/// Installs the tools below the target folder. Returns the folder that Python imports them from.
-fn tools(repo: &Repo) -> Result<PathBuf> {
-    let requirements = repo.path(".ci/python.txt");
+/// Installs the packages of `.ci/NAME.txt` below the target folder. Returns the folder that Python
+/// imports them from.
+pub(crate) fn tools(repo: &Repo, name: &str) -> Result<PathBuf> {
+    let list = format!(".ci/{name}.txt");
+    let requirements = repo.path(&list);
     let pinned = std::fs::read(&requirements)
         .with_context(|| format!("reading {}", requirements.display()))?;
     let version = wasm::fingerprint(&pinned).replace(' ', "-");
-    let folder = repo.target.join("tools").join(format!("python-{version}"));
+    let folder = repo.target.join("tools").join(format!("{name}-{version}"));
     let complete = folder.join("complete");
     if complete.is_file() {
         return Ok(folder);
     }
-    install::python_packages(repo, "python3", ".ci/python.txt", Some(&folder))?;
+    install::python_packages(repo, "python3", &list, Some(&folder))?;
     std::fs::write(&complete, "").with_context(|| format!("writing {}", complete.display()))?;
     Ok(folder)
+}
+
+/// Makes an environment of Python and installs a wheel there without network. Returns the folder of
+/// the environment's programs.
+pub(crate) fn install_wheel(wheel: &Path, venv: &Path) -> Result<PathBuf> {
+    let here = venv.parent().context("an environment without a folder around it")?;
+    cmd::run(cmd::command("python3", &["-m", "venv"], here).arg(venv))?;
+    let programs = venv.join(if cfg!(windows) { "Scripts" } else { "bin" });
+    let python = programs.join("python").to_string_lossy().into_owned();
+    let pip = ["-m", "pip", "--disable-pip-version-check", "install", "--quiet"];
+    let mut pip = cmd::command(&python, &pip, here);
+    cmd::run(pip.args(["--no-index", "--no-deps"]).arg(wheel))?;
+    Ok(programs)
 }

@@ -18,7 +18,7 @@
 //! target feature `atomics`, which is unstable and so has no `cfg` on a stable compiler.
 
 use crate::{
-    cmd, cost, dev, examples, install, notices, python,
+    cmd, cost, dev, examples, install, notices, python, release,
     repo::Repo,
     site::{self, Site},
     size, threads, tidy,
@@ -141,19 +141,6 @@ const SLICES: [&str; 5] = ["--package", "vramscope-session", "--lib", "--test", 
 
 const TARGET_32BIT: &str = "wasm32-wasip1";
 
-/// The crates of the program, which publish.yml publishes.
-const PUBLISHED: [&str; 9] = [
-    "vramscope-units",
-    "vramscope-pickle",
-    "vramscope-allocator",
-    "vramscope-snapshot",
-    "vramscope-trace",
-    "vramscope-inference",
-    "vramscope-report",
-    "vramscope-dataset",
-    "vramscope-cli",
-];
-
 /// Cases of each property test with 32-bit pointers, where tests run on one thread.
 const CASES_32BIT: &str = "8";
 
@@ -188,7 +175,7 @@ impl Selection {
     }
 
     /// Fails for a name that no step has.
-    fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let Self::Named(names) = self else { return Ok(()) };
         match names.iter().find(|name| STEPS.iter().all(|step| step.name != name.as_str())) {
             Some(unknown) => {
@@ -435,11 +422,7 @@ fn doc(repo: &Repo) -> Result<()> {
 /// The files and manifests that would be published. Compiling them once more would find nothing
 /// that the other steps do not.
 fn package(repo: &Repo) -> Result<()> {
-    let mut args = vec!["package", "--quiet", "--no-verify", "--allow-dirty"];
-    for name in PUBLISHED {
-        args.extend(["--package", name]);
-    }
-    cmd::run(&mut cmd::cargo(&args, &repo.root))
+    release::package(repo, &["--quiet", "--no-verify", "--allow-dirty"])
 }
 
 fn test_32bit(repo: &Repo) -> Result<()> {

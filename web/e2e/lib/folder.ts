@@ -6,6 +6,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { extname, join, normalize } from "node:path";
+import { expect, type Page } from "@playwright/test";
 import { testData } from "./data.js";
 import { site } from "./examples.js";
 
@@ -63,6 +64,11 @@ export async function serveFolder(
     }
     const file = fileOf(pathname);
     const found = file === null ? null : await stat(file).catch(() => null);
+    // As static hosts do, so that addresses in the page are relative to the folder.
+    if (found?.isDirectory()) {
+      response.writeHead(301, { ...headers, Location: `${asked}/` }).end();
+      return;
+    }
     if (file === null || !found?.isFile()) {
       response.writeHead(404, headers).end("not here");
       return;
@@ -92,12 +98,18 @@ export interface Hosted extends Pick<Folder, "asked" | "stop"> {
   folder: string;
 }
 
-/** Serves a copy of the site below a path, without isolation headers, cacheable for 10 minutes. */
-export async function host(path = ""): Promise<Hosted> {
+/**
+ * Serves a copy of the site below a path as GitHub Pages does: without isolation headers, cacheable
+ * for 10 minutes. Other hosts can send headers of their own.
+ */
+export async function host(
+  path = "",
+  headers: Record<string, string> = { "Cache-Control": "max-age=600" },
+): Promise<Hosted> {
   const root = mkdtempSync(join(tmpdir(), "hosted-"));
   const folder = join(root, path);
   cpSync(site, folder, { recursive: true });
-  const served = await serveFolder(root, { headers: { "Cache-Control": "max-age=600" } });
+  const served = await serveFolder(root, { headers });
   return {
     address: served.at(path === "" ? "/" : `/${path}/`),
     folder,
@@ -107,4 +119,18 @@ export async function host(path = ""): Promise<Hosted> {
       rmSync(root, { recursive: true, force: true });
     },
   };
+}
+
+/** Waits until the service worker is active and controls the page. */
+export async function kept(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    const { active } = await navigator.serviceWorker.ready;
+    await new Promise<void>((resolve) => {
+      if (active?.state === "activated") resolve();
+      active?.addEventListener("statechange", () => active.state === "activated" && resolve());
+    });
+  });
+  await expect
+    .poll(() => page.evaluate(() => navigator.serviceWorker.controller !== null))
+    .toBe(true);
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test as base, expect, type Page } from "@playwright/test";
 import { deviceOf } from "../lib/cli.js";
 import { testData } from "../lib/data.js";
-import { type Hosted, host } from "../lib/folder.js";
+import { type Hosted, host, kept } from "../lib/folder.js";
 import { Viewer } from "../lib/viewer.js";
 
 const GPT = testData("recorded/t26/gpt_small.pickle.gz");
@@ -20,20 +20,6 @@ const test = base.extend<{ hosted: Hosted }>({
 });
 
 test.use({ serviceWorkers: "allow" });
-
-/** Waits until the service worker is active and controls the page. */
-async function kept(page: Page): Promise<void> {
-  await page.evaluate(async () => {
-    const { active } = await navigator.serviceWorker.ready;
-    await new Promise<void>((resolve) => {
-      if (active?.state === "activated") resolve();
-      active?.addEventListener("statechange", () => active.state === "activated" && resolve());
-    });
-  });
-  await expect
-    .poll(() => page.evaluate(() => navigator.serviceWorker.controller !== null))
-    .toBe(true);
-}
 
 async function works(page: Page): Promise<void> {
   const viewer = new Viewer(page);

@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { copyText } from "../host/clipboard.js";
 import type { View } from "../places/index.js";
 import type { Uses } from "../stores.js";
+import { VERSION } from "../version.js";
 import type { Opening } from "./app.js";
 import { Explain } from "./explain.js";
 import { Icon } from "./icons.js";
@@ -130,6 +131,9 @@ export function Landing({ runs, address, opening }: LandingProperties) {
           <CopyCode text={RECORD} />
         </div>
       </div>
+      <p class="landing-version dim" data-testid="version">
+        vramscope {VERSION}
+      </p>
     </section>
   );
 }

@@ -1,0 +1,120 @@
+//! Tests of what needs no build: the workflows, the list of crates, the list of dependencies.
+
+use super::program::check_list;
+use super::rehearsal::{ONLY_A_TAG, matrix, workflow_text};
+use super::*;
+use crate::{Args, Task, test};
+use clap::Parser;
+
+const WORKFLOWS: [&str; 3] = ["ci.yml", "publish.yml", "release.yml"];
+
+fn repo() -> Repo {
+    Repo::find().expect("this checkout")
+}
+
+fn texts() -> Vec<String> {
+    let repo = repo();
+    WORKFLOWS.map(|name| workflow_text(&repo, name).expect("a workflow")).into()
+}
+
+/// The tasks that a workflow names: `cargo xtask TASK` and `.ci/run STEP`, which is
+/// `cargo xtask test STEP`.
+fn tasks(text: &str) -> Vec<Vec<&str>> {
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+    let commands = lines.flat_map(|line| line.split("&&"));
+    commands
+        .filter_map(|command| {
+            if let Some((_, rest)) = command.split_once("cargo xtask") {
+                return Some(["xtask"].into_iter().chain(rest.split_whitespace()).collect());
+            }
+            let (_, rest) = command.split_once(".ci/run")?;
+            Some(["xtask", "test"].into_iter().chain(rest.split_whitespace()).collect())
+        })
+        .collect()
+}
+
+#[test]
+fn workflows_name_tasks_that_exist() {
+    let texts = texts();
+    let all: Vec<Vec<&str>> = texts.iter().flat_map(|text| tasks(text)).collect();
+    assert!(all.len() >= 8, "{all:?}");
+    for task in all {
+        let args = Args::try_parse_from(&task).unwrap_or_else(|e| panic!("{task:?}: {e}"));
+        if let Task::Test { steps, .. } = args.task {
+            test::Selection::Named(steps).check().unwrap_or_else(|e| panic!("{task:?}: {e}"));
+        }
+    }
+}
+
+/// `cargo xtask release --dry-run` makes what the workflows make.
+#[test]
+fn workflows_make_every_part() {
+    let texts = texts();
+    let all: Vec<Vec<&str>> = texts.iter().flat_map(|text| tasks(text)).collect();
+    for part in Part::value_variants() {
+        let name = part.name();
+        let made = all.iter().any(|t| t[1] == "release" && t.contains(&name.as_str()));
+        assert!(made, "no workflow runs `cargo xtask release {name}`");
+    }
+}
+
+#[test]
+fn what_only_a_tag_does_is_in_the_workflows() {
+    let texts = texts();
+    for (action, what) in ONLY_A_TAG {
+        assert!(texts.iter().any(|text| text.contains(action)), "{action}: {what}");
+    }
+}
+
+/// Without a tag, only `--dry-run` makes everything.
+#[test]
+fn a_release_without_dry_run_is_refused() {
+    let options = Options { parts: Vec::new(), dry_run: false, tag: None, target: None };
+    let error = run(&repo(), &options).expect_err("only a tag publishes").to_string();
+    assert!(error.contains("--dry-run"), "{error}");
+}
+
+/// A published crate cannot depend on one that is not published.
+#[test]
+fn published_crates_depend_on_published_ones() {
+    let repo = repo();
+    let names = published(&repo);
+    assert!(names.contains(&"vramscope-cli") && !names.contains(&"xtask"));
+    for package in repo.metadata.packages.iter().filter(|p| names.contains(&p.name.as_str())) {
+        let own = package.dependencies.iter().filter(|dependency| dependency.path.is_some());
+        for needed in own.filter(|d| d.kind != cargo_metadata::DependencyKind::Development) {
+            let name = needed.name.as_str();
+            assert!(names.contains(&name), "{} depends on {name}", package.name);
+        }
+    }
+    // The converse: a crate that nothing published needs is not published.
+    for name in names.iter().filter(|&&name| name != "vramscope-cli") {
+        let needs = |package: &cargo_metadata::Package| {
+            names.contains(&package.name.as_str())
+                && package.dependencies.iter().any(|needed| needed.name == *name)
+        };
+        assert!(repo.metadata.packages.iter().any(needs), "only the workspace needs {name}");
+    }
+}
+
+#[test]
+fn the_rows_of_a_matrix_have_its_values() {
+    let text = "include:\n  - { os: a, target: x-y, linux: true }\n  - { os: b, target: z }\n";
+    assert_eq!(matrix(text, "target").collect::<Vec<_>>(), ["x-y", "z"]);
+    let repo = repo();
+    let targets = workflow_text(&repo, "publish.yml").expect("a workflow");
+    assert!(matrix(&targets, "target").any(|target| target == "x86_64-unknown-linux-gnu"));
+    let systems = workflow_text(&repo, "release.yml").expect("a workflow");
+    assert!(matrix(&systems, "name").any(|name| name == "linux-x86_64"));
+}
+
+#[test]
+fn a_list_of_dependencies_names_what_cargo_lock_has() {
+    let lock = "version = 4\n\n[[package]]\nname = \"a\"\nversion = \"1.0.0\"\nsource = \"x\"\n";
+    let list = |components: &str| format!(r#"{{"components": [{components}]}}"#);
+    let named = |name: &str| list(&format!(r#"{{"name": "{name}", "version": "1.0.0"}}"#));
+    assert!(check_list(&named("a"), lock).is_ok());
+    assert!(check_list(&named("b"), lock).is_err());
+    assert!(check_list(&list(""), lock).is_err());
+    assert!(check_list("{", lock).is_err());
+}
