@@ -1,6 +1,6 @@
 // The viewer as a custom element: <vramscope-viewer src run theme view readonly mode sample
-// examples guide gallery page threads wasm-url worker-url>. Its state is in a `Session` that lives from
-// entering a document to leaving it. Two elements on a page share nothing.
+// examples guide gallery page threads wasm-url worker-url>. Its state is in a `Session` that lives
+// from entering a document to leaving it. Two elements on a page share nothing.
 
 import { effect, signal } from "@preact/signals";
 import { render } from "preact";
