@@ -7,8 +7,8 @@ import { join, resolve } from "node:path";
 import type { Plugin } from "vite";
 
 const COPY = "isolated";
-/** Files that are not cached: other pages, notebooks, licenses, and the sample, which is large. */
-const EXCLUDED = /^(sample|open|isolated)\/|^(sw|notebook)\.js$|^THIRD_PARTY\.txt$/;
+/** Files that are not cached: other pages, notebooks, licenses, and recordings, which are large. */
+const EXCLUDED = /^(sample|gallery|open|isolated)\/|^assets\/gallery-|^(sw|notebook)\.js$|^THIRD_PARTY\.txt$/;
 /** Files that are cached at their first use. */
 const ON_DEMAND = /^threads\//;
 
@@ -45,7 +45,8 @@ export function offline(): Plugin {
       const page = readFileSync(join(out, "index.html"), "utf8");
       const isolated = page
         .replace("<html ", "<html data-isolate ")
-        .replaceAll("./sample/", "../sample/");
+        .replaceAll("./sample/", "../sample/")
+        .replaceAll("./gallery/", "../gallery/");
       if (isolated === page)
         throw new Error("index.html has no <html> tag or sample address to replace");
       writeFileSync(join(copy, "index.html"), isolated);

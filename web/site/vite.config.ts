@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type Plugin } from "vite";
+import { gallery, galleryPages } from "./gallery.ts";
 import { offline } from "./offline.ts";
 import { report } from "./report.ts";
 
@@ -55,6 +56,7 @@ export default defineConfig(({ command }) => {
           index: "index.html",
           open: "open/index.html",
           record: "record/index.html",
+          ...galleryPages,
           sw: "src/sw.ts",
         },
         // The service worker must have the same name in every version.
@@ -63,7 +65,7 @@ export default defineConfig(({ command }) => {
         },
       },
     },
-    plugins: [inline(), notices(), report(), offline()],
+    plugins: [inline(), notices(), report(), gallery(), offline()],
     // The viewer's package is served without bundling, so that its worker and wasm keep their URLs.
     optimizeDeps: {
       exclude: ["vramscope-viewer"],

@@ -1,5 +1,5 @@
 // The viewer as a custom element: <vramscope-viewer src run theme view readonly mode sample
-// examples guide page threads wasm-url worker-url>. Its state is in a `Session` that lives from
+// examples guide gallery page threads wasm-url worker-url>. Its state is in a `Session` that lives from
 // entering a document to leaving it. Two elements on a page share nothing.
 
 import { effect, signal } from "@preact/signals";
@@ -119,6 +119,7 @@ export class VramscopeViewer extends HTMLElement {
     const opening: Opening = {
       sample,
       guide: this.getAttribute("guide"),
+      gallery: this.getAttribute("gallery"),
       embedded: signal(false),
       readonly: signal(false),
       offer: watch,

@@ -33,13 +33,15 @@ pub struct Viewer {
 #[cfg(feature = "page")]
 mod site {
     /// The program sends the headers that `isolated` works around, and needs no service worker. The
-    /// licenses lie beside it.
+    /// licenses lie beside it. The gallery is on the site alone.
     #[derive(rust_embed::RustEmbed)]
     #[folder = "../../web/site/dist"]
     #[allow_missing = true]
     #[exclude = "isolated/*"]
     #[exclude = "THIRD_PARTY.txt"]
     #[exclude = "open/*"]
+    #[exclude = "gallery/*"]
+    #[exclude = "assets/gallery-*"]
     #[exclude = "sw.js"]
     pub(super) struct Site;
 }

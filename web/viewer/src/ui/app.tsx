@@ -19,6 +19,8 @@ export interface Opening {
   sample: string | null;
   /** Address of a page on recording; null without one. */
   guide: string | null;
+  /** Address of a page with recorded cases; null without one. */
+  gallery: string | null;
   /** The embedding page has the name, the theme and the ways to open files. */
   embedded: Signal<boolean>;
   /** Only scripts open files. */

@@ -117,6 +117,7 @@ export function Landing({ runs, address, opening }: LandingProperties) {
           {opening.guide !== null && (
             <a href={opening.guide}>What is recorded and how to record it</a>
           )}
+          {opening.gallery !== null && <a href={opening.gallery}>Gallery</a>}
         </div>
         <div class="record-code">
           <pre>
