@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type Plugin } from "vite";
-import { gallery } from "./gallery.ts";
+import { gallery, galleryPages } from "./gallery.ts";
 import { offline } from "./offline.ts";
 import { report } from "./report.ts";
 
@@ -56,8 +56,7 @@ export default defineConfig(({ command }) => {
           index: "index.html",
           open: "open/index.html",
           record: "record/index.html",
-          gallery: "gallery/index.html",
-          case: "gallery/case/index.html",
+          ...galleryPages,
           sw: "src/sw.ts",
         },
         // The service worker must have the same name in every version.

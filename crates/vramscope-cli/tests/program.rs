@@ -17,6 +17,7 @@ mod diff;
 mod explain;
 mod findings;
 mod folders;
+mod gallery;
 mod golden;
 mod html;
 mod index;

@@ -9,13 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Tests that need the installed wheel.
-const OF_WHEEL: [&str; 16] = [
+const OF_WHEEL: [&str; 15] = [
     "test_answers.py",
     "test_clusters.py",
     "test_dataset.py",
     "test_document_blocks.py",
     "test_fleet.py",
-    "test_gallery.py",
     "test_live.py",
     "test_mcp.py",
     "test_notebook.py",

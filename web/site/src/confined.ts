@@ -1,5 +1,3 @@
-// The worker's address under the page's content security policy.
-
 /**
  * A blob address that imports the worker's script. A worker from a normal address has the content
  * security policy of its own response, and static hosts send none. A worker from a blob has the

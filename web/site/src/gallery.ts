@@ -1,4 +1,4 @@
-// A case of the gallery: its recording in the viewer.
+// A page of the gallery: registers the element, and opens its place with the state of the page.
 
 import { register } from "vramscope-viewer";
 import workerAddress from "vramscope-viewer/worker.js?worker&url";
@@ -6,5 +6,9 @@ import { confined } from "./confined.js";
 import "./record.js";
 
 const viewer = document.querySelector("vramscope-viewer");
-viewer?.setAttribute("worker-url", confined(workerAddress));
-register();
+if (viewer) {
+  viewer.setAttribute("worker-url", confined(workerAddress));
+  register();
+  const state = new URLSearchParams(viewer.getAttribute("data-state") ?? "");
+  if (state.size > 0) viewer.setState(Object.fromEntries(state));
+}

@@ -33,14 +33,15 @@ pub struct Viewer {
 #[cfg(feature = "page")]
 mod site {
     /// The program sends the headers that `isolated` works around, and needs no service worker. The
-    /// licenses lie beside it, and the gallery shows other recordings.
+    /// licenses lie beside it. The gallery is on the site alone.
     #[derive(rust_embed::RustEmbed)]
     #[folder = "../../web/site/dist"]
     #[allow_missing = true]
     #[exclude = "isolated/*"]
     #[exclude = "THIRD_PARTY.txt"]
-    #[exclude = "gallery/*"]
     #[exclude = "open/*"]
+    #[exclude = "gallery/*"]
+    #[exclude = "assets/gallery-*"]
     #[exclude = "sw.js"]
     pub(super) struct Site;
 }

@@ -19,7 +19,7 @@ export interface Opening {
   sample: string | null;
   /** Address of a page on recording; null without one. */
   guide: string | null;
-  /** The address of a page of recorded cases. */
+  /** Address of a page with recorded cases; null without one. */
   gallery: string | null;
   /** The embedding page has the name, the theme and the ways to open files. */
   embedded: Signal<boolean>;

@@ -114,7 +114,7 @@ export function Landing({ runs, address, opening }: LandingProperties) {
       )}
       {opening.gallery !== null && (
         <p class="gallery-link">
-          <a href={opening.gallery}>Ten recorded cases: what was seen, why, and what helped</a>
+          <a href={opening.gallery}>Gallery: ten recorded cases, and what helped</a>
         </p>
       )}
       <div class="record">
