@@ -8,7 +8,8 @@ import type { Plugin } from "vite";
 
 const COPY = "isolated";
 /** Files that are not cached: other pages, notebooks, licenses, and recordings, which are large. */
-const EXCLUDED = /^(sample|gallery|open|isolated)\/|^assets\/gallery-|^(sw|notebook)\.js$|^THIRD_PARTY\.txt$/;
+const EXCLUDED =
+  /^(sample|gallery|open|isolated)\/|^assets\/gallery-|^(sw|notebook)\.js$|^THIRD_PARTY\.txt$/;
 /** Files that are cached at their first use. */
 const ON_DEMAND = /^threads\//;
 

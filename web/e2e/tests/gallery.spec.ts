@@ -21,7 +21,10 @@ const CASES: Case[] = JSON.parse(readFileSync(path("gallery/cases.json"), "utf8"
 /** Bytes of pages and recordings. */
 const BUDGET = 1_500_000;
 
-test("the index links every case, and is linked from the landing page", async ({ page, viewer }) => {
+test("the index links every case, and is linked from the landing page", async ({
+  page,
+  viewer,
+}) => {
   await viewer.page.getByRole("link", { name: "Gallery" }).click();
   await expect(page).toHaveURL(/\/gallery\/$/);
   const links = page.locator(".cards a");
@@ -62,6 +65,7 @@ for (const { slug, files, view, shows } of CASES) {
     await expect(pane).toContainText(shows);
     expect(await page.evaluate(() => (window as unknown as { failures: [] }).failures)).toEqual([]);
     await expectNoBarrier(page, "light", slug);
+    await expect(page.locator("figure button")).toHaveText("Copy");
 
     await page.setViewportSize({ width: 420, height: 900 });
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(

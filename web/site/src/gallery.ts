@@ -2,6 +2,7 @@
 
 import { register } from "vramscope-viewer";
 import workerAddress from "vramscope-viewer/worker.js?worker&url";
+import "./copy.js";
 import { confined } from "./confined.js";
 
 const viewer = document.querySelector("vramscope-viewer");
