@@ -65,7 +65,7 @@ for (const { slug, files, view, shows } of CASES) {
     await expect(pane).toContainText(shows);
     expect(await page.evaluate(() => (window as unknown as { failures: [] }).failures)).toEqual([]);
     await expectNoBarrier(page, "light", slug);
-    await expect(page.locator("figure button")).toHaveText("Copy");
+    await expect(page.locator(".repeat figure button")).toHaveText("Copy");
 
     await page.setViewportSize({ width: 420, height: 900 });
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(
