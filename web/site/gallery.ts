@@ -13,8 +13,8 @@ interface Case {
   /** A figure of the story and what it says, for the card. */
   figure: string;
   says: string;
-  /** The place that the answer names, as program and viewer write it. */
-  place: string;
+  /** A text of the viewer at `view`, which names the place. A test looks for it. */
+  shows: string;
   /** What recorded it, as test_data/README.md says. */
   recorded: string;
   /** Recordings in test_data that the viewer opens. */

@@ -143,6 +143,36 @@ fn the_failure_that_ended_the_run_counts() {
     assert_eq!(finding.stack(), None, "the request has no frames, whoever holds most memory");
 }
 
+/// `X.stats.json` has `memory_stats()` of the recorded process on the GPU, and its message.
+#[test]
+fn recordings_of_a_gpu_have_the_peaks_of_memory_stats() {
+    for name in ["real_unique_growth", "real_oom_gpt_flash"] {
+        let stats = crate::bytes_of(format!("findings/{name}.stats.json"));
+        let stats: serde_json::Value = serde_json::from_slice(&stats).expect("JSON");
+        let stats = &stats["at_dump"]["0"]["memory_stats"];
+        let Device { trace, carving, .. } = recorded(&format!("findings/{name}.pickle.gz"));
+        for (band, key) in [
+            (trace.requested_band, "requested_bytes.all"),
+            (carving.active_band, "active_bytes.all"),
+            (trace.reserved_band, "reserved_bytes.all"),
+        ] {
+            let found = [band.peak, band.end].map(Some);
+            let expected = ["peak", "current"].map(|what| stats[format!("{key}.{what}")].as_i64());
+            assert_eq!(found, expected, "{name}: {key}");
+        }
+    }
+}
+
+/// "Tried to allocate 786.00 MiB": the backward pass of step 1, under a limit of the process.
+#[test]
+fn a_limit_of_the_process_refused_a_gradient() {
+    let device = recorded("findings/real_oom_gpt_flash.pickle.gz");
+    let stories = stories(&device);
+    let [(finding, story)] = stories.as_slice() else { panic!("one finding, not {stories:?}") };
+    assert_eq!((finding.step, finding.phase), (Some(1), Some(Phase::Backward)));
+    assert_eq!((story.requested, story.aftermath), (Bytes(786 * MIB), Aftermath::Ended));
+}
+
 /// The program catches the error, halves the batch, and ends seven steps with it.
 #[test]
 fn a_caught_failure_says_that_the_run_went_on() {

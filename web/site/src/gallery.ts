@@ -2,8 +2,8 @@
 
 import { register } from "vramscope-viewer";
 import workerAddress from "vramscope-viewer/worker.js?worker&url";
+import "./copy.js";
 import { confined } from "./confined.js";
-import "./record.js";
 
 const viewer = document.querySelector("vramscope-viewer");
 if (viewer) {

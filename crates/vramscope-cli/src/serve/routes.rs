@@ -20,8 +20,7 @@ use std::sync::Arc;
 
 /// The attributes of the page that name its sample, its examples and its gallery, and their
 /// replacement, which names the served run.
-const SAMPLE: &str =
-    "sample=\"./sample/index.json\" examples=\"./sample/\" gallery=\"./gallery/\"";
+const SAMPLE: &str = "sample=\"./sample/index.json\" examples=\"./sample/\" gallery=\"./gallery/\"";
 const RUN: &str = "run=\"./files/index.json\"";
 
 /// Headers of every response. The first two isolate the page from other origins, which threads

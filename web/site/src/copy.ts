@@ -1,4 +1,4 @@
-// The recording page and the gallery: a copy button for every code block, if there is a clipboard.
+// A copy button for every code block, if the browser has a clipboard.
 
 const FEEDBACK_MS = 1500;
 
