@@ -92,9 +92,10 @@ def folder(tmp_path: pathlib.Path) -> pathlib.Path:
     """A folder with the programs that the document names, and a program to record."""
     python = TORCH or sys.executable
     programs = {
-        # A Python with PyTorch records, the program itself answers.
+        # A Python with PyTorch records, by the sources of the package. The program answers, which a
+        # wheel may have installed.
         "vramscope": f'[ "$1" != record ] || exec {python} -m vramscope "$@"\n'
-        f'exec {shutil.which(PROGRAM) or PROGRAM} "$@"\n',
+        f'PYTHONPATH= exec {shutil.which(PROGRAM) or PROGRAM} "$@"\n',
         "torchrun": f'exec {python} -m torch.distributed.run "$@"\n',
     }
     (tmp_path / "bin").mkdir()

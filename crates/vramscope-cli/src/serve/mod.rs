@@ -57,6 +57,8 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let served = runtime.block_on(async {
         let listener = listen(arguments.port).await?;
+        // Before the address is printed: a reader of it may stop the server.
+        let stopped = stopped()?;
         let token = token()?;
         let port = listener.local_addr()?.port();
         let address = format!("http://127.0.0.1:{port}/{token}/");
@@ -80,7 +82,7 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
             () = connections::accept(
                 listener, routes::router(&token, shelf, code), connections::HEADER_TIMEOUT,
             ) => {}
-            ended = stopped() => ended?,
+            () = stopped => {}
         }
         Ok(())
     });
@@ -111,19 +113,28 @@ fn open_browser(address: &str) -> Option<Redirect> {
         .ok()
 }
 
-/// Waits until the user or the system stops the program.
-async fn stopped() -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut terminate = signal(SignalKind::terminate())?;
+/// A future that ends when the user or the system stops the program. From this call on the signals
+/// end the server, and not the process at once.
+#[cfg(unix)]
+fn stopped() -> io::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move {
         tokio::select! {
-            ended = tokio::signal::ctrl_c() => ended,
-            _ = terminate.recv() => Ok(()),
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
         }
-    }
-    #[cfg(not(unix))]
-    tokio::signal::ctrl_c().await
+    })
+}
+
+/// A future that ends when the user stops the program.
+#[cfg(not(unix))]
+fn stopped() -> io::Result<impl Future<Output = ()>> {
+    let mut interrupt = tokio::signal::windows::ctrl_c()?;
+    Ok(async move {
+        interrupt.recv().await;
+    })
 }
 
 /// Listens at the requested port, or at the first free one from the default port on.
