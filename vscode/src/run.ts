@@ -33,14 +33,14 @@ async function sizeOf(path: string): Promise<{ bytes: number; modified: number }
 
 export class Run {
   readonly title: string;
-  readonly isFolder: boolean;
+  readonly #isFolder: boolean;
   readonly #root: string;
   /** Paths by number. A path keeps its number. */
   readonly #paths: string[] = [];
 
   constructor(root: string, isFolder: boolean) {
     this.#root = root;
-    this.isFolder = isFolder;
+    this.#isFolder = isFolder;
     this.title = basename(root);
   }
 
@@ -64,7 +64,7 @@ export class Run {
 
   /** The index of the files, as the viewer reads it. Each call lists the files again. */
   async index(): Promise<string> {
-    const found = this.isFolder ? await below(this.#root) : await this.#single();
+    const found = this.#isFolder ? await below(this.#root) : await this.#single();
     const files = found.map(({ path, bytes, searched }) => ({
       path: this.#nameOf(path),
       url: `${RUN}files/${this.#numberOf(path)}`,
@@ -72,7 +72,7 @@ export class Run {
       searched,
       source: SOURCE,
     }));
-    return JSON.stringify({ title: this.title, files, watch: this.isFolder });
+    return JSON.stringify({ title: this.title, files });
   }
 
   async #single(): Promise<Found[]> {
