@@ -1,5 +1,5 @@
-//! The stories of the gallery, `web/site/gallery/cases.json`: each figure and each place is what
-//! the program prints for the recordings of that story, by the commands that the page shows.
+//! The stories of the gallery, `web/site/gallery/cases.json`: the program prints each figure and
+//! each place for the recordings of that story, by the commands that the page shows.
 
 use crate::common::{folder, test_data};
 use serde::Deserialize;

@@ -1,6 +1,5 @@
-// The viewer as a custom element: <vramscope-viewer src run theme view readonly mode sample
-// examples guide gallery page threads wasm-url worker-url>. Its state is in a `Session` that lives
-// from entering a document to leaving it. Two elements on a page share nothing.
+// The viewer as a custom element; docs/embedding.md has its attributes. Its state is in a `Session`
+// that lives from entering a document to leaving it. Two elements on a page share nothing.
 
 import { effect, signal } from "@preact/signals";
 import { render } from "preact";

@@ -18,9 +18,11 @@ use flate2::write::GzEncoder;
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
-/// The attributes of the page that name its sample, its examples and its gallery, and their
-/// replacement, which names the served run.
-const SAMPLE: &str = "sample=\"./sample/index.json\" examples=\"./sample/\" gallery=\"./gallery/\"";
+/// The attribute of the page that names the gallery, which the program does not have.
+const GALLERY: &str = " gallery=\"./gallery/\"";
+/// The attributes of the page that name its sample and its examples, and their replacement, which
+/// names the served run.
+const SAMPLE: &str = "sample=\"./sample/index.json\" examples=\"./sample/\"";
 const RUN: &str = "run=\"./files/index.json\"";
 
 /// Headers of every response. The first two isolate the page from other origins, which threads
@@ -122,9 +124,10 @@ async fn page(State(served): State<Arc<Served>>) -> Response {
     let Some(Asset { bytes, .. }) = page::get("index.html") else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    let html = String::from_utf8_lossy(&bytes);
-    let html =
-        if served.shelf.is_empty() { html.into_owned() } else { html.replacen(SAMPLE, RUN, 1) };
+    let mut html = String::from_utf8_lossy(&bytes).replacen(GALLERY, "", 1);
+    if !served.shelf.is_empty() {
+        html = html.replacen(SAMPLE, RUN, 1);
+    }
     axum::response::Html(html).into_response()
 }
 
