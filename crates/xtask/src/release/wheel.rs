@@ -6,8 +6,9 @@ use crate::{cmd, files, install, notices, python, repo::Repo};
 use anyhow::{Context, Result, anyhow, ensure};
 use std::path::{Path, PathBuf};
 
-/// The largest wheel, in bytes.
-const LIMIT: u64 = 15 << 20;
+/// The largest wheel, in bytes. With the module with threads, which `vramscope serve` uses, a wheel
+/// has 16 MB; without it 14 MB.
+const LIMIT: u64 = 20 << 20;
 
 /// A recording that the installed wheel reads, below the root.
 const SNAPSHOT: &str = "test_data/recorded/oom_expandable.pickle.gz";
