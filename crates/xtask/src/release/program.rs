@@ -17,6 +17,9 @@ const CYCLONEDX: (&str, &str) = ("cargo-cyclonedx", "0.5.9");
 /// The file with the list of dependencies.
 const LIST: &str = "vramscope.cdx.json";
 
+/// A published program names functions in a panic. Lines of source would double its archive.
+const STRIP: &str = "profile.release.strip=\"debuginfo\"";
+
 /// A text of the page that the program embeds.
 const OF_PAGE: &[u8] = b"vramscope-viewer";
 
@@ -29,7 +32,7 @@ pub(super) fn system() -> String {
 pub(super) fn make(repo: &Repo, out: &Path) -> Result<()> {
     need_site(repo)?;
     let auditable = install::cargo_tool(repo, AUDITABLE.0, AUDITABLE.1)?;
-    let args = ["auditable", "build", "--quiet", "--locked", "--release"];
+    let args = ["auditable", "build", "--quiet", "--locked", "--release", "--config", STRIP];
     let mut build = cmd::command(&auditable.to_string_lossy(), &args, &repo.root);
     cmd::run(build.args(["--package", "vramscope-cli", "--features", "page"]))?;
     let program = repo.target.join("release").join(format!("vramscope{EXE_SUFFIX}"));
