@@ -3,6 +3,7 @@
 import type { RankFile } from "./client/rank-file.js";
 import type { Places } from "./client/wasm.js";
 import type { AxisKind, BlockDetail, DeviceSummary, Failure, Part } from "./generated/protocol.js";
+import type { SourceLine } from "./host/events.js";
 import type { DrawableTrace } from "./plot/timeline-plot.js";
 import type { ViewState } from "./view-state.js";
 
@@ -56,12 +57,6 @@ export interface Host {
   link(state: ViewState): string;
   /** Offers a line of source to the page around the viewer. True if it shows the line itself. */
   showLine(line: SourceLine): boolean;
-}
-
-/** A line of source, as a call stack names it. */
-export interface SourceLine {
-  file: string;
-  line: number;
 }
 
 export interface SessionEvents {

@@ -1,8 +1,14 @@
-// The events of the element.
+// The events of the element. The package's types have this file, so it imports no module that
+// imports wasm: its types need a newer library than an app may have.
 
 import type { BlockDetail, Failure } from "../generated/protocol.js";
-import type { SourceLine } from "../run.js";
 import type { ViewState } from "../view-state.js";
+
+/** A line of source, as a call stack names it. */
+export interface SourceLine {
+  file: string;
+  line: number;
+}
 
 /** The details of the element's events. */
 export interface VramscopeEvents {
