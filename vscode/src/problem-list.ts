@@ -16,6 +16,10 @@ const PAUSE_MS = 200;
 const NAME = "vramscope";
 const END = Number.MAX_SAFE_INTEGER;
 
+/** The editor that has this name among its patterns: see package.json. */
+const editorOf = ({ path }: vscode.Uri) =>
+  /\.(pickle|pkl)(\.gz)?$/i.test(path) ? "vramscope.snapshot" : "vramscope.other";
+
 export class ProblemList implements vscode.CodeActionProvider {
   readonly #list = vscode.languages.createDiagnosticCollection(NAME);
   readonly #findings = new Findings();
@@ -67,7 +71,7 @@ export class ProblemList implements vscode.CodeActionProvider {
       action.command = {
         title,
         command: "vscode.openWith",
-        arguments: [from.location.uri, "vramscope.snapshot"],
+        arguments: [from.location.uri, editorOf(from.location.uri)],
       };
       return [action];
     });

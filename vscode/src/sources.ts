@@ -13,12 +13,16 @@ const MAX_BYTES = 4 * 2 ** 20;
 const MAX_SAME = 200;
 const SKIPPED = "**/{node_modules,__pycache__,site-packages}/**";
 
-async function statOf(uri: vscode.Uri): Promise<vscode.FileStat | null> {
+/** An absolute path of this machine. Two slashes would lead to another one. */
+const EXACT = /^(\/(?![/\\])|[a-z]:)/i;
+
+async function isFile(uri: vscode.Uri): Promise<boolean> {
   try {
-    const found = await vscode.workspace.fs.stat(uri);
-    return found.type === vscode.FileType.Directory ? null : found;
+    const { type } = await vscode.workspace.fs.stat(uri);
+    return (type & vscode.FileType.File) !== 0;
   } catch {
-    return null;
+    // There is none.
+    return false;
   }
 }
 
@@ -35,23 +39,28 @@ async function fitting(recorded: string): Promise<vscode.Uri[]> {
 /** The file of a recorded path: the path itself, else the file of the workspace that fits it. */
 export async function sourceOf(recorded: string): Promise<vscode.Uri | null> {
   if (!isCodeName(recorded)) return null;
-  const exact = /^([/\\]|[a-z]:)/i.test(recorded) ? vscode.Uri.file(recorded) : null;
-  if (exact && (await statOf(exact))) return exact;
+  const exact = EXACT.test(recorded) ? vscode.Uri.file(recorded) : null;
+  if (exact && (await isFile(exact))) return exact;
   const [found, other] = await fitting(recorded);
   return found && !other ? found : null;
 }
 
-async function linesOf(uri: vscode.Uri): Promise<string[]> {
-  const text = new TextDecoder().decode(await vscode.workspace.fs.readFile(uri));
-  return text.split(/\r?\n/);
+/** The text of a file, with when it was changed; null if it is too large to be source. */
+async function read(uri: vscode.Uri): Promise<{ text: string; modified: number } | null> {
+  const { size, mtime } = await vscode.workspace.fs.stat(uri);
+  if (size > MAX_BYTES) return null;
+  const bytes = await vscode.workspace.fs.readFile(uri);
+  return { text: new TextDecoder().decode(bytes), modified: mtime };
 }
 
 /** The file that has a recorded line; null if the one that fits is not the one that ran. */
 export async function fileOf(recorded: RecordedLine): Promise<vscode.Uri | null> {
   const { file, line, functionName, text } = recorded;
   const uri = await sourceOf(file);
-  if (uri === null) return null;
-  const { state } = lineOf(line, [functionName], text, await linesOf(uri), false);
+  const found = uri && (await read(uri));
+  if (!found) return null;
+  const lines = found.text.split(/\r?\n/);
+  const { state } = lineOf(line, [functionName], text, lines, false);
   return state === "missing" || state === "differs" ? null : uri;
 }
 
@@ -60,10 +69,9 @@ export async function textOf(recorded: string): Promise<string | null> {
   const uri = await sourceOf(recorded);
   if (uri === null || vscode.workspace.getWorkspaceFolder(uri) === undefined) return null;
   const found = vscode.workspace.asRelativePath(uri);
-  const { size, mtime: modified } = await vscode.workspace.fs.stat(uri);
-  if (size > MAX_BYTES) return JSON.stringify({ refused: `${found} is too large to be source.` });
-  const text = new TextDecoder().decode(await vscode.workspace.fs.readFile(uri));
-  return JSON.stringify({ found, text, modified });
+  const source = await read(uri);
+  const refused = `${found} is too large to be source.`;
+  return JSON.stringify(source ? { found, ...source } : { refused });
 }
 
 /** Opens a line beside the snapshot, or says that there is no such file. */
