@@ -11,5 +11,5 @@ export default defineConfig(rest, {
   outputDir: "out/vscode",
   workers: 1,
   // A webview of VS Code gets its files from a service worker.
-  use: { serviceWorkers: "allow" },
+  use: { serviceWorkers: "allow", screenshot: "only-on-failure" },
 });

@@ -70,9 +70,13 @@ export class CodeServer {
   }
 
   async #palette(page: Page, words: string): Promise<void> {
-    await page.keyboard.press("Escape");
-    await page.keyboard.press("F1");
-    await page.locator(".quick-input-widget input").fill(`>${words}`, { timeout: 5000 });
+    const input = page.locator(".quick-input-widget input");
+    // A key that comes while the window is busy is lost.
+    await expect(async () => {
+      await page.keyboard.press("Escape");
+      await page.locator(".monaco-workbench").press("F1");
+      await input.fill(`>${words}`, { timeout: 2000 });
+    }).toPass();
   }
 
   /** A file or folder in the explorer. */
