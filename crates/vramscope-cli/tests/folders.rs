@@ -1,9 +1,9 @@
 //! Runs commands over folders: files that are no snapshots, damaged snapshots, links and loops.
 
 use serde_json::Value;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::{fs, io};
 
 const SNAPSHOT: &str = "rank0_memory_snapshot.pickle";
 
@@ -222,7 +222,21 @@ fn vramscope_as_user(folder: &Path, arguments: &[&str]) -> Output {
     if is_root {
         command.uid(NOBODY).gid(NOBODY);
     }
-    command.args(arguments).current_dir("/").output().expect("the program runs")
+    command.args(arguments).current_dir("/");
+    // Linux starts no program that is open for writing. A process that another test forks has the
+    // copy open until it starts its own program.
+    let is_busy = |result: &io::Result<Output>| {
+        result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ExecutableFileBusy)
+    };
+    let mut result = command.output();
+    for _ in 0..100 {
+        if !is_busy(&result) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        result = command.output();
+    }
+    result.expect("the program runs")
 }
 
 #[test]
