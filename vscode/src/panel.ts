@@ -1,6 +1,7 @@
 // An editor's webview: the viewer, connected to its readers on this machine.
 
 import * as vscode from "vscode";
+import { wordsOf } from "../../web/viewer/dist/client/faults.js";
 import { type FromView, INDEX, SOURCE, type ToView } from "./channel.js";
 import type { ProblemList } from "./problem-list.js";
 import { Readers } from "./readers.js";
@@ -32,9 +33,19 @@ function pageOf(webview: vscode.Webview, dist: vscode.Uri): string {
 </html>`;
 }
 
+/** The index of the files. Says which folders are missing in it. */
+async function indexOf(run: Run): Promise<string> {
+  const index = await run.index();
+  const [first, ...others] = run.unlisted;
+  const more = others.length === 0 ? "" : ` And ${others.length} more.`;
+  if (first !== undefined)
+    void vscode.window.showWarningMessage(`vramscope cannot list ${first}.${more}`);
+  return index;
+}
+
 /** What the webview asks for: the index of the files, or a source file. */
 async function bodyOf(run: Run, url: string): Promise<string | null> {
-  if (url === INDEX) return run.index();
+  if (url === INDEX) return indexOf(run);
   return url.startsWith(SOURCE) ? textOf(decodeURIComponent(url.slice(SOURCE.length))) : null;
 }
 
@@ -73,7 +84,10 @@ export function connect(
         break;
       case "fetch":
         void bodyOf(run, message.url)
-          .catch(() => null)
+          .catch((error: unknown) => {
+            void vscode.window.showErrorMessage(`vramscope: ${wordsOf(error)}`);
+            return null;
+          })
           .then((body) => tell({ kind: "fetched", id: message.id, body }));
         break;
       case "line":

@@ -3,7 +3,7 @@
 import { basename } from "node:path";
 import * as vscode from "vscode";
 import type { FromWorker } from "./channel.js";
-import { Findings, type Problem } from "./problems.js";
+import { Findings, type Problem, type RecordedLine } from "./problems.js";
 import { fileOf } from "./sources.js";
 
 const SEVERITIES = {
@@ -29,8 +29,8 @@ export class ProblemList implements vscode.CodeActionProvider {
   #written = 0;
 
   /** Takes an answer, as `Findings` does. */
-  take(message: FromWorker, fileOf: (name: string) => string | null): Set<string> {
-    const files = this.#findings.take(message, fileOf);
+  take(message: FromWorker, snapshotOf: (name: string) => string | null): Set<string> {
+    const files = this.#findings.take(message, snapshotOf);
     if (files.size > 0) this.#change();
     return files;
   }
@@ -87,9 +87,17 @@ export class ProblemList implements vscode.CodeActionProvider {
   async #write(): Promise<void> {
     this.#written += 1;
     const latest = this.#written;
+    // Many ranks name one line: its file is looked for once.
+    const files = new Map<string, ReturnType<typeof fileOf>>();
+    const find = (place: RecordedLine) => {
+      const key = JSON.stringify(place);
+      const known = files.get(key) ?? fileOf(place);
+      files.set(key, known);
+      return known;
+    };
     const entries = await Promise.all(
       this.#findings.all.flatMap(([path, problems]) =>
-        problems.map((problem) => entryOf(vscode.Uri.file(path), problem)),
+        problems.map((problem) => entryOf(vscode.Uri.file(path), problem, find)),
       ),
     );
     if (latest !== this.#written) return;
@@ -103,8 +111,9 @@ export class ProblemList implements vscode.CodeActionProvider {
 async function entryOf(
   snapshot: vscode.Uri,
   { severity, kind, message, place }: Problem,
+  find: typeof fileOf,
 ): Promise<{ uri: vscode.Uri; diagnostic: vscode.Diagnostic }> {
-  const source = place && (await fileOf(place));
+  const source = place && (await find(place));
   const line = source && place ? place.line - 1 : 0;
   const range = new vscode.Range(line, 0, line, END);
   const diagnostic = new vscode.Diagnostic(range, message, SEVERITIES[severity]);

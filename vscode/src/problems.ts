@@ -38,7 +38,7 @@ interface Found {
   isReplayed: boolean;
 }
 
-function lineOf(place: FindingPlace | null): RecordedLine | null {
+function recordedLine(place: FindingPlace | null): RecordedLine | null {
   if (place === null || place.line === 0) return null;
   const { file, line, site, source } = place;
   // A site is `FILE:LINE FUNCTION`.
@@ -48,7 +48,7 @@ function lineOf(place: FindingPlace | null): RecordedLine | null {
 function foundOf(record: FindingRecord, lines: readonly string[], isReplayed: boolean): Found {
   const { path, id, kind, severity, title, place } = record;
   const message = [title, ...lines].filter((line) => line !== "").map(visible);
-  const problem = { severity, kind, message: message.join("\n"), place: lineOf(place) };
+  const problem = { severity, kind, message: message.join("\n"), place: recordedLine(place) };
   return { key: `${path} ${id}`, name: path, problem, isReplayed };
 }
 

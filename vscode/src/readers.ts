@@ -3,6 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
+import { wordsOf } from "../../web/viewer/dist/client/faults.js";
 import type { FromWorker, ToWorker } from "./channel.js";
 import type { Run } from "./run.js";
 
@@ -27,7 +28,14 @@ function moduleAt(path: string): Promise<WebAssembly.Module> {
     compiled.get(path) ??
     readFile(path).then((bytes) => WebAssembly.compile(new Uint8Array(bytes)));
   compiled.set(path, known);
+  // The next worker tries again.
+  known.catch(() => compiled.delete(path));
   return known;
+}
+
+/** Does something with a thread. A worker whose thread did not start has said so. */
+function whenStarted({ thread }: Started, act: (thread: Worker) => void): void {
+  void thread.then(act, () => undefined);
 }
 
 export class Readers {
@@ -52,14 +60,13 @@ export class Readers {
     if (!worker) return;
     const posted = message.kind === "load" ? this.#loadOf(worker, message) : message;
     if (posted === null) this.#failed(number, "the run has no such file");
-    // A worker that did not start has said so.
-    else void worker.thread.then((thread) => thread.postMessage(posted)).catch(() => undefined);
+    else whenStarted(worker, (thread) => thread.postMessage(posted));
   }
 
   end(number: number): void {
     const worker = this.#workers.get(number);
     this.#workers.delete(number);
-    void worker?.thread.then((thread) => thread.terminate()).catch(() => undefined);
+    if (worker) whenStarted(worker, (thread) => void thread.terminate());
   }
 
   destroy(): void {
@@ -85,8 +92,7 @@ export class Readers {
   }
 
   #failed(number: number, error: unknown): void {
-    if (this.#workers.has(number))
-      this.#events.failed(number, error instanceof Error ? error.message : String(error));
+    if (this.#workers.has(number)) this.#events.failed(number, wordsOf(error));
   }
 
   /** A load with paths in place of the run's addresses; null if the run has no such files. */

@@ -3,10 +3,10 @@
 
 import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
+import { wordsOf } from "../../web/viewer/dist/client/faults.js";
+import { isSnapshotName } from "../../web/viewer/dist/client/files.js";
 import { RUN, SOURCE } from "./channel.js";
 
-/** Names of snapshots in a folder; docs/cli.md has the same. */
-const SNAPSHOT = /\.(pickle|pkl|pt|gz|html|json)$/i;
 const BESIDE = ".vramscope.json";
 /** Files of a folder that are listed. */
 const MAX_FILES = 10_000;
@@ -35,6 +35,8 @@ export class Run {
   readonly title: string;
   readonly #isFolder: boolean;
   readonly #root: string;
+  /** Folders that the last search could not list, each with the reason. */
+  readonly unlisted: string[] = [];
   /** Paths by number. A path keeps its number. */
   readonly #paths: string[] = [];
 
@@ -64,7 +66,10 @@ export class Run {
 
   /** The index of the files, as the viewer reads it. Each call lists the files again. */
   async index(): Promise<string> {
-    const found = this.#isFolder ? await below(this.#root) : await this.#single();
+    this.unlisted.length = 0;
+    const found = this.#isFolder
+      ? await below(this.#root, (folder, why) => this.unlisted.push(`${folder}: ${why}`))
+      : await this.#single();
     const files = found.map(({ path, bytes, searched }) => ({
       path: this.#nameOf(path),
       url: `${RUN}files/${this.#numberOf(path)}`,
@@ -93,7 +98,7 @@ export class Run {
 
 /** A snapshot that a search of a folder finds; null for other files and incomplete ones. */
 async function foundAt(path: string): Promise<Found | null> {
-  if (!SNAPSHOT.test(path)) return null;
+  if (!isSnapshotName(path)) return null;
   const size = await sizeOf(path);
   const isComplete = size !== null && Date.now() - size.modified >= SETTLED_MS;
   return isComplete ? { path, bytes: size.bytes, searched: true } : null;
@@ -101,13 +106,22 @@ async function foundAt(path: string): Promise<Found | null> {
 
 const isSkipped = (folder: string) => folder.startsWith(".") || folder === "node_modules";
 
-/** The snapshots below a folder, and the files beside them. Links are not followed. */
-async function below(root: string): Promise<Found[]> {
+/**
+ * The snapshots below a folder, and the files beside them. Links are not followed. `refused` hears
+ * of folders that cannot be listed.
+ */
+async function below(
+  root: string,
+  refused: (folder: string, why: string) => void,
+): Promise<Found[]> {
   const found: (Found | null)[] = [];
   const folders: [string, number][] = [[root, 0]];
   for (let next = folders.shift(); next; next = folders.shift()) {
     const [folder, depth] = next;
-    const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+    const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
+      refused(folder, wordsOf(error));
+      return [];
+    });
     entries.sort((a, b) => (a.name < b.name ? -1 : 1));
     const named = (of: (typeof entries)[number]) => join(folder, of.name);
     const files = entries.filter((entry) => entry.isFile()).map(named);

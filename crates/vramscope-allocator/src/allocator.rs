@@ -58,7 +58,7 @@ pub struct Allocator {
     pub(crate) unused_pools: Vec<u32>,
     /// The number of driver calls that fail next, whatever is available.
     forced_failures: u32,
-    /// Private pools that are not split or help out, in the order in which they were made.
+    /// Private pools with arguments of `torch.cuda.MemPool`, the oldest first.
     pub(crate) kinds: Vec<(u32, PoolKind)>,
     /// Whether a CUDA graph is captured.
     is_capturing: bool,
@@ -93,7 +93,7 @@ impl Allocator {
         }
     }
 
-    /// Sets the arguments with which a private pool was made.
+    /// Sets the arguments of `torch.cuda.MemPool` for a private pool.
     pub fn set_pool_kind(&mut self, pool: u32, kind: PoolKind) {
         self.kinds.retain(|(known, _)| *known != pool);
         self.kinds.push((pool, kind));

@@ -43,8 +43,8 @@ pub(crate) struct Block {
     /// Neighbors in the same segment, or [`NONE`].
     pub(crate) prev: u32,
     pub(crate) next: u32,
-    /// The number of its segment: segments count in the order in which the driver gave them. 0
-    /// where addresses decide between equal blocks.
+    /// The number of its segment. The driver's first segment has the lowest. 0 where addresses
+    /// decide between equal blocks.
     pub(crate) segment: u64,
     /// The number of searches of its pool when it became free, for garbage collection.
     pub(crate) freed_at: u64,

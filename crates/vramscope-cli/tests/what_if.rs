@@ -224,7 +224,7 @@ fn pinned_host_memory_has_answers_of_its_own() {
     assert!(wrong["scenarios"][0]["declined"].is_string(), "{wrong}");
 }
 
-/// What has no model is answered with its name, beside what has one.
+/// A setting without a model is declined by its name, beside those with one.
 #[test]
 fn settings_without_a_prediction_are_named() {
     let change = |text: &str, more: &[&str]| {

@@ -156,6 +156,15 @@ test("a folder lists its snapshots, and new ones once they are complete", async 
   ]);
 });
 
+test("a folder that cannot be listed is named", async () => {
+  const run = new Run(join(folder, "gone"), true);
+  expect((await indexOf(run)).files).toEqual([]);
+  expect(run.unlisted).toEqual([expect.stringContaining(`${join(folder, "gone")}: ENOENT`)]);
+  mkdirSync(join(folder, "gone"));
+  await run.index();
+  expect(run.unlisted).toEqual([]);
+});
+
 test("a file is read where it lies: answers pass to the webview, its bytes do not", async () => {
   const events = Array.from({ length: 30_000 }, (_, index) =>
     life(0x7f0000000000 + (index % 64) * 2 ** 21, 2 ** 20, 3 * index, 3 * index + 100),

@@ -1,7 +1,7 @@
 // The gallery: its index, and each case with the viewer at the place of the answer.
 // crates/vramscope-cli/tests/gallery.rs checks the figures of the stories.
 
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { VramscopeViewer } from "vramscope-viewer";
 import { expectNoBarrier, THEMES } from "../lib/barriers.js";
@@ -18,8 +18,6 @@ interface Case {
 
 const path = (name: string) => fileURLToPath(new URL(`../../site/${name}`, import.meta.url));
 const CASES: Case[] = JSON.parse(readFileSync(path("gallery/cases.json"), "utf8"));
-/** Bytes of pages and recordings. */
-const BUDGET = 1_500_000;
 
 test("the index links every case, and is linked from the landing page", async ({
   page,
@@ -76,13 +74,3 @@ for (const { slug, files, view, shows } of CASES) {
     await expect(viewer.page.getByTestId("peak-value").first()).toBeAttached();
   });
 }
-
-test("pages and recordings stay within the budget", () => {
-  const folder = path("dist/gallery");
-  const bytes = readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .map((name) => statSync(`${folder}/${name}`))
-    .filter((entry) => entry.isFile())
-    .reduce((sum, { size }) => sum + size, 0);
-  expect(bytes).toBeGreaterThan(500_000);
-  expect(bytes).toBeLessThanOrEqual(BUDGET);
-});

@@ -15,7 +15,7 @@ const SSHD_PORT: u16 = 22;
 /// Stands for a machine whose name is not known.
 const HOST: &str = "HOST";
 
-/// The session in which the program runs, started by sshd.
+/// The SSH session of this process.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Remote {
     /// The name of the user, if it needs no quotes in a shell.
@@ -45,7 +45,7 @@ impl Remote {
         }
     }
 
-    /// What to do on the other machine to open an address that has this port, in lines.
+    /// Tells how to forward the port on the person's own machine and open the address there.
     pub(crate) fn text(&self, port: u16, address: &str) -> String {
         let user = self.user.as_ref().map(|name| format!("{name}@")).unwrap_or_default();
         let (which, option, host) = match self.sshd {

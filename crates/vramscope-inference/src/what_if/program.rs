@@ -244,8 +244,8 @@ fn request(snapshot: &Snapshot, block: &Block, private: &PrivateSpans) -> Asked 
     }
 }
 
-/// The private pools in which a live block takes a whole segment, and the recorded settings would
-/// have split it.
+/// The private pools that are not split: a live block has a whole segment, which the recorded
+/// settings would have split.
 fn unsplit_pools(snapshot: &Snapshot, trace: &Trace, private: &PrivateSpans) -> Vec<u32> {
     let settings = recorded_settings(snapshot, &trace.device);
     let mut pools: Vec<u32> = Vec::new();

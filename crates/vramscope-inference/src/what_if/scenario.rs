@@ -170,7 +170,7 @@ impl WhatIf {
         };
         let least = if is_wanted {
             let unlimited = run(Some(u64::MAX), AddressOrder::Ascending);
-            // What the settings allow or refuse is no memory that the run needs.
+            // A limit in the settings changes what fits, not what the run needs.
             let device = match part {
                 Some(_) => Device { allowed: None, ..unlimited.device },
                 None => unlimited.device,

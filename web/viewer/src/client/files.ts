@@ -3,10 +3,11 @@
 import { isCode } from "./code-files.js";
 import type { Source } from "./rank-file.js";
 
-/** Extensions of snapshots in a folder. Single files are taken whatever their name is. */
+/** Ends of the names of snapshots in a folder. A file that is opened alone may have any name. */
 const EXTENSIONS = [".pickle", ".pkl", ".pt", ".gz", ".html", ".json", ".vramscope"];
 
-const isSnapshotName = (name: string) =>
+/** Whether a file that a search of a folder finds may be a snapshot, or lie beside one. */
+export const isSnapshotName = (name: string): boolean =>
   EXTENSIONS.some((extension) => name.toLowerCase().endsWith(extension));
 
 /** The last component of a path of any system. */
