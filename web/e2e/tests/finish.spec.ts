@@ -74,9 +74,11 @@ test("after a zoom the tooltip is about the block under the pointer", async ({ v
     await expect(viewer.tooltip).toBeVisible();
     await page.keyboard.press("4");
     await expectPlace(page, "map", "main");
+    const tooltip = pane(page, "timeline").getByTestId("tooltip");
+    await expect(tooltip).toHaveCount(0);
     await page.keyboard.press("2");
     await expectPlace(page, "timeline", "main");
-    await expect(pane(page, "timeline").getByTestId("tooltip")).toHaveCount(0);
+    await expect(tooltip).toHaveCount(0);
   });
 });
 

@@ -75,6 +75,8 @@ export abstract class CanvasPlot<H> {
   #held: (() => void)[] | null = null;
   /** Whether other strips may be under a resting pointer than at the last frame. */
   #changed = false;
+  /** Whether the last frame asked for another: strips move on with the next one. */
+  #moves = false;
   #frame = 0;
 
   constructor(kind: LayerKind, surface: Surface, events: PlotEvents, options: GestureOptions) {
@@ -300,7 +302,10 @@ export abstract class CanvasPlot<H> {
   }
 
   #drawFrame(now: number): void {
-    if (this.view.frame(now)) this.draw();
+    const moves = this.view.frame(now);
+    if (moves) this.draw();
+    if (moves || this.#moves) this.#changed = true;
+    this.#moves = moves;
     if (this.source === null) {
       this.labels.value = null;
       return;
