@@ -97,12 +97,7 @@ enum Task {
         /// those that depend on what has changed since the branch `main` of the remote
         #[arg(long, conflicts_with = "steps")]
         quick: bool,
-        /// Run more cases of the property tests that have a long form, for hours if need be,
-        /// compare the model of the allocator with five releases of PyTorch in random programs,
-        /// record programs with PyTorch over a stand-in for the device, change some and compare
-        /// with what was predicted, build the site twice and compare, log reports to experiment
-        /// trackers, convert fleets on Ray and in one process, show a snapshot in a notebook and
-        /// in VS Code, and read a large file with threads
+        /// Run the parts that take long, which CONTRIBUTING.md describes, then the steps
         ///
         /// `--long=PART` runs only one of them, and no step.
         #[arg(
