@@ -45,6 +45,26 @@ fn expected(name: &str) -> Value {
     all[name]["memory_stats"]["at_dump"]["0"].clone()
 }
 
+/// A request that failed once was left out of the prediction.
+#[test]
+fn other_settings_are_predicted_with_the_requests_that_failed() {
+    let files =
+        ["default", "expandable"].map(|name| format!("what_if/varlen_tight_{name}.pickle.gz"));
+    let program = &json_of(&["diff", &files[0], &files[1]])["pairs"][0]["program"];
+    assert_eq!(program["predicted_active_peak"], program["active_peak"]);
+    assert_eq!(program["predicted_reserved_peak"], program["reserved_peak"]);
+}
+
+/// A call site with activations and a workspace in A was one of activations.
+#[test]
+fn a_row_with_several_categories_is_mixed() {
+    let files =
+        ["gpt_flash", "gpt_flash_checkpoint_half"].map(|name| format!("twins/{name}.pickle.gz"));
+    let pair = &json_of(&["diff", &files[0], &files[1]])["pairs"][0];
+    let row = &pair["stacks"][0];
+    assert_eq!((&row["category"], number(&row["change"])), (&json!("mixed"), -60 << 20), "{row}");
+}
+
 #[test]
 fn the_tree_adds_up_to_the_peaks_and_the_stacks() {
     let pair = &json_of(&["diff", GPT, LEAK, "--limit", "3"])["pairs"][0];

@@ -1,8 +1,9 @@
 //! Runs `vramscope diagnose`, with and without `--all`.
 
-use crate::common::vramscope;
+use crate::common::{folder, test_data, vramscope};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
+use std::fs;
 
 fn text(arguments: &[&str], paths: &[&str]) -> String {
     let output = vramscope(arguments, paths);
@@ -144,6 +145,30 @@ fn blind_spots_are_told_once_with_their_files() {
     let nothing = text(&["diagnose", "--all"], &["recorded/misc/norecord.pickle"]);
     assert!(nothing.starts_with("nothing found in norecord.pickle (looked for: "), "{nothing}");
     assert!(nothing.contains("\nnote: only the end is known"), "{nothing}");
+}
+
+/// One table once had rank 0 of one job beside ranks 1 to 3 of another.
+#[test]
+fn jobs_below_one_folder_are_told_apart() {
+    let folder = folder("findings/jobs");
+    for (job, from) in [
+        ("77", format!("{SKEW}/rank0_memory_snapshot.pickle.gz")),
+        ("77", format!("{SKEW}/rank2_memory_snapshot.pickle.gz")),
+        ("78", OOM.to_owned()),
+    ] {
+        let name = if job == "78" { "rank0_oom.pickle.gz" } else { &from[SKEW.len() + 1..] };
+        fs::create_dir_all(folder.join(job)).expect("a folder");
+        fs::copy(test_data(&from), folder.join(job).join(name)).expect("a copy");
+    }
+    let path = folder.to_str().expect("UTF-8");
+    let found = json("diagnose", &[path]);
+    assert_eq!(kinds(&found)[0], "several_runs", "{found}");
+    let text = found["blind_spots"][0]["text"].as_str().expect("a text");
+    assert!(text.starts_with("These are 2 runs (") && text.contains("/jobs/78 alone."), "{text}");
+    assert_eq!(found.get("ranks"), None, "job 78 has one rank");
+    let one = json("diagnose", &[folder.join("77").to_str().expect("UTF-8")]);
+    assert!(!kinds(&one).contains(&"several_runs"), "{one}");
+    assert_eq!(list(&one["ranks"]).len(), 2, "{one}");
 }
 
 #[test]

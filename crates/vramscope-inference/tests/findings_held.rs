@@ -188,6 +188,28 @@ fn evaluation_with_autograd_is_found() {
     assert!(facts.peak_without.0 <= (64 + 1 + 120 + 16) * MIB, "{facts:?}");
 }
 
+/// The result of a training step that dies with a graph, with no request between, hid the graph.
+#[test]
+fn a_result_of_training_is_no_part_of_the_graph_that_dies_with_it() {
+    let mut program = Program::default();
+    program.build();
+    program.step();
+    let logits = program.alloc(8 * MIB, model(34));
+    let saved = program.pass(true);
+    let gradients = program.backward(saved);
+    program.optimizer(4096);
+    program.free_all(gradients, &zero_grad());
+    let mut graph = program.pass(true);
+    graph.extend(program.pass(true));
+    program.free(logits, &main(22));
+    program.free_all(graph, &main(22));
+    program.alloc(512, main(23));
+    let found = program.found(FindingKind::NoGrad);
+    let [finding] = &found[..] else { panic!("one finding, not {found:?}") };
+    // Two passes of 30 results of 4 MiB.
+    assert_eq!((finding.bytes, finding.blocks), (240 * MIB, 60), "{finding:?}");
+}
+
 #[test]
 fn inference_without_autograd_and_training_keep_no_graph() {
     let mut program = Program::default();

@@ -294,12 +294,19 @@ pub fn diagnose(mut ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usiz
     let lacks = indexed::lacks(&indexed, ranks.iter().filter(|rank| rank.is_old).count());
     let left_out: usize = indexed.iter().map(|card| card.other_findings.len()).sum();
     let indexed: FxHashSet<String> = indexed.iter().map(|card| card.path.clone()).collect();
-    let of_ranks: Vec<RankMemory> = ranks.iter().filter_map(RankMemory::of).collect();
+    let mut of_ranks: Vec<RankMemory> = ranks.iter().filter_map(RankMemory::of).collect();
     let cards: Vec<Card> = ranks.into_iter().map(|rank| rank.card).collect();
-    let blind_spots = lacks.into_iter().chain(blind::merged(&cards)).collect();
+    let mut blind_spots: Vec<_> = lacks.into_iter().chain(blind::merged(&cards)).collect();
+    let runs = ranks::several_runs(&cards);
     let all = of_run(cards);
     let mut headlines = compared(headlines, &all);
     let memory = headlines.first_mut().and_then(|worst| worst.memory.take());
+    // Ranks of several runs are no ranks of one.
+    if let Some(worst) = headlines.first().filter(|_| !runs.is_empty()) {
+        let shown = run_folder_of(&worst.headline.path);
+        of_ranks.retain(|one| run_folder_of(&one.path) == shown);
+        blind_spots.insert(0, ranks::note_of_runs(&runs, shown));
+    }
     let every_headline: Vec<&Headline> = headlines.iter().map(|one| &one.headline).collect();
     let rank_groups = ranks::groups(of_ranks, &every_headline, &all);
     let every: Option<Vec<FindingEntry>> = match listing {

@@ -225,7 +225,7 @@ async fn growth(
     let stacks = stacks(finding);
     let trace = target.trace();
     let mut changes = vec![0i64; steps.begins.len() + 1];
-    let mut afterwards = 0;
+    let mut at_end = 0;
     for part in strides(trace.blocks.len()) {
         budget.charge(part.len() as u64).await;
         for block in trace.blocks[part].iter().filter(|block| stacks.contains(&block.stack)) {
@@ -233,8 +233,8 @@ async fn growth(
             let end = steps.begins.partition_point(|&begin| begin < block.leaves);
             changes[first] += block.bytes.0 as i64;
             changes[end] -= block.bytes.0 as i64;
-            if first == steps.begins.len() {
-                afterwards += block.bytes.0;
+            if block.leaves == trace.slots() {
+                at_end += block.bytes.0;
             }
         }
     }
@@ -253,10 +253,10 @@ async fn growth(
         proof.values.push(after[step + 1]);
     }
     // What is kept behind the last step's end is a part of the growth.
-    if let Some(&last) = after.last().filter(|_| afterwards > 0) {
+    if after.last().is_some_and(|&last| last < at_end) {
         proof.marked.push(proof.values.len() as u32);
         proof.labels.push("end".to_owned());
-        proof.values.push(last + afterwards);
+        proof.values.push(at_end);
     }
     Some(proof.in_words())
 }

@@ -69,8 +69,8 @@ pub(crate) type SimulatedFindings = Vec<(usize, Predicted)>;
 pub struct Predicted {
     /// The allocator's model of the run as recorded, then of other settings.
     pub simulated: Vec<Simulated>,
-    /// The changes with which a failed run goes through; the run without what a leak keeps, or
-    /// without what is never read again.
+    /// The changes with which a failed run goes through; the run without what a leak or a graph
+    /// without a backward pass keeps, or without what is never read again.
     pub fixes: Vec<Fix>,
     /// Known causes whose cures do not suffice alone, after a failure.
     pub looks: Vec<Look>,
@@ -88,12 +88,14 @@ pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> Simulat
     let mut ooms: Vec<(usize, &OomStory)> = Vec::new();
     let mut reserved = None;
     let mut growths: Vec<(usize, &Growth)> = Vec::new();
-    let mut dead = None;
+    let (mut dead, mut graphs) = (None, None);
     for (i, finding) in findings.iter().enumerate() {
         match &finding.facts {
             Facts::Oom(story) if ooms.len() < MAX_OOMS => ooms.push((i, story)),
             Facts::Reserved(peak) => reserved = Some((i, peak)),
             Facts::DeadAtPeak(_) => dead = Some(i),
+            // Of a graph that is still open, a backward pass may follow.
+            Facts::NoGrad(facts) if !facts.is_open => graphs = Some(i),
             Facts::Growth(growth) if growths.len() < MAX_GROWTHS => growths.push((i, growth)),
             _ => {}
         }
@@ -101,8 +103,9 @@ pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> Simulat
     // A run that failed has no peak to compare with.
     let reserved = reserved.filter(|_| ooms.is_empty());
     growths.retain(|_| ooms.is_empty());
-    let dead = dead.filter(|_| ooms.is_empty());
-    if ooms.is_empty() && reserved.is_none() && growths.is_empty() && dead.is_none() {
+    let [dead, graphs] = [dead, graphs].map(|of_run| of_run.filter(|_| ooms.is_empty()));
+    let has_others = reserved.is_some() || dead.is_some() || graphs.is_some();
+    if ooms.is_empty() && growths.is_empty() && !has_others {
         return Vec::new();
     }
     target.entry.derive(Derived::WhatIf, target.index, budget).await;
@@ -131,6 +134,10 @@ pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> Simulat
     }
     if let Some(i) = dead.filter(|_| !model.starts_late()) {
         let fixes = fixes::last_uses(target, model, &findings[i], budget).await;
+        all.push((i, Predicted { fixes, ..Predicted::default() }));
+    }
+    if let Some(i) = graphs.filter(|_| !model.starts_late()) {
+        let fixes = fixes::without_graphs(target, model, budget).await.into_iter().collect();
         all.push((i, Predicted { fixes, ..Predicted::default() }));
     }
     if let Some((i, peak)) = reserved {

@@ -31,7 +31,7 @@ fn entries_of(path: &str, is_simulated: bool) -> Vec<FindingEntry> {
     if is_simulated {
         file.entries[0].simulate(0);
     }
-    let kinds = ["oom", "reserved", "stranded_pool", "pending_free", "churn"];
+    let kinds = ["oom", "reserved", "stranded_pool", "pending_free", "churn", "no_grad"];
     let mut found = of_device(file.target(0, 0).expect("a device"));
     found.retain(|finding| kinds.contains(&finding.record.kind.name()));
     found
@@ -177,6 +177,33 @@ fn a_setting_that_serves_the_request_is_the_action() {
     assert!(oom.text.contains("57.00 MiB are missing as configured (simulated)."), "{}", oom.text);
     let action = "It fits with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (needs 1.71 GiB).";
     assert_eq!(oom.action, action, "the run survived, and the file has all of it");
+}
+
+/// The program was recorded again under `torch.no_grad()`.
+#[test]
+fn the_peak_without_graphs_of_an_evaluation_is_replayed() {
+    let found = simulated_of_kind("twins/gpt_eval.pickle.gz", "no_grad").record;
+    let [fix] = &found.fixes[..] else { panic!("one change, not {:?}", found.fixes) };
+    assert_eq!((&*fix.recipe, fix.outcome), ("eval:no_grad", Outcome::Fits));
+    let active_peak = |path: &str| {
+        let file = load(path);
+        peak(file.target(0, 0).expect("a device"), BandKind::Active, Some(1)).total
+    };
+    let before = active_peak("twins/gpt_eval.pickle.gz");
+    let measured = before - active_peak("twins/gpt_eval_eval_no_grad.pickle.gz");
+    let error = fix.saving_bytes.0.abs_diff(measured) as f64 * 100.0 / before as f64;
+    assert!(Some(error) < fix.error_percent, "{} for {measured}", fix.saving_bytes.0);
+    assert!(!found.text.contains("about"), "the estimate gives way: {}", found.text);
+}
+
+/// The run had reserved more before it failed than when it failed.
+#[test]
+fn a_limit_allows_what_was_ever_reserved() {
+    let path = "findings/real_oom_gpt_flash.pickle.gz";
+    let oom = of_kind(path, "oom");
+    let least = Bytes(recorded_peak(path));
+    assert!(oom.text.contains(&format!(" of at least {least} and less than ")), "{}", oom.text);
+    assert!(oom.why.contains(&format!("allows at least {least} and less")), "{}", oom.why);
 }
 
 /// Expandable segments serve the request: the pool has them, too. What follows is not in the file.

@@ -50,16 +50,14 @@ impl Remote {
         let user = self.user.as_ref().map(|name| format!("{name}@")).unwrap_or_default();
         let (which, option, host) = match self.sshd {
             Some((host, sshd)) => (
-                "If you reach this one by another name, use that",
+                "You may reach this one by another name",
                 if sshd == SSHD_PORT { String::new() } else { format!("-p {sshd} ") },
                 host.to_string(),
             ),
-            None => {
-                ("HOST is the name by which you reach this one", String::new(), HOST.to_owned())
-            }
+            None => ("HOST is your name for this one", String::new(), HOST.to_owned()),
         };
         format!(
-            "Forward the port on your own machine. {which}:\n  \
+            "Forward the port on your own machine, if it is not yet. {which}:\n  \
              ssh {option}-L {port}:localhost:{port} {user}{host}\n\
              Then open there:\n  {address}"
         )
@@ -123,8 +121,8 @@ mod tests {
     fn the_command_forwards_the_port_to_the_address_of_sshd() {
         assert_eq!(
             told("203.0.113.9 50312 10.0.0.7 22", &["ada"]),
-            "Forward the port on your own machine. If you reach this one by another name, use \
-             that:\n  ssh -L 8317:localhost:8317 ada@10.0.0.7"
+            "Forward the port on your own machine, if it is not yet. You may reach this one by \
+             another name:\n  ssh -L 8317:localhost:8317 ada@10.0.0.7"
         );
         let command = |connection| command(connection, &["ada"]);
         let forward = "-L 8317:localhost:8317";
@@ -153,8 +151,8 @@ mod tests {
         ] {
             assert_eq!(
                 told(connection, &["ada"]),
-                "Forward the port on your own machine. HOST is the name by which you reach this \
-                 one:\n  ssh -L 8317:localhost:8317 ada@HOST",
+                "Forward the port on your own machine, if it is not yet. HOST is your name for \
+                 this one:\n  ssh -L 8317:localhost:8317 ada@HOST",
                 "{connection}"
             );
         }

@@ -269,6 +269,10 @@ impl Inner {
 fn graph(cx: Evidence<'_>, mut freed: Vec<Freed>, inner: &Inner) -> Option<Graph> {
     let block = |i: u32| &cx.trace.blocks[i as usize];
     freed.sort_unstable();
+    let free = block(freed.last()?.block).free_requested().map_or(u32::MAX, |free| free.0);
+    // A result of the step before may be dropped with the graph.
+    let after_backward = last_backward(cx.categories.phases(), free);
+    freed.retain(|freed| block(freed.block).enters >= after_backward);
     let mut counts: FxHashMap<StackId, usize> = FxHashMap::default();
     for freed in freed.iter().filter(|freed| freed.is_inner) {
         *counts.entry(block(freed.block).stack).or_default() += 1;
@@ -281,10 +285,9 @@ fn graph(cx: Evidence<'_>, mut freed: Vec<Freed>, inner: &Inner) -> Option<Graph
     // What the program allocates before the pass is its input.
     freed.retain(|freed| block(freed.block).enters >= first);
     let last = block(freed.iter().rfind(|freed| freed.is_inner)?.block).enters;
-    let free = block(freed.last()?.block).free_requested().map_or(u32::MAX, |free| free.0);
     // A failed allocation ends the pass, and drops its results.
     let fails = cx.trace.ooms.iter().any(|oom| (first..free).contains(&oom.event.0));
-    if fails || has_backward(cx.categories.phases(), first, free) {
+    if fails {
         return None;
     }
     let allocated = inner.before(last + 1) - inner.before(first);
@@ -295,11 +298,10 @@ fn graph(cx: Evidence<'_>, mut freed: Vec<Freed>, inner: &Inner) -> Option<Graph
     is_kept.then(|| Graph { end, blocks: freed.iter().map(|freed| freed.block).collect() })
 }
 
-/// Whether a backward pass runs in a range of events.
-fn has_backward(phases: &[PhaseSpan], from: u32, to: u32) -> bool {
-    let first = phases.partition_point(|span| span.end <= from);
-    let spans = phases[first..].iter().take_while(|span| span.begin < to);
-    spans.into_iter().any(|span| span.phase == Phase::Backward)
+/// The end of the last backward pass that begins before an event; 0 without one.
+fn last_backward(phases: &[PhaseSpan], event: u32) -> u32 {
+    let before = &phases[..phases.partition_point(|span| span.begin < event)];
+    before.iter().rfind(|span| span.phase == Phase::Backward).map_or(0, |span| span.end)
 }
 
 /// When the blocks of a graph would die without autograd: a layer's result when the next layer

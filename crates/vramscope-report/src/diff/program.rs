@@ -11,7 +11,8 @@ use crate::{Quantity, peak::BandKind};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use vramscope_inference::{
-    Category, Changes, Features, Recipe, Rest, recorded_settings, settings_text,
+    Category, Changes, Features, Question, Recipe, Rest, Search, ended_by_failure,
+    recorded_settings, settings_text,
 };
 use vramscope_trace::AllocatorSettings;
 use vramscope_trace::slicing::Budget;
@@ -147,37 +148,92 @@ pub async fn program_changes(
         return record;
     }
     let evidence = target.entry.evidence(target.index);
-    let run = match editable.apply(evidence, recipes, budget).await {
-        Ok(run) => run,
+    // As in what-if: other settings alone are a replay of the recording, with its failed requests.
+    let predicted = if recipes.is_empty() && !ended_by_failure(evidence) {
+        of_settings(target, &found.settings, budget).await
+    } else {
+        match editable.apply(evidence, recipes, budget).await {
+            Ok(run) => {
+                let answer = run.answer(&found.settings, None, budget).await;
+                Ok(Predicted {
+                    active: answer.active_peak,
+                    reserved: answer.reserved_peak,
+                    reserved_range: answer.reserved_range,
+                    at_peak: Some(run.at_peak()),
+                })
+            }
+            Err(why) => Err(why_declined(why)),
+        }
+    };
+    let predicted = match predicted {
+        Ok(predicted) => predicted,
         Err(why) => {
-            record.declined = Some(why_declined(why).to_owned());
+            record.declined = Some(why.to_owned());
             return record;
         }
     };
-    let answer = run.answer(&found.settings, None, budget).await;
     let real = [record.active_peak.0, record.reserved_peak.0];
-    record.predicted_active_peak = Some(Bytes(answer.active_peak));
-    record.predicted_reserved_peak = Some(Bytes(answer.reserved_peak));
-    record.predicted_reserved_range = Some(answer.reserved_range.map(Bytes));
-    let of_active = percent(answer.active_peak, real[0]);
-    let of_reserved = percent(answer.reserved_peak, real[1]);
+    record.predicted_active_peak = Some(Bytes(predicted.active));
+    record.predicted_reserved_peak = Some(Bytes(predicted.reserved));
+    record.predicted_reserved_range = Some(predicted.reserved_range.map(Bytes));
+    let of_active = percent(predicted.active, real[0]);
+    let of_reserved = percent(predicted.reserved, real[1]);
     record.active_percent = Some(of_active);
     record.reserved_percent = Some(of_reserved);
     let error = record.error_percent.unwrap_or(LEAST_ERROR);
     let is_far = of_active.abs() > error || of_reserved.abs() > error + RESERVED_ERROR;
     if is_far {
-        let predicted = run.at_peak();
-        record.reasons = reasons([a, b], predicted);
+        record.reasons = reasons([a, b], predicted.at_peak);
     }
     record
+}
+
+/// What is predicted of B.
+struct Predicted {
+    /// The peak of active bytes.
+    active: u64,
+    /// The peak of reserved bytes.
+    reserved: u64,
+    /// Where that lies at least and at most.
+    reserved_range: [u64; 2],
+    /// Bytes at the peak by category; `None` where the replay does not tell them.
+    at_peak: Option<[u64; Category::ALL.len()]>,
+}
+
+/// The recording under other settings.
+///
+/// # Errors
+/// Why nothing is predicted, in a few words.
+async fn of_settings(
+    target: Target<'_>,
+    settings: &AllocatorSettings,
+    budget: &mut Budget,
+) -> Result<Predicted, &'static str> {
+    target.entry.derive(Derived::WhatIf, target.index, budget).await;
+    let model = target.entry.what_if(target.index).ok_or("the first recording has no model")?;
+    let question = Question { least: Search::Never, ..Question::as_recorded(settings) };
+    let scenario = model.answer(question, budget).await;
+    if !scenario.fits() {
+        return Err("the replay of the first recording with these settings runs out of memory");
+    }
+    Ok(Predicted {
+        active: scenario.active_peak,
+        reserved: scenario.reserved_peak,
+        reserved_range: scenario.reserved_range,
+        at_peak: None,
+    })
 }
 
 /// Categories to name.
 const MAX_REASONS: usize = 2;
 
-fn reasons([a, b]: [&SideProgram; 2], predicted: [u64; Category::ALL.len()]) -> Vec<String> {
+fn reasons(
+    [a, b]: [&SideProgram; 2],
+    predicted: Option<[u64; Category::ALL.len()]>,
+) -> Vec<String> {
     let mut all = Vec::new();
     let real = b.features.at_peak;
+    let predicted = predicted.unwrap_or(real);
     let total: u64 = real.iter().sum();
     let mut rows: Vec<(Category, i64)> = Category::ALL
         .into_iter()

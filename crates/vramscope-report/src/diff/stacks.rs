@@ -18,7 +18,7 @@ pub struct StackDiff {
     pub bytes: BytesDiff,
     /// Blocks.
     pub blocks: CountDiff,
-    /// The category or `mixed`, from B if B has the stack; null for `reserved_bytes`.
+    /// The category, or `mixed` if a side or the two sides have several; null for `reserved_bytes`.
     pub category: Option<String>,
     /// How A and B were matched.
     pub matched: Matched,
@@ -67,7 +67,10 @@ pub fn stacks(a: &Side, b: &Side) -> Vec<StackDiff> {
                 in_a.map_or(0, |s| s.blocks.into()),
                 in_b.map_or(0, |s| s.blocks.into()),
             ),
-            category: shown.category.clone(),
+            category: match (in_a.map(|s| &s.category), in_b.map(|s| &s.category)) {
+                (Some(Some(a)), Some(Some(b))) if a != b => Some("mixed".to_owned()),
+                _ => shown.category.clone(),
+            },
             matched: match (i, j) {
                 (Some(i), Some(j)) if rows_a[i].frames == rows_b[j].frames => Matched::Same,
                 (Some(_), Some(_)) => Matched::Moved,

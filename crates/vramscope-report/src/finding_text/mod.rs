@@ -80,7 +80,7 @@ pub fn words(
         Facts::Cycle(cycle) => program::cycle(entry, finding, cycle),
         Facts::GradientsHeld(held) => program::gradients(finding, held),
         Facts::HeldTooLong(held) => program::held(entry, finding, held),
-        Facts::NoGrad(graphs) => program::no_grad(entry, finding, graphs),
+        Facts::NoGrad(graphs) => program::no_grad(entry, finding, graphs, predicted),
         Facts::PeakCause(cause) => peak_cause::peak_cause(entry, finding, cause),
         Facts::Oom(story) => oom::oom(entry, finding, story, predicted),
         Facts::Reserved(peak) => reserved::reserved(entry, finding, peak, &predicted.simulated),

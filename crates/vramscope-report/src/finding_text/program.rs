@@ -290,7 +290,12 @@ pub(super) fn gradients(finding: &Finding, held: &GradientsHeld) -> Words {
     }
 }
 
-pub(super) fn no_grad(entry: &SnapshotEntry, finding: &Finding, facts: &NoGrad) -> Words {
+pub(super) fn no_grad(
+    entry: &SnapshotEntry,
+    finding: &Finding,
+    facts: &NoGrad,
+    predicted: &Predicted,
+) -> Words {
     let label = |frame| label_of(&entry.snapshot, frame);
     let (bytes, first) = (Bytes(finding.bytes), finding.events.first().copied());
     let (dropped, called) = (facts.dropped_at.map(label), facts.called_at.map(label));
@@ -315,6 +320,11 @@ pub(super) fn no_grad(entry: &SnapshotEntry, finding: &Finding, facts: &NoGrad) 
         ),
     };
     let evaluation = if facts.trains { "evaluation" } else { "inference" };
+    // A replay knows the peak without the graphs better.
+    let without = match &predicted.fixes[..] {
+        [] => format!(": the peak is then about {}", facts.peak_without),
+        _ => String::new(),
+    };
     let (graphs, run) = if facts.is_open {
         let graphs = "The forward pass keeps its autograd graph to the end of the recording";
         (graphs.to_owned(), "If no backward pass follows, run")
@@ -327,10 +337,8 @@ pub(super) fn no_grad(entry: &SnapshotEntry, finding: &Finding, facts: &NoGrad) 
             .text(" at the peak that no backward pass uses"),
         text: format!(
             "{graphs}. {} hold {bytes} at the peak.{earlier} Under \
-             torch.no_grad() an inner result lives no longer than its layer: the peak is then \
-             about {}.",
+             torch.no_grad() an inner result lives no longer than its layer{without}.",
             counted(finding.blocks as usize, "inner result"),
-            facts.peak_without,
         ),
         action: format!(
             "{run} {evaluation} ({site}) under torch.no_grad() or torch.inference_mode(). Keep \

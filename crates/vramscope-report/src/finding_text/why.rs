@@ -26,6 +26,9 @@ pub(crate) fn why(entry: &SnapshotEntry, finding: &Finding, predicted: &Predicte
         }
         Facts::GradientsHeld(held) => gradients(held, finding.phase.is_some()),
         Facts::HeldTooLong(held) => held_too_long(held),
+        Facts::NoGrad(_) if !predicted.fixes.is_empty() => {
+            "an output keeps the graph of its pass until the program drops it".to_owned()
+        }
         Facts::NoGrad(facts) => {
             format!("under torch.no_grad() the peak is about {}", facts.peak_without)
         }
@@ -124,7 +127,7 @@ fn oom(entry: &SnapshotEntry, device: u32, story: &OomStory) -> String {
             None => format!(
                 "it allows at least {} and less than {} (set_per_process_memory_fraction, or a \
                  like limit)",
-                story.reserved,
+                super::oom::allowed(entry, device, story),
                 super::oom::refused(story)
             ),
         }),

@@ -8,7 +8,7 @@ mod words;
 
 pub use candidates::Cost;
 pub(crate) use dead::last_uses;
-pub(crate) use plan::{MAX_BATCH, SAVINGS, plan as of_device, savings, without};
+pub(crate) use plan::{MAX_BATCH, SAVINGS, plan as of_device, savings, without, without_graphs};
 pub use plan::{PlanRecord, PlannedSet};
 
 use crate::derived::Derived;

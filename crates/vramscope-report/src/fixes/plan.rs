@@ -309,14 +309,34 @@ pub(crate) async fn without(
     total: Bytes,
     budget: &mut Budget,
 ) -> Option<Fix> {
+    let fix = edited(target, model, Recipe::Del(line.to_owned()), budget).await?;
+    let is_all = fix.saving_bytes.0 <= total.0 + total.0 / 8;
+    is_all.then_some(fix)
+}
+
+/// The run whose evaluation keeps no graph. `None` if the peak is as high without it.
+pub(crate) async fn without_graphs(
+    target: Target<'_>,
+    model: &WhatIf,
+    budget: &mut Budget,
+) -> Option<Fix> {
+    let fix = edited(target, model, Recipe::EvaluationNoGrad, budget).await?;
+    (fix.saving_bytes.0 > 0).then_some(fix)
+}
+
+/// A whole run with an edit; `None` unless it goes through.
+async fn edited(
+    target: Target<'_>,
+    model: &WhatIf,
+    recipe: Recipe,
+    budget: &mut Budget,
+) -> Option<Fix> {
     target.entry.derive(Derived::Editable, target.index, budget).await;
     let editable = target.entry.editable(target.index).filter(|run| run.rest == Rest::Whole)?;
     let available = least_available(model).unwrap_or(u64::MAX);
     let trial = Trial::new(target, model, editable, available, budget).await?;
-    let candidate = Candidate::of([Recipe::Del(line.to_owned())], Cost::Edit);
-    let fix = trial.fix(&candidate, budget).await?;
-    let is_all = fix.saving_bytes.0 <= total.0 + total.0 / 8;
-    (is_all && fix.outcome == Outcome::Fits).then_some(fix)
+    let fix = trial.fix(&Candidate::of([recipe], Cost::Edit), budget).await?;
+    (fix.outcome == Outcome::Fits).then_some(fix)
 }
 
 /// A run that went through is told only of what saves at least this part of its peak, in percent.

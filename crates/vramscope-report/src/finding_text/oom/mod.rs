@@ -250,7 +250,16 @@ fn limit(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String {
     if let Some(bytes) = limit_of(entry, finding.device) {
         return format!(" of {bytes}");
     }
-    format!(" of at least {} and less than {}", story.reserved, refused(story))
+    let least = allowed(entry, finding.device, story);
+    format!(" of at least {least} and less than {}", refused(story))
+}
+
+/// What a limit of the process lets through at least: what was reserved at the failure or, under a
+/// limit that cannot have changed, the most that was ever reserved.
+pub(super) fn allowed(entry: &SnapshotEntry, device: u32, story: &OomStory) -> Bytes {
+    let trace = entry.traces.iter().find(|trace| trace.device.device == device);
+    let peak = trace.map(|trace| Bytes(trace.reserved_band.peak.max(0) as u64));
+    peak.filter(|&peak| peak < refused(story)).unwrap_or_default().max(story.reserved)
 }
 
 /// What the request would have reserved of the device.
