@@ -164,11 +164,20 @@ fn jobs_below_one_folder_are_told_apart() {
     let found = json("diagnose", &[path]);
     assert_eq!(kinds(&found)[0], "several_runs", "{found}");
     let text = found["blind_spots"][0]["text"].as_str().expect("a text");
-    assert!(text.starts_with("These are 2 runs (") && text.contains("/jobs/78 alone."), "{text}");
+    assert!(text.starts_with("Rank 0 has a process in each of 2 folders ("), "{text}");
+    assert!(text.contains("/jobs/78 alone: "), "{text}");
     assert_eq!(found.get("ranks"), None, "job 78 has one rank");
     let one = json("diagnose", &[folder.join("77").to_str().expect("UTF-8")]);
     assert!(!kinds(&one).contains(&"several_runs"), "{one}");
     assert_eq!(list(&one["ranks"]).len(), 2, "{one}");
+    // Two dumps of one process, as the recorder names their folders.
+    for moment in ["oom_1", "exit"] {
+        let moment = folder.join("78").join(moment);
+        fs::create_dir(&moment).expect("a folder");
+        fs::copy(test_data(OOM), moment.join("rank0_memory_snapshot.pickle.gz")).expect("a copy");
+    }
+    let one = json("diagnose", &[folder.join("78").to_str().expect("UTF-8")]);
+    assert!(!kinds(&one).contains(&"several_runs"), "{one}");
 }
 
 #[test]

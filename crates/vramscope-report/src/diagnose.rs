@@ -3,6 +3,7 @@
 mod fit;
 mod indexed;
 mod ranks;
+mod runs;
 
 pub use ranks::RankGroup;
 
@@ -288,7 +289,9 @@ pub fn diagnose(mut ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usiz
     let is_indexed = |rank: &&Diagnosed| rank.dump.is_none();
     let indexed: Vec<&Card> = ranks.iter().filter(is_indexed).map(|rank| &rank.card).collect();
     let dumps = ranks.iter().filter_map(|rank| Some((&rank.card, rank.dump.as_ref()?)));
-    let mut processes = processes(&dumps.collect::<Vec<_>>());
+    let dumps: Vec<(&Card, &Dump)> = dumps.collect();
+    let runs = runs::several(&dumps);
+    let mut processes = processes(&dumps);
     processes.extend(of_iterations(&indexed));
     processes.sort_by_key(|process| Reverse(process.growth_bytes));
     let lacks = indexed::lacks(&indexed, ranks.iter().filter(|rank| rank.is_old).count());
@@ -297,15 +300,14 @@ pub fn diagnose(mut ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usiz
     let mut of_ranks: Vec<RankMemory> = ranks.iter().filter_map(RankMemory::of).collect();
     let cards: Vec<Card> = ranks.into_iter().map(|rank| rank.card).collect();
     let mut blind_spots: Vec<_> = lacks.into_iter().chain(blind::merged(&cards)).collect();
-    let runs = ranks::several_runs(&cards);
     let all = of_run(cards);
     let mut headlines = compared(headlines, &all);
     let memory = headlines.first_mut().and_then(|worst| worst.memory.take());
-    // Ranks of several runs are no ranks of one.
-    if let Some(worst) = headlines.first().filter(|_| !runs.is_empty()) {
-        let shown = run_folder_of(&worst.headline.path);
-        of_ranks.retain(|one| run_folder_of(&one.path) == shown);
-        blind_spots.insert(0, ranks::note_of_runs(&runs, shown));
+    let worst = headlines.first().map(|worst| worst.headline.path.as_str());
+    let shown = runs.as_ref().zip(worst).and_then(|(runs, path)| Some((runs, runs.of(path)?)));
+    if let Some((runs, shown)) = shown {
+        of_ranks.retain(|one| runs.of(&one.path) == Some(shown));
+        blind_spots.insert(0, runs.note(shown));
     }
     let every_headline: Vec<&Headline> = headlines.iter().map(|one| &one.headline).collect();
     let rank_groups = ranks::groups(of_ranks, &every_headline, &all);

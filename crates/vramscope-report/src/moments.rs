@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::hash::BuildHasher as _;
-use vramscope_inference::Category;
+use vramscope_inference::{BlindSpot, Category};
 use vramscope_snapshot::{HOST, StackId};
 use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
@@ -164,6 +164,23 @@ impl Dump {
             step: has_step.then(|| Live::new(target, step, kept.collect())),
             end: Live::new(target, last, sites_at(target, last, budget).await),
         }
+    }
+}
+
+impl Dump {
+    /// The time of the process's first event; `None` unless the file has all of them.
+    pub(crate) fn start(&self, card: &Card) -> Option<i64> {
+        let lacks_first = |spot: &BlindSpot| {
+            matches!(
+                spot,
+                BlindSpot::NoHistory { .. }
+                    | BlindSpot::StateOnly
+                    | BlindSpot::RingOverrun(_)
+                    | BlindSpot::LateStart
+            )
+        };
+        let [first, _] = self.window.filter(|_| !card.blind_spots.iter().any(lacks_first))?;
+        Some(first)
     }
 }
 

@@ -1,16 +1,13 @@
 //! The ranks of a run in groups of like ones.
 
 use super::{Diagnosed, Headline, requested_peak};
-use crate::card::Card;
-use crate::findings::{BlindSpotRecord, FindingEntry};
+use crate::findings::FindingEntry;
 use crate::peak::BandKind;
-use crate::rank_of::run_folder_of;
 use crate::text::ranges;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use vramscope_inference::{FindingId, Severity};
 use vramscope_snapshot::HOST;
-use vramscope_units::grouped;
 
 /// Ranks whose peaks differ by less are alike, in percent.
 const ALIKE_PERCENT: u64 = 110;
@@ -124,37 +121,6 @@ pub(super) fn groups(
     });
     groups
 }
-
-/// The folders of several runs, each of which has a rank that another has, too; empty for one run.
-pub(super) fn several_runs(cards: &[Card]) -> BTreeSet<String> {
-    let mut of_rank: BTreeMap<u32, BTreeSet<&str>> = BTreeMap::new();
-    for card in cards {
-        if let Some(rank) = card.rank {
-            of_rank.entry(rank).or_default().insert(run_folder_of(&card.path));
-        }
-    }
-    let shared = of_rank.into_values().filter(|folders| folders.len() > 1);
-    shared.flatten().map(str::to_owned).collect()
-}
-
-/// The note about several runs. The table of ranks is of the run that is `shown`.
-pub(super) fn note_of_runs(runs: &BTreeSet<String>, shown: &str) -> BlindSpotRecord {
-    let named: Vec<&str> = runs.iter().take(MAX_RUNS).map(String::as_str).collect();
-    let more = match runs.len() - named.len() {
-        0 => String::new(),
-        more => format!(" and {} more", grouped(more as u64)),
-    };
-    let text = format!(
-        "These are {} runs ({}{more}). A table of ranks is of {shown} alone. Diagnose each folder \
-         by itself",
-        grouped(runs.len() as u64),
-        named.join(", "),
-    );
-    BlindSpotRecord { kind: "several_runs", text }
-}
-
-/// The most runs that a note names.
-const MAX_RUNS: usize = 3;
 
 fn widen(range: &mut [u64; 2], value: u64) {
     *range = [range[0].min(value), range[1].max(value)];
