@@ -210,6 +210,42 @@ fn a_result_of_training_is_no_part_of_the_graph_that_dies_with_it() {
     assert_eq!((finding.bytes, finding.blocks), (240 * MIB, 60), "{finding:?}");
 }
 
+/// As in a GAN with feature matching: lists of features die together, and the next backward pass
+/// uses what else the second pass has saved.
+#[test]
+fn features_of_a_pass_that_goes_backward_are_no_graph() {
+    let mut program = Program::default();
+    program.build();
+    let halves = |blocks: Vec<Block>| -> [Vec<Block>; 2] {
+        let (features, saved) = (0..).zip(blocks).partition(|(i, _)| i % 2 == 0);
+        [features, saved].map(|half: Vec<(u32, Block)>| half.into_iter().map(|of| of.1).collect())
+    };
+    let [mut features, saved] = halves(program.pass(true));
+    let mut gradients = program.backward(saved);
+    let [more, saved] = halves(program.pass(true));
+    features.extend(more);
+    program.free_all(features, &main(22));
+    gradients.extend(program.backward(saved));
+    program.free_all(gradients, &zero_grad());
+    let found = program.found(FindingKind::NoGrad);
+    assert!(found.is_empty(), "{found:?}");
+}
+
+/// A recording that ends in the forward pass of a training step, after an evaluation.
+#[test]
+fn an_open_pass_of_training_is_no_evaluation() {
+    let mut program = Program::default();
+    program.build();
+    program.step();
+    let graph = program.pass(true);
+    program.free_all(graph, &main(22));
+    program.step();
+    program.pass(true);
+    program.pass(true);
+    let found = program.found(FindingKind::NoGrad);
+    assert!(found.is_empty(), "{found:?}");
+}
+
 #[test]
 fn inference_without_autograd_and_training_keep_no_graph() {
     let mut program = Program::default();

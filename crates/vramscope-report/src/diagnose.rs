@@ -8,6 +8,7 @@ mod runs;
 pub use ranks::RankGroup;
 
 use ranks::RankMemory;
+use runs::Runs;
 
 use crate::card::{Card, peak_words};
 use crate::derived::Derived;
@@ -303,11 +304,11 @@ pub fn diagnose(mut ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usiz
     let all = of_run(cards);
     let mut headlines = compared(headlines, &all);
     let memory = headlines.first_mut().and_then(|worst| worst.memory.take());
-    let worst = headlines.first().map(|worst| worst.headline.path.as_str());
-    let shown = runs.as_ref().zip(worst).and_then(|(runs, path)| Some((runs, runs.of(path)?)));
-    if let Some((runs, shown)) = shown {
-        of_ranks.retain(|one| runs.of(&one.path) == Some(shown));
-        blind_spots.insert(0, runs.note(shown));
+    let paths = || headlines.iter().map(|one| one.headline.path.as_str());
+    let shown = |runs: &Runs| paths().find_map(|path| runs.of(path).map(str::to_owned));
+    if let Some((runs, shown)) = runs.as_ref().and_then(|runs| Some((runs, shown(runs)?))) {
+        of_ranks.retain(|one| runs.of(&one.path) == Some(&shown));
+        blind_spots.insert(0, runs.note(&shown));
     }
     let every_headline: Vec<&Headline> = headlines.iter().map(|one| &one.headline).collect();
     let rank_groups = ranks::groups(of_ranks, &every_headline, &all);

@@ -80,11 +80,29 @@ impl Evidence<'_> {
     /// The frame of the program that calls the outermost module. The program's innermost frame if
     /// no module is called.
     pub(super) fn calling_frame(&self, stack: StackId) -> Option<FrameId> {
+        self.outside_of_modules(stack).iter().copied().find(|&f| self.is_program(f))
+    }
+
+    /// The innermost frame of the program that all of these stacks have outside of modules.
+    pub(super) fn common_caller(
+        &self,
+        stacks: impl IntoIterator<Item = StackId>,
+    ) -> Option<FrameId> {
+        let mut stacks = stacks.into_iter().map(|stack| self.outside_of_modules(stack));
+        let mut common = stacks.next()?;
+        for frames in stacks {
+            let equal = common.iter().rev().zip(frames.iter().rev()).take_while(|(a, b)| a == b);
+            common = &common[common.len() - equal.count()..];
+        }
+        common.iter().copied().find(|&f| self.is_program(f))
+    }
+
+    /// The frames that call the outermost module, innermost first; all if no module is called.
+    fn outside_of_modules(&self, stack: StackId) -> &[FrameId] {
         let frames = self.snapshot.stacks.frames(stack);
         let name = |f: FrameId| self.snapshot.text(self.snapshot.frame(f).name);
         let outermost = frames.iter().rposition(|&f| name(f) == "_call_impl");
-        let from = outermost.map_or(0, |at| at + 1);
-        frames[from..].iter().copied().find(|&f| self.is_program(f))
+        &frames[outermost.map_or(0, |at| at + 1)..]
     }
 
     /// Whether a module runs.

@@ -9,7 +9,8 @@ use super::saving::{Cut, saving};
 use super::{Basis, Evidence, Facts, Finding, parts};
 use crate::category::{Category, Phase, PhaseSpan};
 use rustc_hash::{FxHashMap, FxHashSet};
-use vramscope_snapshot::{Frame, StackId};
+use std::ops::RangeInclusive;
+use vramscope_snapshot::{Frame, FrameId, StackId};
 use vramscope_trace::group_by_key;
 use vramscope_trace::slicing::{Budget, strides};
 use vramscope_trace::{Block, Origin};
@@ -31,6 +32,9 @@ const MIN_STACKS: usize = 8;
 /// The smallest share of what modules allocate during a pass that a graph keeps, in percent.
 const MIN_KEPT_PERCENT: u64 = 40;
 
+/// The largest part of that which a backward pass may still use, in percent.
+const MAX_USED_PERCENT: u64 = 10;
+
 /// Graphs that a program builds and drops without a backward pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoGrad {
@@ -44,7 +48,7 @@ pub struct NoGrad {
     pub dropped_at: Option<Frame>,
     /// The event that drops it.
     pub until: Option<EventIndex>,
-    /// The frame of the program that calls the pass.
+    /// The frame of the program that calls the passes of the graph that costs most.
     pub called_at: Option<Frame>,
     /// The peak of `requested_bytes` without the graphs.
     pub peak_without: Bytes,
@@ -114,11 +118,7 @@ pub(super) async fn no_grad(
         of_earlier: Bytes(of_earlier),
         dropped_at: main.blocks.iter().find_map(|&i| dropped_at(cx, block(i))),
         until: free,
-        called_at: main.blocks.iter().find_map(|&i| {
-            let b = block(i);
-            let frame = cx.calling_frame(b.stack).filter(|_| !b.has_stack_of_free())?;
-            Some(cx.snapshot.frame(frame))
-        }),
+        called_at: called_at(cx, main),
         peak_without: Bytes(saving.peak),
         trains: trains(cx),
         is_open,
@@ -143,6 +143,18 @@ pub(super) async fn no_grad(
 /// The most call stacks of the finding.
 const MAX_PARTS: usize = 50;
 
+/// The frame of the program that calls the passes of a graph.
+fn called_at(cx: Evidence<'_>, graph: &Graph) -> Option<Frame> {
+    let blocks = graph.blocks.iter().map(|&i| &cx.trace.blocks[i as usize]);
+    let stacks = blocks.filter(|block| !block.has_stack_of_free()).map(|block| block.stack);
+    let stacks: Vec<StackId> = stacks.collect();
+    let name = |frame: FrameId| cx.snapshot.text(cx.snapshot.frame(frame).name);
+    // Two lines of a script have nothing in common but the script.
+    let common = cx.common_caller(stacks.iter().copied()).filter(|&f| name(f) != "<module>");
+    let frame = common.or_else(|| cx.calling_frame(*stacks.first()?))?;
+    Some(cx.snapshot.frame(frame))
+}
+
 /// The frame of the program that frees a block, if the free has a call stack of its own.
 fn dropped_at(cx: Evidence<'_>, block: &Block) -> Option<Frame> {
     if block.has_stack_of_free() {
@@ -160,7 +172,7 @@ async fn graphs(
 ) -> Vec<Graph> {
     let trace = cx.trace;
     // Sums of what modules allocate, for the share that a graph keeps.
-    let mut inner = Inner { slots: Vec::new(), sums: vec![0] };
+    let mut inner = Inner { slots: Vec::new(), sums: vec![0], used: Vec::new() };
     let mut freed: Vec<(usize, Freed)> = Vec::new();
     let mut stays: Vec<Freed> = Vec::new();
     let mut before = Graph { blocks: Vec::new(), end: 0 };
@@ -201,6 +213,11 @@ async fn graphs(
             let of_free = cx.stack_of_event(free);
             let is_own = of_free != block.stack && of_free != StackId::EMPTY;
             has_own_stacks |= is_own;
+            let is_used = is_own && marks.of(of_free).has(Mark::ENGINE)
+                || cx.phase_at(free.0) == Some(Phase::Backward);
+            if is_inner && is_used {
+                inner.used.push(i);
+            }
             let is_dropped = match marks.of(of_free) {
                 mark if is_own => !mark.has(Mark::ENGINE) && !mark.has(Mark::OPTIMIZER),
                 _ => of_free == block.stack || !has_own_stacks,
@@ -227,7 +244,11 @@ async fn graphs(
         let may_be_open = !trains(cx) && trace.ooms.is_empty();
         found.extend(graph(cx, stays, &inner).filter(|_| may_be_open));
     } else {
-        stays.retain(|freed| known.contains(&trace.blocks[freed.block as usize].stack));
+        // A pass of training may be open as well.
+        let stack = |i: u32| trace.blocks[i as usize].stack;
+        let used: FxHashSet<StackId> = inner.used.iter().map(|&i| stack(i)).collect();
+        let is_known = |stack| known.contains(&stack) && !used.contains(&stack);
+        stays.retain(|freed| is_known(stack(freed.block)));
         found.extend(graph(cx, stays, &inner));
     }
     found
@@ -256,12 +277,23 @@ async fn weights(cx: Evidence<'_>, budget: &mut Budget) -> FxHashSet<u64> {
 struct Inner {
     slots: Vec<u32>,
     sums: Vec<u64>,
+    /// The blocks that a backward pass frees, in the order of their allocs.
+    used: Vec<u32>,
 }
 
 impl Inner {
     /// Bytes that modules allocate before a slot.
     fn before(&self, slot: u32) -> u64 {
         self.sums[self.slots.partition_point(|&s| s < slot)]
+    }
+
+    /// Bytes of results in a range of slots that a backward pass frees after an event.
+    fn used_later(&self, blocks: &[Block], slots: RangeInclusive<u32>, event: u32) -> u64 {
+        let block = |&i: &u32| &blocks[i as usize];
+        let from = self.used.partition_point(|i| block(i).enters < *slots.start());
+        let made = self.used[from..].iter().map(block).take_while(|b| slots.contains(&b.enters));
+        let later = made.filter(|b| b.free_requested().is_some_and(|free| free.0 > event));
+        later.map(|block| block.bytes.0).sum()
     }
 }
 
@@ -292,8 +324,13 @@ fn graph(cx: Evidence<'_>, mut freed: Vec<Freed>, inner: &Inner) -> Option<Graph
     }
     let allocated = inner.before(last + 1) - inner.before(first);
     let kept = freed.iter().filter(|freed| freed.is_inner).map(|f| block(f.block).bytes.0);
-    let is_kept =
-        kept.sum::<u64>().saturating_mul(100) >= allocated.saturating_mul(MIN_KEPT_PERCENT);
+    let kept: u64 = kept.sum();
+    // A program that drops a list of features may still go backward through the pass.
+    let used = inner.used_later(&cx.trace.blocks, first..=last, free);
+    if used.saturating_mul(100) > kept.saturating_mul(MAX_USED_PERCENT) {
+        return None;
+    }
+    let is_kept = kept.saturating_mul(100) >= allocated.saturating_mul(MIN_KEPT_PERCENT);
     let end = block(freed.last()?.block).enters + 1;
     is_kept.then(|| Graph { end, blocks: freed.iter().map(|freed| freed.block).collect() })
 }

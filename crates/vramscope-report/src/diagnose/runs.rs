@@ -18,7 +18,7 @@ pub(super) struct Runs {
     folders: BTreeSet<String>,
 }
 
-/// The runs of these files; `None` if no rank has several processes in folders of their own.
+/// The first rank with several processes in folders of their own; `None` if there is none.
 ///
 /// Two files with all events from the start of their process are of one process only if their first
 /// events have one time.
@@ -30,18 +30,22 @@ pub(super) fn several(dumps: &[(&Card, &Dump)]) -> Option<Runs> {
             of_rank.entry(start).or_insert(&card.path);
         }
     }
-    let mut runs: Option<Runs> = None;
-    for ((rank, _), paths) in processes {
+    processes.into_iter().find_map(|((rank, _), paths)| {
         let mut paths: Vec<&str> = paths.into_values().collect();
         paths.sort_unstable();
         let pairs = paths.windows(2).filter_map(|pair| folders(pair[0], pair[1]));
-        let folders: Vec<String> = pairs.flatten().map(str::to_owned).collect();
-        if !folders.is_empty() {
-            let known = runs.get_or_insert_with(|| Runs { rank, folders: BTreeSet::new() });
-            known.folders.extend(folders);
-        }
-    }
-    runs
+        let found: BTreeSet<&str> = pairs.flatten().collect();
+        // `runs/a` and `runs/b/1` part above `runs/b/1` and `runs/b/2`.
+        let holds_others = |of: &str| found.iter().any(|one| *one != of && is_below(one, of));
+        let leaves = found.iter().filter(|one| !holds_others(one)).map(|&one| one.to_owned());
+        let folders: BTreeSet<String> = leaves.collect();
+        (folders.len() > 1).then_some(Runs { rank, folders })
+    })
+}
+
+/// Whether a path is below a folder.
+fn is_below(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.starts_with(SEPARATORS))
 }
 
 /// The folders in which two paths part; `None` if that is in the names of the files.
@@ -56,9 +60,7 @@ fn folders<'a>(a: &'a str, b: &'a str) -> Option<[&'a str; 2]> {
 impl Runs {
     /// The folder of the run that has a file.
     pub(super) fn of(&self, path: &str) -> Option<&str> {
-        let has =
-            |folder: &&str| path.strip_prefix(*folder).is_some_and(|p| p.starts_with(SEPARATORS));
-        self.folders.iter().map(String::as_str).find(has)
+        self.folders.iter().map(String::as_str).find(|folder| is_below(path, folder))
     }
 
     /// The note. A table of ranks is of the folder that is `shown`.

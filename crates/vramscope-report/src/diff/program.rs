@@ -233,7 +233,8 @@ fn reasons(
 ) -> Vec<String> {
     let mut all = Vec::new();
     let real = b.features.at_peak;
-    let predicted = predicted.unwrap_or(real);
+    // Other settings alone change no request.
+    let predicted = predicted.unwrap_or(a.features.at_peak);
     let total: u64 = real.iter().sum();
     let mut rows: Vec<(Category, i64)> = Category::ALL
         .into_iter()

@@ -314,14 +314,16 @@ pub(crate) async fn without(
     is_all.then_some(fix)
 }
 
-/// The run whose evaluation keeps no graph. `None` if the peak is as high without it.
+/// The run whose evaluation keeps no graph. `None` if the peak is about as high without it.
 pub(crate) async fn without_graphs(
     target: Target<'_>,
     model: &WhatIf,
     budget: &mut Budget,
 ) -> Option<Fix> {
     let fix = edited(target, model, Recipe::EvaluationNoGrad, budget).await?;
-    (fix.saving_bytes.0 > 0).then_some(fix)
+    let peak = target.trace().requested_band.peak.max(0) as u64;
+    (fix.saving_bytes.0.saturating_mul(100) > peak.saturating_mul(MIN_SAVING_PERCENT))
+        .then_some(fix)
 }
 
 /// A whole run with an edit; `None` unless it goes through.

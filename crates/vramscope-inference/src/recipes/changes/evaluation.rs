@@ -2,16 +2,25 @@
 
 use crate::category::Category;
 use crate::recipes::facts::{Facts, logits};
-use crate::recipes::lives::Lives;
+use crate::recipes::lives::{Life, Lives};
 use crate::recipes::{Applied, Declined};
+use rustc_hash::FxHashSet;
+use vramscope_snapshot::StackId;
 
 /// `eval:no_grad`: in passes without backward, all but logits and the last result die three
-/// requests later.
+/// requests later. A pass that the recording ends in may be one of training.
 ///
 /// # Errors
 /// No evaluation keeps a graph.
 pub(super) fn no_grad(lives: &mut Lives, facts: &Facts) -> Result<Applied, Declined> {
     let mut changed = 0;
+    let trained: FxHashSet<StackId> = facts
+        .passes
+        .iter()
+        .filter(|pass| pass.backward.is_some())
+        .flat_map(|pass| &lives.all[lives.born(pass.begin, pass.end)])
+        .filter_map(|life| life.stack)
+        .collect();
     for pass in facts.passes.iter().filter(|pass| pass.backward.is_none()) {
         let range = lives.born(pass.begin, pass.end);
         let of_data = |index: &usize| {
@@ -23,6 +32,14 @@ pub(super) fn no_grad(lives: &mut Lives, facts: &Facts) -> Result<Applied, Decli
         };
         let blocks: Vec<usize> = range.clone().filter(of_data).collect();
         let Some(&last) = blocks.last() else { continue };
+        let lives_of = || blocks.iter().map(|&index| &lives.all[index]);
+        let is_trained = |life: &Life| life.stack.is_some_and(|stack| trained.contains(&stack));
+        if lives.failure.is_none()
+            && lives_of().any(Life::stays)
+            && lives_of().filter(|life| is_trained(life)).count() * 2 > blocks.len()
+        {
+            continue;
+        }
         let kept = if blocks.len() > 6 { logits(lives, facts, range, pass) } else { None };
         let last_end = lives.all[last].begin + 0.5;
         for (at, &index) in blocks.iter().enumerate() {
