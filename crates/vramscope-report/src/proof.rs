@@ -7,8 +7,8 @@ use crate::target::{Target, slot_of};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use vramscope_inference::{
-    Facts, Finding, GraphPools, MemoryUse, OomStory, PendingFrees, Pinned, RankSkew, ReservedPeak,
-    SegmentChurn, SkewCause, Steps, StrandedPool,
+    Facts, Finding, GraphPools, GrowthKind, MemoryUse, OomStory, PendingFrees, Pinned, RankSkew,
+    ReservedPeak, SegmentChurn, SkewCause, Steps, StrandedPool,
 };
 use vramscope_snapshot::StackId;
 use vramscope_trace::slicing::{Boxed, Budget, strides};
@@ -225,7 +225,7 @@ async fn growth(
     let stacks = stacks(finding);
     let trace = target.trace();
     let mut changes = vec![0i64; steps.begins.len() + 1];
-    let mut at_end = 0;
+    let mut afterwards = 0;
     for part in strides(trace.blocks.len()) {
         budget.charge(part.len() as u64).await;
         for block in trace.blocks[part].iter().filter(|block| stacks.contains(&block.stack)) {
@@ -233,8 +233,8 @@ async fn growth(
             let end = steps.begins.partition_point(|&begin| begin < block.leaves);
             changes[first] += block.bytes.0 as i64;
             changes[end] -= block.bytes.0 as i64;
-            if block.leaves == trace.slots() {
-                at_end += block.bytes.0;
+            if first == steps.begins.len() {
+                afterwards += block.bytes.0;
             }
         }
     }
@@ -252,11 +252,12 @@ async fn growth(
         proof.labels.push(format!("{} {}", step_word(target), grouped(step as u64)));
         proof.values.push(after[step + 1]);
     }
-    // What is kept behind the last step's end is a part of the growth.
-    if after.last().is_some_and(|&last| last < at_end) {
+    // What is kept behind the last step's end is a part of the growth; what is replaced is not kept.
+    let is_kept = matches!(&finding.facts, Facts::Growth(facts) if facts.kind == GrowthKind::Kept);
+    if let Some(&last) = after.last().filter(|_| afterwards > 0 && is_kept) {
         proof.marked.push(proof.values.len() as u32);
         proof.labels.push("end".to_owned());
-        proof.values.push(at_end);
+        proof.values.push(last + afterwards);
     }
     Some(proof.in_words())
 }

@@ -187,6 +187,11 @@ impl ChangedRun {
         peak
     }
 
+    /// The peak of `active_bytes` in a replay without a limit.
+    pub async fn replayed_active_peak(&self, settings: &Settings, budget: &mut Budget) -> u64 {
+        self.replay(settings, None, AddressOrder::Ascending, budget).await.active_peak
+    }
+
     /// Requested bytes by category where they are most.
     pub fn at_peak(&self) -> CategoryBytes {
         at_peak(&self.lives)
@@ -279,8 +284,10 @@ impl ChangedRun {
         answer.flushes = exact.flushes;
         // Where memory is short, the allocator returns what it caches.
         if exact.fails_at.is_none() && answer.reserved_peak > available {
-            answer.reserved_peak = exact.reserved_peak;
-            answer.reserved_range = answer.reserved_range.map(|bytes| bytes.min(available));
+            let peak = exact.reserved_peak;
+            let [low, high] = answer.reserved_range.map(|bytes| bytes.min(available));
+            answer.reserved_peak = peak;
+            answer.reserved_range = [low.min(peak), high.max(peak)];
         }
         answer.fails_in = exact.fails_at.map(|at| self.place(at));
         let fits = if exact.fails_at.is_some() {

@@ -27,7 +27,7 @@ pub(super) async fn least_memory(
     } else {
         Cow::Owned(unlimited.replay(program, budget).await)
     };
-    let (mut low, mut high) = (free.active_peak / STEP, free.reserved_peak.div_ceil(STEP));
+    let (mut low, mut high) = (free.active_peak.div_ceil(STEP), free.reserved_peak.div_ceil(STEP));
     if let Some(available) = available {
         if known.ooms.is_empty() {
             high = high.min(available / STEP);

@@ -190,6 +190,14 @@ impl<'a> Replay<'a> {
                 }
             }
         }
+        let available = self.run.device.available;
+        if self.allocator.stats().reserved_bytes > available {
+            // What is cached goes back first.
+            self.allocator.empty_cache(&mut ());
+            if self.allocator.stats().reserved_bytes > available {
+                self.result.ooms.push(0);
+            }
+        }
         self.result.reserved_start = self.allocator.stats().reserved_bytes;
         self.result.reserved_peak = self.result.reserved_start;
     }

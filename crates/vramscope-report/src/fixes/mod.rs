@@ -13,10 +13,10 @@ pub use plan::{PlanRecord, PlannedSet};
 
 use crate::derived::Derived;
 use crate::target::Target;
-use crate::what_if::{Outcome, least_available};
+use crate::what_if::{Outcome, least_available, most_available};
 use candidates::{Candidate, candidates};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use vramscope_inference::{
     Applied, Category, ChangedRun, Context, Editable, OomStory, Question, Recipe, Rest, Search,
     Verdict, WhatIf, ended_by_failure, settings_text,
@@ -145,7 +145,9 @@ pub(crate) async fn of_oom(
     let earlier = larger.map(|larger| larger.before.0 as f64 / larger.bytes.0.max(1) as f64);
     let earlier_batch = earlier.map(|part| (part * 100.0).floor() / 100.0).filter(|k| *k > 0.0);
     let at_most = match story.verdict {
-        Verdict::Limit => available.saturating_add(story.requested.0),
+        Verdict::Limit => {
+            most_available(model).unwrap_or(available.saturating_add(story.requested.0))
+        }
         _ => available,
     };
     let trial = Trial::new(target, model, editable, available, budget).await;
@@ -180,6 +182,9 @@ fn looks(trial: &Trial<'_>, singles: &[(Candidate, Fix)]) -> Vec<Look> {
     };
     let mut looks: Vec<Look> = short.filter_map(look).collect();
     looks.sort_by_key(|look| std::cmp::Reverse(look.bytes));
+    // Of several changes that cure one cause, the best.
+    let mut known = BTreeSet::new();
+    looks.retain(|look| known.insert((look.text.clone(), look.site.clone())));
     looks.truncate(MAX_LOOKS);
     looks
 }
@@ -260,8 +265,10 @@ struct Trial<'a> {
     at_most: u64,
     /// The inputs of the largest step before the one that failed, as a part of its own.
     earlier_batch: Option<f64>,
-    /// The peak of `active_bytes` without a change.
+    /// The peak of `active_bytes` without a change, by the sizes of blocks alone.
     before: u64,
+    /// The same in a replay.
+    replayed: u64,
 }
 
 impl<'a> Trial<'a> {
@@ -276,8 +283,9 @@ impl<'a> Trial<'a> {
         let evidence = target.entry.evidence(target.index);
         let base = editable.apply(evidence, &[], budget).await.ok()?;
         let before = base.active_peak(&model.settings);
-        let at_most = available;
-        Some(Self { target, model, editable, available, at_most, earlier_batch: None, before })
+        let replayed = base.replayed_active_peak(&model.settings, budget).await;
+        let (at_most, earlier_batch) = (available, None);
+        Some(Self { target, model, editable, available, at_most, earlier_batch, before, replayed })
     }
 
     /// Every change that may help, alone.
@@ -321,6 +329,7 @@ impl<'a> Trial<'a> {
             return Some(known.fix(self, &run.applied, Outcome::Short, active, Some(short)));
         }
         let answer = run.answer(settings, Some(self.available), budget).await;
+        let known = Known { saving: self.replayed.saturating_sub(answer.active_peak), ..known };
         let outcome = answer.fits.unwrap_or(Outcome::Fits);
         let mut needs = answer.reserved_peak;
         // With less memory the allocator returns what is free, so it needs less than it reserves.

@@ -8,7 +8,7 @@ use crate::target::Target;
 use crate::what_if::{Outcome, least_available};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
-use vramscope_inference::{Recipe, Rest, WhatIf};
+use vramscope_inference::{Question, Recipe, Rest, WhatIf};
 use vramscope_trace::slicing::Budget;
 use vramscope_units::Bytes;
 
@@ -65,10 +65,19 @@ pub(crate) async fn plan(
     target.entry.derive(Derived::Editable, target.index, budget).await;
     let editable = target.entry.editable(target.index)?;
     let trial = Trial::new(target, model, editable, available, budget).await?;
-    let base = trial.run(&[], budget).await?;
-    let own = base.answer(&model.settings, Some(available), budget).await;
-    let unchanged = own.fits.unwrap_or(Outcome::Unknown);
-    let needs = base.least(&own, &model.settings, budget).await;
+    let (unchanged, needs) = if editable.rest == Rest::Whole {
+        // The recording itself is replayed call by call.
+        let question =
+            Question { available: Some(available), ..Question::as_recorded(&model.settings) };
+        let own = model.answer(question, budget).await;
+        let outcome = if own.fits() { Outcome::Fits } else { Outcome::Short };
+        (outcome, own.least.unwrap_or(own.reserved_peak))
+    } else {
+        let base = trial.run(&[], budget).await?;
+        let own = base.answer(&model.settings, Some(available), budget).await;
+        let needs = base.least(&own, &model.settings, budget).await;
+        (own.fits.unwrap_or(Outcome::Unknown), needs)
+    };
     let nothing = Candidate::of([], Cost::Setting);
     let is_known = editable.rest != Rest::Unknown;
     let mut plan = PlanRecord {
@@ -80,7 +89,13 @@ pub(crate) async fn plan(
         covers: Covers::of(editable.rest),
     };
     if is_known {
-        plan.largest_batch = largest_batch(&trial, &nothing, budget).await;
+        let largest = largest_batch(&trial, &nothing, budget).await;
+        // The search keeps a margin, which the recorded batch does not need.
+        plan.largest_batch = match unchanged {
+            Outcome::Fits => largest.map(|factor| factor.max(1.0)),
+            Outcome::Short => largest.filter(|&factor| factor < 1.0),
+            _ => largest,
+        };
     }
     if unchanged == Outcome::Fits || !is_known {
         return Some(plan);

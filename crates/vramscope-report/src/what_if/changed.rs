@@ -50,6 +50,14 @@ pub(crate) fn least_available(model: &WhatIf) -> Option<u64> {
     }
 }
 
+/// The bytes that PyTorch could have at most, as the recording shows them.
+pub(crate) fn most_available(model: &WhatIf) -> Option<u64> {
+    match model.calibration.capacity {
+        Capacity::Bounded { below, .. } => Some(below.saturating_sub(1)),
+        capacity => capacity.known(),
+    }
+}
+
 /// `train.py:12`.
 pub(crate) fn place(target: Target<'_>, frame: FrameId) -> String {
     let frame = target.snapshot().frame(frame);
@@ -68,6 +76,7 @@ pub(super) async fn scenarios(
     let Some(editable) = target.entry.editable(target.index) else { return Vec::new() };
     let features = if options.recipes.is_empty() { None } else { features(target, budget).await };
     let available = options.available().or_else(|| least_available(model));
+    let at_most = options.available().or_else(|| most_available(model));
     let own = &model.settings;
     let total = options.memory().or_else(|| model.total());
     let mut declined_ones = Vec::new();
@@ -90,7 +99,8 @@ pub(super) async fn scenarios(
             records.push(as_recorded(target, model, options, budget).await);
             continue;
         }
-        let change = Change { recipes, settings, options, available, features: features.as_ref() };
+        let features = features.as_ref();
+        let change = Change { recipes, settings, options, available, at_most, features };
         records.push(scenario(target, editable, &change, budget).await);
     }
     if options.recipes.is_empty() {
@@ -117,7 +127,8 @@ pub(super) fn declined(
     why: String,
 ) -> ScenarioRecord {
     let (recipes, available) = (&options.recipes, options.available());
-    let change = Change { recipes, settings: &model.settings, options, available, features: None };
+    let (settings, at_most) = (&model.settings, available);
+    let change = Change { recipes, settings, options, available, at_most, features: None };
     ScenarioRecord {
         change: one.text().to_owned(),
         conf: one.text().to_owned(),
@@ -138,11 +149,13 @@ pub(super) async fn savings(
 ) -> Vec<ScenarioRecord> {
     let mut records = Vec::new();
     let available = options.available().or_else(|| least_available(model));
+    let at_most = options.available().or_else(|| most_available(model));
     for fix in fixes::savings(target, model, fixes::SAVINGS, budget).await {
         let Ok(recipes) = Recipe::parse_list(&fix.recipe) else { continue };
         let Some(editable) = target.entry.editable(target.index) else { continue };
         let settings = &model.settings;
-        let change = Change { recipes: &recipes, settings, options, available, features: None };
+        let recipes = &recipes;
+        let change = Change { recipes, settings, options, available, at_most, features: None };
         let record = scenario(target, editable, &change, budget).await;
         records.push(ScenarioRecord { curve: Vec::new(), ..record });
     }
@@ -182,7 +195,10 @@ struct Change<'a> {
     recipes: &'a [Recipe],
     settings: &'a AllocatorSettings,
     options: &'a Options,
+    /// What PyTorch can have at least.
     available: Option<u64>,
+    /// What it can have at most: more than that under a limit whose size is not known.
+    at_most: Option<u64>,
     /// What the recording has already.
     features: Option<&'a Features>,
 }
@@ -198,11 +214,15 @@ async fn scenario(
         Ok(run) => run,
         Err(declined) => return change.declined(target, editable.rest, declined),
     };
-    let answer = run.answer(change.settings, change.available, budget).await;
+    let mut answer = run.answer(change.settings, change.available, budget).await;
     let least = match answer.fits {
         Some(Outcome::Short) => Some(run.least(&answer, change.settings, budget).await),
         _ => None,
     };
+    // Whether a limit of unknown size is high enough is not known.
+    if least.zip(change.at_most).is_some_and(|(least, at_most)| least <= at_most) {
+        answer.fits = Some(Outcome::FitsBarely);
+    }
     let mut record = change.record(target, &run, &answer, least);
     if !change.options.recipes.is_empty() {
         record.edits = edits(target, editable, change.recipes, &run.applied);
@@ -219,7 +239,8 @@ impl Change<'_> {
         least: Option<u64>,
     ) -> ScenarioRecord {
         let (phase, step) = answer.fails_in.unwrap_or(answer.peak_in);
-        let short = least.zip(self.available).map(|(least, have)| least.saturating_sub(have));
+        let short = least.zip(self.at_most).and_then(|(least, have)| least.checked_sub(have));
+        let short = short.filter(|&bytes| bytes > 0);
         ScenarioRecord {
             reserved_peak: Bytes(answer.reserved_peak),
             active_peak: Bytes(answer.active_peak),

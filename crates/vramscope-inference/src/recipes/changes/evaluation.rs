@@ -4,11 +4,16 @@ use crate::category::Category;
 use crate::recipes::facts::{Facts, logits};
 use crate::recipes::lives::{Life, Lives};
 use crate::recipes::{Applied, Declined};
+use crate::step_phases::StepPhase;
 use rustc_hash::FxHashSet;
 use vramscope_snapshot::StackId;
 
+/// The largest part of an evaluation that dies in a backward pass, in percent.
+const MAX_USED_PERCENT: u64 = 10;
+
 /// `eval:no_grad`: in passes without backward, all but logits and the last result die three
-/// requests later. A pass that the recording ends in may be one of training.
+/// requests later. A pass that the recording ends in may be one of training, and so is one whose
+/// results a later backward pass frees. Pools of graphs keep what they have.
 ///
 /// # Errors
 /// No evaluation keeps a graph.
@@ -28,12 +33,20 @@ pub(super) fn no_grad(lives: &mut Lives, facts: &Facts) -> Result<Applied, Decli
             matches!(
                 life.category,
                 Category::Activation | Category::Temporary | Category::Unknown | Category::Input
-            ) && !lives.frames(life).is_empty()
+            ) && life.pool == 0
+                && !lives.frames(life).is_empty()
         };
         let blocks: Vec<usize> = range.clone().filter(of_data).collect();
         let Some(&last) = blocks.last() else { continue };
         let lives_of = || blocks.iter().map(|&index| &lives.all[index]);
         let is_trained = |life: &Life| life.stack.is_some_and(|stack| trained.contains(&stack));
+        let is_used =
+            |life: &&Life| life.dies_in.is_some_and(|(phase, _)| phase == StepPhase::Backward);
+        let bytes: u64 = lives_of().map(|life| life.bytes).sum();
+        let used: u64 = lives_of().filter(is_used).map(|life| life.bytes).sum();
+        if used.saturating_mul(100) > bytes.saturating_mul(MAX_USED_PERCENT) {
+            continue;
+        }
         if lives.failure.is_none()
             && lives_of().any(Life::stays)
             && lives_of().filter(|life| is_trained(life)).count() * 2 > blocks.len()

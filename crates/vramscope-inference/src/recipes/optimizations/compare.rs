@@ -39,7 +39,10 @@ impl Features {
         let has_other_size =
             is_low || changes.recipes.iter().any(|recipe| matches!(recipe, Recipe::Autocast(_)));
         batch(self, after, has_other_size, &mut changes)?;
-        changes.recipes.extend(frozen(&self.traits, &after.traits));
+        // Gradients that backward frees at once do not tell which parameters have some.
+        if !changes.undone.contains(&Kind::OptimizerInBackward) {
+            changes.recipes.extend(frozen(&self.traits, &after.traits));
+        }
         if changes.recipes.is_empty() && changes.undone.is_empty() {
             changes.recipes.extend(dropped(&self.traits, &after.traits));
         }
