@@ -123,4 +123,9 @@ fn an_optimization_that_is_missing_is_named_without_a_prediction() {
     let found = found.expect("changes");
     assert_eq!(found.undone, ["optimizer:8bit"]);
     assert_eq!(found.predicted_active_peak, None);
+    // Gradients that die in backward once looked like those of frozen parameters.
+    let found = changes("gpt_flash_optimizer_in_backward.pickle.gz", "gpt_flash.pickle.gz");
+    let found = found.expect("changes");
+    assert!(found.undone.iter().any(|name| name == "optimizer_in_backward"), "{found:?}");
+    assert_eq!(found.recipes, Vec::<String>::new());
 }

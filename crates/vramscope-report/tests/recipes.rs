@@ -292,6 +292,60 @@ fn a_plan_fits_and_has_no_needless_part() {
     assert!(sets > 15 && of_several > 2, "{sets} sets, {of_several} of several changes");
 }
 
+/// In the step of a GAN a later backward pass uses what an earlier one leaves. A pool of graphs
+/// keeps what it has.
+#[test]
+fn what_a_backward_pass_or_a_pool_of_graphs_needs_is_no_evaluation() {
+    for name in ["gan_step", "g15_graph_per_shape"] {
+        let file = load(&format!("../findings/{name}.pickle.gz"));
+        let said = answer(&file, "eval:no_grad", None);
+        assert_eq!(said.declined.as_deref(), Some("no evaluation keeps a graph"), "{name}");
+    }
+}
+
+/// A limit below what was reserved before the window.
+#[test]
+fn a_late_recording_does_not_fit_below_its_first_state() {
+    let file = load("../recorded/gpt_late.pickle.gz");
+    let run = |memory| answer(&file, "", Some(memory));
+    let most = run(64 << 30);
+    assert_eq!(most.fits, Some(true));
+    let little = run(100 << 20);
+    assert_eq!(little.fits, Some(false), "{little:?}");
+    let least = little.least_device_memory.expect("asked for").0;
+    assert!(least >= most.active_peak.0, "{least} for {}", most.active_peak);
+    assert_eq!((run(least).fits, run(least - (2 << 20)).fits), (Some(true), Some(false)));
+}
+
+/// The search for the largest batch keeps a margin. A run that fits does so with its own batch.
+#[test]
+fn a_plan_agrees_with_the_replay_of_the_recording() {
+    for name in ["t29/two_devices", "gpt_amp", "gpt_leak"] {
+        let file = load(&format!("../recorded/{name}.pickle.gz"));
+        let least = plan(&file, 64 << 30).needs_bytes.0;
+        let [fits, short] = [least, least - (2 << 20)].map(|memory| plan(&file, memory));
+        assert_eq!((fits.unchanged, short.unchanged), (Outcome::Fits, Outcome::Short), "{name}");
+        assert!(fits.largest_batch.is_none_or(|factor| factor >= 1.0), "{name}: {fits:?}");
+        assert!(short.largest_batch.is_none_or(|factor| factor < 1.0), "{name}: {short:?}");
+    }
+}
+
+#[test]
+fn what_is_reserved_under_a_limit_is_in_its_range() {
+    let mut limited = 0;
+    for program in list(&manifest(), "programs") {
+        let file = load(text(program, "base"));
+        let free = answer(&file, "checkpoint:all", None).reserved_peak.0;
+        for percent in [90, 95, 98] {
+            let said = answer(&file, "checkpoint:all", Some(free / 100 * percent));
+            let [low, high] = said.reserved_range;
+            assert!((low..=high).contains(&said.reserved_peak), "{said:?}");
+            limited += usize::from(said.reserved_peak.0 < free);
+        }
+    }
+    assert!(limited > 2, "{limited}");
+}
+
 /// The usual scenarios of a run that went through end with what saves most; the peaks are those
 /// that were measured.
 #[test]
