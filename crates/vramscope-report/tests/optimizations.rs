@@ -123,6 +123,11 @@ fn an_optimization_that_is_missing_is_named_without_a_prediction() {
     let found = found.expect("changes");
     assert_eq!(found.undone, ["optimizer:8bit"]);
     assert_eq!(found.predicted_active_peak, None);
+    // A checkpointed evaluation keeps as little with a graph as without.
+    let found = changes("gpt_eval_eval_no_grad.pickle.gz", "gpt_eval_checkpoint_all.pickle.gz");
+    let found = found.expect("changes");
+    let why = "the second recording does not tell whether it has eval:no_grad";
+    assert_eq!(found.declined.as_deref(), Some(why), "{found:?}");
     // Gradients that die in backward once looked like those of frozen parameters.
     let found = changes("gpt_flash_optimizer_in_backward.pickle.gz", "gpt_flash.pickle.gz");
     let found = found.expect("changes");

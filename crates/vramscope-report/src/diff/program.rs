@@ -138,6 +138,11 @@ pub async fn program_changes(
         record.declined = Some("an optimization of the first recording is missing".to_owned());
         return record;
     }
+    if let Some(kind) = found.changes.unclear.first() {
+        let name = kind.name();
+        record.declined = Some(format!("the second recording does not tell whether it has {name}"));
+        return record;
+    }
     target.entry.derive(Derived::Editable, target.index, budget).await;
     let Some(editable) = target.entry.editable(target.index) else {
         record.declined = Some("the model does not reproduce the first recording".to_owned());

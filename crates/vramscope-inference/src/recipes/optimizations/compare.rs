@@ -15,6 +15,8 @@ pub struct Changes {
     pub or: Option<Recipe>,
     /// Optimizations of the first run that the second has not.
     pub undone: Vec<Kind>,
+    /// Optimizations of the first run of which the second tells nothing.
+    pub unclear: Vec<Kind>,
 }
 
 impl Features {
@@ -43,6 +45,9 @@ impl Features {
         if !changes.undone.contains(&Kind::OptimizerInBackward) {
             changes.recipes.extend(frozen(&self.traits, &after.traits));
         }
+        let kinds = [Kind::Checkpoint, Kind::ChunkedLoss, Kind::UpcastOff, Kind::EvaluationNoGrad];
+        let is_unclear = |kind: &Kind| self.is(*kind, Enabled::On) && after.of(*kind).is_none();
+        changes.unclear.extend(kinds.into_iter().filter(is_unclear));
         if changes.recipes.is_empty() && changes.undone.is_empty() {
             changes.recipes.extend(dropped(&self.traits, &after.traits));
         }
