@@ -303,6 +303,14 @@ fn what_a_backward_pass_or_a_pool_of_graphs_needs_is_no_evaluation() {
     }
 }
 
+/// A completion with which the recorded run goes through lacks what made it fail.
+#[test]
+fn a_completion_that_does_not_fail_predicts_nothing() {
+    let file = load("../findings/g04_eval_concat.pickle.gz");
+    let said = answer(&file, "batch:0.5", None);
+    assert_eq!(said.declined.as_deref(), Some("the rest of the failed step is not in the file"));
+}
+
 /// A limit below what was reserved before the window.
 #[test]
 fn a_late_recording_does_not_fit_below_its_first_state() {

@@ -108,6 +108,8 @@ pub struct Editable {
     settings: AllocatorSettings,
     /// How the step that failed was completed.
     pub rest: Rest,
+    /// Whether the blocks have a completion that [`distrust`](Self::distrust) gave up.
+    pub is_distrusted: bool,
 }
 
 impl Editable {
@@ -134,13 +136,14 @@ impl Editable {
             lives.place_again();
             facts = Facts::new(&mut lives, dims);
         }
-        Self { lives, facts, settings: model.settings.clone(), rest }
+        Self { lives, facts, settings: model.settings.clone(), rest, is_distrusted: false }
     }
 
     /// Gives up the completion of the failed step: the run as recorded goes through with it, on the
-    /// memory on which it failed.
+    /// memory on which it failed. Its numbers say nothing then.
     pub fn distrust(&mut self) {
         self.rest = Rest::Unknown;
+        self.is_distrusted = true;
     }
 
     /// When the request failed that ended the run: its event.

@@ -101,6 +101,11 @@ pub(super) async fn scenarios(
         }
         let features = features.as_ref();
         let change = Change { recipes, settings, options, available, at_most, features };
+        if editable.is_distrusted {
+            let declined = Some("the rest of the failed step is not in the file".to_owned());
+            records.push(ScenarioRecord { declined, ..change.empty(target, editable.rest) });
+            continue;
+        }
         records.push(scenario(target, editable, &change, budget).await);
     }
     if options.recipes.is_empty() {
@@ -172,7 +177,10 @@ async fn as_recorded(
     let question =
         Question { available: options.available(), ..Question::as_recorded(&model.settings) };
     let scenario = model.answer(question, budget).await;
-    ScenarioRecord::new("as recorded".to_owned(), &scenario, target.trace(), options)
+    ScenarioRecord {
+        rest: Some(Rest::Unknown),
+        ..ScenarioRecord::new("as recorded".to_owned(), &scenario, target.trace(), options)
+    }
 }
 
 /// What people try after a failure.
