@@ -164,8 +164,8 @@ fn jobs_below_one_folder_are_told_apart() {
     let found = json("diagnose", &[path]);
     assert_eq!(kinds(&found)[0], "several_runs", "{found}");
     let text = found["blind_spots"][0]["text"].as_str().expect("a text");
-    assert!(text.starts_with("Rank 0 has a process in each of 2 folders ("), "{text}");
-    assert!(text.contains("/jobs/78 alone: "), "{text}");
+    assert!(text.starts_with("Rank 0 is another process in each of 2 folders ("), "{text}");
+    assert!(text.ends_with("/jobs/78"), "{text}");
     assert_eq!(found.get("ranks"), None, "job 78 has one rank");
     let one = json("diagnose", &[folder.join("77").to_str().expect("UTF-8")]);
     assert!(!kinds(&one).contains(&"several_runs"), "{one}");

@@ -165,10 +165,8 @@ impl Dump {
             end: Live::new(target, last, sites_at(target, last, budget).await),
         }
     }
-}
 
-impl Dump {
-    /// The time of the process's first event; `None` unless the file has all of them.
+    /// The time of the process's first event; `None` if the file may lack it.
     pub(crate) fn start(&self, card: &Card) -> Option<i64> {
         let lacks_first = |spot: &BlindSpot| {
             matches!(

@@ -252,7 +252,7 @@ async fn growth(
         proof.labels.push(format!("{} {}", step_word(target), grouped(step as u64)));
         proof.values.push(after[step + 1]);
     }
-    // What is kept behind the last step's end is a part of the growth. What is replaced is not.
+    // Blocks that are kept after the last step belong to the growth. A replaced block does not.
     let is_kept = matches!(&finding.facts, Facts::Growth(facts) if facts.kind == GrowthKind::Kept);
     if let Some(&last) = after.last().filter(|_| afterwards > 0 && is_kept) {
         proof.marked.push(proof.values.len() as u32);

@@ -100,7 +100,8 @@ pub fn run_folder_of(path: &str) -> &str {
         .unwrap_or(folder)
 }
 
-const SEPARATORS: [char; 2] = ['/', '\\'];
+/// What separates the parts of a path, on any system.
+pub(crate) const SEPARATORS: [char; 2] = ['/', '\\'];
 
 /// The path without its last part.
 fn folder_of(path: &str) -> &str {

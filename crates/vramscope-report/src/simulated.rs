@@ -69,8 +69,8 @@ pub(crate) type SimulatedFindings = Vec<(usize, Predicted)>;
 pub struct Predicted {
     /// The allocator's model of the run as recorded, then of other settings.
     pub simulated: Vec<Simulated>,
-    /// The changes with which a failed run goes through; the run without what a leak or a graph
-    /// without a backward pass keeps, or without what is never read again.
+    /// Replayed changes: those with which a failed run fits, or those that remove a leak, graphs
+    /// without a backward pass, or memory that is never read again.
     pub fixes: Vec<Fix>,
     /// Known causes whose cures do not suffice alone, after a failure.
     pub looks: Vec<Look>,
@@ -94,7 +94,7 @@ pub(crate) async fn simulate(target: Target<'_>, budget: &mut Budget) -> Simulat
             Facts::Oom(story) if ooms.len() < MAX_OOMS => ooms.push((i, story)),
             Facts::Reserved(peak) => reserved = Some((i, peak)),
             Facts::DeadAtPeak(_) => dead = Some(i),
-            // Of a graph that is still open, a backward pass may follow.
+            // A backward pass may still use a graph that lives at the end.
             Facts::NoGrad(facts) if !facts.is_open => graphs = Some(i),
             Facts::Growth(growth) if growths.len() < MAX_GROWTHS => growths.push((i, growth)),
             _ => {}

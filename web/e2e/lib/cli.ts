@@ -1,4 +1,5 @@
 // Reports of the command line, which the page must match.
+// Long because each report has its type here.
 
 import { execFileSync } from "node:child_process";
 import { resolve } from "node:path";

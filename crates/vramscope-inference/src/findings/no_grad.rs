@@ -32,7 +32,7 @@ const MIN_STACKS: usize = 8;
 /// The smallest share of what modules allocate during a pass that a graph keeps, in percent.
 const MIN_KEPT_PERCENT: u64 = 40;
 
-/// The largest part of that which a backward pass may still use, in percent.
+/// The largest share of a graph's bytes that a later backward pass may free, in percent.
 const MAX_USED_PERCENT: u64 = 10;
 
 /// Graphs that a program builds and drops without a backward pass.
@@ -147,9 +147,11 @@ const MAX_PARTS: usize = 50;
 fn called_at(cx: Evidence<'_>, graph: &Graph) -> Option<Frame> {
     let blocks = graph.blocks.iter().map(|&i| &cx.trace.blocks[i as usize]);
     let stacks = blocks.filter(|block| !block.has_stack_of_free()).map(|block| block.stack);
-    let stacks: Vec<StackId> = stacks.collect();
+    let mut stacks: Vec<StackId> = stacks.collect();
+    let mut known = FxHashSet::default();
+    stacks.retain(|&stack| known.insert(stack));
     let name = |frame: FrameId| cx.snapshot.text(cx.snapshot.frame(frame).name);
-    // Two lines of a script have nothing in common but the script.
+    // A script without functions would name its last line only.
     let common = cx.common_caller(stacks.iter().copied()).filter(|&f| name(f) != "<module>");
     let frame = common.or_else(|| cx.calling_frame(*stacks.first()?))?;
     Some(cx.snapshot.frame(frame))
@@ -213,9 +215,11 @@ async fn graphs(
             let of_free = cx.stack_of_event(free);
             let is_own = of_free != block.stack && of_free != StackId::EMPTY;
             has_own_stacks |= is_own;
-            let is_used = is_own && marks.of(of_free).has(Mark::ENGINE)
-                || cx.phase_at(free.0) == Some(Phase::Backward);
-            if is_inner && is_used {
+            let is_used = || {
+                is_own && marks.of(of_free).has(Mark::ENGINE)
+                    || cx.phase_at(free.0) == Some(Phase::Backward)
+            };
+            if is_inner && is_used() {
                 inner.used.push(i);
             }
             let is_dropped = match marks.of(of_free) {
@@ -244,7 +248,7 @@ async fn graphs(
         let may_be_open = !trains(cx) && trace.ooms.is_empty();
         found.extend(graph(cx, stays, &inner).filter(|_| may_be_open));
     } else {
-        // A pass of training may be open as well.
+        // The recording may end in a training pass, whose results live, too.
         let stack = |i: u32| trace.blocks[i as usize].stack;
         let used: FxHashSet<StackId> = inner.used.iter().map(|&i| stack(i)).collect();
         let is_known = |stack| known.contains(&stack) && !used.contains(&stack);
@@ -277,7 +281,7 @@ async fn weights(cx: Evidence<'_>, budget: &mut Budget) -> FxHashSet<u64> {
 struct Inner {
     slots: Vec<u32>,
     sums: Vec<u64>,
-    /// The blocks that a backward pass frees, in the order of their allocs.
+    /// Results that a backward pass frees: indices into the trace's blocks, in the order of allocs.
     used: Vec<u32>,
 }
 
@@ -287,7 +291,8 @@ impl Inner {
         self.sums[self.slots.partition_point(|&s| s < slot)]
     }
 
-    /// Bytes of results in a range of slots that a backward pass frees after an event.
+    /// Bytes of results that are allocated in a range of slots and that a backward pass frees after
+    /// an event.
     fn used_later(&self, blocks: &[Block], slots: RangeInclusive<u32>, event: u32) -> u64 {
         let block = |&i: &u32| &blocks[i as usize];
         let from = self.used.partition_point(|i| block(i).enters < *slots.start());
@@ -325,7 +330,7 @@ fn graph(cx: Evidence<'_>, mut freed: Vec<Freed>, inner: &Inner) -> Option<Graph
     let allocated = inner.before(last + 1) - inner.before(first);
     let kept = freed.iter().filter(|freed| freed.is_inner).map(|f| block(f.block).bytes.0);
     let kept: u64 = kept.sum();
-    // A program that drops a list of features may still go backward through the pass.
+    // A program may drop a list of features and still run backward through their pass.
     let used = inner.used_later(&cx.trace.blocks, first..=last, free);
     if used.saturating_mul(100) > kept.saturating_mul(MAX_USED_PERCENT) {
         return None;

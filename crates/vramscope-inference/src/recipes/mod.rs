@@ -108,7 +108,8 @@ pub struct Editable {
     settings: AllocatorSettings,
     /// How the step that failed was completed.
     pub rest: Rest,
-    /// Whether the blocks have a completion that [`distrust`](Self::distrust) gave up.
+    /// Whether [`distrust`](Self::distrust) was called: `lives` still has the wrong completion, so
+    /// no number may come from it.
     pub is_distrusted: bool,
 }
 
@@ -139,8 +140,7 @@ impl Editable {
         Self { lives, facts, settings: model.settings.clone(), rest, is_distrusted: false }
     }
 
-    /// Gives up the completion of the failed step: the run as recorded goes through with it, on the
-    /// memory on which it failed. Its numbers say nothing then.
+    /// Marks the completion of the failed step as wrong: with it, the recorded run does not fail.
     pub fn distrust(&mut self) {
         self.rest = Rest::Unknown;
         self.is_distrusted = true;

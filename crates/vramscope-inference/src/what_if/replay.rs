@@ -192,7 +192,7 @@ impl<'a> Replay<'a> {
         }
         let available = self.run.device.available;
         if self.allocator.stats().reserved_bytes > available {
-            // What is cached goes back first.
+            // The allocator returns cached segments before it fails.
             self.allocator.empty_cache(&mut ());
             if self.allocator.stats().reserved_bytes > available {
                 self.result.ooms.push(0);

@@ -3,15 +3,14 @@
 use crate::card::Card;
 use crate::findings::BlindSpotRecord;
 use crate::moments::Dump;
+use crate::rank_of::SEPARATORS;
 use std::collections::{BTreeMap, BTreeSet};
 use vramscope_units::grouped;
 
 /// The most folders that the note names.
 const MAX_NAMED: usize = 3;
 
-const SEPARATORS: [char; 2] = ['/', '\\'];
-
-/// A rank whose files are of several processes, and the folders of these.
+/// A rank with several processes, and the folder of each.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Runs {
     rank: u32,
@@ -20,8 +19,7 @@ pub(super) struct Runs {
 
 /// The first rank with several processes in folders of their own; `None` if there is none.
 ///
-/// Two files with all events from the start of their process are of one process only if their first
-/// events have one time.
+/// Two complete histories belong to one process only if their first events have equal times.
 pub(super) fn several(dumps: &[(&Card, &Dump)]) -> Option<Runs> {
     let mut processes: BTreeMap<(u32, u32), BTreeMap<i64, &str>> = BTreeMap::new();
     for (card, dump) in dumps {
@@ -35,7 +33,7 @@ pub(super) fn several(dumps: &[(&Card, &Dump)]) -> Option<Runs> {
         paths.sort_unstable();
         let pairs = paths.windows(2).filter_map(|pair| folders(pair[0], pair[1]));
         let found: BTreeSet<&str> = pairs.flatten().collect();
-        // `runs/a` and `runs/b/1` part above `runs/b/1` and `runs/b/2`.
+        // `runs/a/1` against `runs/b/1` gives `runs/b`, and against `runs/b/2` the folder itself.
         let holds_others = |of: &str| found.iter().any(|one| *one != of && is_below(one, of));
         let leaves = found.iter().filter(|one| !holds_others(one)).map(|&one| one.to_owned());
         let folders: BTreeSet<String> = leaves.collect();
@@ -48,22 +46,21 @@ fn is_below(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.starts_with(SEPARATORS))
 }
 
-/// The folders in which two paths part; `None` if that is in the names of the files.
+/// The first folders that differ between two paths; `None` if only the file names differ.
 fn folders<'a>(a: &'a str, b: &'a str) -> Option<[&'a str; 2]> {
-    let differs = a.bytes().zip(b.bytes()).position(|(a, b)| a != b)?;
-    let begin = a.as_bytes()[..differs].iter().rposition(|byte| b"/\\".contains(byte));
-    let begin = begin.map_or(0, |at| at + 1);
+    let (differs, _) = a.char_indices().zip(b.chars()).find(|((_, a), b)| a != b)?.0;
+    let begin = a[..differs].rfind(SEPARATORS).map_or(0, |at| at + 1);
     let folder = |path: &'a str| path[begin..].find(SEPARATORS).map(|end| &path[..begin + end]);
     Some([folder(a)?, folder(b)?])
 }
 
 impl Runs {
-    /// The folder of the run that has a file.
+    /// The run's folder that contains a file.
     pub(super) fn of(&self, path: &str) -> Option<&str> {
         self.folders.iter().map(String::as_str).find(|folder| is_below(path, folder))
     }
 
-    /// The note. A table of ranks is of the folder that is `shown`.
+    /// The note. `shown` is the folder whose ranks are in the table.
     pub(super) fn note(&self, shown: &str) -> BlindSpotRecord {
         let named: Vec<&str> = self.folders.iter().take(MAX_NAMED).map(String::as_str).collect();
         let more = match self.folders.len() - named.len() {
@@ -71,8 +68,8 @@ impl Runs {
             more => format!(" and {} more", grouped(more as u64)),
         };
         let text = format!(
-            "Rank {} has a process in each of {} folders ({}{more}). A table of ranks is of \
-             {shown} alone: diagnose each folder by itself",
+            "Rank {} is another process in each of {} folders ({}{more}). Diagnose each folder by \
+             itself: the rows of ranks are those of {shown}",
             self.rank,
             grouped(self.folders.len() as u64),
             named.join(", "),
@@ -86,18 +83,18 @@ mod tests {
     use super::folders;
 
     #[test]
-    fn paths_part_in_a_folder_or_not_at_all() {
-        for (a, b, parted) in [
+    fn the_first_folders_that_differ_are_found() {
+        for (a, b, expected) in [
             ("runs/77-0/oom_1/rank0.pickle", "runs/78-0/exit/rank0.pickle", "runs/77-0 runs/78-0"),
             ("77/rank0.pickle", "78/rank0.pickle", "77 78"),
             ("/r/a/rank0.pickle", "/r/ab/rank0.pickle", "/r/a /r/ab"),
-            (r"C:\\r\\a\\rank0.pickle", r"C:\\r\\b\\rank0.pickle", r"C:\\r\\a C:\\r\\b"),
+            (r"C:\r\a\rank0.pickle", r"C:\r\b\rank0.pickle", r"C:\r\a C:\r\b"),
             ("r/rank0.pickle", "r/pid7_rank0.pickle", ""),
             ("r/rank0.pickle", "r/old/rank0.pickle", ""),
             ("r/rank0.pickle", "r/rank0.pickle", ""),
         ] {
             let found = folders(a, b).map(|both| both.join(" ")).unwrap_or_default();
-            assert_eq!(found, parted, "{a} {b}");
+            assert_eq!(found, expected, "{a} {b}");
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::optimizations::features;
 use crate::side::Side;
 use crate::target::Target;
 use crate::text::category;
-use crate::what_if::why_declined;
+use crate::what_if::{REST_UNKNOWN, why_declined};
 use crate::{Quantity, peak::BandKind};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -149,22 +149,22 @@ pub async fn program_changes(
         return record;
     };
     if editable.rest == Rest::Unknown {
-        record.declined = Some("the rest of the failed step is not in the file".to_owned());
+        record.declined = Some(REST_UNKNOWN.to_owned());
         return record;
     }
     let evidence = target.entry.evidence(target.index);
     // As in what-if: other settings alone are a replay of the recording, with its failed requests.
     let predicted = if recipes.is_empty() && !ended_by_failure(evidence) {
-        of_settings(target, &found.settings, budget).await
+        of_settings(target, &found.settings, a.features.at_peak, budget).await
     } else {
         match editable.apply(evidence, recipes, budget).await {
             Ok(run) => {
                 let answer = run.answer(&found.settings, None, budget).await;
-                Ok(Predicted {
+                Ok(Prediction {
                     active: answer.active_peak,
                     reserved: answer.reserved_peak,
                     reserved_range: answer.reserved_range,
-                    at_peak: Some(run.at_peak()),
+                    at_peak: run.at_peak(),
                 })
             }
             Err(why) => Err(why_declined(why)),
@@ -193,27 +193,28 @@ pub async fn program_changes(
     record
 }
 
-/// What is predicted of B.
-struct Predicted {
+/// The memory that B needs according to A.
+struct Prediction {
     /// The peak of active bytes.
     active: u64,
     /// The peak of reserved bytes.
     reserved: u64,
-    /// Where that lies at least and at most.
+    /// The lowest and the highest value of it.
     reserved_range: [u64; 2],
-    /// Bytes at the peak by category; `None` where the replay does not tell them.
-    at_peak: Option<[u64; Category::ALL.len()]>,
+    /// Requested bytes at the peak by category.
+    at_peak: [u64; Category::ALL.len()],
 }
 
-/// The recording under other settings.
+/// Replays the recording under other settings. They change no request, so `at_peak` stays.
 ///
 /// # Errors
 /// Why nothing is predicted, in a few words.
 async fn of_settings(
     target: Target<'_>,
     settings: &AllocatorSettings,
+    at_peak: [u64; Category::ALL.len()],
     budget: &mut Budget,
-) -> Result<Predicted, &'static str> {
+) -> Result<Prediction, &'static str> {
     target.entry.derive(Derived::WhatIf, target.index, budget).await;
     let model = target.entry.what_if(target.index).ok_or("the first recording has no model")?;
     let question = Question { least: Search::Never, ..Question::as_recorded(settings) };
@@ -221,25 +222,20 @@ async fn of_settings(
     if !scenario.fits() {
         return Err("the replay of the first recording with these settings runs out of memory");
     }
-    Ok(Predicted {
+    Ok(Prediction {
         active: scenario.active_peak,
         reserved: scenario.reserved_peak,
         reserved_range: scenario.reserved_range,
-        at_peak: None,
+        at_peak,
     })
 }
 
 /// Categories to name.
 const MAX_REASONS: usize = 2;
 
-fn reasons(
-    [a, b]: [&SideProgram; 2],
-    predicted: Option<[u64; Category::ALL.len()]>,
-) -> Vec<String> {
+fn reasons([a, b]: [&SideProgram; 2], predicted: [u64; Category::ALL.len()]) -> Vec<String> {
     let mut all = Vec::new();
     let real = b.features.at_peak;
-    // Other settings alone change no request.
-    let predicted = predicted.unwrap_or(a.features.at_peak);
     let total: u64 = real.iter().sum();
     let mut rows: Vec<(Category, i64)> = Category::ALL
         .into_iter()

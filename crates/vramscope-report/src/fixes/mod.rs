@@ -138,7 +138,8 @@ pub(crate) async fn of_oom(
     target.entry.derive(Derived::Editable, target.index, budget).await;
     let Some(editable) = target.entry.editable(target.index) else { return nothing() };
     let is_this = |at: u32| (story.event.0..=story.last.0).contains(&at);
-    if !editable.failed_at().is_some_and(is_this) || model.starts_late() {
+    let is_known = editable.failed_at().is_some_and(is_this) && !editable.is_distrusted;
+    if !is_known || model.starts_late() {
         return nothing();
     }
     let larger = story.larger.filter(|larger| larger.category == Category::Input);
@@ -182,7 +183,7 @@ fn looks(trial: &Trial<'_>, singles: &[(Candidate, Fix)]) -> Vec<Look> {
     };
     let mut looks: Vec<Look> = short.filter_map(look).collect();
     looks.sort_by_key(|look| std::cmp::Reverse(look.bytes));
-    // Of several changes that cure one cause, the best.
+    // Several changes may cure one cause at one line: keep the best.
     let mut known = BTreeSet::new();
     looks.retain(|look| known.insert((look.text.clone(), look.site.clone())));
     looks.truncate(MAX_LOOKS);
@@ -267,7 +268,7 @@ struct Trial<'a> {
     earlier_batch: Option<f64>,
     /// The peak of `active_bytes` without a change, by the sizes of blocks alone.
     before: u64,
-    /// The same in a replay.
+    /// The peak of `active_bytes` without a change, in a replay.
     replayed: u64,
 }
 

@@ -65,12 +65,16 @@ pub(crate) async fn plan(
     target.entry.derive(Derived::Editable, target.index, budget).await;
     let editable = target.entry.editable(target.index)?;
     let trial = Trial::new(target, model, editable, available, budget).await?;
-    let (unchanged, needs) = if editable.rest == Rest::Whole {
-        // The recording itself is replayed call by call.
+    let (unchanged, needs) = if editable.rest == Rest::Whole || editable.is_distrusted {
+        // The model replays the recording itself, call by call.
         let question =
             Question { available: Some(available), ..Question::as_recorded(&model.settings) };
         let own = model.answer(question, budget).await;
-        let outcome = if own.fits() { Outcome::Fits } else { Outcome::Short };
+        let outcome = match (own.fits(), editable.rest) {
+            (false, _) => Outcome::Short,
+            (true, Rest::Whole) => Outcome::Fits,
+            (true, _) => Outcome::Unknown,
+        };
         (outcome, own.least.unwrap_or(own.reserved_peak))
     } else {
         let base = trial.run(&[], budget).await?;
@@ -90,7 +94,7 @@ pub(crate) async fn plan(
     };
     if is_known {
         let largest = largest_batch(&trial, &nothing, budget).await;
-        // The search keeps a margin, which the recorded batch does not need.
+        // The search keeps a margin. The recorded batch was replayed exactly and needs none.
         plan.largest_batch = match unchanged {
             Outcome::Fits => largest.map(|factor| factor.max(1.0)),
             Outcome::Short => largest.filter(|&factor| factor < 1.0),
@@ -329,7 +333,8 @@ pub(crate) async fn without(
     is_all.then_some(fix)
 }
 
-/// The run whose evaluation keeps no graph. `None` if the peak is about as high without it.
+/// The run with `torch.no_grad()` for its evaluations. `None` if that saves less than
+/// [`MIN_SAVING_PERCENT`] of the peak.
 pub(crate) async fn without_graphs(
     target: Target<'_>,
     model: &WhatIf,
@@ -341,7 +346,7 @@ pub(crate) async fn without_graphs(
         .then_some(fix)
 }
 
-/// A whole run with an edit; `None` unless it goes through.
+/// The whole run with one edit; `None` unless it fits.
 async fn edited(
     target: Target<'_>,
     model: &WhatIf,

@@ -50,13 +50,22 @@ pub(crate) fn least_available(model: &WhatIf) -> Option<u64> {
     }
 }
 
-/// The bytes that PyTorch could have at most, as the recording shows them.
+/// The largest memory that PyTorch could have, as the recording shows it, in bytes.
 pub(crate) fn most_available(model: &WhatIf) -> Option<u64> {
     match model.calibration.capacity {
         Capacity::Bounded { below, .. } => Some(below.saturating_sub(1)),
         capacity => capacity.known(),
     }
 }
+
+/// The lower and the upper bound of PyTorch's memory: as asked for, else as recorded.
+fn limits(options: &Options, model: &WhatIf) -> [Option<u64>; 2] {
+    let asked = options.available();
+    [least_available(model), most_available(model)].map(|recorded| asked.or(recorded))
+}
+
+/// Why nothing is predicted of a run whose failed step cannot be completed.
+pub(crate) const REST_UNKNOWN: &str = "the rest of the failed step is not in the file";
 
 /// `train.py:12`.
 pub(crate) fn place(target: Target<'_>, frame: FrameId) -> String {
@@ -75,8 +84,7 @@ pub(super) async fn scenarios(
     target.entry.derive(Derived::Editable, target.index, budget).await;
     let Some(editable) = target.entry.editable(target.index) else { return Vec::new() };
     let features = if options.recipes.is_empty() { None } else { features(target, budget).await };
-    let available = options.available().or_else(|| least_available(model));
-    let at_most = options.available().or_else(|| most_available(model));
+    let [available, at_most] = limits(options, model);
     let own = &model.settings;
     let total = options.memory().or_else(|| model.total());
     let mut declined_ones = Vec::new();
@@ -102,7 +110,7 @@ pub(super) async fn scenarios(
         let features = features.as_ref();
         let change = Change { recipes, settings, options, available, at_most, features };
         if editable.is_distrusted {
-            let declined = Some("the rest of the failed step is not in the file".to_owned());
+            let declined = Some(REST_UNKNOWN.to_owned());
             records.push(ScenarioRecord { declined, ..change.empty(target, editable.rest) });
             continue;
         }
@@ -153,8 +161,7 @@ pub(super) async fn savings(
     budget: &mut Budget,
 ) -> Vec<ScenarioRecord> {
     let mut records = Vec::new();
-    let available = options.available().or_else(|| least_available(model));
-    let at_most = options.available().or_else(|| most_available(model));
+    let [available, at_most] = limits(options, model);
     for fix in fixes::savings(target, model, fixes::SAVINGS, budget).await {
         let Ok(recipes) = Recipe::parse_list(&fix.recipe) else { continue };
         let Some(editable) = target.entry.editable(target.index) else { continue };
@@ -203,9 +210,9 @@ struct Change<'a> {
     recipes: &'a [Recipe],
     settings: &'a AllocatorSettings,
     options: &'a Options,
-    /// What PyTorch can have at least.
+    /// The lower bound of PyTorch's memory, in bytes.
     available: Option<u64>,
-    /// What it can have at most: more than that under a limit whose size is not known.
+    /// Its upper bound: it differs from `available` under a limit of unknown size.
     at_most: Option<u64>,
     /// What the recording has already.
     features: Option<&'a Features>,
@@ -227,7 +234,7 @@ async fn scenario(
         Some(Outcome::Short) => Some(run.least(&answer, change.settings, budget).await),
         _ => None,
     };
-    // Whether a limit of unknown size is high enough is not known.
+    // The limit lies between both bounds, and so does the need.
     if least.zip(change.at_most).is_some_and(|(least, at_most)| least <= at_most) {
         answer.fits = Some(Outcome::FitsBarely);
     }

@@ -11,7 +11,9 @@ mod question;
 mod text;
 
 pub use asked::scenario;
-pub(crate) use changed::{editable, least_available, most_available, place, why_declined};
+pub(crate) use changed::{
+    REST_UNKNOWN, editable, least_available, most_available, place, why_declined,
+};
 pub use devices::{CONTEXT, Gpu, gpu_names, parse_gpu, parse_memory};
 pub use edits::{EditRecord, edit_text};
 pub use host::PinnedSettingsRecord;

@@ -8,12 +8,12 @@ use crate::step_phases::StepPhase;
 use rustc_hash::FxHashSet;
 use vramscope_snapshot::StackId;
 
-/// The largest part of an evaluation that dies in a backward pass, in percent.
+/// The largest share of an evaluation's bytes that a backward pass may free, in percent.
 const MAX_USED_PERCENT: u64 = 10;
 
 /// `eval:no_grad`: in passes without backward, all but logits and the last result die three
-/// requests later. A pass that the recording ends in may be one of training, and so is one whose
-/// results a later backward pass frees. Pools of graphs keep what they have.
+/// requests later. The recipe leaves out three kinds of memory: passes whose results a later
+/// backward pass frees, a last pass that may belong to training, and pools of CUDA graphs.
 ///
 /// # Errors
 /// No evaluation keeps a graph.

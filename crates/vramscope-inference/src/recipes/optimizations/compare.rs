@@ -15,7 +15,7 @@ pub struct Changes {
     pub or: Option<Recipe>,
     /// Optimizations of the first run that the second has not.
     pub undone: Vec<Kind>,
-    /// Optimizations of the first run of which the second tells nothing.
+    /// Optimizations of the first run that the second neither shows nor excludes.
     pub unclear: Vec<Kind>,
 }
 
@@ -41,7 +41,7 @@ impl Features {
         let has_other_size =
             is_low || changes.recipes.iter().any(|recipe| matches!(recipe, Recipe::Autocast(_)));
         batch(self, after, has_other_size, &mut changes)?;
-        // Gradients that backward frees at once do not tell which parameters have some.
+        // With OptimizerInBackward, gradients die at once: they do not show frozen parameters.
         if !changes.undone.contains(&Kind::OptimizerInBackward) {
             changes.recipes.extend(frozen(&self.traits, &after.traits));
         }

@@ -254,8 +254,8 @@ fn limit(entry: &SnapshotEntry, finding: &Finding, story: &OomStory) -> String {
     format!(" of at least {least} and less than {}", refused(story))
 }
 
-/// What a limit of the process lets through at least, if it never changed: the most that was ever
-/// reserved. More than it refused shows that it changed; then what was reserved at the failure.
+/// The least size of the process's limit: the peak of `reserved_bytes`. A peak above the refused
+/// size shows that the limit has changed; then it is what was reserved at the failure.
 pub(super) fn allowed(entry: &SnapshotEntry, device: u32, story: &OomStory) -> Bytes {
     let trace = entry.traces.iter().find(|trace| trace.device.device == device);
     let peak = trace.map(|trace| Bytes(trace.reserved_band.peak.max(0) as u64));
