@@ -2,6 +2,7 @@
 //! Its time is in proportion to the edges, times the logarithm of the nodes.
 
 use crate::csr::Csr;
+use crate::pace::{Pace, Stopped};
 
 const NONE: u32 = u32::MAX;
 
@@ -12,6 +13,41 @@ pub(crate) struct Tree {
     pub(crate) parent: Vec<Option<u32>>,
     /// The nodes. Each comes after its parent.
     pub(crate) order: Vec<u32>,
+    /// Of each node its place if the tree is walked down. What a node dominates has the places from
+    /// its own on.
+    enter: Vec<u32>,
+    /// Of each node how many it dominates, with itself.
+    size: Vec<u32>,
+}
+
+impl Tree {
+    fn new(parent: Vec<Option<u32>>, order: Vec<u32>) -> Self {
+        let mut size = vec![0_u32; parent.len()];
+        for &node in order.iter().rev() {
+            size[node as usize] += 1;
+            if let Some(above) = parent[node as usize] {
+                size[above as usize] += size[node as usize];
+            }
+        }
+        // A node that is not reached has no size, so its place says nothing.
+        let mut enter = vec![0_u32; parent.len()];
+        // The next free place below each node.
+        let mut free = vec![1_u32; parent.len()];
+        for &node in &order {
+            if let Some(above) = parent[node as usize] {
+                enter[node as usize] = free[above as usize];
+                free[node as usize] = enter[node as usize] + 1;
+                free[above as usize] += size[node as usize];
+            }
+        }
+        Self { parent, order, enter, size }
+    }
+
+    /// Whether all ways to `below` lead through `above`. Both are reached.
+    pub(crate) fn dominates(&self, above: u32, below: u32) -> bool {
+        let places = self.enter[below as usize].wrapping_sub(self.enter[above as usize]);
+        places < self.size[above as usize]
+    }
 }
 
 /// A depth-first search from node 0. Nodes get numbers in its order.
@@ -23,11 +59,12 @@ struct Search {
     from: Vec<u32>,
 }
 
-fn search(nodes: usize, next: &Csr) -> Search {
+fn search(nodes: usize, next: &Csr, pace: &mut Pace<'_>) -> Result<Search, Stopped> {
     let mut found = Search { number: vec![NONE; nodes], order: vec![0], from: vec![0] };
     found.number[0] = 0;
     let mut open: Vec<(u32, usize)> = vec![(0, 0)];
     while let Some((node, at)) = open.last_mut() {
+        pace.step()?;
         let Some(&to) = next.of(*node).get(*at) else {
             open.pop();
             continue;
@@ -41,7 +78,7 @@ fn search(nodes: usize, next: &Csr) -> Search {
             open.push((to, 0));
         }
     }
-    found
+    Ok(found)
 }
 
 /// The forest of the algorithm, by number.
@@ -74,8 +111,13 @@ impl Forest {
 }
 
 /// The dominators of what node 0 leads to, by `next` and `before`, which has the same edges.
-pub(crate) fn dominators(nodes: usize, next: &Csr, before: &Csr) -> Tree {
-    let found = search(nodes, next);
+pub(crate) fn dominators(
+    nodes: usize,
+    next: &Csr,
+    before: &Csr,
+    pace: &mut Pace<'_>,
+) -> Result<Tree, Stopped> {
+    let found = search(nodes, next, pace)?;
     let count = found.order.len();
     let numbers = 0..u32::try_from(count).unwrap_or(NONE);
     let mut semi: Vec<u32> = numbers.clone().collect();
@@ -85,6 +127,7 @@ pub(crate) fn dominators(nodes: usize, next: &Csr, before: &Csr) -> Tree {
     let (mut first, mut later) = (vec![NONE; count], vec![NONE; count]);
     for node in numbers.clone().skip(1).rev() {
         for &from in before.of(found.order[node as usize]) {
+            pace.step()?;
             let from = found.number[from as usize];
             if from != NONE {
                 let best = forest.eval(from, &semi);
@@ -97,6 +140,7 @@ pub(crate) fn dominators(nodes: usize, next: &Csr, before: &Csr) -> Tree {
         forest.ancestor[node as usize] = parent;
         let mut waiting = std::mem::replace(&mut first[parent as usize], NONE);
         while waiting != NONE {
+            pace.step()?;
             let best = forest.eval(waiting, &semi);
             let is_lower = semi[best as usize] < semi[waiting as usize];
             dominator[waiting as usize] = if is_lower { best } else { parent };
@@ -111,7 +155,7 @@ pub(crate) fn dominators(nodes: usize, next: &Csr, before: &Csr) -> Tree {
         }
         parent[found.order[at] as usize] = Some(found.order[dominator[at] as usize]);
     }
-    Tree { parent, order: found.order }
+    Ok(Tree::new(parent, found.order))
 }
 
 #[cfg(test)]
@@ -131,6 +175,13 @@ mod tests {
         seen
     }
 
+    fn tree_of(nodes: usize, edges: impl Iterator<Item = (u32, u32)> + Clone) -> Tree {
+        let mut pace = Pace::new(&|| true);
+        let next = Csr::new(nodes, edges.clone(), &mut pace).unwrap();
+        let before = Csr::new(nodes, edges.map(|(from, to)| (to, from)), &mut pace).unwrap();
+        dominators(nodes, &next, &before, &mut pace).unwrap()
+    }
+
     proptest! {
         #[test]
         fn dominators_are_what_cuts_off(
@@ -139,9 +190,8 @@ mod tests {
         ) {
             let inside = |&(from, to): &(u32, u32)| from.max(to) < nodes as u32;
             let edges: Vec<(u32, u32)> = pairs.into_iter().filter(inside).collect();
-            let next = Csr::new(nodes, edges.iter().copied());
-            let before = Csr::new(nodes, edges.iter().map(|&(from, to)| (to, from)));
-            let tree = dominators(nodes, &next, &before);
+            let tree = tree_of(nodes, edges.iter().copied());
+            let next = Csr::new(nodes, edges.iter().copied(), &mut Pace::new(&|| true)).unwrap();
             let all = reached(nodes, &next, None);
             for node in 0..nodes as u32 {
                 // All dominators: those without which it is not reached.
@@ -155,6 +205,11 @@ mod tests {
                     above.push(parent);
                     at = tree.parent[parent as usize];
                 }
+                for other in (0..nodes as u32).filter(|&other| all[other as usize]) {
+                    let is_above = all[node as usize] && (other == node || above.contains(&other));
+                    let told = all[node as usize] && tree.dominates(other, node);
+                    prop_assert_eq!(told, is_above, "of {} and {}", other, node);
+                }
                 above.sort_unstable();
                 cut.sort_unstable();
                 prop_assert_eq!(above, cut, "of {}", node);
@@ -166,10 +221,7 @@ mod tests {
     #[test]
     fn a_long_chain_is_no_deep_recursion() {
         let nodes = 1_000_000;
-        let edges = (0..nodes as u32 - 1).map(|node| (node, node + 1));
-        let next = Csr::new(nodes, edges.clone());
-        let before = Csr::new(nodes, edges.map(|(from, to)| (to, from)));
-        let tree = dominators(nodes, &next, &before);
+        let tree = tree_of(nodes, (0..nodes as u32 - 1).map(|node| (node, node + 1)));
         assert_eq!(tree.parent[nodes - 1], Some(nodes as u32 - 2));
     }
 }

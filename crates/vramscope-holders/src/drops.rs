@@ -3,7 +3,8 @@
 use crate::csr::Csr;
 use crate::dominators::{Tree, dominators};
 use crate::graph::{Graph, Kind};
-use rustc_hash::{FxHashMap, FxHashSet};
+use crate::pace::{Pace, Stopped};
+use rustc_hash::FxHashMap;
 use std::collections::BinaryHeap;
 
 /// Limits of the rows.
@@ -67,8 +68,13 @@ struct Part {
 const ROOT: u32 = 0;
 
 impl Part {
-    fn new(graph: &Graph, holds: &[(u32, u32)], blocks: usize) -> Self {
-        let leads = graph.leads_to(holds.iter().map(|&(node, _)| node));
+    fn new(
+        graph: &Graph,
+        holds: &[(u32, u32)],
+        blocks: usize,
+        pace: &mut Pace<'_>,
+    ) -> Result<Self, Stopped> {
+        let leads = graph.leads_to(holds.iter().map(|&(node, _)| node), pace)?;
         let mut number = vec![u32::MAX; leads.len()];
         let mut nodes = Vec::new();
         for (node, _) in (0_u32..).zip(&leads).filter(|&(_, &leads)| leads) {
@@ -88,10 +94,11 @@ impl Part {
             (1..first_block).filter(move |&number| kind(number) == wanted).collect::<Vec<u32>>()
         };
         // What only passing variables lead to refers to nothing that others lead to.
-        let next = Csr::new(all, edges.iter().copied());
+        let next = Csr::new(all, edges.iter().copied(), pace)?;
         let mut reached = vec![false; all];
         let mut todo = variables(Kind::Variable);
         while let Some(at) = todo.pop() {
+            pace.step()?;
             if !std::mem::replace(&mut reached[at as usize], true) {
                 todo.extend(next.of(at));
             }
@@ -99,14 +106,14 @@ impl Part {
         edges.retain(|&(from, to)| reached[from as usize] || !reached[to as usize]);
         let roots = [variables(Kind::Variable), variables(Kind::Passing)].concat();
         edges.extend(roots.iter().map(|&variable| (ROOT, variable)));
-        let next = Csr::new(all, edges.iter().copied());
-        let before = Csr::new(all, edges.iter().map(|&(from, to)| (to, from)));
-        let tree = dominators(all, &next, &before);
+        let next = Csr::new(all, edges.iter().copied(), pace)?;
+        let before = Csr::new(all, edges.iter().map(|&(from, to)| (to, from)), pace)?;
+        let tree = dominators(all, &next, &before, pace)?;
         let mut is_variable = vec![false; all];
         for variable in roots {
             is_variable[variable as usize] = true;
         }
-        Self { nodes, next, before, tree, is_variable }
+        Ok(Self { nodes, next, before, tree, is_variable })
     }
 
     fn node(&self, number: u32) -> u32 {
@@ -118,7 +125,7 @@ impl Part {
     }
 
     /// Of each node a bit for each variable that leads to it; the last bit for further variables.
-    fn variables_of(&self) -> (Vec<u64>, Vec<u32>) {
+    fn variables_of(&self, pace: &mut Pace<'_>) -> Result<(Vec<u64>, Vec<u32>), Stopped> {
         let variables = self.next.of(ROOT);
         let mut bits = vec![0_u64; self.tree.parent.len()];
         let mut todo: Vec<u32> = Vec::new();
@@ -129,6 +136,7 @@ impl Part {
         while let Some(at) = todo.pop() {
             let ours = bits[at as usize];
             for &to in self.next.of(at) {
+                pace.step()?;
                 let theirs = &mut bits[to as usize];
                 if *theirs | ours != *theirs {
                     *theirs |= ours;
@@ -136,24 +144,35 @@ impl Part {
                 }
             }
         }
-        (bits, variables.iter().copied().take(TOLD).collect())
+        Ok((bits, variables.iter().copied().take(TOLD).collect()))
     }
 
     /// The references to a node, without those from what it dominates.
-    fn references_to(&self, number: u32, most: usize) -> Option<Vec<(u32, u32)>> {
+    fn references_to(
+        &self,
+        number: u32,
+        most: usize,
+        pace: &mut Pace<'_>,
+    ) -> Result<Option<References>, Stopped> {
         let mut found = Vec::new();
-        let mut seen = FxHashSet::default();
         for &from in self.before.of(number) {
+            pace.step()?;
             let is_reached = from == ROOT || self.tree.parent[from as usize].is_some();
-            if !is_reached || !seen.insert(from) || self.dominates(number, from) {
+            if !is_reached || self.tree.dominates(number, from) {
                 continue;
             }
-            if found.len() == most || from == ROOT {
-                return None;
+            if from == ROOT {
+                return Ok(None);
             }
-            found.push((self.node(from), self.node(number)));
+            let reference = (self.node(from), self.node(number));
+            if !found.contains(&reference) {
+                if found.len() == most {
+                    return Ok(None);
+                }
+                found.push(reference);
+            }
         }
-        Some(found)
+        Ok(Some(found))
     }
 
     /// The references of variables, by their bits.
@@ -175,34 +194,27 @@ impl Part {
         top: u32,
         limits: &Limits,
         shown: &mut impl FnMut(u32) -> bool,
-    ) -> (Option<(u32, References)>, Vec<u32>) {
-        let mut row = None;
-        let mut at = top;
-        loop {
-            let is_object = !self.is_variable[at as usize] && !self.is_block(at);
-            if is_object
-                && shown(self.node(at))
-                && let Some(references) = self.references_to(at, limits.references)
-                && !references.is_empty()
-            {
-                row = Some((at, references));
+        pace: &mut Pace<'_>,
+    ) -> Result<(Option<(u32, References)>, Vec<u32>), Stopped> {
+        let mut way = vec![top];
+        let below = loop {
+            pace.step()?;
+            match sums.below(way[way.len() - 1]) {
+                [one] if !self.is_block(*one) => way.push(*one),
+                below => break below.to_vec(),
             }
-            match sums.below(at) {
-                [one] if !self.is_block(*one) => at = *one,
-                below => return (row, below.to_vec()),
+        };
+        for at in way.into_iter().rev() {
+            pace.step()?;
+            if self.is_variable[at as usize] || self.is_block(at) || !shown(self.node(at)) {
+                continue;
+            }
+            let references = self.references_to(at, limits.references, pace)?;
+            if let Some(references) = references.filter(|references| !references.is_empty()) {
+                return Ok((Some((at, references)), below));
             }
         }
-    }
-
-    fn dominates(&self, above: u32, below: u32) -> bool {
-        let mut at = Some(below);
-        while let Some(number) = at {
-            if number == above {
-                return true;
-            }
-            at = self.tree.parent[number as usize];
-        }
-        false
+        Ok((None, below))
     }
 }
 
@@ -224,20 +236,25 @@ enum What {
 impl Graph {
     /// What dropping references frees. `holds` has pairs of a node and of a block that it holds;
     /// `bytes` has the size of each block. Only nodes that are `shown` become rows: the others are
-    /// parts of an object, such as the dict of its attributes.
+    /// parts of an object, such as the dict of its attributes. `goes_on` is asked now and then.
     ///
     /// Linear in the nodes and references, but for a factor below their logarithm.
+    ///
+    /// # Errors
+    /// `goes_on` said no.
     pub fn drops(
         &self,
         holds: &[(u32, u32)],
         bytes: &[u64],
         limits: &Limits,
         mut shown: impl FnMut(u32) -> bool,
-    ) -> Drops {
-        let part = Part::new(self, holds, bytes.len());
-        let sums = Sums::new(&part, bytes);
-        let (bits, told) = part.variables_of();
-        let mut drops = Drops { rows: Vec::new(), of_block: vec![None; bytes.len()] };
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Drops, Stopped> {
+        let pace = &mut Pace::new(goes_on);
+        let part = Part::new(self, holds, bytes.len(), pace)?;
+        let sums = Sums::new(&part, bytes, pace)?;
+        let (bits, told) = part.variables_of(pace)?;
+        let mut drops = Drops { rows: Vec::new(), of_block: Vec::new() };
         let mut rows: FxHashMap<u32, u32> = FxHashMap::default();
         let mut open = BinaryHeap::new();
         let mut together: Vec<(u64, Vec<u32>)> = Vec::new();
@@ -270,7 +287,7 @@ impl Graph {
                 What::Together(variables, tops) => (tops, Some(variables)),
             };
             let (row, below) = match tops[..] {
-                [top] => part.innermost(&sums, top, limits, &mut shown),
+                [top] => part.innermost(&sums, top, limits, &mut shown, pace)?,
                 _ => (None, tops.clone()),
             };
             let blocks = tops.iter().map(|&top| sums.blocks[top as usize]).sum();
@@ -288,6 +305,7 @@ impl Graph {
             };
             let least = inside.map_or(0, |row| drops.rows[row as usize].bytes / limits.parts);
             for number in below {
+                pace.step()?;
                 let own = sums.bytes[number as usize];
                 if !part.is_block(number) && own >= least && own < bytes {
                     let what = What::Node(number);
@@ -295,17 +313,15 @@ impl Graph {
                 }
             }
         }
-        for (row, number) in drops.of_block.iter_mut().zip(part.nodes.len() + 1..) {
-            let mut at = u32::try_from(number).ok();
-            while let Some(number) = at {
-                *row = rows.get(&number).copied();
-                if row.is_some() {
-                    break;
-                }
-                at = part.tree.parent[number as usize];
-            }
+        // The row of each node is its own, or that of its parent.
+        let mut row_of: Vec<Option<u32>> = vec![None; part.tree.parent.len()];
+        for &number in &part.tree.order {
+            pace.step()?;
+            let above = part.tree.parent[number as usize].and_then(|above| row_of[above as usize]);
+            row_of[number as usize] = rows.get(&number).copied().or(above);
         }
-        drops
+        drops.of_block = row_of.split_off(part.nodes.len() + 1);
+        Ok(drops)
     }
 }
 
@@ -324,13 +340,14 @@ struct Sums {
 }
 
 impl Sums {
-    fn new(part: &Part, sizes: &[u64]) -> Self {
+    fn new(part: &Part, sizes: &[u64], pace: &mut Pace<'_>) -> Result<Self, Stopped> {
         let all = part.tree.parent.len();
         let (mut bytes, mut blocks) = (vec![0_u64; all], vec![0_u32; all]);
         for (number, &size) in (part.nodes.len() + 1..).zip(sizes) {
             (bytes[number], blocks[number]) = (size, 1);
         }
         for &number in part.tree.order.iter().rev() {
+            pace.step()?;
             if let Some(parent) = part.tree.parent[number as usize] {
                 bytes[parent as usize] += bytes[number as usize];
                 blocks[parent as usize] += blocks[number as usize];
@@ -340,8 +357,8 @@ impl Sums {
             let holds = bytes[number as usize] > 0;
             part.tree.parent[number as usize].filter(|_| holds).map(|parent| (parent, number))
         });
-        let below = Csr::new(all, pairs);
-        Self { bytes, blocks, below }
+        let below = Csr::new(all, pairs, pace)?;
+        Ok(Self { bytes, blocks, below })
     }
 
     /// What a node dominates next to it, and that holds bytes.

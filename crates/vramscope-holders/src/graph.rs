@@ -1,6 +1,7 @@
 //! Objects and what they refer to.
 
 use crate::csr::Csr;
+use crate::pace::{Pace, Stopped};
 
 /// A graph of references. Nodes are numbered in the order in which they are added.
 #[derive(Clone, Debug, Default)]
@@ -88,9 +89,24 @@ impl Graph {
         spans.chain(self.single.iter().copied())
     }
 
+    /// What refers to the nodes from `first` on, of these nodes. `goes_on` is asked now and then.
+    ///
+    /// # Errors
+    /// `goes_on` said no.
+    pub fn referrers(&self, first: u32, goes_on: &dyn Fn() -> bool) -> Result<Referrers, Stopped> {
+        let inside = self.edges().filter(|&(from, to)| from.min(to) >= first);
+        let back = inside.map(|(from, to)| (to - first, from));
+        let nodes = self.len().saturating_sub(first) as usize;
+        Ok(Referrers { first, back: Csr::new(nodes, back, &mut Pace::new(goes_on))? })
+    }
+
     /// Whether each node leads to one of `ends`.
-    pub(crate) fn leads_to(&self, ends: impl IntoIterator<Item = u32>) -> Vec<bool> {
-        let back = Csr::new(self.kinds.len(), self.edges().map(|(from, to)| (to, from)));
+    pub(crate) fn leads_to(
+        &self,
+        ends: impl IntoIterator<Item = u32>,
+        pace: &mut Pace<'_>,
+    ) -> Result<Vec<bool>, Stopped> {
+        let back = Csr::new(self.kinds.len(), self.edges().map(|(from, to)| (to, from)), pace)?;
         let mut leads = vec![false; self.kinds.len()];
         let mut todo: Vec<u32> = Vec::new();
         let mark = |node: u32, todo: &mut Vec<u32>, leads: &mut Vec<bool>| {
@@ -103,9 +119,24 @@ impl Graph {
         }
         while let Some(node) = todo.pop() {
             for &from in back.of(node) {
+                pace.step()?;
                 mark(from, &mut todo, &mut leads);
             }
         }
-        leads
+        Ok(leads)
+    }
+}
+
+/// What refers to nodes.
+pub struct Referrers {
+    first: u32,
+    back: Csr,
+}
+
+impl Referrers {
+    /// The nodes that refer to a node, once for each reference. None for a node before the first.
+    pub fn of(&self, node: u32) -> impl Iterator<Item = u32> + Clone + '_ {
+        let known = node.checked_sub(self.first).map(|node| self.back.of(node));
+        known.unwrap_or_default().iter().copied()
     }
 }

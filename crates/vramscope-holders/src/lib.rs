@@ -14,7 +14,8 @@
 //! for (from, to) in [(losses, list), (last, second), (list, first), (list, second)] {
 //!     graph.refer(from, to);
 //! }
-//! let drops = graph.drops(&[(first, 0), (second, 1)], &[10, 20], &Limits::default(), |_| true);
+//! let (holds, bytes) = ([(first, 0), (second, 1)], [10, 20]);
+//! let drops = graph.drops(&holds, &bytes, &Limits::default(), |_| true, &|| true).unwrap();
 //! // Dropping `losses` frees the first tensor. Two references hold the second.
 //! let freed = drops.rows.iter().map(|row| (row.references.as_slice(), row.bytes));
 //! let freed: Vec<_> = freed.collect();
@@ -29,6 +30,8 @@ mod csr;
 mod dominators;
 mod drops;
 mod graph;
+mod pace;
 
 pub use drops::{Drops, Limits, Row};
-pub use graph::Graph;
+pub use graph::{Graph, Referrers};
+pub use pace::Stopped;

@@ -140,10 +140,16 @@ impl SnapshotEntry {
         beside().or_else(within).filter(|line| !line.is_empty())
     }
 
-    /// Why the file beside the snapshot is not used, as a warning.
+    /// Why the file beside the snapshot, or a part of it, is not used, as a warning.
     pub fn sidecar_fault(&self) -> Option<String> {
-        let reason = self.sidecar.as_ref()?.as_ref().err()?;
-        Some(format!("the file beside the snapshot is not used: {reason}"))
+        match self.sidecar.as_ref()? {
+            Err(reason) => Some(format!("the file beside the snapshot is not used: {reason}")),
+            Ok(sidecar) if sidecar.left_out.is_empty() => None,
+            Ok(sidecar) => Some(format!(
+                "parts of the file beside the snapshot are not used: {}",
+                sidecar.left_out.join("; ")
+            )),
+        }
     }
 
     /// Sets the widths of the model, as the user gave them. Without them, the widths are inferred

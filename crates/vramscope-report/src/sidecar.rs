@@ -1,14 +1,15 @@
 //! The file beside a snapshot, which `vramscope.record` writes: what a snapshot lacks
 //! (docs/sidecar.md).
 //!
-//! Any program may have written it, so it is only data: a field of another kind than expected makes
-//! it unreadable, which is a warning about the snapshot and no error.
+//! Any program may have written it, so it is only data. A field of another kind than expected is left
+//! out, and the others are used: a warning about the snapshot says so.
 
 pub mod holders;
 
 use self::holders::Holders;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use vramscope_inference::{MeasuredMemory, UseTrace};
 use vramscope_snapshot::DeviceKind;
@@ -73,6 +74,9 @@ pub struct Sidecar {
     /// Who holds the large live blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holders: Option<Box<Holders>>,
+    /// The fields that cannot be used, each with the reason. They are as if they were absent.
+    #[serde(skip)]
+    pub left_out: Vec<String>,
 }
 
 /// The memory of a device when the snapshot was written, in bytes.
@@ -192,20 +196,42 @@ impl Sidecar {
     /// Reads a sidecar.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    /// Why nothing of it can be used.
     pub fn parse(json: &[u8]) -> Result<Self, String> {
         if json.len() as u64 > MAX_BYTES {
             return Err(format!("it has {} bytes, of at most {MAX_BYTES}", json.len()));
         }
-        let sidecar: Self = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+        let (sidecar, left_out) = match Self::parse_whole(json) {
+            Ok(whole) => (whole, Vec::new()),
+            Err(reason) => Self::parse_fields(json).ok_or(reason)?,
+        };
         match sidecar.version {
-            VERSION => {
-                sidecar.holders.as_ref().map_or(Ok(()), |holders| holders.check())?;
-                sidecar.uses.as_ref().map_or(Ok(()), |uses| uses.check())?;
-                Ok(sidecar)
-            }
+            VERSION => Ok(Self { left_out, ..sidecar }),
             version => Err(format!("its version is {version}, expected {VERSION}")),
         }
+    }
+
+    /// Reads a sidecar without faults.
+    fn parse_whole(json: &[u8]) -> Result<Self, String> {
+        let sidecar: Self = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+        sidecar.holders.as_ref().map_or(Ok(()), |holders| holders.check())?;
+        sidecar.uses.as_ref().map_or(Ok(()), |uses| uses.check())?;
+        Ok(sidecar)
+    }
+
+    /// Reads the fields that can be used, and says why the others cannot. `None` if it has no fields.
+    fn parse_fields(json: &[u8]) -> Option<(Self, Vec<String>)> {
+        let mut fields: BTreeMap<String, &RawValue> = serde_json::from_slice(json).ok()?;
+        let mut left_out = Vec::new();
+        fields.retain(|name, value| {
+            let alone = serde_json::to_vec(&BTreeMap::from([(&*name, &*value)]));
+            let read = alone.map_err(|error| error.to_string());
+            let Err(reason) = read.and_then(|alone| Self::parse_whole(&alone)) else { return true };
+            left_out.push(format!("{name}: {reason}"));
+            false
+        });
+        let rest = serde_json::to_vec(&fields).ok()?;
+        Some((Self::parse_whole(&rest).ok()?, left_out))
     }
 
     /// The sidecar, if it may be of the recording with these traces.
@@ -322,7 +348,22 @@ mod tests {
         ] {
             assert_eq!(Sidecar::parse(json).expect_err("no sidecar"), reason);
         }
-        assert!(Sidecar::parse(b"{\"version\": 1, \"devices\": 3}").is_err());
+    }
+
+    #[test]
+    fn a_field_that_cannot_be_used_is_left_out_alone() {
+        let json = br#"{"version": 1, "devices": 3, "host": "node7", "steps": [{"step": 1}],
+            "sources": {"/m.py": {"12": "y = f(x)"}}, "uses": {"storages": [1]}}"#;
+        let sidecar = Sidecar::parse(json).expect("a sidecar");
+        assert_eq!(sidecar.host.as_deref(), Some("node7"));
+        assert_eq!(sidecar.source("/m.py", 12), Some("y = f(x)"));
+        let names = sidecar.left_out.iter().map(|one| one.split(':').next().unwrap_or_default());
+        assert_eq!(names.collect::<Vec<_>>(), ["devices", "steps", "uses"]);
+        assert!(
+            sidecar.left_out[0]
+                .starts_with("devices: invalid type: integer `3`, expected a sequence")
+        );
+        assert!(sidecar.devices.is_empty() && sidecar.uses.is_none());
     }
 
     #[test]

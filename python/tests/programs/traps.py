@@ -98,5 +98,62 @@ def profiled():
     print(json.dumps({"kept": kept, "graph": told["graph"]}))
 
 
+def audited():
+    """The program has a hook of audit events, which is a function of Python."""
+    heard = []
+    sys.addaudithook(lambda event, arguments: heard.append(event))
+    out = (torch.ones(1, device="cuda", requires_grad=True) * floats(32)).sum()
+    told, _ = find(seconds=10)
+    heard.clear()
+    exec("")
+    left = sys.getprofile() is None
+    print(json.dumps({"graph": told["graph"], "hears": "exec" in heard, "left": left}))
+    del out
+
+
+def refused():
+    """The hook of audit events refuses everything, once the walk has begun."""
+    begun = []
+
+    def hook(event, arguments):
+        begun.extend([event] if event == "sys.setprofile" else [])
+        if begun and event.startswith(("sys.", "gc.")):
+            raise RuntimeError(event)
+
+    out = (torch.ones(1, device="cuda", requires_grad=True) * floats(32)).sum()
+    sys.addaudithook(hook)
+    begun.append("now")
+    try:
+        find(seconds=10)
+        failed = ""
+    except RuntimeError as error:
+        failed = str(error)
+    begun.clear()
+    # A function of Python still runs.
+    print(json.dumps({"failed": failed, "runs": (lambda: True)()}))
+    del out
+
+
+def beside():
+    """The first walks of a process, beside threads that wait for the interpreter's lock."""
+    kept, turns, stop = floats(8), [], threading.Event()
+
+    def work():
+        while not stop.is_set():
+            turns.append(json.loads("[1, 2]"))
+            turns.clear()
+
+    out = (torch.ones(1, device="cuda", requires_grad=True) * floats(32)).sum()
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    told = [find(seconds=10)[0] for _ in range(5)]
+    stop.set()
+    for thread in threads:
+        thread.join()
+    print(json.dumps({key: [one[key] for one in told] for key in ("complete", "graph")}))
+    del kept, out
+
+
 if __name__ == "__main__":
-    {"cut": cut, "backward": backward, "inside": inside, "profiled": profiled}[sys.argv[1]]()
+    globals()[sys.argv[1]]()

@@ -1,6 +1,5 @@
 //! Whether other threads leave graphs and gradients alone.
 
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
@@ -10,6 +9,44 @@ const BACKWARD: [(&str, &str, &str); 3] = [
     ("backward", "autograd", "__init__.py"),
     ("grad", "autograd", "__init__.py"),
 ];
+
+/// Where the other threads of Python are.
+#[derive(PartialEq)]
+pub(super) struct Others<'py>(Vec<Other<'py>>);
+
+struct Other<'py> {
+    id: u64,
+    frame: Bound<'py, PyAny>,
+    instruction: i64,
+}
+
+impl PartialEq for Other<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id && self.frame.is(&other.frame) && self.instruction == other.instruction
+    }
+}
+
+impl<'py> Others<'py> {
+    pub(super) fn new(py: Python<'py>) -> PyResult<Self> {
+        let here: u64 = py.import("threading")?.call_method0("get_ident")?.extract()?;
+        let frames = py.import("sys")?.call_method0("_current_frames")?.cast_into::<PyDict>()?;
+        let mut others = Vec::new();
+        for (id, frame) in frames {
+            let id: u64 = id.extract()?;
+            if id != here {
+                let instruction = frame.getattr("f_lasti")?.extract()?;
+                others.push(Other { id, frame, instruction });
+            }
+        }
+        others.sort_by_key(|other| other.id);
+        Ok(Self(others))
+    }
+
+    /// Holds no frame any more.
+    pub(super) fn forget(&mut self) {
+        self.0.clear();
+    }
+}
 
 /// What a thread is in.
 struct Thread {
@@ -27,7 +64,7 @@ fn threads(torch: &Bound<'_, PyAny>) -> PyResult<Vec<Thread>> {
     let frames = py.import("sys")?.call_method0("_current_frames")?.cast_into::<PyDict>()?;
     let mut threads = Vec::new();
     for (id, mut frame) in frames {
-        let names = frame.getattr(intern!(py, "f_code"))?;
+        let names = frame.getattr("f_code")?;
         let mut thread = Thread {
             id: id.extract()?,
             is_in_backward: false,
@@ -35,9 +72,9 @@ fn threads(torch: &Bound<'_, PyAny>) -> PyResult<Vec<Thread>> {
             names_gradients: names_gradients(&names)?,
         };
         while !frame.is_none() {
-            let code = frame.getattr(intern!(py, "f_code"))?;
-            let name = code.getattr(intern!(py, "co_name"))?.cast_into::<PyString>()?;
-            let file = code.getattr(intern!(py, "co_filename"))?.cast_into::<PyString>()?;
+            let code = frame.getattr("f_code")?;
+            let name = code.getattr("co_name")?.cast_into::<PyString>()?;
+            let file = code.getattr("co_filename")?.cast_into::<PyString>()?;
             let (name, file) = (name.to_cow()?, file.to_cow()?);
             thread.is_in_backward |= BACKWARD.iter().any(|(wanted, folder, end)| {
                 let above = file.strip_suffix(end).map(|above| above.trim_end_matches(['/', '\\']));
@@ -46,7 +83,7 @@ fn threads(torch: &Bound<'_, PyAny>) -> PyResult<Vec<Thread>> {
             let inside = file.strip_prefix(&of_torch).map(|inside| inside.replace('\\', "/"));
             let is_own = inside.is_some_and(|inside| !inside.starts_with("/utils/data/"));
             thread.is_in_torch |= is_own;
-            frame = frame.getattr(intern!(py, "f_back"))?;
+            frame = frame.getattr("f_back")?;
         }
         threads.push(thread);
     }
@@ -55,8 +92,7 @@ fn threads(torch: &Bound<'_, PyAny>) -> PyResult<Vec<Thread>> {
 
 /// Whether a function names `grad`, as an attribute or as a text.
 fn names_gradients(code: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let py = code.py();
-    for names in [intern!(py, "co_names"), intern!(py, "co_consts")] {
+    for names in ["co_names", "co_consts"] {
         for name in code.getattr(names)?.cast_into::<PyTuple>()? {
             if let Ok(name) = name.cast::<PyString>()
                 && name.to_cow()? == "grad"

@@ -1,49 +1,48 @@
 //! The objects to which no variable leads, and what refers to each.
 
-use super::Walk;
+use super::{PIECE, Walk};
 use pyo3::ffi;
 use rustc_hash::FxHashSet;
+use std::time::Instant;
+use vramscope_holders::{Referrers, Stopped};
 
 pub(super) struct Rest {
     first: u32,
-    /// By node from `first` on: the nodes that refer to it.
-    from: Vec<Vec<u32>>,
-    /// By node: how many references Python counts that are among these.
-    counted: Vec<isize>,
+    from: Referrers,
+    until: Instant,
+    steps: usize,
 }
 
 impl Rest {
-    pub(super) fn new(walk: &Walk<'_>) -> Self {
-        let first = walk.rest;
-        let count = walk.graph.len().saturating_sub(first) as usize;
-        let mut rest = Self { first, from: vec![Vec::new(); count], counted: vec![0; count] };
-        for (from, to) in walk.graph.edges().filter(|&(from, to)| from.min(to) >= first) {
-            let at = (to - first) as usize;
-            rest.from[at].push(from);
-            // PyTorch's own references do not count as Python's.
-            rest.counted[at] += isize::from(!walk.labels.contains_key(&(from, to)));
-        }
-        rest
+    pub(super) fn new(walk: &Walk<'_>) -> Result<Self, Stopped> {
+        let (first, until) = (walk.rest, walk.clock.following);
+        let from = walk.nodes.graph.referrers(first, &|| Instant::now() < until)?;
+        Ok(Self { first, from, until, steps: 0 })
     }
 
     /// The number of objects of which a node is only held; 0 if one of them is held by something
     /// else, such as native code or a running expression. The collector decides the same way.
-    pub(super) fn cycle_of(&self, walk: &Walk<'_>, node: u32) -> usize {
+    pub(super) fn cycle_of(&mut self, walk: &Walk<'_>, node: u32) -> Result<usize, Stopped> {
         let mut seen = FxHashSet::default();
         let mut todo = vec![node];
         while let Some(node) = todo.pop() {
+            self.steps += 1;
+            if self.steps.is_multiple_of(PIECE) && Instant::now() > self.until {
+                return Err(Stopped);
+            }
             if node < self.first || !seen.insert(node) {
                 continue;
             }
-            let at = (node - self.first) as usize;
-            // SAFETY: the object is alive.
-            let references = unsafe { ffi::Py_REFCNT(walk.objects[node as usize]) };
-            let ours = isize::from(walk.made.contains_key(&node));
-            if references - ours > self.counted[at] {
-                return 0;
+            let from = self.from.of(node);
+            // PyTorch's own references do not count as Python's.
+            let counted = from.clone().filter(|&from| !walk.labels.contains_key(&(from, node)));
+            // SAFETY: the node has a reference of ours.
+            let references = unsafe { ffi::Py_REFCNT(walk.nodes.object(node)) };
+            if references - 1 > counted.count() as isize {
+                return Ok(0);
             }
-            todo.extend(&self.from[at]);
+            todo.extend(from);
         }
-        seen.len()
+        Ok(seen.len())
     }
 }

@@ -1,6 +1,6 @@
 //! The numbers of objects, by their addresses.
 
-use super::Object;
+use super::nodes::Object;
 
 /// A hash table of numbers. An object's address is where the number says, so an entry has 4 bytes.
 #[derive(Default)]

@@ -1,6 +1,9 @@
 //! What PyTorch's objects refer to, which Python's collector is not told.
 //!
-//! Everything is read by PyTorch's own functions in C: those of a subclass may be the program's.
+//! Everything is read by PyTorch's own functions in C: those of a subclass may be the program's. A
+//! tensor that answers by `__torch_dispatch__` is asked nothing, nor one that wraps such a tensor in
+//! C++. What the first is made of is found by its attributes. Both may hold memory that is not
+//! seen, so they are counted: [`Torch::opaque`].
 //!
 //! Threads of PyTorch drop tensors without the interpreter's lock. To make an object of Python for
 //! one that only they hold, such as the storage of a tensor, races with that, and has ended
@@ -12,12 +15,13 @@
 //! ended. [`Torch::release`] drops first what PyTorch holds too, while no other thread runs: up to
 //! 2.9 PyTorch decides without a lock whether such an object goes away.
 
-use super::frames;
+use super::{Wanted, frames};
 use pyo3::exceptions::PyRuntimeError;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyList, PyMappingProxy, PyString, PyTuple, PyType};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// What a type is to the walk.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,13 +65,63 @@ impl<'py> Slot<'py> {
     }
 
     fn get(&self, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let py = object.py();
-        self.0.call_method1(intern!(py, "__get__"), (object, object.get_type()))
+        self.0.call_method1("__get__", (object, object.get_type()))
     }
 
     fn call(&self, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.0.call1((object,))
     }
+}
+
+/// Keys of dispatch with which a question may run code: of Python, or of what is wrapped.
+const RUNNING: [&str; 13] = [
+    "Python",
+    "PythonTLSSnapshot",
+    "PythonDispatcher",
+    "PreDispatch",
+    "Functionalize",
+    "Batched",
+    "VmapMode",
+    "FuncTorchBatched",
+    "FuncTorchBatchedDecomposition",
+    "FuncTorchGradWrapper",
+    "FuncTorchVmapMode",
+    "FuncTorchDynamicLayerBackMode",
+    "FuncTorchDynamicLayerFrontMode",
+];
+
+/// Tells the tensors that answer without code of the program.
+struct Keys<'py> {
+    of: Bound<'py, PyAny>,
+    running: u64,
+}
+
+impl<'py> Keys<'py> {
+    /// `None` for a release that does not tell keys.
+    fn new(own: &Bound<'py, PyAny>) -> Option<Self> {
+        let bits = |set: Bound<'py, PyAny>| set.call_method0("raw_repr")?.extract::<u64>();
+        let (key, set) = (own.getattr("DispatchKey").ok()?, own.getattr("DispatchKeySet").ok()?);
+        let known = RUNNING.iter().filter_map(|name| key.getattr(*name).ok());
+        let running = known.map(|key| set.call1((key,)).and_then(bits));
+        let running = running.collect::<PyResult<Vec<u64>>>().ok()?.into_iter();
+        let of = own.getattr("_dispatch_keys").ok()?;
+        Some(Self { of, running: running.fold(0, |all, one| all | one) })
+    }
+
+    fn may_run(&self, tensor: &Bound<'py, PyAny>) -> bool {
+        let keys = self.of.call1((tensor,)).and_then(|keys| keys.call_method0("raw_repr"));
+        keys.and_then(|keys| keys.extract::<u64>()).map_or(true, |keys| keys & self.running != 0)
+    }
+}
+
+/// What is read of nodes of a type.
+#[derive(Default)]
+struct NodeSlots<'py> {
+    next: Option<Slot<'py>>,
+    /// The leaf of a node that accumulates.
+    leaf: Option<Slot<'py>>,
+    /// What it saves, by name.
+    saved: Vec<(String, Slot<'py>)>,
 }
 
 /// The functions of PyTorch's classes.
@@ -95,10 +149,14 @@ pub(super) struct Torch<'py> {
     late: Vec<Bound<'py, PyType>>,
     tensor: Bound<'py, PyType>,
     storage: Bound<'py, PyType>,
+    /// Types of tensors that have no memory.
+    hollow: Vec<Bound<'py, PyType>>,
     slots: Slots<'py>,
-    /// `type.__mro__` and `type.__dict__`, which a class cannot replace.
+    keys: Option<Keys<'py>>,
+    /// `type.__mro__`, `type.__dict__` and `type.__qualname__`, which a class cannot replace.
     mro: Slot<'py>,
     dict: Slot<'py>,
+    qualname: Slot<'py>,
     /// The type of an attribute of a class of C.
     attribute: Bound<'py, PyAny>,
     /// Whether graphs and gradients are read.
@@ -108,19 +166,17 @@ pub(super) struct Torch<'py> {
     profile: Profile<'py>,
     /// Tensors that were made for an answer.
     kept: Vec<Bound<'py, PyAny>>,
-    /// By type of node: what it saves.
-    saved: FxHashMap<usize, Vec<String>>,
+    /// By type of node: what is read of it.
+    nodes: FxHashMap<usize, NodeSlots<'py>>,
     /// By type of tensor: whether it answers by code of the program.
     custom: FxHashMap<usize, bool>,
+    opaque: usize,
+    /// Whether something else than a hook was refused.
+    ran: bool,
 }
 
 impl<'py> Torch<'py> {
-    pub(super) fn new(
-        torch: &Bound<'py, PyAny>,
-        blocks: &[(i64, u64, u64)],
-        late: &[Bound<'py, PyType>],
-        devices: usize,
-    ) -> PyResult<Self> {
+    pub(super) fn new(torch: &Bound<'py, PyAny>, wanted: &Wanted<'py>) -> PyResult<Self> {
         let py = torch.py();
         let own = torch.getattr("_C")?;
         let (base, storage) = (own.getattr("TensorBase")?, own.getattr("StorageBase")?);
@@ -128,18 +184,23 @@ impl<'py> Torch<'py> {
         let class = py.get_type::<PyType>();
         // `type.__dict__` itself: `type.__mro__` would be that of `type`.
         let of_type = class.getattr("__dict__")?;
-        let profile = Profile::new(py)?;
         let shows_saved = saved.hasattr("unpack_hook")?;
         // PyTorch 2.3 and later.
         let counts = base.hasattr("_use_count")?;
+        let mut profile = Profile::new(py)?;
+        let mut reads = counts && frames::may_read(torch, wanted.devices)?;
+        if reads && !shows_saved {
+            reads = profile.set()?;
+        }
         Ok(Self {
             holds: Vec::new(),
             labels: Vec::new(),
             numbers: FxHashMap::default(),
-            blocks: blocks.to_vec(),
-            late: late.to_vec(),
+            blocks: wanted.blocks.clone(),
+            late: wanted.late.clone(),
             tensor: torch.getattr("Tensor")?.cast_into()?,
             storage: torch.getattr("UntypedStorage")?.cast_into()?,
+            hollow: wanted.hollow.clone(),
             slots: Slots {
                 is_cuda: Slot::of(&base, "is_cuda")?,
                 is_leaf: Slot::of(&base, "is_leaf")?,
@@ -155,19 +216,35 @@ impl<'py> Torch<'py> {
                 storage_bytes: Slot::of(&storage, "nbytes")?,
                 storage_device: Slot::of(&storage, "device")?,
             },
+            keys: Keys::new(&own),
             mro: Slot(of_type.get_item("__mro__")?),
             dict: Slot(of_type.get_item("__dict__")?),
+            qualname: Slot(of_type.get_item("__qualname__")?),
             attribute: py.import("types")?.getattr("GetSetDescriptorType")?,
-            // A profiler of the program must not be replaced.
-            reads: counts
-                && frames::may_read(torch, devices)?
-                && (shows_saved || profile.is_free()?),
+            reads,
             shows_saved,
             profile,
             kept: Vec::new(),
-            saved: FxHashMap::default(),
+            nodes: FxHashMap::default(),
             custom: FxHashMap::default(),
+            opaque: 0,
+            ran: false,
         })
+    }
+
+    /// The number of tensors that may hold memory and were not read.
+    pub(super) fn opaque(&self) -> usize {
+        self.opaque
+    }
+
+    /// Whether code of the program was called, and refused.
+    pub(super) fn refused(&self) -> bool {
+        self.ran || !self.profile.packed.is_empty()
+    }
+
+    /// Reads no graphs from now on, if they may not be read any more.
+    pub(super) fn read_only_if(&mut self, may_read: bool) {
+        self.reads &= may_read;
     }
 
     /// Whether graphs and gradients are read.
@@ -197,12 +274,17 @@ impl<'py> Torch<'py> {
         self.kind_of(&object.get_type()).is_ok_and(|kind| kind == Kind::Tensor)
     }
 
+    /// Lets functions of Python run again. The walk follows nothing from here on.
+    pub(super) fn end(&mut self) {
+        self.profile.unset();
+    }
+
     /// Drops what was made for answers. Other threads of Python may run meanwhile.
-    pub(super) fn release(self, made: Vec<Bound<'py, PyAny>>) {
+    pub(super) fn release(&mut self, made: Vec<Bound<'py, PyAny>>) {
         let (tensors, others): (Vec<_>, Vec<_>) = made
             .into_iter()
-            .chain(self.kept)
-            .partition(|one| self.slots.use_count.call(one).is_ok());
+            .chain(std::mem::take(&mut self.kept))
+            .partition(|one| self.is_tensor(one));
         // Containers of tensors, and nodes.
         drop(others);
         let is_shared = |one: &Bound<'py, PyAny>| {
@@ -239,6 +321,11 @@ impl<'py> Torch<'py> {
         Ok(self.mro.get(class.as_any())?.cast_into()?)
     }
 
+    /// The name of a type.
+    pub(super) fn name_of(&self, class: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
+        self.qualname.get(class.as_any())
+    }
+
     /// The attributes of a type itself.
     fn defined(&self, class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyMappingProxy>> {
         Ok(self.dict.get(class)?.cast_into()?)
@@ -246,14 +333,20 @@ impl<'py> Torch<'py> {
 
     /// Whether a type with these bases is one of nodes of the autograd graph.
     fn is_node(&self, bases: &Bound<'py, PyTuple>) -> PyResult<bool> {
+        Ok(self.attribute_of(bases, "next_functions")?.is_some())
+    }
+
+    /// An attribute of C that a type with these bases has; `None` if one of them replaces it.
+    fn attribute_of(&self, bases: &Bound<'py, PyTuple>, name: &str) -> PyResult<Option<Slot<'py>>> {
         for base in bases {
             let defined = self.defined(&base)?;
-            if defined.contains(intern!(base.py(), "next_functions"))? {
-                let next = defined.get_item(intern!(base.py(), "next_functions"))?;
-                return Ok(next.get_type().is(&self.attribute));
+            if defined.contains(name)? {
+                let found = defined.get_item(name)?;
+                let is_own = found.get_type().is(&self.attribute);
+                return Ok(is_own.then_some(Slot(found)));
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
     /// Whether a dict is the one of the attributes of an object.
@@ -267,18 +360,24 @@ impl<'py> Torch<'py> {
         if bases.iter().any(|base| base.is(&meta)) {
             return Ok(true);
         }
-        let name = intern!(object.py(), "__dict__");
-        for base in bases {
-            let defined = self.defined(&base)?;
-            if defined.contains(name)? {
-                let own = defined.get_item(name)?;
-                return Ok(own.get_type().is(&self.attribute) && Slot(own).get(object)?.is(dict));
-            }
+        match self.attribute_of(&bases, "__dict__")? {
+            Some(own) => Ok(own.get(object)?.is(dict)),
+            None => Ok(false),
         }
-        Ok(false)
     }
 
-    /// Whether a type of tensors answers questions about their size by code of the program.
+    /// Whether a tensor may be asked. One that may not is counted, unless it has no memory.
+    fn may_ask(&mut self, tensor: &Bound<'py, PyAny>) -> PyResult<bool> {
+        let class = tensor.get_type();
+        let is_custom = self.is_custom(&class)?;
+        if is_custom || self.keys.as_ref().is_some_and(|keys| keys.may_run(tensor)) {
+            self.opaque += usize::from(!self.hollow.iter().any(|one| one.is(&class)));
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// Whether a type of tensors answers questions by code of the program.
     fn is_custom(&mut self, class: &Bound<'py, PyType>) -> PyResult<bool> {
         let key = class.as_ptr() as usize;
         if let Some(&known) = self.custom.get(&key) {
@@ -289,7 +388,7 @@ impl<'py> Torch<'py> {
             if base.is(&self.tensor) {
                 break;
             }
-            custom |= self.defined(&base)?.contains(intern!(base.py(), "__torch_dispatch__"))?;
+            custom |= self.defined(&base)?.contains("__torch_dispatch__")?;
         }
         self.custom.insert(key, custom);
         Ok(custom)
@@ -321,6 +420,9 @@ impl<'py> Torch<'py> {
         tensor: &Bound<'py, PyAny>,
         found: &mut Vec<(Bound<'py, PyAny>, u32)>,
     ) -> PyResult<()> {
+        if !self.may_ask(tensor)? {
+            return Ok(());
+        }
         // Its graph is there even where its memory is not.
         let _: PyResult<()> = self.note(node, None, tensor);
         let mut add = |this: &mut Self, other: Bound<'py, PyAny>, by| {
@@ -342,10 +444,11 @@ impl<'py> Torch<'py> {
     }
 
     fn of_storage(&mut self, node: u32, storage: &Bound<'py, PyAny>) -> PyResult<()> {
+        // Memory of the host has no index. One without memory may have a size that is computed.
+        let device = self.slots.storage_device.get(storage)?;
+        let device: i64 = device.getattr("index")?.extract()?;
         let address: u64 = self.slots.storage_ptr.call(storage)?.extract()?;
         let bytes: u64 = self.slots.storage_bytes.call(storage)?.extract()?;
-        let device = self.slots.storage_device.get(storage)?;
-        let device: i64 = device.getattr(intern!(storage.py(), "index"))?.extract()?;
         self.hold(Hold { node, block: 0, label: None, view: Some(bytes) }, device, address);
         Ok(())
     }
@@ -356,73 +459,102 @@ impl<'py> Torch<'py> {
         object: &Bound<'py, PyAny>,
         found: &mut Vec<(Bound<'py, PyAny>, u32)>,
     ) -> PyResult<()> {
-        let py = object.py();
-        let next = object.getattr(intern!(py, "next_functions"))?.cast_into::<PyTuple>()?;
-        for pair in next {
-            let other = pair.get_item(0)?;
-            if !other.is_none() {
-                found.push((other, self.number("graph", None)));
+        let key = object.get_type().as_ptr() as usize;
+        if !self.nodes.contains_key(&key) {
+            let slots = self.node_slots(&object.get_type())?;
+            self.nodes.insert(key, slots);
+        }
+        // Put back below: answers change what is known of tensors.
+        let slots = self.nodes.remove(&key).unwrap_or_default();
+        let told = self.of_node_by(&slots, node, object, found);
+        self.nodes.insert(key, slots);
+        told
+    }
+
+    fn of_node_by(
+        &mut self,
+        slots: &NodeSlots<'py>,
+        node: u32,
+        object: &Bound<'py, PyAny>,
+        found: &mut Vec<(Bound<'py, PyAny>, u32)>,
+    ) -> PyResult<()> {
+        if let Some(next) = &slots.next {
+            for pair in next.get(object)?.cast_into::<PyTuple>()? {
+                let other = pair.cast_into::<PyTuple>()?.get_item(0)?;
+                if !other.is_none() {
+                    found.push((other, self.number("graph", None)));
+                }
             }
         }
-        if object.get_type().name()? == "AccumulateGrad" {
-            let leaf = object.getattr(intern!(py, "variable"))?;
-            found.push((leaf, self.number("accumulates", None)));
+        if let Some(leaf) = &slots.leaf {
+            found.push((leaf.get(object)?, self.number("accumulates", None)));
         }
-        for name in self.saved_names(&object.get_type())? {
-            for value in self.saved_as(object, &name)? {
+        for (name, slot) in &slots.saved {
+            for value in self.saved_as(object, slot)? {
                 if self.kind_of(&value.get_type())? == Kind::Tensor {
-                    let label = self.number("saved", Some(&name));
-                    let _: PyResult<()> = self.note(node, Some(label), &value);
+                    let label = self.number("saved", Some(name));
+                    if self.may_ask(&value)? {
+                        let _: PyResult<()> = self.note(node, Some(label), &value);
+                    }
                     self.kept.push(value);
                 } else if !value.is_none() {
-                    found.push((value, self.number("packed", Some(&name))));
+                    found.push((value, self.number("packed", Some(name))));
                 }
             }
         }
         Ok(())
     }
 
-    /// The names under which nodes of a type save tensors.
-    fn saved_names(&mut self, class: &Bound<'py, PyType>) -> PyResult<Vec<String>> {
-        let key = class.as_ptr() as usize;
-        if let Some(known) = self.saved.get(&key) {
-            return Ok(known.clone());
-        }
-        let mut names = Vec::new();
-        for base in self.bases(class)? {
+    /// What is read of nodes of a type: only attributes of C, which run no code.
+    fn node_slots(&self, class: &Bound<'py, PyType>) -> PyResult<NodeSlots<'py>> {
+        let bases = self.bases(class)?;
+        let mut names: Vec<String> = Vec::new();
+        for base in &bases {
             for name in self.defined(&base)?.keys()? {
-                let name: String = name.extract()?;
-                names.extend(name.strip_prefix("_raw_saved_").map(str::to_owned));
+                let Ok(name) = name.cast_into_exact::<PyString>() else { continue };
+                names.extend(name.to_cow()?.strip_prefix("_raw_saved_").map(str::to_owned));
             }
         }
         names.sort_unstable();
         names.dedup();
-        self.saved.insert(key, names.clone());
-        Ok(names)
+        let mut saved = Vec::new();
+        for name in names {
+            let attribute = match &name[..] {
+                _ if self.shows_saved => format!("_raw_saved_{name}"),
+                "tensors" => "saved_tensors".to_owned(),
+                _ => format!("_saved_{name}"),
+            };
+            saved.extend(self.attribute_of(&bases, &attribute)?.map(|slot| (name, slot)));
+        }
+        Ok(NodeSlots {
+            next: self.attribute_of(&bases, "next_functions")?,
+            leaf: self.attribute_of(&bases, "variable")?,
+            saved,
+        })
     }
 
-    /// What a node has saved under a name, or what a hook has packed. No hook runs.
+    /// What a node has saved, or what a hook has packed. No hook runs.
     fn saved_as(
         &mut self,
         node: &Bound<'py, PyAny>,
-        name: &str,
+        slot: &Slot<'py>,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let py = node.py();
-        let each = |value: Bound<'py, PyAny>| -> PyResult<Vec<Bound<'py, PyAny>>> {
-            if value.is_exact_instance_of::<PyTuple>() || value.is_exact_instance_of::<PyList>() {
-                value.try_iter()?.collect()
+        let each = |value: Bound<'py, PyAny>| {
+            if let Ok(tuple) = value.cast_exact::<PyTuple>() {
+                tuple.iter().collect()
+            } else if let Ok(list) = value.cast_exact::<PyList>() {
+                list.iter().collect()
             } else {
-                Ok(vec![value])
+                vec![value]
             }
         };
         if self.shows_saved {
-            let raw = each(node.getattr(format!("_raw_saved_{name}"))?)?;
-            let data = raw.into_iter().map(|one| one.getattr(intern!(py, "data")));
+            let raw = each(slot.get(node)?);
+            let data = raw.into_iter().map(|one| one.getattr("data"));
             return Ok(data.flatten().collect());
         }
-        let attribute =
-            if name == "tensors" { "saved_tensors".to_owned() } else { format!("_saved_{name}") };
-        let value = self.profile.refusing(|| node.getattr(attribute))?;
+        self.ran |= !self.profile.take()?.is_empty();
+        let value = slot.get(node);
         let packed = self.profile.take()?;
         if !packed.is_empty() {
             return Ok(packed);
@@ -430,25 +562,26 @@ impl<'py> Torch<'py> {
         // What it has freed cannot be read.
         let Ok(value) = value else { return Ok(Vec::new()) };
         self.kept.push(value.clone());
-        each(value)
+        Ok(each(value))
     }
 
     // -- Blocks -----------------------------------------------------------------------------------
 
+    /// Notes the block of a tensor that may be asked. One on a device without an address, such as a
+    /// sparse one, holds blocks that are not seen.
     fn note(&mut self, node: u32, label: Option<u32>, tensor: &Bound<'py, PyAny>) -> PyResult<()> {
         if !self.slots.is_cuda.get(tensor)?.is_truthy()? {
             return Ok(());
         }
-        let view = if self.is_custom(&tensor.get_type())? {
-            None
-        } else {
-            let count: u64 = self.slots.numel.call(tensor)?.extract()?;
-            let bytes: u64 = self.slots.element_size.call(tensor)?.extract()?;
-            count.checked_mul(bytes)
+        let Ok(address) = self.slots.data_ptr.call(tensor).and_then(|one| one.extract::<u64>())
+        else {
+            self.opaque += 1;
+            return Ok(());
         };
-        let address: u64 = self.slots.data_ptr.call(tensor)?.extract()?;
+        let count: u64 = self.slots.numel.call(tensor)?.extract()?;
+        let bytes: u64 = self.slots.element_size.call(tensor)?.extract()?;
         let device: i64 = self.slots.get_device.call(tensor)?.extract()?;
-        self.hold(Hold { node, block: 0, label, view }, device, address);
+        self.hold(Hold { node, block: 0, label, view: count.checked_mul(bytes) }, device, address);
         Ok(())
     }
 
@@ -469,14 +602,18 @@ impl<'py> Torch<'py> {
 struct Profile<'py> {
     sys: Bound<'py, PyAny>,
     refuse: Bound<'py, PyAny>,
-    /// The arguments of refused hooks: what they have packed.
+    /// The arguments of refused functions: what hooks have packed.
     packed: Bound<'py, PyList>,
+    /// Whether functions are refused now.
+    refuses: Arc<AtomicBool>,
 }
 
 impl<'py> Profile<'py> {
     fn new(py: Python<'py>) -> PyResult<Self> {
         let packed = PyList::empty(py);
         let kept = packed.clone().unbind();
+        let refuses = Arc::new(AtomicBool::new(false));
+        let is_set = refuses.clone();
         let refuse = PyCFunction::new_closure(
             py,
             None,
@@ -485,32 +622,42 @@ impl<'py> Profile<'py> {
                 let py = args.py();
                 let (frame, event): (Bound<'_, PyAny>, Bound<'_, PyString>) =
                     (args.get_item(0)?, args.get_item(1)?.cast_into()?);
-                if event.to_cow()? != "call" {
+                if !is_set.load(Relaxed) || event.to_cow()? != "call" {
                     return Ok(());
                 }
-                let code = frame.getattr(intern!(py, "f_code"))?;
-                let count: usize = code.getattr(intern!(py, "co_argcount"))?.extract()?;
-                if let Some(last) = count.checked_sub(1) {
-                    let name = code.getattr(intern!(py, "co_varnames"))?.get_item(last)?;
-                    let values = frame.getattr(intern!(py, "f_locals"))?;
-                    kept.bind(py).append(values.get_item(name)?)?;
-                }
-                Err(PyRuntimeError::new_err("a hook is not run"))
+                let code = frame.getattr("f_code")?;
+                let count: usize = code.getattr("co_argcount")?.extract()?;
+                let value = match count.checked_sub(1) {
+                    Some(last) => {
+                        let name = code.getattr("co_varnames")?.get_item(last)?;
+                        frame.getattr("f_locals")?.get_item(name)?
+                    }
+                    None => py.None().into_bound(py),
+                };
+                kept.bind(py).append(value)?;
+                Err(PyRuntimeError::new_err("no code of the program is run"))
             },
         )?;
-        Ok(Self { sys: py.import("sys")?.into_any(), refuse: refuse.into_any(), packed })
+        Ok(Self { sys: py.import("sys")?.into_any(), refuse: refuse.into_any(), packed, refuses })
     }
 
-    /// Whether the program has no profile function.
-    fn is_free(&self) -> PyResult<bool> {
-        Ok(self.sys.call_method0("getprofile")?.is_none())
+    /// Refuses functions of Python until [`Self::unset`], unless the program has a profile function
+    /// of its own. Returns whether it does.
+    fn set(&mut self) -> PyResult<bool> {
+        let is_free = self.sys.call_method0("getprofile")?.is_none();
+        if is_free {
+            self.sys.call_method1("setprofile", (&self.refuse,))?;
+            self.refuses.store(true, Relaxed);
+        }
+        Ok(is_free)
     }
 
-    fn refusing<T>(&self, read: impl FnOnce() -> T) -> PyResult<T> {
-        self.sys.call_method1("setprofile", (&self.refuse,))?;
-        let told = read();
-        self.sys.call_method1("setprofile", (self.sys.py().None(),))?;
-        Ok(told)
+    fn unset(&mut self) {
+        // A hook of `sys.addaudithook` is asked below, and may run. Should it forbid the call, a
+        // profile function stays that does nothing.
+        if self.refuses.swap(false, Relaxed) {
+            let _: PyResult<_> = self.sys.call_method1("setprofile", (self.sys.py().None(),));
+        }
     }
 
     /// What was refused since the last call.

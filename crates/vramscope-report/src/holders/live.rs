@@ -18,7 +18,7 @@ pub struct LiveHolders {
     pub blocks: Vec<LiveBlock>,
     /// What dropping references frees, as a tree: a row is followed by the rows that are within it.
     pub drops: Vec<DropRecord>,
-    /// False where the walk through the references was cut.
+    /// False where not all references were read.
     pub complete: bool,
     /// False where autograd graphs and gradients were not read.
     pub graph: bool,
@@ -68,7 +68,7 @@ pub fn of_process(json: &[u8], sizes: &[(u32, u64, u64)]) -> Result<LiveHolders,
         bytes: blocks.iter().map(|block| block.holder.bytes.0).sum(),
         blocks,
         drops,
-        complete: holders.complete,
+        complete: holders.is_whole(),
         graph: holders.graph,
         limits: text(Some(&holders)),
         text: String::new(),

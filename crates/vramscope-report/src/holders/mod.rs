@@ -23,7 +23,7 @@ use crate::sidecar::holders::{By, HeldBlock, Holders, NoChain};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use vramscope_trace::Trace;
-use vramscope_units::{Blocks, Bytes};
+use vramscope_units::{Blocks, Bytes, grouped};
 
 /// What holds blocks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,25 +54,25 @@ pub struct Holder {
     pub blocks: Blocks,
     /// What the drop frees; null if that is not known.
     pub frees_bytes: Option<Bytes>,
-    /// True if the drop may free less: the walk through the references was cut.
+    /// True if the drop may free less: not all references were read.
     pub is_upper_bound: bool,
 }
 
 impl Holder {
     /// A holder of one block of which only the kind is known.
     fn new(holders: &Holders, kind: HolderKind, bytes: Bytes) -> Self {
-        let notes = [(!holders.graph, NO_GRAPHS), (!holders.complete, CUT)];
-        let notes = notes.into_iter().filter(|(is_so, _)| *is_so && kind == HolderKind::Unread);
+        let graphs = (!holders.graph).then(|| NO_GRAPHS.to_owned());
+        let notes: Vec<String> = graphs.into_iter().chain(missing(holders)).collect();
         Self {
             kind,
             text: kind.words().to_owned(),
             path: String::new(),
             drop: String::new(),
-            note: notes.map(|(_, note)| note).collect::<Vec<_>>().join("; "),
+            note: if kind == HolderKind::Unread { notes.join("; ") } else { String::new() },
             bytes,
             blocks: Blocks(1),
             frees_bytes: None,
-            is_upper_bound: !holders.complete,
+            is_upper_bound: !holders.is_whole(),
         }
     }
 
@@ -109,13 +109,13 @@ impl HolderKind {
             (Some(link), _) => {
                 let root = holders.chain(link)[0];
                 match holders.link(root).by {
-                    By::Cycle if holders.complete => Self::Cycle,
+                    By::Cycle if holders.is_whole() => Self::Cycle,
                     // A reference that was not reached may hold it.
                     By::Cycle => Self::Unread,
                     _ => Self::Reference,
                 }
             }
-            (None, Some(NoChain::BelowPython)) if holders.complete => Self::BelowPython,
+            (None, Some(NoChain::BelowPython)) if holders.is_whole() => Self::BelowPython,
             (None, _) => Self::Unread,
         }
     }
@@ -133,6 +133,20 @@ impl HolderKind {
     }
 }
 
+/// Why references may be missing; `None` where all were read that graphs do not hide.
+fn missing(holders: &Holders) -> Option<String> {
+    let cut = (!holders.complete).then(|| CUT.to_owned());
+    let opaque = match holders.opaque {
+        0 => None,
+        1 => Some(format!("1 tensor {OPAQUE}")),
+        count => Some(format!("{} tensors {OPAQUE}", grouped(count))),
+    };
+    let all: Vec<String> = cut.into_iter().chain(opaque).collect();
+    (!all.is_empty()).then(|| all.join(", and "))
+}
+
+/// Tensors were not read.
+const OPAQUE: &str = "could not be read without running code of the program";
 /// Graphs were not read.
 const NO_GRAPHS: &str =
     "autograd graphs and gradients were not read: another thread or a profiler was in the way";

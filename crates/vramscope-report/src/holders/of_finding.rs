@@ -188,7 +188,7 @@ fn together(holders: &Holders, kind: HolderKind, members: &[Member], about: u64)
         };
         // A program does not drop a model to be rid of its gradients.
         if row.bytes / 2 <= bytes {
-            let is_all = holders.complete && row.bytes == about;
+            let is_all = holders.is_whole() && row.bytes == about;
             let freed = if is_all { "all of it" } else { &freed };
             advice = format!("{}.", upper_first(&words::dropping(holders, row, freed)));
         }

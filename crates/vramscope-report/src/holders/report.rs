@@ -1,7 +1,7 @@
 //! `vramscope peak --by holder`: what holds the memory of a moment, and what drops free.
 
 use super::tree::Node;
-use super::{CUT, Held, HolderKind, NO_GRAPHS, alike, words};
+use super::{Held, HolderKind, NO_GRAPHS, alike, missing, words};
 use crate::sidecar::holders::{By, Holders};
 use crate::{CategoryShare, Target, by_category, event_of, rank_of, row_category, slot_of};
 use rustc_hash::FxHashMap;
@@ -211,7 +211,7 @@ pub async fn report<'a>(
         event: event_of(slot),
         bytes: total,
         held_bytes,
-        complete: holders.map(|holders| holders.complete),
+        complete: holders.map(Holders::is_whole),
         graph: holders.map(|holders| holders.graph),
         rows,
         omitted,
@@ -232,10 +232,10 @@ pub(super) fn text(holders: Option<&Holders>) -> Vec<String> {
         let (first, rest) = text.split_at(1);
         format!("{}{rest}.", first.to_uppercase())
     };
-    let cut = (!holders.complete).then(|| {
-        sentence(&format!("{CUT}: drops free at most their bytes, and nothing is said of garbage"))
+    let bounds = missing(holders).map(|why| {
+        sentence(&format!("{why}: drops free at most their bytes, and nothing is said of garbage"))
     });
-    cut.into_iter().chain((!holders.graph).then(|| sentence(NO_GRAPHS))).collect()
+    bounds.into_iter().chain((!holders.graph).then(|| sentence(NO_GRAPHS))).collect()
 }
 
 fn row(sum: Sum, holder: String, kind: &'static str) -> HolderRow {

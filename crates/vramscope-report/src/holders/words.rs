@@ -379,7 +379,7 @@ pub(super) fn dropping(holders: &Holders, row: &DropRow, freed: &str) -> String 
     format!("dropping {}{together} frees {freed}", references(holders, &row.links))
 }
 
-/// `at most `, where the walk was cut.
+/// `at most `, where not all references were read.
 pub(super) fn at_most(holders: &Holders) -> &'static str {
-    if holders.complete { "" } else { "at most " }
+    if holders.is_whole() { "" } else { "at most " }
 }

@@ -26,6 +26,9 @@ pub struct Holders {
     pub complete: bool,
     /// False where autograd graphs and gradients were not read.
     pub graph: bool,
+    /// The number of tensors that were not read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub opaque: u64,
     /// The number of objects that were visited.
     pub objects: u64,
     /// How long the program waited, in seconds, rounded to milliseconds.
@@ -48,6 +51,7 @@ impl Default for Holders {
         Self {
             complete: false,
             graph: true,
+            opaque: 0,
             objects: 0,
             seconds: 0.0,
             links: Vec::new(),
@@ -205,6 +209,11 @@ where
     from.deserialize_seq(Limited::<T, MAX>(PhantomData))
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// Seconds that are written as they were read.
 fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     let seconds = f64::deserialize(from)?.clamp(0.0, 1e6);
@@ -268,6 +277,11 @@ impl Holders {
         Ok(())
     }
 
+    /// Whether all references were read. Otherwise bytes of drops are upper bounds.
+    pub fn is_whole(&self) -> bool {
+        self.complete && self.opaque == 0
+    }
+
     /// A chain from its root to this link.
     pub fn chain(&self, link: u32) -> Vec<u32> {
         let next = |&link: &u32| self.link(link).from;
@@ -292,8 +306,16 @@ mod tests {
     use crate::sidecar::Sidecar;
     use std::fmt::Write as _;
 
+    /// The sidecar with these holders, or why they are left out.
     fn read(holders: &str) -> Result<Sidecar, String> {
-        Sidecar::parse(format!("{{\"version\": 1, \"holders\": {holders}}}").as_bytes())
+        let json = format!("{{\"version\": 1, \"host\": \"node7\", \"holders\": {holders}}}");
+        let sidecar = Sidecar::parse(json.as_bytes()).expect("a sidecar");
+        assert_eq!(sidecar.host.as_deref(), Some("node7"), "the rest is used");
+        match &sidecar.left_out[..] {
+            [] => Ok(sidecar),
+            [reason] => Err(reason.strip_prefix("holders: ").expect("the field").to_owned()),
+            more => panic!("{more:?}"),
+        }
     }
 
     #[test]

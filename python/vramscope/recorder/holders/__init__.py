@@ -60,6 +60,8 @@ def is_possible() -> str | None:
     """Why nothing can be told of who holds memory; None if it can."""
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         return "this Python has no interpreter lock, so other threads may change what is read"
+    if sys.version_info < (3, 10):
+        return "it needs Python 3.10"
     try:
         from vramscope import _vramscope  # noqa: F401
     except ImportError as error:
@@ -84,15 +86,25 @@ def live_blocks(segments: Sequence[dict[str, Any]]) -> list[Block]:
 
 @contextlib.contextmanager
 def _undisturbed(torch: Any) -> Iterator[None]:
-    """Keeps the collector and the program's tensor types from running."""
+    """Keeps the collector, and the program's tensor types and modes, from running."""
     was_enabled = gc.isenabled()
     gc.disable()
+    # A mode of dispatch may be active. It ends with the object.
+    guard = torch._C._DisableTorchDispatch()
     try:
         with torch._C.DisableTorchFunction():
             yield
     finally:
+        del guard
         if was_enabled:
             gc.enable()
+
+
+def _hollow() -> list[type]:
+    """Types of tensors that have no memory."""
+    module = sys.modules.get("torch._subclasses.fake_tensor")
+    fake = getattr(module, "FakeTensor", None)
+    return [fake] if isinstance(fake, type) else []
 
 
 def find(
@@ -101,7 +113,6 @@ def find(
     *,
     hidden: Sequence[Any] = (),
     seconds: float = SECONDS,
-    native: bool = True,
 ) -> dict[str, Any]:
     """Who holds these blocks, which are sorted.
 
@@ -110,13 +121,14 @@ def find(
         blocks: The blocks, sorted.
         hidden: Objects that hold nothing for the program, with what they lead to.
         seconds: The time that it may take.
-        native: Whether references are read by the slots of types, where Python allows that.
     """
     from vramscope._vramscope import walk
 
     begin = time.perf_counter()
+    until = begin + seconds
     with _undisturbed(torch):
-        roots = Roots()
+        # Most of the time is left where modules have very many variables.
+        roots = Roots(begin + seconds * 0.3)
         found = walk(
             torch,
             {
@@ -128,19 +140,21 @@ def find(
                 "hidden": [*hidden, roots, roots.__dict__],
                 "parts": list(PARTS),
                 "late": [torch.optim.Optimizer, *CODE],
-                "seconds": seconds,
+                "hollow": _hollow(),
+                "seconds": max(until - time.perf_counter(), 0.0),
                 "objects": MAX_OBJECTS,
                 "rows": MAX_ROWS,
                 "devices": len({block.device for block in blocks}),
                 "least": max(int(sum(block.bytes for block in blocks) * LEAST_SHARE), 1),
-                "native": native,
             },
         )
         roots.skipped.clear()
-        links = Links(roots.links, found)
+        links = Links(roots.links, found, until)
+        found["complete"] &= not roots.cut
         told = {
             "complete": found["complete"],
             "graph": found["graph"],
+            "opaque": found["opaque"],
             "objects": found["seen"],
             "seconds": 0.0,
             "links": links.links,
@@ -160,7 +174,7 @@ def find(
 
 
 def _blocks(blocks: Sequence[Block], found: dict[str, Any], links: Links) -> list[dict[str, Any]]:
-    is_whole = found["complete"] and found["graph"]
+    is_whole = found["complete"] and found["graph"] and not found["opaque"]
     told = []
     for block, (chain, label, view, cycle, row) in zip(blocks, found["blocks"]):
         entry: dict[str, Any] = {"device": block.device, "address": block.address}
@@ -182,27 +196,34 @@ def _blocks(blocks: Sequence[Block], found: dict[str, Any], links: Links) -> lis
 
 
 def _fitting(told: dict[str, Any]) -> dict[str, Any]:
-    """The result without its smallest blocks, if it is too large."""
-    blocks = told["blocks"]
-    while len(json.dumps(told, ensure_ascii=False)) > MAX_BYTES and blocks:
+    """The result without its smallest blocks and its last drops, if it is too large."""
+    while len(json.dumps(told, ensure_ascii=False).encode()) > MAX_BYTES and told["links"]:
+        blocks, drops = told["blocks"], told["drops"]
+        drops = drops if blocks else drops[: len(drops) // 2]
         blocks = blocks[: len(blocks) // 2]
-        used: set[int] = set()
-        ends = [block["link"] for block in blocks if "link" in block]
-        ends += [link for row in told["drops"] for link in row["links"]]
-        for end in ends:
-            at: int | None = end
-            while at is not None and at not in used:
-                used.add(at)
-                at = told["links"][at]["from"]
-        order = sorted(used)
-        place = {old: new for new, old in enumerate(order)}
-        links = [dict(told["links"][old]) for old in order]
-        for link in links:
-            link["from"] = None if link["from"] is None else place[link["from"]]
-        blocks = [
+        told = {**told, "complete": False, **_with_used_links(told["links"], blocks, drops)}
+    return told
+
+
+def _with_used_links(
+    links: list[dict[str, Any]], blocks: list[dict[str, Any]], drops: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """These blocks and drops, and the links that they need."""
+    used: set[int] = set()
+    ends = [block["link"] for block in blocks if "link" in block]
+    for end in ends + [link for row in drops for link in row["links"]]:
+        at: int | None = end
+        while at is not None and at not in used:
+            used.add(at)
+            at = links[at]["from"]
+    order = sorted(used)
+    place: dict[int | None, int | None] = {old: new for new, old in enumerate(order)}
+    place[None] = None
+    return {
+        "links": [{**links[old], "from": place[links[old]["from"]]} for old in order],
+        "blocks": [
             {**block, "link": place[block["link"]]} if "link" in block else block
             for block in blocks
-        ]
-        rows = [{**row, "links": [place[link] for link in row["links"]]} for row in told["drops"]]
-        told = {**told, "complete": False, "links": links, "blocks": blocks, "drops": rows}
-    return told
+        ],
+        "drops": [{**row, "links": [place[link] for link in row["links"]]} for row in drops],
+    }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import queue
 import threading
+import time
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -32,22 +34,28 @@ Link = dict[str, Any]
 class Links:
     """Links, each of which continues another. One that occurs in several chains is there once."""
 
-    def __init__(self, variables: Sequence[Link], found: dict[str, Any]) -> None:
+    def __init__(self, variables: Sequence[Link], found: dict[str, Any], until: float) -> None:
         self._variables = variables
+        #: When names are not searched for any more, by ``time.perf_counter``.
+        self._until = until
         self._objects = found["objects"]
+        self._wanted = {id(one) for one in self._objects}
         self._chains = found["chains"]
         self._labels = found["labels"]
         self.links: list[Link] = []
         self._known: dict[tuple[int | None, str], int] = {}
+        #: Of the chain that is read, the number of objects before its cut, and of those left out.
+        self._cut: tuple[int, int] = (0, 0)
         #: Of each container, the names of its items by their ids.
         self._items: dict[int, dict[int, str | None]] = {}
 
     def of_chain(self, number: int) -> int:
         """The last link of a chain."""
-        variable, places = self._chains[number]
+        variable, places, cut = self._chains[number]
         objects = [self._objects[place] for place in places]
         last = self._add(None, {**self._variables[variable], **_described(objects[0])}, places[0])
         at = 0
+        self._cut = cut or (len(places), 0)
         while at + 1 < len(places):
             link, after = self._step(places, objects, at)
             if "of_first" in link:
@@ -86,6 +94,11 @@ class Links:
             if by == "graph":
                 return self._graph(places, objects, at + 1)
             return {"by": by, "name": name, **_described(child)}, at + 1
+        before, left_out = self._cut
+        if at + 1 == before:
+            return {"by": "reference", "between": left_out, **_described(child)}, at + 1
+        # Parts of an object are never on both sides of the cut.
+        objects = objects if at >= before else objects[:before]
         kind = type(value)
         two = objects[at + 2] if at + 2 < len(objects) else None
         if two is not None and type(child) is dict:
@@ -111,7 +124,7 @@ class Links:
         if plain.length(value) is not None:
             name = self._name_in(value, child)
             return {"by": "item", "name": name, **_described(child)}, at + 1
-        return self._attribute(objects, at + 1, _attribute_name(value, child))
+        return self._attribute(objects, at + 1, self._attribute_name(value, child))
 
     def _attribute(self, objects: list[Any], at: int, name: str | None) -> tuple[Link, int]:
         """The link to an attribute. Parts of a module of PyTorch are its attributes, too."""
@@ -126,14 +139,20 @@ class Links:
 
     def _graph(self, places: list[int], objects: list[Any], at: int) -> tuple[Link, int]:
         """The link to the last of several nodes of a graph that follow each other."""
-        end = at
-        while self._labels.get(tuple(places[end : end + 2]), ("",))[0] == "graph":
+        before, left_out = self._cut
+
+        def is_graph(end: int) -> bool:
+            return self._labels.get(tuple(places[end : end + 2]), ("",))[0] == "graph"
+
+        end, between = at, -1
+        while is_graph(end) or (end + 1 == before and is_graph(end + 1)):
+            between += 1 + (left_out if end + 1 == before else 0)
             end += 1
         link: Link = {"by": "graph", "type": plain.type_name(objects[end])}
         if end > at:
             link["of_first"] = plain.type_name(objects[at])
-        if end - at > 1:
-            link["between"] = end - at - 1
+        if between > 0:
+            link["between"] = between
         return link, end
 
     def _of_function(self, objects: list[Any], at: int) -> tuple[Link, int]:
@@ -163,7 +182,7 @@ class Links:
         if after + 1 < len(objects) and type(objects[after]) is types.FrameType:
             return self._local(objects[after], objects[after + 1]), after + 1
         name = next((name for name, get in _OF_ERROR.items() if _is(get, value, child)), None)
-        return self._attribute(objects, at + 1, name or _attribute_name(value, child))
+        return self._attribute(objects, at + 1, name or self._attribute_name(value, child))
 
     def _of_cache(self, objects: list[Any], at: int) -> tuple[Link, int]:
         """The link to a result that a cache of functools keeps."""
@@ -201,11 +220,21 @@ class Links:
         """The index or key of an item. All items of a container are looked at once."""
         known = self._items.get(id(container))
         if known is None:
-            known = {}
-            for name, item in plain.items(container):
-                known.setdefault(id(item), name)
-            self._items[id(container)] = known
+            known = self._items[id(container)] = {}
+            # Another thread may change the container meanwhile: then some names are not known.
+            with contextlib.suppress(RuntimeError):
+                for place, (name, item) in enumerate(plain.items(container)):
+                    if id(item) in self._wanted:
+                        known.setdefault(id(item), plain.item_name(container, name))
+                    if place % 65536 == 65535 and time.perf_counter() > self._until:
+                        break
         return known.get(id(child))
+
+    def _attribute_name(self, value: Any, child: Any) -> str | None:
+        for name, item in plain.members(value):
+            if item is child:
+                return name
+        return self._name_in(plain.attributes(value) or {}, child)
 
 
 def _place(code: types.CodeType, line: int | None) -> Link:
@@ -238,13 +267,3 @@ def _described(value: Any) -> Link:
 
 def _is(get: Callable[[Any], Any], value: Any, child: Any) -> bool:
     return plain.is_a(value, BaseException) and get(value) is child
-
-
-def _attribute_name(value: Any, child: Any) -> str | None:
-    for name, item in plain.members(value):
-        if item is child:
-            return name
-    for name, item in dict.items(plain.attributes(value) or {}):
-        if item is child and type(name) is str:
-            return name[: plain.MAX_NAME]
-    return None

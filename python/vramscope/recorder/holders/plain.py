@@ -81,24 +81,27 @@ def key_name(key: Any) -> str:
     kind = type(key)
     if kind is str:
         return str(key)[:MAX_NAME]
-    if kind in (int, bool, float) or key is None:
+    if kind in (bool, float) or key is None or (kind is int and key.bit_length() <= 64):
         return repr(key)[:MAX_NAME]
     if kind is tuple and len(key) <= 4 and all(type(one) in (str, int) for one in key):
         return f"({', '.join(key_name(one) for one in key)})"[:MAX_NAME]
     return f"{_QUALNAME(kind)[:MAX_NAME]}"
 
 
-def items(value: Any) -> Iterator[tuple[str | None, Any]]:
-    """The items of a container of Python, with their index or key."""
+def items(value: Any) -> Iterator[tuple[Any, Any]]:
+    """The items of a container of Python, each with its index or key; None in a set."""
     if is_a(value, dict):
-        for key, item in dict.items(value):
-            yield key_name(key), item
+        yield from dict.items(value)
     else:
         for base in (list, tuple, deque):
             if is_a(value, base):
-                for at, item in enumerate(base.__iter__(value)):
-                    yield str(at), item
+                yield from enumerate(base.__iter__(value))
         for unordered in (set, frozenset):
             if is_a(value, unordered):
                 for item in unordered.__iter__(value):
                     yield None, item
+
+
+def item_name(container: Any, key: Any) -> str | None:
+    """The index or key of an item of a container in words; None in a set."""
+    return None if is_a(container, set) or is_a(container, frozenset) else key_name(key)

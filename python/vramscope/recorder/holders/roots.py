@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextvars
+import math
 import os
 import sys
 import sysconfig
 import threading
+import time
 from collections.abc import Callable, Iterator
 from types import FrameType, ModuleType
 from typing import Any
@@ -28,9 +30,16 @@ OPTIMIZED = 0x1
 
 
 class Roots:
-    """The variables of all threads and modules. Their values are held until they are dropped."""
+    """The variables of all threads and modules. Their values are held until they are dropped.
 
-    def __init__(self) -> None:
+    Args:
+        until: When no more are looked at, by ``time.perf_counter``.
+    """
+
+    def __init__(self, until: float = math.inf) -> None:
+        self._until = until
+        #: Whether some were not looked at.
+        self.cut = False
         #: Of each variable what a link says of it. Those of the program come first.
         self.links: list[dict[str, Any]] = []
         self.values: list[Any] = []
@@ -41,6 +50,7 @@ class Roots:
         #: What no way may lead through: frames that run, modules and their dicts.
         self.skipped: list[Any] = [sys.modules]
         self._theirs: list[tuple[dict[str, Any], Any, bool]] = []
+        self._seen = 0
         self._dicts: set[int] = set()
         self._frames()
         self._modules()
@@ -56,6 +66,11 @@ class Roots:
         self.passing.append(passing)
 
     def _add(self, link: dict[str, Any], value: Any, is_own: bool, passing: bool = False) -> None:
+        self._seen += 1
+        if self._seen % 1024 == 0 and time.perf_counter() > self._until:
+            self.cut = True
+        if self.cut:
+            return
         if is_own:
             self._append(link, value, passing)
         else:
@@ -78,6 +93,8 @@ class Roots:
         frames.clear()
 
     def _frame(self, frame: FrameType, thread: str | None) -> None:
+        if self.cut:
+            return
         code = frame.f_code
         is_own = not code.co_filename.startswith(LIBRARIES)
         if not code.co_flags & OPTIMIZED:
