@@ -5,6 +5,8 @@ import * as vscode from "vscode";
 import { connect } from "./panel.js";
 import { ProblemList } from "./problem-list.js";
 import { Run } from "./run.js";
+import { tellError } from "./tell.js";
+import { shown } from "./words.js";
 
 /** Workers and pictures live on while another tab is in front. */
 const KEPT = { retainContextWhenHidden: true };
@@ -52,14 +54,17 @@ export function activate({ extensionUri, subscriptions }: vscode.ExtensionContex
     if (!folder) return;
     const run = new Run(folder.fsPath, true);
     const column = vscode.ViewColumn.Active;
-    show(vscode.window.createWebviewPanel("vramscope.folder", run.title, column, KEPT), run);
+    const title = shown(run.title);
+    show(vscode.window.createWebviewPanel("vramscope.folder", title, column, KEPT), run);
     await vscode.commands.executeCommand("workbench.actions.view.problems");
   };
   subscriptions.push(
     problems,
     vscode.window.registerCustomEditorProvider("vramscope.snapshot", editor, options),
     vscode.window.registerCustomEditorProvider("vramscope.other", editor, options),
-    vscode.commands.registerCommand("vramscope.diagnoseFolder", diagnoseFolder),
+    vscode.commands.registerCommand("vramscope.diagnoseFolder", (clicked?: vscode.Uri) =>
+      diagnoseFolder(clicked).catch(tellError),
+    ),
     vscode.languages.registerCodeActionsProvider({ scheme: "file" }, problems, {
       providedCodeActionKinds: [vscode.CodeActionKind.QuickFix],
     }),

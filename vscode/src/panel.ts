@@ -1,12 +1,12 @@
 // An editor's webview: the viewer, connected to its readers on this machine.
 
 import * as vscode from "vscode";
-import { wordsOf } from "../../web/viewer/dist/client/faults.js";
 import { type FromView, INDEX, SOURCE, type ToView } from "./channel.js";
 import type { ProblemList } from "./problem-list.js";
 import { Readers } from "./readers.js";
 import type { Run } from "./run.js";
 import { openLine, textOf } from "./sources.js";
+import { tell, tellError } from "./tell.js";
 
 /** The page of the webview. It can reach nothing but the extension's own files. */
 function pageOf(webview: vscode.Webview, dist: vscode.Uri): string {
@@ -33,19 +33,15 @@ function pageOf(webview: vscode.Webview, dist: vscode.Uri): string {
 </html>`;
 }
 
-/** The index of the files. Says which folders are missing in it. */
-async function indexOf(run: Run): Promise<string> {
-  const index = await run.index();
-  const [first, ...others] = run.unlisted;
+/** Which folders the last index of a run lacks, in a sentence or two; empty if it is whole. */
+function missingOf({ unlisted: [first, ...others] }: Run): string {
   const more = others.length === 0 ? "" : ` And ${others.length} more.`;
-  if (first !== undefined)
-    void vscode.window.showWarningMessage(`vramscope cannot list ${first}.${more}`);
-  return index;
+  return first === undefined ? "" : `vramscope cannot list ${first}.${more}`;
 }
 
 /** What the webview asks for: the index of the files, or a source file. */
 async function bodyOf(run: Run, url: string): Promise<string | null> {
-  if (url === INDEX) return indexOf(run);
+  if (url === INDEX) return run.index();
   return url.startsWith(SOURCE) ? textOf(decodeURIComponent(url.slice(SOURCE.length))) : null;
 }
 
@@ -58,11 +54,12 @@ export function connect(
 ): void {
   const { webview } = panel;
   const dist = vscode.Uri.joinPath(extension, "dist");
-  const tell = (message: ToView) => void webview.postMessage(message);
+  const post = (message: ToView) => void webview.postMessage(message);
   const shown = new Set<string>();
+  let told = "";
   const readers = new Readers(dist.fsPath, run, {
-    message: (worker, message) => tell({ kind: "message", worker, message }),
-    failed: (worker, words) => tell({ kind: "failed", worker, words }),
+    message: (worker, message) => post({ kind: "message", worker, message }),
+    failed: (worker, words) => post({ kind: "failed", worker, words }),
     answered: (path, message) => {
       const files = problems.take(message, (name) => path ?? run.pathNamed(name));
       for (const file of files) {
@@ -85,13 +82,18 @@ export function connect(
       case "fetch":
         void bodyOf(run, message.url)
           .catch((error: unknown) => {
-            void vscode.window.showErrorMessage(`vramscope: ${wordsOf(error)}`);
+            tellError(error);
             return null;
           })
-          .then((body) => tell({ kind: "fetched", id: message.id, body }));
+          .then((body) => {
+            post({ kind: "fetched", id: message.id, body });
+            const missing = missingOf(run);
+            if (missing !== "" && missing !== told) tell("warning", missing);
+            told = missing;
+          });
         break;
       case "line":
-        void openLine(message.file, message.line);
+        openLine(message.file, message.line).catch(tellError);
         break;
     }
   });

@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 import type { FromWorker } from "./channel.js";
 import { Findings, type Problem, type RecordedLine } from "./problems.js";
 import { fileOf } from "./sources.js";
+import { shown } from "./words.js";
 
 const SEVERITIES = {
   high: vscode.DiagnosticSeverity.Error,
@@ -65,7 +66,7 @@ export class ProblemList implements vscode.CodeActionProvider {
     return diagnostics.flatMap((diagnostic) => {
       const [from] = diagnostic.relatedInformation ?? [];
       if (diagnostic.source !== NAME || !from) return [];
-      const title = `Open ${basename(from.location.uri.fsPath)} in vramscope`;
+      const title = shown(`Open ${basename(from.location.uri.fsPath)} in vramscope`);
       const action = new vscode.CodeAction(title, vscode.CodeActionKind.QuickFix);
       action.diagnostics = [diagnostic];
       action.command = {
@@ -102,8 +103,7 @@ export class ProblemList implements vscode.CodeActionProvider {
     );
     if (latest !== this.#written) return;
     this.#list.clear();
-    for (const { uri, diagnostic } of entries)
-      this.#list.set(uri, [...(this.#list.get(uri) ?? []), diagnostic]);
+    this.#list.set(entries);
   }
 }
 
@@ -112,7 +112,7 @@ async function entryOf(
   snapshot: vscode.Uri,
   { severity, kind, message, place }: Problem,
   find: typeof fileOf,
-): Promise<{ uri: vscode.Uri; diagnostic: vscode.Diagnostic }> {
+): Promise<[vscode.Uri, vscode.Diagnostic[]]> {
   const source = place && (await find(place));
   const line = source && place ? place.line - 1 : 0;
   const range = new vscode.Range(line, 0, line, END);
@@ -120,7 +120,7 @@ async function entryOf(
   diagnostic.source = NAME;
   diagnostic.code = kind;
   const at = new vscode.Location(snapshot, new vscode.Position(0, 0));
-  const from = `recorded in ${basename(snapshot.fsPath)}`;
+  const from = shown(`recorded in ${basename(snapshot.fsPath)}`);
   diagnostic.relatedInformation = [new vscode.DiagnosticRelatedInformation(at, from)];
-  return { uri: source ?? snapshot, diagnostic };
+  return [source ?? snapshot, [diagnostic]];
 }

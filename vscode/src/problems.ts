@@ -1,6 +1,5 @@
 // Findings as problems: each at the line that it names, or at the snapshot.
 
-import { visible } from "../../web/viewer/dist/client/visible.js";
 import type {
   FindingPlace,
   FindingRecord,
@@ -9,6 +8,10 @@ import type {
   Summary,
 } from "../../web/viewer/dist/generated/protocol.js";
 import type { FromWorker } from "./channel.js";
+import { shown } from "./words.js";
+
+/** The most characters of a line of a problem. */
+const MAX_LINE = 1000;
 
 /** A line of source as it was recorded. */
 export interface RecordedLine {
@@ -47,7 +50,8 @@ function recordedLine(place: FindingPlace | null): RecordedLine | null {
 
 function foundOf(record: FindingRecord, lines: readonly string[], isReplayed: boolean): Found {
   const { path, id, kind, severity, title, place } = record;
-  const message = [title, ...lines].filter((line) => line !== "").map(visible);
+  const said = [title, ...lines].filter((line) => line !== "");
+  const message = said.map((line) => shown(line, MAX_LINE));
   const problem = { severity, kind, message: message.join("\n"), place: recordedLine(place) };
   return { key: `${path} ${id}`, name: path, problem, isReplayed };
 }

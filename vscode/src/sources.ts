@@ -2,10 +2,10 @@
 // which anyone may have written: only names of source files are looked for, and only text of the
 // workspace reaches the webview.
 
-import { basename } from "node:path";
 import * as vscode from "vscode";
 import { filesOf, isCodeName, lineOf } from "../../web/viewer/dist/client/code-files.js";
 import type { RecordedLine } from "./problems.js";
+import { tell } from "./tell.js";
 
 /** Files with more bytes are no source. */
 const MAX_BYTES = 4 * 2 ** 20;
@@ -78,8 +78,7 @@ export async function textOf(recorded: string): Promise<string | null> {
 export async function openLine(recorded: string, line: number): Promise<void> {
   const uri = await sourceOf(recorded);
   if (uri === null) {
-    const words = `${basename(recorded)} is not in this workspace. The snapshot names ${recorded}.`;
-    void vscode.window.showInformationMessage(words);
+    tell("information", `This workspace lacks ${recorded}.`);
     return;
   }
   const at = new vscode.Position(Math.max(line - 1, 0), 0);
