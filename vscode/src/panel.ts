@@ -33,10 +33,11 @@ function pageOf(webview: vscode.Webview, dist: vscode.Uri): string {
 </html>`;
 }
 
-/** Which folders the last index of a run lacks, in a sentence or two; empty if it is whole. */
-function missingOf({ unlisted: [first, ...others] }: Run): string {
-  const more = others.length === 0 ? "" : ` And ${others.length} more.`;
-  return first === undefined ? "" : `vramscope cannot list ${first}.${more}`;
+/** What the last index of a run lacks, in a sentence or two; empty if it is whole. */
+function missingOf({ missing: [first, ...others] }: Run): string {
+  const count = others.length.toLocaleString("en-US");
+  if (first === undefined) return "";
+  return others.length === 0 ? first : `${first} There are ${count} more such notes.`;
 }
 
 /** What the webview asks for: the index of the files, or a source file. */

@@ -1,7 +1,7 @@
 // A worker of the viewer in a thread of Node: the browser's worker script, with what it uses of a
 // browser. It reads files of this machine in chunks.
 
-import { createReadStream } from "node:fs";
+import { constants, createReadStream } from "node:fs";
 import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { parentPort, type TransferListItem, workerData } from "node:worker_threads";
@@ -10,13 +10,16 @@ import "../../web/viewer/dist/client/worker.js";
 
 /** Bytes that are read at once. */
 const PIECE = 1 << 20;
+/** A pipe that has taken the place of a file is not waited for. Windows has no such flag. */
+const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 const { module } = workerData as { module: WebAssembly.Module };
 const port = parentPort;
 
 /** A file as a response. The viewer's worker takes this error for a file that has moved. */
 function open(url: string): Response {
-  const file = createReadStream(fileURLToPath(url), { highWaterMark: PIECE });
+  const options = { highWaterMark: PIECE, flags: FLAGS as unknown as string };
+  const file = createReadStream(fileURLToPath(url), options);
   const pieces = async function* () {
     try {
       yield* file;

@@ -1,6 +1,7 @@
 // The files that one editor shows: a snapshot with the file beside it, or all snapshots below a
 // folder. Files have numbers, so the webview cannot name others.
 
+import type { Dirent } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { wordsOf } from "../../web/viewer/dist/client/faults.js";
@@ -8,9 +9,13 @@ import { isSnapshotName } from "../../web/viewer/dist/client/files.js";
 import { RUN, SOURCE } from "./channel.js";
 
 const BESIDE = ".vramscope.json";
-/** Files of a folder that are listed. */
+/** Files of a folder that are listed: snapshots, and the files beside them. */
 const MAX_FILES = 10_000;
+/** Files and folders of any kind that a search passes. */
+const MAX_ENTRIES = 4_000_000;
 const MAX_DEPTH = 12;
+/** Files whose sizes are asked for at once. */
+const BATCH = 1000;
 /** A file that was modified within this time may be incomplete. */
 const SETTLED_MS = 2000;
 
@@ -35,10 +40,13 @@ export class Run {
   readonly title: string;
   readonly #isFolder: boolean;
   readonly #root: string;
-  /** Folders that the last search could not list, each with the reason. */
-  readonly unlisted: string[] = [];
+  /** What the last index lacks: a sentence for each folder or limit. */
+  missing: readonly string[] = [];
   /** Paths by number. A path keeps its number. */
   readonly #paths: string[] = [];
+  readonly #numbers = new Map<string, number>();
+  /** Paths by their names in answers. */
+  readonly #named = new Map<string, string>();
 
   constructor(root: string, isFolder: boolean) {
     this.#root = root;
@@ -54,9 +62,11 @@ export class Run {
 
   /** The path of a file as answers name it, `FILE` or `FILE#SNAPSHOT`; null for another. */
   pathNamed(name: string): string | null {
-    const isIt = (path: string) =>
-      name === this.#nameOf(path) || name.startsWith(`${this.#nameOf(path)}#`);
-    return this.#paths.find(isIt) ?? null;
+    for (let end = name.length; end > 0; end = name.lastIndexOf("#", end - 1)) {
+      const path = this.#named.get(name.slice(0, end));
+      if (path !== undefined) return path;
+    }
+    return null;
   }
 
   /** The path below the folder that holds the run, as the viewer shows it. */
@@ -66,10 +76,9 @@ export class Run {
 
   /** The index of the files, as the viewer reads it. Each call lists the files again. */
   async index(): Promise<string> {
-    this.unlisted.length = 0;
-    const found = this.#isFolder
-      ? await below(this.#root, (folder, why) => this.unlisted.push(`${folder}: ${why}`))
-      : await this.#single();
+    const missing: string[] = [];
+    const found = this.#isFolder ? await below(this.#root, missing) : await this.#single();
+    this.missing = missing;
     const files = found.map(({ path, bytes, searched }) => ({
       path: this.#nameOf(path),
       url: `${RUN}files/${this.#numberOf(path)}`,
@@ -91,8 +100,10 @@ export class Run {
   }
 
   #numberOf(path: string): number {
-    const known = this.#paths.indexOf(path);
-    return known < 0 ? this.#paths.push(path) - 1 : known;
+    const number = this.#numbers.get(path) ?? this.#paths.push(path) - 1;
+    this.#numbers.set(path, number);
+    this.#named.set(this.#nameOf(path), path);
+    return number;
   }
 }
 
@@ -106,29 +117,50 @@ async function foundAt(path: string): Promise<Found | null> {
 
 const isSkipped = (folder: string) => folder.startsWith(".") || folder === "node_modules";
 
+/** Why a search ends before it has seen everything; null while it goes on. */
+function limitOf(found: number, passed: number): string | null {
+  const all = (most: number) => most.toLocaleString("en-US");
+  if (found > MAX_FILES) return `${all(MAX_FILES)} files that may be snapshots`;
+  return passed > MAX_ENTRIES ? `${all(MAX_ENTRIES)} files and folders` : null;
+}
+
+/** Adds the snapshots among the entries of a folder, until there are more than may be listed. */
+async function takeFrom(folder: string, entries: Dirent[], found: Found[]): Promise<void> {
+  const files = entries.filter((entry) => entry.isFile() && isSnapshotName(entry.name));
+  for (let at = 0; at < files.length && found.length <= MAX_FILES; at += BATCH) {
+    const some = files.slice(at, at + BATCH).map(({ name }) => foundAt(join(folder, name)));
+    for (const each of await Promise.all(some)) if (each !== null) found.push(each);
+  }
+}
+
 /**
- * The snapshots below a folder, and the files beside them. Links are not followed. `refused` hears
- * of folders that cannot be listed.
+ * The snapshots below a folder, and the files beside them. Links are not followed. `missing` gets a
+ * sentence for each folder that cannot be listed, and for each limit that was reached.
  */
-async function below(
-  root: string,
-  refused: (folder: string, why: string) => void,
-): Promise<Found[]> {
-  const found: (Found | null)[] = [];
+async function below(root: string, missing: string[]): Promise<Found[]> {
+  const found: Found[] = [];
   const folders: [string, number][] = [[root, 0]];
-  for (let next = folders.shift(); next; next = folders.shift()) {
-    const [folder, depth] = next;
+  let passed = 0;
+  let tooDeep = "";
+  // The list grows while it is read.
+  for (const [folder, depth] of folders) {
     const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
-      refused(folder, wordsOf(error));
+      missing.push(`vramscope cannot list ${folder}: ${wordsOf(error)}.`);
       return [];
     });
     entries.sort((a, b) => (a.name < b.name ? -1 : 1));
-    const named = (of: (typeof entries)[number]) => join(folder, of.name);
-    const files = entries.filter((entry) => entry.isFile()).map(named);
-    found.push(...(await Promise.all(files.map(foundAt))));
-    if (found.length > MAX_FILES || depth === MAX_DEPTH) continue;
+    await takeFrom(folder, entries, found);
+    passed += entries.length;
+    const limit = limitOf(found.length, passed);
+    if (limit !== null) {
+      missing.unshift(`vramscope ended its search after ${limit}, in ${folder}.`);
+      break;
+    }
     const inner = entries.filter((entry) => entry.isDirectory() && !isSkipped(entry.name));
-    folders.push(...inner.map((entry): [string, number] => [named(entry), depth + 1]));
+    if (depth === MAX_DEPTH) tooDeep ||= inner.length > 0 ? folder : "";
+    else for (const { name } of inner) folders.push([join(folder, name), depth + 1]);
   }
-  return found.filter((each) => each !== null).slice(0, MAX_FILES);
+  if (tooDeep !== "")
+    missing.unshift(`vramscope searches ${MAX_DEPTH} folders deep, and not below ${tooDeep}.`);
+  return found.slice(0, MAX_FILES);
 }

@@ -156,15 +156,6 @@ test("a folder lists its snapshots, and new ones once they are complete", async 
   ]);
 });
 
-test("a folder that cannot be listed is named", async () => {
-  const run = new Run(join(folder, "gone"), true);
-  expect((await indexOf(run)).files).toEqual([]);
-  expect(run.unlisted).toEqual([expect.stringContaining(`${join(folder, "gone")}: ENOENT`)]);
-  mkdirSync(join(folder, "gone"));
-  await run.index();
-  expect(run.unlisted).toEqual([]);
-});
-
 test("a file is read where it lies: answers pass to the webview, its bytes do not", async () => {
   const events = Array.from({ length: 30_000 }, (_, index) =>
     life(0x7f0000000000 + (index % 64) * 2 ** 21, 2 ** 20, 3 * index, 3 * index + 100),
@@ -199,6 +190,20 @@ test("a file that is gone, and an address that is not the run's, are refused", a
     expect(response.kind === "failed" && response.message).toContain("changed or moved on disk");
     reading.load("file:///etc/passwd");
     expect(reading.failed).toBe("the run has no such file");
+  } finally {
+    reading.end();
+  }
+});
+
+test("a pipe is not waited for", async () => {
+  const path = join(folder, "pipe.pickle");
+  execFileSync("mkfifo", [path]);
+  const run = new Run(path, false);
+  const [file] = (await indexOf(run)).files;
+  const reading = new Reading(run);
+  try {
+    reading.load(file?.url ?? "");
+    expect((await reading.next()).response.kind).toBe("failed");
   } finally {
     reading.end();
   }
