@@ -113,7 +113,8 @@ async function entryOf(
   { severity, kind, message, place }: Problem,
   find: typeof fileOf,
 ): Promise<[vscode.Uri, vscode.Diagnostic[]]> {
-  const source = place && (await find(place));
+  // A file that cannot be read is none.
+  const source = place && (await find(place).catch(() => null));
   const line = source && place ? place.line - 1 : 0;
   const range = new vscode.Range(line, 0, line, END);
   const diagnostic = new vscode.Diagnostic(range, message, SEVERITIES[severity]);

@@ -1,17 +1,21 @@
 // What the built extension for VS Code shows of a hostile snapshot, and what it asks the file
 // system for. `cargo xtask test --long=vscode` opens such a snapshot in VS Code.
 
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect, test } from "@playwright/test";
 import type { ToWorker } from "../../../vscode/src/channel.js";
 import { Findings } from "../../../vscode/src/problems.js";
 import { VERSION } from "../../viewer/dist/version.js";
 import { testData } from "../lib/data.js";
-import { EditorHost, type Panel } from "../lib/editor-host.js";
+import { EditorHost, type Panel, sourceUrl } from "../lib/editor-host.js";
 import { life, made } from "../lib/made.js";
 
+/** The extension reads its own files, and the test data. */
+const ROOT = fileURLToPath(new URL("../../..", import.meta.url)).replace(/\/$/, "");
 const OOM = testData("documents/oom_except.pickle.gz");
 const COMMAND = "command:workbench.action.terminal.sendSequence?%7B%22text%22%3A%22id%22%7D";
 const GIB = 2 ** 30;
@@ -162,5 +166,103 @@ test("a finding with any text makes a harmless problem", () => {
   for (const { message } of problems) {
     expect(message.split("\n").length).toBe(3);
     for (const line of message.split("\n")) expectHarmless(line, 1000);
+  }
+});
+
+test("a path outside of the workspace is asked for at a click, and not before", async () => {
+  const outside = join(folder, "outside.py");
+  writeFileSync(outside, "secret = 1\n");
+  writeFileSync(join(workspace, "own.py"), "own = 1\n");
+  const path = join(workspace, "oom.json");
+  const events = made("a.json", [{ at: 0, action: "oom", addr: 0, size: 2 ** 30 }], []);
+  writeFileSync(path, events.buffer.toString().replaceAll("/train/made.py", outside));
+  const panel = host.open(path);
+  await findProblems(panel);
+  expect(host.problems.map(([{ fsPath }]) => fsPath)).toEqual([path]);
+  const recorded = [
+    outside,
+    `${workspace}/../outside.py`,
+    `${workspace}/x/../../outside.py`,
+    "/net/host.example/x.py",
+    "//host.example/share/x.py",
+    "/\\host.example\\share\\x.py",
+    "\\\\host.example\\share\\x.py",
+    "../outside.py",
+    "c:outside.py",
+    `${workspace}.py`,
+    "file:///etc/x.py",
+    `${folder}/${"x".repeat(5000)}.py`,
+    "/a\0b.py",
+  ];
+  for (const file of recorded) expect(await panel.fetch(sourceUrl(file))).toBeNull();
+  const own = await panel.fetch(sourceUrl(join(workspace, "x/../own.py")));
+  expect(JSON.parse(own ?? "").text).toBe("own = 1\n");
+  const isBelow = (asked: string) =>
+    [workspace, ROOT].some((at) => `${asked}/`.startsWith(`${at}/`));
+  expect(host.asked.filter((asked) => !isBelow(asked))).toEqual([]);
+  expect(host.told).toEqual([]);
+  panel.send({ kind: "line", file: outside, line: 3 });
+  await expect.poll(() => host.opened).toEqual([[outside, 3]]);
+});
+
+test("links of the workspace that lead out are not followed without a click", async () => {
+  const at = (...parts: string[]) => join(workspace, ...parts);
+  mkdirSync(join(folder, "outside"));
+  writeFileSync(join(folder, "outside/far.py"), "secret = 1\n");
+  mkdirSync(at("in/deep"), { recursive: true });
+  writeFileSync(at("in/deep/near.py"), "near = 1\n");
+  const links: [string, string][] = [
+    [join(folder, "outside"), "absolute"],
+    ["../outside", "relative"],
+    ["in/../../outside", "up"],
+    ["absolute", "chained"],
+    ["in/deep/../../../outside/far.py", "link.py"],
+    ["loop/loop", "loop"],
+    ["b.py", "a.py"],
+    ["a.py", "b.py"],
+    ["gone/x.py", "broken.py"],
+    // Lexically this path is inside. By the link in it, it is not.
+    ["absolute/../work/in/deep/near.py", "trick.py"],
+    [`${workspace}/absolute/../work/in/deep/near.py`, "trick2.py"],
+    [`${folder}/../${basename(folder)}/outside/far.py`, "round.py"],
+    ["in/deep", "fine"],
+    [at("in"), "fine2"],
+    ["fine2/deep/../deep/./near.py", "fine.py"],
+  ];
+  for (const [to, from] of links) symlinkSync(to, at(from));
+  execFileSync("mkfifo", [at("pipe.py")]);
+  mkdirSync(at("folder.py"));
+  const panel = host.open(OOM);
+  const ways = ["absolute", "relative", "up", "chained", "loop", "pipe.py", "in/deep/near.py"];
+  const files = ways.map((way) => join(way, "far.py"));
+  files.push("link.py", "a.py", "broken.py", "trick.py", "trick2.py", "round.py");
+  files.push("pipe.py", "folder.py", "gone.py");
+  for (const file of files) expect(await panel.fetch(sourceUrl(at(file))), file).toBeNull();
+  for (const file of ["in/deep/near.py", "fine/near.py", "fine2/deep/near.py", "fine.py"]) {
+    const body = await panel.fetch(sourceUrl(at(file)));
+    expect(JSON.parse(body ?? "").text, file).toBe("near = 1\n");
+  }
+  // A search that follows links has found it.
+  expect(await panel.fetch(sourceUrl("/train/absolute/far.py"))).toBeNull();
+  // Links within the way are read, and never asked to be followed.
+  const followed = host.asked.filter((asked) =>
+    /(absolute|relative|up|chained|loop)\//.test(asked),
+  );
+  expect(followed).toEqual([]);
+  panel.send({ kind: "line", file: at("absolute/far.py"), line: 1 });
+  await expect.poll(() => host.opened).toEqual([[at("absolute/far.py"), 1]]);
+});
+
+test("a workspace that is opened by a link has its files", async () => {
+  writeFileSync(join(workspace, "own.py"), "own = 1\n");
+  symlinkSync("own.py", join(workspace, "same.py"));
+  symlinkSync(join(folder, "alias/own.py"), join(workspace, "named.py"));
+  symlinkSync(workspace, join(folder, "alias"));
+  host.end();
+  host = new EditorHost(join(folder, "alias"));
+  const panel = host.open(OOM);
+  for (const path of ["alias/own.py", "alias/same.py", "alias/named.py", "work/own.py"]) {
+    const body = await panel.fetch(sourceUrl(join(folder, path)));
+    expect(JSON.parse(body ?? "{}").text, path).toBe("own = 1\n");
   }
 });
