@@ -2,6 +2,7 @@
 
 mod answers;
 mod edges;
+mod editor;
 mod hashes;
 mod lines;
 mod links;
@@ -35,6 +36,7 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     let sources = read(repo, &names)?;
     let mut broken = edges::check(&repo.metadata);
     broken.extend(answers::check(&sources));
+    broken.extend(editor::check(&sources));
     broken.extend(lines::lengths(&sources));
     broken.extend(lines::typescript_share(&sources));
     broken.extend(width::check(&sources));
