@@ -84,6 +84,18 @@ export class CodeServer {
     return page.locator(".explorer-folders-view").getByText(name, { exact: true });
   }
 
+  /** Diagnoses a folder of the explorer. Resolves when its tab is open. */
+  async diagnose(page: Page, name: string, tab: Locator): Promise<void> {
+    // A menu that comes while the window is busy loses its focus.
+    await expect(async () => {
+      await this.file(page, name).click({ button: "right" });
+      const item = page.getByRole("menuitem", { name: "Diagnose folder" });
+      await item.hover({ timeout: 2000 });
+      await item.press("Enter");
+      await tab.waitFor({ timeout: 15_000 });
+    }).toPass();
+  }
+
   destroy(): void {
     this.#server.kill();
     rmSync(this.#folder, { recursive: true, force: true });

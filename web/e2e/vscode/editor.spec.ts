@@ -68,13 +68,7 @@ test("the blocks are drawn, with source of the workspace", async ({ page }) => {
 
 test("a folder is diagnosed, and closing it takes its problems away", async ({ page }) => {
   const tab = page.getByRole("tab", { name: /^ranks/ });
-  await expect(async () => {
-    await code.file(page, "ranks").click({ button: "right" });
-    const item = page.getByRole("menuitem", { name: "Diagnose folder" });
-    await item.hover({ timeout: 2000 });
-    await item.press("Enter");
-    await tab.waitFor({ timeout: 2000 });
-  }).toPass();
+  await code.diagnose(page, "ranks", tab);
   const viewer = viewerIn(page);
   await expect(viewer.getByRole("tab", { name: "Ranks" })).toBeVisible();
   const problems = page.getByRole("treeitem", { name: /problems in file rank/ });
