@@ -4,9 +4,8 @@
 usage: holders.py OBJECTS...
 
 Run it with the Python of a PyTorch with CUDA, or of one over the stand-in (scripts/standin).
-PYTHONPATH must name a folder with the built package. For each number, and for the native walk and
-the fallback of Python 3.9, a process of its own makes so many objects (records in lists and dicts)
-and 200 blocks that a dict holds. It prints the objects that the walk met, its seconds of the
+PYTHONPATH must name a folder with the built package. For each number a process of its own makes so
+many objects (records in lists and dicts) and 200 blocks that a dict holds. It prints the objects that the walk met, its seconds of the
 processor, the growth of the process's memory, and how many holders it found.
 """
 
@@ -25,7 +24,7 @@ class Record:
         self.tags = [at]
 
 
-def measure(objects: int, native: bool) -> dict[str, object]:
+def measure(objects: int) -> dict[str, object]:
     """One walk."""
     import torch
 
@@ -37,11 +36,11 @@ def measure(objects: int, native: bool) -> dict[str, object]:
     blocks = holders.live_blocks(torch.cuda.memory_snapshot())
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     begin = time.process_time()
-    told = holders.find(torch, blocks, native=native, seconds=600.0)
+    told = holders.find(torch, blocks, seconds=600.0)
     seconds = time.process_time() - begin
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     found = sum("link" in one for one in told["blocks"])
-    limited = holders.find(torch, blocks, native=native)
+    limited = holders.find(torch, blocks)
     return {
         "objects": told["objects"],
         "cpu_seconds": round(seconds, 2),
@@ -55,13 +54,12 @@ def measure(objects: int, native: bool) -> dict[str, object]:
 
 def main() -> None:
     if sys.argv[1] == "--one":
-        print(json.dumps(measure(int(sys.argv[2]), sys.argv[3] == "native")))
+        print(json.dumps(measure(int(sys.argv[2]))))
         return
     for objects in sys.argv[1:]:
-        for way in ("native", "fallback"):
-            command = [sys.executable, __file__, "--one", objects, way]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
-            print(way, done.stdout.strip(), flush=True)
+        command = [sys.executable, __file__, "--one", objects]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        print(done.stdout.strip(), flush=True)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ class Holders:
     blocks: Sequence[HeldBlock]
     #: What drops free, as a tree: a row is followed by those within it.
     drops: Sequence[DroppedReferences]
-    #: False where time has cut the walk: bytes are upper bounds then.
+    #: False where time has cut the walk, or tensors could not be read: bytes are upper bounds then.
     complete: bool
     #: False where graphs and gradients were not read, because another thread may change them.
     graph: bool
@@ -104,7 +104,10 @@ def holders(what: Any = None, *, seconds: float = 2.0) -> Holders:
         raise VramscopeError(f"no holders: {reason}")
     blocks = walks.live_blocks(torch.cuda.memory_snapshot()) if torch.cuda.is_available() else []
     if isinstance(what, torch.Tensor):
-        place = (what.get_device(), what.data_ptr())
+        try:
+            place = (what.get_device(), what.data_ptr())
+        except RuntimeError as error:
+            raise VramscopeError(f"the tensor has no address of its own: {error}") from error
         blocks = [
             block
             for block in blocks

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import warnings
+from typing import ClassVar
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -65,7 +66,7 @@ def walk(*arguments):
 native.walk = walk
 
 
-# -- Kinds: a context in which they are alive, and whether their own block is found ------------------
+# -- Kinds: each looks for holders while its tensors are alive --------------------------------------
 
 
 @kind
@@ -167,9 +168,7 @@ def sparse(look):
     coo = torch.sparse_coo_tensor(at, floats(1)[:4], (8,), check_invariants=False)
     rows = torch.zeros(3, dtype=torch.int64, device="cuda")
     columns = torch.zeros(2, dtype=torch.int64, device="cuda")
-    csr = torch.sparse_csr_tensor(
-        rows, columns, floats(1)[:2], (2, 2), check_invariants=False
-    )
+    csr = torch.sparse_csr_tensor(rows, columns, floats(1)[:2], (2, 2), check_invariants=False)
     look([coo, csr, floats()])
 
 
@@ -212,7 +211,7 @@ def differentiated(look):
 class Wrapper(torch.Tensor):
     """Without memory of its own. Frees what the walk may know, wherever it is asked."""
 
-    keeps = [[] for _ in range(1000)]
+    keeps: ClassVar = [[] for _ in range(1000)]
 
     @staticmethod
     def __new__(cls, inside):
@@ -344,7 +343,7 @@ def packed(look):
     look([out])
 
 
-# -- Walks -------------------------------------------------------------------------------------------
+# -- Walks -----------------------------------------------------------------------------------------
 
 
 def loads():
@@ -360,27 +359,32 @@ for thread in threads:
 warnings.simplefilter("always")
 warnings.showwarning = lambda *about: warned.append(str(about[0])) if inside else None
 share = SECONDS / len(KINDS)
+
+
+class Look:
+    """Looks for holders again and again, for a kind's share of the time."""
+
+    def __init__(self):
+        self.told = []
+
+    def __call__(self, kept):
+        global counting
+        end = time.perf_counter() + share / 2
+        while len(self.told) < 2 or time.perf_counter() < end:
+            counting = len(self.told) % 2 == 0
+            blocks = holders.live_blocks(torch.cuda.memory_snapshot())
+            self.told.append(holders.find(torch, blocks, seconds=10))
+
+
 try:
     for name, make in KINDS.items():
-        told, walks = [], 0
-
-        def look(kept):
-            global counting, walks
-            end = time.perf_counter() + share / 2
-            while True:
-                counting = walks % 2 == 0
-                blocks = holders.live_blocks(torch.cuda.memory_snapshot())
-                told.append(holders.find(torch, blocks, seconds=10))
-                walks += 1
-                if time.perf_counter() > end and walks > 1:
-                    return
-
-        before = len(warned)
+        look, before = Look(), len(warned)
         make(look)
         gc.collect()
+        told = look.told
         one = {
             "kind": name,
-            "walks": walks,
+            "walks": len(told),
             "calls": sorted(set(calls))[:5],
             "warned": warned[before:][:3],
             "opaque": max(one["opaque"] for one in told),

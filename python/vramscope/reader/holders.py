@@ -27,7 +27,7 @@ class Holder(Shown):
     blocks: int
     #: ``None`` if it is not known.
     frees_bytes: int | None
-    #: Whether the drop may free less: the walk through the references was cut.
+    #: Whether the drop may free less: not all references were read.
     is_upper_bound: bool
 
     @classmethod
@@ -112,7 +112,7 @@ class Holders(Shown):
     live_bytes: int
     #: The bytes of blocks that a named reference holds.
     held_bytes: int
-    #: ``False`` where the walk was cut: drops free at most their bytes. ``None`` if no holders are
+    #: ``False`` where not all references were read: drops free at most their bytes. ``None`` if no holders are
     #: recorded.
     complete: bool | None
     #: ``False`` where autograd graphs and gradients were not read.

@@ -36,7 +36,7 @@ pub struct HoldersReport<'a> {
     pub bytes: u64,
     /// Bytes of blocks that a named reference holds.
     pub held_bytes: u64,
-    /// False where the walk through the references was cut: drops free at most their bytes. Null if
+    /// False where not all references were read: drops free at most their bytes. Null if
     /// no holders are recorded.
     pub complete: Option<bool>,
     /// False where autograd graphs and gradients were not read. Null if no holders are recorded.

@@ -142,7 +142,8 @@ class Links:
         before, left_out = self._cut
 
         def is_graph(end: int) -> bool:
-            return self._labels.get(tuple(places[end : end + 2]), ("",))[0] == "graph"
+            label = self._labels.get(tuple(places[end : end + 2]))
+            return label is not None and label[0] == "graph"
 
         end, between = at, -1
         while is_graph(end) or (end + 1 == before and is_graph(end + 1)):
