@@ -143,8 +143,8 @@ def test_the_middle_of_a_long_chain_is_left_out():
     chain.reverse()
     assert chain[0]["name"] == "kept" and len(chain) < 50
     [cut] = [link for link in chain if "between" in link]
-    # Each object of the chain is one of two: it has a dict of attributes.
-    assert cut["between"] + 2 * len(chain) >= 2 * 200_000
+    # From Python 3.11 on an object has no dict of attributes of its own until it is asked for.
+    assert 200_000 - len(chain) <= cut["between"] <= 2 * 200_000
     assert {link["name"] for link in chain[1:] if link is not cut} == {"next"}
     assert all(link["by"] == "attribute" for link in chain[1:] if link is not cut)
     assert told["drops"][0]["bytes"] == 8 << 20

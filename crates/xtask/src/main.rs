@@ -122,7 +122,7 @@ const LONG: [Part; 11] = [
     ("properties", test::run_long),
     ("allocator", allocator::differential),
     ("recorder", python::long),
-    ("holders", python::holders),
+    ("holders", python::long_holders),
     ("twins", python::twins),
     ("reproducible", reproducible::run),
     ("trackers", python::trackers),

@@ -160,11 +160,35 @@ pub(crate) fn long(repo: &Repo) -> Result<()> {
     Ok(())
 }
 
-/// Looks for who holds memory in programs over the stand-in, with the wheel, a thousand times
-/// beside busy threads. [`long`] has installed PyTorch.
-pub(crate) fn holders(repo: &Repo) -> Result<()> {
+/// Looks for who holds memory in programs over the stand-in, with the wheel: a thousand times beside
+/// busy threads, and for ten minutes beside all kinds of tensors. [`long`] has installed PyTorch.
+pub(crate) fn long_holders(repo: &Repo) -> Result<()> {
     println!("\n==> long: who holds memory, with PyTorch over a stand-in for the device");
     wheel(repo)?;
+    for (release, folder, _) in RECORDED {
+        println!("PyTorch {release}");
+        let many = [("VRAMSCOPE_WALKS", "1000"), ("VRAMSCOPE_SECONDS", "600")];
+        cmd::run(holder_tests(repo, folder)?.envs(many))?;
+    }
+    Ok(())
+}
+
+/// A minute of searches for the holders of memory beside all kinds of tensors, and searches among
+/// very many objects. The step `wheel` has built the package.
+pub(crate) fn holders(repo: &Repo) -> Result<()> {
+    let (release, folder, _) = RECORDED[0];
+    let setup = repo.path("scripts/standin/setup.sh");
+    let mut setup = cmd::command(&setup.to_string_lossy(), &[], &repo.root);
+    cmd::run(setup.arg(repo.target.join(folder)).arg(release))?;
+    let mut tests = holder_tests(repo, folder)?;
+    cmd::run(tests.args(["-k", IN_THE_GATE]).env("VRAMSCOPE_SECONDS", "60"))
+}
+
+/// Tests of the search for holders that the gate runs.
+const IN_THE_GATE: &str = "no_kind or no_other_thread or audit or middle or chain or wide or tree";
+
+/// The tests of the search for holders, with the installed wheel and a PyTorch.
+fn holder_tests(repo: &Repo, folder: &str) -> Result<Command> {
     let tools = tools(repo, "python")?;
     let libraries = repo.target.join("wheel/venv/lib");
     let [packages] = std::fs::read_dir(&libraries)
@@ -173,18 +197,15 @@ pub(crate) fn holders(repo: &Repo) -> Result<()> {
         .collect::<Result<Vec<PathBuf>>>()?
         .try_into()
         .map_err(|all| anyhow!("expected one Python, found {all:?}"))?;
-    for (release, folder, _) in RECORDED {
-        println!("PyTorch {release}");
-        let folder = repo.target.join(folder);
-        let args = ["-m", "pytest", "--quiet", "-rs", "-p", "no:cacheprovider"];
-        let mut tests = cmd::command("python3", &args, &repo.path("python"));
-        tests.arg("tests/test_holders.py").env("VRAMSCOPE_WALKS", "1000");
-        tests.env("PYTHONPATH", &tools).env("PYTHONDONTWRITEBYTECODE", "1");
-        tests.env("LD_LIBRARY_PATH", folder.join("fake")).env("CUDA_MODULE_LOADING", "LAZY");
-        tests.env("VRAMSCOPE_TORCH", folder.join("venv/bin/python"));
-        cmd::run(tests.env("VRAMSCOPE_PACKAGE", &packages))?;
-    }
-    Ok(())
+    let folder = repo.target.join(folder);
+    let args = ["-m", "pytest", "--quiet", "-rs", "-p", "no:cacheprovider"];
+    let mut tests = cmd::command("python3", &args, &repo.path("python"));
+    tests.arg("tests/test_holders.py");
+    tests.env("PYTHONPATH", &tools).env("PYTHONDONTWRITEBYTECODE", "1");
+    tests.env("LD_LIBRARY_PATH", folder.join("fake")).env("CUDA_MODULE_LOADING", "LAZY");
+    tests.env("VRAMSCOPE_TORCH", folder.join("venv/bin/python"));
+    tests.env("VRAMSCOPE_PACKAGE", &packages);
+    Ok(tests)
 }
 
 /// Records small programs with and without changes over the stand-in, and compares what `what-if`

@@ -83,7 +83,7 @@ const TESTED: &[&str] = &[
     "web/site/public/",
 ];
 
-const STEPS: [Step; 22] = [
+const STEPS: [Step; 23] = [
     step("install", "wasm targets, packages, browsers", Whole, install_all),
     step("fmt", "rustfmt", Quick(RUST), fmt),
     step("tidy", "crate edges, lengths, widths, paths, links", Quick(EVERYTHING), tidy::run),
@@ -110,6 +110,7 @@ const STEPS: [Step; 22] = [
     step("cost", "instructions and memory against bench/cost.json", Whole, |repo| {
         cost::run(repo, false)
     }),
+    step("holders", "the search for holders beside a real PyTorch", Whole, python::holders),
     step("e2e", "the built site in Chromium", Whole, e2e),
     step("firefox", "the main path in Firefox", Whole, firefox),
     step("threads", "the site with threads in Chromium", Changed(threads::SOURCES), with_threads),
@@ -264,11 +265,13 @@ struct Early {
 }
 
 /// Optimizing wasm, the tests with 32-bit pointers and the counts are mostly the work of one core,
-/// in target folders of their own. They run beside steps that leave cores idle at times.
-const AHEAD: [Early; 3] = [
+/// in target folders of their own. The search for holders waits for a download, and then for one
+/// core. They run beside steps that leave cores idle at times.
+const AHEAD: [Early; 4] = [
     Early { step: "build", before: "clippy", args: &["build", "--plain"] },
     Early { step: "32-bit", before: "python", args: &["test", "32-bit"] },
     Early { step: "cost", before: "wheel", args: &["cost"] },
+    Early { step: "holders", before: "package", args: &["test", "holders"] },
 ];
 
 /// A step in a process of its own, whose output is kept until the step's turn.

@@ -138,6 +138,8 @@ class Roots:
         if file.startswith(OWN):
             return
         for name, value in list(values.items()):
+            if self.cut:
+                return
             if type(name) is str:
                 link = {"by": "global", "name": name, "module": module, "file": file or None}
                 self._add(link, value, is_own)
