@@ -131,6 +131,28 @@ def test_very_many_objects_take_no_longer_and_no_larger_file(shape):
     assert one["seconds"] <= 0.2 + 0.3, shape
 
 
+def test_types_that_tell_the_collector_odd_things_end_nothing(tmp_path):
+    include = subprocess.run(
+        [PYTHON, "-c", "import sysconfig; print(sysconfig.get_paths()['include'])"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    command = ["gcc", "-shared", "-fPIC", "-O1", f"-I{include}", str(PROGRAMS / "broken.c")]
+    subprocess.run([*command, "-o", str(tmp_path / "broken.so")], check=True)
+    found = {one["type"]: one for one in run("broken.py", str(tmp_path))}
+    assert len(found) == 8
+    for one in found.values():
+        assert one["seconds"] <= 3.3 and one["resident"] < 4 << 30, one
+    # What they refer to is found where they tell it, and what was cut or let others run is said.
+    cut = {name for name, one in found.items() if not one["complete"]}
+    assert cut == {"many_times", "many_times_to_the_end", "an_error", "without_the_lock"}
+    assert {name for name, one in found.items() if not one["linked"]} <= {
+        "many_times",
+        "many_times_to_the_end",
+    }
+
+
 def test_the_middle_of_a_long_chain_is_left_out():
     [one] = run("large.py", "chain", "200000", "60")
     told = one["told"]

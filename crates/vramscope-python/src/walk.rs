@@ -145,6 +145,8 @@ struct Walk<'py> {
     most: usize,
     devices: usize,
     complete: bool,
+    /// Whether a type failed to tell its references.
+    failed: bool,
     /// The other threads, when the walk began.
     others: frames::Others<'py>,
     /// The first node to which no variable leads.
@@ -174,7 +176,10 @@ impl Clock {
 /// What one object refers to.
 struct Found {
     objects: Vec<Object>,
+    /// The most references, and when to stop.
+    most: usize,
     until: Instant,
+    /// Whether some were left out.
     is_late: bool,
 }
 
@@ -185,9 +190,14 @@ extern "C" fn visit(object: Object, found: *mut c_void) -> c_int {
     if object.is_null() {
         return 0;
     }
+    // Another number than 0 ends the visit, unless the type takes no notice.
+    if found.is_late {
+        return 1;
+    }
     found.objects.push(object);
-    found.is_late = found.objects.len().is_multiple_of(PIECE) && Instant::now() > found.until;
-    // Another number than 0 ends the visit.
+    let count = found.objects.len();
+    found.is_late =
+        count > found.most || (count.is_multiple_of(PIECE) && Instant::now() > found.until);
     c_int::from(found.is_late)
 }
 
@@ -197,7 +207,8 @@ impl<'py> Walk<'py> {
         // The first error of a process: pyo3 makes a type for it, and lets go of the lock. Later ones
         // do not.
         drop(py.None().bind(py).getattr(" "));
-        let found = Found { objects: Vec::new(), until: clock.following, is_late: false };
+        let (most, until) = (wanted.objects, clock.following);
+        let found = Found { objects: Vec::new(), most, until, is_late: false };
         Ok(Self {
             py,
             module: torch.clone(),
@@ -211,9 +222,10 @@ impl<'py> Walk<'py> {
             late: Vec::new(),
             defers: false,
             clock,
-            most: wanted.objects,
+            most,
             devices: wanted.devices,
             complete: true,
+            failed: false,
             others: frames::Others::new(py)?,
             rest: NONE,
             found,
@@ -457,9 +469,7 @@ impl<'py> Walk<'py> {
             unsafe { traverse(object, visit, found.cast()) };
             self.complete &= !self.found.is_late;
             // No type may fail here. The error of one that does would be that of the next call.
-            if PyErr::take(self.py).is_some() {
-                self.complete = false;
-            }
+            self.failed |= PyErr::take(self.py).is_some();
         }
         self.found.objects.retain(|&object| is_tracked(object));
         Ok(())

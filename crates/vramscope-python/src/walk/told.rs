@@ -24,7 +24,8 @@ impl<'py> Walk<'py> {
         let paths = Paths::new(self.nodes.parents());
         let is_part = |node| self.is_part(node, &wanted.parts);
         let drops = self.drops(wanted, holds, is_part);
-        let mut complete = self.complete && !self.torch.refused() && drops.is_some();
+        let mut complete =
+            self.complete && !self.failed && !self.torch.refused() && drops.is_some();
         let drops = drops.unwrap_or_else(|| Drops {
             rows: Vec::new(),
             of_block: vec![None; wanted.blocks.len()],
