@@ -31,7 +31,9 @@ mod dominators;
 mod drops;
 mod graph;
 mod pace;
+mod paths;
 
 pub use drops::{Drops, Limits, Row};
 pub use graph::{Graph, Referrers};
 pub use pace::Stopped;
+pub use paths::{NONE, Path, Paths};

@@ -26,14 +26,13 @@
 
 mod frames;
 mod nodes;
-mod paths;
 mod rest;
 mod table;
 mod told;
 mod torch;
 
 use crate::failure::wrong;
-use nodes::{NONE, Nodes, Object};
+use nodes::{Nodes, Object};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyType};
@@ -42,7 +41,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::ffi::{c_int, c_void};
 use std::time::{Duration, Instant};
 use torch::Torch;
-use vramscope_holders::Stopped;
+use vramscope_holders::{NONE, Stopped};
 
 /// Objects between two looks at the clock.
 const STRIDE: usize = 64;

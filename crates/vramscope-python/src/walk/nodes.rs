@@ -4,12 +4,9 @@ use super::table::Table;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use rustc_hash::FxHashSet;
-use vramscope_holders::Graph;
+use vramscope_holders::{Graph, NONE};
 
 pub(super) type Object = *mut ffi::PyObject;
-
-/// The node that is no node.
-pub(super) const NONE: u32 = u32::MAX;
 
 #[derive(Default)]
 pub(super) struct Nodes {

@@ -1,8 +1,6 @@
 //! What a walk has found, for Python.
 
 use super::Wanted;
-use super::nodes::NONE;
-use super::paths::{Path, Paths};
 use super::torch::{Hold, Kind, Label};
 use super::{Walk, frames};
 use pyo3::ffi;
@@ -10,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use rustc_hash::FxHashMap;
 use std::time::Instant;
-use vramscope_holders::{Drops, Limits};
+use vramscope_holders::{Drops, Limits, NONE, Path, Paths};
 
 impl<'py> Walk<'py> {
     /// The result.

@@ -1,38 +1,41 @@
 //! Ways from variables to objects. The middle of a long one is left out.
 
-use super::nodes::NONE;
 use std::cell::OnceCell;
+
+/// The node that is no node.
+pub const NONE: u32 = u32::MAX;
 
 /// The most objects of a way that is whole.
 const WHOLE: usize = 64;
 /// The objects at the begin and at the end of a way that is cut.
 const END: u32 = 20;
 
-/// A way.
-pub(super) struct Path {
+/// A way from a variable to an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path {
     /// Where it begins.
-    pub(super) variable: u32,
+    pub variable: u32,
     /// The objects, without the ones that were left out.
-    pub(super) objects: Vec<u32>,
+    pub objects: Vec<u32>,
     /// The number of objects before the cut, and of those that were left out there.
-    pub(super) cut: Option<(usize, u32)>,
+    pub cut: Option<(usize, u32)>,
 }
 
-/// The ways to all nodes.
-pub(super) struct Paths<'walk> {
-    /// The node before each, which has a smaller number; `NONE` for a variable.
+/// The ways to all nodes, by the node from which each was met first.
+pub struct Paths<'walk> {
     parents: &'walk [u32],
     /// Of each node how many are before it, and the last of the first ones.
     far: OnceCell<Vec<(u32, u32)>>,
 }
 
 impl<'walk> Paths<'walk> {
-    pub(super) fn new(parents: &'walk [u32]) -> Self {
+    /// `parents` has the node before each, which has a smaller number; [`NONE`] for a variable.
+    pub fn new(parents: &'walk [u32]) -> Self {
         Self { parents, far: OnceCell::new() }
     }
 
     /// The way to an object. It is not cut within an object and its parts.
-    pub(super) fn to(&self, object: u32, is_part: impl Fn(u32) -> bool) -> Path {
+    pub fn to(&self, object: u32, is_part: impl Fn(u32) -> bool) -> Path {
         let mut objects = Vec::new();
         let mut at = object;
         while self.parents[at as usize] != NONE {
