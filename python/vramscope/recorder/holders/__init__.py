@@ -197,12 +197,17 @@ def _blocks(blocks: Sequence[Block], found: dict[str, Any], links: Links) -> lis
 
 def _fitting(told: dict[str, Any]) -> dict[str, Any]:
     """The result without its smallest blocks and its last drops, if it is too large."""
-    while len(json.dumps(told, ensure_ascii=False).encode()) > MAX_BYTES and told["links"]:
+    while _size(told) > MAX_BYTES and told["links"]:
         blocks, drops = told["blocks"], told["drops"]
         drops = drops if blocks else drops[: len(drops) // 2]
         blocks = blocks[: len(blocks) // 2]
         told = {**told, "complete": False, **_with_used_links(told["links"], blocks, drops)}
     return told
+
+
+def _size(told: dict[str, Any]) -> int:
+    # A name of a file may have bytes that are no UTF-8.
+    return len(json.dumps(told, ensure_ascii=False).encode(errors="replace"))
 
 
 def _with_used_links(
