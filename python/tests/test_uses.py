@@ -1,8 +1,9 @@
 """What the operations of a traced step read and write, and what follows, in real programs.
 
-Needs a PyTorch with CUDA, or one over the stand-in libraries of ``scripts/standin``:
+Most tests need a PyTorch with CUDA, or one over the stand-in libraries of ``scripts/standin``:
 ``VRAMSCOPE_TORCH`` names its Python, ``VRAMSCOPE`` the program. Each program is recorded twice: as
-it is, and with what is never read again dropped after its last use.
+it is, and with what is never read again dropped after its last use. The tests of blocks also run
+over ``stand_in/torch.py``.
 """
 
 import json
@@ -10,11 +11,12 @@ import os
 import pathlib
 import pickle
 import subprocess
+import sys
 
 import pytest
 
 PYTHON = os.environ.get("VRAMSCOPE_TORCH")
-pytestmark = pytest.mark.skipif(PYTHON is None, reason="VRAMSCOPE_TORCH names no Python")
+needs_torch = pytest.mark.skipif(PYTHON is None, reason="VRAMSCOPE_TORCH names no Python")
 
 PACKAGE = pathlib.Path(__file__).parent.parent
 PROGRAM = pathlib.Path(__file__).parent / "programs" / "uses.py"
@@ -73,6 +75,7 @@ def line_of(mark: str) -> str:
     return f"uses.py:{number}"
 
 
+@needs_torch
 @pytest.mark.parametrize("case", CASES)
 def test_dead_bytes_are_those_that_were_planted(case: str, tmp_path: pathlib.Path) -> None:
     before = record(tmp_path / "before", case)
@@ -171,10 +174,38 @@ with vramscope.record(sys.argv[1]) as recorder:
     torch.ones(8, 8, device="cuda") @ torch.ones(8, 8, device="cuda")
     counter.__exit__(None, None, None)
     assert counter.get_total_flops() == 2 * 8 * 8 * 8
+    # A trace that ended below a mode of the program, which is left when something is compiled.
+    traced = recorder.trace_use()
+    traced.__enter__()
+    counter = FlopCounterMode(display=False)
+    counter.__enter__()
+    traced.__exit__(None, None, None)
+    del traced
+    counter.__exit__(None, None, None)
+    compiled = torch.compile(lambda x: (x * 3).relu(), backend="aot_eager")
+    compiled(torch.ones(8, device="cuda", requires_grad=True)).sum().backward()
+    recorder.step()
+    assert torch._C._len_torch_dispatch_stack() == 0
+    # Blocks within backward, and one that ends there.
+    def within(gradient):
+        with recorder.trace_use():
+            return gradient.neg()
+    def ends(gradient):
+        traced.__exit__(None, None, None)
+    for hook in (within, ends):
+        traced = recorder.trace_use()
+        if hook is ends:
+            traced.__enter__()
+        x = torch.ones(8, device="cuda", requires_grad=True)
+        x.register_hook(hook)
+        (x * 2).sum().backward()
+    recorder.step()
+    assert torch._C._len_torch_dispatch_stack() == 0
 print("passed")
 """
 
 
+@needs_torch
 def test_tracing_changes_nothing(tmp_path: pathlib.Path) -> None:
     ran = run("-c", CODE, tmp_path)
     assert ran.stdout == "passed\n", ran.stderr
@@ -193,6 +224,7 @@ with vramscope.record(sys.argv[1], use_step=2):
 """
 
 
+@needs_torch
 def test_stacks_of_the_traced_step_are_those_of_other_steps(tmp_path: pathlib.Path) -> None:
     run("-c", STACKS, tmp_path)
     with (tmp_path / SNAPSHOT).open("rb") as file:
@@ -212,6 +244,7 @@ def test_stacks_of_the_traced_step_are_those_of_other_steps(tmp_path: pathlib.Pa
     assert beside["uses"]["complete"] and beside["uses"]["step"] == 2
 
 
+@needs_torch
 def test_a_long_trace_is_cut_and_says_nothing(tmp_path: pathlib.Path) -> None:
     code = f"from vramscope.recorder import uses; uses.MAX_OPERATIONS = 10\n{STACKS}"
     run("-c", code, tmp_path)
@@ -219,3 +252,59 @@ def test_a_long_trace_is_cut_and_says_nothing(tmp_path: pathlib.Path) -> None:
     assert uses["refused"] is not None and not uses["groups"]
     (scenario,) = told("what-if", tmp_path / SNAPSHOT, "--apply", "last_use:a.py:1")["scenarios"]
     assert scenario["declined"] == "no step was traced: record with --use-step"
+
+
+NOT_TRACED = "uses of memory are not traced: "
+ANOTHER = f"{NOT_TRACED}another trace_use is running, or the step of use_step"
+#: What programs/traces.py prints, and what is logged.
+BLOCKS = {
+    "nested": (["neg exp abs True"], [ANOTHER]),
+    "one_object": (["neg exp abs True", "abs True"], [ANOTHER]),
+    "in_use_step": (["neg exp abs True"], [ANOTHER]),
+    "around_use_step": (["neg exp abs True"], [ANOTHER]),
+    "two_recorders": (["neg exp True", "none"], [ANOTHER]),
+    "error": (["the program's own", "neg False", "exp True"], []),
+    "failing_operation": (["failed", "neg mm True"], []),
+    "unfinished_step": (["neg False"], []),
+    "stopped": (["neg False", "none"], []),
+    "generator finished": (["neg abs exp True", "abs True"], []),
+    "generator closed": (["neg abs False", "abs True"], []),
+    "generator dropped": (["neg abs False", "abs True"], []),
+    "generator elsewhere": (["neg abs False", "abs True"], []),
+    "generator collected": (["neg abs False", "abs True"], []),
+    "generator suspended": (["none", "none", "neg abs abs False"], [ANOTHER]),
+    "threads": (["neg abs True"], [ANOTHER]),
+    "tasks": (["neg exp neg exp True", "True"], [ANOTHER]),
+    "cancelled": (["neg False"], []),
+    "crossing_mode": (["3", "neg exp True", "abs True"], [f"{NOT_TRACED}a dispatch mode is on"]),
+    "forked": (["0", "0", "neg True"], []),
+    "interrupted": (["the program's own", "False"], []),
+}
+
+
+def run_block(folder: pathlib.Path, case: str) -> tuple[list[str], list[str]]:
+    paths = [PACKAGE] if PYTHON else [PACKAGE, PACKAGE / "tests/stand_in"]
+    ran = subprocess.run(
+        [PYTHON or sys.executable, PACKAGE / "tests/programs/traces.py", *case.split()],
+        env={**os.environ, "RUN": str(folder), "PYTHONPATH": os.pathsep.join(map(str, paths))},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    logged = [one for one in ran.stderr.splitlines() if not one.startswith("frees show the stack")]
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.splitlines(), logged
+
+
+@pytest.mark.parametrize("case", BLOCKS)
+def test_a_trace_is_complete_only_if_all_of_its_block_was_traced(
+    case: str, tmp_path: pathlib.Path
+) -> None:
+    assert run_block(tmp_path, case) == BLOCKS[case]
+
+
+def test_one_trace_runs_at_a_time_in_many_threads(tmp_path: pathlib.Path) -> None:
+    told, logged = run_block(tmp_path, "many_threads")
+    assert told == ["neg True"]
+    assert set(logged) <= {ANOTHER}

@@ -3,11 +3,14 @@
 ``TORCH_VERSION`` and ``TORCH_BACKEND`` of the environment say which PyTorch this is, and
 ``TORCH_LIMIT`` the limit of the process. Without a device if ``TORCH_DEVICES`` is 0. With
 ``TORCH_REFUSES`` requests are refused early, as by PyTorch 2.15 under ``throw_on_cudamalloc_oom``:
-the error comes without a call of observers.
+the error comes without a call of observers. Operations pass through the dispatch modes of their
+thread.
 """
 
+import contextlib
 import os
 import sys
+import threading
 import types
 
 __version__ = os.environ.get("TORCH_VERSION", "2.9.1")
@@ -79,8 +82,64 @@ def _memory_stats(device):
     }
 
 
+class Tensor:
+    """A tensor of its own storage on the device."""
+
+    def __torch_dispatch__(self):
+        raise NotImplementedError
+
+    def get_device(self):
+        return 0
+
+    def untyped_storage(self):
+        return types.SimpleNamespace(data_ptr=lambda: id(self), nbytes=lambda: 512)
+
+
+class _Modes(threading.local):
+    def __init__(self):
+        self.stack = []
+
+
+class TorchDispatchMode:
+    def __enter__(self):
+        _modes.stack.append(self)
+        return self
+
+    def __exit__(self, kind, error, trace):
+        _modes.stack.pop()
+
+
+class _Operation:
+    def __init__(self, name):
+        self._name = name
+
+    def __str__(self):
+        return f"aten.{self._name}"
+
+    def __call__(self, *tensors):
+        if not _modes.stack and self._name == "mm":
+            raise RuntimeError("1D tensors")
+        if not _modes.stack:
+            return Tensor()
+        mode = _modes.stack.pop()
+        try:
+            return mode.__torch_dispatch__(self, (), tensors)
+        finally:
+            _modes.stack.append(mode)
+
+
+_modes = _Modes()
+neg, exp, abs, mm = map(_Operation, ("neg", "exp", "abs", "mm"))
+_module("torch.utils")
+_module("torch.utils._python_dispatch", TorchDispatchMode=TorchDispatchMode)
 version = types.SimpleNamespace(cuda="12.8", hip=None)
-_C = types.SimpleNamespace(_cuda_attach_out_of_memory_observer=observers.append)
+_C = types.SimpleNamespace(
+    DisableTorchFunction=contextlib.nullcontext,
+    _cuda_attach_out_of_memory_observer=observers.append,
+    _dynamo=types.SimpleNamespace(),
+    _get_dispatch_stack_at=lambda at: _modes.stack[at],
+    _len_torch_dispatch_stack=lambda: len(_modes.stack),
+)
 _optimizer = _module(
     "torch.optim.optimizer",
     register_optimizer_step_post_hook=lambda hook: types.SimpleNamespace(remove=lambda: None),

@@ -217,7 +217,7 @@ class Recorder:
         """Write the last snapshot and stop recording."""
         if not self._is_active():
             return
-        self._end_uses()
+        self._cut_uses()
         self._tell_unseen()
         self._at_end()
         Recorder._active.remove(self)
@@ -267,7 +267,9 @@ class Recorder:
                 train_step()
 
         The file beside each later snapshot then tells what is never read again. A later use
-        replaces an earlier one. ``use_step`` of :func:`record` does this for a step by its number.
+        replaces an earlier one. One trace runs at a time: a block within another does nothing. A
+        block that an error leaves tells nothing. ``use_step`` of :func:`record` does this for a
+        step by its number.
         """
         return uses.Traced(self._begin_uses, self._end_uses)
 
@@ -296,8 +298,9 @@ class Recorder:
         self._on_signals()
         self._on_optimizer_steps()
         self._remove_left_over()
+        self._uses = uses.Uses(torch)
         if self._options["use_step"] == 1:
-            self._begin_uses()
+            self._begin_uses(self)
         self._backend.when_initialized(self._start_history)
 
     @never_raise
@@ -441,8 +444,9 @@ class Recorder:
         self._steps.append((self._step, sidecar.now_us()))
         teller.go_on()
         wanted = self._options["use_step"]
-        if wanted is not None and self._ended >= wanted:
-            self._end_uses()
+        if self._ended == wanted:
+            self._end_uses(self, True)
+        self._leave_uses()
         begin = time.perf_counter()
         if self._watched and begin >= self._describe_after:
             self._describe()
@@ -455,23 +459,35 @@ class Recorder:
         if every is not None and self._step % every == 0:
             self._write(f"step_{self._step}", kind="step")
         if wanted is not None and self._ended == wanted - 1:
-            self._begin_uses()
+            self._begin_uses(self)
 
-    @never_raise
-    def _begin_uses(self) -> None:
+    @whole
+    def _begin_uses(self, owner: object) -> None:
         """Trace the uses of memory."""
-        if self._torch is None or not self._is_active():
+        if self._uses is None or not self._is_active():
             return
-        if self._uses is None:
-            self._uses = uses.Uses(self._torch)
-        if not self._uses.begin():
-            log.warning("uses of memory are not traced: a dispatch mode or a backward pass is on")
+        try:
+            self._uses.begin(owner)
+        except uses.NotTraced as why:
+            log.warning("uses of memory are not traced: %s", why)
+
+    @whole
+    def _end_uses(self, owner: object, is_whole: bool) -> None:
+        """End the trace of uses of memory."""
+        if self._uses is not None:
+            self._uses.end(owner, self._step, is_whole)
+
+    @whole
+    def _cut_uses(self) -> None:
+        """End the trace of uses of memory."""
+        if self._uses is not None:
+            self._uses.cut(self._step)
 
     @never_raise
-    def _end_uses(self) -> None:
-        """End the trace of uses of memory."""
-        if self._uses is not None and self._uses.is_tracing:
-            self._uses.end(self._step)
+    def _leave_uses(self) -> None:
+        """Leave the mode that has traced."""
+        if self._uses is not None:
+            self._uses.leave()
 
     @whole
     def _add_state(self) -> None:
@@ -579,8 +595,8 @@ class Recorder:
         rank, world = rank_and_world()
         snapshot = self._backend.module.memory._snapshot()
         held = self._find_holders(snapshot) if self._wants_holders(kind) else None
-        if self._uses is not None and self._uses.since_us is not None:
-            uses.without_own_frames(snapshot, self._uses.since_us)
+        if uses.Uses.since_us is not None:
+            uses.without_own_frames(snapshot, uses.Uses.since_us)
         if not any(snapshot.get("device_traces", ())):
             log.warning("the snapshot has no history: other code has stopped the recording")
         is_described = self._described and self._described[-1]["step"] == self._step

@@ -17,7 +17,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 log = logging.getLogger("vramscope")
 
@@ -25,6 +25,9 @@ log = logging.getLogger("vramscope")
 READ, WRITE = 1, 2
 #: The storage is no argument of the operation: it is there when the operation ends.
 RESULT = 4
+
+#: Why a trace cannot begin within another one.
+ANOTHER = "another trace_use is running, or the step of use_step"
 
 #: The most operations that are noted: each takes about 300 bytes of the host's memory.
 MAX_OPERATIONS = 400_000
@@ -52,73 +55,141 @@ OVERWRITES = {
 VIEWS = {"_unsafe_view", "detach", "alias", "lift_fresh", "_reshape_alias", "set_"}
 
 
+class NotTraced(Exception):
+    """Why a trace cannot begin, in words."""
+
+
 class Uses:
-    """The uses of the last step that was traced."""
+    """The uses of the last trace of a recording. One trace runs at a time."""
+
+    #: When the first trace of the process began: older events have no frames of this module.
+    since_us: ClassVar[int | None] = None
+    #: Modes that are not left. PyTorch frees one that nothing else holds while it moves it.
+    _entered: ClassVar[set[Any]] = set()
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
-        self._pid = os.getpid()
-        self._mode: Any = None
-        #: What is in the file beside a snapshot; ``None`` before a step was traced to its end.
+        #: The mode of the trace that runs, by its owner. Without a lock, which a finalizer that
+        #: ends a trace could wait for in the thread that holds it: each change is one call.
+        self._running: dict[object, Any] = {}
+        #: What is in the file beside a snapshot; ``None`` before a trace has ended.
         self.facts: dict[str, Any] | None = None
-        #: When the first trace began: older events have no frames of this module.
-        self.since_us: int | None = None
 
-    @property
-    def is_tracing(self) -> bool:
-        """Whether a step is being traced."""
-        return self._mode is not None
+    def begin(self, owner: object) -> None:
+        """Starts a trace in this thread, which its owner ends.
 
-    def begin(self) -> bool:
-        """Starts tracing in this thread. Returns whether it does."""
-        if self._mode is not None or not _is_outermost(self._torch):
-            return False
+        Raises:
+            NotTraced: Another trace runs, or a mode cannot be entered here.
+        """
+        self.leave()
         mode = _mode_class()()
-        self.since_us = self.since_us or time.time_ns() // 1000
-        mode.__enter__()
-        self._mode = mode
-        return True
+        self._running[owner] = mode
+        try:
+            if len(self._running) > 1:
+                raise NotTraced(ANOTHER)
+            _expect_outermost(self._torch)
+            Uses.since_us = Uses.since_us or time.time_ns() // 1000
+            Uses._entered.add(mode)
+            mode.__enter__()
+        except BaseException:
+            self._running.pop(owner, None)
+            raise
 
-    def end(self, step: int | None) -> bool:
-        """Ends tracing, in the thread that began it. Returns whether it does."""
-        mode = self._mode
-        if mode is None or not mode.leave():
-            return False
-        self._mode = None
-        self.facts = mode.facts(step)
-        return True
+    def end(self, owner: object, step: int | None, is_whole: bool) -> None:
+        """Ends the trace of an owner, if it runs.
+
+        The trace is complete if the traced code ran to its end, in the thread that began it.
+        """
+        mode = self._running.get(owner)
+        if mode is not None and mode.ending.acquire(blocking=False):
+            mode.is_open = False
+            is_here = any(one is mode for one in _modes(self._torch))
+            self.facts = mode.facts(step, is_whole and is_here)
+        self.leave()
+        self._running.pop(owner, None)
+
+    def cut(self, step: int | None) -> None:
+        """Ends the trace that runs before its owner does."""
+        for owner in list(self._running):
+            self.end(owner, step, is_whole=False)
 
     def forget(self) -> None:
-        """Ends tracing in a forked process. The mode stays, and does nothing."""
-        if self._mode is not None:
-            self._mode.is_open = False
-        self._mode, self.facts = None, None
+        """Ends tracing in a forked process."""
+        for mode in self._running.values():
+            mode.is_open = False
+        self._running.clear()
+        self.facts = None
+        self.leave()
+
+    def leave(self) -> None:
+        """Leaves modes of this thread whose trace has ended.
+
+        A mode of the program above them is left first: PyTorch always removes the innermost.
+        """
+        modes = _modes(self._torch)
+        while modes and _is_own(modes[-1]) and not modes[-1].is_open:
+            modes[-1].__exit__(None, None, None)
+            Uses._entered.discard(modes.pop())
 
 
 class Traced:
-    """The block of :meth:`vramscope.Recorder.trace_use`."""
+    """The block of :meth:`vramscope.Recorder.trace_use`. It may be entered several times."""
 
-    def __init__(self, begin: Callable[[], Any], end: Callable[[], Any]) -> None:
+    def __init__(self, begin: Callable[[object], Any], end: Callable[[object, bool], Any]) -> None:
         self._begin, self._end = begin, end
+        #: One for each time that the block is entered and not left.
+        self._owners: list[object] = []
 
     def __enter__(self) -> Traced:
-        self._begin()
+        owner = object()
+        try:
+            self._begin(owner)
+        except BaseException:
+            # A handler of the program has raised: Python does not leave the block.
+            self._end(owner, False)
+            raise
+        self._owners.append(owner)
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self._end()
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        if self._owners:
+            self._end(self._owners.pop(), kind is None)
 
 
-def _is_outermost(torch: Any) -> bool:
-    """Whether a mode that is entered here stays entered when the caller returns.
+def _is_own(mode: Any) -> bool:
+    return getattr(type(mode), "__module__", None) == __name__
 
-    Autograd restores the modes of its threads, and a mode of the program that is left later would
-    leave this one in its place.
+
+def _is_backward(torch: Any) -> bool:
+    return bool(getattr(torch._C, "_current_graph_task_id", lambda: -1)() != -1)
+
+
+def _modes(torch: Any) -> list[Any]:
+    """The dispatch modes that can be left in this thread, the outermost first.
+
+    None in backward: autograd restores the modes of its threads.
     """
+    if _is_backward(torch):
+        return []
+    depth = torch._C._len_torch_dispatch_stack()
+    return [torch._C._get_dispatch_stack_at(at) for at in range(depth)]
+
+
+def _expect_outermost(torch: Any) -> None:
+    """Expects that a mode that is entered here stays entered when the caller returns.
+
+    A mode of the program that is left later would leave this one in its place.
+
+    Raises:
+        NotTraced: It does not.
+    """
+    if _is_backward(torch):
+        raise NotTraced("a backward pass is on")
     if isinstance(threading.current_thread(), threading._DummyThread):
-        return False
-    in_backward = getattr(torch._C, "_current_graph_task_id", lambda: -1)() != -1
-    return not in_backward and torch._C._len_torch_dispatch_stack() == 0
+        raise NotTraced("Python has not started this thread")
+    modes = _modes(torch)
+    if modes:
+        raise NotTraced(ANOTHER if _is_own(modes[-1]) else "a dispatch mode is on")
 
 
 def _address_of(torch: Any) -> Callable[[Any], int]:
@@ -180,8 +251,8 @@ def _mode_class() -> type:
         def __init__(self) -> None:
             super().__init__()
             self.is_open = True
-            self._thread = threading.get_ident()
-            self._pid = os.getpid()
+            #: Of those who end the trace at once, the first one takes it.
+            self.ending = threading.Lock()
             self._plans: dict[Any, _Plan] = {}
             #: The operations. One append each: backward adds from its own threads.
             self._operations: list[tuple[_Plan, int, int, dict[int, int]]] = []
@@ -209,17 +280,26 @@ def _mode_class() -> type:
                     if one is not tensor_type and one.__torch_dispatch__ is not no_dispatch:
                         # What a tensor of such a class is made of comes here next.
                         return NotImplemented
+            result: Any = NotImplemented
             begin = now()
-            result = func(*args, **kwargs) if kwargs else func(*args)
-            if self.is_open:
-                end = now()
-                try:
-                    self._note(func, begin, end, args, kwargs, result)
-                except Exception:
-                    self._is_complete = False
-                    log.debug("cannot note a use", exc_info=True)
-                self._own += now() - end
-            return result
+            try:
+                result = func(*args, **kwargs) if kwargs else func(*args)
+                return result
+            finally:
+                # An operation that fails, or is interrupted, may have read its arguments.
+                if self.is_open:
+                    end = now()
+                    self._note_or_cut(func, begin, end, args, kwargs, result)
+                    self._own += now() - end
+
+        def _note_or_cut(self, func: Any, *noted: Any) -> None:
+            try:
+                self._note(func, *noted)
+            except BaseException as error:
+                self._is_complete = False
+                if not isinstance(error, Exception):
+                    raise
+                log.debug("cannot note a use", exc_info=True)
 
         def _note(
             self, func: Any, begin: int, end: int, args: Any, kwargs: Any, result: Any
@@ -233,7 +313,8 @@ def _mode_class() -> type:
                 self._is_complete = False
                 return
             found: dict[int, int] = {}
-            writes, overwrites = plan.writes, plan.overwrites
+            # An operation that has failed may have left what was there.
+            writes, overwrites = plan.writes, plan.overwrites and result is not NotImplemented
             with functions_off():
                 for at, value in enumerate(args):
                     how = READ | WRITE if writes is None or at in writes else READ
@@ -275,24 +356,11 @@ def _mode_class() -> type:
                 for one in value:
                     self._see(found, one, how, overwrites)
 
-        def leave(self) -> bool:
-            """Leaves the mode, where that is possible. Returns whether it is."""
-            if threading.get_ident() != self._thread or os.getpid() != self._pid:
-                return False
-            if getattr(torch._C, "_current_graph_task_id", lambda: -1)() != -1:
-                return False
-            depth = torch._C._len_torch_dispatch_stack()
-            if not depth or torch._C._get_dispatch_stack_at(depth - 1) is not self:
-                # A mode of the program, which it leaves later.
-                return False
-            self.is_open = False
-            self.__exit__(None, None, None)
-            return True
-
-        def facts(self, step: int | None) -> dict[str, Any]:
+        def facts(self, step: int | None, is_whole: bool) -> dict[str, Any]:
             """What goes into the file beside a snapshot."""
             operations = sorted(self._operations, key=lambda of: of[1])
             self._operations = []
+            self._plans = {}
             end = now()
             facts: dict[str, Any] = {}
             for least in LEAST_BYTES:
@@ -308,7 +376,7 @@ def _mode_class() -> type:
                 "step": step,
                 "begin_us": self._begin // 1000,
                 "end_us": end // 1000,
-                "complete": self._is_complete,
+                "complete": is_whole and self._is_complete,
                 "seconds": round(self._own * 1e-9, 6),
                 **facts,
             }
