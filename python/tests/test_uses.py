@@ -174,6 +174,20 @@ with vramscope.record(sys.argv[1]) as recorder:
     torch.ones(8, 8, device="cuda") @ torch.ones(8, 8, device="cuda")
     counter.__exit__(None, None, None)
     assert counter.get_total_flops() == 2 * 8 * 8 * 8
+    # Tensors without memory, as PyTorch makes them itself for tensors over several ranks.
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.distributed.tensor import DTensor, Replicate, init_device_mesh
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+    torch.distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=2)
+    with recorder.trace_use():
+        with FakeTensorMode():
+            torch.empty(8, device="cuda").exp()
+        mesh = init_device_mesh("cuda", (2,))
+        rows = DTensor.from_local(torch.ones(8, 8, device="cuda"), mesh, [Replicate()])
+        rows @ rows
+    beside = recorder.dump().with_name("rank0_memory_snapshot.vramscope.json")
+    uses = json.loads(beside.read_text())["uses"]
+    assert uses["complete"] and uses["names"] == ["aten.ones", "aten.mm"], uses
     # A trace that ended below a mode of the program, which is left when something is compiled.
     traced = recorder.trace_use()
     traced.__enter__()

@@ -238,6 +238,7 @@ def _mode_class() -> type:
 
     tensor_type = torch.Tensor
     address_of = _address_of(torch)
+    depth = torch._C._len_torch_dispatch_stack
     functions_off = torch._C.DisableTorchFunction
     now = time.time_ns
     no_dispatch = tensor_type.__torch_dispatch__
@@ -278,8 +279,12 @@ def _mode_class() -> type:
             if types and self.is_open:
                 for one in types:
                     if one is not tensor_type and one.__torch_dispatch__ is not no_dispatch:
-                        # What a tensor of such a class is made of comes here next.
-                        return NotImplemented
+                        if not depth():
+                            # What a tensor of such a class is made of comes here next.
+                            return NotImplemented
+                        # A mode of PyTorch below this one knows the class. A fake tensor has no
+                        # memory; what another is made of is not seen.
+                        self._is_complete &= one.__name__ == "FakeTensor"
             result: Any = NotImplemented
             begin = now()
             try:
