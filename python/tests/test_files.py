@@ -1,7 +1,11 @@
 """Names and lifetimes of files."""
 
+import errno
 import os
 import pathlib
+import stat
+import struct
+import threading
 import time
 
 import pytest
@@ -65,6 +69,99 @@ def test_a_file_system_without_links_replaces_nothing_either(
     paths = [write_snapshot(wanted, lambda file: file.write(b"x")) for _ in range(3)]
     assert len({path for path in paths if path.read_bytes() == b"x"}) == 3
     assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_name_that_cannot_be_given_stays_free(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*paths: object) -> None:
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+    monkeypatch.setattr(os, "link", fail)
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="quota"):
+        write_snapshot(tmp_path / "rank0_memory_snapshot.pickle", lambda file: file.write(b"x"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_of_writing_names_the_file_and_is_not_replaced(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = tmp_path / "rank0_memory_snapshot.pickle"
+
+    def fail(file) -> None:
+        monkeypatch.setattr(pathlib.Path, "unlink", refuse)
+        raise OSError(errno.EIO, "Input/output error")
+
+    def refuse(*arguments: object, **named: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    with pytest.raises(OSError, match=f"Input/output error: '{wanted}'"):
+        write_snapshot(wanted, fail)
+
+
+def test_a_written_snapshot_has_its_name_also_if_the_other_name_stays(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object, **named: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(pathlib.Path, "unlink", refuse)
+    wanted = tmp_path / "rank0_memory_snapshot.pickle"
+    assert write_snapshot(wanted, lambda file: file.write(b"x")) == wanted
+
+
+def test_files_of_other_threads_keep_the_mode_of_the_program(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_mask = os.umask
+    before = set_mask(0o022)
+    done = threading.Event()
+    modes = set()
+
+    def make_files() -> None:
+        while not done.is_set():
+            path = tmp_path / "other"
+            path.touch()
+            modes.add(stat.S_IMODE(path.stat().st_mode))
+            path.unlink()
+
+    def set_for_long(mask: int) -> int:
+        old = set_mask(mask)
+        time.sleep(0.01)
+        return old
+
+    monkeypatch.setattr(os, "umask", set_for_long)
+    other = threading.Thread(target=make_files)
+    other.start()
+    try:
+        for number in range(20):
+            wanted = tmp_path / "x" / f"{number}.pickle"
+            path = write_snapshot(wanted, lambda file: file.write(b"x"))
+            modes.add(stat.S_IMODE(path.stat().st_mode))
+    finally:
+        done.set()
+        other.join()
+        set_mask(before)
+    assert modes == {0o644}
+
+
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="no lists of rights here")
+def test_files_have_the_rights_that_their_folder_gives(tmp_path: pathlib.Path) -> None:
+    """A default list of rights takes the place of the mask, for files and for folders."""
+    # Version 2. Owner, group and others may read and write: tag, rights, number.
+    entries = [(0x01, 7), (0x04, 6), (0x10, 6), (0x20, 4)]
+    rights = b"".join(struct.pack("<HHI", tag, allowed, 0xFFFFFFFF) for tag, allowed in entries)
+    try:
+        os.setxattr(tmp_path, "system.posix_acl_default", struct.pack("<I", 2) + rights)
+    except OSError:
+        pytest.skip("no lists of rights on this file system")
+    before = os.umask(0o077)
+    try:
+        path = write_snapshot(tmp_path / "x" / "1.pickle", lambda file: file.write(b"x"))
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o664
 
 
 def test_files_that_are_left_over_are_a_day_old_or_of_an_ended_process(

@@ -14,13 +14,14 @@ The program and the page compare the ranks within each folder.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import os
 import pathlib
 import re
+import secrets
 import socket
-import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -110,34 +111,39 @@ class _Part:
     """A written file under a temporary name, which is gone at the end."""
 
     def __init__(self, wanted: pathlib.Path, write: Callable[[IO[bytes]], object]) -> None:
-        handle, self._path = _new_part(wanted)
+        file, self._path = _new_part(wanted)
         try:
-            with os.fdopen(handle, "wb") as file:
+            with file:
                 write(file)
-            os.chmod(self._path, 0o666 & ~_umask())
-        except BaseException:
-            self._path.unlink()
+        except BaseException as error:
+            self.__exit__()
+            if isinstance(error, OSError) and error.filename is None:
+                # A write does not say into which file.
+                error.filename = os.fspath(wanted)
             raise
 
     def __enter__(self) -> pathlib.Path:
         return self._path
 
     def __exit__(self, *error: object) -> None:
-        self._path.unlink(missing_ok=True)
+        # The next start removes what cannot be removed now. A written file has its name.
+        with contextlib.suppress(OSError):
+            self._path.unlink()
 
 
-def _new_part(wanted: pathlib.Path) -> tuple[int, pathlib.Path]:
+def _new_part(wanted: pathlib.Path) -> tuple[IO[bytes], pathlib.Path]:
     prefix = f".{wanted.name}.{_machine()}-{os.getpid()}."
     for attempt in itertools.count(1):
         wanted.parent.mkdir(parents=True, exist_ok=True)
+        path = wanted.with_name(f"{prefix}{secrets.token_hex(4)}.part")
         try:
-            handle, name = tempfile.mkstemp(prefix=prefix, suffix=".part", dir=wanted.parent)
-        except FileNotFoundError:
+            # The system gives it the mode of new files here. A temporary file would be of its owner
+            # alone, and the mask of the process, which says the mode, can only be read by setting.
+            return open(path, "xb"), path
+        except (FileExistsError, FileNotFoundError):
             # Another rank has removed the folder, since it was empty.
             if attempt == MAX_ATTEMPTS:
                 raise
-        else:
-            return handle, pathlib.Path(name)
     raise AssertionError("attempts do not end")
 
 
@@ -154,15 +160,12 @@ def _claim(part: pathlib.Path, path: pathlib.Path) -> bool:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL))
         except FileExistsError:
             return False
-        os.replace(part, path)
+        try:
+            os.replace(part, path)
+        except BaseException:
+            path.unlink()
+            raise
     return True
-
-
-def _umask() -> int:
-    # The mask can only be read by setting it.
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def _machine() -> str:
@@ -190,24 +193,23 @@ def remove_left_over(folder: pathlib.Path) -> list[pathlib.Path]:
             continue
         left = [entry for entry in _entries(dump.path) if _is_left_over(entry, machine)]
         for entry in left:
-            path = pathlib.Path(entry.path)
-            # Another process may have removed it.
-            path.unlink(missing_ok=True)
-            removed.append(path)
+            # Another process may have removed it, or own it.
+            with contextlib.suppress(OSError):
+                os.unlink(entry.path)
+                removed.append(pathlib.Path(entry.path))
         if left:
-            try:
+            # Other files may be in it.
+            with contextlib.suppress(OSError):
                 os.rmdir(dump.path)
-            except OSError:
-                # Other files are in it.
-                pass
     return removed
 
 
 def _entries(folder: str | os.PathLike[str]) -> list[os.DirEntry[str]]:
+    """What is in a folder. Nothing if it cannot be listed: writing into it says why."""
     try:
         with os.scandir(folder) as entries:
             return list(entries)
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:
         return []
 
 
@@ -217,7 +219,11 @@ def _is_left_over(entry: os.DirEntry[str], machine: str) -> bool:
         return False
     if named["machine"] == machine and not _is_running(int(named["pid"])):
         return True
-    return time.time() - entry.stat(follow_symlinks=False).st_mtime > LEFT_OVER_AFTER
+    try:
+        return time.time() - entry.stat(follow_symlinks=False).st_mtime > LEFT_OVER_AFTER
+    except OSError:
+        # Its process has just removed it.
+        return False
 
 
 def _is_running(pid: int) -> bool:
@@ -248,8 +254,6 @@ class Kept:
             old = self._dumps.popleft()
             for path in (old, sidecar_of(old)):
                 path.unlink(missing_ok=True)
-            try:
+            # Another rank's files may still be in it. The last rank removes the folder.
+            with contextlib.suppress(OSError):
                 old.parent.rmdir()
-            except OSError:
-                # Another rank's files are still in it. The last rank removes the folder.
-                pass
