@@ -248,7 +248,13 @@ def test_a_release_that_lists_segments_alone_has_them_in_states(tmp_path: pathli
 
 
 def test_pauses_of_the_collector_end(tmp_path: pathlib.Path) -> None:
-    assert run_without_notice(tmp_path, "collected") == (0, "True False\nTrue\nTrue\n", "")
+    assert run_without_notice(tmp_path, "collected") == (0, "0 1 False 700\nTrue 500\n", "")
+
+
+def test_a_thread_of_a_library_stays_unknown_to_python(tmp_path: pathlib.Path) -> None:
+    status, out, _ = run_without_notice(tmp_path, "foreign")
+    assert (status, out) == (0, "MainThread\n")
+    assert files(tmp_path) == dump("oom_1")
 
 
 def test_the_next_start_removes_what_a_killed_process_left(tmp_path: pathlib.Path) -> None:

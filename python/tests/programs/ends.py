@@ -240,18 +240,44 @@ def collected():
     during = []
 
     def act():
-        during.append(gc.isenabled())
+        during.append(gc.get_threshold()[0])
         if (pid := os.fork()) == 0:
-            os._exit(gc.isenabled())
+            os._exit(gc.get_threshold()[0] == 700)
         during.append(end_of(pid))
+        # What another thread of the program says meanwhile, stays.
+        gc.disable()
 
+    gc.set_threshold(700)
     with vramscope.record(RUN) as recorder:
         work(10)
         during_the_next_snapshot(act)
-        before = gc.isenabled()
         recorder.dump("early")
-        print(before, during[0])
-        print(bool(during[1]), gc.isenabled(), sep="\n", flush=True)
+        print(*during, gc.isenabled(), gc.get_threshold()[0])
+        gc.enable()
+        during_the_next_snapshot(lambda: gc.set_threshold(500))
+        recorder.dump("late")
+        print(gc.isenabled(), gc.get_threshold()[0], flush=True)
+
+
+def foreign():
+    """Runs out of memory in a thread that Python has not started, as those of autograd."""
+    import _thread
+
+    ended = threading.Lock()
+    ended.acquire()
+
+    def other():
+        try:
+            run_out()
+        except torch.cuda.OutOfMemoryError:
+            ended.release()
+
+    with vramscope.record(RUN):
+        work(10)
+        _thread.start_new_thread(other, ())
+        ended.acquire()
+        for thread in threading.enumerate():
+            print(thread.name)
 
 
 def killed():

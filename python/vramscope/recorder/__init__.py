@@ -17,7 +17,7 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, ClassVar
 
-from . import allocator, backend, failure, forks, sidecar, sources, uses
+from . import allocator, backend, failure, forks, sidecar, sources, threads, uses
 from . import holders as holders_
 from .files import SUFFIX, Kept, Recordings, remove_left_over, write_beside, write_snapshot
 from .guards import never_raise, whole
@@ -365,7 +365,7 @@ class Recorder:
     @never_raise
     def _on_signals(self) -> None:
         """Handle signals."""
-        if threading.current_thread() is not threading.main_thread():
+        if not threads.is_main():
             log.warning("no snapshot on signals: recording was started outside the main thread")
             return
         wanted = self._options["dump_signal"]
@@ -390,8 +390,7 @@ class Recorder:
 
         def undo() -> None:
             # A handler that was set later stays, and calls this one. Another thread cannot set any.
-            is_main = threading.current_thread() is threading.main_thread()
-            if is_main and signals.getsignal(number) is handle:
+            if threads.is_main() and signals.getsignal(number) is handle:
                 signals.signal(number, before)
 
         self._undo.append(undo)

@@ -124,7 +124,9 @@ class Collector:
     _lock: ClassVar[threading.Lock] = threading.Lock()
     #: Pauses that have not ended, of all threads.
     _pauses: ClassVar[int] = 0
-    _was_enabled: ClassVar[bool] = False
+    #: New objects after which the collector searches the youngest. 0 is a pause: so another thread
+    #: of the program may disable or enable the collector, and that stays.
+    _threshold: ClassVar[int] = 0
 
     @classmethod
     @contextlib.contextmanager
@@ -133,22 +135,25 @@ class Collector:
         pid = os.getpid()
         with cls._lock:
             if cls._pauses == 0:
-                cls._was_enabled = gc.isenabled()
-                gc.disable()
+                cls._threshold = gc.get_threshold()[0]
+                gc.set_threshold(0)
             cls._pauses += 1
         try:
             yield
         finally:
             if os.getpid() == pid:
                 with cls._lock:
-                    cls._pauses -= 1
-                    if cls._pauses == 0 and cls._was_enabled:
-                        gc.enable()
+                    cls._end(1)
 
     @classmethod
     def end_in_child(cls) -> None:
         """Ends the pauses in a forked process."""
         cls._lock = threading.Lock()
-        pauses, cls._pauses = cls._pauses, 0
-        if pauses and cls._was_enabled:
-            gc.enable()
+        cls._end(cls._pauses)
+
+    @classmethod
+    def _end(cls, pauses: int) -> None:
+        cls._pauses -= pauses
+        # What the program has set meanwhile stays.
+        if pauses and cls._pauses == 0 and gc.get_threshold()[0] == 0:
+            gc.set_threshold(cls._threshold)

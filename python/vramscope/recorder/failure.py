@@ -9,6 +9,8 @@ import threading
 from types import FrameType
 from typing import Any
 
+from . import threads
+
 #: The folder of this package, whose frames are above those of the program.
 OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 #: Folders of Python's standard library.
@@ -59,7 +61,7 @@ def _where(torch_folder: str) -> tuple[str | None, str | None]:
     """The phase of the step and the innermost line of the program, as far as they are known."""
     stack = _without_own(_frames(sys._getframe()))
     # The engine runs backward in threads of its own, which Python did not start.
-    is_engine = isinstance(threading.current_thread(), threading._DummyThread)
+    is_engine = threads.is_foreign()
     callers = _callers_of_backward(torch_folder) if is_engine else []
     if is_engine and not callers:
         # Another library's thread.

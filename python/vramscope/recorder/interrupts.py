@@ -7,9 +7,10 @@ why. Python runs handlers in the main thread, so nothing interrupts the snapshot
 from __future__ import annotations
 
 import signal as signals
-import threading
 from types import FrameType, TracebackType
 from typing import Any, ClassVar
+
+from . import threads
 
 #: All signals, as numbers: their names cost time.
 NUMBERS: tuple[int, ...] = tuple(int(number) for number in signals.valid_signals())
@@ -39,7 +40,7 @@ class Uninterrupted:
     @classmethod
     def current(cls) -> Uninterrupted | None:
         """The part in which this call is."""
-        return cls._current if threading.current_thread() is threading.main_thread() else None
+        return cls._current if threads.is_main() else None
 
     @classmethod
     def delivering(cls) -> Uninterrupted | None:
@@ -47,8 +48,7 @@ class Uninterrupted:
         return cls._delivering
 
     def __enter__(self) -> Uninterrupted:
-        is_main = threading.current_thread() is threading.main_thread()
-        self._is_outermost = is_main and Uninterrupted._current is None
+        self._is_outermost = threads.is_main() and Uninterrupted._current is None
         if self._is_outermost:
             Uninterrupted._current = self
             try:

@@ -19,6 +19,8 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from . import threads
+
 log = logging.getLogger("vramscope")
 
 #: How an operation uses a storage. A storage that is written but not read has lost what it held.
@@ -185,7 +187,7 @@ def _expect_outermost(torch: Any) -> None:
     """
     if _is_backward(torch):
         raise NotTraced("a backward pass is on")
-    if isinstance(threading.current_thread(), threading._DummyThread):
+    if threads.is_foreign():
         raise NotTraced("Python has not started this thread")
     modes = _modes(torch)
     if modes:
