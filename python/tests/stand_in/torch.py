@@ -4,7 +4,7 @@
 ``TORCH_LIMIT`` the limit of the process. Without a device if ``TORCH_DEVICES`` is 0. With
 ``TORCH_REFUSES`` requests are refused early, as by PyTorch 2.15 under ``throw_on_cudamalloc_oom``:
 the error comes without a call of observers. Operations pass through the dispatch modes of their
-thread.
+thread. With ``TORCH_EVENT_BYTES`` an event takes these bytes of a snapshot.
 """
 
 import contextlib
@@ -36,7 +36,8 @@ def empty(elements, device):
         for observer in observers:
             observer(0, elements, LIMIT, 0)
         raise OutOfMemoryError("CUDA out of memory")
-    events.append({"action": "alloc", "size": elements, "frames": []})
+    text = "x" * int(os.environ.get("TORCH_EVENT_BYTES", 0))
+    events.append({"action": "alloc", "size": elements, "frames": [], "text": text})
     return elements
 
 

@@ -143,7 +143,7 @@ class Recorder:
         self.folder = folder
         self._options = options
         #: The folder now: the program may change the working folder.
-        self._base = pathlib.Path(os.path.abspath(folder))
+        self._base = _absolute(folder)
         #: The folder of the dumps of this recording.
         self._own_folder = self._base
         self._watched = Watched()
@@ -206,9 +206,6 @@ class Recorder:
         """Start recording."""
         if self not in Recorder._active:
             self._pid = os.getpid()
-            self._own_folder = Recorder._recordings.next_folder(self._base)
-            every = self._options["states_every"]
-            self._states = None if every is None else States(self._own_folder)
             Recorder._active.append(self)
             self._begin()
         return self
@@ -288,6 +285,11 @@ class Recorder:
         """Start recording."""
         import torch
 
+        if not self._base.is_absolute():
+            raise FileNotFoundError(f"the working folder is gone, and {self.folder} is below it")
+        self._own_folder = Recorder._recordings.next_folder(self._base)
+        every = self._options["states_every"]
+        self._states = None if every is None else States(self._own_folder)
         self._torch = torch
         self._backend = backend.choose(torch)
         if not self._backend.is_available():
@@ -591,7 +593,7 @@ class Recorder:
             self._dumping.release()
 
     def _write_now(self, name: str, kind: str, oom: dict[str, Any] | None) -> pathlib.Path:
-        rank, world = rank_and_world()
+        rank, _ = rank_and_world()
         snapshot = self._backend.module.memory._snapshot()
         held = self._find_holders(snapshot) if self._wants_holders(kind) else None
         if uses.Uses.since_us is not None:
@@ -608,7 +610,27 @@ class Recorder:
         teller.wrote(self._as_given(path.parent), self._as_given(self._own_folder))
         if path != wanted:
             log.warning("%s exists: wrote %s", wanted, path.name)
+        self._remove_older(kind, path)
+        self._write_beside(path, snapshot, kind, oom, held)
+        log.info("wrote %s", path)
+        return path
+
+    @never_raise
+    def _remove_older(self, kind: str, path: pathlib.Path) -> None:
+        """Remove older snapshots."""
         self._kept.setdefault(kind, Kept(self._options["keep"])).add(path)
+
+    @never_raise
+    def _write_beside(
+        self,
+        path: pathlib.Path,
+        snapshot: dict[str, Any],
+        kind: str,
+        oom: dict[str, Any] | None,
+        held: dict[str, Any] | None,
+    ) -> None:
+        """Write the file beside a snapshot."""
+        rank, world = rank_and_world()
         facts = {
             "version": sidecar.VERSION,
             "reason": kind,
@@ -627,9 +649,8 @@ class Recorder:
         if self._uses is not None and self._uses.facts is not None:
             facts["uses"] = self._uses.facts
         text = json.dumps(facts, ensure_ascii=False, separators=(",", ":"))
-        write_beside(path, lambda file: file.write(text.encode()))
-        log.info("wrote %s", path)
-        return path
+        # A name of a file may have bytes that are no text.
+        write_beside(path, lambda file: file.write(text.encode(errors="replace")))
 
     def _wants_holders(self, kind: str) -> bool:
         wanted = self._options["holders"]
@@ -645,6 +666,14 @@ class Recorder:
         blocks = holders_.live_blocks(snapshot["segments"])
         # The millions of objects of the snapshot hold nothing.
         return holders_.find(self._torch, blocks, hidden=[snapshot, *Recorder._active])
+
+
+def _absolute(folder: pathlib.Path) -> pathlib.Path:
+    try:
+        return pathlib.Path(os.path.abspath(folder))
+    except OSError:
+        # The working folder is gone. The start says so, and the program goes on.
+        return folder
 
 
 def _ran_out(device: int, requested: int, total: int, free: int) -> None:

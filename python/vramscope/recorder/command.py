@@ -138,14 +138,11 @@ def main(arguments: list[str]) -> None:
     if not getattr(sys.flags, "safe_path", False):
         # What Python itself would put first. A folder or an archive puts itself there.
         is_script = os.path.isfile(name) and not name.endswith((".zip", ".pyz"))
-        sys.path[:1] = (
-            [os.getcwd()]
-            if options.is_module
-            else [str(pathlib.Path(name).resolve().parent)]
-            if is_script
-            else []
-        )
-    with _told_at_the_end(), _without_empty(folder, is_own=not options.output), recorder:
+        first = os.curdir if options.is_module else os.path.dirname(os.path.realpath(name))
+        # A working folder that is gone has no modules.
+        with contextlib.suppress(FileNotFoundError):
+            sys.path[:1] = [os.path.abspath(first)] if options.is_module or is_script else []
+    with _told_at_the_end(), _without_empty(recorder._base, is_own=not options.output), recorder:
         if options.is_module:
             runpy.run_module(name, run_name="__main__", alter_sys=True)
         else:
@@ -186,7 +183,6 @@ def _default_folder() -> pathlib.Path:
 @contextlib.contextmanager
 def _without_empty(folder: pathlib.Path, is_own: bool) -> Iterator[None]:
     """Removes the folders of :func:`_default_folder` at the end if nothing is in them."""
-    folder = folder.absolute()
     pid = os.getpid()
     try:
         yield

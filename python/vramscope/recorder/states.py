@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import pathlib
 from typing import Any
 
@@ -48,14 +49,22 @@ class States:
         self._append({"step": step, "time_us": sidecar.now_us(), "devices": found}, backend)
 
     def _append(self, state: dict[str, Any], backend: Backend) -> None:
-        if self._path is None:
+        if self._path is None or not os.path.lexists(self._path):
             rank, world = rank_and_world()
             head = {"version": VERSION, "rank": rank, "world_size": world}
             line = _line({**head, **sidecar.environment(backend)})
             wanted = self._folder / FOLDER / f"rank{rank}{SUFFIX}"
             self._path = write_new(wanted, lambda file: file.write(line))
-        with open(self._path, "ab") as file:
-            file.write(_line(state))
+        line = _line(state)
+        with open(os.open(self._path, os.O_WRONLY | os.O_APPEND), "ab", buffering=0) as file:
+            end = file.tell()
+            try:
+                while line:
+                    line = line[file.write(line) :]
+            except BaseException:
+                # A line is whole or absent: a later one would continue half of one.
+                file.truncate(end)
+                raise
 
 
 def _line(facts: dict[str, Any]) -> bytes:
