@@ -137,9 +137,16 @@ def test_the_end_of_a_pool_writes_nothing(tmp_path: pathlib.Path) -> None:
 
 
 @needs_torch
-def test_processes_that_read_data_write_nothing(tmp_path: pathlib.Path) -> None:
-    assert run_without_notice(tmp_path, "loader") == (0, "32\n32\n", "")
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_processes_that_read_data_write_nothing(tmp_path: pathlib.Path, method: str) -> None:
+    assert run_without_notice(tmp_path, "loader", method) == (0, "32\n32\n", "")
     assert files(tmp_path) == dump("exit")
+
+
+def test_an_event_loop_gets_its_signals(tmp_path: pathlib.Path) -> None:
+    out = "ended by its handler\nran in a thread\n"
+    assert run_without_notice(tmp_path, "event_loop") == (0, out, "")
+    assert files(tmp_path) == dump("exit", "late")
 
 
 def test_each_recording_of_a_process_has_its_own_folder(tmp_path: pathlib.Path) -> None:

@@ -1,5 +1,6 @@
 """Records into RUN. The arguments say what happens meanwhile."""
 
+import asyncio
 import multiprocessing
 import os
 import signal
@@ -161,14 +162,41 @@ def pool():
             print(processes.map(abs, [1, -2]))
 
 
-def loader():
-    """Reads data in processes."""
+def loader(method):
+    """Reads data in processes, which stay from one time to the next."""
     from torch.utils.data import DataLoader
 
-    with vramscope.record(RUN):
+    how = {"multiprocessing_context": method, "persistent_workers": True, "num_workers": 2}
+    with vramscope.record(RUN) as recorder:
         work(100)
-        for _ in range(2):
-            print(sum(len(batch) for batch in DataLoader(range(32), batch_size=4, num_workers=2)))
+        batches = DataLoader(range(32), batch_size=4, **how)
+        with recorder.trace_use():
+            for _ in range(2):
+                print(sum(len(batch) for batch in batches))
+
+
+def event_loop():
+    """Runs an event loop, whose handler of a signal gets what arrives during a snapshot."""
+
+    async def main(recorder):
+        done = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, done.set)
+        during_the_next_snapshot(lambda: send(signal.SIGTERM))
+        recorder.dump("late")
+        await asyncio.wait_for(done.wait(), 60)
+        print("ended by its handler")
+
+    async def other():
+        work(10)
+        await asyncio.sleep(0)
+        print("ran in a thread")
+
+    with vramscope.record(RUN) as recorder:
+        work(100)
+        asyncio.run(main(recorder))
+        thread = threading.Thread(target=lambda: asyncio.run(other()))
+        thread.start()
+        thread.join()
 
 
 def repeated():
@@ -336,4 +364,5 @@ def checkpointed():
     print("trained")
 
 
-globals()[sys.argv[1]](*sys.argv[2:])
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
