@@ -16,7 +16,7 @@ import torch
 from vramscope.recorder import holders
 
 sys.path.insert(0, sys.argv[1])
-import broken  # noqa: E402
+import broken
 
 stop = threading.Event()
 

@@ -66,7 +66,7 @@ def walk(*arguments):
 native.walk = walk
 
 
-# -- Kinds: each looks for holders while its tensors are alive --------------------------------------
+# -- Kinds: each looks for holders while its tensors are alive -------------------------------------
 
 
 @kind

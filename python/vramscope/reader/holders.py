@@ -112,8 +112,8 @@ class Holders(Shown):
     live_bytes: int
     #: The bytes of blocks that a named reference holds.
     held_bytes: int
-    #: ``False`` where not all references were read: drops free at most their bytes. ``None`` if no holders are
-    #: recorded.
+    #: ``False`` where not all references were read: drops free at most their bytes. ``None`` if no
+    #: holders are recorded.
     complete: bool | None
     #: ``False`` where autograd graphs and gradients were not read.
     graph: bool | None

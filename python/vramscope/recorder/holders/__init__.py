@@ -8,7 +8,6 @@ result. No code of the program runs, and nothing is allocated on a device.
 from __future__ import annotations
 
 import contextlib
-import gc
 import json
 import sys
 import time
@@ -16,6 +15,7 @@ import types
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from ..allocator import Collector
 from .links import Links
 from .roots import Roots
 
@@ -87,17 +87,14 @@ def live_blocks(segments: Sequence[dict[str, Any]]) -> list[Block]:
 @contextlib.contextmanager
 def _undisturbed(torch: Any) -> Iterator[None]:
     """Keeps the collector, and the program's tensor types and modes, from running."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    # A mode of dispatch may be active. It ends with the object.
-    guard = torch._C._DisableTorchDispatch()
-    try:
-        with torch._C.DisableTorchFunction():
-            yield
-    finally:
-        del guard
-        if was_enabled:
-            gc.enable()
+    with Collector.paused():
+        # A mode of dispatch may be active. The guard ends with the object.
+        guard = torch._C._DisableTorchDispatch()
+        try:
+            with torch._C.DisableTorchFunction():
+                yield
+        finally:
+            del guard
 
 
 def _hollow() -> list[type]:
