@@ -5,8 +5,9 @@ usage: holders.py OBJECTS...
 
 Run it with the Python of a PyTorch with CUDA, or of one over the stand-in (scripts/standin).
 PYTHONPATH must name a folder with the built package. For each number a process of its own makes so
-many objects (records in lists and dicts) and 200 blocks that a dict holds. It prints the objects that the walk met, its seconds of the
-processor, the growth of the process's memory, and how many holders it found.
+many objects (records in lists and dicts) and 200 blocks that a dict holds. It prints the objects
+that the walk met, its seconds of the processor, the growth of the process's memory, and how many
+holders it found.
 """
 
 from __future__ import annotations

@@ -25,7 +25,9 @@
 #![expect(unsafe_code, reason = "only tp_traverse tells what an object refers to")]
 
 mod frames;
+mod keys;
 mod nodes;
+mod profile;
 mod rest;
 mod table;
 mod told;
@@ -203,8 +205,7 @@ extern "C" fn visit(object: Object, found: *mut c_void) -> c_int {
 impl<'py> Walk<'py> {
     fn new(py: Python<'py>, torch: &Bound<'py, PyAny>, wanted: &Wanted<'py>) -> PyResult<Self> {
         let clock = Clock::new(wanted.seconds)?;
-        // The first error of a process: pyo3 makes a type for it, and lets go of the lock. Later ones
-        // do not.
+        // The first error of a process: pyo3 makes a type for it, and lets go of the lock.
         drop(py.None().bind(py).getattr(" "));
         let (most, until) = (wanted.objects, clock.following);
         let found = Found { objects: Vec::new(), most, until, is_late: false };

@@ -1,8 +1,8 @@
 //! The file beside a snapshot, which `vramscope.record` writes: what a snapshot lacks
 //! (docs/sidecar.md).
 //!
-//! Any program may have written it, so it is only data. A field of another kind than expected is left
-//! out, and the others are used: a warning about the snapshot says so.
+//! Any program may have written it, so it is only data. A field of another kind than expected is
+//! left out, and the others are used: a warning about the snapshot says so.
 
 pub mod holders;
 
@@ -219,7 +219,7 @@ impl Sidecar {
         Ok(sidecar)
     }
 
-    /// Reads the fields that can be used, and says why the others cannot. `None` if it has no fields.
+    /// Reads the fields that can be used, and says why the others cannot. `None` without fields.
     fn parse_fields(json: &[u8]) -> Option<(Self, Vec<String>)> {
         let mut fields: BTreeMap<String, &RawValue> = serde_json::from_slice(json).ok()?;
         let mut left_out = Vec::new();

@@ -201,7 +201,7 @@ fn refused<'a>(target: Target<'a>, slot: u32, why: &'static str) -> UsesReport<'
 pub fn why_not(why: NoUses) -> &'static str {
     match why {
         NoUses::NotTraced => "no step was traced (vramscope record --use-step N)",
-        NoUses::Cut => "the trace of the step is not whole: a limit cut it, or the step did not end",
+        NoUses::Cut => "the trace is not whole: a limit cut it, or the step did not end",
         NoUses::NotRecorded => "the traced step is not in the history",
         NoUses::Mismatch => "the uses are of other memory than this device's",
     }

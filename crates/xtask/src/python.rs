@@ -160,8 +160,9 @@ pub(crate) fn long(repo: &Repo) -> Result<()> {
     Ok(())
 }
 
-/// Looks for who holds memory in programs over the stand-in, with the wheel: a thousand times beside
-/// busy threads, and for ten minutes beside all kinds of tensors. [`long`] has installed PyTorch.
+/// Looks for who holds memory in programs over the stand-in, with the wheel: a thousand times
+/// beside busy threads, and for ten minutes beside all kinds of tensors. [`long`] has installed
+/// PyTorch.
 pub(crate) fn long_holders(repo: &Repo) -> Result<()> {
     println!("\n==> long: who holds memory, with PyTorch over a stand-in for the device");
     wheel(repo)?;

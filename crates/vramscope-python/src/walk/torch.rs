@@ -1,8 +1,8 @@
 //! What PyTorch's objects refer to, which Python's collector is not told.
 //!
-//! Everything is read by PyTorch's own functions in C: those of a subclass may be the program's. A
-//! tensor that answers by `__torch_dispatch__` is asked nothing, nor one that wraps such a tensor in
-//! C++. What the first is made of is found by its attributes. Both may hold memory that is not
+//! Everything is read by PyTorch's own functions in C: those of a subclass may be the program's.
+//! A tensor that answers by `__torch_dispatch__` is asked nothing, nor one that wraps such a tensor
+//! in C++. What the first is made of is found by its attributes. Both may hold memory that is not
 //! seen, so they are counted: [`Torch::opaque`].
 //!
 //! Threads of PyTorch drop tensors without the interpreter's lock. To make an object of Python for
@@ -15,13 +15,12 @@
 //! ended. [`Torch::release`] drops first what PyTorch holds too, while no other thread runs: up to
 //! 2.9 PyTorch decides without a lock whether such an object goes away.
 
+use super::keys::Keys;
+use super::profile::Profile;
 use super::{Wanted, frames};
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCFunction, PyDict, PyList, PyMappingProxy, PyString, PyTuple, PyType};
+use pyo3::types::{PyList, PyMappingProxy, PyString, PyTuple, PyType};
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// What a type is to the walk.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -70,47 +69,6 @@ impl<'py> Slot<'py> {
 
     fn call(&self, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.0.call1((object,))
-    }
-}
-
-/// Keys of dispatch with which a question may run code: of Python, or of what is wrapped.
-const RUNNING: [&str; 13] = [
-    "Python",
-    "PythonTLSSnapshot",
-    "PythonDispatcher",
-    "PreDispatch",
-    "Functionalize",
-    "Batched",
-    "VmapMode",
-    "FuncTorchBatched",
-    "FuncTorchBatchedDecomposition",
-    "FuncTorchGradWrapper",
-    "FuncTorchVmapMode",
-    "FuncTorchDynamicLayerBackMode",
-    "FuncTorchDynamicLayerFrontMode",
-];
-
-/// Tells the tensors that answer without code of the program.
-struct Keys<'py> {
-    of: Bound<'py, PyAny>,
-    running: u64,
-}
-
-impl<'py> Keys<'py> {
-    /// `None` for a release that does not tell keys.
-    fn new(own: &Bound<'py, PyAny>) -> Option<Self> {
-        let bits = |set: Bound<'py, PyAny>| set.call_method0("raw_repr")?.extract::<u64>();
-        let (key, set) = (own.getattr("DispatchKey").ok()?, own.getattr("DispatchKeySet").ok()?);
-        let known = RUNNING.iter().filter_map(|name| key.getattr(*name).ok());
-        let running = known.map(|key| set.call1((key,)).and_then(bits));
-        let running = running.collect::<PyResult<Vec<u64>>>().ok()?.into_iter();
-        let of = own.getattr("_dispatch_keys").ok()?;
-        Some(Self { of, running: running.fold(0, |all, one| all | one) })
-    }
-
-    fn may_run(&self, tensor: &Bound<'py, PyAny>) -> bool {
-        let keys = self.of.call1((tensor,)).and_then(|keys| keys.call_method0("raw_repr"));
-        keys.and_then(|keys| keys.extract::<u64>()).map_or(true, |keys| keys & self.running != 0)
     }
 }
 
@@ -239,7 +197,7 @@ impl<'py> Torch<'py> {
 
     /// Whether code of the program was called, and refused.
     pub(super) fn refused(&self) -> bool {
-        self.ran || !self.profile.packed.is_empty()
+        self.ran || self.profile.refused()
     }
 
     /// Reads no graphs from now on, if they may not be read any more.
@@ -594,76 +552,5 @@ impl<'py> Torch<'py> {
             let block = u32::try_from(block).unwrap_or(u32::MAX);
             self.holds.push(Hold { block, ..hold });
         }
-    }
-}
-
-/// Refuses hooks. Older releases call the hook of a saved tensor to read it. A profile function is
-/// called before the first line of a function of Python, and may raise.
-struct Profile<'py> {
-    sys: Bound<'py, PyAny>,
-    refuse: Bound<'py, PyAny>,
-    /// The arguments of refused functions: what hooks have packed.
-    packed: Bound<'py, PyList>,
-    /// Whether functions are refused now.
-    refuses: Arc<AtomicBool>,
-}
-
-impl<'py> Profile<'py> {
-    fn new(py: Python<'py>) -> PyResult<Self> {
-        let packed = PyList::empty(py);
-        let kept = packed.clone().unbind();
-        let refuses = Arc::new(AtomicBool::new(false));
-        let is_set = refuses.clone();
-        let refuse = PyCFunction::new_closure(
-            py,
-            None,
-            None,
-            move |args: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| -> PyResult<()> {
-                let py = args.py();
-                let (frame, event): (Bound<'_, PyAny>, Bound<'_, PyString>) =
-                    (args.get_item(0)?, args.get_item(1)?.cast_into()?);
-                if !is_set.load(Relaxed) || event.to_cow()? != "call" {
-                    return Ok(());
-                }
-                let code = frame.getattr("f_code")?;
-                let count: usize = code.getattr("co_argcount")?.extract()?;
-                let value = match count.checked_sub(1) {
-                    Some(last) => {
-                        let name = code.getattr("co_varnames")?.get_item(last)?;
-                        frame.getattr("f_locals")?.get_item(name)?
-                    }
-                    None => py.None().into_bound(py),
-                };
-                kept.bind(py).append(value)?;
-                Err(PyRuntimeError::new_err("no code of the program is run"))
-            },
-        )?;
-        Ok(Self { sys: py.import("sys")?.into_any(), refuse: refuse.into_any(), packed, refuses })
-    }
-
-    /// Refuses functions of Python until [`Self::unset`], unless the program has a profile function
-    /// of its own. Returns whether it does.
-    fn set(&mut self) -> PyResult<bool> {
-        let is_free = self.sys.call_method0("getprofile")?.is_none();
-        if is_free {
-            self.sys.call_method1("setprofile", (&self.refuse,))?;
-            self.refuses.store(true, Relaxed);
-        }
-        Ok(is_free)
-    }
-
-    fn unset(&mut self) {
-        // A hook of `sys.addaudithook` is asked below, and may run. Should it forbid the call, a
-        // profile function stays that does nothing.
-        if self.refuses.swap(false, Relaxed) {
-            let _: PyResult<_> = self.sys.call_method1("setprofile", (self.sys.py().None(),));
-        }
-    }
-
-    /// What was refused since the last call.
-    fn take(&self) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let packed = self.packed.iter().collect();
-        self.packed.del_slice(0, self.packed.len())?;
-        Ok(packed)
     }
 }
