@@ -4,9 +4,18 @@
 //! end. PyTorch stores entries, and writes their sizes behind them (a data descriptor): so the end
 //! of an entry is where a descriptor has the checksum and the size of what came before it. Archives
 //! of other programs can deflate entries, and have the sizes in front.
+//!
+//! `torch.load` reads by the directory, and so does Python's `zipfile`. An archive is an error
+//! unless they find the pickle that was read: `torch.load` takes the folder of the first entry, and
+//! a name in any case.
+
+mod directory;
+#[cfg(test)]
+mod tests;
 
 use super::{NamedSnapshot, Options, Reader, TORCH_SAVE};
 use crate::report::LoadError;
+use directory::{Directory, Part, Stat, of_entry, widened};
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 use memchr::memmem;
 
@@ -19,22 +28,27 @@ const HEADER_BYTES: usize = 30;
 /// Bytes of the longest data descriptor. The central directory behind it has more.
 const DESCRIPTOR_BYTES: usize = 24;
 
-/// Other entries may have this many bytes before the pickle. PyTorch writes the pickle first.
-const MAX_BYTES_BEFORE: u64 = 64 << 20;
+/// Other entries may have this many bytes before the pickle, and may unpack to as many. PyTorch
+/// writes the pickle first, and stores the others.
+const MAX_OTHER_BYTES: u64 = 64 << 20;
 
 const LOCAL_HEADER: u32 = 0x0403_4b50;
 const DESCRIPTOR: [u8; 4] = *b"PK\x07\x08";
 /// The first signatures behind the last entry: of a record of the central directory, of the end of
 /// an archive, of that of a large one, and of a record for decryption.
-const AFTER_ENTRIES: [u32; 4] = [0x0201_4b50, 0x0605_4b50, 0x0606_4b50, 0x0806_4b50];
+const AFTER_ENTRIES: [u32; 4] =
+    [directory::RECORD, directory::END, directory::LARGE_END, 0x0806_4b50];
 
 const STORED: u16 = 0;
 const DEFLATED: u16 = 8;
-const IS_ENCRYPTED: u16 = 1;
+/// Encryption of three kinds.
+const IS_ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
 const HAS_DESCRIPTOR: u16 = 1 << 3;
+/// Encryption, or a change to another file.
+const UNREADABLE: u16 = IS_ENCRYPTED | 1 << 5;
 
-const NO_PICKLE: &str = "this is a zip archive without data.pkl, which torch.save writes, so it is \
-                         no memory snapshot: if it contains one, unpack it first";
+const NO_PICKLE: &str = "this is a zip archive without FOLDER/data.pkl, which torch.save writes, \
+                         so it is no memory snapshot: if it contains one, unpack it first";
 const ENCRYPTED: &str = "this zip archive is encrypted: unpack it first";
 const OTHER_METHOD: &str =
     "this zip archive is neither stored nor deflated: unpack it first, and open data.pkl";
@@ -49,8 +63,11 @@ pub(crate) struct Zip {
     buffer: Vec<u8>,
     /// Bytes consumed.
     at: u64,
-    /// Bytes of other entries.
+    /// Bytes of other entries: all before the pickle, and unpacked ones.
     skipped: u64,
+    /// The folder of the first entry, with its slash. Empty before that.
+    folder: Vec<u8>,
+    directory: Directory,
     /// The reader of the pickle, once it began.
     reader: Option<Reader>,
     /// Whether the reader only counts events, and yields no snapshot.
@@ -63,21 +80,23 @@ enum State {
     Entry(Box<Entry>),
     /// A data descriptor of an entry whose size is known.
     Descriptor(Box<Entry>),
-    /// The pickle was read. Nothing else counts.
+    Directory,
+    /// The archive has ended.
     Done,
 }
 
 /// An entry that is being read.
 struct Entry {
+    name: Vec<u8>,
     is_pickle: bool,
+    /// What its header says.
+    stat: Stat,
     /// The offset of its bytes in the archive. Faults are said to be here, however bytes arrive.
     start: u64,
     data: Data,
     has_descriptor: bool,
-    /// Whether the checksum of the bytes is in the header.
+    /// Whether the bytes are unpacked.
     is_checked: bool,
-    /// That checksum.
-    expected: u32,
     /// The checksum of the unpacked bytes so far.
     crc: Crc,
     /// Unpacked bytes so far.
@@ -95,11 +114,13 @@ enum Data {
 impl Zip {
     pub(crate) fn new(options: Options) -> Self {
         Self {
+            directory: Directory::new(options.max_memory),
             options,
             state: State::Header,
             buffer: Vec::new(),
             at: 0,
             skipped: 0,
+            folder: Vec::new(),
             reader: None,
             only_counts: false,
             found: None,
@@ -130,14 +151,12 @@ impl Zip {
 
     pub(crate) fn memory(&self) -> usize {
         let found: usize = self.found.iter().flatten().map(|one| one.snapshot.memory()).sum();
-        self.buffer.capacity() + self.reader.as_ref().map_or(0, Reader::memory) + found
+        let reader = self.reader.as_ref().map_or(0, Reader::memory);
+        self.buffer.capacity() + self.directory.memory() + reader + found
     }
 
     pub(crate) fn feed(&mut self, chunk: &[u8]) -> Result<(), LoadError> {
         for piece in chunk.chunks(PIECE_BYTES) {
-            if let State::Done = self.state {
-                return Ok(());
-            }
             let mut buffer = std::mem::take(&mut self.buffer);
             buffer.extend_from_slice(piece);
             let mut start = 0;
@@ -156,21 +175,34 @@ impl Zip {
         match std::mem::replace(&mut self.state, State::Header) {
             State::Header => self.header(bytes),
             State::Entry(entry) => self.data(entry, bytes),
-            State::Descriptor(mut entry) => {
+            State::Descriptor(entry) => {
                 let Some(start) = bytes.get(..DESCRIPTOR_BYTES) else {
                     self.state = State::Descriptor(entry);
                     return Ok(None);
                 };
-                // Of an entry that stays packed, only the place of the next header is known.
                 let length = descriptor(start, &entry);
                 let length = length.ok_or_else(|| fault(entry.start, BAD_CHECKSUM))?;
-                entry.has_descriptor = false;
-                self.end(entry)?;
+                self.end(*entry)?;
                 Ok(Some(length))
+            }
+            State::Directory => {
+                self.state = State::Directory;
+                Ok(match self.directory.step(self.at, bytes)? {
+                    Part::Some(length) => Some(length),
+                    Part::Cut => None,
+                    Part::End(length) => {
+                        self.state = State::Done;
+                        Some(length)
+                    }
+                })
             }
             State::Done => {
                 self.state = State::Done;
-                Ok((!bytes.is_empty()).then_some(bytes.len()))
+                if bytes.is_empty() {
+                    Ok(None)
+                } else {
+                    Err(fault(self.at, "bytes follow its end"))
+                }
             }
         }
     }
@@ -178,7 +210,12 @@ impl Zip {
     fn header(&mut self, bytes: &[u8]) -> Result<Option<usize>, LoadError> {
         let Some(signature) = number(bytes, 0, 4) else { return Ok(None) };
         if AFTER_ENTRIES.contains(&(signature as u32)) {
-            return Err(LoadError::Refused { what: NO_PICKLE });
+            if !self.has_pickle() {
+                return Err(LoadError::Refused { what: NO_PICKLE });
+            }
+            self.directory.begin(self.at);
+            self.state = State::Directory;
+            return Ok(Some(0));
         }
         if signature as u32 != LOCAL_HEADER {
             return Err(fault(self.at, "an entry was expected"));
@@ -187,42 +224,76 @@ impl Zip {
         let (Some(name), Some(extra)) = (of(26, 2), of(28, 2)) else { return Ok(None) };
         let (name, extra) = (name as usize, extra as usize);
         let length = HEADER_BYTES + name + extra;
-        let (Some(header), Some(flags), Some(method)) = (bytes.get(..length), of(6, 2), of(8, 2))
-        else {
-            return Ok(None);
-        };
-        let (flags, method) = (flags as u16, method as u16);
+        let Some(header) = bytes.get(..length) else { return Ok(None) };
+        let of = |at: usize, length: usize| number(header, at, length).unwrap_or_default();
+        let (flags, method) = (of(6, 2) as u16, of(8, 2) as u16);
         let (name, extra) = header[HEADER_BYTES..].split_at(name);
-        if flags & IS_ENCRYPTED != 0 {
-            return Err(LoadError::Refused { what: ENCRYPTED });
+        let is_pickle = self.is_pickle(name)?;
+        if flags & UNREADABLE != 0 {
+            let what = if flags & IS_ENCRYPTED != 0 { ENCRYPTED } else { OTHER_METHOD };
+            return Err(LoadError::Refused { what });
         }
         let has_descriptor = flags & HAS_DESCRIPTOR != 0;
-        let packed = of(18, 4).zip(of(22, 4)).map(|sizes| packed_size(sizes, extra));
-        // With a descriptor, no size in the header means that it is not known yet.
-        let packed = packed.filter(|&size| !(has_descriptor && size == 0));
-        let is_pickle = name == b"data.pkl" || name.ends_with(b"/data.pkl");
-        let data = match (method, packed) {
-            (DEFLATED, _) if is_pickle || has_descriptor => Data::Deflated(Decompress::new(false)),
-            (STORED, None) => Data::Open,
-            (STORED, Some(size)) => Data::Stored(size),
-            (_, Some(size)) if !is_pickle && !has_descriptor => Data::Stored(size),
+        let [unpacked, packed] = widened([of(22, 4), of(18, 4)], extra)
+            .ok_or_else(|| of_entry(self.at, name, "lacks sizes of 64 bits"))?;
+        let data = match method {
+            DEFLATED if is_pickle || has_descriptor => Data::Deflated(Decompress::new(false)),
+            // With a descriptor, no size in the header means that it is not known yet.
+            STORED if has_descriptor && packed == 0 => Data::Open,
+            STORED => Data::Stored(packed),
+            _ if !is_pickle && !has_descriptor => Data::Stored(packed),
             _ => return Err(LoadError::Refused { what: OTHER_METHOD }),
         };
         if is_pickle {
             self.reader = Some(Reader::with_options(self.options.inside()?));
         }
+        let crc = of(14, 4) as u32;
         self.state = State::Entry(Box::new(Entry {
+            name: name.to_vec(),
             is_pickle,
+            stat: Stat { offset: self.at, method, crc, packed, unpacked },
             start: self.at + length as u64,
             // The bytes of an entry that stays packed have no checksum of their own.
             is_checked: method == STORED || matches!(data, Data::Deflated(_)),
             data,
             has_descriptor,
-            expected: of(14, 4).unwrap_or_default() as u32,
             crc: Crc::new(),
             bytes: 0,
         }));
         Ok(Some(length))
+    }
+
+    fn has_pickle(&self) -> bool {
+        self.reader.is_some() || self.found.is_some()
+    }
+
+    /// Whether an entry is the pickle, by its name.
+    ///
+    /// # Errors
+    /// The name is of no file of `torch.save`, or other programs could read it as the pickle's.
+    fn is_pickle(&mut self, name: &[u8]) -> Result<bool, LoadError> {
+        if self.folder.is_empty() {
+            let end = memchr::memchr(b'/', name).map_or(0, |slash| slash + 1);
+            self.folder = name[..end].to_vec();
+        }
+        let wrong = |what: &str| Err(of_entry(self.at, name, what));
+        let inside = name.strip_prefix(&self.folder[..]).filter(|_| !self.folder.is_empty());
+        // PyTorch reads an archive with constants as a program, not as a pickle.
+        let Some(inside) = inside.filter(|&inside| inside != b"constants.pkl") else {
+            return if self.has_pickle() {
+                wrong("is not of an archive of torch.save")
+            } else {
+                Err(LoadError::Refused { what: NO_PICKLE })
+            };
+        };
+        // As programs on Windows and PyTorch compare names.
+        let mut plain = inside.to_ascii_lowercase();
+        plain.iter_mut().filter(|byte| **byte == b'\\').for_each(|byte| *byte = b'/');
+        let looks_so = plain == b"data.pkl" || plain.ends_with(b"/data.pkl");
+        if name.contains(&0) || looks_so && (inside != b"data.pkl" || self.has_pickle()) {
+            return wrong("can be taken for data.pkl, which must be one entry");
+        }
+        Ok(looks_so)
     }
 
     fn data(&mut self, mut entry: Box<Entry>, bytes: &[u8]) -> Result<Option<usize>, LoadError> {
@@ -250,10 +321,11 @@ impl Zip {
             self.state = State::Entry(entry);
             return Ok(has_moved.then_some(used));
         }
-        if !entry.has_descriptor && entry.is_checked && entry.crc.sum() != entry.expected {
-            return Err(fault(entry.start, BAD_CHECKSUM));
+        if entry.has_descriptor {
+            self.state = State::Descriptor(entry);
+        } else {
+            self.end(*entry)?;
         }
-        self.end(entry)?;
         Ok(Some(used))
     }
 
@@ -267,8 +339,7 @@ impl Zip {
         let used = match candidate.map(|of| of.get(..DESCRIPTOR_BYTES + DESCRIPTOR.len())) {
             Some(Some(start)) => match descriptor(start, &entry).filter(|&at| is_next(start, at)) {
                 Some(length) => {
-                    entry.has_descriptor = false;
-                    self.end(entry)?;
+                    self.end(*entry)?;
                     return Ok(Some(data + length));
                 }
                 // The data have the bytes of a signature.
@@ -290,32 +361,42 @@ impl Zip {
         if let Some(reader) = self.reader.as_mut().filter(|_| entry.is_pickle) {
             return reader.feed(bytes).map_err(not_a_checkpoint);
         }
-        self.skipped += bytes.len() as u64;
-        if self.skipped > MAX_BYTES_BEFORE {
-            return Err(LoadError::Refused { what: NO_PICKLE });
+        let is_before = !self.has_pickle();
+        if is_before || matches!(entry.data, Data::Deflated(_)) {
+            self.skipped += bytes.len() as u64;
         }
-        Ok(())
-    }
-
-    /// Ends an entry, up to its descriptor.
-    fn end(&mut self, entry: Box<Entry>) -> Result<(), LoadError> {
-        if entry.is_pickle && !entry.has_descriptor {
-            self.state = State::Done;
-            if let Some(reader) = self.reader.take_if(|_| !self.only_counts) {
-                self.found = Some(reader.finish().map_err(not_a_checkpoint)?);
-            }
+        if self.skipped <= MAX_OTHER_BYTES {
             return Ok(());
         }
-        self.state = if entry.has_descriptor { State::Descriptor(entry) } else { State::Header };
+        Err(if is_before {
+            LoadError::Refused { what: NO_PICKLE }
+        } else {
+            of_entry(entry.stat.offset, &entry.name, "unpacks to more than 64 MiB")
+        })
+    }
+
+    /// Ends an entry, whose descriptor fits if it has one.
+    fn end(&mut self, entry: Entry) -> Result<(), LoadError> {
+        let stat = entry.ended().ok_or_else(|| fault(entry.start, BAD_CHECKSUM))?;
+        self.directory.add(entry.name, stat)?;
+        if entry.is_pickle
+            && let Some(reader) = self.reader.take_if(|_| !self.only_counts)
+        {
+            self.found = Some(reader.finish().map_err(not_a_checkpoint)?);
+        }
+        self.state = State::Header;
         Ok(())
     }
 
     pub(crate) fn finish(self) -> Result<Vec<NamedSnapshot>, LoadError> {
         let reason = match self.state {
+            State::Done => return self.found.ok_or(LoadError::Refused { what: NO_PICKLE }),
+            State::Directory => "it ends inside its directory",
+            State::Header if self.has_pickle() => "it ends before its directory",
             State::Header => "it ends before data.pkl",
             _ => "it ends inside an entry, or the entry has changed",
         };
-        self.found.ok_or_else(|| fault(self.at + self.buffer.len() as u64, reason))
+        Err(fault(self.at + self.buffer.len() as u64, reason))
     }
 }
 
@@ -327,24 +408,6 @@ fn fault(at: u64, reason: &str) -> LoadError {
 fn number(bytes: &[u8], at: usize, length: usize) -> Option<u64> {
     let bytes = bytes.get(at..at + length)?;
     Some(bytes.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte)))
-}
-
-/// The packed size of an entry, by its 32-bit sizes (packed, unpacked) and its extra fields: the
-/// field with tag 1 has the sizes that do not fit, the unpacked one first.
-fn packed_size((packed, unpacked): (u64, u64), mut extra: &[u8]) -> u64 {
-    const TOO_LARGE: u64 = u32::MAX as u64;
-    if packed != TOO_LARGE {
-        return packed;
-    }
-    while let (Some(tag), Some(length)) = (number(extra, 0, 2), number(extra, 2, 2)) {
-        let field = extra.get(4..4 + length as usize);
-        if tag == 1 {
-            let at = if unpacked == TOO_LARGE { 8 } else { 0 };
-            return field.and_then(|field| number(field, at, 8)).unwrap_or(packed);
-        }
-        extra = extra.get(4 + length as usize..).unwrap_or_default();
-    }
-    packed
 }
 
 /// The length of the data descriptor that `bytes` start with, if it is that of an entry. Its sizes
@@ -369,6 +432,20 @@ fn is_next(bytes: &[u8], at: usize) -> bool {
 }
 
 impl Entry {
+    /// The numbers of its data, if its header has these. The header may have zeros if a descriptor
+    /// follows the data.
+    fn ended(&self) -> Option<Stat> {
+        if !self.is_checked {
+            return Some(self.stat);
+        }
+        let (crc, packed, unpacked) = (self.crc.sum(), self.packed_bytes(), self.bytes);
+        let found = Stat { crc, packed, unpacked, ..self.stat };
+        let numbers = |of: &Stat| [of.crc.into(), of.packed, of.unpacked];
+        let fits = std::iter::zip(numbers(&self.stat), numbers(&found))
+            .all(|(said, is)| said == is || self.has_descriptor && said == 0);
+        fits.then_some(found)
+    }
+
     /// Packed bytes so far.
     fn packed_bytes(&self) -> u64 {
         match &self.data {
@@ -383,146 +460,5 @@ fn not_a_checkpoint(error: LoadError) -> LoadError {
     match error {
         LoadError::NotASnapshot { .. } => LoadError::Refused { what: TORCH_SAVE },
         other => other,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use flate2::Compression;
-    use flate2::write::DeflateEncoder;
-    use std::io::Write;
-
-    const JSON: &[u8] = br#"{"segments": [], "device_traces": [[
-        {"action": "alloc", "addr": 4096, "size": 100}]]}"#;
-
-    fn deflated(bytes: &[u8]) -> Vec<u8> {
-        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
-        encoder.write_all(bytes).expect("a Vec takes all bytes");
-        encoder.finish().expect("a Vec takes all bytes")
-    }
-
-    /// A local header and its data: flags, method, sizes, name, extra fields.
-    fn entry(flags: u16, method: u16, [crc, size]: [u32; 2], name: &str, data: &[u8]) -> Vec<u8> {
-        let mut out = LOCAL_HEADER.to_le_bytes().to_vec();
-        for number in [20, flags, method, 0, 0] {
-            out.extend(u16::to_le_bytes(number));
-        }
-        for number in [crc, size, size] {
-            out.extend(u32::to_le_bytes(number));
-        }
-        out.extend((name.len() as u16).to_le_bytes());
-        out.extend([0, 0]);
-        [&out, name.as_bytes(), data].concat()
-    }
-
-    fn crc(bytes: &[u8]) -> u32 {
-        let mut crc = Crc::new();
-        crc.update(bytes);
-        crc.sum()
-    }
-
-    fn stored(name: &str, data: &[u8]) -> Vec<u8> {
-        entry(0, STORED, [crc(data), data.len() as u32], name, data)
-    }
-
-    fn read(bytes: &[u8], size: usize) -> Result<usize, LoadError> {
-        let mut zip = Zip::new(Options::default());
-        bytes.chunks(size).try_for_each(|chunk| zip.feed(chunk))?;
-        zip.finish().map(|found| found.len())
-    }
-
-    #[test]
-    fn an_archive_is_read_in_any_chunks() {
-        let archive = [stored("a/version", b"3\n"), stored("a/data.pkl", JSON)].concat();
-        for size in [1, 2, 7, 30, 1000] {
-            assert_eq!(read(&archive, size), Ok(1), "chunks of {size}");
-        }
-        for length in 0..archive.len() {
-            let cut = read(&archive[..length], 50);
-            assert!(matches!(cut, Err(LoadError::Zip { .. })), "cut at {length}: {cut:?}");
-        }
-    }
-
-    #[test]
-    fn descriptors_may_lack_a_signature_behind_deflated_data() {
-        let packed = deflated(b"text");
-        let sizes: Vec<u8> =
-            [crc(b"text"), packed.len() as u32, 4].into_iter().flat_map(u32::to_le_bytes).collect();
-        let other = entry(HAS_DESCRIPTOR, DEFLATED, [0, 0], "other", &packed);
-        let archive = [other.clone(), sizes.clone(), stored("data.pkl", JSON)].concat();
-        assert_eq!(read(&archive, 9), Ok(1));
-        let signed = [other.clone(), DESCRIPTOR.to_vec(), sizes, stored("data.pkl", JSON)].concat();
-        assert_eq!(read(&signed, 9), Ok(1));
-        let wrong = [other, vec![0; 12], stored("data.pkl", JSON)].concat();
-        assert!(matches!(read(&wrong, 9), Err(LoadError::Zip { .. })));
-    }
-
-    #[test]
-    fn an_entry_may_begin_with_the_descriptor_of_an_empty_one() {
-        let data = [&DESCRIPTOR[..], &[0; 60]].concat();
-        let sizes = [crc(&data), data.len() as u32, data.len() as u32];
-        let sizes: Vec<u8> = sizes.into_iter().flat_map(u32::to_le_bytes).collect();
-        let open = entry(HAS_DESCRIPTOR, STORED, [0, 0], "data/0", &data);
-        let archive =
-            [open, DESCRIPTOR.to_vec(), sizes, stored("data.pkl", JSON), vec![0; 9]].concat();
-        for size in [1, 9, 1000] {
-            assert_eq!(read(&archive, size), Ok(1), "chunks of {size}");
-        }
-    }
-
-    #[test]
-    fn other_archives_are_refused() {
-        let refused = |bytes: &[u8]| match read(bytes, 50) {
-            Err(LoadError::Refused { what }) => what,
-            other => panic!("{other:?}"),
-        };
-        let end = [0x50, 0x4b, 1, 2];
-        assert_eq!(refused(&[&stored("snapshot.pickle", JSON)[..], &end].concat()), NO_PICKLE);
-        assert_eq!(refused(&stored("archive/data.pkl", b"{\"a\": 1}")), TORCH_SAVE);
-        let sizes = [crc(JSON), JSON.len() as u32];
-        assert_eq!(refused(&entry(IS_ENCRYPTED, STORED, sizes, "data.pkl", JSON)), ENCRYPTED);
-        assert_eq!(refused(&entry(0, 93, sizes, "data.pkl", JSON)), OTHER_METHOD);
-        let long = stored("data/0", &vec![b'P'; MAX_BYTES_BEFORE as usize + 1]);
-        assert_eq!(refused(&long), NO_PICKLE);
-        let wrong = read(&entry(0, STORED, [1, JSON.len() as u32], "data.pkl", JSON), 50);
-        assert!(matches!(wrong, Err(LoadError::Zip { at: 38, .. })), "{wrong:?}");
-    }
-
-    #[test]
-    fn archives_inside_each_other_are_limited() {
-        let mut archive = JSON.to_vec();
-        for level in 0..6 {
-            archive = stored("data.pkl", &archive);
-            let result = read(&archive, 1000);
-            assert_eq!(result.is_ok(), level < 4, "{level}: {result:?}");
-        }
-    }
-
-    #[test]
-    fn large_sizes_are_in_an_extra_field() {
-        let field = |sizes: &[u64]| -> Vec<u8> {
-            let bytes: Vec<u8> = sizes.iter().flat_map(|size| size.to_le_bytes()).collect();
-            let length = (bytes.len() as u16).to_le_bytes();
-            [b"FB\x01\0Z".to_vec(), vec![1, 0], length.to_vec(), bytes].concat()
-        };
-        let max = u64::from(u32::MAX);
-        assert_eq!(packed_size((max, max), &field(&[9 << 32, 5 << 32])), 5 << 32);
-        assert_eq!(packed_size((max, 7), &field(&[5 << 32])), 5 << 32);
-        assert_eq!(packed_size((12, 7), &field(&[5 << 32])), 12);
-        assert_eq!(packed_size((max, max), &field(&[1])[..6]), max);
-    }
-
-    #[test]
-    fn many_unpacked_bytes_are_not_held() {
-        let packed = deflated(&[JSON, &vec![b' '; 40 << 20]].concat());
-        let archive =
-            entry(HAS_DESCRIPTOR, DEFLATED, [0, 0], "other", &deflated(&vec![0; 8 << 20]));
-        let mut zip = Zip::new(Options { max_memory: 1 << 20, ..Options::default() });
-        zip.feed(&archive).expect("the entry is skipped");
-        assert!(zip.memory() < 1 << 20, "{}", zip.memory());
-        let text = entry(0, DEFLATED, [0, packed.len() as u32], "data.pkl", &packed);
-        let mut zip = Zip::new(Options { max_memory: 1 << 20, ..Options::default() });
-        assert!(matches!(zip.feed(&text), Err(LoadError::Pickle(_))));
     }
 }
