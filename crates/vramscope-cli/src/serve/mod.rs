@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Serve) -> Result<(), Failure> {
         let shelf = Shelf::new(arguments.paths.clone(), links);
         tokio::select! {
             () = connections::accept(
-                listener, routes::router(&token, shelf, code), connections::HEADER_TIMEOUT,
+                listener, routes::router(&token, port, shelf, code), connections::HEADER_TIMEOUT,
             ) => {}
             () = stopped => {}
         }

@@ -42,7 +42,8 @@ const HEADERS: [(&str, &str); 7] = [
     ("cache-control", "no-store"),
 ];
 
-pub(crate) fn router(token: &str, shelf: Shelf, code: Code) -> Router {
+/// The routes of a server that listens on a port of the loopback interface.
+pub(crate) fn router(token: &str, port: u16, shelf: Shelf, code: Code) -> Router {
     let served = Router::new()
         .route("/", get(page))
         .route("/files/index.json", get(index))
@@ -61,7 +62,7 @@ pub(crate) fn router(token: &str, shelf: Shelf, code: Code) -> Router {
                 "Not found: use the address that vramscope printed, with its token.\n",
             )
         })
-        .layer(middleware::from_fn(guarded))
+        .layer(middleware::from_fn(move |request, next| guarded(port, request, next)))
 }
 
 /// What is served: snapshots and the source of their programs.
@@ -85,14 +86,16 @@ impl Drop for Served {
     }
 }
 
-/// Refuses requests for other host names, against DNS rebinding, and adds the headers to every
-/// response.
-async fn guarded(request: Request, next: Next) -> Response {
-    let mut response = if is_local(&request) {
+/// Refuses requests for other hosts, against DNS rebinding, and adds the headers to every response.
+async fn guarded(port: u16, request: Request, next: Next) -> Response {
+    let mut response = if is_local(port, &request) {
         next.run(request).await
     } else {
-        (StatusCode::FORBIDDEN, "Forbidden: the host must be 127.0.0.1 or localhost.\n")
-            .into_response()
+        let words = format!(
+            "Forbidden: the host must be 127.0.0.1:{port} or localhost:{port}. A forwarded port \
+             must have this number on both machines.\n"
+        );
+        (StatusCode::FORBIDDEN, words).into_response()
     };
     for (name, value) in HEADERS {
         let headers = response.headers_mut();
@@ -103,21 +106,22 @@ async fn guarded(request: Request, next: Next) -> Response {
     response
 }
 
-/// Whether a request names this machine, in each place where it can name one: once in its headers,
+/// Whether a request names this server, in each place where it can name one: once in its headers,
 /// and at most once in its address.
-fn is_local<B>(request: &axum::http::Request<B>) -> bool {
+fn is_local<B>(port: u16, request: &axum::http::Request<B>) -> bool {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
-    host.to_str().is_ok_and(is_local_name)
-        && request.uri().authority().is_none_or(|authority| is_local_name(authority.as_str()))
+    let in_address = request.uri().authority().map(|authority| authority.as_str().as_bytes());
+    std::iter::once(host.as_bytes()).chain(in_address).all(|named| is_own(port, named))
 }
 
-/// Whether a host, with or without a port, is the loopback interface.
-fn is_local_name(host: &str) -> bool {
-    let name = host
-        .rsplit_once(':')
-        .map_or(host, |(name, port)| if port.ends_with(']') { host } else { name });
-    matches!(name, "127.0.0.1" | "[::1]") || name.eq_ignore_ascii_case("localhost")
+/// Whether an authority is the loopback interface with a port, which may be left out if it is 80.
+fn is_own(port: u16, authority: &[u8]) -> bool {
+    ["127.0.0.1", "localhost", "[::1]"].iter().any(|name| {
+        let whole = format!("{name}:{port}");
+        authority.eq_ignore_ascii_case(whole.as_bytes())
+            || port == 80 && authority.eq_ignore_ascii_case(name.as_bytes())
+    })
 }
 
 async fn page(State(served): State<Arc<Served>>) -> Response {
@@ -240,19 +244,19 @@ async fn asset(Path(path): Path<String>) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use super::is_local_name;
+    use super::is_own;
 
+    /// Browsers leave out the port of the scheme.
     #[test]
-    fn only_local_host_names_are_served() {
-        for host in
-            ["127.0.0.1:8317", "localhost", "localhost:1", "LocalHost:1", "[::1]:8317", "[::1]"]
-        {
-            assert!(is_local_name(host), "{host}");
-        }
-        for host in
-            ["example.com:8317", "127.0.0.1.example.com", "localhost.evil:80", "", "[::2]:1"]
-        {
-            assert!(!is_local_name(host), "{host}");
+    fn port_80_may_be_left_out() {
+        for (port, authority, is) in [
+            (80, "127.0.0.1", true),
+            (80, "localhost:80", true),
+            (80, "localhost:", false),
+            (443, "localhost", false),
+            (8317, "localhost", false),
+        ] {
+            assert_eq!(is_own(port, authority.as_bytes()), is, "{port} {authority}");
         }
     }
 }

@@ -55,7 +55,7 @@ impl Server {
         let arguments = SourceArguments { folders: source, maps: Vec::new() };
         let Ok(sources) = Sources::new(&arguments) else { panic!("folders can be listed") };
         let shelf = Shelf::new(vec![folder.clone()], Links::Inside);
-        let routes = router("token", shelf, Code::new(sources));
+        let routes = router("token", address.port(), shelf, Code::new(sources));
         runtime.spawn(accept(listener, routes, HEADER_TIMEOUT));
         Self { address, folder, _runtime: runtime }
     }
@@ -67,7 +67,7 @@ impl Server {
     }
 
     /// The response to a request with these header lines.
-    fn get(&self, target: &str, headers: &[&str]) -> String {
+    fn ask(&self, target: &str, headers: &[&str]) -> String {
         let mut stream = self.connect();
         let lines = headers.join("\r\n");
         let end = if headers.is_empty() { "" } else { "\r\n" };
@@ -78,8 +78,18 @@ impl Server {
         response
     }
 
+    /// The response to a request that names the server.
+    fn get(&self, target: &str) -> String {
+        self.ask(target, &[&self.host()])
+    }
+
+    /// The header line that names the server.
+    fn host(&self) -> String {
+        format!("Host: {}", self.address)
+    }
+
     fn index(&self) -> String {
-        self.get("/token/files/index.json", &["Host: localhost"])
+        self.get("/token/files/index.json")
     }
 }
 
@@ -113,30 +123,94 @@ fn a_taken_port_is_an_error_only_if_it_was_asked_for() {
 }
 
 #[test]
-fn one_local_host_is_served() {
+fn only_requests_that_name_the_server_are_served() {
     let server = Server::start("hosts");
     let index = "/token/files/index.json";
-    assert_status(&server.get(index, &["Host: LOCALHOST:1"]), "200");
-    assert_status(&server.get(index, &["Host: evil.example"]), "403");
-    assert_status(&server.get(index, &["Host: localhost", "Host: evil.example"]), "403");
-    assert_status(&server.get(index, &[]), "403");
-    let elsewhere = format!("http://evil.example{index}");
-    assert_status(&server.get(&elsewhere, &["Host: localhost"]), "403");
-    assert_status(&server.get("/files/index.json", &["Host: localhost"]), "404");
+    let port = server.address.port();
+    let host = |authority: &str| format!("Host: {}", authority.replace("PORT", &port.to_string()));
+    for own in
+        ["127.0.0.1:PORT", "localhost:PORT", "LocalHost:PORT", "[::1]:PORT", "  127.0.0.1:PORT "]
+    {
+        assert_status(&server.ask(index, &[&host(own)]), "200");
+    }
+    for other in [
+        "",
+        "evil.example",
+        "evil.example:PORT",
+        "127.0.0.1",
+        "localhost",
+        "localhost:",
+        "127.0.0.1:",
+        "127.0.0.1:1",
+        "127.0.0.1:PORT0",
+        "127.0.0.1:0PORT",
+        "127.0.0.1:+PORT",
+        "127.0.0.1: PORT",
+        "127.0.0.1 :PORT",
+        "127.0.0.1:PORT:PORT",
+        "127.0.0.1:PORT.evil.example",
+        "127.0.0.1:PORT/",
+        "127.0.0.1:PORT, evil.example",
+        "127.0.0.1.:PORT",
+        "127.0.0.1.evil.example:PORT",
+        "127.0.0.2:PORT",
+        "127.1:PORT",
+        "2130706433:PORT",
+        "0.0.0.0:PORT",
+        "localhost.:PORT",
+        "localhost.evil.example:PORT",
+        "evil.localhost:PORT",
+        "user@127.0.0.1:PORT",
+        "user:PORT@evil.example",
+        "http://127.0.0.1:PORT",
+        "[::1]",
+        "[::1]:",
+        "[::1]:1",
+        "::1:PORT",
+        "[::1%lo]:PORT",
+        "[::ffff:127.0.0.1]:PORT",
+        "127.0.0.1:PORT\u{a0}",
+        "ｌocalhost:PORT",
+    ] {
+        let response = server.ask(index, &[&host(other)]);
+        // The parser itself refuses some.
+        let is_refused = ["HTTP/1.1 403", "HTTP/1.1 400"].iter().any(|is| response.starts_with(is));
+        assert!(is_refused, "{other:?}: {response}");
+    }
+    let own = server.host();
+    for headers in
+        [&[&own[..], "Host: evil.example"][..], &["Host: evil.example", &own], &[&own, &own], &[]]
+    {
+        assert_status(&server.ask(index, headers), "403");
+    }
+    // A request may name the server in its address, too.
+    for (authority, status) in [
+        (&own["Host: ".len()..], "200"),
+        ("evil.example", "403"),
+        ("127.0.0.1", "403"),
+        ("127.0.0.1:1", "403"),
+    ] {
+        assert_status(&server.get(&format!("http://{authority}{index}")), status);
+    }
+    let user = format!("http://user@{}{index}", server.address);
+    assert_status(&server.get(&user), "403");
+    let elsewhere = format!("http://{}{index}", server.address);
+    assert_status(&server.ask(&elsewhere, &["Host: evil.example"]), "403");
+    assert_status(&server.get("/files/index.json"), "404");
 }
 
 #[test]
 fn a_range_of_another_version_is_the_whole_file() {
     let server = Server::start("ranges");
     assert!(server.index().contains("0?7000-100"), "{}", server.index());
-    let [host, range] = ["Host: localhost", "Range: bytes=10-19"];
-    let part = server.get("/token/files/0", &[host, range]);
+    let [host, range] = [&server.host()[..], "Range: bytes=10-19"];
+    let part = server.ask("/token/files/0", &[host, range]);
     assert_status(&part, "206");
     assert!(part.contains("etag: \"7000-100\"\r\n"), "{part}");
     assert!(part.ends_with("\r\n\r\nxxxxxxxxxx"), "{part}");
-    let same = server.get("/token/files/0", &[host, range, "If-Range: \"7000-100\""]);
+    let same = server.ask("/token/files/0", &[host, range, "If-Range: \"7000-100\""]);
     assert_status(&same, "206");
-    let other = server.get("/token/files/0", &[host, range, "If-Range: \"other\""]);
+    let other = server.ask("/token/files/0", &[host, range, "If-Range: \"other\""]);
     assert_status(&other, "200");
     assert!(other.contains("content-length: 100\r\n"), "{other}");
 }
@@ -146,12 +220,12 @@ fn what_is_no_longer_a_file_is_not_found() {
     let server = Server::start("gone");
     assert!(server.index().contains("rank0.pickle"));
     let path = server.folder.join("rank0.pickle");
-    assert_status(&server.get("/token/files/0", &["Host: localhost"]), "200");
+    assert_status(&server.get("/token/files/0"), "200");
     fs::remove_file(&path).expect("the file is there");
-    assert_status(&server.get("/token/files/0", &["Host: localhost"]), "404");
+    assert_status(&server.get("/token/files/0"), "404");
     fs::create_dir(&path).expect("a folder can be made");
-    assert_status(&server.get("/token/files/0", &["Host: localhost"]), "404");
-    assert_status(&server.get("/token/files/1", &["Host: localhost"]), "404");
+    assert_status(&server.get("/token/files/0"), "404");
+    assert_status(&server.get("/token/files/1"), "404");
 }
 
 #[test]
@@ -159,7 +233,7 @@ fn only_this_machine_may_frame_the_page_and_files_are_sandboxed() {
     let server = Server::start("frames");
     let index = server.index();
     assert!(index.contains("content-security-policy: frame-ancestors 'self' "), "{index}");
-    let file = server.get("/token/files/0", &["Host: localhost"]);
+    let file = server.get("/token/files/0");
     assert!(file.contains("content-security-policy: sandbox\r\n"), "{file}");
 }
 
@@ -192,7 +266,7 @@ fn only_source_files_that_a_snapshot_names_are_served() {
     assert!(server.index().contains(r#""source":"0/source/""#), "{}", server.index());
     let ask = |path: &str| {
         let encoded = path.replace('/', "%2F");
-        server.get(&format!("/token/files/0/source/{encoded}"), &["Host: localhost"])
+        server.get(&format!("/token/files/0/source/{encoded}"))
     };
     let named = ask("/train/named.py");
     assert_status(&named, "200");
@@ -212,10 +286,10 @@ fn only_source_files_that_a_snapshot_names_are_served() {
     for odd in ["..", "../secret.py", "/etc/passwd", "../../secret.py"] {
         assert_status(&ask(odd), "404");
     }
-    let literal = server.get("/token/files/0/source/../../../secret.py", &["Host: localhost"]);
+    let literal = server.get("/token/files/0/source/../../../secret.py");
     assert_status(&literal, "404");
-    assert_status(&server.get("/token/files/9/source/x", &["Host: localhost"]), "404");
-    let evil = server.get("/token/files/0/source/x", &["Host: evil.example"]);
+    assert_status(&server.get("/token/files/9/source/x"), "404");
+    let evil = server.ask("/token/files/0/source/x", &["Host: evil.example"]);
     assert_status(&evil, "403");
 }
 
@@ -223,7 +297,7 @@ fn only_source_files_that_a_snapshot_names_are_served() {
 fn without_a_folder_of_source_none_is_served() {
     let server = Server::start("no-code");
     assert!(server.index().contains(r#""source":null"#), "{}", server.index());
-    assert_status(&server.get("/token/files/0/source/x.py", &["Host: localhost"]), "404");
+    assert_status(&server.get("/token/files/0/source/x.py"), "404");
 }
 
 #[test]
@@ -297,7 +371,7 @@ fn all_cards(server: &Server, from: u64) -> Part {
     let mut part = Part { next: from, ..Part::default() };
     while started.elapsed() < Duration::from_mins(1) {
         let target = format!("/token/files/cards?from={}", part.next);
-        let response = server.get(&target, &["Host: localhost"]);
+        let response = server.get(&target);
         assert_status(&response, "200");
         assert!(response.contains("content-type: application/x-ndjson\r\n"), "{response}");
         let (_, body) = response.split_once("\r\n\r\n").expect("headers");
@@ -318,7 +392,7 @@ fn cards_of_many_snapshots_are_made_in_the_background() {
     let server = Server::start("cards");
     add_ranks(&server, 0..31);
     assert!(!server.index().contains("\"cards\":"), "32 files are few: {}", server.index());
-    let none = server.get("/token/files/cards?from=0", &["Host: localhost"]);
+    let none = server.get("/token/files/cards?from=0");
     assert!(none.ends_with("\r\n\r\n"), "{none}");
     add_ranks(&server, 31..40);
     let index = server.index();
@@ -370,7 +444,7 @@ fn files_that_change_often_have_one_set_of_cards() {
         assert_eq!(card.bands[0].peak.0, peak);
     }
     // Call sites of old versions are forgotten.
-    let text = server.get("/token/files/cards?from=0", &["Host: localhost"]);
+    let text = server.get("/token/files/cards?from=0");
     assert!(text.contains("f20000") && !text.contains("f1000"), "{text}");
     // What was a card is told as a failure, and a file that is gone is forgotten.
     let changed = server.folder.join("rank5_memory_snapshot.json");
@@ -391,15 +465,16 @@ fn cards_are_as_guarded_as_files() {
     let server = Server::start("guarded-cards");
     add_ranks(&server, 0..40);
     assert_status(&server.index(), "200");
-    assert_status(&server.get("/token/files/cards", &["Host: evil.example"]), "403");
-    assert_status(&server.get("/files/cards", &["Host: localhost"]), "404");
+    assert_status(&server.ask("/token/files/cards", &["Host: evil.example"]), "403");
+    assert_status(&server.get("/files/cards"), "404");
     all_cards(&server, 0);
     // Compressed for those who take it.
     let mut stream = server.connect();
     write!(
         stream,
-        "GET /token/files/cards?from=1 HTTP/1.1\r\nHost: localhost\r\n\
-         Accept-Encoding: deflate, gzip\r\nConnection: close\r\n\r\n"
+        "GET /token/files/cards?from=1 HTTP/1.1\r\n{}\r\n\
+         Accept-Encoding: deflate, gzip\r\nConnection: close\r\n\r\n",
+        server.host()
     )
     .expect("a request can be sent");
     let mut response = Vec::new();
@@ -413,9 +488,9 @@ fn cards_are_as_guarded_as_files() {
     unpacked.read_to_string(&mut text).expect("text");
     assert_eq!(text.lines().count(), 42, "40 cards between begin and end: {text}");
     // What is no number is the begin.
-    let odd = server.get("/token/files/cards?from=x", &["Host: localhost"]);
+    let odd = server.get("/token/files/cards?from=x");
     assert!(odd.contains("vramscope.index/1"), "{odd}");
-    let beyond = server.get("/token/files/cards?from=99999999", &["Host: localhost"]);
+    let beyond = server.get("/token/files/cards?from=99999999");
     assert!(
         beyond.contains(r#"{"done":true"#) && beyond.contains(r#""next":99999999"#),
         "{beyond}"
