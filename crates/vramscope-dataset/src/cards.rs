@@ -1,13 +1,11 @@
 //! The cards of a dataset: what `vramscope export --as index` needs of it.
 
-use crate::part::{ENDING, failure};
-use crate::plan::{BATCH_ROWS, entries, few_rows, partitions};
-use crate::regular::open_regular;
+use crate::bounds::{self, Used};
+use crate::part::ENDING;
+use crate::plan::{entries, partitions};
 use crate::schema::RANKS;
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array as _, RecordBatch};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use rustc_hash::FxHashSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -79,14 +77,8 @@ fn column(
     name: &str,
     take: &mut impl FnMut(Option<&str>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let file = open_regular(path)?;
-    let builder =
-        ParquetRecordBatchReaderBuilder::try_new_with_options(file, plain).map_err(failure)?;
-    few_rows(&builder)?;
-    let mask = ProjectionMask::columns(builder.parquet_schema(), [name]);
-    let batches = builder.with_projection(mask).with_batch_size(BATCH_ROWS);
-    for batch in batches.build().map_err(failure)? {
+    let mut used = Used::default();
+    for batch in bounds::read(path, &[name], bounds::CARDS)? {
         let batch: RecordBatch = batch.map_err(io::Error::other)?;
         let column = batch.column_by_name(name);
         let texts = column
@@ -94,6 +86,7 @@ fn column(
             .as_string_opt::<i32>()
             .ok_or_else(|| io::Error::other(format!("its column {name} is no text")))?;
         for at in 0..texts.len() {
+            used.add(texts.value(at))?;
             take((!texts.is_null(at)).then(|| texts.value(at)))?;
         }
     }

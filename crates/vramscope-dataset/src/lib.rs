@@ -6,6 +6,7 @@
 //! independent, so threads and processes can write several at a time. docs/fleet.md describes the
 //! tables. The numbers are those of the report crate.
 
+mod bounds;
 mod cards;
 mod columns;
 mod ids;
@@ -17,6 +18,7 @@ mod rows;
 pub mod schema;
 mod sql;
 mod table;
+mod thrift;
 
 pub use cards::Cards;
 pub use columns::Batch;

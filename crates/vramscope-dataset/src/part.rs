@@ -4,7 +4,8 @@
 //! part is there when its file of `ranks` is. Until then its writer holds a lock on the temporary
 //! file of `ranks`, so that another process neither writes the part nor removes it.
 
-use crate::regular::{open_regular, without_waiting};
+use crate::bounds;
+use crate::regular::without_waiting;
 use crate::rows::{self, Known};
 use crate::schema::{
     ANNOTATIONS, BLOCKS, CURVE, FINDINGS, FRAMES, OOMS, PEAK, PHASES, RANKS, SEGMENTS, STACKS,
@@ -12,7 +13,7 @@ use crate::schema::{
 };
 use crate::sql::add_sql;
 use crate::table::Table;
-use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::errors::ParquetError;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -239,11 +240,8 @@ pub(crate) fn named(error: io::Error, path: &Path) -> io::Error {
 /// Whether a Parquet file names a version of these tables in its footer.
 fn has_version(path: &Path) -> bool {
     let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(false);
-    let read = open_regular(path).map_err(ParquetError::from);
-    let read =
-        read.and_then(|file| ParquetRecordBatchReaderBuilder::try_new_with_options(file, plain));
-    read.is_ok_and(|read| {
-        let version = read.schema().metadata().get(VERSION_KEY);
+    bounds::open(path, plain).is_ok_and(|(_, metadata)| {
+        let version = metadata.schema().metadata().get(VERSION_KEY);
         version.is_some_and(|version| version.starts_with(VERSION_FAMILY))
     })
 }

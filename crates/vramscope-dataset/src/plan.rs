@@ -1,16 +1,12 @@
 //! What an export has to do: which files the dataset has, and how the others form parts.
 
-use crate::part::{ENDING, Files, Part, Source, TEMPORARY, failure, is_folder, named};
-use crate::regular::open_regular;
+use crate::bounds::{self, Used, invalid};
+use crate::part::{ENDING, Files, Part, Source, TEMPORARY, is_folder, named};
 use crate::rows::UNREADABLE;
 use crate::schema::{RANKS, TABLES};
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array as _, RecordBatch};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderBuilder, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
-};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -273,15 +269,8 @@ const COMPARED: [&str; 6] = ["file", "path", "file_bytes", "modified_us", "error
 
 /// The rows of a part's files.
 fn read(path: &Path, folder: &str) -> io::Result<Vec<Row>> {
-    let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let file = open_regular(path)?;
-    let builder =
-        ParquetRecordBatchReaderBuilder::try_new_with_options(file, plain).map_err(failure)?;
-    few_rows(&builder)?;
-    let mask = ProjectionMask::columns(builder.parquet_schema(), COMPARED);
-    let mut rows = Vec::new();
-    let batches = builder.with_projection(mask).with_batch_size(BATCH_ROWS);
-    for batch in batches.build().map_err(failure)? {
+    let (mut rows, mut used) = (Vec::new(), Used::default());
+    for batch in bounds::read(path, &COMPARED, bounds::SHORT_TEXTS)? {
         let batch: RecordBatch = batch.map_err(io::Error::other)?;
         let column = |name: &str| {
             let column = batch.column_by_name(name);
@@ -303,6 +292,9 @@ fn read(path: &Path, folder: &str) -> io::Result<Vec<Row>> {
         let (error, error_kind) = (text("error")?, text("error_kind")?);
         let (bytes, modified) = (number("file_bytes")?, number("modified_us")?);
         for at in 0..batch.num_rows() {
+            for text in [&file, &path, &error, &error_kind] {
+                used.add(text.value(at))?;
+            }
             let owned =
                 |of: &arrow_array::StringArray| (!of.is_null(at)).then(|| of.value(at).to_owned());
             rows.push(Row {
@@ -317,29 +309,6 @@ fn read(path: &Path, folder: &str) -> io::Result<Vec<Row>> {
         }
     }
     Ok(rows)
-}
-
-/// The most rows of a part. It has a row for each device of at most [`MAX_FILES`] files.
-const MAX_ROWS: i64 = 1 << 20;
-
-/// Rows that are read at a time. A file of a few bytes can say that each has the same long text.
-pub(crate) const BATCH_ROWS: usize = 64;
-
-/// Refuses a part with more rows than a writer makes.
-pub(crate) fn few_rows<T>(file: &ArrowReaderBuilder<T>) -> io::Result<()> {
-    let groups = file.metadata().row_groups();
-    let rows = groups.iter().fold(0, |sum: i64, group| sum.saturating_add(group.num_rows()));
-    if (0..=MAX_ROWS).contains(&rows) {
-        return Ok(());
-    }
-    Err(invalid(&format!("it has {rows} rows, of at most {MAX_ROWS}")))
-}
-
-fn invalid(what: &str) -> io::Error {
-    io::Error::new(
-        ErrorKind::InvalidData,
-        format!("{what}: remove the file, or use another dataset"),
-    )
 }
 
 /// The file without the name of the snapshot in it. The path ends with it.
@@ -384,32 +353,4 @@ fn part(folder: &str, sources: Vec<Source>) -> Part {
     }
     let name = format!("{PART}{:016x}", xxh3_64(key.as_bytes()));
     Part { name, folder: folder.to_owned(), sources }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use arrow_array::{ArrayRef, NullArray};
-    use parquet::arrow::ArrowWriter;
-    use std::sync::Arc;
-
-    /// A file of a few bytes can have any number of equal rows.
-    #[test]
-    fn a_part_with_too_many_rows_is_refused() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let part = folder.path().join("ranks/run=r/iteration=0/part-0123456789abcdef.parquet");
-        fs::create_dir_all(part.parent().expect("a folder")).expect("a folder");
-        let rows: ArrayRef = Arc::new(NullArray::new(MAX_ROWS as usize + 1));
-        let batch =
-            RecordBatch::try_from_iter_with_nullable([("path", rows, true)]).expect("a column");
-        let file = fs::File::create(&part).expect("a file");
-        let mut writer = ArrowWriter::try_new(file, batch.schema(), None).expect("a writer");
-        writer.write(&batch).expect("rows");
-        writer.close().expect("a footer");
-        let plan = Plan::new(folder.path(), Vec::new()).expect_err("too many rows");
-        let cards = crate::Cards::open(folder.path()).expect("a folder").expect("a dataset");
-        for why in [plan, cards.count().expect_err("too many rows")] {
-            assert!(why.to_string().contains("it has 1048577 rows, of at most 1048576"), "{why}");
-        }
-    }
 }
