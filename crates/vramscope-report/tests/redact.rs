@@ -9,6 +9,7 @@ use vramscope_report::phases::phases;
 use vramscope_report::redact::Redaction;
 use vramscope_report::{FileReader, LoadedFile, SnapshotEntry, Target, sidecar};
 use vramscope_snapshot::{Texts as _, write_pickle};
+use vramscope_trace::is_framework_file;
 use vramscope_trace::slicing::now;
 
 fn test_data(name: &str) -> PathBuf {
@@ -193,6 +194,23 @@ fn canaries() -> (String, String) {
         "/opt/libcudaCANARY.so.1",
         "/opt/libc10.so.CANARY",
         "/opt/libnvCANARY.so",
+        "/opt/libcudart-CANARY.so.11.0",
+        "/opt/libc10.so",
+        "<frozen CANARY>",
+        "<frozen runpy>CANARY",
+        "<frozen runpy> CANARY>",
+        "<string>CANARY",
+        "<ipython-input-1-CANARY>",
+        "/x/site-packages/torch/CANARY.py",
+        "/x/site-packages/torch/CANARY/nn/functional.py",
+        "/x/site-packages/torch/nn/modules/modeling_CANARY.py",
+        "/x/site-packages/transformers/trainer.py/CANARY",
+        "/x/dist-packages/torch.CANARY/x.py",
+        "/x/site-packages/torch/nn/functional.py",
+        "/usr/lib/python3.11/threading.py",
+        "/usr/lib/pythonCANARY/threading.py",
+        "C:\\Python311\\Lib\\threading.py",
+        "/tmp/torchinductor_u/ab/CANARYabcdefghijklmnopqrstuvwxyzabcdefghij.py",
         "/home/u/lib/python/CANARY/x.py",
         "/usr/lib/python3.11/CANARY.py",
         "C:\\CANARY\\Lib\\CANARY.py",
@@ -246,6 +264,7 @@ fn canaries() -> (String, String) {
     });
     let sidecar = serde_json::json!({
         "version": 1, "reason": "CANARY", "host": "CANARY", "torch": "2.9.1+CANARY",
+        "backend": "CANARY", "uses": {"names": ["aten.CANARY", "aten.add CANARY"]},
         "cuda": "CANARY", "driver": "12.CANARY", "alloc_conf": "backend:CANARY",
         "devices": [{
             "device": 0, "name": "NVIDIA CANARY", "total_bytes": 1, "free_bytes": 1,
@@ -300,6 +319,48 @@ fn no_text_of_a_file_passes() {
         ".weight\"",
     ] {
         assert!(text.contains(name), "{name}");
+    }
+}
+
+/// Files count as they did, and public names stay.
+#[test]
+fn files_of_packages_keep_their_place() {
+    let redaction = Redaction::new(b"salt");
+    for (file, expected) in [
+        (
+            "/home/u/venv/lib/python3.11/site-packages/torch/nn/functional.py",
+            Some("/site-packages/torch/nn/functional.py"),
+        ),
+        (
+            "/v/site-packages/torch/distributed/fsdp/_fully_shard/_fsdp_param.py",
+            Some("/site-packages/torch/distributed/fsdp/_fully_shard/_fsdp_param.py"),
+        ),
+        (
+            "/v/site-packages/transformers/models/llama/modeling_llama.py",
+            Some("/site-packages/transformers/models/llama/modeling_llama.py"),
+        ),
+        ("/v/site-packages/torch/secret.py", None),
+        ("/usr/lib/python3.11/threading.py", Some("/lib/python3.11/threading.py")),
+        (r"C:\Python311\Lib\threading.py", Some("C:/conda/Lib/threading.py")),
+        (r"C:\Python311\Lib\secret.py", None),
+        ("/home/u/torch/nn/secret.py", None),
+        ("/tmp/torchinductor_u/ab/secret.py", None),
+        ("/tmp/secret/cab.py", None),
+        ("<frozen importlib._bootstrap>", Some("<frozen importlib._bootstrap>")),
+        ("<frozen secret>", None),
+        ("<string>", Some("<string>")),
+        ("/opt/libtorch_cpu.so", Some("libtorch_cpu.so")),
+    ] {
+        let (_, redacted) = redaction.frame("f", file);
+        assert_eq!(is_framework_file(&redacted), is_framework_file(file), "{file}: {redacted}");
+        assert!(!redacted.contains("secret"), "{redacted}");
+        assert!(expected.is_none_or(|expected| redacted == expected), "{file}: {redacted}");
+    }
+    let torch = "/v/site-packages/torch/nn/functional.py";
+    for (function, is_public) in
+        [("linear", true), ("_fsdp_pre_forward", false), ("secret_linear", false)]
+    {
+        assert_eq!(redaction.frame(function, torch).0 == function, is_public, "{function}");
     }
 }
 

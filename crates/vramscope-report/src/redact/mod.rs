@@ -135,12 +135,16 @@ impl Redaction {
 
     fn file(&self, file: &str) -> String {
         let path = file.replace('\\', "/");
-        if let Some((public, rest)) = public_part(&path) {
-            let private = (!rest.is_empty()).then(|| self.private_file(rest));
-            return format!("{public}{}", private.unwrap_or_default());
+        if let Some(known) = known_part(&path) {
+            return self.known_file(known);
+        }
+        // The default cache of Inductor has the user's name.
+        if is_generated_file(&path) {
+            let at = path.rmatch_indices('/').nth(1).map_or(0, |(at, _)| at + 1);
+            return format!("/torchinductor/{}", self.private_file(&path[at..]));
         }
         // These name no file.
-        if matches!(file, "" | "??" | "<string>") || file.starts_with("<frozen ") {
+        if matches!(file, "" | "??" | "<string>") || public::is_frozen(file) {
             return file.to_owned();
         }
         let out = self.private_file(&path);
@@ -152,6 +156,24 @@ impl Redaction {
             Some(_) => format!("/site-packages/{out}"),
             None => out,
         }
+    }
+
+    /// A file of Python or a known package. Its public folders and its public name stay.
+    fn known_file(&self, path: &str) -> String {
+        let part = |part: &str| {
+            let stem = part.strip_suffix(".py").unwrap_or(part);
+            let is_public = part.is_empty()
+                || public::is_folder(part)
+                || public::is_library(part)
+                || public::is_name(stem);
+            if is_public { part.to_owned() } else { self.private_file(part) }
+        };
+        let out = path.split('/').map(part).collect::<Vec<_>>().join("/");
+        // Python's library on Windows is known by the folders above it.
+        let mut folders = out.split('/').skip(1);
+        let is_windows = folders.next().is_some_and(|folder| folder.eq_ignore_ascii_case("lib"))
+            && !folders.next().is_some_and(|folder| folder.starts_with("python"));
+        if is_windows { format!("C:/conda{out}") } else { out }
     }
 
     /// A file that the program defines. The kind of file stays.
@@ -184,7 +206,7 @@ impl Redaction {
         let is_whole = |rule: &Rule| rule.function.strip_prefix('=') == Some(function);
         let is_public = public::is_python_function(function)
             || is_wrapper(function, file)
-            || public_part(&file.replace('\\', "/")).is_some_and(|(_, rest)| rest.is_empty())
+            || known_part(&file.replace('\\', "/")).is_some() && public::is_name(function)
             || Rules::built_in().iter().any(is_whole);
         if is_public && !function.starts_with("<resume in ") {
             return function.to_owned();
@@ -235,35 +257,55 @@ impl Redaction {
     /// The file beside a snapshot, without its lines of source.
     pub fn sidecar(&self, sidecar: &Sidecar) -> Sidecar {
         let mut out = sidecar.clone();
-        out.sources.clear();
+        // Without `..`: a new field is told here whether it has names.
+        let Sidecar {
+            reason,
+            host,
+            torch,
+            backend,
+            cuda,
+            driver,
+            alloc_conf,
+            devices,
+            tensors,
+            uses,
+            sources,
+            holders,
+            version: _,
+            rank: _,
+            world_size: _,
+            steps: _,
+        } = &mut out;
+        sources.clear();
         let word = |text: &mut String, is_public: fn(&str) -> bool| {
             if !is_public(text) {
                 *text = self.hash(text);
             }
         };
         for (text, is_public) in [
-            (&mut out.host, (|_| false) as fn(&str) -> bool),
-            (&mut out.reason, public::is_reason),
-            (&mut out.torch, public::is_version),
-            (&mut out.cuda, public::is_version),
-            (&mut out.driver, public::is_version),
-            (&mut out.alloc_conf, public::is_configuration),
+            (host, (|_| false) as fn(&str) -> bool),
+            (reason, public::is_reason),
+            (torch, public::is_version),
+            (backend, public::is_backend),
+            (cuda, public::is_version),
+            (driver, public::is_version),
+            (alloc_conf, public::is_configuration),
         ] {
             if let Some(text) = text {
                 word(text, is_public);
             }
         }
-        out.devices.iter_mut().for_each(|device| word(&mut device.name, public::is_device));
-        for name in out.uses.iter_mut().flat_map(|uses| &mut uses.names) {
+        devices.iter_mut().for_each(|device| word(&mut device.name, public::is_device));
+        for name in uses.iter_mut().flat_map(|uses| &mut uses.names) {
             word(name, public::is_operation);
         }
-        for tensor in out.tensors.iter_mut().flat_map(|at| &mut at.tensors) {
+        for tensor in tensors.iter_mut().flat_map(|at| &mut at.tensors) {
             let record = &mut tensor.record;
             record.name = self.tensor(&record.name);
             word(&mut record.kind, public::is_kind_of_tensor);
             word(&mut record.dtype, public::is_dtype);
         }
-        if let Some(holders) = &mut out.holders {
+        if let Some(holders) = holders {
             self.holders(holders);
         }
         out
@@ -355,38 +397,25 @@ fn is_profile_category(text: &str) -> bool {
     name == "autograd_detail" || Category::parse(&name).is_some()
 }
 
-/// The public end of a path, and a private rest behind it: from the folder of a known package or of
-/// Python's own files on. `None` for a private path.
-fn public_part(path: &str) -> Option<(String, &str)> {
+/// The end of a path from the folder of a known package, of PyTorch or of Python's own files on, or
+/// a known library. `None` for a path of the program.
+fn known_part(path: &str) -> Option<&str> {
     let from = |marker: &str| path.rfind(marker).map(|at| &path[at..]);
     for folder in ["/site-packages/", "/dist-packages/"] {
         if let Some(rest) = from(folder) {
             let package = rest[folder.len()..].split(['/', '.']).next().unwrap_or_default();
-            return PACKAGES.contains(&package).then(|| (rest.to_owned(), ""));
+            return PACKAGES.contains(&package).then_some(rest);
         }
     }
     if is_library(path) {
         let (_, name) = path.rsplit_once('/').unwrap_or(("", path));
-        return public::is_library(name).then(|| (name.to_owned(), ""));
+        return public::is_library(name).then_some(name);
     }
-    if !is_python(path) || !is_framework_file(path) {
+    if !is_python(path) || !is_framework_file(path) || is_generated_file(path) {
         return None;
     }
-    // The default cache of Inductor has the user's name.
-    if is_generated_file(path) {
-        let at = path.rmatch_indices('/').nth(1).map_or(0, |(at, _)| at);
-        let code = path[at..].trim_start_matches('/');
-        return Some(if public::is_generated_code(code) {
-            (format!("/torchinductor/{code}"), "")
-        } else {
-            ("/torchinductor/".to_owned(), code)
-        });
-    }
-    // A frame of these folders is none of the program, so the folder stays before a private rest.
-    for (folder, public) in [("/lib/python", ""), ("/torch/", ""), ("/lib/", "/conda")] {
-        let Some(at) = path.to_ascii_lowercase().rfind(folder) else { continue };
-        let (head, rest) = public::folder(&path[at..]);
-        return Some((format!("{public}{head}"), rest));
-    }
-    None
+    let lower = path.to_ascii_lowercase();
+    ["/lib/python", "/torch/", "/lib/"]
+        .iter()
+        .find_map(|folder| Some(&path[lower.rfind(folder)?..]))
 }

@@ -1,13 +1,52 @@
 //! The names that PyTorch, Python and CUDA define. Each set is closed: it lists whole names, or the
 //! words of which whole names consist.
 
+use super::PACKAGES;
 use rustc_hash::FxHashSet;
 use std::sync::LazyLock;
+use vramscope_inference::Rules;
 
 /// Words of identifiers in PyTorch's and CPython's libraries: of the functions that recordings with
 /// C++ frames have, of PyTorch's operators, and of nodes of its autograd graph.
 static WORDS: LazyLock<FxHashSet<&str>> =
     LazyLock::new(|| include_str!("words.txt").split_whitespace().collect());
+
+/// Files and functions of PyTorch, and of packages that build on it, with a word that is not in
+/// [`WORDS`]. They are whole names, and public in the folder of a known package only.
+static NAMES: LazyLock<FxHashSet<&str>> = LazyLock::new(|| {
+    let of_rules = Rules::built_in().iter().flat_map(|rule| rule.file.split('/'));
+    let of_rules = of_rules.map(|name| name.strip_suffix(".py").unwrap_or(name));
+    include_str!("names.txt")
+        .split_whitespace()
+        .chain(FILES)
+        .chain(PACKAGES)
+        .chain(of_rules)
+        .collect()
+});
+
+/// Modules that Python holds in itself.
+const FROZEN: [&str; 20] = [
+    "__hello__",
+    "__phello__",
+    "_collections_abc",
+    "_sitebuiltins",
+    "abc",
+    "codecs",
+    "genericpath",
+    "getpath",
+    "importlib._bootstrap",
+    "importlib._bootstrap_external",
+    "importlib.machinery",
+    "importlib.util",
+    "io",
+    "ntpath",
+    "os",
+    "posixpath",
+    "runpy",
+    "site",
+    "stat",
+    "zipimport",
+];
 
 /// Functions with a name that many programs have.
 pub(super) const FUNCTIONS: [&str; 6] =
@@ -268,7 +307,7 @@ const SETTINGS: [&str; 29] = [
     "True",
 ];
 
-/// Words of the names of GPUs. Models, such as `H100` and `80GB`, consist of letters and digits.
+/// Words of the names of GPUs, beside models such as `H100` and sizes such as `80GB`.
 const DEVICES: [&str; 27] = [
     "NVIDIA",
     "Tesla",
@@ -299,6 +338,14 @@ const DEVICES: [&str; 27] = [
     "MIG",
 ];
 
+/// Letters of models and sizes, before and behind the digits.
+const MODEL_STARTS: [&str; 21] = [
+    "", "A", "B", "C", "D", "E", "GB", "GH", "GP", "H", "HBM", "K", "L", "M", "MI", "MX", "P",
+    "SXM", "T", "V", "W",
+];
+const MODEL_ENDS: [&str; 14] =
+    ["", "A", "D", "G", "GB", "M", "S", "SXM", "Ti", "X", "XT", "XTX", "a", "e"];
+
 /// Endings of the names of types of elements, behind a kind and its bits.
 const DTYPES: [&str; 10] =
     ["", "_e4m3fn", "_e4m3fnuz", "_e5m2", "_e5m2fnuz", "_e8m0fnu", "_e2m1fn_x2", "x2", "x4", "x8"];
@@ -311,13 +358,22 @@ pub(super) fn is_python_function(name: &str) -> bool {
         || special.is_some_and(|name| SPECIAL.contains(&name))
 }
 
-/// Whether an identifier of compiled code consists of PyTorch's and CPython's words.
+/// Whether an identifier of compiled code consists of PyTorch's and CPython's words, of numbers and
+/// of fewer single letters.
 pub(super) fn is_identifier(name: &str) -> bool {
-    name.is_ascii() && words(name).all(|word| WORDS.contains(word.as_str()))
+    if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.')) {
+        return false;
+    }
+    let (letters, words): (Vec<String>, Vec<String>) =
+        words(name).partition(|word| word.len() == 1);
+    match words.len() {
+        0 => name == "c10" || name.trim_end_matches(['u', 'l']).bytes().all(|b| b.is_ascii_digit()),
+        count => letters.len() <= count && words.iter().all(|word| WORDS.contains(word.as_str())),
+    }
 }
 
 /// The words of an identifier in lower case: `structured_addmm_out_cuda`, `CUDACachingAllocator`.
-/// Digits and single letters are none.
+/// Digits are none.
 fn words(name: &str) -> impl Iterator<Item = String> {
     let bytes = name.as_bytes();
     let starts = |at: usize| {
@@ -335,47 +391,38 @@ fn words(name: &str) -> impl Iterator<Item = String> {
             part.push(byte.to_ascii_lowercase().into());
         }
     }
-    parts.into_iter().filter(|part| part.len() > 1)
+    parts.into_iter().filter(|part| !part.is_empty())
 }
 
-/// Splits a path below a folder of Python or PyTorch, `/lib/python3.11/threading.py`, into a public
-/// head and a private rest.
-pub(super) fn folder(path: &str) -> (&str, &str) {
-    let is_version = |part: &str| {
-        part.strip_prefix("python")
-            .is_some_and(|version| version.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
-    };
-    let is_head = |name: &str| matches!(name, "" | "lib" | "Lib" | "torch") || is_version(name);
-    let is_public = |name: &str| FILES.contains(&name) || is_identifier(name);
-    let mut end = 0;
-    for part in path.split_inclusive('/') {
-        let name = part.trim_end_matches('/');
-        if !is_head(name) && !is_public(name.strip_suffix(".py").unwrap_or(name)) {
-            break;
-        }
-        end += part.len();
-    }
-    path.split_at(end)
+/// Whether a file without its ending, a folder or a function of Python, PyTorch or a known package
+/// has a public name.
+pub(super) fn is_name(name: &str) -> bool {
+    NAMES.contains(name) || is_identifier(name)
+}
+
+/// Whether a part of a path names a folder of Python: `lib`, `python3.11`.
+pub(super) fn is_folder(name: &str) -> bool {
+    let is_version = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    matches!(name, "lib" | "Lib" | "site-packages" | "dist-packages")
+        || name.strip_prefix("python").is_some_and(is_version)
+}
+
+/// Whether a file is a module that Python holds in itself: `<frozen runpy>`.
+pub(super) fn is_frozen(file: &str) -> bool {
+    let module = file.strip_prefix("<frozen ").and_then(|file| file.strip_suffix('>'));
+    module.is_some_and(|module| FROZEN.contains(&module))
 }
 
 /// Whether a file name is that of a known library: `libcudart-d0da41ae.so.11.0`.
 pub(super) fn is_library(name: &str) -> bool {
     let Some((stem, version)) = name.split_once(".so") else { return false };
-    let is_hash = |text: &str| text.bytes().all(|b| b.is_ascii_hexdigit());
+    let is_hash = |text: &str| text.len() == 8 && text.bytes().all(|b| b.is_ascii_hexdigit());
     let stem = stem.rsplit_once('-').filter(|(_, hash)| is_hash(hash)).map_or(stem, |(s, _)| s);
     let stem = stem.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let is_known = LIBRARIES.iter().any(|known| {
         *known == stem || known.trim_end_matches(|c: char| c.is_ascii_digit()) == stem
     });
     is_known && version.bytes().all(|b| b.is_ascii_digit() || b == b'.')
-}
-
-/// Whether `folder/file.py` has the names that Inductor makes from hashes.
-pub(super) fn is_generated_code(path: &str) -> bool {
-    let is_hash = |text: &str| text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-    path.strip_suffix(".py").and_then(|path| path.split_once('/')).is_some_and(|(folder, file)| {
-        folder.len() == 2 && is_hash(folder) && file.len() > 30 && is_hash(file)
-    })
 }
 
 /// Whether a part of a dotted key of the settings is PyTorch's.
@@ -406,8 +453,8 @@ pub(super) fn is_device(name: &str) -> bool {
         let letters = |text: &str| text.bytes().take_while(u8::is_ascii_alphabetic).count();
         let head = letters(word);
         let digits = word[head..].bytes().take_while(u8::is_ascii_digit).count();
-        let tail = &word[head + digits..];
-        head <= 3 && digits > 0 && tail.len() <= 3 && letters(tail) == tail.len()
+        let (start, end) = (&word[..head], &word[head + digits..]);
+        (1..=5).contains(&digits) && MODEL_STARTS.contains(&start) && MODEL_ENDS.contains(&end)
     };
     let mut words = name.split([' ', '-', '/', '(', ')', '[', ']']);
     words.all(|word| word.is_empty() || DEVICES.contains(&word) || is_model(word))
@@ -424,6 +471,11 @@ pub(super) fn is_dtype(text: &str) -> bool {
 /// Whether a text is a kind of tensor that the recorder writes.
 pub(super) fn is_kind_of_tensor(text: &str) -> bool {
     matches!(text, "parameter" | "buffer" | "gradient" | "optimizer_state")
+}
+
+/// Whether a text is a backend of devices.
+pub(super) fn is_backend(text: &str) -> bool {
+    matches!(text, "cuda" | "rocm" | "xpu" | "npu" | "mtia")
 }
 
 /// Whether a text is the name of an operation of PyTorch.
@@ -455,7 +507,18 @@ mod tests {
         ] {
             assert!(is_identifier(name), "{name}");
         }
-        for name in ["PyramidNetAcme", "secret", "at_secret", "THPAcme", "größe", "acmeKernel"] {
+        for name in [
+            "PyramidNetAcme",
+            "secret",
+            "at_secret",
+            "THPAcme",
+            "größe",
+            "acmeKernel",
+            "s_e_c_r_e_t",
+            "S",
+            "at s",
+            "at_s_e_c",
+        ] {
             assert!(!is_identifier(name), "{name}");
         }
     }
@@ -471,8 +534,11 @@ mod tests {
         assert!(is_dtype("float8_e4m3fn") && is_dtype("bool") && !is_dtype("floatAcme"));
         assert!(is_configuration("expandable_segments:True,roundup_power2_divisions:[256:1,>:8]"));
         assert!(!is_configuration("expandable_segments:True,acme:1"));
-        assert_eq!(folder("/lib/python3.11/threading.py"), ("/lib/python3.11/threading.py", ""));
-        assert_eq!(folder("/lib/python/acme/x.py"), ("/lib/python/", "acme/x.py"));
-        assert_eq!(folder("/torch/acme.py"), ("/torch/", "acme.py"));
+        assert!(is_device("NVIDIA GeForce RTX 4090") && is_device("AMD Instinct MI300X"));
+        assert!(!is_device("NVIDIA Sec1ret") && !is_device("NVIDIA A123456"));
+        assert!(is_name("threading") && is_name("_fully_shard") && !is_name("acme"));
+        assert!(is_folder("python3.11") && !is_folder("python_acme") && !is_folder("acme"));
+        assert!(is_frozen("<frozen importlib._bootstrap>") && !is_frozen("<frozen acme>"));
+        assert!(!is_frozen("<frozen runpy>acme") && !is_frozen("<frozen runpy> <frozen os>"));
     }
 }
