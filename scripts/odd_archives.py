@@ -88,7 +88,8 @@ def end(count, size, start, comment=b"", disk=0):
                        len(comment)) + comment
 
 
-def archive(entries, hidden=(), gap=b"", order=None, ends=None, comment=b"", between=b"", large=None):
+def archive(entries, hidden=(), gap=b"", order=None, ends=None, comment=b"", between=b"",
+            large=None):
     """An archive. `hidden` are the indices of entries that its directory lacks."""
     out, offsets = b"", []
     for entry in entries:

@@ -112,8 +112,8 @@ fn small_pages(mut file: &File, column: &ColumnChunkMetaData, most: u64) -> io::
         file.seek(SeekFrom::Start(at))?;
         let mut form = Form::new(BufReader::new(file), left);
         let [_, unpacked, packed] = form.fields(PAGE)?.map(|number| u64::try_from(number).ok());
-        let length =
-            packed.filter(|&packed| packed <= i32::MAX as u64).ok_or_else(outside)? + form.bytes;
+        let length = packed.filter(|&packed| i32::try_from(packed).is_ok()).ok_or_else(outside)?
+            + form.bytes;
         if unpacked.is_none_or(|bytes| bytes > most) {
             return Err(invalid(&format!("it has a page of more than {most} bytes")));
         }

@@ -98,15 +98,16 @@ impl<R: Read> Form<R> {
         let (mut numbers, mut id) = ([0; 3], 0_u64);
         loop {
             let head = self.byte()?;
-            if head & 15 == 0 {
+            let (step, found) = (head >> 4, head & 15);
+            if found == 0 {
                 return Ok(numbers);
             }
-            id = match head >> 4 {
+            id = match step {
                 0 => u64::try_from(self.number()?).map_err(|_| wrong())?,
-                step => id + u64::from(step),
+                _ => id + u64::from(step),
             };
             let at = usize::try_from(id).ok().and_then(|id| id.checked_sub(1)).ok_or_else(wrong)?;
-            let number = self.value(kinds.get(at).ok_or_else(wrong)?, head & 15)?;
+            let number = self.value(kinds.get(at).ok_or_else(wrong)?, found)?;
             if let (Some(number), Some(slot)) = (number, numbers.get_mut(at)) {
                 *slot = number;
             }

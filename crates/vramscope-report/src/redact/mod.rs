@@ -295,7 +295,9 @@ impl Redaction {
                 word(text, is_public);
             }
         }
-        devices.iter_mut().for_each(|device| word(&mut device.name, public::is_device));
+        for device in devices {
+            word(&mut device.name, public::is_device);
+        }
         for name in uses.iter_mut().flat_map(|uses| &mut uses.names) {
             word(name, public::is_operation);
         }
