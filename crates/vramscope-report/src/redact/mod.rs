@@ -271,12 +271,15 @@ impl Redaction {
             uses,
             sources,
             holders,
+            left_out,
             version: _,
             rank: _,
             world_size: _,
             steps: _,
         } = &mut out;
         sources.clear();
+        // Reasons quote what is in the file.
+        left_out.clear();
         let word = |text: &mut String, is_public: fn(&str) -> bool| {
             if !is_public(text) {
                 *text = self.hash(text);
