@@ -1,5 +1,6 @@
 //! The legend of the plots' colors, and what PyTorch could have on the device.
 
+use super::minimap::marked;
 use super::shares::category_label;
 use crate::loaded::is_apart;
 use crate::messages::AxisKind;
@@ -239,7 +240,7 @@ pub(super) async fn limit(at: Target<'_>, axis: AxisKind, budget: &mut Budget) -
         };
     }
     let Some(axis) = Axis::new(trace, axis) else { return limit };
-    for oom in &trace.ooms {
+    for oom in marked(&trace.ooms) {
         let state = oom.event.0 + 1;
         let live = trace.requested.at(state);
         limit.requests.push(FailedRequest {

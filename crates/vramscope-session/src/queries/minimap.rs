@@ -15,6 +15,15 @@ use vramscope_units::{Bytes, EventIndex};
 /// Columns of the curve. Most screens show no more.
 const COLUMNS: u32 = MINIMAP[0] / 2;
 
+/// The most OOMs that the page marks.
+const MAX_OOMS: usize = 100;
+
+/// The OOMs that the page marks: the first and the last ones. A program may catch any number.
+pub(super) fn marked(ooms: &[Oom]) -> impl Iterator<Item = &Oom> {
+    let last = ooms.len().saturating_sub(MAX_OOMS - 1).max(1);
+    ooms.iter().take(1).chain(ooms.iter().skip(last))
+}
+
 /// The curve and its marks. Both are empty on an axis that the trace does not have.
 pub(crate) async fn minimap(at: Target<'_>, axis: AxisKind, budget: &mut Budget) -> Minimap {
     let trace = at.trace();
@@ -57,7 +66,7 @@ async fn marks(at: Target<'_>, axis: Axis<'_>, budget: &mut Budget) -> Vec<Mark>
     };
     let findings = findings(at, budget).await;
     let mut marks: Vec<Mark> = Vec::new();
-    for oom in &trace.ooms {
+    for oom in marked(&trace.ooms) {
         let finding = findings.iter().map(|row| &row.record).find(|record| {
             record.kind == FindingKind::Oom && record.events.first() == Some(&oom.event)
         });

@@ -6,6 +6,7 @@ use vramscope_report::card::Card;
 use vramscope_report::findings::of_device;
 use vramscope_report::peak::{BandKind, peak};
 use vramscope_report::{FindingKind, Severity};
+use vramscope_session::FileSession;
 use vramscope_session::messages::views::{Answer, FindingRow, MarkKind, Query};
 use vramscope_session::messages::{AxisKind, FrameRow, Request, Response};
 use vramscope_trace::slicing::now;
@@ -146,4 +147,25 @@ fn minimap_reaches_the_peaks_and_has_all_marks() {
     let (mut session, _) = open_session("recorded/t20/gpt_small.pickle.gz");
     let minimap = answer!(session, Query::Minimap { axis: AxisKind::Time }, Minimap);
     assert!(minimap.requested.is_empty() && minimap.marks.is_empty());
+}
+
+#[test]
+fn of_a_thousand_failed_allocations_the_first_and_the_last_are_marked() {
+    let failed = |time: u32| {
+        serde_json::json!({
+            "action": "oom", "addr": 0, "size": 1 << 30, "device_free": 0, "stream": 0,
+            "time_us": time, "frames": [],
+        })
+    };
+    let events: Vec<_> = (0..1000).map(failed).collect();
+    let json = serde_json::json!({"segments": [], "device_traces": [events]}).to_string();
+    let mut session = FileSession::new("ooms.json", json.len() as u64);
+    session.feed(json.as_bytes()).expect("a snapshot");
+    let Response::Loaded(_) = session.finish() else { panic!("a snapshot") };
+    let marked: Vec<i64> = std::iter::once(0).chain(901..1000).collect();
+    let minimap = answer!(session, Query::Minimap { axis: AxisKind::Event }, Minimap);
+    let ooms = minimap.marks.iter().filter(|m| m.kind == MarkKind::Oom);
+    assert_eq!(ooms.map(|m| m.event).collect::<Vec<_>>(), marked);
+    let limit = answer!(session, Query::Limit { axis: AxisKind::Event }, Limit);
+    assert_eq!(limit.requests.iter().map(|r| i64::from(r.event)).collect::<Vec<_>>(), marked);
 }

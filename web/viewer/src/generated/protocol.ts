@@ -3197,7 +3197,8 @@ reserved: string,
  */
 pools: number, 
 /**
- * Marks by slot: OOMs, findings, and separate peaks (the highest peak first).
+ * Marks by slot: the first and the last OOMs, findings, and separate peaks (the highest peak
+ * first).
  */
 marks: Array<Mark>, };
 
@@ -3507,7 +3508,7 @@ text: string,
  */
 far: boolean, 
 /**
- * The allocations that failed, by event.
+ * The first and the last allocations that failed, by event.
  */
 requests: Array<FailedRequest>, };
 

@@ -85,7 +85,7 @@ pub struct Limit {
     pub text: String,
     /// Whether the capacity is so much higher than the stack that it need not be in view.
     pub far: bool,
-    /// The allocations that failed, by event.
+    /// The first and the last allocations that failed, by event.
     pub requests: Vec<FailedRequest>,
 }
 

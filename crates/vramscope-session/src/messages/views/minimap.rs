@@ -13,7 +13,8 @@ pub struct Minimap {
     pub reserved: String,
     /// The number of private pools. If it is not zero, the bands include a line for pools.
     pub pools: u32,
-    /// Marks by slot: OOMs, findings, and separate peaks (the highest peak first).
+    /// Marks by slot: the first and the last OOMs, findings, and separate peaks (the highest peak
+    /// first).
     pub marks: Vec<Mark>,
 }
 
