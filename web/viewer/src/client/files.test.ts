@@ -18,12 +18,12 @@ const fileEntry = (fullPath: string) => ({
   file: (resolve: (file: File) => void) => resolve(fileOf(fullPath.split("/").at(-1) ?? "")),
 });
 
-/** A folder that lists at most 100 entries per call, as browsers do. */
-const folderEntry = (entries: unknown[]) => ({
+/** A folder that lists at most 100 entries per call, as Chromium does; Firefox lists all. */
+const folderEntry = (entries: unknown[], most = 100) => ({
   isDirectory: true,
   createReader: () => {
     const left = [...entries];
-    return { readEntries: (resolve: (some: unknown[]) => void) => resolve(left.splice(0, 100)) };
+    return { readEntries: (resolve: (some: unknown[]) => void) => resolve(left.splice(0, most)) };
   },
 });
 
@@ -42,6 +42,36 @@ test("a dropped folder is searched recursively for snapshot extensions", async (
     "run/rank0.pickle.gz",
     "run/late/Rank1.PKL",
   ]);
+});
+
+test("a folder may list any number of entries at once", async () => {
+  const notes = fileEntry("/run/notes.md");
+  const entries = [...new Array(200_000).fill(notes), fileEntry("/run/rank0.pickle")];
+  const folder = folderEntry(entries, Number.POSITIVE_INFINITY);
+  expect(pathsOf(await fromDrop(dropOf(folder)))).toEqual(["run/rank0.pickle"]);
+});
+
+test("a folder may lie a thousand levels deep", async () => {
+  const path = `${"/a".repeat(1000)}/rank0.pickle`;
+  let folder: unknown = fileEntry(path);
+  for (let level = 0; level < 1000; level += 1) folder = folderEntry([folder]);
+  expect(pathsOf(await fromDrop(dropOf(folder)))).toEqual([path.slice(1)]);
+});
+
+test("added files are compared with few of the open ones", () => {
+  let reads = 0;
+  const sourcesOf = (prefix: string) =>
+    Array.from({ length: 1000 }, (_, index) => ({
+      get path() {
+        reads += 1;
+        return `run/${prefix}${index}.pickle`;
+      },
+      bytes: 1,
+      from: fileOf(`${prefix}${index}.pickle`),
+    }));
+  const open = sourcesOf("rank");
+  expect(notOpen(open, [...open, ...sourcesOf("other")])).toHaveLength(1000);
+  expect(reads).toBeLessThan(20_000);
 });
 
 test("source files of a folder are taken, too, but not those of others", async () => {

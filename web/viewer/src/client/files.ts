@@ -23,7 +23,7 @@ const fromFolder = (file: File, path: string): Source => ({
 const fileOf = (entry: FileSystemFileEntry) =>
   new Promise<File>((resolve, reject) => entry.file(resolve, reject));
 
-/** All entries of a folder. One call of the browser lists at most 100. */
+/** All entries of a folder. Chromium lists at most 100 in a call, Firefox any number. */
 async function children(folder: FileSystemDirectoryEntry): Promise<FileSystemEntry[]> {
   const reader = folder.createReader();
   const all: FileSystemEntry[] = [];
@@ -32,7 +32,7 @@ async function children(folder: FileSystemDirectoryEntry): Promise<FileSystemEnt
       reader.readEntries(resolve, reject),
     );
     if (some.length === 0) return all;
-    all.push(...some);
+    for (const entry of some) all.push(entry);
   }
 }
 
@@ -111,12 +111,24 @@ export function isSame(a: Source, b: Source): boolean {
   return named && a.bytes === b.bytes && a.from.lastModified === b.from.lastModified;
 }
 
+/** Equal for sources that may be the same: of many files, few are compared with each other. */
+const likenessOf = ({ path, bytes, from }: Source): Source["from"] =>
+  from instanceof File ? `${bytes} ${from.lastModified} ${fileName(path)}` : from;
+
 /**
  * The sources that are not open yet. If a path is taken, as in two folders with the same ranks, all
  * of them get a new folder.
  */
 export function notOpen(open: readonly Source[], sources: readonly Source[]): Source[] {
-  const fresh = sources.filter((source) => !open.some((other) => isSame(source, other)));
+  const alike = new Map<Source["from"], Source[]>();
+  for (const source of open) {
+    const known = alike.get(likenessOf(source));
+    if (known) known.push(source);
+    else alike.set(likenessOf(source), [source]);
+  }
+  const isOpen = (source: Source) =>
+    alike.get(likenessOf(source))?.some((other) => isSame(source, other)) === true;
+  const fresh = sources.filter((source) => !isOpen(source));
   const taken = new Set(open.map(({ path }) => path));
   let group = "";
   for (let number = 2; fresh.some(({ path }) => taken.has(group + path)); number += 1)

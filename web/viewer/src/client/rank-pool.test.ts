@@ -50,6 +50,12 @@ test("loads at most one file per core and starts the next when one is ready", as
   expect(statesOf(files)).toEqual(["loading", "ready", "loading", "queued"]);
 });
 
+test("opens any number of files", () => {
+  const files = filesOf(2);
+  poolOf(1).open([...files, ...new Array(200_000).fill(files[1])]);
+  expect(statesOf(files)).toEqual(["loading", "queued"]);
+});
+
 test("never loads more than eight files at once", () => {
   const files = filesOf(20);
   poolOf(64).open(files);

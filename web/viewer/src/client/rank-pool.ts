@@ -69,7 +69,7 @@ export class RankPool {
 
   /** Queues these files in this order. */
   open(files: readonly RankFile[]): void {
-    this.#queue.push(...files);
+    this.#queue = [...this.#queue, ...files];
     this.#fill();
   }
 

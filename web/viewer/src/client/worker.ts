@@ -237,7 +237,7 @@ class WorkerHost {
     try {
       for await (const { bytes } of chunks(source)) {
         const { read: next } = read(bytes, false);
-        files.push(...next.files);
+        for (const file of next.files) files.push(file);
         all.read = { ...next, files };
         if (next.error !== null) break;
       }

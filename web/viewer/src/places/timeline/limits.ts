@@ -13,6 +13,6 @@ export function capacityOf(given: number | null, limit: Limit | null): number | 
  */
 export function marksTop(given: number | null, limit: Limit | null): number {
   const isFar = given === null && limit?.far === true;
-  const requests = limit?.requests.map(({ high }) => high) ?? [];
-  return Math.max(0, isFar ? 0 : (capacityOf(given, limit) ?? 0), ...requests);
+  const line = isFar ? 0 : (capacityOf(given, limit) ?? 0);
+  return (limit?.requests ?? []).reduce((top, { high }) => Math.max(top, high), Math.max(0, line));
 }
