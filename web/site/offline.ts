@@ -7,11 +7,12 @@ import { join, resolve } from "node:path";
 import type { Plugin } from "vite";
 
 const COPY = "isolated";
-/** Files that are not cached: other pages, notebooks, licenses, and recordings, which are large. */
-const EXCLUDED =
-  /^(sample|gallery|open|isolated)\/|^assets\/gallery-|^(sw|notebook)\.js$|^THIRD_PARTY\.txt$/;
-/** Files that are cached at their first use. */
-const ON_DEMAND = /^threads\//;
+/** Files that are not cached: a page that needs the network, notebooks, licenses. */
+const EXCLUDED = /^(open|isolated)\/|^(sw|notebook)\.js$|^THIRD_PARTY\.txt$/;
+/** Files that are cached at their first use: recordings, which are large, and their pages. */
+const LATER = /^(sample|gallery|threads)\/|^assets\/gallery-/;
+/** Files of this folder only. */
+const NOT_COPIED = /^(sample|gallery)\/|^assets\/gallery-/;
 
 function below(folder: string, prefix = ""): string[] {
   return readdirSync(join(folder, prefix), { withFileTypes: true }).flatMap((entry) =>
@@ -31,17 +32,22 @@ export function offline(): Plugin {
       const files = below(out).filter((file) => !EXCLUDED.test(file));
       const hash = createHash("sha256");
       for (const file of files) hash.update(file).update(readFileSync(join(out, file)));
-      const kept = files.filter((file) => !ON_DEMAND.test(file));
-      const names = kept.map((file) => `./${file.replace(/(^|\/)index\.html$/, "$1")}`);
+      const names = (later: boolean) =>
+        files
+          .filter((file) => LATER.test(file) === later)
+          .map((file) => `./${file.replace(/(^|\/)index\.html$/, "$1")}`);
       const version = hash.digest("hex").slice(0, 16);
-      const known = `const FILES=${JSON.stringify(names)},VERSION=${JSON.stringify(version)};\n`;
+      const values = { FILES: names(false), ON_DEMAND: names(true), VERSION: version };
+      const known = Object.entries(values).map(
+        ([name, value]) => `${name}=${JSON.stringify(value)}`,
+      );
       const script = join(out, "sw.js");
-      writeFileSync(script, known + readFileSync(script, "utf8"));
+      writeFileSync(script, `const ${known};\n${readFileSync(script, "utf8")}`);
 
       const copy = join(out, COPY);
       rmSync(copy, { recursive: true, force: true });
       mkdirSync(copy);
-      for (const file of [...files, "sw.js"])
+      for (const file of [...files.filter((file) => !NOT_COPIED.test(file)), "sw.js"])
         cpSync(join(out, file), join(copy, file), { recursive: true });
       const page = readFileSync(join(out, "index.html"), "utf8");
       const isolated = page

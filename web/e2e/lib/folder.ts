@@ -35,6 +35,8 @@ interface Options {
   headers?: Record<string, string>;
   /** Pages by path. */
   pages?: Record<string, string>;
+  /** The status of every answer, for a host that is broken; null for files. */
+  status?: () => number | null;
 }
 
 const listening = (server: Server) =>
@@ -45,7 +47,7 @@ const listening = (server: Server) =>
 /** Serves a folder, or none, and test_data/ under /data/. */
 export async function serveFolder(
   root: string | null,
-  { headers = {}, pages = {} }: Options = {},
+  { headers = {}, pages = {}, status = () => null }: Options = {},
 ): Promise<Folder> {
   const fileOf = (pathname: string) => {
     const path = normalize(pathname.endsWith("/") ? `${pathname}index.html` : pathname);
@@ -56,6 +58,11 @@ export async function serveFolder(
   const server = createServer(async (request, response) => {
     const asked = new URL(request.url ?? "/", "http://localhost").pathname;
     paths.push(asked);
+    const broken = status();
+    if (broken !== null) {
+      response.writeHead(broken, headers).end("broken");
+      return;
+    }
     const pathname = /%(?![0-9a-f]{2})/i.test(asked) ? "/" : decodeURIComponent(asked);
     const page = pages[pathname];
     if (page !== undefined) {
@@ -92,6 +99,8 @@ export async function serveFolder(
 }
 
 export interface Hosted extends Pick<Folder, "asked" | "stop"> {
+  /** The status of every answer from now on; null, as at first, for files. */
+  status: number | null;
   /** Ends in a slash. */
   address: string;
   /** A copy of the site that belongs to the test. */
@@ -109,8 +118,9 @@ export async function host(
   const root = mkdtempSync(join(tmpdir(), "hosted-"));
   const folder = join(root, path);
   cpSync(site, folder, { recursive: true });
-  const served = await serveFolder(root, { headers });
-  return {
+  const served = await serveFolder(root, { headers, status: () => hosted.status });
+  const hosted: Hosted = {
+    status: null,
     address: served.at(path === "" ? "/" : `/${path}/`),
     folder,
     asked: served.asked,
@@ -119,6 +129,7 @@ export async function host(
       rmSync(root, { recursive: true, force: true });
     },
   };
+  return hosted;
 }
 
 /** Waits until the service worker is active and controls the page. */

@@ -3,19 +3,27 @@
 // newer worker waits until all pages of the older one are closed, because they may request older
 // files.
 //
+// The scope may be a whole origin with other sites below it, and with snapshots. The worker answers
+// and caches the files of the build, and leaves everything else to the browser.
+//
 // Under `/isolated/` it also adds the headers for cross-origin isolation, which threads need and
 // static hosts may not be able to send.
 
 /// <reference lib="webworker" />
 
-// The build defines both (offline.ts beside vite.config.ts).
+// The build defines these (offline.ts beside vite.config.ts): the files that are cached at once,
+// those that are cached at their first use, and the hash of both.
 declare const FILES: string[];
+declare const ON_DEMAND: string[];
 declare const VERSION: string;
 
 const worker = self as unknown as ServiceWorkerGlobalScope;
-const PREFIX = `vramscope ${new URL(worker.registration.scope).pathname} `;
+const { scope } = worker.registration;
+const PREFIX = `vramscope ${new URL(scope).pathname} `;
 const CACHE = PREFIX + VERSION;
-const ISOLATED = worker.registration.scope.endsWith("/isolated/");
+const ISOLATED = scope.endsWith("/isolated/");
+const addressesOf = (files: string[]) => new Set(files.map((file) => new URL(file, scope).href));
+const [AT_ONCE, LATER] = [addressesOf(FILES), addressesOf(ON_DEMAND)];
 const HASHED = /\/assets\/[^/]+$/;
 
 const ISOLATION = {
@@ -51,30 +59,54 @@ async function deleteOldCaches(): Promise<void> {
   await worker.clients.claim();
 }
 
-async function answer(request: Request): Promise<Response> {
-  const cache = await caches.open(CACHE);
-  const cached = () => cache.match(request, { ignoreSearch: true });
-  if (HASHED.test(new URL(request.url).pathname)) {
-    const hit = await cached();
+const cached = (request: Request | string) =>
+  caches.match(request, { cacheName: CACHE, ignoreSearch: true });
+
+/** Caches a file at its first use. */
+async function keep(request: Request, response: Response): Promise<void> {
+  try {
+    await (await caches.open(CACHE)).put(request, response);
+  } catch {
+    // The storage is full: the file is there, but not offline.
+  }
+}
+
+async function answer(request: Request, address: string): Promise<Response> {
+  if (HASHED.test(address)) {
+    const hit = await cached(request);
     if (hit) return hit;
   }
   try {
     // Revalidates the browser's cache: a host may have allowed it to keep an old page.
     const response = await fetch(new Request(request, { cache: "no-cache" }));
-    // Caches files that the build does not list, such as the sample.
-    if (response.status === 200) await cache.put(request, response.clone());
+    // The host may be about to replace its files.
+    if (response.status >= 400) return (await cached(request)) ?? response;
+    // A page of a newer version must not replace this version's: its files are not in this cache.
+    if (response.status === 200 && LATER.has(address)) await keep(request, response.clone());
     return response;
   } catch (error) {
-    const hit = await cached();
+    const hit = await cached(request);
     if (hit) return hit;
     throw error;
   }
+}
+
+/** Caches the files again, if another site of this origin has deleted the caches of all sites. */
+async function restore(): Promise<void> {
+  if ((await cached(scope)) === undefined) await cacheFiles();
 }
 
 worker.addEventListener("install", (event) => event.waitUntil(cacheFiles()));
 worker.addEventListener("activate", (event) => event.waitUntil(deleteOldCaches()));
 worker.addEventListener("fetch", (event) => {
   const { request } = event;
-  const ours = request.method === "GET" && request.url.startsWith(worker.registration.scope);
-  if (ours && !request.headers.has("range")) event.respondWith(answer(request).then(isolated));
+  if (request.method !== "GET" || request.headers.has("range")) return;
+  const { origin, pathname } = new URL(request.url);
+  const address = origin + pathname;
+  if (AT_ONCE.has(address) || LATER.has(address)) {
+    event.respondWith(answer(request, address).then(isolated));
+    if (request.mode === "navigate") event.waitUntil(restore());
+  } else if (ISOLATED && address.startsWith(scope)) {
+    event.respondWith(fetch(request).then(isolated));
+  }
 });
