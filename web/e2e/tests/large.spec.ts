@@ -105,6 +105,18 @@ test("a file that needs too much memory says so, and a part of it opens", async 
   await viewer.expectRow(NAME, "error");
 });
 
+test("a file for which threads start is read by one where the page has none", async ({
+  viewer,
+  page,
+}, info) => {
+  expect(await page.evaluate(() => crossOriginIsolated)).toBe(true);
+  const large = info.outputPath("large.json");
+  const json = readFileSync(testData("containers/snapshot.json"), "utf8");
+  writeFileSync(large, json + " ".repeat(65 << 20));
+  await viewer.open(large);
+  await viewer.expectRow("large.json", "ready");
+});
+
 test("a file of 20 MiB is read in chunks, and damage in its last chunk is an error", async ({
   viewer,
   page,

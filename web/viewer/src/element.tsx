@@ -322,7 +322,7 @@ export class VramscopeViewer extends HTMLElement {
 
   #address(name: string): string | null {
     const value = this.getAttribute(name);
-    return value && new URL(value, document.baseURI).href;
+    return value ? new URL(value, document.baseURI).href : null;
   }
 
   #progress(file: RankFile): void {
