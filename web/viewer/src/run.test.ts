@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { fileOf } from "../test/fake-workers.js";
+import { fileOf, traceOf as loadedOf } from "../test/fake-workers.js";
 import type { Loaded } from "./generated/protocol.js";
-import { rowAt, rowsOf } from "./run.js";
+import { rowAt, rowsOf, traceOf } from "./run.js";
 
 /** A file that is read, with snapshots of these names. */
 function readFile(path: string, ...names: string[]) {
@@ -31,3 +31,10 @@ test.each([
 test.each(["", "e", "c#z", "ab"])("the path %j names no row", (path) =>
   expect(rowAt(ROWS, path)).toBeUndefined(),
 );
+
+test("a snapshot or a device that the file lacks gives place to the first one", () => {
+  const file = fileOf("f");
+  file.load.value = { state: "ready", loaded: loadedOf(3) };
+  const trace = traceOf({ file, part: 999_999_999, device: 999_999_999 });
+  expect(trace).toMatchObject({ partIndex: 0, device: { device: 0 } });
+});

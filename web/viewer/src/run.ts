@@ -98,15 +98,19 @@ export function failureOf(error: unknown): Failure {
   return { id: null, message: String(error.message), hint };
 }
 
-/** The trace in focus; null until its file is read. */
+/**
+ * The trace in focus; null until its file is read. A link may name a snapshot or a device that the
+ * file does not have.
+ */
 export function traceOf(focus: Focus | null): Trace | null {
   const load = focus?.file.load.value;
   if (!focus || load?.state !== "ready") return null;
-  const part = load.loaded.parts[focus.part];
+  const partIndex = focus.part in load.loaded.parts ? focus.part : 0;
+  const part = load.loaded.parts[partIndex];
   if (!part) return null;
   const wanted = part.devices.find(({ device }) => device === focus.device);
   const device = wanted ?? part.devices.find(({ device }) => device === part.defaultDevice) ?? null;
-  return { file: focus.file, partIndex: focus.part, part, device };
+  return { file: focus.file, partIndex, part, device };
 }
 
 /** A trace with the axis to draw it along; null when it has no device. */

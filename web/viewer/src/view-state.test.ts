@@ -3,6 +3,7 @@ import {
   formatState,
   markersOf,
   parseState,
+  pinsOf,
   rangeOf,
   rulersOf,
   type ViewState,
@@ -98,6 +99,13 @@ test("long texts are cut", () => {
   expect(validState({ find: "x".repeat(600) }).find).toHaveLength(500);
   expect(validState({ filter: "x".repeat(2100) }).filter).toHaveLength(2000);
   expect(validState({ whatIf: "x".repeat(2100) }).whatIf).toHaveLength(2000);
+});
+
+test("of long lists the first items are taken", () => {
+  const many = <T>(one: T): T[] => new Array(100_000).fill(one);
+  expect(markersOf(many(7).join(","))).toHaveLength(200);
+  expect(rulersOf(many("x:event:1:2:3:4").join(","))).toHaveLength(200);
+  expect(pinsOf(many("0:a.pickle").join("|"))).toHaveLength(200);
 });
 
 test("ranges, markers and rulers are read as numbers", () => {

@@ -116,13 +116,16 @@ export function rangeOf(text: string): MarkedRange | undefined {
 
 export const rangeText = ({ axis, x0, x1 }: MarkedRange) => `${axis}:${written(x0)}:${written(x1)}`;
 
+/** The most items of a list in a link: each is an element of the page. */
+const MAX_LISTED = 200;
+
 /** Parses files with the index of the snapshot in each. */
 export const pinsOf = (text: string): Pin[] | undefined => {
-  const pins = text.split("|").flatMap((one) => {
+  if (text === "") return undefined;
+  return listOf(text, "|", (one) => {
     const [, part, path] = /^(\d{1,4}):(.+)$/.exec(one) ?? [];
-    return part !== undefined && path !== undefined ? [{ path, part: Number(part) }] : [];
+    return part !== undefined && path !== undefined ? { path, part: Number(part) } : undefined;
   });
-  return pins.length === text.split("|").length ? pins : undefined;
 };
 
 export const pinsText = (pins: readonly Pin[]) =>
@@ -145,15 +148,15 @@ export const codePlaceOf = (text: string): CodePlace | undefined => {
 export const codePlaceText = ({ file, line }: CodePlace) => `${line}:${file}`;
 
 /** Parses markers. */
-export const markersOf = (text: string): number[] | undefined => listOf(text, event);
+export const markersOf = (text: string): number[] | undefined => listOf(text, ",", event);
 
 /** Parses tracks: `annotations,segments`, or `none`. */
 export const tracksOf = (text: string): Track[] | undefined =>
-  text === "none" ? [] : listOf(text, oneOf(...TRACK_IDS));
+  text === "none" ? [] : listOf(text, ",", oneOf(...TRACK_IDS));
 
 /** Parses rulers. */
 export const rulersOf = (text: string): Ruler[] | undefined =>
-  listOf(text, (one) => {
+  listOf(text, ",", (one) => {
     const [along, kind, ...places] = one.split(":");
     const [x0, x1, y0, y1] = places.map(number);
     const axis = AXES(kind ?? "");
@@ -170,9 +173,13 @@ export const rulersText = (rulers: readonly Ruler[]) =>
     )
     .join(",");
 
-/** Parses a list with commas; undefined if one item is invalid. */
-function listOf<T>(text: string, read: (one: string) => T | undefined): T[] | undefined {
-  const all = text === "" ? [] : text.split(",").map(read);
+/** Parses the first items of a list; undefined if one is invalid. */
+function listOf<T>(
+  text: string,
+  between: string,
+  read: (one: string) => T | undefined,
+): T[] | undefined {
+  const all = text === "" ? [] : text.split(between, MAX_LISTED).map(read);
   return all.every((one) => one !== undefined) ? all : undefined;
 }
 
