@@ -2,6 +2,7 @@
 // not break the layout.
 
 import type { Page } from "@playwright/test";
+import { misfits } from "../lib/fit.js";
 import { expect, test } from "../lib/test.js";
 
 const TAG = `<img src="x" onerror="window.hurt=1"><script>window.hurt=1</script>`;
@@ -157,6 +158,65 @@ test("a file name of ten thousand letters, or without letters, is only a name", 
   await unhurt(page);
   await viewer.place("Ranks");
   await unhurt(page);
+});
+
+/** A snapshot in JSON with one block, whose frame has this file, and failed allocations of 1 TiB. */
+function failing(filename: string, failures: number): Buffer {
+  const [addr, size, stream] = [4096, 1 << 20, 0];
+  const frames = [{ name: "f", filename, line: 1 }];
+  const failed = (index: number) => ({
+    ...{ action: "oom", addr: 0, size: 2 ** 40, stream, frames },
+    ...{ device_free: 1, time_us: 1002 + index },
+  });
+  const trace = [
+    { action: "segment_alloc", addr, size, stream, time_us: 1000, frames },
+    { action: "alloc", addr, size, stream, time_us: 1001, frames },
+    ...Array.from({ length: failures }, (_, index) => failed(index)),
+  ];
+  return Buffer.from(JSON.stringify({ segments: [], device_traces: [trace] }));
+}
+
+test("a long file name, and a limit far below the request, leave all controls in reach", async ({
+  viewer,
+  page,
+}) => {
+  const buffer = failing("x".repeat(10_000), 1);
+  await viewer.open({ name: "long.json", mimeType: "application/json", buffer });
+  for (const [width, height] of [
+    [1440, 900],
+    [1000, 700],
+    [420, 800],
+  ] as const) {
+    await page.setViewportSize({ width, height });
+    for (const view of ["summary", "source"] as const) {
+      await page.evaluate((to) => window.vramscope.setState({ view: to }), view);
+      await expect(page.getByTestId(`view-${view}`)).toBeVisible();
+      await expect
+        .configure({ soft: true })
+        .poll(() => misfits(page), { message: `${view} at ${width}`, timeout: 5000 })
+        .toEqual([]);
+    }
+  }
+});
+
+test("ten thousand failed allocations, and a link with as many marks, are few elements", async ({
+  viewer,
+  page,
+}) => {
+  const numbers = Array.from({ length: 10_000 }, (_, index) => index);
+  const rulers = numbers.map((x) => `x:event:${x}:${x + 1}:0:2048`).join(",");
+  await page.goto(`/#v=1&part=99&markers=${numbers.join(",")}&rulers=${rulers}`);
+  await page.reload();
+  await page.waitForFunction(() => "vramscope" in window);
+  const buffer = failing("a.py", 10_000);
+  await viewer.open({ name: "failing.json", mimeType: "application/json", buffer });
+  await viewer.plot.drawn();
+  await expect(page.locator(".mark[data-kind=oom]").first()).toBeAttached();
+  await expect(page.locator(".mark[data-kind=marker]").first()).toBeAttached();
+  const elements = await page.evaluate(
+    () => window.vramscope.shadowRoot?.querySelectorAll("*").length,
+  );
+  expect(elements).toBeLessThan(3000);
 });
 
 test("a link with nonsense in it opens the page", async ({ viewer, page }) => {

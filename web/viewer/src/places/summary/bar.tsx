@@ -26,6 +26,12 @@ function insideOf({ label, bytes, from, to }: BarPart, width: number): Inside {
   return room >= widthOf(bytes.text) ? "number" : "nothing";
 }
 
+/** Where the name of the limit ends: at its line, or at the end of the bar for want of room. */
+function nameEnd(at: number, label: string, head: string, width: number): number {
+  const [own, both] = [widthOf(label), widthOf(label) + widthOf(head)];
+  return at * width < (both < width ? both : own) ? 1 : at;
+}
+
 const percent = (share: number) => `${share * 100}%`;
 
 /** Narrower parts cannot be seen, in CSS pixels. The legend counts them. */
@@ -41,6 +47,7 @@ export function Bar({ bar, ...owners }: BarUses & { bar: MemoryBar }) {
     observer.observe(box.current);
     return () => observer.disconnect();
   }, []);
+  const head = `${reserved.text} reserved ${moment}`;
   const asked = request ? `request ${request.bytes.text}` : "";
   // A request lies over what the driver has free.
   const parts = bar.parts.filter(({ name }) => request === null || name !== "device_free");
@@ -55,11 +62,12 @@ export function Bar({ bar, ...owners }: BarUses & { bar: MemoryBar }) {
       data-event={bar.event ?? undefined}
     >
       <p class="memory-head">
-        <span>
-          {reserved.text} reserved {moment}
-        </span>
+        <span>{head}</span>
         {capacity && (
-          <span class="memory-limit-name" style={{ "--at": percent(capacity.at) }}>
+          <span
+            class="memory-limit-name"
+            style={{ "--at": percent(nameEnd(capacity.at, capacity.label, head, width)) }}
+          >
             {capacity.label}
           </span>
         )}

@@ -216,7 +216,7 @@ function PlaceButton({ place, sources }: SummaryUses & { place: FindingPlace }) 
   if (line === 0) return null;
   return (
     <button type="button" class="button" title={title} onClick={() => sources.open(file, line)}>
-      <Icon name="code" /> {site}
+      <Icon name="code" /> <span class="summary-site">{site}</span>
     </button>
   );
 }
