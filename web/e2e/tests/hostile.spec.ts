@@ -160,7 +160,7 @@ test("a file name of ten thousand letters, or without letters, is only a name", 
   await unhurt(page);
 });
 
-/** A snapshot in JSON with one block, whose frame has this file, and failed allocations of 1 TiB. */
+/** A snapshot in JSON with a block, whose frame has this file, and failed requests of 1 TiB. */
 function failing(filename: string, failures: number): Buffer {
   const [addr, size, stream] = [4096, 1 << 20, 0];
   const frames = [{ name: "f", filename, line: 1 }];

@@ -204,6 +204,27 @@ test("an unknown origin needs consent, which lasts until the page is closed", as
   );
 });
 
+test("the question about an origin shows the beginning of a file's name", async ({
+  page,
+  served,
+  host,
+}) => {
+  await page.goto(host.at("/", STRANGER));
+  const frame = await embed(page, served.at("/"));
+  const answer = page.evaluate(() => {
+    const file = new File([], `\u202e\n${"long".repeat(100_000)}`);
+    return window.show(window.shown, { vramscope: { files: [file] } });
+  });
+  const question = frame.getByRole("dialog");
+  await expect(question).toContainText("longlong");
+  const text = (await question.textContent()) ?? "";
+  expect(text).not.toMatch(/[\u202e\n]/);
+  expect(text.length).toBeLessThan(500);
+  await expect(question.getByRole("button", { name: "No" })).toBeInViewport();
+  await question.getByRole("button", { name: "No" }).click();
+  expect((await answer).kind).toBe("error");
+});
+
 test("an origin that is always trusted is asked about once", async ({ page, served, host }) => {
   // Use a window, because browsers may discard the storage of third-party frames.
   await page.goto(host.at("/", STRANGER));
@@ -230,7 +251,11 @@ test("invalid messages get an error or no answer, and do no harm", async ({
   await page.goto(host.at("/"));
   const frame = await embed(page, served.at("/"));
   const answers = await page.evaluate(async () => {
+    const cyclic: { files?: unknown[] } = {};
+    cyclic.files = [cyclic, new Array(3)];
     const hostile: unknown[] = [
+      { vramscope: cyclic },
+      { vramscope: JSON.parse('{"__proto__": {"files": []}, "constructor": {"prototype": 1}}') },
       { vramscope: null },
       { vramscope: 5 },
       { vramscope: {} },
@@ -250,7 +275,12 @@ test("invalid messages get an error or no answer, and do no harm", async ({
       window.shown.postMessage(message, "*");
     return kinds;
   });
-  expect(answers).toEqual(Array(11).fill("error"));
+  expect(answers).toEqual(Array(13).fill("error"));
+  // A list with holes has no files.
+  const holes = await page.evaluate(() =>
+    window.show(window.shown, { vramscope: { files: new Array(3) } }),
+  );
+  expect(holes.kind === "error" && holes.message).toContain("A file must be a File");
   const { answer } = await send(page, ["scenarios/f01.pickle"], {
     title: `<img src=x onerror=alert(1)>\u202e\n${"long ".repeat(200)}`,
     state: { view: "nonsense", theme: ["dark"], x0: {}, sel: "<script>", at: -7, path: 5 },

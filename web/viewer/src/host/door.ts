@@ -51,7 +51,9 @@ function requestOf(message: unknown): ShowRequest {
   } = Object(message) as { files?: unknown; title?: unknown; state?: unknown };
   if (!Array.isArray(files) || files.length > MAX_FILES)
     throw new Error(`files must be a list of at most ${MAX_FILES} files.`);
-  const request = { files: files.map(fileOf), title: lineOf(title), state: stateOf(state) };
+  // A list from a message may have holes, which `map` leaves.
+  const read = Array.from(files, fileOf);
+  const request = { files: read, title: lineOf(title), state: stateOf(state) };
   if (request.files.length === 0 && request.state === null)
     throw new Error("The message has neither files nor a state.");
   return request;
@@ -106,7 +108,7 @@ export class Door {
     if (isTrusted(origin)) return true;
     const earlier = this.#answers.get(origin);
     if (earlier !== undefined || files.length === 0) return earlier ?? false;
-    const names = files.map(({ name }) => name);
+    const names = files.map(({ name }) => lineOf(name) ?? "snapshot");
     const answer = await ask(origin, names, this.#viewer.getState().theme);
     if (answer === "always") trust(origin);
     this.#answers.set(origin, answer !== "no");
