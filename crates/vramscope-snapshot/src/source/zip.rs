@@ -176,7 +176,7 @@ impl Zip {
             State::Header => self.header(bytes),
             State::Entry(entry) => self.data(entry, bytes),
             State::Descriptor(entry) => {
-                let Some(start) = bytes.get(..DESCRIPTOR_BYTES) else {
+                let Some(start) = bytes.get(..DESCRIPTOR_BYTES + DESCRIPTOR.len()) else {
                     self.state = State::Descriptor(entry);
                     return Ok(None);
                 };
@@ -411,17 +411,19 @@ fn number(bytes: &[u8], at: usize, length: usize) -> Option<u64> {
 }
 
 /// The length of the data descriptor that `bytes` start with, if it is that of an entry. Its sizes
-/// have four bytes each, or eight in large archives. Its signature is optional.
+/// have four bytes each, or eight in large archives: those of an empty entry fit both, so what
+/// follows decides. Its signature is optional.
 fn descriptor(bytes: &[u8], entry: &Entry) -> Option<usize> {
     let (unpacked, packed) = (entry.bytes, entry.packed_bytes());
     let crc = u64::from(entry.crc.sum());
     let signature = if bytes.starts_with(&DESCRIPTOR) { DESCRIPTOR.len() } else { 0 };
-    [4, 8].into_iter().find_map(|size| {
+    let fits = [4, 8].into_iter().filter_map(|size| {
         let at = signature + 4;
         let sizes = [packed, unpacked].map(|n| if size == 4 { n & 0xffff_ffff } else { n });
         let found = [number(bytes, at, size)?, number(bytes, at + size, size)?];
         (number(bytes, signature, 4)? == crc && found == sizes).then_some(at + 2 * size)
-    })
+    });
+    fits.clone().find(|&at| is_next(bytes, at)).or_else(|| fits.clone().next())
 }
 
 /// Whether an entry or the end of all follows. An entry can begin with the descriptor of an empty
