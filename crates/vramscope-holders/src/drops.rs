@@ -51,6 +51,9 @@ pub struct Row {
 /// References as pairs of the node that refers and the node that it refers to.
 type References = Vec<(u32, u32)>;
 
+/// A node, and the references to it.
+type Innermost = (u32, References);
+
 /// The number of variables that have a bit of their own in [`Part::variables_of`].
 const TOLD: usize = 63;
 
@@ -195,7 +198,7 @@ impl Part {
         limits: &Limits,
         shown: &mut impl FnMut(u32) -> bool,
         pace: &mut Pace<'_>,
-    ) -> Result<(Option<(u32, References)>, Vec<u32>), Stopped> {
+    ) -> Result<(Option<Innermost>, Vec<u32>), Stopped> {
         let mut way = vec![top];
         let below = loop {
             pace.step()?;

@@ -224,7 +224,7 @@ impl Sidecar {
         let mut fields: BTreeMap<String, &RawValue> = serde_json::from_slice(json).ok()?;
         let mut left_out = Vec::new();
         fields.retain(|name, value| {
-            let alone = serde_json::to_vec(&BTreeMap::from([(&*name, &*value)]));
+            let alone = serde_json::to_vec(&BTreeMap::from([(name.as_str(), *value)]));
             let read = alone.map_err(|error| error.to_string());
             let Err(reason) = read.and_then(|alone| Self::parse_whole(&alone)) else { return true };
             left_out.push(format!("{name}: {reason}"));
