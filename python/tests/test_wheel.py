@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import re
 import signal
 import subprocess
 import sys
+import zipfile
 from importlib import metadata
+from urllib.request import url2pathname
 
 import pytest
 
@@ -57,6 +60,19 @@ def test_the_wheel_has_the_licenses_of_all_that_it_contains() -> None:
     assert sorted(metadata.metadata("vramscope").get_all("License-File") or []) == names
     for name, path in shipped.items():
         assert path.read_text(encoding="utf-8") == (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_the_wheel_names_no_folder_of_the_machine() -> None:
+    told = json.loads(metadata.distribution("vramscope").read_text("direct_url.json") or "")
+    wheel = url2pathname(told["url"].removeprefix("file://"))
+    folders = [f"{folder}{os.sep}".encode() for folder in (ROOT, pathlib.Path.home())]
+    with zipfile.ZipFile(wheel) as archive:
+        # The gate's module reads the page from the checkout. `cargo xtask release wheel` checks
+        # that of a release.
+        names = [name for name in archive.namelist() if not name.endswith((".so", ".pyd"))]
+        assert len(names) >= 20
+        for name in names:
+            assert not [folder for folder in folders if folder in archive.read(name)], name
 
 
 def test_the_program_reads_and_keeps_its_exit_codes(tmp_path: pathlib.Path) -> None:

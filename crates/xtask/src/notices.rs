@@ -113,7 +113,6 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         for (place, wanted) in [
             ("crates/xtask/src/release/program.rs", "notices::copy("),
-            ("crates/xtask/src/release/wheel.rs", "notices::copy("),
             ("python/pyproject.toml", r#""LICENSE-APACHE", "LICENSE-MIT", "THIRD_PARTY.txt""#),
             ("web/viewer/package.json", r#""THIRD_PARTY.txt""#),
         ] {

@@ -3,7 +3,7 @@
 //! Tests that record real programs need a PyTorch, which `VRAMSCOPE_TORCH` names (see
 //! `python/tests/test_recorder.py`). Without one they are skipped, and pytest says how many.
 
-use crate::{cmd, files, generate, install, notices, repo::Repo, wasm};
+use crate::{cmd, files, generate, install, repo::Repo, wasm};
 use anyhow::{Context, Result, anyhow, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -56,7 +56,6 @@ pub(crate) fn wheel(repo: &Repo) -> Result<()> {
         std::fs::remove_dir_all(&folder)
             .with_context(|| format!("emptying {}", folder.display()))?;
     }
-    notices::copy(repo, &repo.path("python"))?;
     let maturin = tools.join("bin/maturin");
     let args =
         ["build", "--quiet", "--profile", "dev", "--strip", "--interpreter", "python3", "--out"];

@@ -27,7 +27,6 @@ pub(super) fn make(repo: &Repo, out: &Path, target: Option<&str>) -> Result<()> 
     let target = target.unwrap_or(&host);
     install::target(repo, target)?;
     let tools = python::tools(repo, "wheel")?;
-    notices::copy(repo, &repo.path("python"))?;
     let folder = repo.target.join("release-wheel");
     empty(&folder)?;
     let maturin = tools.join("bin/maturin");
