@@ -14,6 +14,7 @@ mod extension;
 mod files;
 mod generate;
 mod install;
+mod machine;
 mod notices;
 mod python;
 mod release;
@@ -118,13 +119,14 @@ const ALL: &str = "all";
 type Part = (&'static str, fn(&Repo) -> Result<()>);
 
 /// The parts of `--long`, in order.
-const LONG: [Part; 11] = [
+const LONG: [Part; 12] = [
     ("properties", test::run_long),
     ("allocator", allocator::differential),
     ("recorder", python::long),
     ("holders", python::long_holders),
     ("twins", python::twins),
     ("reproducible", reproducible::run),
+    ("shipped", release::long),
     ("trackers", python::trackers),
     ("fleet", python::fleet),
     ("jupyter", test::jupyter),

@@ -6,9 +6,10 @@
 mod notes;
 mod program;
 mod rehearsal;
+mod shipped;
 mod wheel;
 
-use crate::{cmd, examples, extension, install, repo::Repo};
+use crate::{cmd, examples, extension, install, repo::Repo, site, site::Site};
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
@@ -50,18 +51,20 @@ enum Part {
 }
 
 impl Part {
+    /// Makes the part, and checks the archives.
     fn make(self, repo: &Repo, options: &Options) -> Result<()> {
         let out = out(repo);
         std::fs::create_dir_all(&out).with_context(|| format!("creating {}", out.display()))?;
-        match self {
-            Self::Notes => notes::make(repo, &out, options.tag.as_deref()),
-            Self::Site => site_archive(repo, &out),
-            Self::Npm => place(&examples::pack(repo)?, &out),
-            Self::Extension => vsix(repo, &out),
-            Self::Crates => crates(repo, &out),
-            Self::Program => program::make(repo, &out),
-            Self::Wheel => wheel::make(repo, &out, options.target.as_deref()),
-        }
+        let archives = match self {
+            Self::Notes => return notes::make(repo, &out, options.tag.as_deref()),
+            Self::Site => vec![site_archive(repo, &out)?],
+            Self::Npm => vec![place(&examples::pack(repo)?, &out)?],
+            Self::Extension => vec![vsix(repo, &out)?],
+            Self::Crates => crates(repo, &out)?,
+            Self::Program => vec![program::make(repo, &out)?],
+            Self::Wheel => vec![wheel::make(repo, &out, options.target.as_deref())?],
+        };
+        archives.iter().try_for_each(|archive| shipped::check(repo, archive))
     }
 
     /// The name as a user types it.
@@ -80,6 +83,17 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<()> {
         return rehearsal::run(repo, options);
     }
     options.parts.iter().try_for_each(|part| part.make(repo, options).with_context(|| part.name()))
+}
+
+/// Builds the site, and makes what has it: the archives of site and program, the wheel, the
+/// packages for npm and VS Code.
+pub(crate) fn long(repo: &Repo) -> Result<()> {
+    println!("\n==> long: what ships, without folders of this machine, for old systems, by size");
+    site::build(repo, Site::Whole)?;
+    let options = Options { parts: Vec::new(), dry_run: false, tag: None, target: None };
+    [Part::Site, Part::Npm, Part::Extension, Part::Program, Part::Wheel]
+        .into_iter()
+        .try_for_each(|part| part.make(repo, &options).with_context(|| part.name()))
 }
 
 /// The folder of what was made.
@@ -110,12 +124,11 @@ pub(crate) fn package(repo: &Repo, options: &[&str]) -> Result<()> {
 }
 
 /// Packages the crates, and builds them from the packages.
-fn crates(repo: &Repo, out: &Path) -> Result<()> {
+fn crates(repo: &Repo, out: &Path) -> Result<Vec<PathBuf>> {
     package(repo, &[])?;
     let version = version(repo)?;
-    published(repo).into_iter().try_for_each(|name| {
-        place(&repo.target.join(format!("package/{name}-{version}.crate")), out)
-    })
+    let packed = |name| repo.target.join(format!("package/{name}-{version}.crate"));
+    published(repo).into_iter().map(|name| place(&packed(name), out)).collect()
 }
 
 /// The version that the crates, the wheel and the npm package share: `cargo xtask tidy` compares
@@ -126,9 +139,9 @@ fn version(repo: &Repo) -> Result<String> {
     Ok(program.context("the workspace has no vramscope-cli")?.version.to_string())
 }
 
-fn site_archive(repo: &Repo, out: &Path) -> Result<()> {
+fn site_archive(repo: &Repo, out: &Path) -> Result<PathBuf> {
     need_site(repo)?;
-    archive(&repo.dist(), &out.join(format!("vramscope-site-v{}.tar.gz", version(repo)?)))
+    archive(&repo.dist(), out.join(format!("vramscope-site-v{}.tar.gz", version(repo)?)))
 }
 
 /// Program and wheel embed the site.
@@ -139,26 +152,29 @@ fn need_site(repo: &Repo) -> Result<()> {
     bail!("{} is missing: run `cargo xtask build` first", repo.dist().display())
 }
 
-fn vsix(repo: &Repo, out: &Path) -> Result<()> {
+fn vsix(repo: &Repo, out: &Path) -> Result<PathBuf> {
     install::npm(repo)?;
-    extension::package(repo, &out.join(format!("vramscope-{}.vsix", version(repo)?)))
+    let file = out.join(format!("vramscope-{}.vsix", version(repo)?));
+    extension::package(repo, &file)?;
+    Ok(file)
 }
 
 /// Packs what a folder has. The folder is named relative to the archive where it can be: GNU tar
 /// takes `C:` for the name of another machine.
-fn archive(folder: &Path, file: &Path) -> Result<()> {
+fn archive(folder: &Path, file: PathBuf) -> Result<PathBuf> {
     let (beside, name) = file.parent().zip(file.file_name()).context("an archive without name")?;
     let mut tar = cmd::command("tar", &["-c", "-z", "-f"], beside);
     tar.arg(name).arg("-C").arg(folder.strip_prefix(beside).unwrap_or(folder));
-    cmd::run(tar.arg("."))
+    cmd::run(tar.arg("."))?;
+    Ok(file)
 }
 
-/// Copies a file into a folder.
-fn place(file: &Path, folder: &Path) -> Result<()> {
+/// Copies a file into a folder. Returns the copy.
+fn place(file: &Path, folder: &Path) -> Result<PathBuf> {
     let name = file.file_name().with_context(|| format!("{} has no name", file.display()))?;
-    std::fs::copy(file, folder.join(name))
-        .with_context(|| format!("copying {}", file.display()))?;
-    Ok(())
+    let copy = folder.join(name);
+    std::fs::copy(file, &copy).with_context(|| format!("copying {}", file.display()))?;
+    Ok(copy)
 }
 
 /// Makes a folder that has nothing.

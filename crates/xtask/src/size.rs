@@ -1,4 +1,4 @@
-//! Compares download sizes of the built site with budgets.
+//! Budgets of what is downloaded, and the sizes of the built site.
 
 use crate::{files, repo::Repo};
 use anyhow::{Context, Result, bail, ensure};
@@ -19,6 +19,10 @@ const REPORT_BUDGET: usize = 2_950_000;
 const REPORT: [&str; 4] = ["report.html", "inline.js", WORKER, "vramscope_view_bg"];
 
 const WORKER: &str = "vramscope_worker_bg";
+/// Bytes of the Python wheel.
+pub(crate) const WHEEL_BUDGET: usize = 14_000_000;
+/// Bytes of the archive of the program, with the page.
+pub(crate) const PROGRAM_BUDGET: usize = 16_000_000;
 /// Bytes of the gallery: pages and recordings as they are.
 const GALLERY_BUDGET: u64 = 1_500_000;
 const GALLERY: &str = "gallery";
@@ -94,8 +98,9 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn within(what: &str, size: usize, budget: usize) -> Result<()> {
-    ensure!(size > 0, "the built site has no {what}");
+/// Fails for nothing, and for more than the budget.
+pub(crate) fn within(what: &str, size: usize, budget: usize) -> Result<()> {
+    ensure!(size > 0, "the {what} is empty");
     ensure!(size <= budget, "the {what} is {} bytes over its budget", size - budget);
     Ok(())
 }

@@ -9,7 +9,7 @@
 //! content, so that no cache can mix two builds.
 
 use crate::wasm::{self, Mode, OPTIMIZE, PROFILE, TARGET, UNSTRIPPED};
-use crate::{cmd, files, install, repo::Repo};
+use crate::{cmd, files, install, machine, repo::Repo};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 
@@ -113,14 +113,9 @@ fn compile(repo: &Repo) -> Result<Vec<u8>> {
         vec!["build", "--quiet", "--target", TARGET, "--profile", PROFILE, "--config", UNSTRIPPED];
     args.extend(["--package", "vramscope-worker", "--features", "threads"]);
     args.push(BUILD_STD);
-    let mut flags = wasm::remapped(repo)?;
-    flags.extend(RUSTFLAGS.map(str::to_owned));
     let mut cargo = cmd::cargo(&args, &repo.root);
-    cargo
-        .env(UNSTABLE.0, UNSTABLE.1)
-        .env_remove("RUSTFLAGS")
-        .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
-    cmd::run(&mut cargo)?;
+    machine::set_flags(repo, &mut cargo, &RUSTFLAGS)?;
+    cmd::run(cargo.env(UNSTABLE.0, UNSTABLE.1))?;
     let compiled = repo.target.join(TARGET).join(PROFILE).join("vramscope_worker.wasm");
     std::fs::read(&compiled).with_context(|| format!("reading {}", compiled.display()))
 }

@@ -4,7 +4,7 @@
 //! wasm-bindgen is used as a library, so that its version is the one in Cargo.lock. The module
 //! `threads` builds the worker's module once more, with threads.
 
-use crate::{cmd, files, repo::Repo};
+use crate::{cmd, files, machine, repo::Repo};
 use anyhow::{Context, Result, anyhow};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
@@ -47,19 +47,6 @@ const MODULES: [Module; 2] = [
 /// Every browser with WebGL2 and module workers has SIMD.
 const RUSTFLAGS: &str = "-Ctarget-feature=+simd128";
 
-/// Flags that replace the places of this machine in messages: those of the checkout, of cargo's
-/// sources and of the standard library. So a build elsewhere has the same bytes.
-pub(crate) fn remapped(repo: &Repo) -> Result<Vec<String>> {
-    let sysroot = cmd::output(&mut cmd::command("rustc", &["--print", "sysroot"], &repo.root))?;
-    let sources = Path::new(sysroot.trim()).join("lib/rustlib/src/rust");
-    let cargo = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let cargo = cargo.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
-    let cargo = cargo.context("cargo's folder is unknown: set CARGO_HOME")?.join("registry/src");
-    Ok([(repo.root.clone(), "/vramscope"), (cargo, "/cargo"), (sources, "/rust")]
-        .map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()))
-        .into())
-}
-
 /// The linker must not strip: it would drop the section that tells wasm-bindgen and wasm-opt which
 /// target features are in use. They strip instead.
 pub(crate) const UNSTRIPPED: &str = "profile.wasm.strip=\"none\"";
@@ -87,10 +74,7 @@ fn compile(repo: &Repo, module: Module, mode: Mode) -> Result<Vec<u8>> {
     let mut args = vec!["build", "--quiet", "--target", TARGET, "--profile", profile];
     args.extend(["--config", &unstripped, "--package", module.package]);
     let mut cargo = cmd::cargo(&args, &repo.root);
-    // Flags for native builds, such as a linker, sanitizers or coverage, would break this build.
-    let mut flags = remapped(repo)?;
-    flags.push(RUSTFLAGS.to_owned());
-    cargo.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
+    machine::set_flags(repo, &mut cargo, &[RUSTFLAGS])?;
     cmd::run(&mut cargo)?;
     let compiled = repo.target.join(TARGET).join(profile).join(format!("{}.wasm", module.name));
     std::fs::read(&compiled).with_context(|| format!("reading {}", compiled.display()))

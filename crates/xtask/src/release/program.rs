@@ -1,13 +1,13 @@
 //! The archive of the program: with the page and the list of its dependencies inside, and with that
 //! list (an SBOM, `CycloneDX`), the licenses and the first documents beside it.
 
-use super::{archive, empty, need_site, place, version};
-use crate::{cmd, install, notices, repo::Repo};
+use super::{archive, empty, need_site, place, shipped, version, wheel};
+use crate::{cmd, install, machine, notices, python, repo::Repo, size};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::env::consts::{ARCH, EXE_SUFFIX, OS};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes the list of dependencies into the program.
 const AUDITABLE: (&str, &str) = ("cargo-auditable", "0.7.7");
@@ -17,25 +17,18 @@ const CYCLONEDX: (&str, &str) = ("cargo-cyclonedx", "0.5.9");
 /// The file with the list of dependencies.
 const LIST: &str = "vramscope.cdx.json";
 
-/// A published program names functions in a panic. Lines of source would double its archive.
-const STRIP: &str = "profile.release.strip=\"debuginfo\"";
-
-/// A text of the page that the program embeds.
-const OF_PAGE: &[u8] = b"vramscope-viewer";
+/// A recording that program and wheel read, below the root.
+pub(super) const SNAPSHOT: &str = "test_data/recorded/oom_expandable.pickle.gz";
 
 /// The name of this system in the name of the archive.
 pub(super) fn system() -> String {
     format!("{OS}-{ARCH}")
 }
 
-/// Builds the program, checks it, and packs it.
-pub(super) fn make(repo: &Repo, out: &Path) -> Result<()> {
+/// Builds the program, checks it, and packs it. Returns the archive.
+pub(super) fn make(repo: &Repo, out: &Path) -> Result<PathBuf> {
     need_site(repo)?;
-    let auditable = install::cargo_tool(repo, AUDITABLE.0, AUDITABLE.1)?;
-    let args = ["auditable", "build", "--quiet", "--locked", "--release", "--config", STRIP];
-    let mut build = cmd::command(&auditable.to_string_lossy(), &args, &repo.root);
-    cmd::run(build.args(["--package", "vramscope-cli", "--features", "page"]))?;
-    let program = repo.target.join("release").join(format!("vramscope{EXE_SUFFIX}"));
+    let program = build(repo)?;
     check(repo, &program)?;
     let name = format!("vramscope-v{}-{}", version(repo)?, system());
     let folder = out.join("program");
@@ -46,18 +39,41 @@ pub(super) fn make(repo: &Repo, out: &Path) -> Result<()> {
         place(&repo.path(document), &folder)?;
     }
     std::fs::write(folder.join(LIST), dependencies(repo)?)?;
-    archive(&folder, &out.join(format!("{name}.tar.gz")))?;
-    std::fs::remove_dir_all(&folder).with_context(|| format!("removing {}", folder.display()))
+    let file = archive(&folder, out.join(format!("{name}.tar.gz")))?;
+    std::fs::remove_dir_all(&folder).with_context(|| format!("removing {}", folder.display()))?;
+    size::within("program", file.metadata()?.len().try_into()?, size::PROGRAM_BUDGET)?;
+    Ok(file)
 }
 
-/// The program runs and has the page.
-fn check(repo: &Repo, program: &Path) -> Result<()> {
-    let summary = ["summary", "test_data/scenarios"];
-    cmd::output(&mut cmd::command(&program.to_string_lossy(), &summary, &repo.root))?;
-    let bytes = std::fs::read(program).with_context(|| format!("reading {}", program.display()))?;
-    let has_page = bytes.windows(OF_PAGE.len()).any(|part| part == OF_PAGE);
-    ensure!(has_page, "{} does not have the page", program.display());
-    Ok(())
+/// Builds the program, on Linux for the C library of older systems. Returns its path.
+fn build(repo: &Repo) -> Result<PathBuf> {
+    let auditable = install::cargo_tool(repo, AUDITABLE.0, AUDITABLE.1)?;
+    let target = wheel::host(repo)?;
+    let mut build = cmd::command(&auditable.to_string_lossy(), &["auditable"], &repo.root);
+    if OS == "linux" {
+        let tools = python::tools(repo, "release")?;
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = [tools.join("bin")].into_iter().chain(std::env::split_paths(&path));
+        build.env("PATH", std::env::join_paths(path)?).env("PYTHONPATH", &tools);
+        build.arg("zigbuild").args(["--target", &format!("{target}.{}", shipped::GLIBC)]);
+    } else {
+        build.arg("build").args(["--target", &target]);
+    }
+    machine::set_flags(repo, &mut build, &[])?;
+    build.args(["--quiet", "--locked", "--release", "--features", "page"]);
+    cmd::run(build.args(["--package", "vramscope-cli"]))?;
+    Ok(repo.target.join(target).join("release").join(format!("vramscope{EXE_SUFFIX}")))
+}
+
+/// The program reads a snapshot, and has the page: the parts of a report come from it.
+pub(super) fn check(repo: &Repo, program: &Path) -> Result<()> {
+    let program = program.to_string_lossy();
+    let report = repo.target.join("release-report.html");
+    let mut export = cmd::command(&program, &["export", "--as", "html", "-o"], &repo.root);
+    cmd::run(export.arg(&report).arg(SNAPSHOT))?;
+    let bytes = report.metadata()?.len();
+    ensure!(bytes > 1_000_000, "a report of {program} has {bytes} bytes: it lacks the viewer");
+    std::fs::remove_file(&report).with_context(|| format!("removing {}", report.display()))
 }
 
 /// The list of dependencies, without the place of this checkout.

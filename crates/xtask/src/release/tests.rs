@@ -2,6 +2,7 @@
 
 use super::program::check_list;
 use super::rehearsal::{ONLY_A_TAG, matrix, workflow_text};
+use super::shipped::check_file;
 use super::*;
 use crate::{Args, Task, test};
 use clap::Parser;
@@ -117,4 +118,43 @@ fn a_list_of_dependencies_names_what_cargo_lock_has() {
     assert!(check_list(&named("b"), lock).is_err());
     assert!(check_list(&list(""), lock).is_err());
     assert!(check_list("{", lock).is_err());
+}
+
+#[test]
+fn a_file_that_names_a_folder_of_this_machine_is_refused() {
+    let folders = crate::machine::folders(&repo()).expect("folders");
+    assert!(folders.len() >= 4, "{folders:?}");
+    let check = |bytes: &[u8]| check_file("a.js", bytes, &folders);
+    assert!(check(b"/vramscope/crates/x.rs, ../src/y.ts, https://example.org").is_ok());
+    for folder in &folders {
+        // Texts of a program follow each other without a separator.
+        let bytes = [b"\xff\0a message", folder.as_bytes(), b"x-1.0.0/src/lib.rs\nmore"].concat();
+        let error = check(&bytes).expect_err(folder).to_string();
+        assert!(error.contains("a.js names") && error.contains(folder.as_str()), "{error}");
+        assert!(!error.contains("more"), "{error}");
+    }
+}
+
+#[test]
+fn a_program_for_newer_systems_is_refused() {
+    let check = |symbols: &str| check_file("a.so", format!("\x7fELF\0{symbols}").as_bytes(), &[]);
+    assert!(check("GLIBC_2.2.5\0GLIBC_2.17\0").is_ok());
+    for symbols in ["GLIBC_2.17\0GLIBC_2.18\0", "GLIBC_2.34\0GLIBC_2.4\0", "GLIBC_3.0\0", ""] {
+        assert!(check(symbols).is_err(), "{symbols}");
+    }
+}
+
+/// `cargo install` and `maturin build --release` make what is small, and a module that unwinds.
+#[test]
+fn the_profile_release_has_no_symbols_and_unwinds() {
+    let manifest = std::fs::read_to_string(repo().path("Cargo.toml")).expect("the manifest");
+    let profile = |name: &str| {
+        let (_, rest) = manifest.split_once(&format!("[profile.{name}]\n")).expect(name);
+        rest.lines().take_while(|line| !line.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let release = profile("release");
+    assert!(release.iter().any(|line| line == "strip = true"), "{release:?}");
+    assert!(!release.iter().any(|line| line.starts_with("debug") || line.starts_with("panic")));
+    let profiling = ["inherits = \"release\"", "debug = \"line-tables-only\"", "strip = false"];
+    assert_eq!(profile("profiling"), profiling);
 }

@@ -1,17 +1,11 @@
 //! The Python wheel of a release: optimized, with the page, and on Linux for old systems. It is
 //! installed without network and run where its target is this machine.
 
+use super::program::{self, SNAPSHOT};
 use super::{empty, need_site, place};
-use crate::{cmd, files, install, notices, python, repo::Repo};
+use crate::{cmd, files, install, machine, notices, python, repo::Repo, size};
 use anyhow::{Context, Result, anyhow, ensure};
 use std::path::{Path, PathBuf};
-
-/// The largest wheel, in bytes. A wheel has 16.1 MB, two of them the module with threads, which
-/// `vramscope serve` uses.
-const LIMIT: u64 = 16 << 20;
-
-/// A recording that the installed wheel reads, below the root.
-const SNAPSHOT: &str = "test_data/recorded/oom_expandable.pickle.gz";
 
 /// The target of this machine.
 pub(super) fn host(repo: &Repo) -> Result<String> {
@@ -20,13 +14,13 @@ pub(super) fn host(repo: &Repo) -> Result<String> {
     Ok(host.context("`rustc -vV` names no host")?.to_owned())
 }
 
-/// Builds the wheel for a target, and checks it.
-pub(super) fn make(repo: &Repo, out: &Path, target: Option<&str>) -> Result<()> {
+/// Builds the wheel for a target, and checks it. Returns its path.
+pub(super) fn make(repo: &Repo, out: &Path, target: Option<&str>) -> Result<PathBuf> {
     need_site(repo)?;
     let host = host(repo)?;
     let target = target.unwrap_or(&host);
     install::target(repo, target)?;
-    let tools = python::tools(repo, "wheel")?;
+    let tools = python::tools(repo, "release")?;
     let folder = repo.target.join("release-wheel");
     empty(&folder)?;
     let maturin = tools.join("bin/maturin");
@@ -36,6 +30,7 @@ pub(super) fn make(repo: &Repo, out: &Path, target: Option<&str>) -> Result<()> 
         // zig links for the C library of older systems, and for other processors.
         build.args(["--zig", "--compatibility", "manylinux2014"]).env("PYTHONPATH", &tools);
     }
+    machine::set_flags(repo, &mut build, &[])?;
     cmd::run(build.arg("--out").arg(&folder))?;
     let [wheel] = files::below(&folder)?.try_into().map_err(|all: Vec<PathBuf>| {
         anyhow!("expected one wheel in {}, found {}", folder.display(), all.len())
@@ -47,10 +42,9 @@ pub(super) fn make(repo: &Repo, out: &Path, target: Option<&str>) -> Result<()> 
     place(&wheel, out)
 }
 
-/// The wheel has the licenses, and is not too large.
+/// The wheel has the licenses, and is within its budget.
 fn check(repo: &Repo, wheel: &Path) -> Result<()> {
-    let bytes = wheel.metadata()?.len();
-    ensure!(bytes <= LIMIT, "{} has {bytes} bytes, of {LIMIT}", wheel.display());
+    size::within("wheel", wheel.metadata()?.len().try_into()?, size::WHEEL_BUDGET)?;
     let mut list = cmd::command("python3", &["-m", "zipfile", "-l"], &repo.root);
     let names = cmd::output(list.arg(wheel))?;
     for name in notices::FILES {
@@ -65,8 +59,7 @@ fn run(repo: &Repo, wheel: &Path) -> Result<()> {
     let folder = wheel.parent().context("a wheel without folder")?;
     let programs = python::install_wheel(wheel, &folder.join("venv"))?;
     let snapshot = repo.path(SNAPSHOT);
-    let program = programs.join("vramscope").to_string_lossy().into_owned();
-    cmd::run(cmd::command(&program, &["diagnose"], folder).arg(&snapshot))?;
+    program::check(repo, &programs.join("vramscope"))?;
     let python = programs.join("python").to_string_lossy().into_owned();
     let ask = "import sys, vramscope; print(vramscope.open(sys.argv[1]).diagnosis)";
     let answer = cmd::output(cmd::command(&python, &["-c", ask], folder).arg(&snapshot))?;
