@@ -14,6 +14,8 @@ mod redirect;
 mod remote;
 mod routes;
 mod shelf;
+#[cfg(all(feature = "page", not(packed_page)))]
+mod site_files;
 mod source;
 #[cfg(all(test, unix))]
 mod tests;

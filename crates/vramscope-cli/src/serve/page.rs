@@ -1,7 +1,7 @@
 //! The built site in the program, with the feature `page`.
 //!
-//! A release build embeds the files. A debug build reads them from `web/site/dist`, so that it
-//! always serves the site that was built last.
+//! A release build has the files, packed by `build.rs`. A debug build reads them from
+//! `web/site/dist`, so that it always serves the site that was built last.
 
 use std::borrow::Cow;
 
@@ -30,20 +30,60 @@ pub struct Viewer {
     pub notebook: Cow<'static, [u8]>,
 }
 
-#[cfg(feature = "page")]
+/// The files of a release.
+#[cfg(packed_page)]
 mod site {
-    /// The program sends the headers that `isolated` works around, and needs no service worker. The
-    /// licenses lie beside it. The gallery is on the site alone.
-    #[derive(rust_embed::RustEmbed)]
-    #[folder = "../../web/site/dist"]
-    #[allow_missing = true]
-    #[exclude = "isolated/*"]
-    #[exclude = "THIRD_PARTY.txt"]
-    #[exclude = "open/*"]
-    #[exclude = "gallery/*"]
-    #[exclude = "assets/gallery-*"]
-    #[exclude = "sw.js"]
-    pub(super) struct Site;
+    use std::borrow::Cow;
+    use std::collections::BTreeMap;
+    use std::sync::LazyLock;
+
+    type Files = BTreeMap<&'static str, &'static [u8]>;
+
+    static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/page.zst"));
+    static PAGE: LazyLock<Vec<u8>> =
+        LazyLock::new(|| zstd::decode_all(PACKED).expect("the build script has packed it"));
+    static FILES: LazyLock<Files> = LazyLock::new(|| files(&PAGE).expect("whole files"));
+
+    fn files(mut page: &'static [u8]) -> Option<Files> {
+        let mut files = Files::new();
+        while !page.is_empty() {
+            let (name_length, rest) = page.split_first_chunk()?;
+            let (length, rest) = rest.split_first_chunk()?;
+            let (name, rest) = rest.split_at_checked(u32::from_le_bytes(*name_length) as usize)?;
+            let (bytes, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            files.insert(str::from_utf8(name).ok()?, bytes);
+            page = rest;
+        }
+        Some(files)
+    }
+
+    pub(super) fn get(name: &str) -> Option<Cow<'static, [u8]>> {
+        FILES.get(name).map(|bytes| Cow::Borrowed(*bytes))
+    }
+
+    /// The first file whose path starts so.
+    pub(super) fn first(start: &str) -> Option<Cow<'static, [u8]>> {
+        let (_, bytes) = FILES.iter().find(|(name, _)| name.starts_with(start))?;
+        Some(Cow::Borrowed(*bytes))
+    }
+}
+
+/// The files of the built site.
+#[cfg(all(feature = "page", not(packed_page)))]
+mod site {
+    use crate::serve::site_files;
+    use std::borrow::Cow;
+
+    pub(super) fn get(name: &str) -> Option<Cow<'static, [u8]>> {
+        Some(std::fs::read(site_files::all().ok()?.get(name)?).ok()?.into())
+    }
+
+    /// The first file whose path starts so.
+    pub(super) fn first(start: &str) -> Option<Cow<'static, [u8]>> {
+        let files = site_files::all().ok()?;
+        let (_, path) = files.iter().find(|(name, _)| name.starts_with(start))?;
+        Some(std::fs::read(path).ok()?.into())
+    }
 }
 
 /// The file with this path in the site. A folder is its index, as on any host.
@@ -54,8 +94,7 @@ pub(crate) fn get(path: &str) -> Option<Asset> {
     } else {
         Cow::Borrowed(path)
     };
-    let file = site::Site::get(&name)?;
-    Some(Asset { bytes: file.data, content_type: content_type(&name) })
+    Some(Asset { bytes: site::get(&name)?, content_type: content_type(&name) })
 }
 
 /// No file: the program was built without the feature `page`.
@@ -68,15 +107,11 @@ pub(crate) fn get(_path: &str) -> Option<Asset> {
 #[cfg(feature = "page")]
 pub fn viewer() -> Option<Viewer> {
     // The names of wasm files have a hash.
-    let wasm = |start: &str| {
-        let name = site::Site::iter().find(|name| name.starts_with(start))?;
-        Some(site::Site::get(&name)?.data)
-    };
     Some(Viewer {
-        script: site::Site::get("inline.js")?.data,
-        view: wasm("assets/vramscope_view_bg")?,
-        worker: wasm("assets/vramscope_worker_bg")?,
-        notebook: site::Site::get("notebook.js")?.data,
+        script: site::get("inline.js")?,
+        view: site::first("assets/vramscope_view_bg")?,
+        worker: site::first("assets/vramscope_worker_bg")?,
+        notebook: site::get("notebook.js")?,
     })
 }
 
