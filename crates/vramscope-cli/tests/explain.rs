@@ -70,3 +70,20 @@ fn a_text_without_a_message_is_answered() {
     let hint = String::from_utf8_lossy(&file.stderr).into_owned();
     assert!(hint.contains("vramscope explain < Cargo.toml"), "{hint}");
 }
+
+#[test]
+fn a_dash_is_standard_input_and_a_cut_message_says_where_it_ends() {
+    let (cut, _) = MESSAGE.split_once(" allocated by PyTorch").expect("a figure");
+    let log = format!("step 1\n{cut}\nstep 2\n");
+    let text = run(&["-"], &log);
+    assert_eq!(text, run(&[], &log));
+    assert!(text.contains("error[oom]: GPU 0: 594.0 MiB asked"), "{text}");
+    let end =
+        "note: the message ends before the figure: reserved but unallocated. Paste all of it.";
+    assert!(text.contains(end), "{text}");
+    let json: serde_json::Value =
+        serde_json::from_str(&run(&["-", "--format", "json"], &log)).expect("JSON");
+    let message = &json["messages"][0];
+    assert_eq!(message["missing"], serde_json::json!(["unallocated"]));
+    assert_eq!((message["bar"].is_null(), &message["line"]), (false, &serde_json::json!(2)));
+}

@@ -28,7 +28,7 @@ fn bytes(size: &str) -> f64 {
 }
 
 fn named<'a>(list: &'a Value, key: &str, name: &str) -> Option<&'a Value> {
-    list.as_array().expect("a list").iter().find(|entry| entry[key] == name)
+    list.as_array()?.iter().find(|entry| entry[key] == name)
 }
 
 #[test]
@@ -263,5 +263,219 @@ proptest! {
                 prop_assert_eq!(&whole["messages"][0][key], &broken["messages"][0][key], "{}", key);
             }
         }
+    }
+}
+
+/// The first message of a text as JSON; null without one.
+fn first(text: &str) -> Value {
+    let said = serde_json::to_value(explain(text)).expect("JSON");
+    said["messages"].get(0).cloned().unwrap_or_default()
+}
+
+/// What a part of a message tells that all of it contradicts.
+fn contradictions(part: &Value, whole: &Value) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let rows = |of: &Value, list: &str| of[list].as_array().cloned().unwrap_or_default();
+    for (list, key, value) in
+        [("figures", "name", "bytes"), ("counts", "name", "count"), ("processes", "pid", "bytes")]
+    {
+        let all = rows(whole, list);
+        for row in rows(part, list) {
+            let known = all.iter().find(|of| of[key] == row[key] && of[value] == row[value]);
+            if known.is_none() {
+                wrong.push(format!("{list} {row}"));
+            }
+        }
+    }
+    for list in ["gpus", "ranks"] {
+        let all = rows(whole, list);
+        wrong.extend(
+            rows(part, list).iter().filter(|of| !all.contains(of)).map(|of| format!("{list} {of}")),
+        );
+    }
+    for cause in rows(part, "causes") {
+        let of_whole = rows(whole, "causes").into_iter().find(|of| of["cause"] == cause["cause"]);
+        let verdicts = [&cause["verdict"], &of_whole.clone().unwrap_or_default()["verdict"]];
+        let is_opposite = matches!(
+            verdicts.map(Value::as_str),
+            [Some("shown"), Some("excluded")] | [Some("excluded"), Some("shown")]
+        );
+        let has_other_bytes = verdicts == [&json!("shown"), &json!("shown")]
+            && !cause["bytes"].is_null()
+            && of_whole.is_some_and(|of| of["bytes"] != cause["bytes"]);
+        if is_opposite || has_other_bytes {
+            wrong.push(format!("{cause}"));
+        }
+    }
+    wrong
+}
+
+/// Whether a message has all that a bar and a cause need, and lacks one of them.
+fn lacks_bar_or_cause(message: &Value) -> bool {
+    let bytes = |name: &str| named(&message["figures"], "name", name)?["bytes"].as_u64();
+    let (Some(asked), Some(free), Some(_)) = (bytes("asked"), bytes("free"), bytes("capacity"))
+    else {
+        return false;
+    };
+    message["kind"] == "allocator"
+        && (message["bar"].is_null() || asked > free + free / 50 && message["cause"].is_null())
+}
+
+#[test]
+fn a_message_cut_after_any_character_tells_what_is_left_of_it() {
+    let (mut cuts, mut wrong) = (0, Vec::new());
+    for case in cases() {
+        let text = case["text"].as_str().expect("a text");
+        let whole = first(text);
+        if whole["count"] != 1 {
+            continue;
+        }
+        let has_both = !lacks_bar_or_cause(&whole) && !whole["bar"].is_null();
+        for (at, _) in text.char_indices() {
+            let is_word = text[..at].ends_with(char::is_whitespace);
+            let parts = [Some((&text[..at], true)), is_word.then_some((&text[at..], false))];
+            for (part, is_end) in parts.into_iter().flatten() {
+                cuts += 1;
+                let said = first(part);
+                let end: String =
+                    part.chars().rev().take(40).collect::<Vec<_>>().into_iter().rev().collect();
+                wrong.extend(
+                    contradictions(&said, &whole).iter().map(|of| format!("{end:?}: {of}")),
+                );
+                if is_end && has_both && lacks_bar_or_cause(&said) {
+                    wrong.push(format!("{end:?}: no bar or no cause"));
+                }
+                let names = said["missing"].as_array().into_iter().flatten();
+                for name in names {
+                    let is_told = named(&said["figures"], "name", name.as_str().expect("a name"));
+                    let is_said = said["notes"].to_string().contains("The message ends before");
+                    if is_told.is_some() || !is_said {
+                        wrong.push(format!("{end:?}: {name} is missing: {said}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(cuts > 15_000, "{cuts}");
+    assert!(
+        wrong.is_empty(),
+        "{} of {cuts}:\n{}",
+        wrong.len(),
+        wrong[..wrong.len().min(9)].join("\n")
+    );
+}
+
+/// A message of PyTorch 2.9, up to the end of each figure.
+const PARTS: [&str; 6] = [
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 100.00 MiB",
+    ". GPU 0 has a total capacity of 31.37 GiB",
+    " of which 15.88 MiB",
+    " is free. Including non-PyTorch memory, this process has 31.34 GiB",
+    " memory in use. Of the allocated memory 30.74 GiB",
+    " is allocated by PyTorch, and 19.41 MiB",
+];
+
+#[test]
+fn a_cut_message_has_a_bar_and_a_cause_from_the_free_memory_on() {
+    let labels = |said: &Value| -> Vec<String> {
+        let parts = said["bar"]["parts"].as_array().into_iter().flatten();
+        parts.map(|part| part["part"].as_str().expect("a name").to_owned()).collect()
+    };
+    let said: Vec<Value> = (1..=6).map(|count| first(&PARTS[..count].concat())).collect();
+    let bars: Vec<Vec<String>> = said.iter().map(labels).collect();
+    assert!(bars[0].is_empty() && bars[1].is_empty(), "{bars:?}");
+    assert_eq!(bars[2], ["untold", "free"]);
+    assert_eq!(bars[3], ["this_process", "other_processes", "free"]);
+    assert_eq!(bars[4], ["allocated", "this_process", "other_processes", "free"]);
+    let whole = ["allocated", "unallocated", "outside_pytorch", "other_processes", "free"];
+    assert_eq!(bars[5], whole);
+    let causes: Vec<&Value> = said.iter().map(|of| &of["cause"]).collect();
+    assert!(causes[..2].iter().all(|cause| cause.is_null()));
+    assert!(causes[2..].iter().all(|cause| *cause == "demand"), "{causes:?}");
+    // What is not told is said as not told.
+    let missing: Vec<usize> =
+        said.iter().map(|of| of["missing"].as_array().expect("a list").len()).collect();
+    assert_eq!(missing, [4, 3, 2, 2, 1, 0]);
+    let text = plain_text(&explain(&PARTS[..4].concat()).answer(), 100);
+    let why = "why: perhaps demand: this process has 31.34 GiB of 31.37 GiB, 15.88 MiB free";
+    assert!(text.contains(why), "{text}");
+    assert!(
+        text.contains(
+            "note: the message ends before the figures: allocated, reserved but unallocated."
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_message_without_its_begin_has_the_figures_that_are_left() {
+    let whole = PARTS.concat() + " is reserved by PyTorch but unallocated.";
+    let said = first(&whole[whole.find("GPU 0").expect("a device")..]);
+    assert_eq!((&said["kind"], &said["gpus"]), (&json!("allocator"), &json!([0])));
+    assert_eq!(said["headline"], "GPU 0: out of memory, 15.88 MiB free of 31.37 GiB");
+    assert!(!said["bar"].is_null() && said["bar"]["asked"].is_null(), "{said}");
+    assert!(said["notes"].to_string().contains("begins after the request"), "{said}");
+    // A number that may have lost its first digits is no figure.
+    let cut = first(&whole[whole.find("1.37 GiB").expect("a figure")..]);
+    assert!(named(&cut["figures"], "name", "capacity").is_none(), "{cut}");
+}
+
+#[test]
+fn a_cut_message_is_found_in_logs_as_terminals_and_loggers_write_them() {
+    for count in 3..=6 {
+        let message = PARTS[..count].concat();
+        let expected = first(&message);
+        let wrapped: Vec<String> = message
+            .as_bytes()
+            .chunks(71)
+            .map(|line| String::from_utf8_lossy(line).into_owned())
+            .collect();
+        let with = |before: &str, after: &str| {
+            let lines = wrapped.iter().map(|line| [before, line, after, "\n"].concat());
+            lines.collect::<Vec<String>>().concat()
+        };
+        for log in [
+            with("[rank0]: ", ""),
+            with("    ", ""),
+            with("2026-02-03 10:20:36,125 ERROR ", ""),
+            with("\u{1b}[31m", "\u{1b}[0m"),
+            with("> ", ""),
+            with("(Worker_TP0 pid=31) ERROR 03-19 07:27:53 [a.py:3] ", ""),
+            format!("step 3\n{}Traceback (most recent call last):\n", with("[rank0]: ", "")),
+            format!("{{\"rank\": 0, \"error\": {}}}", json!(message)),
+            format!("{{\"oom\": {{\"message\": {}", json!(wrapped.join("\n"))),
+        ] {
+            let said = first(&log);
+            for key in ["figures", "bar", "cause", "missing"] {
+                assert_eq!(said[key], expected[key], "{key} of {log}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_long_log_has_its_messages_wherever_its_pieces_begin() {
+    let whole = PARTS.concat() + " is reserved by PyTorch but unallocated.\n";
+    let expected = first(&whole);
+    // Each line speaks of memory, so no line is left out.
+    let line = "step 12: cuda memory allocated 12.5 GiB, cache 3 GiB\n";
+    let size = 4 << 20;
+    for shift in [0, 1, 100, 300, 399, 450, 5000] {
+        let mut log = line.repeat(size / line.len());
+        log.truncate(size - shift);
+        log.push('\n');
+        log += &whole;
+        log += &line.repeat(100_000);
+        log += &whole.replace("GPU 0", "GPU 1").replace("100.00", "200.00");
+        let explained = explain(&log);
+        assert_eq!(explained.messages.len(), 2, "{shift}");
+        assert_eq!(explained.lines.0, i64::try_from(log.lines().count()).expect("few"));
+        let said = serde_json::to_value(&explained.messages[0]).expect("JSON");
+        assert_eq!((&said["figures"], &said["bar"]), (&expected["figures"], &expected["bar"]));
+        let at = log.find("torch.Out").expect("a message");
+        assert_eq!(
+            said["line"],
+            log[..at].lines().count() + usize::from(log[..at].ends_with('\n'))
+        );
     }
 }

@@ -4,17 +4,21 @@ use crate::Failure;
 use crate::arguments::{DiffFormat, Explain as Arguments};
 use crate::output::print;
 use crate::terminal;
-use std::io::{self, IsTerminal as _, Read as _};
+use std::io::{self, IsTerminal as _, StdinLock};
 use std::path::Path;
 use vramscope_report::diagnostic::{markdown, text};
-use vramscope_report::explain::explain;
+use vramscope_report::explain::{explain, explained};
 
 /// Prints what the out-of-memory messages of a text mean.
 ///
 /// # Errors
 /// Standard input cannot be read, or the output cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let explained = explain(&input(&arguments.message)?);
+    let explained = match arguments.message.as_slice() {
+        [] => explained(input()?)?,
+        [dash] if dash == "-" => explained(io::stdin().lock())?,
+        words => explain(&words.join(" ")),
+    };
     print(&explained, arguments.format.into(), |out, explained| {
         if explained.messages.is_empty() {
             name_file(&arguments.message);
@@ -29,20 +33,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     })
 }
 
-/// The message, or standard input.
-fn input(message: &[String]) -> Result<String, Failure> {
-    if !message.is_empty() {
-        return Ok(message.join(" "));
-    }
-    let mut stdin = io::stdin().lock();
+/// Standard input, if it is no terminal.
+fn input() -> Result<StdinLock<'static>, Failure> {
+    let stdin = io::stdin().lock();
     if stdin.is_terminal() {
         let text = "no message: vramscope explain 'CUDA out of memory. ...', or vramscope explain \
                     < log.txt";
         return Err(Failure::Usage(text.to_owned()));
     }
-    let mut bytes = Vec::new();
-    stdin.read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(stdin)
 }
 
 /// Says how a file is read, if the message is the name of one.

@@ -143,7 +143,8 @@ fn bar(bar: &Bar) -> diagnostic::Bar {
             FigureName::Unallocated => ('#', "holes"),
             FigureName::OutsidePytorch => ('w', "outside"),
             FigureName::OtherProcesses => ('o', "others"),
-            FigureName::NotPytorch => ('?', "outside"),
+            FigureName::NotPytorch | FigureName::Untold => ('?', "outside"),
+            FigureName::ThisProcess => ('t', "outside"),
             _ => ('.', "free"),
         };
         let label = format!("{}{}", part.label, if part.about { " about" } else { "" });
@@ -152,12 +153,12 @@ fn bar(bar: &Bar) -> diagnostic::Bar {
     diagnostic::Bar {
         title: bar.bytes.to_string(),
         parts: parts.filter(|part| part.bytes.0 > 0).collect(),
-        request: Some(bar.asked),
+        request: bar.asked,
     }
 }
 
 /// A figure's name in words.
-fn name(figure: FigureName) -> &'static str {
+pub(super) fn name(figure: FigureName) -> &'static str {
     match figure {
         FigureName::Asked => "asked",
         FigureName::Capacity => "device",
@@ -171,6 +172,7 @@ fn name(figure: FigureName) -> &'static str {
         FigureName::OutsidePytorch => "this process outside of PyTorch",
         FigureName::OtherProcesses => "other processes",
         FigureName::NotPytorch => "not PyTorch's",
+        FigureName::Untold => "not told",
         FigureName::CacheNeeded => "KV cache needs",
         FigureName::CacheAvailable => "left for the KV cache",
         FigureName::Desired => "engine was told to take",

@@ -95,6 +95,9 @@ pub(super) struct Sums {
     pub(super) processes: Vec<ProcessMemory>,
     /// Whether PyTorch holds more than the device has.
     pub(super) is_beyond_device: bool,
+    /// Whether the message has its last figures: of all memory that PyTorch holds. Without them a
+    /// sum may be larger.
+    pub(super) is_whole: bool,
 }
 
 impl Sums {
@@ -108,6 +111,7 @@ impl Sums {
             allocated: about(figures.allocated),
             unallocated: about(figures.unallocated),
             reserved: about(figures.reserved),
+            is_whole: figures.unallocated.or(figures.reserved).is_some(),
             ..Self::default()
         };
         let both = |a: Option<About>, b: Option<About>| Some((a?, b?));
@@ -161,8 +165,12 @@ impl Sums {
         let this = figures.processes.iter().find(|process| is_this(process) == Some(true));
         self.process = named.or_else(|| this.map(held));
         let Some(process) = self.process else { return };
-        let others = figures.processes.iter().filter(|process| is_this(process) == Some(false));
-        self.listed_others = Some(others.map(held).fold(zero, About::plus));
+        // The list is whole if there are figures before and after it.
+        let after = figures.allocated.or(figures.limit).or(figures.unallocated);
+        if figures.free.and(after).is_some() {
+            let others = figures.processes.iter().filter(|of| is_this(of) == Some(false));
+            self.listed_others = Some(others.map(held).fold(zero, About::plus));
+        }
         self.outside = self.reserved.map(|reserved| process.minus(reserved));
         if self.outside.is_some_and(|outside| !outside.reaches(zero)) {
             // Memory that the driver does not count for the process.
@@ -223,7 +231,8 @@ impl Sums {
         let held = self.reserved.or(self.allocated)?;
         let is_least = self.reserved.is_none();
         let needed = held.plus(asked);
-        let sums = format!("{} reserved and {} asked", held.bytes(), asked.bytes());
+        let what = if is_least { "allocated" } else { "reserved" };
+        let sums = format!("{} {what} and {} asked", held.bytes(), asked.bytes());
         let (verdict, text) = if needed.surely_above(limit) {
             let text = format!(
                 "{sums} are more than the {} that the program lets this process reserve",
@@ -241,7 +250,8 @@ impl Sums {
         } else {
             (CauseVerdict::Excluded, format!("{sums} are below the limit of {}", limit.bytes()))
         };
-        let bytes = (verdict == CauseVerdict::Shown).then(|| needed.minus(limit).bytes());
+        let is_told = verdict == CauseVerdict::Shown && self.is_whole;
+        let bytes = is_told.then(|| needed.minus(limit).bytes());
         Some(Cause { cause: CauseKind::Limit, verdict, bytes, text })
     }
 
@@ -262,9 +272,13 @@ impl Sums {
                     most.bytes()
                 )
             };
-            return Some(cause(CauseVerdict::Shown, Some(needed.minus(most).bytes()), text));
+            let missing = self.is_whole.then(|| needed.minus(most).bytes());
+            return Some(cause(CauseVerdict::Shown, missing, text));
         }
-        let (room, unused, missing) = (self.room()?, self.unallocated?, self.missing()?);
+        let room = self.room()?;
+        let Some((unused, missing)) = self.unallocated.zip(self.missing()) else {
+            return self.demand_of_part(asked, room);
+        };
         let zero = About::default();
         Some(if missing.surely_above(zero) {
             let text = format!(
@@ -293,6 +307,28 @@ impl Sums {
                 unused.bytes()
             );
             cause(CauseVerdict::CannotBeTold, None, text)
+        })
+    }
+
+    /// Demand without the memory that PyTorch holds unused.
+    fn demand_of_part(&self, asked: About, room: About) -> Option<Cause> {
+        if !asked.surely_above(room) {
+            return None;
+        }
+        let whole = self.capacity.map_or(String::new(), |of| format!(" of {}", of.bytes()));
+        let held = match (self.process, self.allocated) {
+            (Some(process), _) => format!("this process has {}{whole}, ", process.bytes()),
+            (None, Some(allocated)) => format!("tensors have {}{whole}, ", allocated.bytes()),
+            (None, None) => String::new(),
+        };
+        let (room, asked) = (self.room_words(), asked.bytes());
+        Some(Cause {
+            cause: CauseKind::Demand,
+            verdict: CauseVerdict::Possible,
+            bytes: None,
+            text: format!(
+                "{held}{room}, {asked} asked; what PyTorch holds unused is not in the message"
+            ),
         })
     }
 
@@ -358,12 +394,14 @@ impl Sums {
             return Some(cause(CauseVerdict::Excluded, self.listed_others, text));
         }
         let Some(listed) = self.listed_others else {
-            let rest = self.not_pytorch?;
-            let text = format!(
-                "{} neither free nor PyTorch's: this process's CUDA context and libraries, and \
-                 other processes",
-                rest.words()
-            );
+            let (rest, whose) = match self.others {
+                Some(others) => (others, "this process's"),
+                None => (
+                    self.not_pytorch?,
+                    "PyTorch's: this process's CUDA context and libraries, and other processes",
+                ),
+            };
+            let text = format!("{} neither free nor {whose}", rest.words());
             return Some(cause(CauseVerdict::CannotBeTold, Some(rest), text));
         };
         let zero = About::default();
@@ -372,7 +410,7 @@ impl Sums {
         Some(if listed.surely_above(zero) && !asked.surely_above(free.plus(listed)) {
             let text = format!("they hold {}: without them this request would fit", listed.bytes());
             cause(CauseVerdict::Shown, Some(listed), text)
-        } else if asked.surely_above(free.plus(all).plus(unused)) {
+        } else if self.is_whole && asked.surely_above(free.plus(all).plus(unused)) {
             let text = format!("they hold {}: without them it would not fit", listed.bytes());
             cause(CauseVerdict::Excluded, Some(listed), text)
         } else if listed.surely_above(zero) {

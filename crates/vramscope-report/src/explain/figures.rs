@@ -1,5 +1,6 @@
-//! The figures of a message. Each is known by the words beside it, so their order, a cut end and
-//! words that other versions put between them do not matter.
+//! The figures of a message. Each is known by the words beside it, so their order and words that
+//! other versions put between them do not matter. The words before it are enough where they tell
+//! the figure, as the words after it may be cut. A number that may be cut itself is no figure.
 
 /// From this number on a figure means that there is none: NVML reports 2^64 - 1 bytes where it does
 /// not know, and so does a limit that was not set.
@@ -79,12 +80,14 @@ pub(super) fn size(text: &str) -> Option<(Size, usize)> {
 /// Each size in a text with the text before it, after it, and its end.
 pub(super) fn sizes(text: &str) -> impl Iterator<Item = (Size, &str, &str, usize)> {
     let bytes = text.as_bytes();
-    // `isfree.1.05gib` begins with a 1: the dot ends a sentence.
-    let is_digit = move |at: usize| bytes[at].is_ascii_digit();
+    // `isfree.1.05gib` begins with a 1: the dot ends a sentence. A number at the begin of the text,
+    // or after dots that stand for words, may have lost digits.
     let starts = move |at: usize| {
-        let within =
-            at > 0 && (is_digit(at - 1) || bytes[at - 1] == b'.' && at > 1 && is_digit(at - 2));
-        is_digit(at) && !within
+        let within = match bytes[..at] {
+            [] | [b'.'] | [.., b'.', b'.'] => true,
+            [.., before, b'.'] | [.., before] => before.is_ascii_digit(),
+        };
+        bytes[at].is_ascii_digit() && !within && !text[..at].ends_with('…')
     };
     (0..bytes.len()).filter(move |at| starts(*at)).filter_map(move |at| {
         let (size, length) = size(&text[at..])?;
@@ -110,7 +113,7 @@ impl Figures {
             }
         }
         if let Some((_, device)) = text.get(..last).and_then(|read| read.split_once("ondevice")) {
-            figures.gpu = figures.gpu.or_else(|| number(device));
+            figures.gpu = figures.gpu.or_else(|| closed_number(device));
         }
         (figures, last)
     }
@@ -121,34 +124,53 @@ impl Figures {
         let is_known = size.bytes < NO_FIGURE;
         let ends = |words: &[&str]| words.iter().any(|word| before.ends_with(word));
         let starts = |words: &[&str]| words.iter().any(|word| after.starts_with(word));
+        // `(GPU 0; 8.00 GiB total capacity; 7.00 GiB already allocated; ...`: the words come after.
+        let first = |words: &str| before.ends_with(';') && after.starts_with(words);
         let slot = if ends(&["triedtoallocate", "requested:"]) {
             // `. GPU 0 has` and `(GPU 0;`: also of other devices.
             let device = after.get(4..).filter(|_| starts(&[".", "("]));
-            self.gpu = self.gpu.or_else(|| number(device?));
+            self.gpu = self.gpu.or_else(|| closed_number(device?));
             &mut self.asked
         } else if ends(&["totalcapacityof", "totalcapactyof", "devicelimit:"])
             || starts(&["totalcapacity"])
+            || before.strip_suffix(';').is_some_and(|device| {
+                let kind = device.trim_end_matches(|c: char| c.is_ascii_digit());
+                ["(gpu", "(npu", "(xpu"].iter().any(|known| kind.ends_with(known))
+            })
         {
+            self.gpu = self.gpu.or_else(|| {
+                let device = ["hasatotalcapacityof", "hasatotalcapactyof"];
+                let device = device.iter().find_map(|words| before.strip_suffix(words))?;
+                let kind = device.trim_end_matches(|c: char| c.is_ascii_digit());
+                device[kind.len()..].parse().ok().filter(|_| kind.ends_with("gpu"))
+            });
             &mut self.capacity
-        } else if starts(&["isfree", "free;", "free)"]) || ends(&["free(accordingtocuda):"]) {
+        } else if ends(&["ofwhich", "free(accordingtocuda):"])
+            || starts(&["isfree"])
+            || first("free")
+        {
             &mut self.free
-        } else if starts(&["memoryinuse"]) {
+        } else if starts(&["memoryinuse"]) || before.ends_with("has") {
             return self.take_process(size, before);
         } else if starts(&["allowed"])
             || ends(&["pytorchlimit(setbyuser-suppliedmemoryfraction):", "maxallowed:"])
         {
             &mut self.limit
-        } else if starts(&["isallocatedbypytorch", "alreadyallocated"])
-            || ends(&["currentlyallocated:", "mpsallocated:"])
+        } else if ends(&["oftheallocatedmemory", "currentlyallocated:", "mpsallocated:"])
+            || starts(&["isallocatedbypytorch", "alreadyallocated"])
+            || first("already")
         {
             &mut self.allocated
-        } else if starts(&["allocatedinprivatepool"]) {
+        } else if ends(&["bypytorch,with"]) || starts(&["allocatedinprivatepool"]) {
             &mut self.private_pools
-        } else if starts(&["isreservedbypytorchbutunallocated", "cached)"]) {
+        } else if starts(&["isreservedbypytorchbutunallocated"])
+            || ends(&["bypytorch,and", "),and"])
+            || first("cached")
+        {
             // Before PyTorch 1.4 `cached` left out what tensors hold
             // (c10/cuda/CUDACachingAllocator.cpp: amount_cached - amount_allocated).
             &mut self.unallocated
-        } else if starts(&["reservedintotalbypytorch"]) {
+        } else if starts(&["reservedintotalbypytorch"]) || first("reserved") {
             &mut self.reserved
         } else if ends(&["otherallocations:"]) {
             &mut self.outside
@@ -186,9 +208,27 @@ pub(super) fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
     text[..end].parse().ok()
 }
 
+/// The number at the start of a text, unless the text ends with it: it may be cut.
+pub(super) fn closed_number<T: std::str::FromStr>(text: &str) -> Option<T> {
+    let is_closed = text.contains(|c: char| !c.is_ascii_digit());
+    number(text).filter(|_| is_closed)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_that_may_be_cut_is_no_size() {
+        let of = |text: &str| sizes(text).map(|of| of.0.bytes >> 20).collect::<Vec<_>>();
+        assert_eq!(of("of31.00gib"), [31 << 10]);
+        assert_eq!(of("isfree.2.00mib"), [2]);
+        for cut in
+            ["31.00gib", ".37gib", "of...31.00gib", "of\u{2026}31.00gib", "of31.00gi", "of31."]
+        {
+            assert!(of(cut).is_empty(), "{cut}");
+        }
+    }
 
     #[test]
     fn sizes_have_the_error_of_their_last_digit() {

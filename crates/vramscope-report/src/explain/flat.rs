@@ -1,14 +1,16 @@
 //! A log as one text without white space, prefixes and colors. A message is found in it however
 //! terminals, loggers and JSON broke it into lines.
 
-/// The lines after one that may begin a message which are kept. A message that a terminal of 80
+use super::pieces;
+
+/// The rows around one that has a word of a message which are kept. A message that a terminal of 80
 /// columns wraps has fewer.
-const LINES_AFTER: usize = 16;
+const AROUND: usize = 16;
 
-/// Longer logs are not kept as a whole: 4 MiB.
-const LONG: usize = 4 << 20;
+/// Shorter parts of a log are kept as a whole: 1 MiB.
+const LONG: usize = 1 << 20;
 
-/// Text that no message has: it stands where lines are left out.
+/// Text that no message has: it stands where rows are left out.
 const GAP: char = '\u{1}';
 
 /// The searchable text of a log.
@@ -22,43 +24,38 @@ pub(super) struct Flat<'a> {
     rows: Vec<Row<'a>>,
 }
 
-/// A line of the log.
+/// A row of the log.
 struct Row<'a> {
-    /// The place in `clean` where the line begins.
+    /// The place in `clean` where the row begins.
     begin: usize,
-    /// The line's number in the log, from 1.
-    number: u32,
-    /// The line as it was.
-    raw: &'a str,
+    /// Its place among the rows of the piece.
+    index: usize,
+    /// The row as it was.
+    raw: &'a pieces::Row<'a>,
 }
 
 impl<'a> Flat<'a> {
-    /// Reads a log. Lines of a long one that are far from all words of a message are left out.
-    pub(super) fn new(log: &'a str) -> Self {
+    /// Reads a part of a log. Rows of a long one that are far from all words of a message are left
+    /// out.
+    pub(super) fn new(rows: &'a [pieces::Row<'a>]) -> Self {
         let mut flat = Self {
             text: String::new(),
             places: Vec::new(),
             clean: String::new(),
             rows: Vec::new(),
         };
-        let is_long = log.len() > LONG;
-        let lines: Vec<&str> = log.lines().collect();
-        let mut until = 0;
-        let mut last = None;
-        for (index, line) in lines.iter().enumerate() {
-            // A message may begin at the end of the line before.
-            let begins = |index: usize| lines.get(index).is_some_and(|line| may_begin(line));
-            if !is_long || begins(index) || begins(index + 1) {
-                until = index + LINES_AFTER + 1;
-            }
-            if index >= until {
-                continue;
-            }
-            if last.is_some_and(|last| last + 1 < index) {
+        let is_long = rows.iter().map(|row| row.text.len()).sum::<usize>() > LONG;
+        let mut kept = vec![!is_long; rows.len()];
+        for at in (0..rows.len()).filter(|at| has_word(&rows[*at].text)) {
+            let around = at.saturating_sub(AROUND)..(at + AROUND).min(rows.len());
+            kept[around].fill(true);
+        }
+        for (index, raw) in rows.iter().enumerate().filter(|(index, _)| kept[*index]) {
+            if flat.rows.last().is_some_and(|last| last.index + 1 < index) {
                 flat.push(GAP);
             }
-            last = Some(index);
-            flat.push_line(line, index);
+            flat.rows.push(Row { begin: flat.clean.len(), index, raw });
+            flat.push_line(&raw.text);
         }
         flat
     }
@@ -75,9 +72,7 @@ impl<'a> Flat<'a> {
         self.places.resize(self.places.len() + self.text.len() - before, place);
     }
 
-    fn push_line(&mut self, line: &'a str, index: usize) {
-        let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
-        self.rows.push(Row { begin: self.clean.len(), number, raw: line });
+    fn push_line(&mut self, line: &str) {
         for part in unescaped(line).split('\n') {
             without_prefix(part).chars().for_each(|c| self.push(c));
             self.push(' ');
@@ -92,12 +87,17 @@ impl<'a> Flat<'a> {
 
     /// The number of the line that has the byte `at` of the text, from 1.
     pub(super) fn line(&self, at: usize) -> u32 {
-        self.row(at).map_or(1, |row| row.number)
+        self.row(at).map_or(1, |row| row.raw.number)
+    }
+
+    /// The row that has the byte `at` of the text, among those of the piece.
+    pub(super) fn index(&self, at: usize) -> usize {
+        self.row(at).map_or(0, |row| row.index)
     }
 
     /// The rank that the line of the byte `at` names.
     pub(super) fn rank(&self, at: usize) -> Option<u32> {
-        rank_of(self.row(at)?.raw)
+        rank_of(&self.row(at)?.raw.text)
     }
 
     /// The words from byte `begin` to byte `end` of the text, with their spaces.
@@ -110,10 +110,15 @@ impl<'a> Flat<'a> {
 }
 
 /// Whether a line has a word of any message.
-fn may_begin(line: &str) -> bool {
+fn has_word(line: &str) -> bool {
     let words: [&[u8]; 3] = [b"memory", b"alloc", b"cache"];
     let line = line.as_bytes();
-    words.iter().any(|word| line.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word)))
+    (0..line.len()).any(|at| {
+        matches!(line[at] | 0x20, b'm' | b'a' | b'c')
+            && words.iter().any(|word| {
+                line.get(at..at + word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word))
+            })
+    })
 }
 
 /// A line without colors, and with the characters that JSON escapes. Escaped line breaks are `\n`.

@@ -23,6 +23,7 @@ mod causes;
 mod figures;
 mod flat;
 mod groups;
+mod pieces;
 mod record;
 mod scan;
 mod words;
@@ -32,14 +33,25 @@ pub use record::{
     Figure, FigureName, Kind, Message, ProcessMemory,
 };
 
+use std::io::{self, Read};
 use vramscope_units::Count;
 
 /// Explains the out-of-memory messages of a text.
 pub fn explain(log: &str) -> Explained {
-    let flat = flat::Flat::new(log);
-    Explained {
+    explained(log.as_bytes()).unwrap_or_else(|_| unreachable!("memory can be read"))
+}
+
+/// Explains the out-of-memory messages of a log of any length. Memory does not grow with the log,
+/// only with its messages.
+///
+/// # Errors
+/// The log cannot be read.
+pub fn explained(log: impl Read) -> io::Result<Explained> {
+    let mut search = scan::Search::default();
+    let lines = pieces::each(log, |piece| search.take(piece))?;
+    Ok(Explained {
         schema: "vramscope.explain/1",
-        lines: Count(i64::try_from(log.lines().count()).unwrap_or(i64::MAX)),
-        messages: groups::alike(&scan::messages(&flat)),
-    }
+        lines: Count(i64::try_from(lines).unwrap_or(i64::MAX)),
+        messages: groups::alike(&search.end()),
+    })
 }

@@ -40,6 +40,8 @@ pub struct Message {
     pub text: String,
     /// Each number of bytes in the message, and numbers that follow from them.
     pub figures: Vec<Figure>,
+    /// Figures that PyTorch's messages have after the last of these: the message is cut before.
+    pub missing: Vec<FigureName>,
     /// Numbers that are no bytes.
     pub counts: Vec<Counted>,
     /// The processes that the message lists.
@@ -183,6 +185,8 @@ pub enum FigureName {
     OtherProcesses,
     /// Memory that is neither free nor PyTorch's.
     NotPytorch,
+    /// Memory that no figure tells more of.
+    Untold,
     /// The memory that the KV cache needs.
     CacheNeeded,
     /// The memory that is left for the KV cache.
@@ -241,8 +245,8 @@ pub struct Bar {
     pub bytes: Bytes,
     /// The parts, in order. Their sum is about `bytes`.
     pub parts: Vec<BarPart>,
-    /// The request.
-    pub asked: Bytes,
+    /// The request; null where the message does not tell.
+    pub asked: Option<Bytes>,
 }
 
 /// A part of a device's memory.

@@ -1,7 +1,8 @@
 //! Finds the messages in a log.
 
-use super::figures::{Figures, Size, number, size};
+use super::figures::{Figures, Size, closed_number, size, sizes};
 use super::flat::Flat;
+use super::pieces::Piece;
 use super::record::{Backend, Kind};
 
 /// A message's figures begin at most this many characters after its first words.
@@ -35,6 +36,8 @@ pub(super) struct Found {
     pub(super) library: Option<&'static str>,
     pub(super) rank: Option<u32>,
     pub(super) line: u32,
+    /// The row where it begins, among those of its piece.
+    row: usize,
     pub(super) words: String,
     /// Whether PyTorch wrote its old form, `(GPU 0; ...`.
     pub(super) is_old: bool,
@@ -78,34 +81,115 @@ const FIRST_WORDS: &[(&str, Kind)] = &[
 /// First words without figures. They count only where no other message is.
 const BARE: &[&str] = &["cudaoutofmemory", "hipoutofmemory", "xpuoutofmemory", "outofmemoryerror"];
 
-/// The messages of a log, in its order.
-pub(super) fn messages(flat: &Flat<'_>) -> Vec<Found> {
+/// Words beside a figure of PyTorch's allocator, which a message without its first words is found
+/// by: whether the figure comes after the words.
+const BESIDE: &[(&str, bool)] = &[
+    ("totalcapacityof", true),
+    ("totalcapactyof", true),
+    ("thisprocesshas", true),
+    ("oftheallocatedmemory", true),
+    ("totalcapacity;", false),
+    ("alreadyallocated;", false),
+    ("isallocatedbypytorch", false),
+    ("isreservedbypytorchbutunallocated", false),
+    ("reservedintotalbypytorch", false),
+];
+
+/// The messages of a log that is read in pieces.
+#[derive(Default)]
+pub(super) struct Search {
+    found: Vec<Found>,
+    /// The first words without figures.
+    bare: Option<Found>,
+}
+
+impl Search {
+    /// Takes the messages that begin in a piece.
+    pub(super) fn take(&mut self, piece: &Piece<'_>) {
+        let flat = Flat::new(&piece.rows);
+        let text = flat.text.as_str();
+        let mut starts: Vec<(usize, &str, Start)> = all_words()
+            .flat_map(|(words, start)| text.match_indices(words).map(move |(at, w)| (at, w, start)))
+            .collect();
+        starts.sort_unstable_by_key(|(at, words, _)| (*at, usize::MAX - words.len()));
+        let mut end = 0;
+        for (at, words, start) in starts {
+            if at < end {
+                continue;
+            }
+            let read = match start {
+                Start::First(kind) => read(&flat, at, words, kind),
+                Start::Beside(is_before) => headless(&flat, end, at, words, is_before),
+            };
+            if let Some((message, after)) = read {
+                end = after;
+                let is_own = (piece.first..piece.end).contains(&message.row);
+                if is_own && self.found.len() < MAX_MESSAGES {
+                    self.found.push(message);
+                }
+            }
+        }
+        if self.found.is_empty() && self.bare.is_none() {
+            let first =
+                BARE.iter().filter_map(|words| Some((text.find(words)?, words.len()))).min();
+            self.bare = first.map(|(at, length)| {
+                let end = at + length;
+                let backend = backend(&text[..end]);
+                Found { backend, ..new(&flat, Kind::Bare, at, end) }
+            });
+        }
+    }
+
+    /// All messages, in the order of the log.
+    pub(super) fn end(self) -> Vec<Found> {
+        if self.found.is_empty() { self.bare.into_iter().collect() } else { self.found }
+    }
+}
+
+/// How a message is found.
+#[derive(Clone, Copy)]
+enum Start {
+    /// By its first words.
+    First(Kind),
+    /// By words beside a figure; whether the figure comes after them.
+    Beside(bool),
+}
+
+/// All words that messages are found by.
+fn all_words() -> impl Iterator<Item = (&'static str, Start)> {
+    let first = FIRST_WORDS.iter().map(|(words, kind)| (*words, Start::First(*kind)));
+    first.chain(BESIDE.iter().map(|(words, is_before)| (*words, Start::Beside(*is_before))))
+}
+
+/// A message of PyTorch's allocator that has lost its begin. The words at `at` are beside a figure,
+/// and the message before ends at `free`.
+fn headless(
+    flat: &Flat<'_>,
+    free: usize,
+    at: usize,
+    words: &str,
+    is_before: bool,
+) -> Option<(Found, usize)> {
     let text = flat.text.as_str();
-    let mut starts: Vec<(usize, &str, Kind)> = FIRST_WORDS
-        .iter()
-        .flat_map(|(words, kind)| text.match_indices(words).map(|(at, words)| (at, words, *kind)))
-        .collect();
-    starts.sort_unstable_by_key(|(at, words, _)| (*at, usize::MAX - words.len()));
-    let mut found = Vec::new();
-    let mut end = 0;
-    for (at, words, kind) in starts {
-        if at < end || found.len() == MAX_MESSAGES {
-            continue;
-        }
-        if let Some((message, after)) = read(flat, at, words, kind) {
-            found.push(message);
-            end = after;
-        }
+    let from = boundary(text, at.saturating_sub(160)).max(free);
+    let from = text[from..at].rfind('\u{1}').map_or(from, |gap| from + gap + 1);
+    let after = at + words.len();
+    let is_beside = if is_before {
+        size(&text[after..]).is_some()
+    } else {
+        sizes(&text[from..at]).any(|(.., end)| from + end == at)
+    };
+    if !is_beside {
+        return None;
     }
-    if found.is_empty() {
-        let first = BARE.iter().filter_map(|words| Some((text.find(words)?, words.len()))).min();
-        found.extend(first.map(|(at, length)| {
-            let end = at + length;
-            let backend = backend(&text[..end]);
-            Found { backend, ..new(flat, Kind::Bare, at, end) }
-        }));
-    }
-    found
+    let until = boundary(text, (at + MAX_LENGTH).min(text.len()));
+    let window = text[from..until].split('\u{1}').next().unwrap_or_default();
+    let (figures, length) = Figures::read(window);
+    let begin = from + sizes(window).next().map_or(0, |(_, before, ..)| before.len());
+    let begin = begin.min(at);
+    let end = (from + length).max(after);
+    let is_old = figures.reserved.is_some() || words.ends_with(';');
+    Some((Found { figures, is_old, ..new(flat, Kind::Allocator, begin, end) }, end))
 }
 
 /// A message without figures.
@@ -121,6 +205,7 @@ fn new(flat: &Flat<'_>, kind: Kind, begin: usize, end: usize) -> Found {
         library: None,
         rank: flat.rank(begin),
         line: flat.line(begin),
+        row: flat.index(begin),
         words: shortened(&flat.words(begin, end + more)),
         is_old: false,
         text: flat.text[begin..end].to_owned(),
@@ -227,8 +312,8 @@ fn allocator(flat: &Flat<'_>, at: usize, before: &str, window: &str) -> Option<(
         let backend = Some(Backend::Cuda);
         return Some((Found { backend, ..new(flat, Kind::Invalid, begin, end) }, end));
     }
+    size(after)?;
     let (figures, length) = Figures::read(window);
-    figures.asked?;
     let is_device = figures.gpu.is_some() || figures.capacity.is_some();
     if said.is_none() && !is_device {
         // Other programs try to allocate memory, too.
@@ -270,7 +355,7 @@ fn cache(flat: &Flat<'_>, at: usize, words: &str, kind: Kind) -> Option<(Found, 
     let until = boundary(text, (at + 320).min(text.len()));
     let (before, after) = (&text[from..at], &text[at + words.len()..until.max(at + words.len())]);
     let behind = |text: &str, words: &str| -> Option<u64> {
-        number(text.split_once(words)?.1.trim_start_matches('('))
+        closed_number(text.split_once(words)?.1.trim_start_matches('('))
     };
     let sized = |text: &str, words: &str| Some(size(text.split_once(words)?.1)?.0);
     let mut cache = Cache::default();
@@ -281,12 +366,11 @@ fn cache(flat: &Flat<'_>, at: usize, words: &str, kind: Kind) -> Option<(Found, 
             begin = at - before.rfind("maxseqlen").map_or(0, |at| before.len() - at);
             cache.tokens = behind(before, "maxseqlen(");
             cache.stored_tokens =
-                number(after.trim_start_matches('(')).filter(|_| words.ends_with("kvcache"));
+                closed_number(after.trim_start_matches('(')).filter(|_| words.ends_with("kvcache"));
             cache.needed = before.rfind('(').and_then(|open| Some(size(&before[open + 1..])?.0));
             cache.available = sized(after, "kvcachememory(");
             cache.estimated_tokens = behind(after, "estimatedmaximummodellengthis");
-            let named = cache.stored_tokens.is_some() || cache.available.is_some();
-            named.then_some(())?;
+            cache.tokens.or(cache.stored_tokens)?;
             end += after.find(')').map_or(0, |at| at + 1);
             if let Some(estimate) = after.find("estimatedmaximummodellengthis") {
                 let digits = after[estimate..].find('.').unwrap_or(0);
@@ -301,9 +385,12 @@ fn cache(flat: &Flat<'_>, at: usize, words: &str, kind: Kind) -> Option<(Found, 
             let unit = rest[..length].trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
             cache.free = Some(size(&format!("{free}{unit}"))?.0);
             cache.capacity = Some(capacity);
-            let (_, desired) = rest.split_once("utilization(")?;
-            cache.desired = Some(size(desired.split_once(',')?.1)?.0);
-            end += after.len() - desired.len() + desired.find(')').map_or(0, |at| at + 1);
+            end += after.len() - rest.len() + length;
+            if let Some((_, desired)) = rest.split_once("utilization(") {
+                cache.desired = desired.split_once(',').and_then(|of| Some(size(of.1)?.0));
+                let length = desired.find(')').map_or(0, |at| at + 1);
+                end = at + words.len() + after.len() - desired.len() + length;
+            }
         }
         _ => {
             cache.requests = behind(after, "with");

@@ -1,13 +1,16 @@
 //! What is said of a message: its headline, its figures, what may help and what cannot be told.
 
+use super::answer::name;
 use super::causes::{About, Sums};
+use super::figures::Size;
 use super::record::{
-    Advice, Backend, Bar, BarPart, Cause, CauseKind, CauseVerdict, CountName, Counted, Figure,
-    FigureName, Kind, Message,
+    Advice, Backend, Cause, CauseKind, CauseVerdict, CountName, Counted, Figure, FigureName, Kind,
+    Message,
 };
 use super::scan::Found;
 use vramscope_units::{Bytes, Count, grouped};
 
+mod bar;
 mod cache;
 
 /// Memory outside of PyTorch above which a note says what it is. A CUDA context takes less.
@@ -28,9 +31,10 @@ pub(super) fn message(found: &Found) -> Message {
         gpus: found.figures.gpu.into_iter().collect(),
         text: found.words.clone(),
         figures: figures(&sums, found),
+        missing: missing(found),
         counts: counts(found),
         processes: sums.processes.clone(),
-        bar: if is_allocator { bar(&sums) } else { None },
+        bar: if is_allocator { bar::bar(&sums) } else { None },
         cause: if found.kind == Kind::Allocator { sums.main() } else { None },
         causes,
         fixes: Vec::new(),
@@ -71,23 +75,25 @@ pub(super) fn headline(said: &Message, sums: &Sums, found: &Found) -> String {
     let asked = sums.asked.map(About::bytes);
     match found.kind {
         Kind::Allocator | Kind::MallocAsync | Kind::Mps => {
-            let asked = asked.unwrap_or_default();
             let limit = sums.limit.filter(|_| sums.is_limited() && sums.is_free_enough());
-            match (limit.or(sums.limit.filter(|_| sums.free.is_none())), sums.capacity, sums.free) {
-                (Some(limit), ..) => {
-                    format!("{device}: {asked} asked, {} allowed for this process", limit.bytes())
-                }
+            let limit = limit.or(sums.limit.filter(|_| sums.free.is_none()));
+            let free = match (limit, sums.capacity, sums.free) {
+                (Some(limit), ..) => Some(format!("{} allowed for this process", limit.bytes())),
                 (None, Some(capacity), Some(free)) => {
-                    format!(
-                        "{device}: {asked} asked, {} free of {}",
-                        free.bytes(),
-                        capacity.bytes()
-                    )
+                    Some(format!("{} free of {}", free.bytes(), capacity.bytes()))
                 }
-                (None, Some(capacity), None) => {
-                    format!("{device}: {asked} asked of {}", capacity.bytes())
+                (None, None, Some(free)) => Some(format!("{} free", free.bytes())),
+                (None, ..) => None,
+            };
+            match (asked, free, sums.capacity) {
+                (Some(asked), Some(free), _) => format!("{device}: {asked} asked, {free}"),
+                (Some(asked), None, Some(of)) => {
+                    format!("{device}: {asked} asked of {}", of.bytes())
                 }
-                _ => format!("{device}: {asked} asked"),
+                (Some(asked), None, None) => format!("{device}: {asked} asked"),
+                (None, Some(free), _) => format!("{device}: out of memory, {free}"),
+                (None, None, Some(of)) => format!("{device}: out of memory of {}", of.bytes()),
+                (None, None, None) => format!("{device}: out of memory"),
             }
         }
         Kind::Invalid => "more than 1 EiB asked: the size is wrong".to_owned(),
@@ -111,7 +117,7 @@ pub(super) fn headline(said: &Message, sums: &Sums, found: &Found) -> String {
 /// Each figure with its meaning.
 fn figures(sums: &Sums, found: &Found) -> Vec<Figure> {
     let (read, cache) = (&found.figures, &found.cache);
-    let about = |size: Option<super::figures::Size>| size.map(About::from);
+    let about = |size: Option<Size>| size.map(About::from);
     let asked = match found.kind {
         Kind::Nccl => "NCCL asked the driver for it",
         Kind::Host => "the program asked the host for it",
@@ -210,6 +216,49 @@ fn figures(sums: &Sums, found: &Found) -> Vec<Figure> {
     all.into_iter().filter_map(figure).collect()
 }
 
+/// The figures that a message of PyTorch's allocator has after its last one: it is cut before them.
+fn missing(found: &Found) -> Vec<FigureName> {
+    use FigureName::{Allocated, Asked, Capacity, Free, Reserved, Unallocated};
+    let read = &found.figures;
+    let old = [
+        (Asked, read.asked),
+        (Capacity, read.capacity),
+        (Allocated, read.allocated),
+        (Free, read.free),
+        (Reserved, read.reserved.or(read.unallocated)),
+    ];
+    let new = [
+        (Asked, read.asked),
+        (Capacity, read.capacity),
+        (Free, read.free),
+        (Allocated, read.allocated),
+        (Unallocated, read.unallocated),
+    ];
+    let all = match (found.kind, found.is_old) {
+        (Kind::Allocator, true) => &old,
+        (Kind::Allocator, false) => &new,
+        _ => return Vec::new(),
+    };
+    // Messages of Intel's GPUs may end with the free memory.
+    let end = if found.backend == Some(Backend::Xpu) && !found.is_old { 3 } else { all.len() };
+    let known = all[..end].iter().rposition(|(_, figure)| figure.is_some()).map_or(0, |at| at + 1);
+    all[known..end].iter().map(|(name, _)| *name).collect()
+}
+
+/// What the message is cut before or after, in words.
+fn cuts(said: &Message, found: &Found) -> Option<String> {
+    let names: Vec<&str> = said.missing.iter().map(|figure| name(*figure)).collect();
+    match (found.figures.asked, names.as_slice()) {
+        (Some(_), []) => None,
+        (None, []) => Some("The message begins after the request. Paste all of it.".to_owned()),
+        (_, names) => {
+            let figures = if names.len() == 1 { "the figure" } else { "the figures" };
+            let names = names.join(", ");
+            Some(format!("The message ends before {figures}: {names}. Paste all of it."))
+        }
+    }
+}
+
 fn counts(found: &Found) -> Vec<Counted> {
     let cache = &found.cache;
     let all = [
@@ -222,40 +271,6 @@ fn counts(found: &Found) -> Vec<Counted> {
         Some(Counted { name, count: Count(i64::try_from(count?).ok()?) })
     };
     all.into_iter().filter_map(counted).collect()
-}
-
-/// The device's memory in parts.
-fn bar(sums: &Sums) -> Option<Bar> {
-    let (capacity, asked) = (sums.capacity?, sums.asked?);
-    let part = |part, label: &str, value: Option<About>, about: bool| {
-        let bytes = value.map(About::bytes).filter(|bytes| bytes.0 > 0)?;
-        Some(BarPart { part, label: label.to_owned(), bytes, about })
-    };
-    let is_split = sums.outside.is_some() && sums.others.is_some();
-    let parts = [
-        part(FigureName::Allocated, "allocated by PyTorch", sums.allocated, false),
-        part(FigureName::Unallocated, "reserved but unallocated", sums.unallocated, false),
-        part(
-            FigureName::OutsidePytorch,
-            "this process outside of PyTorch",
-            sums.outside.filter(|_| is_split),
-            true,
-        ),
-        part(
-            FigureName::OtherProcesses,
-            "other processes and the driver",
-            sums.others.filter(|_| is_split),
-            true,
-        ),
-        part(FigureName::NotPytorch, "not PyTorch's", sums.not_pytorch.filter(|_| !is_split), true),
-        part(FigureName::Free, "free", sums.free, false),
-    ];
-    let parts: Vec<BarPart> = parts.into_iter().flatten().collect();
-    // What does not add up to the device is no picture of it: 2 % are the errors of the figures.
-    let sum: u128 = parts.iter().map(|part| u128::from(part.bytes.0)).sum();
-    let whole = u128::from(capacity.bytes().0);
-    let adds_up = sum.abs_diff(whole) * 50 <= whole && whole > 0;
-    adds_up.then(|| Bar { bytes: capacity.bytes(), parts, asked: asked.bytes() })
 }
 
 fn advice(change: impl Into<String>, effect: impl Into<String>) -> Advice {
@@ -332,6 +347,7 @@ fn allocator(said: &mut Message, sums: &Sums, found: &Found) {
     if is_cuda {
         no.push(advice("torch.cuda.empty_cache()", "PyTorch does so before this error"));
     }
+    notes.extend(cuts(said, found));
     notes.extend(cannot_be_told(said, sums));
     notes.extend(facts(said, sums, found));
     said.fixes = fixes;
@@ -479,17 +495,18 @@ fn mps(said: &mut Message, sums: &Sums, found: &Found) {
     // (aten/src/ATen/mps/MPSAllocator.mm).
     let held = sums.allocated.unwrap_or_default();
     let outside = found.figures.outside.map_or(About::default(), About::from);
-    if let (Some(limit), Some(asked)) = (sums.limit, sums.asked) {
+    if let Some(limit) = sums.limit {
+        let request =
+            sums.asked.map_or("the request".to_owned(), |of| format!("{} asked", of.bytes()));
         said.cause = Some(CauseKind::Limit);
         said.causes.push(Cause {
             cause: CauseKind::Limit,
             verdict: CauseVerdict::Shown,
-            bytes: Some(held.plus(outside).plus(asked).minus(limit).bytes()),
+            bytes: sums.asked.map(|asked| held.plus(outside).plus(asked).minus(limit).bytes()),
             text: format!(
-                "{} of MPS, {} of others and {} asked are more than the {} allowed",
+                "{} of MPS, {} of others and {request} are more than the {} allowed",
                 held.bytes(),
                 outside.bytes(),
-                asked.bytes(),
                 limit.bytes()
             ),
         });

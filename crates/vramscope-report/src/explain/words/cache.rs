@@ -21,11 +21,23 @@ pub(super) fn headline(found: &Found) -> String {
             grouped(tokens),
             grouped(stored)
         ),
+        (Kind::CacheLength, Some(tokens), Some(needed), None, _) => format!(
+            "the KV cache of {} tokens needs {}, less is left",
+            grouped(tokens),
+            About::from(needed).bytes()
+        ),
+        (Kind::CacheLength, Some(tokens), ..) => {
+            format!("a request may have {} tokens, more than the KV cache stores", grouped(tokens))
+        }
         (Kind::CacheStart, ..) => match (cache.free, cache.desired) {
             (Some(free), Some(desired)) => format!(
                 "{} are free at the start, the engine was told to take {}",
                 About::from(free).bytes(),
                 About::from(desired).bytes()
+            ),
+            (Some(free), None) => format!(
+                "{} are free at the start, the engine was told to take more",
+                About::from(free).bytes()
             ),
             _ => "too little is free at the start".to_owned(),
         },
