@@ -6,8 +6,9 @@ from typing import Any
 
 from .reader.names import BandName
 
-def main(arguments: list[str]) -> int:
-    """Runs the program with these arguments, of which the first is its name."""
+def main(arguments: list[str], again: list[str] | None) -> int:
+    """Runs the program with these arguments, of which the first is its name. ``again`` is the
+    command line that runs it in another process."""
 
 def viewer_part(name: str) -> bytes | None: ...
 def walk(torch: Any, wanted: dict[str, Any]) -> dict[str, Any]:

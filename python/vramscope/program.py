@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import signal
 import sys
 
@@ -20,12 +18,15 @@ def main() -> None:
 
     # Python's handler would only take note until the program returns.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    status = _vramscope.main([_own_path(), *sys.argv[1:]])
+    status = _vramscope.main(["vramscope", *sys.argv[1:]], _again())
     sys.exit(status)
 
 
-def _own_path() -> str:
-    """The program by whose path the MCP server calls it."""
-    if os.path.basename(sys.argv[0]) != "__main__.py":
-        return sys.argv[0]
-    return shutil.which("vramscope", path=os.path.dirname(sys.executable)) or sys.argv[0]
+def _again() -> list[str] | None:
+    """The command line that runs the program of this process again, as the MCP server does for
+    each call: with the modules of this process, whatever it was started by."""
+    if not sys.executable:
+        return None
+    begin = f"import sys; sys.path[:] = {sys.path!a}"
+    code = f"{begin}; from vramscope.program import main; main()"
+    return [sys.executable, "-c", code]

@@ -117,9 +117,10 @@ pub(crate) struct Record {
 /// Arguments of `vramscope mcp`.
 #[derive(Args)]
 pub(crate) struct Mcp {
-    /// Folder that has all files of calls. Relative paths begin there
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub(crate) root: PathBuf,
+    /// Folder that has all files of calls. Relative paths begin there. The client's roots within it
+    /// narrow it (default: these roots, or the working folder if the client offers none)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
 }
 
 /// How snapshots are read: options of every command that reads them.
@@ -206,7 +207,7 @@ pub(crate) struct Diagnose {
 /// Out-of-memory messages, and how to write what they mean.
 #[derive(Args)]
 pub(crate) struct Explain {
-    /// The message, or the text around it (default: standard input, such as a log)
+    /// The message, or the text around it (default, and with `-`: standard input, such as a log)
     #[arg(value_name = "MESSAGE")]
     pub(crate) message: Vec<String>,
     /// Output format: text for humans, JSON for scripts, Markdown for issues

@@ -103,10 +103,21 @@ fn with_command(mut arguments: Vec<OsString>) -> Option<Vec<OsString>> {
 /// Runs the program. The first argument is its name. Returns the exit code:
 /// 70 (`EX_SOFTWARE`) after a panic, which is a bug.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    mcp::end_with_server();
+    run_within(None, arguments)
+}
+
+/// [`run`] within another program, such as Python. The command line `again`, with arguments after
+/// it, runs this program in another process.
+pub fn run_within(
+    again: Option<Vec<OsString>>,
+    arguments: impl IntoIterator<Item = OsString>,
+) -> u8 {
     end_after_panics();
+    if let Err(error) = mcp::call::begin() {
+        output::complain(error);
+        return 2;
+    }
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let program = arguments.first().cloned().unwrap_or_default();
     let has_none = arguments.len() < 2;
     let Some(arguments) = with_command(arguments) else {
         // A failed write of the help cannot be reported anywhere.
@@ -151,7 +162,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Show(a) => commands::show::run(a),
         Command::Export(a) => commands::export::run(&a),
         Command::Serve(a) => serve::run(&a),
-        Command::Mcp(a) => mcp::run(&program, &a),
+        Command::Mcp(a) => mcp::run(again, &a),
         Command::Summary(a) => commands::summary::run(&a),
         Command::State(a) => commands::state::run(&a),
         Command::Blocks(a) => commands::blocks::run(&a),

@@ -4,6 +4,7 @@ mod table;
 
 use crate::Failure;
 use crate::arguments::Format;
+use crate::mcp::call;
 use crate::printable::{Shield, printable};
 use crate::row_per_line::RowPerLine;
 use crate::width;
@@ -39,6 +40,12 @@ pub(crate) fn complain(what: impl fmt::Display) {
     eprintln!("vramscope: {}", printable(&what.to_string()));
 }
 
+/// Says that a file could not be read, and why.
+pub(crate) fn complain_of(path: &str, why: &str) {
+    complain(format_args!("{path}: {why}"));
+    call::note(path, why);
+}
+
 /// Text in a style, with characters that act on a terminal shown. The output stream removes the
 /// escape codes where it has no colors.
 pub(crate) fn styled(style: Style, text: impl fmt::Display) -> String {
@@ -69,6 +76,7 @@ pub(crate) fn print<T: Serialize>(
     text: impl FnOnce(&mut dyn Write, &T) -> io::Result<()>,
 ) -> Result<(), Failure> {
     match format {
+        Format::Json if call::is_call() => call::print(report, text)?,
         Format::Json => {
             let mut out = io::BufWriter::new(io::stdout().lock());
             report.serialize(&mut Serializer::with_formatter(&mut out, RowPerLine::default()))?;

@@ -1,5 +1,6 @@
 //! Finds snapshot files under paths.
 
+use crate::mcp::call;
 use std::collections::BTreeMap;
 use std::fs::{DirEntry, Metadata};
 use std::io;
@@ -8,6 +9,10 @@ use vramscope_report::sidecar;
 
 /// File name extensions for which folders are searched.
 const EXTENSIONS: [&str; 6] = ["pickle", "pkl", "pt", "gz", "html", "json"];
+
+/// The files of folders that are read, in words.
+pub(crate) const SEARCHED: &str =
+    "Folders are searched for .pickle, .pkl, .pt, .gz, .html and .json files.";
 
 /// A file to read.
 #[derive(Clone, Debug)]
@@ -46,6 +51,21 @@ pub(crate) fn expand(paths: &[PathBuf], links: Links) -> Vec<Found> {
         }
     }
     search.files
+}
+
+/// [`expand`] with all links, and with each folder that has nothing to read: reading it says so.
+pub(crate) fn to_read(paths: &[PathBuf]) -> Vec<Found> {
+    let mut files = expand(paths, Links::Everywhere);
+    let has_file = |folder: &PathBuf| {
+        let all = expand(std::slice::from_ref(folder), Links::Everywhere);
+        !all.is_empty()
+    };
+    files.extend(paths.iter().filter(|path| path.is_dir() && !has_file(path)).map(|path| Found {
+        path: path.clone(),
+        is_named: true,
+        metadata: path.metadata().ok(),
+    }));
+    files
 }
 
 /// The name of a run: that of the first path, without links. Empty without one.
@@ -106,6 +126,12 @@ impl Search {
                     .and_then(|e| e.to_str())
                     .is_some_and(|e| EXTENSIONS.contains(&e));
             match path.metadata() {
+                // Reading it fails, and says why.
+                Ok(metadata)
+                    if (has_extension || metadata.is_dir()) && call::allow(&path).is_err() =>
+                {
+                    self.files.push(Found { path, is_named: true, metadata: None });
+                }
                 Ok(metadata) if metadata.is_dir() => self.folder(&path, metadata),
                 // Reading a pipe or a device would wait forever.
                 Ok(metadata) if has_extension && metadata.is_file() => {

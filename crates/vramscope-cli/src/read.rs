@@ -6,9 +6,10 @@ pub(crate) use ordered::{Read, in_order, map_in_order};
 
 use crate::Failure;
 use crate::arguments::{DeviceInput, Dimensions, Reading, Window};
+use crate::mcp::call;
 use crate::memory;
 use crate::output;
-use crate::paths::{self, Found, Links};
+use crate::paths::{self, Found};
 use crate::printable::printable;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fs::File;
@@ -59,7 +60,7 @@ pub(crate) fn each_file<T: Send>(
     window: &Window,
     work: impl Fn(&Path, u64, Result<LoadedFile, ErrorSummary>) -> T + Sync,
 ) -> Result<FilesRead<T>, Failure> {
-    each_found(&paths::expand(given, Links::Everywhere), window, work)
+    each_found(&paths::to_read(given), window, work)
 }
 
 /// [`each_file`] for files that were found already.
@@ -90,7 +91,7 @@ pub(crate) fn each_found<T: Send>(
     report_skipped(skipped_files);
     let found_none = skipped_files == files.len();
     if found_none {
-        none_found();
+        none_found(files);
     }
     let failed = found_none || results.iter().flatten().any(|&(_, failed)| failed);
     Ok(FilesRead {
@@ -109,12 +110,16 @@ pub(crate) fn report_skipped(files: usize) {
     }
 }
 
-/// Tells that no file is a snapshot.
-pub(crate) fn none_found() {
-    output::complain(
-        "no snapshots found. Folders are searched for .pickle, .pkl, .pt, .gz, .html and .json \
-         files.",
-    );
+/// Tells that none of these files is a snapshot.
+pub(crate) fn none_found(files: &[Found]) {
+    let which = match files {
+        [] => String::new(),
+        [only] => format!("{}: ", only.path.display()),
+        [first, others @ ..] => {
+            format!("{} and {} more: ", first.path.display(), grouped(others.len() as u64))
+        }
+    };
+    output::complain(format_args!("{which}no snapshots found. {}", paths::SEARCHED));
 }
 
 /// The number of threads that read these files.
@@ -232,7 +237,8 @@ fn read_file(input: &DeviceInput, window: &Window) -> Result<LoadedFile, Failure
     let rules = load_rules(&window.reading)?;
     let bar = progress_bar(std::iter::once(path));
     let limits = Limits::of_each(window, 1);
-    let (_, result) = load(path, chosen.is_none(), &limits, &rules, &bar);
+    let is_named = chosen.is_none() || path.is_dir();
+    let (_, result) = load(path, is_named, &limits, &rules, &bar);
     bar.finish_and_clear();
     result.map_err(|failure| {
         print_failure(path, &failure);
@@ -243,9 +249,11 @@ fn read_file(input: &DeviceInput, window: &Window) -> Result<LoadedFile, Failure
 /// The file of a folder that a question about one file is likely about: the only one, else one that
 /// ran out of memory, else that with the highest peak. Standard error names it.
 fn likely(input: &DeviceInput) -> Result<PathBuf, Failure> {
-    let files = paths::expand(std::slice::from_ref(&input.path), Links::Everywhere);
+    let files = paths::to_read(std::slice::from_ref(&input.path));
     if let [only] = &files[..] {
-        output::complain(format_args!("{}", only.path.display()));
+        if !only.is_named {
+            output::complain(only.path.display());
+        }
         return Ok(only.path.clone());
     }
     let read = each_found(&files, &input.common.window, |path, _, result| {
@@ -321,7 +329,7 @@ pub(crate) fn select_device<'a>(
 
 /// Prints why a file could not be read, and the hint if the failure has one.
 pub(crate) fn print_failure(path: &Path, failure: &ErrorSummary) {
-    output::complain(format_args!("{}: {}", path.display(), failure.message));
+    output::complain_of(&path.to_string_lossy(), &failure.message);
     if let Some(hint) = &failure.hint {
         eprintln!("  {hint}");
     }
@@ -395,7 +403,8 @@ pub(crate) fn read_chunks(
     limits: &Limits,
     read: impl Fn(u64),
 ) -> (u64, Result<LoadedFile, ErrorSummary>) {
-    let file = if is_named { File::open(path) } else { open_regular(path) };
+    let open = |()| if is_named { File::open(path) } else { open_regular(path) };
+    let file = call::allow(path).and_then(open);
     read_opened(path, file, limits, read)
 }
 
@@ -419,12 +428,14 @@ fn try_read(
     read: impl Fn(u64),
 ) -> Result<LoadedFile, ErrorSummary> {
     let what = if path.is_dir() { "folder" } else { "file" };
-    let failure = |e: io::Error| ErrorSummary {
-        message: format!("cannot read the {what}: {e}"),
-        hint: None,
-        kind: ErrorKind::Unreadable,
-        byte_offset: None,
-    };
+    let failed =
+        |message: String, kind| ErrorSummary { message, hint: None, kind, byte_offset: None };
+    let failure =
+        |e: io::Error| failed(format!("cannot read the {what}: {e}"), ErrorKind::Unreadable);
+    if file.is_ok() && path.read_dir().is_ok() {
+        let message = format!("no snapshots found. {}", paths::SEARCHED);
+        return Err(failed(message, ErrorKind::NoSnapshot));
+    }
     let mut file = file.map_err(failure)?;
     *bytes = file.metadata().map_err(failure)?.len();
     let mut loader = FileReader::new(&path.to_string_lossy(), *bytes);

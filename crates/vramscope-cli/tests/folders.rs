@@ -160,6 +160,30 @@ fn a_folder_without_a_snapshot_is_an_error() {
     );
 }
 
+/// `info` printed an answer without files, and no command named a folder without snapshots.
+#[test]
+fn paths_without_a_snapshot_are_named_and_have_no_answer() {
+    let run = Run::new("named");
+    let empty = run.0.join("empty");
+    fs::create_dir(&empty).expect("a folder");
+    let empty = empty.to_str().expect("a path");
+    let snapshot = run.0.join(SNAPSHOT);
+    let snapshot = snapshot.to_str().expect("a path");
+    let of_one =
+        [vec!["info"], vec!["ranks"], vec!["peak"], vec!["what-if"], vec!["diff", snapshot]];
+    for command in of_one {
+        let output = vramscope(&[&command[..], &[empty, "--format", "json"]].concat());
+        assert_eq!(output.status.code(), Some(2), "{command:?}");
+        assert!(output.stdout.is_empty(), "{command:?}");
+        let text = stderr(&output);
+        assert!(text.contains(&format!("{empty}: no snapshots found")), "{command:?}: {text}");
+    }
+    // One that can be read has an answer, and the other is named.
+    let output = vramscope(&["info", snapshot, empty, "--format", "json"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(!output.stdout.is_empty() && stderr(&output).contains(&format!("{empty}: no")));
+}
+
 #[test]
 fn a_failed_check_is_not_masked_by_foreign_files() {
     let (a, b) = (Run::new("before"), Run::new("after"));

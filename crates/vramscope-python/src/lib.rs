@@ -22,10 +22,11 @@ use pyo3::types::PyBytes;
 use std::ffi::OsString;
 use vramscope_report::Quantity;
 
-/// Runs the program with these arguments, of which the first is its name. Returns the exit code.
+/// Runs the program with these arguments, of which the first is its name. `again` is the command
+/// line that runs it in another process. Returns the exit code.
 #[pyfunction]
-fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
-    py.detach(|| vramscope_cli::run(arguments))
+fn main(py: Python<'_>, arguments: Vec<OsString>, again: Option<Vec<OsString>>) -> u8 {
+    py.detach(|| vramscope_cli::run_within(again, arguments))
 }
 
 /// A part of the viewer: `script`, `view`, `worker` or `notebook`. None without the page, or if

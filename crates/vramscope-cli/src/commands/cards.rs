@@ -2,8 +2,8 @@
 
 use crate::Failure;
 use crate::arguments::Window;
-use crate::output::{self, complain};
-use crate::paths::{self, Found, Links};
+use crate::output;
+use crate::paths::{self, Found};
 use crate::read::{self, Read};
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
@@ -84,7 +84,7 @@ pub(super) fn each_of_index(
             if let Err(FailedFile { path, error, .. }) = &entry
                 && error != NO_DEVICE
             {
-                output::complain(format_args!("{path}: {error}"));
+                output::complain_of(path, error);
             }
             take(&entry, reader.names());
         }
@@ -115,7 +115,7 @@ impl Inputs {
                 None => others.push(path.clone()),
             }
         }
-        Ok(Self { datasets, files: paths::expand(&others, Links::Everywhere) })
+        Ok(Self { datasets, files: paths::to_read(&others) })
     }
 
     /// The files. Datasets are left out: a folder is never replaced.
@@ -152,7 +152,7 @@ impl Inputs {
                 if let Err(FailedFile { path, error, .. }) = &entry
                     && error != NO_DEVICE
                 {
-                    complain(format_args!("{path}: {error}"));
+                    output::complain_of(path, error);
                     has_failed = true;
                 }
                 take(entry).map_err(|error| {

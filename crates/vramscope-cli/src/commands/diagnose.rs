@@ -4,6 +4,7 @@ use super::cards::{each_of_index, is_index, refuse_reading};
 use super::findings::{self, Devices, FailedFile};
 use crate::Failure;
 use crate::arguments::{Diagnose as Arguments, DiffFormat, Format};
+use crate::mcp::call;
 use crate::output;
 use crate::sources::Sources;
 use crate::terminal;
@@ -64,8 +65,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let (each, figures): (Vec<Diagnosed>, Vec<Option<Figures>>) = devices.each.into_iter().unzip();
     let is_json = arguments.format == DiffFormat::Json;
-    if devices.files_read == 0 && !is_json {
-        // An answer needs a snapshot that was read.
+    if devices.files_read == 0 && (!is_json || call::is_call()) {
+        // An answer needs a snapshot that was read. Scripts get the errors as JSON.
         return devices.outcome.and(Err(Failure::Input));
     }
     let listing = match arguments.format {
@@ -91,7 +92,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
                 None => diagnosis.fitted(),
             };
             let report = Report { diagnosis, errors: devices.errors, checks };
-            output::print(&report, Format::Json, |_, _| Ok(()))?;
+            output::print(&report, Format::Json, |out, report| {
+                terminal::write(
+                    out,
+                    &text(&answer(&report.diagnosis, arguments), terminal::width()),
+                )
+            })?;
         }
         DiffFormat::Text => {
             terminal::print(&text(&answer(&diagnosis, arguments), terminal::width()))?;
@@ -129,7 +135,7 @@ fn add_index(path: &Path, has_figures: bool, devices: &mut Devices<(Diagnosed, O
             devices.skipped_files = devices.skipped_files.saturating_add(skipped);
         }
         Err(why) => {
-            output::complain(format_args!("{}: {why}", path.display()));
+            output::complain_of(&path.to_string_lossy(), &why);
             devices.outcome = Err(Failure::Input);
         }
     }

@@ -9,7 +9,7 @@ use crate::arguments::{
     Common, DeviceChoice, DeviceInput, Diff as Arguments, DiffFormat, Format, Window,
 };
 use crate::output;
-use crate::paths::{self, Found, Links};
+use crate::paths::{self, Found};
 use crate::read;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .collect::<Result<_, _>>()
         .map_err(Failure::Usage)?;
     let band = super::band(arguments.band);
-    let (a, b) = (files(&arguments.a)?, files(path_b)?);
+    let files = |path: &PathBuf| paths::to_read(std::slice::from_ref(path));
+    let (a, b) = (files(&arguments.a), files(path_b));
     let window = Window::whole(&arguments.reading);
     // Programs are compared for two files, not for all ranks of two runs.
     let is_pair = a.len() == 1 && b.len() == 1;
@@ -71,24 +72,34 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         (given.to_string_lossy().into_owned(), named)
     };
     let (in_a, in_b) = (named(&arguments.a, &a, sides), named(path_b, &b, in_b));
+    let sides = [(&arguments.a, &in_a.1), (path_b, &in_b.1)];
+    let without = sides.iter().find(|(_, named)| named.is_empty()).map(|(path, _)| *path);
     let mut diff = Diff::new(in_a, in_b, band, top, &expressions);
     diff.skipped_files = read.skipped_files;
     if let [pair] = &mut diff.pairs[..] {
         pair.changes = changes;
     }
     if diff.pairs.is_empty() {
-        if outcome.is_ok() {
-            output::complain(format_args!(
+        match without {
+            _ if outcome.is_err() => {}
+            Some(path) => output::complain_of(
+                &path.to_string_lossy(),
+                &format!("no snapshots found. {}", paths::SEARCHED),
+            ),
+            None => output::complain(format_args!(
                 "nothing to compare: no file in {} has the name or rank of a file in {}",
                 arguments.a.display(),
                 path_b.display()
-            ));
+            )),
         }
         return Err(Failure::Input);
     }
     match arguments.format {
-        DiffFormat::Json => output::print(&diff, Format::Json, |_, _| Ok(()))?,
-        DiffFormat::Text => output::print(&diff, Format::Text, |out, diff| text::write(out, diff))?,
+        DiffFormat::Json | DiffFormat::Text => {
+            let format =
+                if arguments.format == DiffFormat::Json { Format::Json } else { Format::Text };
+            output::print(&diff, format, |out, diff| text::write(out, diff))?;
+        }
         DiffFormat::Markdown => {
             let mut out = io::BufWriter::new(io::stdout().lock());
             markdown::write(&mut out, &diff)?;
@@ -145,14 +156,4 @@ fn changes(
         }))
     })?;
     Ok(read.each.into_iter().flatten().flatten().next())
-}
-
-/// The snapshot files of one side.
-fn files(given: &PathBuf) -> Result<Vec<Found>, Failure> {
-    let files = paths::expand(std::slice::from_ref(given), Links::Everywhere);
-    if files.is_empty() {
-        output::complain(format_args!("no snapshots found in {}", given.display()));
-        return Err(Failure::Input);
-    }
-    Ok(files)
 }

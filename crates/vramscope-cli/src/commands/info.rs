@@ -37,7 +37,11 @@ pub(crate) fn run(arguments: &Files) -> Result<(), Failure> {
         infos
     })?;
     let (infos, skipped_files, outcome) = read.into_results();
-    let report = Info::new(infos.flatten().collect(), skipped_files);
+    let infos: Vec<FileInfo> = infos.flatten().collect();
+    if infos.is_empty() && outcome.is_err() {
+        return outcome;
+    }
+    let report = Info::new(infos, skipped_files);
     output::print(&report, arguments.common.format, text)?;
     outcome
 }

@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         match each_of_index(path, |entry, names| ranks.add(entry, names)) {
             Ok(skipped) => ranks.add_skipped(skipped),
             Err(why) => {
-                output::complain(format_args!("{}: {why}", path.display()));
+                output::complain_of(&path.to_string_lossy(), &why);
                 outcome = Err(Failure::Input);
             }
         }

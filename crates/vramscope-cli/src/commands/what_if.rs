@@ -4,10 +4,7 @@ use crate::Failure;
 use crate::arguments::WhatIf as Arguments;
 use crate::output::{self, STRONG, Table, styled};
 use crate::printable::printable;
-use crate::{
-    paths::{self, Links},
-    read,
-};
+use crate::{paths, read};
 use serde::Serialize;
 use std::io::{self, Write};
 use vramscope_report::now;
@@ -55,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Answers for each of several files. They are read twice, because memory holds one per core: first
 /// for the limits that they show.
 fn of_run(arguments: &Arguments, options: &Options) -> Result<(), Failure> {
-    let mut files = paths::expand(&arguments.paths, Links::Everywhere);
+    let mut files = paths::to_read(&arguments.paths);
     let read = read::each_found(&files, &arguments.common.window, |_, _, result| {
         let file = result.ok()?;
         Some(select(&file, arguments).ok().and_then(RankLimit::of))

@@ -1,7 +1,8 @@
 //! The tools of the MCP server. Comments on fields become their descriptions.
 
+use super::call::COLUMNS;
 use super::fit::fit;
-use super::{Server, failed};
+use super::{Server, answered, failed};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::CallToolResult;
 use rmcp::service::RequestContext;
@@ -10,6 +11,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::ffi::OsString;
 use std::slice;
+use vramscope_report::diagnostic::plain_text;
+use vramscope_report::explain::explain as explained;
 
 /// The size of an answer for which the caller does not ask for rows: about 1,500 tokens.
 const ANSWER_BYTES: usize = 6000;
@@ -25,10 +28,35 @@ fn bytes(limit: Option<u32>) -> Option<usize> {
 /// Rows that an answer has unless the caller asks for others.
 const DEFAULT_ROWS: u32 = 8;
 
+/// A list of texts, or one text.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Texts {
+    List(Vec<String>),
+    One(String),
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        Self::List(Vec::new())
+    }
+}
+
+impl std::ops::Deref for Texts {
+    type Target = [String];
+
+    fn deref(&self) -> &[String] {
+        match self {
+            Self::List(texts) => texts,
+            Self::One(text) => slice::from_ref(text),
+        }
+    }
+}
+
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Paths {
     /// Snapshot files and folders of them, such as the ranks of one run.
-    paths: Vec<String>,
+    paths: Texts,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -69,7 +97,7 @@ pub(super) struct Lines {
     /// Folders that have the program's source, such as the repository. A file belongs to a recorded
     /// path by the end of its path. Without them, lines have numbers, and text if it was recorded.
     #[serde(default)]
-    source: Vec<String>,
+    source: Texts,
     /// The file, by the end of its path: `model.py`. By default the file that allocates most at the
     /// peak.
     source_file: Option<String>,
@@ -83,11 +111,12 @@ pub(super) struct WhatIf {
     path: String,
     /// Allocator settings to change, such as `expandable_segments:True`. Each is one scenario.
     #[serde(default)]
-    change: Vec<String>,
-    /// Changes of the program, with commas: the `recipe` of a fix in `diagnose`, or
+    change: Texts,
+    /// Changes of the program, as a list or with commas: the `recipe` of a fix in `diagnose`, or
     /// `checkpoint:all`, `batch:0.5,optimizer:8bit`, `chunked_loss:8`, `attention:flash`,
     /// `accumulate:2`, `foreach:off`, `del:model.py:43` (what it makes dies after backward).
-    apply: Option<String>,
+    #[serde(default)]
+    apply: Texts,
     /// A device, as `device_memory`: the cheapest changes are searched that fit on it.
     plan: Option<String>,
     /// The device's memory or name: `80GiB`, `H100`.
@@ -120,35 +149,16 @@ fn words(words: &[&str]) -> Vec<OsString> {
 }
 
 /// The arguments of a command about a file. The file follows `--`, as its name may begin with `-`.
-fn of_file(command: &str, more: &[&str], file: &File) -> Vec<OsString> {
+fn of_file(command: &str, file: &File, options: &[(&str, &Option<String>)]) -> Vec<OsString> {
     let limit = file.limit.unwrap_or(DEFAULT_ROWS).to_string();
-    let mut arguments = words(&[command, "--limit", &limit]);
+    let mut arguments = words(&[command, "--limit", &limit, "--format=json"]);
     if let Some(device) = file.device {
         arguments.extend(words(&["--device", &device.to_string()]));
     }
-    arguments.push("--format=json".into());
-    arguments.push("--".into());
-    arguments.extend(words(more));
-    arguments.push((&file.path).into());
-    arguments
-}
-
-/// [`of_file`], with options that have a value.
-fn with_values(command: &str, file: &File, options: &[(&str, &Option<String>)]) -> Vec<OsString> {
-    let mut arguments = of_file(command, &[], file);
     let given = options.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
-    let given: Vec<OsString> =
-        given.map(|(name, value)| format!("{name}={value}").into()).collect();
-    arguments.splice(1..1, given);
+    arguments.extend(given.map(|(name, value)| format!("{name}={value}").into()));
+    arguments.push("--".into());
     arguments
-}
-
-/// The answer about a text. It needs no file, so no process of its own.
-fn explained(text: &str) -> CallToolResult {
-    match serde_json::to_value(vramscope_report::explain::explain(text)) {
-        Ok(answer) => CallToolResult::structured(fit(answer, bytes(None))),
-        Err(error) => failed(error.to_string()),
-    }
 }
 
 #[tool_router(vis = "pub(super)")]
@@ -164,9 +174,8 @@ impl Server {
         Parameters(of): Parameters<Paths>,
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
-        let mut arguments = words(&["diagnose", "--format=json", DIAGNOSIS_BYTES, "--"]);
-        arguments.extend(of.paths.iter().map(Into::into));
-        self.answer(&of.paths, arguments, bytes(None), context).await
+        let command = words(&["diagnose", "--format=json", DIAGNOSIS_BYTES, "--"]);
+        self.answer(command, &[], &of.paths, bytes(None), context).await
     }
 
     #[tool(
@@ -179,8 +188,9 @@ impl Server {
         Parameters(of): Parameters<Peak>,
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
-        let options = with_values("peak", &of.file, &[("--by", &of.by), ("--at", &of.at)]);
-        self.answer(slice::from_ref(&of.file.path), options, bytes(of.file.limit), context).await
+        let command = of_file("peak", &of.file, &[("--by", &of.by), ("--at", &of.at)]);
+        let path = slice::from_ref(&of.file.path);
+        self.answer(command, &[], path, bytes(of.file.limit), context).await
     }
 
     #[tool(
@@ -193,8 +203,8 @@ impl Server {
         Parameters(of): Parameters<File>,
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
-        let arguments = of_file("steps", &[], &of);
-        self.answer(slice::from_ref(&of.path), arguments, bytes(of.limit), context).await
+        let command = of_file("steps", &of, &[]);
+        self.answer(command, &[], slice::from_ref(&of.path), bytes(of.limit), context).await
     }
 
     #[tool(
@@ -209,9 +219,8 @@ impl Server {
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
         let limit = DEFAULT_ROWS.to_string();
-        let mut arguments = words(&["ranks", "--format=json", "--limit", &limit, "--"]);
-        arguments.extend(of.paths.iter().map(Into::into));
-        self.answer(&of.paths, arguments, bytes(None), context).await
+        let command = words(&["ranks", "--format=json", "--limit", &limit, "--"]);
+        self.answer(command, &[], &of.paths, bytes(None), context).await
     }
 
     #[tool(
@@ -224,9 +233,8 @@ impl Server {
         Parameters(of): Parameters<Paths>,
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
-        let mut arguments = words(&["info", "--format=json", "--"]);
-        arguments.extend(of.paths.iter().map(Into::into));
-        self.answer(&of.paths, arguments, bytes(None), context).await
+        let command = words(&["info", "--format=json", "--"]);
+        self.answer(command, &[], &of.paths, bytes(None), context).await
     }
 
     #[tool(
@@ -239,8 +247,10 @@ impl Server {
         Parameters(of): Parameters<Id>,
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
-        let arguments = of_file("show", &[&of.id], &of.file);
-        self.answer(slice::from_ref(&of.file.path), arguments, bytes(of.file.limit), context).await
+        let mut command = of_file("show", &of.file, &[]);
+        command.push(of.id.into());
+        let path = slice::from_ref(&of.file.path);
+        self.answer(command, &[], path, bytes(of.file.limit), context).await
     }
 
     #[tool(
@@ -255,11 +265,9 @@ impl Server {
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
         let options = [("--file", &of.source_file), ("--function", &of.function)];
-        let mut arguments = with_values("source", &of.file, &options);
-        let folders = of.source.iter().map(|folder| format!("--source={folder}").into());
-        arguments.splice(1..1, folders.collect::<Vec<_>>());
-        let paths: Vec<String> = of.source.iter().chain([&of.file.path]).cloned().collect();
-        self.answer(&paths, arguments, bytes(of.file.limit), context).await
+        let command = of_file("source", &of.file, &options);
+        let path = slice::from_ref(&of.file.path);
+        self.answer(command, &of.source, path, bytes(of.file.limit), context).await
     }
 
     #[tool(
@@ -274,18 +282,19 @@ impl Server {
         Parameters(of): Parameters<WhatIf>,
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
-        let mut arguments = words(&["what-if", "--format=json"]);
-        let mut option = |name: &str, value: &str| arguments.push(format!("{name}={value}").into());
+        let mut command = words(&["what-if", "--format=json"]);
+        let mut option = |name: &str, value: &str| command.push(format!("{name}={value}").into());
         of.change.iter().for_each(|change| option("--change", change));
-        for (name, value) in
-            [("--apply", &of.apply), ("--plan", &of.plan), ("--device-memory", &of.device_memory)]
-        {
+        if !of.apply.is_empty() {
+            option("--apply", &of.apply.join(","));
+        }
+        for (name, value) in [("--plan", &of.plan), ("--device-memory", &of.device_memory)] {
             if let Some(value) = value {
                 option(name, value);
             }
         }
-        arguments.extend(words(&["--", &of.path]));
-        self.answer(slice::from_ref(&of.path), arguments, bytes(None), context).await
+        command.push("--".into());
+        self.answer(command, &[], slice::from_ref(&of.path), bytes(None), context).await
     }
 
     #[tool(
@@ -295,7 +304,13 @@ impl Server {
         annotations(read_only_hint = true)
     )]
     async fn explain(&self, Parameters(of): Parameters<Text>) -> CallToolResult {
-        explained(&of.message)
+        let explained = explained(&of.message);
+        match serde_json::to_value(&explained) {
+            Ok(answer) => {
+                answered(fit(answer, bytes(None)), &plain_text(&explained.answer(), COLUMNS), &[])
+            }
+            Err(error) => failed(error.to_string()),
+        }
     }
 
     #[tool(
@@ -316,7 +331,6 @@ impl Server {
         }
         let paths: Vec<String> = std::iter::once(of.before).chain(of.after).collect();
         command.push("--".into());
-        command.extend(paths.iter().map(Into::into));
-        self.answer(&paths, command, bytes(of.limit), context).await
+        self.answer(command, &[], &paths, bytes(of.limit), context).await
     }
 }

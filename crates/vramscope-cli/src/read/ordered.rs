@@ -65,7 +65,7 @@ pub(crate) fn in_order<T: Send>(
     report_skipped(skipped_files);
     let found_none = skipped_files == files.len();
     if found_none {
-        none_found();
+        none_found(files);
     }
     let outcome = if found_none || has_failed { Err(Failure::Input) } else { Ok(()) };
     Ok(Read { skipped_files, outcome })

@@ -1,6 +1,7 @@
 //! Cuts a diagnosis until its JSON is small enough, whatever the file.
 
 use super::Diagnosis;
+use crate::diagnostic::cut_middle;
 use vramscope_inference::Severity;
 
 /// The maximum size of a diagnosis as indented JSON, in bytes.
@@ -69,7 +70,7 @@ fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {
     let omitted = diagnosis.headlines_omitted.unwrap_or(0) + all - diagnosis.headlines.len();
     diagnosis.headlines_omitted = Some(omitted).filter(|&omitted| omitted > 0);
     for headline in &mut diagnosis.headlines {
-        keep_end(&mut headline.path, 60);
+        cut_path(&mut headline.path, text);
         shorten(&mut headline.text, 200);
     }
     // The long numbers of many parts go before the words.
@@ -85,7 +86,7 @@ fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {
         process.moments.truncate(list);
         let omitted = process.moments_omitted.unwrap_or(0) + all - process.moments.len();
         process.moments_omitted = Some(omitted).filter(|&omitted| omitted > 0);
-        process.moments.iter_mut().for_each(|moment| keep_end(&mut moment.path, 60));
+        process.moments.iter_mut().for_each(|moment| cut_path(&mut moment.path, text));
         process.sites.truncate(list);
         process.sites.iter_mut().for_each(|site| shorten(&mut site.site, text.min(200)));
         if text < 400 {
@@ -93,14 +94,14 @@ fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {
         }
     }
     if let Some(peak) = &mut diagnosis.peak {
-        keep_end(&mut peak.path, text);
+        cut_path(&mut peak.path, text);
     }
     diagnosis.ranks.truncate(if text < 400 { 0 } else { list });
     diagnosis.ranks.iter_mut().for_each(|group| shorten(&mut group.ranks, text.min(120)));
     for finding in diagnosis.findings.iter_mut().map(|entry| &mut entry.record) {
         shorten(&mut finding.why, text);
         if let Some(place) = &mut finding.place {
-            keep_end(&mut place.file, text.min(120));
+            cut_path(&mut place.file, text);
             for words in [&mut place.site, &mut place.note, &mut place.what] {
                 shorten(words, text.min(200));
             }
@@ -117,7 +118,7 @@ fn cut(diagnosis: &mut Diagnosis, list: usize, text: usize) {
                 shorten(words, text.min(200));
             }
         }
-        keep_end(&mut finding.path, text);
+        cut_path(&mut finding.path, text);
         shorten(&mut finding.title, text);
         shorten(&mut finding.text, text);
         shorten(&mut finding.action, text);
@@ -145,14 +146,9 @@ fn shorten(text: &mut String, limit: usize) {
     }
 }
 
-/// Keeps the last characters of a path, and marks the cut.
-fn keep_end(path: &mut String, limit: usize) {
-    let count = path.chars().count();
-    if let Some((begin, _)) =
-        path.char_indices().nth(count.saturating_sub(limit)).filter(|c| c.0 > 0)
-    {
-        *path = format!("…{}", &path[begin..]);
-    }
+/// Keeps a path whole, as it is asked about. Only one that takes most of an answer is cut.
+fn cut_path(path: &mut String, limit: usize) {
+    *path = cut_middle(path, 2 * limit);
 }
 
 #[cfg(test)]
@@ -384,11 +380,22 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_path_keeps_its_end() {
-        let mut path = "/a/very/long/folder/rank3.pickle".to_owned();
-        keep_end(&mut path, 12);
-        assert_eq!(path, "…rank3.pickle");
-        keep_end(&mut path, 13);
-        assert_eq!(path, "…rank3.pickle");
+    fn paths_stay_whole() {
+        let path = format!("{}/rank3.pickle", "folder/".repeat(25));
+        let mut one = diagnosis(&[Severity::High; 5], "text", 20);
+        let paths = |one: &Diagnosis| -> Vec<String> {
+            let headlines = one.headlines.iter().map(|headline| &headline.path);
+            let findings = one.findings.iter().map(|entry| &entry.record.path);
+            let moments = one.processes.iter().flat_map(|of| &of.moments).map(|of| &of.path);
+            let all = headlines.chain(findings).chain(moments).cloned();
+            all.chain(one.peak.as_ref().map(|peak| peak.path.clone())).collect()
+        };
+        one.headlines.iter_mut().for_each(|headline| headline.path.clone_from(&path));
+        one.findings.iter_mut().for_each(|entry| entry.record.path.clone_from(&path));
+        let moments = one.processes.iter_mut().flat_map(|of| &mut of.moments);
+        moments.for_each(|moment| moment.path.clone_from(&path));
+        one.peak.iter_mut().for_each(|peak| peak.path.clone_from(&path));
+        fit(&mut one, 5, MAX_BYTES);
+        assert!(paths(&one).len() > 2 && paths(&one).iter().all(|of| *of == path), "{one:?}");
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     read::report_skipped(exported.skipped);
     if exported.converted + exported.present == 0 {
-        read::none_found();
+        read::none_found(&[]);
         return Err(Failure::Input);
     }
     complain(said(&exported));
