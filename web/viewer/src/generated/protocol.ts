@@ -4911,7 +4911,7 @@ blocks: Blocks,
  */
 frees_bytes: Bytes | null, 
 /**
- * True if the drop may free less: the walk through the references was cut.
+ * True if the drop may free less: not all references were read.
  */
 is_upper_bound: boolean, };
 
