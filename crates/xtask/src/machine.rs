@@ -2,7 +2,7 @@
 
 use crate::{cmd, repo::Repo};
 use anyhow::{Context, Result};
-use std::path::{MAIN_SEPARATOR, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The folders that a compiler writes into messages, each with its replacement: the checkout,
@@ -29,10 +29,17 @@ pub(crate) fn set_flags(repo: &Repo, cargo: &mut Command, flags: &[&str]) -> Res
     Ok(())
 }
 
-/// The folders whose names no file that ships may have, each with a separator at its end.
+/// The folders of the checkout from which files ship.
+const SHIPPED: [&str; 4] = ["crates", "python", "vscode", "web"];
+
+/// The folders that no file of a release may name: those that are replaced, the built ones, and
+/// hidden folders of the home folder. A name alone, such as `/src`, could stand in any path.
 pub(crate) fn folders(repo: &Repo) -> Result<Vec<String>> {
-    let mut folders: Vec<PathBuf> = sources(repo)?.map(|(folder, _)| folder).into();
-    folders.push(repo.target.clone());
-    folders.extend(std::env::home_dir().filter(|home| home.parent().is_some()));
-    Ok(folders.iter().map(|folder| format!("{}{MAIN_SEPARATOR}", folder.display())).collect())
+    let [(root, replacement), cargo, rust] = sources(repo)?;
+    let mut folders = vec![cargo.0, rust.0, repo.target.clone()];
+    if root != Path::new(replacement) {
+        folders.extend(SHIPPED.map(|name| root.join(name)));
+    }
+    folders.extend(std::env::home_dir().map(|home| home.join(".")));
+    Ok(folders.iter().map(|folder| folder.display().to_string()).collect())
 }
