@@ -27,7 +27,7 @@ pub struct Holders {
     /// False where autograd graphs and gradients were not read.
     pub graph: bool,
     /// The number of tensors that were not read.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub opaque: u64,
     /// The number of objects that were visited.
     pub objects: u64,
@@ -209,9 +209,8 @@ where
     from.deserialize_seq(Limited::<T, MAX>(PhantomData))
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Seconds that are written as they were read.
