@@ -71,8 +71,12 @@ impl<'py> Profile<'py> {
 
     /// What was refused since the last call.
     pub(super) fn take(&self) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let packed = self.packed.iter().collect();
+        let packed: Vec<_> = self.packed.iter().collect();
         self.packed.del_slice(0, self.packed.len())?;
+        // A profile function that raises is dropped.
+        if !packed.is_empty() && self.refuses.load(Relaxed) {
+            self.sys.call_method1("setprofile", (&self.refuse,))?;
+        }
         Ok(packed)
     }
 
