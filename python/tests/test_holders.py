@@ -107,7 +107,8 @@ def test_no_kind_of_tensor_runs_code_of_the_program():
     for one in found:
         assert one["calls"] == [] and one["warned"] == [], one
         # Tensors that were not read are counted, and nothing else cuts a walk short. Up to PyTorch
-        # 2.9 a hook is refused when it is called, and other threads may run then: this is said.
+        # 2.9 a hook is refused when it is called. Python hands its lock over before that: this is
+        # said, and whether graphs may be read is asked again.
         assert (one["opaque"] == 0) == (one["kind"] in SEEN), one
         assert one["complete"] == one["walks"] or one["kind"] == "packed", one
         if one["kind"] in SEEN:

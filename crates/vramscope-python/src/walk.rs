@@ -128,7 +128,6 @@ struct Type {
 /// A walk along references. Nodes are variables and objects.
 struct Walk<'py> {
     py: Python<'py>,
-    module: Bound<'py, PyAny>,
     torch: Torch<'py>,
     nodes: Nodes,
     /// The first variable.
@@ -144,7 +143,6 @@ struct Walk<'py> {
     defers: bool,
     clock: Clock,
     most: usize,
-    devices: usize,
     complete: bool,
     /// Whether a type failed to tell its references.
     failed: bool,
@@ -211,7 +209,6 @@ impl<'py> Walk<'py> {
         let found = Found { objects: Vec::new(), most, until, is_late: false };
         Ok(Self {
             py,
-            module: torch.clone(),
             torch: Torch::new(torch, wanted)?,
             nodes: Nodes::default(),
             first: 0,
@@ -223,7 +220,6 @@ impl<'py> Walk<'py> {
             defers: false,
             clock,
             most,
-            devices: wanted.devices,
             complete: true,
             failed: false,
             others: frames::Others::new(py)?,
@@ -293,7 +289,7 @@ impl<'py> Walk<'py> {
             return Ok(sizes);
         };
         let all = all.cast_into::<PyList>()?;
-        self.torch.read_only_if(frames::may_read(&self.module, self.devices)?);
+        self.torch.look_again()?;
         self.rest = self.nodes.graph.len();
         let mut level = Vec::new();
         for (at, object) in all.iter().enumerate() {

@@ -100,6 +100,9 @@ struct Slots<'py> {
 }
 
 pub(super) struct Torch<'py> {
+    module: Bound<'py, PyAny>,
+    /// The number of devices in use.
+    devices: usize,
     pub(super) holds: Vec<Hold>,
     labels: Vec<(&'static str, Option<String>)>,
     numbers: FxHashMap<(&'static str, Option<String>), u32>,
@@ -151,6 +154,8 @@ impl<'py> Torch<'py> {
             reads = profile.set()?;
         }
         Ok(Self {
+            module: torch.clone(),
+            devices: wanted.devices,
             holds: Vec::new(),
             labels: Vec::new(),
             numbers: FxHashMap::default(),
@@ -200,9 +205,10 @@ impl<'py> Torch<'py> {
         self.ran || self.profile.refused()
     }
 
-    /// Reads no graphs from now on, if they may not be read any more.
-    pub(super) fn read_only_if(&mut self, may_read: bool) {
-        self.reads &= may_read;
+    /// Reads no graphs from now on, if other threads that ran may change them.
+    pub(super) fn look_again(&mut self) -> PyResult<()> {
+        self.reads = self.reads && frames::may_read(&self.module, self.devices)?;
+        Ok(())
     }
 
     /// Whether graphs and gradients are read.
@@ -448,6 +454,9 @@ impl<'py> Torch<'py> {
             found.push((leaf.get(object)?, self.number("accumulates", None)));
         }
         for (name, slot) in &slots.saved {
+            if !self.reads {
+                break;
+            }
             for value in self.saved_as(object, slot)? {
                 if self.kind_of(&value.get_type())? == Kind::Tensor {
                     let label = self.number("saved", Some(name));
@@ -515,6 +524,9 @@ impl<'py> Torch<'py> {
         let value = slot.get(node);
         let packed = self.profile.take()?;
         if !packed.is_empty() {
+            // Python lets other threads run when it enters a function, before the profile function
+            // is called that refuses it.
+            self.look_again()?;
             return Ok(packed);
         }
         // What it has freed cannot be read.
