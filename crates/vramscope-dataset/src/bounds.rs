@@ -155,7 +155,7 @@ mod tests {
     use parquet::arrow::ArrowWriter;
     use std::sync::Arc;
 
-    /// What an export and a command that reads cards say of a part.
+    /// Asserts that an export and a command that reads cards refuse a part, with these words.
     #[track_caller]
     fn refused(part: &[u8], expected: &str) {
         let folder = tempfile::tempdir().expect("a folder");
@@ -206,7 +206,7 @@ mod tests {
         refused(&written(columns), "it has texts of more than 268435456 bytes");
     }
 
-    /// Such a page has a few kilobytes in the file.
+    /// The page takes a few kilobytes in the file.
     #[test]
     fn a_page_that_unpacks_to_much_is_refused() {
         let long: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(CARDS as usize + 1)]));

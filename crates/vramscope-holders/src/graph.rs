@@ -89,7 +89,7 @@ impl Graph {
         spans.chain(self.single.iter().copied())
     }
 
-    /// What refers to the nodes from `first` on, of these nodes. `goes_on` is asked now and then.
+    /// References among the nodes from `first` on, backward. `goes_on` is asked now and then.
     ///
     /// # Errors
     /// `goes_on` said no.
@@ -127,7 +127,7 @@ impl Graph {
     }
 }
 
-/// What refers to nodes.
+/// The referring nodes of each node.
 pub struct Referrers {
     first: u32,
     back: Csr,

@@ -17,7 +17,7 @@ pub struct Path {
     pub variable: u32,
     /// The objects, without the ones that were left out.
     pub objects: Vec<u32>,
-    /// The number of objects before the cut, and of those that were left out there.
+    /// Objects in front of the cut, and objects left out at the cut.
     pub cut: Option<(usize, u32)>,
 }
 
@@ -49,7 +49,7 @@ impl<'walk> Paths<'walk> {
         Path { variable: at, objects, cut: None }
     }
 
-    /// A way of which these are the last objects, from the end on.
+    /// Cuts the way that ends with `last`, which lists its last objects backward.
     fn cut(&self, mut last: Vec<u32>, is_part: impl Fn(u32) -> bool) -> Path {
         let far = self.far.get_or_init(|| self.far());
         let length = far[last[0] as usize].0;

@@ -22,8 +22,8 @@ use pyo3::types::PyBytes;
 use std::ffi::OsString;
 use vramscope_report::Quantity;
 
-/// Runs the program with these arguments, of which the first is its name. `again` is the command
-/// line that runs it in another process. Returns the exit code.
+/// Runs the program and returns its exit code. `arguments` begins with the program's name. `again`
+/// is a command line that starts the program in another process.
 #[pyfunction]
 fn main(py: Python<'_>, arguments: Vec<OsString>, again: Option<Vec<OsString>>) -> u8 {
     py.detach(|| vramscope_cli::run_within(again, arguments))

@@ -33,7 +33,7 @@ pub(super) struct Unread {
     pub(super) message: String,
 }
 
-/// What a call prints.
+/// The JSON that the process of a call prints.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Said<T> {
     /// The answer.

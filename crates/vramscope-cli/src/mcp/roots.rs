@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// The time in which a client must tell the roots that it offers.
+/// Limit for a client's answer to `roots/list`.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The remedy where a file lies outside.
@@ -110,12 +110,12 @@ pub(super) enum Unknown {
     Failed(String),
 }
 
-/// What the server was started with, and what its client offers.
+/// The folder of `--root`, the working folder, and the roots of the client.
 #[derive(Clone)]
 pub(super) struct Roots {
     /// The folder of `--root`.
     granted: Option<Folder>,
-    /// The folder in which the server was started.
+    /// The working folder of the server.
     working: Folder,
     /// The URIs that the client offers. It is asked once, and again when it says that they changed.
     offered: Arc<Mutex<Option<Vec<String>>>>,
@@ -220,8 +220,8 @@ impl Roots {
         Ok(uris)
     }
 
-    /// The folders that calls may read, of those that the client offers. `--root` is the limit:
-    /// offered folders within it narrow it, and others do not widen it.
+    /// The folders that calls may read. `--root` is the limit: offered folders within `--root`
+    /// narrow it, and other offered folders do not widen it.
     fn folders(&self, offered: &[String]) -> Result<Folders, String> {
         let mut folders: Vec<Folder> =
             offered.iter().filter_map(|uri| Folder::new(&of_uri(uri)?)).collect();
