@@ -140,7 +140,7 @@ fn answered(answer: Value, text: &str, unread: &[Unread]) -> CallToolResult {
     }
     let mut lines = vec![shortened(text)];
     let told = unread.iter().take(MAX_UNREAD);
-    lines.extend(told.map(|file| format!("{}: {}", file.path, file.message)));
+    lines.extend(told.map(Unread::words));
     if let more @ 1.. = unread.len().saturating_sub(MAX_UNREAD) {
         lines.push(format!("{more} more files could not be read"));
     }
@@ -235,15 +235,17 @@ impl Server {
                 return failed(format!("cannot start {program}: {error}. Restart the server."));
             }
         };
+        let (unread, mut lines) = call::complaints(&output.stderr);
         let Some(mut said) = call::said(&output.stdout) else {
-            return failed(String::from_utf8_lossy(&output.stderr).trim());
+            lines.splice(..0, unread.iter().map(Unread::words));
+            return failed(lines.join("\n").trim());
         };
         // Of a folder some files may be read and others not.
         if let Value::Object(answer) = &mut said.answer
-            && !said.unread.is_empty()
+            && !unread.is_empty()
         {
-            answer.entry("errors").or_insert_with(|| json!(said.unread));
+            answer.entry("errors").or_insert_with(|| json!(unread));
         }
-        answered(fit::fit(said.answer, most), &said.text, &said.unread)
+        answered(fit::fit(said.answer, most), &said.text, &unread)
     }
 }

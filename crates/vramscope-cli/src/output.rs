@@ -42,8 +42,11 @@ pub(crate) fn complain(what: impl fmt::Display) {
 
 /// Says that a file could not be read, and why.
 pub(crate) fn complain_of(path: &str, why: &str) {
-    complain(format_args!("{path}: {why}"));
-    call::note(path, why);
+    if call::is_call() {
+        call::note(path, why);
+    } else {
+        complain(format_args!("{path}: {why}"));
+    }
 }
 
 /// Text in a style, with characters that act on a terminal shown. The output stream removes the

@@ -2,13 +2,13 @@
 //! each call, in the folder and with the variables that it was started with.
 
 use crate::Failure;
-use crate::printable::Shield;
+use crate::printable::{Shield, printable};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 /// The variables with the folders that a call may read are this and a number from 0. They make a
 /// process a call: it runs in the first folder, and ends when its standard input ends. The server
@@ -21,9 +21,6 @@ pub(super) const COLUMNS: usize = 100;
 /// The folders that this call may read; empty if this process is no call.
 static FOLDERS: OnceLock<Vec<PathBuf>> = OnceLock::new();
 
-/// The files that could not be read.
-static UNREAD: Mutex<Vec<Unread>> = Mutex::new(Vec::new());
-
 /// A file that could not be read.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Unread {
@@ -33,6 +30,13 @@ pub(super) struct Unread {
     pub(super) message: String,
 }
 
+impl Unread {
+    /// The file and the reason, with characters that act on a terminal shown.
+    pub(super) fn words(&self) -> String {
+        printable(&format!("{}: {}", self.path, self.message)).into_owned()
+    }
+}
+
 /// The JSON that the process of a call prints.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Said<T> {
@@ -40,8 +44,6 @@ pub(super) struct Said<T> {
     pub(super) answer: T,
     /// The answer in words, as people get it.
     pub(super) text: String,
-    /// The files that could not be read, if others were.
-    pub(super) unread: Vec<Unread>,
 }
 
 /// The variables of a call that may read these folders.
@@ -96,16 +98,24 @@ pub(crate) fn allow(path: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
-/// Notes for the answer of a call that a file could not be read.
+/// Tells the server that a file could not be read: a line of JSON on standard error.
 pub(crate) fn note(path: &str, message: &str) {
-    if is_call() {
-        let unread = Unread { path: path.to_owned(), message: message.to_owned() };
-        let mut all = UNREAD.lock().unwrap_or_else(PoisonError::into_inner);
-        // A command may read a file twice.
-        if all.iter().all(|known| known.path != unread.path) {
-            all.push(unread);
+    eprintln!("{}", serde_json::json!({ "path": path, "message": message }));
+}
+
+/// Splits the standard error of a call into the files that could not be read, each once, and other
+/// lines.
+pub(super) fn complaints(printed: &[u8]) -> (Vec<Unread>, Vec<String>) {
+    let (mut unread, mut others): (Vec<Unread>, Vec<String>) = (Vec::new(), Vec::new());
+    for line in String::from_utf8_lossy(printed).lines() {
+        match serde_json::from_str::<Unread>(line) {
+            // A command may read a file twice.
+            Ok(file) if unread.iter().any(|known| known.path == file.path) => {}
+            Ok(file) => unread.push(file),
+            Err(_) => others.push(line.to_owned()),
         }
     }
+    (unread, others)
 }
 
 /// Prints the answer of a call.
@@ -121,8 +131,7 @@ pub(crate) fn print<T: Serialize>(
     text(&mut out, answer)?;
     out.flush()?;
     let words = anstream::adapter::strip_bytes(&painted).into_vec();
-    let unread = UNREAD.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let said = Said { answer, text: String::from_utf8_lossy(&words).into_owned(), unread };
+    let said = Said { answer, text: String::from_utf8_lossy(&words).into_owned() };
     let mut out = io::BufWriter::new(io::stdout().lock());
     serde_json::to_writer(&mut out, &said)?;
     out.flush()?;
