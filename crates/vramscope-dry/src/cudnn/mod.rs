@@ -1,0 +1,1 @@
+//! cuDNN: plans and workspaces by the own library of the user, or by a model.

@@ -1,0 +1,1 @@
+//! Small ELF files with the names of the libraries of Nvidia.
