@@ -10,6 +10,10 @@ if __name__ == "__main__":
         from .recorder import command
 
         command.main(sys.argv[2:])
+    elif sys.argv[1:2] == ["dry-run"]:
+        from .dry import command as dry_run
+
+        dry_run.main(sys.argv[2:])
     else:
         from .program import main
 

@@ -20,6 +20,27 @@ def holders_told(json: bytes, sizes: Sequence[tuple[int, int, int]]) -> str:
 def bytes_text(bytes: int, is_change: bool = False) -> str:
     """Bytes in words: ``5.46 GiB``. A change has its sign."""
 
+def gpu(name: str) -> str:
+    """The numbers of a GPU, as JSON.
+
+    Raises:
+        ValueError: No GPU has this name, or a dry run cannot be of it.
+    """
+
+def memory_size(text: str) -> int:
+    """Bytes of a size such as ``24GiB``.
+
+    Raises:
+        ValueError: The text is no size.
+    """
+
+def dry_shims(packages: str, core: str, cache: str) -> str:
+    """Writes the files that answer for Nvidia's libraries, unless the cache has them.
+
+    Raises:
+        ValueError: PyTorch in this folder cannot be run dry, and why.
+    """
+
 def report(
     paths: list[str],
     output: str,

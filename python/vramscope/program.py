@@ -14,6 +14,11 @@ def main() -> None:
 
         command.main(sys.argv[2:])
         return
+    if sys.argv[1:2] == ["dry-run"]:
+        from .dry import command as dry_run
+
+        dry_run.main(sys.argv[2:])
+        return
     from . import _vramscope
 
     # Python's handler would only take note until the program returns.

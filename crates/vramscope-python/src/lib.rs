@@ -7,6 +7,7 @@
 
 mod dataset;
 mod diff;
+mod dry;
 mod failure;
 mod file;
 mod options;
@@ -68,6 +69,8 @@ mod _vramscope {
     use super::bytes_text;
     #[pymodule_export]
     use super::dataset::export_parquet;
+    #[pymodule_export]
+    use super::dry::{dry_shims, gpu, memory_size};
     #[pymodule_export]
     use super::file::{File, open};
     #[pymodule_export]

@@ -173,6 +173,10 @@ class Recorder:
         self._oom_at_step: int | None = None
         self._refusals: Refusals | None = None
         self._written_in: Uninterrupted | None = None
+        #: More fields of the file beside a snapshot.
+        self.beside: Callable[[], dict[str, Any]] | None = None
+        #: Called after each step.
+        self.after_step: Callable[[], None] | None = None
 
     # -- The program's side ------------------------------------------------------------------------
 
@@ -269,6 +273,11 @@ class Recorder:
         step by its number.
         """
         return uses.Traced(self._begin_uses, self._end_uses)
+
+    @property
+    def ended_steps(self) -> int:
+        """Steps that have ended since the recording began."""
+        return self._ended
 
     def _as_given(self, path: pathlib.Path) -> pathlib.Path:
         """A path below the folder, as the program has named the folder."""
@@ -461,6 +470,8 @@ class Recorder:
             self._write(f"step_{self._step}", kind="step")
         if wanted is not None and self._ended == wanted - 1:
             self._begin_uses(self)
+        if self.after_step is not None:
+            self.after_step()
 
     @whole
     def _begin_uses(self, owner: object) -> None:
@@ -648,6 +659,8 @@ class Recorder:
         }
         if self._uses is not None and self._uses.facts is not None:
             facts["uses"] = self._uses.facts
+        if self.beside is not None:
+            facts.update(self.beside())
         text = json.dumps(facts, ensure_ascii=False, separators=(",", ":"))
         # A name of a file may have bytes that are no text.
         write_beside(path, lambda file: file.write(text.encode(errors="replace")))

@@ -59,11 +59,11 @@ def _parser() -> _Parser:
         "-m", dest="is_module", action="store_true", help="PROGRAM is a module, as in python -m"
     )
     parser.add_argument(
-        "--every", type=_positive, metavar="N", help="a snapshot after each N steps, too"
+        "--every", type=positive, metavar="N", help="a snapshot after each N steps, too"
     )
     parser.add_argument(
         "--states-every",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="a line with the allocator's sums after each N steps",
     )
@@ -82,13 +82,13 @@ def _parser() -> _Parser:
     )
     parser.add_argument(
         "--max-entries",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="events to keep. Without it, by the host's free memory",
     )
     parser.add_argument(
         "--use-step",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="note what the operations of the Nth step read and write",
     )
@@ -100,7 +100,8 @@ def _parser() -> _Parser:
     return parser
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """A number from 1 on, of an argument."""
     number = int(text) if text.isdecimal() else 0
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text!r}, expected a number from 1 on")
@@ -108,7 +109,7 @@ def _positive(text: str) -> int:
 
 
 def _count(text: str) -> int | None:
-    return None if text == "all" else _positive(text)
+    return None if text == "all" else positive(text)
 
 
 def main(arguments: list[str]) -> None:
@@ -122,7 +123,7 @@ def main(arguments: list[str]) -> None:
     if not options.is_module and not os.path.exists(name):
         print(f"vramscope record: {_why_not(name)}", file=sys.stderr)
         raise SystemExit(NO_PROGRAM)
-    folder = pathlib.Path(options.output) if options.output else _default_folder()
+    folder = pathlib.Path(options.output) if options.output else default_folder()
     recorder = record(
         folder,
         every=options.every,
@@ -142,7 +143,7 @@ def main(arguments: list[str]) -> None:
         # A working folder that is gone has no modules.
         with contextlib.suppress(FileNotFoundError):
             sys.path[:1] = [os.path.abspath(first)] if options.is_module or is_script else []
-    with _told_at_the_end(), _without_empty(recorder._base, is_own=not options.output), recorder:
+    with _told_at_the_end(), without_empty(recorder._base, is_own=not options.output), recorder:
         if options.is_module:
             runpy.run_module(name, run_name="__main__", alter_sys=True)
         else:
@@ -160,7 +161,7 @@ def _why_not(name: str) -> str:
     return f"cannot find {name}: expected a file of Python, or -m and a module"
 
 
-def _default_folder() -> pathlib.Path:
+def default_folder() -> pathlib.Path:
     """A folder for this run. All ranks of a job find the same one."""
     name, is_of_job = job_name()
     folder = pathlib.Path(RUNS) / name
@@ -181,8 +182,8 @@ def _default_folder() -> pathlib.Path:
 
 
 @contextlib.contextmanager
-def _without_empty(folder: pathlib.Path, is_own: bool) -> Iterator[None]:
-    """Removes the folders of :func:`_default_folder` at the end if nothing is in them."""
+def without_empty(folder: pathlib.Path, is_own: bool) -> Iterator[None]:
+    """Removes the folders of :func:`default_folder` at the end if nothing is in them."""
     pid = os.getpid()
     try:
         yield

@@ -33,6 +33,12 @@ def described(torch: Any, requested: int, short: int | None) -> str:
     return f"out of memory{during}{at}, asked for {in_words(requested)}{lacking}"
 
 
+def place(torch: Any) -> str | None:
+    """The line of the program that runs now in this thread; ``None`` if none runs."""
+    folder = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+    return _place(_without_own(_frames(sys._getframe())), folder)
+
+
 def in_words(size: int) -> str:
     """Bytes in three significant digits: ``0.98 GiB``, ``216 MiB``."""
     unit, value = 0, float(size)

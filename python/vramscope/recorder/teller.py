@@ -22,6 +22,8 @@ class Teller:
         """Begins anew: a forked process has told nothing."""
         #: Whether lines wait for the end of the program, so that they stand below its traceback.
         self.waits = False
+        #: Whether nothing is said: another process tells.
+        self.is_silent = False
         self._waiting: list[str] = []
         self._errors = 0
         self._told_errors = 0
@@ -48,7 +50,7 @@ class Teller:
     def go_on(self) -> None:
         """The program goes on, or is terminated: says what has waited."""
         waiting, self._waiting = self._waiting, []
-        _say(waiting)
+        self._say(waiting)
 
     def end(self) -> None:
         """The recording has ended. Lines that wait go on waiting."""
@@ -60,12 +62,12 @@ class Teller:
         self.go_on()
         self._count()
         if self._last is not None and self._last[0] != self._told and rank_and_world()[0] == 0:
-            _say(self._where())
+            self._say(self._where())
 
     def _count(self) -> None:
         if self._errors > self._told_errors:
             self._told_errors = self._errors
-            _say([f"out of memory {self._errors} times in all", *self._where()])
+            self._say([f"out of memory {self._errors} times in all", *self._where()])
 
     def _where(self) -> list[str]:
         if self._last is None:
@@ -73,18 +75,17 @@ class Teller:
         self._told, folder = self._last
         return [f"wrote {self._told}/, run: vramscope diagnose {shlex.quote(str(folder))}"]
 
-
-def _say(lines: list[str]) -> None:
-    if not lines:
-        return
-    try:
-        rank, world = rank_and_world()
-        prefix = "vramscope: " if world == 1 else f"vramscope: rank {rank}: "
-        # One call, so that the lines of several ranks do not mix.
-        sys.stderr.write("".join(f"{prefix}{line}\n" for line in lines))
-        sys.stderr.flush()
-    except Exception as error:
-        log.debug("cannot write to standard error: %s", error)
+    def _say(self, lines: list[str]) -> None:
+        if not lines or self.is_silent:
+            return
+        try:
+            rank, world = rank_and_world()
+            prefix = "vramscope: " if world == 1 else f"vramscope: rank {rank}: "
+            # One call, so that the lines of several ranks do not mix.
+            sys.stderr.write("".join(f"{prefix}{line}\n" for line in lines))
+            sys.stderr.flush()
+        except Exception as error:
+            log.debug("cannot write to standard error: %s", error)
 
 
 #: That of this process.

@@ -1,0 +1,127 @@
+"""A process of a dry run: the libraries before PyTorch, values and recorder after it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import faulthandler
+import json
+import os
+import sys
+import time
+from types import ModuleType
+from typing import Any, NoReturn
+
+from ..recorder import Recorder, failure, record
+from ..recorder.teller import teller
+from . import settings as settings_
+from . import values
+from .ending import SHOW_STACKS
+
+
+class Process:
+    """This process."""
+
+    def __init__(self) -> None:
+        self._settings = settings_.of_this_process()
+        self._core: ctypes.CDLL | None = None
+        self._values: values.Values | None = None
+        self._torch: Any = None
+        self._ended: str | None = None
+
+    def before_torch(self) -> None:
+        """Loads the libraries. One that is loaded answers for its name, wherever another lies."""
+        self._give_devices()
+        self._core = ctypes.CDLL(self._settings.core, mode=ctypes.RTLD_GLOBAL)
+        for path in self._settings.shims:
+            ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
+
+    def after_torch(self, torch: ModuleType) -> None:
+        """Gives small tensors their values, and starts the recorder."""
+        self._torch = torch
+        if self._settings.values != "off" and self._core is not None:
+            self._values = values.start(self._core, is_full=self._settings.values == "full")
+        # The parent tells what was written.
+        teller.is_silent = True
+        recorder = record(self._settings.output, **self._settings.record)
+        recorder.beside = self._facts
+        recorder.after_step = lambda: self._after_step(recorder)
+        recorder.start()
+        self._show_stacks_when_asked()
+
+    def _give_devices(self) -> None:
+        """One device for each process that a launcher has started on this machine."""
+        wanted = os.environ.get("LOCAL_WORLD_SIZE", "")
+        library = json.loads(os.environ[settings_.LIBRARY_VARIABLE])
+        if wanted.isdecimal() and int(wanted) > library["devices"]:
+            library["devices"] = int(wanted)
+            os.environ[settings_.LIBRARY_VARIABLE] = json.dumps(library)
+
+    def _show_stacks_when_asked(self) -> None:
+        with contextlib.suppress(OSError):
+            self._settings.stuck.mkdir(exist_ok=True)
+            path = self._settings.stuck / str(os.getpid())
+            # Open until the process ends: the handler writes into it.
+            file = open(path, "w", encoding="utf-8")  # noqa: SIM115
+            faulthandler.register(SHOW_STACKS, file=file, all_threads=True)
+
+    def _after_step(self, recorder: Recorder) -> None:
+        steps = recorder.ended_steps
+        self._tell_progress(steps)
+        if self._settings.steps is not None and steps >= self._settings.steps:
+            self._ended = "steps"
+            recorder.stop()
+            self._leave()
+
+    def _leave(self) -> NoReturn:
+        # The rest of the program would go on for the steps that are not run.
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
+        os._exit(0)
+
+    def _tell_progress(self, steps: int) -> None:
+        with contextlib.suppress(OSError):
+            self._settings.progress.mkdir(exist_ok=True)
+            path = self._settings.progress / str(os.getpid())
+            peak = self._torch.cuda.max_memory_reserved()
+            text = json.dumps({"steps": steps, "time": time.time(), "reserved_bytes": peak})
+            part = path.with_suffix(".part")
+            part.write_text(text, encoding="utf-8")
+            part.replace(path)
+
+    def _facts(self) -> dict[str, Any]:
+        """What the recording is of, for the file beside it."""
+        notes = _lines(self._settings.notes)
+        unknown = _lines(self._settings.unknown)
+        told = {"computed": 0, "made_up": 0, "read": []}
+        told = told if self._values is None else self._values.facts()
+        return {
+            "dry": {
+                "gpu": self._settings.gpu,
+                "memory_bytes": self._settings.memory_bytes,
+                "values": self._settings.values if self._values is not None else "off",
+                "read": told["read"][:20],
+                "cudnn": _cudnn(notes),
+                "is_searching": "cudnn_benchmark" in notes,
+                "unknown": unknown[:20],
+                "ended": self._ended,
+                "at": failure.place(self._torch),
+            }
+        }
+
+
+def _cudnn(notes: list[str]) -> str | None:
+    """The version of cuDNN whose own plans were used, ``model``, or ``None`` for neither."""
+    if "cudnn_model" in notes:
+        return "model"
+    versions = [line.partition(" ")[2] for line in notes if line.startswith("cudnn ")]
+    return versions[0] if versions else None
+
+
+def _lines(path: os.PathLike[str]) -> list[str]:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return sorted(set(file.read().split("\n")) - {""})
+    except OSError:
+        return []
