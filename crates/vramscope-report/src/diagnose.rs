@@ -12,6 +12,7 @@ use runs::Runs;
 
 use crate::card::{Card, peak_words};
 use crate::derived::Derived;
+use crate::dry::DrySummary;
 use crate::findings::{
     BlindSpotRecord, CauseKey, FindingEntry, FindingRecord, RunKey, Weight, blind, groups, named,
     of_run,
@@ -66,6 +67,10 @@ pub struct Diagnosis {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub headlines_omitted: Option<usize>,
+    /// The dry run, if the files are of one; absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(optional))]
+    pub dry: Option<DrySummary>,
     /// The memory of the first of these devices, at the moment of its headline; null if nothing
     /// was reserved.
     pub memory: Option<MemorySummary>,
@@ -213,6 +218,7 @@ pub struct Diagnosed {
     /// `None` for a card of an index.
     dump: Option<Dump>,
     savings: Vec<Fix>,
+    dry: Option<DrySummary>,
     /// Whether the card is of an earlier version, without what could not be looked for.
     is_old: bool,
 }
@@ -253,6 +259,7 @@ pub async fn diagnosed(target: Target<'_>, budget: &mut Budget) -> Diagnosed {
     let at = place(target, slot, budget).await;
     let verdict = verdict::verdict(target, budget).await;
     let bar = &verdict.memory;
+    let dry = DrySummary::of(target, &card);
     Diagnosed {
         dump: Some(Dump::new(target, &card, budget).await),
         peak: Peak { step: at.step, phase: at.phase, text: peak_words(&at, &card) },
@@ -268,6 +275,7 @@ pub async fn diagnosed(target: Target<'_>, budget: &mut Budget) -> Diagnosed {
             parts: bar.parts.iter().map(|part| (part.name, part.bytes)).collect(),
         }),
         savings: Vec::new(),
+        dry,
         is_old: false,
     }
 }
@@ -287,6 +295,7 @@ pub fn diagnose(mut ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usiz
     let headlines = headlines(&mut ranks);
     let worst = ranks.iter_mut().max_by_key(|rank| requested_peak(rank));
     let savings = worst.map(|rank| std::mem::take(&mut rank.savings)).unwrap_or_default();
+    let dry = DrySummary::worst(ranks.iter_mut().filter_map(|rank| rank.dry.take()));
     let is_indexed = |rank: &&Diagnosed| rank.dump.is_none();
     let indexed: Vec<&Card> = ranks.iter().filter(is_indexed).map(|rank| &rank.card).collect();
     let dumps = ranks.iter().filter_map(|rank| Some((&rank.card, rank.dump.as_ref()?)));
@@ -321,6 +330,7 @@ pub fn diagnose(mut ranks: Vec<Diagnosed>, listing: Listing, skipped_files: usiz
         schema: "vramscope.diagnose/1",
         headlines: headlines.into_iter().map(|one| one.headline).collect(),
         headlines_omitted: None,
+        dry,
         memory,
         ranks: rank_groups,
         findings: every.unwrap_or(main),

@@ -3,6 +3,7 @@
 use crate::SnapshotEntry;
 use crate::Target;
 use crate::derived::Derived;
+use crate::dry::DryRun;
 use crate::optimizations::{OptimizationRecord, optimizations};
 use crate::sidecar::{DeviceMemory, Sidecar};
 use crate::summary::WarningSummary;
@@ -68,6 +69,9 @@ pub struct FileInfo {
 pub struct ProcessInfo {
     /// Why the snapshot was written.
     pub reason: Option<String>,
+    /// The dry run that it is of; absent for a run on a device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dry: Option<DryRun>,
     /// The rank.
     pub rank: Option<u32>,
     /// The number of processes of the job.
@@ -110,6 +114,7 @@ impl ProcessInfo {
     fn of(sidecar: &Sidecar) -> Self {
         Self {
             reason: sidecar.reason.clone(),
+            dry: sidecar.dry.as_deref().cloned(),
             rank: sidecar.rank,
             world_size: sidecar.world_size,
             host: sidecar.host.clone(),

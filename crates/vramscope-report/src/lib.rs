@@ -34,6 +34,7 @@ pub mod diagnose;
 pub mod diagnostic;
 pub mod diff;
 pub mod disambiguate;
+pub mod dry;
 pub mod events;
 pub mod explain;
 pub mod export;

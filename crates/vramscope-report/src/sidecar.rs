@@ -7,6 +7,7 @@
 pub mod holders;
 
 use self::holders::Holders;
+use crate::dry::DryRun;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -74,6 +75,9 @@ pub struct Sidecar {
     /// Who holds the large live blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holders: Option<Box<Holders>>,
+    /// What a dry run was of; `None` for a run on a device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dry: Option<Box<DryRun>>,
     /// The fields that cannot be used, each with the reason. They are as if they were absent.
     #[serde(skip)]
     pub left_out: Vec<String>,

@@ -46,6 +46,7 @@ impl Diagnosed {
             memory: failure.map(FailureMemory::summary),
             dump: None,
             savings: Vec::new(),
+            dry: None,
             is_old: told.is_none(),
             card,
         }

@@ -35,6 +35,9 @@ pub fn card(answer: &Answer) -> String {
 /// The answer in HTML. The page around it has the styles.
 pub fn html(answer: &Answer) -> String {
     let mut out = String::from("<div class=\"vramscope-answer\">\n");
+    if let Some(dry) = &answer.dry {
+        put(&mut out, "p", "nothing", &super::make::upper_first(dry));
+    }
     if let Some(nothing) = &answer.nothing_found {
         put(&mut out, "p", "nothing", &super::make::upper_first(&nothing.to_string()));
     }

@@ -66,7 +66,9 @@ impl Answer {
         let is_found =
             diagnosis.findings.iter().any(|entry| entry.record.severity != Severity::Low);
         Self {
-            nothing_found: (!is_found).then(|| nothing_found(diagnosis, paths)),
+            dry: diagnosis.dry.as_ref().map(|dry| dry.text.clone()),
+            nothing_found: (!is_found && diagnosis.dry.is_none())
+                .then(|| nothing_found(diagnosis, paths)),
             findings,
             omitted: diagnosis.omitted.unwrap_or(0),
             processes: processes(&diagnosis.processes, has_details),
@@ -409,7 +411,8 @@ fn notes(diagnosis: &Diagnosis) -> Vec<String> {
     let has_fixes = diagnosis.findings.iter().any(has_fixes) || !diagnosis.savings.is_empty();
     let replayed = "each change was replayed over the run; ± is its measured error";
     let blind = diagnosis.blind_spots.iter().map(|spot| spot.text.clone());
-    has_fixes.then(|| replayed.to_owned()).into_iter().chain(blind).collect()
+    let dry = diagnosis.dry.iter().flat_map(|dry| dry.notes.iter().cloned());
+    has_fixes.then(|| replayed.to_owned()).into_iter().chain(dry).chain(blind).collect()
 }
 
 /// The commands that lead on: from the worst finding, else from the peak.

@@ -9,6 +9,9 @@ use vramscope_units::grouped;
 /// The answer in Markdown.
 pub fn markdown(answer: &Answer) -> String {
     let mut out = String::from("### GPU memory\n\n");
+    if let Some(dry) = &answer.dry {
+        line(&mut out, format_args!("**{}**\n", escape(&super::make::upper_first(dry))));
+    }
     if let Some(nothing) = &answer.nothing_found {
         line(
             &mut out,

@@ -53,6 +53,8 @@ impl From<Severity> for Level {
 /// All that is said about files.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
+    /// The dry run in a line: the first words.
+    pub dry: Option<String>,
     /// The kinds of problems that were looked for and not found; `None` if one was found.
     pub nothing_found: Option<NothingFound>,
     /// The findings, the worst first.

@@ -38,6 +38,9 @@ const INDENT: usize = 5;
 /// The lines of an answer, for a terminal of this many columns. Commands to paste are never broken.
 pub fn text(answer: &Answer, width: usize) -> Vec<Vec<Span>> {
     let mut lines = Lines { width: width.max(MIN_WIDTH), all: Vec::new() };
+    if let Some(dry) = &answer.dry {
+        lines.wrapped(Paint::Strong, "", dry, 2);
+    }
     if let Some(nothing) = &answer.nothing_found {
         lines.wrapped(Paint::Strong, "", &nothing.to_string(), 2);
     }

@@ -11,7 +11,9 @@
 mod holders;
 mod public;
 
+use crate::dry::DryRun;
 use crate::sidecar::Sidecar;
+use crate::what_if::gpu_names;
 use serde_json::Value;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use vramscope_inference::{Category, Rule, Rules, own_name};
@@ -271,6 +273,7 @@ impl Redaction {
             uses,
             sources,
             holders,
+            dry,
             left_out,
             version: _,
             rank: _,
@@ -313,7 +316,63 @@ impl Redaction {
         if let Some(holders) = holders {
             self.holders(holders);
         }
+        if let Some(dry) = dry {
+            self.dry(dry);
+        }
         out
+    }
+
+    /// What a dry run was of. Lines keep their numbers.
+    fn dry(&self, dry: &mut DryRun) {
+        let DryRun {
+            gpu,
+            values,
+            read,
+            cudnn,
+            unknown,
+            ended,
+            at,
+            memory_bytes: _,
+            is_searching: _,
+        } = dry;
+        let word = |text: &mut String, is_public: bool| {
+            if !is_public {
+                *text = self.hash(text);
+            }
+        };
+        let line = |text: &mut String| {
+            let (file, number) = text.rsplit_once(':').unwrap_or((text.as_str(), ""));
+            let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+            *text = match is_number {
+                true => format!("{}:{number}", self.hash(file)),
+                false => self.hash(text),
+            };
+        };
+        let is_gpu = gpu_names().any(|name| name == gpu.as_str());
+        word(gpu, is_gpu);
+        let is_grade = ["off", "small", "full"].contains(&values.as_str());
+        word(values, is_grade);
+        for one in read {
+            line(&mut one.line);
+            let is_operation = public::is_operation(&format!("aten.{}", one.operator));
+            word(&mut one.operator, is_operation);
+            let is_kind = ["size", "branch"].contains(&one.decides.as_str());
+            word(&mut one.decides, is_kind);
+        }
+        if let Some(version) = cudnn {
+            let is_version = version == "model" || public::is_version(version);
+            word(version, is_version);
+        }
+        if let Some(ended) = ended {
+            let is_steps = ended == "steps";
+            word(ended, is_steps);
+        }
+        if let Some(at) = at {
+            line(at);
+        }
+        for name in unknown {
+            *name = self.hash(name);
+        }
     }
 
     /// A value of a setting. Numbers stay.

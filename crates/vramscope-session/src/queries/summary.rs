@@ -87,15 +87,21 @@ fn words(
         0 => String::new(),
         count => format!("and {} more", grouped(count as u64)),
     };
+    let dry = answer.dry.as_deref().map(sentence);
     let (headline, lines) = match (main, &answer.nothing_found) {
-        (Some(main), _) => (upper_first(&main.headline), main_lines(main)),
+        (Some(main), _) => {
+            (upper_first(&main.headline), dry.into_iter().chain(main_lines(main)).collect())
+        }
         (None, Some(nothing)) => {
             let peak = answer.peak.iter().map(|(words, _)| sentence(words));
             let looked = (!nothing.looked_for.is_empty())
                 .then(|| format!("Looked for: {}.", nothing.looked_for));
             (upper_first(nothing.headline), peak.chain(looked).collect())
         }
-        (None, None) => (String::new(), Vec::new()),
+        (None, None) => {
+            let peak = answer.peak.iter().map(|(words, _)| sentence(words));
+            (answer.dry.as_deref().map(upper_first).unwrap_or_default(), peak.collect())
+        }
     };
     SummaryView {
         headline,
