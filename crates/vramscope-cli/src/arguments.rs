@@ -42,7 +42,10 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run a Python program and record its memory, as `python -m vramscope record` does
     #[command(disable_help_flag = true)]
-    Record(Record),
+    Record(InPython),
+    /// Run a PyTorch program without a GPU: does it fit, and what holds the memory
+    #[command(disable_help_flag = true)]
+    DryRun(InPython),
     /// Say what is wrong, why, and what to change. `vramscope PATH` does the same
     Diagnose(Diagnose),
     /// Show what holds memory at the peak, or at another moment
@@ -106,10 +109,10 @@ pub(crate) enum Command {
     },
 }
 
-/// Arguments of `vramscope record`, as Python takes them.
+/// Arguments of a command that is written in Python, as it takes them.
 #[derive(Args)]
-pub(crate) struct Record {
-    /// `-o DIR`, options of the recorder, the script and its arguments
+pub(crate) struct InPython {
+    /// Options, the script and its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
     pub(crate) arguments: Vec<OsString>,
 }

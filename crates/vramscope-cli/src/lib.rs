@@ -146,7 +146,11 @@ pub fn run_within(
         ref command if let Err(failure) = commands::cards::refuse_index(command.snapshots()) => {
             Err(failure)
         }
-        Command::Record(a) => match commands::record::run(&a) {
+        Command::Record(a) => match commands::in_python::run("record", &a) {
+            Ok(code) => return code,
+            Err(failure) => Err(failure),
+        },
+        Command::DryRun(a) => match commands::in_python::run("dry-run", &a) {
             Ok(code) => return code,
             Err(failure) => Err(failure),
         },

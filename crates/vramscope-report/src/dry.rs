@@ -19,6 +19,7 @@ const MAX_LINES: usize = 3;
 /// The field `dry` of the file beside a snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DryRun {
     /// The GPU, as the user named it.
     pub gpu: String,

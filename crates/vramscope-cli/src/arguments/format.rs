@@ -24,6 +24,7 @@ impl Command {
             Self::Diff(a) => return a.format.into(),
             Self::Explain(a) => return a.format.into(),
             Self::Record(_)
+            | Self::DryRun(_)
             | Self::Serve(_)
             | Self::Sql(_)
             | Self::Schema { .. }

@@ -12,7 +12,7 @@ pub(crate) mod help;
 pub(crate) mod info;
 pub(crate) mod peak;
 pub(crate) mod ranks;
-pub(crate) mod record;
+pub(crate) mod in_python;
 pub(crate) mod schema;
 pub(crate) mod segments;
 pub(crate) mod show;

@@ -1,18 +1,18 @@
-//! `vramscope record`: the recorder is a part of the Python package, so Python runs it.
+//! `vramscope record` and `vramscope dry-run`: they are parts of the Python package.
 
 use crate::Failure;
-use crate::arguments::Record as Arguments;
+use crate::arguments::InPython as Arguments;
 use crate::output;
 use std::process::{Command, Stdio};
 
 /// Exits with 0 where Python has the package.
 const PROBE: &str = "import importlib.util as u, sys; sys.exit(u.find_spec('vramscope') is None)";
 
-/// Runs `python -m vramscope record` with these arguments. Returns its exit code.
+/// Runs `python -m vramscope NAME` with these arguments. Returns its exit code.
 ///
 /// # Errors
 /// No Python is found, or none that has the package.
-pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
+pub(crate) fn run(name: &str, arguments: &Arguments) -> Result<u8, Failure> {
     let mut found = None;
     for python in ["python", "python3"] {
         let mut probe = Command::new(python);
@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         match probe.stdout(Stdio::null()).status() {
             Ok(status) if status.success() => {
                 let mut command = Command::new(python);
-                command.args(["-m", "vramscope", "record"]).args(&arguments.arguments);
+                command.args(["-m", "vramscope", name]).args(&arguments.arguments);
                 return start(command);
             }
             Ok(_) => found = found.or(Some(python)),
@@ -29,10 +29,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     }
     output::complain(match found {
         Some(python) => format!(
-            "record: `{python}` has no package vramscope. Install it where your program runs: \
+            "{name}: `{python}` has no package vramscope. Install it where your program runs: \
              {python} -m pip install vramscope"
         ),
-        None => "record: no `python` or `python3` on the PATH. The recorder runs in Python".into(),
+        None => format!("{name}: no `python` or `python3` on the PATH, and it runs in Python"),
     });
     Err(Failure::Input)
 }
