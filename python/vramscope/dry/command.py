@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
 import os
 import pathlib
+import subprocess
 import sys
 from typing import Any, NoReturn
 
 from .. import _vramscope
 from ..recorder.command import RUNS, WRONG_USAGE, default_folder, positive, without_empty
+from .largest import Search
 from .run import NotRun, Outcome, Program, run
 
 #: The exit status of a program that cannot be run here.
@@ -38,9 +42,13 @@ def _parser() -> _Parser:
     )
     add = parser.add_argument
     add("--gpu", default="H100", metavar="NAME", help="the GPU: H100, A100, L4, ... (default H100)")
-    add("--memory", metavar="SIZE", help="the memory of the device, such as 24GiB, for another size")
+    add(
+        "--memory", metavar="SIZE", help="the memory of the device, such as 24GiB, for another size"
+    )
     add("--gpus", type=positive, default=1, metavar="N", help="how many of them (default 1)")
-    add("--python", metavar="P", help="the Python with PyTorch. Without it: this one, or the PATH's")
+    add(
+        "--python", metavar="P", help="the Python with PyTorch. Without it: this one, or the PATH's"
+    )
     add("-o", "--output", metavar="DIR", help=f"where recordings go. Without it, into {RUNS}/")
     add("-m", dest="is_module", action="store_true", help="run a module, as in python -m")
     add("--steps", type=positive, metavar="N", help="end after N steps of the optimizer")
@@ -50,6 +58,18 @@ def _parser() -> _Parser:
         default=1800,
         metavar="N",
         help="end after N seconds (default 1800)",
+    )
+    add("--ranks", type=positive, metavar="N", help="run one rank of a job of N, alone")
+    add("--rank", type=_rank, default=0, metavar="R", help="which one, from 0 (default 0)")
+    add(
+        "--no-weights",
+        action="store_true",
+        help="from_pretrained of transformers reads the configuration, no weights",
+    )
+    add(
+        "--largest",
+        metavar="NAME=LO..HI",
+        help="the largest value of this option of the program that fits: batch_size=1..256",
     )
     add(
         "--values",
@@ -74,6 +94,12 @@ def _parser() -> _Parser:
     return parser
 
 
+def _rank(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r}, expected a number from 0 on")
+    return int(text)
+
+
 def main(arguments: list[str]) -> None:
     """Runs a program dry, and tells what was found."""
     parser = _parser()
@@ -82,9 +108,12 @@ def main(arguments: list[str]) -> None:
     folder = pathlib.Path(options.output) if options.output else default_folder()
     is_json = options.format == "json"
     with without_empty(folder, is_own=not options.output):
+        # The answer alone goes to standard output if a script reads it.
+        out = sys.stderr.fileno() if is_json else None
         try:
-            # The answer alone goes to standard output if a script reads it.
-            out = sys.stderr.fileno() if is_json else None
+            if options.largest is not None:
+                search = _search(parser, options.largest)
+                raise SystemExit(_find_largest(search, program, folder))
             with _Progress(options.steps) as progress:
                 outcome = run(program, folder, out=out, tell=progress.tell)
         except NotRun as error:
@@ -98,6 +127,8 @@ def _program(parser: _Parser, options: argparse.Namespace) -> Program:
     kind = "module" if options.is_module else "script"
     if words[:1] == ["--"]:
         words, kind = words[1:], "command"
+    if options.ranks is not None and options.rank >= options.ranks:
+        parser.error(f"--rank {options.rank} is none of {options.ranks} ranks, from 0")
     if not words:
         parser.error("expected a program: a script, -m and a module, or -- and a command")
     if kind == "script" and not os.path.exists(words[0]):
@@ -116,6 +147,9 @@ def _program(parser: _Parser, options: argparse.Namespace) -> Program:
         gpus=options.gpus,
         python=options.python,
         values=options.values,
+        ranks=options.ranks,
+        rank=options.rank,
+        is_without_weights=options.no_weights,
         steps=options.steps,
         seconds=options.seconds,
         record={
@@ -126,6 +160,60 @@ def _program(parser: _Parser, options: argparse.Namespace) -> Program:
             "holders": not options.no_holders,
         },
     )
+
+
+def _search(parser: _Parser, text: str) -> Search:
+    try:
+        return Search.parse(text)
+    except ValueError as error:
+        parser.error(f"--largest {error}")
+
+
+def _find_largest(search: Search, program: Program, folder: pathlib.Path) -> int:
+    """Runs the program with several values of an option, and tells the largest that fits."""
+
+    def fits(value: int) -> bool:
+        own = dataclasses.replace(program, words=search.words(program.words, value))
+        output = folder / f"{search.name}_{value}"
+        # What the program writes would hide the rows.
+        with open(os.devnull, "wb") as nothing, _Progress(program.steps) as progress:
+            outcome = run(own, output, out=nothing.fileno(), tell=progress.tell)
+        dry = _dry(outcome)
+        if dry is None or (outcome.status and dry["outcome"] == "fits"):
+            raise NotRun(
+                f"the program failed with {search.name} {value} (status {outcome.status}), and "
+                "not for memory"
+            )
+        print(f"  {search.name} {value:<6} {_outcome_words(dry)}", flush=True)
+        return bool(dry["outcome"] == "fits")
+
+    print(f"{search.name} on {program.gpu}, each value run:", flush=True)
+    largest = search.run(fits)
+    if largest is None:
+        print(f"no {search.name} from {search.least} on fits")
+        return 1
+    bound = ", the end of the range" if largest == search.most else ""
+    print(f"largest {search.name} that fits: {largest}{bound}")
+    return 0
+
+
+def _dry(outcome: Outcome) -> Any:
+    """The record of a dry run of what was recorded; ``None`` if nothing was."""
+    if not outcome.snapshots:
+        return None
+    paths = [str(path) for path in outcome.snapshots]
+    told = subprocess.run(
+        [sys.executable, "-m", "vramscope", "diagnose", "--format", "json", *paths],
+        capture_output=True,
+        check=False,
+    )
+    return json.loads(told.stdout).get("dry")
+
+
+def _outcome_words(dry: dict[str, Any]) -> str:
+    if dry["outcome"] == "fits":
+        return f"fits, peak {_vramscope.bytes_text(dry['active_bytes'])}"
+    return str(dry["text"].partition(": ")[2])
 
 
 def _answer(outcome: Outcome, folder: pathlib.Path, options: argparse.Namespace) -> int:
@@ -192,5 +280,3 @@ class _Progress:
             return f"step {steps}, {reserved} reserved. Ctrl-C ends it with an answer"
         left = max(self._wanted - steps, 0) * seconds / max(steps, 1)
         return f"step {steps} of {self._wanted}, {reserved} reserved, about {left:.0f} s left"
-
-

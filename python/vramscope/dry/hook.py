@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any, Optional
+from typing import Any, Callable
 
 #: The folder of the package ``vramscope``. PyTorch's Python need not have it installed.
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -23,8 +23,8 @@ class _OfPackage:
 
     @staticmethod
     def find_spec(
-        name: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
-    ) -> Optional[importlib.machinery.ModuleSpec]:
+        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
         if name != "vramscope":
             return None
         file = os.path.join(PACKAGE, "__init__.py")
@@ -33,19 +33,27 @@ class _OfPackage:
         )
 
 
-class _OfTorch:
-    """Finds PyTorch as others would, and does its work around the import."""
+class _Waiting:
+    """Finds a package as others would, and does its work around the import."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        name: str,
+        before: Callable[[], None],
+        after: Callable[[ModuleType], None],
+    ) -> None:
+        self._name = name
+        self._before = before
+        self._after = after
         self._is_asking = False
 
     def find_spec(
         self,
         name: str,
-        path: Optional[Sequence[str]] = None,
-        target: Optional[ModuleType] = None,
-    ) -> Optional[importlib.machinery.ModuleSpec]:
-        if name != "torch" or self._is_asking:
+        path: Sequence[str] | None = None,
+        target: ModuleType | None = None,
+    ) -> importlib.machinery.ModuleSpec | None:
+        if name != self._name or self._is_asking:
             return None
         self._is_asking = True
         try:
@@ -60,19 +68,39 @@ class _OfTorch:
         run = loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
-            # The one copy of the package that all processes of the run share.
-            sys.meta_path.insert(0, _OfPackage())  # type: ignore[arg-type]
-            from vramscope.dry import process
-
-            process.before_torch()
+            self._before()
             run(module)
             if self in sys.meta_path:
-                sys.meta_path.remove(self)  # type: ignore[arg-type]
-            process.after_torch(module)
+                sys.meta_path.remove(self)
+            self._after(module)
 
         loader.exec_module = exec_module
 
 
+def when_imported(name: str, call: Callable[[ModuleType], None]) -> None:
+    """Calls after a package is imported."""
+    sys.meta_path.insert(0, _Waiting(name, lambda: None, call))
+
+
+class _Dry:
+    """The work around the import of PyTorch."""
+
+    def __init__(self) -> None:
+        self._process: Any = None
+
+    def before(self) -> None:
+        # The one copy of the package that all processes of the run share.
+        sys.meta_path.insert(0, _OfPackage())  # type: ignore[arg-type]
+        from vramscope.dry.process import Process
+
+        self._process = Process()
+        self._process.before_torch()
+
+    def after(self, torch: ModuleType) -> None:
+        self._process.after_torch(torch)
+
+
 def install() -> None:
     """Waits for the import of PyTorch in this process."""
-    sys.meta_path.insert(0, _OfTorch())  # type: ignore[arg-type]
+    dry = _Dry()
+    sys.meta_path.insert(0, _Waiting("torch", dry.before, dry.after))

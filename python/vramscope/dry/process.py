@@ -14,9 +14,10 @@ from typing import Any, NoReturn
 
 from ..recorder import Recorder, failure, record
 from ..recorder.teller import teller
+from . import lone_rank, values, weights
 from . import settings as settings_
-from . import values
 from .ending import SHOW_STACKS
+from .hook import when_imported
 
 
 class Process:
@@ -41,6 +42,14 @@ class Process:
         self._torch = torch
         if self._settings.values != "off" and self._core is not None:
             self._values = values.start(self._core, is_full=self._settings.values == "full")
+        if self._settings.values != "full":
+            weights.start(torch)
+        if self._settings.is_without_weights:
+            when_imported("transformers", weights.take_shapes_from_configurations)
+        if self._settings.is_lone_rank:
+            lone_rank.start(torch)
+        if self._settings.output is None:
+            return
         # The parent tells what was written.
         teller.is_silent = True
         recorder = record(self._settings.output, **self._settings.record)
@@ -62,7 +71,7 @@ class Process:
             self._settings.stuck.mkdir(exist_ok=True)
             path = self._settings.stuck / str(os.getpid())
             # Open until the process ends: the handler writes into it.
-            file = open(path, "w", encoding="utf-8")  # noqa: SIM115
+            file = open(path, "w", encoding="utf-8")
             faulthandler.register(SHOW_STACKS, file=file, all_threads=True)
 
     def _after_step(self, recorder: Recorder) -> None:
@@ -94,14 +103,13 @@ class Process:
         """What the recording is of, for the file beside it."""
         notes = _lines(self._settings.notes)
         unknown = _lines(self._settings.unknown)
-        told = {"computed": 0, "made_up": 0, "read": []}
-        told = told if self._values is None else self._values.facts()
+        read = [] if self._values is None else self._values.facts()["read"]
         return {
             "dry": {
                 "gpu": self._settings.gpu,
                 "memory_bytes": self._settings.memory_bytes,
                 "values": self._settings.values if self._values is not None else "off",
-                "read": told["read"][:20],
+                "read": read[:20],
                 "cudnn": _cudnn(notes),
                 "is_searching": "cudnn_benchmark" in notes,
                 "unknown": unknown[:20],

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Any, Callable
 
 from .. import _vramscope
+from . import lone_rank
 from .ending import SHOW_STACKS, adopt_orphans, descendants, end_all, send
 from .settings import LIBRARY_VARIABLE, NOTES_VARIABLE, VARIABLE, Settings
 
@@ -49,6 +50,10 @@ class Program:
     #: The Python with PyTorch; ``None`` to look for one.
     python: str | None = None
     values: str = "small"
+    #: The ranks of the job of which one rank runs alone; ``None`` to run what the program starts.
+    ranks: int | None = None
+    rank: int = 0
+    is_without_weights: bool = False
     steps: int | None = None
     #: Seconds after which the program is ended.
     seconds: float = 1800.0
@@ -265,12 +270,15 @@ def _prepare(
         memory_bytes=gpu["total_bytes"],
         cuda=shims["cuda"],
         values=program.values,
+        is_lone_rank=program.ranks is not None,
+        is_without_weights=program.is_without_weights,
         steps=program.steps,
         record=program.record,
     )
+    job = {} if program.ranks is None else lone_rank.environment(program.rank, program.ranks)
     library = {
         "gpu": gpu,
-        "devices": program.gpus,
+        "devices": max(program.gpus, int(job.get("LOCAL_WORLD_SIZE", "1"))),
         "cuda": shims["cuda"] or 12080,
         "cudnn": shims["cudnn"] and shims["cudnn"]["folder"],
         "unknown": str(settings.unknown),
@@ -288,6 +296,7 @@ def _prepare(
         # A filled cache changes what is reserved.
         "TORCHINDUCTOR_CACHE_DIR": os.path.join(folder, "inductor"),
         **os.environ,
+        **job,
         VARIABLE: settings.write(),
         LIBRARY_VARIABLE: json.dumps(library),
         NOTES_VARIABLE: str(settings.notes),

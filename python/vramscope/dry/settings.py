@@ -23,8 +23,8 @@ class Settings:
 
     #: The folder of this run's own files. It is removed at the end.
     folder: str
-    #: Where recordings go.
-    output: str
+    #: Where recordings go; ``None`` if the program records itself.
+    output: str | None
     #: The library that answers for the driver, and the files with the names of Nvidia's libraries.
     core: str
     shims: list[str]
@@ -35,6 +35,10 @@ class Settings:
     cuda: int | None
     #: ``off``, ``small`` or ``full``.
     values: str
+    #: Whether one rank runs alone, for all of its job.
+    is_lone_rank: bool
+    #: Whether models of transformers are made without their files of weights.
+    is_without_weights: bool
     #: Optimizer steps after which a process ends.
     steps: int | None
     #: Arguments of :func:`vramscope.record`.

@@ -4,36 +4,41 @@ It prepares the process for the import of PyTorch, and then runs the ``sitecusto
 hides.
 """
 
+from __future__ import annotations
+
 import importlib.machinery
 import importlib.util
 import os
 import sys
+from types import ModuleType
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _DRY = os.path.dirname(_HERE)
 
 
-def _is_here(folder):
+def _is_here(folder: str) -> bool:
     return os.path.abspath(folder or os.curdir) == _HERE
 
 
-def _load(name, path, search=None):
-    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=search)
+def _run(name: str, spec: importlib.machinery.ModuleSpec | None) -> ModuleType | None:
+    if spec is None or spec.loader is None:
+        return None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
 
 
-def _run_hidden():
+def _run_hidden() -> None:
     sys.path[:] = [folder for folder in sys.path if not _is_here(folder)]
-    hidden = importlib.machinery.PathFinder.find_spec("sitecustomize")
-    if hidden is not None and hidden.loader is not None:
-        module = importlib.util.module_from_spec(hidden)
-        sys.modules["sitecustomize"] = module
-        hidden.loader.exec_module(module)
+    _run("sitecustomize", importlib.machinery.PathFinder.find_spec("sitecustomize"))
 
 
 if "VRAMSCOPE_DRY_RUN" in os.environ:
-    _load("_vramscope_hook", os.path.join(_DRY, "hook.py")).install()
+    _file = os.path.join(_DRY, "hook.py")
+    _hook = _run(
+        "_vramscope_hook", importlib.util.spec_from_file_location("_vramscope_hook", _file)
+    )
+    if _hook is not None:
+        _hook.install()
 _run_hidden()
