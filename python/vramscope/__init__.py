@@ -19,6 +19,11 @@ Look at it in a notebook:
 
     vramscope.show(s)
 
+Run a program without a GPU, to see whether it fits on one:
+
+    found = vramscope.dry_run("train.py", gpu="H100", steps=3)
+    print(found.text)
+
 Ask who holds the memory of this process:
 
     vramscope.holders()
@@ -34,11 +39,13 @@ from .recorder import Recorder, record
 
 if TYPE_CHECKING:
     from .dataset import Export, export_parquet
+    from .dry import DryRun, dry_run
     from .live import Holders, holders
     from .notebook import show
     from .reader import Run, Snapshot, open, open_run
 
 __all__ = [
+    "DryRun",
     "Export",
     "Holders",
     "ReadError",
@@ -46,6 +53,7 @@ __all__ = [
     "Run",
     "Snapshot",
     "VramscopeError",
+    "dry_run",
     "export_parquet",
     "holders",
     "open",
@@ -60,6 +68,9 @@ _READER = frozenset({"Run", "Snapshot", "open", "open_run"})
 #: Names of datasets.
 _DATASET = frozenset({"Export", "export_parquet"})
 
+#: Names of dry runs.
+_DRY = frozenset({"DryRun", "dry_run"})
+
 #: Names of what is asked of a living process.
 _LIVE = frozenset({"Holders", "holders"})
 
@@ -69,6 +80,8 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(".reader", __name__), name)
     if name in _DATASET:
         return getattr(importlib.import_module(".dataset", __name__), name)
+    if name in _DRY:
+        return getattr(importlib.import_module(".dry", __name__), name)
     if name in _LIVE:
         return getattr(importlib.import_module(".live", __name__), name)
     if name == "show":

@@ -5,6 +5,9 @@
             step()
 
 Installing the package is enough: pytest finds the fixture by an entry point.
+
+``pytest --vramscope-dry-run=H100`` runs tests that need a GPU on a machine without one: PyTorch and
+its allocator run for real, kernels do nothing.
 """
 
 from __future__ import annotations
@@ -18,9 +21,35 @@ from typing import Any, Callable
 
 import pytest
 
+#: The option that runs tests dry.
+_OPTION = "--vramscope-dry-run"
+
 _UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 #: Call sites that a failure names.
 _SITES = 8
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the option of dry runs."""
+    group = parser.getgroup("vramscope")
+    group.addoption(
+        _OPTION,
+        metavar="GPU",
+        default=None,
+        help="give tests this GPU without its hardware: H100, A100, L4, ...",
+    )
+
+
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Starts pytest once more with the GPU, before any test imports PyTorch."""
+    gpu = early_config.known_args_namespace.vramscope_dry_run
+    if gpu is not None:
+        from .dry import tests
+
+        try:
+            tests.start(gpu)
+        except tests.NotRun as error:
+            raise pytest.UsageError(f"{_OPTION}: {error}") from None
 
 
 @dataclasses.dataclass

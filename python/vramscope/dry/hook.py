@@ -90,7 +90,7 @@ class _Dry:
 
     def before(self) -> None:
         # The one copy of the package that all processes of the run share.
-        sys.meta_path.insert(0, _OfPackage())  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _OfPackage())
         from vramscope.dry.process import Process
 
         self._process = Process()

@@ -97,11 +97,11 @@ def run(
     packages = _packages(python)
     before = set(_snapshots(output))
     with tempfile.TemporaryDirectory(prefix="vramscope-dry-") as folder:
-        settings, environment = _prepare(program, packages, output, folder)
+        settings, variables = _prepare(program, packages, output, folder)
         command = _command(program, python)
         adopt_orphans()
         try:
-            child = subprocess.Popen(command, env=environment, stdout=out)
+            child = subprocess.Popen(command, env=variables, stdout=out)
         except OSError as error:
             raise NotRun(f"cannot start {command[0]}: {error.strerror}") from None
         waiting = _Waiting(child, settings, program.seconds, tell)
@@ -249,8 +249,22 @@ def _cache() -> pathlib.Path:
     return (pathlib.Path(own) if own else pathlib.Path.home() / ".cache") / "vramscope" / "dry"
 
 
+def environment(program: Program, output: pathlib.Path | None, folder: str) -> dict[str, str]:
+    """The environment of a process with the GPU.
+
+    Args:
+        program: The GPU, and the Python that has PyTorch.
+        output: Where recordings go; ``None`` if the program records itself.
+        folder: The folder of the run's own files.
+
+    Raises:
+        NotRun: Something that a dry run needs is missing.
+    """
+    return _prepare(program, _packages(find_python(program)), output, folder)[1]
+
+
 def _prepare(
-    program: Program, packages: pathlib.Path, output: pathlib.Path, folder: str
+    program: Program, packages: pathlib.Path, output: pathlib.Path | None, folder: str
 ) -> tuple[Settings, dict[str, str]]:
     """What the processes of the run are told."""
     core = str(_vramscope.__file__)
@@ -263,7 +277,7 @@ def _prepare(
         gpu["total_bytes"] = program.memory
     settings = Settings(
         folder=folder,
-        output=os.path.abspath(output),
+        output=None if output is None else os.path.abspath(output),
         core=core,
         shims=shims["files"],
         gpu=program.gpu,
@@ -287,7 +301,7 @@ def _prepare(
         library["cudnn_version"] = shims["cudnn"]["version"]
     inject = str(pathlib.Path(__file__).with_name("inject"))
     path = os.environ.get("PYTHONPATH")
-    environment = {
+    variables = {
         # Defaults that a program may set otherwise.
         "CUDA_MODULE_LOADING": "LAZY",
         "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
@@ -303,8 +317,8 @@ def _prepare(
         "PYTHONPATH": inject if not path else inject + os.pathsep + path,
     }
     # Devices are those of the dry run, whatever the machine has.
-    environment.pop("CUDA_VISIBLE_DEVICES", None)
-    return settings, environment
+    variables.pop("CUDA_VISIBLE_DEVICES", None)
+    return settings, variables
 
 
 def _command(program: Program, python: str) -> list[str]:
