@@ -4,7 +4,7 @@
 allocator_differential.py --python PYTHON --driver FOLDER --out FOLDER [--programs N] [--seed N]
 
 PYTHON has PyTorch 2.1 or later and a CUDA driver that counts memory and does no work
-(scripts/standin). FOLDER has the driver's libraries; its libcuda.so.1 exports fk_set_lag(n), which
+(scripts/standin). FOLDER has the driver's libraries; its core (libvramscope_dry.so) exports dry_set_event_lag(n), which
 says how many queries of an event recorded from now on find it not ready. The environment variable
 FAKECUDA_CAPACITY_MB is the device's size, of which the driver takes 500 MiB. A process has one
 random setting and runs many programs, so that the start of PyTorch is paid once. Programs use what
@@ -80,7 +80,7 @@ class Runner:
 
     def __init__(self, torch, rng, settings, out):
         self.torch, self.rng, self.settings, self.out = torch, rng, settings, out
-        self.driver = ctypes.CDLL("libcuda.so.1")
+        self.driver = ctypes.CDLL("libvramscope_dry.so")
         self.streams = [torch.cuda.current_stream()] + [torch.cuda.Stream() for _ in range(3)]
         handles = [s.cuda_stream for s in self.streams]
         self.numbers = {handle: i for i, handle in enumerate(sorted(handles))}
@@ -153,7 +153,7 @@ class Runner:
         count = self.rng.choice([1, 1, 2]) if may_wait and self.rng.random() < 0.2 else 0
         used = self.rng.sample(others, count)
         is_ready = self.rng.random() < 0.6
-        self.driver.fk_set_lag(0 if is_ready else NEVER)
+        self.driver.dry_set_event_lag(0 if is_ready else NEVER)
         for stream in used:
             tensor.record_stream(stream)
         self.log.append(("p", block, is_ready, used) if used else ("f", block))

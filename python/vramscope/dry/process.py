@@ -14,8 +14,11 @@ from typing import Any, NoReturn
 
 from ..recorder import Recorder, failure, record
 from ..recorder.teller import teller
-from . import lone_rank, values, weights
+from . import lone_rank, weights
 from . import settings as settings_
+try:
+    from . import values
+except ImportError: values=None
 from .ending import SHOW_STACKS
 from .hook import when_imported
 

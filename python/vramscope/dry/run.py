@@ -294,11 +294,11 @@ def _prepare(
         "gpu": gpu,
         "devices": max(program.gpus, int(job.get("LOCAL_WORLD_SIZE", "1"))),
         "cuda": shims["cuda"] or 12080,
-        "cudnn": shims["cudnn"] and shims["cudnn"]["folder"],
+        "cudnn": shims["cudnn"] and shims["cudnn"][0],
         "unknown": str(settings.unknown),
     }
     if shims["cudnn"]:
-        library["cudnn_version"] = shims["cudnn"]["version"]
+        library["cudnn_version"] = shims["cudnn"][1]
     inject = str(pathlib.Path(__file__).with_name("inject"))
     path = os.environ.get("PYTHONPATH")
     variables = {
